@@ -192,7 +192,7 @@ static const char *check_directive(const fb_protocol *protocol, uint32_t i, char
         if (strcmp(directive_at(protocol, j).name, directive.name) == 0)
             return write_text(text, "has the directive \"%s\" twice", directive.name);
     if (directive.value > FB_VALUE_CUSTOM ||
-        (directive.flags & ~(FB_DIRECTIVE_HANDLER | PATH_FLAGS)) != 0)
+        (directive.flags & ~(FB_DIRECTIVE_HANDLER | FB_DIRECTIVE_REPLACED | PATH_FLAGS)) != 0)
         return write_text(text,
             "has a directive \"%s\" of a kind that is not known (value %" PRIu32 ", flags %#" PRIx32
             "): is it built for a newer forkbeard?",
@@ -201,6 +201,11 @@ static const char *check_directive(const fb_protocol *protocol, uint32_t i, char
         return write_text(text,
             "has a directive \"%s\" with a path that is not its value: FB_DIRECTIVE_READS and "
             "FB_DIRECTIVE_WRITES are for FB_VALUE_STRING",
+            directive.name);
+    if ((directive.flags & PATH_FLAGS) == 0 && (directive.flags & FB_DIRECTIVE_REPLACED) != 0)
+        return write_text(text,
+            "has a directive \"%s\" with FB_DIRECTIVE_REPLACED, and neither FB_DIRECTIVE_READS nor "
+            "FB_DIRECTIVE_WRITES",
             directive.name);
     wrong = check_value(&directive, text);
     return wrong != NULL ? wrong : check_place(protocol, &directive, text);

@@ -282,6 +282,9 @@ static void deny_needs(struct filter *filter)
         add_if(filter, DENY, "pwritev2", arg_has(5, NO_APPEND));
     }
     add_list(filter, DENY, sandbox_calls_of_io_uring);
+    add_rule(filter, DENY, "io_setup");
+    if (!needs->aio)
+        add_list(filter, DENY, sandbox_calls_of_aio);
     add_list(filter, DENY, sandbox_calls_of_sharing);
 }
 
@@ -394,6 +397,8 @@ static void allow_calls(struct filter *filter)
     if (may_write_files(needs))
         add_list(filter, ALLOW, sandbox_calls_of_writing);
     add_if(filter, ALLOW, "pwritev2", has_not(5, NO_APPEND));
+    if (needs->aio)
+        add_list(filter, ALLOW, sandbox_calls_of_aio);
     if (needs->exec) {
         add_list(filter, ALLOW, sandbox_calls_of_exec);
         add_list(filter, ALLOW, sandbox_calls_of_children);

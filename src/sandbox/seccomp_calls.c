@@ -38,6 +38,10 @@ const char *const sandbox_calls_of_exec[] = { "execve", "execveat", NULL };
 const char *const sandbox_calls_of_io_uring[] = { "io_uring_enter", "io_uring_register",
     "io_uring_setup", NULL };
 
+/* Without io_setup(), which workers have called before they enter the sandbox. */
+const char *const sandbox_calls_of_aio[] = { "io_cancel", "io_destroy", "io_getevents",
+    "io_pgetevents", "io_pgetevents_time64", "io_submit", NULL };
+
 const char *const sandbox_calls_allowed[] = {
     /* descriptors */
     "close", "close_range", "copy_file_range", "dup", "dup2", "dup3", "eventfd", "eventfd2",

@@ -17,6 +17,7 @@ static_assert(offsetof(fb_protocol, name) == 16 && offsetof(fb_protocol, ops) ==
     "layout of ABI 1");
 static_assert(sizeof(fb_metric) == 16 && sizeof(fb_item) == 40, "layout of ABI 1");
 static_assert(sizeof(fb_frame_limit) == 16 && sizeof(fb_bytes) == 16, "layout of ABI 1");
+static_assert(offsetof(fb_file_read, error) == 24 && sizeof(fb_file_read) == 32, "layout of ABI 1");
 static_assert(sizeof(fb_map_options) == 32 && sizeof(fb_pipe_options) == 16, "layout of ABI 1");
 #endif
 
@@ -81,5 +82,7 @@ void (*const sdk_calls[])(void) = {
     CALL(fb_worker_logf),
     CALL(fb_count_request),
     CALL(fb_get_statistics),
+    CALL(fb_read_file),
+    CALL(fb_aio_of),
     NULL,
 };

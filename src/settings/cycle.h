@@ -71,6 +71,7 @@ struct events_settings {
     int64_t stall_threshold;    /* ms; 0: off */
     int64_t busy_poll;          /* microseconds; 0: off */
     int64_t accept_share;
+    int64_t worker_aio_requests; /* kernel AIO: reads under way at once */
     const struct mechanism *mechanism;
     struct mechanism_values mechanism_values;           /* of the mechanism's own directives */
     struct mechanism_values all_values[MECHANISMS_MAX]; /* of all, as in mechanism_table */

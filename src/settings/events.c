@@ -85,6 +85,8 @@ const struct setting events_table[] = {
     { "stall_threshold", CONTEXT_EVENTS, 1, 1, .set = set_msec, EVENTS(stall_threshold),
         .least_value = 0, .greatest_value = 3600 * 1000, .initial = "500ms" },
     { "use", CONTEXT_EVENTS, 1, 1, .set = set_use, .unset = "the best available" },
+    { "worker_aio_requests", CONTEXT_EVENTS, 1, 1, .set = set_number, EVENTS(worker_aio_requests),
+        .least_value = 1, .greatest_value = 65536, .initial = "32" },
     { "worker_connections", CONTEXT_EVENTS, 1, 1, .set = set_connections,
         EVENTS(worker_connections), .least_value = 1, .greatest_value = 16 * 1024 * 1024,
         .initial = "512" },

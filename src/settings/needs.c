@@ -37,6 +37,31 @@ static void add_list(struct apply *apply, const char *const *paths, bool write)
         add_path(apply, *paths, write);
 }
 
+/* Returns the directory of an absolute path; NULL after a report. */
+static const char *directory_of(struct apply *apply, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *directory;
+
+    if (slash == NULL || slash == path)
+        return "/";
+    directory = apply_strdup(apply, path);
+    if (directory != NULL)
+        directory[slash - path] = '\0';
+    return directory;
+}
+
+static void add_value(struct apply *apply, const char *path, uint32_t flags)
+{
+    bool write = (flags & FB_DIRECTIVE_WRITES) != 0;
+
+    if (!write && !(flags & FB_DIRECTIVE_READS))
+        return;
+    if (path != NULL && *path != '\0' && (flags & FB_DIRECTIVE_REPLACED))
+        path = directory_of(apply, path);
+    add_path(apply, path, write);
+}
+
 /* Adds the paths that the operator has given to the protocol's directives. */
 static void add_values(struct apply *apply, const struct server *server)
 {
@@ -46,11 +71,10 @@ static void add_values(struct apply *apply, const struct server *server)
         protocol->directive_n == 0 || protocol->conf_state == 0 || server->protocol_conf != NULL);
     for (uint32_t i = 0; i < protocol->directive_n; i++) {
         const fb_directive *directive = &protocol->directives[i];
-        bool write = (directive->flags & FB_DIRECTIVE_WRITES) != 0;
+        const char *value = (const char *)server->protocol_conf + directive->offset;
 
-        if (write || (directive->flags & FB_DIRECTIVE_READS))
-            add_path(apply,
-                *(const char *const *)((char *)server->protocol_conf + directive->offset), write);
+        if (directive->flags & (FB_DIRECTIVE_READS | FB_DIRECTIVE_WRITES))
+            add_value(apply, *(const char *const *)(const void *)value, directive->flags);
     }
 }
 
@@ -99,5 +123,6 @@ void needs_collect(struct apply *apply)
             continue;
         add_protocol(apply, server->protocol);
         add_values(apply, server);
+        apply->cycle->needs.aio = apply->cycle->needs.aio || server->settings.aio == FB_AIO_ON;
     }
 }

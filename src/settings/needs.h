@@ -26,6 +26,7 @@ struct needs {
     bool names;          /* the resolver of the C library */
     bool udp;            /* sockets of datagrams */
     bool listen;         /* listening sockets of their own */
+    bool aio;            /* kernel AIO, by `aio on` of a server */
     bool connect;        /* servers that the configuration does not name */
     bool unix_targets;   /* targets of the configuration that are unix sockets */
     const char *unknown; /* a protocol of an older SDK, which cannot declare needs; or NULL */

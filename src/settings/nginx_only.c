@@ -11,7 +11,7 @@ static const char *const names[] = { "access_log", "allow", "debug_points", "den
     "pcre_jit", "preread_buffer_size", "preread_timeout", "proxy_connect_timeout", "proxy_pass",
     "proxy_protocol", "proxy_timeout", "resolver", "server_name", "set", "split_clients",
     "ssl_certificate", "ssl_certificate_key", "ssl_engine", "ssl_preread", "ssl_protocols",
-    "upstream", "worker_aio_requests" };
+    "upstream" };
 
 bool nginx_only(const char *name)
 {

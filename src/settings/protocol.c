@@ -19,7 +19,7 @@ static const struct {
     [FB_VALUE_NONE] = { 0, 0, set_nothing },
     [FB_VALUE_STRING] = { 1, sizeof(const char *), set_string },
     [FB_VALUE_NUMBER] = { 1, sizeof(int64_t), set_number },
-    [FB_VALUE_SIZE] = { 1, sizeof(int64_t), set_size },
+    [FB_VALUE_SIZE] = { 1, sizeof(int64_t), set_size_or_off },
     [FB_VALUE_MSEC] = { 1, sizeof(int64_t), set_msec },
     [FB_VALUE_FLAG] = { 1, sizeof(int64_t), set_flag },
     [FB_VALUE_NAME] = { 1, sizeof(int64_t), protocol_set_name },

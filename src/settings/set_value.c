@@ -111,6 +111,15 @@ SETTER(set_size)
         apply, setting, directive, field, number_parse_size, "a size such as 512, 16k or 1m");
 }
 
+SETTER(set_size_or_off)
+{
+    if (setting->least_value == 0 && strcmp(directive->args[0].text, "off") == 0) {
+        *(int64_t *)field = 0;
+        return 0;
+    }
+    return set_size(apply, setting, directive, field);
+}
+
 SETTER(set_msec)
 {
     if (setting->least_value == 0 && strcmp(directive->args[0].text, "off") == 0) {

@@ -9,8 +9,9 @@
 SETTER(set_flag);
 SETTER(set_number);
 SETTER(set_size);
-SETTER(set_msec); /* takes "off", too, where the least value is 0 */
-SETTER(set_usec); /* takes "off", too */
+SETTER(set_size_or_off); /* takes "off", too, where the least value is 0 */
+SETTER(set_msec);        /* takes "off", too, where the least value is 0 */
+SETTER(set_usec);        /* takes "off", too */
 SETTER(set_string);
 SETTER(set_path);
 SETTER(set_nothing);

@@ -2,6 +2,7 @@
 /* `stream {}` and `server {}`. They are applied after the main context, when all modules are
  * loaded. */
 #include "base/check.h"
+#include "event/file_aio.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/listen.h"
@@ -14,7 +15,41 @@
 
 #define SERVER(member) .offset = offsetof(struct server_settings, member), .size = sizeof(int64_t)
 
+static SETTER(set_aio)
+{
+    static const char *const names[] = {
+        [FB_AIO_OFF] = "off",
+        [FB_AIO_THREADS] = "threads",
+        [FB_AIO_ON] = "on",
+        NULL,
+    };
+
+    (void)setting;
+    if (set_choice(apply, directive, names, "\"on\", \"threads\" or \"off\"", field) == -1)
+        return -1;
+    if (*(int64_t *)field == FB_AIO_ON && !file_aio_built())
+        return set_bad_value(
+            apply, directive, 0, "this build has no kernel AIO: use \"threads\" instead");
+    return 0;
+}
+
+/* The alignment of memory is a power of two. */
+static SETTER(set_alignment)
+{
+    const int64_t *alignment = field;
+
+    if (set_size(apply, setting, directive, field) == -1)
+        return -1;
+    if ((*alignment & (*alignment - 1)) != 0)
+        return set_bad_value(apply, directive, 0, "expected a power of two");
+    return 0;
+}
+
 const struct setting stream_table[] = {
+    { "aio", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_aio, SERVER(aio), .initial = "off" },
+    { "directio_alignment", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_alignment,
+        SERVER(directio_alignment), .least_value = 512, .greatest_value = 1024 * 1024,
+        .initial = "4k" },
     { "first_byte_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
         SERVER(first_byte_timeout), .initial = "60s" },
     { "idle_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec, SERVER(idle_timeout),

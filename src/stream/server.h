@@ -17,6 +17,8 @@ struct server_settings {
     int64_t tcp_nodelay;
     int64_t idle_timeout;       /* ms; 0: none */
     int64_t first_byte_timeout; /* ms; 0: none */
+    int64_t aio;                /* enum fb_aio */
+    int64_t directio_alignment; /* bytes, a power of two */
 };
 
 struct server {

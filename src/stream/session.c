@@ -112,6 +112,8 @@ static void session_opened(struct fb_conn *conn)
 {
     assert(conn->session_phase == SESSION_NEW);
     CHECK_KIND(session_binding_of(conn), BINDING_KIND); /* once, not for each callback */
+    if (conn->session != NULL)
+        session_reads_release(session_conn_of(conn));
     if (conn->outgoing)
         become_active(conn); /* the timer was the connect's */
     else if (!begin_client(conn))
@@ -122,12 +124,17 @@ static void session_opened(struct fb_conn *conn)
         session_call_draining(conn);
 }
 
+void session_await_no_more(struct fb_conn *conn)
+{
+    if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn))
+        become_active(conn);
+}
+
 /* Closes a connection. The first byte of a client is awaited no longer then: bytes of its output
  * have to move. */
 void session_close(struct fb_conn *conn)
 {
-    if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn))
-        become_active(conn);
+    session_await_no_more(conn);
     conn_close(conn);
 }
 
@@ -208,6 +215,8 @@ static void session_writable(struct fb_conn *conn)
 {
     const fb_ops *ops = session_ops_of(conn);
 
+    if (conn->session != NULL)
+        session_reads_release(session_conn_of(conn));
     if (!SESSION_HAS(ops, writable))
         return;
     session_callback_begin(conn, CALLBACK_WRITABLE);

@@ -28,6 +28,7 @@ static void check_kept(const struct fb_conn *conn, const struct session_conn *se
     assert(conn->outgoing && keepalive_has(conn) && session != NULL);
     assert(
         session->parent == NULL && TAILQ_EMPTY(&session->children) && RB_EMPTY(&session->timers));
+    assert(TAILQ_EMPTY(&session->reads));
     assert(session->name == 0 && session->unanswered == 0 && conn->state == NULL);
     assert(!conn_is_active(conn) || conn->limited);
 }

@@ -10,6 +10,7 @@ struct session_conn *session_conn_create(struct net *net)
         return NULL;
     *session = (struct session_conn) { .kind = SESSION_CONN_KIND };
     TAILQ_INIT(&session->children);
+    TAILQ_INIT(&session->reads);
     RB_INIT(&session->timers);
     return session;
 }

@@ -59,6 +59,8 @@ struct session_conn {
     uint64_t frame_timeout;
     struct timer frame_timer;
 
+    TAILQ_HEAD(, session_read) reads; /* of files (session_read.c) */
+
     /* messages */
     RB_ENTRY(session_conn) named;
     uint64_t name; /* 0: no reference has been asked for */
@@ -157,6 +159,13 @@ uint64_t session_name(struct fb_conn *conn);
 struct fb_conn *session_find(struct stream *stream, uint64_t name);
 void session_name_drop(struct session_conn *session);
 
+/* session_read.c: Forgets the session's reads of files: their `done` never runs. */
+void session_reads_clear(struct session_conn *session);
+/* Queues those that have waited for the connection's output. */
+void session_reads_release(struct session_conn *session);
+
+/* session.c: Waits no more for a client's first byte: bytes have to move from now on. */
+void session_await_no_more(struct fb_conn *conn);
 /* session.c: fb_set_timeout() and fb_close() */
 void session_set_timeout(struct fb_conn *conn, uint64_t ms);
 void session_close(struct fb_conn *conn);

@@ -16,6 +16,7 @@ int stream_init(struct stream *stream, const struct net_options *options, struct
 {
     *stream = (struct stream) { .shared = shared, .debug = debug, .debug_n = debug_n };
     TAILQ_INIT(&stream->keepalive);
+    TAILQ_INIT(&stream->reads);
     RB_INIT(&stream->named);
     return net_init(&stream->net, options);
 }
@@ -23,6 +24,9 @@ int stream_init(struct stream *stream, const struct net_options *options, struct
 void stream_done(struct stream *stream)
 {
     assert(TAILQ_EMPTY(&stream->keepalive) && RB_EMPTY(&stream->named));
+    assert(TAILQ_EMPTY(&stream->reads));
+    if (stream->reads_next != NULL)
+        source_close(&stream->net.loop, stream->reads_next, false);
     for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
         if (stream->slabs[i].base != NULL)
             munmap(stream->slabs[i].base, stream->slabs[i].size);

@@ -17,6 +17,7 @@
 #define STREAM_PROTOCOLS_MAX 64
 
 struct session_conn;
+struct session_read;
 
 struct stream {
     struct net net; /* the first member */
@@ -40,9 +41,13 @@ struct stream {
     } idle;                   /* connections that their protocols have marked idle */
     uint64_t reclaim_said_ms; /* when it was last logged that they are closed; 0: never */
     bool reclaims_idle;
-    bool draining;         /* the worker takes no more clients */
-    uint64_t deadline_at;  /* when all sessions are closed, monotonic ms; 0: never */
-    uint64_t spread_until; /* by when idle sessions are closed */
+    TAILQ_HEAD(session_reads, session_read)
+    reads; /* reads of files that have ended, and whose `done` is to run */
+    unsigned reads_n;
+    struct source *reads_next; /* runs them; without a descriptor. NULL: there was no read yet */
+    bool draining;             /* the worker takes no more clients */
+    uint64_t deadline_at;      /* when all sessions are closed, monotonic ms; 0: never */
+    uint64_t spread_until;     /* by when idle sessions are closed */
     struct timer drain;
     /* Called when a protocol uses a connection that has ended; NULL: that is logged. */
     void (*misused)(struct stream *stream, const char *call);

@@ -95,7 +95,7 @@ static void random_bytes(struct fb_worker *worker, void *p, size_t n)
 static unsigned listener_slots(const struct cycle *cycle)
 {
     const struct listener *listener;
-    unsigned n = 4; /* the channel, the bell, and what messages need */
+    unsigned n = 6; /* the channel, the bell, and what messages and reads of files need */
 
     STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         n += listener->fd_n;
@@ -158,6 +158,7 @@ int worker_init(struct fb_worker *worker, const struct heritage *heritage, enum 
         worker_done(worker);
         return -1;
     }
+    file_reads_open(worker);
     if (role == ROLE_WORKER && sandbox_enter(cycle, &worker->log) == -1) {
         worker_done(worker);
         return -1;
@@ -185,6 +186,7 @@ void worker_done(struct fb_worker *worker)
     worker_protocols_stop(worker);
     worker->jobs_left = threads_busy(worker) > 0;
     threads_done(worker);
+    file_reads_close(worker);
     messages_done(worker);
     timer_del(&net->loop, &worker->shutdown);
     timer_del(&net->loop, &worker->alive);

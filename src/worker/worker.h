@@ -13,6 +13,7 @@
 #include "stream/stream.h"
 #include "worker/accept.h"
 #include "worker/busy_poll.h"
+#include "worker/file_reads.h"
 #include "worker/protocols.h"
 
 struct messages;
@@ -47,7 +48,8 @@ struct fb_worker {
     struct timer alive; /* a single process: its next "alive" to the service manager */
     bool term_received; /* a SIGTERM has come */
     struct worker_protocol protocols[STREAM_PROTOCOLS_MAX]; /* at their index */
-    struct threads *threads;                                /* from the first job on; else NULL */
+    struct file_reads file_reads;
+    struct threads *threads;   /* from the first job on; else NULL */
     struct messages *messages; /* from the first connection with a reference on; else NULL */
     void (*random)(struct fb_worker *worker, void *p, size_t n);
 };

@@ -99,7 +99,10 @@ SPOIL(nameless_directive, p->directives[2].name = NULL)
 SPOIL(bad_directive, p->directives[2].name = "part name")
 SPOIL(same_directive, p->directives[2].name = "part_number")
 SPOIL(unknown_value, p->directives[1].value = FB_VALUE_CUSTOM + 1)
-SPOIL(unknown_flag, p->directives[1].flags = 8)
+SPOIL(unknown_flag, p->directives[1].flags = 16)
+SPOIL(lone_flag, p->directives[1].flags = FB_DIRECTIVE_REPLACED)
+SPOIL(replaced_path, (p->directives[1].value = FB_VALUE_STRING,
+                         p->directives[1].flags = FB_DIRECTIVE_READS | FB_DIRECTIVE_REPLACED))
 SPOIL(number_path, p->directives[1].flags = FB_DIRECTIVE_READS)
 SPOIL(
     path, (p->directives[1].value = FB_VALUE_STRING, p->directives[1].flags = FB_DIRECTIVE_WRITES))
@@ -160,7 +163,9 @@ static const struct {
     { unknown_need, "has unknown needs (needs 0x40): is it built for a newer forkbeard?" },
     { old_api, NULL },
     { unknown_flag, "has a directive \"part_number\" of a kind that is not known (value 2, flags "
-                    "0x8)" },
+                    "0x10)" },
+    { lone_flag, "has a directive \"part_number\" with FB_DIRECTIVE_REPLACED, and neither FB_DIR" },
+    { replaced_path, NULL },
     { no_handler, "has no handler directive: FB_DIRECTIVE_HANDLER is for the one" },
     { two_handlers, "has more than one handler directive, \"part\" and \"part_name\": " },
     { crossed_range, "has a directive \"part_number\" that no value fits: its least, 5, is above "

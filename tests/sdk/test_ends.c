@@ -262,6 +262,13 @@ static void note_misuse(struct stream *stream, const char *call)
     snprintf(misused_call, sizeof(misused_call), "%s", call);
 }
 
+static void forget_read(fb_conn *conn, void *state, const fb_file_read *read)
+{
+    (void)conn;
+    (void)state;
+    (void)read;
+}
+
 #define REPORTED(name, call)                                                                       \
     do {                                                                                           \
         misuses = 0;                                                                               \
@@ -284,6 +291,8 @@ static void check_reported(fb_test *test, fb_conn *old, fb_conn *other)
     REPORTED("fb_write_ref", ck_assert_int_eq(fb_write_ref(old, "x", 1, note_release, NULL), -1));
     REPORTED("fb_send_file", ck_assert_int_eq(fb_send_file(old, 0, 0, 1), -1));
     REPORTED("fb_flush", fb_flush(old));
+    REPORTED("fb_read_file", ck_assert_int_eq(fb_read_file(old, 0, 0, 1, forget_read), -1));
+    REPORTED("fb_aio_of", ck_assert_int_eq(fb_aio_of(old), FB_AIO_OFF));
     REPORTED("fb_unsent", ck_assert_uint_eq(fb_unsent(old), 0));
     REPORTED("fb_stop", fb_stop(old));
     REPORTED("fb_resume", fb_resume(old));

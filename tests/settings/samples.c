@@ -110,6 +110,29 @@ static void check_return(const struct cycle *cycle)
     ck_assert_str_eq(*text, "hello\n");
 }
 
+/* The protocol's configuration, as far as its directives tell. */
+struct file_conf {
+    const char *path;
+    int64_t directio;
+};
+
+static void check_file(const struct cycle *cycle)
+{
+    const struct file_conf *conf = server_of(cycle)->protocol_conf;
+
+    ck_assert_str_eq(server_of(cycle)->protocol->name, "file");
+    ck_assert_str_eq(strrchr(conf->path, '/'), "/hello");
+}
+
+/* In `stream {}`, whose server is no protocol's, it sets nothing. */
+static void check_directio(const struct cycle *cycle)
+{
+    const struct file_conf *conf = server_of(cycle)->protocol_conf;
+
+    if (server_of(cycle)->protocol != NULL)
+        ck_assert_int_eq(conf->directio, 4 * 1024 * 1024);
+}
+
 /* A protocol whose directive has no value is known by its name. */
 #define CHECK_PROTOCOL(protocol_name)                                                              \
     static void check_##protocol_name(const struct cycle *cycle)                                   \
@@ -165,7 +188,10 @@ static const struct sample samples[] = {
     { "reclaim_idle", "off", NUMBER(0) },
     { "stall_threshold", "30ms", NUMBER(30) },
     { "use", "poll", CHECK(check_use) },
+    { "worker_aio_requests", "7", NUMBER(7) },
     { "worker_connections", "64", NUMBER(64) },
+    { "aio", "threads", NUMBER(FB_AIO_THREADS) },
+    { "directio_alignment", "512", NUMBER(512) },
     { "first_byte_timeout", "5s", NUMBER(5000) },
     { "idle_timeout", "\"1m 30s\"", NUMBER(90000) },
     { "listen", "127.0.0.1:2", CHECK(check_listen), .again = "127.0.0.1:3" },
@@ -175,6 +201,8 @@ static const struct sample samples[] = {
     { "daytime", "", CHECK(check_daytime) },
     { "discard", "", CHECK(check_discard) },
     { "echo", "", CHECK(check_echo) },
+    { "directio", "4m", CHECK(check_directio) },
+    { "file", "hello", CHECK(check_file) },
     { "return", "\"hello\\n\"", CHECK(check_return) },
     { "stub_status", "", CHECK(check_stub_status) },
 };
@@ -243,6 +271,17 @@ static void add_mechanism_options(void)
             add_mechanism_option(&mechanism_table[i]->options[k]);
 }
 
+/* Writes the directive, with its sample, that gives a server to the protocol. */
+static void write_handler(const fb_protocol *protocol, char text[64])
+{
+    for (unsigned i = 0; i < protocol->directive_n; i++) {
+        const char *name = protocol->directives[i].name;
+
+        if (protocol->directives[i].flags & FB_DIRECTIVE_HANDLER)
+            snprintf(text, 64, "%s %s; ", name, find_sample(name)->value);
+    }
+}
+
 static void add_protocol(const fb_protocol *protocol)
 {
     for (unsigned i = 0; i < protocol->directive_n; i++) {
@@ -258,6 +297,8 @@ static void add_protocol(const fb_protocol *protocol)
         }
         added->initial = directive->initial;
         added->unset = directive->initial == NULL ? "none" : NULL;
+        if (!(directive->flags & FB_DIRECTIVE_HANDLER))
+            write_handler(protocol, added->handler);
     }
 }
 

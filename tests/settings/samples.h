@@ -30,6 +30,7 @@ struct directive_case {
     const char *initial; /* the default in the table, or NULL: */
     const char *unset;   /* the word that the table has for no default */
     char number[24];     /* text of `initial`, for a mechanism's option */
+    char handler[64];    /* a protocol's option: what a server must have beside it */
     enum field_of field_of;
     size_t offset;
     const struct sample *sample;

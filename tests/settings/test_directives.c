@@ -54,7 +54,7 @@ static const unsigned places[] = { CONTEXT_MAIN, CONTEXT_EVENTS, CONTEXT_STREAM,
 static unsigned wrap_directive(
     char text[512], unsigned at, const struct directive_case *directive, const char *written)
 {
-    const char *before = "", *behind = "";
+    const char *before = "", *behind = "", *handler = "";
 
     switch (at) {
     case CONTEXT_MAIN:
@@ -70,10 +70,11 @@ static unsigned wrap_directive(
         break;
     default:
         before = "events { } stream { server { ";
+        handler = directive->handler;
         behind = " listen 127.0.0.1:1; } }";
         break;
     }
-    snprintf(text, 512, "%s%s%s", before, written, behind);
+    snprintf(text, 512, "%s%s%s%s", before, written, handler, behind);
     return (unsigned)strlen(before) + 1;
 }
 

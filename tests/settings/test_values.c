@@ -120,10 +120,17 @@ static const struct {
     { "reclaim_idle", "onn", "onn", "expected \"on\" or \"off\", did you mean \"on\"?" },
     { "use", "epol", "epol", MECHANISM ", did you mean \"epoll\"?" },
     { "use", "rtsig", "rtsig", MECHANISM },
+    { "worker_aio_requests", "0", "0", "it must be between 1 and 65536" },
     { "worker_connections", "-1", "-1", "it must be between 1 and 16777216" },
     { "worker_connections", "1k", "1k", "expected a number, or \"auto\"" },
     { "worker_connections", "automatic", "automatic", "expected a number, or \"auto\"" },
 
+    { "aio", "yes", "yes", "expected \"on\", \"threads\" or \"off\"" },
+    { "aio", "thread", "thread",
+        "expected \"on\", \"threads\" or \"off\", did you mean \"threads\"?" },
+    { "directio", "on", "on", "expected a size such as 512, 16k or 1m" },
+    { "directio_alignment", "256", "256", "it must be between 512 and 1048576" },
+    { "directio_alignment", "3k", "3k", "expected a power of two" },
     { "first_byte_timeout", "ten", "ten", TIME },
     { "idle_timeout", "\"1s 1m\"", "1s 1m", TIME },
     { "tcp_nodelay", "no", "no", "expected \"on\" or \"off\", did you mean \"on\"?" },
@@ -131,7 +138,7 @@ static const struct {
 
 /* They take anything, nothing, or have a test of their own. */
 static const char *const exempt[] = { "events", "include", "listen", "server", "stream", "user",
-    "daytime", "discard", "echo", "return", "stub_status" };
+    "daytime", "discard", "echo", "file", "return", "stub_status" };
 
 /* A configuration on one line with the directive in the first place where it may stand. Returns the
  * column of its first value. */

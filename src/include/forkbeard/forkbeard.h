@@ -91,7 +91,7 @@ typedef enum fb_value {
     FB_VALUE_NONE,   /* no argument and no value: the directive is there or not */
     FB_VALUE_STRING, /* const char *, which lives as long as the configuration */
     FB_VALUE_NUMBER, /* int64_t */
-    FB_VALUE_SIZE,   /* int64_t, bytes: "16k" */
+    FB_VALUE_SIZE,   /* int64_t, bytes: "16k"; "off" is 0 where `least` is 0 */
     FB_VALUE_MSEC,   /* int64_t, milliseconds: "1m 30s"; "off" is 0 where `least` is 0 */
     FB_VALUE_FLAG,   /* int64_t, 0 or 1: "off" or "on" */
     FB_VALUE_NAME,   /* int64_t, the index of a word in `names` */
@@ -111,6 +111,9 @@ typedef enum fb_value {
  * forkbeard.conf(5)), and that of "" is "". */
 #define FB_DIRECTIVE_READS 2u
 #define FB_DIRECTIVE_WRITES 4u
+/* Marks, beside one of these two, the path of a file that others replace by renaming while workers
+ * run: workers may open all that its directory holds. */
+#define FB_DIRECTIVE_REPLACED 8u
 
 typedef struct fb_directive {
     const char *name;
@@ -260,6 +263,26 @@ FB_SDK int fb_send_file(fb_conn *conn, int fd, uint64_t offset, uint64_t n);
 FB_SDK void fb_flush(fb_conn *conn);
 /* Returns how many bytes of output the kernel has not taken yet. */
 FB_SDK size_t fb_unsent(const fb_conn *conn);
+
+/* ---- Files ---- */
+
+#define FB_READ_MAX 1048576
+/* Reads n bytes, 1 to FB_READ_MAX, of a regular file from `offset` on, in the way of the server's
+ * `aio`, and calls done(conn, state, read) from the loop, never within this call. The bytes are
+ * lent until `done` returns, as input is: what it writes of them is sent from where they lie.
+ * `done` waits, as input does, while 64 KiB of the connection's output are unsent. Several reads
+ * may be under way, and end in any order. `fd` stays the caller's, and open until `done`; it may be
+ * closed in `closed`. With O_DIRECT neither offset nor n need be aligned, and what is not costs a
+ * longer read. The first call ends the wait for a client's first byte (first_byte_timeout). Returns
+ * 0, and `done` is called once, unless the connection was closed, ended or piped by then: it is
+ * never called, and there is nothing to give back. Returns -1, and nothing follows, when the
+ * connection is closing or in a pipe, when n is out of range, when the queue of `thread_pool` is
+ * full, or without memory. */
+FB_SDK int fb_read_file(fb_conn *conn, int fd, uint64_t offset, size_t n,
+    void (*done)(fb_conn *conn, void *state, const fb_file_read *read));
+/* Returns how fb_read_file() reads for this connection: FB_AIO_THREADS where `aio` is on and the
+ * kernel has refused it to this worker. */
+FB_SDK fb_aio fb_aio_of(const fb_conn *conn);
 
 /* ---- The connection ---- */
 

@@ -140,7 +140,9 @@ FB_TEST_API fb_test_peer *fb_test_accept(fb_test_server *server);
 
 /* ---- The worker ---- */
 
-/* Runs the worker until it has no more work. Waits for jobs of fb_run(), which run on threads. */
+/* Runs the worker until it has no more work. Waits for jobs of fb_run(), and for reads of
+ * fb_read_file(), which run on threads; with `aio off` they do not, and with `aio on` they do,
+ * because no kernel is simulated that reads files. */
 FB_TEST_API void fb_test_run(fb_test *test);
 /* Lets time pass: timers expire one after the other, each with the work that follows from it. */
 FB_TEST_API void fb_test_pass(fb_test *test, uint64_t ms);

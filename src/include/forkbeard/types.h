@@ -71,6 +71,20 @@ typedef struct fb_item {
 /* Given as `ttl`: the key keeps the time that it has. */
 #define FB_MAP_KEEP_TTL UINT64_MAX
 
+/* How fb_read_file() reads, from the directive `aio`. */
+typedef enum fb_aio {
+    FB_AIO_OFF,     /* at once: the worker waits for the disk */
+    FB_AIO_THREADS, /* on threads of `thread_pool` */
+    FB_AIO_ON,      /* by the kernel where the file was opened with O_DIRECT, else on threads */
+} fb_aio;
+
+/* The outcome of a read of fb_read_file(). Later versions only append fields. */
+typedef struct fb_file_read {
+    uint64_t offset; /* that was asked for */
+    fb_bytes bytes;  /* fewer than were asked for where the file ends; none at or behind its end */
+    int error;       /* 0, or the errno of a read that has failed: there are no bytes then */
+} fb_file_read;
+
 /* The level of a line in the error log. */
 typedef enum fb_log_level {
     FB_LOG_ALERT = 1,

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* file PATH: sends what the file holds when the client comes, and closes. A file that cannot be
+ * sent whole ends as a reset, so that no client takes a part for all. */
+#include <errno.h>
+#include <fcntl.h>
+#include <forkbeard/forkbeard.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef O_DIRECT /* a system without direct I/O */
+#define O_DIRECT 0
+#endif
+
+/* Bytes of a read. */
+#define PIECE (128 * 1024)
+
+struct file_conf {
+    const char *path;
+    int64_t directio; /* bytes from which on a file is read by direct I/O; 0: none is */
+};
+
+struct file_conn {
+    int fd; /* -1: none, or the connection's */
+    uint64_t at, size;
+};
+
+/* Opens the path, if it is a regular file's; -1 with errno. */
+static int open_regular(const char *path, int flags, uint64_t *size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | flags), error;
+    struct stat st;
+
+    if (fd == -1)
+        return -1;
+    if (fstat(fd, &st) == 0) {
+        if (S_ISREG(st.st_mode)) {
+            *size = (uint64_t)st.st_size;
+            return fd;
+        }
+        errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+    }
+    error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+/* Opens a large file again for direct I/O, which changes *fd and *size, for somebody may have
+ * replaced it meanwhile. Returns whether its file system has that. */
+static int make_direct(const struct file_conf *conf, int *fd, uint64_t *size)
+{
+    int direct = -1;
+
+    if (conf->directio > 0 && *size >= (uint64_t)conf->directio)
+        direct = open_regular(conf->path, O_DIRECT, size);
+    if (direct == -1)
+        return 0;
+    close(*fd);
+    *fd = direct;
+    return 1;
+}
+
+static void fail(fb_conn *conn, const char *what, int error)
+{
+    const struct file_conf *conf = fb_conf_of(conn);
+
+    fb_conn_logf(
+        conn, FB_LOG_ERROR, "%s \"%s\" failed (%d: %s)", what, conf->path, error, strerror(error));
+    fb_abort(conn);
+}
+
+static size_t next_piece(const struct file_conn *file)
+{
+    uint64_t left = file->size - file->at;
+
+    return left < PIECE ? (size_t)left : PIECE;
+}
+
+static void send_piece(fb_conn *conn, void *state, const fb_file_read *read);
+
+static void read_piece(fb_conn *conn, struct file_conn *file)
+{
+    if (fb_read_file(conn, file->fd, file->at, next_piece(file), send_piece) == -1)
+        fail(conn, "reading", ENOMEM);
+}
+
+static void send_piece(fb_conn *conn, void *state, const fb_file_read *read)
+{
+    struct file_conn *file = state;
+
+    if (read->error != 0 || read->bytes.n < next_piece(file)) { /* somebody has cut it short */
+        fail(conn, "reading", read->error != 0 ? read->error : ENODATA);
+        return;
+    }
+    fb_write(conn, read->bytes.p, read->bytes.n);
+    file->at += read->bytes.n;
+    if (file->at < file->size)
+        read_piece(conn, file);
+    else
+        fb_close(conn);
+}
+
+/* Leaves the whole file to the kernel to send. */
+static void send_whole(fb_conn *conn, struct file_conn *file)
+{
+    if (fb_send_file(conn, file->fd, 0, file->size) == 0) {
+        file->fd = -1;
+        fb_close(conn);
+    } else {
+        fail(conn, "sending", ENOMEM);
+    }
+}
+
+static int file_opened(fb_conn *conn, void *state)
+{
+    static const char *const ways[] = { "aio off", "aio threads", "aio on" };
+    const struct file_conf *conf = fb_conf_of(conn);
+    struct file_conn *file = state;
+    fb_aio aio = fb_aio_of(conn);
+    int direct;
+
+    fb_count_request(conn);
+    file->fd = open_regular(conf->path, 0, &file->size);
+    if (file->fd == -1) {
+        fail(conn, "open()", errno);
+        return 0;
+    }
+    direct = make_direct(conf, &file->fd, &file->size);
+    fb_conn_logf(conn, FB_LOG_INFO, "sends \"%s\", %" PRIu64 " bytes, by %s%s", conf->path,
+        file->size, direct ? "direct I/O and " : "",
+        direct || aio == FB_AIO_THREADS ? ways[aio] : "sendfile");
+    if (file->size == 0)
+        fb_close(conn);
+    else if (direct || aio == FB_AIO_THREADS)
+        read_piece(conn, file);
+    else
+        send_whole(conn, file);
+    return 0;
+}
+
+/* A client that ends its half reads on. */
+static void file_eof(fb_conn *conn, void *state, fb_bytes rest)
+{
+    (void)conn;
+    (void)state;
+    (void)rest;
+}
+
+static void file_closed(fb_conn *conn, void *state, fb_reason reason)
+{
+    const struct file_conn *file = state;
+
+    (void)conn;
+    (void)reason;
+    if (file->fd != -1)
+        close(file->fd);
+}
+
+static int file_conf_done(fb_conf *conf, void *own, const void *parent)
+{
+    const struct file_conf *file = own;
+
+    (void)parent;
+    if (file->path[0] == '\0')
+        return fb_conf_errorf(conf, "file", "\"file\" needs the path of a file");
+    return 0;
+}
+
+static const fb_ops ops = {
+    .size = sizeof(fb_ops),
+    .opened = file_opened,
+    .eof = file_eof,
+    .closed = file_closed,
+};
+
+static const fb_directive directives[] = {
+    { .name = "file",
+        .value = FB_VALUE_STRING,
+        .flags = FB_DIRECTIVE_HANDLER | FB_DIRECTIVE_READS | FB_DIRECTIVE_REPLACED,
+        .offset = offsetof(struct file_conf, path) },
+    { .name = "directio",
+        .value = FB_VALUE_SIZE,
+        .offset = offsetof(struct file_conf, directio),
+        .initial = "off" },
+};
+
+FB_PROTOCOL(file) = {
+    FB_PROTOCOL_HEADER,
+    .name = "file",
+    FB_PROTOCOL_DIRECTIVES(directives),
+    .conn_state = sizeof(struct file_conn),
+    .conf_state = sizeof(struct file_conf),
+    .ops = &ops,
+    .conf_done = file_conf_done,
+};

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The three ways of a read, and the queue before the kernel's. With O_DIRECT the bytes that are
+ * read begin and end at multiples of `directio_alignment`, and the protocol is lent what it has
+ * asked for of them. */
+#include "worker/file_reads.h"
+
+#include "event/file_aio.h"
+#include "worker/threads.h"
+#include "worker/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef O_DIRECT /* a system without it */
+#define O_DIRECT 0
+#endif
+
+/* Alignment of memory that no directive asks for. */
+#define PAGE 4096
+
+struct file_read {
+    struct session_read base; /* the first member */
+    struct file_aio_request request;
+    struct fb_worker *worker;
+    TAILQ_ENTRY(file_read) place; /* in a list of the worker's, with kernel AIO */
+    size_t alignment;             /* to read with; 1: any will do */
+    size_t skipped;               /* bytes before those that were asked for */
+    size_t wanted;
+    size_t got; /* bytes in the memory so far */
+};
+
+static const struct server_settings *settings_of(const struct fb_conn *conn)
+{
+    return &session_server_of(conn)->settings;
+}
+
+fb_aio file_reads_way(const struct fb_conn *conn)
+{
+    const struct fb_worker *worker = container_of(stream_of(conn), struct fb_worker, stream);
+    fb_aio way = (fb_aio)settings_of(conn)->aio;
+
+    return way == FB_AIO_ON && worker->file_reads.most == 0 ? FB_AIO_THREADS : way;
+}
+
+static size_t round_up(uint64_t n, size_t alignment)
+{
+    return (size_t)((n + alignment - 1) & ~(uint64_t)(alignment - 1));
+}
+
+/* Allocates a read and its aligned memory behind it; NULL without memory. */
+static struct file_read *create_read(
+    struct fb_worker *worker, int fd, uint64_t offset, size_t n, size_t alignment)
+{
+    size_t skipped = (size_t)(offset & (alignment - 1)), room = round_up(skipped + n, alignment);
+    size_t aligned = alignment > PAGE ? alignment : PAGE;
+    struct file_read *read =
+        memory_alloc(worker->stream.net.memory, sizeof(*read) + aligned + room);
+    uintptr_t end;
+
+    if (read == NULL)
+        return NULL;
+    end = (uintptr_t)(read + 1);
+    *read = (struct file_read) {
+        .request = { .fd = fd, .n = room, .offset = offset - skipped },
+        .worker = worker,
+        .alignment = alignment,
+        .skipped = skipped,
+        .wanted = n,
+    };
+    read->request.p = (char *)(read + 1) + (round_up(end, aligned) - end);
+    return read;
+}
+
+/* Tells the session what was read, or why nothing was. */
+static void end_read(struct file_read *read, int error)
+{
+    const struct file_aio_request *request = &read->request;
+    const uint8_t *first = (const uint8_t *)request->p - read->got + read->skipped;
+    fb_file_read outcome = { .offset = request->offset - read->got + read->skipped,
+        .error = error };
+
+    if (error == 0 && read->got > read->skipped) {
+        size_t n = read->got - read->skipped;
+
+        outcome.bytes = (fb_bytes) { first, n < read->wanted ? n : read->wanted };
+    }
+    session_read_end(&read->worker->stream, &read->base, &outcome);
+}
+
+/* Counts what was read; whether the read is to go on behind it. What is not aligned was read up to
+ * the file's end. */
+static bool note_progress(struct file_read *read, size_t n)
+{
+    struct file_aio_request *request = &read->request;
+
+    assert(n <= request->n);
+    read->got += n;
+    request->p = (char *)request->p + n;
+    request->offset += n;
+    request->n -= n;
+    return n > 0 && request->n > 0 && (n & (read->alignment - 1)) == 0;
+}
+
+/* Reads in this thread; 0, or an errno. */
+static int read_whole(struct file_read *read)
+{
+    const struct file_aio_request *request = &read->request;
+
+    for (;;) {
+        ssize_t n = pread(request->fd, request->p, request->n, (off_t)request->offset);
+
+        if (n == -1 && errno == EINTR)
+            continue;
+        if (n == -1)
+            return errno;
+        if (!note_progress(read, (size_t)n))
+            return 0;
+    }
+}
+
+/* Threads. What a job says and finds is here. */
+struct read_job {
+    struct file_read *read;
+    int error;
+};
+
+static void work_read(void *arg)
+{
+    struct read_job *job = arg;
+
+    if (!atomic_load_explicit(&job->read->base.is_forgotten, memory_order_relaxed))
+        job->error = read_whole(job->read);
+}
+
+static void finish_job(struct fb_worker *worker, void *arg)
+{
+    const struct read_job *job = arg;
+
+    assert(job->read->worker == worker);
+    end_read(job->read, job->error);
+}
+
+static int read_on_thread(struct file_read *read)
+{
+    struct read_job job = { .read = read };
+
+    return threads_run(read->worker, work_read, finish_job, &job, sizeof(job));
+}
+
+/* Kernel AIO */
+
+/* Gives a waiting read to the kernel; false: it is to wait until another one has ended. What the
+ * kernel does not take is read on a thread, or has failed. */
+static bool submit_read(struct file_reads *reads, struct file_read *read)
+{
+    bool is_taken = file_aio_submit(&read->worker->stream.net.loop, &read->request) == 0;
+
+    if (!is_taken && errno == EAGAIN && reads->under_way_n > 0)
+        return false;
+    TAILQ_REMOVE(&reads->waiting, read, place);
+    if (is_taken) {
+        TAILQ_INSERT_TAIL(&reads->under_way, read, place);
+        reads->under_way_n++;
+    } else if (read_on_thread(read) == -1) {
+        end_read(read, EIO);
+    }
+    return true;
+}
+
+/* Gives the kernel what it has room for. Forgotten reads, whose descriptor may be closed,
+ * go. */
+static void submit_waiting(struct file_reads *reads)
+{
+    struct file_read *read;
+
+    while ((read = TAILQ_FIRST(&reads->waiting)) != NULL)
+        if (read->base.session == NULL) {
+            TAILQ_REMOVE(&reads->waiting, read, place);
+            end_read(read, 0);
+        } else if (reads->under_way_n >= reads->most || !submit_read(reads, read)) {
+            return;
+        }
+}
+
+static void request_ended(struct loop *loop, struct file_aio_request *request)
+{
+    struct file_read *read = container_of(request, struct file_read, request);
+    struct file_reads *reads = &worker_of_loop(loop)->file_reads;
+    int64_t result = request->result;
+
+    assert(reads->under_way_n > 0);
+    TAILQ_REMOVE(&reads->under_way, read, place);
+    reads->under_way_n--;
+    if (result < 0)
+        end_read(read, (int)-result);
+    else if (note_progress(read, (size_t)result) && read->base.session != NULL)
+        TAILQ_INSERT_HEAD(&reads->waiting, read, place);
+    else
+        end_read(read, 0);
+    submit_waiting(reads);
+}
+
+static void read_by_kernel(struct file_read *read)
+{
+    struct file_reads *reads = &read->worker->file_reads;
+
+    TAILQ_INSERT_TAIL(&reads->waiting, read, place);
+    submit_waiting(reads);
+}
+
+static bool is_direct(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    return flags != -1 && (flags & O_DIRECT) != 0;
+}
+
+int file_reads_begin(
+    struct fb_conn *conn, int fd, uint64_t offset, size_t n, session_read_done *done)
+{
+    struct fb_worker *worker = container_of(stream_of(conn), struct fb_worker, stream);
+    bool direct = is_direct(fd);
+    fb_aio way = file_reads_way(conn);
+    struct file_read *read;
+
+    if (n == 0 || n > FB_READ_MAX || offset > INT64_MAX - 2 * FB_READ_MAX)
+        return -1;
+    read = create_read(
+        worker, fd, offset, n, direct ? (size_t)settings_of(conn)->directio_alignment : 1);
+    if (read == NULL)
+        return -1;
+    if (session_read_begin(conn, &read->base, done) == -1) {
+        memory_release(worker->stream.net.memory, read);
+        return -1;
+    }
+    if (way == FB_AIO_ON && direct) {
+        read_by_kernel(read);
+    } else if (way == FB_AIO_OFF) {
+        end_read(read, read_whole(read));
+    } else if (read_on_thread(read) == -1) {
+        session_read_cancel(&read->base);
+        return -1;
+    }
+    return 0;
+}
+
+static bool wants_kernel(const struct fb_worker *worker)
+{
+    const struct server *server;
+
+    STAILQ_FOREACH (server, &worker->cycle->stream.servers, link)
+        if (server->settings.aio == FB_AIO_ON)
+            return worker->stream.net.loop.mechanism->self == NULL; /* not simulated */
+    return false;
+}
+
+void file_reads_open(struct fb_worker *worker)
+{
+    struct file_reads *reads = &worker->file_reads;
+    unsigned most = (unsigned)worker->cycle->events.worker_aio_requests;
+
+    TAILQ_INIT(&reads->under_way);
+    TAILQ_INIT(&reads->waiting);
+    if (!wants_kernel(worker))
+        return;
+    if (file_aio_open(&worker->stream.net.loop, most, request_ended) == 0)
+        reads->most = most;
+    else
+        log_write(&worker->log, LEVEL_WARN, errno,
+            "the kernel refuses \"aio on\" with %u \"worker_aio_requests\", files are read on "
+            "threads",
+            most);
+}
+
+void file_reads_close(struct fb_worker *worker)
+{
+    struct file_reads *reads = &worker->file_reads;
+    struct file_read *read;
+
+    if (reads->most == 0)
+        return;
+    file_aio_close(&worker->stream.net.loop); /* the kernel writes nothing more */
+    TAILQ_CONCAT(&reads->waiting, &reads->under_way, place);
+    while ((read = TAILQ_FIRST(&reads->waiting)) != NULL) {
+        TAILQ_REMOVE(&reads->waiting, read, place);
+        end_read(read, 0);
+    }
+    reads->under_way_n = reads->most = 0;
+}

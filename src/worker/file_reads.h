@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads of files for protocols, in the way of the server's `aio`: by the kernel, on threads, or in
+ * place.
+ *
+ * Responsible for the memory that is read into, and for the reads that wait until the kernel has
+ * room. Never runs a callback; stream/session_read.h does. Invariant: memory that the kernel or a
+ * thread may still write to is not freed, whatever becomes of the connection. */
+#pragma once
+
+#include "stream/session_read.h"
+
+struct fb_worker;
+struct file_read;
+
+struct file_reads {
+    unsigned most; /* reads that the kernel has at once; 0: there is no kernel AIO */
+    unsigned under_way_n;
+    TAILQ_HEAD(, file_read) under_way; /* in the kernel */
+    TAILQ_HEAD(, file_read) waiting;   /* until it has room */
+};
+
+/* Sets up kernel AIO where a server wants it, before the sandbox denies that. Where the kernel
+ * refuses, a warning tells it, and threads read instead. */
+void file_reads_open(struct fb_worker *worker);
+/* Ends all reads, none of which has a connection any more. */
+void file_reads_close(struct fb_worker *worker);
+/* Begins a read as fb_read_file() says; -1 when it is refused. */
+int file_reads_begin(
+    struct fb_conn *conn, int fd, uint64_t offset, size_t n, session_read_done *done);
+/* Returns how the connection's files are read. */
+fb_aio file_reads_way(const struct fb_conn *conn);
