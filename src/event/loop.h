@@ -28,9 +28,9 @@ struct loop {
     struct timers timers;
     struct log *log;
     const sigset_t *wait_mask; /* signals blocked within the wait; NULL: leave the mask alone */
-    struct source *notifier;   /* the eventfd of notify(), or NULL */
+    struct source *notifier;   /* of notify(): an eventfd, or none of the loop's; or NULL */
     struct source *signaler;   /* tells of signals, with a wait_mask; else NULL */
-    struct source *ticker;     /* the timerfd of timer_resolution, or NULL */
+    struct source *ticker;     /* of timer_resolution: a timerfd, or likewise; or NULL */
     void (*notified)(struct loop *loop); /* runs on the loop after notify() */
     struct file_aio *file_aio;           /* kernel AIO (event/file_aio.h), or NULL */
     bool checked;    /* whole structures are checked each turn: simulated kernel, debug build */
@@ -79,6 +79,9 @@ struct source *loop_watch_own(struct loop *loop, int fd, enum event_queue queue,
 void loop_fail(struct loop *loop, const char *call, int error);
 /* Whether a descriptor that woke us up belongs to the loop itself. */
 bool loop_owns(const struct loop *loop, const struct source *source);
+
+/* For mechanisms: takes the report of a source of the loop's own that has no descriptor. */
+void loop_report_own(struct loop *loop, struct source *source);
 
 /* loop.c: Runs the events of a queue that is not empty. */
 void loop_run_posted(struct loop *loop, enum event_queue queue);

@@ -11,12 +11,12 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-/* Resets the 64-bit count that an eventfd or a timerfd holds. */
+/* Resets the 64-bit count that an eventfd or a timerfd holds, if the source is one. */
 static void read_count(struct source *source)
 {
     uint64_t count;
 
-    while (read(source->fd, &count, sizeof(count)) == -1 && errno == EINTR)
+    while (source->fd != -1 && read(source->fd, &count, sizeof(count)) == -1 && errno == EINTR)
         ;
     source->events[EVENT_READ].ready = false;
 }
@@ -77,29 +77,81 @@ struct source *loop_watch_own(struct loop *loop, int fd, enum event_queue queue,
     return source;
 }
 
+/* Makes a source for what the mechanism reports by itself; NULL after an emerg line. */
+static struct source *make_own(
+    struct loop *loop, enum event_queue queue, const struct source_ops *ops)
+{
+    struct source *source = source_get(&loop->sources);
+
+    if (source == NULL) {
+        log_write(loop->log, LEVEL_EMERG, 0, "no slot for a source of the loop's own");
+        return NULL;
+    }
+    source->ops = ops;
+    source->io = &io_socket;
+    source->queue = (uint8_t)queue;
+    return source;
+}
+
+void loop_report_own(struct loop *loop, struct source *source)
+{
+    assert(source != NULL && source->fd == -1 && loop_owns(loop, source));
+    if (source->queue == QUEUE_NONE)
+        source->ops->run[EVENT_READ](loop, source);
+    else
+        loop_post(loop, &source->events[EVENT_READ], (enum event_queue)source->queue);
+}
+
+static struct source *start_notices(struct loop *loop)
+{
+    if (loop->mechanism->start_notices(loop) == 0)
+        return make_own(loop, QUEUE_NORMAL, &notifier_ops);
+    log_write(loop->log, LEVEL_EMERG, errno, "notices of threads cannot be watched");
+    return NULL;
+}
+
+static struct source *start_ticks(struct loop *loop, uint64_t ms)
+{
+    if (loop->mechanism->start_ticks(loop, ms) == 0)
+        return make_own(loop, QUEUE_NONE, &ticker_ops);
+    log_write(loop->log, LEVEL_EMERG, errno, "ticks of a timer cannot be watched");
+    return NULL;
+}
+
 int loop_set_notified(struct loop *loop, void (*notified)(struct loop *loop))
 {
     assert(notified != NULL);
     loop->notified = notified;
-    if (loop->notifier == NULL)
+    if (loop->notifier == NULL && loop->mechanism->start_notices != NULL)
+        loop->notifier = start_notices(loop);
+    else if (loop->notifier == NULL)
         loop->notifier = loop_watch_own(
             loop, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), QUEUE_NORMAL, &notifier_ops, "eventfd()");
     return loop->notifier == NULL ? -1 : 0;
 }
 
-int loop_set_resolution(struct loop *loop, uint64_t ms)
+/* Returns a timerfd that expires every `ms`; -1 with errno. */
+static int open_ticks(uint64_t ms)
 {
     struct timespec interval = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
     struct itimerspec spec = { .it_interval = interval, .it_value = interval };
     int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 
-    assert(ms > 0 && loop->ticker == NULL);
     if (fd != -1 && timerfd_settime(fd, 0, &spec, NULL) == -1) {
-        log_write(loop->log, LEVEL_EMERG, errno, "timerfd_settime() failed");
         close(fd);
         return -1;
     }
-    loop->ticker = loop_watch_own(loop, fd, QUEUE_NONE, &ticker_ops, "timerfd_create()");
+    return fd;
+}
+
+int loop_set_resolution(struct loop *loop, uint64_t ms)
+{
+    assert(ms > 0 && loop->ticker == NULL);
+    if (loop->mechanism->start_ticks != NULL)
+        loop->ticker = start_ticks(loop, ms);
+    else
+        loop->ticker =
+            loop_watch_own(loop, open_ticks(ms), QUEUE_NONE, &ticker_ops, "the timer of ticks");
     return loop->ticker == NULL ? -1 : 0;
 }
 

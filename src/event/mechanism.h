@@ -67,6 +67,11 @@ struct mechanism {
     int (*add_listener)(struct loop *loop, struct source *source, bool exclusive);
     int (*del_listener)(struct loop *loop, struct source *source);
 
+    /* For a kernel that has events without a descriptor: make notify() work, and make ticks every
+     * `ms`; the wait then gives loop->notifier or loop->ticker to loop_report_own(). -1 with errno.
+     * NULL: the loop watches a descriptor of its own. */
+    int (*start_notices)(struct loop *loop);
+    int (*start_ticks)(struct loop *loop, uint64_t ms);
     /* Wakes the loop and has its notified() run; may be called from any thread. */
     int (*notify)(struct loop *loop);
     /* Waits at most `timeout` ms (-1: for ever) with the signal mask loop->wait_mask, which is in

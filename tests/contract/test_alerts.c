@@ -3,6 +3,7 @@
  * fails, or a descriptor of the loop's own that is not open: the loop then says that it is of no
  * use. The system calls of
  * the mechanisms come here first; what they answer instead of the kernel, a test has set. */
+#include "contract/answers.h"
 #include "contract/contract.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@ static struct {
     int result, error;
 } answer;
 
-static bool take_answer(int *result)
+bool take_answer(int *result)
 {
     if (!answer.set)
         return false;
@@ -72,11 +73,13 @@ int pselect(int n, fd_set *readers, fd_set *writers, fd_set *others, const struc
 
 static void check_alert(struct fixture *fixture, const char *format, const char *detail)
 {
+    static const char *const calls[][2] = { { "epoll", "epoll_pwait" }, { "kqueue", "kevent" } };
     const char *name = fixture->loop->mechanism->name;
     char expected[256];
 
-    if (strcmp(name, "epoll") == 0)
-        name = "epoll_pwait";
+    for (size_t i = 0; i < countof(calls); i++)
+        if (strcmp(name, calls[i][0]) == 0)
+            name = calls[i][1];
     snprintf(expected, sizeof(expected), format, name, detail);
     ck_assert_str_eq(fixture_logged(fixture), expected);
 }

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* kqueue(2) as FreeBSD's manual has it: connections by edges (EV_CLEAR), listeners by levels.
+ * Changes wait in a list, which goes to the kernel with the next wait or when it is full, and which
+ * the kernel works off in order before it looks for events. Closing a descriptor removes its
+ * filters; what the list still has for it is dropped before, or it would change the filters of the
+ * descriptor that has the number next. */
+#include "base/check.h"
+#include "event/loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/event.h>
+#include <unistd.h>
+
+#define KQUEUE_KIND KIND('k', 'q', 'u', 'e')
+
+/* Changes that are sent at once when no wait takes them. */
+#define RECEIPTS_MAX 32
+
+/* A source's position has those of its two latest changes, from 1 on; 0: none. */
+#define POSITION_BITS 16
+#define POSITION_MAX 32768
+
+/* The kernel's data of an event is the slot's index, and of its generation what fits beside it. */
+#define INDEX_BITS (sizeof(uintptr_t) > 4 ? 32 : 24)
+#define INDEX_MASK (((uintptr_t)1 << (INDEX_BITS - 1) << 1) - 1)
+
+#ifndef EV_RECEIPT
+#define EV_RECEIPT 0 /* events come with the errors then */
+#endif
+
+/* A pointer; in NetBSD before 10 a number. */
+typedef __typeof__(((struct kevent *)NULL)->udata) user_data;
+
+struct kqueue_state {
+    unsigned kind;
+    int fd;
+    int events_max;
+    uint32_t changes_max;
+    uint32_t change_n;
+    struct kevent *changes;
+    struct kevent events[];
+};
+
+static bool kqueue_available(void)
+{
+    int fd = kqueue();
+
+    if (fd == -1)
+        return false;
+    close(fd);
+    return true;
+}
+
+static int kqueue_init(struct loop *loop, const int64_t *options)
+{
+    int64_t changes_max = options[0], events_max = options[1];
+    struct kqueue_state *state;
+
+    assert(changes_max >= 1 && changes_max <= POSITION_MAX);
+    assert(events_max >= 1 && events_max <= INT_MAX);
+    assert(loop->sources.n - 1 <= INDEX_MASK);
+    state = malloc(sizeof(*state) + (size_t)events_max * sizeof(struct kevent));
+    if (state == NULL)
+        return -1;
+    state->kind = KQUEUE_KIND;
+    state->events_max = (int)events_max;
+    state->changes_max = (uint32_t)changes_max;
+    state->change_n = 0;
+    state->changes = malloc((size_t)changes_max * sizeof(struct kevent));
+    state->fd = state->changes != NULL ? kqueue() : -1;
+    if (state->fd == -1 || fcntl(state->fd, F_SETFD, FD_CLOEXEC) == -1) {
+        if (state->fd != -1)
+            close(state->fd);
+        free(state->changes);
+        free(state);
+        return -1;
+    }
+    loop->mechanism_state = state;
+    return 0;
+}
+
+static void kqueue_done(struct loop *loop)
+{
+    struct kqueue_state *state = loop->mechanism_state;
+
+    CHECK_KIND(state, KQUEUE_KIND);
+    close(state->fd);
+    state->kind = 0;
+    free(state->changes);
+    free(state);
+    loop->mechanism_state = NULL;
+}
+
+static uintptr_t tag_of(const struct loop *loop, const struct source *source)
+{
+    uintptr_t generation = source->generation;
+
+    return generation << (INDEX_BITS - 1) << 1 | source_index(&loop->sources, source);
+}
+
+/* Returns the source of an event; NULL where the event is of the slot's earlier use. */
+static struct source *find_source(const struct loop *loop, const struct kevent *event)
+{
+    uintptr_t tag = (uintptr_t)event->udata;
+    struct source *source;
+
+    if ((tag & INDEX_MASK) >= loop->sources.used_n)
+        return NULL;
+    source = source_at(&loop->sources, (uint32_t)(tag & INDEX_MASK));
+    return source->in_use && tag_of(loop, source) == tag ? source : NULL;
+}
+
+static int filter_of(enum event_direction direction)
+{
+    return direction == EVENT_READ ? EVFILT_READ : EVFILT_WRITE;
+}
+
+static unsigned shift_of(enum event_direction direction)
+{
+    return direction == EVENT_READ ? 0 : POSITION_BITS;
+}
+
+static bool is_watched(const struct source *source, enum event_direction direction)
+{
+    return source->events[direction].active || (source->listening && direction == EVENT_READ);
+}
+
+/* The kernel has refused a change. Nobody minds where it ends watching what the kernel has dropped
+ * by itself. The owner of a source that is not watched now finds out by trying. */
+static void report_error(struct loop *loop, const struct kevent *event, struct source *source,
+    enum event_direction direction)
+{
+    int error = (int)event->data;
+
+    if (error == 0 || source == NULL || !is_watched(source, direction))
+        return;
+    log_write(
+        loop->log, LEVEL_ALERT, error, "kevent() cannot watch descriptor %d", (int)event->ident);
+    if (loop_owns(loop, source))
+        loop_fail(loop, "kevent", error);
+    else
+        loop_report(loop, source, direction);
+}
+
+/* Data may lie before the peer's end. An error, which is in fflags, is what the next call of the
+ * owner returns; without one the end of the writing direction may be our own. */
+static void note_end(struct source *source, const struct kevent *event)
+{
+    if (event->filter == EVFILT_READ || event->fflags != 0)
+        source->eof = true;
+}
+
+static void report_event(struct loop *loop, const struct kevent *event)
+{
+    enum event_direction direction = event->filter == EVFILT_WRITE ? EVENT_WRITE : EVENT_READ;
+    struct source *source;
+
+    if (event->filter == EVFILT_USER) {
+        loop_report_own(loop, loop->notifier);
+        return;
+    }
+    if (event->filter == EVFILT_TIMER) {
+        loop_report_own(loop, loop->ticker);
+        return;
+    }
+    source = find_source(loop, event);
+    if (event->flags & EV_ERROR) {
+        report_error(loop, event, source, direction);
+        return;
+    }
+    if (source == NULL || !is_watched(source, direction))
+        return;
+    if (event->flags & EV_EOF)
+        note_end(source, event);
+    loop_report(loop, source, direction);
+}
+
+/* Removes the changes that were dropped. */
+static void compact_changes(struct kqueue_state *state)
+{
+    uint32_t kept_n = 0;
+
+    for (uint32_t i = 0; i < state->change_n; i++)
+        if (state->changes[i].flags != 0)
+            state->changes[kept_n++] = state->changes[i];
+    state->change_n = kept_n;
+}
+
+/* Sends the changes without a wait. Each has a receipt, so that no events come. */
+static void flush_changes(struct loop *loop)
+{
+    static const struct timespec no_time = { 0, 0 };
+    struct kqueue_state *state = loop->mechanism_state;
+    struct kevent receipts[RECEIPTS_MAX];
+    uint32_t at = 0;
+
+    compact_changes(state);
+    while (at < state->change_n) {
+        struct kevent *changes = &state->changes[at];
+        int n = 0, got;
+
+        for (; n < RECEIPTS_MAX && at < state->change_n; n++, at++)
+            changes[n].flags |= EV_RECEIPT;
+        got = kevent(state->fd, changes, n, receipts, n, &no_time);
+        if (got == -1 && errno != EINTR) /* the changes are applied when a signal comes */
+            loop_fail(loop, "kevent", errno);
+        for (int i = 0; i < got; i++)
+            report_event(loop, &receipts[i]);
+    }
+    state->change_n = 0;
+}
+
+/* Returns the source's latest change that waits for this direction, or NULL. A position of changes
+ * that are gone names another source's, or none. */
+static struct kevent *find_change(
+    struct loop *loop, const struct source *source, enum event_direction direction)
+{
+    struct kqueue_state *state = loop->mechanism_state;
+    uint32_t position = source->position >> shift_of(direction) & (UINT32_MAX >> POSITION_BITS);
+    struct kevent *change;
+
+    CHECK_KIND(state, KQUEUE_KIND);
+    if (position == 0 || position > state->change_n)
+        return NULL;
+    change = &state->changes[position - 1];
+    if ((uintptr_t)change->udata != tag_of(loop, source) ||
+        change->filter != filter_of(direction) || change->flags == 0)
+        return NULL;
+    return change;
+}
+
+static void add_change(
+    struct loop *loop, struct source *source, enum event_direction direction, unsigned flags)
+{
+    struct kqueue_state *state = loop->mechanism_state;
+    uint32_t other = UINT32_MAX >> POSITION_BITS << shift_of(!direction);
+
+    CHECK_KIND(state, KQUEUE_KIND);
+    assert(source->fd != -1 && source->in_use);
+    if (state->change_n == state->changes_max)
+        flush_changes(loop);
+    state->changes[state->change_n++] = (struct kevent) {
+        .ident = (uintptr_t)source->fd,
+        .filter = (short)filter_of(direction),
+        .flags = (unsigned short)flags,
+        .udata = (user_data)tag_of(loop, source),
+    };
+    source->position = (source->position & other) | state->change_n << shift_of(direction);
+}
+
+/* Drops the source's latest change; its place stays, so that the order of the others does. */
+static void drop_change(struct kevent *change)
+{
+    change->flags = 0;
+    change->udata = (user_data)0;
+}
+
+static int kqueue_add(struct loop *loop, struct source *source, enum event_direction direction)
+{
+    add_change(loop, source, direction, EV_ADD | EV_CLEAR);
+    return 0;
+}
+
+static int kqueue_del(struct loop *loop, struct source *source, enum event_direction direction)
+{
+    struct kevent *change = find_change(loop, source, direction);
+
+    if (change == NULL)
+        add_change(loop, source, direction, EV_DELETE);
+    else if (change->flags & EV_ADD) /* the kernel has not seen it */
+        drop_change(change);
+    else
+        change->flags = EV_DELETE;
+    return 0;
+}
+
+static int kqueue_enable(struct loop *loop, struct source *source, enum event_direction direction)
+{
+    struct kevent *change = find_change(loop, source, direction);
+
+    if (change == NULL)
+        add_change(loop, source, direction, EV_ENABLE);
+    else if (change->flags & EV_ADD)
+        change->flags &= (unsigned short)~EV_DISABLE;
+    else
+        change->flags = EV_ENABLE;
+    return 0;
+}
+
+static int kqueue_disable(struct loop *loop, struct source *source, enum event_direction direction)
+{
+    struct kevent *change = find_change(loop, source, direction);
+
+    if (change == NULL)
+        add_change(loop, source, direction, EV_DISABLE);
+    else if (change->flags & EV_ADD)
+        change->flags |= EV_DISABLE;
+    else
+        change->flags = EV_DISABLE;
+    return 0;
+}
+
+static int kqueue_add_conn(struct loop *loop, struct source *source)
+{
+    kqueue_add(loop, source, EVENT_READ);
+    return kqueue_add(loop, source, EVENT_WRITE);
+}
+
+static int kqueue_del_conn(struct loop *loop, struct source *source, bool closing)
+{
+    for (int direction = 0; direction < EVENT_DIRECTIONS; direction++) {
+        struct kevent *change = find_change(loop, source, direction);
+
+        if (closing && change != NULL)
+            drop_change(change);
+        else if (!closing && source->events[direction].active)
+            kqueue_del(loop, source, direction);
+    }
+    return 0;
+}
+
+static int kqueue_add_listener(struct loop *loop, struct source *source, bool exclusive)
+{
+    (void)exclusive;
+    add_change(loop, source, EVENT_READ, EV_ADD);
+    return 0;
+}
+
+static int kqueue_del_listener(struct loop *loop, struct source *source)
+{
+    return kqueue_del(loop, source, EVENT_READ);
+}
+
+static int change_own(struct loop *loop, struct kevent change)
+{
+    struct kqueue_state *state = loop->mechanism_state;
+
+    CHECK_KIND(state, KQUEUE_KIND);
+    return kevent(state->fd, &change, 1, NULL, 0, NULL);
+}
+
+static int kqueue_start_notices(struct loop *loop)
+{
+    return change_own(loop, (struct kevent) { .filter = EVFILT_USER, .flags = EV_ADD | EV_CLEAR });
+}
+
+static int kqueue_notify(struct loop *loop)
+{
+    assert(loop->notifier != NULL);
+    return change_own(loop, (struct kevent) { .filter = EVFILT_USER, .fflags = NOTE_TRIGGER });
+}
+
+static int kqueue_start_ticks(struct loop *loop, uint64_t ms)
+{
+    return change_own(loop, (struct kevent) {
+                                .filter = EVFILT_TIMER,
+                                .flags = EV_ADD | EV_CLEAR,
+                                .data = (intptr_t)ms,
+                            });
+}
+
+static void kqueue_process_events(struct loop *loop, int timeout)
+{
+    struct kqueue_state *state = loop->mechanism_state;
+    struct timespec limit = { timeout / 1000, timeout % 1000 * 1000000L };
+    sigset_t blocked;
+    int n, error;
+
+    CHECK_KIND(state, KQUEUE_KIND);
+    if (state->change_n > (uint32_t)state->events_max) /* each may fail, and needs an event then */
+        flush_changes(loop);
+    compact_changes(state);
+    loop_let_signals(loop, &blocked);
+    n = kevent(state->fd, state->changes, (int)state->change_n, state->events, state->events_max,
+        timeout == -1 ? NULL : &limit);
+    error = errno;
+    loop_hold_signals(loop, &blocked);
+    state->change_n = 0; /* applied, by a wait that a signal has ended too */
+    if (n == -1 && error != EINTR)
+        loop_fail(loop, "kevent", error);
+    else if (n == 0 && timeout == -1)
+        log_write(loop->log, LEVEL_ALERT, 0, "kevent() returned no events without timeout");
+    for (int i = 0; i < n; i++)
+        report_event(loop, &state->events[i]);
+}
+
+const struct mechanism mechanism_kqueue = {
+    .name = "kqueue",
+    .edge = true,
+    .options = {
+        { .name = "kqueue_changes", .least = 1, .greatest = POSITION_MAX, .initial = 512 },
+        { .name = "kqueue_events", .least = 1, .greatest = 65536, .initial = 512 },
+    },
+    .io = &io_socket,
+    .available = kqueue_available,
+    .init = kqueue_init,
+    .done = kqueue_done,
+    .add = kqueue_add,
+    .del = kqueue_del,
+    .enable = kqueue_enable,
+    .disable = kqueue_disable,
+    .add_conn = kqueue_add_conn,
+    .del_conn = kqueue_del_conn,
+    .add_listener = kqueue_add_listener,
+    .del_listener = kqueue_del_listener,
+    .start_notices = kqueue_start_notices,
+    .start_ticks = kqueue_start_ticks,
+    .notify = kqueue_notify,
+    .process_events = kqueue_process_events,
+};
