@@ -25,6 +25,7 @@ int loop_init(struct loop *loop, const struct loop_options *options)
         .log = options->log,
         .wait_mask = options->wait_mask,
         .turn = 1, /* 0: of an event that has not run */
+        .notify_fd = -1,
         .signal_fd = -1,
         .checked = DEBUG_BUILD || options->mechanism->self != NULL,
         .noticeable = DEBUG_BUILD || options->mechanism->self != NULL,
@@ -61,6 +62,8 @@ void loop_done(struct loop *loop)
         source_close(loop, loop->ticker, false);
     if (loop->signaler != NULL)
         source_close(loop, loop->signaler, false);
+    if (loop->notify_fd != -1)
+        close(loop->notify_fd);
     if (loop->signal_fd != -1)
         close(loop->signal_fd);
     assert(loop->sources.in_use_n == 0);

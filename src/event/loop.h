@@ -37,6 +37,8 @@ struct loop {
     int signal_fd;   /* where handlers of signals write a byte: the pipe of `signaler`; or -1 */
     int wait_error;  /* the errno of a wait that has failed: the loop is of no use; 0: none has */
     bool noticeable; /* `checked`, or `wait_error` is set: a single test a turn */
+    int notify_fd;   /* where notify() writes, if that is not the notifier's descriptor; or -1 */
+    uint64_t tick_ms, next_tick_ms; /* where the loop itself makes the ticks (loop_wake_posix.c) */
 };
 
 struct loop_options {
@@ -53,7 +55,7 @@ int loop_init(struct loop *loop, const struct loop_options *options);
 /* Closes a loop whose sources, but for its own, have been put back. */
 void loop_done(struct loop *loop);
 
-/* Takes the time from a timerfd every `ms` instead of once a turn; -1 after an emerg line. */
+/* Takes the time from a ticker every `ms` instead of once a turn; -1 after an emerg line. */
 int loop_set_resolution(struct loop *loop, uint64_t ms);
 /* Makes mechanism->notify() work, which has `notified` run on the loop; -1 after an emerg line. */
 int loop_set_notified(struct loop *loop, void (*notified)(struct loop *loop));
@@ -83,6 +85,9 @@ bool loop_owns(const struct loop *loop, const struct source *source);
 /* For mechanisms: takes the report of a source of the loop's own that has no descriptor. */
 void loop_report_own(struct loop *loop, struct source *source);
 
+/* loop_wake_linux.c, loop_wake_posix.c: Waits without reading the clock, which the ticker does. */
+void loop_wait_for_tick(struct loop *loop, int timeout);
+
 /* loop.c: Runs the events of a queue that is not empty. */
 void loop_run_posted(struct loop *loop, enum event_queue queue);
 /* loop.c: Takes the report of an armed source that is not of the normal queue: a listener's, or one
@@ -110,9 +115,12 @@ static inline void loop_wait(struct loop *loop, int timeout)
 {
     assert(timeout >= -1);
     loop->turn++;
+    if (unlikely(loop->ticker != NULL)) {
+        loop_wait_for_tick(loop, timeout);
+        return;
+    }
     loop->mechanism->process_events(loop, timeout);
-    if (likely(loop->ticker == NULL))
-        loop_read_clock(loop);
+    loop_read_clock(loop);
 }
 
 /* Puts an event at a queue's end; an event that is posted already stays where it is. */

@@ -3,6 +3,7 @@
  * handlers write a byte to a pipe that the loop watches. A signal between the mask's change and the
  * wait has thus made the pipe readable, so that no wait begins after it and sleeps. Handlers never
  * run outside of the wait; nothing else of the worker is interrupted by a signal. */
+#include "base/descriptor.h"
 #include "event/loop.h"
 
 #include <assert.h>
@@ -30,9 +31,9 @@ int loop_open_signal_pipe(struct loop *loop)
     int ends[2] = { -1, -1 };
 
     assert(loop->signaler == NULL && loop->signal_fd == -1 && loop->wait_mask != NULL);
-    if (pipe2(ends, O_NONBLOCK | O_CLOEXEC) == 0)
+    if (descriptor_pipe(ends, O_NONBLOCK) == 0)
         loop->signal_fd = ends[1];
-    loop->signaler = loop_watch_own(loop, ends[0], QUEUE_NONE, &pipe_ops, "pipe2()");
+    loop->signaler = loop_watch_own(loop, ends[0], QUEUE_NONE, &pipe_ops, "pipe()");
     return loop->signaler == NULL ? -1 : 0;
 }
 

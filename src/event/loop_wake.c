@@ -1,54 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The loop's own sources, which wake it: an eventfd for notify(), a timerfd for timer_resolution, a
- * signalfd for signals that come while the loop is busy (loop_signals.c has the way of mechanisms
- * whose wait takes no mask). Each is made at most once a loop, and loop_done() closes it. */
-#include "event/loop.h"
+/* The loop's own sources, which wake it: that of notify(), and whatever else the loop watches for
+ * itself. Each is made at most once a loop, and loop_done() closes it. What they are made of is the
+ * system's (loop_wake_linux.c, loop_wake_posix.c), or the mechanism's. */
+#include "event/loop_wake.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <sys/eventfd.h>
-#include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
-
-/* Resets the 64-bit count that an eventfd or a timerfd holds, if the source is one. */
-static void read_count(struct source *source)
-{
-    uint64_t count;
-
-    while (source->fd != -1 && read(source->fd, &count, sizeof(count)) == -1 && errno == EINTR)
-        ;
-    source->events[EVENT_READ].ready = false;
-}
 
 static void notifier_readable(struct loop *loop, struct source *source)
 {
     assert(source == loop->notifier);
-    read_count(source);
+    if (source->fd != -1)
+        loop_wake_drain(source->fd);
+    source->events[EVENT_READ].ready = false;
     loop->notified(loop);
 }
 
-static void ticker_readable(struct loop *loop, struct source *source)
-{
-    assert(source == loop->ticker);
-    read_count(source);
-    loop_read_clock(loop);
-}
-
-/* Lets the pending signals through, whose handlers run now. */
-static void signaler_readable(struct loop *loop, struct source *source)
-{
-    sigset_t blocked;
-
-    assert(source == loop->signaler && loop->wait_mask != NULL);
-    source->events[EVENT_READ].ready = false;
-    sigprocmask(SIG_SETMASK, loop->wait_mask, &blocked);
-    sigprocmask(SIG_SETMASK, &blocked, NULL);
-}
-
-static const struct source_ops signaler_ops = { .run = { [EVENT_READ] = signaler_readable } };
 static const struct source_ops notifier_ops = { .run = { [EVENT_READ] = notifier_readable } };
-static const struct source_ops ticker_ops = { .run = { [EVENT_READ] = ticker_readable } };
 
 struct source *loop_watch_own(struct loop *loop, int fd, enum event_queue queue,
     const struct source_ops *ops, const char *what)
@@ -77,8 +46,7 @@ struct source *loop_watch_own(struct loop *loop, int fd, enum event_queue queue,
     return source;
 }
 
-/* Makes a source for what the mechanism reports by itself; NULL after an emerg line. */
-static struct source *make_own(
+struct source *loop_make_own(
     struct loop *loop, enum event_queue queue, const struct source_ops *ops)
 {
     struct source *source = source_get(&loop->sources);
@@ -105,16 +73,8 @@ void loop_report_own(struct loop *loop, struct source *source)
 static struct source *start_notices(struct loop *loop)
 {
     if (loop->mechanism->start_notices(loop) == 0)
-        return make_own(loop, QUEUE_NORMAL, &notifier_ops);
+        return loop_make_own(loop, QUEUE_NORMAL, &notifier_ops);
     log_write(loop->log, LEVEL_EMERG, errno, "notices of threads cannot be watched");
-    return NULL;
-}
-
-static struct source *start_ticks(struct loop *loop, uint64_t ms)
-{
-    if (loop->mechanism->start_ticks(loop, ms) == 0)
-        return make_own(loop, QUEUE_NONE, &ticker_ops);
-    log_write(loop->log, LEVEL_EMERG, errno, "ticks of a timer cannot be watched");
     return NULL;
 }
 
@@ -126,56 +86,6 @@ int loop_set_notified(struct loop *loop, void (*notified)(struct loop *loop))
         loop->notifier = start_notices(loop);
     else if (loop->notifier == NULL)
         loop->notifier = loop_watch_own(
-            loop, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), QUEUE_NORMAL, &notifier_ops, "eventfd()");
+            loop, loop_wake_open(loop), QUEUE_NORMAL, &notifier_ops, "the descriptor of notices");
     return loop->notifier == NULL ? -1 : 0;
-}
-
-/* Returns a timerfd that expires every `ms`; -1 with errno. */
-static int open_ticks(uint64_t ms)
-{
-    struct timespec interval = { (time_t)(ms / 1000), (long)(ms % 1000) * 1000000 };
-    struct itimerspec spec = { .it_interval = interval, .it_value = interval };
-    int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-
-    if (fd != -1 && timerfd_settime(fd, 0, &spec, NULL) == -1) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-int loop_set_resolution(struct loop *loop, uint64_t ms)
-{
-    assert(ms > 0 && loop->ticker == NULL);
-    if (loop->mechanism->start_ticks != NULL)
-        loop->ticker = start_ticks(loop, ms);
-    else
-        loop->ticker =
-            loop_watch_own(loop, open_ticks(ms), QUEUE_NONE, &ticker_ops, "the timer of ticks");
-    return loop->ticker == NULL ? -1 : 0;
-}
-
-int loop_watch_signals(struct loop *loop)
-{
-    sigset_t waited_for;
-
-    assert(loop->signaler == NULL && loop->wait_mask != NULL);
-    sigprocmask(SIG_BLOCK, NULL, &waited_for);
-    for (int number = 1; number < NSIG; number++)
-        if (sigismember(loop->wait_mask, number) == 1)
-            sigdelset(&waited_for, number);
-    loop->signaler = loop_watch_own(loop, signalfd(-1, &waited_for, SFD_NONBLOCK | SFD_CLOEXEC),
-        QUEUE_NONE, &signaler_ops, "signalfd()");
-    return loop->signaler == NULL ? -1 : 0;
-}
-
-int loop_notify_eventfd(struct loop *loop)
-{
-    static const uint64_t one = 1;
-
-    assert(loop->notifier != NULL);
-    /* a full counter is as good: the loop will wake */
-    if (write(loop->notifier->fd, &one, sizeof(one)) == -1 && errno != EAGAIN)
-        return -1;
-    return 0;
 }

@@ -297,8 +297,8 @@ static void mechanism_process_events(struct loop *loop, int timeout)
     ms = timeout == -1 ? timers_wait(&loop->timers) : timeout;
     if (sim->passes_by_itself && !any && sim->reported == 0 && ms > 0)
         sim_pass(sim, (uint64_t)ms);
-    if (loop->ticker !=
-        NULL) /* the ticker has a real descriptor, which does not follow simulated time */
+    /* a real descriptor does not follow simulated time */
+    if (loop->ticker != NULL && loop->ticker->fd != -1)
         loop_report(loop, loop->ticker, EVENT_READ);
 }
 
@@ -325,7 +325,7 @@ bool sim_idle(const struct loop *loop)
     .done = mechanism_done, .add = mechanism_add, .del = mechanism_del,                            \
     .add_conn = mechanism_add_conn, .del_conn = mechanism_del_conn,                                \
     .add_listener = mechanism_add_listener, .del_listener = mechanism_del_listener,                \
-    .notify = loop_notify_eventfd, .process_events = mechanism_process_events,                     \
+    .notify = loop_notify_descriptor, .process_events = mechanism_process_events,                  \
     .read_clock = sim_clock_read
 
 const struct mechanism sim_mechanism_edge = {

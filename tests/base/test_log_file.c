@@ -84,7 +84,8 @@ START_TEST(links_of_descriptors_are_followed)
     char path[64];
     int fd = open("target", O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 
-    ck_assert_int_eq(unlink("target"), 0); /* the link's text names nothing */
+    if (LINUX_SYSTEM) /* the link's text names nothing */
+        ck_assert_int_eq(unlink("target"), 0);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     ck_assert_int_eq(symlink(path, "log"), 0);
     check_opens(path, path);
@@ -190,13 +191,15 @@ START_TEST(flags_of_others_stay)
     other = log_file_open_again(ends[1]);
     if (make_ends[_i] == make_sockets)
         ck_assert_int_eq(own, -1);
-    else
+    else if (LINUX_SYSTEM)
         ck_assert_int_ne(fcntl(own, F_GETFL) & O_NONBLOCK, 0);
     logged.target = (struct log_target) { .fd = own != -1 ? own : ends[1], .level = LEVEL_INFO };
     log_target_find_way(&logged.target);
-    ck_assert_int_eq(logged.target.way, own != -1 ? LOG_WAY_WRITE : LOG_WAY_SEND);
+    if (LINUX_SYSTEM || make_ends[_i] == make_sockets)
+        ck_assert_int_eq(logged.target.way, own != -1 ? LOG_WAY_WRITE : LOG_WAY_SEND);
     log_init(&logged.log, &logged.target, 1);
-    check_stalls(&logged.log, &logged.target);
+    if (logged.target.way != LOG_WAY_WAIT) /* a terminal that cannot be opened again */
+        check_stalls(&logged.log, &logged.target);
     ck_assert_int_eq(fcntl(ends[1], F_GETFL), flags);
     if (own != -1) {
         ck_assert_int_eq(fcntl(own, F_SETFL, 0), 0);
@@ -301,7 +304,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_fifo_needs_no_reader);
     tcase_add_loop_test(tcase, flags_of_others_stay, 0, 3);
     tcase_add_loop_test(tcase, an_inherited_end_is_written_by_its_kind, 0, 3);
-    tcase_add_test(tcase, files_are_opened_again_for_appending);
+    if (LINUX_SYSTEM)
+        tcase_add_test(tcase, files_are_opened_again_for_appending);
     tcase_add_test(tcase, lines_without_room_are_counted);
 }
 

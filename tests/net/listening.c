@@ -12,18 +12,19 @@
 
 #define DEADLINE_MS 10000
 
+/* Those that this system has. */
 const struct listener_options every_option = {
     .backlog = 511,
     .rcvbuf = 16384,
     .sndbuf = 32768,
-    .fastopen = 5,
-    .deferred = true,
+    .fastopen = LINUX_SYSTEM ? 5 : -1,
+    .deferred = LINUX_SYSTEM,
     .ipv6only = true,
     .tcp_nodelay = true,
     .keepalive = LISTENER_KEEPALIVE_ON,
-    .keepidle = 77,
-    .keepintvl = 7,
-    .keepcnt = 3,
+    .keepidle = LINUX_SYSTEM ? 77 : 0,
+    .keepintvl = LINUX_SYSTEM ? 7 : 0,
+    .keepcnt = LINUX_SYSTEM ? 3 : 0,
 };
 
 unsigned count_fds(void)

@@ -71,11 +71,13 @@ static void check_use(const struct cycle *cycle)
     ck_assert_ptr_eq(cycle->events.mechanism, &mechanism_poll);
 }
 
+#if HAVE_EPOLL
 static void check_epoll_events(const struct cycle *cycle)
 {
     if (cycle->events.mechanism == &mechanism_epoll)
         ck_assert_int_eq(cycle->events.mechanism_values.of[0], 32);
 }
+#endif
 
 static void check_included(const struct cycle *cycle)
 {
@@ -182,7 +184,9 @@ static const struct sample samples[] = {
     { "busy_poll", "50us", NUMBER(50) },
     { "connections", "64", NUMBER(64) },
     { "debug_connection", "192.0.2.0/24", CHECK(check_debug), .again = "::1" },
+#if HAVE_EPOLL
     { "epoll_events", "32", CHECK(check_epoll_events) },
+#endif
     { "accept_share", "off", NUMBER(0) },
     { "multi_accept", "on", NUMBER(1) },
     { "reclaim_idle", "off", NUMBER(0) },

@@ -113,12 +113,14 @@ static const struct {
     { "connections", "0", "0", "it must be between 1 and 16777216" },
     { "debug_connection", "localhost", "localhost", "invalid address" },
     { "debug_connection", "10.0.0.0/33", "10.0.0.0/33", "prefix length out of range 0 to 32" },
+#if HAVE_EPOLL
     { "epoll_events", "0", "0", "it must be between 1 and 65536" },
     { "epoll_events", "65537", "65537", "it must be between 1 and 65536" },
+#endif
     { "accept_share", "no", "no", "expected \"on\" or \"off\", did you mean \"on\"?" },
     { "multi_accept", "offf", "offf", "expected \"on\" or \"off\", did you mean \"off\"?" },
     { "reclaim_idle", "onn", "onn", "expected \"on\" or \"off\", did you mean \"on\"?" },
-    { "use", "epol", "epol", MECHANISM ", did you mean \"epoll\"?" },
+    { "use", "selec", "selec", MECHANISM ", did you mean \"select\"?" },
     { "use", "rtsig", "rtsig", MECHANISM },
     { "worker_aio_requests", "0", "0", "it must be between 1 and 65536" },
     { "worker_connections", "-1", "-1", "it must be between 1 and 16777216" },

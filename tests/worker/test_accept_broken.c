@@ -127,7 +127,7 @@ START_TEST(a_replaced_socket_keeps_its_number)
     struct fixture *fixture;
     int fd, number, fresh = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    options.mechanism = mechanism_find("epoll");
+    options.mechanism = mechanism_find(NULL);
     fixture = fixture_start_worker(&options);
     number = fixture->listener->fds[0];
     ck_assert_int_eq(listen(fresh, 1), 0);

@@ -198,6 +198,6 @@ const struct mechanism mechanism_epoll = {
     .del_conn = epoll_del_conn,
     .add_listener = epoll_add_listener,
     .del_listener = epoll_del_listener,
-    .notify = loop_notify_eventfd,
+    .notify = loop_notify_descriptor,
     .process_events = epoll_process_events,
 };

@@ -4,6 +4,7 @@
  * would report its hang-up again and again. */
 #include "base/check.h"
 #include "event/loop.h"
+#include "event/masked_wait.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -161,11 +162,10 @@ static void report_entry(struct loop *loop, const struct pollfd *entry, uint32_t
 static void poll_process_events(struct loop *loop, int timeout)
 {
     struct poll_state *state = loop->mechanism_state;
-    struct timespec limit = { timeout / 1000, timeout % 1000 * 1000000L };
     int left;
 
     CHECK_KIND(state, POLL_KIND);
-    left = ppoll(state->fds, state->n, timeout == -1 ? NULL : &limit, loop->wait_mask);
+    left = masked_wait_poll(loop, state->fds, state->n, timeout);
     if (left == -1) {
         if (errno != EINTR)
             loop_fail(loop, "poll", errno);
@@ -185,7 +185,7 @@ static void poll_process_events(struct loop *loop, int timeout)
 
 const struct mechanism mechanism_poll = {
     .name = "poll",
-    .masks = true,
+    .masks = LINUX_SYSTEM,
     .io = &io_socket,
     .available = poll_available,
     .init = poll_init,
@@ -198,6 +198,6 @@ const struct mechanism mechanism_poll = {
     .del_conn = poll_del_conn,
     .add_listener = poll_add_listener,
     .del_listener = poll_del_listener,
-    .notify = loop_notify_eventfd,
+    .notify = loop_notify_descriptor,
     .process_events = poll_process_events,
 };

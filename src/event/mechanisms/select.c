@@ -3,6 +3,7 @@
  * refused with EMFILE; no source in a set is without a slot. */
 #include "base/check.h"
 #include "event/loop.h"
+#include "event/masked_wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -155,15 +156,14 @@ static int report_ready(struct loop *loop, int fd)
 static void select_process_events(struct loop *loop, int timeout)
 {
     struct select_state *state = loop->mechanism_state;
-    struct timespec limit = { timeout / 1000, timeout % 1000 * 1000000L };
     int left, fd, fd_n = state->fd_n;
 
     CHECK_KIND(state, SELECT_KIND);
     assert(fd_n <= FD_SETSIZE);
     state->ready[EVENT_READ] = state->watched[EVENT_READ];
     state->ready[EVENT_WRITE] = state->watched[EVENT_WRITE];
-    left = pselect(fd_n, &state->ready[EVENT_READ], &state->ready[EVENT_WRITE], NULL,
-        timeout == -1 ? NULL : &limit, loop->wait_mask);
+    left = masked_wait_select(
+        loop, fd_n, &state->ready[EVENT_READ], &state->ready[EVENT_WRITE], timeout);
 
     if (left == -1) {
         if (errno == EBADF)
@@ -182,7 +182,7 @@ static void select_process_events(struct loop *loop, int timeout)
 
 const struct mechanism mechanism_select = {
     .name = "select",
-    .masks = true,
+    .masks = LINUX_SYSTEM,
     .descriptors_max = FD_SETSIZE,
     .io = &io_socket,
     .available = select_available,
@@ -196,6 +196,6 @@ const struct mechanism mechanism_select = {
     .del_conn = select_del_conn,
     .add_listener = select_add_listener,
     .del_listener = select_del_listener,
-    .notify = loop_notify_eventfd,
+    .notify = loop_notify_descriptor,
     .process_events = select_process_events,
 };

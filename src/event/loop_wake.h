@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What wakes a loop, as the system has it: notices of threads, ticks of timer_resolution, signals
+ * that come while the loop is busy. For the files loop_wake*.c alone. */
+#pragma once
+
+#include "event/loop.h"
+
+/* Opens what loop_notify_descriptor() makes readable; -1 with errno. A second descriptor that this
+ * takes is loop->notify_fd, which loop_done() closes. */
+int loop_wake_open(struct loop *loop);
+/* Takes what has made it readable. */
+void loop_wake_drain(int fd);
+
+/* loop_wake.c: Makes a source for what has no descriptor, and is given to loop_report_own(); NULL
+ * after an emerg line. */
+struct source *loop_make_own(
+    struct loop *loop, enum event_queue queue, const struct source_ops *ops);
