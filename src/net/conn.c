@@ -36,7 +36,7 @@ struct fb_conn *conn_take_slot(
     conn->net = net;
     conn->ops = ops;
     conn->owner = owner;
-    conn->number = ++net->last_number;
+    conn->number = net_next_number(net);
     conn_peer_set(&conn->peer, peer);
     net->connection_n++;
     return conn;

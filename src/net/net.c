@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #define SCRATCH_SIZE (64 * 1024)
+/* Numbers of connections that a worker takes at a time, so that the word that all workers count in
+ * is not written for each client. */
+#define NUMBERS 64
 
 /* The deadline of a connection, which has none any more, was reached. */
 static void expire_conn(struct fb_conn *conn)
@@ -41,6 +44,7 @@ int net_init(struct net *net, const struct net_options *options)
         .counters = options->counters,
         .heartbeat = options->heartbeat,
         .connections_max = options->connections_max,
+        .numbers = options->numbers,
         .lingering_timeout = options->lingering_timeout,
         .scratch_size = SCRATCH_SIZE,
         .memory = options->memory != NULL ? options->memory : &memory_plain,
@@ -56,6 +60,14 @@ int net_init(struct net *net, const struct net_options *options)
         return -1;
     }
     return 0;
+}
+
+COLD void net_take_numbers(struct net *net)
+{
+    assert(net->last_number == net->number_end);
+    if (net->numbers != NULL) /* any worker may write there: a number names lines, and no more */
+        net->last_number = atomic_fetch_add_explicit(net->numbers, NUMBERS, memory_order_relaxed);
+    net->number_end = net->last_number + NUMBERS;
 }
 
 static void close_spare_pipes(struct net *net)

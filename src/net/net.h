@@ -41,9 +41,10 @@ struct net {
     uint32_t connections_max, connection_n;
     /* connections beyond connections_max that may be made now, because as many are being closed */
     uint32_t overdraft;
-    uint32_t client_n; /* connections that were accepted, among connection_n */
-    uint64_t last_number;
-    uint64_t lingering_timeout; /* ms */
+    uint32_t client_n;                /* connections that were accepted, among connection_n */
+    uint64_t last_number, number_end; /* of connections: the last one given, and of the block */
+    _Atomic uint64_t *numbers;        /* where blocks of numbers come from, or NULL: our own */
+    uint64_t lingering_timeout;       /* ms */
     /* Called when a connection's slot has become free. */
     void (*released)(struct net *net);
 
@@ -71,6 +72,7 @@ struct net_options {
     struct log *log;
     struct counters *counters;
     struct heartbeat *heartbeat;
+    _Atomic uint64_t *numbers;   /* counts the connections of all workers; NULL: of this one */
     uint64_t lingering_timeout;  /* ms */
     const struct memory *memory; /* NULL: the C library's allocator */
 };
@@ -94,6 +96,15 @@ void net_flush(struct net *net);
 static inline bool net_is_dirty(const struct net *net)
 {
     return !TAILQ_EMPTY(&net->loop.queues[QUEUE_FLUSH]) || net->chunks.released != NULL;
+}
+/* net.c: Takes the next block of numbers for connections. */
+void net_take_numbers(struct net *net);
+/* Returns the number of a new connection, which no other worker gives. */
+static inline uint64_t net_next_number(struct net *net)
+{
+    if (unlikely(net->last_number == net->number_end))
+        net_take_numbers(net);
+    return ++net->last_number;
 }
 /* Visits every connection, then flushes; the visitor itself ends no connection. */
 void net_each(struct net *net, void (*visit)(struct fb_conn *conn, void *arg), void *arg);

@@ -27,6 +27,8 @@ struct shared_published {
  * slot follows. */
 struct shared_common {
     alignas(CACHE_LINE) struct shm_lock accept_mutex;
+    /* connections that workers have taken numbers for, in blocks; read as a name of log lines */
+    alignas(CACHE_LINE) _Atomic uint64_t connection_numbers;
 };
 
 /* Private memory of the process. In a worker the records are those of the time when it was
@@ -44,7 +46,7 @@ struct shared {
 };
 
 #define SHARED_MAGIC 0x6662656bu
-#define SHARED_VERSION 4u
+#define SHARED_VERSION 5u
 
 /* Makes the memory of a master: children map it by shared_enter(). NULL with errno. Pages are
  * touched as slots come into use. */

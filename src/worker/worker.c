@@ -114,6 +114,7 @@ static int init_stream(struct fb_worker *worker, const struct heritage *heritage
         .log = &worker->log,
         .counters = &shared_slot(heritage->shared, heritage->slot)->counters,
         .heartbeat = &shared_slot(heritage->shared, heritage->slot)->heartbeat,
+        .numbers = &heritage->shared->common->connection_numbers,
         .lingering_timeout = LINGERING_TIMEOUT_MS,
         .memory = heritage->memory,
     };
