@@ -2,8 +2,9 @@
 /* Socket addresses: parsed from text, written as text, compared.
  *
  * Responsible for every form that a directive or a log line has for an address. Only
- * address_parse_host() and address_parse_listen() ask the system's resolver, which can block;
- * a worker calls neither. Invariant: an address that was parsed has the length of its family. */
+ * address_parse_host(), address_resolve() and address_parse_listen() ask the system's resolver,
+ * which can block; a worker calls none of them. Invariant: an address that was parsed has the
+ * length of its family. */
 #pragma once
 
 #include <netinet/in.h>
@@ -33,6 +34,9 @@ const char *address_parse(const char *text, in_port_t port, struct address *out)
 /* Parses the same, or a name in the place of the host, which the system resolves to the first
  * address that it knows. */
 const char *address_parse_host(const char *text, in_port_t port, struct address *out);
+/* Asks the resolver for a name's addresses, without ports: at most `max`, *n of them. Returns as
+ * the calls above do. */
+const char *address_resolve(const char *name, struct address *out, unsigned max, unsigned *n);
 /* Whether the text is one that these return where the system could not resolve a name now, and may
  * later. A name that does not exist is no such case. */
 bool address_is_unresolved(const char *wrong);
@@ -61,5 +65,7 @@ struct address_block {
     unsigned bits;
 };
 const char *address_block_parse(const char *text, struct address_block *out);
+/* The block of one address, which is AF_INET or AF_INET6. */
+struct address_block address_block_of(const struct address *address);
 /* Compares a v4-mapped IPv6 address as the IPv4 address that it is. */
 bool address_block_matches(const struct address_block *block, const struct sockaddr *address);

@@ -204,6 +204,15 @@ static const char *resolve_name(
     return *n == 0 ? "host not found" : NULL;
 }
 
+const char *address_resolve(const char *name, struct address *out, unsigned max, unsigned *n)
+{
+    const char *wrong = check_name(name);
+
+    assert(max > 0);
+    *n = 0;
+    return wrong != NULL ? wrong : resolve_name(name, 0, out, max, n);
+}
+
 bool address_is_unresolved(const char *wrong)
 {
     static const int codes[] = { EAI_AGAIN, EAI_MEMORY, EAI_SYSTEM };
@@ -340,4 +349,16 @@ const char *address_block_parse(const char *text, struct address_block *out)
         unmap_block(&block);
     *out = block;
     return NULL;
+}
+
+struct address_block address_block_of(const struct address *address)
+{
+    struct address_block block = { .address = *address, .bits = 32 };
+
+    assert(address->any.sa_family == AF_INET || address->any.sa_family == AF_INET6);
+    if (address->any.sa_family == AF_INET6) {
+        block.bits = 128;
+        unmap_block(&block);
+    }
+    return block;
 }

@@ -15,6 +15,7 @@ enum answers_kind {
     ANSWERS_LISTEN,
     ANSWERS_HOST,
     ANSWERS_TARGET,
+    ANSWERS_CLIENTS,
 };
 
 /* Makes memory that children of fork() share until answers_keep_private(); NULL without memory. */

@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
+#include "settings/lookup.h"
 #include "settings/set_value.h"
 
 #include <inttypes.h>
@@ -46,20 +47,27 @@ static SETTER(set_connections)
 static SETTER(set_debug_connection)
 {
     struct events_settings *events = &apply->cycle->events;
-    struct address_block *blocks = apply_alloc(apply, (events->debug_n + 1) * sizeof(*blocks));
+    struct address_block found[LOOKUP_ADDRESSES_MAX], *blocks;
     const char *wrong;
+    unsigned n;
 
     (void)setting;
     (void)field;
+    wrong = lookup_clients(apply, &directive->args[0], found, &n);
+    if (wrong != NULL) {
+        set_bad_value(apply, directive, 0, "%s", wrong);
+        if (address_is_unresolved(wrong))
+            report_note_temporary(apply->report);
+        return -1;
+    }
+    blocks = apply_alloc(apply, (events->debug_n + n) * sizeof(*blocks));
     if (blocks == NULL)
         return -1;
     if (events->debug_n > 0)
         memcpy(blocks, events->debug, events->debug_n * sizeof(*blocks));
-    wrong = address_block_parse(directive->args[0].text, &blocks[events->debug_n]);
-    if (wrong != NULL)
-        return set_bad_value(apply, directive, 0, "%s", wrong);
+    memcpy(blocks + events->debug_n, found, n * sizeof(*blocks));
     events->debug = blocks;
-    events->debug_n++;
+    events->debug_n += n;
     return 0;
 }
 

@@ -247,3 +247,40 @@ const char *lookup_target(struct apply *apply, const char *text, struct fb_targe
         return wrong;
     return note_answer(apply, ANSWERS_TARGET, text, out, sizeof(*out));
 }
+
+/* Finds a name's addresses among the answers, or asks for them. */
+static const char *find_addresses(struct apply *apply, const struct conf_word *word,
+    struct address addresses[LOOKUP_ADDRESSES_MAX], unsigned *n)
+{
+    const size_t size = LOOKUP_ADDRESSES_MAX * sizeof(*addresses);
+    bool foreign = is_foreign(apply);
+    const char *wrong;
+    long found;
+
+    if (is_answered(apply)) {
+        found = answers_find(apply->options->answers, ANSWERS_CLIENTS, word->text, addresses, size);
+        *n = found > 0 ? (unsigned)((size_t)found / sizeof(*addresses)) : 0;
+        return *n > 0 ? NULL : NOT_CHECKED;
+    }
+    begin_question(apply, word, "host", word->text);
+    wrong = address_resolve(word->text, addresses, LOOKUP_ADDRESSES_MAX, n);
+    end_question(apply, foreign);
+    if (wrong != NULL)
+        return wrong;
+    return note_answer(apply, ANSWERS_CLIENTS, word->text, addresses, *n * sizeof(*addresses));
+}
+
+const char *lookup_clients(struct apply *apply, const struct conf_word *word,
+    struct address_block blocks[LOOKUP_ADDRESSES_MAX], unsigned *n)
+{
+    struct address addresses[LOOKUP_ADDRESSES_MAX];
+    const char *wrong = address_block_parse(word->text, &blocks[0]);
+
+    *n = 1;
+    if (wrong == NULL || strpbrk(word->text, "/:") != NULL || !has_name(word->text))
+        return wrong;
+    wrong = find_addresses(apply, word, addresses, n);
+    for (unsigned i = 0; wrong == NULL && i < *n; i++)
+        blocks[i] = address_block_of(&addresses[i]);
+    return wrong;
+}

@@ -111,7 +111,9 @@ static const struct {
     { "busy_poll", "1s", "1s", "expected a time such as 50us or 1ms" },
     { "busy_poll", "101ms", "101ms", "it must be between 0 and 100000 microseconds" },
     { "connections", "0", "0", "it must be between 1 and 16777216" },
-    { "debug_connection", "localhost", "localhost", "invalid address" },
+    { "debug_connection", "\"local host\"", "local host", "invalid host" },
+    { "debug_connection", "localhost/8", "localhost/8", "invalid address" },
+    { "debug_connection", "10.0.0", "10.0.0", "invalid address" },
     { "debug_connection", "10.0.0.0/33", "10.0.0.0/33", "prefix length out of range 0 to 32" },
 #if HAVE_EPOLL
     { "epoll_events", "0", "0", "it must be between 1 and 65536" },
@@ -399,6 +401,29 @@ START_TEST(debug_connection_takes_addresses_blocks_and_unix)
 }
 END_TEST
 
+/* A name counts as all addresses that it has, and these lie beside others. */
+START_TEST(debug_connection_takes_names)
+{
+    struct loading loading;
+    const struct events_settings *events;
+    bool found = false;
+
+    loading_begin(&loading);
+    accept_text(&loading, "events { debug_connection unix:; debug_connection localhost; }", "");
+    events = &loading.cycle->events;
+    ck_assert_uint_ge(events->debug_n, 2);
+    ck_assert_int_eq(events->debug[0].address.any.sa_family, AF_UNIX);
+    for (unsigned i = 1; i < events->debug_n; i++) {
+        const struct address *address = &events->debug[i].address;
+
+        ck_assert_uint_eq(events->debug[i].bits, address->any.sa_family == AF_INET ? 32 : 128);
+        found = found || address_block_matches(&events->debug[i], &address->any);
+    }
+    ck_assert(found);
+    loading_end(&loading);
+}
+END_TEST
+
 START_TEST(each_mechanism_can_be_chosen)
 {
     struct loading loading;
@@ -444,6 +469,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_wrong_control_socket_does_not_hide_the_pid);
     tcase_add_test(tcase, env_keeps_order_and_values);
     tcase_add_test(tcase, debug_connection_takes_addresses_blocks_and_unix);
+    tcase_add_test(tcase, debug_connection_takes_names);
     tcase_add_test(tcase, each_mechanism_can_be_chosen);
     tcase_add_test(tcase, a_mechanism_with_a_limit_takes_no_more_connections);
 }
