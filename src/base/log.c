@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,4 +233,16 @@ void log_put(struct log *log, enum log_level level, int error, const char *forma
     va_start(args, format);
     log_vput(log, &line, format, args);
     va_end(args);
+}
+
+COLD void log_debug_point(struct log *log, const char *what)
+{
+    if (log->point == LOG_POINT_NONE)
+        return;
+    log_put(log, LEVEL_ALERT, 0, "debug_points: the process %s here: %s",
+        log->point == LOG_POINT_STOP ? "stops" : "aborts", what);
+    if (log->point == LOG_POINT_STOP)
+        raise(SIGSTOP);
+    else
+        abort();
 }

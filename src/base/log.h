@@ -29,6 +29,9 @@ struct log_failures {
     unsigned temporary; /* lines of these about what may pass by itself: a port in use */
 };
 
+/* What follows an internal error that the process would survive (debug_points). */
+enum log_point { LOG_POINT_NONE, LOG_POINT_STOP, LOG_POINT_ABORT };
+
 struct log {
     enum log_level level; /* the most verbose level of all targets */
     unsigned target_n;
@@ -41,7 +44,8 @@ struct log {
     const struct log_place *place; /* added to every line of log_write(), or NULL */
     struct log_limit
         *limit; /* flood limit, whose owner calls log_report_suppressed() when it is due; or NULL */
-    bool broken; /* a target is broken: the owner connects it again */
+    enum log_point point; /* set in workers alone */
+    bool broken;          /* a target is broken: the owner connects it again */
     pid_t pid;
     struct log_stamp stamp;
 };
@@ -68,6 +72,11 @@ void log_vput(struct log *log, const struct log_line *line, const char *format, 
     PRINTF_FORMAT(3, 0);
 void log_put(struct log *log, enum log_level level, int error, const char *format, ...)
     PRINTF_FORMAT(4, 5);
+
+/* To be called behind the lines about an internal error, or about a mistake of a module, that the
+ * process survives: with debug_points it says so, and then stops, for a debugger, or aborts, for a
+ * core dump. Else it does nothing. `what` names the error in a few words. */
+void log_debug_point(struct log *log, const char *what);
 
 /* Logs how many lines were suppressed in each interval that has ended; with `all`, in the current
  * intervals too. */

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <unistd.h>
 
 /* Slots for the loop's own sources. */
@@ -54,6 +55,21 @@ int loop_init(struct loop *loop, const struct loop_options *options)
     return 0;
 }
 
+/* Closes what its owner should have closed, so that the process still ends as it was told. */
+static COLD void close_left(struct loop *loop)
+{
+    for (uint32_t i = 0; i < loop->sources.used_n; i++) {
+        struct source *source = source_at(&loop->sources, i);
+
+        if (!source->in_use)
+            continue;
+        log_write(loop->log, LEVEL_ALERT, 0,
+            "descriptor %d is left open in slot %" PRIu32 " at the end of the loop", source->fd, i);
+        source_close(loop, source, false);
+    }
+    log_debug_point(loop->log, "descriptors are left open");
+}
+
 void loop_done(struct loop *loop)
 {
     if (loop->notifier != NULL)
@@ -66,6 +82,8 @@ void loop_done(struct loop *loop)
         close(loop->notify_fd);
     if (loop->signal_fd != -1)
         close(loop->signal_fd);
+    if (loop->sources.in_use_n > 0)
+        close_left(loop);
     assert(loop->sources.in_use_n == 0);
     loop->mechanism->done(loop);
     source_table_done(&loop->sources);
@@ -75,6 +93,7 @@ void loop_fail(struct loop *loop, const char *call, int error)
 {
     assert(error != 0 && error != EINTR);
     log_write(loop->log, LEVEL_ALERT, error, "%s() failed", call);
+    log_debug_point(loop->log, "the wait for events has failed");
     loop->wait_error = error;
     loop->noticeable = true;
 }

@@ -27,9 +27,11 @@ void sdk_handle_report(const fb_conn *conn, const char *call)
     stream = stream_of(conn);
     worker = container_of(stream, struct fb_worker, stream);
     assert(stream->net.log != NULL);
-    if (stream->misused != NULL)
+    if (stream->misused != NULL) {
         stream->misused(stream, call);
-    else
-        log_write(stream->net.log, LEVEL_ALERT, 0,
-            "%s() of a connection that has ended, by protocol \"%s\"", call, name_running(worker));
+        return;
+    }
+    log_write(stream->net.log, LEVEL_ALERT, 0,
+        "%s() of a connection that has ended, by protocol \"%s\"", call, name_running(worker));
+    log_debug_point(stream->net.log, "a connection that has ended was used");
 }

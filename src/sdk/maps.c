@@ -53,6 +53,8 @@ static void report_mended(fb_worker *worker, fb_map *map)
         log_write(&worker->log, LEVEL_WARN, 0,
             "zone \"%s\": %" PRIu32 " locks of the map were taken from processes that stand still",
             name, m->taken - before.taken);
+    if (m->emptied != before.emptied || m->rebuilt != before.rebuilt)
+        log_debug_point(&worker->log, "a map was damaged");
 }
 
 /* Returns the status as the SDK's, after every call that may have mended something. */

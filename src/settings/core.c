@@ -217,6 +217,18 @@ static SETTER(set_control)
     return 0;
 }
 
+static SETTER(set_debug_points)
+{
+    static const char *const names[] = { "stop", "abort", NULL };
+    int64_t choice;
+
+    (void)setting;
+    if (set_choice(apply, directive, names, "\"stop\" or \"abort\"", &choice) == -1)
+        return -1;
+    *(int64_t *)field = choice == 0 ? LOG_POINT_STOP : LOG_POINT_ABORT;
+    return 0;
+}
+
 static SETTER(set_sigterm_shutdown)
 {
     static const char *const names[] = { "fast", "graceful", NULL };
@@ -231,6 +243,8 @@ const struct setting core_table[] = {
     { "control", CONTEXT_MAIN, 1, 1, .set = set_control, .finds_master = true,
         .unset = "unix:@runstatedir@/forkbeard.sock" },
     { "daemon", CONTEXT_MAIN, 1, 1, .set = set_flag, CORE(daemon), .initial = "on" },
+    { "debug_points", CONTEXT_MAIN, 1, 1, .set = set_debug_points, CORE(debug_points),
+        .unset = "none" },
     { "env", CONTEXT_MAIN, 1, 1, .set = set_env, .repeats = true, .unset = "TZ" },
     { "env_substitution", CONTEXT_MAIN, 1, 1, .set = substitution_set, CORE(env_substitution),
         .finds_master = true, .initial = "off" },

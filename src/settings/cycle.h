@@ -35,6 +35,7 @@ struct core_settings {
     int64_t worker_shutdown_timeout; /* 0: none */
     int64_t worker_start_timeout;    /* 0: none */
     int64_t worker_watchdog;         /* 0: none */
+    int64_t debug_points;            /* enum log_point */
     int64_t max_generations;         /* alive at once; 0: any number */
     int64_t timer_resolution;        /* 0: the time is read every turn */
     int64_t threads, thread_queue;   /* threads for jobs, and jobs that may wait for one */

@@ -156,6 +156,7 @@ static NOINLINE size_t see_to_rest(struct fb_conn *conn, fb_bytes in, size_t use
     if (used > in.n) {
         conn_log(conn, LEVEL_ALERT, 0, "\"%s\" consumed %zu bytes of %zu",
             session_server_of(conn)->protocol->name, used, in.n);
+        log_debug_point(conn->net->log, "a protocol consumed more than there is");
         conn_fail(conn, FB_ABORTED);
         return in.n;
     }

@@ -37,8 +37,10 @@ static void try_mutex(struct fb_worker *worker, uint64_t now, bool leaves)
     enum accept_mutex_status status = accept_mutex_try(&accept->turns, now, leaves);
 
     accept->holds_mutex = status != ACCEPT_MUTEX_BUSY;
-    if (unlikely(status == ACCEPT_MUTEX_DAMAGED))
+    if (unlikely(status == ACCEPT_MUTEX_DAMAGED)) {
         channel_end_send(&worker->to_master, MESSAGE_MUTEX_DAMAGED);
+        log_debug_point(&worker->log, "the accept mutex was damaged");
+    }
 }
 
 int accept_before(struct fb_worker *worker, int timeout)

@@ -154,6 +154,7 @@ CHECK_PROTOCOL(stub_status)
 static const struct sample samples[] = {
     { "control", "unix:run/a.sock", CHECK(check_control) },
     { "daemon", "off", NUMBER(0) },
+    { "debug_points", "abort", NUMBER(LOG_POINT_ABORT) },
     { "env", "A=1", CHECK(check_env), .again = "B" },
     { "env_substitution", "on", NUMBER(1) },
     { "error_log", "error.log notice", CHECK(check_error_log), .again = "stderr" },

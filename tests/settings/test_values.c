@@ -32,6 +32,7 @@ static const struct {
     { "daemon", "yes", "yes", "expected \"on\" or \"off\"" },
     { "daemon", "onn", "onn", "expected \"on\" or \"off\", did you mean \"on\"?" },
     { "daemon", "1", "1", "expected \"on\" or \"off\"" },
+    { "debug_points", "on", "on", "expected \"stop\" or \"abort\"" },
     { "env", "=x", "=x", "expected NAME or NAME=value" },
     { "env", "\"\"", "", "expected NAME or NAME=value" },
     { "error_log", "\"\"", "", "expected a path, \"stderr\" or \"syslog:\"" },

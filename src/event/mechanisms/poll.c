@@ -141,9 +141,11 @@ static void report_entry(struct loop *loop, const struct pollfd *entry, uint32_t
     short revents = entry->revents;
 
     assert(source->in_use && source->fd == entry->fd);
-    if (revents & POLLNVAL)
+    if (revents & POLLNVAL) {
         log_write(
             loop->log, LEVEL_ALERT, 0, "poll() says that descriptor %d is not open", entry->fd);
+        log_debug_point(loop->log, "a source was closed under its mechanism");
+    }
     if ((revents & POLLNVAL) && loop_owns(loop, source)) {
         loop_fail(loop, "poll", EBADF);
         return;
