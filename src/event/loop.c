@@ -106,10 +106,12 @@ bool loop_owns(const struct loop *loop, const struct source *source)
 void loop_take_special(struct loop *loop, struct source *source, enum event_direction direction)
 {
     assert(source->queue != QUEUE_NORMAL);
-    if (source->queue == QUEUE_NONE)
+    if (source->queue == QUEUE_NONE) {
+        debug_source(loop, source, "%s event runs within the wait", debug_direction(direction));
         source->ops->run[direction](loop, source);
-    else
+    } else {
         loop_post(loop, &source->events[direction], (enum event_queue)source->queue);
+    }
 }
 
 void loop_run_posted(struct loop *loop, enum event_queue queue)
@@ -124,6 +126,8 @@ void loop_run_posted(struct loop *loop, enum event_queue queue)
         TAILQ_REMOVE(posted, event, link);
         event->queue = QUEUE_NONE;
         event->turn = loop->turn;
+        debug_source(loop, source, "%s event of the %s queue runs",
+            debug_direction(event->direction), debug_queue(queue));
         source->ops->run[event->direction](loop, source);
     }
 }
@@ -133,8 +137,11 @@ void loop_move_next(struct loop *loop)
     struct posted_events *next = &loop->queues[QUEUE_NEXT];
     struct event *event;
 
-    TAILQ_FOREACH (event, next, link)
+    TAILQ_FOREACH (event, next, link) {
         event->queue = QUEUE_NORMAL;
+        debug_source(loop, source_of(event), "%s event moves from the next to the normal queue",
+            debug_direction(event->direction));
+    }
     TAILQ_CONCAT(&loop->queues[QUEUE_NORMAL], next, link);
 }
 

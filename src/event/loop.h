@@ -9,11 +9,13 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/log.h"
+#include "event/debug.h"
 #include "event/mechanism.h"
 #include "event/source.h"
 #include "event/timer.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <signal.h>
 
 TAILQ_HEAD(posted_events, event);
@@ -113,24 +115,33 @@ static inline void loop_read_clock(struct loop *loop)
 /* Waits for events, has them reported, and reads the clock. `timeout` in ms; -1: for ever. */
 static inline void loop_wait(struct loop *loop, int timeout)
 {
+    uint64_t before = loop->clock.mono_ms;
+
     assert(timeout >= -1);
     loop->turn++;
+    debug_wait(loop, timeout);
     if (unlikely(loop->ticker != NULL)) {
         loop_wait_for_tick(loop, timeout);
-        return;
+    } else {
+        loop->mechanism->process_events(loop, timeout);
+        loop_read_clock(loop);
     }
-    loop->mechanism->process_events(loop, timeout);
-    loop_read_clock(loop);
+    debug_waited(loop, timeout, before);
 }
 
 /* Puts an event at a queue's end; an event that is posted already stays where it is. */
 static inline void loop_post(struct loop *loop, struct event *event, enum event_queue queue)
 {
-    if (event->queue != QUEUE_NONE)
+    if (event->queue != QUEUE_NONE) {
+        debug_source(loop, source_of(event), "%s event is in the %s queue already",
+            debug_direction(event->direction), debug_queue(event->queue));
         return;
+    }
     assert(queue > QUEUE_NONE && queue < QUEUES);
     event->queue = (uint8_t)queue;
     TAILQ_INSERT_TAIL(&loop->queues[queue], event, link);
+    debug_source(loop, source_of(event), "%s event posted to the %s queue",
+        debug_direction(event->direction), debug_queue(queue));
 }
 
 /* Posts an event that its owner wants to run without a report: in this turn still, or, if it has
@@ -145,6 +156,8 @@ static inline void loop_unpost(struct loop *loop, struct event *event)
 {
     if (event->queue == QUEUE_NONE)
         return;
+    debug_source(loop, source_of(event), "%s event taken out of the %s queue",
+        debug_direction(event->direction), debug_queue(event->queue));
     TAILQ_REMOVE(&loop->queues[event->queue], event, link);
     event->queue = QUEUE_NONE;
 }
@@ -174,7 +187,10 @@ static inline struct source *loop_source(struct loop *loop, uint32_t index, uint
     if (unlikely(index >= loop->sources.used_n))
         return NULL;
     source = source_at(&loop->sources, index);
-    return likely(source->in_use && source->generation == generation) ? source : NULL;
+    if (likely(source->in_use && source->generation == generation))
+        return source;
+    debug_loop(loop, "an event of slot %" PRIu32 " is stale", index);
+    return NULL;
 }
 
 /* Takes the mechanism's report that the direction is ready, and posts or runs its event. */
@@ -183,6 +199,8 @@ static inline void loop_report(
 {
     struct event *event = &source->events[direction];
 
+    debug_source(loop, source, "ready to %s%s", debug_direction(direction),
+        event->armed ? "" : ", which waits until it is wanted");
     event->ready = true;
     if (!event->armed)
         return;

@@ -10,6 +10,7 @@
 #include "event/io.h"
 
 #include <bsd/sys/queue.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,6 +41,10 @@ struct event {
 
 struct source_ops {
     void (*run[EVENT_DIRECTIONS])(struct loop *loop, struct source *source);
+    /* Logs a debug line about the source with what its owner knows of it; NULL: the line is put as
+     * it is. Called in builds with --enable-debug alone. */
+    void (*debug)(const struct source *source, const char *format, va_list args)
+        PRINTF_FORMAT(2, 0);
 };
 
 struct source {

@@ -16,6 +16,8 @@ int source_arm(struct loop *loop, struct source *source, enum event_direction di
 
         if ((event->active ? mechanism->enable : mechanism->add)(loop, source, direction) == -1)
             return -1;
+        debug_source(loop, source, "%s %s watching: %s", loop->mechanism->name,
+            event->active ? "resumes" : "starts", debug_direction(direction));
         event->active = event->armed = true;
     }
     if (event->ready) {
@@ -32,6 +34,8 @@ void source_disarm(struct loop *loop, struct source *source, enum event_directio
     if (!event->armed)
         return;
     assert(event->active && !source->listening);
+    debug_source(
+        loop, source, "%s pauses watching: %s", loop->mechanism->name, debug_direction(direction));
     loop->mechanism->disable(loop, source, direction);
     event->armed = false;
 }
@@ -44,6 +48,7 @@ int source_arm_both(struct loop *loop, struct source *source)
         return -1;
     for (int i = 0; i < EVENT_DIRECTIONS; i++)
         source->events[i].active = source->events[i].armed = true;
+    debug_source(loop, source, "%s starts watching: read and write", loop->mechanism->name);
     return 0;
 }
 
@@ -57,6 +62,8 @@ int source_arm_listener(struct loop *loop, struct source *source, bool exclusive
         log_write(loop->log, LEVEL_ALERT, errno, "a listener could not be watched");
         return -1;
     }
+    debug_source(loop, source, "%s starts watching the listener%s", loop->mechanism->name,
+        exclusive && loop->mechanism->exclusive ? ", exclusively" : "");
     source->listening = source->events[EVENT_READ].armed = true;
     return 0;
 }
@@ -65,6 +72,7 @@ void source_disarm_listener(struct loop *loop, struct source *source)
 {
     if (!source->listening)
         return;
+    debug_source(loop, source, "%s stops watching the listener", loop->mechanism->name);
     if (loop->mechanism->del_listener(loop, source) == -1)
         log_write(
             loop->log, LEVEL_ALERT, errno, "a listener could not be taken out of the watched ones");
@@ -76,8 +84,11 @@ static void end_watching(struct loop *loop, struct source *source, bool closing)
 {
     assert(source->in_use);
     source_disarm_listener(loop, source);
-    if (source->events[EVENT_READ].active || source->events[EVENT_WRITE].active)
+    if (source->events[EVENT_READ].active || source->events[EVENT_WRITE].active) {
+        debug_source(loop, source, "%s stops watching%s", loop->mechanism->name,
+            closing ? ", the descriptor is closed" : "");
         loop->mechanism->del_conn(loop, source, closing);
+    }
     for (int i = 0; i < EVENT_DIRECTIONS; i++) {
         source->events[i].active = source->events[i].armed = false;
         loop_unpost(loop, &source->events[i]);

@@ -5,6 +5,7 @@
 #include "event/loop.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 /* Timers that run before others have their turn, when many expire at once. */
 #define EXPIRE_A_TURN 256
@@ -42,6 +43,13 @@ static inline void remove_timer(struct timers *timers, struct timer *timer)
     timer->deadline = 0;
 }
 
+static inline void delete_timer(struct timers *timers, struct timer *timer)
+{
+    debug_timers(timers, "timer %p deleted: %" PRId64 " ms were left", (void *)timer,
+        (int64_t)(timer->deadline - timers->clock->mono_ms));
+    remove_timer(timers, timer);
+}
+
 static inline void insert_timer(struct timers *timers, struct timer *timer, uint64_t deadline)
 {
     timer->deadline = deadline;
@@ -57,6 +65,8 @@ void timers_arm_at(struct timers *timers, struct timer *timer, uint64_t deadline
     assert(timer->expired != NULL);
     timers_disarm(timers, timer);
     insert_timer(timers, timer, deadline > soonest ? deadline : soonest);
+    debug_timers(timers, "timer %p set: in %" PRIu64 " ms", (void *)timer,
+        timer->deadline - timers->clock->mono_ms);
 }
 
 void timers_arm(struct timers *timers, struct timer *timer, uint64_t ms)
@@ -67,7 +77,7 @@ void timers_arm(struct timers *timers, struct timer *timer, uint64_t ms)
 void timers_disarm(struct timers *timers, struct timer *timer)
 {
     if (timer_is_set(timer))
-        remove_timer(timers, timer);
+        delete_timer(timers, timer);
 }
 
 void timers_expire(struct timers *timers)
@@ -77,6 +87,8 @@ void timers_expire(struct timers *timers)
     for (int n = 0; n < EXPIRE_A_TURN && timers->soonest <= clock->mono_ms; n++) {
         struct timer *timer = RB_MIN(timer_tree, &timers->tree);
 
+        debug_timers(timers, "timer %p expires: %" PRIu64 " ms late", (void *)timer,
+            clock->mono_ms - timer->deadline);
         remove_timer(timers, timer);
         timer->expired(timers->loop, timer);
     }
@@ -107,15 +119,20 @@ void timer_set(struct loop *loop, struct timer *timer, uint64_t ms)
     if (old != 0) {
         uint64_t apart = old > deadline ? old - deadline : deadline - old;
 
-        if (apart < TIMER_LAZY_MS)
+        if (apart < TIMER_LAZY_MS) {
+            debug_loop(loop, "timer %p stays: the new deadline is %" PRIu64 " ms apart",
+                (void *)timer, apart);
             return;
+        }
         remove_timer(&loop->timers, timer);
     }
     insert_timer(&loop->timers, timer, deadline);
+    debug_loop(loop, "timer %p %s: in %" PRIu64 " ms", (void *)timer, old != 0 ? "moved" : "set",
+        deadline - loop->clock.mono_ms);
 }
 
 void timer_del(struct loop *loop, struct timer *timer)
 {
     if (timer_is_set(timer))
-        remove_timer(&loop->timers, timer);
+        delete_timer(&loop->timers, timer);
 }

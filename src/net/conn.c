@@ -12,6 +12,7 @@ static_assert(sizeof(struct fb_conn) <= 248, "an idle connection has become dear
 
 static const struct source_ops conn_source_ops = {
     .run = { [EVENT_READ] = conn_run_read, [EVENT_WRITE] = conn_run_write },
+    .debug = DEBUG_BUILD ? conn_debug_event : NULL,
 };
 
 struct fb_conn *conn_take_slot(

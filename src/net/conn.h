@@ -184,6 +184,8 @@ static inline void conn_deadline_set(struct fb_conn *conn, uint64_t ms)
     conn->limited = 1;
     if (!put_off && (!conn->opening || conn->timed.prev != 0))
         conn_deadline_enter(conn);
+    else if (put_off)
+        debug_source(&conn->net->loop, &conn->source, "deadline put off: in %" PRIu64 " ms", ms);
 }
 
 /* May be called where there is no deadline. */

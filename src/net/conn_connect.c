@@ -33,9 +33,11 @@ struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
     result = conn->source.io->connect(&conn->source, address, length);
     switch (result.status) {
     case IO_DONE:
+        conn_trace(conn, "connected");
         conn_establish(conn);
         break;
     case IO_AGAIN_WRITE:
+        conn_trace(conn, "connects");
         conn_mark_dirty(conn);
         break;
     default:

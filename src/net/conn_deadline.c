@@ -111,6 +111,8 @@ void conn_deadline_enter(struct fb_conn *conn)
     struct net *net = conn->net;
     struct conn_wheel *wheel = &net->wheel;
 
+    conn_trace(conn, "deadline set: in %" PRId32 " ms",
+        (int32_t)(conn->deadline - (uint32_t)net->loop.clock.mono_ms));
     if (conn->timed.prev != 0)
         unlink_conn(net, conn);
     if (wheel->next > net->loop.clock.mono_ms) /* no bucket is passed over */
@@ -120,6 +122,8 @@ void conn_deadline_enter(struct fb_conn *conn)
 
 void conn_deadline_leave(struct fb_conn *conn)
 {
+    conn_trace(conn, "deadline deleted: %" PRId32 " ms were left",
+        (int32_t)(conn->deadline - (uint32_t)conn->net->loop.clock.mono_ms));
     if (conn->timed.prev != 0)
         unlink_conn(conn->net, conn);
     conn->timed = (struct conn_link) { 0, 0 };

@@ -66,6 +66,7 @@ static void linger(struct fb_conn *conn)
 {
     struct loop *loop = &conn->net->loop;
 
+    conn_trace(conn, "lingers: the end of our half is sent, input is discarded");
     if (conn->write != CONN_WRITE_ENDED) {
         conn->source.io->shutdown(&conn->source);
         conn_set_write(conn, CONN_WRITE_ENDED);
@@ -153,6 +154,7 @@ static void watch_writing(struct fb_conn *conn)
 /* Ends our half, whose output has left: where the peer's has ended too, the close says so. */
 static void end_writing(struct fb_conn *conn)
 {
+    conn_trace(conn, "ends our half");
     conn_set_write(conn, CONN_WRITE_ENDED);
     if (conn->read != CONN_READ_ENDED || !conn_splice_is_done(conn))
         conn->source.io->shutdown(&conn->source);
@@ -200,6 +202,7 @@ static void check_connect(struct fb_conn *conn)
     result = conn->source.io->connected(&conn->source);
     switch (result.status) {
     case IO_DONE:
+        conn_trace(conn, "connected");
         conn_establish(conn);
         break;
     case IO_AGAIN_READ:

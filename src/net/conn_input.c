@@ -81,6 +81,7 @@ static COLD void note_nothing(struct fb_conn *conn, struct io_result result)
 {
     switch (result.status) {
     case IO_EOF:
+        conn_trace(conn, "received the end of the peer's half");
         conn_set_read(conn, CONN_READ_ENDED);
         conn_update_reading(conn);
         if (conn->write == CONN_WRITE_ENDED)
@@ -91,6 +92,7 @@ static COLD void note_nothing(struct fb_conn *conn, struct io_result result)
         conn_fail(conn, conn_reason_of(result.error));
         break;
     default:
+        conn_trace(conn, "nothing to receive");
         conn->source.events[EVENT_READ].ready = false;
     }
 }

@@ -159,6 +159,7 @@ static inline void send_borrowed(struct net *net)
         conn_mark_dirty(conn);
         return;
     }
+    conn_trace(conn, "sent %zu of %zu bytes", result.n, result.n);
     net->borrower = NULL;
     conn->unsent = 0;
     conn->sent += result.n;

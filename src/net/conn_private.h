@@ -107,6 +107,15 @@ static inline void net_flush_rest(struct net *net)
         net_flush(net);
 }
 
+/* ---- conn_debug.c ---- */
+
+/* Logs a debug line about a connection's source, if such are wanted of the connection. */
+void conn_debug_event(const struct source *source, const char *format, va_list args)
+    PRINTF_FORMAT(2, 0);
+
+/* A debug line that builds with --enable-debug alone have, with the connection's descriptor. */
+#define conn_trace(conn, ...) debug_source(&(conn)->net->loop, &(conn)->source, __VA_ARGS__)
+
 /* ---- conn_send.c ---- */
 
 /* Whether there is output: chunks, or what is borrowed. */

@@ -127,6 +127,7 @@ bool conn_note_sent(struct fb_conn *conn, struct io_result result, size_t offere
 
     switch (result.status) {
     case IO_DONE:
+        conn_trace(conn, "sent %zu of %zu bytes", result.n, offered);
         drop_sent(conn, result.n);
         conn_note_moved(conn);
         if (result.n < offered)
@@ -134,6 +135,7 @@ bool conn_note_sent(struct fb_conn *conn, struct io_result result, size_t offere
         return true;
     case IO_AGAIN_READ:
     case IO_AGAIN_WRITE:
+        conn_trace(conn, "no room to send");
         writing->ready = false;
         return true;
     default:
@@ -183,6 +185,7 @@ static bool send_file(struct fb_conn *conn, struct chunk *chunk)
     }
     if (result.status != IO_DONE)
         return conn_note_sent(conn, result, 0);
+    conn_trace(conn, "sent %zu of %zu bytes of a file", result.n, most);
     assert(result.n <= chunk->file.left && result.n <= conn->unsent);
     conn->unsent -= result.n;
     conn->sent += result.n;

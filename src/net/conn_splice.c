@@ -73,6 +73,7 @@ static void push_held(struct fb_conn *to)
 
         switch (result.status) {
         case IO_DONE:
+            conn_trace(to, "sent %zu of %zu bytes of a pipe", result.n, direction->buffered);
             assert(result.n <= direction->buffered);
             direction->buffered -= result.n;
             to->sent += result.n;
@@ -80,6 +81,7 @@ static void push_held(struct fb_conn *to)
             break;
         case IO_AGAIN_READ:
         case IO_AGAIN_WRITE:
+            conn_trace(to, "no room to send");
             writing->ready = false;
             break;
         default:
@@ -95,6 +97,7 @@ static void take_spliced(struct fb_conn *conn, struct fb_conn *to, size_t n)
 {
     struct conn_direction *direction = conn_direction_from(conn);
 
+    conn_trace(conn, "received %zu bytes into a pipe", n);
     conn->received += n;
     direction->buffered += n;
     direction->little = n < LITTLE ? direction->little + 1 : 0;
@@ -127,9 +130,11 @@ bool conn_splice_input(struct fb_conn *conn)
         return true;
     case IO_AGAIN_READ:
     case IO_AGAIN_WRITE:
+        conn_trace(conn, "nothing to receive");
         conn->source.events[EVENT_READ].ready = false;
         break;
     case IO_EOF:
+        conn_trace(conn, "received the end of the peer's half");
         conn_set_read(conn, CONN_READ_ENDED);
         conn_update_reading(conn);
         conn_mark_dirty(to);

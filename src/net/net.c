@@ -19,6 +19,7 @@ static void expire_conn(struct fb_conn *conn)
     struct net *net = conn->net;
 
     assert(conn->phase != CONN_FREE && !conn->limited);
+    conn_trace(conn, "deadline has come");
     if (conn_is_owned(conn))
         conn->ops->expired(conn);
     else

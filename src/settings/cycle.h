@@ -145,6 +145,8 @@ void events_settings_defaults(struct events_settings *events);
 void stream_settings_defaults(struct server_settings *settings);
 /* Logs the result of `worker_connections auto`, if the configuration has it. */
 void sizing_log(const struct cycle *cycle, struct log *log);
+/* Says once, in a build without them, that debug lines were asked for which it does not have. */
+void events_log_debug(const struct cycle *cycle, struct log *log);
 /* Keeps a listener of a narrow address that the configuration has replaced by a wildcard: its
  * clients go to the wildcard's server. Closing it would reset clients that are just connecting. -1
  * without memory. */

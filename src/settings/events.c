@@ -185,3 +185,15 @@ void events_finish(struct apply *apply)
             " \"worker_connections\" are more: lower them or use another mechanism",
             events->mechanism->name, most, events->worker_connections);
 }
+
+void events_log_debug(const struct cycle *cycle, struct log *log)
+{
+    bool wanted = cycle->events.debug_n > 0;
+
+    for (unsigned i = 0; i < cycle->core.log_n; i++)
+        wanted = wanted || cycle->core.logs[i].level >= LEVEL_DEBUG;
+    if (wanted && !DEBUG_BUILD)
+        log_write(log, LEVEL_NOTICE, 0,
+            "debug lines of events are not in this build: it was configured without "
+            "--enable-debug");
+}

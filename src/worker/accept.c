@@ -218,8 +218,10 @@ static enum outcome accept_one(struct fb_worker *worker, struct acceptor *accept
     peer.length = sizeof(peer.un);
     peer.any.sa_family = AF_UNIX; /* about an unnamed peer nothing else is known */
     result = acceptor->source.io->accept(&acceptor->source, &fd, &peer.any, &peer.length);
-    if (result.status == IO_AGAIN_READ)
+    if (result.status == IO_AGAIN_READ) {
+        debug_source(&net->loop, &acceptor->source, "no client waits");
         return EMPTY;
+    }
     if (result.status != IO_DONE)
         return accept_failed(worker, acceptor, result.error);
 
@@ -227,6 +229,7 @@ static enum outcome accept_one(struct fb_worker *worker, struct acceptor *accept
     conn = session_start(&worker->stream, acceptor->listener->owner, fd, &peer.any);
     if (conn == NULL)
         return SHORT;
+    debug_source(&net->loop, &conn->source, "accepted at %s", acceptor->listener->text);
     /* data has come before the client was given to us, so that no event needs to be waited for */
     conn->source.events[EVENT_READ].ready = acceptor->listener->options.deferred;
     worker->accept.disabled =

@@ -37,6 +37,10 @@ static void try_mutex(struct fb_worker *worker, uint64_t now, bool leaves)
     enum accept_mutex_status status = accept_mutex_try(&accept->turns, now, leaves);
 
     accept->holds_mutex = status != ACCEPT_MUTEX_BUSY;
+    debug_loop(&worker->stream.net.loop, "accept mutex %s",
+        accept->holds_mutex ? "taken"
+        : leaves            ? "left to other workers"
+                            : "is another worker's");
     if (unlikely(status == ACCEPT_MUTEX_DAMAGED)) {
         channel_end_send(&worker->to_master, MESSAGE_MUTEX_DAMAGED);
         log_debug_point(&worker->log, "the accept mutex was damaged");
@@ -79,6 +83,7 @@ void accept_after(struct fb_worker *worker)
     assert(accept->mutex && accept->holds_mutex);
     accept_mutex_release(&accept->turns, worker->stream.net.loop.clock.mono_ms);
     accept->holds_mutex = false;
+    debug_loop(&worker->stream.net.loop, "accept mutex given back");
     if (unlikely(accept->waits))
         accept_pass_turn(worker);
     if (unlikely(accept->wakes)) {

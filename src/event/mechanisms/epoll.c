@@ -15,6 +15,23 @@
 
 #define EPOLL_KIND KIND('e', 'p', 'o', 'l')
 
+/* Words of debug lines. */
+static const struct debug_flag flag_words[] = {
+    { EPOLLIN, "in" },
+    { EPOLLOUT, "out" },
+    { EPOLLRDHUP, "rdhup" },
+    { EPOLLHUP, "hup" },
+    { EPOLLERR, "err" },
+    { EPOLLEXCLUSIVE, "exclusive" },
+    { EPOLLET, "et" },
+    { 0, NULL },
+};
+static const char *const operation_words[] = {
+    [EPOLL_CTL_ADD] = "epoll_ctl() adds",
+    [EPOLL_CTL_DEL] = "epoll_ctl() deletes",
+    [EPOLL_CTL_MOD] = "epoll_ctl() modifies",
+};
+
 struct epoll_state {
     unsigned kind;
     int fd;
@@ -75,6 +92,7 @@ static int control_epoll(struct loop *loop, struct source *source, int operation
 
     CHECK_KIND(state, EPOLL_KIND);
     assert(source->fd != -1 && source->in_use);
+    debug_flags(loop, source, operation_words[operation], events, flag_words);
     return epoll_ctl(state->fd, operation, source->fd, &event);
 }
 
@@ -150,6 +168,7 @@ static inline void report_event(struct loop *loop, const struct epoll_event *eve
 
     if (source == NULL) /* an event of the slot's earlier use */
         return;
+    debug_flags(loop, source, "epoll reports", events, flag_words);
     if (unlikely(events & ~(uint32_t)(EPOLLIN | EPOLLOUT)))
         events = note_end(source, events);
     if (events & EPOLLIN)
