@@ -20,7 +20,8 @@ static struct daemon *start_daemon(void)
     struct daemon *daemon = daemon_create(1);
 
     plan = fault_plan_share(daemon);
-    daemon_configure(daemon, "events {} stream { server { listen localhost:$0; echo; } }");
+    daemon_configure(daemon,
+        "events { debug_connection localhost; } stream { server { listen localhost:$0; echo; } }");
     daemon->before_exec = fault_plan_preload;
     daemon_start(daemon);
     daemon->before_exec = NULL;
