@@ -14,4 +14,11 @@ static void plain_release(const struct memory *memory, void *p)
     free(p);
 }
 
-const struct memory memory_plain = { .alloc = plain_alloc, .release = plain_release };
+/* Enough for the connections that come and go in one turn of the loop. */
+#define SPARES 64
+
+const struct memory memory_plain = {
+    .alloc = plain_alloc,
+    .release = plain_release,
+    .spares = DEBUG_BUILD ? 0 : SPARES,
+};

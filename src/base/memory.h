@@ -12,6 +12,9 @@ struct memory {
     /* size in bytes of an arena's blocks; 0: the default; 1: a block for each piece, so that a test
      * can make any allocation fail */
     size_t block;
+    /* free blocks of one size that an owner may keep for its next use; 0: none, so that a test sees
+     * each allocation */
+    unsigned spares;
 };
 
 /* The C library's malloc() and free(). */

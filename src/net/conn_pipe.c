@@ -101,7 +101,7 @@ static void free_pipe(struct conn_pipe *pipe)
     assert(!timer_is_set(&pipe->timer));
     assert(pipe->directions[0].buffered == 0 && pipe->directions[1].buffered == 0);
     pipe->kind = 0;
-    memory_release(pipe->net->memory, pipe);
+    spares_give(&pipe->net->pipes, pipe);
 }
 
 static void pipe_closed(struct fb_conn *conn, fb_reason reason)
@@ -185,7 +185,7 @@ int conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms)
 
     assert(a != b && a->net == b->net && a->pipe == NULL && b->pipe == NULL);
     assert(conn_is_active(a) && conn_is_active(b));
-    pipe = memory_alloc(net->memory, sizeof(*pipe));
+    pipe = spares_take(&net->pipes);
     if (pipe == NULL)
         return -1;
     *pipe = (struct conn_pipe) { .kind = CONN_PIPE_KIND, .net = net, .timeout = timeout_ms };

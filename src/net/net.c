@@ -3,7 +3,7 @@
  * connection's buffers. Invariant: a slot whose phase is not CONN_FREE is a connection's. */
 #include "net/net.h"
 
-#include "net/conn_private.h"
+#include "net/conn_pipe.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -51,6 +51,7 @@ int net_init(struct net *net, const struct net_options *options)
         .memory = options->memory != NULL ? options->memory : &memory_plain,
     };
     chunk_pool_init(&net->chunks, net->memory);
+    spares_init(&net->pipes, net->memory, sizeof(struct conn_pipe));
     conn_wheel_init(&net->wheel, expire_conn);
     if (loop_init(&net->loop, &loop) == -1)
         return -1;
@@ -86,6 +87,7 @@ void net_done(struct net *net)
     assert(net->connection_n == 0 && net->client_n == 0 && !net->flushing);
     conn_wheel_done(net);
     chunk_pool_done(&net->chunks);
+    spares_done(&net->pipes);
     close_spare_pipes(net);
     memory_release(net->memory, net->scratch);
     loop_done(&net->loop);
@@ -144,6 +146,7 @@ void net_check(const struct net *net)
     assert(net->spare_pipe_n <= NET_SPARE_PIPES);
     assert(net->borrower == NULL || net->borrowed.n > 0);
     chunk_pool_check(&net->chunks);
+    spares_check(&net->pipes);
     conn_wheel_check(net, timed);
     if (net->flushing)
         return;

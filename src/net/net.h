@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/spares.h"
 #include "event/loop.h"
 #include "net/chunk.h"
 #include "net/conn_deadline.h"
@@ -55,6 +56,7 @@ struct net {
     fb_bytes borrowed;        /* what of these */
     bool flushing;
     struct chunk_pool chunks;
+    struct spares pipes;                           /* for struct conn_pipe */
     struct conn_wheel wheel;                       /* the connections' deadlines */
     struct io_span received;                       /* by the last receive without kept input */
     struct iovec pieces[NET_PIECES];               /* the sending system call's */

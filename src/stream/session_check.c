@@ -75,6 +75,7 @@ void stream_check(const struct stream *stream)
         keepalive_n--;
     }
     assert(keepalive_n == 0);
+    spares_check(&stream->sessions);
     assert(idle_n == stream->idle.n);
     idle_check(stream);
     assert(stream->draining || !timer_is_set(&stream->drain));

@@ -2,9 +2,9 @@
 /* The making of a session_conn; session_conn_end.c has the end. */
 #include "stream/session_conn.h"
 
-struct session_conn *session_conn_create(struct net *net)
+struct session_conn *session_conn_create(struct stream *stream)
 {
-    struct session_conn *session = memory_alloc(net->memory, sizeof(*session));
+    struct session_conn *session = spares_take(&stream->sessions);
 
     if (session == NULL)
         return NULL;
@@ -15,13 +15,20 @@ struct session_conn *session_conn_create(struct net *net)
     return session;
 }
 
+void session_conn_discard(struct stream *stream, struct session_conn *session)
+{
+    CHECK_KIND(session, SESSION_CONN_KIND);
+    session->kind = 0;
+    spares_give(&stream->sessions, session);
+}
+
 struct session_conn *session_conn_make(struct fb_conn *conn)
 {
     struct session_conn *session = session_conn_of(conn);
 
     if (session != NULL)
         return session;
-    session = session_conn_create(conn->net);
+    session = session_conn_create(stream_of(conn));
     if (session == NULL) {
         conn_fail(conn, FB_NO_MEMORY);
         return NULL;

@@ -89,7 +89,9 @@ static inline const struct server *session_server_of(const struct fb_conn *conn)
 }
 
 /* Creates one without a connection; NULL without memory. */
-struct session_conn *session_conn_create(struct net *net);
+struct session_conn *session_conn_create(struct stream *stream);
+/* Frees one that no connection has. */
+void session_conn_discard(struct stream *stream, struct session_conn *session);
 /* Returns the connection's, created where there is none; NULL without memory, and then the
  * connection has been failed. */
 struct session_conn *session_conn_make(struct fb_conn *conn);

@@ -48,8 +48,7 @@ void session_conn_free(struct fb_conn *conn)
         return;
     assert(session->conn == conn);
     session_conn_clear(session);
-    session->kind = 0;
-    memory_release(conn->net->memory, session);
+    session_conn_discard(stream_of(conn), session);
     conn->session = NULL;
 }
 

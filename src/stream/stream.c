@@ -5,6 +5,7 @@
 
 #include "base/mapping.h"
 #include "stream/session.h"
+#include "stream/session_conn.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,7 +19,10 @@ int stream_init(struct stream *stream, const struct net_options *options, struct
     TAILQ_INIT(&stream->keepalive);
     TAILQ_INIT(&stream->reads);
     RB_INIT(&stream->named);
-    return net_init(&stream->net, options);
+    if (net_init(&stream->net, options) == -1)
+        return -1;
+    spares_init(&stream->sessions, stream->net.memory, sizeof(struct session_conn));
+    return 0;
 }
 
 void stream_done(struct stream *stream)
@@ -27,6 +31,7 @@ void stream_done(struct stream *stream)
     assert(TAILQ_EMPTY(&stream->reads));
     if (stream->reads_next != NULL)
         source_close(&stream->net.loop, stream->reads_next, false);
+    spares_done(&stream->sessions);
     for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
         if (stream->slabs[i].base != NULL)
             munmap(stream->slabs[i].base, stream->slabs[i].size);

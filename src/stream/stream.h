@@ -35,6 +35,7 @@ struct stream {
     RB_HEAD(session_names, session_conn)
     named; /* connections that others may have a reference of */
     uint64_t last_name;
+    struct spares sessions; /* for struct session_conn */
     struct {
         uint32_t first, last; /* slots, the longest idle first; 0: none */
         uint32_t n;

@@ -49,7 +49,7 @@ static struct fb_conn *connect_new(
 {
     const struct address *address = &target->address;
     struct net *net = owner->net;
-    struct session_conn *session = session_conn_create(net);
+    struct session_conn *session = session_conn_create(stream_of(owner));
     struct fb_conn *conn;
 
     if (session == NULL)
@@ -62,7 +62,7 @@ static struct fb_conn *connect_new(
     conn = conn_connect(
         net, owner, &address->any, address->length, &session_conn_ops, owner->owner, session);
     if (conn == NULL) {
-        memory_release(net->memory, session);
+        session_conn_discard(stream_of(owner), session);
         return NULL;
     }
     session->conn = conn;
