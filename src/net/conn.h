@@ -171,6 +171,8 @@ static inline struct fb_conn *conn_at_slot(const struct net *net, uint32_t slot)
 /* conn_deadline.c: Enter the connection into the wheel by its deadline, and take it out. */
 void conn_deadline_enter(struct fb_conn *conn);
 void conn_deadline_leave(struct fb_conn *conn);
+/* The deadline in ms of the monotonic clock; there is one. */
+uint64_t conn_deadline_at(const struct fb_conn *conn);
 
 /* Sets the deadline, in place of an earlier one: `expired` runs in `ms` (at least 1) from the
  * cached time, and at the latest in CONN_DEADLINE_MOST. */

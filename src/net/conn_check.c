@@ -46,7 +46,8 @@ static void check_pipe(const struct fb_conn *conn)
     direction = conn_direction_to(conn);
     assert((direction->buffered > 0) <= (direction->kernel.read != -1));
     assert(conn_pipe_other(conn) == NULL || conn_pipe_other(conn)->pipe == pipe);
-    assert(pipe->timeout > 0 || !timer_is_set(&pipe->timer));
+    assert(pipe->timeout > 0 || pipe->timed == NULL);
+    assert(pipe->timed != conn || conn->limited || conn_has_failed(conn));
 }
 
 /* Checks a connection whose `closed` has run. */

@@ -25,8 +25,8 @@ static_assert(BUCKETS == 64, "a level's used buckets are the bits of a number");
 /* In `prev` of a bucket's first connection, beside the bucket; else it is a slot. */
 #define IS_FIRST (1u << 31)
 
-/* A deadline's whole number: it lies within CONN_DEADLINE_MOST of the present, on either side. */
-static uint64_t deadline_of(const struct fb_conn *conn)
+/* The whole number lies within CONN_DEADLINE_MOST of the present, on either side. */
+uint64_t conn_deadline_at(const struct fb_conn *conn)
 {
     uint64_t now = conn->net->loop.clock.mono_ms;
 
@@ -92,7 +92,7 @@ static void unlink_conn(struct net *net, struct fb_conn *conn)
 static void put_into_bucket(struct net *net, struct fb_conn *conn)
 {
     struct conn_wheel *wheel = &net->wheel;
-    uint64_t at = deadline_of(conn), start;
+    uint64_t at = conn_deadline_at(conn), start;
     unsigned level, bucket;
 
     assert(at >= wheel->now);
@@ -141,7 +141,7 @@ static int run_bucket(struct net *net, unsigned bucket, int steps)
         struct fb_conn *conn = conn_at_slot(net, wheel->first[bucket]);
 
         assert(conn->phase != CONN_FREE && conn->limited);
-        if (bucket >= BUCKETS || deadline_of(conn) > net->loop.clock.mono_ms) {
+        if (bucket >= BUCKETS || conn_deadline_at(conn) > net->loop.clock.mono_ms) {
             unlink_conn(net, conn);
             put_into_bucket(net, conn);
             steps--;
@@ -207,7 +207,7 @@ static uint32_t check_bucket(const struct net *net, unsigned bucket)
         const struct fb_conn *conn = conn_at_slot(net, number);
 
         assert(conn->timed.prev == prev && conn->net == net);
-        assert(deadline_of(conn) >= bucket_start(&net->wheel, bucket / BUCKETS, bucket % BUCKETS));
+        assert(conn_deadline_at(conn) >= bucket_start(&net->wheel, bucket / BUCKETS, bucket % BUCKETS));
         prev = number;
         number = conn->timed.next;
     }

@@ -2,9 +2,9 @@
 /* Two connections piped together: what one receives is sent to the other, until both have ended.
  *
  * Responsible for the callbacks of both while they are piped, and for the time in which a byte has
- * to move. Bytes are copied through the worker's scratch buffer at first; a direction that has
- * moved much is spliced (conn_splice.c). Invariant: the pipe lives until its second end has ended,
- * and each owner's `closed` runs for its own. */
+ * to move, which is the deadline of one of them. Bytes are copied through the worker's scratch
+ * buffer at first; a direction that has moved much is spliced (conn_splice.c). Invariant: the pipe
+ * lives until its second end has ended, and each owner's `closed` runs for its own. */
 #include "net/conn_pipe.h"
 
 #include <errno.h>
@@ -20,28 +20,52 @@ static uint64_t moved_ms(const struct conn_pipe *pipe)
     return last;
 }
 
-/* Ends both, or waits for what is left of the time since a byte moved. */
-static void pipe_expired(struct loop *loop, struct timer *timer)
+/* Has the time run on, of which so many ms are left, as the deadline of an end. That may wait for
+ * its connect() as well. */
+static void time_end(struct conn_pipe *pipe, struct fb_conn *conn, uint64_t ms)
 {
-    struct conn_pipe *pipe = container_of(timer, struct conn_pipe, timer);
-    struct net *net = pipe->net;
-    uint64_t idle = loop->clock.mono_ms - moved_ms(pipe);
+    uint64_t now = pipe->net->loop.clock.mono_ms;
+    uint64_t most = pipe->connect_by > now ? pipe->connect_by - now : 0;
 
-    CHECK_KIND(pipe, CONN_PIPE_KIND);
-    assert(&net->loop == loop);
-    if (idle < pipe->timeout) {
-        timer_set(loop, timer, pipe->timeout - idle);
-        return;
-    }
-    for (int i = 0; i < 2; i++)
-        if (pipe->ends[i] != NULL)
-            conn_fail(pipe->ends[i], FB_TIMED_OUT);
-    net_flush(net);
+    pipe->timed = conn;
+    conn_deadline_set(conn, ms < most ? ms : most);
 }
 
+/* Has the time run as the deadline of an end that had none for it. */
+static void time_other(struct conn_pipe *pipe, struct fb_conn *conn, uint64_t ms)
+{
+    pipe->connect_by = UINT64_MAX;
+    if (conn->limited && conn_pipe_is_unopened(conn))
+        pipe->connect_by = conn_deadline_at(conn);
+    time_end(pipe, conn, ms);
+}
+
+/* Ends both, or waits for what is left of the time since a byte moved. The time of a connect() that
+ * is over ends the end that waits for it. */
+static void pipe_expired(struct fb_conn *conn)
+{
+    struct conn_pipe *pipe = conn->pipe;
+    uint64_t now = conn->net->loop.clock.mono_ms, idle = now - moved_ms(pipe);
+
+    CHECK_KIND(pipe, CONN_PIPE_KIND);
+    if (pipe->timed != conn || now >= pipe->connect_by) {
+        conn_connect_failed(conn, ETIMEDOUT);
+    } else if (idle < pipe->timeout) {
+        time_end(pipe, conn, pipe->timeout - idle);
+    } else {
+        for (int i = 0; i < 2; i++)
+            if (pipe->ends[i] != NULL)
+                conn_fail(pipe->ends[i], FB_TIMED_OUT);
+    }
+}
+
+/* The time of the connect() is over: the deadline, if it is the pipe's too, may come early now. */
 static void pipe_opened(struct fb_conn *conn)
 {
-    conn_deadline_clear(conn); /* the connect's */
+    if (conn->pipe->timed == conn)
+        conn->pipe->connect_by = UINT64_MAX;
+    else
+        conn_deadline_clear(conn);
 }
 
 static size_t pipe_data(struct fb_conn *conn, fb_bytes in)
@@ -76,6 +100,18 @@ static void pipe_writable(struct fb_conn *conn)
     (void)conn;
 }
 
+/* Sends what one end still has for its peer, and closes it: the time runs on, if it was the other
+ * end's. */
+static void close_other(struct fb_conn *conn)
+{
+    struct conn_pipe *pipe = conn->pipe;
+    uint64_t idle = conn->net->loop.clock.mono_ms - moved_ms(pipe);
+
+    conn_close(conn);
+    if (pipe->timeout > 0 && pipe->timed == NULL)
+        time_other(pipe, conn, idle < pipe->timeout ? pipe->timeout - idle : 1);
+}
+
 /* Does to one end what follows from the end of the other. */
 static void follow_other(struct fb_conn *conn, fb_reason reason)
 {
@@ -85,7 +121,7 @@ static void follow_other(struct fb_conn *conn, fb_reason reason)
         if (conn->write == CONN_WRITE_ENDED && conn->read == CONN_READ_ENDED)
             conn_mark_dirty(conn);
         else
-            conn_close(conn);
+            close_other(conn);
         break;
     case FB_TIMED_OUT:
     case FB_DRAINED:
@@ -98,7 +134,7 @@ static void follow_other(struct fb_conn *conn, fb_reason reason)
 
 static void free_pipe(struct conn_pipe *pipe)
 {
-    assert(!timer_is_set(&pipe->timer));
+    assert(pipe->ends[0] == NULL && pipe->ends[1] == NULL);
     assert(pipe->directions[0].buffered == 0 && pipe->directions[1].buffered == 0);
     pipe->kind = 0;
     spares_give(&pipe->net->pipes, pipe);
@@ -112,10 +148,10 @@ static void pipe_closed(struct fb_conn *conn, fb_reason reason)
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
     conn_splice_release(pipe->net, conn_direction_to(conn));
-    if (other == NULL) {
+    if (other == NULL)
         conn_splice_release(pipe->net, conn_direction_from(conn));
-        timer_del(&pipe->net->loop, &pipe->timer);
-    }
+    if (pipe->timed == conn)
+        pipe->timed = NULL;
     conn->ops = pipe->ops[i];
     conn->pipe = NULL;
     pipe->ends[i] = NULL;
@@ -126,12 +162,6 @@ static void pipe_closed(struct fb_conn *conn, fb_reason reason)
     else
         free_pipe(pipe);
     conn->ops->closed(conn, reason);
-}
-
-/* The time that the owner has given the connect is over. */
-static void pipe_not_opened(struct fb_conn *conn)
-{
-    conn_connect_failed(conn, ETIMEDOUT);
 }
 
 static void pipe_describe(
@@ -145,7 +175,7 @@ static const struct conn_ops pipe_ops = {
     .data = pipe_data,
     .eof = pipe_eof,
     .writable = pipe_writable,
-    .expired = pipe_not_opened,
+    .expired = pipe_expired,
     .closed = pipe_closed,
     .describe = pipe_describe,
 };
@@ -158,8 +188,18 @@ static void join_end(struct conn_pipe *pipe, int i, struct fb_conn *conn)
     conn->pipe = pipe;
     conn->ops = &pipe_ops;
     conn->paused = 0;
-    if (conn->phase != CONN_OPENING && conn->phase != CONN_CONNECTING)
-        conn_deadline_clear(conn);
+}
+
+/* Ends the owner's deadlines, but those of connects, and begins the pipe's time. */
+static void begin_time(struct conn_pipe *pipe)
+{
+    struct fb_conn *a = pipe->ends[0], *b = pipe->ends[1];
+
+    if (pipe->timeout > 0)
+        time_other(pipe, conn_pipe_is_unopened(a) ? b : a, pipe->timeout);
+    for (int i = 0; i < 2; i++)
+        if (pipe->ends[i] != pipe->timed && !conn_pipe_is_unopened(pipe->ends[i]))
+            conn_deadline_clear(pipe->ends[i]);
 }
 
 /* Reads on, whether or not the owner had stopped the connection, and offers input that was left. */
@@ -189,11 +229,9 @@ int conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms)
     if (pipe == NULL)
         return -1;
     *pipe = (struct conn_pipe) { .kind = CONN_PIPE_KIND, .net = net, .timeout = timeout_ms };
-    pipe->timer.expired = pipe_expired;
     join_end(pipe, 0, a);
     join_end(pipe, 1, b);
-    if (timeout_ms > 0)
-        timer_set(&net->loop, &pipe->timer, timeout_ms);
+    begin_time(pipe);
     for (int i = 0; i < 2; i++) {
         offer_again(pipe->ends[i]);
         if (!has_nothing_to_do(pipe->ends[i]))

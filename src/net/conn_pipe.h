@@ -26,7 +26,8 @@ struct conn_pipe {
     struct conn_direction directions[2];
     uint64_t timeout;        /* ms without a byte moved; 0: none */
     uint64_t ended_moved_ms; /* the moved_ms of the end that has ended */
-    struct timer timer;
+    struct fb_conn *timed;   /* the end whose deadline the timeout has, or NULL */
+    uint64_t connect_by;     /* ms: by when `timed` has to be connected; UINT64_MAX: at any time */
 };
 
 static inline int conn_pipe_index(const struct fb_conn *conn)
@@ -48,6 +49,12 @@ static inline struct conn_direction *conn_direction_from(const struct fb_conn *c
 static inline struct conn_direction *conn_direction_to(const struct fb_conn *conn)
 {
     return &conn->pipe->directions[!conn_pipe_index(conn)];
+}
+
+/* Whether a deadline of a piped connection may be that of its connect(). */
+static inline bool conn_pipe_is_unopened(const struct fb_conn *conn)
+{
+    return conn->phase == CONN_OPENING || conn_is_connecting(conn);
 }
 
 /* Whether output of a connection leaves as if there were no pipe: its other end is read, and holds

@@ -126,12 +126,12 @@ static void session_opened(struct fb_conn *conn)
 
 void session_await_no_more(struct fb_conn *conn)
 {
-    if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn))
+    if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn) && conn->pipe == NULL)
         become_active(conn);
 }
 
 /* Closes a connection. The first byte of a client is awaited no longer then: bytes of its output
- * have to move. */
+ * have to move. The deadline of a piped one is the pipe's. */
 void session_close(struct fb_conn *conn)
 {
     session_await_no_more(conn);

@@ -95,6 +95,29 @@ START_TEST(without_a_timeout_it_waits)
 }
 END_TEST
 
+/* The end that is left has the same time for the output that it still has. */
+START_TEST(the_time_runs_on_when_an_end_has_gone)
+{
+    struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);
+    struct owner *a = owner_open(fixture), *b = owner_open(fixture);
+    bool swapped = _i / FIXTURE_EVENTS;
+
+    conn_pipe(swapped ? b->conn : a->conn, swapped ? a->conn : b->conn, 1000);
+    sim_set_room(b->socket, 0);
+    sim_says(a->socket, "the last words");
+    settle_both(fixture);
+    fixture_pass(fixture, 600);
+    conn_fail(a->conn, FB_PEER_GONE);
+    settle_both(fixture);
+    ck_assert_uint_eq(a->closings, 1);
+    fixture_pass(fixture, 399);
+    ck_assert_uint_eq(b->closings, 0);
+    fixture_pass(fixture, 1);
+    ck_assert_int_eq(b->reason, FB_TIMED_OUT);
+    end_all(fixture, &a, &b);
+}
+END_TEST
+
 /* ---- Before it is connected ---- */
 
 START_TEST(the_other_is_still_connecting)
@@ -181,6 +204,62 @@ START_TEST(the_other_never_answers)
     ck_assert_int_eq(b->reason, FB_TIMED_OUT);
     ck_assert_int_eq(a->reason, FB_TIMED_OUT);
     ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "[error] "));
+    end_all(fixture, &a, &b);
+}
+END_TEST
+
+static const uint64_t connect_times[] = { 500, 60000, 0 };
+
+/* Both times run, whichever end waits for its connect(). */
+START_TEST(two_that_never_answer)
+{
+    struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);
+    uint64_t ms = connect_times[_i / FIXTURE_EVENTS];
+    struct sim_server *server = owner_server(fixture);
+    struct owner *a, *b;
+
+    sim_server_answer(server, SIM_SILENT, 0);
+    a = owner_connect(fixture, NULL);
+    b = owner_connect(fixture, NULL);
+    if (ms > 0) {
+        conn_deadline_set(a->conn, ms);
+        conn_deadline_set(b->conn, ms);
+    }
+    conn_pipe(a->conn, b->conn, 1000);
+    settle_both(fixture);
+    fixture_pass(fixture, ms == 500 ? 499 : 999);
+    ck_assert_uint_eq(a->closings + b->closings, 0);
+    fixture_pass(fixture, 1);
+    ck_assert_int_eq(a->reason, FB_TIMED_OUT);
+    ck_assert_int_eq(b->reason, FB_TIMED_OUT);
+    if (ms == 500)
+        ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "connect() failed"));
+    end_all(fixture, &a, &b);
+}
+END_TEST
+
+/* The time without a byte begins with the pipe, and goes on when the connect() is answered. */
+START_TEST(one_that_answers_late)
+{
+    struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);
+    bool swapped = _i / FIXTURE_EVENTS;
+    struct sim_server *server = owner_server(fixture);
+    struct owner *a = owner_open(fixture), *b;
+
+    sim_server_answer(server, SIM_SILENT, 0);
+    b = owner_connect(fixture, NULL);
+    conn_deadline_set(b->conn, 800);
+    conn_pipe(swapped ? b->conn : a->conn, swapped ? a->conn : b->conn, 1000);
+    settle_both(fixture);
+    fixture_pass(fixture, 700);
+    sim_server_answer(server, SIM_ACCEPTS, 0);
+    fixture_run(fixture);
+    owner_accept(server, b);
+    fixture_pass(fixture, 299);
+    ck_assert_uint_eq(a->closings + b->closings, 0);
+    fixture_pass(fixture, 1);
+    ck_assert_int_eq(a->reason, FB_TIMED_OUT);
+    ck_assert_int_eq(b->reason, FB_TIMED_OUT);
     end_all(fixture, &a, &b);
 }
 END_TEST
@@ -273,6 +352,9 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, what_moves_does_not_time_out, 0, 4 * n);
     tcase_add_loop_test(tcase, what_a_slow_reader_takes_moves, 0, n);
     tcase_add_loop_test(tcase, without_a_timeout_it_waits, 0, n);
+    tcase_add_loop_test(tcase, the_time_runs_on_when_an_end_has_gone, 0, 2 * n);
+    tcase_add_loop_test(tcase, two_that_never_answer, 0, 3 * n);
+    tcase_add_loop_test(tcase, one_that_answers_late, 0, 2 * n);
     tcase_add_loop_test(tcase, the_other_is_still_connecting, 0, 2 * n);
     tcase_add_loop_test(tcase, the_other_is_refused, 0, n);
     tcase_add_loop_test(tcase, the_other_never_answers, 0, n);

@@ -87,6 +87,32 @@ START_TEST(its_timeout)
 }
 END_TEST
 
+/* A client that has never said anything is closed while its output waits: the pipe's time alone
+ * runs. */
+START_TEST(a_silent_client_is_closed)
+{
+    const fb_pipe_options options = { .size = sizeof(options), .timeout = 20000 };
+    struct two two = { .test = fb_test_start(&fb_protocol_scripted,
+                           "scripted; first_byte_timeout 5s; idle_timeout 10s;") };
+
+    two.client = scripted_conn_open(two.test, &two.a);
+    two.server = scripted_conn_connect(two.test, &two.a, &two.b);
+    fb_pipe(two.a.conn, two.b.conn, &options);
+    scripted_settle(two.test);
+    fb_test_take(two.client, 0);
+    fb_test_says(two.server, "greeting");
+    fb_test_run(two.test);
+    fb_close(two.a.conn);
+    scripted_settle(two.test);
+    fb_test_pass(two.test, 19999);
+    ck_assert_uint_eq(two.a.closings + two.b.closings, 0);
+    fb_test_pass(two.test, 1);
+    ck_assert_int_eq(two.a.reason, FB_TIMED_OUT);
+    ck_assert_int_eq(two.b.reason, FB_TIMED_OUT);
+    scripted_finish(&two.test);
+}
+END_TEST
+
 START_TEST(without_memory_both_end)
 {
     struct two two;
@@ -201,6 +227,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_client_and_its_server);
     tcase_add_test(tcase, calls_that_a_pipe_does_not_heed);
     tcase_add_test(tcase, its_timeout);
+    tcase_add_test(tcase, a_silent_client_is_closed);
     tcase_add_test(tcase, without_memory_both_end);
     tcase_add_loop_test(tcase, one_of_them_ends_already, 0, 4);
     tcase_add_test(tcase, piped_before_the_server_has_answered);
