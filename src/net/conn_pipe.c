@@ -89,10 +89,9 @@ static void pipe_eof(struct fb_conn *conn, fb_bytes rest)
 {
     struct fb_conn *to = conn_pipe_other(conn);
 
-    if (to == NULL)
-        return;
-    conn_write(to, rest.p, rest.n);
-    conn_mark_dirty(to);
+    if (rest.n > 0 && to != NULL)
+        conn_write(to, rest.p, rest.n);
+    conn_mark_dirty(to != NULL ? to : conn);
 }
 
 static void pipe_writable(struct fb_conn *conn)

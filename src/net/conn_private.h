@@ -151,7 +151,8 @@ void conn_run_read(struct loop *loop, struct source *source);
 
 /* Moves input of a piped connection within the kernel; false: it is to be copied. */
 bool conn_splice_input(struct fb_conn *conn);
-/* Goes on where output has left, or more can. */
+/* Goes on where output has left, or more can: called by the flush of the connection, which ends its
+ * half if that is ending then. */
 void conn_splice_progress(struct fb_conn *conn);
 /* Bytes for a piped connection that wait in the kernel's pipe. */
 size_t conn_splice_buffered(const struct fb_conn *conn);

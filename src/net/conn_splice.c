@@ -175,8 +175,8 @@ void conn_splice_progress(struct fb_conn *to)
         return;
     if (to->out != NULL || conn_direction_to(to)->buffered > 0)
         conn_stop(from);
-    else if (from->read == CONN_READ_ENDED && to->write == CONN_WRITE_ON)
-        conn_shutdown(to);
+    else if (from->read == CONN_READ_ENDED && conn_may_write(to))
+        conn_set_write(to, CONN_WRITE_ENDING);
     else if (from->read == CONN_READ_STOPPED)
         conn_resume(from);
 }
