@@ -38,13 +38,14 @@ struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
         break;
     case IO_AGAIN_WRITE:
         conn_trace(conn, "connects");
-        conn_mark_dirty(conn);
+        conn_watch_connect(conn);
         break;
     default:
         conn_connect_failed(conn, result.error);
-        conn_postpone_flush(conn); /* an owner that tries again at once leaves others their turn */
         break;
     }
+    if (unlikely(conn_has_failed(conn)))
+        conn_postpone_flush(conn); /* an owner that tries again at once leaves others their turn */
     return conn;
 }
 

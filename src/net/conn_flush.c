@@ -175,9 +175,7 @@ static void send_output(struct fb_conn *conn)
     update_pressure(conn);
 }
 
-/* Watches for the end of our connect(), and, where that is one system call less, for input too:
- * what comes of it is noted until reading is armed. */
-static void watch_connect(struct fb_conn *conn)
+void conn_watch_connect(struct fb_conn *conn)
 {
     struct loop *loop = &conn->net->loop;
     struct source *source = &conn->source;
@@ -196,7 +194,7 @@ static void check_connect(struct fb_conn *conn)
     struct io_result result;
 
     if (!conn->source.events[EVENT_WRITE].ready) {
-        watch_connect(conn);
+        conn_watch_connect(conn);
         return;
     }
     result = conn->source.io->connected(&conn->source);

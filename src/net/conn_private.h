@@ -169,6 +169,9 @@ bool conn_splice_is_done(const struct fb_conn *conn);
 /* Flushes one connection: does what callbacks have asked for, and goes on when the peer has taken
  * output. */
 NOINLINE void conn_flush(struct fb_conn *conn);
+/* Watches for the end of our connect(), and, where that is one system call less, for input too:
+ * what comes of it is noted until reading is armed. */
+void conn_watch_connect(struct fb_conn *conn);
 
 /* ---- conn.c ---- */
 
