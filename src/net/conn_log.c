@@ -7,22 +7,25 @@
 
 #include <string.h>
 
+void conn_log_line(const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT])
+{
+    struct address address;
+
+    line->connection = conn->number;
+    line->force = conn->debug;
+    conn_peer_address(conn, &address);
+    if (!conn->outgoing)
+        line->client = address_format(&address, false, client);
+    conn->ops->describe(conn, line, client);
+}
+
 void conn_vlog(
     const struct fb_conn *conn, enum log_level level, int error, const char *format, va_list args)
 {
     char client[ADDRESS_TEXT];
-    struct address address;
-    struct log_line line = {
-        .level = level,
-        .error = error,
-        .connection = conn->number,
-        .force = conn->debug,
-    };
+    struct log_line line = { .level = level, .error = error };
 
-    conn_peer_address(conn, &address);
-    if (!conn->outgoing)
-        line.client = address_format(&address, false, client);
-    conn->ops->describe(conn, &line, client);
+    conn_log_line(conn, &line, client);
     log_vput(conn->net->log, &line, format, args);
 }
 

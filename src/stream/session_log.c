@@ -30,34 +30,29 @@ static bool is_wanted(const struct fb_conn *conn, enum log_level level)
     return level <= conn->net->log->level || conn->debug;
 }
 
-static void PRINTF_FORMAT(2, 3) put_start(const struct fb_conn *conn, const char *format, ...)
+static void PRINTF_FORMAT(3, 4)
+    put_line(struct log *log, const struct log_line *line, const char *format, ...)
 {
-    char client[ADDRESS_TEXT];
-    struct address peer;
-    struct log_line line = {
-        .level = LEVEL_INFO, .connection = conn->number, .force = conn->debug, .named = true
-    };
     va_list args;
 
-    conn_peer_address(conn, &peer);
-    line.client = address_format(&peer, false, client);
-    conn->ops->describe(conn, &line, client);
     va_start(args, format);
-    log_vput(conn->net->log, &line, format, args);
+    log_vput(log, line, format, args);
     va_end(args);
 }
 
 void session_log_start(const struct fb_conn *conn)
 {
-    char client[ADDRESS_TEXT];
+    char client[ADDRESS_TEXT], whole[ADDRESS_TEXT];
+    struct log_line line = { .level = LEVEL_INFO, .named = true };
     struct address peer;
 
     assert(!conn->outgoing);
     if (!is_wanted(conn, LEVEL_INFO))
         return;
+    conn_log_line(conn, &line, client);
     conn_peer_address(conn, &peer);
-    put_start(conn, "client %s connected to %s", address_format(&peer, true, client),
-        session_binding_of(conn)->text);
+    put_line(conn->net->log, &line, "client %s connected to %s",
+        address_format(&peer, true, whole), session_binding_of(conn)->text);
 }
 
 static void log_client_end(const struct fb_conn *conn, const char *reason)
@@ -84,12 +79,32 @@ void session_log_end(const struct fb_conn *conn, fb_reason reason)
         log_client_end(conn, reasons[reason]);
 }
 
+static void put_stall(struct log *log, const struct log_line *line,
+    const struct heartbeat_stall *stall, const char *protocol)
+{
+    put_line(log, line,
+        "callback \"%s\" of protocol \"%s\" took %" PRIu64
+        " ms, in which this worker did nothing else",
+        heartbeat_stall_name(stall), protocol, stall->us / 1000);
+}
+
 void session_log_stall(const struct fb_conn *conn)
 {
     struct heartbeat_stall stall = heartbeat_take_stall(conn->net->heartbeat);
+    struct log_line line = { .level = LEVEL_WARN };
+    char client[ADDRESS_TEXT];
 
-    conn_log(conn, LEVEL_WARN, 0,
-        "callback \"%s\" of protocol \"%s\" took %" PRIu64
-        " ms, in which this worker did nothing else",
-        heartbeat_stall_name(&stall), session_server_of(conn)->protocol->name, stall.us / 1000);
+    if (!is_wanted(conn, LEVEL_WARN))
+        return;
+    conn_log_line(conn, &line, client);
+    put_stall(conn->net->log, &line, &stall, session_server_of(conn)->protocol->name);
+}
+
+void session_log_other_stall(
+    struct log *log, const struct heartbeat_stall *stall, const char *protocol)
+{
+    struct log_line line = { .level = LEVEL_WARN };
+
+    if (LEVEL_WARN <= log->level)
+        put_stall(log, &line, stall, protocol);
 }

@@ -14,3 +14,6 @@ void session_log_start(const struct fb_conn *conn);
 void session_log_end(const struct fb_conn *conn, fb_reason reason);
 /* Logs that a callback of the connection took longer than `stall_threshold`. */
 void session_log_stall(const struct fb_conn *conn) COLD;
+/* Logs such a callback that was no connection's. */
+void session_log_other_stall(
+    struct log *log, const struct heartbeat_stall *stall, const char *protocol);

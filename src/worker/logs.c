@@ -4,10 +4,10 @@
 #include "worker/logs.h"
 
 #include "process/logs.h"
+#include "stream/session_log.h"
 #include "worker/worker.h"
 
 #include <assert.h>
-#include <inttypes.h>
 
 static void log_due(struct loop *loop, struct timer *timer)
 {
@@ -92,9 +92,5 @@ void worker_log_stall(struct fb_worker *worker)
 {
     struct heartbeat_stall stall = heartbeat_take_stall(worker->stream.net.heartbeat);
 
-    log_write(&worker->log, LEVEL_WARN, 0,
-        "callback \"%s\" of protocol \"%s\" took %" PRIu64
-        " ms, in which this worker did nothing else",
-        heartbeat_stall_name(&stall), protocol_name(worker->cycle, stall.protocol),
-        stall.us / 1000);
+    session_log_other_stall(&worker->log, &stall, protocol_name(worker->cycle, stall.protocol));
 }
