@@ -15,7 +15,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 
-struct conn_pipe;
+struct conn_pipe_end;
 
 struct conn_ops {
     void (*opened)(struct fb_conn *conn);
@@ -90,14 +90,14 @@ struct fb_conn {
     void *owner; /* the owner's, as are the next two */
     void *state;
     void *session;
-    struct conn_pipe *pipe;  /* moves its bytes, or NULL */
-    struct chunk *in;        /* received and not consumed, or NULL */
-    struct chunk *out;       /* the last of a ring of chunks to send, or NULL */
-    size_t unsent;           /* bytes in `out` */
-    uint64_t received, sent; /* bytes */
-    uint64_t number;         /* in the log; counted by the worker */
-    uint64_t opened_ms;      /* monotonic; the owner's */
-    uint64_t moved_ms;       /* monotonic; when input was last given to `data`, or output left */
+    struct conn_pipe_end *pipe; /* of the pipe that moves its bytes, or NULL */
+    struct chunk *in;           /* received and not consumed, or NULL */
+    struct chunk *out;          /* the last of a ring of chunks to send, or NULL */
+    size_t unsent;              /* bytes in `out` */
+    uint64_t received, sent;    /* bytes */
+    uint64_t number;            /* in the log; counted by the worker */
+    uint64_t opened_ms;         /* monotonic; the owner's */
+    uint64_t moved_ms;          /* monotonic; when input was last given to `data`, or output left */
     struct conn_peer peer;
     uint32_t deadline;          /* if `limited`: the low bits of the loop's monotonic ms */
     uint32_t phase : 8;         /* enum conn_phase; only conn_set_phase() changes it */

@@ -38,14 +38,15 @@ static void check_buffers(const struct fb_conn *conn)
 
 static void check_pipe(const struct fb_conn *conn)
 {
-    const struct conn_pipe *pipe = conn->pipe;
+    const struct conn_pipe *pipe = conn_pipe_of(conn);
     const struct conn_direction *direction;
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
     assert(pipe->net == conn->net);
     direction = conn_direction_to(conn);
     assert((direction->buffered > 0) <= (direction->kernel.read != -1));
-    assert(conn_pipe_other(conn) == NULL || conn_pipe_other(conn)->pipe == pipe);
+    assert(conn->pipe->other->other == conn->pipe && conn->pipe->other->whole == pipe);
+    assert(conn_pipe_other(conn) == NULL || conn_pipe_other(conn)->pipe == conn->pipe->other);
     assert(pipe->timeout > 0 || pipe->timed == NULL);
     assert(pipe->timed != conn || conn->limited || conn_has_failed(conn));
 }

@@ -207,7 +207,8 @@ static uint32_t check_bucket(const struct net *net, unsigned bucket)
         const struct fb_conn *conn = conn_at_slot(net, number);
 
         assert(conn->timed.prev == prev && conn->net == net);
-        assert(conn_deadline_at(conn) >= bucket_start(&net->wheel, bucket / BUCKETS, bucket % BUCKETS));
+        assert(conn_deadline_at(conn) >=
+               bucket_start(&net->wheel, bucket / BUCKETS, bucket % BUCKETS));
         prev = number;
         number = conn->timed.next;
     }

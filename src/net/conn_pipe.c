@@ -15,8 +15,8 @@ static uint64_t moved_ms(const struct conn_pipe *pipe)
     uint64_t last = pipe->ended_moved_ms;
 
     for (int i = 0; i < 2; i++)
-        if (pipe->ends[i] != NULL && pipe->ends[i]->moved_ms > last)
-            last = pipe->ends[i]->moved_ms;
+        if (pipe->ends[i].conn != NULL && pipe->ends[i].conn->moved_ms > last)
+            last = pipe->ends[i].conn->moved_ms;
     return last;
 }
 
@@ -44,7 +44,7 @@ static void time_other(struct conn_pipe *pipe, struct fb_conn *conn, uint64_t ms
  * is over ends the end that waits for it. */
 static void pipe_expired(struct fb_conn *conn)
 {
-    struct conn_pipe *pipe = conn->pipe;
+    struct conn_pipe *pipe = conn_pipe_of(conn);
     uint64_t now = conn->net->loop.clock.mono_ms, idle = now - moved_ms(pipe);
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
@@ -54,16 +54,16 @@ static void pipe_expired(struct fb_conn *conn)
         time_end(pipe, conn, pipe->timeout - idle);
     } else {
         for (int i = 0; i < 2; i++)
-            if (pipe->ends[i] != NULL)
-                conn_fail(pipe->ends[i], FB_TIMED_OUT);
+            if (pipe->ends[i].conn != NULL)
+                conn_fail(pipe->ends[i].conn, FB_TIMED_OUT);
     }
 }
 
 /* The time of the connect() is over: the deadline, if it is the pipe's too, may come early now. */
 static void pipe_opened(struct fb_conn *conn)
 {
-    if (conn->pipe->timed == conn)
-        conn->pipe->connect_by = UINT64_MAX;
+    if (conn_pipe_of(conn)->timed == conn)
+        conn_pipe_of(conn)->connect_by = UINT64_MAX;
     else
         conn_deadline_clear(conn);
 }
@@ -103,7 +103,7 @@ static void pipe_writable(struct fb_conn *conn)
  * end's. */
 static void close_other(struct fb_conn *conn)
 {
-    struct conn_pipe *pipe = conn->pipe;
+    struct conn_pipe *pipe = conn_pipe_of(conn);
     uint64_t idle = conn->net->loop.clock.mono_ms - moved_ms(pipe);
 
     conn_close(conn);
@@ -133,27 +133,27 @@ static void follow_other(struct fb_conn *conn, fb_reason reason)
 
 static void free_pipe(struct conn_pipe *pipe)
 {
-    assert(pipe->ends[0] == NULL && pipe->ends[1] == NULL);
-    assert(pipe->directions[0].buffered == 0 && pipe->directions[1].buffered == 0);
+    for (int i = 0; i < 2; i++)
+        assert(pipe->ends[i].conn == NULL && pipe->ends[i].from.buffered == 0);
     pipe->kind = 0;
     spares_give(&pipe->net->pipes, pipe);
 }
 
 static void pipe_closed(struct fb_conn *conn, fb_reason reason)
 {
-    struct conn_pipe *pipe = conn->pipe;
-    struct fb_conn *other = conn_pipe_other(conn);
-    int i = conn_pipe_index(conn);
+    struct conn_pipe_end *end = conn->pipe;
+    struct conn_pipe *pipe = conn_pipe_of(conn);
+    struct fb_conn *other = end->other->conn;
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
-    conn_splice_release(pipe->net, conn_direction_to(conn));
+    conn_splice_release(pipe->net, &end->other->from);
     if (other == NULL)
-        conn_splice_release(pipe->net, conn_direction_from(conn));
+        conn_splice_release(pipe->net, &end->from);
     if (pipe->timed == conn)
         pipe->timed = NULL;
-    conn->ops = pipe->ops[i];
+    conn->ops = end->ops;
     conn->pipe = NULL;
-    pipe->ends[i] = NULL;
+    end->conn = NULL;
     if (conn->moved_ms > pipe->ended_moved_ms)
         pipe->ended_moved_ms = conn->moved_ms;
     if (other != NULL)
@@ -166,7 +166,7 @@ static void pipe_closed(struct fb_conn *conn, fb_reason reason)
 static void pipe_describe(
     const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT])
 {
-    conn->pipe->ops[conn_pipe_index(conn)]->describe(conn, line, client);
+    conn->pipe->ops->describe(conn, line, client);
 }
 
 static const struct conn_ops pipe_ops = {
@@ -179,12 +179,13 @@ static const struct conn_ops pipe_ops = {
     .describe = pipe_describe,
 };
 
-static void join_end(struct conn_pipe *pipe, int i, struct fb_conn *conn)
+static void join_end(struct conn_pipe *pipe, struct conn_pipe_end *end, struct conn_pipe_end *other,
+    struct fb_conn *conn)
 {
-    pipe->ends[i] = conn;
-    pipe->ops[i] = conn->ops;
-    pipe->directions[i].kernel = (struct pipe_ends) { -1, -1 };
-    conn->pipe = pipe;
+    *end = (struct conn_pipe_end) {
+        .whole = pipe, .other = other, .conn = conn, .ops = conn->ops, .from.kernel = { -1, -1 }
+    };
+    conn->pipe = end;
     conn->ops = &pipe_ops;
     conn->paused = 0;
 }
@@ -192,13 +193,13 @@ static void join_end(struct conn_pipe *pipe, int i, struct fb_conn *conn)
 /* Ends the owner's deadlines, but those of connects, and begins the pipe's time. */
 static void begin_time(struct conn_pipe *pipe)
 {
-    struct fb_conn *a = pipe->ends[0], *b = pipe->ends[1];
+    struct fb_conn *ends[] = { pipe->ends[0].conn, pipe->ends[1].conn };
 
     if (pipe->timeout > 0)
-        time_other(pipe, conn_pipe_is_unopened(a) ? b : a, pipe->timeout);
+        time_other(pipe, ends[conn_pipe_is_unopened(ends[0])], pipe->timeout);
     for (int i = 0; i < 2; i++)
-        if (pipe->ends[i] != pipe->timed && !conn_pipe_is_unopened(pipe->ends[i]))
-            conn_deadline_clear(pipe->ends[i]);
+        if (ends[i] != pipe->timed && !conn_pipe_is_unopened(ends[i]))
+            conn_deadline_clear(ends[i]);
 }
 
 /* Reads on, whether or not the owner had stopped the connection, and offers input that was left. */
@@ -217,6 +218,13 @@ static bool has_nothing_to_do(const struct fb_conn *conn)
            conn_pipe_other(conn)->read != CONN_READ_ENDED;
 }
 
+static void begin_end(struct fb_conn *conn)
+{
+    offer_again(conn);
+    if (!has_nothing_to_do(conn))
+        conn_mark_dirty(conn);
+}
+
 int conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms)
 {
     struct net *net = a->net;
@@ -227,14 +235,15 @@ int conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms)
     pipe = spares_take(&net->pipes);
     if (pipe == NULL)
         return -1;
-    *pipe = (struct conn_pipe) { .kind = CONN_PIPE_KIND, .net = net, .timeout = timeout_ms };
-    join_end(pipe, 0, a);
-    join_end(pipe, 1, b);
+    pipe->kind = CONN_PIPE_KIND;
+    pipe->net = net;
+    pipe->timeout = timeout_ms;
+    pipe->ended_moved_ms = 0;
+    pipe->timed = NULL;
+    join_end(pipe, &pipe->ends[0], &pipe->ends[1], a);
+    join_end(pipe, &pipe->ends[1], &pipe->ends[0], b);
     begin_time(pipe);
-    for (int i = 0; i < 2; i++) {
-        offer_again(pipe->ends[i]);
-        if (!has_nothing_to_do(pipe->ends[i]))
-            conn_mark_dirty(pipe->ends[i]);
-    }
+    begin_end(a);
+    begin_end(b);
     return 0;
 }

@@ -18,37 +18,43 @@ struct conn_direction {
     unsigned little;         /* times in a row that little was spliced */
 };
 
+struct conn_pipe_end {
+    struct conn_pipe *whole;
+    struct conn_pipe_end *other;
+    struct fb_conn *conn;       /* NULL: it has ended */
+    const struct conn_ops *ops; /* the owner's */
+    struct conn_direction from; /* what it receives */
+};
+
 struct conn_pipe {
     unsigned kind;
     struct net *net;
-    struct fb_conn *ends[2];       /* NULL: it has ended */
-    const struct conn_ops *ops[2]; /* the owners' */
-    struct conn_direction directions[2];
+    struct conn_pipe_end ends[2];
     uint64_t timeout;        /* ms without a byte moved; 0: none */
     uint64_t ended_moved_ms; /* the moved_ms of the end that has ended */
     struct fb_conn *timed;   /* the end whose deadline the timeout has, or NULL */
     uint64_t connect_by;     /* ms: by when `timed` has to be connected; UINT64_MAX: at any time */
 };
 
-static inline int conn_pipe_index(const struct fb_conn *conn)
+static inline struct conn_pipe *conn_pipe_of(const struct fb_conn *conn)
 {
-    assert(conn->pipe->ends[0] == conn || conn->pipe->ends[1] == conn);
-    return conn->pipe->ends[1] == conn;
+    assert(conn->pipe->conn == conn);
+    return conn->pipe->whole;
 }
 
 static inline struct fb_conn *conn_pipe_other(const struct fb_conn *conn)
 {
-    return conn->pipe->ends[!conn_pipe_index(conn)];
+    return conn->pipe->other->conn;
 }
 
 static inline struct conn_direction *conn_direction_from(const struct fb_conn *conn)
 {
-    return &conn->pipe->directions[conn_pipe_index(conn)];
+    return &conn->pipe->from;
 }
 
 static inline struct conn_direction *conn_direction_to(const struct fb_conn *conn)
 {
-    return &conn->pipe->directions[!conn_pipe_index(conn)];
+    return &conn->pipe->other->from;
 }
 
 /* Whether a deadline of a piped connection may be that of its connect(). */

@@ -150,7 +150,7 @@ bool conn_splice_input(struct fb_conn *conn)
 
 size_t conn_splice_buffered(const struct fb_conn *conn)
 {
-    CHECK_KIND(conn->pipe, CONN_PIPE_KIND);
+    CHECK_KIND(conn->pipe->whole, CONN_PIPE_KIND);
     return conn_direction_to(conn)->buffered;
 }
 
@@ -168,7 +168,7 @@ void conn_splice_progress(struct fb_conn *to)
 {
     struct fb_conn *from = conn_pipe_other(to);
 
-    CHECK_KIND(to->pipe, CONN_PIPE_KIND);
+    CHECK_KIND(to->pipe->whole, CONN_PIPE_KIND);
     if (conn_direction_to(to)->buffered > 0 && to->out == NULL)
         push_held(to);
     if (from == NULL)
