@@ -58,11 +58,15 @@ struct source *source_get(struct source_table *table)
     return source;
 }
 
+static inline bool is_at_rest(const struct event *event)
+{
+    return !event->active && event->queue == QUEUE_NONE;
+}
+
 void source_put(struct source_table *table, struct source *source)
 {
     assert(source->in_use && table->in_use_n > 0 && !source->listening);
-    for (int i = 0; i < EVENT_DIRECTIONS; i++)
-        assert(!source->events[i].active && source->events[i].queue == QUEUE_NONE);
+    assert(is_at_rest(&source->events[EVENT_READ]) && is_at_rest(&source->events[EVENT_WRITE]));
     source->in_use = false;
     source->generation++;
     source->position = table->free;

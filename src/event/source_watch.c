@@ -80,19 +80,24 @@ void source_disarm_listener(struct loop *loop, struct source *source)
     loop_unpost(loop, &source->events[EVENT_READ]);
 }
 
-static void end_watching(struct loop *loop, struct source *source, bool closing)
+static inline void end_event(struct loop *loop, struct event *event)
+{
+    event->active = event->armed = false;
+    loop_unpost(loop, event);
+}
+
+static inline void end_watching(struct loop *loop, struct source *source, bool closing)
 {
     assert(source->in_use);
-    source_disarm_listener(loop, source);
+    if (unlikely(source->listening))
+        source_disarm_listener(loop, source);
     if (source->events[EVENT_READ].active || source->events[EVENT_WRITE].active) {
         debug_source(loop, source, "%s stops watching%s", loop->mechanism->name,
             closing ? ", the descriptor is closed" : "");
         loop->mechanism->del_conn(loop, source, closing);
     }
-    for (int i = 0; i < EVENT_DIRECTIONS; i++) {
-        source->events[i].active = source->events[i].armed = false;
-        loop_unpost(loop, &source->events[i]);
-    }
+    end_event(loop, &source->events[EVENT_READ]);
+    end_event(loop, &source->events[EVENT_WRITE]);
 }
 
 void source_detach(struct loop *loop, struct source *source)

@@ -66,7 +66,6 @@ struct fb_test {
     const fb_protocol *protocols[2]; /* the test's copy, in the arena; NULL */
     fb_ops own_ops;              /* the protocol's callbacks, before the kit's took their place */
     uint64_t openings, closings; /* of clients' connections */
-    void (*released)(struct net *net);
     STAILQ_HEAD(, fb_test_peer) peers;
     STAILQ_HEAD(, fb_test_server) servers;
     in_port_t port_n; /* ports given to clients so far */

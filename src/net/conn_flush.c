@@ -7,21 +7,22 @@
  * its owner knows of. */
 #include "net/conn_private.h"
 
-static void drop_input(struct fb_conn *conn)
+static COLD void drop_input(struct fb_conn *conn)
 {
-    if (conn->in != NULL)
-        chunk_free(&conn->net->chunks, conn->in);
+    chunk_free(&conn->net->chunks, conn->in);
     conn->in = NULL;
 }
 
-static void detach_owner(struct fb_conn *conn, fb_reason reason)
+static inline void detach_owner(struct fb_conn *conn, fb_reason reason)
 {
     bool owner_knows = conn->owner_knows;
 
     conn_set_phase(conn, CONN_ENDING); /* `closed` can add nothing */
     conn_deadline_clear(conn);
-    conn_drop_output(conn);
-    drop_input(conn);
+    if (unlikely(conn->unsent > 0 || conn_has_output(conn))) /* bytes without memory are gone */
+        conn_drop_output(conn);
+    if (unlikely(conn->in != NULL))
+        drop_input(conn);
     conn_count(conn);
     assert(conn->counted == CONN_WAITING);
     conn->owner_knows = 0;
@@ -30,7 +31,7 @@ static void detach_owner(struct fb_conn *conn, fb_reason reason)
 }
 
 /* Closes the socket and frees the slot. */
-static void release_slot(struct fb_conn *conn, fb_reason reason)
+static inline void release_slot(struct fb_conn *conn, fb_reason reason)
 {
     struct net *net = conn->net;
     bool outgoing = conn->outgoing;
@@ -47,8 +48,10 @@ static void release_slot(struct fb_conn *conn, fb_reason reason)
         net->client_n--;
         counters_add(net->counters, COUNTER_ACTIVE, -1);
     }
-    if (net->released != NULL)
+    if (unlikely(net->released != NULL))
         net->released(net);
+    if (unlikely(net->awaited != NULL))
+        net->awaited(net);
 }
 
 void conn_end(struct fb_conn *conn, fb_reason reason)
@@ -62,7 +65,7 @@ void conn_end(struct fb_conn *conn, fb_reason reason)
 
 /* Ends the connection for its owner, sends FIN, and has what the peer still sends discarded
  * (conn_input.c): closing with unread input would be a reset. */
-static void linger(struct fb_conn *conn)
+static COLD void linger(struct fb_conn *conn)
 {
     struct loop *loop = &conn->net->loop;
 
@@ -86,7 +89,7 @@ static void linger(struct fb_conn *conn)
 
 /* Leaves an open connection to its next owner; it fails where there is no memory to keep it, or
  * where the worker drains and keeps none. */
-static void keep_open(struct fb_conn *conn)
+static COLD void keep_open(struct fb_conn *conn)
 {
     if (!conn->ops->keepalive(conn))
         conn_fail(conn, FB_NO_MEMORY);

@@ -83,8 +83,9 @@ static COLD void note_nothing(struct fb_conn *conn, struct io_result result)
     case IO_EOF:
         conn_trace(conn, "received the end of the peer's half");
         conn_set_read(conn, CONN_READ_ENDED);
-        conn_update_reading(conn);
-        if (conn->write == CONN_WRITE_ENDED && conn->pipe == NULL) /* a pipe's other end sees to it */
+        source_disarm(&conn->net->loop, &conn->source, EVENT_READ);
+        if (conn->write == CONN_WRITE_ENDED &&
+            conn->pipe == NULL) /* a pipe's other end sees to it */
             conn_mark_dirty(conn);
         break;
     case IO_FAILED:

@@ -46,8 +46,10 @@ struct net {
     uint64_t last_number, number_end; /* of connections: the last one given, and of the block */
     _Atomic uint64_t *numbers;        /* where blocks of numbers come from, or NULL: our own */
     uint64_t lingering_timeout;       /* ms */
-    /* Called when a connection's slot has become free. */
+    /* Called when a connection's slot has become free: the second one while the worker waits for
+     * that. Either may be NULL. */
     void (*released)(struct net *net);
+    void (*awaited)(struct net *net);
 
     uint8_t *scratch; /* receive buffer of connections without unconsumed input */
     size_t scratch_size;

@@ -23,7 +23,7 @@ void fb_conn_logf(fb_conn *conn, fb_log_level level, const char *format, ...)
 {
     va_list args;
 
-    if (!SDK_VALID(conn) || ((int)level > (int)conn->net->log->level && !conn->debug))
+    if (!SDK_VALID(conn) || likely((int)level > (int)conn->net->log->level && !conn->debug))
         return;
     assert(conn->net->log != NULL);
     va_start(args, format);

@@ -74,7 +74,8 @@ static bool begin_client(struct fb_conn *conn)
     const struct server *server = session_server_of(conn);
 
     conn->opened_ms = conn->net->loop.clock.mono_ms;
-    session_log_start(conn);
+    if (session_log_wants(conn, LEVEL_INFO))
+        session_log_start(conn);
     if (server->protocol == NULL) {
         conn_close(conn);
         return false;

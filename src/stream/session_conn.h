@@ -131,13 +131,12 @@ static inline void session_callback_end(const struct fb_conn *conn)
         session_log_stall(conn);
 }
 
-/* session_state.c: For each phase those that may follow, as bits. */
-extern const uint8_t session_steps[SESSION_PHASES];
+/* session_state.c: For each value of the field those phases that may follow, as bits. */
+extern const uint8_t session_steps[8];
 
 /* Changes the phase and asserts that the step is legal. */
 static inline void session_set_phase(struct fb_conn *conn, enum session_phase phase)
 {
-    assert(conn->session_phase < SESSION_PHASES);
     assert((session_steps[conn->session_phase] & 1U << phase) != 0);
     assert(conn->outgoing || phase != SESSION_KEEPALIVE);
     assert(!conn->outgoing || phase != SESSION_AWAITED);

@@ -25,11 +25,6 @@ static const char *const reasons[] = {
     [FB_IO_ERROR] = "connection error",
 };
 
-static bool is_wanted(const struct fb_conn *conn, enum log_level level)
-{
-    return level <= conn->net->log->level || conn->debug;
-}
-
 static void PRINTF_FORMAT(3, 4)
     put_line(struct log *log, const struct log_line *line, const char *format, ...)
 {
@@ -46,16 +41,14 @@ void session_log_start(const struct fb_conn *conn)
     struct log_line line = { .level = LEVEL_INFO, .named = true };
     struct address peer;
 
-    assert(!conn->outgoing);
-    if (!is_wanted(conn, LEVEL_INFO))
-        return;
+    assert(!conn->outgoing && session_log_wants(conn, LEVEL_INFO));
     conn_log_line(conn, &line, client);
     conn_peer_address(conn, &peer);
-    put_line(conn->net->log, &line, "client %s connected to %s",
-        address_format(&peer, true, whole), session_binding_of(conn)->text);
+    put_line(conn->net->log, &line, "client %s connected to %s", address_format(&peer, true, whole),
+        session_binding_of(conn)->text);
 }
 
-static void log_client_end(const struct fb_conn *conn, const char *reason)
+static COLD void log_client_end(const struct fb_conn *conn, const char *reason)
 {
     const struct session_conn *session = session_conn_of(conn);
     uint64_t ms = conn->net->loop.clock.mono_ms - conn->opened_ms;
@@ -75,7 +68,7 @@ void session_log_end(const struct fb_conn *conn, fb_reason reason)
     assert(reason >= FB_FINISHED && reason < (fb_reason)countof(reasons));
     if (conn->outgoing)
         conn_debug(conn, "connection to server ended: %s", reasons[reason]);
-    else if (is_wanted(conn, LEVEL_INFO))
+    else if (session_log_wants(conn, LEVEL_INFO))
         log_client_end(conn, reasons[reason]);
 }
 
@@ -94,7 +87,7 @@ void session_log_stall(const struct fb_conn *conn)
     struct log_line line = { .level = LEVEL_WARN };
     char client[ADDRESS_TEXT];
 
-    if (!is_wanted(conn, LEVEL_WARN))
+    if (!session_log_wants(conn, LEVEL_WARN))
         return;
     conn_log_line(conn, &line, client);
     put_stall(conn->net->log, &line, &stall, session_server_of(conn)->protocol->name);

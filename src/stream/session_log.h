@@ -8,8 +8,15 @@
 
 #include "net/conn.h"
 
-/* Logs that the client has connected; called when its protocol is about to have it. */
-void session_log_start(const struct fb_conn *conn);
+/* Whether any log takes a line of the connection. */
+static inline bool session_log_wants(const struct fb_conn *conn, enum log_level level)
+{
+    return unlikely(level <= conn->net->log->level || conn->debug);
+}
+
+/* Logs that the client has connected; called when its protocol is about to have it, and a log wants
+ * LEVEL_INFO. */
+void session_log_start(const struct fb_conn *conn) COLD;
 /* Logs that the session has ended, its bytes, its time, and why. */
 void session_log_end(const struct fb_conn *conn, fb_reason reason);
 /* Logs that a callback of the connection took longer than `stall_threshold`. */

@@ -7,8 +7,10 @@
 
 #define TO(phase) (1U << SESSION_##phase)
 
+static_assert(SESSION_PHASES <= countof(session_steps), "a phase has three bits");
+
 /* For each phase those that may follow. */
-const uint8_t session_steps[SESSION_PHASES] = {
+const uint8_t session_steps[8] = {
     [SESSION_NEW] = TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
     [SESSION_AWAITED] = TO(ACTIVE) | TO(ENDED),
     [SESSION_ACTIVE] = TO(KEEPALIVE) | TO(ENDED),

@@ -27,7 +27,9 @@ static struct net *net_of(struct fb_worker *worker)
     return &worker->stream.net;
 }
 
-static void set_accept_phase(struct acceptors *accept, enum accept_phase phase)
+static void connection_released(struct net *net);
+
+static void set_accept_phase(struct fb_worker *worker, enum accept_phase phase)
 {
     static const unsigned legal[] = {
         [ACCEPT_CLOSED] = 1u << ACCEPT_OPEN | 1u << ACCEPT_RELEASED,
@@ -40,9 +42,12 @@ static void set_accept_phase(struct acceptors *accept, enum accept_phase phase)
         [ACCEPT_RELEASED] = 0,
     };
 
+    struct acceptors *accept = &worker->accept;
+
     assert(legal[accept->phase] & 1u << phase);
     accept->phase = phase;
     accept->crowded = false;
+    net_of(worker)->awaited = phase == ACCEPT_FULL ? connection_released : NULL;
     accept_share_publish(&accept->share, phase == ACCEPT_OPEN ? SLOT_TAKES : SLOT_TAKES_NONE);
 }
 
@@ -116,7 +121,7 @@ static void suspend_accepting(
     if (accept->shortage_at == 0 || now - accept->shortage_at > SHORTAGE_MS)
         log_shortage(worker, phase, error);
     accept->shortage_at = now;
-    set_accept_phase(accept, phase);
+    set_accept_phase(worker, phase);
     accept_update_watching(worker);
     timer_set(loop, &accept->resume, (uint64_t)worker->cycle->events.accept_mutex_delay);
     /* the kernel may have woken us alone for clients that we leave */
@@ -134,7 +139,7 @@ static void resume_accepting(struct fb_worker *worker)
 
     assert(accept_is_suspended(accept));
     timer_del(&net_of(worker)->loop, &accept->resume);
-    set_accept_phase(accept, ACCEPT_OPEN);
+    set_accept_phase(worker, ACCEPT_OPEN);
     accept_update_watching(worker);
 }
 
@@ -149,6 +154,8 @@ static void resume_expired(struct loop *loop, struct timer *timer)
         accept_update_watching(worker); /* a listener could not be watched */
 }
 
+/* Runs when a slot has become free that was wanted: while accepting is ACCEPT_FULL, or crowding is
+ * published. */
 static void connection_released(struct net *net)
 {
     struct fb_worker *worker = worker_of_loop(&net->loop);
@@ -156,10 +163,18 @@ static void connection_released(struct net *net)
 
     if (accept->phase == ACCEPT_FULL)
         resume_accepting(worker);
-    if (unlikely(accept->crowded) && net->connection_n < net->connections_max) {
+    if (accept->crowded && net->connection_n < net->connections_max) {
         accept->crowded = false;
         accept_share_publish(&accept->share, SLOT_TAKES);
+        net->awaited = NULL;
     }
+}
+
+void accept_publish_crowding(struct fb_worker *worker)
+{
+    worker->accept.crowded = true;
+    net_of(worker)->awaited = connection_released;
+    accept_share_publish(&worker->accept.share, SLOT_IS_CROWDED);
 }
 
 /* A client waits for whom there is no slot or descriptor: another worker takes it, connections give
@@ -353,7 +368,6 @@ int accept_init(struct fb_worker *worker)
     accept->exclusive = several && !events->accept_mutex && events->mechanism->exclusive;
     accept->resume.expired = resume_expired;
     accept->mend.expired = accept_mend_expired;
-    net_of(worker)->released = connection_released;
     if (accept_init_passing(worker) == -1)
         return -1;
     if (accept->mutex)
@@ -380,7 +394,7 @@ void accept_open(struct fb_worker *worker)
 
     assert(worker->phase == WORKER_READY || worker->phase == WORKER_SERVING);
     if (accept->phase == ACCEPT_CLOSED)
-        set_accept_phase(accept, ACCEPT_OPEN);
+        set_accept_phase(worker, ACCEPT_OPEN);
     if (worker->phase == WORKER_READY)
         worker_set_phase(worker, WORKER_SERVING);
     accept_update_watching(worker);
@@ -446,7 +460,7 @@ void accept_release(struct fb_worker *worker)
     free(accept->list);
     accept->list = NULL;
     accept->n = 0;
-    set_accept_phase(accept, ACCEPT_RELEASED);
+    set_accept_phase(worker, ACCEPT_RELEASED);
 }
 
 static void check_acceptor(const struct acceptors *accept, const struct acceptor *acceptor)

@@ -131,8 +131,7 @@ bool accept_leaves_short(struct fb_worker *worker, struct acceptor *acceptor)
 
     if (accept->bell == NULL || (acceptor->own && !accept->stand_ins))
         return false;
-    accept->crowded = true; /* published before the others' word is read */
-    accept_share_publish(&accept->share, SLOT_IS_CROWDED);
+    accept_publish_crowding(worker); /* before the others' word is read */
     if (timer_is_set(&accept->back))
         return !turns && accept_leaves_event(worker, acceptor);
     to = accept_share_find_room(&accept->share);

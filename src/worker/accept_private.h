@@ -10,6 +10,8 @@
 void accept_update_watching(struct fb_worker *worker);
 /* Does so for one listener. */
 void accept_watch(struct fb_worker *worker, struct acceptor *acceptor);
+/* Publishes that there is no room for a client, until a slot is free. */
+void accept_publish_crowding(struct fb_worker *worker);
 
 /* Listeners that were shut down (accept_mend.c) */
 

@@ -183,7 +183,7 @@ void worker_done(struct fb_worker *worker)
         accept_release(worker);
     else
         accept_end_passing(worker);
-    net->released = NULL;
+    net->awaited = NULL;
     net_fail_all(net, FB_DRAINED);
     worker_protocols_stop(worker);
     worker->jobs_left = threads_busy(worker) > 0;
