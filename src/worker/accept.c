@@ -17,8 +17,10 @@
 
 /* A shortage is logged again only when the latest is longer ago than this. */
 #define SHORTAGE_MS 60000
-/* The most clients accepted in one go, so that a flood leaves time for the other events. */
-#define BATCH_MAX 4096
+/* The most clients accepted in one go, so that a flood leaves time for the other events; what is
+ * left is reported again. A rescan ends with the backlog, or when it has taken more than any has. */
+#define BATCH_MAX 64
+#define RESCAN_MAX 65536
 
 enum outcome { ACCEPTED, FAILED, EMPTY, SHORT, BROKEN };
 
@@ -279,6 +281,7 @@ static void accept_clients(struct fb_worker *worker, struct acceptor *acceptor)
     const struct acceptors *accept = &worker->accept;
     bool rescan = acceptor->rescan;
     bool many = rescan || acceptor->passed || worker->cycle->events.multi_accept;
+    int most = rescan ? RESCAN_MAX : BATCH_MAX;
     enum outcome outcome;
     bool left = false;
     int n = 0;
@@ -289,7 +292,7 @@ static void accept_clients(struct fb_worker *worker, struct acceptor *acceptor)
     do {
         outcome = steps_back(worker, acceptor) ? EMPTY : accept_one(worker, acceptor);
         left = outcome == ACCEPTED && !rescan && accept_leaves_next(worker, acceptor);
-    } while (many && !left && continues(net_of(worker), outcome, rescan) && ++n < BATCH_MAX);
+    } while (many && !left && continues(net_of(worker), outcome, rescan) && ++n < most);
     if (acceptor->source.events[EVENT_WRITE].queue != QUEUE_NONE) /* room is being made */
         acceptor->rescan = rescan;
     if (n > 0 || outcome != EMPTY)

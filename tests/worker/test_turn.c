@@ -255,6 +255,25 @@ START_TEST(it_takes_one_or_all)
 }
 END_TEST
 
+/* Those who are left have their turn after the other events. */
+START_TEST(a_flood_leaves_time_for_others)
+{
+    struct fixture_worker_options options = {
+        .connections = 200, .processes = 2, .mutex = true, .multi_accept = true
+    };
+    struct fixture *fixture = fixture_start_worker(&options);
+
+    fixture_connect_clients(fixture, 150);
+    for (unsigned n = 64; n <= 128; n += 64) {
+        fixture_turn(fixture);
+        ck_assert_uint_eq(fixture->server.record.openings, n);
+        ck_assert_uint_eq(sim_waiting_clients(fixture->listening[0]), 150 - n);
+    }
+    fixture_turn_until_open(fixture, 150);
+    fixture_stop(fixture);
+}
+END_TEST
+
 /* accept_disabled = connections / 8 - free */
 START_TEST(who_has_more_than_its_share_leaves_it_to_others)
 {
@@ -300,6 +319,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, without_the_mutex_listeners_are_exclusive_where_they_can_be);
     tcase_add_test(tcase, a_reuseport_socket_is_one_workers);
     tcase_add_test(tcase, it_takes_one_or_all);
+    tcase_add_test(tcase, a_flood_leaves_time_for_others);
     tcase_add_test(tcase, who_has_more_than_its_share_leaves_it_to_others);
 }
 
