@@ -33,6 +33,9 @@ struct conn_ops {
     /* Instead of `closed`, after conn_keep(): the owner gives the connection to another, sets
      * conn->ops to that one's, and returns true; false: the connection fails. */
     bool (*keepalive)(struct fb_conn *conn);
+    /* No descriptor was left for its connect() a turn ago: begins it again by conn_connect_again().
+     * NULL: the connect has failed. */
+    void (*connect_again)(struct fb_conn *conn);
     /* Fills in what log lines say besides the connection's client; `client` has room for
      * another's. */
     void (*describe)(const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT]);
@@ -212,6 +215,14 @@ struct fb_conn *conn_create(
 struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
     const struct sockaddr *address, socklen_t length, const struct conn_ops *ops, void *owner,
     void *session);
+/* Whether its connect() waits for a descriptor, for which the next turn tries once more: the owner
+ * may have others closed meanwhile. */
+static inline bool conn_lacks_descriptor(const struct fb_conn *conn)
+{
+    return conn->source.fd == -1 && conn_is_active(conn);
+}
+/* Begins the connect() of such a connection, or fails it. */
+void conn_connect_again(struct fb_conn *conn, const struct sockaddr *address, socklen_t length);
 /* Fails a connection whose connect() has failed, with an error line, or lasts too long for its
  * owner (ETIMEDOUT). */
 void conn_connect_failed(struct fb_conn *conn, int error);

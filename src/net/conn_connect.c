@@ -6,6 +6,8 @@
  * opens. */
 #include "net/conn_private.h"
 
+#include <errno.h>
+
 void conn_connect_failed(struct fb_conn *conn, int error)
 {
     assert(conn->outgoing && error != 0);
@@ -13,12 +15,44 @@ void conn_connect_failed(struct fb_conn *conn, int error)
     conn_fail(conn, conn_reason_of(error));
 }
 
+/* Begins the connect(); returns 0, or the errno with which it has failed. */
+static int begin_connect(struct fb_conn *conn, const struct sockaddr *address, socklen_t length)
+{
+    struct io_result result = conn->source.io->connect(&conn->source, address, length);
+
+    switch (result.status) {
+    case IO_DONE:
+        conn_trace(conn, "connected");
+        conn_establish(conn);
+        return 0;
+    case IO_AGAIN_WRITE:
+        conn_trace(conn, "connects");
+        conn_watch_connect(conn);
+        return 0;
+    default:
+        assert(result.error != 0);
+        return result.error;
+    }
+}
+
+/* The connect() could not begin. Where that was for want of a descriptor, it is tried again in the
+ * next turn. */
+static COLD void not_begun(struct fb_conn *conn, int error)
+{
+    bool lacks = conn->source.fd == -1 && (error == EMFILE || error == ENFILE);
+
+    if (lacks && conn->ops->connect_again != NULL)
+        conn_mark_dirty(conn);
+    else
+        conn_connect_failed(conn, error);
+}
+
 struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
     const struct sockaddr *address, socklen_t length, const struct conn_ops *ops, void *owner,
     void *session)
 {
     struct fb_conn *conn = conn_take_slot(net, address, ops, owner);
-    struct io_result result;
+    int error;
 
     if (conn == NULL)
         return NULL;
@@ -30,23 +64,22 @@ struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
         conn->number = client->number;
         conn->debug = client->debug;
     }
-    result = conn->source.io->connect(&conn->source, address, length);
-    switch (result.status) {
-    case IO_DONE:
-        conn_trace(conn, "connected");
-        conn_establish(conn);
-        break;
-    case IO_AGAIN_WRITE:
-        conn_trace(conn, "connects");
-        conn_watch_connect(conn);
-        break;
-    default:
-        conn_connect_failed(conn, result.error);
-        break;
-    }
-    if (unlikely(conn_has_failed(conn)))
+    error = begin_connect(conn, address, length);
+    if (unlikely(error != 0))
+        not_begun(conn, error);
+    if (unlikely(conn_has_failed(conn) || conn_lacks_descriptor(conn)))
         conn_postpone_flush(conn); /* an owner that tries again at once leaves others their turn */
     return conn;
+}
+
+void conn_connect_again(struct fb_conn *conn, const struct sockaddr *address, socklen_t length)
+{
+    int error;
+
+    assert(conn->source.fd == -1 && conn_is_connecting(conn));
+    error = begin_connect(conn, address, length);
+    if (error != 0)
+        conn_connect_failed(conn, error);
 }
 
 void conn_reopen(struct fb_conn *conn, const struct conn_ops *ops, void *owner)

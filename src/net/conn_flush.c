@@ -191,11 +191,26 @@ void conn_watch_connect(struct fb_conn *conn)
         source_disarm(loop, source, EVENT_READ);
 }
 
+/* A connect() waits for a descriptor until the next turn, whatever is written meanwhile. */
+static COLD void try_connect_again(struct fb_conn *conn)
+{
+    struct net *net = conn->net;
+
+    if (net->flushing)
+        loop_post(&net->loop, &conn->source.events[EVENT_WRITE], QUEUE_NEXT);
+    else
+        conn->ops->connect_again(conn);
+}
+
 /* Asks how our connect() has ended. */
 static void check_connect(struct fb_conn *conn)
 {
     struct io_result result;
 
+    if (unlikely(conn->source.fd == -1)) {
+        try_connect_again(conn);
+        return;
+    }
     if (!conn->source.events[EVENT_WRITE].ready) {
         conn_watch_connect(conn);
         return;

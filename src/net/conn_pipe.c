@@ -163,6 +163,11 @@ static void pipe_closed(struct fb_conn *conn, fb_reason reason)
     conn->ops->closed(conn, reason);
 }
 
+static void pipe_connect_again(struct fb_conn *conn)
+{
+    conn->pipe->ops->connect_again(conn);
+}
+
 static void pipe_describe(
     const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT])
 {
@@ -176,6 +181,7 @@ static const struct conn_ops pipe_ops = {
     .writable = pipe_writable,
     .expired = pipe_expired,
     .closed = pipe_closed,
+    .connect_again = pipe_connect_again,
     .describe = pipe_describe,
 };
 

@@ -294,5 +294,6 @@ const struct conn_ops session_conn_ops = {
     .expired = session_expired,
     .closed = session_closed,
     .keepalive = keepalive_put,
+    .connect_again = upstream_connect_again,
     .describe = session_describe,
 };

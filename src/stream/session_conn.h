@@ -174,6 +174,8 @@ void session_close(struct fb_conn *conn);
 /* upstream.c: fb_connect() */
 struct fb_conn *upstream_connect(
     struct fb_conn *owner, const struct fb_target *target, const fb_ops *ops, void *state);
+/* Begins a connect() for which there was no descriptor. */
+void upstream_connect_again(struct fb_conn *conn);
 
 /* keepalive.c: fb_keep() */
 void keepalive_keep(struct fb_conn *conn, uint64_t ms);

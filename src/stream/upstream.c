@@ -66,8 +66,17 @@ static struct fb_conn *connect_new(
         return NULL;
     }
     session->conn = conn;
+    if (unlikely(conn_lacks_descriptor(conn)))
+        idle_reclaim(stream_of(owner), owner, "descriptors are not enough");
     conn_deadline_set(conn, CONNECT_TIMEOUT_MS);
     return conn;
+}
+
+void upstream_connect_again(struct fb_conn *conn)
+{
+    const struct address *address = &session_conn_of(conn)->target->address;
+
+    conn_connect_again(conn, &address->any, address->length);
 }
 
 struct fb_conn *upstream_connect(

@@ -224,6 +224,38 @@ START_TEST(connects_have_room_made)
 }
 END_TEST
 
+#define RELAYED 5
+
+/* Connects and accepts need descriptors, of which idle clients have all but a few. */
+START_TEST(connects_have_descriptors_freed)
+{
+    struct daemon *daemon = daemon_create(2);
+    int idle[CLIENTS], relayed[RELAYED];
+
+    daemon_expects(daemon, "idle connections are closed");
+    daemon_configure(daemon,
+        MODULES "%s worker_rlimit_nofile 32; events { accept_mutex_delay 20ms; }"
+                "stream { server { listen 127.0.0.1:$0; resp; }"
+                " server { listen 127.0.0.1:$1; relay 127.0.0.1:$0; } }",
+        _i ? "master_process off;" : "");
+    daemon_start(daemon);
+    for (unsigned i = 0; i < CLIENTS; i++)
+        ping(idle[i] = client_open(daemon->ports[0]));
+    for (unsigned i = 0; i < RELAYED; i++) {
+        close(idle[i]);
+        ping(idle[i] = client_open(daemon->ports[0])); /* takes what may be left */
+        ping(relayed[i] = client_open(daemon->ports[1]));
+    }
+    for (unsigned i = 0; i < RELAYED; i++) {
+        ping(relayed[i]);
+        close(relayed[i]);
+    }
+    for (unsigned i = 0; i < CLIENTS; i++)
+        close(idle[i]);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -232,6 +264,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, off_they_stay);
     tcase_add_loop_test(tcase, room_elsewhere_comes_first, 0, countof(ways));
     tcase_add_test(tcase, connects_have_room_made);
+    tcase_add_loop_test(tcase, connects_have_descriptors_freed, 0, 2);
 }
 
 TEST_MAIN("reclaim", add_tests)
