@@ -85,8 +85,15 @@ void source_put(struct source_table *table, struct source *source);
 /* Arms a direction. The event of a source that is known to be ready is posted by loop_post_soon(),
  * because its edge will not come again. -1 with errno where the mechanism refuses (no memory). */
 int source_arm(struct loop *loop, struct source *source, enum event_direction direction);
+/* Pauses a direction that is armed. */
+void source_disarm_armed(struct loop *loop, struct source *source, enum event_direction direction);
 /* Pauses a direction; costs no system call where events are edges. */
-void source_disarm(struct loop *loop, struct source *source, enum event_direction direction);
+static inline void source_disarm(
+    struct loop *loop, struct source *source, enum event_direction direction)
+{
+    if (source->events[direction].armed)
+        source_disarm_armed(loop, source, direction);
+}
 /* Arms both directions at once. */
 int source_arm_both(struct loop *loop, struct source *source);
 

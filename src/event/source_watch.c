@@ -27,13 +27,11 @@ int source_arm(struct loop *loop, struct source *source, enum event_direction di
     return 0;
 }
 
-void source_disarm(struct loop *loop, struct source *source, enum event_direction direction)
+void source_disarm_armed(struct loop *loop, struct source *source, enum event_direction direction)
 {
     struct event *event = &source->events[direction];
 
-    if (!event->armed)
-        return;
-    assert(event->active && !source->listening);
+    assert(event->armed && event->active && !source->listening);
     debug_source(
         loop, source, "%s pauses watching: %s", loop->mechanism->name, debug_direction(direction));
     loop->mechanism->disable(loop, source, direction);

@@ -39,7 +39,7 @@ static void set_timeout(struct fb_conn *conn, uint64_t ms)
 }
 
 /* Returns the time in which bytes have to move; 0: there is none. */
-static uint64_t idle_timeout(const struct fb_conn *conn)
+static inline uint64_t idle_timeout(const struct fb_conn *conn)
 {
     const struct session_conn *session = session_conn_of(conn);
 
@@ -258,7 +258,8 @@ static void session_closed(struct fb_conn *conn, fb_reason reason)
     if (conn->idle)
         idle_leave(conn);
     session_set_phase(conn, SESSION_ENDED);
-    session_conn_free(conn);
+    if (conn->session != NULL)
+        session_conn_free(conn);
 }
 
 /* Returns the client at the root of the connections that were made for each other. */

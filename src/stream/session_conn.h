@@ -98,7 +98,7 @@ struct session_conn *session_conn_make(struct fb_conn *conn);
 /* session_conn_end.c: Gives back what belongs to the present user of the connection. Its children
  * have ended. */
 void session_conn_clear(struct session_conn *session);
-/* Frees the connection's, if any, at the connection's end. */
+/* Frees the connection's, which has one, at the connection's end. */
 void session_conn_free(struct fb_conn *conn);
 /* Ends the connections that were made for this one. */
 void session_conn_end_children(struct session_conn *session);

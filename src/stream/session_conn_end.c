@@ -44,9 +44,7 @@ void session_conn_free(struct fb_conn *conn)
 {
     struct session_conn *session = session_conn_of(conn);
 
-    if (session == NULL)
-        return;
-    assert(session->conn == conn);
+    assert(session != NULL && session->conn == conn);
     session_conn_clear(session);
     session_conn_discard(stream_of(conn), session);
     conn->session = NULL;
