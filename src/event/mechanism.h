@@ -9,8 +9,8 @@
  *    changed.
  *  - What happens is reported by loop_report(), which posts events and runs no handler of a
  *    connection; so nothing that process_events holds can vanish under it.
- *  - A source with neither direction enabled reports nothing, not even a hang-up; an
- *    edge-triggered mechanism may report it to the loop, which remembers it. */
+ *  - A source with neither direction enabled reports nothing, not even a hang-up; a
+ *    mechanism whose kernel reports once may report it to the loop, which remembers it. */
 #pragma once
 
 #include "event/io.h"
@@ -37,6 +37,7 @@ struct mechanism {
     const char *name; /* in the directive `use` */
     bool edge;        /* events are reported once a change: go on until "again" */
     bool exclusive;   /* can wake one of several waiting processes for a listener */
+    bool forgets;     /* watches what is closed no more, and says nothing of it */
     bool masks; /* the wait takes a signal mask, and while events are ready looks at no signal */
     bool by_use_alone;        /* only the directive `use` chooses it, though it is available */
     uint32_t descriptors_max; /* no descriptor from here on can be watched; 0: no limit */

@@ -73,7 +73,12 @@ int pselect(int n, fd_set *readers, fd_set *writers, fd_set *others, const struc
 
 static void check_alert(struct fixture *fixture, const char *format, const char *detail)
 {
-    static const char *const calls[][2] = { { "epoll", "epoll_pwait" }, { "kqueue", "kevent" } };
+    static const char *const calls[][2] = {
+        { "devpoll", "/dev/poll: ioctl" },
+        { "epoll", "epoll_pwait" },
+        { "eventport", "port_getn" },
+        { "kqueue", "kevent" },
+    };
     const char *name = fixture->loop->mechanism->name;
     char expected[256];
 
@@ -114,7 +119,7 @@ START_TEST(a_wait_that_fails_is_an_alert)
 }
 END_TEST
 
-/* A mechanism that does not look for closed descriptors itself has one of its own, as epoll. */
+/* A mechanism that forgets closed descriptors has one of its own, which nobody closes. */
 START_TEST(a_descriptor_of_the_loop_is_closed)
 {
     sigset_t wait_mask;
@@ -125,7 +130,7 @@ START_TEST(a_descriptor_of_the_loop_is_closed)
     fixture =
         contract_start_with(mechanism_at(_i), mechanism_defaults(mechanism_at(_i)), 1, &wait_mask);
     fd = fixture->loop->signaler->fd;
-    if (!mechanism_at(_i)->edge) {
+    if (!mechanism_at(_i)->forgets) {
         int other = dup(fd);
 
         close(fd);
@@ -154,7 +159,7 @@ START_TEST(a_wrong_count_is_an_alert)
 }
 END_TEST
 
-/* epoll forgets the descriptor with its closing; the others notice and say so. */
+/* Some forget the descriptor with its closing; the others notice and say so. */
 START_TEST(a_descriptor_closed_by_somebody_else)
 {
     struct fixture *fixture = contract_start(_i, 2);
@@ -177,7 +182,7 @@ START_TEST(a_descriptor_closed_by_somebody_else)
         ck_assert_int_eq(lost->error, EBADF); /* the owner has found out by trying */
         ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), fd_text));
     } else {
-        ck_assert(mechanism_at(_i)->edge);
+        ck_assert(mechanism_at(_i)->forgets);
     }
     unwatch(&lost);
     fixture_logged(fixture); /* a line for each wait */

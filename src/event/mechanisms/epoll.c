@@ -204,6 +204,7 @@ const struct mechanism mechanism_epoll = {
     .masks = true,
     .edge = true,
     .exclusive = true,
+    .forgets = true,
     .options = { { .name = "epoll_events", .least = 1, .greatest = 65536, .initial = 512 } },
     .io = &io_socket,
     .available = epoll_available,

@@ -390,6 +390,7 @@ static void kqueue_process_events(struct loop *loop, int timeout)
 const struct mechanism mechanism_kqueue = {
     .name = "kqueue",
     .edge = true,
+    .forgets = true,
     .options = {
         { .name = "kqueue_changes", .least = 1, .greatest = POSITION_MAX, .initial = 512 },
         { .name = "kqueue_events", .least = 1, .greatest = 65536, .initial = 512 },

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* /dev/poll of illumos and Solaris, poll(4D): the kernel keeps a set of descriptors, which is
+ * changed by writing and asked by an ioctl. Level-triggered, so that a paused direction is taken
+ * out of the set.
+ *
+ * The events that are written for a descriptor are added to those that it has: fewer are made of
+ * them by removing it first. What has changed is written right before the wait, or earlier when
+ * `devpoll_changes` descriptors have changed; what is changed back by then is not written at all.
+ * The kernel tells descriptors alone: `entries`, by descriptor, has the slot and its generation.
+ * Closing a descriptor does not take it out of the set, so that another source's begins with a
+ * removal. */
+#include "base/check.h"
+#include "event/loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/devpoll.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define DEVPOLL_KIND KIND('d', 'e', 'v', 'p')
+
+#define DEVICE "/dev/poll"
+
+/* A descriptor. */
+struct entry {
+    uint32_t slot, generation; /* the source, while there are `wanted` ones */
+    short wanted;              /* the events that its source waits for */
+    short kernel;              /* the events that the kernel's set has */
+    bool stale;   /* another source's since: the kernel's entry is to go, whatever it has */
+    bool changed; /* in the list of changed ones */
+    int next;     /* in that list, or -1 */
+};
+
+struct devpoll_state {
+    unsigned kind;
+    int fd;
+    int first_changed; /* a list of entries; -1: empty */
+    int changed_n, changes_max;
+    int events_max;
+    int entry_n;
+    struct entry *entries;
+    struct pollfd *changes; /* changes_max of them, to be written */
+    struct pollfd *events;  /* events_max; between two waits their descriptors are -1 */
+};
+
+static int open_device(void)
+{
+    return open(DEVICE, O_RDWR | O_CLOEXEC);
+}
+
+static bool devpoll_available(void)
+{
+    int fd = open_device();
+
+    if (fd == -1)
+        return false;
+    close(fd);
+    return true;
+}
+
+/* Returns how many events a wait asks for: the kernel refuses to tell more than there could be
+ * descriptors. */
+static int limit_events(int64_t n)
+{
+    struct rlimit limits;
+
+    assert(n >= 1 && n <= INT_MAX);
+    if (getrlimit(RLIMIT_NOFILE, &limits) == 0 && limits.rlim_cur > 1 &&
+        limits.rlim_cur <= (rlim_t)n)
+        n = (int64_t)limits.rlim_cur - 1;
+    return (int)n;
+}
+
+static int devpoll_init(struct loop *loop, const int64_t *options)
+{
+    struct devpoll_state *state = calloc(1, sizeof(*state));
+
+    if (state == NULL)
+        return -1;
+    *state = (struct devpoll_state) {
+        .kind = DEVPOLL_KIND,
+        .first_changed = -1,
+        .changes_max = limit_events(options[0]),
+        .events_max = limit_events(options[1]),
+        .fd = open_device(),
+    };
+    state->changes = malloc((size_t)state->changes_max * sizeof(*state->changes));
+    state->events = malloc((size_t)state->events_max * sizeof(*state->events));
+    loop->mechanism_state = state;
+    if (state->fd == -1 || state->changes == NULL || state->events == NULL) {
+        loop->mechanism->done(loop);
+        return -1;
+    }
+    for (int i = 0; i < state->events_max; i++)
+        state->events[i].fd = -1;
+    return 0;
+}
+
+static void devpoll_done(struct loop *loop)
+{
+    struct devpoll_state *state = loop->mechanism_state;
+    int error = errno;
+
+    CHECK_KIND(state, DEVPOLL_KIND);
+    if (state->fd != -1)
+        close(state->fd);
+    state->kind = 0;
+    free(state->entries);
+    free(state->changes);
+    free(state->events);
+    free(state);
+    loop->mechanism_state = NULL;
+    errno = error; /* a failed init()'s */
+}
+
+/* ---- Changes ---- */
+
+/* Returns the descriptor's entry, for which room is made; NULL without memory. */
+static struct entry *entry_of(struct devpoll_state *state, int fd)
+{
+    struct entry *entries;
+    int n = state->entry_n > 0 ? state->entry_n : 64;
+
+    assert(fd >= 0);
+    if (fd < state->entry_n)
+        return &state->entries[fd];
+    while (n <= fd)
+        n = n > INT_MAX / 2 ? INT_MAX : 2 * n;
+    entries = realloc(state->entries, (size_t)n * sizeof(*entries));
+    if (entries == NULL)
+        return NULL;
+    for (int i = state->entry_n; i < n; i++)
+        entries[i] = (struct entry) { .next = -1 };
+    state->entries = entries;
+    state->entry_n = n;
+    return &entries[fd];
+}
+
+/* Writes changes to the kernel's set; false after loop_fail(). */
+static bool write_changes(struct loop *loop, int n)
+{
+    struct devpoll_state *state = loop->mechanism_state;
+    size_t size = (size_t)n * sizeof(*state->changes);
+    ssize_t written;
+
+    assert(n <= state->changes_max);
+    if (n == 0)
+        return true;
+    do
+        written = write(state->fd, state->changes, size);
+    while (written == -1 && errno == EINTR);
+    if (written == (ssize_t)size)
+        return true;
+    loop_fail(loop, DEVICE ": write", written == -1 ? errno : EIO);
+    return false;
+}
+
+/* Puts a change into the buffer, which is written when it is full. */
+static bool put_change(struct loop *loop, int *n, int fd, short events)
+{
+    struct devpoll_state *state = loop->mechanism_state;
+
+    if (*n == state->changes_max) {
+        if (!write_changes(loop, *n))
+            return false;
+        *n = 0;
+    }
+    state->changes[(*n)++] = (struct pollfd) { .fd = fd, .events = events };
+    return true;
+}
+
+/* Makes the kernel's events of a descriptor the wanted ones. */
+static bool change_entry(struct loop *loop, int *n, int fd)
+{
+    struct devpoll_state *state = loop->mechanism_state;
+    struct entry *entry = &state->entries[fd];
+
+    if (entry->kernel != 0 && (entry->stale || (entry->kernel & ~entry->wanted) != 0)) {
+        if (!put_change(loop, n, fd, POLLREMOVE))
+            return false;
+        entry->kernel = 0;
+    }
+    entry->stale = false;
+    if ((entry->wanted & ~entry->kernel) != 0) {
+        if (!put_change(loop, n, fd, (short)(entry->wanted & ~entry->kernel)))
+            return false;
+        entry->kernel = entry->wanted;
+    }
+    return true;
+}
+
+/* Brings the kernel's set up to date; false after loop_fail(). */
+static bool flush_changes(struct loop *loop)
+{
+    struct devpoll_state *state = loop->mechanism_state;
+    int n = 0;
+
+    while (state->first_changed != -1) {
+        struct entry *entry = &state->entries[state->first_changed];
+
+        assert(entry->changed && state->changed_n > 0);
+        if (!change_entry(loop, &n, state->first_changed))
+            return false;
+        state->first_changed = entry->next;
+        state->changed_n--;
+        entry->changed = false;
+    }
+    assert(state->changed_n == 0);
+    return write_changes(loop, n);
+}
+
+/* Notes that a descriptor's entry differs from the kernel's; a failure ends the loop. */
+static void note_change(struct loop *loop, int fd)
+{
+    struct devpoll_state *state = loop->mechanism_state;
+    struct entry *entry = &state->entries[fd];
+
+    if (entry->changed)
+        return;
+    if (state->changed_n >= state->changes_max)
+        flush_changes(loop);
+    entry->changed = true;
+    entry->next = state->first_changed;
+    state->first_changed = fd;
+    state->changed_n++;
+}
+
+static short events_of(enum event_direction direction)
+{
+    return direction == EVENT_READ ? POLLIN : POLLOUT;
+}
+
+static int want(struct loop *loop, struct source *source, short events)
+{
+    struct devpoll_state *state = loop->mechanism_state;
+    uint32_t slot = source_index(&loop->sources, source);
+    struct entry *entry;
+
+    CHECK_KIND(state, DEVPOLL_KIND);
+    assert(source->fd != -1 && source->in_use);
+    entry = entry_of(state, source->fd);
+    if (entry == NULL)
+        return -1;
+    if (entry->slot != slot || entry->generation != source->generation) {
+        assert(entry->wanted == 0);
+        entry->stale = true;
+    }
+    entry->slot = slot;
+    entry->generation = source->generation;
+    entry->wanted |= events;
+    note_change(loop, source->fd);
+    return 0;
+}
+
+static void want_no_more(struct loop *loop, struct source *source, short events)
+{
+    struct devpoll_state *state = loop->mechanism_state;
+
+    CHECK_KIND(state, DEVPOLL_KIND);
+    if (source->fd >= state->entry_n || (state->entries[source->fd].wanted & events) == 0)
+        return;
+    state->entries[source->fd].wanted &= (short)~events;
+    note_change(loop, source->fd);
+}
+
+static int devpoll_add(struct loop *loop, struct source *source, enum event_direction direction)
+{
+    return want(loop, source, events_of(direction));
+}
+
+static int devpoll_del(struct loop *loop, struct source *source, enum event_direction direction)
+{
+    want_no_more(loop, source, events_of(direction));
+    return 0;
+}
+
+static int devpoll_add_conn(struct loop *loop, struct source *source)
+{
+    return want(loop, source, POLLIN | POLLOUT);
+}
+
+static int devpoll_del_conn(struct loop *loop, struct source *source, bool closing)
+{
+    (void)closing;
+    want_no_more(loop, source, POLLIN | POLLOUT);
+    return 0;
+}
+
+static int devpoll_add_listener(struct loop *loop, struct source *source, bool exclusive)
+{
+    (void)exclusive;
+    return want(loop, source, POLLIN);
+}
+
+static int devpoll_del_listener(struct loop *loop, struct source *source)
+{
+    return devpoll_del(loop, source, EVENT_READ);
+}
+
+/* ---- The wait ---- */
+
+static void report_event(struct loop *loop, const struct pollfd *event)
+{
+    struct devpoll_state *state = loop->mechanism_state;
+    short revents = event->revents;
+    const struct entry *entry;
+    struct source *source;
+
+    if (event->fd < 0 || event->fd >= state->entry_n)
+        return;
+    entry = &state->entries[event->fd];
+    source = entry->wanted == 0 ? NULL : loop_source(loop, entry->slot, entry->generation);
+    if (source == NULL) /* let go by a source that was reported before it */
+        return;
+    assert(source->fd == event->fd);
+    if (revents & POLLNVAL)
+        log_write(
+            loop->log, LEVEL_ALERT, 0, DEVICE " says that descriptor %d is not open", event->fd);
+    if ((revents & POLLNVAL) && loop_owns(loop, source)) {
+        loop_fail(loop, DEVICE ": ioctl", EBADF);
+        return;
+    }
+    if (revents & POLLHUP)
+        source->eof = true;
+    if (revents & (POLLERR | POLLHUP | POLLNVAL))
+        revents |= POLLIN | POLLOUT; /* the owner finds out what it is by trying */
+
+    revents &= entry->wanted;
+    if (revents & POLLIN)
+        loop_report(loop, source, EVENT_READ);
+    if (revents & POLLOUT)
+        loop_report(loop, source, EVENT_WRITE);
+}
+
+/* Reports n events, and clears them: an entry that a later wait does not fill in is noticed. */
+static void report_events(struct loop *loop, int n)
+{
+    struct devpoll_state *state = loop->mechanism_state;
+    int in_vain = 0;
+
+    for (int i = 0; i < n && i < state->events_max; i++) {
+        struct pollfd event = state->events[i];
+
+        state->events[i].fd = -1;
+        if (event.fd == -1)
+            in_vain++;
+        else
+            report_event(loop, &event);
+    }
+    if (n > state->events_max)
+        in_vain += n - state->events_max;
+    if (in_vain > 0)
+        log_write(loop->log, LEVEL_ALERT, 0,
+            DEVICE ": ioctl() counted %d more ready than there are", in_vain);
+}
+
+static void devpoll_process_events(struct loop *loop, int timeout)
+{
+    struct devpoll_state *state = loop->mechanism_state;
+    struct dvpoll wait;
+    sigset_t blocked;
+    int n;
+
+    CHECK_KIND(state, DEVPOLL_KIND);
+    if (state->first_changed != -1 && !flush_changes(loop))
+        return;
+    wait = (struct dvpoll) {
+        .dp_fds = state->events,
+        .dp_nfds = (nfds_t)state->events_max,
+        .dp_timeout = timeout,
+    };
+    loop_let_signals(loop, &blocked);
+    n = ioctl(state->fd, DP_POLL, &wait);
+    loop_hold_signals(loop, &blocked);
+    if (n > 0)
+        report_events(loop, n);
+    else if (n == -1 && errno != EINTR)
+        loop_fail(loop, DEVICE ": ioctl", errno);
+    else if (n == 0 && timeout == -1)
+        log_write(loop->log, LEVEL_ALERT, 0, DEVICE ": ioctl() returned no events without timeout");
+}
+
+const struct mechanism mechanism_devpoll = {
+    .name = "devpoll",
+    .options = { { .name = "devpoll_changes", .least = 1, .greatest = 65536, .initial = 32 },
+        { .name = "devpoll_events", .least = 1, .greatest = 65536, .initial = 32 } },
+    .io = &io_socket,
+    .available = devpoll_available,
+    .init = devpoll_init,
+    .done = devpoll_done,
+    .add = devpoll_add,
+    .del = devpoll_del,
+    .enable = devpoll_add,
+    .disable = devpoll_del,
+    .add_conn = devpoll_add_conn,
+    .del_conn = devpoll_del_conn,
+    .add_listener = devpoll_add_listener,
+    .del_listener = devpoll_del_listener,
+    .notify = loop_notify_descriptor,
+    .process_events = devpoll_process_events,
+};

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Event ports of illumos and Solaris, port_create(3C). An association of a descriptor with the port
+ * ends with its report, and tells at once when it is made again while the descriptor is ready: so
+ * this mechanism is level-triggered.
+ *
+ * An association is made again right before the wait, not after the report: by then the owner has
+ * taken what there was, or has paused, or has its event posted and needs no report. `pending` lists
+ * the sources to look at then: those that were reported, and those that were armed again. A pause
+ * leaves the association alone, which reports once at most. The user pointer of an association is
+ * the slot's index and generation. */
+#include "base/check.h"
+#include "event/loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <port.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define EVENTPORT_KIND KIND('e', 'v', 'p', 'o')
+
+static_assert(sizeof(void *) >= sizeof(uint64_t), "a user pointer has room for a generation");
+
+/* After associations that the kernel has refused for want of something, they are tried again. */
+#define RETRY_MS 100
+
+struct eventport_state {
+    unsigned kind;
+    int fd;
+    uint32_t events_max;
+    port_event_t *events; /* between two waits their sources are 0 */
+    uint32_t pending_n;
+    uint32_t *pending;    /* slots; `position` of a source is its place, from 1; 0: not there */
+    short *associated;    /* by slot: the events of the association that is in force; 0: none is */
+    atomic_bool notified; /* an event of notify() is on its way */
+};
+
+/* ---- Life ---- */
+
+/* Makes a port that a program started by this process does not get. */
+static int open_port(void)
+{
+    int fd = port_create(), error;
+
+    if (fd == -1 || fcntl(fd, F_SETFD, FD_CLOEXEC) != -1)
+        return fd;
+    error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+static bool eventport_available(void)
+{
+    int fd = open_port();
+
+    if (fd == -1)
+        return false;
+    close(fd);
+    return true;
+}
+
+static int eventport_init(struct loop *loop, const int64_t *options)
+{
+    struct eventport_state *state = calloc(1, sizeof(*state));
+
+    assert(options[0] >= 1 && options[0] <= INT_MAX);
+    if (state == NULL)
+        return -1;
+    state->kind = EVENTPORT_KIND;
+    state->fd = open_port();
+    state->events_max = (uint32_t)options[0];
+    state->events = calloc(state->events_max, sizeof(*state->events));
+    state->pending = malloc(loop->sources.n * sizeof(*state->pending));
+    state->associated = calloc(loop->sources.n, sizeof(*state->associated));
+    atomic_init(&state->notified, false);
+    loop->mechanism_state = state;
+    if (state->fd != -1 && state->events != NULL && state->pending != NULL &&
+        state->associated != NULL)
+        return 0;
+    loop->mechanism->done(loop);
+    return -1;
+}
+
+static void eventport_done(struct loop *loop)
+{
+    struct eventport_state *state = loop->mechanism_state;
+    int error = errno;
+
+    CHECK_KIND(state, EVENTPORT_KIND);
+    if (state->fd != -1)
+        close(state->fd);
+    state->kind = 0;
+    free(state->events);
+    free(state->pending);
+    free(state->associated);
+    free(state);
+    loop->mechanism_state = NULL;
+    errno = error; /* a failed init()'s */
+}
+
+/* ---- Associations ---- */
+
+static short events_of(enum event_direction direction)
+{
+    return direction == EVENT_READ ? POLLIN : POLLOUT;
+}
+
+static void list_pending(struct loop *loop, struct source *source)
+{
+    struct eventport_state *state = loop->mechanism_state;
+
+    if (source->position != 0)
+        return;
+    assert(state->pending_n < loop->sources.n);
+    state->pending[state->pending_n] = source_index(&loop->sources, source);
+    source->position = ++state->pending_n;
+}
+
+/* Takes the source out of the list; the last of it moves to its place. */
+static void unlist_pending(struct loop *loop, struct source *source)
+{
+    struct eventport_state *state = loop->mechanism_state;
+    uint32_t place = source->position - 1, last;
+
+    if (source->position == 0)
+        return;
+    assert(place < state->pending_n);
+    assert(source_at(&loop->sources, state->pending[place]) == source);
+    last = state->pending[--state->pending_n];
+    state->pending[place] = last;
+    source_at(&loop->sources, last)->position = place + 1;
+    source->position = 0;
+}
+
+/* Makes, or changes, the association of the source's descriptor; -1 with errno. */
+static int associate(struct loop *loop, struct source *source, short events)
+{
+    struct eventport_state *state = loop->mechanism_state;
+    uint32_t index = source_index(&loop->sources, source);
+    uintptr_t user = (uintptr_t)source->generation << 32 | index;
+
+    CHECK_KIND(state, EVENTPORT_KIND);
+    assert(source->fd != -1 && source->in_use && events != 0);
+    if (port_associate(state->fd, PORT_SOURCE_FD, (uintptr_t)source->fd, events, (void *)user) ==
+        -1)
+        return -1;
+    state->associated[index] = events;
+    return 0;
+}
+
+static void dissociate(struct loop *loop, struct source *source)
+{
+    struct eventport_state *state = loop->mechanism_state;
+    short *associated = &state->associated[source_index(&loop->sources, source)];
+
+    CHECK_KIND(state, EVENTPORT_KIND);
+    if (*associated == 0)
+        return;
+    *associated = 0;
+    if (port_dissociate(state->fd, PORT_SOURCE_FD, (uintptr_t)source->fd) == -1 && errno != ENOENT)
+        log_write(loop->log, LEVEL_ALERT, errno, "port_dissociate() failed");
+}
+
+/* ---- Operations ---- */
+
+/* The first association is made at once, so that the owner is told when it is refused. */
+static int eventport_add(struct loop *loop, struct source *source, enum event_direction direction)
+{
+    short events = events_of(direction);
+
+    if (source->events[!direction].armed)
+        events |= events_of(!direction);
+    return associate(loop, source, events);
+}
+
+static int eventport_del_conn(struct loop *loop, struct source *source, bool closing)
+{
+    struct eventport_state *state = loop->mechanism_state;
+
+    unlist_pending(loop, source);
+    if (closing) /* ends the association too */
+        state->associated[source_index(&loop->sources, source)] = 0;
+    else
+        dissociate(loop, source);
+    return 0;
+}
+
+static int eventport_del(struct loop *loop, struct source *source, enum event_direction direction)
+{
+    struct eventport_state *state = loop->mechanism_state;
+    short associated = state->associated[source_index(&loop->sources, source)];
+
+    if (!source->events[!direction].active)
+        return eventport_del_conn(loop, source, false);
+    if (associated & events_of(!direction))
+        return associate(loop, source, events_of(!direction));
+    dissociate(loop, source);
+    return 0;
+}
+
+static int eventport_enable(
+    struct loop *loop, struct source *source, enum event_direction direction)
+{
+    (void)direction;
+    list_pending(loop, source);
+    return 0;
+}
+
+/* The loop remembers what the association reports of a direction that is paused. */
+static int eventport_disable(
+    struct loop *loop, struct source *source, enum event_direction direction)
+{
+    (void)loop;
+    (void)source;
+    (void)direction;
+    return 0;
+}
+
+static int eventport_add_conn(struct loop *loop, struct source *source)
+{
+    return associate(loop, source, POLLIN | POLLOUT);
+}
+
+static int eventport_add_listener(struct loop *loop, struct source *source, bool exclusive)
+{
+    (void)exclusive;
+    return associate(loop, source, POLLIN);
+}
+
+static int eventport_del_listener(struct loop *loop, struct source *source)
+{
+    return eventport_del_conn(loop, source, false);
+}
+
+/* A port takes events of the program's own at any time. */
+static int eventport_start_notices(struct loop *loop)
+{
+    CHECK_KIND((struct eventport_state *)loop->mechanism_state, EVENTPORT_KIND);
+    return 0;
+}
+
+/* Wakes the loop by an event of the program's own, of which one at a time is enough. */
+static int eventport_notify(struct loop *loop)
+{
+    struct eventport_state *state = loop->mechanism_state;
+
+    CHECK_KIND(state, EVENTPORT_KIND);
+    if (atomic_exchange(&state->notified, true))
+        return 0;
+    if (port_send(state->fd, 0, NULL) == 0 || errno == EAGAIN) /* full: the loop will wake */
+        return 0;
+    atomic_store(&state->notified, false);
+    return -1;
+}
+
+/* ---- The wait ---- */
+
+/* An association could not be made: the owner finds out by trying. False after loop_fail(). */
+static bool take_refusal(struct loop *loop, struct source *source, int error)
+{
+    if (error == EBADFD)
+        log_write(loop->log, LEVEL_ALERT, 0, "port_associate() says that descriptor %d is not open",
+            source->fd);
+    else
+        log_write(loop->log, LEVEL_ALERT, error, "port_associate() failed");
+    if (error == EBADFD && loop_owns(loop, source)) {
+        loop_fail(loop, "port_associate", EBADF);
+        return false;
+    }
+    for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
+        if (source->events[direction].armed)
+            loop_report(loop, source, direction);
+    return true;
+}
+
+/* Associates a source of the list for the directions that are armed, but for those whose event is
+ * posted, which needs no report; says in *done whether it may leave the list. False without the
+ * association. */
+static bool renew_association(struct loop *loop, struct source *source, bool *done)
+{
+    const struct eventport_state *state = loop->mechanism_state;
+    short needed = 0;
+
+    *done = true;
+    for (int direction = 0; direction < EVENT_DIRECTIONS; direction++) {
+        const struct event *event = &source->events[direction];
+
+        if (event->armed && event->queue == QUEUE_NONE)
+            needed |= events_of(direction);
+        else if (event->armed)
+            *done = false; /* look again when the event has run */
+    }
+    if ((needed & ~state->associated[source_index(&loop->sources, source)]) == 0)
+        return true;
+    return associate(loop, source, needed) == 0;
+}
+
+/* Renews the associations of the list. Returns how long the wait may last: refused ones are tried
+ * again. */
+static int renew_associations(struct loop *loop, int timeout)
+{
+    struct eventport_state *state = loop->mechanism_state;
+    bool done;
+
+    for (uint32_t i = state->pending_n; i-- > 0;) { /* the last one takes the place of another */
+        struct source *source = source_at(&loop->sources, state->pending[i]);
+
+        assert(source->in_use && source->position == i + 1);
+        if (renew_association(loop, source, &done)) {
+            if (done)
+                unlist_pending(loop, source);
+            continue;
+        }
+        if (!take_refusal(loop, source, errno))
+            return -1;
+        if (timeout == -1 || timeout > RETRY_MS)
+            timeout = RETRY_MS;
+    }
+    return timeout;
+}
+
+static void report_descriptor(struct loop *loop, const port_event_t *event)
+{
+    struct eventport_state *state = loop->mechanism_state;
+    uint64_t user = (uintptr_t)event->portev_user;
+    struct source *source = loop_source(loop, (uint32_t)user, (uint32_t)(user >> 32));
+    int events = event->portev_events;
+
+    if (source == NULL) /* an event of the slot's earlier use */
+        return;
+    assert((uintptr_t)source->fd == event->portev_object);
+    state->associated[(uint32_t)user] = 0;
+    list_pending(loop, source);
+    if (events & POLLHUP)
+        source->eof = true;
+    if (events & (POLLERR | POLLHUP | POLLNVAL))
+        events |= POLLIN | POLLOUT; /* the owner finds out what it is by trying */
+
+    if ((events & POLLIN) && (source->events[EVENT_READ].active || source->listening))
+        loop_report(loop, source, EVENT_READ);
+    if ((events & POLLOUT) && source->events[EVENT_WRITE].active)
+        loop_report(loop, source, EVENT_WRITE);
+}
+
+static void report_event(struct loop *loop, const port_event_t *event)
+{
+    struct eventport_state *state = loop->mechanism_state;
+
+    switch (event->portev_source) {
+    case PORT_SOURCE_FD:
+        report_descriptor(loop, event);
+        break;
+    case PORT_SOURCE_USER:
+        atomic_store(&state->notified, false);
+        loop_report_own(loop, loop->notifier);
+        break;
+    default:
+        log_write(loop->log, LEVEL_ALERT, 0, "port_getn() told an event of source %d",
+            (int)event->portev_source);
+    }
+}
+
+/* Reports the first n events that the kernel has filled in, and clears them; returns how many. */
+static uint32_t report_events(struct loop *loop, uint32_t n)
+{
+    struct eventport_state *state = loop->mechanism_state;
+    uint32_t i;
+
+    for (i = 0; i < n && i < state->events_max && state->events[i].portev_source != 0; i++) {
+        port_event_t event = state->events[i];
+
+        state->events[i].portev_source = 0;
+        report_event(loop, &event);
+    }
+    return i;
+}
+
+/* Takes events at the end of the time and after a signal too, as the kernel may have filled some
+ * in; the count may then be the one that was asked for though there is none. */
+static void eventport_process_events(struct loop *loop, int timeout)
+{
+    struct eventport_state *state = loop->mechanism_state;
+    struct timespec limit;
+    uint_t n = 1; /* waits for one, and takes more */
+    uint32_t reported;
+    sigset_t blocked;
+    int error = 0;
+
+    CHECK_KIND(state, EVENTPORT_KIND);
+    if (state->pending_n > 0)
+        timeout = renew_associations(loop, timeout);
+    if (loop->wait_error != 0)
+        return;
+    limit = (struct timespec) { timeout / 1000, timeout % 1000 * 1000000L };
+    loop_let_signals(loop, &blocked);
+    if (port_getn(state->fd, state->events, state->events_max, &n, timeout == -1 ? NULL : &limit) ==
+        -1)
+        error = errno;
+    loop_hold_signals(loop, &blocked);
+
+    if (error != 0 && error != ETIME && error != EINTR) {
+        loop_fail(loop, "port_getn", error);
+        return;
+    }
+    reported = report_events(loop, n);
+    if (error == 0 && reported < n)
+        log_write(loop->log, LEVEL_ALERT, 0, "port_getn() counted %u more ready than there are",
+            n - reported);
+    else if (reported == 0 && timeout == -1 && error != EINTR)
+        log_write(loop->log, LEVEL_ALERT, 0, "port_getn() returned no events without timeout");
+}
+
+const struct mechanism mechanism_eventport = {
+    .name = "eventport",
+    .forgets = true,
+    .options = { { .name = "eventport_events", .least = 1, .greatest = 65536, .initial = 32 } },
+    .io = &io_socket,
+    .available = eventport_available,
+    .init = eventport_init,
+    .done = eventport_done,
+    .add = eventport_add,
+    .del = eventport_del,
+    .enable = eventport_enable,
+    .disable = eventport_disable,
+    .add_conn = eventport_add_conn,
+    .del_conn = eventport_del_conn,
+    .add_listener = eventport_add_listener,
+    .del_listener = eventport_del_listener,
+    .start_notices = eventport_start_notices,
+    .notify = eventport_notify,
+    .process_events = eventport_process_events,
+};
