@@ -224,9 +224,10 @@ START_TEST(connects_have_room_made)
 }
 END_TEST
 
-#define RELAYED 5
+#define RELAYED 3
 
-/* Connects and accepts need descriptors, of which idle clients have all but a few. */
+/* Connects and accepts need descriptors, of which idle clients have all but a few. The relay's own
+ * client of the other server is idle too, but not for long. */
 START_TEST(connects_have_descriptors_freed)
 {
     struct daemon *daemon = daemon_create(2);
@@ -246,10 +247,8 @@ START_TEST(connects_have_descriptors_freed)
         ping(idle[i] = client_open(daemon->ports[0])); /* takes what may be left */
         ping(relayed[i] = client_open(daemon->ports[1]));
     }
-    for (unsigned i = 0; i < RELAYED; i++) {
-        ping(relayed[i]);
+    for (unsigned i = 0; i < RELAYED; i++)
         close(relayed[i]);
-    }
     for (unsigned i = 0; i < CLIENTS; i++)
         close(idle[i]);
     daemon_finish(daemon);
