@@ -220,7 +220,7 @@ static SETTER(set_control)
 static SETTER(set_debug_points)
 {
     static const char *const names[] = { "stop", "abort", NULL };
-    int64_t choice;
+    int64_t choice = 0;
 
     (void)setting;
     if (set_choice(apply, directive, names, "\"stop\" or \"abort\"", &choice) == -1)
