@@ -29,7 +29,7 @@ struct log_failures {
     unsigned temporary; /* lines of these about what may pass by itself: a port in use */
 };
 
-/* What follows an internal error that the process would survive (debug_points). */
+/* The end of a process that has found an internal error and would survive it (debug_points). */
 enum log_point { LOG_POINT_NONE, LOG_POINT_STOP, LOG_POINT_ABORT };
 
 struct log {

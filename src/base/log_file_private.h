@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What opening a log file takes on every system (log_file.c), and what differs: following a
+/* Opening a log file: the same on every system (log_file.c), but for two steps: following a
  * symbolic link, and opening again what is open (log_file_linux.c, log_file_posix.c). */
 #pragma once
 

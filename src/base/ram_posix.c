@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-/* Not of POSIX, but of the systems that have a number to tell. */
+/* Systems that have a number to tell define the name, which POSIX does not. */
 #ifndef _SC_PHYS_PAGES
 #define _SC_PHYS_PAGES (-1)
 #endif

@@ -30,17 +30,17 @@ struct loop {
     struct timers timers;
     struct log *log;
     const sigset_t *wait_mask; /* signals blocked within the wait; NULL: leave the mask alone */
-    struct source *notifier;   /* of notify(): an eventfd, or none of the loop's; or NULL */
+    struct source *notifier;   /* notify()'s: an eventfd, or none of the loop's; or NULL */
     struct source *signaler;   /* tells of signals, with a wait_mask; else NULL */
-    struct source *ticker;     /* of timer_resolution: a timerfd, or likewise; or NULL */
+    struct source *ticker;     /* timer_resolution's: a timerfd, or likewise; or NULL */
     void (*notified)(struct loop *loop); /* runs on the loop after notify() */
     struct file_aio *file_aio;           /* kernel AIO (event/file_aio.h), or NULL */
     bool checked;    /* whole structures are checked each turn: simulated kernel, debug build */
-    int signal_fd;   /* where handlers of signals write a byte: the pipe of `signaler`; or -1 */
+    int signal_fd;   /* handlers of signals write a byte to it: the pipe of `signaler`; or -1 */
     int wait_error;  /* the errno of a wait that has failed: the loop is of no use; 0: none has */
     bool noticeable; /* `checked`, or `wait_error` is set: a single test a turn */
-    int notify_fd;   /* where notify() writes, if that is not the notifier's descriptor; or -1 */
-    uint64_t tick_ms, next_tick_ms; /* where the loop itself makes the ticks (loop_wake_posix.c) */
+    int notify_fd;   /* notify() writes to it, if that is not the notifier's descriptor; or -1 */
+    uint64_t tick_ms, next_tick_ms; /* ticks that the loop itself makes (loop_wake_posix.c) */
 };
 
 struct loop_options {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What wakes a loop, as the system has it: notices of threads, ticks of timer_resolution, signals
+/* Waking a loop, as the system has it: notices of threads, ticks of timer_resolution, signals
  * that come while the loop is busy. For the files loop_wake*.c alone. */
 #pragma once
 

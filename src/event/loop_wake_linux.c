@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What wakes a loop on Linux: an eventfd for notices, a timerfd for ticks, a signalfd for signals
+/* Waking a loop on Linux: an eventfd for notices, a timerfd for ticks, a signalfd for signals
  * that come while the loop is busy (loop_signals.c has the way of mechanisms whose wait takes no
  * mask). */
 #include "event/loop_wake.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What wakes a loop where the system has no descriptors for it: a pipe for notices, and for ticks
+/* Waking a loop where the system has no descriptors for it: a pipe for notices, and for ticks
  * the loop's own waits, none of which lasts longer than to the next tick. Signals come by the pipe
  * of loop_signals.c, because no wait takes a mask here. The clock is read about every wait, so that
  * timer_resolution spares nothing. */

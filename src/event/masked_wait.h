@@ -9,7 +9,7 @@
 #include <poll.h>
 #include <sys/select.h>
 
-/* Each waits at most `timeout` ms (-1: for ever), and returns what the call of its name does. */
+/* Waits at most `timeout` ms (-1: for ever), and returns what the call of its name does. */
 int masked_wait_poll(const struct loop *loop, struct pollfd *fds, nfds_t n, int timeout);
 int masked_wait_select(
     const struct loop *loop, int fd_n, fd_set *readable, fd_set *writable, int timeout);

@@ -93,7 +93,7 @@ struct fb_conn {
     void *owner; /* the owner's, as are the next two */
     void *state;
     void *session;
-    struct conn_pipe_end *pipe; /* of the pipe that moves its bytes, or NULL */
+    struct conn_pipe_end *pipe; /* the pipe that moves its bytes, or NULL */
     struct chunk *in;           /* received and not consumed, or NULL */
     struct chunk *out;          /* the last of a ring of chunks to send, or NULL */
     size_t unsent;              /* bytes in `out` */

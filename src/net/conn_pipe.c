@@ -20,8 +20,8 @@ static uint64_t moved_ms(const struct conn_pipe *pipe)
     return last;
 }
 
-/* Has the time run on, of which so many ms are left, as the deadline of an end. That may wait for
- * its connect() as well. */
+/* Makes the rest of the time, so many ms, the deadline of an end. The end may wait for its
+ * connect() as well. */
 static void time_end(struct conn_pipe *pipe, struct fb_conn *conn, uint64_t ms)
 {
     uint64_t now = pipe->net->loop.clock.mono_ms;
@@ -31,7 +31,7 @@ static void time_end(struct conn_pipe *pipe, struct fb_conn *conn, uint64_t ms)
     conn_deadline_set(conn, ms < most ? ms : most);
 }
 
-/* Has the time run as the deadline of an end that had none for it. */
+/* Makes the time the deadline of an end that had none for it. */
 static void time_other(struct conn_pipe *pipe, struct fb_conn *conn, uint64_t ms)
 {
     pipe->connect_by = UINT64_MAX;

@@ -11,8 +11,8 @@
 #include <poll.h>
 #include <unistd.h>
 
-/* Where the system does not tell that the peers' half has ended: a socket that can hang up
- * alone. */
+/* Without the flag the system does not tell that a peer's half has ended: a socket can only hang
+ * up then. */
 #ifndef POLLRDHUP
 #define POLLRDHUP 0
 #endif

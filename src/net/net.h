@@ -43,8 +43,8 @@ struct net {
     /* connections beyond connections_max that may be made now, because as many are being closed */
     uint32_t overdraft;
     uint32_t client_n;                /* connections that were accepted, among connection_n */
-    uint64_t last_number, number_end; /* of connections: the last one given, and of the block */
-    _Atomic uint64_t *numbers;        /* where blocks of numbers come from, or NULL: our own */
+    uint64_t last_number, number_end; /* connections': the last one given, the block's */
+    _Atomic uint64_t *numbers;        /* the source of blocks of numbers, or NULL: our own */
     uint64_t lingering_timeout;       /* ms */
     /* Called when a connection's slot has become free: the second one while the worker waits for
      * that. Either may be NULL. */

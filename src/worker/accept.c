@@ -17,8 +17,8 @@
 
 /* A shortage is logged again only when the latest is longer ago than this. */
 #define SHORTAGE_MS 60000
-/* The most clients accepted in one go, so that a flood leaves time for the other events; what is
- * left is reported again. A rescan ends with the backlog, or when it has taken more than any has. */
+/* The most clients accepted in one go, so that a flood leaves time for the other events: the
+ * others are reported again. A rescan ends with the backlog, or past the longest there is. */
 #define BATCH_MAX 64
 #define RESCAN_MAX 65536
 

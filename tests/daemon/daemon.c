@@ -134,7 +134,7 @@ static const char *mechanism_for(const char *text)
     return mechanism;
 }
 
-/* Where the block `events` begins, behind its brace; NULL where there is none. */
+/* Finds the inside of the block `events`, behind its brace; NULL where there is none. */
 static const char *find_events(const char *text)
 {
     const char *events = strstr(text, "events {");

@@ -12,7 +12,7 @@
 
 #define DEADLINE_MS 10000
 
-/* Those that this system has. */
+/* Options that this system has. */
 const struct listener_options every_option = {
     .backlog = 511,
     .rcvbuf = 16384,

@@ -89,7 +89,7 @@ END_TEST
 
 static const size_t rooms[] = { 0, 1, 63, 1000 };
 
-/* What the peer leaves is its connection's before another uses the same bytes. */
+/* Bytes that the peer leaves are its connection's before another uses the same bytes. */
 START_TEST(what_the_peer_leaves_is_kept)
 {
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);

@@ -210,7 +210,7 @@ END_TEST
 
 static const uint64_t connect_times[] = { 500, 60000, 0 };
 
-/* Both times run, whichever end waits for its connect(). */
+/* The two times run, whichever end waits for its connect(). */
 START_TEST(two_that_never_answer)
 {
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);

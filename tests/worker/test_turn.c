@@ -255,7 +255,7 @@ START_TEST(it_takes_one_or_all)
 }
 END_TEST
 
-/* Those who are left have their turn after the other events. */
+/* Clients who are left have their turn after the other events. */
 START_TEST(a_flood_leaves_time_for_others)
 {
     struct fixture_worker_options options = {

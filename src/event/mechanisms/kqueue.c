@@ -370,7 +370,7 @@ static void kqueue_process_events(struct loop *loop, int timeout)
     int n, error;
 
     CHECK_KIND(state, KQUEUE_KIND);
-    if (state->change_n > (uint32_t)state->events_max) /* each may fail, and needs an event then */
+    if (state->change_n > (uint32_t)state->events_max) /* an event for every failure */
         flush_changes(loop);
     compact_changes(state);
     loop_let_signals(loop, &blocked);
