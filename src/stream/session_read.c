@@ -4,6 +4,10 @@
  * until that has left. */
 #include "stream/session_read.h"
 
+/* Reads whose `done` runs before other events have their turn: much of a file may be sent in
+ * each. */
+#define READS_A_TURN 4
+
 static void post_read(struct stream *stream, struct session_read *read)
 {
     assert(read->has_ended && !read->is_posted && stream->reads_next != NULL);
@@ -53,14 +57,15 @@ static void call_done(struct fb_conn *conn, struct session_read *read)
     free_read(net, read);
 }
 
-/* Runs no more reads than were queued when it began: their `done` may queue others. */
+/* Runs a part of the reads, and no more than were queued when it began: their `done` may queue
+ * others. */
 static void run_reads(struct loop *loop, struct source *source)
 {
     struct stream *stream = container_of(net_of_loop(loop), struct stream, net);
     struct session_read *read;
 
     assert(source == stream->reads_next);
-    for (unsigned n = stream->reads_n; n > 0; n--) {
+    for (unsigned n = stream->reads_n < READS_A_TURN ? stream->reads_n : READS_A_TURN; n > 0; n--) {
         struct fb_conn *conn;
 
         read = TAILQ_FIRST(&stream->reads);
