@@ -207,6 +207,15 @@ $1 == "many" {
     many[++many_n] = "| " $2 " | " $7 " | " $4 " | " $5 " | " $6 " |"
 }
 
+$1 == "aio" {
+    gsub(/_/, " ", $2)
+    aio[++aio_n] = "| " $2 " | " $3 " | " $4 " | " $5 " | " $6 " | " $7 " |"
+}
+
+$1 == "aio_disk" {
+    aio_disk = $2
+}
+
 $1 == "ratio" {
     ratio = $4
 }
@@ -255,6 +264,18 @@ END {
         print "|---|---|---:|---:|---:|"
         for (i = 1; i <= spread_n; i++)
             print spread[i]
+        print ""
+    }
+    if (aio_n > 0) {
+        print "## An echo beside a large file\n"
+        print "Microseconds that an exchange takes at fixed times, while the same worker sends a file to"
+        print "100 others in each way of `aio`, and MiB a second that these receive. The file's pages are"
+        print "dropped from the page cache again and again" \
+            (aio_disk == "" ? "." : ", and the disk gives " aio_disk " bytes a second.") "\n"
+        print "| aio | p50 | p99 | p99.9 | max | MiB/s |"
+        print "|---|---:|---:|---:|---:|---:|"
+        for (i = 1; i <= aio_n; i++)
+            print aio[i]
         print ""
     }
     if (many_n > 0) {
