@@ -259,11 +259,42 @@ START_TEST(no_client_is_left_behind)
 }
 END_TEST
 
+/* As after a listener was shut down, and another socket took its number. */
+START_TEST(a_listener_with_another_socket_is_watched_anew)
+{
+    struct sockaddr_in address, other;
+    int fd = make_listener(&address), client;
+    struct fixture *fixture = contract_start(_i, 2);
+    struct watched *listener = watch_listener(fixture, fd);
+
+    ck_assert_int_eq(source_arm_listener(fixture->loop, &listener->source, false), 0);
+    check_quiet(fixture);
+    for (unsigned i = 1; i <= 3; i++) {
+        int replacement = make_listener(&other);
+
+        source_disarm_listener(fixture->loop, &listener->source);
+        ck_assert_int_eq(dup2(replacement, fd), fd);
+        close(replacement);
+        ck_assert_int_eq(source_arm_listener(fixture->loop, &listener->source, false), 0);
+        check_quiet(fixture);
+        client = make_client(&other);
+        turn_until(fixture, listener->runs[EVENT_READ] >= i);
+        accept_once(listener);
+        close(client);
+        listener->runs[EVENT_READ] = i;
+    }
+    ck_assert_str_eq(fixture_logged(fixture), "");
+    unwatch(&listener);
+    fixture_stop(fixture);
+}
+END_TEST
+
 static void add_tests(TCase *tcase, int from, int to)
 {
     tcase_add_loop_test(tcase, a_listener_is_level_triggered, from, to);
     tcase_add_loop_test(tcase, a_disarmed_listener_is_not_run, from, to);
     tcase_add_real_test(tcase, a_closed_listener_is_watched_by_nobody, from, to);
+    tcase_add_real_test(tcase, a_listener_with_another_socket_is_watched_anew, from, to);
     tcase_add_real_test(tcase, no_client_is_left_behind, from, to);
 }
 

@@ -128,8 +128,8 @@ static bool is_watched(const struct source *source, enum event_direction directi
     return source->events[direction].active || (source->listening && direction == EVENT_READ);
 }
 
-/* The kernel has refused a change. Nobody minds where it ends watching what the kernel has dropped
- * by itself. The owner of a source that is not watched now finds out by trying. */
+/* The kernel has refused a change. The owner of a source that is not watched then finds out by
+ * trying. */
 static void report_error(struct loop *loop, const struct kevent *event, struct source *source,
     enum event_direction direction)
 {
@@ -232,7 +232,7 @@ static struct kevent *find_change(
     return change;
 }
 
-static void add_change(
+static struct kevent *add_change(
     struct loop *loop, struct source *source, enum event_direction direction, unsigned flags)
 {
     struct kqueue_state *state = loop->mechanism_state;
@@ -249,6 +249,15 @@ static void add_change(
         .udata = (user_data)tag_of(loop, source),
     };
     source->position = (source->position & other) | state->change_n << shift_of(direction);
+    return &state->changes[state->change_n - 1];
+}
+
+/* Ends watching. The change is nobody's: the kernel may have dropped the filter by itself when the
+ * descriptor was closed, and its error is then not that of a source that is watched again. */
+static void set_delete(struct kevent *change)
+{
+    change->flags = EV_DELETE;
+    change->udata = (user_data)UINTPTR_MAX;
 }
 
 /* Drops the source's latest change; its place stays, so that the order of the others does. */
@@ -268,12 +277,12 @@ static int kqueue_del(struct loop *loop, struct source *source, enum event_direc
 {
     struct kevent *change = find_change(loop, source, direction);
 
-    if (change == NULL)
-        add_change(loop, source, direction, EV_DELETE);
-    else if (change->flags & EV_ADD) /* the kernel has not seen it */
+    if (change != NULL && (change->flags & EV_ADD)) /* the kernel has not seen it */
         drop_change(change);
+    else if (change != NULL)
+        set_delete(change);
     else
-        change->flags = EV_DELETE;
+        set_delete(add_change(loop, source, direction, EV_DELETE));
     return 0;
 }
 
