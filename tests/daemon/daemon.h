@@ -42,6 +42,8 @@ struct daemon {
 };
 
 struct daemon *daemon_create(unsigned port_n);
+/* For tests that count what the best mechanism does: FORKBEARD_TEST_USE has no effect. */
+void daemon_use_best(void);
 /* Ends what still runs, checks that nothing is left, and removes the directory. */
 void daemon_finish(struct daemon *daemon);
 

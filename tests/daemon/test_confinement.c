@@ -211,6 +211,7 @@ START_TEST(descriptors)
     struct daemon *daemon = daemon_create(1);
     pid_t workers[3];
 
+    daemon_use_best(); /* each has another number of descriptors */
     daemon_configure(daemon, "worker_processes 3;" ECHO);
     daemon_start(daemon);
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 3), 3);
@@ -245,6 +246,7 @@ START_TEST(descriptors_beside_others)
     int client, asking;
     unsigned n;
 
+    daemon_use_best();
     daemon->before_exec = open_stray;
     daemon_configure(daemon,
         "worker_processes 2; events { worker_connections 20; } stream {"

@@ -14,8 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define ECHO "events {} stream { server { listen 127.0.0.1:$0; echo; } }\n"
-#define UNIX(name) "events {} stream { server { listen unix:$D/" name "; echo; } }\n"
+#define ECHO "events {}\nstream { server { listen 127.0.0.1:$0; echo; } }\n"
+#define UNIX(name) "events {}\nstream { server { listen unix:$D/" name "; echo; } }\n"
 
 #define NOBODY 65534
 
@@ -64,7 +64,7 @@ static const struct {
     { "working_directory file;" ECHO, { "file\" is not a directory in " } },
     { "control unix:none/x.sock;" ECHO, { "\"control\" cannot be \"", "there is no directory" } },
     { "control unix:file;" ECHO, { "file\": it exists and is not a socket in " } },
-    { UNIX("none/x"), { "\"listen\" cannot be \"", "there is no directory", "conf:3:36" } },
+    { UNIX("none/x"), { "\"listen\" cannot be \"", "there is no directory", "conf:4:26" } },
     { UNIX("file"), { "file\": it exists and is not a socket in " } },
     { "control unix:$D/x;" UNIX("x"),
         { "\"listen\" has the path \"", "x\", which is already that of \"control\" in ",
@@ -290,7 +290,7 @@ START_TEST(addresses_in_use)
     int fd;
 
     daemon_configure(daemon, "%s",
-        "events {} stream { server { listen 127.0.0.1:$0; listen 127.0.0.1:$1;\n"
+        "events {}\nstream { server { listen 127.0.0.1:$0; listen 127.0.0.1:$1;\n"
         "listen [::]:$0 ipv6only=off; listen unix:$D/taken; echo; } }\n");
     ck_assert_int_eq(listen(daemon->reservations[0], 1), 0);
     fd = listen_unix(daemon, "taken");
@@ -300,7 +300,7 @@ START_TEST(addresses_in_use)
         daemon->ports[0], daemon->ports[0], (int)getpid());
     expect_text(daemon, expected);
     expect_text(daemon, "), unless that has IPV6_V6ONLY in ");
-    expect_text(daemon, ":3:36\n");
+    expect_text(daemon, ":4:26\n");
     snprintf(expected, sizeof(expected), "bind() to [::]:%u would fail: [::]:", daemon->ports[0]);
     expect_text(daemon, expected);
     snprintf(expected, sizeof(expected), "taken is in use by process %d (", (int)getpid());

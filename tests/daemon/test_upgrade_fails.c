@@ -237,7 +237,7 @@ START_TEST(asked_for)
     ck_assert_int_eq(daemon_pid(daemon), daemon->pid);
 
     ck_assert_int_eq(listen(daemon->reservations[1], 1), 0);
-    daemon_configure(daemon, "events {} stream { server { listen 127.0.0.1:$0; echo; } "
+    daemon_configure(daemon, "events {}\nstream { server { listen 127.0.0.1:$0; echo; } "
                              "server { listen 127.0.0.1:$1; echo; } }");
     daemon_expects(daemon, "Address already in use");
     ck_assert_int_eq(run_command(daemon, "upgrade"), 1);
@@ -245,7 +245,7 @@ START_TEST(asked_for)
     upgrade_echo_once(daemon);
     daemon_stop(daemon, SIGTERM);
     daemon_expects(daemon, "unknown");
-    daemon_expects(daemon, "events {} stream"); /* the line of the address that is in use */
+    daemon_expects(daemon, "stream { server"); /* the line of the address that is in use */
     daemon_expects(daemon, "^");
     daemon_finish(daemon);
 }
