@@ -8,10 +8,20 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 
 /* Bytes of a line's words of flags. */
 #define FLAGS_TEXT 160
+
+const struct debug_flag debug_poll_words[] = {
+    { POLLIN, "in" },
+    { POLLOUT, "out" },
+    { POLLHUP, "hup" },
+    { POLLERR, "err" },
+    { POLLNVAL, "nval" },
+    { 0, NULL },
+};
 
 const char *debug_direction(unsigned direction)
 {

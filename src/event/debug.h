@@ -74,6 +74,9 @@ void debug_put_flags(const struct loop *loop, const struct source *source, const
 void debug_put_wait(const struct loop *loop, int timeout);
 void debug_put_waited(const struct loop *loop, int timeout, uint64_t before);
 
+/* Words for the flags of poll(2), which several mechanisms have. */
+extern const struct debug_flag debug_poll_words[];
+
 /* Words of lines: "read" or "write", and the name of a queue. */
 const char *debug_direction(unsigned direction);
 const char *debug_queue(unsigned queue);

@@ -32,9 +32,9 @@ void source_disarm_armed(struct loop *loop, struct source *source, enum event_di
     struct event *event = &source->events[direction];
 
     assert(event->armed && event->active && !source->listening);
+    loop->mechanism->disable(loop, source, direction);
     debug_source(
         loop, source, "%s pauses watching: %s", loop->mechanism->name, debug_direction(direction));
-    loop->mechanism->disable(loop, source, direction);
     event->armed = false;
 }
 

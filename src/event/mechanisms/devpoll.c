@@ -152,6 +152,7 @@ static bool write_changes(struct loop *loop, int n)
     assert(n <= state->changes_max);
     if (n == 0)
         return true;
+    debug_loop(loop, "devpoll writes %d changes", n);
     do
         written = write(state->fd, state->changes, size);
     while (written == -1 && errno == EINTR);
@@ -319,9 +320,12 @@ static void report_event(struct loop *loop, const struct pollfd *event)
     if (source == NULL) /* let go by a source that was reported before it */
         return;
     assert(source->fd == event->fd);
-    if (revents & POLLNVAL)
+    debug_flags(loop, source, "devpoll reports", (uint16_t)revents, debug_poll_words);
+    if (revents & POLLNVAL) {
         log_write(
             loop->log, LEVEL_ALERT, 0, DEVICE " says that descriptor %d is not open", event->fd);
+        log_debug_point(loop->log, "a source was closed under its mechanism");
+    }
     if ((revents & POLLNVAL) && loop_owns(loop, source)) {
         loop_fail(loop, DEVICE ": ioctl", EBADF);
         return;

@@ -146,6 +146,7 @@ static int associate(struct loop *loop, struct source *source, short events)
 
     CHECK_KIND(state, EVENTPORT_KIND);
     assert(source->fd != -1 && source->in_use && events != 0);
+    debug_flags(loop, source, "port_associate() of", (uint16_t)events, debug_poll_words);
     if (port_associate(state->fd, PORT_SOURCE_FD, (uintptr_t)source->fd, events, (void *)user) ==
         -1)
         return -1;
@@ -268,6 +269,8 @@ static bool take_refusal(struct loop *loop, struct source *source, int error)
             source->fd);
     else
         log_write(loop->log, LEVEL_ALERT, error, "port_associate() failed");
+    if (error == EBADFD)
+        log_debug_point(loop->log, "a source was closed under its mechanism");
     if (error == EBADFD && loop_owns(loop, source)) {
         loop_fail(loop, "port_associate", EBADF);
         return false;
@@ -334,6 +337,7 @@ static void report_descriptor(struct loop *loop, const port_event_t *event)
     if (source == NULL) /* an event of the slot's earlier use */
         return;
     assert((uintptr_t)source->fd == event->portev_object);
+    debug_flags(loop, source, "eventport reports", (uint16_t)events, debug_poll_words);
     state->associated[(uint32_t)user] = 0;
     list_pending(loop, source);
     if (events & POLLHUP)

@@ -31,6 +31,20 @@
 #define EV_RECEIPT 0 /* events come with the errors then */
 #endif
 
+/* Words of debug lines. */
+static const struct debug_flag change_words[] = {
+    { EV_ADD, "add" },
+    { EV_DELETE, "delete" },
+    { EV_ENABLE, "enable" },
+    { EV_DISABLE, "disable" },
+    { EV_CLEAR, "clear" },
+    { 0, NULL },
+};
+static const char *const filter_words[] = {
+    [EVENT_READ] = "kqueue changes the read filter:",
+    [EVENT_WRITE] = "kqueue changes the write filter:",
+};
+
 /* A pointer; in NetBSD before 10 a number. */
 typedef __typeof__(((struct kevent *)NULL)->udata) user_data;
 
@@ -110,7 +124,10 @@ static struct source *find_source(const struct loop *loop, const struct kevent *
     if ((tag & INDEX_MASK) >= loop->sources.used_n)
         return NULL;
     source = source_at(&loop->sources, (uint32_t)(tag & INDEX_MASK));
-    return source->in_use && tag_of(loop, source) == tag ? source : NULL;
+    if (source->in_use && tag_of(loop, source) == tag)
+        return source;
+    debug_loop(loop, "an event of slot %u is stale", (unsigned)(tag & INDEX_MASK));
+    return NULL;
 }
 
 static int filter_of(enum event_direction direction)
@@ -139,6 +156,8 @@ static void report_error(struct loop *loop, const struct kevent *event, struct s
         return;
     log_write(
         loop->log, LEVEL_ALERT, error, "kevent() cannot watch descriptor %d", (int)event->ident);
+    if (error == EBADF)
+        log_debug_point(loop->log, "a source was closed under its mechanism");
     if (loop_owns(loop, source))
         loop_fail(loop, "kevent", error);
     else
@@ -173,6 +192,8 @@ static void report_event(struct loop *loop, const struct kevent *event)
     }
     if (source == NULL || !is_watched(source, direction))
         return;
+    debug_source(loop, source, "kqueue reports %s, data %jd%s", debug_direction(direction),
+        (intmax_t)event->data, event->flags & EV_EOF ? ", eof" : "");
     if (event->flags & EV_EOF)
         note_end(source, event);
     loop_report(loop, source, direction);
@@ -249,6 +270,7 @@ static struct kevent *add_change(
         .udata = (user_data)tag_of(loop, source),
     };
     source->position = (source->position & other) | state->change_n << shift_of(direction);
+    debug_flags(loop, source, filter_words[direction], flags, change_words);
     return &state->changes[state->change_n - 1];
 }
 
@@ -296,6 +318,8 @@ static int kqueue_enable(struct loop *loop, struct source *source, enum event_di
         change->flags &= (unsigned short)~EV_DISABLE;
     else
         change->flags = EV_ENABLE;
+    if (change != NULL)
+        debug_flags(loop, source, filter_words[direction], change->flags, change_words);
     return 0;
 }
 
@@ -309,6 +333,8 @@ static int kqueue_disable(struct loop *loop, struct source *source, enum event_d
         change->flags |= EV_DISABLE;
     else
         change->flags = EV_DISABLE;
+    if (change != NULL)
+        debug_flags(loop, source, filter_words[direction], change->flags, change_words);
     return 0;
 }
 
@@ -382,6 +408,7 @@ static void kqueue_process_events(struct loop *loop, int timeout)
     if (state->change_n > (uint32_t)state->events_max) /* an event for every failure */
         flush_changes(loop);
     compact_changes(state);
+    debug_loop(loop, "kevent() takes %u changes", (unsigned)state->change_n);
     loop_let_signals(loop, &blocked);
     n = kevent(state->fd, state->changes, (int)state->change_n, state->events, state->events_max,
         timeout == -1 ? NULL : &limit);

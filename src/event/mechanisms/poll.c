@@ -13,16 +13,6 @@
 
 #define POLL_KIND KIND('p', 'o', 'l', 'l')
 
-/* Words of debug lines. */
-static const struct debug_flag flag_words[] = {
-    { POLLIN, "in" },
-    { POLLOUT, "out" },
-    { POLLHUP, "hup" },
-    { POLLERR, "err" },
-    { POLLNVAL, "nval" },
-    { 0, NULL },
-};
-
 struct poll_state {
     unsigned kind;
     uint32_t n;
@@ -151,7 +141,7 @@ static void report_entry(struct loop *loop, const struct pollfd *entry, uint32_t
     short revents = entry->revents;
 
     assert(source->in_use && source->fd == entry->fd);
-    debug_flags(loop, source, "poll reports", (uint16_t)revents, flag_words);
+    debug_flags(loop, source, "poll reports", (uint16_t)revents, debug_poll_words);
     if (revents & POLLNVAL) {
         log_write(
             loop->log, LEVEL_ALERT, 0, "poll() says that descriptor %d is not open", entry->fd);
