@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2016,SC2154 # read by tests/lint
 # The daemon takes the examples as they are, and with all that is commented out in them but the
-# module, which is only a name. The directories of logs and of the pid file, which are only there once
-# it is installed, are another one.
+# module, which is only a name, and the directives of mechanisms that were not built in. The
+# directories of logs and of the pid file, which are only there once it is installed, are another one.
+
+# Patterns of the directives that only mechanisms which this binary lacks have, each after a bar.
+absent_directives() {
+    built=$(src/forkbeard -V 2>&1 | sed -n 's/^event mechanisms: //p')
+    for file in "$src"/src/event/mechanisms/*.c; do
+        mechanism=$(basename "$file" .c)
+        case " $built " in *" $mechanism "*) ;; *) printf '|%s_[a-z]+' "$mechanism" ;; esac
+    done
+}
 
 check_examples() {
     made=$(mktemp -d "${TMPDIR:-/tmp}/fb_lint.XXXXXX") || return
-    sed -E '/^ *#load_module /!s/^( *)#( *(\}|[a-z_]+.*[;{])( *#.*)?)$/\1\2/' \
+    left_out="load_module$(absent_directives)"
+    sed -E "/^ *#($left_out) /!"'s/^( *)#( *(\}|[a-z_]+.*[;{])( *#.*)?)$/\1\2/' \
         conf/forkbeard.conf.default >"$made/all"
     cmp -s "$made/all" conf/forkbeard.conf.default && echo "$made/all: nothing was commented out"
     sed -E "s|/[^ ;]*/(forkbeard\.pid\|forkbeard\.sock\|error\.log)|$made/\1|" "$made/all" >"$made/conf"
