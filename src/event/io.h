@@ -37,6 +37,10 @@ struct io_ops {
     struct io_result (*recv)(struct source *source, struct io_span *span);
     /* Sends from the pieces in order; may take fewer bytes than they hold. */
     struct io_result (*send)(struct source *source, const struct iovec *pieces, int n);
+    /* Hands on what send has taken and still holds: IO_DONE when all of it has left,
+     * IO_AGAIN_WRITE when an event will tell. Called before a half or a connection is ended; NULL:
+     * send holds nothing. */
+    struct io_result (*flush)(struct source *source);
     /* A connection from a listener: its descriptor, and the peer's address in *address, whose room
      * and then length is *length. EAGAIN is IO_AGAIN_READ; n is not used. */
     struct io_result (*accept)(

@@ -112,12 +112,26 @@ static bool input_is_pending(struct fb_conn *conn)
     return conn->source.io->recv(&conn->source, &span).status == IO_DONE;
 }
 
-/* The output of a closed connection has left: keeps it open for another owner, lingers, or ends
- * it. */
+/* Watches for what the connection waits for: room for output, or the end of our connect(). */
+static void watch_writing(struct fb_conn *conn)
+{
+    struct loop *loop = &conn->net->loop;
+    struct event *event = &conn->source.events[EVENT_WRITE];
+
+    if (event->ready) /* the connection has had its turn */
+        loop_post(loop, event, QUEUE_NEXT);
+    if (source_arm(loop, &conn->source, EVENT_WRITE) == -1)
+        conn_fail(conn, FB_NO_MEMORY);
+}
+
+/* The output of a closed connection was sent: when it has left too, keeps it open for another
+ * owner, lingers, or ends it. */
 static void finish_close(struct fb_conn *conn)
 {
     assert(conn->out == NULL && conn->unsent == 0);
-    if (conn->phase == CONN_KEEPING && conn->in == NULL && conn->read != CONN_READ_ENDED)
+    if (!conn_has_left(conn))
+        watch_writing(conn);
+    else if (conn->phase == CONN_KEEPING && conn->in == NULL && conn->read != CONN_READ_ENDED)
         keep_open(conn);
     else if (input_is_pending(conn))
         linger(conn);
@@ -142,21 +156,11 @@ static void update_pressure(struct fb_conn *conn)
     }
 }
 
-/* Watches for what the connection waits for: room for output, or the end of our connect(). */
-static void watch_writing(struct fb_conn *conn)
-{
-    struct loop *loop = &conn->net->loop;
-    struct event *event = &conn->source.events[EVENT_WRITE];
-
-    if (event->ready) /* the connection has had its turn */
-        loop_post(loop, event, QUEUE_NEXT);
-    if (source_arm(loop, &conn->source, EVENT_WRITE) == -1)
-        conn_fail(conn, FB_NO_MEMORY);
-}
-
-/* Ends our half, whose output has left: where the peer's has ended too, the close says so. */
+/* Ends our half, when its output has left: where the peer's has ended too, the close says so. */
 static void end_writing(struct fb_conn *conn)
 {
+    if (!conn_has_left(conn))
+        return;
     conn_trace(conn, "ends our half");
     conn_set_write(conn, CONN_WRITE_ENDED);
     if (conn->read != CONN_READ_ENDED || !conn_splice_is_done(conn))
@@ -171,7 +175,7 @@ static void send_output(struct fb_conn *conn)
         conn_splice_progress(conn);
     if (conn->write == CONN_WRITE_ENDING && conn->out == NULL && conn_splice_is_empty(conn))
         end_writing(conn);
-    if (conn->out != NULL || !conn_splice_is_empty(conn))
+    if (conn->out != NULL || !conn_splice_is_empty(conn) || conn->write == CONN_WRITE_ENDING)
         watch_writing(conn);
     else if (conn->source.events[EVENT_WRITE].armed)
         source_disarm(&conn->net->loop, &conn->source, EVENT_WRITE);

@@ -128,6 +128,14 @@ static inline bool conn_has_output(const struct fb_conn *conn)
 bool conn_send(struct fb_conn *conn);
 /* Notes what a system call says that was offered so many bytes of memory; false as above. */
 NOINLINE bool conn_note_sent(struct fb_conn *conn, struct io_result result, size_t offered);
+/* Hands on what the operations hold of the output; false: it has not left, which an event will
+ * tell, or the connection has failed. */
+NOINLINE bool conn_push_held(struct fb_conn *conn);
+/* Whether all that was sent has left the process. */
+static inline bool conn_has_left(struct fb_conn *conn)
+{
+    return conn->source.io->flush == NULL || conn_push_held(conn);
+}
 /* Adds a copy to the ring; false without memory. What the connection has borrowed comes before it,
  * and is copied by conn_own_output(). */
 bool conn_append_copy(struct fb_conn *conn, const uint8_t *p, size_t n);

@@ -145,6 +145,16 @@ bool conn_note_sent(struct fb_conn *conn, struct io_result result, size_t offere
     }
 }
 
+bool conn_push_held(struct fb_conn *conn)
+{
+    struct io_result result = conn->source.io->flush(&conn->source);
+
+    if (result.status == IO_DONE)
+        return true;
+    conn_note_sent(conn, result, 0);
+    return false;
+}
+
 /* Sends memory up to the next file. */
 static bool send_pieces(struct fb_conn *conn)
 {
