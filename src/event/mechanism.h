@@ -40,6 +40,8 @@ struct mechanism {
     bool forgets;     /* watches what is closed no more, and says nothing of it */
     bool masks; /* the wait takes a signal mask, and while events are ready looks at no signal */
     bool by_use_alone;        /* only the directive `use` chooses it, though it is available */
+    bool unfiltered;          /* its operations pass by a filter of system calls */
+    bool yields;              /* where the kernel refuses it, the best other one is used */
     uint32_t descriptors_max; /* no descriptor from here on can be watched; 0: no limit */
     struct mechanism_option options[MECHANISM_OPTIONS]; /* those with a name first */
     const struct io_ops *io; /* the operations that its sources start with */

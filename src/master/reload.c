@@ -114,6 +114,7 @@ void reload_checked(struct master *master, int status)
     }
     sizing_log(cycle, log);
     events_log_debug(cycle, log);
+    events_log(cycle, log);
     if (pool_start_generation(&master->pool, cycle, &opened) == -1)
         fail_at_once(master);
 }

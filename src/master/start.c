@@ -125,6 +125,7 @@ static int prepare_daemon(struct start *start, struct log *standard_error)
     log_as_configured(start, standard_error);
     sizing_log(start->cycle, &start->log);
     events_log_debug(start->cycle, &start->log);
+    events_log(start->cycle, &start->log);
     if (process_set_environment(core, &start->log) == -1)
         return -1;
     path = strdup(core->pid);

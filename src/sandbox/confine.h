@@ -27,10 +27,9 @@ int sandbox_filter_prepare(struct cycle *cycle);
 int sandbox_filter_enter(const struct sandbox_filter *filter);
 
 /* Names of system calls; each list ends with NULL (seccomp_calls.c). */
-extern const char *const sandbox_calls_denied[];  /* denied to every worker */
-extern const char *const sandbox_calls_of_exec[]; /* to run programs */
-extern const char
-    *const sandbox_calls_of_io_uring[];           /* io_uring, whose operations no filter sees */
+extern const char *const sandbox_calls_denied[];      /* denied to every worker */
+extern const char *const sandbox_calls_of_exec[];     /* to run programs */
+extern const char *const sandbox_calls_of_io_uring[]; /* rings, whose operations no filter sees */
 extern const char *const sandbox_calls_of_aio[];  /* kernel AIO, whose operations no filter sees */
 extern const char *const sandbox_calls_allowed[]; /* allowed to every worker by `strict` */
 extern const char *const sandbox_calls_of_children[]; /* needed to run programs */

@@ -285,6 +285,8 @@ static void deny_needs(struct filter *filter)
     add_rule(filter, DENY, "io_setup");
     if (!needs->aio)
         add_list(filter, DENY, sandbox_calls_of_aio);
+    if (!needs->ring)
+        add_rule(filter, DENY, "io_uring_enter");
     add_list(filter, DENY, sandbox_calls_of_sharing);
 }
 
@@ -392,7 +394,7 @@ static void allow_calls(struct filter *filter)
         arg_compare(1, SCMP_CMP_EQ, 0) };
     const struct needs *needs = filter->needs;
 
-    assert(!filter->open); /* only with `on` */
+    assert(!filter->open && !needs->ring); /* only with `on` */
     add_list(filter, ALLOW, sandbox_calls_allowed);
     if (may_write_files(needs))
         add_list(filter, ALLOW, sandbox_calls_of_writing);

@@ -35,8 +35,8 @@ const char *const sandbox_calls_of_sharing[] = { "ipc", "memfd_secret", "mq_gets
 
 const char *const sandbox_calls_of_exec[] = { "execve", "execveat", NULL };
 
-const char *const sandbox_calls_of_io_uring[] = { "io_uring_enter", "io_uring_register",
-    "io_uring_setup", NULL };
+/* To make a ring, or to change what one may do. */
+const char *const sandbox_calls_of_io_uring[] = { "io_uring_register", "io_uring_setup", NULL };
 
 /* Without io_setup(), which workers have called before they enter the sandbox. */
 const char *const sandbox_calls_of_aio[] = { "io_cancel", "io_destroy", "io_getevents",

@@ -74,6 +74,8 @@ struct events_settings {
     int64_t accept_share;
     int64_t worker_aio_requests; /* kernel AIO: reads under way at once */
     const struct mechanism *mechanism;
+    const struct mechanism *refused;                    /* by the kernel, and replaced; or NULL */
+    int refusal;                                        /* its errno */
     struct mechanism_values mechanism_values;           /* of the mechanism's own directives */
     struct mechanism_values all_values[MECHANISMS_MAX]; /* of all, as in mechanism_table */
     struct address_block *debug;
@@ -147,6 +149,10 @@ void stream_settings_defaults(struct server_settings *settings);
 void sizing_log(const struct cycle *cycle, struct log *log);
 /* Says once, in a build without them, that debug lines were asked for which it does not have. */
 void events_log_debug(const struct cycle *cycle, struct log *log);
+/* events.c: Replaces the mechanism where the kernel refuses it to this process, and it yields;
+ * whether it was. And logs that. */
+bool events_yield(struct events_settings *events);
+void events_log(const struct cycle *cycle, struct log *log);
 /* Keeps a listener of a narrow address that the configuration has replaced by a wildcard: its
  * clients go to the wildcard's server. Closing it would reset clients that are just connecting. -1
  * without memory. */

@@ -8,6 +8,7 @@
 #include "settings/lookup.h"
 #include "settings/set_value.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@ static SETTER(set_use)
     if (mechanism == NULL)
         return set_bad_name(
             apply, directive, 0, names, "an event mechanism that was built in (see -V)");
-    if (!mechanism->available())
+    if (!mechanism->yields && !mechanism->available())
         return set_bad_value(apply, directive, 0, "this kernel does not support it");
     apply->cycle->events.mechanism = mechanism;
     apply->use = &directive->args[0];
@@ -165,19 +166,57 @@ SETTER(events_set)
     return 0;
 }
 
+static void choose_mechanism(struct events_settings *events, const struct mechanism *mechanism)
+{
+    assert(mechanism != NULL);
+    events->mechanism = mechanism;
+    for (int i = 0; mechanism_table[i] != NULL; i++)
+        if (mechanism_table[i] == mechanism)
+            events->mechanism_values = events->all_values[i];
+}
+
+bool events_yield(struct events_settings *events)
+{
+    const struct mechanism *mechanism = events->mechanism;
+
+    if (!mechanism->yields || mechanism->available())
+        return false;
+    events->refused = mechanism;
+    events->refusal = errno;
+    choose_mechanism(events, mechanism_find(NULL));
+    return true;
+}
+
+void events_log(const struct cycle *cycle, struct log *log)
+{
+    const struct events_settings *events = &cycle->events;
+
+    if (events->refused != NULL)
+        log_write(log, LEVEL_NOTICE, events->refusal, "the kernel refuses \"%s\", \"%s\" is used",
+            events->refused->name, events->mechanism->name);
+}
+
+/* No filter sees what such a mechanism asks of the kernel, whether or not this kernel has it. */
+static void check_filtered(struct apply *apply)
+{
+    const struct cycle *cycle = apply->cycle;
+
+    if (cycle->events.mechanism->unfiltered && cycle->core.sandbox == SANDBOX_STRICT)
+        report_error(apply->report, apply->use,
+            "\"%s\" goes past the filter of system calls that \"sandbox strict\" demands: use "
+            "another mechanism, or \"sandbox on\"",
+            cycle->events.mechanism->name);
+}
+
 void events_finish(struct apply *apply)
 {
     struct events_settings *events = &apply->cycle->events;
     uint32_t most;
 
     CHECK_KIND(apply, APPLY_KIND);
-    if (events->mechanism == NULL)
-        events->mechanism = mechanism_find(NULL);
-    for (int i = 0; mechanism_table[i] != NULL; i++)
-        if (mechanism_table[i] == events->mechanism)
-            events->mechanism_values = events->all_values[i];
-
-    assert(events->mechanism != NULL);
+    choose_mechanism(events, events->mechanism != NULL ? events->mechanism : mechanism_find(NULL));
+    check_filtered(apply);
+    events_yield(events);
     most = events->mechanism->descriptors_max;
     if (most > 0 && !events->connections_auto && events->worker_connections > most)
         report_error(apply->report, apply->use,

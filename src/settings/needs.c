@@ -118,6 +118,7 @@ void needs_collect(struct apply *apply)
 {
     const struct server *server;
 
+    apply->cycle->needs.ring = apply->cycle->events.mechanism->unfiltered;
     STAILQ_FOREACH (server, &apply->cycle->stream.servers, link) {
         if (server->protocol == NULL)
             continue;

@@ -28,6 +28,7 @@ struct needs {
     bool listen;         /* listening sockets of their own */
     bool aio;            /* kernel AIO, by `aio on` of a server */
     bool connect;        /* servers that the configuration does not name */
+    bool ring;           /* a ring, which is made before: the event mechanism's own need */
     bool unix_targets;   /* targets of the configuration that are unix sockets */
     const char *unknown; /* a protocol of an older SDK, which cannot declare needs; or NULL */
     STAILQ_HEAD(, needs_path) paths;

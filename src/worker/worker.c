@@ -102,6 +102,13 @@ static unsigned listener_slots(const struct cycle *cycle)
     return n;
 }
 
+/* A worker may lack a right that the master process has; the first says so for all. */
+static void yield_mechanism(struct fb_worker *worker)
+{
+    if (events_yield(&worker->cycle->events) && worker->heritage->index == 0)
+        events_log(worker->cycle, &worker->log);
+}
+
 static int init_stream(struct fb_worker *worker, const struct heritage *heritage)
 {
     const struct events_settings *events = &heritage->cycle->events;
@@ -150,6 +157,7 @@ int worker_init(struct fb_worker *worker, const struct heritage *heritage, enum 
         return -1;
     if (role == ROLE_SINGLE)
         process_limit(cycle, &worker->log);
+    yield_mechanism(worker);
     if (init_stream(worker, heritage) == -1)
         return -1;
     busy_poll_init(&worker->busy_poll, cycle->events.busy_poll);

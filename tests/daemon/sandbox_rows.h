@@ -74,6 +74,7 @@ static const struct row {
     { "perf_event_open", EPERM, EPERM, 0, FILTER },
     { "userfaultfd", EPERM, EPERM, 0, FILTER },
     { "io_uring", EPERM, EPERM, 0, FILTER },
+    { "io_uring_register", EPERM, EPERM, 0, FILTER },
     { "finit_module", EPERM, EPERM, CAP(SYS_MODULE), FILTER },
     { "init_module", EPERM, EPERM, CAP(SYS_MODULE), FILTER },
     { "delete_module", EPERM, EPERM, CAP(SYS_MODULE), FILTER },

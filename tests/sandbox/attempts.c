@@ -363,6 +363,8 @@ static const struct {
     { "perf_event_open", SYS_perf_event_open, { 0, 0, 0, 0, 0 } },
     { "userfaultfd", SYS_userfaultfd, { INT_MAX } },
     { "io_uring", SYS_io_uring_setup, { 0, 0 } },
+    { "io_uring_enter", SYS_io_uring_enter, { -1, 0, 0, 0, 0, 0 } },
+    { "io_uring_register", SYS_io_uring_register, { -1, 0, 0, 0 } },
     { "finit_module", SYS_finit_module, { -1, (long)"", 0 } },
     { "init_module", SYS_init_module, { 0, 0, (long)"" } },
     { "delete_module", SYS_delete_module, { 0, 0 } },

@@ -155,6 +155,18 @@ START_TEST(needs_are_met_one_by_one)
 }
 END_TEST
 
+/* A ring that was made before is used; it can do nothing that it could not do then. */
+START_TEST(a_ring_is_used_and_none_is_made)
+{
+    cycle.core.sandbox = SANDBOX_ON;
+    check_attempt("io_uring_enter", EPERM);
+    cycle.needs.ring = true;
+    check_attempt("io_uring_enter", EBADF); /* no ring was made here */
+    check_attempt("io_uring_register", EPERM);
+    check_attempt("io_uring", EPERM);
+}
+END_TEST
+
 static int read_and_write(const void *arg)
 {
     const char *own = arg;
@@ -247,6 +259,7 @@ static void add_tests(TCase *tcase)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     if (sandbox_seccomp_lacks(&error) == NULL && sandbox_landlock_lacks(&error) == NULL) {
         tcase_add_loop_test(tcase, needs_are_met_one_by_one, 0, countof(needs));
+        tcase_add_test(tcase, a_ring_is_used_and_none_is_made);
         tcase_add_test(tcase, paths);
         tcase_add_loop_test(tcase, threads, SANDBOX_ON, SANDBOX_STRICT + 1);
         tcase_add_test(tcase, what_is_open_is_noted);

@@ -71,6 +71,18 @@ static void check_use(const struct cycle *cycle)
     ck_assert_ptr_eq(cycle->events.mechanism, &mechanism_poll);
 }
 
+#if HAVE_IO_URING
+static void check_io_uring(const struct cycle *cycle)
+{
+    unsigned n = 0;
+
+    for (int i = 0; mechanism_table[i] != NULL; i++)
+        for (int k = 0; mechanism_table[i] == &mechanism_io_uring && k < MECHANISM_OPTIONS; k++)
+            n += cycle->events.all_values[i].of[k] == 16;
+    ck_assert_uint_eq(n, 1);
+}
+#endif
+
 #if HAVE_EPOLL
 static void check_epoll_events(const struct cycle *cycle)
 {
@@ -187,6 +199,10 @@ static const struct sample samples[] = {
     { "debug_connection", "192.0.2.0/24", CHECK(check_debug), .again = "::1" },
 #if HAVE_EPOLL
     { "epoll_events", "32", CHECK(check_epoll_events) },
+#endif
+#if HAVE_IO_URING
+    { "io_uring_buffers", "16", CHECK(check_io_uring) },
+    { "io_uring_entries", "16", CHECK(check_io_uring) },
 #endif
     { "accept_share", "off", NUMBER(0) },
     { "multi_accept", "on", NUMBER(1) },

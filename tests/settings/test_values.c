@@ -116,6 +116,11 @@ static const struct {
     { "debug_connection", "localhost/8", "localhost/8", "invalid address" },
     { "debug_connection", "10.0.0", "10.0.0", "invalid address" },
     { "debug_connection", "10.0.0.0/33", "10.0.0.0/33", "prefix length out of range 0 to 32" },
+#if HAVE_IO_URING
+    { "io_uring_buffers", "0", "0", "it must be between 1 and 32768" },
+    { "io_uring_buffers", "32769", "32769", "it must be between 1 and 32768" },
+    { "io_uring_entries", "0", "0", "it must be between 1 and 32768" },
+#endif
 #if HAVE_EPOLL
     { "epoll_events", "0", "0", "it must be between 1 and 65536" },
     { "epoll_events", "65537", "65537", "it must be between 1 and 65536" },

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* io_uring(7), by liburing: what sources are to receive, to send and to wait for goes to the kernel
+ * with the one system call of a turn, which also waits for what has become of it. Input lies in a
+ * buffer of the ring when it is reported (ring_io.c). Events are levels: an operation is given to
+ * the kernel again only when its owner has taken what came of it. */
+#include "event/mechanisms/ring.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+enum { OPTION_ENTRIES, OPTION_BUFFERS }; /* in the order of the options */
+
+static int uring_init(struct loop *loop, const int64_t *options)
+{
+    struct ring *ring = calloc(1, sizeof(*ring));
+    int error;
+
+    if (ring == NULL)
+        return -1;
+    ring->kind = RING_KIND;
+    ring->loop = loop;
+    if (ring_open(ring, (unsigned)options[OPTION_ENTRIES], (unsigned)options[OPTION_BUFFERS]) ==
+        -1) {
+        error = errno;
+        free(ring);
+        errno = error;
+        return -1;
+    }
+    loop->mechanism_state = ring;
+    return 0;
+}
+
+static void uring_done(struct loop *loop)
+{
+    struct ring *ring = ring_of_loop(loop);
+
+    ring_drain(ring);
+    assert(ring->in_use_n == 0 && ring->busy_n == 0 && ring->held_n == 0);
+    ring_close(ring);
+    ring->kind = 0;
+    free(ring);
+    loop->mechanism_state = NULL;
+}
+
+/* Adds and enables a direction. */
+static int want(struct loop *loop, struct source *source, enum event_direction direction)
+{
+    struct ring *ring = ring_of_loop(loop);
+    struct ring_watch *watch = ring_watch_get(ring, source);
+
+    assert(source->fd != -1);
+    if (watch == NULL)
+        return -1;
+    watch->wanted[direction] = true;
+    ring_update_unread(ring, watch);
+    ring_note_change(ring, watch);
+    return 0;
+}
+
+/* Pauses a direction: what was given to the kernel is cancelled by the next wait, unless the
+ * direction is enabled again before it. */
+static int pause_direction(struct loop *loop, struct source *source, enum event_direction direction)
+{
+    struct ring *ring = ring_of_loop(loop);
+    struct ring_watch *watch = ring_watch_of(ring, source);
+
+    if (watch == NULL)
+        return 0;
+    watch->wanted[direction] = false;
+    ring_update_unread(ring, watch);
+    ring_note_change(ring, watch);
+    return 0;
+}
+
+static int uring_del(struct loop *loop, struct source *source, enum event_direction direction)
+{
+    pause_direction(loop, source, direction);
+    /* a source of sockets' operations has nothing that would have to be closed with it */
+    if (source->io != &ring_io && !source->events[!direction].active)
+        ring_forget(ring_of_loop(loop), source);
+    return 0;
+}
+
+static int uring_add_conn(struct loop *loop, struct source *source)
+{
+    return want(loop, source, EVENT_READ) == -1 ? -1 : want(loop, source, EVENT_WRITE);
+}
+
+/* Ends receiving too where the descriptor is left open. */
+static int uring_del_conn(struct loop *loop, struct source *source, bool closing)
+{
+    for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
+        pause_direction(loop, source, (enum event_direction)direction);
+    if (source->io != &ring_io || !closing)
+        ring_forget(ring_of_loop(loop), source);
+    return 0;
+}
+
+static int uring_add_listener(struct loop *loop, struct source *source, bool exclusive)
+{
+    struct ring_watch *watch = ring_watch_get(ring_of_loop(loop), source);
+
+    (void)exclusive;
+    if (watch == NULL)
+        return -1;
+    watch->listening = true;
+    return want(loop, source, EVENT_READ);
+}
+
+static int uring_del_listener(struct loop *loop, struct source *source)
+{
+    ring_forget(ring_of_loop(loop), source);
+    return 0;
+}
+
+static void uring_process_events(struct loop *loop, int timeout)
+{
+    struct ring *ring = ring_of_loop(loop);
+    unsigned given;
+    int result;
+
+    ring_buffers_take_back(ring);
+    if (unlikely(loop->checked))
+        ring_check(ring);
+    ring_prepare(ring);
+    if (!TAILQ_EMPTY(&ring->unread))
+        timeout = 0;
+    given = io_uring_sq_ready(&ring->io);
+    result = ring_enter(ring, timeout, loop->wait_mask);
+    /* EBUSY: results wait for room, which reaping makes */
+    if (unlikely(result < 0 && result != -EINTR && result != -ETIME && result != -EBUSY &&
+                 result != -EAGAIN))
+        loop_fail(loop, "io_uring_enter", -result);
+    if (ring_reap(ring) == 0 && result == 0 && given == 0 && timeout == -1)
+        log_write(loop->log, LEVEL_ALERT, 0, "io_uring_enter() returned no events without timeout");
+}
+
+const struct mechanism mechanism_io_uring = {
+    .name = "io_uring",
+    .masks = true,
+    .by_use_alone = true,
+    .unfiltered = true,
+    .yields = true,
+    .options = { { .name = "io_uring_entries", .least = 1, .greatest = 32768, .initial = 256 },
+        { .name = "io_uring_buffers", .least = 1, .greatest = 32768, .initial = 256 } },
+    .io = &ring_io,
+    .available = ring_is_possible,
+    .init = uring_init,
+    .done = uring_done,
+    .add = want,
+    .del = uring_del,
+    .enable = want,
+    .disable = pause_direction,
+    .add_conn = uring_add_conn,
+    .del_conn = uring_del_conn,
+    .add_listener = uring_add_listener,
+    .del_listener = uring_del_listener,
+    .notify = loop_notify_descriptor,
+    .process_events = uring_process_events,
+};

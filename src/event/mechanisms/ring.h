@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The ring of the mechanism io_uring, as its files share it. They call downwards only:
+ *
+ *     io_uring.c       the mechanism: what is wanted, and the wait
+ *     ring_io.c        the I/O operations of its sources
+ *     ring_ops.c       operations: given to the kernel, and what comes of them
+ *     ring_buffers.c   memory for what is received and sent
+ *     ring.c           the kernel's ring, and the table of watches
+ *
+ * A watch stands between a source and the operations that the kernel has of it. They name the watch
+ * and never the source: a source's slot can be used again at once, and a watch when the kernel has
+ * returned the last of them. Each turn gives the kernel, by the one call that also waits, what has
+ * changed since the last. */
+#pragma once
+
+#include "base/check.h"
+#include "event/loop.h"
+
+#include <liburing.h>
+
+#define RING_KIND KIND('r', 'i', 'n', 'g')
+
+/* Bytes of a buffer to receive into, and of one to send from. */
+#define RING_BUFFER_SIZE ((size_t)16 * 1024)
+#define RING_GROUP 0 /* number of the buffers' group */
+
+/* An operation of a watch; at most one of each is with the kernel. */
+enum ring_op {
+    RING_READ,  /* receives, or waits for input */
+    RING_WRITE, /* waits for room */
+    RING_SEND,
+    RING_OPS,
+    RING_CANCEL = RING_OPS, /* no watch's: returned only where there was nothing to cancel */
+};
+
+/* Input that was received and not taken. */
+struct ring_input {
+    uint8_t *p; /* NULL: none */
+    uint32_t at, end;
+    int buffer;     /* of the ring; -1: memory of its own */
+    bool eof;       /* the peer's end comes behind it */
+    int error;      /* an errno comes behind it; 0: none */
+    bool more;      /* the kernel has said that more is there */
+    bool exhausted; /* no buffer was free for it */
+};
+
+/* Output that was taken and has not left. */
+struct ring_output {
+    uint8_t *p; /* NULL: none */
+    uint32_t at, end;
+    int buffer;     /* of the ring, lent to a reader; -1: memory of its own */
+    int error;      /* an errno of an earlier send; 0: none */
+    bool waits;     /* for room: an earlier send had too little */
+    bool silent;    /* the kernel tells only when this send does not succeed at once */
+    unsigned entry; /* of a silent send: its number */
+};
+
+struct ring_watch {
+    TAILQ_ENTRY(ring_watch) changed_link, unread_link, silent_link;
+    struct source *source; /* NULL: it has gone, and the kernel still has an operation */
+    uint32_t next_free;
+    bool in_use;
+    bool wanted[EVENT_DIRECTIONS];
+    bool busy[RING_OPS];      /* with the kernel */
+    bool cancelled[RING_OPS]; /* asked back from it */
+    bool polled;              /* the read operation that is with the kernel only waits for input */
+    bool listening;
+    bool connecting; /* to receive now would take away the error of connect() */
+    bool splices;    /* input is waited for, and not received */
+    bool changed;    /* in the ring's list of watches that the kernel has to hear of */
+    bool unread;     /* in the ring's list of watches with something to report */
+    struct ring_input in;
+    struct ring_output out;
+};
+
+TAILQ_HEAD(ring_watches, ring_watch);
+
+/* Memory of RING_BUFFER_SIZE for output. */
+struct ring_spare {
+    struct ring_spare *next;
+};
+
+struct ring {
+    unsigned kind;
+    struct loop *loop;
+    struct io_uring io;
+    unsigned busy_n; /* operations that the kernel has, but for cancellations */
+
+    struct ring_watch *watches; /* a table, touched lazily */
+    uint32_t watches_max, used_n, in_use_n, free;
+    struct ring_watches changed, unread;
+    struct ring_watches silent; /* whose send has succeeded if nothing is heard of it */
+
+    /* Buffers to receive into. The kernel takes them from the ring `provided`; `uses` counts who
+     * has one that it has filled: its watch or a reader, and a send. */
+    struct io_uring_buf_ring *provided;
+    size_t provided_size;
+    unsigned buffer_n, provided_mask;
+    uint8_t *buffers;
+    uint16_t *uses;
+    unsigned held_n; /* buffers that the kernel has filled and not got back */
+    unsigned sent_n; /* sends from buffers */
+    uint16_t *lent;  /* buffers lent to readers until the next wait */
+    unsigned lent_n;
+    struct ring_spare *spare;
+    unsigned spare_n;
+};
+
+extern const struct io_ops ring_io;
+
+/* ---- ring.c ---- */
+
+/* Sets up a ring that can do only what is done here, with `n` buffers; -1 with errno. */
+int ring_open(struct ring *ring, unsigned entries, unsigned n);
+void ring_close(struct ring *ring);
+/* Whether this kernel lets this process have such a ring; false with errno. */
+bool ring_is_possible(void);
+/* Returns an entry to fill in for the kernel; NULL: there is no room until it has taken others. */
+struct io_uring_sqe *ring_entry(struct ring *ring);
+/* Submits what was filled in, and waits; a negative errno, or what the kernel has taken. */
+int ring_enter(struct ring *ring, int timeout, const sigset_t *mask);
+
+/* Returns the watch of a source, which is made where there is none; NULL with errno. */
+struct ring_watch *ring_watch_get(struct ring *ring, struct source *source);
+/* Gives a watch back that the kernel has no operation of. */
+void ring_watch_put(struct ring *ring, struct ring_watch *watch);
+/* Asserts what holds of the ring between two waits. */
+void ring_check(const struct ring *ring);
+
+static inline struct ring *ring_of(const struct source *source)
+{
+    struct ring *ring = source->io_state;
+
+    CHECK_KIND(ring, RING_KIND);
+    return ring;
+}
+
+static inline struct ring *ring_of_loop(const struct loop *loop)
+{
+    struct ring *ring = loop->mechanism_state;
+
+    CHECK_KIND(ring, RING_KIND);
+    return ring;
+}
+
+/* Returns the watch of a source; NULL where it has none. */
+static inline struct ring_watch *ring_watch_of(struct ring *ring, const struct source *source)
+{
+    return source->position == 0 ? NULL : &ring->watches[source->position - 1];
+}
+
+static inline bool ring_is_busy(const struct ring_watch *watch)
+{
+    return watch->busy[RING_READ] || watch->busy[RING_WRITE] || watch->busy[RING_SEND];
+}
+
+/* ---- ring_buffers.c ---- */
+
+/* Makes n buffers and gives them to the kernel; -1 with errno. */
+int ring_buffers_init(struct ring *ring, unsigned n);
+void ring_buffers_done(struct ring *ring);
+/* Notes that the kernel has filled a buffer, and returns its memory. */
+uint8_t *ring_buffer_taken(struct ring *ring, int buffer);
+/* Gives a buffer back to the kernel when its last user has released it. */
+void ring_buffer_release(struct ring *ring, int buffer);
+/* Takes the buffers back that were lent since the last wait. */
+void ring_buffers_take_back(struct ring *ring);
+
+/* Drops a watch's input, and its output. */
+void ring_input_drop(struct ring *ring, struct ring_watch *watch);
+void ring_output_drop(struct ring *ring, struct ring_watch *watch);
+/* Takes input, at most as much as *span has room for: lent in its buffer, or copied. */
+size_t ring_input_take(struct ring *ring, struct ring_watch *watch, struct io_span *span);
+/* Copies input that nobody takes now out of its buffer, where there is memory for that. */
+void ring_input_keep(struct ring *ring, struct ring_watch *watch);
+/* Adds to output that the kernel has not begun with; returns the number of bytes: 0 with errno
+ * (ENOMEM), or where there is no room now. */
+size_t ring_output_add(
+    struct ring *ring, struct ring_watch *watch, const struct iovec *pieces, int n);
+
+/* ---- ring_ops.c ---- */
+
+/* Notes that the next wait has to look at the watch. */
+static inline void ring_note_change(struct ring *ring, struct ring_watch *watch)
+{
+    if (watch->changed)
+        return;
+    watch->changed = true;
+    TAILQ_INSERT_TAIL(&ring->changed, watch, changed_link);
+}
+
+/* Keeps the list of watches that have something to report: called when input, or who wants it,
+ * has changed. */
+void ring_update_unread(struct ring *ring, struct ring_watch *watch);
+/* Detaches the watch from its source, which is gone or watched no more. */
+void ring_forget(struct ring *ring, struct source *source);
+/* Prepares the operations that follow from what has changed. */
+void ring_prepare(struct ring *ring);
+/* Takes what the kernel has returned, and reports it; returns how many operations. */
+unsigned ring_reap(struct ring *ring);
+/* Waits until the kernel has returned all operations. */
+void ring_drain(struct ring *ring);

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The I/O operations of sources on a ring. Input has been received when it is asked for, and is
+ * lent where it lies; output is taken at once, and sent with the turn's one system call.
+ *
+ * Responsible for the order of bytes: what is received, sent or moved by a system call never
+ * overtakes what the ring has. Never submits. Invariant: a socket is closed, and its half ended,
+ * only behind its output, unless the connection is given up. */
+#include "event/mechanisms/ring.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct io_result done_with(size_t n)
+{
+    return (struct io_result) { .status = IO_DONE, .n = n };
+}
+
+static struct io_result failed_with(int error)
+{
+    return (struct io_result) { .status = IO_FAILED, .error = error };
+}
+
+static struct io_result again(enum io_status direction)
+{
+    return (struct io_result) { .status = direction };
+}
+
+/* Looks at a watch for input that has been received; true: *result is what there is to say. */
+static bool end_of_input(const struct ring_watch *watch, struct io_result *result)
+{
+    if (watch->in.error != 0)
+        *result = failed_with(watch->in.error);
+    else if (watch->in.eof)
+        *result = again(IO_EOF);
+    else
+        return false;
+    return true;
+}
+
+static void note_taken(struct ring *ring, struct ring_watch *watch)
+{
+    ring_update_unread(ring, watch);
+    ring_note_change(ring, watch);
+}
+
+static struct io_result recv_taken(struct source *source, struct io_span *span)
+{
+    struct ring *ring = ring_of(source);
+    struct ring_watch *watch = ring_watch_of(ring, source);
+    struct io_result result;
+
+    if (unlikely(watch == NULL))
+        return io_socket.recv(source, span);
+    if (likely(watch->in.p != NULL)) {
+        result = done_with(ring_input_take(ring, watch, span));
+        if (watch->in.p == NULL)
+            note_taken(ring, watch);
+        return result;
+    }
+    if (end_of_input(watch, &result))
+        return result;
+    if (watch->splices) {
+        watch->splices = false;
+        ring_note_change(ring, watch);
+    }
+    /* the ring receives within the wait alone, and its input was looked at: no byte is overtaken */
+    return watch->wanted[EVENT_READ] ? again(IO_AGAIN_READ) : io_socket.recv(source, span);
+}
+
+static size_t pending_input(const struct source *source)
+{
+    const struct ring_watch *watch = ring_watch_of(ring_of(source), source);
+
+    return watch == NULL || watch->in.p == NULL ? 0 : watch->in.end - watch->in.at;
+}
+
+static struct io_result send_later(struct source *source, const struct iovec *pieces, int n)
+{
+    struct ring *ring = ring_of(source);
+    struct ring_watch *watch = ring_watch_get(ring, source);
+    size_t taken;
+
+    if (unlikely(watch == NULL))
+        return failed_with(errno);
+    if (unlikely(watch->out.error != 0))
+        return failed_with(watch->out.error);
+    if (watch->busy[RING_SEND] || watch->out.at > 0)
+        return again(IO_AGAIN_WRITE);
+    taken = ring_output_add(ring, watch, pieces, n);
+    if (unlikely(taken == 0))
+        return errno == 0 ? again(IO_AGAIN_WRITE) : failed_with(errno);
+    ring_note_change(ring, watch);
+    return done_with(taken);
+}
+
+/* Sends output at once that the kernel has not begun with: what follows must not wait. */
+static struct io_result flush_output(struct source *source)
+{
+    struct ring *ring = ring_of(source);
+    struct ring_watch *watch = ring_watch_of(ring, source);
+
+    if (watch == NULL || (watch->out.p == NULL && watch->out.error == 0))
+        return done_with(0);
+    while (watch->out.p != NULL && !watch->busy[RING_SEND] && watch->out.error == 0) {
+        struct ring_output *out = &watch->out;
+        const struct iovec piece = { out->p + out->at, out->end - out->at };
+        struct io_result result = io_socket.send(source, &piece, 1);
+
+        if (result.status == IO_FAILED)
+            out->error = result.error;
+        if (result.status != IO_DONE)
+            break;
+        out->at += (uint32_t)result.n;
+        if (out->at == out->end)
+            ring_output_drop(ring, watch);
+    }
+    if (watch->out.error != 0)
+        return failed_with(watch->out.error);
+    return watch->out.p != NULL ? again(IO_AGAIN_WRITE) : done_with(0);
+}
+
+static struct io_result accept_client(
+    struct source *listener, int *fd, struct sockaddr *address, socklen_t *length)
+{
+    return io_socket.accept(listener, fd, address, length);
+}
+
+static bool client_waits(const struct source *listener)
+{
+    return io_socket.waits(listener);
+}
+
+static struct io_result begin_connect(
+    struct source *source, const struct sockaddr *address, socklen_t length)
+{
+    struct io_result result = io_socket.connect(source, address, length);
+    struct ring_watch *watch;
+
+    if (result.status != IO_AGAIN_WRITE)
+        return result;
+    watch = ring_watch_get(ring_of(source), source);
+    if (watch == NULL)
+        return failed_with(errno);
+    watch->connecting = true;
+    return result;
+}
+
+static struct io_result end_connect(struct source *source)
+{
+    struct ring *ring = ring_of(source);
+    struct ring_watch *watch = ring_watch_of(ring, source);
+    struct io_result result = io_socket.connected(source);
+
+    if (result.status == IO_DONE && watch != NULL) {
+        watch->connecting = false;
+        ring_note_change(ring, watch);
+    }
+    return result;
+}
+
+static int local_name(const struct source *source, struct sockaddr *address, socklen_t *length)
+{
+    return io_socket.name(source, address, length);
+}
+
+/* Whether output is still to be sent before other bytes; then, or after an error, *result says
+ * so. */
+static bool sends_before(const struct source *source, struct io_result *result)
+{
+    const struct ring_watch *watch = ring_watch_of(ring_of(source), source);
+
+    if (watch == NULL || (watch->out.p == NULL && watch->out.error == 0))
+        return false;
+    *result = watch->out.error != 0 ? failed_with(watch->out.error) : again(IO_AGAIN_WRITE);
+    return true;
+}
+
+static struct io_result send_file(struct source *source, int fd, off_t *offset, size_t n)
+{
+    struct io_result result;
+
+    return sends_before(source, &result) ? result : io_socket.sendfile(source, fd, offset, n);
+}
+
+/* Moves input to a pipe that the ring has received before it heard of the pipe. */
+static struct io_result write_to_pipe(struct ring *ring, struct ring_watch *watch, int pipe)
+{
+    const struct ring_input *in = &watch->in;
+    ssize_t n = write(pipe, in->p + in->at, in->end - in->at);
+    uint8_t taken[RING_BUFFER_SIZE];
+    struct io_span span = { taken, (size_t)n };
+
+    if (n == -1)
+        return errno == EAGAIN || errno == EINTR ? again(IO_AGAIN_READ) : failed_with(errno);
+    ring_input_take(ring, watch, &span);
+    if (in->p == NULL)
+        note_taken(ring, watch);
+    return done_with((size_t)n);
+}
+
+static struct io_result splice_from(struct source *source, int pipe, size_t n)
+{
+    struct ring *ring = ring_of(source);
+    struct ring_watch *watch = ring_watch_get(ring, source);
+    struct io_result result;
+
+    if (watch == NULL)
+        return failed_with(errno);
+    if (watch->in.p != NULL)
+        return write_to_pipe(ring, watch, pipe);
+    if (end_of_input(watch, &result))
+        return result;
+    if (!watch->splices) {
+        watch->splices = true;
+        ring_note_change(ring, watch);
+    }
+    return io_socket.splice_in(source, pipe, n);
+}
+
+static struct io_result splice_to(struct source *source, int pipe, size_t n)
+{
+    struct io_result result;
+
+    return sends_before(source, &result) ? result : io_socket.splice_out(source, pipe, n);
+}
+
+static struct io_result end_sending(struct source *source)
+{
+    flush_output(source);
+    return io_socket.shutdown(source);
+}
+
+static void close_source(struct source *source, bool reset)
+{
+    if (!reset)
+        flush_output(source);
+    ring_forget(ring_of(source), source);
+    io_socket.close(source, reset);
+}
+
+const struct io_ops ring_io = {
+    .recv = recv_taken,
+    .send = send_later,
+    .flush = flush_output,
+    .accept = accept_client,
+    .waits = client_waits,
+    .connect = begin_connect,
+    .connected = end_connect,
+    .name = local_name,
+    .sendfile = send_file,
+    .splice_in = splice_from,
+    .splice_out = splice_to,
+    .shutdown = end_sending,
+    .pending = pending_input,
+    .close = close_source,
+};
