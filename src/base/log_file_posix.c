@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Follows symbolic links where a link cannot be opened: its owner is read before its text and after
- * it, so that a link which was put there between is not followed. Opens nothing again: a descriptor
- * has no path here that leads to more than itself. */
+ * it, so that a link which was put there between is not followed. Opens terminals again, by their
+ * names, and nothing else: other descriptors have no path here that leads to more than
+ * themselves. */
 #include "base/log_file_private.h"
 
 #include <errno.h>
@@ -63,8 +64,13 @@ int log_file_follow_link(char *path, size_t size, int *fd)
 
 int log_file_open_again(int fd)
 {
-    (void)fd;
-    return -1;
+    struct stat open_st, named;
+    char path[PATH_MAX];
+
+    if (!log_file_is_reopenable(fd, fcntl(fd, F_GETFL)) || ttyname_r(fd, path, sizeof(path)) != 0 ||
+        fstat(fd, &open_st) == -1 || stat(path, &named) == -1 || open_st.st_rdev != named.st_rdev)
+        return -1;
+    return log_file_open_to_write(path, LOG_FILE_FLAGS);
 }
 
 bool log_file_is_descriptor(const char *path)
