@@ -144,22 +144,14 @@ static const char *mechanism_for(const char *text)
     return name;
 }
 
-/* Finds the inside of the block `events`, behind its brace; NULL where there is none. */
-static const char *find_events(const char *text)
-{
-    const char *events = strstr(text, "events {");
-
-    return events != NULL ? events + strlen("events {") : NULL;
-}
-
 static void expand_names(const struct daemon *daemon, const char *text, FILE *file)
 {
-    const char *mechanism = mechanism_for(text), *events = find_events(text);
+    const char *mechanism = mechanism_for(text), *events = strstr(text, "events {");
 
     for (const char *p = text; *p != '\0'; p++) {
         unsigned port = (unsigned)(p[1] - '0');
 
-        if (p == events && mechanism != NULL)
+        if (mechanism != NULL && events != NULL && p == events + strlen("events {"))
             fprintf(file, " use %s; ", mechanism);
         if (p[0] == '$' && p[1] == 'D') {
             fputs(daemon->directory, file);
