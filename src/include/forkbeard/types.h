@@ -80,7 +80,7 @@ typedef enum fb_aio {
 
 /* The outcome of a read of fb_read_file(). Later versions only append fields. */
 typedef struct fb_file_read {
-    uint64_t offset; /* that was asked for */
+    uint64_t offset; /* in the file, of the first byte */
     fb_bytes bytes;  /* fewer than were asked for where the file ends; none at or behind its end */
     int error;       /* 0, or the errno of a read that has failed: there are no bytes then */
 } fb_file_read;
