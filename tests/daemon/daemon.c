@@ -86,11 +86,6 @@ void daemon_expects(struct daemon *daemon, const char *text)
     daemon->expected[daemon->expected_n++] = text;
 }
 
-void daemon_use_best(void)
-{
-    unsetenv("FORKBEARD_TEST_USE");
-}
-
 struct daemon *daemon_create(unsigned port_n)
 {
     struct daemon *daemon = calloc(1, sizeof(*daemon));

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/types.h>
 
 #define PORTS_MAX 8
@@ -43,7 +44,11 @@ struct daemon {
 
 struct daemon *daemon_create(unsigned port_n);
 /* For tests that count what the best mechanism does: FORKBEARD_TEST_USE has no effect. */
-void daemon_use_best(void);
+static inline void daemon_use_best(void)
+{
+    unsetenv("FORKBEARD_TEST_USE");
+}
+
 /* Ends what still runs, checks that nothing is left, and removes the directory. */
 void daemon_finish(struct daemon *daemon);
 
