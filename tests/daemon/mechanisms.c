@@ -2,12 +2,14 @@
 /* Asks the binary under test for its event mechanisms once, before the tests are made. */
 #include "daemon/mechanisms.h"
 
-#include "event/mechanism.h"
+#include "daemon/proc.h"
+#include "event/loop.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LABEL "event mechanisms: "
 
@@ -71,4 +73,35 @@ const char *mechanisms_name(int i)
 {
     require(i < mechanisms_count(), "there are not so many");
     return names[i];
+}
+
+const struct mechanism *mechanisms_used(void)
+{
+    const char *name = getenv("FORKBEARD_TEST_USE");
+    const struct mechanism *mechanism = mechanism_find(name != NULL && *name != '\0' ? name : NULL);
+
+    require(mechanism != NULL, "there is none of the name in FORKBEARD_TEST_USE");
+    return mechanism;
+}
+
+unsigned mechanisms_descriptors(void)
+{
+    unsigned before = proc_descriptors(getpid()), n;
+    struct log log = { .level = LEVEL_EMERG };
+    struct loop_options options = {
+        .mechanism = mechanisms_used(),
+        .mechanism_values = mechanism_defaults(mechanisms_used()),
+        .slots = 1,
+        .stride = sizeof(struct source),
+        .log = &log,
+    };
+    struct loop loop;
+    sigset_t mask;
+
+    sigprocmask(SIG_BLOCK, NULL, &mask);
+    options.wait_mask = &mask;
+    require(loop_init(&loop, &options) == 0, "no loop can be made");
+    n = proc_descriptors(getpid()) - before;
+    loop_done(&loop);
+    return n;
 }

@@ -56,7 +56,7 @@ static int open_port(void)
 
 static bool eventport_available(void)
 {
-    int fd = open_port();
+    int fd = port_create();
 
     if (fd == -1)
         return false;
