@@ -43,12 +43,21 @@ void ring_update_unread(struct ring *ring, struct ring_watch *watch)
 
 /* ---- To the kernel ---- */
 
+/* Words of debug lines. */
+static const char *const op_words[] = {
+    [RING_READ] = "read",
+    [RING_WRITE] = "wait for room",
+    [RING_SEND] = "send",
+};
+
 static void note_busy(struct ring *ring, struct ring_watch *watch, enum ring_op op)
 {
     assert(!watch->busy[op]);
     watch->busy[op] = true;
     watch->cancelled[op] = false;
     ring->busy_n++;
+    if (watch->source != NULL)
+        debug_source(ring->loop, watch->source, "io_uring is given a %s", op_words[op]);
 }
 
 static bool wait_for(struct ring *ring, struct ring_watch *watch, enum ring_op op, unsigned events)
@@ -213,6 +222,7 @@ static COLD void note_closed(struct ring *ring, const struct ring_watch *watch)
 
     log_write(loop->log, LEVEL_ALERT, 0, "io_uring says that descriptor %d is not open",
         watch->source->fd);
+    log_debug_point(loop->log, "a source was closed under its mechanism");
     if (loop_owns(loop, watch->source))
         loop_fail(loop, "io_uring_enter", EBADF);
 }
@@ -317,6 +327,8 @@ static void take_result(
     assert(watch->in_use && watch->busy[op]);
     watch->busy[op] = false;
     ring->busy_n--;
+    if (watch->source != NULL)
+        debug_source(ring->loop, watch->source, "io_uring returns a %s: %d", op_words[op], result);
     if (op == RING_SEND)
         take_sent(ring, watch, result);
     else if (watch->source == NULL)
