@@ -129,9 +129,10 @@ static void watch_writing(struct fb_conn *conn)
 static void finish_close(struct fb_conn *conn)
 {
     assert(conn->out == NULL && conn->unsent == 0);
-    if (!conn_has_left(conn))
+    if (!conn_has_left(conn)) {
         watch_writing(conn);
-    else if (conn->phase == CONN_KEEPING && conn->in == NULL && conn->read != CONN_READ_ENDED)
+        conn_count(conn);
+    } else if (conn->phase == CONN_KEEPING && conn->in == NULL && conn->read != CONN_READ_ENDED)
         keep_open(conn);
     else if (input_is_pending(conn))
         linger(conn);
