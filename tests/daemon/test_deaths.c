@@ -71,6 +71,7 @@ START_TEST(death_names_its_cause)
     expect_death(daemon, deaths[_i].line);
     daemon_expects(daemon, "failed (9: Bad file descriptor)");
     daemon_expects(daemon, "is not open");
+    daemon_expects(daemon, "the master process has gone"); /* where the lost channel is noticed */
     ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
     ck_assert_int_eq(count_deaths(daemon, deaths[_i].cause), 0);
     if (deaths[_i].letter[1] != '\0')
