@@ -233,12 +233,25 @@ static bool is_passing(int error)
     return error == ECANCELED || error == EINTR || error == EAGAIN;
 }
 
+/* Takes a buffer that was filled for nobody: the source has gone, or has failed. */
+static void drop_received(struct ring *ring, int result, unsigned flags)
+{
+    if (result <= 0 || !(flags & IORING_CQE_F_BUFFER))
+        return;
+    ring_buffer_taken(ring, (int)(flags >> IORING_CQE_BUFFER_SHIFT));
+    ring_buffer_release(ring, (int)(flags >> IORING_CQE_BUFFER_SHIFT));
+}
+
 /* Takes the result of a receive; the input is reported when all has been taken. */
 static void take_received(struct ring *ring, struct ring_watch *watch, int result, unsigned flags)
 {
     struct ring_input *in = &watch->in;
 
-    assert(in->p == NULL && !in->eof && in->error == 0);
+    assert(in->p == NULL && !in->eof);
+    if (in->error != 0) { /* of a send that has failed meanwhile */
+        drop_received(ring, result, flags);
+        return;
+    }
     in->more = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
     if (result > 0) {
         assert(flags & IORING_CQE_F_BUFFER);
@@ -257,15 +270,6 @@ static void take_received(struct ring *ring, struct ring_watch *watch, int resul
     ring_update_unread(ring, watch);
     if (!watch->unread)
         ring_note_change(ring, watch);
-}
-
-/* Takes a buffer that was filled for a watch whose source has gone. */
-static void drop_received(struct ring *ring, int result, unsigned flags)
-{
-    if (result <= 0 || !(flags & IORING_CQE_F_BUFFER))
-        return;
-    ring_buffer_taken(ring, (int)(flags >> IORING_CQE_BUFFER_SHIFT));
-    ring_buffer_release(ring, (int)(flags >> IORING_CQE_BUFFER_SHIFT));
 }
 
 /* Reports what was waited for, and waits again while it is wanted: levels, not edges. */
