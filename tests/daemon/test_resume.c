@@ -144,7 +144,7 @@ START_TEST(a_resume_is_given_up)
     daemon_configure(daemon, "%s", QUIT_HANGS);
     daemon_write(daemon, "late", "x");
     ck_assert_int_eq(kill(pid, SIGHUP), 0);
-    daemon_wait_log(daemon, "start worker process");
+    daemon_wait_log(daemon, ", resuming");
     ck_assert_int_eq(kill(pid, signals[_i]), 0);
     if (_i == 0) {
         daemon_wait_log(daemon, "resume failed: ");
