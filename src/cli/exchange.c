@@ -3,13 +3,13 @@
  * says is its reader's affair. */
 #include "cli/exchange.h"
 
+#include "base/descriptor.h"
+#include "cli/connect_path.h"
+
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -37,33 +37,14 @@ static int limit_wait(int fd, int64_t deadline)
     return setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
 
-/* Sets the address of a socket. A path that is too long is reached by *file, a descriptor of it;
- * else that is -1. -1 with errno. */
-static int set_address(struct sockaddr_un *address, const char *path, int *file)
-{
-    *address = (struct sockaddr_un) { .sun_family = AF_UNIX };
-    *file = -1;
-    if (strlen(path) < sizeof(address->sun_path)) {
-        strcpy(address->sun_path, path);
-        return 0;
-    }
-    *file = open(path, O_PATH | O_CLOEXEC);
-    snprintf(address->sun_path, sizeof(address->sun_path), "/proc/self/fd/%d", *file);
-    return *file == -1 ? -1 : 0;
-}
-
 int cli_connect(struct cli_exchange *exchange, const char *path, int64_t deadline)
 {
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), file = -1, error;
-    struct sockaddr_un address;
+    int fd = descriptor_socket(AF_UNIX, SOCK_STREAM, 0), error;
 
     *exchange = (struct cli_exchange) { .fd = -1 };
-    if (fd != -1 && set_address(&address, path, &file) == 0 && limit_wait(fd, deadline) == 0 &&
-        connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+    if (fd != -1 && limit_wait(fd, deadline) == 0 && connect_path(fd, path) == 0)
         exchange->fd = fd;
     error = errno;
-    if (file != -1)
-        close(file);
     if (fd != -1 && exchange->fd == -1)
         close(fd);
     errno = error;

@@ -7,10 +7,9 @@
 #include "cli/exchange.h"
 #include "cli/masters.h"
 #include "process/pidfile.h"
+#include "process/proc.h"
 
 #include <errno.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,26 +81,6 @@ static int read_master(
     return 0;
 }
 
-bool upgrade_pid_runs(pid_t pid)
-{
-    char path[64], text[256];
-    const char *state;
-    size_t n;
-    FILE *file;
-
-    if (pid <= 0 || (kill(pid, 0) == -1 && errno == ESRCH))
-        return false;
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    file = fopen(path, "re");
-    if (file == NULL)
-        return errno != ENOENT;
-    n = fread(text, 1, sizeof(text) - 1, file);
-    fclose(file);
-    text[n] = '\0';
-    state = strrchr(text, ')'); /* the name before it may have anything in it */
-    return state == NULL || strncmp(state, ") Z", 3) != 0;
-}
-
 bool upgrade_master_ends(const struct upgrade_master *master)
 {
     return strcmp(master->state, "quitting") == 0 || strcmp(master->state, "stopping") == 0;
@@ -141,7 +120,7 @@ static void tell_apart(struct upgrade_state *state)
     if (new->replied || old->replied)
         state->under_way = has_role(new, "new") || has_role(old, "old");
     else
-        state->under_way = upgrade_pid_runs(new->pid) && upgrade_pid_runs(old->pid);
+        state->under_way = proc_runs(new->pid) && proc_runs(old->pid);
     if (!state->under_way)
         free_master(old);
 }
@@ -153,7 +132,7 @@ static bool runs(const struct masters_entry *entry)
     int status;
 
     if (entry->control == NULL)
-        return upgrade_pid_runs(entry->pid);
+        return proc_runs(entry->pid);
     status = cli_connect(&exchange, entry->control, cli_now_ms() + REPLY_MS);
     cli_disconnect(&exchange);
     return status == 0;

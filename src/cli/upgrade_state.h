@@ -43,5 +43,3 @@ void upgrade_state_free(struct upgrade_state *state);
 
 /* Whether the process ends: after its sessions, or at once. */
 bool upgrade_master_ends(const struct upgrade_master *master);
-/* Whether a process of this number runs; one that nobody has waited for yet does not. */
-bool upgrade_pid_runs(pid_t pid);

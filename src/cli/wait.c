@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/exchange.h"
 #include "cli/masters.h"
+#include "process/handle.h"
 #include "process/signals.h"
 
 #include <assert.h>
@@ -18,18 +19,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <unistd.h>
 
 #define CONNECT_MS 5000
 /* A stop takes two seconds for workers that do not end, and the process a little longer. */
 #define STOP_MS 5000
+#define LOOK_MS 20 /* between two looks at a process that no descriptor tells of */
 
 /* A master process that is to end. */
 struct ending {
     pid_t pid;                    /* -1: not known */
     struct cli_exchange exchange; /* closed by the process when it ends, and by nothing else */
-    int pidfd;                    /* -1: the connection alone tells */
+    int handle;                   /* -1: the connection alone tells */
     bool ended;
 };
 
@@ -63,17 +64,27 @@ static int send_command(
     return cli_send(exchange, request);
 }
 
-/* Looks whether a process has ended: by its pidfd, else by the end of its connection, whose reply
+/* Returns the descriptor that tells of the end: of the process, else of its connection; -1: none
+ * does. */
+static int descriptor_of(const struct ending *ending)
+{
+    int fd = ending->handle != -1 ? process_handle_descriptor(ending->handle) : -1;
+
+    return fd != -1 ? fd : ending->exchange.fd;
+}
+
+/* Looks whether a process has ended: by its handle, or by the end of its connection, whose reply
  * does not matter. */
 static void look_at(struct ending *ending, short revents)
 {
+    bool by_connection = ending->exchange.fd != -1 && descriptor_of(ending) == ending->exchange.fd;
     char bytes[4096];
     ssize_t n;
 
-    if (ending->ended || revents == 0)
+    if (ending->ended || (by_connection && revents == 0))
         return;
-    if (ending->pidfd != -1) {
-        ending->ended = true;
+    if (!by_connection) {
+        ending->ended = process_handle_has_ended(ending->handle);
         return;
     }
     n = read(ending->exchange.fd, bytes, sizeof(bytes));
@@ -89,14 +100,16 @@ static bool wait_for_all(struct endings *endings, struct pollfd *fds, int64_t de
 
         for (unsigned i = 0; i < endings->n; i++) {
             const struct ending *ending = &endings->list[i];
-            int fd = ending->pidfd != -1 ? ending->pidfd : ending->exchange.fd;
+            int fd = ending->ended ? -1 : descriptor_of(ending);
 
-            fds[i] = (struct pollfd) { .fd = ending->ended ? -1 : fd, .events = POLLIN };
+            fds[i] = (struct pollfd) { .fd = fd, .events = POLLIN };
             left += !ending->ended;
+            if (!ending->ended && fd == -1 && ms > LOOK_MS)
+                ms = LOOK_MS;
         }
         if (left == 0 || ms <= 0)
             return left == 0;
-        if (poll(fds, endings->n, (int)ms) > 0)
+        if (poll(fds, endings->n, (int)ms) != -1)
             for (unsigned i = 0; i < endings->n; i++)
                 look_at(&endings->list[i], fds[i].revents);
     }
@@ -115,14 +128,14 @@ static void begin(struct endings *endings, const struct masters *masters, const 
 
             if (entry->place != order[place])
                 continue;
-            *ending = (struct ending) { .pid = entry->pid, .pidfd = -1 };
+            *ending = (struct ending) { .pid = entry->pid, .handle = -1 };
             if (send_command(entry, &ending->exchange, command) == -1) {
                 cli_disconnect(&ending->exchange);
                 continue;
             }
             if (entry->pid > 0)
-                ending->pidfd = pidfd_open(entry->pid, 0);
-            ending->ended = ending->pidfd == -1 && ending->exchange.fd == -1;
+                ending->handle = process_handle_open(entry->pid);
+            ending->ended = ending->handle == -1 && ending->exchange.fd == -1;
             endings->n++;
         }
 }
@@ -180,8 +193,8 @@ static int end_all(const struct cmdline *cmdline, const struct core_settings *co
     }
     for (unsigned i = 0; i < endings.n; i++) {
         cli_disconnect(&endings.list[i].exchange);
-        if (endings.list[i].pidfd != -1)
-            close(endings.list[i].pidfd);
+        if (endings.list[i].handle != -1)
+            process_handle_close(endings.list[i].handle);
     }
     free(endings.list);
     free(fds);

@@ -3,6 +3,8 @@
  * it sends never is. */
 #include "control/client.h"
 
+#include "process/wakeup.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -34,10 +36,19 @@ void control_client_set(struct control_client *client, enum client_phase phase)
         [CLIENT_LAST_REPLY] = 1u << CLIENT_CLOSING,
         [CLIENT_HELD] = 1u << CLIENT_CLOSING,
     };
+    static const enum wakeup_event awaited[CLIENT_PHASES] = {
+        [CLIENT_READING] = WAKEUP_INPUT,
+        [CLIENT_WAITING] = WAKEUP_END,
+        [CLIENT_REPLYING] = WAKEUP_OUTPUT,
+        [CLIENT_LAST_REPLY] = WAKEUP_OUTPUT,
+        [CLIENT_HELD] = WAKEUP_END,
+        [CLIENT_CLOSING] = WAKEUP_END,
+    };
 
     assert(phase < CLIENT_PHASES);
     assert((next[client->phase] & 1u << phase) != 0);
     client->phase = phase;
+    wakeup_expect(client->fd, awaited[phase]);
     client->activity = ++client->control->activity;
     if (phase == CLIENT_REPLYING || phase == CLIENT_LAST_REPLY)
         timers_arm(client->control->timers, &client->patience, CONTROL_PATIENCE_MS);
@@ -54,8 +65,10 @@ void control_client_destroy(struct control_client *client)
     TAILQ_REMOVE(&control->clients, client, link);
     control->client_n--;
     timers_disarm(control->timers, &client->patience);
-    if (client->fd != -1)
+    if (client->fd != -1) {
+        wakeup_remove(client->fd);
         close(client->fd);
+    }
     free(client->out);
     client->kind = 0;
     free(client);

@@ -6,7 +6,7 @@
 #include "control/client.h"
 #include "control/exchange.h"
 #include "control/reply.h"
-#include "process/channel.h"
+#include "process/wakeup.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -63,11 +63,13 @@ static void accept_later(struct control *control, int error)
     if (!control->accept_failed)
         log_write(control->log, LEVEL_ERROR, error, "accept4() for the control socket failed");
     control->accept_failed = true;
+    wakeup_expect(control->socket->fd, WAKEUP_END);
     timers_arm(control->timers, &control->retry, RETRY_MS);
 }
 
 static void accept_clients(struct control *control)
 {
+    wakeup_expect(control->socket->fd, WAKEUP_INPUT);
     for (int i = 0; i < ACCEPT_MAX; i++) {
         int fd = control_socket_accept(control->socket);
 
@@ -107,10 +109,10 @@ int control_take_over(struct control *control)
     int status = 0;
 
     control_check(control);
-    if (control->socket->fd != -1 && channel_wake(control->socket->fd) == -1)
+    if (control->socket->fd != -1 && wakeup_add(control->socket->fd) == -1)
         status = -1;
     TAILQ_FOREACH (client, &control->clients, link)
-        if (channel_wake(client->fd) == -1)
+        if (wakeup_add(client->fd) == -1)
             status = -1;
     return status;
 }

@@ -6,7 +6,7 @@
 #include "control/command.h"
 #include "control/peer.h"
 #include "control/reply.h"
-#include "process/channel.h"
+#include "process/wakeup.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -159,7 +159,7 @@ void control_exchange_begin(struct control *control, int fd)
     const char *refused;
 
     assert(fd != -1);
-    if (client == NULL || channel_wake(fd) == -1) {
+    if (client == NULL || wakeup_add(fd) == -1) {
         log_write(control->log, LEVEL_ERROR, errno, "a client of the control socket is not served");
         free(client);
         close(fd);

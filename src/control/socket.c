@@ -3,12 +3,14 @@
  * the log; signals still work. */
 #include "control/socket.h"
 
-#include "process/channel.h"
+#include "base/descriptor.h"
 #include "process/fd_passing.h"
+#include "process/wakeup.h"
 #include "settings/cycle.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +68,7 @@ static int check_replaceable(const char *path, struct log *log)
         return -1;
     }
     set_address(&address, path, "");
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    fd = descriptor_socket(AF_UNIX, SOCK_STREAM, O_NONBLOCK);
     error = fd == -1 || connect(fd, (struct sockaddr *)&address, sizeof(address)) == -1 ? errno : 0;
     if (fd != -1)
         close(fd);
@@ -96,7 +98,7 @@ static const char *open_aside(struct control_socket *control, const struct socka
 {
     struct stat st;
 
-    control->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    control->fd = descriptor_socket(AF_UNIX, SOCK_STREAM, O_NONBLOCK);
     if (control->fd == -1)
         return "socket";
     fd_refuse(control->fd); /* inherited by its clients */
@@ -108,7 +110,7 @@ static const char *open_aside(struct control_socket *control, const struct socka
         return "listen";
     if (lstat(aside->sun_path, &st) == -1)
         return "lstat";
-    if (channel_wake(control->fd) == -1)
+    if (wakeup_add(control->fd) == -1)
         return "fcntl";
     if (rename(aside->sun_path, control->path) == -1)
         return "rename";
@@ -142,8 +144,10 @@ int control_socket_create(
 
 void control_socket_close(struct control_socket *control)
 {
-    if (control->fd != -1)
+    if (control->fd != -1) {
+        wakeup_remove(control->fd);
         close(control->fd);
+    }
     free(control->path);
     control_socket_init(control);
 }
@@ -227,7 +231,7 @@ int control_socket_accept(const struct control_socket *control)
 
     assert(control->fd != -1);
     do
-        fd = accept4(control->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        fd = descriptor_accept(control->fd, NULL, NULL, O_NONBLOCK);
     while (fd == -1 && (errno == EINTR || errno == ECONNABORTED));
     return fd;
 }

@@ -5,10 +5,8 @@
 
 #include "base/check.h"
 #include "control/control.h"
+#include "control/queues.h"
 
-#include <linux/sock_diag.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -152,40 +150,17 @@ static void write_deaths(const struct control_status *status, struct json *json)
     json_close(json);
 }
 
-/* Lengths of the queues of a listener's sockets, added up. */
-struct queues {
-    int64_t backlog, queue, drops;
-};
-
-/* Adds a socket's; false where the kernel does not say. */
-static bool add_queue(int fd, struct queues *queues)
-{
-    uint32_t memory[SK_MEMINFO_VARS] = { 0 };
-    socklen_t length = sizeof(struct tcp_info);
-    struct tcp_info info;
-
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == -1)
-        return false;
-    queues->queue += info.tcpi_unacked; /* for a listening socket: the queue, and below its limit */
-    queues->backlog = info.tcpi_sacked;
-    length = sizeof(memory);
-    if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &length) == -1)
-        return false;
-    queues->drops += memory[SK_MEMINFO_DROPS];
-    return true;
-}
-
 static void write_queues(const struct listener *listener, struct json *json)
 {
     bool known = listener->address.any.sa_family != AF_UNIX;
-    struct queues queues = { 0, 0, 0 };
+    struct control_queues queues = { 0, 0, 0 };
     int64_t sockets = 0;
 
     for (unsigned i = 0; i < listener->fd_n; i++) {
         if (listener->fds[i] == -1)
             continue;
         sockets++;
-        known = known && add_queue(listener->fds[i], &queues);
+        known = known && control_queues_add(&queues, listener->fds[i]);
     }
     json_number(json, "sockets", sockets);
     if (known && sockets > 0) {

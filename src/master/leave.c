@@ -5,12 +5,13 @@
  * here. The workers are not its children (pool/orphans.c). */
 #include "master/master.h"
 
-#include "process/proc.h"
+#include "base/descriptor.h"
+#include "process/attributes.h"
 #include "process/role.h"
+#include "process/wakeup.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -25,8 +26,8 @@ static void take_over(struct master *master, int ready)
     master->is_left = true;
     master->alarm = (struct alarm) { .deadline_ms = 0 }; /* no interval timer is inherited */
     service_manager_forget(&master->manager);
-    if (proc_adopt_orphans() == -1 || pool_take_over(&master->pool) == -1 ||
-        control_take_over(&master->control) == -1)
+    if (wakeup_begin() == -1 || process_adopt_orphans() == -1 ||
+        pool_take_over(&master->pool) == -1 || control_take_over(&master->control) == -1)
         log_write(log, LEVEL_ALERT, errno, "not all workers and clients can wake this process");
     endpoints_step_aside(&master->endpoints, log);
     raise(SIGIO); /* signals that came meanwhile have woken the other process */
@@ -41,7 +42,7 @@ static pid_t fork_child(struct pool *pool, int ends[2])
 
     if (pool_leave_begin(pool) == -1)
         return -1;
-    if (pipe2(ends, O_CLOEXEC) == -1)
+    if (descriptor_pipe(ends, 0) == -1)
         return -1;
     pid = fork();
     if (pid == -1) {

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Looks for the workers by their lists. A signal goes through the pidfd under which the process was
- * found, so that it reaches that process or none. They are no children: whether they have ended is
- * looked at now and then. */
+/* Looks for the workers by their lists. A signal goes through the handle under which the process
+ * was found, so that it reaches that process or none. They are no children: whether they have ended
+ * is looked at now and then. */
 #include "master/left_behind.h"
 
 #include "base/compiler.h"
+#include "process/handle.h"
 #include "process/role.h"
 #include "process/worker_list.h"
 
 #include <assert.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define LOOK_MS 20
 /* Time to end, as a worker of ours has, and then time to die. */
@@ -57,7 +56,7 @@ static void send_signal(void *arg, const struct left_worker *worker)
 {
     const int *number = arg;
 
-    syscall(SYS_pidfd_send_signal, worker->pidfd, *number, NULL, 0);
+    process_handle_signal(worker->handle, *number);
 }
 
 static void look(struct loop *loop, struct timer *timer)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The master's loop: it sleeps in sigsuspend(), and a wake-up reads what has come, carries
+/* The master's loop: it sleeps (process/wakeup.h), and a wake-up reads what has come, carries
  * commands out in a fixed order, and sets SIGALRM for the earliest timer. A flag is cleared
  * before it is acted on. At the end of each wake-up the parts' invariants hold, which a debug
  * build checks. */
 #include "master/master.h"
 
 #include "base/check.h"
+#include "process/attributes.h"
 #include "process/environment.h"
-#include "process/proc.h"
 #include "process/role.h"
+#include "process/wakeup.h"
 #include "upgrade/exec_state.h"
 
 #include <assert.h>
@@ -157,15 +158,22 @@ static bool may_exit(struct upgrade *upgrade, struct service_manager *manager)
     return service_manager_may_exit(manager);
 }
 
+/* Whether nothing runs any more that an end waits for. */
+static bool is_empty(
+    const struct pool *pool, const struct upgrade *upgrade, const struct left_behind *left)
+{
+    return !pool_has_workers(pool) && upgrade->phase < UPGRADE_STARTING && left->killed_at == 0;
+}
+
 static void run(struct master *master)
 {
     struct pool *pool = &master->pool;
 
     raise(SIGCHLD); /* a container's orphans that have ended before we took signals */
     for (;;) {
-        bool over = (master->phase != MASTER_RUNS || master->failed) && !pool_has_workers(pool) &&
-                    master->upgrade.phase < UPGRADE_STARTING && master->phase != MASTER_RESUMES &&
-                    master->left.killed_at == 0;
+        bool over = (master->phase != MASTER_RUNS || master->failed) &&
+                    master->phase != MASTER_RESUMES &&
+                    is_empty(pool, &master->upgrade, &master->left);
 
         if (over && may_exit(&master->upgrade, &master->manager))
             return;
@@ -275,12 +283,16 @@ int master_main(struct start *start)
     assert(role_is(ROLE_MASTER));
     clock_read(&master.clock);
     master.started = master.clock;
-    if (proc_adopt_orphans() == -1) /* the control socket would not know them */
+    if (process_adopt_orphans() == -1) /* the control socket would not know them */
         log_write(&master.log, LEVEL_ALERT, errno, "prctl(PR_SET_CHILD_SUBREAPER) failed");
     init_parts(&master, start);
     left_behind_report(&master.left);
-    if (pool_start_generation(&master.pool, start->cycle, &start->opened) == -1)
+    if (wakeup_begin() == -1) {
+        log_write(&master.log, LEVEL_EMERG, errno, "no means to wait for signals and clients");
         master.failed = true;
+    } else if (pool_start_generation(&master.pool, start->cycle, &start->opened) == -1) {
+        master.failed = true;
+    }
     run(&master);
     clean_up(&master);
     exec_state_done(&start->inheritance);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loads a shared object: copies the file into memory of its own, and loads that copy, because
+/* Loads a shared object: copies the file (file_copy.h), and loads that copy, because
  * dlopen() takes a file that it knows by name or inode for the one that is loaded already, however
  * it was changed since. Every symbol is bound at once, so that no call can fail later. A load that
  * fails leaves nothing open. */
 #include "module/module.h"
+
+#include "module/file_copy.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -13,22 +15,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* Flags of Linux 6.3. Older kernels know neither, and their memory can always be loaded. Where the
- * sysctl vm.memfd_noexec is 2, the second is the only one allowed: it forbids execve(), but not
- * dlopen(). */
-#ifndef MFD_EXEC
-#define MFD_EXEC 0x0010U
-#endif
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
-
-#define NAME_MOST 200 /* bytes of the memory's name, as /proc/PID/maps shows it */
-#define COPY_PATH 1024
 
 /* Makes the linker take all of the SDK's calls into the program, although only modules may use
  * them. */
@@ -36,9 +24,8 @@ static void (*const *const calls)(void) __attribute__((used)) = sdk_calls;
 
 /* A load under way. */
 struct load {
-    char *text;           /* error text; MODULE_TEXT bytes of the caller */
-    int memory;           /* descriptor of the file's copy; -1: none yet */
-    char path[COPY_PATH]; /* of the copy */
+    char *text; /* error text; MODULE_TEXT bytes of the caller */
+    struct file_copy copy;
 };
 
 static void PRINTF_FORMAT(2, 3) write_text(struct load *load, const char *format, ...)
@@ -48,19 +35,6 @@ static void PRINTF_FORMAT(2, 3) write_text(struct load *load, const char *format
     va_start(args, format);
     vsnprintf(load->text, MODULE_TEXT, format, args);
     va_end(args);
-}
-
-static int create_memory(const char *path)
-{
-    static const unsigned flags[] = { MFD_EXEC, MFD_NOEXEC_SEAL, 0 };
-    const char *slash = strrchr(path, '/');
-    char name[NAME_MOST + 1];
-    int fd = -1;
-
-    snprintf(name, sizeof(name), "%s", slash != NULL ? slash + 1 : path);
-    for (size_t i = 0; i < countof(flags) && fd == -1; i++)
-        fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | flags[i]);
-    return fd;
 }
 
 static int write_all(int fd, const char *bytes, ssize_t n)
@@ -92,13 +66,6 @@ static int copy_file(int from, int to)
     return 0;
 }
 
-/* Makes the copy unchangeable before it is loaded: workers inherit the descriptor, and when the
- * master unloads the module it runs code from pages that it may not have read yet. */
-static int seal_copy(int memory)
-{
-    return fcntl(memory, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-}
-
 static bool is_elf(int fd)
 {
     char magic[SELFMAG];
@@ -116,10 +83,12 @@ static bool is_loaded(const struct modules *modules, const struct stat *file)
     return false;
 }
 
-/* Copies the open file into memory; -1 with a text when something is wrong with the file. */
+/* Copies the open file; -1 with a text when something is wrong with the file. */
 static int read_file(
     struct load *load, const struct modules *modules, const char *path, int fd, struct stat *file)
 {
+    const char *slash = strrchr(path, '/');
+
     if (fstat(fd, file) == -1) {
         write_text(load, "cannot be read (%d: %s)", errno, strerror(errno));
         return -1;
@@ -136,45 +105,28 @@ static int read_file(
         write_text(load, "is not a shared object: build it with \"cc -shared -fPIC\"");
         return -1;
     }
-    load->memory = create_memory(path);
-    if (load->memory == -1 || copy_file(fd, load->memory) == -1 || seal_copy(load->memory) == -1) {
-        write_text(load, "cannot be copied into memory (%d: %s)", errno, strerror(errno));
+    if (file_copy_create(&load->copy, slash != NULL ? slash + 1 : path) == -1 ||
+        copy_file(fd, load->copy.fd) == -1 || file_copy_finish(&load->copy) == -1) {
+        if (errno == EMFILE && load->copy.fd != -1)
+            write_text(load, "cannot be loaded: too many modules are loaded");
+        else
+            write_text(load, "cannot be copied (%d: %s)", errno, strerror(errno));
         return -1;
     }
     return 0;
-}
-
-/* Gives the copy a path that no loaded object has: descriptors' numbers are used again, and
- * dlopen() would return the older object of the same path. The path names this process, not "self",
- * because a debugger opens it too, and must not find a descriptor of its own there. */
-static int name_copy(struct load *load)
-{
-    size_t n = (size_t)sprintf(load->path, "/proc/%ld/fd/", (long)getpid());
-    void *other;
-
-    assert(load->memory != -1);
-    for (; n + sizeof("./2147483647") < sizeof(load->path); n += 2) {
-        snprintf(load->path + n, sizeof(load->path) - n, "%d", load->memory);
-        other = dlopen(load->path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-        if (other == NULL)
-            return 0;
-        dlclose(other);
-        memcpy(load->path + n, "./", 2);
-    }
-    write_text(load, "cannot be loaded: too many modules are loaded");
-    return -1;
 }
 
 /* Returns the text of dlerror() without the path of the copy at its beginning. */
 static const char *dl_text(const struct load *load)
 {
     const char *error = dlerror();
-    size_t n = strlen(load->path);
+    size_t n = strlen(load->copy.path);
 
     if (error == NULL)
         return "unknown error";
-    return strncmp(error, load->path, n) == 0 && strncmp(error + n, ": ", 2) == 0 ? error + n + 2
-                                                                                  : error;
+    return strncmp(error, load->copy.path, n) == 0 && strncmp(error + n, ": ", 2) == 0
+               ? error + n + 2
+               : error;
 }
 
 /* Finds and checks the descriptor; NULL with a text when something is wrong with it. */
@@ -204,7 +156,7 @@ static void explain_failure(struct load *load)
     write_text(load, "cannot be loaded: %s", reason);
     if (strncmp(reason, undefined, sizeof(undefined) - 1) != 0)
         return;
-    handle = dlopen(load->path, RTLD_LAZY | RTLD_LOCAL);
+    handle = dlopen(load->copy.path, RTLD_LAZY | RTLD_LOCAL);
     if (handle != NULL) {
         protocol = find_protocol(load, handle);
         if (protocol != NULL && protocol->api > FB_API)
@@ -232,9 +184,7 @@ static struct module *load_copy(struct load *load, struct arena *arena)
         write_text(load, "cannot be loaded: out of memory");
         return NULL;
     }
-    if (name_copy(load) == -1)
-        return NULL;
-    module->handle = dlopen(load->path, RTLD_NOW | RTLD_LOCAL);
+    module->handle = dlopen(load->copy.path, RTLD_NOW | RTLD_LOCAL);
     if (module->handle == NULL) {
         explain_failure(load);
         return NULL;
@@ -251,7 +201,7 @@ static struct module *load_copy(struct load *load, struct arena *arena)
 struct module *module_load(
     struct modules *modules, struct arena *arena, const char *path, char text[MODULE_TEXT])
 {
-    struct load load = { .text = text, .memory = -1 };
+    struct load load = { .text = text, .copy = { .fd = -1 } };
     struct module *module = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     struct stat file;
@@ -267,13 +217,12 @@ struct module *module_load(
     close(fd);
     errno = 0;
     if (module == NULL) {
-        if (load.memory != -1)
-            close(load.memory);
+        file_copy_drop(&load.copy);
         return NULL;
     }
     assert(module->handle != NULL && module->protocol != NULL);
     module->kind = MODULE_KIND;
-    module->memory = load.memory;
+    module->memory = file_copy_keep(&load.copy);
     module->path = path;
     module->device = file.st_dev;
     module->inode = file.st_ino;
@@ -289,5 +238,6 @@ void module_unload(struct modules *modules)
     module->kind = 0;
     SLIST_REMOVE_HEAD(modules, link);
     dlclose(module->handle);
-    close(module->memory);
+    if (module->memory != -1)
+        close(module->memory);
 }

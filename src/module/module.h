@@ -27,7 +27,7 @@ struct module {
     dev_t device; /* device of the loaded file, */
     ino_t inode;  /* inode; the path may name another file now */
     void *handle; /* of dlopen() */
-    int memory;   /* descriptor of the copy that was loaded, kept open for debuggers */
+    int memory;   /* descriptor of the copy that was loaded, kept open for debuggers, or -1 */
     const fb_protocol *protocol; /* a copy, see module_copy() */
 };
 

@@ -3,10 +3,10 @@
  * one is never destroyed: its listeners are in use although all its workers may have gone. */
 #include "pool/pool.h"
 
+#include "base/heap.h"
 #include "process/configuration.h"
 
 #include <assert.h>
-#include <malloc.h>
 #include <stdlib.h>
 
 void pool_destroy_generation(struct generation *generation)
@@ -34,5 +34,5 @@ void pool_destroy_generation(struct generation *generation)
     bells_close(&generation->bells);
     free(generation);
     /* freed pieces lie between others, and years of reloads are to leave no trace */
-    malloc_trim(0);
+    heap_trim();
 }

@@ -129,7 +129,7 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
     if (slot_release(pool->shared, worker->slot))
         log_quota_write(&worker->lines, LEVEL_NOTICE, 0,
             "the accept mutex was taken back from worker process %d", (int)worker->pid);
-    if (worker->pidfd != -1) {
+    if (worker->handle != -1) {
         follow_orphan(worker);
         return;
     }
@@ -166,7 +166,7 @@ struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid)
 
 void pool_bury_orphan(struct pool_worker *worker)
 {
-    assert(worker->generation->pool->ending && worker->pidfd != -1);
+    assert(worker->generation->pool->ending && worker->handle != -1);
     bury_worker(worker->generation->pool, worker);
 }
 

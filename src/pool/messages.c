@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "process/role.h"
+#include "process/wakeup.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -132,6 +133,8 @@ void pool_receive_messages(struct pool *pool)
     assert(role_is(ROLE_MASTER));
     TAILQ_FOREACH (generation, &pool->generations, link)
         GENERATION_FOREACH_WORKER (worker, generation) {
+            if (worker->killed != POOL_KILL_NONE)
+                wakeup_remove(worker->channel.fd);
             if (worker->channel.fd == -1 || worker->killed != POOL_KILL_NONE)
                 continue;
             switch (channel_end_receive(&worker->channel, MESSAGES_A_TURN, &rule)) {
@@ -142,6 +145,7 @@ void pool_receive_messages(struct pool *pool)
                 break;
             case CHANNEL_CLOSED: /* if it lives it has lost its descriptors, and hears nothing */
                 pool_deadline_set(worker, POOL_KILL_CHANNEL_LOST);
+                wakeup_remove(worker->channel.fd);
                 break;
             case CHANNEL_BROKEN:
                 pool_worker_break_rule(worker, rule);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Workers whose master process has left them to a child of its own: they are not our children.
  * Their channels and shared memory were inherited, so that nothing changes for them; but their
- * exits are seen by pidfds, at intervals, and without an exit code. Only a pool that ends is
+ * exits are seen by their handles, at intervals, and without an exit code. Only a pool that ends is
  * left. */
 #include "pool/pool.h"
 
+#include "process/handle.h"
 #include "process/role.h"
+#include "process/wakeup.h"
 
 #include <assert.h>
-#include <poll.h>
-#include <sys/pidfd.h>
-#include <unistd.h>
 
 #define LOOK_MS 100
 
@@ -35,9 +34,9 @@ int pool_leave_begin(struct pool *pool)
     assert(pool->ending);
     TAILQ_FOREACH (generation, &pool->generations, link)
         GENERATION_FOREACH_WORKER (worker, generation) {
-            if (worker->pid > 0 && worker->pidfd == -1)
-                worker->pidfd = pidfd_open(worker->pid, 0);
-            if (worker->pid > 0 && worker->pidfd == -1)
+            if (worker->pid > 0 && worker->handle == -1)
+                worker->handle = process_handle_open(worker->pid);
+            if (worker->pid > 0 && worker->handle == -1)
                 return -1;
         }
     return set_inherited(pool, true);
@@ -48,21 +47,23 @@ void pool_leave_undo(struct pool *pool)
     struct generation *generation;
     struct pool_worker *worker;
 
-    /* a worker with a pidfd is not waited for */
+    /* a worker with a handle is not waited for */
     TAILQ_FOREACH (generation, &pool->generations, link)
         GENERATION_FOREACH_WORKER (worker, generation)
-            if (worker->pidfd != -1) {
-                close(worker->pidfd);
-                worker->pidfd = -1;
+            if (worker->handle != -1) {
+                process_handle_close(worker->handle);
+                worker->handle = -1;
             }
     set_inherited(pool, false);
 }
 
+/* Where nobody reaps a worker its number does not tell of its end, but its channel does. */
 static bool has_ended(const struct pool_worker *worker)
 {
-    struct pollfd ended = { .fd = worker->pidfd, .events = POLLIN };
-
-    return worker->pid > 0 && worker->pidfd != -1 && poll(&ended, 1, 0) == 1;
+    if (worker->pid == 0 || worker->handle == -1)
+        return false;
+    return process_handle_has_ended(worker->handle) ||
+           (!process_handle_is_exact() && channel_is_closed(worker->channel.fd));
 }
 
 /* Buries one orphan that has ended; false if there is none. The record's generation may be gone
@@ -100,7 +101,7 @@ int pool_take_over(struct pool *pool)
     assert(pool->ending);
     TAILQ_FOREACH (generation, &pool->generations, link)
         GENERATION_FOREACH_WORKER (worker, generation)
-            if (worker->pid > 0 && channel_wake(worker->channel.fd) == -1)
+            if (worker->pid > 0 && wakeup_add(worker->channel.fd) == -1)
                 status = -1;
     pool->orphans.expired = look;
     timers_arm(pool->timers, &pool->orphans, 0);

@@ -5,10 +5,11 @@
 #include "pool/pool.h"
 
 #include "process/fd_passing.h"
+#include "process/handle.h"
 #include "process/role.h"
+#include "process/wakeup.h"
 
 #include <assert.h>
-#include <unistd.h>
 
 void pool_set_generation_phase(struct generation *generation, enum generation_phase phase)
 {
@@ -55,13 +56,14 @@ void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase ph
     } else {
         worker->generation->process_n--;
         timers_disarm(pool->timers, &worker->deadline);
+        wakeup_remove(worker->channel.fd);
         fd_close_socket(worker->channel.fd);
         channel_end_close(&worker->channel);
         if (worker->known)
             pool_outbox_drop_inbox(worker);
-        if (worker->pidfd != -1)
-            close(worker->pidfd);
-        worker->pidfd = -1;
+        if (worker->handle != -1)
+            process_handle_close(worker->handle);
+        worker->handle = -1;
         worker->pid = 0;
         worker->broken_listener = -1;
         worker->due = worker->killed = POOL_KILL_NONE;

@@ -80,7 +80,7 @@ struct pool_worker {
     unsigned index; /* among the generation's workers */
     enum pool_worker_phase phase;
     pid_t pid;                  /* 0: no process */
-    int pidfd;                  /* of a worker that is left to another process (orphans.c), or -1 */
+    int handle;                 /* of a worker that is left to another process (orphans.c), or -1 */
     struct channel_end channel; /* the master's end; closed: no process */
     int inbox;  /* other workers send messages to it here; -1 until one of them has asked */
     bool known; /* another worker has asked for its inbox */

@@ -16,5 +16,5 @@ void pool_worker_break_rule(struct pool_worker *worker, const char *rule)
     log_quota_write(&worker->lines, LEVEL_ALERT, 0,
         "worker process %d has broken a rule of the channel (%s), it is killed", (int)worker->pid,
         rule);
-    signals_send_held(worker->pid, worker->pidfd, SIGKILL, worker->generation->pool->log);
+    signals_send_held(worker->pid, worker->handle, SIGKILL, worker->generation->pool->log);
 }

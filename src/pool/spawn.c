@@ -8,6 +8,7 @@
 #include "process/logs.h"
 #include "process/role.h"
 #include "process/title.h"
+#include "process/wakeup.h"
 #include "worker/worker.h"
 
 #include <assert.h>
@@ -93,7 +94,7 @@ static const char *fork_worker(struct pool_worker *worker)
     heritage_add_descriptors(&heritage, &generation->opened);
     if (heritage.descriptors.failed)
         failed = "malloc";
-    else if (channel_wake(ends[0]) == -1)
+    else if (wakeup_add(ends[0]) == -1)
         failed = "fcntl";
     else if ((pid = fork()) == 0)
         run_child(pool, generation, &heritage);

@@ -52,7 +52,7 @@ static void deadline_expired(struct loop *loop, struct timer *timer)
     if (worker->killed == POOL_KILL_NONE)
         worker->killed = due;
     /* no other signal is sure to be obeyed */
-    signals_send_held(worker->pid, worker->pidfd, SIGKILL, worker->generation->pool->log);
+    signals_send_held(worker->pid, worker->handle, SIGKILL, worker->generation->pool->log);
 }
 
 static void respawn_expired(struct loop *loop, struct timer *timer)
@@ -100,7 +100,7 @@ static struct generation *create_generation(
         generation->workers[i] = (struct pool_worker) {
             .generation = generation,
             .index = i,
-            .pidfd = -1,
+            .handle = -1,
             .channel = { .fd = -1 },
             .inbox = -1,
             .broken_listener = -1,

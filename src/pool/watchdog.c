@@ -16,14 +16,6 @@
 
 #define REPEATS 2 /* after the first reading */
 
-/* Whether a signal or a debugger has stopped the process: somebody takes care of it then. */
-static bool is_stopped(pid_t pid)
-{
-    struct proc_stat stat;
-
-    return proc_read(pid, &stat) && (stat.state == 'T' || stat.state == 't');
-}
-
 static void kill_stuck(struct pool_worker *worker)
 {
     struct pool *pool = worker->generation->pool;
@@ -38,7 +30,7 @@ static void kill_stuck(struct pool_worker *worker)
         (int)worker->pid, where, ms < 1000 ? ms : ms / 1000, ms < 1000 ? "ms" : "s");
     worker->killed = POOL_KILL_STUCK;
     pool_deadline_set(worker, POOL_KILL_STUCK);
-    signals_send_held(worker->pid, worker->pidfd, SIGABRT,
+    signals_send_held(worker->pid, worker->handle, SIGABRT,
         worker->generation->pool->log); /* the core dump shows where it hangs */
 }
 
@@ -59,8 +51,9 @@ static void check_heartbeat(struct pool_worker *worker)
     if (!is_watched(worker))
         return;
     now = heartbeat_now(&shared_slot(pool->shared, worker->slot)->heartbeat);
+    /* somebody takes care of one that a signal or a debugger has stopped */
     if (watch->since_ms == 0 || now != watch->heartbeat ||
-        heartbeat_callback(now) == CALLBACK_WAIT || is_stopped(worker->pid))
+        heartbeat_callback(now) == CALLBACK_WAIT || proc_is_stopped(worker->pid))
         *watch = (struct pool_watch) { .heartbeat = now, .since_ms = pool->clock->mono_ms };
     else if (++watch->repeats >= REPEATS)
         kill_stuck(worker);

@@ -33,7 +33,7 @@ void pool_worker_order(struct pool_worker *worker, enum pool_order order)
     pool_deadline_set(worker, orders[order].late);
     if (orders[order].signal != 0) {
         signals_send_held(
-            worker->pid, worker->pidfd, orders[order].signal, worker->generation->pool->log);
+            worker->pid, worker->handle, orders[order].signal, worker->generation->pool->log);
         return;
     }
     if (worker->generation->without_mutex)

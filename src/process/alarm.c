@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets SIGALRM for the earliest timer, and sleeps in sigsuspend(). The system's timer is set only
- * when the deadline has changed: most wake-ups leave it as it is. */
+/* Sets SIGALRM for the earliest timer, and sleeps (process/wakeup.h). The system's timer is set
+ * only when the deadline has changed: most wake-ups leave it as it is. */
 #include "process/alarm.h"
 
 #include "process/signals.h"
+#include "process/wakeup.h"
 
 #include <sys/time.h>
 
@@ -27,7 +28,7 @@ void alarm_sleep(struct alarm *alarm, const struct timers *timers, struct clock 
         set_alarm(wait_ms);
         alarm->deadline_ms = deadline_ms;
     }
-    sigsuspend(signals_wait_mask());
+    wakeup_sleep();
     if (signals_take(COMMAND_DEADLINE, NULL))
         alarm->deadline_ms = 0;
     clock_read(clock);

@@ -3,16 +3,14 @@
  * message, which arrives whole or not at all. Neither call ever blocks. */
 #include "process/channel.h"
 
+#include "base/descriptor.h"
 #include "process/fd_passing.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stddef.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* The part of a message that travels as bytes. */
 struct wire {
@@ -21,7 +19,7 @@ struct wire {
 
 static int open_pair(int ends[2])
 {
-    return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends);
+    return descriptor_socketpair(AF_UNIX, SOCK_SEQPACKET, O_NONBLOCK, ends);
 }
 
 int channel_open(int ends[2])
@@ -41,28 +39,12 @@ int channel_open_inbox(int ends[2])
     return 0;
 }
 
-int channel_wake(int fd)
-{
-    int flags = fcntl(fd, F_GETFL);
-
-    if (flags == -1 || fcntl(fd, F_SETOWN, getpid()) == -1)
-        return -1;
-    return fcntl(fd, F_SETFL, flags | O_ASYNC);
-}
-
 int channel_send(int fd, const struct channel_message *message)
 {
     struct wire wire = { message->kind, message->argument };
 
     assert(message->kind != 0 && message->fd >= -1);
     return fd_send(fd, &wire, sizeof(wire), message->fd) == -1 ? -1 : 0;
-}
-
-bool channel_is_closed(int fd)
-{
-    struct pollfd state = { .fd = fd, .events = POLLRDHUP };
-
-    return poll(&state, 1, 0) == 1 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 enum channel_status channel_receive(int fd, struct channel_message *message)

@@ -51,12 +51,11 @@ int channel_open(int ends[2]);
 /* Makes an inbox: ends[0] is its worker's, who receives, ends[1] the senders'; neither is passed
  * descriptors. -1 with errno. */
 int channel_open_inbox(int ends[2]);
-/* Makes `fd` wake this process by SIGIO when there is something to receive; -1 with errno. */
-int channel_wake(int fd);
 
 /* Sends; -1 with errno: EAGAIN when the channel is full, EPIPE when the receiver has closed it. */
 int channel_send(int fd, const struct channel_message *message);
 /* Receives the next message. */
 enum channel_status channel_receive(int fd, struct channel_message *message);
-/* Whether the other end has gone or was shut down; an empty packet looks like that. */
+/* Whether the other end has gone or was shut down, so that nothing comes any more; an empty packet
+ * looks like that, and with channel_posix.c so does a second one. */
 bool channel_is_closed(int fd);

@@ -5,19 +5,19 @@
 #include "process/config_check.h"
 
 #include "base/clock.h"
+#include "base/inherited.h"
+#include "process/attributes.h"
 #include "process/descriptors.h"
+#include "process/handle.h"
 #include "process/signals.h"
 #include "process/title.h"
 #include "settings/answers.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/pidfd.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ static void become_child(pid_t parent)
 {
     signals_reset();
     signal(SIGPIPE, SIG_IGN);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    process_end_with_parent(CONFIG_CHECK_MS / 1000 + 1);
     if (getppid() != parent)
         _exit(EXIT_FAILURE);
 }
@@ -132,7 +132,7 @@ static int fork_check(struct config_check *check, const struct cycle_options *op
     if (check->pid == -1)
         return -1;
     /* the checking child writes there, and no worker that is forked meanwhile */
-    madvise(check->progress, sizeof(*check->progress), MADV_DONTFORK);
+    inherited_never(check->progress, sizeof(*check->progress));
     answers_keep_private(check->answers);
     return 0;
 }
@@ -218,17 +218,17 @@ static uint64_t now_ms(void)
 /* Waits for the process itself: foreign code may close any descriptor. */
 static int wait_for_child(struct config_check *check)
 {
-    struct pollfd ended = { .fd = pidfd_open(check->pid, 0), .events = POLLIN };
+    int handle = process_handle_open(check->pid);
     uint64_t deadline = now_ms() + CONFIG_CHECK_MS;
     int status = EXIT_FAILURE << 8; /* unless waitpid() gives another */
 
     while (waitpid(check->pid, &status, WNOHANG) == 0) {
         if (!check->late && now_ms() >= deadline)
             config_check_kill(check);
-        poll(&ended, 1, ended.fd != -1 ? 100 : 1);
+        process_handle_wait(handle, 100);
     }
-    if (ended.fd != -1)
-        close(ended.fd);
+    if (handle != -1)
+        process_handle_close(handle);
     return status;
 }
 

@@ -3,14 +3,12 @@
  * ranges, in the child. An incomplete set is never used to close others. */
 #include "process/descriptors.h"
 
-#include "base/number.h"
+#include "process/open_descriptors.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define FIRST_SIZE 16u
@@ -72,20 +70,25 @@ static bool has_descriptor(const struct descriptors *set, int fd)
            bsearch(&fd, set->fds, set->n, sizeof(fd), compare_descriptors) != NULL;
 }
 
+/* Open descriptors that are added. */
+struct addition {
+    struct descriptors *set;
+    const struct descriptors *except;
+};
+
+static void add_open(void *arg, int fd)
+{
+    const struct addition *addition = arg;
+
+    if (!has_descriptor(addition->except, fd))
+        descriptors_add(addition->set, fd);
+}
+
 void descriptors_add_open(struct descriptors *set, const struct descriptors *except)
 {
-    DIR *directory = opendir("/proc/self/fd");
-    const struct dirent *entry;
+    struct addition addition = { .set = set, .except = except };
 
-    while (directory != NULL && (entry = readdir(directory)) != NULL) {
-        int64_t fd;
-
-        if (number_parse(entry->d_name, 0, INT_MAX, &fd) == NUMBER_OK && fd != dirfd(directory) &&
-            !has_descriptor(except, (int)fd))
-            descriptors_add(set, (int)fd);
-    }
-    if (directory != NULL)
-        closedir(directory);
+    open_descriptors_visit(add_open, &addition);
     sort_descriptors(set);
 }
 
@@ -111,11 +114,11 @@ void descriptors_close_others(struct descriptors *set)
 
         assert(i == 0 || set->fds[i - 1] <= set->fds[i]);
         if (fd > next)
-            close_range(next, fd - 1, 0);
+            open_descriptors_close(next, fd - 1);
         if (fd >= next)
             next = fd + 1;
     }
-    close_range(next, UINT_MAX, 0);
+    open_descriptors_close(next, UINT_MAX);
 }
 
 void descriptors_done(struct descriptors *set)

@@ -20,7 +20,7 @@ void descriptors_add(struct descriptors *set, int fd);
 void descriptors_add_targets(struct descriptors *set, const struct log_target *targets, unsigned n);
 void descriptors_add_all(struct descriptors *set, const struct descriptors *other);
 /* Adds every descriptor of this process that is open now, and not in `except` (or NULL), which this
- * has filled before: it leaves the set sorted. Adds none where /proc cannot be read. */
+ * has filled before: it leaves the set sorted. Adds none where the system does not tell. */
 void descriptors_add_open(struct descriptors *set, const struct descriptors *except);
 /* Forgets those that have been closed since. */
 void descriptors_drop_closed(struct descriptors *set);

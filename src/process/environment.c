@@ -3,6 +3,8 @@
  * function runs once, at the start, before threads and workers exist. */
 #include "process/environment.h"
 
+#include "base/descriptor.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -98,8 +100,8 @@ pid_t process_enter_background(int *ready, struct log *log)
             "would end: set \"daemon off\"");
         return -1;
     }
-    if (pipe2(ends, O_CLOEXEC) == -1) {
-        log_write(log, LEVEL_EMERG, errno, "pipe2() failed");
+    if (descriptor_pipe(ends, 0) == -1) {
+        log_write(log, LEVEL_EMERG, errno, "pipe() failed");
         return -1;
     }
     pid = fork();

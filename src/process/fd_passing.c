@@ -5,16 +5,14 @@
  * reads. */
 #include "process/fd_passing.h"
 
+#include "process/fd_passing_private.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#ifndef SO_PASSRIGHTS
-#define SO_PASSRIGHTS 83
-#endif
 
 #define PASSED_MAX 253 /* descriptors of a message, by the kernel (SCM_MAX_FD) */
 /* Packets that a socket may hold, with room to spare. */
@@ -59,6 +57,7 @@ static void take_descriptors(const struct cmsghdr *part, int *passed)
         int fd;
 
         memcpy(&fd, bytes + i * sizeof(int), sizeof(int));
+        fd_set_received(fd);
         if (*passed == -1)
             *passed = fd;
         else
@@ -76,7 +75,7 @@ ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed)
         .msg_control = &control,
         .msg_controllen = sizeof(control.room),
     };
-    ssize_t received = recvmsg(socket, &header, MSG_CMSG_CLOEXEC);
+    ssize_t received = fd_receive_message(socket, &header);
     struct cmsghdr *part = received >= 0 ? CMSG_FIRSTHDR(&header) : NULL;
 
     *passed = -1;
@@ -97,25 +96,10 @@ void fd_discard(int fd)
     errno = saved;
 }
 
-void fd_refuse(int socket)
-{
-    static const int off = 0;
-
-    setsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
-}
-
-static bool refuses_descriptors(int socket)
-{
-    int on = 1;
-    socklen_t n = sizeof(on);
-
-    return getsockopt(socket, SOL_SOCKET, SO_PASSRIGHTS, &on, &n) == 0 && on == 0;
-}
-
 void fd_close_socket(int socket)
 {
     assert(socket >= 0);
-    if (!refuses_descriptors(socket)) {
+    if (!fd_is_refused(socket)) {
         shutdown(socket, SHUT_RDWR);
         for (int i = 0; i < PACKETS_MAX; i++) { /* an empty packet looks like the end */
             char byte;

@@ -13,7 +13,7 @@ void heritage_add_descriptors(struct heritage *heritage, const struct descriptor
     const struct module *module;
 
     descriptors_add(kept, heritage->channel);
-    for (unsigned i = 0; heritage->bells != NULL && i < heritage->bells->n; i++)
+    for (unsigned i = 0; heritage->bells != NULL && i < heritage->bells->fd_n; i++)
         descriptors_add(kept, heritage->bells->fds[i]);
     descriptors_add_targets(kept, cycle->core.logs, cycle->core.log_n);
     STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)

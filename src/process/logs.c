@@ -3,6 +3,7 @@
  * works again. */
 #include "process/logs.h"
 
+#include "base/descriptor.h"
 #include "base/log_file.h"
 #include "systemd/journal.h"
 
@@ -11,31 +12,34 @@
 #include <unistd.h>
 
 /* Puts an opening of our own in the place of a descriptor; where there can be none it stays. */
-static void open_again(int fd, int cloexec)
+static void open_again(int fd, bool cloexec)
 {
     int own = log_file_open_again(fd);
 
     if (own == -1)
         return;
-    dup3(own, fd, cloexec);
+    if (cloexec)
+        descriptor_replace(own, fd);
+    else
+        dup2(own, fd);
     close(own);
 }
 
 void logs_open_standard(struct log_target *standard_error)
 {
     for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
-        open_again(fd, 0);
+        open_again(fd, false);
     log_target_find_way(standard_error);
 }
 
 void logs_separate(struct core_settings *core)
 {
     for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
-        open_again(fd, 0);
+        open_again(fd, false);
     for (unsigned i = 0; i < core->log_n; i++) {
         core->logs[i].lost = 0; /* the master's own lines */
         if (core->logs[i].path != NULL)
-            open_again(core->logs[i].fd, O_CLOEXEC);
+            open_again(core->logs[i].fd, true);
     }
 }
 

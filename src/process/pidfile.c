@@ -5,9 +5,9 @@
 #include "process/pidfile.h"
 
 #include "base/number.h"
+#include "process/file_lock.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -40,24 +40,6 @@ static bool is_name_of(const char *name, int fd)
 
     return fstat(fd, &open_file) == 0 && lstat(name, &named) == 0 &&
            open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
-}
-
-/* Returns 0 when locked, 1 when another process has the lock, -1 with errno. */
-static int try_lock(int fd)
-{
-    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-
-    if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
-        return 0;
-    if (errno != EAGAIN && errno != EACCES)
-        return -1;
-    if (fcntl(fd, F_OFD_GETLK, &lock) == -1)
-        return -1;
-    if (lock.l_type == F_UNLCK) { /* released between the two calls */
-        errno = EAGAIN;
-        return -1;
-    }
-    return 1;
 }
 
 /* Reads as much of the file as fits, without newlines at its end. NULL, or the name of
@@ -131,15 +113,15 @@ static int open_locked(const char *path, const char *name, struct log *log)
         log_write(log, LEVEL_EMERG, errno, "open() \"%s\" failed", name);
         return -2;
     }
-    switch (try_lock(fd)) {
-    case 0:
+    switch (file_lock_try(fd)) {
+    case FILE_LOCK_DONE:
         if (is_name_of(name, fd)) {
             write_holder(fd);
             return fd;
         }
         errno = EAGAIN;
         break;
-    case 1:
+    case FILE_LOCK_TAKEN:
         log_holder(log, path, name);
         close(fd);
         return -2;
@@ -147,7 +129,7 @@ static int open_locked(const char *path, const char *name, struct log *log)
         break;
     }
     if (errno != EAGAIN) {
-        log_write(log, LEVEL_EMERG, errno, "fcntl(F_OFD_SETLK) \"%s\" failed", name);
+        log_write(log, LEVEL_EMERG, errno, "%s \"%s\" failed", file_lock_call, name);
         if (made) /* no process can lock here: the file is of no use */
             unlink(name);
         close(fd);
@@ -170,32 +152,6 @@ static int lock_file(const char *path, const char *name, struct log *log)
         log_note_temporary(log);
     }
     return fd < 0 ? -1 : fd;
-}
-
-bool pidfile_has_deleted_lock(const char *pid_path, pid_t pid)
-{
-    const char *base = strrchr(pid_path, '/');
-    char path[PATH_MAX], deleted[2 * PATH_MAX], target[2 * PATH_MAX];
-    struct dirent *entry;
-    bool has = false;
-    DIR *dir;
-
-    base = base != NULL ? base + 1 : pid_path;
-    snprintf(deleted, sizeof(deleted), "%.*s.", (int)(base - pid_path), pid_path);
-    if (realpath(deleted, path) == NULL)
-        return false;
-    snprintf(deleted, sizeof(deleted), "%s/%s.lock (deleted)", path, base);
-    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-    dir = opendir(path);
-    while (dir != NULL && !has && (entry = readdir(dir)) != NULL) {
-        ssize_t n = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
-
-        target[n > 0 ? n : 0] = '\0';
-        has = strcmp(target, deleted) == 0;
-    }
-    if (dir != NULL)
-        closedir(dir);
-    return has;
 }
 
 /* Finds the master process that the pid file names, where its lock was deleted and ours is another
@@ -418,7 +374,7 @@ static void remove_lock(struct pidfile *pidfile, const char *name, struct log *l
     if (pidfile->shared) {
         pidfile_close_lock(pidfile);
         pidfile->lock_fd = open(name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-        if (pidfile->lock_fd == -1 || try_lock(pidfile->lock_fd) != 0)
+        if (pidfile->lock_fd == -1 || file_lock_try(pidfile->lock_fd) != FILE_LOCK_DONE)
             return;
     }
     if (is_name_of(name, pidfile->lock_fd) && unlink(name) == -1 && errno != ENOENT)

@@ -54,7 +54,8 @@ void pidfile_remove_second(struct pidfile *pidfile, struct log *log);
 void pidfile_unlock(struct pidfile *pidfile, struct log *log);
 /* Whether any process has the lock of a pid file; *holder is its pid, or -1. */
 bool pidfile_is_taken(const char *path, pid_t *holder);
-/* Whether a process has the lock's file open, which somebody else has deleted. */
+/* Whether a process has the lock's file open, which somebody else has deleted, as far as the system
+ * shows it. */
 bool pidfile_has_deleted_lock(const char *pid_path, pid_t pid);
 /* Whether the number in the pid file, or in that of the old one of an upgrade, can be that of a
  * master process: if it was killed, it is perhaps somebody else's. */

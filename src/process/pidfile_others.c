@@ -5,6 +5,7 @@
 #include "process/pidfile.h"
 
 #include "base/number.h"
+#include "process/file_lock.h"
 #include "process/worker_list.h"
 
 #include <dirent.h>
@@ -18,7 +19,6 @@
 
 bool pidfile_is_taken(const char *path, pid_t *holder)
 {
-    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     char name[PATH_MAX];
     bool locked = false;
     int fd = -1;
@@ -28,8 +28,7 @@ bool pidfile_is_taken(const char *path, pid_t *holder)
         fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd == -1)
         return false;
-    if (fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
-        locked = true;
+    locked = file_lock_is_taken(fd);
     close(fd);
     if (locked)
         *holder = pidfile_peek_pid(name);

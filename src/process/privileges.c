@@ -4,13 +4,13 @@
 #include "process/privileges.h"
 
 #include "base/cpu_mask.h"
+#include "process/attributes.h"
 #include "process/role.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <grp.h>
 #include <inttypes.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -89,8 +89,8 @@ static int change_user(const struct core_settings *core, struct log *log)
         return -1;
     }
     /* changing the user forbade core dumps, which worker_rlimit_core has just allowed */
-    if (core->rlimit_core > 0 && prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) == -1)
-        log_write(log, LEVEL_ALERT, errno, "prctl(PR_SET_DUMPABLE) failed");
+    if (core->rlimit_core > 0)
+        process_allow_dumps(log);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads what /proc says of a process. It may have changed when it is read: whoever decides by it
- * holds the process's pidfd, or is its parent and has not reaped it. */
+/* The state of a process, as far as the system tells: Linux by /proc (proc_linux.c), others only of
+ * their children (proc_posix.c). It may have changed when it is read: whoever decides by it holds
+ * the process's handle, or is its parent and has not reaped it. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,8 +14,10 @@ struct proc_stat {
     uint64_t started; /* in the kernel's ticks since it has booted */
 };
 
-/* Reads /proc/PID/stat; false where there is no such process, or no /proc. */
+/* Reads all of it; false where there is no such process, or the system does not tell. */
 bool proc_read(pid_t pid, struct proc_stat *stat);
-
-/* Makes this process the parent of each descendant whose own parent ends; -1 with errno. */
-int proc_adopt_orphans(void);
+/* Whether a signal or, where the system tells of it, a debugger has stopped this child. */
+bool proc_is_stopped(pid_t child);
+/* Whether there is such a process; one that has ended and was not reaped is none, where the system
+ * tells them apart. */
+bool proc_runs(pid_t pid);

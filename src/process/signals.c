@@ -4,12 +4,12 @@
 #include "process/signals.h"
 
 #include "base/compiler.h"
+#include "process/handle.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
 #include <stddef.h>
-#include <sys/pidfd.h>
+#include <sys/select.h>
 #include <unistd.h>
 
 const struct signal_row signals_table[] = {
@@ -57,6 +57,7 @@ static void wake_loop(void)
 
 static void handle_signal(int number, siginfo_t *info, void *context)
 {
+    bool by_process = info->si_code == SI_USER || info->si_code == SI_QUEUE;
     int saved = errno;
 
     (void)context;
@@ -66,9 +67,9 @@ static void handle_signal(int number, siginfo_t *info, void *context)
         if (s->number != number || s->alias)
             continue;
         /* a terminal that is resized sends it too; only a person means it */
-        if (number == SIGWINCH && info->si_code == SI_KERNEL)
+        if (number == SIGWINCH && !by_process)
             continue;
-        senders[command] = info->si_code == SI_USER || info->si_code == SI_QUEUE ? info->si_pid : 0;
+        senders[command] = by_process ? info->si_pid : 0;
         given[command] = 1;
         signals_any = 1;
     }
@@ -162,7 +163,7 @@ bool signals_sleep(int ms)
 
     assert(ms > 0);
     if (!given[COMMAND_TERM] && !given[COMMAND_TERMINATE] && !given[COMMAND_QUIT])
-        ppoll(NULL, 0, &time, &wait_mask);
+        pselect(0, NULL, NULL, NULL, &time, &wait_mask);
     return !given[COMMAND_TERM] && !given[COMMAND_TERMINATE] && !given[COMMAND_QUIT];
 }
 
@@ -173,11 +174,11 @@ void signals_send(pid_t pid, int number, struct log *log)
         log_write(log, LEVEL_ALERT, errno, "kill(%d, %d) failed", (int)pid, number);
 }
 
-void signals_send_held(pid_t pid, int pidfd, int number, struct log *log)
+void signals_send_held(pid_t pid, int handle, int number, struct log *log)
 {
-    if (pidfd == -1) /* our child keeps its pid until we reap it */
+    if (handle == -1) /* our child keeps its pid until we reap it */
         signals_send(pid, number, log);
-    else if (pidfd_send_signal(pidfd, number, NULL, 0) == -1 && errno != ESRCH)
+    else if (process_handle_signal(handle, number) == -1 && errno != ESRCH)
         log_write(
             log, LEVEL_ALERT, errno, "no signal %d could be sent to process %d", number, (int)pid);
 }

@@ -81,8 +81,8 @@ bool signals_take(enum command command, pid_t *from);
 bool signals_sleep(int ms);
 /* Sends a signal to this process; a failure is an alert, unless the process is gone already. */
 void signals_send(pid_t pid, int number, struct log *log);
-/* Does the same; where the process is not our child a pidfd names it, which is not -1. */
-void signals_send_held(pid_t pid, int pidfd, int number, struct log *log);
+/* Does the same; where the process is not our child a handle names it, which is not -1. */
+void signals_send_held(pid_t pid, int handle, int number, struct log *log);
 /* Gives a command from within the process, as if its signal had arrived. */
 void signals_raise(enum command command);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lists which processes have which sockets open, by the inode, as far as /proc shows it to this
- * user: root sees all processes, others their own. Each process is read once, however many sockets
- * are asked for. Nothing is opened but directories and texts of /proc. */
+ * user (socket_holder_linux.c): root sees all processes, others their own. Each process is read
+ * once, however many sockets are asked for. Nothing is opened but directories and texts of /proc.
+ * Other systems show nothing of it (socket_holder_none.c). */
 #pragma once
 
 #include <stdbool.h>

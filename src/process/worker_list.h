@@ -5,7 +5,8 @@
  * The list is a file beside the pid file, PATH.workers.PID, which only the master process writes:
  * once for each worker that it forks. A process is named by its pid and its start, so that another
  * one with the same pid is never taken for it. Whoever reads a list looks the process up, holding
- * its pidfd: nothing is believed that the kernel does not confirm. */
+ * its handle: nothing is believed that the kernel does not confirm (worker_list_linux.c). Where the
+ * system cannot confirm it there are no lists (worker_list_none.c). */
 #pragma once
 
 #include "base/log.h"
@@ -33,7 +34,7 @@ void worker_list_close(struct worker_list *list);
 /* A worker whose master process was killed. */
 struct left_worker {
     pid_t pid, master;
-    int pidfd; /* open during the visit */
+    int handle; /* open during the visit */
 };
 
 /* Visits the workers that live of each list beside ours whose master process does not. Returns how

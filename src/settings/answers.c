@@ -3,6 +3,7 @@
  * on: a configuration asks a few questions. */
 #include "settings/answers.h"
 
+#include "base/inherited.h"
 #include "base/mapping.h"
 
 #include <assert.h>
@@ -32,7 +33,7 @@ struct answers *answers_create(void)
 
 void answers_keep_private(struct answers *answers)
 {
-    madvise(answers, sizeof(*answers), MADV_DONTFORK);
+    inherited_never(answers, sizeof(*answers));
 }
 
 void answers_destroy(struct answers **answers)

@@ -101,6 +101,7 @@ static SETTER(set_sandbox)
     };
 
     (void)setting;
+    apply->cycle->core.sandbox_given = directive->name.line != 0; /* not the default */
     return set_choice(apply, directive, names, "\"off\", \"on\" or \"strict\"", field);
 }
 

@@ -29,6 +29,7 @@ struct core_settings {
     int64_t daemon;
     int64_t master_process;
     int64_t sandbox; /* enum sandbox_mode */
+    bool sandbox_given;
     int64_t worker_processes;
     int64_t worker_priority;
     int64_t sigterm_graceful;        /* SIGTERM means what SIGQUIT does */

@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes, maps and closes segments. The size of a segment is sealed before anybody else can have it:
- * memory that was cut short would have every process that reads it killed (SIGBUS), and a later
- * seal against writing would keep the next generation, or an upgraded master, from mapping it. */
+/* Makes, maps and closes segments. Where the system has seals, the size of a segment is sealed
+ * before anybody else can have it: memory that was cut short would have every process that reads it
+ * killed (SIGBUS). */
 #include "shm/segment.h"
+
+#include "base/inherited.h"
+#include "shm/segment_memory.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* Linux 6.3; where vm.memfd_noexec is 2 there is no memfd without it */
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
-
-#define SIZE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
-#define NO_WRITE_SEALS (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)
 
 size_t segment_page(void)
 {
@@ -32,15 +26,6 @@ size_t segment_pages(size_t size)
     size_t page = segment_page();
 
     return size > (size_t)PTRDIFF_MAX - page ? 0 : (size + page - 1) / page * page;
-}
-
-static int create_memory(const char *name)
-{
-    int fd = memfd_create(name, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
-
-    if (fd == -1 && errno == EINVAL)
-        fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    return fd;
 }
 
 static int set_size(int fd, size_t size)
@@ -63,19 +48,19 @@ static const char *map_writable(struct segment *segment)
     if (base == MAP_FAILED)
         return "mmap()";
     segment->base = base;
-    return madvise(base, segment->size, MADV_DONTFORK) == 0 ? NULL : "madvise()";
+    return inherited_never(base, segment->size) == 0 ? NULL : "madvise()";
 }
 
 const char *segment_create(struct segment *segment, const char *name, size_t size)
 {
     assert(size > 0 && size % segment_page() == 0);
-    *segment = (struct segment) { .fd = create_memory(name), .size = size };
+    *segment = (struct segment) { .fd = segment_memory_create(name), .size = size };
     if (segment->fd == -1)
-        return "memfd_create()";
+        return segment_memory_create_call;
     if (set_size(segment->fd, size) == -1)
         return "ftruncate()";
-    if (fcntl(segment->fd, F_ADD_SEALS, SIZE_SEALS | F_SEAL_SEAL) == -1)
-        return "fcntl(F_ADD_SEALS)";
+    if (segment_memory_seal(segment->fd) == -1)
+        return segment_memory_seal_call;
     return map_writable(segment);
 }
 
@@ -89,22 +74,6 @@ const char *segment_open(struct segment *segment, const struct segment *other)
     return segment->fd == -1 ? "fcntl(F_DUPFD_CLOEXEC)" : map_writable(segment);
 }
 
-/* Whether the seals are those that a segment has, which an older binary may not have set. */
-static int complete_seals(int fd)
-{
-    int seals = fcntl(fd, F_GET_SEALS);
-
-    if (seals == -1)
-        return -1;
-    if ((seals & NO_WRITE_SEALS) != 0) {
-        errno = EPERM;
-        return -1;
-    }
-    if ((seals & (SIZE_SEALS | F_SEAL_SEAL)) == (SIZE_SEALS | F_SEAL_SEAL))
-        return 0;
-    return fcntl(fd, F_ADD_SEALS, SIZE_SEALS | F_SEAL_SEAL);
-}
-
 const char *segment_adopt(struct segment *segment, int fd)
 {
     struct stat st;
@@ -112,8 +81,8 @@ const char *segment_adopt(struct segment *segment, int fd)
 
     assert(fd != -1);
     *segment = SEGMENT_CLOSED;
-    if (complete_seals(fd) == -1)
-        return "fcntl(F_ADD_SEALS)";
+    if (segment_memory_check(fd) == -1)
+        return segment_memory_seal_call;
     if (fstat(fd, &st) == -1)
         return "fstat()";
     if (st.st_size <= 0 || segment_pages((size_t)st.st_size) != (size_t)st.st_size) {
@@ -127,15 +96,6 @@ const char *segment_adopt(struct segment *segment, int fd)
     segment->fd = -1; /* stays the caller's */
     segment_close(segment);
     return failed;
-}
-
-/* Opens the memory for reading: a mapping of this descriptor cannot be made writable. */
-static int open_read_only(int fd)
-{
-    char path[64];
-
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    return open(path, O_RDONLY | O_CLOEXEC);
 }
 
 static const char *map_parts(
@@ -165,8 +125,9 @@ const char *segment_enter(
 
     if (segment->fd == -1) /* inherited as it is */
         return NULL;
+    inherited_drop(segment->base, segment->size);
     segment->base = NULL;
-    fd = open_read_only(segment->fd);
+    fd = segment_memory_open_read_only(segment->fd);
     if (fd == -1)
         return "open()";
     base = mmap(NULL, segment->size, PROT_READ, MAP_SHARED, fd, 0);
@@ -184,7 +145,8 @@ int segment_set_inherited(const struct segment *segment, bool inherited)
 {
     if (segment->base == NULL)
         return 0;
-    return madvise(segment->base, segment->size, inherited ? MADV_DOFORK : MADV_DONTFORK);
+    return inherited ? inherited_again(segment->base, segment->size)
+                     : inherited_never(segment->base, segment->size);
 }
 
 int segment_create_private(struct segment *segment, size_t size)
@@ -203,8 +165,10 @@ void segment_forget(struct segment *segment)
 {
     if (segment->fd == -1)
         return;
+    if (segment->base != NULL)
+        inherited_drop(segment->base, segment->size);
     close(segment->fd);
-    *segment = SEGMENT_CLOSED; /* the mapping was not inherited */
+    *segment = SEGMENT_CLOSED;
 }
 
 void segment_close(struct segment *segment)

@@ -10,7 +10,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -92,25 +91,13 @@ static char *search_path(const char *name)
     return NULL;
 }
 
-/* Returns the path that the kernel has executed; NULL without memory or /proc. */
-static char *ask_kernel(void)
-{
-    char target[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", target, sizeof(target) - 1);
-
-    if (n == -1)
-        return NULL;
-    target[n] = '\0';
-    return strdup(target);
-}
-
 /* Makes the path absolute without following links. */
 static char *resolve_path(const char *directory, const char *name)
 {
     char *found = strchr(name, '/') != NULL ? strdup(name) : search_path(name), *absolute;
 
     if (found == NULL)
-        return ask_kernel();
+        return binary_ask_kernel();
     if (*found == '/')
         return found;
     if (asprintf(&absolute, "%s/%s", directory, found) == -1)

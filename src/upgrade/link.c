@@ -4,6 +4,7 @@
 #include "upgrade/link.h"
 
 #include "process/fd_passing.h"
+#include "process/wakeup.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -37,8 +38,10 @@ void upgrade_link_check(const struct upgrade_link *link)
 void upgrade_link_close(struct upgrade_link *link)
 {
     upgrade_link_check(link);
-    if (link->fd != -1)
+    if (link->fd != -1) {
+        wakeup_remove(link->fd);
         close(link->fd);
+    }
     if (link->passed != -1)
         close(link->passed);
     free(link->in);

@@ -4,19 +4,19 @@
  * not asserted. */
 #include "upgrade/upgrade.h"
 
-#include "process/channel.h"
+#include "base/descriptor.h"
 #include "process/role.h"
 #include "process/signals.h"
+#include "process/wakeup.h"
 #include "systemd/notify.h"
 #include "upgrade/execute.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -220,10 +220,10 @@ static const char *start(struct upgrade *upgrade, struct exec_state_writer *stat
 {
     pid_t pid;
 
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == -1)
+    if (descriptor_socketpair(AF_UNIX, SOCK_STREAM, O_NONBLOCK, ends) == -1)
         return "socketpair()";
     upgrade_link_init(&upgrade->link, ends[0]);
-    if (channel_wake(ends[0]) == -1)
+    if (wakeup_add(ends[0]) == -1)
         return "fcntl()";
     upgrade->diag = diag_create(); /* without it clients learn less */
     if (upgrade->diag != NULL)
@@ -368,7 +368,7 @@ void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *
     upgrade->main = false;
     upgrade->other = state->parent;
     upgrade->diag = log->diag;
-    if (channel_wake(upgrade->link.fd) == -1)
+    if (wakeup_add(upgrade->link.fd) == -1)
         log_write(log, LEVEL_ALERT, errno, "the link to master process %d is not watched",
             (int)upgrade->other);
     upgrade_receive(upgrade);

@@ -2,6 +2,7 @@
 /* Which master processes there may be is found by their names, in one directory or in two. */
 #include "cli/masters.h"
 
+#include "process/file_lock.h"
 #include "support/directory.h"
 #include "support/test.h"
 
@@ -41,14 +42,13 @@ static void make_socket(const char *suffix)
 /* Locks the pid file's lock, as a master process has it. */
 static int make_lock(void)
 {
-    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
     char path[160];
     int fd;
 
     snprintf(path, sizeof(path), "%s.lock", pid_path);
     fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     ck_assert_int_ne(fd, -1);
-    ck_assert_int_eq(fcntl(fd, F_OFD_SETLK, &lock), 0);
+    ck_assert_int_eq(file_lock_try(fd), FILE_LOCK_DONE);
     return fd;
 }
 

@@ -123,7 +123,7 @@ static struct scene *build(void)
             .generation = generation,
             .index = i,
             .channel = { .fd = -1 },
-            .pidfd = -1,
+            .handle = -1,
             .inbox = -1,
             .broken_listener = -1,
             .respawn = { .expired = respawn_passed },

@@ -2,10 +2,11 @@
 /* Reads /proc/PID/stat, whose second field, the name of the process, may hold any character. */
 #include "process/proc.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 bool proc_read(pid_t pid, struct proc_stat *stat)
 {
@@ -32,7 +33,18 @@ bool proc_read(pid_t pid, struct proc_stat *stat)
     return true;
 }
 
-int proc_adopt_orphans(void)
+bool proc_is_stopped(pid_t child)
 {
-    return prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    struct proc_stat stat;
+
+    return proc_read(child, &stat) && (stat.state == 'T' || stat.state == 't');
+}
+
+bool proc_runs(pid_t pid)
+{
+    struct proc_stat stat;
+
+    if (pid <= 0 || (kill(pid, 0) == -1 && errno == ESRCH))
+        return false;
+    return !proc_read(pid, &stat) || (stat.state != 'Z' && stat.state != 'X');
 }

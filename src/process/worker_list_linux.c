@@ -8,6 +8,7 @@
  * has. */
 #include "process/worker_list.h"
 
+#include "process/handle.h"
 #include "process/proc.h"
 #include "shm/slot.h"
 
@@ -21,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SUFFIX ".workers."
@@ -210,8 +210,8 @@ void worker_list_close(struct worker_list *list)
     *list = (struct worker_list) { .fd = -1 };
 }
 
-/* Whether the process lives that the record names; *pid is its pid, *pidfd what it is held by. */
-static bool open_process(const struct record *record, pid_t *pid, int *pidfd)
+/* Whether the process lives that the record names; *pid is its pid, *handle what it is held by. */
+static bool open_process(const struct record *record, pid_t *pid, int *handle)
 {
     struct proc_stat stat;
     uint64_t started;
@@ -220,12 +220,12 @@ static bool open_process(const struct record *record, pid_t *pid, int *pidfd)
     if (sscanf(record->text, "%d %" SCNu64, &number, &started) != 2 || number < 1)
         return false;
     *pid = number;
-    *pidfd = (int)syscall(SYS_pidfd_open, *pid, 0);
-    if (*pidfd == -1)
+    *handle = process_handle_open(*pid);
+    if (*handle == -1)
         return false;
     if (proc_read(*pid, &stat) && stat.started == started && stat.state != 'Z' && stat.state != 'X')
         return true;
-    close(*pidfd);
+    process_handle_close(*handle);
     return false;
 }
 
@@ -247,12 +247,12 @@ static int visit_workers(
     int n = 0;
 
     for (unsigned i = RECORD_WORKERS; i < RECORDS_MAX && read_record(fd, i, &record); i++) {
-        if (!open_process(&record, &left.pid, &left.pidfd))
+        if (!open_process(&record, &left.pid, &left.handle))
             continue;
         n++;
         if (visit != NULL)
             visit(arg, &left);
-        close(left.pidfd);
+        process_handle_close(left.handle);
     }
     return n;
 }
@@ -262,7 +262,7 @@ static int visit_list(int fd, void (*visit)(void *arg, const struct left_worker 
 {
     struct record boot, written, record;
     pid_t master = 0;
-    int pidfd;
+    int handle;
 
     if (!is_ours(fd) || !read_record(fd, RECORD_BOOT, &written) ||
         !read_record(fd, RECORD_MASTER, &record))
@@ -270,8 +270,8 @@ static int visit_list(int fd, void (*visit)(void *arg, const struct left_worker 
     make_boot_record(&boot);
     if (strcmp(boot.text, written.text) != 0)
         return 0;
-    if (open_process(&record, &master, &pidfd)) {
-        close(pidfd);
+    if (open_process(&record, &master, &handle)) {
+        process_handle_close(handle);
         return -1;
     }
     return visit_workers(fd, master, visit, arg);

@@ -25,6 +25,7 @@ void bells_open(struct bells *bells, unsigned n)
             return;
         }
     }
+    bells->fd_n = bells->n;
 }
 
 void bells_close(struct bells *bells)

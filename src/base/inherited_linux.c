@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Linux marks the pages themselves. The mark is the mapping's, and stays until it is taken back; a
+ * child cannot undo it, because it has no such mapping at all. */
+#include "base/inherited.h"
+
+#include <sys/mman.h>
+
+int inherited_never(void *base, size_t size)
+{
+    return madvise(base, size, MADV_DONTFORK);
+}
+
+int inherited_again(void *base, size_t size)
+{
+    return madvise(base, size, MADV_DOFORK);
+}
+
+/* The child has no such mapping, and perhaps another one in its place. */
+void inherited_drop(void *base, size_t size)
+{
+    (void)base;
+    (void)size;
+}

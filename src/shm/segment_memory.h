@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The memory of a segment: a descriptor without a name. Linux can seal its size, and open it once
+ * more for reading alone (segment_memory_linux.c). POSIX can do neither (segment_memory_posix.c): a
+ * process that has the descriptor can cut the memory short, and one that has mapped it can make its
+ * mapping writable. Private to segment.c. */
+#pragma once
+
+/* The names of the calls that create and seal it, for messages. */
+extern const char segment_memory_create_call[], segment_memory_seal_call[];
+
+/* Creates memory of no size, close-on-exec; -1 with errno. */
+int segment_memory_create(const char *name);
+/* Seals its size; -1 with errno. */
+int segment_memory_seal(int fd);
+/* Checks, of another process's, that it can be used as ours, and seals it if that is missing; -1
+ * with errno. */
+int segment_memory_check(int fd);
+/* Opens it again, for a mapping that is read-only and, where the system can, stays so; -1 with
+ * errno. */
+int segment_memory_open_read_only(int fd);
