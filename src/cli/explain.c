@@ -38,15 +38,17 @@ static void add_name(char *list, size_t size, const char *name)
 static void report_unknown(const char *name, struct log *log)
 {
     const struct entry *next = entries;
-    const char *near = nearest_name(name, next_name, &next);
+    bool no_effect = nginx_no_effect(name) != 0;
+    const char *near = NULL;
     char list[1024] = "";
 
-    if (near != NULL)
-        add_name(list, sizeof(list), near);
-    else if (nginx_only(name)) {
-        log_write(log, LEVEL_EMERG, 0, "\"%s\" directive of nginx is not supported", name);
+    if (no_effect || nginx_only(name)) {
+        log_write(log, LEVEL_EMERG, 0, "\"%s\" directive of nginx %s", name,
+            no_effect ? "has no effect here" : "is not supported");
         return;
     }
+    if ((near = nearest_name(name, next_name, &next)) != NULL)
+        add_name(list, sizeof(list), near);
     for (size_t i = 0; near == NULL && *name != '\0' && i < countof(entries); i++)
         if (strstr(entries[i].name, name) != NULL)
             add_name(list, sizeof(list), entries[i].name);

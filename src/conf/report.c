@@ -64,6 +64,8 @@ static void count_dropped(struct conf_report *report, enum log_level level)
 {
     if (level == LEVEL_EMERG)
         report->dropped_errors++;
+    else if (level == LEVEL_NOTICE)
+        report->dropped_notices++;
     else
         report->dropped_warnings++;
 }
@@ -73,7 +75,7 @@ static void store_mistake(struct conf_report *report, enum log_level level,
 {
     struct report_mistake *mistake;
 
-    assert(level == LEVEL_EMERG || level == LEVEL_WARN);
+    assert(level == LEVEL_EMERG || level == LEVEL_WARN || level == LEVEL_NOTICE);
     assert(text_n <= strlen(message));
     if (is_known(report, level, message))
         return;
@@ -137,6 +139,16 @@ void report_warn(struct conf_report *report, const struct conf_word *word, const
 
     va_start(args, format);
     add_message(report, LEVEL_WARN, word, format, args);
+    va_end(args);
+}
+
+void report_notice(
+    struct conf_report *report, const struct conf_word *word, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    add_message(report, LEVEL_NOTICE, word, format, args);
     va_end(args);
 }
 
@@ -209,6 +221,7 @@ void report_show(const struct conf_report *report, struct log *log, int excerpts
     if (temporary && report->dropped_errors > 0)
         log_note_temporary(log);
     show_dropped(report, log, LEVEL_WARN, report->dropped_warnings, "warnings");
+    show_dropped(report, log, LEVEL_NOTICE, report->dropped_notices, "notices");
 }
 
 static const char *make_excerpt(const struct log_place *place)

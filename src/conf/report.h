@@ -15,7 +15,7 @@ struct conf_word;
 
 struct report_mistake {
     STAILQ_ENTRY(report_mistake) link;
-    enum log_level level; /* LEVEL_EMERG: the configuration is refused; LEVEL_WARN: it is used */
+    enum log_level level; /* LEVEL_EMERG: the configuration is refused; others: it is used */
     const char *message;  /* a line that ends with file, line and column */
     int text_n;           /* bytes of the message before its place */
     const char *file;     /* NULL: it has no place */
@@ -23,15 +23,16 @@ struct report_mistake {
     const char *excerpt; /* the file's line and a line that marks the word, "\n" each; or NULL */
 };
 
-/* Stores at most REPORT_MISTAKES_MAX errors and as many warnings. The same message is stored once
- * for each place, because a file can be included twice. */
+/* Stores at most REPORT_MISTAKES_MAX errors, and as many warnings and notices. The same message is
+ * stored once for each place, because a file can be included twice. */
 struct conf_report {
     struct arena *arena;
     STAILQ_HEAD(, report_mistake) mistakes;
     /* errors, including those that are not stored; 0: the configuration is accepted */
     unsigned error_n;
-    unsigned temporary_n;                      /* errors of these that may pass by themselves */
-    unsigned dropped_errors, dropped_warnings; /* left out: too many, or no memory */
+    unsigned temporary_n;    /* errors of these that may pass by themselves */
+    unsigned dropped_errors; /* left out: too many, or no memory */
+    unsigned dropped_warnings, dropped_notices;
 };
 
 /* `arena` NULL: mistakes are only counted. */
@@ -44,6 +45,8 @@ void report_error(struct conf_report *report, const struct conf_word *word, cons
 void report_note_temporary(struct conf_report *report);
 void report_warn(struct conf_report *report, const struct conf_word *word, const char *format, ...)
     PRINTF_FORMAT(3, 4);
+void report_notice(struct conf_report *report, const struct conf_word *word, const char *format,
+    ...) PRINTF_FORMAT(3, 4);
 
 /* Writes every message to the log, in the order in which they were found, and after each its
  * excerpt to the descriptor `excerpts`, unless that is -1. */

@@ -152,35 +152,51 @@ const struct setting *apply_find_row(const struct apply *apply, const char *name
     return find_row(apply, name, CONTEXT_ANY);
 }
 
+/* Suggests a name for an unknown one: of this context, of any, and of nginx. */
+static void suggest_name(struct apply *apply, const struct conf_word *name)
+{
+    struct rows here = { .apply = apply, .at = apply->scope->at };
+    struct rows anywhere = { .apply = apply, .at = CONTEXT_ANY };
+    const char *near = nearest_name(name->text, next_row_name, &here);
+
+    if (near == NULL)
+        near = nearest_name(name->text, next_row_name, &anywhere);
+    if (near == NULL)
+        near = nginx_nearest_no_effect(name->text, apply->scope->at);
+    if (near != NULL)
+        report_error(apply->report, name, "unknown directive \"%s\", did you mean \"%s\"?",
+            name->text, near);
+    else if ((near = nginx_nearest(name->text)) != NULL)
+        report_error(apply->report, name,
+            "unknown directive \"%s\", \"%s\" directive of nginx is not supported either",
+            name->text, near);
+    else
+        report_error(apply->report, name, "unknown directive \"%s\"", name->text);
+}
+
 static void report_unknown(struct apply *apply, const struct conf_directive *directive)
 {
     const struct conf_word *name = &directive->name;
     const struct setting *elsewhere = find_row(apply, name->text, CONTEXT_ANY);
-    struct rows here = { .apply = apply, .at = apply->scope->at };
-    struct rows anywhere = { .apply = apply, .at = CONTEXT_ANY };
-    const char *near;
+    unsigned no_effect = elsewhere == NULL ? nginx_no_effect(name->text) : 0;
+    unsigned at = elsewhere != NULL ? elsewhere->at : no_effect;
+    bool is_server_s = apply->scope->at & (CONTEXT_STREAM | CONTEXT_SERVER);
 
-    if (elsewhere != NULL) {
+    if ((no_effect & apply->scope->at) && directive->block != NULL)
+        report_error(apply->report, name,
+            "directive \"%s\" is not terminated by \";\", it takes no block", name->text);
+    else if (no_effect & apply->scope->at)
+        report_notice(apply->report, name, "\"%s\" directive of nginx has no effect here, ignored",
+            name->text);
+    else if (at != 0)
         report_error(apply->report, name, "\"%s\" directive is not allowed here, it belongs in %s",
-            name->text, context_name(elsewhere->at));
-        return;
-    }
-    if (apply->lacks_module && (apply->scope->at & (CONTEXT_STREAM | CONTEXT_SERVER))) {
+            name->text, context_name(at));
+    else if (apply->lacks_module && is_server_s)
         apply->scope->refused = true;
-        return;
-    }
-    if (nginx_only(name->text)) {
+    else if (nginx_only(name->text))
         report_error(apply->report, name, "\"%s\" directive of nginx is not supported", name->text);
-        return;
-    }
-    near = nearest_name(name->text, next_row_name, &here);
-    if (near == NULL)
-        near = nearest_name(name->text, next_row_name, &anywhere);
-    if (near != NULL)
-        report_error(apply->report, name, "unknown directive \"%s\", did you mean \"%s\"?",
-            name->text, near);
     else
-        report_error(apply->report, name, "unknown directive \"%s\"", name->text);
+        suggest_name(apply, name);
 }
 
 static bool check_arguments(

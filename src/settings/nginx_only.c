@@ -1,17 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The names of these directives, in alphabetical order. */
+/* Looks names of nginx's directives up in the rows of nginx_names.def. The rows are walked one by
+ * one: a configuration that is right asks for none of the names that are refused. */
 #include "settings/nginx_only.h"
 
 #include "base/compiler.h"
+#include "conf/report.h"
+#include "settings/setting.h"
 
+#include <assert.h>
 #include <string.h>
 
-static const char *const names[] = { "access_log", "allow", "debug_points", "deny", "geo", "http",
-    "js_import", "limit_conn", "limit_conn_zone", "lock_file", "log_format", "mail", "map",
-    "pcre_jit", "preread_buffer_size", "preread_timeout", "proxy_connect_timeout", "proxy_pass",
-    "proxy_protocol", "proxy_timeout", "resolver", "server_name", "set", "split_clients",
-    "ssl_certificate", "ssl_certificate_key", "ssl_engine", "ssl_preread", "ssl_protocols",
-    "upstream" };
+struct no_effect {
+    const char *name;
+    unsigned at;
+};
+
+#define MODULE(module, ...)
+#define NO_EFFECT(name, at) { #name, at },
+static const struct no_effect no_effects[] = {
+#include "settings/nginx_names.def"
+};
+#undef MODULE
+#undef NO_EFFECT
+
+#define MODULE(module, ...) __VA_ARGS__,
+#define NO_EFFECT(name, at)
+static const char *const names[] = {
+#include "settings/nginx_names.def"
+};
+#undef MODULE
+#undef NO_EFFECT
 
 bool nginx_only(const char *name)
 {
@@ -19,4 +37,53 @@ bool nginx_only(const char *name)
         if (strcmp(names[i], name) == 0)
             return true;
     return false;
+}
+
+unsigned nginx_no_effect(const char *name)
+{
+    for (size_t i = 0; i < countof(no_effects); i++)
+        if (strcmp(no_effects[i].name, name) == 0)
+            return no_effects[i].at;
+    return 0;
+}
+
+/* An iterator over the rows without an effect that are of some contexts. */
+struct walk {
+    size_t i;
+    unsigned at;
+};
+
+static const char *next_no_effect(void *arg)
+{
+    struct walk *walk = arg;
+
+    while (walk->i < countof(no_effects)) {
+        const struct no_effect *row = &no_effects[walk->i++];
+
+        if (row->at & walk->at)
+            return row->name;
+    }
+    return NULL;
+}
+
+static const char *next_name(void *arg)
+{
+    struct walk *walk = arg;
+
+    return walk->i < countof(names) ? names[walk->i++] : NULL;
+}
+
+const char *nginx_nearest_no_effect(const char *name, unsigned at)
+{
+    struct walk walk = { .at = at };
+
+    assert(at != 0);
+    return nearest_name(name, next_no_effect, &walk);
+}
+
+const char *nginx_nearest(const char *name)
+{
+    struct walk walk = { .at = 0 };
+
+    return nearest_name(name, next_name, &walk);
 }

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Directives of nginx that this daemon does not have. For these a message says that they are not
- * supported, instead of suggesting a similar name. A row of a directive table with the same name
- * takes precedence. */
+/* Directives of nginx that this daemon does not have: those that have no effect here, and those
+ * that it refuses by saying so, instead of suggesting a similar name. Names are the rows of
+ * nginx_names.def. A row of a directive table with the same name takes precedence. */
 #pragma once
 
 #include <stdbool.h>
 
+/* Tells whether nginx alone has the directive, and this daemon cannot do without it. */
 bool nginx_only(const char *name);
+/* Returns the contexts (enum context) in which the directive is accepted without an effect; 0: it
+ * is not of these. */
+unsigned nginx_no_effect(const char *name);
+/* Return the name nearest to a misspelt one, or NULL: of those that have no effect in this context,
+ * and of those that are refused. */
+const char *nginx_nearest_no_effect(const char *name, unsigned at);
+const char *nginx_nearest(const char *name);

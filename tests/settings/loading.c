@@ -89,6 +89,7 @@ static void read_report(struct loading *loading, int fd)
     replace_text(loading->report, loading->directory, "");
     replace_text(loading->report, ": [emerg] ", "");
     replace_text(loading->report, ": [warn] ", "warning: ");
+    replace_text(loading->report, ": [notice] ", "notice: ");
 }
 
 void load(struct loading *loading, const char *text)

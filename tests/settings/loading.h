@@ -21,7 +21,8 @@ void add_file(struct loading *loading, const char *name, const char *text);
 void add_module(struct loading *loading, const char *name);
 
 /* Loads "main" with the given text. The messages come without "emerg" and without the directory's
- * name, each ended by "\n"; warnings are preceded by "warning: ". */
+ * name, each ended by "\n"; warnings are preceded by "warning: ", notices
+ * by "notice: ". */
 void load(struct loading *loading, const char *text);
 /* The text must load, with these messages: warnings, or "". */
 void accept_text(struct loading *loading, const char *text, const char *messages);

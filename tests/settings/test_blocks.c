@@ -97,9 +97,10 @@ END_TEST
 
 START_TEST(what_only_nginx_has_is_called_so)
 {
-    static const char *const names[] = { "http", "mail", "lock_file", "pcre_jit", "upstream",
-        "proxy_pass", "map", "access_log", "log_format", "allow", "deny", "ssl_preread",
-        "server_name", "resolver" };
+    static const char *const names[] = { "http", "mail", "upstream", "proxy_pass", "map",
+        "access_log", "log_format", "allow", "deny", "ssl_preread", "server_name", "resolver",
+        "gzip", "location", "http2", "uwsgi_pass", "smtp_auth", "starttls", "limit_req",
+        "js_import", "mgmt", "zone_sync" };
     struct loading loading;
     char text[256], expected[256];
 
@@ -114,6 +115,59 @@ START_TEST(what_only_nginx_has_is_called_so)
     }
     refuse_text(&loading, "events { } stream { server { listen 1; proxy_pass a:1; } }",
         "\"proxy_pass\" directive of nginx is not supported in /main:1:40\n");
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(a_block_of_nginx_is_skipped_whole)
+{
+    struct loading loading;
+
+    loading_begin(&loading);
+    refuse_text(&loading,
+        "http { gzip on; bogus; server { listen 80; location / { root html; } } } events { } pid;",
+        "\"http\" directive of nginx is not supported in /main:1:1\n"
+        "invalid number of arguments in \"pid\" directive: expected 1, found 0 in /main:1:85\n");
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(what_has_no_effect_here_is_accepted_with_a_notice)
+{
+    struct loading loading;
+
+    loading_begin(&loading);
+    accept_text(&loading,
+        "lock_file logs/nginx.lock;\n"
+        "pcre_jit on;\n"
+        "ssl_engine pkcs11;\n"
+        "events { rtsig_signo 40; acceptex_read on; }\n"
+        "stream { variables_hash_max_size 1024; }\n",
+        "notice: \"lock_file\" directive of nginx has no effect here, ignored in /main:1:1\n"
+        "notice: \"pcre_jit\" directive of nginx has no effect here, ignored in /main:2:1\n"
+        "notice: \"ssl_engine\" directive of nginx has no effect here, ignored in /main:3:1\n"
+        "notice: \"rtsig_signo\" directive of nginx has no effect here, ignored in /main:4:10\n"
+        "notice: \"acceptex_read\" directive of nginx has no effect here, ignored in /main:4:26\n"
+        "notice: \"variables_hash_max_size\" directive of nginx has no effect here, ignored in "
+        "/main:5:10\n");
+    refuse_text(&loading, "events { pcre_jit on; } lock_file { }",
+        "\"pcre_jit\" directive is not allowed here, it belongs in the main context in "
+        "/main:1:10\n"
+        "directive \"lock_file\" is not terminated by \";\", it takes no block in /main:1:25\n");
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(a_misspelt_name_of_nginx_is_suggested)
+{
+    struct loading loading;
+
+    loading_begin(&loading);
+    refuse_text(&loading, "lokc_file a; events { } stream { proxy_passs a; gzip_types b; }",
+        "unknown directive \"lokc_file\", did you mean \"lock_file\"? in /main:1:1\n"
+        "unknown directive \"proxy_passs\", \"proxy_pass\" directive of nginx is not supported "
+        "either in /main:1:34\n"
+        "\"gzip_types\" directive of nginx is not supported in /main:1:49\n");
     loading_end(&loading);
 }
 END_TEST
@@ -282,6 +336,9 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, all_mistakes_are_told_in_one_run);
     tcase_add_test(tcase, an_unknown_block_is_skipped_whole);
     tcase_add_test(tcase, what_only_nginx_has_is_called_so);
+    tcase_add_test(tcase, a_block_of_nginx_is_skipped_whole);
+    tcase_add_test(tcase, what_has_no_effect_here_is_accepted_with_a_notice);
+    tcase_add_test(tcase, a_misspelt_name_of_nginx_is_suggested);
     tcase_add_test(tcase, what_has_no_likeness_is_just_unknown);
     tcase_add_test(tcase, events_is_needed_and_stream_is_not);
     tcase_add_test(tcase, a_lexical_error_ends_its_file_and_hides_what_is_missing);
