@@ -79,6 +79,11 @@ void loop_hold_signals(const struct loop *loop, const sigset_t *blocked);
 struct source *loop_watch_own(struct loop *loop, int fd, enum event_queue queue,
     const struct source_ops *ops, const char *what);
 
+/* loop_wake.c: Makes a source for what has no descriptor: its event is posted, or given to
+ * loop_report_own(). NULL after an emerg line. */
+struct source *loop_make_own(
+    struct loop *loop, enum event_queue queue, const struct source_ops *ops);
+
 /* For mechanisms: this call, on which the wait depends, has failed. Logs it; the owner ends. */
 void loop_fail(struct loop *loop, const char *call, int error);
 /* Whether a descriptor that woke us up belongs to the loop itself. */

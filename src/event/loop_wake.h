@@ -10,8 +10,3 @@
 int loop_wake_open(struct loop *loop);
 /* Takes what has made it readable. */
 void loop_wake_drain(int fd);
-
-/* loop_wake.c: Makes a source for what has no descriptor, and is given to loop_report_own(); NULL
- * after an emerg line. */
-struct source *loop_make_own(
-    struct loop *loop, enum event_queue queue, const struct source_ops *ops);

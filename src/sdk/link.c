@@ -84,5 +84,6 @@ void (*const sdk_calls[])(void) = {
     CALL(fb_get_statistics),
     CALL(fb_read_file),
     CALL(fb_aio_of),
+    CALL(fb_post),
     NULL,
 };

@@ -3,6 +3,7 @@
  * and its threads. Only the worker's own loop makes them. */
 #include "process/role.h"
 #include "sdk/handle.h"
+#include "worker/posts.h"
 #include "worker/threads.h"
 
 #include <assert.h>
@@ -41,4 +42,12 @@ int fb_run(fb_worker *worker, void (*work)(void *job), void (*done)(fb_worker *w
     worker_check_fork(worker);
     assert(role_is(ROLE_WORKER));
     return threads_run(worker, work, done, job, n);
+}
+
+int fb_post(
+    fb_worker *worker, void (*run)(fb_worker *worker, void *work), const void *work, size_t n)
+{
+    worker_check_fork(worker);
+    assert(role_is(ROLE_WORKER));
+    return posts_add(worker, run, work, n);
 }

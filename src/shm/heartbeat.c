@@ -19,6 +19,7 @@ const char *const heartbeat_callback_names[CALLBACKS] = {
     [CALLBACK_RELEASE] = "release",
     [CALLBACK_WORKER_START] = "worker_start",
     [CALLBACK_WORKER_STOP] = "worker_stop",
+    [CALLBACK_POSTED] = "posted",
 };
 
 void heartbeat_start(struct heartbeat *heartbeat, uint64_t stall_us)

@@ -58,8 +58,8 @@ void worker_turn(struct fb_worker *worker)
 
 static bool has_ended(const struct fb_worker *worker)
 {
-    return worker->phase == WORKER_ENDING ||
-           (worker->stream.net.connection_n == 0 && threads_busy(worker) == 0);
+    return worker->phase == WORKER_ENDING || (worker->stream.net.connection_n == 0 &&
+                                                 threads_busy(worker) == 0 && worker->posts.n == 0);
 }
 
 void worker_run(struct fb_worker *worker)

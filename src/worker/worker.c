@@ -95,7 +95,7 @@ static void random_bytes(struct fb_worker *worker, void *p, size_t n)
 static unsigned listener_slots(const struct cycle *cycle)
 {
     const struct listener *listener;
-    unsigned n = 6; /* the channel, the bell, and what messages and reads of files need */
+    unsigned n = 7; /* the channel, the bell, posts, and what messages and reads of files need */
 
     STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         n += listener->fd_n;
@@ -196,6 +196,7 @@ void worker_done(struct fb_worker *worker)
     worker_protocols_stop(worker);
     worker->jobs_left = threads_busy(worker) > 0;
     threads_done(worker);
+    posts_done(worker);
     file_reads_close(worker);
     messages_done(worker);
     timer_del(&net->loop, &worker->shutdown);

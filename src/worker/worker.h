@@ -14,6 +14,7 @@
 #include "worker/accept.h"
 #include "worker/busy_poll.h"
 #include "worker/file_reads.h"
+#include "worker/posts.h"
 #include "worker/protocols.h"
 
 struct messages;
@@ -49,6 +50,7 @@ struct fb_worker {
     bool term_received; /* a SIGTERM has come */
     struct worker_protocol protocols[STREAM_PROTOCOLS_MAX]; /* at their index */
     struct file_reads file_reads;
+    struct posts posts;
     struct threads *threads;   /* from the first job on; else NULL */
     struct messages *messages; /* from the first connection with a reference on; else NULL */
     void (*random)(struct fb_worker *worker, void *p, size_t n);

@@ -422,6 +422,16 @@ FB_SDK void fb_random(fb_worker *worker, void *p, size_t n);
 FB_SDK int fb_run(fb_worker *worker, void (*work)(void *job),
     void (*done)(fb_worker *worker, void *job), const void *job, size_t n);
 
+/* Calls run(worker, work) once, in the next turn of the loop, never within this call: what is left
+ * of a long piece of work, or what has to wait until the running callback has returned. It gets a
+ * copy of the n bytes at `work`, which is freed when `run` returns; `work` may be NULL when n is 0.
+ * What is posted runs in its order, after the turn's input; what `run` posts itself waits for the
+ * turn after. The connection may have ended by then: put its fb_ref into the work. It cannot be
+ * taken back. A worker that ends gracefully runs it first; one that ends at once frees it. Returns
+ * 0; or -1, and nothing follows, without memory. */
+FB_SDK int fb_post(
+    fb_worker *worker, void (*run)(fb_worker *worker, void *work), const void *work, size_t n);
+
 /* Returns a number that names the connection in any worker; 0 without memory. */
 FB_SDK fb_ref fb_ref_of(fb_conn *conn);
 /* Returns the connection of a reference if it is this worker's and still valid, else NULL. */
