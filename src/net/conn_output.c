@@ -175,7 +175,8 @@ static COLD void postpone_dirty(struct net *net)
         struct fb_conn *conn = container_of(event, struct fb_conn, source.events[EVENT_WRITE]);
 
         conn_own_output(conn);
-        if (conn->out != NULL && source_arm(&net->loop, &conn->source, EVENT_WRITE) == -1)
+        if (conn->out != NULL && conn->source.fd != -1 && /* -1: connect() is to be tried again */
+            source_arm(&net->loop, &conn->source, EVENT_WRITE) == -1)
             conn_fail(conn, FB_NO_MEMORY);
         conn_count(conn);
         conn_postpone_flush(conn);

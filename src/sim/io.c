@@ -292,8 +292,14 @@ static bool socket_waits(const struct source *listener)
 static struct io_result socket_connect(
     struct source *source, const struct sockaddr *address, socklen_t length)
 {
-    struct sim_endpoint *s = sim_connect(source, address, length);
+    struct sim *sim = sim_loop_of(source)->sim;
+    struct sim_endpoint *s;
 
+    if (sim->shortage != 0) {
+        sim_record(sim, &sim->shortage, sizeof(sim->shortage));
+        return result_failed(sim->shortage);
+    }
+    s = sim_connect(source, address, length);
     if (s->connecting || !sim_server_answers_at_once(s))
         return record_result(s, 'o', result_again(EVENT_WRITE));
     return record_result(

@@ -148,6 +148,11 @@ void sim_refuse_watching(struct sim *sim, int error)
     sim->refusal = error;
 }
 
+void sim_refuse_descriptors(struct sim *sim, int error)
+{
+    sim->shortage = error;
+}
+
 void sim_trouble(struct sim *sim, uint64_t seed, const struct sim_trouble *trouble)
 {
     static const struct sim_trouble none;

@@ -91,6 +91,10 @@ void sim_on_wait(struct sim *sim, void (*waiting)(struct loop *loop, int timeout
 /* Refuses from now on to watch anything, with that errno; 0 to undo it. */
 void sim_refuse_watching(struct sim *sim, int error);
 
+/* Has each connect() fail from now on, with that errno, before there is a descriptor; 0 to undo
+ * it. */
+void sim_refuse_descriptors(struct sim *sim, int error);
+
 /* The probability of each trouble in thousandths. With values below 1000 a correct program finishes
  * in the end. */
 struct sim_trouble {

@@ -86,7 +86,7 @@ struct sim {
     struct sim_trouble trouble;
     uint64_t random, digest;
     unsigned reported;
-    int timeout, refusal;
+    int timeout, refusal, shortage;
     void (*waiting)(struct loop *loop, int timeout);
     STAILQ_HEAD(, sim_fault) faults;
     unsigned fault_n;

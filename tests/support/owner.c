@@ -109,6 +109,23 @@ static void owner_closed(struct fb_conn *conn, fb_reason reason)
     owner->conn = NULL;
 }
 
+static const struct address *server_address(void)
+{
+    static struct address address;
+
+    ck_assert_ptr_null(address_parse("192.0.2.9:80", 0, &address));
+    return &address;
+}
+
+static void owner_connect_again(struct fb_conn *conn)
+{
+    struct owner *owner = conn->owner;
+
+    test_require(owner->conn == conn && owner->outgoing);
+    owner->connects_again++;
+    conn_connect_again(conn, &server_address()->any, server_address()->length);
+}
+
 static void owner_describe(
     const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT])
 {
@@ -124,6 +141,7 @@ static const struct conn_ops owner_ops = {
     .writable = owner_writable,
     .expired = owner_expired,
     .closed = owner_closed,
+    .connect_again = owner_connect_again,
     .describe = owner_describe,
 };
 
@@ -151,14 +169,6 @@ struct owner *owner_open(struct fixture *fixture)
     fixture_run(fixture);
     ck_assert_uint_eq(owner->openings, 1);
     return owner;
-}
-
-static const struct address *server_address(void)
-{
-    static struct address address;
-
-    ck_assert_ptr_null(address_parse("192.0.2.9:80", 0, &address));
-    return &address;
 }
 
 struct sim_server *owner_server(struct fixture *fixture)

@@ -22,6 +22,7 @@ struct owner {
     size_t n;            /* for the callbacks */
     /* the record */
     unsigned openings, datas, eofs, writables, expirations, closings;
+    unsigned connects_again;
     fb_reason reason;
     char last[256]; /* the bytes of the latest `data` or `eof` */
     size_t last_n;
