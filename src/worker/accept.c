@@ -53,10 +53,13 @@ static void set_accept_phase(struct fb_worker *worker, enum accept_phase phase)
     accept_share_publish(&accept->share, phase == ACCEPT_OPEN ? SLOT_TAKES : SLOT_TAKES_NONE);
 }
 
-/* With the mutex, shared listeners are watched only by its holder. */
+/* With the mutex, shared listeners are watched only by its holder. Another worker's queue is, where
+ * the kernel would wake all who do, only while that worker has lent it. */
 static bool is_watched(const struct acceptors *accept, const struct acceptor *acceptor)
 {
     if (accept->phase != ACCEPT_OPEN || acceptor->broken || acceptor->aside)
+        return false;
+    if (acceptor->foreign && !accept->stand_ins && !acceptor->lent)
         return false;
     return acceptor->own || !accept->mutex || accept->watches_shared;
 }
@@ -130,7 +133,7 @@ static void suspend_accepting(
     if (acceptor->own ? accept->stand_ins : accept->exclusive)
         channel_end_send(&worker->to_master, MESSAGE_RESCAN);
     accept->wakes = accept->holds_mutex;
-    accept->short_fd = acceptor->source.fd;
+    accept->short_fd = accept_listener_to_leave(accept, acceptor);
     if (!accept->wakes)
         accept_wake_another(worker, accept->short_fd);
 }
@@ -299,8 +302,7 @@ static void accept_clients(struct fb_worker *worker, struct acceptor *acceptor)
         acceptor->empty_n = 0;
     else if (!rescan)
         accept_note_empty(worker, acceptor);
-    /* the queue's own worker is to come first */
-    if (acceptor->foreign && outcome == ACCEPTED && !left)
+    if (acceptor->foreign && accept->stand_ins && outcome == ACCEPTED && !left)
         accept_yield(worker, acceptor);
     acceptor->source.events[EVENT_READ].ready =
         false; /* the mechanism reports again what is left */
@@ -386,7 +388,7 @@ int accept_init(struct fb_worker *worker)
     }
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
         if (add_acceptors(worker, listener, true) == -1 ||
-            (accept->stand_ins && add_acceptors(worker, listener, false) == -1))
+            (accept->even && add_acceptors(worker, listener, false) == -1))
             return -1;
     return 0;
 }
@@ -442,7 +444,7 @@ void accept_release(struct fb_worker *worker)
     struct acceptors *accept = &worker->accept;
     struct listener *listener;
 
-    bool all = accept->stand_ins; /* the list has them already */
+    bool all = accept->even; /* the list has them already */
 
     assert(accept->phase != ACCEPT_RELEASED);
     if (accept->phase != ACCEPT_CLOSED)

@@ -21,6 +21,7 @@ struct acceptor {
     struct listener *listener;
     bool own;         /* a reuseport socket, which one worker serves: no mutex needed */
     bool foreign;     /* `own` of another worker: this one stands in for it */
+    bool lent;        /* `foreign` without stand-ins: another worker has left clients to us */
     bool passed;      /* the next event accepts what another worker has left to us */
     bool aside;       /* left to others, until the timer `back` */
     bool rescan;      /* the next event accepts until the backlog is empty */
@@ -56,7 +57,7 @@ struct acceptors {
     /* clients that are left to other workers, and taken from them (accept_pass.c) */
     struct accept_share share;
     bool even;          /* clients are left to workers with fewer */
-    bool stand_ins;     /* reuseport sockets are watched by all workers */
+    bool stand_ins;     /* reuseport sockets are watched by all workers: the kernel wakes one */
     bool crowded;       /* crowding was published: there was no room, and none has come since */
     bool waits;         /* for another worker to take a client that has no room here */
     bool returned;      /* the mutex is ours to take: nobody has when it was left */

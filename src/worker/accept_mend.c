@@ -79,6 +79,8 @@ void accept_replace_socket(struct fb_worker *worker, uint32_t number, int fd)
 /* accept() of a unix socket that was shut down only says that nobody waits, again and again. */
 void accept_note_empty(struct fb_worker *worker, struct acceptor *acceptor)
 {
+    if (acceptor->lent)
+        accept_give_back(worker, acceptor);
     if (++acceptor->empty_n % EMPTY_MOST == 0 &&
         acceptor->listener->address.any.sa_family == AF_UNIX &&
         listener_is_broken(acceptor->source.fd))

@@ -72,7 +72,7 @@ bool accept_leaves_event(struct fb_worker *worker, struct acceptor *acceptor)
 {
     struct acceptors *accept = &worker->accept;
 
-    if ((accept->mutex && !acceptor->own) || (acceptor->own && !accept->stand_ins))
+    if ((accept->mutex && !acceptor->own) || (acceptor->own && !accept->even))
         return false;
     leave_listener(worker, acceptor, accept->rung);
     return true;
@@ -102,6 +102,13 @@ void accept_yield(struct fb_worker *worker, struct acceptor *acceptor)
     counters_add(worker->stream.net.counters, COUNTER_YIELDS, 1);
 }
 
+void accept_give_back(struct fb_worker *worker, struct acceptor *acceptor)
+{
+    assert(acceptor->foreign && acceptor->lent);
+    acceptor->lent = false;
+    accept_watch(worker, acceptor);
+}
+
 bool accept_leaves_next(struct fb_worker *worker, struct acceptor *acceptor)
 {
     struct acceptors *accept = &worker->accept;
@@ -110,10 +117,11 @@ bool accept_leaves_next(struct fb_worker *worker, struct acceptor *acceptor)
     uint32_t to;
 
     accept->returned = false;
-    if (!accept->even || accept->phase != ACCEPT_OPEN || (acceptor->own && !accept->stand_ins))
+    if (!accept->even || accept->phase != ACCEPT_OPEN)
         return false;
     verdict = accept_share_judge(&accept->share, worker->stream.net.client_n,
-        acceptor->own || accept->exclusive, worker->stream.net.loop.clock.mono_ms, &to);
+        acceptor->own ? accept->stand_ins : accept->exclusive,
+        worker->stream.net.loop.clock.mono_ms, &to);
     if (turns) /* the mutex is left in the next turn, when it was given back */
         accept->to = verdict == SHARE_FAIR ? SHARE_NOBODY : to;
     else if (verdict == SHARE_PASS)
@@ -129,7 +137,7 @@ bool accept_leaves_short(struct fb_worker *worker, struct acceptor *acceptor)
     bool turns = accept->mutex && !acceptor->own;
     uint32_t to;
 
-    if (accept->bell == NULL || (acceptor->own && !accept->stand_ins))
+    if (accept->bell == NULL || (acceptor->own && !accept->even))
         return false;
     accept_publish_crowding(worker); /* before the others' word is read */
     if (timer_is_set(&accept->back))
@@ -196,6 +204,14 @@ int64_t accept_leaving_ms(void)
     return MUTEX_BACK_MS;
 }
 
+int accept_listener_to_leave(const struct acceptors *accept, const struct acceptor *acceptor)
+{
+    for (unsigned i = 0; i < accept->n && accept->n <= ANY_MOST; i++)
+        if (accept->list[i]->lent && accept->list[i] != acceptor)
+            return SHARE_ANY;
+    return acceptor->source.fd;
+}
+
 void accept_wake_another(struct fb_worker *worker, int fd)
 {
     struct acceptors *accept = &worker->accept;
@@ -217,8 +233,14 @@ static void take_passed(struct fb_worker *worker, int fd)
     for (unsigned i = 0; i < accept->n; i++) {
         struct acceptor *acceptor = accept->list[i];
 
-        if (!acceptor->source.listening ||
-            (acceptor->source.fd != fd && (fd != SHARE_ANY || accept->n > ANY_MOST)))
+        if (acceptor->source.fd != fd && (fd != SHARE_ANY || accept->n > ANY_MOST))
+            continue;
+        if (acceptor->foreign && !accept->stand_ins) {
+            acceptor->lent = acceptor->passed = true;
+            accept_watch(worker, acceptor); /* reports those that wait already, too */
+            continue;
+        }
+        if (!acceptor->source.listening)
             continue;
         acceptor->passed = true;
         loop_post(&worker->stream.net.loop, &acceptor->source.events[EVENT_READ], QUEUE_ACCEPT);
@@ -301,7 +323,7 @@ void accept_end_passing(struct fb_worker *worker)
 
     timer_del(loop, &accept->back);
     for (unsigned i = 0; i < accept->n; i++)
-        accept->list[i]->aside = false;
+        accept->list[i]->aside = accept->list[i]->lent = false;
     accept->aside_n = 0;
     accept->rung = SHARE_NOBODY;
     accept->even = accept->stand_ins = false;

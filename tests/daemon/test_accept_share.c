@@ -36,10 +36,6 @@ static const struct way ways[] = {
 };
 
 #define WAYS ((int)(sizeof(ways) / sizeof(ways[0])))
-/* Where those with reuseport begin, and end: workers share such queues only where the kernel can
- * wake one of several. */
-#define OWN_QUEUES 4
-#define OWN_QUEUES_END 6
 /* The mutex, none, and reuseport: of each the first, without multi_accept. */
 #define BASIC 3
 #define BASIC_WAY (ways[2 * _i])
@@ -365,23 +361,17 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    bool shares_queues = mechanisms_used()->exclusive;
-    int basic = shares_queues ? BASIC : BASIC - 1;
+    /* nobody waits at the queue of a stopped worker where the kernel would wake all who do */
+    int stopped = mechanisms_used()->exclusive ? BASIC : BASIC - 1;
 
     resources_fixture(tcase);
-    tcase_add_loop_test(tcase, each_worker_has_its_share, 0, OWN_QUEUES);
-    tcase_add_loop_test(tcase, each_worker_has_its_share, OWN_QUEUES_END, WAYS);
-    tcase_add_loop_test(tcase, a_burst_is_spread, 0, basic);
-    tcase_add_loop_test(tcase, a_new_worker_catches_up, 0, basic);
-    tcase_add_loop_test(tcase, a_reload_spreads_again, 0, basic);
-    tcase_add_loop_test(tcase, a_stopped_worker_gets_no_clients, 0, basic);
-    tcase_add_loop_test(tcase, nobody_waits_while_there_is_room, 0, OWN_QUEUES);
-    tcase_add_loop_test(tcase, nobody_waits_while_there_is_room, OWN_QUEUES_END, WAYS);
-    if (shares_queues) {
-        tcase_add_loop_test(tcase, each_worker_has_its_share, OWN_QUEUES, OWN_QUEUES_END);
-        tcase_add_loop_test(tcase, nobody_waits_while_there_is_room, OWN_QUEUES, OWN_QUEUES_END);
-        tcase_add_loop_test(tcase, a_full_worker_strands_nobody, 0, 2);
-    }
+    tcase_add_loop_test(tcase, each_worker_has_its_share, 0, WAYS);
+    tcase_add_loop_test(tcase, a_burst_is_spread, 0, BASIC);
+    tcase_add_loop_test(tcase, a_new_worker_catches_up, 0, BASIC);
+    tcase_add_loop_test(tcase, a_reload_spreads_again, 0, BASIC);
+    tcase_add_loop_test(tcase, a_stopped_worker_gets_no_clients, 0, stopped);
+    tcase_add_loop_test(tcase, nobody_waits_while_there_is_room, 0, WAYS);
+    tcase_add_loop_test(tcase, a_full_worker_strands_nobody, 0, 2);
     tcase_add_loop_test(tcase, off_by_a_directive, 0, BASIC);
     tcase_add_loop_test(tcase, a_liar_harms_nobody, 0, 2 * BASIC);
 }

@@ -5,9 +5,7 @@
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
-#include "daemon/mechanisms.h"
 #include "daemon/proc.h"
-#include "event/mechanism.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -149,13 +147,10 @@ static const struct {
     { "multi_accept on;", "" },
     { "accept_mutex off;", "" },
     { "accept_mutex off; accept_share off;", "" },
-    { "use poll; accept_mutex off; accept_share off;", "" },
-    /* shared only where the kernel can wake one of several workers */
     { "accept_mutex off;", "reuseport" },
     { "", "reuseport" },
+    { "use poll; accept_mutex off; accept_share off;", "" },
 };
-
-#define OWN_QUEUES 2
 
 static bool all_accept(struct daemon *daemon)
 {
@@ -266,8 +261,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, the_longest_idle_gives_way, 0, countof(shortages));
     tcase_add_loop_test(tcase, many_come_at_once, 0, countof(shortages));
     tcase_add_test(tcase, off_they_stay);
-    tcase_add_loop_test(tcase, room_elsewhere_comes_first, 0,
-        (int)countof(ways) - (mechanisms_used()->exclusive ? 0 : OWN_QUEUES));
+    tcase_add_loop_test(tcase, room_elsewhere_comes_first, 0, countof(ways));
     tcase_add_test(tcase, connects_have_room_made);
     tcase_add_loop_test(tcase, connects_have_descriptors_freed, 0, 2);
 }
