@@ -142,7 +142,7 @@ bool accept_leaves_short(struct fb_worker *worker, struct acceptor *acceptor)
     accept_publish_crowding(worker); /* before the others' word is read */
     if (timer_is_set(&accept->back))
         return !turns && accept_leaves_event(worker, acceptor);
-    to = accept_share_find_room(&accept->share);
+    to = accept_share_find_room(&accept->share, worker->stream.net.loop.clock.mono_ms);
     if (to == SHARE_NOBODY)
         return false;
     accept->waits = true;

@@ -13,6 +13,10 @@
 static const struct token_rate exact_rate = { .burst = 64, .per_second = 20 };
 static const struct token_rate rough_rate = { .burst = 64, .per_second = 50 };
 
+/* For leaving a client to a worker with room after this was in vain: the worker may just have been
+ * late, and if we go on to make room ourselves it gets no client by which to show it. */
+static const struct token_rate again_rate = { .burst = 4, .per_second = 4 };
+
 /* Above the mean by less than this part is about the mean. */
 #define SPREAD 16
 #define ROUGH_LEAST 4
@@ -142,12 +146,15 @@ uint32_t accept_share_find_least(struct accept_share *share)
     return look_around(share, false).number;
 }
 
-uint32_t accept_share_find_room(struct accept_share *share)
+uint32_t accept_share_find_room(struct accept_share *share, uint64_t now)
 {
     struct look look = look_around(share, true);
 
     assert(share->own != NULL);
-    if (share->refused && look.accepts == share->accepts)
+    if (look.number == SHARE_NOBODY)
+        return SHARE_NOBODY;
+    if (share->refused && look.accepts == share->accepts &&
+        !token_bucket_take(&share->again, &again_rate, now))
         return SHARE_NOBODY;
     share->refused = false;
     share->accepts = look.accepts;

@@ -25,7 +25,7 @@ struct accept_share {
     uint32_t most;     /* clients that any worker can have */
     struct share_peer *peers;
     unsigned peer_n; /* numbers of workers are below */
-    struct token_bucket exact, rough;
+    struct token_bucket exact, rough, again;
     uint64_t accepts; /* total of the others, when room was looked for last */
     bool refused;     /* none of them has accepted since, though a client waited */
 };
@@ -53,8 +53,9 @@ enum share_verdict accept_share_judge(
  * SHARE_NOBODY. */
 uint32_t accept_share_find_least(struct accept_share *share);
 /* The one with the fewest clients among those that have room, or SHARE_NOBODY: also while it was
- * in vain to leave a client to others, and none of them has accepted any since. */
-uint32_t accept_share_find_room(struct accept_share *share);
+ * in vain to leave a client to others, and none of them has accepted any since, but for a few tries
+ * a second. */
+uint32_t accept_share_find_room(struct accept_share *share, uint64_t now);
 /* A time later: whether it was in vain. */
 void accept_share_note_refusal(struct accept_share *share);
 /* A time after it was rung: leaves a worker out that has not turned. */

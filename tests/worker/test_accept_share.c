@@ -203,18 +203,26 @@ START_TEST(room_is_found)
         set_clients(pool, i, 10 * i);
     slot_of(pool, 1)->load.takes = SLOT_IS_CROWDED;
     ck_assert_uint_eq(accept_share_find_least(&pool->share), 1);
-    ck_assert_uint_eq(accept_share_find_room(&pool->share), 2);
+    ck_assert_uint_eq(accept_share_find_room(&pool->share, pool->now), 2);
+    for (int i = 0; i < 4; i++) { /* it may only have been late */
+        accept_share_note_refusal(&pool->share);
+        ck_assert_uint_eq(accept_share_find_room(&pool->share, pool->now), 2);
+    }
     accept_share_note_refusal(&pool->share);
-    ck_assert_uint_eq(accept_share_find_room(&pool->share), SHARE_NOBODY);
+    ck_assert_uint_eq(accept_share_find_room(&pool->share, pool->now), SHARE_NOBODY);
+    pool->now += 250;
+    ck_assert_uint_eq(accept_share_find_room(&pool->share, pool->now), 2);
+    accept_share_note_refusal(&pool->share);
+    ck_assert_uint_eq(accept_share_find_room(&pool->share, pool->now), SHARE_NOBODY);
     slot_of(pool, 3)->counters.n[COUNTER_ACCEPTS]++;
-    ck_assert_uint_eq(accept_share_find_room(&pool->share), 2);
+    ck_assert_uint_eq(accept_share_find_room(&pool->share, pool->now), 2);
     slot_of(pool, 3)->counters.n[COUNTER_ACCEPTS]++;
     accept_share_note_refusal(&pool->share);
-    ck_assert_uint_eq(accept_share_find_room(&pool->share), 2);
+    ck_assert_uint_eq(accept_share_find_room(&pool->share, pool->now), 2);
     set_clients(pool, 2, MOST);
-    ck_assert_uint_eq(accept_share_find_room(&pool->share), 3);
+    ck_assert_uint_eq(accept_share_find_room(&pool->share, pool->now), 3);
     slot_of(pool, 3)->load.takes = UINT32_MAX;
-    ck_assert_uint_eq(accept_share_find_room(&pool->share), SHARE_NOBODY);
+    ck_assert_uint_eq(accept_share_find_room(&pool->share, pool->now), SHARE_NOBODY);
     stop(pool);
 }
 END_TEST
