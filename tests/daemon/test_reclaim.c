@@ -164,12 +164,22 @@ static bool all_accept(struct daemon *daemon)
     return n == WORKERS;
 }
 
-/* A worker has its idle connections closed neither while another has room, nor while no client
- * waits: when a worker is killed, all look whether any does. */
-START_TEST(room_elsewhere_comes_first)
+/* Opens clients for which there is room; returns whether hardly any idle connection was closed for
+ * them. */
+static bool open_clients(struct daemon *daemon, int *clients, int n)
+{
+    int64_t from = count_reclaimed(daemon);
+
+    for (int i = 0; i < n; i++)
+        ping(clients[i] = client_open(daemon->ports[0]));
+    return count_reclaimed(daemon) - from <= ROOM / 8;
+}
+
+static bool find_room(int way)
 {
     struct daemon *daemon = daemon_create(1);
     int clients[WORKERS * ROOM + ROOM];
+    bool found;
     int64_t from;
 
     daemon_expects(daemon, "idle connections are closed");
@@ -177,22 +187,31 @@ START_TEST(room_elsewhere_comes_first)
     daemon_configure(daemon,
         MODULES "worker_processes 4; events { worker_connections 16; %s }"
                 "stream { server { listen 127.0.0.1:$0 %s; resp; } }",
-        ways[_i].events, ways[_i].parameter);
+        ways[way].events, ways[way].parameter);
     daemon_start(daemon);
-    for (unsigned i = 0; i < WORKERS * ROOM; i++)
-        ping(clients[i] = client_open(daemon->ports[0]));
+    WAIT_FOR(all_accept(daemon)); /* there is no room at a worker that has not begun */
+    found = open_clients(daemon, clients, WORKERS * ROOM);
+    from = count_reclaimed(daemon);
     ck_assert_int_eq(kill(proc_server_of(daemon->pid, clients[WORKERS * ROOM - 1]), SIGKILL), 0);
     daemon_wait_log(daemon, "exited on signal 9");
     WAIT_FOR(all_accept(daemon));
-    from = count_reclaimed(daemon);
-    for (unsigned i = WORKERS * ROOM; i < countof(clients); i++)
-        ping(clients[i] = client_open(daemon->ports[0]));
-    /* a loaded machine may let the one that has room sleep for too long */
-    ck_assert_int_le(from, ROOM / 8 * 2);
-    ck_assert_int_le(count_reclaimed(daemon) - from, ROOM / 8);
+    ck_assert_int_eq(count_reclaimed(daemon), from);
+    found = open_clients(daemon, clients + WORKERS * ROOM, ROOM) && found;
     for (unsigned i = 0; i < countof(clients); i++)
         close(clients[i]);
     daemon_finish(daemon);
+    return found;
+}
+
+/* A worker has its idle connections closed neither while another has room, nor while no client
+ * waits: when a worker is killed, all look whether any does. A loaded machine may let the one that
+ * has room sleep for too long: then all is tried again. */
+START_TEST(room_elsewhere_comes_first)
+{
+    int tries = 0;
+
+    while (!find_room(_i))
+        ck_assert_msg(++tries < 5, "idle connections are closed while there is room");
 }
 END_TEST
 
