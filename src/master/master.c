@@ -188,6 +188,7 @@ static void run(struct master *master)
                 upgrade_receive(&master->upgrade);
         }
         timers_run(&master->timers);
+        pool_fall_back_advance(pool);
         if (master->upgrade.main_owed)
             upgrade_tell_main(&master->upgrade);
         if (!over)

@@ -52,8 +52,9 @@ static void check_probation(const struct pool *pool)
         assert(probation->due.deadline == 0);
     if (probation->before != NULL) {
         assert(probation->before != pool->starting && pool->serving != NULL);
-        assert(!probation->goes_back || pool->starting != NULL);
-        assert(pool->starting != NULL || probation->due.deadline != 0);
+        /* only what holds addresses is waited for */
+        assert(!pool_probation_awaits_start(pool) || pool_find_holder(pool) != NULL);
+        assert(pool->starting != NULL || probation->goes_back || probation->due.deadline != 0);
     }
 }
 

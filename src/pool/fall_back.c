@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The way back when each worker of a generation has crashed on probation: the configuration before
  * starts again, as a generation of its own and in the same transaction as any other, because
- * workers that drain cannot serve again. What the new configuration had dropped is bound anew.
+ * workers that drain cannot serve again. What the new configuration had dropped is bound anew, once
+ * the workers from before have released it, for which the start waits as any other does.
  * There is one way back only: a generation that is started again is not on probation. */
 #include "pool/pool.h"
 
+#include "process/listeners.h"
 #include "process/logs.h"
 
 #include <assert.h>
 
-/* Starts the configuration before again. Nothing more is lost until it serves: a generation that
- * has not come to serve has left its predecessor accepting. */
+/* Whether the configuration before has addresses that the one that serves has given up. */
+static bool must_bind(const struct pool *pool)
+{
+    return listeners_must_bind(pool->probation.before->cycle, pool->serving->cycle, pool->adopted);
+}
+
+/* Lets the configuration before start again. Nothing more is lost until it serves: a generation
+ * that has not come to serve has left its predecessor accepting, which drains now only where it
+ * has addresses that are to be bound again. */
 static void go_back(struct generation *failed)
 {
     struct pool *pool = failed->pool;
@@ -33,7 +42,15 @@ static void go_back(struct generation *failed)
     GENERATION_FOREACH_WORKER (worker, failed)
         if (worker->phase == POOL_WORKER_EMPTY)
             pool_worker_respawn_in(worker, POOL_PROBATION_MS);
+    if (pool->probation.before->phase == GENERATION_REPLACED && must_bind(pool))
+        generation_drain(pool->probation.before);
     pool->ops->goes_back(pool->host);
+}
+
+void pool_fall_back_advance(struct pool *pool)
+{
+    if (!pool_probation_awaits_start(pool) || (pool_find_holder(pool) != NULL && must_bind(pool)))
+        return;
     if (pool_restart_generation(pool, pool->probation.before) == -1) {
         pool_probation_end(pool);
         pool->ops->failed(pool->host);

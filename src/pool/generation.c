@@ -244,12 +244,14 @@ void generation_advance(struct generation *generation)
 void pool_conclude_start(struct pool *pool)
 {
     struct generation *starting = pool->starting;
+    bool committed = starting != NULL && starting->phase == GENERATION_COMMITTED;
+    bool fails = starting != NULL ? !committed : pool_probation_awaits_start(pool);
 
-    if (starting != NULL && starting->phase == GENERATION_COMMITTED) {
+    if (committed)
         generation_serve(starting);
-    } else if (starting != NULL) {
+    else if (starting != NULL)
         take_start_back(starting);
-        pool->ops->failed(pool->host);
-    }
     pool_probation_end(pool);
+    if (fails)
+        pool->ops->failed(pool->host);
 }

@@ -151,7 +151,7 @@ struct pool_rescan {
 struct pool_probation {
     struct generation *before; /* kept although it may have no process; NULL: no probation */
     struct timer due;          /* the end of the time that the new workers have to crash in */
-    bool goes_back;            /* the configuration before is being started again */
+    bool goes_back;            /* the configuration before is started again, or will be */
 };
 
 /* Operations by which the pool tells its owner what happens. `serves` may call pool_end(), `exited`
@@ -297,8 +297,13 @@ void pool_probation_expired(struct loop *loop, struct timer *timer);
 void pool_probation_end(struct pool *pool);
 /* Whether no worker of the generation that serves has crashed since its commit. */
 bool pool_probation_is_calm(const struct pool *pool);
+/* Whether the configuration before is to start again, and has not begun to. */
+bool pool_probation_awaits_start(const struct pool *pool);
 /* A worker has crashed whose generation has committed (fall_back.c). */
 void pool_note_crash(struct pool_worker *worker);
+/* Starts the configuration before again, if it is to be, as soon as no draining worker holds
+ * listeners that are in the way; to be called in each wake-up of the master. */
+void pool_fall_back_advance(struct pool *pool);
 
 /* Back-off (backoff.c) */
 

@@ -34,6 +34,11 @@ void pool_probation_end(struct pool *pool)
         pool->ops->proved(pool->host);
 }
 
+bool pool_probation_awaits_start(const struct pool *pool)
+{
+    return pool->probation.goes_back && pool->starting == NULL;
+}
+
 bool pool_probation_is_calm(const struct pool *pool)
 {
     const struct generation *serving = pool->serving;

@@ -48,7 +48,7 @@ uint64_t pool_describe_wait(const struct pool *pool, char *text, size_t size)
         snprintf(text, size, "the workers of generation %u start", pool->starting->number);
         return time_left(pool, latest_deadline(pool->starting));
     }
-    if (pool->probation.before != NULL) {
+    if (pool->probation.before != NULL && !pool->probation.goes_back) {
         snprintf(text, size, "generation %u serves, and has to go on without crashes for a moment",
             pool->serving->number);
         return time_left(pool, pool->probation.due.deadline);

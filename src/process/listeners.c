@@ -104,6 +104,19 @@ void listeners_note_lost(struct cycle *in_force, bool bind_again)
         listener->path_lost = bind_again && listener_is_path_lost(listener);
 }
 
+bool listeners_must_bind(
+    const struct cycle *cycle, const struct cycle *in_force, const struct adopted *adopted)
+{
+    const struct listener *listener;
+
+    assert(in_force != cycle);
+    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
+        if (listener->address.any.sa_family != AF_UNIX &&
+            find_previous_holder(in_force, adopted, listener) == NULL)
+            return true;
+    return false;
+}
+
 int listeners_open(struct cycle *cycle, const struct cycle *in_force, const struct adopted *adopted,
     unsigned slots, struct log *log)
 {

@@ -12,6 +12,10 @@ bool listeners_have_lost(const struct cycle *cycle);
 /* Notes which sockets have, so that listeners_open() binds their paths again; none of them unless
  * `bind_again` is set. */
 void listeners_note_lost(struct cycle *in_force, bool bind_again);
+/* Whether listeners_open() would bind an address of an internet family that is not open: others may
+ * hold that still. A unix path that was given up is free. */
+bool listeners_must_bind(
+    const struct cycle *cycle, const struct cycle *in_force, const struct adopted *adopted);
 /* Binds what the configuration listens on, with `slots` sockets where it says reuseport, taking
  * over what the configuration in force (NULL: none) or `adopted` has open. Returns -1 after an
  * emerg line of each that could not be opened, which names its place in the configuration, with

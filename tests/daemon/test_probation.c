@@ -132,6 +132,16 @@ static unsigned live_generation(struct daemon *daemon)
     return 0;
 }
 
+/* How many of a process's children are stopped; `list` has room for three generations. */
+static unsigned count_stopped(pid_t parent, pid_t list[3 * WORKERS])
+{
+    unsigned n = proc_children(parent, list, 3 * WORKERS), stopped = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        stopped += proc_state(list[i]) == 'T';
+    return stopped;
+}
+
 START_TEST(workers_that_all_crash_give_way)
 {
     struct daemon *daemon = begin_daemon(_i);
@@ -255,6 +265,92 @@ START_TEST(the_way_back_fails)
 }
 END_TEST
 
+/* An old worker holds a port that was given up, and cannot release it for a while. */
+START_TEST(the_way_back_waits_for_old_workers)
+{
+    struct daemon *daemon = begin_daemon(_i);
+    struct json_value reply;
+    int control;
+    pid_t old;
+
+    ck_assert_uint_eq(proc_children(daemon->pid, &old, 1), 1);
+    proc_freeze(old);
+    configure_after(daemon, _i, "later 100");
+    control = control_open(daemon);
+    control_send(control, "reload");
+    WAIT_FOR(has_line(daemon, EVERY));
+    ck_assert_int_eq(kill(old, SIGCONT), 0);
+    reply = control_receive(control);
+    ck_assert(!control_is_ok(reply));
+    ck_assert_str_eq(control_text(reply, "in_force"), "previous");
+    close(control);
+    check_before(daemon);
+    WAIT_FOR(proc_child_n(daemon->pid) == WORKERS);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The new workers crash before one of them accepts: the old ones still accept then. */
+START_TEST(none_of_the_new_workers_accepts)
+{
+    struct daemon *daemon = begin_daemon(_i);
+    pid_t old[WORKERS], all[3 * WORKERS];
+    int control = control_open(daemon);
+    unsigned n;
+
+    ck_assert_uint_eq(proc_children(daemon->pid, old, WORKERS), WORKERS);
+    configure_after(daemon, _i, "start stop");
+    control_send(control, "reload");
+    WAIT_FOR(count_stopped(daemon->pid, all) == WORKERS);
+    n = proc_children(daemon->pid, all, 3 * WORKERS);
+    ck_assert_uint_eq(n, 2 * WORKERS);
+    proc_freeze(daemon->pid);
+    for (unsigned i = 0; i < n; i++) {
+        if (proc_has(old, WORKERS, all[i]))
+            continue;
+        ck_assert_int_eq(kill(all[i], SIGCONT), 0);
+        WAIT_FOR(proc_state(all[i]) == 'S'); /* ready, and waits for the master */
+        proc_freeze(all[i]);
+    }
+    daemon_signal(daemon, SIGCONT);
+    WAIT_FOR(!daemon_has(daemon, "before")); /* the commit */
+    for (unsigned i = 0; i < n; i++)
+        if (!proc_has(old, WORKERS, all[i])) {
+            ck_assert_int_eq(kill(all[i], SIGABRT), 0);
+            ck_assert_int_eq(kill(all[i], SIGCONT), 0);
+        }
+    ck_assert_str_eq(control_text(control_receive(control), "in_force"), "previous");
+    close(control);
+    check_before(daemon);
+    WAIT_FOR(proc_child_n(daemon->pid) == WORKERS);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The end of the daemon does not wait for the way back, which waits for an old worker. */
+START_TEST(the_daemon_ends_before_the_way_back)
+{
+    struct daemon *daemon = begin_daemon(0);
+    int control = control_open(daemon);
+    pid_t old;
+
+    ck_assert_uint_eq(proc_children(daemon->pid, &old, 1), 1);
+    proc_freeze(old);
+    configure_after(daemon, 0, "later 100");
+    control_send(control, "reload");
+    WAIT_FOR(has_line(daemon, EVERY));
+    daemon_signal(daemon, _i == 0 ? SIGQUIT : SIGTERM);
+    ck_assert(!control_is_ok(control_receive(control)));
+    close(control);
+    ck_assert_int_eq(kill(old, SIGCONT), 0);
+    ck_assert_int_eq(proc_wait(daemon->pid), 0);
+    daemon->pid = 0;
+    daemon_finish(daemon);
+}
+END_TEST
+
 /* A worker alone is replaced; the next reload waits, as the others may crash too. */
 START_TEST(one_crash_is_not_all)
 {
@@ -321,6 +417,9 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, crashes_of_clients_count, 0, 3);
     tcase_add_test(tcase, fails_again_and_again);
     tcase_add_test(tcase, the_way_back_fails);
+    tcase_add_loop_test(tcase, the_way_back_waits_for_old_workers, 0, 3);
+    tcase_add_loop_test(tcase, none_of_the_new_workers_accepts, 0, 3);
+    tcase_add_loop_test(tcase, the_daemon_ends_before_the_way_back, 0, 2);
     tcase_add_test(tcase, one_crash_is_not_all);
     tcase_add_test(tcase, a_reload_ends_the_probation_before);
     tcase_add_test(tcase, the_daemon_ends_meanwhile);

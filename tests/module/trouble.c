@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A module that has trouble where its configuration says so: "trouble PLACE KIND". The place is set
  * (the directive's setter), done (conf_done), start (worker_start) or client (opened); the kind is
- * fail, exit, abort or hang. "trouble later MILLISECONDS" ends the worker by a signal so long after
- * its start, "trouble first MILLISECONDS" the first worker alone. It has a metric, for which
- * the daemon opens a zone. */
+ * fail, exit, abort, hang, or stop, which goes on when it is continued. "trouble later
+ * MILLISECONDS" ends the worker by a signal so long after its start, "trouble first MILLISECONDS"
+ * the first worker alone. It has a metric, for which the daemon opens a zone. */
 #include <forkbeard/forkbeard.h>
 
 #include <signal.h>
@@ -31,6 +31,8 @@ static int meet_trouble(const char *here)
         signal(SIGABRT, SIG_DFL);
         raise(SIGABRT);
     }
+    if (strcmp(kind, "stop") == 0)
+        return raise(SIGSTOP);
     while (strcmp(kind, "hang") == 0)
         pause();
     return -1;
