@@ -125,6 +125,17 @@ static const struct {
     { "epoll_events", "0", "0", "it must be between 1 and 65536" },
     { "epoll_events", "65537", "65537", "it must be between 1 and 65536" },
 #endif
+#if HAVE_KQUEUE
+    { "kqueue_changes", "32769", "32769", "it must be between 1 and 32768" },
+    { "kqueue_events", "65537", "65537", "it must be between 1 and 65536" },
+#endif
+#if HAVE_EVENTPORT
+    { "eventport_events", "0", "0", "it must be between 1 and 65536" },
+#endif
+#if HAVE_DEVPOLL
+    { "devpoll_changes", "0", "0", "it must be between 1 and 65536" },
+    { "devpoll_events", "65537", "65537", "it must be between 1 and 65536" },
+#endif
     { "accept_share", "no", "no", "expected \"on\" or \"off\", did you mean \"on\"?" },
     { "multi_accept", "offf", "offf", "expected \"on\" or \"off\", did you mean \"off\"?" },
     { "reclaim_idle", "onn", "onn", "expected \"on\" or \"off\", did you mean \"on\"?" },
