@@ -4,12 +4,14 @@
 # module, which is only a name, and the directives of mechanisms that were not built in. The
 # directories of logs and of the pid file, which are only there once it is installed, are another one.
 
-# Patterns of the directives that only mechanisms which this binary lacks have, each after a bar.
+# Patterns of the directives that only mechanisms which this binary lacks have or are named by, and of
+# what the posix flavour refuses, each after a bar.
 absent_directives() {
+    src/forkbeard -V 2>&1 | grep -q '^system: posix' && printf '|worker_cpu_affinity'
     built=$(src/forkbeard -V 2>&1 | sed -n 's/^event mechanisms: //p')
     for file in "$src"/src/event/mechanisms/*.c; do
         mechanism=$(basename "$file" .c)
-        case " $built " in *" $mechanism "*) ;; *) printf '|%s_[a-z]+' "$mechanism" ;; esac
+        case " $built " in *" $mechanism "*) ;; *) printf '|%s_[a-z]+|use +%s;' "$mechanism" "$mechanism" ;; esac
     done
 }
 
