@@ -32,6 +32,12 @@ const fb_target *fb_conf_target(fb_conf *conf, const char *directive, const char
     return settings_target(conf, directive, text);
 }
 
+const fb_pool *fb_conf_pool(fb_conf *conf, const char *directive, const char *name)
+{
+    assert(role_is(ROLE_MASTER));
+    return settings_pool(conf, directive, name);
+}
+
 fb_map *fb_conf_map(fb_conf *conf, const fb_map_options *options)
 {
     assert(role_is(ROLE_MASTER) && conf->protocol != NULL);

@@ -85,5 +85,7 @@ void (*const sdk_calls[])(void) = {
     CALL(fb_read_file),
     CALL(fb_aio_of),
     CALL(fb_post),
+    CALL(fb_conf_pool),
+    CALL(fb_run_in),
     NULL,
 };

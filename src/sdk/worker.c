@@ -41,7 +41,15 @@ int fb_run(fb_worker *worker, void (*work)(void *job), void (*done)(fb_worker *w
 {
     worker_check_fork(worker);
     assert(role_is(ROLE_WORKER));
-    return threads_run(worker, work, done, job, n);
+    return threads_run(worker, &worker->cycle->core.pool, work, done, job, n);
+}
+
+int fb_run_in(fb_worker *worker, const fb_pool *pool, void (*work)(void *job),
+    void (*done)(fb_worker *worker, void *job), const void *job, size_t n)
+{
+    worker_check_fork(worker);
+    assert(role_is(ROLE_WORKER));
+    return threads_run(worker, pool != NULL ? pool : &worker->cycle->core.pool, work, done, job, n);
 }
 
 int fb_post(

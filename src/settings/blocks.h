@@ -21,6 +21,7 @@ void error_log_finish(struct apply *apply);
 
 /* events.c; the mechanisms' directives as rows (NULL after a report), and the choice of one. */
 SETTER(events_set);
+SETTER(thread_pools_set);
 const struct setting *events_mechanism_table(struct apply *apply);
 void events_finish(struct apply *apply);
 

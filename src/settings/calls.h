@@ -15,7 +15,8 @@ int settings_vreport(fb_conf *conf, const char *directive, const char *format, v
     PRINTF_FORMAT(3, 0);
 int settings_report(fb_conf *conf, const char *directive, const char *format, ...)
     PRINTF_FORMAT(3, 4);
-/* Finds or makes an address or a map that lives as long as the configuration; NULL after a
+/* Finds or makes an address, a pool or a map that lives as long as the configuration; NULL after a
  * report. */
 const struct fb_target *settings_target(fb_conf *conf, const char *directive, const char *text);
+const struct fb_pool *settings_pool(struct fb_conf *conf, const char *directive, const char *name);
 struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options);

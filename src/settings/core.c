@@ -19,7 +19,6 @@
 
 /* Half of the slots, so that a reload finds room for as many new workers. */
 #define WORKERS_MAX (SLOT_MAX / 2)
-#define THREADS_MAX 1024
 
 /* For who is not root, and does not need them. */
 static void warn_of_user(struct apply *apply, const struct conf_directive *directive)
@@ -155,42 +154,6 @@ static SETTER(set_env)
     return 0;
 }
 
-/* Reads "NAME=number". Returns 0 for another option, -1 after a report. */
-static int set_pool_option(struct apply *apply, const struct conf_directive *directive,
-    unsigned arg, const char *name, int64_t greatest, int64_t *out)
-{
-    const char *text = directive->args[arg].text;
-    size_t n = strlen(name);
-
-    if (strncmp(text, name, n) != 0 || text[n] != '=')
-        return 0;
-    if (number_parse(text + n + 1, 1, greatest, out) == NUMBER_OK)
-        return 1;
-    return set_bad_value(
-        apply, directive, arg, "expected a number between 1 and %" PRId64, greatest);
-}
-
-static SETTER(set_thread_pool)
-{
-    struct core_settings *core = &apply->cycle->core;
-
-    (void)setting;
-    (void)field;
-    if (strcmp(directive->args[0].text, "default") != 0)
-        return set_bad_value(apply, directive, 0, "the only pool is \"default\"");
-    for (unsigned i = 1; i < directive->arg_n; i++) {
-        int is = set_pool_option(apply, directive, i, "threads", THREADS_MAX, &core->threads);
-
-        if (is == 0)
-            is = set_pool_option(apply, directive, i, "max_queue", INT_MAX, &core->thread_queue);
-        if (is == 0)
-            is = set_bad_value(apply, directive, i, "expected threads=number or max_queue=number");
-        if (is == -1)
-            return -1;
-    }
-    return 0;
-}
-
 static SETTER(set_control)
 {
     struct core_settings *core = &apply->cycle->core;
@@ -267,7 +230,7 @@ const struct setting core_table[] = {
     { "sigterm_shutdown", CONTEXT_MAIN, 1, 1, .set = set_sigterm_shutdown, CORE(sigterm_graceful),
         .initial = "fast" },
     { "stream", CONTEXT_MAIN, 0, 0, .set = stream_set, .block = true, .unset = "none" },
-    { "thread_pool", CONTEXT_MAIN, 2, 3, .set = set_thread_pool, .parts = true,
+    { "thread_pool", CONTEXT_MAIN, 2, 3, .set = thread_pools_set, .repeats = true,
         .initial = "default threads=32 max_queue=65536" },
     { "timer_resolution", CONTEXT_MAIN, 1, 1, .set = set_msec, CORE(timer_resolution),
         .greatest_value = 3600 * 1000, .initial = "off" },

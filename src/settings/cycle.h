@@ -22,9 +22,18 @@
 /* Modes of the workers' sandbox. */
 enum sandbox_mode { SANDBOX_OFF, SANDBOX_ON, SANDBOX_STRICT };
 
-/* Settings of the main context. Times are milliseconds. */
 struct cpu_mask;
 
+/* A pool of threads for jobs, which each worker has for itself. */
+struct fb_pool {
+    const char *name;
+    int64_t threads, queue; /* most threads, and jobs that may wait for one */
+    bool written;           /* by a directive of its own */
+    unsigned index;         /* 0: the default pool */
+    struct fb_pool *next;   /* in the order of the file; NULL: the last one */
+};
+
+/* Settings of the main context. Times are milliseconds. */
 struct core_settings {
     int64_t daemon;
     int64_t master_process;
@@ -39,7 +48,7 @@ struct core_settings {
     int64_t debug_points;            /* enum log_point */
     int64_t max_generations;         /* alive at once; 0: any number */
     int64_t timer_resolution;        /* 0: the time is read every turn */
-    int64_t threads, thread_queue;   /* threads for jobs, and jobs that may wait for one */
+    struct fb_pool pool;             /* the default one, the first of all */
     int64_t rlimit_nofile;           /* -1: left alone */
     int64_t rlimit_core;             /* bytes; -1: left alone */
     const char *pid;
@@ -146,6 +155,8 @@ struct cycle *cycle_load(const struct cycle_options *options, struct log *log, i
 void core_settings_defaults(struct core_settings *core);
 void events_settings_defaults(struct events_settings *events);
 void stream_settings_defaults(struct server_settings *settings);
+/* Returns the pool of that name, or NULL. */
+const struct fb_pool *core_find_pool(const struct core_settings *core, const char *name);
 /* Logs the result of `worker_connections auto`, if the configuration has it. */
 void sizing_log(const struct cycle *cycle, struct log *log);
 /* Says once, in a build without them, that debug lines were asked for which it does not have. */

@@ -146,7 +146,8 @@ static int read_on_thread(struct file_read *read)
 {
     struct read_job job = { .read = read };
 
-    return threads_run(read->worker, work_read, finish_job, &job, sizeof(job));
+    return threads_run(
+        read->worker, &read->worker->cycle->core.pool, work_read, finish_job, &job, sizeof(job));
 }
 
 /* Kernel AIO */

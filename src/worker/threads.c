@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The threads of a worker and their two queues. The mutex guards everything behind it in the
- * struct; what stands before it belongs to the loop. A job is in one queue, in a thread's hands, or
- * gone. */
+/* The threads of a worker, in pools with a queue each, and the queue of finished jobs, which is all
+ * pools'. The mutex guards everything behind it in the struct, and the pools; what stands before it
+ * belongs to the loop. A job is in one queue, in a thread's hands, or gone. */
 #include "worker/threads.h"
 
 #include "base/check.h"
@@ -29,20 +29,31 @@ STAILQ_HEAD(jobs, job);
 
 #define THREADS_KIND KIND('t', 'h', 'r', 'd')
 
+/* A pool in use: its threads wait for a job of its queue. */
+struct pool {
+    const struct fb_pool *settings; /* the cycle's */
+    struct threads *owner;
+    pthread_cond_t wanted;
+    struct jobs queue;
+    unsigned queued, idle;
+    unsigned n; /* threads that have started */
+    pthread_t *threads;
+};
+
 struct threads {
     unsigned kind;
     struct loop *loop;
     struct heartbeat *heartbeat;
     unsigned busy; /* jobs whose `done` has not run */
+    size_t size;   /* bytes of this struct, the pools and their threads */
 
     pthread_mutex_t mutex; /* for what follows */
-    pthread_cond_t wanted;
-    struct jobs queue, finished;
+    struct jobs finished;
     LIST_HEAD(, job) running;
-    unsigned queued, idle;
     bool ending;
-    unsigned n, most;
-    pthread_t threads[];
+    unsigned n; /* threads of all pools */
+    unsigned pool_n;
+    struct pool pools[]; /* at their index; their threads follow */
 };
 
 /* Says in the heartbeat which jobs run, with the mutex held. */
@@ -90,24 +101,25 @@ static void run_job(struct threads *threads, struct job *job)
 
 static void *run_jobs(void *arg)
 {
-    struct threads *threads = arg;
+    struct pool *pool = arg;
+    struct threads *threads = pool->owner;
 
     CHECK_KIND(threads, THREADS_KIND);
     pthread_mutex_lock(&threads->mutex);
     for (;;) {
-        struct job *job = STAILQ_FIRST(&threads->queue);
+        struct job *job = STAILQ_FIRST(&pool->queue);
 
         if (job == NULL && threads->ending)
             break;
         if (job == NULL) {
-            threads->idle++;
-            pthread_cond_wait(&threads->wanted, &threads->mutex);
-            threads->idle--;
+            pool->idle++;
+            pthread_cond_wait(&pool->wanted, &threads->mutex);
+            pool->idle--;
             continue;
         }
-        STAILQ_REMOVE_HEAD(&threads->queue, link);
-        assert(threads->queued > 0);
-        threads->queued--;
+        STAILQ_REMOVE_HEAD(&pool->queue, link);
+        assert(pool->queued > 0);
+        pool->queued--;
         run_job(threads, job);
         STAILQ_INSERT_TAIL(&threads->finished, job, link);
         if (!threads->ending) /* once ending, the loop may be gone */
@@ -142,66 +154,85 @@ static void finish_jobs(struct loop *loop)
     net_flush(&worker->stream.net);
 }
 
-static size_t threads_size(unsigned most)
+static void init_pools(struct threads *threads, const struct fb_pool *settings)
 {
-    return sizeof(struct threads) + most * sizeof(pthread_t);
+    pthread_t *next = (pthread_t *)(threads->pools + threads->pool_n);
+
+    for (; settings != NULL; settings = settings->next) {
+        struct pool *pool = &threads->pools[settings->index];
+
+        *pool = (struct pool) { .settings = settings, .owner = threads, .threads = next };
+        STAILQ_INIT(&pool->queue);
+        pthread_cond_init(&pool->wanted, NULL);
+        next += settings->threads;
+    }
 }
 
 static struct threads *create_threads(struct fb_worker *worker)
 {
-    unsigned most = (unsigned)worker->cycle->core.threads;
-    struct threads *threads = wiped_alloc(threads_size(most));
+    const struct fb_pool *first = &worker->cycle->core.pool;
     struct loop *loop = &worker->stream.net.loop;
+    size_t size = sizeof(struct threads);
+    struct threads *threads;
+    unsigned pool_n = 0;
 
+    for (const struct fb_pool *pool = first; pool != NULL; pool = pool->next) {
+        assert(pool->index == pool_n);
+        size += sizeof(struct pool) + (size_t)pool->threads * sizeof(pthread_t);
+        pool_n++;
+    }
+    threads = wiped_alloc(size);
     if (threads == NULL)
         return NULL;
     threads->kind = THREADS_KIND;
-    threads->most = most;
+    threads->size = size;
     threads->loop = loop;
     threads->heartbeat = worker->stream.net.heartbeat;
-    STAILQ_INIT(&threads->queue);
+    threads->pool_n = pool_n;
     STAILQ_INIT(&threads->finished);
     LIST_INIT(&threads->running);
     pthread_mutex_init(&threads->mutex, NULL);
-    pthread_cond_init(&threads->wanted, NULL);
+    init_pools(threads, first);
     if (loop_set_notified(loop, finish_jobs) == -1) {
-        wiped_free(threads, threads_size(most));
+        wiped_free(threads, size);
         return NULL;
     }
     return threads;
 }
 
 /* Starts a thread that blocks every signal: signals are handled by the loop's thread. */
-static bool start_thread(struct threads *threads)
+static bool start_thread(struct pool *pool)
 {
     sigset_t all, saved;
     int error;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &saved);
-    error = pthread_create(&threads->threads[threads->n], NULL, run_jobs, threads);
+    error = pthread_create(&pool->threads[pool->n], NULL, run_jobs, pool);
     pthread_sigmask(SIG_SETMASK, &saved, NULL);
-    threads->n += error == 0;
+    pool->n += error == 0;
+    pool->owner->n += error == 0;
     return error == 0;
 }
 
 /* Queues a job, with the mutex held; false when the queue is full, or no thread could be
  * started. */
-static bool enqueue(struct threads *threads, struct job *job, const struct core_settings *core)
+static bool enqueue(struct pool *pool, struct job *job)
 {
-    assert(core->threads > 0 && threads->n <= core->threads && threads->idle <= threads->n);
-    if (threads->queued >= core->thread_queue)
+    unsigned most = (unsigned)pool->settings->threads;
+
+    assert(most > 0 && pool->n <= most && pool->idle <= pool->n);
+    if (pool->queued >= pool->settings->queue)
         return false;
-    if (threads->idle <= threads->queued && threads->n < core->threads && !start_thread(threads) &&
-        threads->n == 0)
+    if (pool->idle <= pool->queued && pool->n < most && !start_thread(pool) && pool->n == 0)
         return false;
-    STAILQ_INSERT_TAIL(&threads->queue, job, link);
-    threads->queued++;
-    pthread_cond_signal(&threads->wanted);
+    STAILQ_INSERT_TAIL(&pool->queue, job, link);
+    pool->queued++;
+    pthread_cond_signal(&pool->wanted);
     return true;
 }
 
-int threads_run(struct fb_worker *worker, void (*work)(void *job),
+int threads_run(struct fb_worker *worker, const struct fb_pool *pool, void (*work)(void *job),
     void (*done)(struct fb_worker *worker, void *job), const void *job, size_t n)
 {
     struct job *copy;
@@ -212,6 +243,8 @@ int threads_run(struct fb_worker *worker, void (*work)(void *job),
         worker->threads = create_threads(worker);
     if (worker->threads == NULL || n > SIZE_MAX / 2)
         return -1;
+    assert(pool->index < worker->threads->pool_n); /* else of another configuration */
+    assert(worker->threads->pools[pool->index].settings == pool);
     copy = memory_alloc(worker->stream.net.memory, sizeof(*copy) + n);
     if (copy == NULL)
         return -1;
@@ -223,7 +256,7 @@ int threads_run(struct fb_worker *worker, void (*work)(void *job),
         memcpy(copy->bytes, job, n);
 
     pthread_mutex_lock(&worker->threads->mutex);
-    accepted = enqueue(worker->threads, copy, &worker->cycle->core);
+    accepted = enqueue(&worker->threads->pools[pool->index], copy);
     pthread_mutex_unlock(&worker->threads->mutex);
     if (!accepted) {
         memory_release(worker->stream.net.memory, copy);
@@ -239,16 +272,23 @@ unsigned threads_busy(const struct fb_worker *worker)
 }
 
 /* Frees the jobs that no thread has begun, with the mutex held. */
-static void discard_queue(struct threads *threads, const struct memory *memory)
+static void discard_queue(struct pool *pool, const struct memory *memory)
 {
     struct job *job;
 
-    while ((job = STAILQ_FIRST(&threads->queue)) != NULL) {
-        STAILQ_REMOVE_HEAD(&threads->queue, link);
+    while ((job = STAILQ_FIRST(&pool->queue)) != NULL) {
+        STAILQ_REMOVE_HEAD(&pool->queue, link);
         memory_release(memory, job);
-        threads->queued--;
+        pool->queued--;
     }
-    assert(threads->queued == 0);
+    assert(pool->queued == 0);
+}
+
+static void join_threads(struct pool *pool)
+{
+    for (unsigned i = 0; i < pool->n; i++)
+        pthread_join(pool->threads[i], NULL);
+    pthread_cond_destroy(&pool->wanted);
 }
 
 void threads_done(struct fb_worker *worker)
@@ -262,15 +302,16 @@ void threads_done(struct fb_worker *worker)
     worker->threads = NULL;
     pthread_mutex_lock(&threads->mutex);
     threads->ending = true;
-    discard_queue(threads, worker->stream.net.memory);
-    pthread_cond_broadcast(&threads->wanted);
+    for (unsigned i = 0; i < threads->pool_n; i++) {
+        discard_queue(&threads->pools[i], worker->stream.net.memory);
+        pthread_cond_broadcast(&threads->pools[i].wanted);
+    }
     pthread_mutex_unlock(&threads->mutex);
     if (threads->busy > 0)
         return; /* a job may take for ever: threads and memory are left to the process's end */
-    for (unsigned i = 0; i < threads->n; i++)
-        pthread_join(threads->threads[i], NULL);
-    pthread_cond_destroy(&threads->wanted);
+    for (unsigned i = 0; i < threads->pool_n; i++)
+        join_threads(&threads->pools[i]);
     pthread_mutex_destroy(&threads->mutex);
     threads->kind = 0;
-    wiped_free(threads, threads_size(threads->most));
+    wiped_free(threads, threads->size);
 }

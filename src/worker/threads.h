@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The thread pool of a worker: blocking jobs of protocols (fb_run()).
+/* The thread pools of a worker: blocking jobs of protocols (fb_run()).
  *
- * Threads start when there is a job for them. A thread touches nothing of the worker's but the two
- * queues under the mutex and the loop's notify(); `done` of a job runs on the loop. */
+ * Threads start when there is a job for them. A thread touches nothing of the worker's but its
+ * pool's queue and that of finished jobs, under the mutex, and the loop's notify(); `done` of a job
+ * runs on the loop. */
 #pragma once
 
 #include <stddef.h>
 
+struct fb_pool;
 struct fb_worker;
 struct threads;
 
-/* Queues a job, of which n bytes are copied, as fb_run() says; -1 when it is refused. */
-int threads_run(struct fb_worker *worker, void (*work)(void *job),
+/* Queues a job for a pool of the worker's configuration; n bytes of it are copied, as fb_run()
+ * says. -1 when it is refused. */
+int threads_run(struct fb_worker *worker, const struct fb_pool *pool, void (*work)(void *job),
     void (*done)(struct fb_worker *worker, void *job), const void *job, size_t n);
 /* The number of jobs whose `done` has not run. */
 unsigned threads_busy(const struct fb_worker *worker);

@@ -45,7 +45,7 @@ static void check_rate_limit(const struct cycle *cycle)
 
 static void check_thread_pool(const struct cycle *cycle)
 {
-    ck_assert_int_eq(cycle->core.threads, 3);
+    ck_assert_int_eq(cycle->core.pool.threads, 3);
 }
 
 static void check_affinity(const struct cycle *cycle)
@@ -171,7 +171,8 @@ static const struct sample samples[] = {
     { "sandbox", "strict", NUMBER(SANDBOX_STRICT) },
     { "sigterm_shutdown", "graceful", NUMBER(1) },
     { "stream", "{ }", .again = NULL },
-    { "thread_pool", "default threads=3 max_queue=9", CHECK(check_thread_pool) },
+    { "thread_pool", "default threads=3 max_queue=9", CHECK(check_thread_pool),
+        .again = "disk threads=2" },
     { "timer_resolution", "100ms", NUMBER(100) },
     { "user", "root", .again = NULL },
     { "worker_cpu_affinity", "01 110", CHECK(check_affinity) },

@@ -318,7 +318,7 @@ START_TEST(what_is_not_written_has_its_default)
         if (row->sample->field == FIELD_TEXT)
             check_text(loading.cycle, row, "", row->sample->initial_text);
     core = &loading.cycle->core;
-    ck_assert_int_eq(core->threads, 32);
+    ck_assert_int_eq(core->pool.threads, 32);
     ck_assert_uint_eq(core->log_n, 1);
     ck_assert_str_eq(core->logs[0].path, "/default/error.log");
     ck_assert_int_eq(core->logs[0].level, LEVEL_ERROR);
@@ -437,8 +437,8 @@ START_TEST(what_is_made_by_hand_has_the_same_defaults)
     loading_end(&loading);
     ck_assert_int_eq(made.core.log_burst, 1000);
     ck_assert_int_eq(made.core.log_interval, 1000);
-    ck_assert_int_eq(made.core.threads, 32);
-    ck_assert_int_eq(made.core.thread_queue, 65536);
+    ck_assert_int_eq(made.core.pool.threads, 32);
+    ck_assert_int_eq(made.core.pool.queue, 65536);
     ck_assert_ptr_null(made.core.pid);
     ck_assert(!made.events.connections_auto);
     for (unsigned i = 0; mechanism_table[i] != NULL; i++)

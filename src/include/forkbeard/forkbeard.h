@@ -229,6 +229,9 @@ FB_SDK void *fb_conf_alloc(fb_conf *conf, size_t n);
 /* Reads an address as FB_VALUE_TARGET does. The target lives as long as the configuration. Returns
  * NULL after a report at `directive`. */
 FB_SDK const fb_target *fb_conf_target(fb_conf *conf, const char *directive, const char *text);
+/* Finds the pool of threads of this name, which `thread_pool` has declared; "default" is always
+ * there. It lives as long as the configuration. Returns NULL after a report at `directive`. */
+FB_SDK const fb_pool *fb_conf_pool(fb_conf *conf, const char *directive, const char *name);
 
 /* Describes a map that all workers share. The map outlives workers, and reloads that change none of
  * these options. */
@@ -422,13 +425,15 @@ FB_SDK void fb_random(fb_worker *worker, void *p, size_t n);
 FB_SDK int fb_run(fb_worker *worker, void (*work)(void *job),
     void (*done)(fb_worker *worker, void *job), const void *job, size_t n);
 
-/* Calls run(worker, work) once, in the next turn of the loop, never within this call: what is left
- * of a long piece of work, or what has to wait until the running callback has returned. It gets a
- * copy of the n bytes at `work`, which is freed when `run` returns; `work` may be NULL when n is 0.
- * What is posted runs in its order, after the turn's input; what `run` posts itself waits for the
- * turn after. The connection may have ended by then: put its fb_ref into the work. It cannot be
- * taken back. A worker that ends gracefully runs it first; one that ends at once frees it. Returns
- * 0; or -1, and nothing follows, without memory. */
+/* Does what fb_run() does on a thread of another pool than the default one; NULL: of that one. A
+ * pool belongs to its configuration: use that of the worker, not one from before a reload. */
+FB_SDK int fb_run_in(fb_worker *worker, const fb_pool *pool, void (*work)(void *job),
+    void (*done)(fb_worker *worker, void *job), const void *job, size_t n);
+
+/* Calls run(worker, work) once, in the next turn of the loop and never within this call. It gets a
+ * copy of the n bytes at `work`, freed when `run` returns; `work` may be NULL when n is 0. The
+ * connection may have ended by then: put its fb_ref into the work. A worker that ends gracefully
+ * runs it first. Returns 0; or -1, and nothing follows, without memory. */
 FB_SDK int fb_post(
     fb_worker *worker, void (*run)(fb_worker *worker, void *work), const void *work, size_t n);
 

@@ -19,6 +19,9 @@ typedef struct fb_target fb_target;
 /* A map that all workers share, from fb_conf_map(). */
 typedef struct fb_map fb_map;
 
+/* A pool of threads of `thread_pool`, from fb_conf_pool(). */
+typedef struct fb_pool fb_pool;
+
 /* The name of a connection, from fb_ref_of(). It may be kept and sent anywhere, in any worker, and
  * never names another connection, not even after the end of its own. 0 names none. */
 typedef uint64_t fb_ref;

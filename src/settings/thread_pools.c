@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The directive `thread_pool`: pools of threads by name. There is always the pool "default", the
+ * first of the list and a member of the struct; the others lie in the cycle's memory. A handle of
+ * the SDK is the address of such a pool. */
+#include "base/number.h"
+#include "settings/apply.h"
+#include "settings/blocks.h"
+#include "settings/calls.h"
+#include "settings/protocol.h"
+#include "settings/set_value.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#define THREADS_MAX 1024
+#define QUEUE 65536 /* of a pool that does not say */
+
+const struct fb_pool *core_find_pool(const struct core_settings *core, const char *name)
+{
+    const struct fb_pool *pool = &core->pool;
+
+    while (pool != NULL && strcmp(pool->name, name) != 0)
+        pool = pool->next;
+    return pool;
+}
+
+/* Reads "NAME=number". Returns 0 for another option, -1 after a report. */
+static int set_pool_option(struct apply *apply, const struct conf_directive *directive,
+    unsigned arg, const char *name, int64_t greatest, int64_t *out)
+{
+    const char *text = directive->args[arg].text;
+    size_t n = strlen(name);
+
+    if (strncmp(text, name, n) != 0 || text[n] != '=')
+        return 0;
+    if (number_parse(text + n + 1, 1, greatest, out) == NUMBER_OK)
+        return 1;
+    return set_bad_value(
+        apply, directive, arg, "expected a number between 1 and %" PRId64, greatest);
+}
+
+/* Appends a pool without threads; NULL after a report. */
+static struct fb_pool *add_pool(struct apply *apply, const char *name)
+{
+    struct fb_pool *last = &apply->cycle->core.pool, *pool = apply_alloc(apply, sizeof(*pool));
+
+    if (pool == NULL)
+        return NULL;
+    while (last->next != NULL)
+        last = last->next;
+    *pool = (struct fb_pool) { .name = name, .queue = QUEUE, .index = last->index + 1 };
+    last->next = pool;
+    return pool;
+}
+
+static int set_options(
+    struct apply *apply, const struct conf_directive *directive, struct fb_pool *pool)
+{
+    for (unsigned i = 1; i < directive->arg_n; i++) {
+        int is = set_pool_option(apply, directive, i, "threads", THREADS_MAX, &pool->threads);
+
+        if (is == 0)
+            is = set_pool_option(apply, directive, i, "max_queue", INT_MAX, &pool->queue);
+        if (is == 0)
+            is = set_bad_value(apply, directive, i, "expected threads=number or max_queue=number");
+        if (is == -1)
+            return -1;
+    }
+    return 0;
+}
+
+SETTER(thread_pools_set)
+{
+    struct fb_pool *first = &apply->cycle->core.pool, *pool;
+    const char *name = directive->args[0].text;
+
+    (void)field;
+    if (first->name == NULL) { /* parts that are not written have their defaults */
+        first->name = "default";
+        apply_initial(apply, apply->scope, setting);
+    }
+    pool = (struct fb_pool *)core_find_pool(&apply->cycle->core, name);
+    if (pool != NULL && pool->written)
+        return set_bad_value(apply, directive, 0, "there is a pool of this name already");
+    if (*name == '\0')
+        return set_bad_value(apply, directive, 0, "expected a name");
+    if (pool == NULL && (pool = add_pool(apply, name)) == NULL)
+        return -1;
+    pool->written = directive->name.line > 0;
+    if (set_options(apply, directive, pool) == -1)
+        return -1;
+    if (pool->threads == 0)
+        return set_bad_value(apply, directive, 0, "expected threads=number after the name");
+    return 0;
+}
+
+const struct fb_pool *settings_pool(struct fb_conf *conf, const char *directive, const char *name)
+{
+    const struct fb_pool *pool = core_find_pool(&conf->apply->cycle->core, name);
+
+    if (pool == NULL)
+        settings_report(conf, directive, "there is no \"thread_pool\" of the name \"%s\"", name);
+    return pool;
+}
