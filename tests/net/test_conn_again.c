@@ -160,7 +160,7 @@ static const struct {
 
 #define ACTS ((int)countof(acts))
 
-/* When the connection is used: in the callback that has connected, before the next turn, or both. */
+/* The connection is used in the callback that has connected, before the next turn, or in both. */
 enum moment { WITHIN, BEHIND, MOMENTS };
 
 START_TEST(whatever_is_done_meanwhile)
