@@ -40,7 +40,9 @@ struct loop {
     int wait_error;  /* the errno of a wait that has failed: the loop is of no use; 0: none has */
     bool noticeable; /* `checked`, or `wait_error` is set: a single test a turn */
     int notify_fd;   /* notify() writes to it, if that is not the notifier's descriptor; or -1 */
-    uint64_t tick_ms, next_tick_ms; /* ticks that the loop itself makes (loop_wake_posix.c) */
+    uint64_t due_by_ms;    /* with a ticker: timers up to here expire, a tick behind the clock */
+    uint64_t tick_ms;      /* timer_resolution; 0: none */
+    uint64_t next_tick_ms; /* the next tick that the loop itself makes (loop_wake_posix.c) */
 };
 
 struct loop_options {

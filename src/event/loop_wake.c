@@ -8,6 +8,29 @@
 #include <errno.h>
 #include <unistd.h>
 
+/* A timer that is set just before a tick is set by a clock that is a tick old: it expires as much
+ * later. */
+static void lag_behind(struct loop *loop)
+{
+    uint64_t now = loop->clock.mono_ms;
+
+    loop->due_by_ms = now > loop->tick_ms ? now - loop->tick_ms : 0;
+}
+
+void loop_wake_begin_ticks(struct loop *loop, uint64_t ms)
+{
+    assert(ms > 0 && loop->tick_ms == 0);
+    loop->tick_ms = ms;
+    lag_behind(loop);
+    loop->timers.due_by = &loop->due_by_ms;
+}
+
+void loop_wake_tick(struct loop *loop)
+{
+    loop_read_clock(loop);
+    lag_behind(loop);
+}
+
 static void notifier_readable(struct loop *loop, struct source *source)
 {
     assert(source == loop->notifier);

@@ -43,7 +43,7 @@ static void ticker_readable(struct loop *loop, struct source *source)
     if (source->fd != -1)
         loop_wake_drain(source->fd);
     source->events[EVENT_READ].ready = false;
-    loop_read_clock(loop);
+    loop_wake_tick(loop);
 }
 
 static const struct source_ops ticker_ops = { .run = { [EVENT_READ] = ticker_readable } };
@@ -72,7 +72,10 @@ int loop_set_resolution(struct loop *loop, uint64_t ms)
         loop->ticker = loop_make_own(loop, QUEUE_NONE, &ticker_ops);
     else
         log_write(loop->log, LEVEL_EMERG, errno, "ticks of a timer cannot be watched");
-    return loop->ticker == NULL ? -1 : 0;
+    if (loop->ticker == NULL)
+        return -1;
+    loop_wake_begin_ticks(loop, ms);
+    return 0;
 }
 
 void loop_wait_for_tick(struct loop *loop, int timeout)

@@ -48,7 +48,7 @@ static void tick(struct loop *loop, struct source *source)
 {
     assert(source == loop->ticker);
     (void)source;
-    loop_read_clock(loop);
+    loop_wake_tick(loop);
 }
 
 static const struct source_ops ticker_ops = { .run = { [EVENT_READ] = tick } };
@@ -60,7 +60,7 @@ int loop_set_resolution(struct loop *loop, uint64_t ms)
         log_write(loop->log, LEVEL_EMERG, errno, "ticks of a timer cannot be watched");
         return -1;
     }
-    loop->tick_ms = ms;
+    loop_wake_begin_ticks(loop, ms);
     loop->next_tick_ms = loop->clock.mono_ms + ms;
     loop->ticker = loop_make_own(loop, QUEUE_NONE, &ticker_ops);
     return loop->ticker == NULL ? -1 : 0;

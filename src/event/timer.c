@@ -25,6 +25,7 @@ void timers_init(struct timers *timers, const struct clock *clock, struct loop *
     RB_INIT(&timers->tree);
     timers->soonest = TIMERS_NONE;
     timers->clock = clock;
+    timers->due_by = &clock->mono_ms;
     timers->loop = loop;
 }
 
@@ -60,7 +61,7 @@ static inline void insert_timer(struct timers *timers, struct timer *timer, uint
 
 void timers_arm_at(struct timers *timers, struct timer *timer, uint64_t deadline)
 {
-    uint64_t soonest = timers->clock->mono_ms + 1;
+    uint64_t soonest = *timers->due_by + 1;
 
     assert(timer->expired != NULL);
     timers_disarm(timers, timer);
@@ -82,13 +83,11 @@ void timers_disarm(struct timers *timers, struct timer *timer)
 
 void timers_expire(struct timers *timers)
 {
-    const struct clock *clock = timers->clock;
-
-    for (int n = 0; n < EXPIRE_A_TURN && timers->soonest <= clock->mono_ms; n++) {
+    for (int n = 0; n < EXPIRE_A_TURN && timers->soonest <= *timers->due_by; n++) {
         struct timer *timer = RB_MIN(timer_tree, &timers->tree);
 
         debug_timers(timers, "timer %p expires: %" PRIu64 " ms late", (void *)timer,
-            clock->mono_ms - timer->deadline);
+            timers->clock->mono_ms - timer->deadline);
         remove_timer(timers, timer);
         timer->expired(timers->loop, timer);
     }

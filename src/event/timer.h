@@ -33,7 +33,9 @@ RB_HEAD(timer_tree, timer);
 struct timers {
     struct timer_tree tree;
     uint64_t soonest;          /* the earliest deadline; TIMERS_NONE without timers */
-    const struct clock *clock; /* the owner's, which reads it */
+    const struct clock *clock; /* the owner's, which reads it; timers are set by it */
+    const uint64_t *due_by;    /* its time by which they expire; with timer_resolution an earlier
+                                  one, because the clock may have been a tick old */
     struct loop *loop;         /* given to `expired`; NULL in the master */
 };
 
@@ -53,7 +55,7 @@ void timers_disarm(struct timers *timers, struct timer *timer);
 /* Milliseconds to the earliest deadline, 0 when it has passed, -1 without timers. */
 static inline int timers_wait(const struct timers *timers)
 {
-    uint64_t now = timers->clock->mono_ms;
+    uint64_t now = *timers->due_by;
 
     if (timers->soonest <= now)
         return 0;
@@ -68,7 +70,7 @@ void timers_expire(struct timers *timers);
 /* Runs what has expired by the cached time; of many a part, and then timers_wait() is 0. */
 static inline void timers_run(struct timers *timers)
 {
-    if (timers->soonest <= timers->clock->mono_ms)
+    if (timers->soonest <= *timers->due_by)
         timers_expire(timers);
 }
 

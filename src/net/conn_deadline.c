@@ -141,7 +141,7 @@ static int run_bucket(struct net *net, unsigned bucket, int steps)
         struct fb_conn *conn = conn_at_slot(net, wheel->first[bucket]);
 
         assert(conn->phase != CONN_FREE && conn->limited);
-        if (bucket >= BUCKETS || conn_deadline_at(conn) > net->loop.clock.mono_ms) {
+        if (bucket >= BUCKETS || conn_deadline_at(conn) > *net->loop.timers.due_by) {
             unlink_conn(net, conn);
             put_into_bucket(net, conn);
             steps--;
@@ -166,7 +166,7 @@ static void wheel_expired(struct loop *loop, struct timer *timer)
         uint64_t start =
             bucket_start(wheel, (unsigned)bucket / BUCKETS, (unsigned)bucket % BUCKETS);
 
-        if (start > loop->clock.mono_ms || steps <= 0) {
+        if (start > *loop->timers.due_by || steps <= 0) {
             wheel->next = start;
             timers_arm_at(&loop->timers, timer, start);
             break;

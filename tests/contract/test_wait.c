@@ -256,6 +256,31 @@ START_TEST(timers_go_by_the_ticks)
 }
 END_TEST
 
+/* The clock that a timer is set by may be a tick old. */
+START_TEST(no_timer_ends_before_its_time)
+{
+    struct fixture *fixture = contract_start(_i, 1);
+    struct loop *loop = fixture->loop;
+    struct timer timer = { .expired = note_expired };
+    uint64_t set, deadline;
+
+    ck_assert_int_eq(loop_set_resolution(loop, 60), 0);
+    deadline = now_us() + 50 * 1000;
+    while (now_us() < deadline)
+        loop_wait(loop, 0);
+    set = now_us();
+    timer_set(loop, &timer, 30);
+    deadline = set + 10 * 1000 * 1000;
+    while (expirations == 0) {
+        loop_wait(loop, -1);
+        timers_run(&loop->timers);
+        ck_assert_uint_lt(now_us(), deadline);
+    }
+    ck_assert_uint_ge(now_us() - set, 29 * 1000); /* the clock is cut to milliseconds */
+    fixture_stop(fixture);
+}
+END_TEST
+
 static void add_tests(TCase *tcase, int from, int to)
 {
     tcase_add_loop_test(tcase, a_wait_lasts_as_long_as_asked, from, to);
@@ -267,6 +292,7 @@ static void add_tests(TCase *tcase, int from, int to)
     tcase_add_real_test(tcase, a_busy_loop_gets_its_signals_too, from, to);
     tcase_add_real_test(tcase, time_comes_in_ticks, from, to);
     tcase_add_loop_test(tcase, timers_go_by_the_ticks, from, to);
+    tcase_add_real_test(tcase, no_timer_ends_before_its_time, from, to);
 }
 
 CONTRACT_MAIN("wait", add_tests)
