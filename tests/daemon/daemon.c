@@ -3,6 +3,8 @@
  * processes are gone when daemon_finish() returns. */
 #include "daemon/daemon.h"
 
+#include "daemon/mechanisms.h"
+
 #include "daemon/proc.h"
 #include "daemon/resources.h"
 #include "event/mechanism.h"
@@ -125,23 +127,9 @@ const char *daemon_text(struct daemon *daemon, const char *name)
     return daemon->text = read_file(daemon_path(daemon, name), 0);
 }
 
-/* The mechanism that the environment asks for, unless the test has another, or refuses it. */
-static const char *mechanism_for(const char *text)
-{
-    const char *name = getenv("FORKBEARD_TEST_USE");
-    const struct mechanism *mechanism;
-
-    if (name == NULL || *name == '\0' || strstr(text, " use ") != NULL)
-        return NULL;
-    mechanism = mechanism_find(name);
-    if (mechanism != NULL && mechanism->unfiltered && strstr(text, "sandbox strict") != NULL)
-        return NULL;
-    return name;
-}
-
 static void expand_names(const struct daemon *daemon, const char *text, FILE *file)
 {
-    const char *mechanism = mechanism_for(text), *events = strstr(text, "events {");
+    const char *mechanism = mechanisms_asked_for(text), *events = strstr(text, "events {");
 
     for (const char *p = text; *p != '\0'; p++) {
         unsigned port = (unsigned)(p[1] - '0');
@@ -160,15 +148,20 @@ static void expand_names(const struct daemon *daemon, const char *text, FILE *fi
     }
 }
 
-/* The mode that the environment asks for, unless the test has its own, or no worker processes. */
+/* The mode that the environment asks for, unless the test has its own, or no worker processes; on
+ * where strict would refuse the mechanism. */
 static const char *sandbox_for(const char *name, const char *text)
 {
-    const char *sandbox = getenv("FORKBEARD_TEST_SANDBOX");
+    const char *sandbox = getenv("FORKBEARD_TEST_SANDBOX"), *use = strstr(text, "use ");
+    const char *chosen = mechanisms_asked_for(text);
+    char written[32] = "";
     bool own = strstr(text, "sandbox ") != NULL || strstr(text, "master_process off") != NULL;
 
     if (own || strcmp(name, "forkbeard.conf") != 0 || sandbox == NULL || *sandbox == '\0')
         return NULL;
-    return sandbox;
+    if (use != NULL)
+        sscanf(use, "use %31[a-z_]", written);
+    return mechanisms_is_unfiltered(chosen != NULL ? chosen : written) ? "on" : sandbox;
 }
 
 static void write_file(struct daemon *daemon, const char *name, const char *head, const char *text)

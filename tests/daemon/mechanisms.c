@@ -105,3 +105,19 @@ unsigned mechanisms_descriptors(void)
     loop_done(&loop);
     return n;
 }
+
+bool mechanisms_is_unfiltered(const char *name)
+{
+    const struct mechanism *mechanism = mechanism_find(name);
+
+    return mechanism != NULL && mechanism->unfiltered;
+}
+
+const char *mechanisms_asked_for(const char *text)
+{
+    const char *name = getenv("FORKBEARD_TEST_USE");
+
+    if (name == NULL || *name == '\0' || strstr(text, " use ") != NULL)
+        return NULL;
+    return mechanisms_is_unfiltered(name) && strstr(text, "sandbox strict") != NULL ? NULL : name;
+}

@@ -3,6 +3,8 @@
  * kernel has: tests of each are loop tests from 0 to mechanisms_count(). */
 #pragma once
 
+#include <stdbool.h>
+
 struct mechanism;
 
 int mechanisms_count(void);
@@ -13,3 +15,9 @@ const char *mechanisms_name(int i);
 const struct mechanism *mechanisms_used(void);
 /* How many descriptors a loop with it has of its own, while it waits for events and signals. */
 unsigned mechanisms_descriptors(void);
+
+/* The mechanism that the environment asks for, to be written into the block `events` of this
+ * configuration; NULL: none, or the configuration names another, or refuses it. */
+const char *mechanisms_asked_for(const char *text);
+/* Whether a mechanism goes past the filter of system calls, so that `sandbox strict` refuses it. */
+bool mechanisms_is_unfiltered(const char *name);
