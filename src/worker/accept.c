@@ -129,11 +129,11 @@ static void suspend_accepting(
     set_accept_phase(worker, phase);
     accept_update_watching(worker);
     timer_set(loop, &accept->resume, (uint64_t)worker->cycle->events.accept_mutex_delay);
-    /* the kernel may have woken us alone for clients that we leave */
-    if (acceptor->own ? accept->stand_ins : accept->exclusive)
+    /* the kernel may have woken us alone, or no other may watch the queue */
+    if (acceptor->own ? accept->even : accept->exclusive || accept_has_lent(accept))
         channel_end_send(&worker->to_master, MESSAGE_RESCAN);
     accept->wakes = accept->holds_mutex;
-    accept->short_fd = accept_listener_to_leave(accept, acceptor);
+    accept->short_fd = acceptor->source.fd;
     if (!accept->wakes)
         accept_wake_another(worker, accept->short_fd);
 }
@@ -145,6 +145,7 @@ static void resume_accepting(struct fb_worker *worker)
     assert(accept_is_suspended(accept));
     timer_del(&net_of(worker)->loop, &accept->resume);
     set_accept_phase(worker, ACCEPT_OPEN);
+    accept_borrow(worker);
     accept_update_watching(worker);
 }
 
@@ -410,6 +411,7 @@ void accept_rescan(struct fb_worker *worker)
     struct acceptors *accept = &worker->accept;
     struct loop *loop = &net_of(worker)->loop;
 
+    accept_borrow(worker);
     for (unsigned i = 0; i < accept->n; i++) {
         struct source *source = &accept->list[i]->source;
 

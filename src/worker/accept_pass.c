@@ -204,12 +204,26 @@ int64_t accept_leaving_ms(void)
     return MUTEX_BACK_MS;
 }
 
-int accept_listener_to_leave(const struct acceptors *accept, const struct acceptor *acceptor)
+void accept_borrow(struct fb_worker *worker)
 {
-    for (unsigned i = 0; i < accept->n && accept->n <= ANY_MOST; i++)
-        if (accept->list[i]->lent && accept->list[i] != acceptor)
-            return SHARE_ANY;
-    return acceptor->source.fd;
+    struct acceptors *accept = &worker->accept;
+
+    if (!accept->even || accept->stand_ins)
+        return;
+    for (unsigned i = 0; i < accept->n; i++) {
+        if (!accept->list[i]->foreign)
+            continue;
+        accept->list[i]->lent = true;
+        accept_watch(worker, accept->list[i]);
+    }
+}
+
+bool accept_has_lent(const struct acceptors *accept)
+{
+    for (unsigned i = 0; i < accept->n; i++)
+        if (accept->list[i]->lent)
+            return true;
+    return false;
 }
 
 void accept_wake_another(struct fb_worker *worker, int fd)

@@ -47,9 +47,10 @@ int64_t accept_leaving_ms(void);
 void accept_yield(struct fb_worker *worker, struct acceptor *acceptor);
 /* Gives a queue that was lent back to its worker, which is faster again. */
 void accept_give_back(struct fb_worker *worker, struct acceptor *acceptor);
-/* The descriptor of the listener that accept_wake_another() is to leave when there is no room for a
- * client at this one: any, where the clients of others are left behind too. */
-int accept_listener_to_leave(const struct acceptors *accept, const struct acceptor *acceptor);
+/* Watches all queues of other workers as if they were lent: clients may wait there for room, or for
+ * a worker that is gone. */
+void accept_borrow(struct fb_worker *worker);
+bool accept_has_lent(const struct acceptors *accept);
 /* Wakes the worker with the fewest clients, because this one takes none for a while; `fd`: the
  * listener where some wait, or -1. */
 void accept_wake_another(struct fb_worker *worker, int fd);
