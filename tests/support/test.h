@@ -6,6 +6,7 @@
 
 #include <check.h>
 #include <stdlib.h>
+#include <time.h>
 
 /* Adds a test as check does, but for the runs that lacking.def leaves out. */
 #undef tcase_add_loop_test
@@ -22,6 +23,15 @@
 
 /* ck_assert() that does not note the place each time it holds: for what runs very often. */
 #define test_require(condition) ((condition) ? (void)0 : ck_abort_msg("%s", #condition))
+
+/* The second that it is; time() may still give the one before at its beginning. */
+static inline time_t test_second(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec;
+}
 
 /* TEST_MAIN("number", tcase): `tcase` adds the file's tests to a TCase. */
 #define TEST_MAIN(name, add_tests)                                                                 \
