@@ -211,7 +211,7 @@ START_TEST(a_build_without_the_lines_says_so)
     struct daemon *daemon = daemon_create(1);
 
     daemon_owns(daemon, "debug.log");
-    daemon_configure(daemon, asks[_i]);
+    daemon_configure(daemon, "%s", asks[_i]);
     daemon_start(daemon);
     client_run_session(daemon->ports[0]);
     daemon_stop(daemon, SIGTERM);
