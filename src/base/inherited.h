@@ -6,6 +6,9 @@
 
 #include <stddef.h>
 
+/* The name of the call that the first two make, for messages. */
+extern const char inherited_call[];
+
 /* Keeps whole pages from each child that is forked from now on; -1 with errno. */
 int inherited_never(void *base, size_t size);
 /* Lets the children that are forked from now on have them again; -1 with errno. */

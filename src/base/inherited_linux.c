@@ -5,6 +5,8 @@
 
 #include <sys/mman.h>
 
+const char inherited_call[] = "madvise()";
+
 int inherited_never(void *base, size_t size)
 {
     return madvise(base, size, MADV_DONTFORK);

@@ -5,6 +5,8 @@
 
 #include <sys/mman.h>
 
+const char inherited_call[] = "none";
+
 int inherited_never(void *base, size_t size)
 {
     (void)base;

@@ -311,7 +311,7 @@ static bool command_quitting(const struct cmdline *cmdline, const struct core_se
         return false;
     if (strcmp(cmdline->signal, "resume") == 0) {
         if (!begin_other(cmdline, core, &masters->list[i], &exchange, status, log))
-            return false; /* it has just ended */
+            return false; /* the process has just ended */
         finish_other(cmdline, &masters->list[i], &exchange, status, log);
         return true;
     }

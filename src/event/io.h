@@ -31,6 +31,14 @@ struct io_span {
     size_t n;
 };
 
+/* Options of a socket that is to connect, and how it went. */
+struct io_connect {
+    const struct sockaddr *local; /* address to bind the socket to; NULL: the kernel's choice */
+    socklen_t local_length;
+    int receive_buffer; /* bytes; 0: the system's */
+    bool bind_failed;   /* out: the error is the local address's */
+};
+
 struct io_ops {
     /* On entry *span is memory that may be filled; on IO_DONE it is what was received, there or
      * in memory of the operation's own, valid until the source's next recv that takes something. */
@@ -48,9 +56,9 @@ struct io_ops {
     /* Whether a client waits at a listener, or an error. */
     bool (*waits)(const struct source *listener);
     /* Makes a socket, whose descriptor the source has then, and begins to connect it:
-     * IO_AGAIN_WRITE when connected() will say how it ended. */
-    struct io_result (*connect)(
-        struct source *source, const struct sockaddr *address, socklen_t length);
+     * IO_AGAIN_WRITE when connected() will say how it ended. `options` may be NULL. */
+    struct io_result (*connect)(struct source *source, const struct sockaddr *address,
+        socklen_t length, struct io_connect *options);
     struct io_result (*connected)(struct source *source);
     /* The local address; -1 where it is not known. */
     int (*name)(const struct source *source, struct sockaddr *address, socklen_t *length);

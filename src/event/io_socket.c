@@ -70,6 +70,15 @@ struct io_result io_socket_send(struct source *source, const struct iovec *piece
     return (struct io_result) { .status = IO_DONE, .n = (size_t)n };
 }
 
+struct io_result io_socket_accept(
+    struct source *listener, int *fd, struct sockaddr *address, socklen_t *length)
+{
+    *fd = descriptor_accept(listener->fd, address, length, O_NONBLOCK);
+    if (*fd == -1)
+        return io_socket_failed(IO_AGAIN_READ);
+    return (struct io_result) { .status = IO_DONE };
+}
+
 bool io_socket_waits(const struct source *listener)
 {
     struct pollfd one = { .fd = listener->fd, .events = POLLIN };
@@ -77,14 +86,47 @@ bool io_socket_waits(const struct source *listener)
     return poll(&one, 1, 0) != 0;
 }
 
-struct io_result io_socket_connect(
-    struct source *source, const struct sockaddr *address, socklen_t length)
+/* Binds the socket without taking a port for it where none is asked for: connect() then chooses one
+ * that is free for this peer, so that one address has as many connections as there are peers and
+ * ports. Returns 0, or an errno. */
+static int bind_local(int fd, const struct sockaddr *address, const struct io_connect *options)
+{
+    static const int on = 1;
+
+    if (options->local->sa_family != address->sa_family || address->sa_family == AF_UNIX)
+        return EAFNOSUPPORT;
+    io_socket_spare_port(fd);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)); /* for a port that is asked for */
+    return bind(fd, options->local, options->local_length) == 0 ? 0 : errno;
+}
+
+/* Returns 0, or an errno. */
+static COLD int prepare_socket(int fd, const struct sockaddr *address, struct io_connect *options)
+{
+    int bytes = options->receive_buffer, error = 0;
+
+    if (bytes > 0) /* a limit of the system's may make it less */
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+    if (options->local != NULL)
+        error = bind_local(fd, address, options);
+    options->bind_failed = error != 0;
+    return error;
+}
+
+struct io_result io_socket_connect(struct source *source, const struct sockaddr *address,
+    socklen_t length, struct io_connect *options)
 {
     static const int on = 1;
 
     source->fd = descriptor_socket(address->sa_family, SOCK_STREAM, O_NONBLOCK);
     if (source->fd == -1)
         return (struct io_result) { .status = IO_FAILED, .error = errno };
+    if (unlikely(options != NULL)) {
+        int error = prepare_socket(source->fd, address, options);
+
+        if (error != 0)
+            return (struct io_result) { .status = IO_FAILED, .error = error };
+    }
     /* output is gathered before it is sent: to wait for more of it would only cost time */
     if (address->sa_family != AF_UNIX)
         setsockopt(source->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));

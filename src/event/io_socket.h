@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The parts of `io_socket`: what every system has in common (io_socket.c), for the tables of Linux
- * (io_socket_linux.c) and of other systems (io_socket_posix.c). */
+ * (io_socket_linux.c), of other systems (io_socket_posix.c), and of mechanisms. */
 #pragma once
 
 #include "event/io.h"
@@ -10,10 +10,35 @@ struct io_result io_socket_failed(enum io_status again);
 
 struct io_result io_socket_recv(struct source *source, struct io_span *span);
 struct io_result io_socket_send(struct source *source, const struct iovec *pieces, int count);
+struct io_result io_socket_accept(
+    struct source *listener, int *fd, struct sockaddr *address, socklen_t *length);
 bool io_socket_waits(const struct source *listener);
-struct io_result io_socket_connect(
-    struct source *source, const struct sockaddr *address, socklen_t length);
+struct io_result io_socket_connect(struct source *source, const struct sockaddr *address,
+    socklen_t length, struct io_connect *options);
+/* Makes bind() leave the choice of a port to connect(), where the system can: as Linux can. */
+void io_socket_spare_port(int fd);
 struct io_result io_socket_connected(struct source *source);
 int io_socket_name(const struct source *source, struct sockaddr *address, socklen_t *length);
 struct io_result io_socket_shutdown(struct source *source);
 void io_socket_close(struct source *source, bool reset);
+
+struct io_result io_socket_sendfile(struct source *source, int fd, off_t *offset, size_t n);
+/* In io_socket_linux.c alone. */
+struct io_result io_socket_splice_in(struct source *source, int pipe, size_t n);
+struct io_result io_socket_splice_out(struct source *source, int pipe, size_t n);
+
+/* The operations of every table. */
+#define IO_SOCKET_COMMON                                                                           \
+    .send = io_socket_send, .waits = io_socket_waits, .connect = io_socket_connect,                \
+    .name = io_socket_name, .shutdown = io_socket_shutdown, .close = io_socket_close
+/* The operations whose answers a mechanism may know. */
+#define IO_SOCKET_ASKING                                                                           \
+    .recv = io_socket_recv, .accept = io_socket_accept, .connected = io_socket_connected
+/* The operations that are this system's. */
+#if LINUX_SYSTEM
+#define IO_SOCKET_SYSTEM                                                                           \
+    .sendfile = io_socket_sendfile, .splice_in = io_socket_splice_in,                              \
+    .splice_out = io_socket_splice_out
+#else
+#define IO_SOCKET_SYSTEM .sendfile = io_socket_sendfile
+#endif

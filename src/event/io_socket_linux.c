@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The I/O operations of Linux's sockets: a client is accepted with its flags, and the bytes of
- * files and pipes do not come through this process. */
+/* The I/O operations of Linux's sockets: the bytes of files and pipes do not come through this
+ * process. */
 #include "event/io_socket.h"
 #include "event/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/sendfile.h>
 
-static struct io_result socket_accept(
-    struct source *listener, int *fd, struct sockaddr *address, socklen_t *length)
+void io_socket_spare_port(int fd)
 {
-    *fd = accept4(listener->fd, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (*fd == -1)
-        return io_socket_failed(IO_AGAIN_READ);
-    return (struct io_result) { .status = IO_DONE };
+    static const int on = 1;
+
+    setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on)); /* IPv6 sockets too */
 }
 
 static struct io_result moved(ssize_t n, enum io_status again)
@@ -26,7 +25,7 @@ static struct io_result moved(ssize_t n, enum io_status again)
     return (struct io_result) { .status = IO_DONE, .n = (size_t)n };
 }
 
-static struct io_result socket_sendfile(struct source *source, int fd, off_t *offset, size_t n)
+struct io_result io_socket_sendfile(struct source *source, int fd, off_t *offset, size_t n)
 {
     ssize_t sent;
 
@@ -46,27 +45,14 @@ static ssize_t splice_once(int from, int to, size_t n)
     return moved_n;
 }
 
-static struct io_result socket_splice_in(struct source *source, int pipe, size_t n)
+struct io_result io_socket_splice_in(struct source *source, int pipe, size_t n)
 {
     return moved(splice_once(source->fd, pipe, n), IO_AGAIN_READ);
 }
 
-static struct io_result socket_splice_out(struct source *source, int pipe, size_t n)
+struct io_result io_socket_splice_out(struct source *source, int pipe, size_t n)
 {
     return moved(splice_once(pipe, source->fd, n), IO_AGAIN_WRITE);
 }
 
-const struct io_ops io_socket = {
-    .recv = io_socket_recv,
-    .send = io_socket_send,
-    .accept = socket_accept,
-    .waits = io_socket_waits,
-    .connect = io_socket_connect,
-    .connected = io_socket_connected,
-    .name = io_socket_name,
-    .sendfile = socket_sendfile,
-    .splice_in = socket_splice_in,
-    .splice_out = socket_splice_out,
-    .shutdown = io_socket_shutdown,
-    .close = io_socket_close,
-};
+const struct io_ops io_socket = { IO_SOCKET_COMMON, IO_SOCKET_ASKING, IO_SOCKET_SYSTEM };

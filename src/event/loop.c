@@ -114,6 +114,17 @@ void loop_take_special(struct loop *loop, struct source *source, enum event_dire
     }
 }
 
+COLD void loop_report_broken(struct loop *loop, struct source *source)
+{
+    const struct event *events = source->events;
+
+    source->eof = true;
+    if (!source->ops->wants_broken || events[EVENT_READ].armed || events[EVENT_WRITE].armed)
+        return;
+    debug_source(loop, source, "broken");
+    loop_post(loop, &source->events[EVENT_READ], QUEUE_NORMAL);
+}
+
 void loop_run_posted(struct loop *loop, enum event_queue queue)
 {
     struct posted_events *posted = &loop->queues[queue];

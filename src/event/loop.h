@@ -97,6 +97,11 @@ void loop_report_own(struct loop *loop, struct source *source);
 /* loop_wake_linux.c, loop_wake_posix.c: Waits without reading the clock, which the ticker does. */
 void loop_wait_for_tick(struct loop *loop, int timeout);
 
+/* loop.c: Takes the report that a connection is broken both ways, beside those of its directions:
+ * where its owner waits for neither, and wants it, its READ event runs all the same. For mechanisms
+ * that can tell. */
+void loop_report_broken(struct loop *loop, struct source *source);
+
 /* loop.c: Runs the events of a queue that is not empty. */
 void loop_run_posted(struct loop *loop, enum event_queue queue);
 /* loop.c: Takes the report of an armed source that is not of the normal queue: a listener's, or one

@@ -9,8 +9,14 @@
  *    changed.
  *  - What happens is reported by loop_report(), which posts events and runs no handler of a
  *    connection; so nothing that process_events holds can vanish under it.
+ *  - Events of a source whose `level` is set, and of a listener, are levels under every mechanism:
+ *    each wait reports them as long as they are ready. Such a source is added and deleted, and
+ *    never paused.
  *  - A source with neither direction enabled reports nothing, not even a hang-up; a
- *    mechanism whose kernel reports once may report it to the loop, which remembers it. */
+ *    mechanism whose kernel reports once may report it to the loop, which remembers it. An error
+ *    is loop_report_broken()'s, where the kernel tells one of a paused source.
+ *  - A descriptor that somebody else has closed is logged and reported once, or not at all, until
+ *    it is armed anew: an owner who does nothing about it does not make the loop spin. */
 #pragma once
 
 #include "event/io.h"
@@ -40,10 +46,11 @@ struct mechanism {
     bool forgets;     /* watches what is closed no more, and says nothing of it */
     bool masks; /* the wait takes a signal mask, and while events are ready looks at no signal */
     bool by_use_alone;        /* only the directive `use` chooses it, though it is available */
-    bool unfiltered;          /* its operations pass by a filter of system calls */
-    bool yields;              /* where the kernel refuses it, the best other one is used */
+    bool unfiltered;          /* system calls pass by the filter of system calls */
+    bool tells_broken;        /* calls loop_report_broken() for a source that is paused, too */
+    bool yields;              /* refused by the kernel, it gives way to the best other */
     uint32_t descriptors_max; /* no descriptor from here on can be watched; 0: no limit */
-    struct mechanism_option options[MECHANISM_OPTIONS]; /* those with a name first */
+    struct mechanism_option options[MECHANISM_OPTIONS]; /* named ones first */
     const struct io_ops *io; /* the operations that its sources start with */
     void *self; /* NULL, or the state of a mechanism that is made at run time, as a simulated one */
 
@@ -69,6 +76,9 @@ struct mechanism {
      * always deleted before its descriptor is closed: the master holds the socket on. */
     int (*add_listener)(struct loop *loop, struct source *source, bool exclusive);
     int (*del_listener)(struct loop *loop, struct source *source);
+    /* Makes the kernel let go of all that is watched no more, so that closing a descriptor closes
+     * what it stands for; may report. NULL: it does not hold on to anything. */
+    void (*release)(struct loop *loop);
 
     /* For a kernel that has events without a descriptor: make notify() work, and make ticks every
      * `ms`; the wait then gives loop->notifier or loop->ticker to loop_report_own(). -1 with errno.

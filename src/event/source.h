@@ -45,6 +45,7 @@ struct source_ops {
      * it is. Called in builds with --enable-debug alone. */
     void (*debug)(const struct source *source, const char *format, va_list args)
         PRINTF_FORMAT(2, 0);
+    bool wants_broken; /* see loop_report_broken() */
 };
 
 struct source {
@@ -53,8 +54,9 @@ struct source {
     uint32_t position; /* the mechanism's own; in a free slot: the next free slot */
     uint8_t queue;     /* enum event_queue: where the source's events are posted */
     bool in_use;
-    bool eof;       /* the kernel has announced the peer's end; bytes may still lie before it */
-    bool listening; /* a listener that the mechanism watches */
+    bool eof;           /* the kernel has announced the peer's end; bytes may still lie before it */
+    bool listening : 1; /* a listener that the mechanism watches */
+    bool level : 1;     /* events as long as it is ready, by any mechanism */
     const struct source_ops *ops;
     const struct io_ops *io;
     void *io_state; /* the operations' own: loop->mechanism_state, or NULL */
@@ -100,11 +102,26 @@ int source_arm_both(struct loop *loop, struct source *source);
 /* Start and end watching a listener; `exclusive`: the kernel wakes one of the workers that wait. */
 int source_arm_listener(struct loop *loop, struct source *source, bool exclusive);
 void source_disarm_listener(struct loop *loop, struct source *source);
+/* Makes the descriptors of disarmed listeners the last that hold their sockets in this process. Not
+ * within a callback that was lent input. */
+void source_release_disarmed(struct loop *loop);
+
+/* Makes a source whose `level` is set wait for exactly these directions. Nothing of it is paused,
+ * so that a direction which is not wanted costs no report; `ready` means nothing. -1 with errno,
+ * and nothing has changed. */
+int source_watch_level(struct loop *loop, struct source *source, bool read, bool write);
+/* Gives the slot of a source back whose descriptor was closed by somebody else, and may be another
+ * source's by now. */
+void source_abandon(struct loop *loop, struct source *source);
 
 /* Ends watching and posting, closes the descriptor (if any) and gives the slot back. */
 void source_close(struct loop *loop, struct source *source, bool reset);
 /* Does the same, but leaves the descriptor open. */
 void source_detach(struct loop *loop, struct source *source);
+
+/* Gives a watched source's descriptor to one that has none, of the same loop and operations; the
+ * first is left without, and neither is watched any more. */
+void source_move(struct loop *loop, struct source *from, struct source *to);
 
 /* Asserts what holds of a table, and of a source that is in use. */
 void source_table_check(const struct source_table *table);

@@ -50,6 +50,55 @@ int source_arm_both(struct loop *loop, struct source *source)
     return 0;
 }
 
+static int add_level(struct loop *loop, struct source *source, enum event_direction direction)
+{
+    struct event *event = &source->events[direction];
+
+    if (loop->mechanism->add(loop, source, direction) == -1)
+        return -1;
+    debug_source(
+        loop, source, "%s starts watching: %s", loop->mechanism->name, debug_direction(direction));
+    event->active = event->armed = true;
+    event->ready = false;
+    return 0;
+}
+
+static void del_level(struct loop *loop, struct source *source, enum event_direction direction)
+{
+    struct event *event = &source->events[direction];
+
+    loop->mechanism->del(loop, source, direction);
+    debug_source(
+        loop, source, "%s stops watching: %s", loop->mechanism->name, debug_direction(direction));
+    event->active = event->armed = event->ready = false;
+    loop_unpost(loop, event);
+}
+
+int source_watch_level(struct loop *loop, struct source *source, bool read, bool write)
+{
+    const bool wanted[EVENT_DIRECTIONS] = { [EVENT_READ] = read, [EVENT_WRITE] = write };
+    bool added[EVENT_DIRECTIONS] = { false, false };
+
+    assert(source->in_use && source->fd != -1 && source->level && !source->listening);
+    for (int i = 0; i < EVENT_DIRECTIONS; i++) { /* first, so that a refusal changes nothing */
+        if (!wanted[i] || source->events[i].active)
+            continue;
+        if (add_level(loop, source, i) == -1) {
+            int error = errno;
+
+            if (i == EVENT_WRITE && added[EVENT_READ])
+                del_level(loop, source, EVENT_READ);
+            errno = error;
+            return -1;
+        }
+        added[i] = true;
+    }
+    for (int i = 0; i < EVENT_DIRECTIONS; i++)
+        if (!wanted[i] && source->events[i].active)
+            del_level(loop, source, i);
+    return 0;
+}
+
 int source_arm_listener(struct loop *loop, struct source *source, bool exclusive)
 {
     assert(source->in_use && source->fd != -1);
@@ -76,6 +125,12 @@ void source_disarm_listener(struct loop *loop, struct source *source)
             loop->log, LEVEL_ALERT, errno, "a listener could not be taken out of the watched ones");
     source->listening = source->events[EVENT_READ].armed = false;
     loop_unpost(loop, &source->events[EVENT_READ]);
+}
+
+void source_release_disarmed(struct loop *loop)
+{
+    if (loop->mechanism->release != NULL)
+        loop->mechanism->release(loop);
 }
 
 static inline void end_event(struct loop *loop, struct event *event)
@@ -105,10 +160,26 @@ void source_detach(struct loop *loop, struct source *source)
     source_put(&loop->sources, source);
 }
 
+void source_abandon(struct loop *loop, struct source *source)
+{
+    end_watching(loop, source, true);
+    source->fd = -1;
+    source_put(&loop->sources, source);
+}
+
 void source_close(struct loop *loop, struct source *source, bool reset)
 {
     end_watching(loop, source, true);
     if (source->fd != -1)
         source->io->close(source, reset);
     source_put(&loop->sources, source);
+}
+
+void source_move(struct loop *loop, struct source *from, struct source *to)
+{
+    assert(from->fd != -1 && to->fd == -1 && from->io == to->io);
+    end_watching(loop, from, false);
+    to->fd = from->fd;
+    to->eof = from->eof;
+    from->fd = -1;
 }

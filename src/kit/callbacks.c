@@ -6,33 +6,52 @@
 
 static fb_test *test_of(const fb_conn *conn)
 {
-    return kit_test_of(fb_worker_of(conn));
+    return kit_test_of(fb_worker_of(conn)->worker);
+}
+
+/* The callbacks of the connection's protocol, as it has them. */
+static const fb_ops *own_ops(const fb_test *test, const fb_conn *conn)
+{
+    const fb_protocol *protocol = fb_worker_of(conn)->protocol;
+    unsigned i = 0;
+
+    while (test->protocols[i] != protocol) {
+        assert(test->protocols[i] != NULL);
+        i++;
+    }
+    return &test->own_ops[i];
 }
 
 static int watched_opened(fb_conn *conn, void *state)
 {
     fb_test *test = test_of(conn);
+    const fb_ops *ops = own_ops(test, conn);
 
     test->openings++;
-    return test->own_ops.opened != NULL ? test->own_ops.opened(conn, state) : 0;
+    kit_states_guard(conn);
+    return ops->opened != NULL ? ops->opened(conn, state) : 0;
 }
 
 static void watched_closed(fb_conn *conn, void *state, fb_reason reason)
 {
     fb_test *test = test_of(conn);
+    const fb_ops *ops = own_ops(test, conn);
 
     test->closings++;
     assert(test->closings <= test->openings);
-    if (test->own_ops.closed != NULL)
-        test->own_ops.closed(conn, state, reason);
+    if (ops->closed != NULL)
+        ops->closed(conn, state, reason);
+    kit_state_check(conn);
 }
 
 void kit_watch_callbacks(fb_test *test)
 {
-    fb_ops *ops = (fb_ops *)test->protocols[0]->ops; /* the test's copy, in memory of its own */
+    for (unsigned i = 0; test->protocols[i] != NULL; i++) {
+        fb_ops *ops = (fb_ops *)test->protocols[i]->ops; /* the test's copy, in its own memory */
 
-    assert(ops->opened != watched_opened);
-    test->own_ops = *ops;
-    ops->opened = watched_opened;
-    ops->closed = watched_closed;
+        assert(ops->opened != watched_opened);
+        test->own_ops[i] = *ops;
+        ops->opened = watched_opened;
+        ops->closed = watched_closed;
+    }
 }

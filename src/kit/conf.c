@@ -20,7 +20,7 @@ struct part {
     char line[KIT_FILE_PATH + 16]; /* the `include` */
 };
 
-enum { MAIN, STREAM, SERVER, PARTS };
+enum { MAIN, STREAM, SERVER, PARTS = SERVER + KIT_SERVERS_MAX };
 
 static void open_part(struct part *part, const char *name, const char *text)
 {
@@ -40,19 +40,38 @@ static const char *user_line(char *line, size_t size)
     return user != NULL ? line : "";
 }
 
-/* The text of the file around the parts, which the caller frees. */
-static char *compose_file(const struct part *parts, uint32_t connections)
+static char *compose_servers(const struct part *parts, const fb_test_options *options)
 {
-    char user[64], *text;
+    const char *parameters = options->listen != NULL ? options->listen : "";
+    char *text;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+
+    if (file == NULL)
+        kit_misused("no memory for the configuration");
+    for (unsigned i = 0; i < kit_options_servers(options); i++)
+        fprintf(file, "    server {\n        listen 192.0.2.80:%u %s;\n        %s\n    }\n",
+            KIT_FIRST_PORT + i, parameters, parts[SERVER + i].line);
+    if (fclose(file) != 0)
+        kit_misused("no memory for the configuration");
+    return text;
+}
+
+/* The text of the file around the parts, which the caller frees. */
+static char *compose_file(const struct part *parts, const fb_test_options *options)
+{
+    char user[64], *servers = compose_servers(parts, options), *text;
     int n = asprintf(&text,
         "daemon off;\nmaster_process off;\n%s\n%s\n"
         "events {\n    worker_connections %u;\n}\n"
-        "stream {\n    %s\n    server {\n        listen 192.0.2.80:80;\n        %s\n    }\n}\n",
-        user_line(user, sizeof(user)), parts[MAIN].line, connections, parts[STREAM].line,
-        parts[SERVER].line);
+        "stream {\n    %s\n%s}\n",
+        user_line(user, sizeof(user)), parts[MAIN].line,
+        options->worker_connections > 0 ? options->worker_connections : CONNECTIONS,
+        parts[STREAM].line, servers);
 
     if (n == -1)
         kit_misused("no memory for the configuration");
+    free(servers);
     return text;
 }
 
@@ -100,18 +119,19 @@ static struct cycle *load_file(
 struct cycle *kit_conf_load(
     const fb_protocol *const *protocols, const fb_test_options *options, const char *label)
 {
-    uint32_t connections =
-        options->worker_connections > 0 ? options->worker_connections : CONNECTIONS;
     struct part parts[PARTS];
     struct cycle *cycle;
     char path[KIT_FILE_PATH], *text, *report;
     int fd;
 
-    assert(options->server != NULL && connections > 0);
+    assert(options->server != NULL);
     open_part(&parts[MAIN], "the test's main directives", options->main);
     open_part(&parts[STREAM], "the test's stream directives", options->stream);
     open_part(&parts[SERVER], "the test's server directives", options->server);
-    text = compose_file(parts, connections);
+    for (unsigned i = 1; i < KIT_SERVERS_MAX; i++)
+        open_part(&parts[SERVER + i], "the test's directives of a further server",
+            i < kit_options_servers(options) ? options->servers[i - 1] : NULL);
+    text = compose_file(parts, options);
     fd = kit_file_create(text, path);
     cycle = load_file(protocols, path, label, &report);
     show_report(report, parts);

@@ -15,6 +15,8 @@
 #define REFUSALS_MOST 300
 /* Windows in which a peer takes all output at most. They have one byte unless that makes more. */
 #define WINDOWS_MOST 10000
+#define DEATHS_MOST 20
+#define LOSSES_MOST 50
 /* The number of seeds for network trouble that are tried. */
 #define SEEDS 10
 /* The number of failures after which the kit stops. */
@@ -24,6 +26,7 @@ struct converse {
     const struct kit_script *script;
     int failures;
     uint64_t allocations; /* needed by the script as it is written */
+    uint64_t messages;    /* between workers, in it */
     bool verbose;
 };
 
@@ -48,10 +51,11 @@ static struct kit_outcome run_variant(struct converse *converse, const struct ki
     return outcome;
 }
 
-static uint64_t stride_of(uint64_t n, uint64_t most)
+/* The distance of places that are tried, of n at most so many; or of all. */
+static uint64_t stride_of(const struct kit_script *script, uint64_t n, uint64_t most)
 {
     assert(most > 0);
-    return n / most + 1;
+    return script->options->thorough != 0 ? 1 : n / most + 1;
 }
 
 /* Counts the bytes of all steps of one kind. */
@@ -69,7 +73,7 @@ static void try_cuts(struct converse *converse)
 {
     uint64_t n = count_bytes(converse->script, FB_TEST_ACT_SAY);
 
-    for (uint64_t cut = 1; cut < n; cut += stride_of(n, CUTS_MOST)) {
+    for (uint64_t cut = 1; cut < n; cut += stride_of(converse->script, n, CUTS_MOST)) {
         struct kit_variant variant = { .cut = cut };
 
         snprintf(variant.name, sizeof(variant.name), "cut at byte %" PRIu64, cut);
@@ -79,7 +83,8 @@ static void try_cuts(struct converse *converse)
 
 static void try_peers(struct converse *converse)
 {
-    size_t window = stride_of(count_bytes(converse->script, FB_TEST_ACT_EXPECT), WINDOWS_MOST);
+    /* however thorough: byte by byte much output takes for ever */
+    size_t window = count_bytes(converse->script, FB_TEST_ACT_EXPECT) / WINDOWS_MOST + 1;
     const struct kit_variant variants[] = {
         { .name = "byte by byte", .bytes = true },
         { .name = "a peer that takes few bytes at a time", .window = window },
@@ -114,7 +119,7 @@ static void try_ends(struct converse *converse)
 {
     const struct kit_script *script = converse->script;
 
-    for (size_t i = 0; i < script->n; i += stride_of(script->n, ENDINGS_MOST)) {
+    for (size_t i = 0; i < script->n; i += stride_of(script, script->n, ENDINGS_MOST)) {
         try_end(converse, i, KIT_RESETS, false);
         try_end(converse, i, KIT_SHUTS, false);
         if (script->steps[i].act != FB_TEST_ACT_SAY)
@@ -124,19 +129,58 @@ static void try_ends(struct converse *converse)
     }
 }
 
-/* Fails one allocation after the other, until a run needs no more of them. With peers that stop
- * reading the worker keeps more output, and so allocates more. */
-static void try_refusals(struct converse *converse, bool pausing)
+/* Kills each worker before each step. */
+static void try_deaths(struct converse *converse)
+{
+    const struct kit_script *script = converse->script;
+    size_t stride = stride_of(script, script->n, DEATHS_MOST);
+
+    for (size_t i = 0; i < script->n; i += stride)
+        for (unsigned worker = 0; worker < script->options->workers; worker++) {
+            struct kit_variant variant = { .ending = KIT_KILLS, .step = i, .worker = worker };
+
+            snprintf(
+                variant.name, sizeof(variant.name), "worker %u dies before step %zu", worker, i);
+            run_variant(converse, &variant);
+        }
+}
+
+/* Runs a variant again and again with its next allocation, or message, until there is none. */
+static void try_each(
+    struct converse *converse, struct kit_variant *variant, const char *what, uint64_t stride)
 {
     bool refused = true;
 
-    for (uint64_t i = 0; refused; i += stride_of(converse->allocations, REFUSALS_MOST)) {
-        struct kit_variant variant = { .refuses = true, .after = i, .pausing = pausing };
-
-        snprintf(variant.name, sizeof(variant.name), "allocation %" PRIu64 " fails%s", i,
-            pausing ? ", a peer that stops reading" : "");
-        refused = run_variant(converse, &variant).refused;
+    for (variant->after = 0; refused; variant->after += stride) {
+        snprintf(variant->name, sizeof(variant->name), "%s %" PRIu64 " %s%s", what, variant->after,
+            variant->loses ? "is lost" : "fails",
+            variant->pausing ? ", a peer that stops reading" : "");
+        refused = run_variant(converse, variant).refused;
     }
+}
+
+/* Fails one allocation after the other. With peers that stop reading the worker keeps more output,
+ * and so allocates more. */
+static void try_refusals(struct converse *converse)
+{
+    uint64_t stride = stride_of(converse->script, converse->allocations, REFUSALS_MOST);
+    struct kit_variant plain = { .refuses = true };
+    struct kit_variant pausing = { .refuses = true, .pausing = true };
+    struct kit_variant start = { .refuses_start = true };
+
+    try_each(converse, &plain, "allocation", stride);
+    try_each(converse, &pausing, "allocation", stride);
+    try_each(converse, &start, "start: allocation", 1);
+}
+
+/* Loses one message between workers after the other. */
+static void try_losses(struct converse *converse)
+{
+    struct kit_variant variant = { .loses = true };
+
+    if (converse->script->options->workers > 1)
+        try_each(converse, &variant, "message",
+            stride_of(converse->script, converse->messages, LOSSES_MOST));
 }
 
 int fb_test_converse_with(const fb_protocol *protocol, const fb_test_options *options,
@@ -149,16 +193,20 @@ int fb_test_converse_with(const fb_protocol *protocol, const fb_test_options *op
         .script = &script,
         .verbose = getenv("FB_TEST_VERBOSE") != NULL,
     };
+    struct kit_outcome outcome;
 
-    converse.allocations = run_variant(&converse, &plain).allocations;
+    outcome = run_variant(&converse, &plain);
+    converse.allocations = outcome.allocations;
+    converse.messages = outcome.messages;
     if (converse.failures > 0)
         return converse.failures;
     try_peers(&converse);
     try_cuts(&converse);
     try_trouble(&converse);
     try_ends(&converse);
-    try_refusals(&converse, false);
-    try_refusals(&converse, true);
+    try_deaths(&converse);
+    try_losses(&converse);
+    try_refusals(&converse);
     return converse.failures;
 }
 

@@ -6,8 +6,13 @@
 
 #include "kit/kit.h"
 
-/* How the client ends before the step `step` of a variant. */
-enum kit_ending { KIT_RUNS_TO_END, KIT_RESETS, KIT_SHUTS };
+/* The event before the step `step` of a variant, which is the last that is run. */
+enum kit_ending {
+    KIT_RUNS_TO_END, /* no event: all steps are run */
+    KIT_RESETS,      /* the client breaks the connection */
+    KIT_SHUTS,       /* the client ends its half */
+    KIT_KILLS,       /* a worker dies, and is replaced */
+};
 
 /* A variant: the differences from the script as it is written; all zero: none. */
 struct kit_variant {
@@ -18,11 +23,14 @@ struct kit_variant {
     bool pausing;           /* peers take nothing until the script expects something */
     bool trouble;           /* the network makes trouble */
     uint64_t seed;          /* of the trouble */
-    enum kit_ending ending; /* how the client ends early */
+    enum kit_ending ending; /* how the run ends early */
     size_t step;            /* the step before which it ends */
     bool half;              /* ends in the middle of this step's bytes instead */
+    unsigned worker;        /* the worker that dies */
     bool refuses;           /* one allocation fails */
-    uint64_t after;         /* number of allocations that succeed before it */
+    bool refuses_start;     /* the same, of those before a worker serves */
+    bool loses;             /* a message between workers is lost */
+    uint64_t after;         /* allocations that succeed, or messages that arrive, before it */
 };
 
 /* A script and its test, the same in all variants; lent by the caller. */
@@ -37,7 +45,8 @@ struct kit_script {
 struct kit_outcome {
     int failures; /* faults included */
     uint64_t allocations;
-    bool refused; /* the allocation that was to fail was made */
+    uint64_t messages; /* between workers */
+    bool refused;      /* the allocation that was to fail was made, or the message sent */
 };
 
 /* Runs the script once, from the start of a worker to its end. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Structs and functions that the files of the test kit share. A test is a whole worker of the
- * daemon's, in the role of a single process, on a simulated kernel (sim/sim.h); nothing of it is
- * shared with another test, so that several may live in one program. A mistake of the protocol is a
- * fault, which is printed and counted; a mistake in the use of the kit ends the program. */
+ * daemon's, in the role of a single process, or several, whose master the kit is, on a simulated
+ * kernel (sim/sim.h); nothing of it is shared with another test, so that several may live in one
+ * program. A mistake of the protocol is a fault, which is printed and counted; a mistake in the use
+ * of the kit ends the program. */
 #pragma once
 
 #include "base/check.h"
+#include "process/bells.h"
 #include "sim/sim.h"
 #include "worker/worker.h"
 
@@ -19,6 +21,9 @@ struct kit_memory {
     uint64_t live;       /* allocations not released, those before the start included */
     uint64_t from, most; /* number of the first allocation that fails, and how many fail */
     uint64_t refused;    /* allocations that have failed */
+    bool is_watched;     /* a sanitizer sees wrong uses of it: blocks have no zones */
+    uint8_t *kept[64];   /* blocks that have ended, a ring */
+    unsigned kept_at;
 };
 
 /* An entry of a list of open descriptors. */
@@ -52,40 +57,116 @@ struct fb_test_server {
     struct sim_server *server;
 };
 
-struct fb_test {
-    struct fb_worker worker; /* the first member */
-    unsigned kind;           /* KIT_TEST, from its creation to its end */
-    struct kit_memory memory;
+/* Servers and protocols of a configuration, at most. */
+#define KIT_SERVERS_MAX 16
+#define KIT_PROTOCOLS_MAX 16
+#define KIT_WORKERS_MAX 64
+
+/* The port of server 0, which the others' follow. */
+#define KIT_FIRST_PORT 80
+
+#define KIT_WORKER KIND('K', 'W', 'R', 'K')
+
+/* A worker, in one life after the other. */
+struct kit_worker {
+    struct worker worker; /* the first member; all zero without a life */
+    unsigned kind;        /* KIT_WORKER, from the test's creation to its end */
+    fb_test *test;
+    unsigned number;
+    bool alive;      /* lives: from a successful start to its death or end */
+    bool is_killed;  /* within its death: what it does is seen by nobody */
+    char label[128]; /* the beginning of its log lines */
     struct heritage heritage;
-    struct cycle *cycle;
+    struct cycle *cycle;                           /* a reading of the configuration of its own */
+    struct sim_socket *listeners[KIT_SERVERS_MAX]; /* the servers', over all lives */
+    int fds[KIT_SERVERS_MAX];    /* real descriptors that the listeners stand for, which are kept */
+    int handed[KIT_SERVERS_MAX]; /* the same, as the worker has them */
+    int channel;                 /* the master's end of its channel; -1: none */
+    int inbox;                   /* messages to it are sent there; -1: it has not asked for it */
+    unsigned jobs;               /* jobs of fb_run(), when they were last counted */
+};
+
+/* A message of one worker to another, on its way. */
+struct kit_packet {
+    STAILQ_ENTRY(kit_packet) link;
+    size_t n;
+    uint8_t bytes[];
+};
+
+/* The way of messages from one worker to another. */
+struct kit_way {
+    fb_test_way how;
+    int fd; /* the sender's packets are received there; -1: it has not asked for the way */
+    STAILQ_HEAD(, kit_packet) packets;
+};
+
+struct fb_test {
+    unsigned kind; /* KIT_TEST, from its creation to its end */
+    struct kit_memory memory;
+    fb_test_options options; /* with strings in the arena */
+    bool several;            /* workers of a master, and not a single process */
+    unsigned worker_n;
+    struct kit_worker *workers;
+    struct kit_way *ways; /* worker_n of each worker, in the order of workers */
+    struct bells bells;
+    struct cycle *cycle; /* the master's */
     struct shared *shared;
     struct sim *sim;
-    struct sim_socket *listener;
-    int listener_fd; /* a real descriptor, which the worker closes; -1 then */
     struct arena *arena;
-    const fb_protocol *protocols[2]; /* the test's copy, in the arena; NULL */
-    fb_ops own_ops;              /* the protocol's callbacks, before the kit's took their place */
-    uint64_t openings, closings; /* of clients' connections */
+    const fb_protocol *protocols[KIT_PROTOCOLS_MAX + 1]; /* copies, in the arena; ends with NULL */
+    fb_ops own_ops[KIT_PROTOCOLS_MAX]; /* their callbacks, before the kit's took their place */
+    uint64_t openings, closings;       /* of clients' connections */
     STAILQ_HEAD(, fb_test_peer) peers;
     STAILQ_HEAD(, fb_test_server) servers;
     in_port_t port_n; /* ports given to clients so far */
     uint64_t random;
-    struct log_target target; /* the error log, a file in memory */
-    char *logged;             /* the text that fb_test_logged() has lent */
+    bool dawdles;        /* messages between workers come late, at times */
+    uint64_t way_random; /* ... by numbers of this seed */
+    uint64_t loss_at;    /* the number of a message between workers that is lost, from 1; 0: none */
+    uint64_t message_n, loss_n; /* messages that were carried, and lost because of it */
+    uint64_t began;             /* monotonic ms of the start */
+    uint64_t job_ms;            /* the time that a job of fb_run() takes */
+    uint64_t jobs_due;          /* monotonic ms when the jobs under way have ended */
+    struct log_target target;   /* the error log, a file in memory */
+    char *logged;               /* the text that fb_test_logged() has lent */
     char log_path[KIT_FILE_PATH];
     struct kit_descriptors before; /* open before the start */
     char label[128];               /* the beginning of lines about faults */
     int faults;
-    bool restless; /* the worker never became idle, which was reported as a fault */
+    bool restless; /* a worker never became idle, which was reported as a fault */
 };
 
-/* The test that a worker is a part of. */
-static inline fb_test *kit_test_of(struct fb_worker *worker)
+/* The kit's part of a worker. */
+static inline struct kit_worker *kit_worker_of(struct worker *worker)
 {
-    fb_test *test = container_of(worker, struct fb_test, worker);
+    struct kit_worker *own = container_of(worker, struct kit_worker, worker);
+
+    CHECK_KIND(own, KIT_WORKER);
+    return own;
+}
+
+/* The test that a worker is a part of. */
+static inline fb_test *kit_test_of(struct worker *worker)
+{
+    fb_test *test = kit_worker_of(worker)->test;
 
     CHECK_KIND(test, KIT_TEST);
     return test;
+}
+
+static inline struct loop *kit_loop_of(struct kit_worker *own)
+{
+    return &own->worker.stream.net.loop;
+}
+
+#define KIT_FOREACH_ALIVE(own, test)                                                               \
+    for ((own) = (test)->workers; (own) < (test)->workers + (test)->worker_n; (own)++)             \
+        if ((own)->alive)
+
+static inline struct kit_way *kit_way(fb_test *test, unsigned from, unsigned to)
+{
+    assert(from < test->worker_n && to < test->worker_n);
+    return &test->ways[from * test->worker_n + to];
 }
 
 /* Prints a line about a fault, and counts it. */
@@ -96,6 +177,8 @@ NORETURN void kit_misused(const char *format, ...) PRINTF_FORMAT(1, 2);
 void *kit_alloc(size_t n);
 
 void kit_memory_init(struct kit_memory *memory);
+/* Frees the blocks that are kept. */
+void kit_memory_done(struct kit_memory *memory);
 
 /* Lists the descriptors that are open now; kit_descriptors_compare() frees the list, with a fault
  * for each descriptor that was opened or closed since. */
@@ -114,21 +197,73 @@ char *kit_file_read(int fd);
 /* Copies the options of a caller that may be built for another version of the header. */
 fb_test_options kit_options(const fb_test_options *options);
 
+/* Copies the strings of options into an arena. */
+void kit_options_keep(fb_test_options *options, struct arena *arena);
+/* The number of the servers that the options ask for. */
+unsigned kit_options_servers(const fb_test_options *options);
+
 /* Reads the configuration; NULL after its mistakes were printed. */
 struct cycle *kit_conf_load(
     const fb_protocol *const *protocols, const fb_test_options *options, const char *label);
 
+/* A start, as a conversation has it. */
+struct kit_start {
+    const fb_protocol *protocol;
+    const fb_test_options *options;
+    const char *variant; /* for lines about faults; NULL: none */
+    bool refuses;        /* an allocation before the workers serve fails */
+    uint64_t after;      /* number of allocations that succeed before it */
+    bool refused;        /* out: it was made */
+    int faults;          /* out: of a start that has failed */
+};
+
+/* Does what fb_test_start_with() does. A start that fails for want of memory which was to be
+ * refused is silent, but for faults. */
+fb_test *kit_test_start(struct kit_start *start);
+
+/* Starts a life of a worker; -1 after lines in the log. */
+int kit_worker_start(struct kit_worker *own);
+/* Ends the life of a worker, in good order. */
+void kit_worker_end(struct kit_worker *own);
+/* The worker of that number, alive; ends the program where there is none. */
+struct kit_worker *kit_worker_at(fb_test *test, unsigned worker, const char *call);
+
+/* The master: does what workers ask for, carries messages between them and rings their bells.
+ * Returns whether a worker has something to do because of it. */
+bool kit_master_serve(fb_test *test);
+/* Whether there is something of it to do. */
+bool kit_master_is_wanted(fb_test *test);
+/* Tells the others that a worker has gone, with all that it has not received. */
+void kit_master_tell_gone(fb_test *test, struct kit_worker *gone);
+/* Carries what the worker has sent, whatever its ways are like. */
+void kit_ways_flush(fb_test *test, struct kit_worker *from);
+/* Drops what is on the ways from and to a worker. */
+void kit_ways_clear(fb_test *test, struct kit_worker *own);
+/* Carries messages; whether any has come to its receiver. */
+bool kit_ways_carry(fb_test *test);
+/* Whether messages are on a way that delivers. */
+bool kit_ways_are_busy(fb_test *test);
+
 /* Makes trouble on the network from now on. */
 void kit_trouble(fb_test *test, uint64_t seed);
 
-/* Installs callbacks that count `opened` and `closed` and then call the protocol's. */
+/* Installs callbacks that count `opened` and `closed` and then call the protocols'. */
 void kit_watch_callbacks(fb_test *test);
 
 /* The number of connections that must end before the slot of an ended one is used again. */
 #define KIT_SPARE_SLOTS 4096
 /* Keeps slots of ended connections unused, and their states untouched (slots.c). */
-void kit_slots_guard(fb_test *test);
-void kit_slots_unguard(fb_test *test);
+void kit_slots_guard(struct worker *worker);
+void kit_slots_unguard(struct worker *worker);
+
+/* Makes room for a zone behind each state of the protocol, of which this is the test's copy; fills
+ * the zone of a connection that begins; lets it be written to when its session has ended; and looks
+ * at it, or at those of all connections. */
+void kit_states_widen(const fb_protocol *copy);
+void kit_states_guard(const struct fb_conn *conn);
+void kit_states_unguard(const struct fb_conn *conn);
+void kit_state_check(const struct fb_conn *conn);
+void kit_states_check(struct kit_worker *own);
 
 /* Makes the program's end of a connection; it lives as long as the test. */
 fb_test_peer *kit_peer_add(fb_test *test, struct sim_socket *socket);

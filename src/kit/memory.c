@@ -1,13 +1,94 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The memory of connections and their protocols: counts allocations, and refuses those that the
- * test has named. Memory of the worker itself, before its start, is counted but never refused. */
+ * test has named. Memory that a worker needs to start is counted too, and refused only when a
+ * conversation tries that.
+ *
+ * Each piece has a block of its own. The address sanitizer and valgrind see all wrong uses of it;
+ * without them zones around the block show who goes beyond it, and a block that was freed is kept
+ * for a while, to show who uses it. */
 #include "kit/kit.h"
 
 #include <errno.h>
+#include <string.h>
+
+/* Bytes before a block, with its size, and of the zone behind it. */
+#define ZONE 16
+#define ZONE_BYTE 0xa5
+
+/* A function of the address sanitizer; NULL in a program without it. */
+extern void __asan_poison_memory_region(const volatile void *p, size_t n) __attribute__((weak));
+
+static fb_test *test_of(struct kit_memory *m)
+{
+    return container_of(m, struct fb_test, memory);
+}
 
 static struct kit_memory *memory_of(const struct memory *memory)
 {
     return container_of(memory, struct kit_memory, memory);
+}
+
+/* Whether something else sees wrong uses of memory, if each block ends where it ends. */
+static bool is_watched(void)
+{
+    const char *preload = getenv("LD_PRELOAD");
+
+    return __asan_poison_memory_region != NULL ||
+           (preload != NULL && strstr(preload, "vgpreload") != NULL);
+}
+
+static bool is_filled(const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (p[i] != ZONE_BYTE)
+            return false;
+    return true;
+}
+
+/* Makes a block between zones, of which the first begins with the size. */
+static void *make_block(size_t n)
+{
+    uint8_t *whole = n < SIZE_MAX - 2 * ZONE ? malloc(n + 2 * ZONE) : NULL;
+
+    if (whole == NULL)
+        return NULL;
+    memset(whole, ZONE_BYTE, ZONE);
+    memcpy(whole, &n, sizeof(n));
+    memset(whole + ZONE + n, ZONE_BYTE, ZONE);
+    return whole + ZONE;
+}
+
+static size_t size_of(const uint8_t *block)
+{
+    size_t n;
+
+    memcpy(&n, block - ZONE, sizeof(n));
+    return n;
+}
+
+/* Frees a block that was kept, unless it was used. */
+static void free_kept(struct kit_memory *m, uint8_t *block)
+{
+    if (block == NULL)
+        return;
+    if (!is_filled(block, size_of(block) + ZONE))
+        kit_fault(test_of(m), "wrote to memory of %zu bytes after its end", size_of(block));
+    free(block - ZONE);
+}
+
+/* Checks a block that ends, and keeps it in the place of the oldest. */
+static void keep_block(struct kit_memory *m, uint8_t *block)
+{
+    size_t n = size_of(block);
+
+    if (!is_filled(block - ZONE + sizeof(n), ZONE - sizeof(n)))
+        kit_fault(test_of(m), "wrote before the beginning of memory of %zu bytes", n);
+    if (!is_filled(block + n, ZONE))
+        kit_fault(test_of(m), "wrote beyond memory of %zu bytes", n);
+    memset(block, ZONE_BYTE, n + ZONE);
+    free_kept(m, m->kept[m->kept_at]);
+    m->kept[m->kept_at] = block;
+    m->kept_at = (m->kept_at + 1) % countof(m->kept);
 }
 
 static void *counted_alloc(const struct memory *memory, size_t n)
@@ -21,7 +102,7 @@ static void *counted_alloc(const struct memory *memory, size_t n)
         errno = ENOMEM;
         return NULL;
     }
-    p = malloc(n);
+    p = m->is_watched ? malloc(n) : make_block(n);
     m->live += p != NULL;
     return p;
 }
@@ -32,14 +113,24 @@ static void counted_release(const struct memory *memory, void *p)
 
     assert(p == NULL || m->live > 0);
     m->live -= p != NULL;
-    free(p);
+    if (m->is_watched)
+        free(p);
+    else if (p != NULL)
+        keep_block(m, p);
 }
 
 void kit_memory_init(struct kit_memory *memory)
 {
     *memory = (struct kit_memory) {
-        .memory = { .alloc = counted_alloc, .release = counted_release },
+        .memory = { .alloc = counted_alloc, .release = counted_release, .block = 1 },
+        .is_watched = is_watched(),
     };
+}
+
+void kit_memory_done(struct kit_memory *memory)
+{
+    for (unsigned i = 0; i < countof(memory->kept); i++)
+        free_kept(memory, memory->kept[i]);
 }
 
 void fb_test_refuse_memory(fb_test *test, uint64_t after, uint64_t n)

@@ -43,9 +43,19 @@ void kit_peers_free(fb_test *test)
 
 fb_test_peer *fb_test_connect(fb_test *test)
 {
-    fb_test_peer *peer = kit_peer_add(test, sim_client(test->listener));
-    struct sockaddr_in *address = (void *)&peer->socket->peer;
+    return fb_test_connect_to(test, 0, 0);
+}
 
+fb_test_peer *fb_test_connect_to(fb_test *test, unsigned worker, unsigned server)
+{
+    struct sockaddr_in *address;
+    fb_test_peer *peer;
+
+    CHECK_KIND(test, KIT_TEST);
+    if (worker >= test->worker_n || server >= kit_options_servers(&test->options))
+        kit_misused("fb_test_connect_to(): there is no worker %u, or no server %u", worker, server);
+    peer = kit_peer_add(test, sim_client(test->workers[worker].listeners[server]));
+    address = (void *)&peer->socket->peer;
     address->sin_port = htons((in_port_t)(FIRST_PORT + test->port_n++ % 20000));
     return peer;
 }
@@ -128,8 +138,10 @@ static void search_connection(struct fb_conn *conn, void *arg)
 static bool is_lingering(const fb_test_peer *peer)
 {
     struct search search = { .kind = KIT_SEARCH, .fd = peer->socket->fd };
+    struct kit_worker *own;
 
-    net_each(&peer->test->worker.stream.net, search_connection, &search);
+    KIT_FOREACH_ALIVE(own, peer->test)
+    net_each(&own->worker.stream.net, search_connection, &search);
     return search.lingers;
 }
 

@@ -3,37 +3,25 @@
  * FB_TEST_PEERS peers. After the first failure no further step is run. A variant that ends early or
  * lacks memory may fail a step; the bytes that its peers have received until then are checked all
  * the same. */
-#include "kit/converse.h"
+#include "kit/script.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-struct run {
-    const struct kit_script *script;
-    const struct kit_variant *variant;
-    fb_test *test;
-    fb_test_peer *peers[FB_TEST_PEERS];
-    size_t taken[FB_TEST_PEERS]; /* expected bytes that each peer has received */
-    unsigned now;                /* number of the peer whose steps are run */
-    size_t step;                 /* number of the current step, from 0 */
-    uint64_t said;               /* bytes sent by all peers */
-    int failures;
-    bool over; /* the script cannot go on */
-};
-
-/* Whether this variant lets a step fail. The bytes received until then are checked nevertheless. */
-static bool is_cut_short(const struct run *run)
+bool kit_run_is_cut_short(const struct kit_run *run)
 {
-    return run->variant->refuses || run->variant->ending != KIT_RUNS_TO_END;
+    return run->variant->refuses || run->variant->refuses_start || run->variant->loses ||
+           run->variant->ending != KIT_RUNS_TO_END;
 }
 
-static void PRINTF_FORMAT(2, 3) fail_step(struct run *run, const char *format, ...)
+static void PRINTF_FORMAT(2, 3) fail_step(struct kit_run *run, const char *format, ...)
 {
     va_list args;
 
     run->over = true;
-    if (is_cut_short(run))
+    if (kit_run_is_cut_short(run))
         return;
     run->failures++;
     fprintf(stderr, "%s: step %zu: ", run->test->label, run->step);
@@ -45,13 +33,13 @@ static void PRINTF_FORMAT(2, 3) fail_step(struct run *run, const char *format, .
 
 /* Peers */
 
-static void pause_peer(const struct run *run, fb_test_peer *peer)
+static void pause_peer(const struct kit_run *run, fb_test_peer *peer)
 {
     if (run->variant->pausing && peer != NULL)
         fb_test_take(peer, 0);
 }
 
-static void resume_peer(const struct run *run, fb_test_peer *peer)
+void kit_run_resume(const struct kit_run *run, fb_test_peer *peer)
 {
     if (!run->variant->pausing || peer == NULL)
         return;
@@ -61,14 +49,14 @@ static void resume_peer(const struct run *run, fb_test_peer *peer)
     fb_test_run(run->test);
 }
 
-static void each_peer(
-    const struct run *run, void (*visit)(const struct run *run, fb_test_peer *peer))
+void kit_run_each_peer(
+    const struct kit_run *run, void (*visit)(const struct kit_run *run, fb_test_peer *peer))
 {
     for (unsigned i = 0; i < FB_TEST_PEERS; i++)
         visit(run, run->peers[i]);
 }
 
-static fb_test_peer *add_peer(struct run *run, fb_test_peer *peer)
+static fb_test_peer *add_peer(struct kit_run *run, fb_test_peer *peer)
 {
     CHECK_KIND(peer, KIT_PEER);
     assert(run->now < FB_TEST_PEERS);
@@ -80,7 +68,7 @@ static fb_test_peer *add_peer(struct run *run, fb_test_peer *peer)
     return peer;
 }
 
-static fb_test_peer *current_peer(struct run *run)
+static fb_test_peer *current_peer(struct kit_run *run)
 {
     fb_test_peer *peer = run->peers[run->now];
 
@@ -91,14 +79,23 @@ static fb_test_peer *current_peer(struct run *run)
     return peer;
 }
 
-static void choose_peer(struct run *run, uint64_t i)
+static void choose_peer(struct kit_run *run, uint64_t i)
 {
     if (i >= FB_TEST_PEERS)
         kit_misused("step %zu: peers are numbered from 0 to %d", run->step, FB_TEST_PEERS - 1);
     run->now = (unsigned)i;
 }
 
-static void become_server(struct run *run, const fb_test_step *step)
+static void become_client(struct kit_run *run, uint64_t n)
+{
+    choose_peer(run, kit_third_of(n, 0));
+    if (run->peers[run->now] != NULL)
+        return;
+    add_peer(run, fb_test_connect_to(run->test, kit_third_of(n, 1), kit_third_of(n, 2)));
+    fb_test_run(run->test);
+}
+
+static void become_server(struct kit_run *run, const fb_test_step *step)
 {
     fb_test_peer *peer = fb_test_accept(fb_test_serve(run->test, step->p, FB_TEST_ACCEPTS));
 
@@ -111,7 +108,7 @@ static void become_server(struct run *run, const fb_test_step *step)
 
 /* Steps that send, and other actions */
 
-static void say_bytes(struct run *run, fb_bytes bytes)
+static void say_bytes(struct kit_run *run, fb_bytes bytes)
 {
     if (bytes.n == 0)
         return;
@@ -119,7 +116,7 @@ static void say_bytes(struct run *run, fb_bytes bytes)
     fb_test_run(run->test);
 }
 
-static void say_in_pieces(struct run *run, fb_bytes bytes)
+static void say_in_pieces(struct kit_run *run, fb_bytes bytes)
 {
     uint64_t cut = run->variant->cut;
 
@@ -138,25 +135,71 @@ static void say_in_pieces(struct run *run, fb_bytes bytes)
     run->said += bytes.n;
 }
 
-static void end_variant(struct run *run)
+/* Kills a worker, unless the script has, and starts another in its place. */
+static void kill_worker(fb_test *test, unsigned worker)
 {
-    if (run->variant->ending == KIT_RESETS)
+    if (fb_test_worker_at(test, worker, NULL) != NULL)
+        fb_test_kill(test, worker);
+    if (fb_test_worker_at(test, worker, NULL) == NULL)
+        fb_test_replace(test, worker);
+}
+
+static void end_variant(struct kit_run *run)
+{
+    switch (run->variant->ending) {
+    case KIT_RESETS:
         fb_test_reset(current_peer(run));
-    else
+        break;
+    case KIT_SHUTS:
         fb_test_shut(current_peer(run));
+        break;
+    default:
+        kill_worker(run->test, run->variant->worker);
+    }
     run->over = true;
 }
 
-static void pass_time(struct run *run, uint64_t ms)
+static void pass_time(struct kit_run *run, uint64_t ms)
 {
-    each_peer(run, resume_peer); /* unread output might time out */
+    kit_run_each_peer(run, kit_run_resume); /* unread output might time out */
     fb_test_pass(run->test, ms);
-    each_peer(run, pause_peer);
+    kit_run_each_peer(run, pause_peer);
+}
+
+static unsigned every_or(unsigned worker)
+{
+    return worker == (FB_TEST_EVERY & 0xffff) ? FB_TEST_EVERY : worker;
+}
+
+/* Runs a step that changes a worker, or the ways between them; false when the step is of another
+ * kind. */
+static bool change_machine(struct kit_run *run, const fb_test_step *step)
+{
+    uint64_t n = step->n;
+
+    switch (step->act) {
+    case FB_TEST_ACT_KILL:
+        fb_test_kill(run->test, (unsigned)n);
+        return true;
+    case FB_TEST_ACT_REPLACE:
+        if (fb_test_replace(run->test, (unsigned)n) == -1)
+            fail_step(run, "worker %u could not start", (unsigned)n);
+        return true;
+    case FB_TEST_ACT_DRAIN_WORKER:
+        fb_test_drain_worker(run->test, kit_third_of(n, 0), n >> 16);
+        return true;
+    case FB_TEST_ACT_LINK:
+        fb_test_link(run->test, every_or(kit_third_of(n, 0)), every_or(kit_third_of(n, 1)),
+            (fb_test_way)kit_third_of(n, 2));
+        return true;
+    default:
+        return false;
+    }
 }
 
 /* Steps that expect */
 
-static fb_bytes heard_bytes(struct run *run)
+static fb_bytes heard_bytes(struct kit_run *run)
 {
     fb_bytes all = fb_test_heard(current_peer(run));
     size_t taken = run->taken[run->now];
@@ -165,11 +208,11 @@ static fb_bytes heard_bytes(struct run *run)
     return (fb_bytes) { all.p + taken, all.n - taken };
 }
 
-static void expect_bytes(struct run *run, const fb_test_step *step)
+static void expect_bytes(struct kit_run *run, const fb_test_step *step)
 {
     fb_bytes wanted = { step->p, (size_t)step->n }, found;
 
-    resume_peer(run, current_peer(run));
+    kit_run_resume(run, current_peer(run));
     found = heard_bytes(run);
     if (found.n > wanted.n)
         found.n = wanted.n;
@@ -179,7 +222,7 @@ static void expect_bytes(struct run *run, const fb_test_step *step)
         return;
     }
     run->over = true;
-    if (is_cut_short(run))
+    if (kit_run_is_cut_short(run))
         return;
     if (wanted.p == NULL) {
         fail_step(run, "expected %zu bytes, heard %zu", wanted.n, found.n);
@@ -189,28 +232,45 @@ static void expect_bytes(struct run *run, const fb_test_step *step)
     kit_report_difference(run->test->label, run->step, wanted, heard_bytes(run));
 }
 
-/* Fails, and returns false, when the peer has received more than was expected. */
-static bool expect_no_more(struct run *run)
+static int has_heard(fb_test *test, void *arg)
+{
+    struct kit_run *run = arg;
+
+    (void)test;
+    return heard_bytes(run).n >= (run->script->steps[run->step].n & UINT32_MAX);
+}
+
+/* Lets time pass until the peer has received what the step expects. */
+static void expect_within(struct kit_run *run, const fb_test_step *step)
+{
+    fb_test_step bytes = { FB_TEST_ACT_EXPECT, step->p, step->n & UINT32_MAX };
+
+    kit_run_resume(run, current_peer(run));
+    fb_test_pass_until(run->test, has_heard, run, step->n >> 32);
+    expect_bytes(run, &bytes);
+}
+
+bool kit_run_expect_no_more(struct kit_run *run)
 {
     fb_bytes more;
 
-    resume_peer(run, current_peer(run));
+    kit_run_resume(run, current_peer(run));
     more = heard_bytes(run);
     if (more.n == 0)
         return true;
     run->over = true;
-    if (!is_cut_short(run)) {
+    if (!kit_run_is_cut_short(run)) {
         run->failures++;
         kit_report_surplus(run->test->label, run->step, more);
     }
     return false;
 }
 
-static void expect_closed(struct run *run)
+static void expect_closed(struct kit_run *run)
 {
     fb_test_peer *peer = current_peer(run);
 
-    if (!expect_no_more(run))
+    if (!kit_run_expect_no_more(run))
         return;
     if (!fb_test_is_closed(peer) && fb_test_has_ended(peer))
         fb_test_shut(peer); /* a client that reads the end closes */
@@ -220,37 +280,89 @@ static void expect_closed(struct run *run)
         fail_step(run, "expected the connection to be closed, it was broken");
 }
 
-static void run_step(struct run *run, const fb_test_step *step)
+static int has_closed(fb_test *test, void *arg)
 {
-    assert(!run->over && run->step < run->script->n);
+    struct kit_run *run = arg;
+
+    (void)test;
+    return fb_test_has_ended(current_peer(run));
+}
+
+static void expect_closed_within(struct kit_run *run, uint64_t ms)
+{
+    kit_run_resume(run, current_peer(run));
+    fb_test_pass_until(run->test, has_closed, run, ms);
+    expect_closed(run);
+}
+
+/* Runs a step that expects something; false when the step is of another kind. */
+static bool run_expectation(struct kit_run *run, const fb_test_step *step)
+{
     switch (step->act) {
-    case FB_TEST_ACT_SAY:
-        say_in_pieces(run, (fb_bytes) { step->p, (size_t)step->n });
-        break;
     case FB_TEST_ACT_EXPECT:
     case FB_TEST_ACT_EXPECT_ANY:
         expect_bytes(run, step);
-        break;
+        return true;
+    case FB_TEST_ACT_EXPECT_WITHIN:
+        expect_within(run, step);
+        return true;
     case FB_TEST_ACT_EXPECT_END:
-        if (expect_no_more(run) && !fb_test_has_ended(current_peer(run)))
+        if (kit_run_expect_no_more(run) && !fb_test_has_ended(current_peer(run)))
             fail_step(run, "expected the end of what is said, it may go on");
-        break;
+        return true;
     case FB_TEST_ACT_EXPECT_CLOSED:
         expect_closed(run);
-        break;
+        return true;
+    case FB_TEST_ACT_EXPECT_CLOSED_WITHIN:
+        expect_closed_within(run, step->n);
+        return true;
     case FB_TEST_ACT_EXPECT_RESET:
-        if (expect_no_more(run) && !fb_test_was_reset(current_peer(run)))
+        if (kit_run_expect_no_more(run) && !fb_test_was_reset(current_peer(run)))
             fail_step(run, "expected the connection to be broken, it is %s",
                 fb_test_is_closed(current_peer(run)) ? "closed" : "open");
-        break;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Runs a step that changes the peer, or chooses another one; false when the step is of another
+ * kind. */
+static bool run_peer_step(struct kit_run *run, const fb_test_step *step)
+{
+    switch (step->act) {
+    case FB_TEST_ACT_SAY:
+        say_in_pieces(run, (fb_bytes) { step->p, (size_t)step->n });
+        return true;
     case FB_TEST_ACT_SHUT:
         fb_test_shut(current_peer(run));
         fb_test_run(run->test);
-        break;
+        return true;
     case FB_TEST_ACT_RESET:
         fb_test_reset(current_peer(run));
         fb_test_run(run->test);
-        break;
+        return true;
+    case FB_TEST_ACT_PEER:
+        choose_peer(run, step->n);
+        current_peer(run);
+        return true;
+    case FB_TEST_ACT_CLIENT:
+        become_client(run, step->n);
+        return true;
+    case FB_TEST_ACT_SERVER:
+        become_server(run, step);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void run_step(struct kit_run *run, const fb_test_step *step)
+{
+    assert(!run->over && run->step < run->script->n);
+    if (run_expectation(run, step) || run_peer_step(run, step) || change_machine(run, step))
+        return;
+    switch (step->act) {
     case FB_TEST_ACT_PASS:
         current_peer(run);
         pass_time(run, step->n);
@@ -258,13 +370,6 @@ static void run_step(struct run *run, const fb_test_step *step)
     case FB_TEST_ACT_DRAIN:
         current_peer(run);
         fb_test_drain(run->test, step->n);
-        break;
-    case FB_TEST_ACT_PEER:
-        choose_peer(run, step->n);
-        current_peer(run);
-        break;
-    case FB_TEST_ACT_SERVER:
-        become_server(run, step);
         break;
     case FB_TEST_ACT_REPLY:
         fb_test_serve(run->test, step->p, (fb_test_reply)step->n);
@@ -274,7 +379,7 @@ static void run_step(struct run *run, const fb_test_step *step)
     }
 }
 
-static void run_steps(struct run *run)
+static void run_steps(struct kit_run *run)
 {
     const struct kit_script *script = run->script;
     const struct kit_variant *variant = run->variant;
@@ -293,112 +398,56 @@ static void run_steps(struct run *run)
     }
 }
 
-/* Checks after the last step */
-
-/* Whether the received bytes are a part of the expected ones, followed by the protocol's excuse for
- * a failed allocation. */
-static bool is_excused(const struct run *run, fb_bytes expected, fb_bytes found)
-{
-    const char *excuse = run->script->options->excuse;
-    size_t n = excuse != NULL ? strlen(excuse) : 0;
-
-    if (excuse == NULL || !run->variant->refuses)
-        return false;
-    for (size_t i = 0; i + n <= found.n; i++) {
-        if (memcmp(found.p + i, excuse, n) == 0)
-            return true;
-        if (i == expected.n || found.p[i] != expected.p[i])
-            break;
-    }
-    return false;
-}
-
-static void check_excuse(struct run *run, size_t i, fb_bytes found)
-{
-    const fb_test_step *step = &run->script->steps[i];
-    fb_bytes expected = { step->p, (size_t)step->n };
-
-    if (is_excused(run, expected, found))
-        return;
-    run->failures++;
-    kit_report_difference(run->test->label, i, expected, found);
-}
-
-/* Fails unless the bytes that a peer has received are the beginning of those that the script
- * expects. */
-static void check_heard(struct run *run, unsigned peer)
-{
-    fb_bytes left = fb_test_heard(run->peers[peer]);
-    unsigned now = 0;
-
-    for (size_t i = 0; i < run->script->n && left.n > 0; i++) {
-        const fb_test_step *step = &run->script->steps[i];
-        size_t n = step->n < left.n ? (size_t)step->n : left.n;
-
-        if (step->act == FB_TEST_ACT_PEER || step->act == FB_TEST_ACT_SERVER)
-            now = (unsigned)step->n;
-        if (now != peer || (step->act != FB_TEST_ACT_EXPECT && step->act != FB_TEST_ACT_EXPECT_ANY))
-            continue;
-        if (step->act == FB_TEST_ACT_EXPECT && memcmp(left.p, step->p, n) != 0) {
-            check_excuse(run, i, left);
-            return;
-        }
-        left.p += n;
-        left.n -= n;
-    }
-    if (left.n == 0)
-        return;
-    if (!is_excused(run, (fb_bytes) { NULL, 0 }, left)) {
-        run->failures++;
-        kit_report_surplus(run->test->label, run->script->n, left);
-    }
-}
-
-static void check_all_heard(struct run *run)
-{
-    unsigned last = run->now;
-
-    each_peer(run, resume_peer);
-    run->step = run->script->n;
-    for (run->now = 0; run->now < FB_TEST_PEERS; run->now++) {
-        if (run->peers[run->now] == NULL || run->variant->ending == KIT_SHUTS)
-            continue;
-        if (run->variant->refuses || (run->variant->ending == KIT_RESETS && run->now == last))
-            check_heard(run, run->now);
-        else if (!is_cut_short(run) && !run->over)
-            expect_no_more(run);
-    }
-}
-
 /* Opens the servers of all steps, so that the protocol may connect before the step comes. */
-static void open_servers(const struct run *run)
+static void open_servers(const struct kit_run *run)
 {
     for (size_t i = 0; i < run->script->n; i++)
         if (run->script->steps[i].act == FB_TEST_ACT_SERVER)
             fb_test_serve(run->test, run->script->steps[i].p, FB_TEST_ACCEPTS);
 }
 
+/* Starts the test of a variant. Its `test` stays NULL if that fails; `outcome` is final then. */
+static void start_variant(struct kit_run *run, struct kit_outcome *outcome)
+{
+    const struct kit_variant *variant = run->variant;
+    struct kit_start start = {
+        .protocol = run->script->protocol,
+        .options = run->script->options,
+        .variant = variant->name,
+        .refuses = variant->refuses_start,
+        .after = variant->after,
+    };
+
+    run->test = kit_test_start(&start);
+    outcome->refused = start.refused;
+    if (run->test == NULL) {
+        outcome->failures = start.refused ? start.faults : 1;
+        return;
+    }
+    if (variant->trouble)
+        kit_trouble(run->test, variant->seed);
+    if (variant->refuses)
+        fb_test_refuse_memory(run->test, variant->after, 1);
+    if (variant->loses)
+        run->test->loss_at = variant->after + 1;
+}
+
 struct kit_outcome kit_script_run(
     const struct kit_script *script, const struct kit_variant *variant)
 {
-    struct run run = { .script = script, .variant = variant };
+    struct kit_run run = { .script = script, .variant = variant };
     struct kit_outcome outcome = { .failures = 1 };
 
     assert(variant->ending == KIT_RUNS_TO_END || variant->step < script->n);
-    run.test = fb_test_start_with(script->protocol, script->options);
+    start_variant(&run, &outcome);
     if (run.test == NULL)
         return outcome;
-    snprintf(
-        run.test->label, sizeof(run.test->label), "%s: %s", script->protocol->name, variant->name);
-    if (variant->trouble)
-        kit_trouble(run.test, variant->seed);
-    if (variant->refuses)
-        fb_test_refuse_memory(run.test, variant->after, 1);
     open_servers(&run);
     run_steps(&run);
-    check_all_heard(&run);
+    kit_run_check_heard(&run);
     outcome.allocations = fb_test_allocations(run.test);
-    outcome.refused = run.test->memory.refused > 0;
+    outcome.messages = run.test->message_n;
+    outcome.refused = outcome.refused || run.test->memory.refused > 0 || run.test->loss_n > 0;
     outcome.failures = run.failures + fb_test_end(&run.test);
     return outcome;
 }

@@ -1,44 +1,130 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds protocols that use a connection after its end. The slot of an ended connection stays unused
- * for a long time, so that the SDK detects the old handle, and the address sanitizer, if there is
- * one, detects access to the protocol's state. */
+/* Finds protocols that use a connection after its end, or more of its state than they have. The
+ * slot of an ended connection stays unused for a long time, so that the SDK detects the old handle.
+ * A zone lies behind each state, which is looked at after each turn; the address sanitizer, if
+ * there is one, detects access to it, and to the states of ended connections, at once. */
 #include "kit/kit.h"
+#include "sdk/handle.h"
+
+#include <string.h>
+
+/* Bytes of a zone, and what is in them. */
+#define ZONE 64
+#define ZONE_BYTE 0xa5
 
 /* Functions of the address sanitizer; NULL in a program without it. */
 extern void __asan_poison_memory_region(const volatile void *p, size_t n) __attribute__((weak));
 extern void __asan_unpoison_memory_region(const volatile void *p, size_t n) __attribute__((weak));
 
+void kit_states_widen(const fb_protocol *copy)
+{
+    if (copy->conn_state > 0)
+        ((fb_protocol *)copy)->conn_state += ZONE; /* the test's own copy */
+}
+
+/* The zone of a client; NULL without state. */
+static uint8_t *zone_of(const struct fb_conn *conn, const struct server *server)
+{
+    const fb_protocol *protocol = server->protocol;
+    uint8_t *state =
+        protocol != NULL && protocol->conn_state > 0 ? stream_state_at(conn, server) : NULL;
+
+    return state != NULL ? state + server->protocol->conn_state - ZONE : NULL;
+}
+
+void kit_states_guard(const struct fb_conn *conn)
+{
+    uint8_t *zone = zone_of(conn, session_server_of(conn));
+
+    if (zone == NULL)
+        return;
+    memset(zone, ZONE_BYTE, ZONE);
+    if (__asan_poison_memory_region != NULL)
+        __asan_poison_memory_region(zone, ZONE);
+}
+
+/* Whether all bytes of a zone are this one. */
+static bool is_filled(const uint8_t *zone, uint8_t byte)
+{
+    for (size_t i = 0; i < ZONE; i++)
+        if (zone[i] != byte)
+            return false;
+    return true;
+}
+
+void kit_state_check(const struct fb_conn *conn)
+{
+    const struct server *server = session_server_of(conn);
+    uint8_t *zone = __asan_poison_memory_region == NULL ? zone_of(conn, server) : NULL;
+
+    /* zeroes: `opened` has not been called */
+    if (zone == NULL || is_filled(zone, ZONE_BYTE) || is_filled(zone, 0))
+        return;
+    kit_fault(kit_test_of(sdk_worker_of(conn)), "wrote beyond the %u bytes of its conn_state",
+        server->protocol->conn_state - ZONE);
+    memset(zone, ZONE_BYTE, ZONE);
+}
+
+static void check_client(struct fb_conn *conn, void *arg)
+{
+    (void)arg;
+    if (!conn->outgoing)
+        kit_state_check(conn);
+}
+
+void kit_states_check(struct kit_worker *own)
+{
+    net_each(&own->worker.stream.net, check_client, NULL);
+}
+
 static void poison_state(const struct fb_conn *conn)
 {
     const struct binding *binding = conn->owner;
+    void *state;
 
-    if (__asan_poison_memory_region == NULL || conn->outgoing || conn->state == NULL)
+    if (__asan_poison_memory_region == NULL || conn->outgoing)
         return;
-    __asan_poison_memory_region(conn->state, binding->server->protocol->conn_state);
+    state = stream_state_at(conn, binding->server);
+    if (state != NULL)
+        __asan_poison_memory_region(state, binding->server->protocol->conn_state);
+}
+
+void kit_states_unguard(const struct fb_conn *conn)
+{
+    uint8_t *zone = conn->outgoing ? NULL : zone_of(conn, session_server_of(conn));
+
+    if (__asan_unpoison_memory_region != NULL && zone != NULL)
+        __asan_unpoison_memory_region(zone, ZONE);
 }
 
 static void slot_released(struct net *net)
 {
     struct source_table *table = &net->loop.sources;
+    const struct fb_conn *conn;
 
-    if (table->n - table->used_n > net->connections_max && table->free != SOURCE_NONE) {
-        /* the slot is the first of the free list, and its content is unchanged */
-        poison_state((const struct fb_conn *)(void *)source_at(table, table->free));
+    if (table->free == SOURCE_NONE)
+        return;
+    /* the slot is the first of the free list, and its content is unchanged */
+    conn = (const struct fb_conn *)(void *)source_at(table, table->free);
+    if (table->n - table->used_n > net->connections_max) {
+        poison_state(conn);
         table->free = SOURCE_NONE;
+    } else {
+        kit_states_unguard(conn); /* the slot is used again */
     }
 }
 
-void kit_slots_guard(fb_test *test)
+void kit_slots_guard(struct worker *worker)
 {
-    struct net *net = &test->worker.stream.net;
+    struct net *net = &worker->stream.net;
 
     assert(net->released == NULL);
     net->released = slot_released;
 }
 
-void kit_slots_unguard(fb_test *test)
+void kit_slots_unguard(struct worker *worker)
 {
-    struct stream *stream = &test->worker.stream;
+    struct stream *stream = &worker->stream;
 
     assert(stream->net.released == slot_released);
     stream->net.released = NULL;

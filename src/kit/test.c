@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starts and ends a test: its configuration, its simulated world, its worker; and checks at the end
- * that nothing is left. What a start has made, the end destroys in reverse order. */
+/* Starts and ends a test: its configuration, its simulated world, its workers; and checks at the
+ * end that nothing is left. What a start has made, the end destroys in reverse order. */
 #include "kit/kit.h"
 #include "module/module.h"
+#include "shm/map_private.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,21 +20,6 @@ static const struct sim_trouble trouble = {
     .late = 300,
 };
 
-static void random_bytes(struct fb_worker *worker, void *p, size_t n)
-{
-    uint8_t *bytes = p;
-
-    for (size_t i = 0; i < n; i++)
-        bytes[i] = (uint8_t)kit_random(&kit_test_of(worker)->random, 256);
-}
-
-static void report_misuse(struct stream *stream, const char *call)
-{
-    struct fb_worker *worker = container_of(stream, struct fb_worker, stream);
-
-    kit_fault(kit_test_of(worker), "%s() of a connection that had ended", call);
-}
-
 /* Reports a wrong use of a simulated socket as a fault. */
 static void sim_fault(void *arg, const char *text)
 {
@@ -43,67 +29,39 @@ static void sim_fault(void *arg, const char *text)
     kit_fault(test, "the connection of %s", text);
 }
 
-fb_test_options kit_options(const fb_test_options *options)
+static void create_worker(fb_test *test, unsigned i)
 {
-    fb_test_options own = { .size = sizeof(own) };
+    struct kit_worker *own = &test->workers[i];
 
-    memcpy(&own, options, options->size < sizeof(own) ? options->size : sizeof(own));
-    if (own.server == NULL)
-        kit_misused("the options have no server directives");
-    return own;
+    own->kind = KIT_WORKER;
+    own->test = test;
+    own->number = i;
+    own->channel = own->inbox = own->heritage.channel = -1;
+    snprintf(own->label, sizeof(own->label), "%s", test->protocols[0]->name);
+    if (test->several)
+        snprintf(own->label, sizeof(own->label), "%s worker %u", test->protocols[0]->name, i);
+    for (unsigned j = 0; j < kit_options_servers(&test->options); j++) {
+        own->fds[j] = fcntl(test->target.fd, F_DUPFD_CLOEXEC, 0);
+        if (own->fds[j] == -1)
+            kit_misused("no descriptor for a listener");
+        own->listeners[j] = sim_listener(test->sim, own->fds[j]);
+    }
 }
 
-/* Opens the listener. The worker closes its descriptor, so it has a real one, which stands for a
- * simulated socket. */
-static void open_listener(fb_test *test)
+static void create_workers(fb_test *test)
 {
-    struct listener *listener = STAILQ_FIRST(&test->cycle->stream.listeners.list);
-
-    test->listener_fd = fcntl(test->target.fd, F_DUPFD_CLOEXEC, 0);
-    if (test->listener_fd == -1)
-        kit_misused("no descriptor for the listener");
-    listener->fds = &test->listener_fd;
-    listener->fd_n = 1;
-    test->listener = sim_listener(test->sim, test->listener_fd);
-    memcpy(&test->listener->local, &listener->address.any, listener->address.length);
-    test->listener->local_length = listener->address.length;
-}
-
-/* Replaces the settings that a test does not take from its configuration: log, mechanism, and spare
- * slots. */
-static void change_cycle(fb_test *test)
-{
-    struct cycle *cycle = test->cycle;
-
-    cycle->core.logs = &test->target;
-    cycle->core.log_n = 1;
-    cycle->core.timer_resolution = 0;
-    cycle->events.mechanism = sim_edge(test->sim);
-    cycle->events.mechanism_values = mechanism_defaults(cycle->events.mechanism);
-    cycle->events.stall_threshold = 0; /* no time passes */
-    cycle->events.worker_connections += KIT_SPARE_SLOTS;
-}
-
-/* Returns -1 when the worker could not start; the reason is in the log. */
-static int start_worker(fb_test *test)
-{
-    struct fb_worker *worker = &test->worker;
-    struct log log;
-
-    log_init(&log, &test->target, 1);
-    log.plain = test->protocols[0]->name;
-    if (zones_open(&test->cycle->zones, NULL, &log) == -1)
-        return -1;
-    zones_slot_acquired(&test->cycle->zones, test->heritage.slot);
-    if (worker_init(worker, &test->heritage, ROLE_SINGLE) == -1)
-        return -1;
-    worker->log.plain = test->protocols[0]->name;
-    worker->random = random_bytes;
-    worker->stream.misused = report_misuse;
-    worker->stream.net.connections_max -= KIT_SPARE_SLOTS;
-    kit_slots_guard(test);
-    accept_open(worker);
-    return 0;
+    test->several = test->options.workers > 0;
+    test->worker_n = test->several ? test->options.workers : 1;
+    test->workers = kit_alloc(test->worker_n * sizeof(test->workers[0]));
+    test->ways = kit_alloc((size_t)test->worker_n * test->worker_n * sizeof(test->ways[0]));
+    for (unsigned i = 0; i < test->worker_n * test->worker_n; i++) {
+        test->ways[i].fd = -1;
+        STAILQ_INIT(&test->ways[i].packets);
+    }
+    for (unsigned i = 0; i < test->worker_n; i++)
+        create_worker(test, i);
+    if (test->several)
+        bells_open(&test->bells, test->worker_n);
 }
 
 static void create_world(fb_test *test)
@@ -111,19 +69,26 @@ static void create_world(fb_test *test)
     test->target.fd = kit_file_create("", test->log_path);
     test->target.level = LEVEL_DEBUG;
     test->shared = shared_create_single();
-    test->heritage = (struct heritage) {
-        .cycle = test->cycle,
-        .shared = test->shared,
-        .channel = -1,
-        .memory = &test->memory.memory,
-    };
-    if (test->shared == NULL || !slot_acquire(test->shared, &test->heritage.slot))
+    if (test->shared == NULL)
         kit_misused("no memory for what workers share");
     test->sim = sim_create();
     sim_on_fault(test->sim, sim_fault, test);
+    test->began = sim_now_ms(test->sim);
     kit_memory_init(&test->memory);
-    open_listener(test);
-    change_cycle(test);
+    create_workers(test);
+}
+
+static void destroy_workers(fb_test *test)
+{
+    for (unsigned i = 0; i < test->worker_n; i++) {
+        for (unsigned j = 0; j < kit_options_servers(&test->options); j++)
+            close(test->workers[i].fds[j]);
+        test->workers[i].kind = 0;
+    }
+    if (test->several)
+        bells_close(&test->bells);
+    free(test->ways);
+    free(test->workers);
 }
 
 static void destroy_world(fb_test *test)
@@ -132,6 +97,7 @@ static void destroy_world(fb_test *test)
     cycle_destroy(&test->cycle);
     shared_destroy(&test->shared);
     sim_destroy(&test->sim);
+    destroy_workers(test);
     kit_file_close(test->target.fd, test->log_path);
     free(test->logged);
     kit_peers_free(test);
@@ -149,16 +115,37 @@ static const fb_protocol *adopt_protocol(struct arena *arena, const fb_protocol 
         fprintf(stderr, "forkbeard-test: the protocol %s\n", wrong);
     else if (copy == NULL)
         kit_misused("no memory for the protocol");
+    else
+        kit_states_widen(copy);
     return copy;
 }
 
-/* Destroys a test whose simulated world does not exist, or not any more. */
-static void destroy_test(fb_test *test)
+/* Destroys a test whose simulated world does not exist, or not any more; returns its faults. */
+static int destroy_test(fb_test *test)
 {
+    int faults;
+
     arena_destroy(&test->arena);
     kit_descriptors_compare(test, &test->before);
+    faults = test->faults;
     test->kind = 0;
     free(test);
+    return faults;
+}
+
+/* Adopts the first protocol and the further ones; false after a line. */
+static bool adopt_protocols(fb_test *test, const fb_protocol *first)
+{
+    const fb_protocol *const *others = test->options.protocols;
+    unsigned n = 0;
+
+    test->protocols[n] = adopt_protocol(test->arena, first);
+    while (test->protocols[n] != NULL && others != NULL && *others != NULL) {
+        if (++n == KIT_PROTOCOLS_MAX)
+            kit_misused("the options have more than %d protocols", KIT_PROTOCOLS_MAX - 1);
+        test->protocols[n] = adopt_protocol(test->arena, *others++);
+    }
+    return test->protocols[n] != NULL;
 }
 
 /* Makes a test with its configuration; NULL after the mistakes were printed. */
@@ -174,11 +161,12 @@ static fb_test *create_test(const fb_protocol *protocol, const fb_test_options *
     test->arena = arena_create();
     if (test->arena == NULL)
         kit_misused("no memory for the test");
-    test->protocols[0] = adopt_protocol(test->arena, protocol);
-    if (test->protocols[0] != NULL) {
+    test->options = *options;
+    kit_options_keep(&test->options, test->arena);
+    if (adopt_protocols(test, protocol)) {
         kit_watch_callbacks(test);
         snprintf(test->label, sizeof(test->label), "%s", protocol->name);
-        test->cycle = kit_conf_load(test->protocols, options, test->label);
+        test->cycle = kit_conf_load(test->protocols, &test->options, test->label);
     }
     if (test->cycle != NULL)
         return test;
@@ -189,28 +177,96 @@ static fb_test *create_test(const fb_protocol *protocol, const fb_test_options *
 void kit_trouble(fb_test *test, uint64_t seed)
 {
     sim_trouble(test->sim, seed, &trouble);
+    test->dawdles = true;
+    test->way_random = seed;
 }
 
-fb_test *fb_test_start_with(const fb_protocol *protocol, const fb_test_options *options)
+static void init_log(fb_test *test, struct log *log)
 {
-    fb_test_options own = kit_options(options);
-    fb_test *test = create_test(protocol, &own);
+    log_init(log, &test->target, 1);
+    log->plain = test->protocols[0]->name;
+}
+
+/* Places the keys of maps by numbers of the test's: each run meets them in the same order. */
+static void seed_maps(fb_test *test)
+{
+    uint64_t random = test->options.seed; /* apart from the numbers that protocols are given */
+    struct zone *zone;
+
+    STAILQ_FOREACH (zone, &test->cycle->zones, link) {
+        struct shm_map_header *header = zone_memory(zone);
+
+        for (int i = 0; zone->kind == &shm_map_kind && i < 2; i++)
+            header->seed[i] = kit_random(&random, UINT32_MAX);
+    }
+}
+
+/* Starts all workers; -1 when one could not, with the reason in the log, and no worker is left. */
+static int start_workers(fb_test *test)
+{
+    struct log log;
+    struct kit_worker *own;
+
+    init_log(test, &log);
+    if (zones_open(&test->cycle->zones, NULL, &log) == -1)
+        return -1;
+    seed_maps(test);
+    for (unsigned i = 0; i < test->worker_n; i++) {
+        if (kit_worker_start(&test->workers[i]) == 0) {
+            if (test->several)
+                fb_test_run(test); /* until all know of each other, in their order */
+            continue;
+        }
+        KIT_FOREACH_ALIVE(own, test)
+        kit_worker_end(own);
+        return -1;
+    }
+    return 0;
+}
+
+/* Undoes a start that has failed, with a fault where memory is left. */
+static void undo_start(fb_test *test, struct kit_start *start)
+{
+    if (!start->refused)
+        fputs(fb_test_logged(test), stderr);
+    if (test->memory.live > 0)
+        kit_fault(test, "memory is left of a start that has failed, %" PRIu64 " pieces",
+            test->memory.live);
+    kit_memory_done(&test->memory);
+    destroy_world(test);
+    start->faults = destroy_test(test);
+}
+
+fb_test *kit_test_start(struct kit_start *start)
+{
+    fb_test_options own = kit_options(start->options);
+    fb_test *test = create_test(start->protocol, &own);
+    int result;
 
     if (test == NULL)
         return NULL;
+    if (start->variant != NULL)
+        snprintf(test->label, sizeof(test->label), "%s: %s", start->protocol->name, start->variant);
     create_world(test);
-    if (start_worker(test) == -1) {
-        fputs(fb_test_logged(test), stderr);
-        if (test->listener_fd != -1)
-            close(test->listener_fd);
-        destroy_world(test);
-        destroy_test(test);
+    if (start->refuses)
+        fb_test_refuse_memory(test, start->after, 1);
+    result = start_workers(test);
+    start->refused = test->memory.refused > 0;
+    if (result == -1) {
+        undo_start(test, start);
         return NULL;
     }
     if (own.trouble != 0)
         kit_trouble(test, own.seed);
-    test->memory.requested = 0;
+    test->memory.requested = test->memory.refused = test->memory.most = 0;
     return test;
+}
+
+fb_test *fb_test_start_with(const fb_protocol *protocol, const fb_test_options *options)
+{
+    struct kit_start start = { .protocol = protocol, .options = options };
+
+    return kit_test_start(&start);
 }
 
 fb_test *fb_test_start(const fb_protocol *protocol, const char *server)
@@ -220,12 +276,12 @@ fb_test *fb_test_start(const fb_protocol *protocol, const char *server)
     return fb_test_start_with(protocol, &options);
 }
 
-/* Reports each log line of level alert about a connection as a fault. */
-static void check_log(fb_test *test)
+/* Reports each log line as a fault that has this text. */
+static void check_lines(fb_test *test, const char *text)
 {
     const char *line = fb_test_logged(test);
 
-    while ((line = strstr(line, ": [alert] *")) != NULL) {
+    while ((line = strstr(line, text)) != NULL) {
         size_t n = strcspn(line, "\n");
 
         kit_fault(test, "logged %.*s", (int)n - 2, line + 2);
@@ -233,57 +289,64 @@ static void check_log(fb_test *test)
     }
 }
 
-/* Reports as faults all connections, timers and memory that the worker has left. */
+/* Reports the lines of level alert about connections and watched descriptors. */
+static void check_log(fb_test *test)
+{
+    check_lines(test, ": [alert] *");
+    check_lines(test, ": [alert] descriptor ");
+}
+
+/* Reports as faults all connections and memory that the workers have left. */
 static void check_left(fb_test *test)
 {
-    const struct net *net = &test->worker.stream.net;
     uint64_t totals[COUNTERS];
 
     shared_totals(test->shared, totals);
-    if (net->connection_n > 0 || totals[COUNTER_ACTIVE] > 0)
+    if (totals[COUNTER_ACTIVE] > 0)
         kit_fault(test, "connections are left");
     if (test->closings != test->openings)
         kit_fault(test, "%" PRIu64 " connections were opened, and %" PRIu64 " were closed",
             test->openings, test->closings);
-    if (timers_wait(&net->loop.timers) != -1)
-        kit_fault(test, "timers are left");
     if (test->memory.live > 0)
         kit_fault(test, "memory is left, %" PRIu64 " pieces", test->memory.live);
+}
+
+/* Lets what is under way come to its end. */
+static void end_trouble(fb_test *test)
+{
+    sim_trouble(test->sim, 0, NULL);
+    test->dawdles = false;
+    for (unsigned i = 0; i < test->worker_n * test->worker_n; i++)
+        test->ways[i].how = FB_TEST_DELIVERS;
+    test->job_ms = test->jobs_due = 0;
 }
 
 int fb_test_end(fb_test **testp)
 {
     fb_test *test = *testp;
-    int faults;
+    struct kit_worker *own;
+    struct log log;
 
     CHECK_KIND(test, KIT_TEST);
     *testp = NULL;
-    sim_trouble(test->sim, 0, NULL);
+    end_trouble(test);
     fb_test_run(test);
-    net_fail_all(&test->worker.stream.net, FB_DRAINED);
+    KIT_FOREACH_ALIVE(own, test)
+    net_fail_all(&own->worker.stream.net, FB_DRAINED);
     fb_test_run(test); /* `closed` may have begun something */
-    kit_slots_unguard(test);
-    worker_done(&test->worker);
+    KIT_FOREACH_ALIVE(own, test)
+    kit_worker_end(own);
+    init_log(test, &log);
     check_log(test);
     check_left(test);
+    kit_memory_done(&test->memory);
     destroy_world(test);
-    arena_destroy(&test->arena);
-    kit_descriptors_compare(test, &test->before);
-    faults = test->faults;
-    test->kind = 0;
-    free(test);
-    return faults;
+    return destroy_test(test);
 }
 
 int fb_test_faults(const fb_test *test)
 {
     return test->faults;
-}
-
-fb_worker *fb_test_worker(fb_test *test)
-{
-    CHECK_KIND(test, KIT_TEST);
-    return &test->worker;
 }
 
 const char *fb_test_logged(fb_test *test)

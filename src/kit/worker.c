@@ -1,68 +1,178 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lets the worker do its work, time pass, and the worker drain. The worker runs only within these
- * calls, and each returns when nothing is left to do. */
+/* Lets the workers do their work, time pass, and workers drain. The workers run only within these
+ * calls, in the order of their numbers, and each call returns when nothing is left to do. */
 #include "kit/kit.h"
 #include "worker/commands.h"
 #include "worker/threads.h"
 
-/* Turns without a pause after which a fault reports that the worker never becomes idle. */
+/* Turns without a pause after which a fault reports that a worker never becomes idle. */
 #define TURNS_MAX 100000
 /* Turns that such a worker gets from then on. */
 #define RESTLESS_TURNS 100
 /* Time for a job of fb_run(), ms of the real clock. */
 #define JOB_MS 60000
 
-static struct loop *loop_of(fb_test *test)
+/* Notes the time at which jobs that have begun in this turn end. */
+static void note_jobs(fb_test *test, struct kit_worker *own)
 {
-    return &test->worker.stream.net.loop;
+    unsigned n = threads_busy(&own->worker);
+
+    if (n > own->jobs)
+        test->jobs_due = sim_now_ms(test->sim) + test->job_ms;
+    own->jobs = n;
+}
+
+/* Whether jobs take their time. */
+static bool jobs_wait(const fb_test *test)
+{
+    return test->jobs_due > sim_now_ms(test->sim);
+}
+
+static void turn_workers(fb_test *test)
+{
+    struct kit_worker *own;
+
+    sim_hold_notices(test->sim, jobs_wait(test));
+    KIT_FOREACH_ALIVE(own, test)
+    {
+        worker_turn(&own->worker);
+        note_jobs(test, own);
+        kit_states_check(own);
+        sim_hold_notices(test->sim, jobs_wait(test));
+    }
+    kit_master_serve(test);
 }
 
 /* Whether there is more to do. Waits for the jobs of threads. */
 static bool has_work(fb_test *test)
 {
-    if (!sim_idle(loop_of(test)))
+    struct kit_worker *own;
+
+    KIT_FOREACH_ALIVE(own, test)
+    if (!sim_idle(kit_loop_of(own)))
         return true;
-    if (threads_busy(&test->worker) == 0)
+    if (kit_master_is_wanted(test))
+        return true;
+    KIT_FOREACH_ALIVE(own, test)
+    {
+        if (threads_busy(&own->worker) == 0 || jobs_wait(test))
+            continue;
+        if (!sim_await_notice(kit_loop_of(own), JOB_MS))
+            kit_misused("a job of fb_run() has not ended after %d s", JOB_MS / 1000);
+        return true;
+    }
+    return false;
+}
+
+/* Ends the workers that have drained, as their processes do. Whether there was one. */
+static bool end_drained(fb_test *test)
+{
+    struct kit_worker *own;
+    bool any = false;
+
+    if (!test->several)
         return false;
-    if (!sim_await_notice(loop_of(test), JOB_MS))
-        kit_misused("a job of fb_run() has not ended after %d s", JOB_MS / 1000);
-    return true;
+    KIT_FOREACH_ALIVE(own, test)
+    if (own->worker.phase >= WORKER_DRAINING && worker_has_ended(&own->worker)) {
+        kit_ways_flush(test, own);
+        kit_master_tell_gone(test, own);
+        kit_worker_end(own);
+        any = true;
+    }
+    return any;
 }
 
 void fb_test_run(fb_test *test)
 {
     unsigned turns = test->restless ? RESTLESS_TURNS : TURNS_MAX;
+    struct kit_worker *own;
 
     CHECK_KIND(test, KIT_TEST);
-    net_flush(&test->worker.stream.net); /* after calls that the test has made itself */
+    KIT_FOREACH_ALIVE(own, test)
+    net_flush(&own->worker.stream.net); /* after calls that the test has made itself */
     do
-        worker_turn(&test->worker);
-    while (has_work(test) && --turns > 0);
+        turn_workers(test);
+    while ((has_work(test) || end_drained(test)) && --turns > 0);
     if (turns > 0 || test->restless)
         return;
     kit_fault(test, "the worker does not come to rest");
     test->restless = true;
 }
 
-void fb_test_pass(fb_test *test, uint64_t ms)
+/* The time until something happens by itself, at most `most` ms. */
+static uint64_t distance_of(fb_test *test, uint64_t most)
+{
+    struct kit_worker *own;
+
+    if (jobs_wait(test) && test->jobs_due - sim_now_ms(test->sim) < most)
+        most = test->jobs_due - sim_now_ms(test->sim);
+    KIT_FOREACH_ALIVE(own, test)
+    {
+        int distance = timers_wait(&kit_loop_of(own)->timers);
+
+        if (distance > 0 && (uint64_t)distance < most)
+            most = (uint64_t)distance;
+    }
+    return most;
+}
+
+int fb_test_pass_until(fb_test *test, int (*done)(fb_test *test, void *arg), void *arg, uint64_t ms)
 {
     fb_test_run(test);
-    while (ms > 0) {
-        int distance = timers_wait(&loop_of(test)->timers);
-        uint64_t step = distance <= 0 || (uint64_t)distance > ms ? ms : (uint64_t)distance;
+    while (done == NULL || !done(test, arg)) {
+        uint64_t step;
 
+        if (ms == 0)
+            return 0;
+        step = distance_of(test, ms);
         assert(step > 0 && step <= ms);
         sim_pass(test->sim, step);
         fb_test_run(test);
         ms -= step;
     }
+    return 1;
+}
+
+void fb_test_pass(fb_test *test, uint64_t ms)
+{
+    fb_test_pass_until(test, NULL, NULL, ms);
+}
+
+uint64_t fb_test_now(const fb_test *test)
+{
+    CHECK_KIND(test, KIT_TEST);
+    return sim_now_ms(test->sim) - test->began;
+}
+
+void fb_test_jobs_take(fb_test *test, uint64_t ms)
+{
+    CHECK_KIND(test, KIT_TEST);
+    test->job_ms = ms;
+}
+
+static void drain_worker(struct kit_worker *own, uint64_t deadline)
+{
+    own->cycle->core.worker_shutdown_timeout = (int64_t)deadline;
+    signals_raise(COMMAND_QUIT);
+    worker_take_commands(&own->worker);
 }
 
 void fb_test_drain(fb_test *test, uint64_t deadline)
 {
+    struct kit_worker *own;
+
     fb_test_run(test);
-    test->cycle->core.worker_shutdown_timeout = (int64_t)deadline;
-    signals_raise(COMMAND_QUIT);
-    worker_take_commands(&test->worker);
+    KIT_FOREACH_ALIVE(own, test)
+    drain_worker(own, deadline);
+    fb_test_run(test);
+}
+
+void fb_test_drain_worker(fb_test *test, unsigned worker, uint64_t deadline)
+{
+    struct kit_worker *own = kit_worker_at(test, worker, "fb_test_drain_worker");
+
+    fb_test_run(test);
+    if (own->alive) /* a drain that has begun may have ended just now */
+        drain_worker(own, deadline);
     fb_test_run(test);
 }

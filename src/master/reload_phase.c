@@ -64,7 +64,7 @@ void reload_check(const struct reload *reload, const struct pool *pool)
         assert(!pool->probation.goes_back);
         break;
     case RELOAD_GOING_BACK:
-        assert(pool->probation.goes_back); /* and starts, or waits */
+        assert(pool->probation.goes_back); /* the old one starts, or waits */
         break;
     }
 }

@@ -20,14 +20,18 @@
 #define PROTOCOL_LEAST END_OF(fb_protocol, worker_stop)
 #define DIRECTIVE_LEAST END_OF(fb_directive, args_most)
 #define OPS_LEAST END_OF(fb_ops, closed)
+/* The smallest table of a worker's callbacks, of which API 4 has the first. */
+#define WORKER_OPS_LEAST END_OF(fb_worker_ops, timer)
 /* Limits beyond which a descriptor must be garbage. */
 #define SIZE_MOST 65536
+/* Bytes of state of a connection, of which each worker reserves as many as it may have. */
+#define CONN_STATE_MOST (16 * 1024 * 1024)
 #define DIRECTIVES_MOST 1000
 
 #define PATH_FLAGS (FB_DIRECTIVE_READS | FB_DIRECTIVE_WRITES)
 #define NEEDS                                                                                      \
     (FB_NEEDS_EXEC | FB_NEEDS_CODE | FB_NEEDS_NAMES | FB_NEEDS_UDP | FB_NEEDS_LISTEN |             \
-        FB_NEEDS_CONNECT)
+        FB_NEEDS_CONNECT | FB_NEEDS_BIND)
 
 #define NAME_MOST 31 /* the name of a map's zone is a protocol's and the map's */
 
@@ -90,6 +94,11 @@ static const char *check_sizes(const fb_protocol *protocol, char *text)
             "says that its fb_directive has %" PRIu32
             " bytes, and it cannot: begin it with FB_PROTOCOL_HEADER",
             protocol->directive_size);
+    if (protocol->conn_state > CONN_STATE_MOST)
+        return write_text(text,
+            "wants %" PRIu32 " bytes of conn_state for each connection, of which %d are the most: "
+            "take what is large from fb_alloc()",
+            protocol->conn_state, CONN_STATE_MOST);
     return NULL;
 }
 
@@ -109,6 +118,20 @@ static const char *check_ops(const fb_protocol *protocol, char *text)
         ops.timer == NULL && ops.draining == NULL && ops.message == NULL && ops.answered == NULL &&
         ops.closed == NULL)
         return write_text(text, "has no callbacks: set at least one in its fb_ops");
+    return NULL;
+}
+
+static const char *check_worker_ops(const fb_protocol *protocol, char *text)
+{
+    fb_protocol own;
+
+    copy_struct(&own, sizeof(own), protocol, protocol->size);
+    if (own.worker_ops != NULL &&
+        (own.worker_ops->size < WORKER_OPS_LEAST || own.worker_ops->size > SIZE_MOST))
+        return write_text(text,
+            "says that its fb_worker_ops has %zu bytes, and it cannot: begin it with "
+            ".size = sizeof(fb_worker_ops)",
+            own.worker_ops->size);
     return NULL;
 }
 
@@ -273,6 +296,10 @@ static const char *check_needs(const fb_protocol *protocol, char *text)
     fb_protocol own;
 
     copy_struct(&own, sizeof(own), protocol, protocol->size);
+    if ((own.flags & ~(uint64_t)FB_TAKES_FOREIGN) != 0)
+        return write_text(text,
+            "has unknown flags (flags %#" PRIx64 "): is it built for a newer forkbeard?",
+            own.flags);
     if ((own.needs & ~(uint64_t)NEEDS) != 0)
         return write_text(text,
             "has unknown needs (needs %#" PRIx64 "): is it built for a newer forkbeard?",
@@ -283,7 +310,7 @@ static const char *check_needs(const fb_protocol *protocol, char *text)
 const char *module_check(const fb_protocol *protocol, char text[MODULE_TEXT])
 {
     static const char *(*const checks[])(const fb_protocol *protocol, char *text) = { check_sizes,
-        check_name, check_ops, check_directives, check_metrics, check_needs };
+        check_name, check_ops, check_worker_ops, check_directives, check_metrics, check_needs };
     const char *wrong = NULL;
 
     for (size_t i = 0; i < countof(checks) && wrong == NULL; i++)
@@ -298,10 +325,11 @@ const fb_protocol *module_copy(struct arena *arena, const fb_protocol *protocol)
     fb_protocol *copy = arena_alloc(arena, sizeof(*copy));
     fb_directive *directives = arena_alloc(arena, (n + 1) * sizeof(*directives));
     fb_ops *ops = arena_alloc(arena, sizeof(*ops));
+    fb_worker_ops *worker_ops = arena_alloc(arena, sizeof(*worker_ops));
 
     assert(protocol->abi == FB_ABI && protocol->size >= PROTOCOL_LEAST);
     assert(protocol->ops != NULL && protocol->ops->size >= OPS_LEAST);
-    if (copy == NULL || directives == NULL || ops == NULL)
+    if (copy == NULL || directives == NULL || ops == NULL || worker_ops == NULL)
         return NULL;
     copy_struct(copy, sizeof(*copy), protocol, protocol->size);
     copy_struct(ops, sizeof(*ops), protocol->ops, protocol->ops->size);
@@ -312,5 +340,10 @@ const fb_protocol *module_copy(struct arena *arena, const fb_protocol *protocol)
     copy->directives = directives;
     ops->size = sizeof(*ops);
     copy->ops = ops;
+    if (copy->worker_ops != NULL) {
+        copy_struct(worker_ops, sizeof(*worker_ops), copy->worker_ops, copy->worker_ops->size);
+        worker_ops->size = sizeof(*worker_ops);
+        copy->worker_ops = worker_ops;
+    }
     return copy;
 }

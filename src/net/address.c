@@ -12,6 +12,31 @@
 
 /* Returns the name of a unix socket, *n bytes of it: a path without its NUL, or, with a NUL in
  * front, a name that lives in no directory; 0 bytes for an unnamed one. */
+bool address_from(struct address *out, const struct sockaddr *from)
+{
+    const struct sockaddr_un *un = (const void *)from;
+
+    *out = (struct address) { .length = sizeof(from->sa_family), .any.sa_family = from->sa_family };
+    switch (from->sa_family) {
+    case AF_INET:
+        out->length = sizeof(out->in);
+        break;
+    case AF_INET6:
+        out->length = sizeof(out->in6);
+        break;
+    case AF_UNIX:
+        out->length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+                                  strnlen(un->sun_path, sizeof(un->sun_path) - 1) + 1);
+        break;
+    default:
+        return false;
+    }
+    memcpy(&out->un, from, out->length);
+    if (from->sa_family == AF_UNIX)
+        out->un.sun_path[sizeof(out->un.sun_path) - 1] = '\0';
+    return true;
+}
+
 static const char *unix_name(const struct address *address, size_t *n)
 {
     const char *name = address->un.sun_path;

@@ -46,6 +46,10 @@ bool address_is_unresolved(const char *wrong);
 const char *address_parse_listen(
     const char *text, struct address *out, unsigned max, unsigned *n, in_port_t *last);
 
+/* Copies an address in the system's form, of a unix socket a whole struct; false: the family is
+ * none of these three, and alone is copied. */
+bool address_from(struct address *out, const struct sockaddr *from);
+
 /* Returns the port in host byte order; 0 for unix:. */
 in_port_t address_port(const struct address *address);
 void address_set_port(struct address *address, in_port_t port);

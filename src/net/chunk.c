@@ -9,8 +9,6 @@
 #include <assert.h>
 #include <unistd.h>
 
-/* Spare chunks that a pool keeps: enough for the busy connections of one turn of the loop. */
-#define SPARE_MAX 64
 #define ALIGNMENT 16
 
 static struct chunk *pop_spare(struct chunk **list, unsigned *n)
@@ -24,9 +22,9 @@ static struct chunk *pop_spare(struct chunk **list, unsigned *n)
     return chunk;
 }
 
-static bool push_spare(struct chunk **list, unsigned *n, struct chunk *chunk)
+static bool push_spare(struct chunk **list, unsigned *n, unsigned most, struct chunk *chunk)
 {
-    if (*n >= SPARE_MAX)
+    if (*n >= most)
         return false;
     chunk->next = *list;
     *list = chunk;
@@ -37,7 +35,8 @@ static bool push_spare(struct chunk **list, unsigned *n, struct chunk *chunk)
 void chunk_pool_init(struct chunk_pool *pool, const struct memory *memory)
 {
     assert(memory != NULL);
-    *pool = (struct chunk_pool) { .memory = memory };
+    *pool = (struct chunk_pool) { .memory = memory,
+        .spare_max = memory->block == 1 ? 0 : CHUNK_SPARES };
 }
 
 void chunk_pool_done(struct chunk_pool *pool)
@@ -99,9 +98,9 @@ static void recycle_chunk(struct chunk_pool *pool, struct chunk *chunk)
     bool spared = false;
 
     if (chunk->kind != CHUNK_OWN)
-        spared = push_spare(&pool->spare_foreign, &pool->spare_foreign_n, chunk);
+        spared = push_spare(&pool->spare_foreign, &pool->spare_foreign_n, pool->spare_max, chunk);
     else if ((size_t)(chunk->limit - chunk->data) == CHUNK_ROOM)
-        spared = push_spare(&pool->spare_own, &pool->spare_own_n, chunk);
+        spared = push_spare(&pool->spare_own, &pool->spare_own_n, pool->spare_max, chunk);
     if (!spared)
         memory_release(pool->memory, chunk);
 }
@@ -154,9 +153,28 @@ void chunk_pool_run_releases(struct chunk_pool *pool, struct heartbeat *heartbea
         }
 }
 
+/* Takes n bytes of a chunk of their own, at whose end they lie. Its `end` is aligned: a piece of no
+ * bytes may follow. */
+static void *alloc_exact(struct chunk_pool *pool, struct chunk **arena, size_t n)
+{
+    const size_t head = (sizeof(struct chunk) + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    struct chunk *chunk = memory_alloc(pool->memory, head + n);
+    uint8_t *p;
+
+    if (chunk == NULL)
+        return NULL;
+    p = (uint8_t *)chunk + head;
+    assert((uintptr_t)p % ALIGNMENT == 0);
+    *chunk = (struct chunk) { .next = *arena, .kind = CHUNK_OWN, .p = chunk->data };
+    chunk->end = chunk->limit = p + n / ALIGNMENT * ALIGNMENT;
+    *arena = chunk;
+    return p;
+}
+
 void *chunk_arena_alloc(struct chunk_pool *pool, struct chunk **arena, size_t n)
 {
     struct chunk *chunk = *arena;
+    size_t wanted = n;
     uint8_t *p;
 
     if (n > SIZE_MAX / 2)
@@ -164,6 +182,8 @@ void *chunk_arena_alloc(struct chunk_pool *pool, struct chunk **arena, size_t n)
     n = (n + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
     assert(chunk == NULL || chunk->kind == CHUNK_OWN);
     if (chunk == NULL || chunk_room(chunk) < n) {
+        if (pool->spare_max == 0)
+            return alloc_exact(pool, arena, wanted);
         chunk = chunk_create(pool, n + ALIGNMENT);
         if (chunk == NULL)
             return NULL;
@@ -215,8 +235,8 @@ void chunk_pool_check(const struct chunk_pool *pool)
         assert(chunk->kind != CHUNK_OWN);
         foreign++;
     }
-    assert(own == pool->spare_own_n && own <= SPARE_MAX);
-    assert(foreign == pool->spare_foreign_n && foreign <= SPARE_MAX);
+    assert(own == pool->spare_own_n && own <= pool->spare_max);
+    assert(foreign == pool->spare_foreign_n && foreign <= pool->spare_max);
     for (chunk = pool->released; chunk != NULL; chunk = chunk->next)
         assert(chunk->kind == CHUNK_REF);
 }

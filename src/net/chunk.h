@@ -44,12 +44,15 @@ struct chunk {
 
 /* Room of a usual chunk: header and data fill a page. */
 #define CHUNK_ROOM (4096 - sizeof(struct chunk))
+/* Spare chunks that a pool keeps: enough for the busy connections of one turn of the loop. */
+#define CHUNK_SPARES 64
 
 /* Chunks of one worker. */
 struct chunk_pool {
     const struct memory *memory;
     struct chunk *spare_own, *spare_foreign; /* free chunks: of the usual room, and without room */
     unsigned spare_own_n, spare_foreign_n;
+    unsigned spare_max;     /* of either: none where each piece of memory is to be seen by itself */
     struct chunk *released; /* REF chunks whose release functions have not run yet */
 };
 
@@ -74,7 +77,8 @@ void chunk_free(struct chunk_pool *pool, struct chunk *chunk);
 void chunk_check(const struct chunk *chunk);
 
 /* Takes n bytes of an arena, a list of chunks that begins with NULL. Aligned for any type; NULL
- * without memory. */
+ * without memory. Where the source of memory has a block for each piece, they end where the block
+ * ends, so that a sanitizer sees who goes beyond. */
 void *chunk_arena_alloc(struct chunk_pool *pool, struct chunk **arena, size_t n);
 /* Frees all memory of the arena and sets it to NULL. */
 void chunk_arena_release(struct chunk_pool *pool, struct chunk **arena);

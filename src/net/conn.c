@@ -13,6 +13,7 @@ static_assert(sizeof(struct fb_conn) <= 248, "an idle connection has become dear
 static const struct source_ops conn_source_ops = {
     .run = { [EVENT_READ] = conn_run_read, [EVENT_WRITE] = conn_run_write },
     .debug = DEBUG_BUILD ? conn_debug_event : NULL,
+    .wants_broken = true,
 };
 
 struct fb_conn *conn_take_slot(
@@ -37,7 +38,6 @@ struct fb_conn *conn_take_slot(
     conn->net = net;
     conn->ops = ops;
     conn->owner = owner;
-    conn->number = net_next_number(net);
     conn_peer_set(&conn->peer, peer);
     net->connection_n++;
     return conn;
@@ -52,6 +52,7 @@ struct fb_conn *conn_create(
     if (conn == NULL)
         return NULL;
     conn->source.fd = fd;
+    conn->number = net_next_number(net);
     net->client_n++;
     counters_add(net->counters, COUNTER_ACTIVE, 1);
     conn_establish(conn);

@@ -36,6 +36,11 @@ struct conn_ops {
     /* No descriptor was left for its connect() a turn ago: begins it again by conn_connect_again().
      * NULL: the connect has failed. */
     void (*connect_again)(struct fb_conn *conn);
+    /* Notes the errno with which a system call on the connection has failed; NULL: is not told. */
+    void (*failed)(struct fb_conn *conn, int error);
+    /* Logs that our connect() has failed, or the binding of its local address; NULL: an error
+     * line. */
+    void (*connect_failed)(struct fb_conn *conn, int error, bool bind_failed);
     /* Fills in what log lines say besides the connection's client; `client` has room for
      * another's. */
     void (*describe)(const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT]);
@@ -98,7 +103,7 @@ struct fb_conn {
     struct chunk *out;          /* the last of a ring of chunks to send, or NULL */
     size_t unsent;              /* bytes in `out` */
     uint64_t received, sent;    /* bytes */
-    uint64_t number;            /* in the log; counted by the worker */
+    uint64_t number;            /* in the log; no other worker's */
     uint64_t opened_ms;         /* monotonic; the owner's */
     uint64_t moved_ms;          /* monotonic; when input was last given to `data`, or output left */
     struct conn_peer peer;
@@ -213,8 +218,13 @@ struct fb_conn *conn_create(
 /* conn_connect.c: The same for a connection that we make: `opened` or `closed` will follow. In the
  * log it bears the number of `client`, unless that is NULL. */
 struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
-    const struct sockaddr *address, socklen_t length, const struct conn_ops *ops, void *owner,
-    void *session);
+    const struct sockaddr *address, socklen_t length, struct io_connect *options,
+    const struct conn_ops *ops, void *owner, void *session);
+/* The same without a connect(), which conn_connect_again() or conn_take_over() has to make up for:
+ * conn_connect_soon() has `connect_again` called in the next turn. */
+struct fb_conn *conn_connect_later(struct net *net, const struct fb_conn *client,
+    const struct sockaddr *address, const struct conn_ops *ops, void *owner, void *session);
+void conn_connect_soon(struct fb_conn *conn);
 /* Whether its connect() waits for a descriptor, for which the next turn tries once more: the owner
  * may have others closed meanwhile. */
 static inline bool conn_lacks_descriptor(const struct fb_conn *conn)
@@ -222,10 +232,13 @@ static inline bool conn_lacks_descriptor(const struct fb_conn *conn)
     return conn->source.fd == -1 && conn_is_active(conn);
 }
 /* Begins the connect() of such a connection, or fails it. */
-void conn_connect_again(struct fb_conn *conn, const struct sockaddr *address, socklen_t length);
-/* Fails a connection whose connect() has failed, with an error line, or lasts too long for its
- * owner (ETIMEDOUT). */
-void conn_connect_failed(struct fb_conn *conn, int error);
+void conn_connect_again(struct fb_conn *conn, const struct sockaddr *address, socklen_t length,
+    struct io_connect *options);
+/* Gives such a connection the socket of an idle one of the keepalive pool, which ends. */
+void conn_take_over(struct fb_conn *conn, struct fb_conn *from);
+/* conn_state.c: Fails a connection whose connect() has failed, with a log line, or lasts too long
+ * for its owner (ETIMEDOUT). */
+void conn_connect_failed(struct fb_conn *conn, int error, bool bind_failed);
 /* Gives an idle connection of the keepalive pool to an owner, whose `opened` will run. */
 void conn_reopen(struct fb_conn *conn, const struct conn_ops *ops, void *owner);
 
@@ -245,6 +258,8 @@ void conn_push(struct fb_conn *conn);
 /* conn_state.c: Calls no more `data` until resumed; unconsumed input is then offered again. */
 void conn_stop(struct fb_conn *conn);
 void conn_resume(struct fb_conn *conn);
+/* Offers unconsumed input, also what the running `data` will leave, again from the loop. */
+void conn_offer_again(struct fb_conn *conn);
 /* Sends what is unsent, then ends our half; ends the connection when the peer's has ended too. */
 void conn_shutdown(struct fb_conn *conn);
 /* Sends what is unsent, then closes. */
@@ -254,6 +269,9 @@ void conn_close(struct fb_conn *conn);
 void conn_keep(struct fb_conn *conn);
 /* Ends the connection in the next flush; FB_ABORTED resets. */
 void conn_fail(struct fb_conn *conn, fb_reason reason);
+
+/* Does the same by the errno of a system call, which the owner is told. */
+void conn_fail_by(struct fb_conn *conn, int error);
 
 /* conn_flush.c: Ends the connection at once; not called from one of its own callbacks. */
 void conn_end(struct fb_conn *conn, fb_reason reason);

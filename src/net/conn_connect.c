@@ -8,17 +8,11 @@
 
 #include <errno.h>
 
-void conn_connect_failed(struct fb_conn *conn, int error)
-{
-    assert(conn->outgoing && error != 0);
-    conn_log(conn, LEVEL_ERROR, error, "connect() failed");
-    conn_fail(conn, conn_reason_of(error));
-}
-
 /* Begins the connect(); returns 0, or the errno with which it has failed. */
-static int begin_connect(struct fb_conn *conn, const struct sockaddr *address, socklen_t length)
+static inline int begin_connect(struct fb_conn *conn, const struct sockaddr *address,
+    socklen_t length, struct io_connect *options)
 {
-    struct io_result result = conn->source.io->connect(&conn->source, address, length);
+    struct io_result result = conn->source.io->connect(&conn->source, address, length, options);
 
     switch (result.status) {
     case IO_DONE:
@@ -37,22 +31,20 @@ static int begin_connect(struct fb_conn *conn, const struct sockaddr *address, s
 
 /* The connect() could not begin. Where that was for want of a descriptor, it is tried again in the
  * next turn. */
-static COLD void not_begun(struct fb_conn *conn, int error)
+static COLD void not_begun(struct fb_conn *conn, int error, const struct io_connect *options)
 {
     bool lacks = conn->source.fd == -1 && (error == EMFILE || error == ENFILE);
 
     if (lacks && conn->ops->connect_again != NULL)
         conn_mark_dirty(conn);
     else
-        conn_connect_failed(conn, error);
+        conn_connect_failed(conn, error, options != NULL && options->bind_failed);
 }
 
-struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
-    const struct sockaddr *address, socklen_t length, const struct conn_ops *ops, void *owner,
-    void *session)
+struct fb_conn *conn_connect_later(struct net *net, const struct fb_conn *client,
+    const struct sockaddr *address, const struct conn_ops *ops, void *owner, void *session)
 {
     struct fb_conn *conn = conn_take_slot(net, address, ops, owner);
-    int error;
 
     if (conn == NULL)
         return NULL;
@@ -60,26 +52,59 @@ struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
     conn->outgoing = 1;
     conn->owner_knows = 1;
     conn->session = session;
-    if (client != NULL) {
-        conn->number = client->number;
+    conn->number = client != NULL ? client->number : net_next_number(net);
+    if (client != NULL)
         conn->debug = client->debug;
-    }
-    error = begin_connect(conn, address, length);
+    return conn;
+}
+
+void conn_connect_soon(struct fb_conn *conn)
+{
+    struct event *event = &conn->source.events[EVENT_WRITE];
+
+    assert(conn->source.fd == -1);
+    if (conn_is_connecting(conn) &&
+        event->queue == QUEUE_NONE) /* otherwise its flush asks, or ends it */
+        loop_post(&conn->net->loop, event, QUEUE_NEXT);
+}
+
+struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
+    const struct sockaddr *address, socklen_t length, struct io_connect *options,
+    const struct conn_ops *ops, void *owner, void *session)
+{
+    struct fb_conn *conn = conn_connect_later(net, client, address, ops, owner, session);
+    int error;
+
+    if (conn == NULL)
+        return NULL;
+    error = begin_connect(conn, address, length, options);
     if (unlikely(error != 0))
-        not_begun(conn, error);
+        not_begun(conn, error, options);
     if (unlikely(conn_has_failed(conn) || conn_lacks_descriptor(conn)))
         conn_postpone_flush(conn); /* an owner that tries again at once leaves others their turn */
     return conn;
 }
 
-void conn_connect_again(struct fb_conn *conn, const struct sockaddr *address, socklen_t length)
+void conn_connect_again(struct fb_conn *conn, const struct sockaddr *address, socklen_t length,
+    struct io_connect *options)
 {
     int error;
 
     assert(conn->source.fd == -1 && conn_is_connecting(conn));
-    error = begin_connect(conn, address, length);
+    error = begin_connect(conn, address, length, options);
     if (error != 0)
-        conn_connect_failed(conn, error);
+        conn_connect_failed(conn, error, options != NULL && options->bind_failed);
+}
+
+void conn_take_over(struct fb_conn *conn, struct fb_conn *from)
+{
+    struct loop *loop = &conn->net->loop;
+
+    assert(conn->source.fd == -1 && conn_is_connecting(conn));
+    assert(from->outgoing && from->in == NULL && from->out == NULL && from->pipe == NULL);
+    source_move(loop, &from->source, &conn->source);
+    conn_end(from, FB_FINISHED);
+    conn_establish(conn);
 }
 
 void conn_reopen(struct fb_conn *conn, const struct conn_ops *ops, void *owner)

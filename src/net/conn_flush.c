@@ -13,14 +13,18 @@ static COLD void drop_input(struct fb_conn *conn)
     conn->in = NULL;
 }
 
-static inline void detach_owner(struct fb_conn *conn, fb_reason reason)
+/* Returns whether output was discarded by a fault of ours, so that the peer must not take the end
+ * of the connection for that of the output. */
+static inline bool detach_owner(struct fb_conn *conn, fb_reason reason)
 {
-    bool owner_knows = conn->owner_knows;
+    bool owner_knows = conn->owner_knows, cut_off = false;
 
     conn_set_phase(conn, CONN_ENDING); /* `closed` can add nothing */
     conn_deadline_clear(conn);
-    if (unlikely(conn->unsent > 0 || conn_has_output(conn))) /* bytes without memory are gone */
+    if (unlikely(conn->unsent > 0 || conn_has_output(conn))) { /* bytes without memory are gone */
+        cut_off = reason == FB_NO_MEMORY || reason == FB_IO_ERROR;
         conn_drop_output(conn);
+    }
     if (unlikely(conn->in != NULL))
         drop_input(conn);
     conn_count(conn);
@@ -28,10 +32,11 @@ static inline void detach_owner(struct fb_conn *conn, fb_reason reason)
     conn->owner_knows = 0;
     if (owner_knows)
         conn->ops->closed(conn, reason);
+    return cut_off;
 }
 
 /* Closes the socket and frees the slot. */
-static inline void release_slot(struct fb_conn *conn, fb_reason reason)
+static inline void release_slot(struct fb_conn *conn, bool reset)
 {
     struct net *net = conn->net;
     bool outgoing = conn->outgoing;
@@ -40,7 +45,7 @@ static inline void release_slot(struct fb_conn *conn, fb_reason reason)
     assert(net->connection_n > 0 && (outgoing || net->client_n > 0));
     conn_set_phase(conn, CONN_FREE);
     conn_deadline_clear(conn);
-    source_close(&net->loop, &conn->source, reason == FB_ABORTED);
+    source_close(&net->loop, &conn->source, reset);
     net->connection_n--;
     if (unlikely(net->overdraft > 0))
         net->overdraft--;
@@ -56,11 +61,13 @@ static inline void release_slot(struct fb_conn *conn, fb_reason reason)
 
 void conn_end(struct fb_conn *conn, fb_reason reason)
 {
+    bool reset = reason == FB_ABORTED || reason == FB_PIPE_BROKEN;
+
     assert(conn->phase != CONN_FREE && conn->phase != CONN_ENDING);
     conn_debug(conn, "closed, reason %d", (int)reason);
-    if (conn_is_owned(conn))
-        detach_owner(conn, reason);
-    release_slot(conn, reason);
+    if (conn_is_owned(conn) && detach_owner(conn, reason))
+        reset = true;
+    release_slot(conn, reset);
 }
 
 /* Ends the connection for its owner, sends FIN, and has what the peer still sends discarded
@@ -76,7 +83,7 @@ static COLD void linger(struct fb_conn *conn)
     }
     detach_owner(conn, FB_FINISHED);
     if (conn->reason != 0) { /* aborted from `closed` */
-        release_slot(conn, (fb_reason)conn->reason);
+        release_slot(conn, conn->reason == FB_ABORTED);
         return;
     }
     conn_set_phase(conn, CONN_LINGERING);
@@ -154,6 +161,8 @@ static void update_pressure(struct fb_conn *conn)
         conn_update_reading(conn);
         if (conn->phase == CONN_OPEN)
             conn->ops->writable(conn);
+        if (conn->net->borrower == conn)
+            conn_mark_dirty(conn); /* the connection is counted as writing until that has left */
     }
 }
 
@@ -232,8 +241,7 @@ static void check_connect(struct fb_conn *conn)
         watch_writing(conn);
         break;
     default:
-        conn_log(conn, LEVEL_ERROR, result.error, "connect() failed");
-        conn_fail(conn, conn_reason_of(result.error));
+        conn_connect_failed(conn, result.error, false);
     }
 }
 

@@ -90,7 +90,7 @@ static COLD void note_nothing(struct fb_conn *conn, struct io_result result)
         break;
     case IO_FAILED:
         conn_log(conn, LEVEL_INFO, result.error, "recv() failed");
-        conn_fail(conn, conn_reason_of(result.error));
+        conn_fail_by(conn, result.error);
         break;
     default:
         conn_trace(conn, "nothing to receive");
@@ -319,6 +319,8 @@ static NOINLINE void read_otherwise(struct fb_conn *conn)
         open_conn(conn);
     else if (conn->phase == CONN_LINGERING)
         discard_input(conn);
+    else if (unlikely(conn->read == CONN_READ_STOPPED && conn->source.eof))
+        conn_stopped_check(conn);
     else if (!read_input(conn))
         return;
     net_flush_rest(net);

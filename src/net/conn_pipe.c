@@ -49,7 +49,7 @@ static void pipe_expired(struct fb_conn *conn)
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
     if (pipe->timed != conn || now >= pipe->connect_by) {
-        conn_connect_failed(conn, ETIMEDOUT);
+        conn_connect_failed(conn, ETIMEDOUT, false);
     } else if (idle < pipe->timeout) {
         time_end(pipe, conn, pipe->timeout - idle);
     } else {
@@ -124,10 +124,11 @@ static void follow_other(struct fb_conn *conn, fb_reason reason)
         break;
     case FB_TIMED_OUT:
     case FB_DRAINED:
+    case FB_ABORTED:
         conn_fail(conn, reason);
         break;
-    default: /* the peer must not take what it has received for the whole */
-        conn_fail(conn, FB_ABORTED);
+    default: /* a reset: the peer must not take what it has received for the whole */
+        conn_fail(conn, FB_PIPE_BROKEN);
     }
 }
 

@@ -30,14 +30,18 @@ void conn_set_write(struct fb_conn *conn, enum conn_write write);
 
 /* Watches or pauses reading as conn_may_read() says. */
 void conn_update_reading(struct fb_conn *conn);
+
+/* conn_stopped.c: Ends a stopped connection that its peer has broken. */
+void conn_stopped_check(struct fb_conn *conn);
+/* A connection was stopped: has it looked at where the mechanism does not tell when it breaks. */
+void conn_stopped_begin(struct fb_conn *conn);
+
 /* Offers unconsumed input to the owner again, and reads on. */
 void conn_redeliver(struct fb_conn *conn);
 /* Enters a connected socket's phase: `opened` will run. */
 void conn_establish(struct fb_conn *conn);
 /* Moves the client from one gauge of the statistics to another. */
 void conn_count_as(struct fb_conn *conn, enum conn_activity activity);
-/* Returns the reason that an errno of the connection stands for. */
-fb_reason conn_reason_of(int error);
 
 /* Whether input may be received and given to the owner. */
 static inline bool conn_may_read(const struct fb_conn *conn)

@@ -140,7 +140,7 @@ bool conn_note_sent(struct fb_conn *conn, struct io_result result, size_t offere
         return true;
     default:
         conn_log(conn, LEVEL_INFO, result.error, "send() failed");
-        conn_fail(conn, conn_reason_of(result.error));
+        conn_fail_by(conn, result.error);
         return false;
     }
 }
@@ -189,8 +189,8 @@ static bool send_file(struct fb_conn *conn, struct chunk *chunk)
         conn->source.io->sendfile(&conn->source, chunk->file.fd, &offset, most);
 
     if (result.status == IO_EOF) {
-        conn_log(conn, LEVEL_INFO, ENODATA, "a file ends before what is to be sent of it");
-        conn_fail(conn, conn_reason_of(ENODATA));
+        conn_log(conn, LEVEL_ERROR, ENODATA, "a file ends before what is to be sent of it");
+        conn_fail_by(conn, ENODATA);
         return false;
     }
     if (result.status != IO_DONE)

@@ -86,7 +86,7 @@ static void push_held(struct fb_conn *to)
             break;
         default:
             conn_log(to, LEVEL_INFO, result.error, "splice() failed");
-            conn_fail(to, conn_reason_of(result.error));
+            conn_fail_by(to, result.error);
         }
     }
     if (direction->buffered == 0)
@@ -141,7 +141,7 @@ bool conn_splice_input(struct fb_conn *conn)
         break;
     case IO_FAILED:
         conn_log(conn, LEVEL_INFO, result.error, "splice() failed");
-        conn_fail(conn, conn_reason_of(result.error));
+        conn_fail_by(conn, result.error);
         break;
     }
     conn_splice_release(conn->net, direction);

@@ -5,7 +5,7 @@
  * Responsible for every change of phase, read and write, and for keeping the events armed
  * accordingly. Never moves bytes and never runs a callback of the owner. Invariant: a step that is
  * not in the table below does not happen. */
-#include "net/conn_private.h"
+#include "net/conn_pipe.h"
 
 #include <errno.h>
 
@@ -93,7 +93,8 @@ void conn_count_as(struct fb_conn *conn, enum conn_activity activity)
     conn->counted = activity;
 }
 
-fb_reason conn_reason_of(int error)
+/* Returns the reason that an errno of the connection stands for. */
+static fb_reason reason_of(int error)
 {
     switch (error) {
     case ECONNRESET:
@@ -112,6 +113,22 @@ fb_reason conn_reason_of(int error)
     }
 }
 
+/* Returns the operations of the owner, also of a piped connection. */
+static const struct conn_ops *owner_ops(const struct fb_conn *conn)
+{
+    return conn->pipe != NULL ? conn->pipe->ops : conn->ops;
+}
+
+void conn_connect_failed(struct fb_conn *conn, int error, bool bind_failed)
+{
+    assert(conn->outgoing && error != 0);
+    if (owner_ops(conn)->connect_failed != NULL)
+        owner_ops(conn)->connect_failed(conn, error, bind_failed);
+    else
+        conn_log(conn, LEVEL_ERROR, error, bind_failed ? "bind() failed" : "connect() failed");
+    conn_fail_by(conn, error);
+}
+
 /* ---- Calls of owners ---- */
 
 void conn_stop(struct fb_conn *conn)
@@ -119,6 +136,7 @@ void conn_stop(struct fb_conn *conn)
     if (conn->read == CONN_READ_ON)
         conn_set_read(conn, CONN_READ_STOPPED);
     conn_update_reading(conn);
+    conn_stopped_begin(conn);
 }
 
 void conn_resume(struct fb_conn *conn)
@@ -127,6 +145,12 @@ void conn_resume(struct fb_conn *conn)
         return;
     conn_set_read(conn, CONN_READ_ON);
     if (conn->phase == CONN_OPEN)
+        conn_redeliver(conn);
+}
+
+void conn_offer_again(struct fb_conn *conn)
+{
+    if (conn->phase == CONN_OPEN && conn->pipe == NULL)
         conn_redeliver(conn);
 }
 
@@ -162,7 +186,7 @@ void conn_keep(struct fb_conn *conn)
 
 void conn_fail(struct fb_conn *conn, fb_reason reason)
 {
-    assert(conn->phase != CONN_FREE && reason >= FB_FINISHED && reason <= FB_IO_ERROR);
+    assert(conn->phase != CONN_FREE && reason >= FB_FINISHED && reason <= FB_PIPE_BROKEN);
     if (conn->reason != 0)
         return;
     conn->reason = reason;
@@ -170,4 +194,12 @@ void conn_fail(struct fb_conn *conn, fb_reason reason)
         return;
     conn_set_phase(conn, conn->phase == CONN_LINGERING ? CONN_LINGERED : CONN_FAILED);
     conn_mark_dirty(conn);
+}
+
+void conn_fail_by(struct fb_conn *conn, int error)
+{
+    assert(error != 0);
+    if (conn->reason == 0 && owner_ops(conn)->failed != NULL)
+        owner_ops(conn)->failed(conn, error);
+    conn_fail(conn, reason_of(error));
 }

@@ -47,6 +47,7 @@ int net_init(struct net *net, const struct net_options *options)
         .connections_max = options->connections_max,
         .numbers = options->numbers,
         .lingering_timeout = options->lingering_timeout,
+        .stopped.timer.expired = conn_stopped_expired,
         .scratch_size = SCRATCH_SIZE,
         .memory = options->memory != NULL ? options->memory : &memory_plain,
     };
@@ -86,6 +87,7 @@ void net_done(struct net *net)
 {
     assert(net->connection_n == 0 && net->client_n == 0 && !net->flushing);
     conn_wheel_done(net);
+    timer_del(&net->loop, &net->stopped.timer);
     chunk_pool_done(&net->chunks);
     spares_done(&net->pipes);
     close_spare_pipes(net);

@@ -58,10 +58,15 @@ struct net {
     fb_bytes borrowed;        /* what of these */
     bool flushing;
     struct chunk_pool chunks;
-    struct spares pipes;                           /* for struct conn_pipe */
-    struct conn_wheel wheel;                       /* the connections' deadlines */
-    struct io_span received;                       /* by the last receive without kept input */
-    struct iovec pieces[NET_PIECES];               /* the sending system call's */
+    struct spares pipes;     /* for struct conn_pipe */
+    struct conn_wheel wheel; /* the connections' deadlines */
+    struct {
+        struct timer timer;
+        uint32_t index;              /* of the slot that is looked at next */
+        bool found;                  /* a stopped connection, or there may be one */
+    } stopped;                       /* the looks at stopped connections (conn_stopped.c) */
+    struct io_span received;         /* by the last receive without kept input */
+    struct iovec pieces[NET_PIECES]; /* the sending system call's */
     struct pipe_ends spare_pipes[NET_SPARE_PIPES]; /* empty pipes of the kernel */
     unsigned spare_pipe_n;
     uint8_t little[NET_LITTLE]; /* output that the flush takes at once most often */
@@ -112,6 +117,8 @@ static inline uint64_t net_next_number(struct net *net)
 }
 /* Visits every connection, then flushes; the visitor itself ends no connection. */
 void net_each(struct net *net, void (*visit)(struct fb_conn *conn, void *arg), void *arg);
+/* conn_stopped.c: The timer's, which looks at stopped connections. */
+void conn_stopped_expired(struct loop *loop, struct timer *timer);
 /* Returns the next open connection from slot *index on, or NULL; begins with *index 0. */
 struct fb_conn *net_next_conn(const struct net *net, uint32_t *index);
 /* Ends every connection at once, with `reason`. */

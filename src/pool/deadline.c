@@ -29,7 +29,7 @@ void pool_deadline_set(struct pool_worker *worker, enum pool_kill why)
     if (why == POOL_KILL_NONE && worker->due == POOL_KILL_START_LATE) {
         timers_disarm(pool->timers, &worker->deadline);
         worker->due = POOL_KILL_NONE;
-        if (worker->drains) /* which was due later than the start */
+        if (worker->drains) /* the drain was due later than the start */
             why = POOL_KILL_DRAIN_LATE;
     }
     switch ((unsigned)why) {

@@ -120,7 +120,7 @@ const struct channel_end_ops pool_channel_ops = {
     .handle = handle_message,
     .send_more = pool_outbox_send_more,
     .failed = pool_outbox_failed,
-    .first = 1u << MESSAGE_MUTEX_OFF, /* who is told before it accepts never tries the mutex */
+    .first = 1u << MESSAGE_MUTEX_OFF, /* a worker told before it accepts never tries the mutex */
 };
 
 void pool_receive_messages(struct pool *pool)

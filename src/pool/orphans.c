@@ -57,7 +57,7 @@ void pool_leave_undo(struct pool *pool)
     set_inherited(pool, false);
 }
 
-/* Where nobody reaps a worker its number does not tell of its end, but its channel does. */
+/* A worker that nobody reaps keeps its number, and then its channel tells of its end. */
 static bool has_ended(const struct pool_worker *worker)
 {
     if (worker->pid == 0 || worker->handle == -1)

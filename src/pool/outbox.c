@@ -85,23 +85,11 @@ static bool send_gone(struct pool_worker *worker)
     return true;
 }
 
-static struct pool_worker *find_worker(const struct pool *pool, uint32_t incarnation)
-{
-    struct generation *generation;
-    struct pool_worker *worker;
-
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation)
-            if (worker->pid > 0 && slot_incarnation(worker->slot) == incarnation)
-                return worker;
-    return NULL;
-}
-
 /* Returns the sending end of a worker's inbox, which is made unless there is one; -1: there is no
  * such worker, or no descriptor is left. */
 static int find_inbox(struct pool *pool, uint32_t incarnation)
 {
-    struct pool_worker *worker = find_worker(pool, incarnation);
+    struct pool_worker *worker = pool_worker_of_incarnation(pool, incarnation);
     int ends[2];
 
     if (worker == NULL || worker->inbox != -1)
@@ -122,12 +110,15 @@ static int find_inbox(struct pool *pool, uint32_t incarnation)
 
 static bool send_inboxes(struct pool_worker *worker)
 {
+    struct pool *pool = worker->generation->pool;
     struct pool_outbox *outbox = &worker->outbox;
 
     for (; outbox->wanted_n > 0; outbox->wanted_n--) {
         uint32_t wanted = outbox->wanted[outbox->wanted_n - 1];
-        int inbox = find_inbox(worker->generation->pool, wanted);
+        int inbox = find_inbox(pool, wanted);
 
+        if (inbox == -1 && pool_worker_of_incarnation(pool, wanted) != NULL)
+            return false; /* no descriptor was left */
         if (!send_message(
                 worker, inbox != -1 ? MESSAGE_INBOX_OF_PEER : MESSAGE_PEER_GONE, wanted, inbox))
             return false;

@@ -79,8 +79,8 @@ struct pool_worker {
     struct generation *generation;
     unsigned index; /* among the generation's workers */
     enum pool_worker_phase phase;
-    pid_t pid;                  /* 0: no process */
-    int handle;                 /* of a worker that is left to another process (orphans.c), or -1 */
+    pid_t pid;  /* 0: no process */
+    int handle; /* a handle of a worker that is left to another process (orphans.c), or -1 */
     struct channel_end channel; /* the master's end; closed: no process */
     int inbox;  /* other workers send messages to it here; -1 until one of them has asked */
     bool known; /* another worker has asked for its inbox */
@@ -340,6 +340,9 @@ extern const char *const pool_death_names[POOL_DEATHS];
 
 /* Returns the record of the worker that this process is, or NULL. */
 struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid);
+/* Returns the record of the worker that is this incarnation, which may be invented, or NULL
+ * (worker.c). */
+struct pool_worker *pool_worker_of_incarnation(const struct pool *pool, uint32_t incarnation);
 /* Reaps all children that have exited, and replaces workers as their exit deserves. */
 void pool_reap(struct pool *pool);
 /* Schedules a new process after this time. */
@@ -387,7 +390,7 @@ void pool_outbox_failed(struct channel_end *end, int error);
 /* A socket that has taken the place of a listener's, which had this descriptor. It is lost when the
  * channel is full: the worker finds its own listener broken, and says so again. */
 void pool_outbox_listener(struct pool_worker *worker, int fd);
-/* The log files of its generation, which were opened again. */
+/* The log files of its generation, which were opened again; it does the same with its own. */
 void pool_outbox_logs(struct pool_worker *worker);
 /* The inbox of the worker that is this incarnation, or that it has gone. False when the worker has
  * asked too often without reading the replies. */

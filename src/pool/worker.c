@@ -41,3 +41,15 @@ void pool_worker_order(struct pool_worker *worker, enum pool_order order)
     worker->accept_asked = true;
     channel_end_send(&worker->channel, MESSAGE_ACCEPT);
 }
+
+struct pool_worker *pool_worker_of_incarnation(const struct pool *pool, uint32_t incarnation)
+{
+    struct generation *generation;
+    struct pool_worker *worker;
+
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation)
+            if (worker->pid > 0 && slot_incarnation(worker->slot) == incarnation)
+                return worker;
+    return NULL;
+}

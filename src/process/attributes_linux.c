@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* All by prctl(). What a change of the user undoes is set after it. */
+/* Sets attributes by prctl(). Some are undone by a change of the user, and are set after it. */
 #include "process/attributes.h"
 
 #include <errno.h>

@@ -28,7 +28,7 @@ struct death_words {
 
 struct death {
     enum death_cause cause;
-    enum log_level level; /* of a line that says so */
+    enum log_level level; /* how loud a line says so */
     int error;
     char text[DEATH_TEXT_MAX]; /* "exited on signal 11 in callback \"data\"", behind the process */
 };

@@ -11,17 +11,22 @@
 #include "settings/cycle.h"
 #include "shm/shared.h"
 
+struct worker;
+
 struct heritage {
     struct cycle *cycle; /* with open listeners and logs */
     struct shared *shared;
     struct slot_id slot;
-    unsigned index;                 /* number among worker_processes, from 0 */
-    uint32_t place;                 /* the number together with the generation's: slot_place() */
-    const struct bells *bells;      /* the generation's; NULL in a single process */
-    int channel;                    /* the worker's end; -1 in a single process */
-    const struct memory *memory;    /* memory of connections; NULL: the allocator's */
-    struct diag *diag;              /* collects why the worker cannot start; or NULL */
-    uint32_t diag_session;          /* session of `diag` for these messages */
+    unsigned index;              /* number among worker_processes, from 0 */
+    uint32_t place;              /* the number together with the generation's: slot_place() */
+    const struct bells *bells;   /* the generation's; NULL in a single process */
+    int channel;                 /* the worker's end; -1 in a single process */
+    const struct memory *memory; /* memory of connections; NULL: the allocator's */
+    struct diag *diag;           /* collects why the worker cannot start; or NULL */
+    uint32_t diag_session;       /* session of `diag` for these messages */
+    bool simulated;              /* a test's worker: its process is not confined */
+    /* the source of random numbers; NULL: the system's */
+    void (*random)(struct worker *worker, void *p, size_t n);
     struct descriptors descriptors; /* the worker's descriptors, beside the standard ones */
 };
 

@@ -6,8 +6,8 @@
  * process's own. */
 #pragma once
 
-/* What is waited for on a descriptor: something to receive or to accept, room to send, or only that
- * the other end goes. */
+/* Events of a descriptor that can be waited for: something to receive or to accept, room to send,
+ * or only that the other end goes. */
 enum wakeup_event { WAKEUP_INPUT, WAKEUP_OUTPUT, WAKEUP_END };
 
 /* Makes this process wake by the descriptors of its set, after signals_install(), and in a child

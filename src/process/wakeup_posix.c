@@ -21,7 +21,7 @@ enum { SIGNALS, FIRST };
 
 static struct pollfd *list; /* list[SIGNALS] is the pipe's, once there is one */
 static unsigned list_n, list_size;
-static int signal_fd = -1; /* where handlers write */
+static int signal_fd = -1; /* handlers write to it */
 
 static const short wanted[] = { [WAKEUP_INPUT] = POLLIN, [WAKEUP_OUTPUT] = POLLOUT };
 

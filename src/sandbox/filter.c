@@ -159,7 +159,7 @@ static int install(struct sock_filter *code, unsigned short n)
     thread = syscall(
         SYS_seccomp, SECCOMP_SET_MODE_FILTER, (unsigned long)SECCOMP_FILTER_FLAG_TSYNC, &program);
     if (thread > 0)
-        errno = ESRCH; /* that thread has a filter of its own */
+        errno = ESRCH; /* the thread has a filter of its own */
     return thread == 0 ? 0 : -1;
 }
 
@@ -169,7 +169,7 @@ int sandbox_filter_enter(const struct sandbox_filter *filter)
     size_t size;
     int status;
 
-    if (filter == NULL) { /* it was never made */
+    if (filter == NULL) { /* never made */
         errno = EINVAL;
         return -1;
     }

@@ -126,7 +126,7 @@ static struct ruleset handled_rights(const struct cycle *cycle, int abi)
     const struct needs *needs = &cycle->needs;
     struct ruleset handled = { .fs = rights_of(abi) };
 
-    if (abi >= 4 && !needs->listen)
+    if (abi >= 4 && !needs->listen && !needs->bind)
         handled.net = BIND_TCP;
     if (abi >= 4 && cycle->core.sandbox == SANDBOX_STRICT && !needs->connect && !needs->names &&
         !needs->exec)
@@ -171,7 +171,8 @@ static void allow_needed(const struct rules *rules, const struct needs *needs)
 
     STAILQ_FOREACH (needed, &needs->paths, link) {
         assert(needed->path != NULL && needed->path[0] != '\0');
-        if (allow_path(rules, needed->path, also | (needed->write ? WRITING : READING)) == -1)
+        if (allow_path(rules, needed->path,
+                also | (needed->access == NEEDS_TO_WRITE ? WRITING : READING)) == -1)
             log_write(rules->log, LEVEL_WARN, errno, "sandbox: this worker cannot open \"%s\"",
                 needed->path);
     }

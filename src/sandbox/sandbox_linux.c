@@ -52,6 +52,7 @@ static void note_needs(const struct needs *needs, struct log *log)
         { needs->udp, "open datagram sockets" },
         { needs->listen, "open listening sockets" },
         { needs->connect, "connect to any server" },
+        { needs->bind, "connect from any local address" },
     };
     const struct needs_path *path;
 
@@ -61,7 +62,7 @@ static void note_needs(const struct needs *needs, struct log *log)
                 lifted[i].what);
     STAILQ_FOREACH (path, &needs->paths, link)
         log_write(log, LEVEL_NOTICE, 0, "sandbox: workers may %s \"%s\", because protocols need it",
-            path->write ? "write" : "read", path->path);
+            path->access == NEEDS_TO_WRITE ? "write" : "read", path->path);
 }
 
 static int prepare_filter(struct cycle *cycle, struct log *log)

@@ -259,7 +259,7 @@ static bool may_write_files(const struct needs *needs)
     const struct needs_path *path;
 
     STAILQ_FOREACH (path, &needs->paths, link)
-        if (path->write)
+        if (path->access == NEEDS_TO_WRITE)
             return true;
     return false;
 }
@@ -360,9 +360,12 @@ static void allow_options(struct filter *filter)
     static const unsigned fcntls[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_GETLK,
         F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_SETPIPE_SZ, F_GETPIPE_SZ,
         F_ADD_SEALS, F_GET_SEALS };
-    /* descriptors of logs must go on appending; listeners, whose flags are those of all workers,
-     * must not have them wait in accept4() */
-    const struct scmp_arg_cmp flags[] = { arg_is(1, F_SETFL), arg_has(2, O_APPEND | O_NONBLOCK) };
+    /* listeners, whose flags are those of all workers, must not have them wait in accept4();
+     * descriptors of logs must go on appending, which cannot be held where a library makes its own
+     * sockets non-blocking */
+    bool own_sockets = filter->needs->udp || filter->needs->connect;
+    const struct scmp_arg_cmp flags[] = { arg_is(1, F_SETFL),
+        arg_has(2, own_sockets ? O_NONBLOCK : O_APPEND | O_NONBLOCK) };
     static const unsigned prctls[] = { PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE,
         PR_GET_NO_NEW_PRIVS, PR_GET_SECCOMP, PR_SET_VMA };
 
@@ -410,7 +413,7 @@ static void allow_calls(struct filter *filter)
         add_rule(filter, ALLOW, "connect");
     if (needs->listen)
         add_rule(filter, ALLOW, "listen");
-    if (needs->listen || needs->udp || needs->names)
+    if (needs->listen || needs->udp || needs->names || needs->bind)
         add_rule(filter, ALLOW, "bind");
     allow_signals(filter);
     allow_clones(filter);

@@ -7,6 +7,9 @@
 
 #include <assert.h>
 
+/* Bytes of one allocation: more is a length that was read from somewhere, or a mistake. */
+#define ALLOC_MOST (1024 * 1024 * 1024)
+
 void fb_stop(fb_conn *conn)
 {
     if (SDK_VALID(conn) && conn->pipe == NULL)
@@ -61,12 +64,24 @@ void fb_set_idle(fb_conn *conn, int idle)
         stream_set_idle(conn, idle != 0);
 }
 
+/* Whether so many bytes may be had; else the log says whose mistake that is. */
+static bool check_size(fb_conn *conn, size_t n, const char *call)
+{
+    if (likely(n <= ALLOC_MOST))
+        return true;
+    conn_log(conn, LEVEL_ERROR, 0, "%s() of %zu bytes is refused: %zu are the most", call, n,
+        (size_t)ALLOC_MOST);
+    return false;
+}
+
 void *fb_alloc(fb_conn *conn, size_t n)
 {
     struct session_conn *session = SDK_VALID(conn) ? session_conn_make(conn) : NULL;
 
     assert(session == NULL || session->conn == conn);
-    return session != NULL ? net_alloc(conn->net, &session->lasting, n) : NULL;
+    if (session == NULL || !check_size(conn, n, __func__))
+        return NULL;
+    return net_alloc(conn->net, &session->lasting, n);
 }
 
 void *fb_temp_alloc(fb_conn *conn, size_t n)
@@ -74,13 +89,20 @@ void *fb_temp_alloc(fb_conn *conn, size_t n)
     struct session_conn *session = SDK_VALID(conn) ? session_conn_make(conn) : NULL;
 
     assert(session == NULL || session->conn == conn);
-    return session != NULL ? net_alloc(conn->net, &session->temporary, n) : NULL;
+    if (session == NULL || !check_size(conn, n, __func__))
+        return NULL;
+    return net_alloc(conn->net, &session->temporary, n);
 }
 
 void fb_temp_reset(fb_conn *conn)
 {
     if (SDK_VALID(conn) && conn->session != NULL)
         net_release(conn->net, &session_conn_of(conn)->temporary);
+}
+
+void *fb_state_of(const fb_conn *conn)
+{
+    return SDK_VALID(conn) ? conn->state : NULL;
 }
 
 const void *fb_conf_of(const fb_conn *conn)

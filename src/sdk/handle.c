@@ -5,33 +5,22 @@
 
 #include "base/log.h"
 
-/* The name of the protocol whose callback runs. */
-static const char *name_running(const struct fb_worker *worker)
-{
-    unsigned index = heartbeat_running_protocol(worker->stream.net.heartbeat);
-    const struct server *server;
-
-    STAILQ_FOREACH (server, &worker->cycle->stream.servers, link)
-        if (server->protocol != NULL && server->protocol_index == index)
-            return server->protocol->name;
-    return "-";
-}
-
 void sdk_handle_report(const fb_conn *conn, const char *call)
 {
     struct stream *stream;
-    const struct fb_worker *worker;
+    const struct worker *worker;
 
     if (conn->net == NULL) /* a child of fork(): the slots of all connections are empty */
         wiped_end();
     stream = stream_of(conn);
-    worker = container_of(stream, struct fb_worker, stream);
+    worker = container_of(stream, struct worker, stream);
     assert(stream->net.log != NULL);
     if (stream->misused != NULL) {
         stream->misused(stream, call);
         return;
     }
     log_write(stream->net.log, LEVEL_ALERT, 0,
-        "%s() of a connection that has ended, by protocol \"%s\"", call, name_running(worker));
+        "%s() of a connection that has ended, by protocol \"%s\"", call,
+        worker_protocols_name(worker, heartbeat_running_protocol(stream->net.heartbeat)));
     log_debug_point(stream->net.log, "a connection that has ended was used");
 }

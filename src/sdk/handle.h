@@ -24,13 +24,13 @@ static inline bool sdk_handle_check(const fb_conn *conn, const char *call)
     return false;
 }
 
-static inline struct fb_worker *sdk_worker_of(const fb_conn *conn)
+static inline struct worker *sdk_worker_of(const fb_conn *conn)
 {
-    return container_of(stream_of(conn), struct fb_worker, stream);
+    return container_of(stream_of(conn), struct worker, stream);
 }
 
-/* The protocol's part of its worker. */
-static inline struct worker_protocol *sdk_protocol_of(const fb_conn *conn)
+/* The protocol in its worker. */
+static inline struct fb_worker *sdk_protocol_of(const fb_conn *conn)
 {
     unsigned index = session_server_of(conn)->protocol_index;
 

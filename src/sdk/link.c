@@ -13,7 +13,8 @@ static_assert(offsetof(fb_directive, initial) == 40 && offsetof(fb_directive, se
                   sizeof(fb_directive) == 72,
     "layout of ABI 1");
 static_assert(offsetof(fb_protocol, name) == 16 && offsetof(fb_protocol, ops) == 64 &&
-                  offsetof(fb_protocol, needs) == 96 && sizeof(fb_protocol) == 120,
+                  offsetof(fb_protocol, needs) == 96 && offsetof(fb_protocol, worker_ops) == 120 &&
+                  sizeof(fb_protocol) == 136,
     "layout of ABI 1");
 static_assert(sizeof(fb_metric) == 16 && sizeof(fb_item) == 40, "layout of ABI 1");
 static_assert(sizeof(fb_frame_limit) == 16 && sizeof(fb_bytes) == 16, "layout of ABI 1");
@@ -87,5 +88,20 @@ void (*const sdk_calls[])(void) = {
     CALL(fb_post),
     CALL(fb_conf_pool),
     CALL(fb_run_in),
+    CALL(fb_own_state),
+    CALL(fb_worker_timer),
+    CALL(fb_worker_timer_cancel),
+    CALL(fb_worker_id),
+    CALL(fb_worker_number),
+    CALL(fb_worker_count),
+    CALL(fb_send_worker),
+    CALL(fb_send_all),
+    CALL(fb_state_of),
+    CALL(fb_connect_with),
+    CALL(fb_error_of),
+    CALL(fb_attach),
+    CALL(fb_attached),
+    CALL(fb_target_from),
+    CALL(fb_worker_conf),
     NULL,
 };

@@ -34,12 +34,12 @@ void fb_conn_logf(fb_conn *conn, fb_log_level level, const char *format, ...)
 void fb_worker_logf(fb_worker *worker, fb_log_level level, const char *format, ...)
 {
     struct log_line line = { .level = known_level(level) };
+    struct log *log = &worker_of(worker)->log;
     va_list args;
 
-    worker_check_fork(worker);
-    if ((int)level > (int)worker->log.level)
+    if ((int)level > (int)log->level)
         return;
     va_start(args, format);
-    log_vput(&worker->log, &line, format, args);
+    log_vput(log, &line, format, args);
     va_end(args);
 }

@@ -21,7 +21,6 @@ static_assert(FB_MAP_KEEP_TTL == SHM_MAP_KEEP_EXPIRY, "the same value keeps the 
 
 static uint64_t now(const fb_worker *worker)
 {
-    worker_check_fork(worker);
     return (uint64_t)fb_wall_ms(worker);
 }
 
@@ -32,36 +31,38 @@ static struct shm_map *handle_of(const fb_map *map)
 }
 
 /* Tells the log what a call has mended, at most once a second. */
-static void report_mended(fb_worker *worker, fb_map *map)
+static void report_news(fb_worker *worker, fb_map *map)
 {
     const struct shm_map_mended *m = &map->handle->mended;
     const struct shm_map_mended before = map->said;
     const char *name = map->zone->name;
 
+    if (memcmp(m, &map->said, sizeof(*m)) == 0)
+        return;
     if (map->said_ms != 0 && fb_mono_ms(worker) - map->said_ms < SAY_EVERY_MS)
         return;
     map->said = *m;
     map->said_ms = fb_mono_ms(worker);
     if (m->emptied != before.emptied)
-        log_write(&worker->log, LEVEL_ALERT, 0,
+        log_write(&worker_of(worker)->log, LEVEL_ALERT, 0,
             "zone \"%s\": the map was damaged, and %" PRIu32 " of its shards were emptied", name,
             m->emptied - before.emptied);
     if (m->rebuilt != before.rebuilt)
-        log_write(&worker->log, LEVEL_ALERT, 0,
+        log_write(&worker_of(worker)->log, LEVEL_ALERT, 0,
             "zone \"%s\": the map was damaged and is mended, without a loss of keys", name);
     if (m->taken != before.taken)
-        log_write(&worker->log, LEVEL_WARN, 0,
+        log_write(&worker_of(worker)->log, LEVEL_WARN, 0,
             "zone \"%s\": %" PRIu32 " locks of the map were taken from processes that stand still",
             name, m->taken - before.taken);
     if (m->emptied != before.emptied || m->rebuilt != before.rebuilt)
-        log_debug_point(&worker->log, "a map was damaged");
+        log_debug_point(&worker_of(worker)->log, "a map was damaged");
 }
 
 /* Returns the status as the SDK's, after every call that may have mended something. */
 static fb_map_status result(fb_worker *worker, fb_map *map, enum shm_map_status status)
 {
     if (unlikely(memcmp(&map->handle->mended, &map->said, sizeof(map->said)) != 0))
-        report_mended(worker, map);
+        report_news(worker, map);
     return (fb_map_status)status;
 }
 
@@ -73,6 +74,13 @@ static uint64_t expiry(const fb_worker *worker, uint64_t ttl)
     return ttl < FB_MAP_KEEP_TTL - now(worker) ? now(worker) + ttl : FB_MAP_KEEP_TTL - 1;
 }
 
+static void fill_item(const fb_worker *worker, fb_item *item, const struct shm_map_item *copy)
+{
+    item->n = copy->n;
+    item->version = copy->version;
+    item->ttl = copy->expires_ms == 0 ? 0 : copy->expires_ms - now(worker);
+}
+
 fb_map_status fb_map_get(fb_worker *worker, fb_map *map, fb_bytes key, fb_item *item)
 {
     struct shm_map_item copy = { .value = item->value, .room = item->room };
@@ -80,9 +88,7 @@ fb_map_status fb_map_get(fb_worker *worker, fb_map *map, fb_bytes key, fb_item *
 
     if (status == SHM_MAP_TOO_LARGE && copy.version != 0) /* a part of it was copied */
         status = SHM_MAP_OK;
-    item->n = copy.n;
-    item->version = copy.version;
-    item->ttl = copy.expires_ms == 0 ? 0 : copy.expires_ms - now(worker);
+    fill_item(worker, item, &copy);
     return result(worker, map, status);
 }
 

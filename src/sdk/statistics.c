@@ -18,9 +18,8 @@ void fb_get_statistics(fb_worker *worker, fb_statistics *out)
     uint64_t n[COUNTERS], busy;
     fb_statistics all = { .size = out->size };
 
-    worker_check_fork(worker);
-    assert(worker->stream.shared != NULL);
-    shared_totals(worker->stream.shared, n);
+    assert(worker_of(worker)->stream.shared != NULL);
+    shared_totals(worker_of(worker)->stream.shared, n);
     busy = n[COUNTER_READING] + n[COUNTER_WRITING];
     all.accepts = n[COUNTER_ACCEPTS];
     all.handled = n[COUNTER_HANDLED];

@@ -6,6 +6,7 @@
 #include "sdk/handle.h"
 
 #include <assert.h>
+#include <string.h>
 
 fb_conn *fb_connect(fb_conn *owner, const fb_target *target, const fb_ops *ops, void *state)
 {
@@ -16,6 +17,93 @@ fb_conn *fb_connect(fb_conn *owner, const fb_target *target, const fb_ops *ops, 
     assert(conn == NULL ||
            (conn->outgoing && session_conn_of(conn)->parent == session_conn_of(owner)));
     return conn;
+}
+
+/* Returns the caller's options, which may be of an older header. */
+static fb_connect_options copy_options(const fb_connect_options *options)
+{
+    fb_connect_options copy = { 0 };
+
+    if (options != NULL)
+        memcpy(&copy, options, options->size < sizeof(copy) ? options->size : sizeof(copy));
+    if (copy.log_level > FB_LOG_DEBUG)
+        copy.log_level = FB_LOG_DEBUG;
+    return copy;
+}
+
+/* Returns the owner of a worker's connections; NULL without memory. */
+static struct binding *own_binding(fb_worker *worker)
+{
+    struct worker *process = worker_of(worker);
+    const struct server *server;
+
+    STAILQ_FOREACH (server, &process->cycle->stream.servers, link)
+        if (server->protocol != NULL && server->protocol_index == worker->index)
+            break;
+    assert(server != NULL);
+    return stream_own_binding(&process->stream, server);
+}
+
+/* Fills in a target; false: the address is none to connect to. */
+static bool take_address(struct fb_target *target, const struct sockaddr *address)
+{
+    if (!address_from(&target->address, address))
+        return false;
+    if (address->sa_family == AF_UNIX ? target->address.un.sun_path[0] == '\0'
+                                      : address_port(&target->address) == 0)
+        return false;
+    address_format(&target->address, true, target->text);
+    return true;
+}
+
+fb_conn *fb_connect_with(fb_worker *worker, const fb_target *target, const fb_ops *ops, void *state,
+    const fb_connect_options *options)
+{
+    fb_connect_options copy = copy_options(options);
+    struct worker *process = worker_of(worker);
+    struct binding *own = NULL;
+    struct fb_target made;
+
+    assert(target != NULL || copy.address != NULL);
+    if (copy.owner != NULL && !SDK_VALID(copy.owner))
+        return NULL;
+    if (process->phase >= WORKER_ENDING || copy.key_n > FB_KEY_MAX)
+        return NULL;
+    if (target == NULL) {
+        if (!take_address(&made, copy.address))
+            return NULL;
+        target = &made;
+    }
+    if (copy.owner == NULL) {
+        own = own_binding(worker);
+        if (own == NULL)
+            return NULL;
+    }
+    return upstream_connect_with(&process->stream, own, target, ops, state, &copy);
+}
+
+int fb_error_of(const fb_conn *conn)
+{
+    if (!SDK_VALID(conn) || !conn->outgoing)
+        return 0;
+    return session_conn_of(conn)->error;
+}
+
+int fb_attach(fb_conn *conn, void *p, void (*release)(void *p))
+{
+    return SDK_VALID(conn) && conn->outgoing ? session_attach(conn, p, release) : -1;
+}
+
+void *fb_attached(const fb_conn *conn)
+{
+    return SDK_VALID(conn) && conn->outgoing ? session_attached(conn) : NULL;
+}
+
+const fb_target *fb_target_from(fb_conn *conn, const struct sockaddr *address)
+{
+    struct fb_target *target = fb_alloc(conn, sizeof(*target));
+
+    return target != NULL && take_address(target, address) ? target : NULL;
 }
 
 const fb_target *fb_make_target(fb_conn *conn, const char *text)

@@ -5,6 +5,8 @@
 
 #include "settings/setting.h"
 
+#include <netinet/in.h>
+
 struct fb_target;
 struct scope;
 

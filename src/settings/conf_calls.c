@@ -113,6 +113,16 @@ static const char *check_map(const fb_map_options *options)
     return NULL;
 }
 
+static struct shm_map_shape shape_of(const fb_map_options *o)
+{
+    return (struct shm_map_shape) { o->capacity, o->key_max, o->value_max };
+}
+
+static bool is_same(const struct shm_map_shape *a, const struct shm_map_shape *b)
+{
+    return a->capacity == b->capacity && a->key_max == b->key_max && a->value_max == b->value_max;
+}
+
 static struct fb_map *declare_map(struct fb_conf *conf, const char *name, const fb_map_options *o)
 {
     struct cycle *cycle = conf->apply->cycle;
@@ -120,7 +130,7 @@ static struct fb_map *declare_map(struct fb_conf *conf, const char *name, const 
 
     if (map == NULL || (map->handle = apply_alloc(conf->apply, sizeof(*map->handle))) == NULL)
         return NULL;
-    map->shape = (struct shm_map_shape) { o->capacity, o->key_max, o->value_max };
+    map->shape = shape_of(o);
     map->zone =
         zone_declare(&cycle->zones, cycle->arena, &shm_map_kind, name, o->version, &map->shape);
     if (map->zone != NULL)
@@ -133,6 +143,7 @@ struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options)
 {
     const char *wrong = check_map(options);
     char name[ZONE_NAME_MAX + 1];
+    struct shm_map_shape shape;
     struct zone *zone;
     struct fb_map *map;
 
@@ -146,8 +157,8 @@ struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options)
     if (zone == NULL)
         return declare_map(conf, name, options);
     map = container_of(zone->shape, struct fb_map, shape);
-    if (zone->version == options->version && map->shape.capacity == options->capacity &&
-        map->shape.key_max == options->key_max && map->shape.value_max == options->value_max)
+    shape = shape_of(options);
+    if (zone->version == options->version && is_same(&map->shape, &shape))
         return map;
     settings_report(conf, NULL,
         "map \"%s\" is declared with version %" PRIu32 ", %" PRIu32 " entries, keys of %" PRIu32

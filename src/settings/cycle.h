@@ -86,7 +86,7 @@ struct events_settings {
     const struct mechanism *mechanism;
     const struct mechanism *refused;                    /* by the kernel, and replaced; or NULL */
     int refusal;                                        /* its errno */
-    struct mechanism_values mechanism_values;           /* of the mechanism's own directives */
+    struct mechanism_values mechanism_values;           /* values of the mechanism's directives */
     struct mechanism_values all_values[MECHANISMS_MAX]; /* of all, as in mechanism_table */
     struct address_block *debug;
     unsigned debug_n;
@@ -110,7 +110,7 @@ struct cycle {
     struct sizing sizing;
     struct stream_settings stream;
     struct needs needs;
-    const struct sandbox_filter *filter; /* its workers', made by the master (sandbox/); or NULL */
+    const struct sandbox_filter *filter; /* the workers', made by the master (sandbox/); or NULL */
     struct zones zones;                  /* declared here, opened by the master */
     struct modules modules;              /* loaded, until the cycle is destroyed */
     const fb_protocol *const *protocols; /* built in and loaded; ends with NULL */

@@ -49,18 +49,12 @@ static SETTER(set_debug_connection)
 {
     struct events_settings *events = &apply->cycle->events;
     struct address_block found[LOOKUP_ADDRESSES_MAX], *blocks;
-    const char *wrong;
     unsigned n;
 
     (void)setting;
     (void)field;
-    wrong = lookup_clients(apply, &directive->args[0], found, &n);
-    if (wrong != NULL) {
-        set_bad_value(apply, directive, 0, "%s", wrong);
-        if (address_is_unresolved(wrong))
-            report_note_temporary(apply->report);
+    if (lookup_clients(apply, directive, found, &n) == -1)
         return -1;
-    }
     blocks = apply_alloc(apply, (events->debug_n + n) * sizeof(*blocks));
     if (blocks == NULL)
         return -1;

@@ -20,13 +20,13 @@
 struct parameter {
     const char *name; /* "backlog=" takes a value, "reuseport" none */
     int (*set)(struct apply *apply, const struct conf_directive *directive, unsigned arg,
-        const char *value, struct listener_options *options);
+        const char *value, struct listen_address *listen);
     bool own_socket;
 };
 
 #define PARAMETER(name)                                                                            \
     static int name(struct apply *apply, const struct conf_directive *directive, unsigned arg,     \
-        const char *value, struct listener_options *options)
+        const char *value, struct listen_address *listen)
 
 static int parse_count(struct apply *apply, const struct conf_directive *directive, unsigned arg,
     const char *value, int least, int *out)
@@ -61,60 +61,62 @@ static int parse_flag(struct apply *apply, const struct conf_directive *directiv
 
 PARAMETER(set_backlog)
 {
-    return parse_count(apply, directive, arg, value, -1, &options->backlog);
+    return parse_count(apply, directive, arg, value, -1, &listen->options.backlog);
 }
 
 PARAMETER(set_bind)
 {
     (void)apply, (void)directive, (void)arg, (void)value;
-    options->bind = true;
+    listen->options.bind = true;
     return 0;
 }
 
 PARAMETER(set_deferred)
 {
     (void)apply, (void)directive, (void)arg, (void)value;
-    options->deferred = true;
+    listen->options.deferred = true;
     return 0;
 }
 
 PARAMETER(set_fastopen)
 {
-    return parse_count(apply, directive, arg, value, 1, &options->fastopen);
+    return parse_count(apply, directive, arg, value, 1, &listen->options.fastopen);
 }
 
 PARAMETER(set_ipv6only)
 {
-    return parse_flag(apply, directive, arg, value, &options->ipv6only);
+    return parse_flag(apply, directive, arg, value, &listen->options.ipv6only);
 }
 
 PARAMETER(set_rcvbuf)
 {
-    return parse_bytes(apply, directive, arg, value, &options->rcvbuf);
+    return parse_bytes(apply, directive, arg, value, &listen->options.rcvbuf);
 }
 
 PARAMETER(set_sndbuf)
 {
-    return parse_bytes(apply, directive, arg, value, &options->sndbuf);
+    return parse_bytes(apply, directive, arg, value, &listen->options.sndbuf);
 }
 
 PARAMETER(set_reuseport)
 {
     (void)apply, (void)directive, (void)arg, (void)value;
-    options->reuseport = true;
+    listen->options.reuseport = true;
     return 0;
 }
 
 /* Reads "on", "off", or "30m::10": idle time, interval and count, which may be left out. */
 PARAMETER(set_keepalive)
 {
-    int *fields[] = { &options->keepidle, &options->keepintvl, &options->keepcnt };
+    int *fields[] = { &listen->options.keepidle, &listen->options.keepintvl,
+        &listen->options.keepcnt };
     char text[64];
     char *rest = text, *part;
     bool any = false;
 
     if (strcmp(value, "on") == 0 || strcmp(value, "off") == 0) {
-        options->keepalive = value[1] == 'n' ? LISTENER_KEEPALIVE_ON : LISTENER_KEEPALIVE_OFF;
+        listen->options.keepalive =
+            value[1] == 'n' ? LISTENER_KEEPALIVE_ON : LISTENER_KEEPALIVE_OFF;
         return 0;
     }
     if (strlcpy(text, value, sizeof(text)) >= sizeof(text))
@@ -137,7 +139,7 @@ PARAMETER(set_keepalive)
     }
     if (!any)
         return set_bad_value(apply, directive, arg, "expected at least one of the three values");
-    options->keepalive = LISTENER_KEEPALIVE_ON;
+    listen->options.keepalive = LISTENER_KEEPALIVE_ON;
     return 0;
 }
 
@@ -193,8 +195,7 @@ static int set_parameters(
             continue;
         }
         listen->own_socket = listen->own_socket || parameter->own_socket;
-        if (parameter->set(
-                apply, directive, arg, text + strlen(parameter->name), &listen->options) == -1)
+        if (parameter->set(apply, directive, arg, text + strlen(parameter->name), listen) == -1)
             status = -1;
     }
     return status;

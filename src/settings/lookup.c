@@ -5,6 +5,7 @@
 #include "settings/lookup.h"
 
 #include "settings/answers.h"
+#include "settings/set_value.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -270,7 +271,8 @@ static const char *find_addresses(struct apply *apply, const struct conf_word *w
     return note_answer(apply, ANSWERS_CLIENTS, word->text, addresses, *n * sizeof(*addresses));
 }
 
-const char *lookup_clients(struct apply *apply, const struct conf_word *word,
+/* Returns NULL, or what is wrong with the word. */
+static const char *find_clients(struct apply *apply, const struct conf_word *word,
     struct address_block blocks[LOOKUP_ADDRESSES_MAX], unsigned *n)
 {
     struct address addresses[LOOKUP_ADDRESSES_MAX];
@@ -283,4 +285,17 @@ const char *lookup_clients(struct apply *apply, const struct conf_word *word,
     for (unsigned i = 0; wrong == NULL && i < *n; i++)
         blocks[i] = address_block_of(&addresses[i]);
     return wrong;
+}
+
+int lookup_clients(struct apply *apply, const struct conf_directive *directive,
+    struct address_block blocks[LOOKUP_ADDRESSES_MAX], unsigned *n)
+{
+    const char *wrong = find_clients(apply, &directive->args[0], blocks, n);
+
+    if (wrong == NULL)
+        return 0;
+    set_bad_value(apply, directive, 0, "%s", wrong);
+    if (address_is_unresolved(wrong))
+        report_note_temporary(apply->report);
+    return -1;
 }

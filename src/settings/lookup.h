@@ -24,6 +24,7 @@ const char *lookup_listen(struct apply *apply, const struct conf_word *word,
     struct address addresses[LOOKUP_ADDRESSES_MAX], unsigned *n, in_port_t *last);
 const char *lookup_host(struct apply *apply, const char *text, in_port_t port, struct address *out);
 const char *lookup_target(struct apply *apply, const char *text, struct fb_target *out);
-/* Parses as address_block_parse() does, or a name, of which each address is a block. */
-const char *lookup_clients(struct apply *apply, const struct conf_word *word,
+/* Parses the first argument as address_block_parse() does, or a name, of which each address is a
+ * block; -1 after a report. */
+int lookup_clients(struct apply *apply, const struct conf_directive *directive,
     struct address_block blocks[LOOKUP_ADDRESSES_MAX], unsigned *n);

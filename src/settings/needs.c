@@ -13,7 +13,7 @@
 /* Version of the SDK from which on a protocol says what it needs. */
 #define API_OF_NEEDS 2
 
-static void add_path(struct apply *apply, const char *path, bool write)
+static void add_path(struct apply *apply, const char *path, enum needs_access access)
 {
     struct needs *needs = &apply->cycle->needs;
     struct needs_path *needed;
@@ -21,20 +21,20 @@ static void add_path(struct apply *apply, const char *path, bool write)
     if (path == NULL || *path == '\0')
         return;
     STAILQ_FOREACH (needed, &needs->paths, link)
-        if (needed->write == write && strcmp(needed->path, path) == 0)
+        if (needed->access == access && strcmp(needed->path, path) == 0)
             return;
     needed = apply_alloc(apply, sizeof(*needed));
     if (needed == NULL)
         return;
     needed->path = path;
-    needed->write = write;
+    needed->access = access;
     STAILQ_INSERT_TAIL(&needs->paths, needed, link);
 }
 
-static void add_list(struct apply *apply, const char *const *paths, bool write)
+static void add_list(struct apply *apply, const char *const *paths, enum needs_access access)
 {
     for (; paths != NULL && *paths != NULL; paths++)
-        add_path(apply, *paths, write);
+        add_path(apply, *paths, access);
 }
 
 /* Returns the directory of an absolute path; NULL after a report. */
@@ -59,7 +59,7 @@ static void add_value(struct apply *apply, const char *path, uint32_t flags)
         return;
     if (path != NULL && *path != '\0' && (flags & FB_DIRECTIVE_REPLACED))
         path = directory_of(apply, path);
-    add_path(apply, path, write);
+    add_path(apply, path, write ? NEEDS_TO_WRITE : NEEDS_TO_READ);
 }
 
 /* Adds the paths that the operator has given to the protocol's directives. */
@@ -88,10 +88,11 @@ static void add_protocol(struct apply *apply, const fb_protocol *protocol)
     needs->udp = needs->udp || (protocol->needs & FB_NEEDS_UDP);
     needs->listen = needs->listen || (protocol->needs & FB_NEEDS_LISTEN);
     needs->connect = needs->connect || (protocol->needs & FB_NEEDS_CONNECT);
+    needs->bind = needs->bind || (protocol->needs & FB_NEEDS_BIND);
     if (protocol->api < API_OF_NEEDS)
         needs->unknown = protocol->name;
-    add_list(apply, protocol->reads, false);
-    add_list(apply, protocol->writes, true);
+    add_list(apply, protocol->reads, NEEDS_TO_READ);
+    add_list(apply, protocol->writes, NEEDS_TO_WRITE);
 }
 
 void needs_add_target(struct apply *apply, const struct fb_target *target)

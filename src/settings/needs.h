@@ -7,10 +7,15 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 
+enum needs_access {
+    NEEDS_TO_READ,
+    NEEDS_TO_WRITE, /* to make and remove files, too */
+};
+
 struct needs_path {
     STAILQ_ENTRY(needs_path) link;
     const char *path;
-    bool write; /* files there may be written, made and removed; else only read */
+    enum needs_access access;
 };
 
 /* A TCP port to connect to. */
@@ -28,6 +33,7 @@ struct needs {
     bool listen;         /* listening sockets of their own */
     bool aio;            /* kernel AIO, by `aio on` of a server */
     bool connect;        /* servers that the configuration does not name */
+    bool bind;           /* local addresses of connections to servers */
     bool ring;           /* a ring, which is made before: the event mechanism's own need */
     bool unix_targets;   /* targets of the configuration that are unix sockets */
     const char *unknown; /* a protocol of an older SDK, which cannot declare needs; or NULL */

@@ -13,13 +13,17 @@
 #include <limits.h>
 #include <string.h>
 
+#define DEFAULT_POOL "default"
 #define THREADS_MAX 1024
-#define QUEUE 65536 /* of a pool that does not say */
+#define QUEUE 65536 /* default of a pool that does not say */
 
 const struct fb_pool *core_find_pool(const struct core_settings *core, const char *name)
 {
     const struct fb_pool *pool = &core->pool;
 
+    if (strcmp(name, DEFAULT_POOL) == 0)
+        return pool; /* nameless before a directive, or the end of the file, names it */
+    pool = pool->next;
     while (pool != NULL && strcmp(pool->name, name) != 0)
         pool = pool->next;
     return pool;
@@ -77,7 +81,7 @@ SETTER(thread_pools_set)
 
     (void)field;
     if (first->name == NULL) { /* parts that are not written have their defaults */
-        first->name = "default";
+        first->name = DEFAULT_POOL;
         apply_initial(apply, apply->scope, setting);
     }
     pool = (struct fb_pool *)core_find_pool(&apply->cycle->core, name);

@@ -20,6 +20,12 @@ const char *const heartbeat_callback_names[CALLBACKS] = {
     [CALLBACK_WORKER_START] = "worker_start",
     [CALLBACK_WORKER_STOP] = "worker_stop",
     [CALLBACK_POSTED] = "posted",
+    [CALLBACK_WORKER_TIMER] = "worker_ops.timer",
+    [CALLBACK_WORKER_DRAINING] = "worker_ops.draining",
+    [CALLBACK_WORKER_MESSAGE] = "worker_ops.message",
+    [CALLBACK_WORKER_ANSWERED] = "worker_ops.answered",
+    [CALLBACK_WORKER_CAME] = "worker_ops.worker_came",
+    [CALLBACK_WORKER_GONE] = "worker_ops.worker_gone",
 };
 
 void heartbeat_start(struct heartbeat *heartbeat, uint64_t stall_us)

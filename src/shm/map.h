@@ -13,6 +13,7 @@
 #pragma once
 
 #include "shm/zone.h"
+#include "shm/zone_lock.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,17 +44,8 @@ struct shm_map_shape {
 /* How often this process has mended the map. */
 struct shm_map_mended {
     uint32_t emptied; /* shards that were damaged, and have lost their keys */
-    uint32_t rebuilt; /* what was damaged and is mended without a loss of keys */
+    uint32_t rebuilt; /* damage that is mended without a loss of keys */
     uint32_t taken;   /* locks whose holders stood still */
-};
-
-struct shm_map_lock;
-
-/* A lock that this process holds. */
-struct shm_map_hold {
-    struct shm_map_lock *lock; /* NULL: none */
-    uint64_t word;             /* the lock's, while this process holds it */
-    uint32_t stood;            /* incarnation of the holder that it was taken from; 0: none */
 };
 
 /* A process's own handle: the layout, which it has from the shape, and nothing that another process
@@ -66,19 +58,16 @@ struct shm_map {
     uint64_t value_at; /* in an entry's bytes */
     uint64_t stride;   /* bytes of an entry */
     uint64_t seed[2];
-    struct slot_id id; /* this process */
+    struct zone_locker locker; /* with the id of this process */
     struct shm_map_header *header;
     struct shm_map_pool *pool;
     struct shm_map_shard *shards;
     _Atomic uint8_t *owners;   /* begin with entry 1's */
     _Atomic uint32_t *buckets; /* of all shards */
     char *entries;
-    struct shm_map_hold shard_hold, pool_hold;
+    struct zone_hold shard_hold, pool_hold;
     uint64_t checked; /* a bit for each shard that this process has looked through, */
     bool pool_checked;
-    uint32_t acquired;      /* locks, ever; it wraps */
-    uint32_t impatient_at;  /* `acquired` when it last took a lock from somebody */
-    uint32_t patience;      /* naps before it does that again */
     uint64_t short_ms;      /* since when it is full with fewer keys than fit; 0: it is not */
     uint64_t audited_ms;    /* when it was then looked through, */
     uint64_t audit_wait_ms; /* time until it will be again */

@@ -128,7 +128,7 @@ void shm_map_open(
         .entry_n = l.entry_n,
         .value_at = l.value_at,
         .stride = l.stride,
-        .id = id,
+        .locker = { .id = id, .released = ((const struct shm_map_header *)memory)->released },
         .header = memory,
         .pool = (void *)(base + l.pool),
         .shards = (void *)(base + l.shards),

@@ -37,7 +37,7 @@ static void rebuild_pool(struct shm_map *map, uint32_t used)
     uint32_t first = 0;
 
     assert(used <= map->entry_n);
-    if (!shm_map_lock_holds(&map->pool_hold))
+    if (!zone_lock_holds(&map->pool_hold))
         return;
     SHM_STORE(map->pool->free, 0);
     for (uint32_t i = used; i > 0; i--) {
@@ -49,7 +49,7 @@ static void rebuild_pool(struct shm_map *map, uint32_t used)
         if (i % SHM_MAP_RENEW_EVERY == 0 && !shm_map_lock_renew(map, &map->pool_hold))
             return;
     }
-    if (!shm_map_lock_holds(&map->pool_hold))
+    if (!zone_lock_holds(&map->pool_hold))
         return;
     SHM_STORE(map->pool->used, used);
     SHM_STORE(map->pool->free, first);
@@ -121,7 +121,7 @@ static void check_pool(struct shm_map *map)
 {
     bool whole = is_list_whole(map);
 
-    if (!shm_map_lock_holds(&map->pool_hold))
+    if (!zone_lock_holds(&map->pool_hold))
         return;
     if (!whole)
         mend_pool(map);
@@ -130,7 +130,7 @@ static void check_pool(struct shm_map *map)
 
 static void lock_pool(struct shm_map *map)
 {
-    if (shm_map_lock(map, &map->pool->lock, &map->pool_hold) != SHM_MAP_LOCKED)
+    if (shm_map_lock(map, &map->pool->lock, &map->pool_hold) != ZONE_LOCK_FREE)
         repair_pool(map);
     if (unlikely(!map->pool_checked))
         check_pool(map);
@@ -154,13 +154,13 @@ static enum outcome take_entry(struct shm_map *map, uint32_t shard, uint32_t *ta
         next = SHM_LOAD(shm_map_entry_at(map, index)->next);
     if (next > used || SHM_LOAD(*shm_map_owner(map, index)) != 0)
         return DAMAGED;
-    if (!shm_map_lock_holds(&map->pool_hold))
+    if (!zone_lock_holds(&map->pool_hold))
         return LOST;
     SHM_STORE(*shm_map_owner(map, index), (uint8_t)(shard + 1));
     if (SHM_LOAD(shm_map_entry_at(map, index)->kept_for) != 0)
         SHM_STORE(shm_map_entry_at(map, index)->kept_for, 0);
     *taken = index;
-    if (!shm_map_lock_holds(&map->pool_hold))
+    if (!zone_lock_holds(&map->pool_hold))
         return DONE; /* the entry is ours, by its owner */
     if (listed != 0)
         SHM_STORE(map->pool->free, next);
@@ -180,7 +180,7 @@ uint32_t shm_map_pool_acquire(struct shm_map *map, uint32_t shard)
         outcome = take_entry(map, shard, &index);
         if (outcome == DAMAGED)
             mend_pool(map);
-        shm_map_lock_release(&map->pool_hold);
+        zone_lock_release(&map->pool_hold);
     }
     assert(index <= map->entry_n);
     return index;
@@ -195,11 +195,11 @@ static enum outcome give_entry(struct shm_map *map, uint32_t shard, uint32_t ind
         return DONE; /* the entry is somebody else's, or in a chain */
     if (first > SHM_LOAD(map->pool->used) || index > SHM_LOAD(map->pool->used))
         return DAMAGED;
-    if (!shm_map_lock_holds(&map->pool_hold))
+    if (!zone_lock_holds(&map->pool_hold))
         return LOST;
     SHM_STORE(shm_map_entry_at(map, index)->next, first);
     SHM_STORE(*owner, 0);
-    if (shm_map_lock_holds(&map->pool_hold)) /* unless the list was made anew */
+    if (zone_lock_holds(&map->pool_hold)) /* unless the list was made anew */
         SHM_STORE(map->pool->free, index);
     return DONE;
 }
@@ -214,7 +214,7 @@ void shm_map_pool_give(struct shm_map *map, uint32_t shard, uint32_t index)
         outcome = give_entry(map, shard, index);
         if (outcome == DAMAGED)
             mend_pool(map);
-        shm_map_lock_release(&map->pool_hold);
+        zone_lock_release(&map->pool_hold);
     }
 }
 
@@ -222,7 +222,7 @@ void shm_map_pool_audit(struct shm_map *map)
 {
     lock_pool(map);
     rebuild_pool(map, last_owned(map));
-    shm_map_lock_release(&map->pool_hold);
+    zone_lock_release(&map->pool_hold);
 }
 
 bool shm_map_pool_is_empty(struct shm_map *map)
@@ -231,6 +231,6 @@ bool shm_map_pool_is_empty(struct shm_map *map)
 
     lock_pool(map);
     empty = SHM_LOAD(map->pool->free) == 0 && SHM_LOAD(map->pool->used) >= map->entry_n;
-    shm_map_lock_release(&map->pool_hold);
+    zone_lock_release(&map->pool_hold);
     return empty;
 }

@@ -43,8 +43,8 @@
 /* Bytes of a key whose check costs as much as another entry. */
 #define SHM_MAP_KEY_COST 64
 
-#define SHM_LOAD(object) atomic_load_explicit(&(object), memory_order_acquire)
-#define SHM_STORE(object, value) atomic_store_explicit(&(object), (value), memory_order_release)
+#define SHM_LOAD(object) ZONE_LOAD(object)
+#define SHM_STORE(object, value) ZONE_STORE(object, value)
 
 /* Entries are numbered from 1, and 0 ends a chain. */
 struct shm_map_entry {
@@ -58,19 +58,13 @@ struct shm_map_entry {
     unsigned char bytes[];     /* the key, and behind its room the value */
 };
 
-/* The word of a lock names its acquisition: serial and slot of the holder, and a number. 0:
- * free. */
-struct shm_map_lock {
-    _Atomic uint64_t word;
-};
-
 enum shm_map_suspicion {
     SHM_MAP_SUSPECT = 1,   /* entries may have been lost */
     SHM_MAP_KEEPS_NOTHING, /* the same, and those that are kept back are needed */
 };
 
 struct shm_map_shard {
-    alignas(CACHE_LINE) struct shm_map_lock lock;
+    alignas(CACHE_LINE) struct zone_lock lock;
     _Atomic uint64_t sequence;   /* grows after an entry was taken out of a chain */
     _Atomic uint64_t version;    /* the latest that was given */
     _Atomic uint64_t soonest_ms; /* the earliest expiry, or an earlier time */
@@ -81,7 +75,7 @@ struct shm_map_shard {
 };
 
 struct shm_map_pool {
-    alignas(CACHE_LINE) struct shm_map_lock lock;
+    alignas(CACHE_LINE) struct zone_lock lock;
     _Atomic uint32_t free; /* the first of a chain */
     _Atomic uint32_t used; /* entries beyond were never touched, and are free as well */
 };
@@ -138,31 +132,20 @@ static inline bool shm_map_has_passed(uint64_t expires_ms, uint64_t now_ms)
     return expires_ms != 0 && expires_ms <= now_ms;
 }
 
-/* Locks (map_lock.c) */
+/* Locks (zone_lock.h) */
 
-enum shm_map_lock_state {
-    SHM_MAP_BUSY,   /* somebody has it */
-    SHM_MAP_LOCKED, /* it was free */
-    SHM_MAP_LEFT,   /* the holder is dead: what it guards is to be repaired */
-    SHM_MAP_TAKEN,  /* taken from a holder that stood still, `stood`: the same */
-};
-
-/* Waits for as long as the holder goes on, at most for ten times as long as for one that stands
- * still; never BUSY. */
-enum shm_map_lock_state shm_map_lock(
-    struct shm_map *map, struct shm_map_lock *lock, struct shm_map_hold *hold);
-enum shm_map_lock_state shm_map_lock_try(
-    struct shm_map *map, struct shm_map_lock *lock, struct shm_map_hold *hold);
-/* Shows that the holder goes on, in long works; false: the lock was taken from it. */
-bool shm_map_lock_renew(struct shm_map *map, struct shm_map_hold *hold);
-/* Unlocks, unless the lock was taken meanwhile. */
-void shm_map_lock_release(struct shm_map_hold *hold);
-/* Whether the incarnation, a slot_incarnation(), is this process's or has died. */
-bool shm_map_lock_is_past(const struct shm_map *map, uint32_t incarnation);
-
-static inline bool shm_map_lock_holds(const struct shm_map_hold *hold)
+static inline enum zone_lock_state shm_map_lock(
+    struct shm_map *map, struct zone_lock *lock, struct zone_hold *hold)
 {
-    return SHM_LOAD(hold->lock->word) == hold->word;
+    enum zone_lock_state state = zone_lock(&map->locker, lock, hold);
+
+    map->mended.taken = map->locker.taken;
+    return state;
+}
+
+static inline bool shm_map_lock_renew(struct shm_map *map, struct zone_hold *hold)
+{
+    return zone_lock_renew(&map->locker, hold);
 }
 
 /* The pool (map_pool.c): its functions lock it; the caller holds the shard. */

@@ -16,7 +16,7 @@ static bool goes_on(struct shm_map *map, uint32_t n)
 {
     if (n % SHM_MAP_RENEW_EVERY == SHM_MAP_RENEW_EVERY - 1)
         return shm_map_lock_renew(map, &map->shard_hold);
-    return shm_map_lock_holds(&map->shard_hold);
+    return zone_lock_holds(&map->shard_hold);
 }
 
 /* Removes the marks of a repair whose own process has died within it. */
@@ -110,7 +110,7 @@ static bool walk_chains(struct shm_map *map, uint32_t shard, struct found *found
             if (!shm_map_lock_renew(map, &map->shard_hold))
                 return false;
         }
-        if (!shm_map_lock_holds(&map->shard_hold))
+        if (!zone_lock_holds(&map->shard_hold))
             return false;
         found->damaged = !walk_chain(map, shard, bucket, found);
     }
@@ -126,7 +126,7 @@ static bool is_kept(struct shm_map *map, struct shm_map_entry *entry)
         kept_for = map->shard_hold.stood;
         SHM_STORE(entry->kept_for, kept_for);
     }
-    return !shm_map_lock_is_past(map, kept_for);
+    return !zone_lock_is_past(&map->locker, kept_for);
 }
 
 /* Collects the entries of the shard that are in no chain: one becomes the spare, the others are
@@ -160,7 +160,7 @@ static bool collect_unreached(
     }
     if (spare == 0)
         spare = shm_map_pool_acquire(map, shard);
-    if (!shm_map_lock_holds(&map->shard_hold))
+    if (!zone_lock_holds(&map->shard_hold))
         return false;
     SHM_STORE(s->spare, spare);
     SHM_STORE(s->kept_for, kept_for);
@@ -194,7 +194,7 @@ void shm_map_repair_damage(struct shm_map *map, uint32_t shard)
 {
     uint32_t emptied = map->mended.emptied;
 
-    if (!shm_map_lock_holds(&map->shard_hold))
+    if (!zone_lock_holds(&map->shard_hold))
         return;
     shm_map_repair(map, shard);
     map->mended.rebuilt += map->mended.emptied == emptied;
@@ -224,7 +224,7 @@ void shm_map_repair_first(struct shm_map *map, uint32_t shard)
         return;
     if (!agrees(map, shard, &found))
         shm_map_repair_damage(map, shard);
-    if (shm_map_lock_holds(&map->shard_hold))
+    if (zone_lock_holds(&map->shard_hold))
         map->checked |= UINT64_C(1) << shard;
 }
 

@@ -7,17 +7,17 @@
 #include <assert.h>
 
 /* Repairs the shard if that is needed; returns whether the lock is held. */
-static bool finish_lock(struct shm_map *map, uint32_t shard, enum shm_map_lock_state state)
+static bool finish_lock(struct shm_map *map, uint32_t shard, enum zone_lock_state state)
 {
     struct shm_map_shard *s = &map->shards[shard];
     uint32_t kept_for;
 
-    if (state == SHM_MAP_BUSY)
+    if (state == ZONE_LOCK_BUSY)
         return false;
     kept_for = SHM_LOAD(s->kept_for);
     /* entries that were kept back are free when that process has died, or is this one */
-    if (unlikely(state != SHM_MAP_LOCKED || SHM_LOAD(s->suspect) != 0 ||
-                 (kept_for != 0 && shm_map_lock_is_past(map, kept_for))))
+    if (unlikely(state != ZONE_LOCK_FREE || SHM_LOAD(s->suspect) != 0 ||
+                 (kept_for != 0 && zone_lock_is_past(&map->locker, kept_for))))
         shm_map_repair(map, shard);
     if (unlikely(!shm_map_is_checked(map, shard)))
         shm_map_repair_first(map, shard);
@@ -26,7 +26,7 @@ static bool finish_lock(struct shm_map *map, uint32_t shard, enum shm_map_lock_s
 
 void shm_map_shard_lock(struct shm_map *map, uint32_t shard)
 {
-    struct shm_map_lock *lock = &map->shards[shard].lock;
+    struct zone_lock *lock = &map->shards[shard].lock;
 
     assert(shard < map->shard_n && map->pool_hold.lock == NULL);
     finish_lock(map, shard, shm_map_lock(map, lock, &map->shard_hold));
@@ -34,16 +34,16 @@ void shm_map_shard_lock(struct shm_map *map, uint32_t shard)
 
 bool shm_map_shard_try(struct shm_map *map, uint32_t shard)
 {
-    struct shm_map_lock *lock = &map->shards[shard].lock;
+    struct zone_lock *lock = &map->shards[shard].lock;
 
     assert(shard < map->shard_n && map->pool_hold.lock == NULL);
-    return finish_lock(map, shard, shm_map_lock_try(map, lock, &map->shard_hold));
+    return finish_lock(map, shard, zone_lock_try(&map->locker, lock, &map->shard_hold));
 }
 
 void shm_map_shard_unlock(struct shm_map *map)
 {
     assert(map->pool_hold.lock == NULL);
-    shm_map_lock_release(&map->shard_hold);
+    zone_lock_release(&map->shard_hold);
 }
 
 bool shm_map_shard_remove(
@@ -54,10 +54,10 @@ bool shm_map_shard_remove(
 
     assert(shard < map->shard_n && shm_map_is_index(map, index));
     if (next > map->entry_n || SHM_LOAD(*shm_map_owner(map, index)) != shard + 1 ||
-        !shm_map_lock_holds(&map->shard_hold))
+        !zone_lock_holds(&map->shard_hold))
         return false;
     SHM_STORE(*link, next);
-    if (!shm_map_lock_holds(&map->shard_hold)) /* the holder has found the entry by now */
+    if (!zone_lock_holds(&map->shard_hold)) /* the holder has found the entry by now */
         return true;
     SHM_STORE(s->sequence, SHM_LOAD(s->sequence) + 1);
     SHM_STORE(s->count, count > 0 ? count - 1 : 0);
@@ -106,14 +106,14 @@ static void sweep_shard(struct shm_map *map, uint32_t shard, uint64_t now_ms)
         if (bucket % SHM_MAP_RENEW_EVERY == SHM_MAP_RENEW_EVERY - 1 &&
             !shm_map_lock_renew(map, &map->shard_hold))
             return;
-        if (!whole && !shm_map_lock_holds(&map->shard_hold))
+        if (!whole && !zone_lock_holds(&map->shard_hold))
             return;
         if (!whole) {
             shm_map_repair_empty(map, shard);
             return;
         }
     }
-    if (shm_map_lock_holds(&map->shard_hold))
+    if (zone_lock_holds(&map->shard_hold))
         SHM_STORE(map->shards[shard].soonest_ms, soonest_ms);
 }
 

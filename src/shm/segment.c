@@ -48,7 +48,7 @@ static const char *map_writable(struct segment *segment)
     if (base == MAP_FAILED)
         return "mmap()";
     segment->base = base;
-    return inherited_never(base, segment->size) == 0 ? NULL : "madvise()";
+    return inherited_never(base, segment->size) == 0 ? NULL : inherited_call;
 }
 
 const char *segment_create(struct segment *segment, const char *name, size_t size)
@@ -129,7 +129,7 @@ const char *segment_enter(
     segment->base = NULL;
     fd = segment_memory_open_read_only(segment->fd);
     if (fd == -1)
-        return "open()";
+        return segment_memory_open_call;
     base = mmap(NULL, segment->size, PROT_READ, MAP_SHARED, fd, 0);
     close(fd);
     if (base == MAP_FAILED)

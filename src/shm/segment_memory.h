@@ -5,8 +5,11 @@
  * mapping writable. Private to segment.c. */
 #pragma once
 
-/* The names of the calls that create and seal it, for messages. */
+#include <stddef.h>
+
+/* The names of the calls that create, seal and open it, for messages. */
 extern const char segment_memory_create_call[], segment_memory_seal_call[];
+extern const char segment_memory_open_call[];
 
 /* Creates memory of no size, close-on-exec; -1 with errno. */
 int segment_memory_create(const char *name);

@@ -18,6 +18,7 @@
 
 const char segment_memory_create_call[] = "memfd_create()";
 const char segment_memory_seal_call[] = "fcntl(F_ADD_SEALS)";
+const char segment_memory_open_call[] = "open()";
 
 int segment_memory_create(const char *name)
 {

@@ -13,6 +13,7 @@
 
 const char segment_memory_create_call[] = "shm_open()";
 const char segment_memory_seal_call[] = "none";
+const char segment_memory_open_call[] = "fcntl(F_DUPFD_CLOEXEC)";
 
 /* The name counts up where somebody else has left it. */
 int segment_memory_create(const char *name)

@@ -289,8 +289,8 @@ static bool socket_waits(const struct source *listener)
     return s == NULL || s->view.accept_error != 0 || !STAILQ_EMPTY(&s->clients);
 }
 
-static struct io_result socket_connect(
-    struct source *source, const struct sockaddr *address, socklen_t length)
+static struct io_result socket_connect(struct source *source, const struct sockaddr *address,
+    socklen_t length, struct io_connect *options)
 {
     struct sim *sim = sim_loop_of(source)->sim;
     struct sim_endpoint *s;
@@ -299,7 +299,9 @@ static struct io_result socket_connect(
         sim_record(sim, &sim->shortage, sizeof(sim->shortage));
         return result_failed(sim->shortage);
     }
-    s = sim_connect(source, address, length);
+    s = sim_connect(source, address, length, options);
+    if (options != NULL && options->bind_failed)
+        return record_result(s, 'o', result_failed(s->connect_error));
     if (s->connecting || !sim_server_answers_at_once(s))
         return record_result(s, 'o', result_again(EVENT_WRITE));
     return record_result(
@@ -314,6 +316,8 @@ static struct io_result socket_connected(struct source *source)
         return result_failed(EBADF);
     if (s->connecting)
         return record_result(s, 'O', result_again(EVENT_WRITE));
+    if (s->connect_error == 0 && sim_is_broken(s))
+        return record_result(s, 'O', result_failed(s->send_error));
     return record_result(
         s, 'O', s->connect_error != 0 ? result_failed(s->connect_error) : done_with(0));
 }
@@ -361,7 +365,7 @@ static void socket_close(struct source *source, bool reset)
     assert(TAILQ_EMPTY(&s->watches));
     s->must_close = false;
     s->view.closed = true;
-    s->view.reset = reset;
+    s->view.reset = s->view.reset || reset;
     record_result(s, 'c', done_with(reset));
 }
 

@@ -205,6 +205,50 @@ static int mechanism_del_listener(struct loop *loop, struct source *source)
     return 0;
 }
 
+/* Which directions of a source of the real kernel, whose events are levels, are ready there. */
+static unsigned look_at_real(const struct source *source)
+{
+    struct pollfd entry = { .fd = source->fd };
+    unsigned ready = 0;
+
+    if (!source->in_use || !source->level || !is_real(source))
+        return 0;
+    entry.events = (short)((source->events[EVENT_READ].armed ? POLLIN : 0) |
+                           (source->events[EVENT_WRITE].armed ? POLLOUT : 0));
+    if (entry.events == 0 || poll(&entry, 1, 0) != 1)
+        return 0;
+    for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
+        if (source->events[direction].armed &&
+            (entry.revents & ((direction == EVENT_READ ? POLLIN : POLLOUT) | ~(POLLIN | POLLOUT))))
+            ready |= 1u << direction;
+    return ready;
+}
+
+/* Reports what is ready of the real kernel's; returns whether anything is. */
+static bool report_real(struct loop *loop)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < loop->sources.used_n; i++) {
+        struct source *source = source_at(&loop->sources, i);
+        unsigned ready = look_at_real(source);
+
+        for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
+            if (ready & 1u << direction)
+                loop_report(loop, source, direction);
+        any = any || ready != 0;
+    }
+    return any;
+}
+
+static bool real_is_ready(const struct loop *loop)
+{
+    for (uint32_t i = 0; i < loop->sources.used_n; i++)
+        if (look_at_real(source_at(&loop->sources, i)) != 0)
+            return true;
+    return false;
+}
+
 static bool notice_is_there(const struct loop *loop, int ms)
 {
     struct pollfd entry = { .events = POLLIN };
@@ -228,6 +272,23 @@ static bool has_end(const struct sim_endpoint *s)
         if (step->kind == SIM_STEP_END)
             return true;
     return false;
+}
+
+bool sim_is_broken(const struct sim_endpoint *s)
+{
+    const struct sim_step *step;
+
+    STAILQ_FOREACH (step, &s->steps, link)
+        if (step->kind == SIM_STEP_BROKEN)
+            return s->send_error != 0;
+    return false;
+}
+
+/* Whether an error is still to be told. */
+static bool is_newly_broken(const struct sim_watch *watch)
+{
+    return !watch->listening && !watch->broken && !watch->socket->connecting &&
+           sim_is_broken(watch->socket);
 }
 
 static bool has_clients(const struct sim_endpoint *s)
@@ -266,6 +327,16 @@ static bool report_direction(
     return happened;
 }
 
+/* Reports an error once; returns whether it is new. */
+static bool report_broken(struct loop *loop, struct sim_watch *watch)
+{
+    if (!is_newly_broken(watch))
+        return false;
+    watch->broken = true;
+    loop_report_broken(loop, watch->source);
+    return true;
+}
+
 static void report_notice(struct loop *loop, struct source *source)
 {
     loop_report(loop, source, EVENT_READ);
@@ -277,7 +348,7 @@ static void mechanism_process_events(struct loop *loop, int timeout)
     struct sim_loop *state = loop->mechanism_state;
     struct sim *sim = state->sim;
     struct sim_watch *watch;
-    bool any = false;
+    bool any;
     int ms;
 
     CHECK_KIND(state, SIM_LOOP_KIND);
@@ -287,11 +358,14 @@ static void mechanism_process_events(struct loop *loop, int timeout)
     sim->reported = 0;
     if (sim->waiting != NULL)
         sim->waiting(loop, timeout);
-    if (notice_is_there(loop, 0))
+    if (!sim->holds_notices && notice_is_there(loop, 0))
         report_notice(loop, loop->notifier);
+    any = report_real(loop);
     TAILQ_FOREACH (watch, &state->watches, loop_link)
         for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
             any = report_direction(loop, watch, direction) || any;
+    TAILQ_FOREACH (watch, &state->watches, loop_link)
+        any = report_broken(loop, watch) || any;
     TAILQ_FOREACH (watch, &state->watches, loop_link)
         sim_endpoint_check(watch->socket);
     ms = timeout == -1 ? timers_wait(&loop->timers) : timeout;
@@ -315,13 +389,14 @@ bool sim_idle(const struct loop *loop)
     if (distance != -1 && loop->clock.mono_ms + (uint64_t)distance <= state->sim->clock.mono_ms)
         return false;
     TAILQ_FOREACH (watch, &state->watches, loop_link)
-        if (has_happened(loop, watch, EVENT_READ) || has_happened(loop, watch, EVENT_WRITE))
+        if (has_happened(loop, watch, EVENT_READ) || has_happened(loop, watch, EVENT_WRITE) ||
+            is_newly_broken(watch))
             return false;
-    return !notice_is_there(loop, 0);
+    return !real_is_ready(loop) && (state->sim->holds_notices || !notice_is_there(loop, 0));
 }
 
 #define MECHANISM_OPERATIONS                                                                       \
-    .io = &sim_io, .available = mechanism_available, .init = mechanism_init,                       \
+    .tells_broken = true, .io = &sim_io, .available = mechanism_available, .init = mechanism_init, \
     .done = mechanism_done, .add = mechanism_add, .del = mechanism_del,                            \
     .add_conn = mechanism_add_conn, .del_conn = mechanism_del_conn,                                \
     .add_listener = mechanism_add_listener, .del_listener = mechanism_del_listener,                \

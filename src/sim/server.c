@@ -163,8 +163,47 @@ static void name_local(struct sim_endpoint *s, sa_family_t family)
     }
 }
 
-struct sim_endpoint *sim_connect(
-    struct source *source, const struct sockaddr *address, socklen_t length)
+/* Whether this machine lacks the address. */
+static bool is_foreign(const struct sockaddr *address)
+{
+    const struct sockaddr_in *in = (const void *)address;
+
+    return address->sa_family == AF_INET && ntohl(in->sin_addr.s_addr) >> 8 == 0xcb0071;
+}
+
+/* Binds the socket, whose port is chosen where none is asked for; returns 0 or an errno. */
+static int bind_local(
+    struct sim_endpoint *s, const struct sockaddr *address, const struct io_connect *options)
+{
+    struct sockaddr_in *in = (void *)&s->view.local; /* the port of IPv6 lies at the same place */
+    in_port_t port = in->sin_port;
+
+    if (options->local->sa_family != address->sa_family || address->sa_family == AF_UNIX)
+        return EAFNOSUPPORT;
+    if (is_foreign(options->local))
+        return EADDRNOTAVAIL;
+    assert(options->local_length <= sizeof(s->view.local));
+    memcpy(&s->view.local, options->local, options->local_length);
+    if (in->sin_port == 0)
+        in->sin_port = port;
+    return 0;
+}
+
+/* Returns 0, or the errno of the local address. */
+static int apply_options(
+    struct sim_endpoint *s, const struct sockaddr *address, struct io_connect *options)
+{
+    int error = 0;
+
+    s->view.receive_buffer = options->receive_buffer;
+    if (options->local != NULL)
+        error = bind_local(s, address, options);
+    options->bind_failed = error != 0;
+    return error;
+}
+
+struct sim_endpoint *sim_connect(struct source *source, const struct sockaddr *address,
+    socklen_t length, struct io_connect *options)
 {
     struct sim *sim = sim_loop_of(source)->sim;
     struct sim_endpoint *s = sim_endpoint_create(sim, -1);
@@ -176,9 +215,14 @@ struct sim_endpoint *sim_connect(
     s->view.peer_length = length;
     name_local(s, address->sa_family);
     s->must_close = true;
+    source->fd = s->view.fd;
+    if (options != NULL) {
+        s->connect_error = apply_options(s, address, options);
+        if (s->connect_error != 0)
+            return s;
+    }
     s->connecting = true;
     s->server = find_server(sim, address, length);
-    source->fd = s->view.fd;
     if (s->server == NULL) {
         refuse_connect(s, ECONNREFUSED);
     } else {

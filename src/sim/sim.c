@@ -143,6 +143,11 @@ void sim_on_wait(struct sim *sim, void (*waiting)(struct loop *loop, int timeout
     sim->waiting = waiting;
 }
 
+void sim_hold_notices(struct sim *sim, bool on)
+{
+    sim->holds_notices = on;
+}
+
 void sim_refuse_watching(struct sim *sim, int error)
 {
     sim->refusal = error;

@@ -9,7 +9,8 @@
  *
  * Descriptors of the simulation exist nowhere else, so that what goes past it to the real kernel
  * fails. Sources of the real kernel (io_state is NULL) may be watched too, but nothing happens
- * there, except that notify() works as everywhere, from threads too.
+ * there, except that notify() works as everywhere, from threads too, and that each wait looks which
+ * of those are ready whose events are levels.
  *
  * A simulation belongs to no loop: several can run on it, in one thread, and it outlives them. */
 #pragma once
@@ -39,6 +40,7 @@ struct sim_socket {
     struct sockaddr_storage peer, local; /* for accept() and name() */
     socklen_t peer_length, local_length; /* 0: not known; the peer is 192.0.2.1:1234 at first */
     /* set by the simulation: what the program did */
+    int receive_buffer; /* bytes that it has asked for before it connected; 0: none */
     unsigned recvs, sends;
     size_t room; /* bytes that the peer still takes; SIZE_MAX at first */
     uint8_t *sent;
@@ -81,6 +83,8 @@ uint64_t sim_now_ms(const struct sim *sim);
 
 /* Whether nothing is to be done on the loop until time passes or the harness does something. */
 bool sim_idle(const struct loop *loop);
+/* Holds what threads notify of back, or no longer. */
+void sim_hold_notices(struct sim *sim, bool on);
 /* Waits, in real time, until a thread has called notify(); false when `ms` have passed. */
 bool sim_await_notice(const struct loop *loop, int ms);
 /* The number of events that the latest wait of any loop has reported, and its timeout. */
@@ -91,7 +95,7 @@ void sim_on_wait(struct sim *sim, void (*waiting)(struct loop *loop, int timeout
 /* Refuses from now on to watch anything, with that errno; 0 to undo it. */
 void sim_refuse_watching(struct sim *sim, int error);
 
-/* Has each connect() fail from now on, with that errno, before there is a descriptor; 0 to undo
+/* Makes each connect() fail from now on, with that errno, before there is a descriptor; 0 to undo
  * it. */
 void sim_refuse_descriptors(struct sim *sim, int error);
 
@@ -129,7 +133,8 @@ unsigned sim_waiting_clients(const struct sim_socket *listener);
 enum sim_server_answer { SIM_ACCEPTS, SIM_REFUSES, SIM_SILENT };
 
 /* Makes a server that the program can connect to, which accepts. Without one connect() fails with
- * ECONNREFUSED. */
+ * ECONNREFUSED. The program can connect from each local address but those of 203.0.113.0/24, which
+ * are EADDRNOTAVAIL. */
 struct sim_server *sim_server(struct sim *sim, const struct sockaddr *address, socklen_t length);
 /* Sets how connects end, also those under way; `error` is for those that are refused (0:
  * ECONNREFUSED). */
@@ -159,5 +164,10 @@ size_t sim_unread(const struct sim_socket *socket);
 /* The bytes that were sent and not forgotten, as a string. */
 const char *sim_sent(const struct sim_socket *socket);
 void sim_forget_sent(struct sim_socket *socket);
+/* The socket of a simulated descriptor; NULL where there is none. */
+struct sim_socket *sim_socket_find(struct sim *sim, int fd);
+/* The program's process has been killed: what it still sends goes nowhere, and the peer sees a
+ * reset. */
+void sim_kill(struct sim_socket *socket);
 /* Frees a socket that the program has closed. */
 void sim_socket_free(struct sim_socket **socket);

@@ -35,6 +35,7 @@ struct sim_watch {
     bool listening;
     bool watched[EVENT_DIRECTIONS];
     bool changed[EVENT_DIRECTIONS]; /* an edge has not been reported */
+    bool broken;                    /* the error of both directions was reported */
 };
 
 TAILQ_HEAD(sim_watches, sim_watch);
@@ -83,6 +84,7 @@ struct sim {
     unsigned loop_n;
     struct clock clock;
     bool passes_by_itself;
+    bool holds_notices;
     struct sim_trouble trouble;
     uint64_t random, digest;
     unsigned reported;
@@ -111,6 +113,8 @@ void sim_endpoint_free(struct sim_endpoint *s);
 /* Finds the endpoint of a descriptor; NULL where there never was one. */
 struct sim_endpoint *sim_endpoint_find(struct sim *sim, int fd);
 /* Returns the open endpoint behind a source; NULL after a fault. */
+/* Whether the connection is broken both ways. */
+bool sim_is_broken(const struct sim_endpoint *s);
 struct sim_endpoint *sim_endpoint_of(const struct source *source, const char *operation);
 /* Marks a direction as changed, for every loop that watches the endpoint. */
 void sim_mark_changed(struct sim_endpoint *s, enum event_direction direction);
@@ -128,8 +132,8 @@ void sim_clock_init(struct clock *clock);
 void sim_clock_read(struct loop *loop);
 
 /* Creates an endpoint on its way to the server of the address (server.c). */
-struct sim_endpoint *sim_connect(
-    struct source *source, const struct sockaddr *address, socklen_t length);
+struct sim_endpoint *sim_connect(struct source *source, const struct sockaddr *address,
+    socklen_t length, struct io_connect *options);
 /* Whether connect() of the endpoint itself returns the result. */
 bool sim_server_answers_at_once(const struct sim_endpoint *s);
 void sim_servers_free(struct sim *sim);

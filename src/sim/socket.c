@@ -189,6 +189,19 @@ void sim_pop_step(struct sim_endpoint *s)
             !STAILQ_EMPTY(&s->steps) && (step->kind == SIM_STEP_STALL || !watch->source->eof);
 }
 
+void sim_kill(struct sim_socket *socket)
+{
+    sim_break_output(socket, EPIPE);
+    socket->reset = true;
+}
+
+struct sim_socket *sim_socket_find(struct sim *sim, int fd)
+{
+    struct sim_endpoint *s = sim_endpoint_find(sim, fd);
+
+    return s != NULL ? &s->view : NULL;
+}
+
 void sim_socket_free(struct sim_socket **socket)
 {
     struct sim_endpoint *s = endpoint_of(*socket);

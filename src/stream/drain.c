@@ -13,9 +13,15 @@
 #define SPREAD_MS 1000
 #define TICK_MS 20
 
+/* Whether the connection's callbacks are its protocol's. */
+static bool is_protocols(const struct fb_conn *conn)
+{
+    return conn->pipe == NULL && !session_is_keepalive(conn);
+}
+
 static bool is_idle(const struct fb_conn *conn)
 {
-    return conn->idle && conn_is_active(conn) && conn->ops == &session_conn_ops;
+    return conn->idle && conn_is_active(conn) && is_protocols(conn);
 }
 
 static void count_idle(struct fb_conn *conn, void *n)
@@ -52,7 +58,7 @@ static void drain_tick(struct loop *loop, struct timer *timer)
 static void tell_session(struct fb_conn *conn, void *arg)
 {
     (void)arg;
-    if (conn->ops == &session_conn_ops && conn->phase == CONN_OPEN)
+    if (is_protocols(conn) && conn->phase == CONN_OPEN)
         session_call_draining(conn);
 }
 

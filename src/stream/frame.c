@@ -71,10 +71,11 @@ static struct session_conn *wait_for(
     session->frame_at = rest->p;
     session->frame_most = sum(most, 1);
     session->frame_scanned = 0;
-    session->frame_timeout = limit->timeout;
+    session->frame_timeout =
+        limit->timeout < SESSION_TIME_MOST ? limit->timeout : SESSION_TIME_MOST;
     session->frame_timer.expired = frame_expired;
     if (limit->timeout > 0 && !timer_is_set(&session->frame_timer))
-        timer_set(&conn->net->loop, &session->frame_timer, limit->timeout);
+        timer_set(&conn->net->loop, &session->frame_timer, session->frame_timeout);
     return session;
 }
 

@@ -4,9 +4,9 @@
  * front. */
 #include "stream/keepalive.h"
 
-#include "net/target.h"
 #include "stream/idle.h"
 #include "stream/session_call.h"
+#include "stream/trunk.h"
 
 /* The callbacks of an idle connection: whatever happens on it ends it. */
 
@@ -38,6 +38,8 @@ static void idle_closed(struct fb_conn *conn, fb_reason reason)
     (void)reason;
     assert(session_is_keepalive(conn));
     TAILQ_REMOVE(&stream_of(conn)->keepalive, session_conn_of(conn), sibling);
+    if (session_conn_of(conn)->trunk != NULL)
+        trunk_take(session_conn_of(conn));
     session_set_phase(conn, SESSION_ENDED);
     session_conn_free(conn);
 }
@@ -67,11 +69,21 @@ bool keepalive_has(const struct fb_conn *conn)
     return conn->ops == &idle_ops;
 }
 
+/* Whether the connection may have another user. */
+static bool is_worth_it(const struct fb_conn *conn)
+{
+    const struct session_conn *session = session_conn_of(conn);
+
+    if (!conn->outgoing || stream_of(conn)->draining)
+        return false;
+    return session->trunk == NULL || !trunk_is_old(conn, session->trunk);
+}
+
 void keepalive_keep(struct fb_conn *conn, uint64_t ms)
 {
     if (conn->outgoing)
         session_conn_of(conn)->keep_ms = ms > 0 ? ms : 1;
-    if (conn->outgoing && !stream_of(conn)->draining)
+    if (is_worth_it(conn))
         conn_keep(conn);
     else
         session_close(conn);
@@ -87,6 +99,17 @@ static struct fb_target *copy_target(struct fb_conn *conn, const struct fb_targe
     return copy;
 }
 
+/* Returns for how long the connection may be idle, at least 1 ms. */
+static uint64_t time_to_keep(const struct session_conn *session)
+{
+    const struct trunk *trunk = session->trunk;
+    uint64_t age = session->conn->net->loop.clock.mono_ms - session->conn->opened_ms;
+
+    if (trunk == NULL || trunk->age == 0 || age + session->keep_ms <= trunk->age)
+        return session->keep_ms;
+    return age < trunk->age ? trunk->age - age : 1;
+}
+
 bool keepalive_put(struct fb_conn *conn)
 {
     struct stream *stream = stream_of(conn);
@@ -97,16 +120,19 @@ bool keepalive_put(struct fb_conn *conn)
     session_conn_end_children(session);
     session_call_closed(conn, session->ops, FB_FINISHED);
     session_conn_clear(session);
-    session->target = copy_target(conn, &target);
+    session->error = 0;
+    session->target = session->trunk != NULL ? &session->trunk->target : copy_target(conn, &target);
     session_set_phase(conn, SESSION_KEEPALIVE);
     conn->ops = &idle_ops;
     conn->state = NULL;
     if (conn->idle)
         idle_leave(conn);
     TAILQ_INSERT_HEAD(&stream->keepalive, session, sibling);
+    if (session->trunk != NULL)
+        trunk_put(session);
     if (session->target == NULL || stream->draining)
         return false;
-    conn_deadline_set(conn, session->keep_ms);
+    conn_deadline_set(conn, time_to_keep(session));
     return true;
 }
 
@@ -125,22 +151,17 @@ static struct session_conn *find_idle(
 
     TAILQ_FOREACH (session, &stream->keepalive, sibling) {
         CHECK_KIND(session, SESSION_CONN_KIND);
-        if (session->ops == ops && is_sound(session->conn) &&
+        if (session->ops == ops && session->trunk == NULL && is_sound(session->conn) &&
             address_equal(&session->target->address, &target->address))
             return session;
     }
     return NULL;
 }
 
-struct fb_conn *keepalive_get(
-    struct stream *stream, const struct fb_target *target, const fb_ops *ops)
+static struct fb_conn *take_idle(struct stream *stream, struct session_conn *session)
 {
-    struct session_conn *session = find_idle(stream, target, ops);
-    struct fb_conn *conn;
+    struct fb_conn *conn = session->conn;
 
-    if (session == NULL)
-        return NULL;
-    conn = session->conn;
     assert(session_is_keepalive(conn) && keepalive_has(conn) && session->parent == NULL);
     TAILQ_REMOVE(&stream->keepalive, session, sibling);
     conn_deadline_clear(conn);
@@ -149,6 +170,45 @@ struct fb_conn *keepalive_get(
     return conn;
 }
 
+struct fb_conn *keepalive_find(const struct trunk *trunk)
+{
+    struct session_conn *session;
+
+    TAILQ_FOREACH (session, &trunk->idle, alike) {
+        CHECK_KIND(session, SESSION_CONN_KIND);
+        if (is_sound(session->conn) && !trunk_is_old(session->conn, trunk))
+            return session->conn;
+    }
+    return NULL;
+}
+
+bool keepalive_may_be_found(const struct trunk *trunk)
+{
+    const struct session_conn *session;
+
+    TAILQ_FOREACH (session, &trunk->idle, alike)
+        if (conn_is_active(session->conn) && session->conn->source.events[EVENT_READ].ready)
+            return true;
+    return false;
+}
+
+struct fb_conn *keepalive_take(struct stream *stream, const struct trunk *trunk)
+{
+    struct fb_conn *conn = keepalive_find(trunk);
+
+    if (conn == NULL)
+        return NULL;
+    trunk_take(session_conn_of(conn));
+    return take_idle(stream, session_conn_of(conn));
+}
+
+struct fb_conn *keepalive_get(
+    struct stream *stream, const struct fb_target *target, const fb_ops *ops)
+{
+    struct session_conn *session = find_idle(stream, target, ops);
+
+    return session == NULL ? NULL : take_idle(stream, session);
+}
 bool keepalive_evict(struct stream *stream)
 {
     struct session_conn *session = TAILQ_LAST(&stream->keepalive, keepalive_list);

@@ -16,5 +16,10 @@ bool keepalive_put(struct fb_conn *conn);
  * none. The caller reopens it for its new owner. */
 struct fb_conn *keepalive_get(
     struct stream *stream, const struct fb_target *target, const fb_ops *ops);
+/* Do the same for any connection of a trunk; the first leaves it where it is. */
+struct fb_conn *keepalive_find(const struct trunk *trunk);
+/* Whether one was not found because it has an event that has not run, perhaps without a reason. */
+bool keepalive_may_be_found(const struct trunk *trunk);
+struct fb_conn *keepalive_take(struct stream *stream, const struct trunk *trunk);
 /* Whether a connection's callbacks are the pool's. */
 bool keepalive_has(const struct fb_conn *conn);

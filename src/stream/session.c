@@ -18,16 +18,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of unconsumed input where the protocol sets no limit. */
+/* Bytes of unconsumed input, and of unsent output, where nobody sets a limit. */
 #define INPUT_LIMIT 65536
 
-/* Whether the protocol knows of the session: there is one, and there was memory for its state. */
+/* Whether the protocol knows of the session: a client's may have ended before it was given to it,
+ * for lack of memory. */
 static bool is_served(const struct fb_conn *conn)
 {
-    const fb_protocol *protocol = session_server_of(conn)->protocol;
-
-    return conn->outgoing ||
-           (protocol != NULL && (protocol->conn_state == 0 || conn->state != NULL));
+    return conn->outgoing || conn->session_phase != SESSION_NEW;
 }
 
 static void set_timeout(struct fb_conn *conn, uint64_t ms)
@@ -64,8 +62,16 @@ void session_set_timeout(struct fb_conn *conn, uint64_t ms)
         return;
     session->own_timeout = true;
     session->timeout = ms;
-    if (conn->outgoing || conn->session_phase == SESSION_ACTIVE)
+    if ((conn->outgoing && !session->waits) || conn->session_phase == SESSION_ACTIVE)
         set_timeout(conn, ms);
+}
+
+/* Begins a client's session, of which its protocol may hear later. */
+static void note_start(struct fb_conn *conn)
+{
+    conn->opened_ms = conn->net->loop.clock.mono_ms;
+    if (session_log_wants(conn, LEVEL_INFO))
+        session_log_start(conn);
 }
 
 /* Gives a client to its server's protocol; false: the connection ends. */
@@ -73,9 +79,6 @@ static bool begin_client(struct fb_conn *conn)
 {
     const struct server *server = session_server_of(conn);
 
-    conn->opened_ms = conn->net->loop.clock.mono_ms;
-    if (session_log_wants(conn, LEVEL_INFO))
-        session_log_start(conn);
     if (server->protocol == NULL) {
         conn_close(conn);
         return false;
@@ -87,6 +90,8 @@ static bool begin_client(struct fb_conn *conn)
         conn_fail(conn, FB_NO_MEMORY);
         return false;
     }
+    if (!conn_is_active(conn)) /* the protocol does not know of it */
+        return false;
     if (server->settings.first_byte_timeout > 0) {
         session_set_phase(conn, SESSION_AWAITED);
         set_timeout(conn, (uint64_t)server->settings.first_byte_timeout);
@@ -109,20 +114,29 @@ static bool call_opened(struct fb_conn *conn, const fb_ops *ops)
     return result == 0;
 }
 
+/* Tells the protocol that it has the connection. */
+static inline void open_session(struct fb_conn *conn)
+{
+    if (!call_opened(conn, session_ops_of(conn)))
+        conn_fail(conn, FB_REFUSED);
+    else if (stream_of(conn)->draining && conn_is_active(conn) && conn->pipe == NULL)
+        session_call_draining(conn);
+}
+
 static void session_opened(struct fb_conn *conn)
 {
     assert(conn->session_phase == SESSION_NEW);
     CHECK_KIND(session_binding_of(conn), BINDING_KIND); /* once, not for each callback */
     if (conn->session != NULL)
         session_reads_release(session_conn_of(conn));
-    if (conn->outgoing)
+    if (conn->outgoing) {
         become_active(conn); /* the timer was the connect's */
-    else if (!begin_client(conn))
-        return;
-    if (!call_opened(conn, session_ops_of(conn)))
-        conn_fail(conn, FB_REFUSED);
-    else if (stream_of(conn)->draining && conn_is_active(conn) && conn->pipe == NULL)
-        session_call_draining(conn);
+    } else {
+        note_start(conn);
+        if (!begin_client(conn))
+            return;
+    }
+    open_session(conn);
 }
 
 void session_await_no_more(struct fb_conn *conn)
@@ -233,7 +247,7 @@ static void session_expired(struct fb_conn *conn)
 
     if (conn->session_phase == SESSION_NEW) { /* only a connect has a timer before `opened` */
         assert(conn->outgoing);
-        conn_connect_failed(conn, ETIMEDOUT);
+        conn_connect_failed(conn, ETIMEDOUT, false);
         return;
     }
     if (conn->session_phase == SESSION_ACTIVE) {
@@ -253,6 +267,8 @@ static void session_closed(struct fb_conn *conn, fb_reason reason)
     if (conn->session != NULL)
         session_conn_end_children(session_conn_of(conn));
     session_log_end(conn, reason);
+    if (reason == FB_PIPE_BROKEN && session_server_of(conn)->protocol->api < 4)
+        reason = FB_ABORTED; /* API 3 knows no other */
     if (is_served(conn))
         session_call_closed(conn, session_ops_of(conn), reason);
     if (conn->idle)
@@ -262,18 +278,16 @@ static void session_closed(struct fb_conn *conn, fb_reason reason)
         session_conn_free(conn);
 }
 
-/* Returns the client at the root of the connections that were made for each other. */
-static const struct fb_conn *client_of(const struct fb_conn *conn)
+static void session_failed(struct fb_conn *conn, int error)
 {
-    while (conn->outgoing && conn->session != NULL && session_conn_of(conn)->parent != NULL)
-        conn = session_conn_of(conn)->parent->conn;
-    return conn;
+    if (conn->session != NULL)
+        session_conn_of(conn)->error = error;
 }
 
 static void session_describe(
     const struct fb_conn *conn, struct log_line *line, char text[ADDRESS_TEXT])
 {
-    const struct fb_conn *client = client_of(conn);
+    const struct fb_conn *client = session_client_of(conn);
     const fb_protocol *protocol = session_server_of(conn)->protocol;
     struct address peer;
 
@@ -281,7 +295,8 @@ static void session_describe(
         conn_peer_address(client, &peer);
         line->client = address_format(&peer, false, text);
     }
-    line->server = session_binding_of(conn)->text;
+    if (session_binding_of(conn)->text[0] != '\0') /* empty where the worker has it */
+        line->server = session_binding_of(conn)->text;
     line->protocol = protocol != NULL ? protocol->name : NULL;
     if (conn->outgoing && conn->session != NULL) /* none once it has been closed and lingers */
         line->upstream = session_conn_of(conn)->target->text;
@@ -296,5 +311,7 @@ const struct conn_ops session_conn_ops = {
     .closed = session_closed,
     .keepalive = keepalive_put,
     .connect_again = upstream_connect_again,
+    .connect_failed = upstream_connect_failed,
+    .failed = session_failed,
     .describe = session_describe,
 };

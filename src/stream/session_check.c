@@ -5,6 +5,7 @@
 #include "stream/idle.h"
 #include "stream/keepalive.h"
 #include "stream/session.h"
+#include "stream/trunk.h"
 
 static void check_links(const struct fb_conn *conn, const struct session_conn *session)
 {
@@ -18,9 +19,12 @@ static void check_links(const struct fb_conn *conn, const struct session_conn *s
         assert(child->conn->session == child);
     }
     assert(session->parent == NULL || conn->outgoing);
-    assert(session->name <= stream_of(conn)->last_name);
+    assert(session->name == 0 || session_name_was_given(stream_of(conn), session->name));
     assert(session->frame_most > 0 || !timer_is_set(&session->frame_timer));
     assert(!conn->outgoing || session->ops != NULL);
+    assert(session->trunk == NULL || session->is_rare);
+    assert(session->attached == NULL || session->is_rare);
+    assert(!session->waits || (session->trunk != NULL && conn->session_phase == SESSION_NEW));
 }
 
 static void check_kept(const struct fb_conn *conn, const struct session_conn *session)
@@ -50,7 +54,8 @@ void session_check(const struct fb_conn *conn)
     if (conn->session_phase == SESSION_KEEPALIVE)
         check_kept(conn, session);
     else if (conn->outgoing)
-        assert(session != NULL && session->parent != NULL && session->target != NULL);
+        assert(session != NULL && (session->parent != NULL) != session->is_own &&
+               session->target != NULL);
     if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn) && conn->pipe == NULL)
         assert(conn->limited);
     if (conn->phase == CONN_OPEN && conn->session_phase == SESSION_NEW)
@@ -75,6 +80,7 @@ void stream_check(const struct stream *stream)
         keepalive_n--;
     }
     assert(keepalive_n == 0);
+    trunk_check_all(stream);
     spares_check(&stream->sessions);
     assert(idle_n == stream->idle.n);
     idle_check(stream);

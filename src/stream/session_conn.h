@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/wiped.h"
+#include "event/id_timers.h"
 #include "net/conn.h"
 #include "stream/session_log.h"
 #include "stream/stream.h"
@@ -18,7 +19,8 @@
 
 #define SESSION_CONN_KIND KIND('S', 'E', 'S', 'S')
 
-struct session_timer;
+/* The longest time, in ms: to add it to any time of a clock is no overflow. */
+#define SESSION_TIME_MOST ((uint64_t)INT64_MAX)
 
 /* The phase of a session on one connection: conn->session_phase. session_state.c has the legal
  * steps. */
@@ -37,10 +39,18 @@ struct session_conn {
     /* a connection to a server */
     const fb_ops *ops; /* NULL: those of the connection's protocol */
     const struct fb_target *target;
-    struct session_conn *parent;         /* session that it was made for; NULL: none, in the pool */
-    TAILQ_ENTRY(session_conn) sibling;   /* in the parent's children, or in the keepalive pool */
+    struct session_conn *parent;         /* session that it was made for; NULL: none */
+    TAILQ_ENTRY(session_conn) sibling;   /* in the parent's children, the pool, or the worker's */
     TAILQ_HEAD(, session_conn) children; /* connections that were made for this one */
-    bool reused;                         /* taken from the keepalive pool */
+    struct trunk *trunk;             /* a group of connections that are alike (trunk.c), or NULL */
+    TAILQ_ENTRY(session_conn) alike; /* among those of the trunk that wait, or are idle */
+    struct chunk *attached;          /* fb_attach()'s, or NULL */
+    int error;                       /* errno of a system call on the connection that has failed */
+    uint8_t log_level;               /* level of its connect()'s failure */
+    bool is_own;                     /* the worker's: in its list, without a parent */
+    bool waits;                      /* in the trunk's queue: it has no socket */
+    bool is_rare;                    /* owned by the worker, or has a trunk or something attached */
+    bool reused;                     /* taken from the keepalive pool */
 
     /* a client: the connections that were made for it, and what they have moved until their end */
     uint64_t server_n, from_servers, to_servers;
@@ -48,8 +58,8 @@ struct session_conn {
     bool own_timeout; /* fb_set_timeout() has set `timeout` */
     unsigned kind;
     uint64_t timeout, keep_ms;
-    RB_HEAD(session_timers, session_timer) timers; /* by their ids */
-    struct chunk *lasting, *temporary;             /* arenas of fb_alloc() and fb_temp_alloc() */
+    struct id_timers timers;           /* of the protocol */
+    struct chunk *lasting, *temporary; /* arenas of fb_alloc() and fb_temp_alloc() */
 
     /* a frame that is not whole (frame.c) */
     const uint8_t *frame_at;  /* start of it in the input that is lent; NULL: at its beginning */
@@ -59,12 +69,13 @@ struct session_conn {
     uint64_t frame_timeout;
     struct timer frame_timer;
 
-    TAILQ_HEAD(, session_read) reads; /* of files (session_read.c) */
+    TAILQ_HEAD(session_own_reads, session_read) reads; /* of files (session_read.c) */
 
     /* messages */
     RB_ENTRY(session_conn) named;
     uint64_t name; /* 0: no reference has been asked for */
     unsigned unanswered;
+    unsigned guesses; /* references that were never given out */
 };
 
 /* Returns NULL where the connection has none. */
@@ -88,6 +99,15 @@ static inline const struct server *session_server_of(const struct fb_conn *conn)
     return binding->server;
 }
 
+/* Returns the client at the root of the connections that were made for each other, or the root
+ * itself where the worker has it. */
+static inline struct fb_conn *session_client_of(const struct fb_conn *conn)
+{
+    while (conn->outgoing && conn->session != NULL && session_conn_of(conn)->parent != NULL)
+        conn = session_conn_of(conn)->parent->conn;
+    return conn_at_slot(conn->net, conn_slot(conn));
+}
+
 /* Creates one without a connection; NULL without memory. */
 struct session_conn *session_conn_create(struct stream *stream);
 /* Frees one that no connection has. */
@@ -100,6 +120,9 @@ struct session_conn *session_conn_make(struct fb_conn *conn);
 void session_conn_clear(struct session_conn *session);
 /* Frees the connection's, which has one, at the connection's end. */
 void session_conn_free(struct fb_conn *conn);
+/* fb_attach() and fb_attached() */
+int session_attach(struct fb_conn *conn, void *p, void (*release)(void *p));
+void *session_attached(const struct fb_conn *conn);
 /* Ends the connections that were made for this one. */
 void session_conn_end_children(struct session_conn *session);
 
@@ -154,8 +177,13 @@ void session_timer_set(struct fb_conn *conn, uint32_t id, uint64_t ms);
 void session_timer_cancel(struct fb_conn *conn, uint32_t id);
 void session_timers_clear(struct session_conn *session);
 
-/* session_names.c: A number that stands for the connection in references; 0 without memory. */
+/* session_names.c: A number that stands for the connection in references, of SESSION_NAME_BITS bits
+ * and at least SESSION_NAME_LEAST; 0 without memory. */
+#define SESSION_NAME_BITS 40
+#define SESSION_NAME_LEAST (UINT64_C(1) << 19)
 uint64_t session_name(struct fb_conn *conn);
+/* Whether some connection has had the name. */
+bool session_name_was_given(const struct stream *stream, uint64_t name);
 /* Returns the connection of that name, or NULL. */
 struct fb_conn *session_find(struct stream *stream, uint64_t name);
 void session_name_drop(struct session_conn *session);
@@ -171,11 +199,22 @@ void session_await_no_more(struct fb_conn *conn);
 void session_set_timeout(struct fb_conn *conn, uint64_t ms);
 void session_close(struct fb_conn *conn);
 
+/* Time in which a server has to answer a connect(). */
+#define UPSTREAM_TIMEOUT_MS 60000
 /* upstream.c: fb_connect() */
 struct fb_conn *upstream_connect(
     struct fb_conn *owner, const struct fb_target *target, const fb_ops *ops, void *state);
-/* Begins a connect() for which there was no descriptor. */
+/* Asks for idle connections to be closed by the flush that follows the running callback, and lets
+ * as many be made now; `owner`, or NULL, keeps what it uses. */
+void upstream_make_room(struct stream *stream, const struct fb_conn *owner);
+/* upstream_options.c: fb_connect_with(). The target may be the caller's for the call alone. */
+struct fb_conn *upstream_connect_with(struct stream *stream, struct binding *own,
+    const struct fb_target *target, const fb_ops *ops, void *state,
+    const fb_connect_options *options);
+/* Begins a connect() for which there was no descriptor, or no place. */
 void upstream_connect_again(struct fb_conn *conn);
+/* Logs, with the level that was asked for. */
+void upstream_connect_failed(struct fb_conn *conn, int error, bool bind_failed);
 
 /* keepalive.c: fb_keep() */
 void keepalive_keep(struct fb_conn *conn, uint64_t ms);

@@ -4,7 +4,8 @@
  * Responsible for giving back all that a connection's user has set up, children included. Never
  * calls a protocol but through the end of a child. Invariant: after it nothing points to the
  * connection but its slot, and in the keepalive pool its list. */
-#include "stream/session_conn.h"
+#include "base/compiler.h"
+#include "stream/trunk.h"
 
 /* Adds what a connection to a server has moved to the session of the client that it was made for,
  * directly or for another such connection. */
@@ -32,12 +33,27 @@ void session_conn_clear(struct session_conn *session)
     net_release(net, &session->temporary);
     session_name_drop(session);
     session->unanswered = 0;
+    session->guesses = 0;
     session->own_timeout = false;
     if (session->parent != NULL) {
         TAILQ_REMOVE(&session->parent->children, session, sibling);
         count_bytes(conn, session->parent);
     }
     session->parent = NULL;
+    if (unlikely(session->is_own)) {
+        TAILQ_REMOVE(&stream_of(conn)->own, session, sibling);
+        session->is_own = false;
+    }
+}
+
+static COLD void free_rare(struct session_conn *session)
+{
+    struct fb_conn *conn = session->conn;
+
+    if (session->trunk != NULL)
+        trunk_leave(stream_of(conn), session);
+    if (session->attached != NULL)
+        chunk_free(&conn->net->chunks, session->attached);
 }
 
 void session_conn_free(struct fb_conn *conn)
@@ -46,6 +62,8 @@ void session_conn_free(struct fb_conn *conn)
 
     assert(session != NULL && session->conn == conn);
     session_conn_clear(session);
+    if (unlikely(session->is_rare))
+        free_rare(session);
     session_conn_discard(stream_of(conn), session);
     conn->session = NULL;
 }

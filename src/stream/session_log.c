@@ -23,6 +23,8 @@ static const char *const reasons[] = {
     [FB_REFUSED] = "refused by the protocol",
     [FB_NO_MEMORY] = "no memory",
     [FB_IO_ERROR] = "connection error",
+    [FB_BAD_FRAME] = "malformed input",
+    [FB_PIPE_BROKEN] = "the other connection of its pipe broke",
 };
 
 static void PRINTF_FORMAT(3, 4)

@@ -17,7 +17,9 @@ int stream_init(struct stream *stream, const struct net_options *options, struct
 {
     *stream = (struct stream) { .shared = shared, .debug = debug, .debug_n = debug_n };
     TAILQ_INIT(&stream->keepalive);
+    TAILQ_INIT(&stream->own);
     TAILQ_INIT(&stream->reads);
+    RB_INIT(&stream->trunks);
     RB_INIT(&stream->named);
     if (net_init(&stream->net, options) == -1)
         return -1;
@@ -28,7 +30,9 @@ int stream_init(struct stream *stream, const struct net_options *options, struct
 void stream_done(struct stream *stream)
 {
     assert(TAILQ_EMPTY(&stream->keepalive) && RB_EMPTY(&stream->named));
-    assert(TAILQ_EMPTY(&stream->reads));
+    assert(TAILQ_EMPTY(&stream->reads) && TAILQ_EMPTY(&stream->own));
+    assert(RB_EMPTY(&stream->trunks));
+    stream_own_free(stream);
     if (stream->reads_next != NULL)
         source_close(&stream->net.loop, stream->reads_next, false);
     spares_done(&stream->sessions);
@@ -38,11 +42,26 @@ void stream_done(struct stream *stream)
     net_done(&stream->net);
 }
 
+static size_t state_size(const struct server *server)
+{
+    return ((size_t)server->protocol->conn_state + 15) & ~(size_t)15;
+}
+
+void *stream_state_at(const struct fb_conn *conn, const struct server *server)
+{
+    struct stream *stream = stream_of(conn);
+    char *base = stream->slabs[server->protocol_index].base;
+
+    if (base == NULL)
+        return NULL;
+    return base + state_size(server) * source_index(&stream->net.loop.sources, &conn->source);
+}
+
 bool stream_alloc_state(struct fb_conn *conn, const struct server *server)
 {
     struct stream *stream = stream_of(conn);
     struct source_table *slots = &stream->net.loop.sources;
-    size_t size = ((size_t)server->protocol->conn_state + 15) & ~(size_t)15;
+    size_t size = state_size(server);
     char *base = stream->slabs[server->protocol_index].base;
 
     assert(server->protocol_index < STREAM_PROTOCOLS_MAX && conn->state == NULL);

@@ -18,6 +18,8 @@
 
 struct session_conn;
 struct session_read;
+struct stream_own;
+struct trunk;
 
 struct stream {
     struct net net; /* the first member */
@@ -28,13 +30,19 @@ struct stream {
     /* states of the protocols, each at the index of the slot; mapped when first needed */
     struct {
         char *base;
-        size_t size; /* bytes of the mapping */
+        size_t size;            /* bytes of the mapping */
+        struct stream_own *own; /* owner of connections that the worker has; or NULL */
     } slabs[STREAM_PROTOCOLS_MAX];
     TAILQ_HEAD(keepalive_list, session_conn)
     keepalive; /* the pool: the last that was used in front */
+    TAILQ_HEAD(own_list, session_conn)
+    own; /* connections to servers that the worker has, and no session */
+    RB_HEAD(trunks, trunk)
+    trunks;
     RB_HEAD(session_names, session_conn)
-    named; /* connections that others may have a reference of */
-    uint64_t last_name;
+    named;                  /* connections that others may have a reference of */
+    uint64_t last_name;     /* names that were given */
+    uint64_t name_key[2];   /* of their permutation; set before the first */
     struct spares sessions; /* for struct session_conn */
     struct {
         uint32_t first, last; /* slots, the longest idle first; 0: none */
@@ -69,6 +77,17 @@ void stream_done(struct stream *stream);
  * runs later, from the loop. NULL without a free slot, and then the descriptor is closed. */
 struct fb_conn *session_start(
     struct stream *stream, struct port *port, int fd, const struct sockaddr *peer);
+
+/* stream_own.c: Returns the owner of connections that the worker has for a protocol: one like the
+ * server, but without its configuration; NULL without memory. */
+struct binding *stream_own_binding(struct stream *stream, const struct server *server);
+void stream_own_free(struct stream *stream);
+/* Whether all connections that are left are the worker's own, and none of them has a `draining`
+ * that would bring it to an end: a worker that drains ends them then. */
+bool stream_is_drained(const struct stream *stream);
+
+/* stream.c: The place of the protocol's state for the connection, given or not. */
+void *stream_state_at(const struct fb_conn *conn, const struct server *server);
 
 /* drain.c: Calls the protocols' `draining`, because no more clients will come, and closes idle
  * sessions bit by bit. `deadline` in ms; 0: none. */

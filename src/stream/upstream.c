@@ -13,8 +13,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define CONNECT_TIMEOUT_MS 60000
-
 /* Takes a connection from the keepalive pool; NULL where there is none. */
 static struct fb_conn *connect_reused(
     struct fb_conn *owner, const struct fb_target *target, const fb_ops *ops)
@@ -26,17 +24,15 @@ static struct fb_conn *connect_reused(
     return conn;
 }
 
-/* Asks for idle connections to be closed by the flush that follows the running callback, and lets
- * as many be made now. */
-static COLD void make_room(const struct fb_conn *owner)
+COLD void upstream_make_room(struct stream *stream, const struct fb_conn *owner)
 {
-    struct net *net = owner->net;
+    struct net *net = &stream->net;
     char text[64];
     uint32_t n;
 
     snprintf(
         text, sizeof(text), "%" PRIu32 " worker_connections are not enough", net->connections_max);
-    n = idle_reclaim(stream_of(owner), owner, text);
+    n = idle_reclaim(stream, owner, text);
     n += net->overdraft; /* read afterwards: one of the keepalive pool has gone already */
     if (net->connection_n >= net->connections_max) /* none of the keepalive pool has gone */
         net->overdraft = n < NET_OVERDRAFT ? n : NET_OVERDRAFT;
@@ -58,9 +54,9 @@ static struct fb_conn *connect_new(
     session->target = target;
     session->parent = session_conn_of(owner);
     if (unlikely(net->connection_n >= net->connections_max + net->overdraft))
-        make_room(owner);
+        upstream_make_room(stream_of(owner), owner);
     conn = conn_connect(
-        net, owner, &address->any, address->length, &session_conn_ops, owner->owner, session);
+        net, owner, &address->any, address->length, NULL, &session_conn_ops, owner->owner, session);
     if (conn == NULL) {
         session_conn_discard(stream_of(owner), session);
         return NULL;
@@ -68,15 +64,8 @@ static struct fb_conn *connect_new(
     session->conn = conn;
     if (unlikely(conn_lacks_descriptor(conn)))
         idle_reclaim(stream_of(owner), owner, "descriptors are not enough");
-    conn_deadline_set(conn, CONNECT_TIMEOUT_MS);
+    conn_deadline_set(conn, UPSTREAM_TIMEOUT_MS);
     return conn;
-}
-
-void upstream_connect_again(struct fb_conn *conn)
-{
-    const struct address *address = &session_conn_of(conn)->target->address;
-
-    conn_connect_again(conn, &address->any, address->length);
 }
 
 struct fb_conn *upstream_connect(

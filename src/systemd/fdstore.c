@@ -57,7 +57,7 @@ void fdstore_add(struct listeners *listeners, struct log *log)
         return;
     STAILQ_FOREACH (listener, &listeners->list, link)
         if (!listener->foreign && !store_sockets(listener, log))
-            return; /* as it would be for each of thousands, with a line of its own */
+            return; /* thousands would say so with a line each */
 }
 
 void fdstore_drop(struct listener *listener, struct log *log)

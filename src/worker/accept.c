@@ -24,14 +24,14 @@
 
 enum outcome { ACCEPTED, FAILED, EMPTY, SHORT, BROKEN };
 
-static struct net *net_of(struct fb_worker *worker)
+static struct net *net_of(struct worker *worker)
 {
     return &worker->stream.net;
 }
 
 static void connection_released(struct net *net);
 
-static void set_accept_phase(struct fb_worker *worker, enum accept_phase phase)
+static void set_accept_phase(struct worker *worker, enum accept_phase phase)
 {
     static const unsigned legal[] = {
         [ACCEPT_CLOSED] = 1u << ACCEPT_OPEN | 1u << ACCEPT_RELEASED,
@@ -65,7 +65,7 @@ static bool is_watched(const struct acceptors *accept, const struct acceptor *ac
 }
 
 /* Watches the listener, or does not; false for want of kernel memory. */
-static bool watch(struct fb_worker *worker, struct acceptor *acceptor)
+static bool watch(struct worker *worker, struct acceptor *acceptor)
 {
     const struct acceptors *accept = &worker->accept;
     struct loop *loop = &net_of(worker)->loop;
@@ -79,19 +79,19 @@ static bool watch(struct fb_worker *worker, struct acceptor *acceptor)
 }
 
 /* A listener could not be watched; tried again later, because nobody else may serve it. */
-static void watch_later(struct fb_worker *worker)
+static void watch_later(struct worker *worker)
 {
     timer_set(&net_of(worker)->loop, &worker->accept.resume,
         (uint64_t)worker->cycle->events.accept_mutex_delay);
 }
 
-void accept_watch(struct fb_worker *worker, struct acceptor *acceptor)
+void accept_watch(struct worker *worker, struct acceptor *acceptor)
 {
     if (!watch(worker, acceptor))
         watch_later(worker);
 }
 
-void accept_update_watching(struct fb_worker *worker)
+void accept_update_watching(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
     bool failed = false;
@@ -104,7 +104,7 @@ void accept_update_watching(struct fb_worker *worker)
         watch_later(worker);
 }
 
-static void log_shortage(struct fb_worker *worker, enum accept_phase phase, int error)
+static void log_shortage(struct worker *worker, enum accept_phase phase, int error)
 {
     if (phase == ACCEPT_FULL)
         log_write(&worker->log, LEVEL_ALERT, 0,
@@ -116,7 +116,7 @@ static void log_shortage(struct fb_worker *worker, enum accept_phase phase, int 
 
 /* Stops accepting for a while. Clients wait in the backlog, for us or another worker. */
 static void suspend_accepting(
-    struct fb_worker *worker, const struct acceptor *acceptor, enum accept_phase phase, int error)
+    struct worker *worker, const struct acceptor *acceptor, enum accept_phase phase, int error)
 {
     struct acceptors *accept = &worker->accept;
     struct loop *loop = &net_of(worker)->loop;
@@ -138,7 +138,7 @@ static void suspend_accepting(
         accept_wake_another(worker, accept->short_fd);
 }
 
-static void resume_accepting(struct fb_worker *worker)
+static void resume_accepting(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
 
@@ -151,7 +151,7 @@ static void resume_accepting(struct fb_worker *worker)
 
 static void resume_expired(struct loop *loop, struct timer *timer)
 {
-    struct fb_worker *worker = worker_of_loop(loop);
+    struct worker *worker = worker_of_loop(loop);
 
     assert(timer == &worker->accept.resume);
     if (accept_is_suspended(&worker->accept))
@@ -164,7 +164,7 @@ static void resume_expired(struct loop *loop, struct timer *timer)
  * published. */
 static void connection_released(struct net *net)
 {
-    struct fb_worker *worker = worker_of_loop(&net->loop);
+    struct worker *worker = worker_of_loop(&net->loop);
     struct acceptors *accept = &worker->accept;
 
     if (accept->phase == ACCEPT_FULL)
@@ -176,7 +176,7 @@ static void connection_released(struct net *net)
     }
 }
 
-void accept_publish_crowding(struct fb_worker *worker)
+void accept_publish_crowding(struct worker *worker)
 {
     worker->accept.crowded = true;
     net_of(worker)->awaited = connection_released;
@@ -186,7 +186,7 @@ void accept_publish_crowding(struct fb_worker *worker)
 /* A client waits for whom there is no slot or descriptor: another worker takes it, connections give
  * way, or we suspend. */
 static COLD enum outcome run_short(
-    struct fb_worker *worker, struct acceptor *acceptor, enum accept_phase phase, int error)
+    struct worker *worker, struct acceptor *acceptor, enum accept_phase phase, int error)
 {
     bool listening = acceptor->source.listening;
 
@@ -199,7 +199,7 @@ static COLD enum outcome run_short(
     return SHORT;
 }
 
-static enum outcome accept_failed(struct fb_worker *worker, struct acceptor *acceptor, int error)
+static enum outcome accept_failed(struct worker *worker, struct acceptor *acceptor, int error)
 {
     switch (error) {
     case EINVAL: /* the socket does not listen: somebody has shut it down */
@@ -225,7 +225,7 @@ static enum outcome accept_failed(struct fb_worker *worker, struct acceptor *acc
     }
 }
 
-static enum outcome accept_one(struct fb_worker *worker, struct acceptor *acceptor)
+static enum outcome accept_one(struct worker *worker, struct acceptor *acceptor)
 {
     struct net *net = net_of(worker);
     struct address peer;
@@ -269,7 +269,7 @@ static bool continues(const struct net *net, enum outcome outcome, bool rescan)
 
 /* Whether another worker has taken the mutex, because we have stood still for too long: then the
  * listeners that it watches are left to it. */
-static bool steps_back(struct fb_worker *worker, const struct acceptor *acceptor)
+static bool steps_back(struct worker *worker, const struct acceptor *acceptor)
 {
     struct acceptors *accept = &worker->accept;
 
@@ -280,7 +280,7 @@ static bool steps_back(struct fb_worker *worker, const struct acceptor *acceptor
     return true;
 }
 
-static void accept_clients(struct fb_worker *worker, struct acceptor *acceptor)
+static void accept_clients(struct worker *worker, struct acceptor *acceptor)
 {
     const struct acceptors *accept = &worker->accept;
     bool rescan = acceptor->rescan;
@@ -319,7 +319,7 @@ static const struct source_ops acceptor_ops = {
     .run = { [EVENT_READ] = acceptor_readable, [EVENT_WRITE] = accept_room_wanted },
 };
 
-static int add_acceptor(struct fb_worker *worker, struct listener *listener, int fd, bool ours)
+static int add_acceptor(struct worker *worker, struct listener *listener, int fd, bool ours)
 {
     struct source *source = source_get(&net_of(worker)->loop.sources);
     struct acceptor *acceptor;
@@ -345,13 +345,13 @@ static int add_acceptor(struct fb_worker *worker, struct listener *listener, int
 
 /* A reuseport socket is a queue that one worker serves. Sockets beyond the number of workers, which
  * an earlier configuration with more workers has left, are shared out among the workers. */
-static bool is_ours(const struct fb_worker *worker, const struct listener *listener, unsigned i)
+static bool is_ours(const struct worker *worker, const struct listener *listener, unsigned i)
 {
     return !listener->options.reuseport || worker->role != ROLE_WORKER ||
            i % (unsigned)worker->cycle->core.worker_processes == worker->heritage->index;
 }
 
-static int add_acceptors(struct fb_worker *worker, struct listener *listener, bool ours)
+static int add_acceptors(struct worker *worker, struct listener *listener, bool ours)
 {
     for (unsigned i = 0; i < listener->fd_n; i++)
         if (is_ours(worker, listener, i) == ours &&
@@ -360,7 +360,7 @@ static int add_acceptors(struct fb_worker *worker, struct listener *listener, bo
     return 0;
 }
 
-int accept_init(struct fb_worker *worker)
+int accept_init(struct worker *worker)
 {
     const struct events_settings *events = &worker->cycle->events;
     struct acceptors *accept = &worker->accept;
@@ -394,7 +394,7 @@ int accept_init(struct fb_worker *worker)
     return 0;
 }
 
-void accept_open(struct fb_worker *worker)
+void accept_open(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
 
@@ -406,7 +406,7 @@ void accept_open(struct fb_worker *worker)
     accept_update_watching(worker);
 }
 
-void accept_rescan(struct fb_worker *worker)
+void accept_rescan(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
     struct loop *loop = &net_of(worker)->loop;
@@ -422,30 +422,28 @@ void accept_rescan(struct fb_worker *worker)
     }
 }
 
-/* Accepts whoever waits at the listener, and closes it. No client is left behind: ours may be the
- * last open descriptor of the socket, and the kernel resets every connection that it still holds at
- * the last close. Only a client that connects between our last accept and that close is lost. */
-static void release_listener(struct fb_worker *worker, struct acceptor *acceptor)
+/* Accepts whoever waits at the listener, which is watched no more, and closes it. No client is left
+ * behind: ours may be the socket's last open descriptor, at whose close the kernel resets all that
+ * it still holds. Only a client that connects between our last accept and that close is lost. */
+static void release_listener(struct worker *worker, struct acceptor *acceptor)
 {
-    struct loop *loop = &net_of(worker)->loop;
     struct source *source = &acceptor->source;
     int fd = source->fd;
 
-    assert(source->in_use && fd != -1);
-    source_disarm_listener(loop, source);
+    assert(source->in_use && !source->listening && fd != -1);
     acceptor->rescan = true;
     if (worker->accept.phase != ACCEPT_CLOSED && worker->phase != WORKER_ENDING)
         accept_clients(worker, acceptor); /* suspended or not: a shortage may be over */
     listener_close_socket(acceptor->listener, fd);
     source->fd = -1;
-    source_close(loop, source, false);
+    source_close(&net_of(worker)->loop, source, false);
 }
 
-void accept_release(struct fb_worker *worker)
+void accept_release(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
+    struct loop *loop = &net_of(worker)->loop;
     struct listener *listener;
-
     bool all = accept->even; /* the list has them already */
 
     assert(accept->phase != ACCEPT_RELEASED);
@@ -459,11 +457,14 @@ void accept_release(struct fb_worker *worker)
             listener_unlink(listener, &worker->log);
     }
     for (unsigned i = 0; i < accept->n; i++)
+        source_disarm_listener(loop, &accept->list[i]->source);
+    source_release_disarmed(loop);
+    for (unsigned i = 0; i < accept->n; i++)
         release_listener(worker, accept->list[i]);
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
         listener_close(listener);
-    timer_del(&net_of(worker)->loop, &accept->resume);
-    timer_del(&net_of(worker)->loop, &accept->mend);
+    timer_del(loop, &accept->resume);
+    timer_del(loop, &accept->mend);
     free(accept->list);
     accept->list = NULL;
     accept->n = 0;

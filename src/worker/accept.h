@@ -13,7 +13,7 @@
 #include "worker/accept_mutex.h"
 #include "worker/accept_share.h"
 
-struct fb_worker;
+struct worker;
 
 /* A listening socket as this worker watches it. */
 struct acceptor {
@@ -70,22 +70,22 @@ struct acceptors {
 };
 
 /* Gets a slot for each listening socket that is ours to serve; -1 after an emerg line. */
-int accept_init(struct fb_worker *worker);
+int accept_init(struct worker *worker);
 /* Begins to accept; the worker serves from now on. */
-void accept_open(struct fb_worker *worker);
+void accept_open(struct worker *worker);
 /* Accepts the clients that wait, then stops watching and closes the listeners, for good. */
-void accept_release(struct fb_worker *worker);
+void accept_release(struct worker *worker);
 /* Rescans every listener: accepts until its backlog is empty, because a client may be stranded. */
-void accept_rescan(struct fb_worker *worker);
+void accept_rescan(struct worker *worker);
 /* Step 2 of a turn with the mutex: tries to take it, and watches the listeners or not. Returns how
  * long to wait: less than `timeout` where another worker holds it. */
-int accept_before(struct fb_worker *worker, int timeout);
+int accept_before(struct worker *worker, int timeout);
 /* The end of step 5, when this worker holds the mutex: gives it back. */
-void accept_after(struct fb_worker *worker);
+void accept_after(struct worker *worker);
 /* Goes on without the accept mutex, as if it was not configured. */
-void accept_leave_mutex(struct fb_worker *worker);
+void accept_leave_mutex(struct worker *worker);
 /* Replaces the listening socket that has this descriptor by another, which stays the caller's. */
-void accept_replace_socket(struct fb_worker *worker, uint32_t number, int fd);
+void accept_replace_socket(struct worker *worker, uint32_t number, int fd);
 
 /* Asserts what holds of the listeners between two turns; worker_check() calls it. */
 void acceptors_check(const struct acceptors *accept);

@@ -20,12 +20,12 @@
  * is told of one. */
 static const struct token_rate report_rate = { .burst = 1024, .per_second = 100 };
 
-static struct net *net_of(struct fb_worker *worker)
+static struct net *net_of(struct worker *worker)
 {
     return &worker->stream.net;
 }
 
-void accept_note_broken(struct fb_worker *worker, struct acceptor *acceptor)
+void accept_note_broken(struct worker *worker, struct acceptor *acceptor)
 {
     struct loop *loop = &net_of(worker)->loop;
 
@@ -39,7 +39,7 @@ void accept_note_broken(struct fb_worker *worker, struct acceptor *acceptor)
 
 void accept_mend_expired(struct loop *loop, struct timer *timer)
 {
-    struct fb_worker *worker = worker_of_loop(loop);
+    struct worker *worker = worker_of_loop(loop);
     struct acceptors *accept = &worker->accept;
 
     assert(timer == &accept->mend);
@@ -55,7 +55,7 @@ void accept_mend_expired(struct loop *loop, struct timer *timer)
     accept_update_watching(worker);
 }
 
-void accept_replace_socket(struct fb_worker *worker, uint32_t number, int fd)
+void accept_replace_socket(struct worker *worker, uint32_t number, int fd)
 {
     struct acceptors *accept = &worker->accept;
     struct loop *loop = &net_of(worker)->loop;
@@ -77,7 +77,7 @@ void accept_replace_socket(struct fb_worker *worker, uint32_t number, int fd)
 }
 
 /* accept() of a unix socket that was shut down only says that nobody waits, again and again. */
-void accept_note_empty(struct fb_worker *worker, struct acceptor *acceptor)
+void accept_note_empty(struct worker *worker, struct acceptor *acceptor)
 {
     if (acceptor->lent)
         accept_give_back(worker, acceptor);

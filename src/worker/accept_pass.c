@@ -17,14 +17,14 @@
 /* No more listeners are looked at when clients wait at any of them. */
 #define ANY_MOST 64
 
-static void ring(struct fb_worker *worker, int fd, uint32_t to)
+static void ring(struct worker *worker, int fd, uint32_t to)
 {
     accept_share_publish_pass(&worker->accept.share, fd, to);
     bells_ring(worker->heritage->bells, to);
 }
 
 /* Ends a step back: the listeners are watched again, behind all others that watch them. */
-static void come_back(struct fb_worker *worker)
+static void come_back(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
 
@@ -39,7 +39,7 @@ static void come_back(struct fb_worker *worker)
 }
 
 /* Leaves a listener to worker `to`. */
-static void leave_listener(struct fb_worker *worker, struct acceptor *acceptor, uint32_t to)
+static void leave_listener(struct worker *worker, struct acceptor *acceptor, uint32_t to)
 {
     struct acceptors *accept = &worker->accept;
 
@@ -51,7 +51,7 @@ static void leave_listener(struct fb_worker *worker, struct acceptor *acceptor, 
 }
 
 /* Leaves the listener, or the accept mutex (NULL), to another worker for a while. */
-static void pass(struct fb_worker *worker, struct acceptor *acceptor, uint32_t to)
+static void pass(struct worker *worker, struct acceptor *acceptor, uint32_t to)
 {
     struct acceptors *accept = &worker->accept;
 
@@ -68,7 +68,7 @@ static void pass(struct fb_worker *worker, struct acceptor *acceptor, uint32_t t
         ring(worker, -1, to);
 }
 
-bool accept_leaves_event(struct fb_worker *worker, struct acceptor *acceptor)
+bool accept_leaves_event(struct worker *worker, struct acceptor *acceptor)
 {
     struct acceptors *accept = &worker->accept;
 
@@ -80,7 +80,7 @@ bool accept_leaves_event(struct fb_worker *worker, struct acceptor *acceptor)
 
 static void back_expired(struct loop *loop, struct timer *timer)
 {
-    struct fb_worker *worker = worker_of_loop(loop);
+    struct worker *worker = worker_of_loop(loop);
     struct acceptors *accept = &worker->accept;
 
     assert(timer == &accept->back && accept->rung != SHARE_NOBODY);
@@ -93,7 +93,7 @@ static void back_expired(struct loop *loop, struct timer *timer)
     come_back(worker);
 }
 
-void accept_yield(struct fb_worker *worker, struct acceptor *acceptor)
+void accept_yield(struct worker *worker, struct acceptor *acceptor)
 {
     if (!acceptor->source.listening)
         return;
@@ -102,14 +102,14 @@ void accept_yield(struct fb_worker *worker, struct acceptor *acceptor)
     counters_add(worker->stream.net.counters, COUNTER_YIELDS, 1);
 }
 
-void accept_give_back(struct fb_worker *worker, struct acceptor *acceptor)
+void accept_give_back(struct worker *worker, struct acceptor *acceptor)
 {
     assert(acceptor->foreign && acceptor->lent);
     acceptor->lent = false;
     accept_watch(worker, acceptor);
 }
 
-bool accept_leaves_next(struct fb_worker *worker, struct acceptor *acceptor)
+bool accept_leaves_next(struct worker *worker, struct acceptor *acceptor)
 {
     struct acceptors *accept = &worker->accept;
     bool turns = accept->mutex && !acceptor->own;
@@ -131,7 +131,7 @@ bool accept_leaves_next(struct fb_worker *worker, struct acceptor *acceptor)
     return verdict != SHARE_FAIR;
 }
 
-bool accept_leaves_short(struct fb_worker *worker, struct acceptor *acceptor)
+bool accept_leaves_short(struct worker *worker, struct acceptor *acceptor)
 {
     struct acceptors *accept = &worker->accept;
     bool turns = accept->mutex && !acceptor->own;
@@ -154,7 +154,7 @@ bool accept_leaves_short(struct fb_worker *worker, struct acceptor *acceptor)
     return true;
 }
 
-void accept_pass_turn(struct fb_worker *worker)
+void accept_pass_turn(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
 
@@ -166,7 +166,7 @@ void accept_pass_turn(struct fb_worker *worker)
 
 /* Whether the mutex, which is free, is another worker's to take: judged by what has changed since
  * the latest accept too, but once in a millisecond at most. */
-static bool has_too_many(struct fb_worker *worker)
+static bool has_too_many(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
     uint64_t now = worker->stream.net.loop.clock.mono_ms;
@@ -180,7 +180,7 @@ static bool has_too_many(struct fb_worker *worker)
                &accept->share, worker->stream.net.client_n, false, now, &accept->to) == SHARE_PASS;
 }
 
-bool accept_leaves_turn(struct fb_worker *worker)
+bool accept_leaves_turn(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
     bool leaves;
@@ -204,7 +204,7 @@ int64_t accept_leaving_ms(void)
     return MUTEX_BACK_MS;
 }
 
-void accept_borrow(struct fb_worker *worker)
+void accept_borrow(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
 
@@ -226,7 +226,7 @@ bool accept_has_lent(const struct acceptors *accept)
     return false;
 }
 
-void accept_wake_another(struct fb_worker *worker, int fd)
+void accept_wake_another(struct worker *worker, int fd)
 {
     struct acceptors *accept = &worker->accept;
     uint32_t to;
@@ -240,7 +240,7 @@ void accept_wake_another(struct fb_worker *worker, int fd)
 
 /* Accepts the clients that another worker has left to us at the listener of this descriptor, or at
  * any of a few. */
-static void take_passed(struct fb_worker *worker, int fd)
+static void take_passed(struct worker *worker, int fd)
 {
     struct acceptors *accept = &worker->accept;
 
@@ -264,7 +264,7 @@ static void take_passed(struct fb_worker *worker, int fd)
 /* Others have more clients than we do: whatever we have stepped back from is taken again. */
 static void bell_rung(struct loop *loop, struct source *source)
 {
-    struct fb_worker *worker = worker_of_loop(loop);
+    struct worker *worker = worker_of_loop(loop);
     struct acceptors *accept = &worker->accept;
     uint32_t cursor = 0;
     int fd;
@@ -281,7 +281,7 @@ static void bell_rung(struct loop *loop, struct source *source)
         take_passed(worker, fd);
 }
 
-static int watch_bell(struct fb_worker *worker)
+static int watch_bell(struct worker *worker)
 {
     static const struct source_ops ops = { .run = { [EVENT_READ] = bell_rung } };
     const struct heritage *heritage = worker->heritage;
@@ -306,7 +306,7 @@ static int watch_bell(struct fb_worker *worker)
     return -1;
 }
 
-int accept_init_passing(struct fb_worker *worker)
+int accept_init_passing(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
     const struct heritage *heritage = worker->heritage;
@@ -330,7 +330,7 @@ int accept_init_passing(struct fb_worker *worker)
     return 0;
 }
 
-void accept_end_passing(struct fb_worker *worker)
+void accept_end_passing(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
     struct loop *loop = &worker->stream.net.loop;

@@ -7,58 +7,58 @@
 #include "worker/accept.h"
 
 /* Watches the listeners that are to be watched now, and no others. */
-void accept_update_watching(struct fb_worker *worker);
+void accept_update_watching(struct worker *worker);
 /* Does so for one listener. */
-void accept_watch(struct fb_worker *worker, struct acceptor *acceptor);
+void accept_watch(struct worker *worker, struct acceptor *acceptor);
 /* Publishes that there is no room for a client, until a slot is free. */
-void accept_publish_crowding(struct fb_worker *worker);
+void accept_publish_crowding(struct worker *worker);
 
 /* Listeners that were shut down (accept_mend.c) */
 
 /* Leaves a listener alone that was shut down, whose event would come again and again, and has it
  * listen again: by the master, which alone may. */
-void accept_note_broken(struct fb_worker *worker, struct acceptor *acceptor);
+void accept_note_broken(struct worker *worker, struct acceptor *acceptor);
 /* An event has brought no client: another worker was faster, or somebody has shut a unix socket
  * down. */
-void accept_note_empty(struct fb_worker *worker, struct acceptor *acceptor);
+void accept_note_empty(struct worker *worker, struct acceptor *acceptor);
 /* The timer `mend`: tries the broken listeners again. */
 void accept_mend_expired(struct loop *loop, struct timer *timer);
 
 /* Clients that are left to other workers (accept_pass.c) */
 
 /* Sets up the bell, and what is known of other workers; -1 after an emerg line. */
-int accept_init_passing(struct fb_worker *worker);
+int accept_init_passing(struct worker *worker);
 /* Accepting ends. */
-void accept_end_passing(struct fb_worker *worker);
+void accept_end_passing(struct worker *worker);
 /* After an accept: whether the clients behind it are left to others, at this listener or, with the
  * mutex, at all that are shared. */
-bool accept_leaves_next(struct fb_worker *worker, struct acceptor *acceptor);
+bool accept_leaves_next(struct worker *worker, struct acceptor *acceptor);
 /* While clients are left to others, an event of a listener: whether it is left to them too. */
-bool accept_leaves_event(struct fb_worker *worker, struct acceptor *acceptor);
+bool accept_leaves_event(struct worker *worker, struct acceptor *acceptor);
 /* A client waits at the listener and has no room here: whether it is left to a worker that has. */
-bool accept_leaves_short(struct fb_worker *worker, struct acceptor *acceptor);
+bool accept_leaves_short(struct worker *worker, struct acceptor *acceptor);
 /* The mutex was given back: leaves it to the worker that has room. */
-void accept_pass_turn(struct fb_worker *worker);
+void accept_pass_turn(struct worker *worker);
 /* Before the mutex is tried: whether it is left to others, for accept_leaving_ms() at most. */
-bool accept_leaves_turn(struct fb_worker *worker);
+bool accept_leaves_turn(struct worker *worker);
 int64_t accept_leaving_ms(void);
 /* Goes behind the other workers that wait for clients of this listener, of which the kernel wakes
  * the first. */
-void accept_yield(struct fb_worker *worker, struct acceptor *acceptor);
+void accept_yield(struct worker *worker, struct acceptor *acceptor);
 /* Gives a queue that was lent back to its worker, which is faster again. */
-void accept_give_back(struct fb_worker *worker, struct acceptor *acceptor);
+void accept_give_back(struct worker *worker, struct acceptor *acceptor);
 /* Watches all queues of other workers as if they were lent: clients may wait there for room, or for
  * a worker that is gone. */
-void accept_borrow(struct fb_worker *worker);
+void accept_borrow(struct worker *worker);
 bool accept_has_lent(const struct acceptors *accept);
 /* Wakes the worker with the fewest clients, because this one takes none for a while; `fd`: the
  * listener where some wait, or -1. */
-void accept_wake_another(struct fb_worker *worker, int fd);
+void accept_wake_another(struct worker *worker, int fd);
 
 /* accept_room.c: Leaves a client that waits at the listener to a worker that has room, or has idle
  * connections closed for it, soon; false: there are none. At once where the listener is not watched
  * any more. */
-bool accept_make_room(struct fb_worker *worker, struct acceptor *acceptor);
+bool accept_make_room(struct worker *worker, struct acceptor *acceptor);
 /* Runs a listener's WRITE event: closes them. */
 void accept_room_wanted(struct loop *loop, struct source *source);
 

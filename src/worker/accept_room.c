@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static void reclaim(struct fb_worker *worker)
+static void reclaim(struct worker *worker)
 {
     struct net *net = &worker->stream.net;
     char text[64] = "descriptors are not enough";
@@ -22,7 +22,7 @@ static void reclaim(struct fb_worker *worker)
     net_flush(net);
 }
 
-bool accept_make_room(struct fb_worker *worker, struct acceptor *acceptor)
+bool accept_make_room(struct worker *worker, struct acceptor *acceptor)
 {
     struct source *source = &acceptor->source;
 

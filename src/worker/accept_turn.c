@@ -20,7 +20,7 @@ static int64_t back_off(struct acceptors *accept, int64_t delay)
 
 /* Whether accept_disabled leaves the mutex to others. It would only lose time where no worker has
  * fewer connections than we do. */
-static bool leaves_mutex(struct fb_worker *worker)
+static bool leaves_mutex(struct worker *worker)
 {
     uint64_t totals[COUNTERS], ours = worker->stream.net.client_n;
 
@@ -31,7 +31,7 @@ static bool leaves_mutex(struct fb_worker *worker)
 }
 
 /* Tries the mutex; `leaves`: it is left to others unless nobody takes it. */
-static void try_mutex(struct fb_worker *worker, uint64_t now, bool leaves)
+static void try_mutex(struct worker *worker, uint64_t now, bool leaves)
 {
     struct acceptors *accept = &worker->accept;
     enum accept_mutex_status status = accept_mutex_try(&accept->turns, now, leaves);
@@ -47,7 +47,7 @@ static void try_mutex(struct fb_worker *worker, uint64_t now, bool leaves)
     }
 }
 
-int accept_before(struct fb_worker *worker, int timeout)
+int accept_before(struct worker *worker, int timeout)
 {
     struct acceptors *accept = &worker->accept;
     uint64_t now = worker->stream.net.loop.clock.mono_ms;
@@ -76,7 +76,7 @@ int accept_before(struct fb_worker *worker, int timeout)
     return !accept->holds_mutex && (timeout == -1 || timeout > delay) ? (int)delay : timeout;
 }
 
-void accept_after(struct fb_worker *worker)
+void accept_after(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
 
@@ -92,7 +92,7 @@ void accept_after(struct fb_worker *worker)
     }
 }
 
-void accept_leave_mutex(struct fb_worker *worker)
+void accept_leave_mutex(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
 

@@ -18,7 +18,7 @@
 /* Messages that are received before other events have their turn. */
 #define MESSAGES_A_TURN 64
 
-static void begin_drain(struct fb_worker *worker)
+static void begin_drain(struct worker *worker)
 {
     int64_t limit = worker->cycle->core.worker_shutdown_timeout;
 
@@ -34,10 +34,11 @@ static void begin_drain(struct fb_worker *worker)
         channel_end_send(&worker->to_master, MESSAGE_RESCAN);
     if (limit > 0)
         timer_set(&worker->stream.net.loop, &worker->shutdown, (uint64_t)limit);
+    worker_protocols_drain(worker, (uint64_t)limit);
     stream_drain(&worker->stream, (uint64_t)limit);
 }
 
-static void begin_ending(struct fb_worker *worker)
+static void begin_ending(struct worker *worker)
 {
     if (worker->phase < WORKER_ENDING)
         worker_set_phase(worker, WORKER_ENDING);
@@ -45,7 +46,7 @@ static void begin_ending(struct fb_worker *worker)
 
 static const char *handle_message(struct channel_end *end, struct channel_message *message)
 {
-    struct fb_worker *worker = container_of(end, struct fb_worker, to_master);
+    struct worker *worker = container_of(end, struct worker, to_master);
 
     assert(worker->channel != NULL);
     switch ((enum channel_message_kind)message->kind) {
@@ -87,12 +88,12 @@ static const char *handle_message(struct channel_end *end, struct channel_messag
 
 static void sending_failed(struct channel_end *end, int error)
 {
-    struct fb_worker *worker = container_of(end, struct fb_worker, to_master);
+    struct worker *worker = container_of(end, struct worker, to_master);
 
     log_write(&worker->log, LEVEL_ALERT, error, "a message to the master could not be sent");
 }
 
-static void close_channel(struct fb_worker *worker)
+static void close_channel(struct worker *worker)
 {
     source_close(&worker->stream.net.loop, worker->channel, false);
     worker->channel = NULL;
@@ -102,7 +103,7 @@ static void close_channel(struct fb_worker *worker)
 
 static void channel_readable(struct loop *loop, struct source *source)
 {
-    struct fb_worker *worker = worker_of_loop(loop);
+    struct worker *worker = worker_of_loop(loop);
     enum channel_status status;
     const char *rule;
 
@@ -120,7 +121,7 @@ static void channel_readable(struct loop *loop, struct source *source)
     }
 }
 
-int worker_open_channel(struct fb_worker *worker)
+int worker_open_channel(struct worker *worker)
 {
     static const struct source_ops ops = { .run = { [EVENT_READ] = channel_readable } };
     /* clients can cause these often */
@@ -153,7 +154,7 @@ int worker_open_channel(struct fb_worker *worker)
 }
 
 /* Does what a master would do for a single process. */
-static void take_single_commands(struct fb_worker *worker)
+static void take_single_commands(struct worker *worker)
 {
     assert(worker->role == ROLE_SINGLE);
     if (signals_take(COMMAND_RELOAD, NULL))
@@ -169,7 +170,7 @@ static void take_single_commands(struct fb_worker *worker)
 
 /* Takes a signal's command, and logs it in a single process as a master does: with what is done
  * about `meaning`. */
-static bool take_signal(struct fb_worker *worker, enum command command, enum command meaning)
+static bool take_signal(struct worker *worker, enum command command, enum command meaning)
 {
     const struct signal_row *s;
     pid_t from;
@@ -186,7 +187,7 @@ static bool take_signal(struct fb_worker *worker, enum command command, enum com
 /* Drains or ends as `sigterm_shutdown` says; a second SIGTERM ends at once. The master closes
  * workers by SIGINT: a SIGTERM comes from those who signal all processes of a container or a
  * unit. */
-static void take_term(struct fb_worker *worker)
+static void take_term(struct worker *worker)
 {
     bool gracefully = worker->cycle->core.sigterm_graceful && !worker->term_received;
 
@@ -199,7 +200,7 @@ static void take_term(struct fb_worker *worker)
         begin_ending(worker);
 }
 
-void worker_take_commands(struct fb_worker *worker)
+void worker_take_commands(struct worker *worker)
 {
     enum worker_phase before = worker->phase;
 

@@ -4,9 +4,9 @@
  * cleared before it is acted on. */
 #pragma once
 
-struct fb_worker;
+struct worker;
 
 /* Watches the channel to the master, where there is one; -1 after an emerg line. */
-int worker_open_channel(struct fb_worker *worker);
+int worker_open_channel(struct worker *worker);
 /* Does what signals have asked for since the last call; called when signals_pending() says so. */
-void worker_take_commands(struct fb_worker *worker);
+void worker_take_commands(struct worker *worker);

@@ -23,7 +23,7 @@
 struct file_read {
     struct session_read base; /* the first member */
     struct file_aio_request request;
-    struct fb_worker *worker;
+    struct fb_worker *handle;     /* the connection's protocol */
     TAILQ_ENTRY(file_read) place; /* in a list of the worker's, with kernel AIO */
     size_t alignment;             /* to read with; 1: any will do */
     size_t skipped;               /* bytes before those that were asked for */
@@ -38,7 +38,7 @@ static const struct server_settings *settings_of(const struct fb_conn *conn)
 
 fb_aio file_reads_way(const struct fb_conn *conn)
 {
-    const struct fb_worker *worker = container_of(stream_of(conn), struct fb_worker, stream);
+    const struct worker *worker = container_of(stream_of(conn), struct worker, stream);
     fb_aio way = (fb_aio)settings_of(conn)->aio;
 
     return way == FB_AIO_ON && worker->file_reads.most == 0 ? FB_AIO_THREADS : way;
@@ -51,12 +51,12 @@ static size_t round_up(uint64_t n, size_t alignment)
 
 /* Allocates a read and its aligned memory behind it; NULL without memory. */
 static struct file_read *create_read(
-    struct fb_worker *worker, int fd, uint64_t offset, size_t n, size_t alignment)
+    struct fb_worker *handle, int fd, uint64_t offset, size_t n, size_t alignment)
 {
     size_t skipped = (size_t)(offset & (alignment - 1)), room = round_up(skipped + n, alignment);
     size_t aligned = alignment > PAGE ? alignment : PAGE;
     struct file_read *read =
-        memory_alloc(worker->stream.net.memory, sizeof(*read) + aligned + room);
+        memory_alloc(handle->worker->stream.net.memory, sizeof(*read) + aligned + room);
     uintptr_t end;
 
     if (read == NULL)
@@ -64,7 +64,7 @@ static struct file_read *create_read(
     end = (uintptr_t)(read + 1);
     *read = (struct file_read) {
         .request = { .fd = fd, .n = room, .offset = offset - skipped },
-        .worker = worker,
+        .handle = handle,
         .alignment = alignment,
         .skipped = skipped,
         .wanted = n,
@@ -86,7 +86,7 @@ static void end_read(struct file_read *read, int error)
 
         outcome.bytes = (fb_bytes) { first, n < read->wanted ? n : read->wanted };
     }
-    session_read_end(&read->worker->stream, &read->base, &outcome);
+    session_read_end(&read->handle->worker->stream, &read->base, &outcome);
 }
 
 /* Counts what was read; whether the read is to go on behind it. What is not aligned was read up to
@@ -134,11 +134,12 @@ static void work_read(void *arg)
         job->error = read_whole(job->read);
 }
 
-static void finish_job(struct fb_worker *worker, void *arg)
+static void finish_job(struct fb_worker *handle, void *arg)
 {
     const struct read_job *job = arg;
 
-    assert(job->read->worker == worker);
+    assert(job->read->handle == handle);
+    (void)handle;
     end_read(job->read, job->error);
 }
 
@@ -146,8 +147,8 @@ static int read_on_thread(struct file_read *read)
 {
     struct read_job job = { .read = read };
 
-    return threads_run(
-        read->worker, &read->worker->cycle->core.pool, work_read, finish_job, &job, sizeof(job));
+    return threads_run(read->handle, &read->handle->worker->cycle->core.pool, work_read, finish_job,
+        &job, sizeof(job));
 }
 
 /* Kernel AIO */
@@ -156,7 +157,7 @@ static int read_on_thread(struct file_read *read)
  * kernel does not take is read on a thread, or has failed. */
 static bool submit_read(struct file_reads *reads, struct file_read *read)
 {
-    bool is_taken = file_aio_submit(&read->worker->stream.net.loop, &read->request) == 0;
+    bool is_taken = file_aio_submit(&read->handle->worker->stream.net.loop, &read->request) == 0;
 
     if (!is_taken && errno == EAGAIN && reads->under_way_n > 0)
         return false;
@@ -205,7 +206,7 @@ static void request_ended(struct loop *loop, struct file_aio_request *request)
 
 static void read_by_kernel(struct file_read *read)
 {
-    struct file_reads *reads = &read->worker->file_reads;
+    struct file_reads *reads = &read->handle->worker->file_reads;
 
     TAILQ_INSERT_TAIL(&reads->waiting, read, place);
     submit_waiting(reads);
@@ -221,7 +222,8 @@ static bool is_direct(int fd)
 int file_reads_begin(
     struct fb_conn *conn, int fd, uint64_t offset, size_t n, session_read_done *done)
 {
-    struct fb_worker *worker = container_of(stream_of(conn), struct fb_worker, stream);
+    struct worker *worker = container_of(stream_of(conn), struct worker, stream);
+    struct fb_worker *handle = &worker->protocols[session_server_of(conn)->protocol_index];
     bool direct = is_direct(fd);
     fb_aio way = file_reads_way(conn);
     struct file_read *read;
@@ -229,7 +231,7 @@ int file_reads_begin(
     if (n == 0 || n > FB_READ_MAX || offset > INT64_MAX - 2 * FB_READ_MAX)
         return -1;
     read = create_read(
-        worker, fd, offset, n, direct ? (size_t)settings_of(conn)->directio_alignment : 1);
+        handle, fd, offset, n, direct ? (size_t)settings_of(conn)->directio_alignment : 1);
     if (read == NULL)
         return -1;
     if (session_read_begin(conn, &read->base, done) == -1) {
@@ -247,7 +249,7 @@ int file_reads_begin(
     return 0;
 }
 
-static bool wants_kernel(const struct fb_worker *worker)
+static bool wants_kernel(const struct worker *worker)
 {
     const struct server *server;
 
@@ -257,7 +259,7 @@ static bool wants_kernel(const struct fb_worker *worker)
     return false;
 }
 
-void file_reads_open(struct fb_worker *worker)
+void file_reads_open(struct worker *worker)
 {
     struct file_reads *reads = &worker->file_reads;
     unsigned most = (unsigned)worker->cycle->events.worker_aio_requests;
@@ -275,7 +277,7 @@ void file_reads_open(struct fb_worker *worker)
             most);
 }
 
-void file_reads_close(struct fb_worker *worker)
+void file_reads_close(struct worker *worker)
 {
     struct file_reads *reads = &worker->file_reads;
     struct file_read *read;

@@ -9,7 +9,7 @@
 
 #include "stream/session_read.h"
 
-struct fb_worker;
+struct worker;
 struct file_read;
 
 struct file_reads {
@@ -21,9 +21,9 @@ struct file_reads {
 
 /* Sets up kernel AIO where a server wants it, before the sandbox denies that. Where the kernel
  * refuses, a warning tells it, and threads read instead. */
-void file_reads_open(struct fb_worker *worker);
+void file_reads_open(struct worker *worker);
 /* Ends all reads, none of which has a connection any more. */
-void file_reads_close(struct fb_worker *worker);
+void file_reads_close(struct worker *worker);
 /* Begins a read as fb_read_file() says; -1 when it is refused. */
 int file_reads_begin(
     struct fb_conn *conn, int fd, uint64_t offset, size_t n, session_read_done *done);

@@ -21,7 +21,7 @@ struct packet {
 };
 
 /* Whether a packet of this length is what another worker sends to us. */
-static bool is_message(const struct fb_worker *worker, const struct packet *packet, size_t n)
+static bool is_message(const struct worker *worker, const struct packet *packet, size_t n)
 {
     const struct message_head *head = &packet->head;
     uint32_t own = references_own(worker);
@@ -32,12 +32,34 @@ static bool is_message(const struct fb_worker *worker, const struct packet *pack
         return false;
     if (head->from == 0 || references_incarnation(head->from) == own)
         return false;
-    return head->outcome == 0 || (head->outcome <= FB_MESSAGE_UNKNOWN && n == sizeof(*head));
+    if (head->outcome == MESSAGE_IS_SENT)
+        return true;
+    if (head->outcome == MESSAGE_IS_GREETING)
+        return references_is_worker(head->from);
+    return n == sizeof(*head) &&
+           (head->outcome <= FB_MESSAGE_BUSY || head->outcome == MESSAGE_IS_GUESS);
+}
+
+/* Whether there is memory for the reply to the next message; without it messages wait in the
+ * socket, and their senders with them. */
+static bool has_spare(struct worker *worker)
+{
+    static const struct message_head none;
+    struct messages *messages = worker->messages;
+
+    if (messages->spare == NULL)
+        messages->spare = message_create(worker, &none, NULL, 0);
+    if (messages->spare == NULL && !messages->short_of_memory)
+        log_write(&worker->log, LEVEL_CRIT, errno, "no memory to receive messages, they wait");
+    messages->short_of_memory = messages->spare == NULL;
+    if (messages->short_of_memory)
+        peers_retry_soon(worker);
+    return !messages->short_of_memory;
 }
 
 /* Drops an inbox that another worker has shut down; the master makes another one when it is asked
  * for. */
-static void drop_inbox(struct fb_worker *worker)
+static void drop_inbox(struct worker *worker)
 {
     log_write(&worker->log, LEVEL_ERROR, 0,
         "the socket of messages from other workers was shut down, another one is made");
@@ -46,13 +68,13 @@ static void drop_inbox(struct fb_worker *worker)
     channel_end_send(&worker->to_master, MESSAGE_INBOX_LOST);
 }
 
-void inbox_read(struct fb_worker *worker, int most)
+void inbox_read(struct worker *worker, int most)
 {
     struct source *source = worker->messages->inbox;
     struct packet packet;
 
     assert(source != NULL && source->in_use);
-    for (int i = 0; i < most; i++) {
+    for (int i = 0; i < most && has_spare(worker); i++) {
         int passed;
         ssize_t n =
             fd_receive(source->fd, &packet, sizeof(packet.head) + sizeof(packet.bytes), &passed);
@@ -71,24 +93,39 @@ void inbox_read(struct fb_worker *worker, int most)
         }
         if (!is_message(worker, &packet, (size_t)n))
             continue;
-        messages_receive(worker, &packet.head,
-            (fb_bytes) { packet.bytes, (size_t)n - sizeof(packet.head) }, NULL);
+        if (messages_receive(worker, &packet.head,
+                (fb_bytes) { packet.bytes, (size_t)n - sizeof(packet.head) },
+                worker->messages->spare))
+            worker->messages->spare = NULL;
         net_flush(messages_net(worker));
     }
 }
 
 static void inbox_readable(struct loop *loop, struct source *source)
 {
-    struct fb_worker *worker = worker_of_loop(loop);
+    struct worker *worker = worker_of_loop(loop);
 
     CHECK_KIND(worker->messages, MESSAGES_KIND);
     assert(source == worker->messages->inbox);
     inbox_read(worker, MESSAGES_A_TURN);
-    if (worker->messages->inbox != NULL && source->events[EVENT_READ].ready)
+    if (worker->messages->inbox != NULL && source->events[EVENT_READ].ready &&
+        !worker->messages->short_of_memory)
         loop_post(loop, &source->events[EVENT_READ], QUEUE_NEXT);
 }
 
-void inbox_open(struct fb_worker *worker, struct channel_message *message)
+void inbox_retry(struct worker *worker)
+{
+    struct source *source = worker->messages->inbox;
+
+    if (!worker->messages->short_of_memory)
+        return;
+    worker->messages->short_of_memory = source != NULL;
+    messages_post_local(worker);
+    if (source != NULL && source->events[EVENT_READ].ready)
+        loop_post(&messages_net(worker)->loop, &source->events[EVENT_READ], QUEUE_NEXT);
+}
+
+void inbox_open(struct worker *worker, struct channel_message *message)
 {
     static const struct source_ops ops = { .run = { [EVENT_READ] = inbox_readable } };
     struct loop *loop = &messages_net(worker)->loop;
@@ -101,7 +138,7 @@ void inbox_open(struct fb_worker *worker, struct channel_message *message)
     }
     source = messages_source(worker, message->fd, &ops);
     if (source == NULL || source_arm(loop, source, EVENT_READ) == -1) {
-        log_write(&worker->log, LEVEL_CRIT, errno, "messages to connections cannot be received");
+        log_write(&worker->log, LEVEL_CRIT, errno, "messages cannot be received");
         if (source != NULL) {
             message->fd = -1;
             source_close(loop, source, false);

@@ -22,7 +22,7 @@ static void repair_due(struct loop *loop, struct timer *timer)
     assert(!timer_is_set(&worker_of_loop(loop)->log_repair));
 }
 
-void worker_limit_log(struct fb_worker *worker)
+void worker_limit_log(struct worker *worker)
 {
     const struct core_settings *core = &worker->cycle->core;
 
@@ -36,7 +36,7 @@ void worker_limit_log(struct fb_worker *worker)
 }
 
 /* Connects each broken log again, or has the master do it. */
-static void repair_logs(struct fb_worker *worker)
+static void repair_logs(struct worker *worker)
 {
     struct core_settings *core = &worker->cycle->core;
 
@@ -50,7 +50,7 @@ static void repair_logs(struct fb_worker *worker)
                 &worker->to_master, &(struct channel_message) { MESSAGE_LOG_BROKEN, i, -1 });
 }
 
-void worker_tend_log(struct fb_worker *worker)
+void worker_tend_log(struct worker *worker)
 {
     struct loop *loop = &worker->stream.net.loop;
     uint64_t now = loop->clock.mono_ms, due = worker->log_limit.report_ms;
@@ -65,7 +65,7 @@ void worker_tend_log(struct fb_worker *worker)
         timer_set(loop, &worker->log_due, due > now ? due - now : 1);
 }
 
-void worker_log_reopened(struct fb_worker *worker, struct channel_message *message)
+void worker_log_reopened(struct worker *worker, struct channel_message *message)
 {
     struct core_settings *core = &worker->cycle->core;
     int fd = message->fd;
@@ -78,19 +78,9 @@ void worker_log_reopened(struct fb_worker *worker, struct channel_message *messa
     log_target_find_way(&core->logs[message->argument]);
 }
 
-static const char *protocol_name(const struct cycle *cycle, unsigned index)
-{
-    const struct server *server;
-
-    STAILQ_FOREACH (server, &cycle->stream.servers, link)
-        if (server->protocol != NULL && server->protocol_index == index)
-            return server->protocol->name;
-    return "unknown";
-}
-
-void worker_log_stall(struct fb_worker *worker)
+void worker_log_stall(struct worker *worker)
 {
     struct heartbeat_stall stall = heartbeat_take_stall(worker->stream.net.heartbeat);
 
-    session_log_other_stall(&worker->log, &stall, protocol_name(worker->cycle, stall.protocol));
+    session_log_other_stall(&worker->log, &stall, worker_protocols_name(worker, stall.protocol));
 }

@@ -6,13 +6,13 @@
 #include "base/compiler.h"
 
 struct channel_message;
-struct fb_worker;
+struct worker;
 
 /* Limits lines from now on as error_log_rate_limit says. */
-void worker_limit_log(struct fb_worker *worker);
+void worker_limit_log(struct worker *worker);
 /* Logs a callback that took longer than `stall_threshold`, and was no connection's. */
-void worker_log_stall(struct fb_worker *worker) COLD;
+void worker_log_stall(struct worker *worker) COLD;
 /* Reports broken logs to the master, and sets the timer by which held-back lines are summed up. */
-void worker_tend_log(struct fb_worker *worker);
+void worker_tend_log(struct worker *worker);
 /* Replaces a log's descriptor by the message's, which then holds the old one. */
-void worker_log_reopened(struct fb_worker *worker, struct channel_message *message);
+void worker_log_reopened(struct worker *worker, struct channel_message *message);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages between connections, of one worker or of two.
+/* Messages between connections and workers, of one worker or of two.
  *
- * A message is answered once: handled, declined, or, when the receiving worker has gone, unknown.
- * It waits in the queue of the receiver's worker (peers.h), or in the local queue when that is this
- * one. Nothing of this exists until a connection has a reference. */
+ * A message is answered once: handled, declined, not taken for want of room, or, when the receiver
+ * has gone, unknown. It waits in the queue of the receiver's worker (peers.h), or in the local
+ * queue when that is this one. Nothing of this exists until a connection has a reference, or where
+ * a protocol has callbacks of the worker for messages. */
 #pragma once
 
 #include <forkbeard/types.h>
@@ -14,17 +15,28 @@
 struct channel_message;
 struct fb_conn;
 struct fb_worker;
+struct worker;
 
 /* Opens the queues, unless they are open; false when it fails. */
-bool messages_open(struct fb_worker *worker);
+bool messages_open(struct worker *worker);
 /* Receives from now on what other workers send to the socket that the master has made for it, of
  * which it takes the descriptor (inbox.c). */
-void inbox_open(struct fb_worker *worker, struct channel_message *message);
+void inbox_open(struct worker *worker, struct channel_message *message);
 /* Closes both; messages that wait are freed unsent. */
-void messages_done(struct fb_worker *worker);
-/* Sends a message as fb_send_message() says; returns its number, or 0. */
+void messages_done(struct worker *worker);
+
+/* messages_greet.c: Makes this worker known to all others, where a protocol wants to be sent
+ * messages or to know of them; -1 after an emerg line. */
+int messages_greet_all(struct worker *worker);
+
+/* messages_send.c: fb_send_message(), fb_send_worker() and fb_send_all(). */
 uint64_t messages_send(
-    struct fb_worker *worker, struct fb_conn *from, fb_ref to, const void *p, size_t n);
+    struct worker *worker, struct fb_conn *from, fb_ref to, const void *p, size_t n);
+uint64_t messages_send_from_worker(struct fb_worker *from, fb_ref to, const void *p, size_t n);
+uint64_t messages_send_all(struct fb_worker *from, const void *p, size_t n);
+
+/* Whether messages or replies wait to be sent to other workers. */
+bool messages_are_unsent(const struct worker *worker);
 
 /* Asserts what holds of open queues between two turns. */
-void messages_check(const struct fb_worker *worker);
+void messages_check(const struct worker *worker);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared by the files of the message queues, messages.c, inbox.c and peers.c. The struct messages
- * is there from a worker's first reference on; every queued message has one queue, or is being
- * handled. */
+/* Shared by the files of the message queues, messages*.c, inbox.c and peers.c. The struct messages
+ * is there from a worker's first reference on, or from its start where a protocol has callbacks of
+ * the worker for messages; every queued message has one queue, or is being handled. */
 #pragma once
 
 #include "base/token_bucket.h"
@@ -11,19 +11,36 @@
 #include <bsd/sys/queue.h>
 #include <bsd/sys/tree.h>
 
-/* Goes in front of the message's bytes; workers that exchange messages are of one build. */
+/* Values of `outcome` between workers, beside those of fb_outcome. */
+enum message_outcome {
+    MESSAGE_IS_SENT = 0,       /* a message, not a reply */
+    MESSAGE_IS_GUESS = 128,    /* a reply: unknown, and the reference was never given out */
+    MESSAGE_IS_GREETING = 129, /* a greeting, with the marks of the sender's protocols */
+};
+
+/* Goes in front of the message's bytes. */
 struct message_head {
     uint64_t number; /* given by the sender's worker; a reply has that of its message */
     fb_ref from, to;
-    uint64_t outcome; /* a reply's fb_outcome; 0: a message */
+    uint64_t protocol; /* the mark of the sender's protocol */
+    uint64_t outcome;  /* a reply's fb_outcome, or an enum message_outcome */
+};
+
+/* The bytes of a message that is in several queues. */
+struct message_bytes {
+    unsigned users;
+    uint8_t bytes[];
 };
 
 /* A message or a reply in a queue. */
 struct queued_message {
     STAILQ_ENTRY(queued_message) link;
-    size_t n;
     struct message_head head;
-    uint8_t bytes[];
+    size_t n;
+    const uint8_t *p;             /* n bytes: its own, or the shared */
+    struct message_bytes *shared; /* NULL: none */
+    struct unanswered *waits;     /* while it is made for all workers: what waits for its outcome */
+    uint8_t own[];
 };
 
 STAILQ_HEAD(message_queue, queued_message);
@@ -31,21 +48,32 @@ STAILQ_HEAD(message_queue, queued_message);
 /* A message of ours that has not been answered. */
 struct unanswered {
     RB_ENTRY(unanswered) node;
-    uint64_t number;
-    fb_ref from;
-    uint32_t incarnation; /* the receiver's worker */
-    fb_outcome outcome;   /* decided here, to be reported soon; 0: the receiver decides */
+    uint64_t number; /* several when one was sent to all */
+    fb_ref from, to;
+    unsigned protocol;  /* the sender's index */
+    fb_outcome outcome; /* decided here, to be reported soon; 0: the receiver decides */
+    bool is_unheard;    /* to a worker that may turn out not to run the protocol */
 };
 
 RB_HEAD(unanswered_tree, unanswered);
+
+#define PEER_IS_FLOODED 1u /* until our protocols have heard of it */
+#define PEER_IS_HELD 2u    /* by a test */
 
 /* Another worker. */
 struct peer {
     TAILQ_ENTRY(peer) link;
     uint32_t incarnation;
-    int fd;          /* to its inbox; -1: the master has not handed it over */
-    bool asked;      /* the master was, and has not answered */
-    unsigned lost_n; /* inboxes in a row that took nothing */
+    int fd;             /* to its inbox; -1: the master has not handed it over */
+    bool asked;         /* the master was, and has not answered */
+    uint8_t refuses;    /* takes no message: PEER_IS_FLOODED, PEER_IS_HELD, or both */
+    bool greeted;       /* our greeting was sent */
+    bool to_greet;      /* the greeting is to be sent; a retry is due */
+    unsigned lost_n;    /* inboxes in a row that took nothing */
+    uint64_t ask_at;    /* no descriptor was free for it: the master is asked again then; or 0 */
+    fb_ref id;          /* the worker's reference, from its greeting or its slot; 0: not known */
+    uint64_t protocols; /* of ours that it runs and has greeted us with, as bits */
+    uint64_t unheard;   /* of ours that it may run, as bits: our greeting is not answered yet */
     struct message_queue queue;
     unsigned queued_n;
 };
@@ -55,9 +83,12 @@ struct peer {
 struct messages {
     unsigned kind;
     struct source *inbox; /* NULL until the master has handed it over */
-    struct source *local; /* without a descriptor: runs for `local_queue` and `decided_n` */
-    struct message_queue local_queue; /* to connections of this worker */
-    TAILQ_HEAD(, peer) peers;
+    struct source *local; /* without a descriptor: runs for `local_queue`, `decided_n` and `gone` */
+    struct message_queue local_queue; /* messages of this worker to itself */
+    struct queued_message *spare;     /* for the reply to the next message from another worker */
+    bool short_of_memory;             /* the inbox is not read until there is a spare */
+    TAILQ_HEAD(peer_list, peer) peers;
+    struct peer_list gone; /* of which protocols have to be told that they have gone */
     unsigned peer_n;
     unsigned asked_n;         /* peers whose inbox has been asked for and has not come */
     unsigned queued_n;        /* messages and replies in the peers' queues */
@@ -66,34 +97,87 @@ struct messages {
     unsigned decided_n; /* members of `unanswered` whose outcome is decided here */
     uint64_t last_number;
     struct timer retry; /* for peers whose inbox was full, or has to be asked for */
+    /* references that were never given out */
+    struct token_bucket guesses;
+    unsigned guess_n;
+    uint64_t guess_told_ms;
+    uint64_t deaf_until; /* messages to connections are not taken until then, monotonic ms */
 };
 
-static inline struct net *messages_net(struct fb_worker *worker)
+static inline struct net *messages_net(struct worker *worker)
 {
     return &worker->stream.net;
 }
 
 /* A source of the loop's table, of no kind of connection; NULL without a free slot. */
-struct source *messages_source(struct fb_worker *worker, int fd, const struct source_ops *ops);
+struct source *messages_source(struct worker *worker, int fd, const struct source_ops *ops);
+
+/* Creates a message with a copy of its bytes, or with a use of shared ones; NULL without memory. */
+struct queued_message *message_create(
+    struct worker *worker, const struct message_head *head, const void *p, size_t n);
+struct queued_message *message_create_shared(
+    struct worker *worker, const struct message_head *head, struct message_bytes *shared, size_t n);
+void message_free(struct worker *worker, struct queued_message *message);
 /* Frees the messages of a queue. */
-void messages_free(struct fb_worker *worker, struct message_queue *queue);
-/* Queues a message for this worker itself: it is received by the loop, never within the caller. */
-void messages_queue_local(struct fb_worker *worker, struct queued_message *message);
-/* Receives a message or a reply. `own` is the queued message that it came in, or NULL: it may be
- * sent back as the reply, for which there is always memory so. Returns whether it was. */
-bool messages_receive(struct fb_worker *worker, const struct message_head *head, fb_bytes bytes,
-    struct queued_message *own);
+void messages_free(struct worker *worker, struct message_queue *queue);
+/* Makes the loop look at what is to be done locally. */
+void messages_post_local(struct worker *worker);
+/* Sends a message or a reply, which it takes: to another worker's queue, or to our own, which the
+ * loop receives. False when it failed: the message is freed. */
+bool messages_queue(struct worker *worker, struct queued_message *message);
+
+/* messages_answer.c: Adds a message of ours that waits for its outcome. False without memory. */
+struct unanswered *messages_await(struct worker *worker, const struct unanswered *values);
+/* Forgets it, because the message was not sent after all. */
+void messages_await_not(struct worker *worker, struct unanswered *unanswered);
+/* Decides an outcome here, because no other worker will. */
+void messages_decide(struct worker *worker, struct unanswered *unanswered, fb_outcome outcome);
 /* Decides that what that worker has not answered is "unknown". */
-void messages_decide_unknown(struct fb_worker *worker, uint32_t incarnation);
+void messages_decide_unknown(struct worker *worker, uint32_t incarnation);
+/* Notes that a worker, from which its outcomes are awaited by its slot alone so far, runs these
+ * protocols, as bits: outcomes of it are reported as those of any worker that has come. */
+void messages_heard_of(struct worker *worker, fb_ref id, uint64_t protocols);
+/* A reply has come: reports the outcome. */
+void messages_answered(struct worker *worker, const struct message_head *reply);
+/* Reports the outcomes that were decided here. */
+void messages_report_decided(struct worker *worker);
+
+/* messages_receive.c: Receives a message, a reply or a greeting. `own` is a queued message, which
+ * may be the one that it came in: it may be sent back as the reply. Returns whether it was. */
+bool messages_receive(struct worker *worker, const struct message_head *head, fb_bytes bytes,
+    struct queued_message *own);
+
+/* messages_greet.c: The mark of a protocol of this name, in whatever configuration. */
+uint64_t messages_mark(const char *protocol);
+/* Sends our greeting to a peer that has not had it; without memory later. What is sent to all
+ * reaches the peer from then on. */
+void messages_greet_peer(struct worker *worker, struct peer *peer);
+/* Takes the greeting of another worker. */
+void messages_greeted(struct worker *worker, fb_ref from, fb_bytes marks);
+/* Tells the protocols of the workers that have gone, when nothing of them can come any more. */
+void messages_tell_gone(struct worker *worker);
 
 /* Receives at most so many of the messages that wait in the inbox, which may be gone then. */
-void inbox_read(struct fb_worker *worker, int most);
+void inbox_read(struct worker *worker, int most);
+/* Goes on reading, when there is memory again. */
+void inbox_retry(struct worker *worker);
 
-/* Sends a message to another worker, which takes it; false when that worker's queue is full or
- * there is no memory, and the message has been freed (peers.c). */
-bool peers_send(struct fb_worker *worker, struct queued_message *message);
+/* peers.c: Sends a message to another worker, which takes it; false when that worker's queue is
+ * full or there is no memory, and the message has been freed. */
+bool peers_send(struct worker *worker, struct queued_message *message);
+/* The peer of that incarnation, which may be new: then the master is asked for its inbox. NULL
+ * without memory, or with too many. */
+struct peer *peers_get(struct worker *worker, uint32_t incarnation);
+/* The peer of that incarnation, or NULL. */
+struct peer *peers_find(struct messages *messages, uint32_t incarnation);
+/* Appends a greeting to the peer's queue, whatever waits there. The peer may be gone then. */
+void peers_send_greeting(struct worker *worker, struct peer *peer, struct queued_message *greeting);
+/* Makes the retry timer run soon. */
+void peers_retry_soon(struct worker *worker);
+/* Lets peers that were flooded take messages again. */
+void peers_take_again(struct worker *worker);
 /* Forgets every peer, with what waits for it. */
-void peers_done(struct fb_worker *worker);
+void peers_done(struct worker *worker);
 void peers_retry_expired(struct loop *loop, struct timer *timer);
 /* Asserts what holds of the peers' queues. */
 void peers_check(const struct messages *messages);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queues to other workers. A peer is made by the first message to it and goes when the master
- * says that its worker has gone; a message stays in its queue until the peer's inbox has taken
- * it. */
+/* The queues to other workers. A peer is made by the first message or greeting to it, or by its own
+ * greeting, and goes when the master says that its worker has gone; a message stays in its queue
+ * until the peer's inbox has taken it. */
 #include "worker/peers.h"
 
 #include "base/check.h"
@@ -23,11 +23,29 @@
 /* Tries, RETRY_MS apart, to get another inbox for one that was shut down. */
 #define LOST_MAX 100
 #define RETRY_MS 5
+/* Until an inbox is asked for again for which there was no descriptor. */
+#define SHORT_MS 100
 
 /* The master takes four times as much for an attack. */
 static const struct token_rate ask_rate = { .burst = 1024, .per_second = 250 };
 
-static struct peer *find_peer(struct messages *messages, uint32_t incarnation)
+/* Makes the retry timer run at this time, or before. */
+static void retry_at(struct worker *worker, uint64_t at)
+{
+    struct timer *retry = &worker->messages->retry;
+    struct loop *loop = &messages_net(worker)->loop;
+    uint64_t now = loop->clock.mono_ms;
+
+    if (!timer_is_set(retry) || retry->deadline > at)
+        timer_set(loop, retry, at > now ? at - now : 0);
+}
+
+void peers_retry_soon(struct worker *worker)
+{
+    retry_at(worker, messages_net(worker)->loop.clock.mono_ms + RETRY_MS);
+}
+
+struct peer *peers_find(struct messages *messages, uint32_t incarnation)
 {
     struct peer *peer;
 
@@ -38,33 +56,36 @@ static struct peer *find_peer(struct messages *messages, uint32_t incarnation)
 }
 
 /* Asks the master for the peer's inbox, now or later. */
-static void ask_for_inbox(struct fb_worker *worker, struct peer *peer)
+static void ask_for_inbox(struct worker *worker, struct peer *peer)
 {
     struct messages *messages = worker->messages;
     struct loop *loop = &messages_net(worker)->loop;
 
     assert(peer->fd == -1 && !peer->asked);
+    if (peer->ask_at > loop->clock.mono_ms) {
+        retry_at(worker, peer->ask_at);
+        return;
+    }
     if (messages->asked_n < ASKED_MAX &&
         token_bucket_take(&messages->asks, &ask_rate, loop->clock.mono_ms) &&
         channel_end_try(&worker->to_master,
             &(struct channel_message) { MESSAGE_INBOX_WANTED, peer->incarnation, -1 })) {
         peer->asked = true;
         messages->asked_n++;
-    } else if (!timer_is_set(&messages->retry)) {
-        timer_set(loop, &messages->retry, RETRY_MS);
+    } else {
+        peers_retry_soon(worker);
     }
 }
 
-/* The peer of that incarnation, which may be new: then the master is asked for its inbox. NULL
- * without memory, or with too many. */
-static struct peer *get_peer(struct fb_worker *worker, uint32_t incarnation)
+struct peer *peers_get(struct worker *worker, uint32_t incarnation)
 {
     struct messages *messages = worker->messages;
-    struct peer *peer = find_peer(messages, incarnation);
+    struct peer *peer = peers_find(messages, incarnation);
 
     if (peer != NULL)
         return peer;
     assert(incarnation != references_own(worker));
+    errno = ENOMEM;
     if (messages->peer_n >= PEERS_MAX)
         return NULL;
     peer = memory_alloc(messages_net(worker)->memory, sizeof(*peer));
@@ -78,7 +99,7 @@ static struct peer *get_peer(struct fb_worker *worker, uint32_t incarnation)
     return peer;
 }
 
-static void put_peer(struct fb_worker *worker, struct peer *peer)
+static void put_peer(struct worker *worker, struct peer *peer)
 {
     struct messages *messages = worker->messages;
 
@@ -90,33 +111,35 @@ static void put_peer(struct fb_worker *worker, struct peer *peer)
     messages->asked_n -= peer->asked;
     messages->peer_n--;
     TAILQ_REMOVE(&messages->peers, peer, link);
-    memory_release(messages_net(worker)->memory, peer);
+    if (peer->protocols == 0) {
+        memory_release(messages_net(worker)->memory, peer);
+        return;
+    }
+    TAILQ_INSERT_TAIL(&messages->gone, peer, link);
+    messages_post_local(worker);
 }
 
 /* Gives up a peer's inbox, which was shut down: its worker has gone, as the master will say, or
  * gets another one, which is asked for in a moment. False when that has not helped. */
-static bool reopen_peer(struct fb_worker *worker, struct peer *peer)
+static bool reopen_peer(struct worker *worker, struct peer *peer)
 {
-    struct timer *retry = &worker->messages->retry;
-
     if (worker->channel == NULL || ++peer->lost_n > LOST_MAX)
         return false;
     assert(!peer->asked);
     close(peer->fd);
     peer->fd = -1;
-    if (!timer_is_set(retry))
-        timer_set(&messages_net(worker)->loop, retry, RETRY_MS);
+    peers_retry_soon(worker);
     return true;
 }
 
 /* Sends from the queue what the peer's inbox takes; false when the peer has gone. */
-static bool deliver(struct fb_worker *worker, struct peer *peer)
+static bool deliver(struct worker *worker, struct peer *peer)
 {
     struct queued_message *first;
 
     while (peer->fd != -1 && (first = STAILQ_FIRST(&peer->queue)) != NULL) {
         struct iovec pieces[] = { { &first->head, sizeof(first->head) },
-            { first->bytes, first->n } };
+            { (void *)first->p, first->n } };
         struct msghdr packet = { .msg_iov = pieces, .msg_iovlen = 2 };
 
         if (sendmsg(peer->fd, &packet, MSG_NOSIGNAL | MSG_DONTWAIT) == -1) {
@@ -132,29 +155,33 @@ static bool deliver(struct fb_worker *worker, struct peer *peer)
         peer->lost_n = 0;
         peer->queued_n--;
         worker->messages->queued_n--;
-        memory_release(messages_net(worker)->memory, first);
+        message_free(worker, first);
     }
     return true;
 }
 
 void peers_retry_expired(struct loop *loop, struct timer *timer)
 {
-    struct fb_worker *worker = worker_of_loop(loop);
+    struct worker *worker = worker_of_loop(loop);
     struct peer *peer, *next;
 
     CHECK_KIND(worker->messages, MESSAGES_KIND);
     assert(timer == &worker->messages->retry);
-    TAILQ_FOREACH_SAFE (peer, &worker->messages->peers, link, next)
+    inbox_retry(worker);
+    TAILQ_FOREACH_SAFE (peer, &worker->messages->peers, link, next) {
         if (peer->fd == -1 && !peer->asked)
             ask_for_inbox(worker, peer);
+        if (peer->to_greet)
+            messages_greet_peer(worker, peer);
         else if (!deliver(worker, peer))
             peers_gone(worker, peer->incarnation);
+    }
 }
 
-void peers_gone(struct fb_worker *worker, uint32_t incarnation)
+void peers_gone(struct worker *worker, uint32_t incarnation)
 {
     struct messages *messages = worker->messages;
-    struct peer *peer = messages != NULL ? find_peer(messages, incarnation) : NULL;
+    struct peer *peer = messages != NULL ? peers_find(messages, incarnation) : NULL;
 
     if (peer == NULL)
         return;
@@ -162,7 +189,7 @@ void peers_gone(struct fb_worker *worker, uint32_t incarnation)
     messages_decide_unknown(worker, incarnation);
 }
 
-void peers_master_gone(struct fb_worker *worker)
+void peers_master_gone(struct worker *worker)
 {
     struct peer *peer, *next;
 
@@ -174,51 +201,92 @@ void peers_master_gone(struct fb_worker *worker)
             peers_gone(worker, peer->incarnation);
 }
 
-void peers_open(struct fb_worker *worker, struct channel_message *message)
+/* A peer's inbox had no room among our descriptors: what waits for it goes on waiting. */
+static void wait_for_descriptor(struct worker *worker, struct peer *peer)
+{
+    assert(peer->fd == -1 && !peer->asked);
+    if (peer->ask_at == 0)
+        log_write(&worker->log, LEVEL_CRIT, EMFILE, "messages to another worker wait");
+    peer->ask_at = messages_net(worker)->loop.clock.mono_ms + SHORT_MS;
+    retry_at(worker, peer->ask_at);
+}
+
+void peers_open(struct worker *worker, struct channel_message *message)
 {
     struct messages *messages = worker->messages;
-    struct peer *peer = messages != NULL ? find_peer(messages, message->argument) : NULL;
+    struct peer *peer = messages != NULL ? peers_find(messages, message->argument) : NULL;
 
     if (peer == NULL || peer->fd != -1)
         return;
     messages->asked_n -= peer->asked;
     peer->asked = false;
-    peer->fd = message->fd; /* -1: there was no room for it among our descriptors */
+    if (message->fd == -1) {
+        wait_for_descriptor(worker, peer);
+        return;
+    }
+    peer->fd = message->fd;
+    peer->ask_at = 0;
     message->fd = -1;
-    if (peer->fd == -1 || !deliver(worker, peer))
+    if (!deliver(worker, peer))
         peers_gone(worker, message->argument);
 }
 
 static bool is_flooded(const struct messages *messages, const struct peer *peer, bool reply)
 {
     if (!reply)
-        return peer->queued_n >= QUEUED_MAX;
+        return peer->refuses != 0 || peer->queued_n >= QUEUED_MAX;
     return peer->queued_n >= REPLIES_MAX || messages->queued_n >= QUEUED_IN_ALL_MAX;
 }
 
-bool peers_send(struct fb_worker *worker, struct queued_message *message)
+static void queue_message(struct worker *worker, struct peer *peer, struct queued_message *message)
 {
-    uint32_t incarnation = references_incarnation(message->head.to);
-    struct peer *peer = get_peer(worker, incarnation);
-
-    if (peer == NULL || is_flooded(worker->messages, peer, message->head.outcome != 0)) {
-        memory_release(messages_net(worker)->memory, message);
-        return false;
-    }
     STAILQ_INSERT_TAIL(&peer->queue, message, link);
     peer->queued_n++;
     worker->messages->queued_n++;
     if (!deliver(worker, peer) || (peer->fd == -1 && worker->channel == NULL))
-        peers_gone(worker, incarnation);
+        peers_gone(worker, peer->incarnation);
+}
+
+bool peers_send(struct worker *worker, struct queued_message *message)
+{
+    uint32_t incarnation = references_incarnation(message->head.to);
+    bool reply = message->head.outcome != MESSAGE_IS_SENT;
+    struct peer *peer = peers_get(worker, incarnation);
+
+    if (peer == NULL || is_flooded(worker->messages, peer, reply)) {
+        if (peer != NULL && !reply)
+            peer->refuses |= PEER_IS_FLOODED; /* the next ones would overtake this one */
+        message_free(worker, message);
+        return false;
+    }
+    queue_message(worker, peer, message);
     return true;
 }
 
-void peers_done(struct fb_worker *worker)
+void peers_send_greeting(struct worker *worker, struct peer *peer, struct queued_message *greeting)
+{
+    queue_message(worker, peer, greeting);
+}
+
+void peers_take_again(struct worker *worker)
+{
+    struct peer *peer;
+
+    TAILQ_FOREACH (peer, &worker->messages->peers, link)
+        peer->refuses &= PEER_IS_HELD;
+}
+
+void peers_done(struct worker *worker)
 {
     struct messages *messages = worker->messages;
+    struct peer *peer;
 
     while (!TAILQ_EMPTY(&messages->peers))
         put_peer(worker, TAILQ_FIRST(&messages->peers));
+    while ((peer = TAILQ_FIRST(&messages->gone)) != NULL) {
+        TAILQ_REMOVE(&messages->gone, peer, link);
+        memory_release(messages_net(worker)->memory, peer);
+    }
 }
 
 void peers_check(const struct messages *messages)
@@ -230,6 +298,9 @@ void peers_check(const struct messages *messages)
         assert((peer->queued_n == 0) == STAILQ_EMPTY(&peer->queue));
         assert(peer->fd == -1 || peer->queued_n == 0 || timer_is_set(&messages->retry));
         assert(peer->fd != -1 || peer->asked || timer_is_set(&messages->retry));
+        assert(!peer->to_greet || (!peer->greeted && timer_is_set(&messages->retry)));
+        assert(peer->protocols == 0 || peer->id != 0);
+        assert(peer->unheard == 0 || (peer->greeted && peer->protocols == 0 && peer->id != 0));
         n++;
         assert(!peer->asked || peer->fd == -1);
         asked_n += peer->asked;

@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 struct channel_message;
-struct fb_worker;
+struct worker;
 
 /* The master has handed over the inbox of a worker: what waits in its queue is sent. Takes the
  * descriptor. */
-void peers_open(struct fb_worker *worker, struct channel_message *message);
+void peers_open(struct worker *worker, struct channel_message *message);
 /* The worker of that incarnation has gone: what it has not answered is answered with "unknown". */
-void peers_gone(struct fb_worker *worker, uint32_t incarnation);
+void peers_gone(struct worker *worker, uint32_t incarnation);
 /* The master has gone: no inbox that was asked for will come any more. */
-void peers_master_gone(struct fb_worker *worker);
+void peers_master_gone(struct worker *worker);

@@ -11,18 +11,18 @@
 
 struct post {
     STAILQ_ENTRY(post) link;
-    unsigned protocol; /* index of the protocol that has posted it, or HEARTBEAT_NO_PROTOCOL */
-    void (*run)(struct fb_worker *worker, void *work);
+    struct fb_worker *handle; /* the protocol that has posted it */
+    void (*run)(struct fb_worker *handle, void *work);
     void *work;
     max_align_t bytes[];
 };
 
-static void run_post(struct fb_worker *worker, struct post *post)
+static void run_post(struct worker *worker, struct post *post)
 {
     struct heartbeat *heartbeat = worker->stream.net.heartbeat;
 
-    heartbeat_begin(heartbeat, CALLBACK_POSTED, post->protocol);
-    post->run(worker, post->work);
+    heartbeat_begin(heartbeat, CALLBACK_POSTED, post->handle->index);
+    post->run(post->handle, post->work);
     worker_check_fork(worker);
     heartbeat_end(heartbeat);
     memory_release(worker->stream.net.memory, post);
@@ -30,7 +30,7 @@ static void run_post(struct fb_worker *worker, struct post *post)
 
 static void run_posts(struct loop *loop, struct source *source)
 {
-    struct fb_worker *worker = worker_of_loop(loop);
+    struct worker *worker = worker_of_loop(loop);
     struct posts *posts = &worker->posts;
     struct post *post;
     unsigned n = posts->n;
@@ -48,9 +48,10 @@ static void run_posts(struct loop *loop, struct source *source)
 
 static const struct source_ops post_ops = { .run = { [EVENT_READ] = run_posts } };
 
-int posts_add(struct fb_worker *worker, void (*run)(struct fb_worker *worker, void *work),
+int posts_add(struct fb_worker *handle, void (*run)(struct fb_worker *handle, void *work),
     const void *work, size_t n)
 {
+    struct worker *worker = worker_of(handle);
     struct loop *loop = &worker->stream.net.loop;
     struct posts *posts = &worker->posts;
     struct post *post;
@@ -65,7 +66,7 @@ int posts_add(struct fb_worker *worker, void (*run)(struct fb_worker *worker, vo
     post = memory_alloc(worker->stream.net.memory, sizeof(*post) + n);
     if (post == NULL)
         return -1;
-    post->protocol = heartbeat_running_protocol(worker->stream.net.heartbeat);
+    post->handle = handle;
     post->run = run;
     post->work = n > 0 ? post->bytes : NULL;
     if (n > 0)
@@ -76,7 +77,7 @@ int posts_add(struct fb_worker *worker, void (*run)(struct fb_worker *worker, vo
     return 0;
 }
 
-void posts_done(struct fb_worker *worker)
+void posts_done(struct worker *worker)
 {
     struct posts *posts = &worker->posts;
     struct post *post;

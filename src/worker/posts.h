@@ -11,15 +11,16 @@
 struct fb_worker;
 struct post;
 struct source;
+struct worker;
 
 struct posts {
     STAILQ_HEAD(, post) list;
-    struct source *source; /* of the loop's own; NULL before the first */
+    struct source *source; /* the loop's own kind; NULL before the first */
     unsigned n;            /* posted, and not run yet */
 };
 
 /* Posts work, of which n bytes are copied, as fb_post() says; -1 when there is no memory. */
-int posts_add(struct fb_worker *worker, void (*run)(struct fb_worker *worker, void *work),
+int posts_add(struct fb_worker *handle, void (*run)(struct fb_worker *handle, void *work),
     const void *work, size_t n);
 /* Frees what has not run, which never will. */
-void posts_done(struct fb_worker *worker);
+void posts_done(struct worker *worker);

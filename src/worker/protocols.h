@@ -1,23 +1,51 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The protocols of the configuration's servers in one worker: their worker_state, their row of
- * metrics, worker_start and worker_stop. Each protocol starts once, however many servers have
- * it. */
+ * metrics, worker_start and worker_stop, and the worker's callbacks and timers. Each protocol
+ * starts once, however many servers have it. */
 #pragma once
 
+#include "event/id_timers.h"
 #include "shm/metrics.h"
 
+#include <forkbeard/protocol.h>
 #include <stdbool.h>
 
-struct fb_worker;
+struct worker;
 
-/* A protocol in this worker. */
-struct worker_protocol {
-    void *state;  /* worker_state bytes, or NULL */
-    shm_row *row; /* the row of its metrics, or NULL */
-    bool started; /* worker_start has succeeded */
+/* A protocol in this worker, which is its handle of it. */
+struct fb_worker {
+    struct worker *worker;
+    unsigned index; /* the protocol's */
+    const fb_protocol *protocol;
+    void *state;             /* worker_state bytes, or NULL */
+    shm_row *row;            /* the row of its metrics, or NULL */
+    struct id_timers timers; /* of fb_worker_timer() */
+    bool started;            /* worker_start has succeeded */
+    uint64_t mark;           /* names the protocol in messages, the same in every worker */
+    unsigned unanswered;     /* messages of this handle that wait for their outcome */
 };
 
+/* The name of the protocol with an index; "unknown" where there is none. */
+const char *worker_protocols_name(const struct worker *worker, unsigned index);
+
+/* Whether the protocol has this callback of the worker. */
+#define WORKER_HAS(handle, member)                                                                 \
+    ((handle)->protocol->worker_ops != NULL && (handle)->protocol->worker_ops->member != NULL)
+
 /* Starts the protocols; -1 after an emerg line. */
-int worker_protocols_start(struct fb_worker *worker);
+int worker_protocols_start(struct worker *worker);
 /* Stops those that have started, and frees the state of each. */
-void worker_protocols_stop(struct fb_worker *worker);
+void worker_protocols_stop(struct worker *worker);
+
+/* The worker has begun to drain, and closes connections after `deadline` ms; 0: never. */
+void worker_protocols_drain(struct worker *worker, uint64_t deadline);
+
+/* Whether one of them waits for the outcome of a message. */
+bool worker_protocols_wait(const struct worker *worker);
+
+/* The protocol of this mark, which has started; NULL: none has. */
+struct fb_worker *worker_protocol_of_mark(struct worker *worker, uint64_t mark);
+
+/* fb_worker_timer() and fb_worker_timer_cancel() */
+int worker_protocol_timer(struct fb_worker *handle, uint32_t id, uint64_t ms);
+void worker_protocol_timer_cancel(struct fb_worker *handle, uint32_t id);

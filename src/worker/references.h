@@ -1,21 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* References of connections, which mean the same in every worker: the incarnation of a worker's
- * slot, and a name that this worker gives to one connection only. A reference to a connection that
- * has ended finds nothing. */
+/* References of connections and of workers, which mean the same in every worker.
+ *
+ * From the highest bits: the incarnation of a worker's slot, and a name. A worker itself has the
+ * part of its serial that the incarnation leaves out, so that 2^32 lives of a slot have references
+ * of their own. A connection has a greater name, which its worker gives to it alone and nobody can
+ * guess. A reference to what has ended finds nothing, and to what never was is a guess. */
 #pragma once
 
+#include "shm/slot.h"
+
 #include <forkbeard/types.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct fb_conn;
 struct fb_worker;
+struct worker;
+
+#define REFERENCES_NAME_BITS (64 - INCARNATION_BITS)
 
 /* Returns the incarnation that the reference names. */
-uint32_t references_incarnation(fb_ref ref);
-/* Returns this worker's own incarnation. */
-uint32_t references_own(const struct fb_worker *worker);
+static inline uint32_t references_incarnation(fb_ref ref)
+{
+    return (uint32_t)(ref >> REFERENCES_NAME_BITS);
+}
+
+/* Whether it names a worker. */
+bool references_is_worker(fb_ref ref);
+/* Returns the reference of a slot's worker. */
+fb_ref references_of_slot(struct slot_id id);
+/* Returns this worker's own incarnation, and the reference of this worker. */
+uint32_t references_own(const struct worker *worker);
+fb_ref references_own_worker(const struct worker *worker);
 
 /* Makes a reference as fb_ref_of() says; 0 without memory. */
-fb_ref references_make(struct fb_worker *worker, struct fb_conn *conn);
-/* Finds a connection as fb_find() says; NULL for one of another worker, or one that has ended. */
-struct fb_conn *references_find(struct fb_worker *worker, fb_ref ref);
+fb_ref references_make(struct worker *worker, struct fb_conn *conn);
+/* Finds a connection; NULL for one of another worker, or one that has ended. */
+struct fb_conn *references_find(struct worker *worker, fb_ref ref);
+/* Does so as fb_find() says, for this protocol: NULL for another protocol's, too. */
+struct fb_conn *references_find_for(struct fb_worker *handle, fb_ref ref);
+/* Whether a reference that finds no connection of this worker never did. */
+bool references_is_guess(struct worker *worker, fb_ref ref);
+/* Counts a guess, which the log tells; false where there are too many: who may be guessing is
+ * not to be answered for a while. */
+bool references_note_guess(struct worker *worker);

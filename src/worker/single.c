@@ -14,7 +14,7 @@ static void alive_expired(struct loop *loop, struct timer *timer)
     timer_set(loop, timer, notify_interval() / 2);
 }
 
-void single_serving(struct fb_worker *worker)
+void single_serving(struct worker *worker)
 {
     assert(worker->role == ROLE_SINGLE && worker->phase == WORKER_SERVING);
     notify_attend(&worker->stream.net.loop.timers, &worker->log);
@@ -25,13 +25,13 @@ void single_serving(struct fb_worker *worker)
         timer_set(&worker->stream.net.loop, &worker->alive, notify_interval() / 2);
 }
 
-void single_ended(struct fb_worker *worker)
+void single_ended(struct worker *worker)
 {
     assert(worker->role == ROLE_SINGLE && worker->phase >= WORKER_SERVING);
     notify_attend(NULL, NULL);
 }
 
-void single_ending(struct fb_worker *worker)
+void single_ending(struct worker *worker)
 {
     assert(worker->role == ROLE_SINGLE && worker->phase >= WORKER_DRAINING);
     notify_stopping(&worker->log);

@@ -18,9 +18,10 @@
 struct job {
     STAILQ_ENTRY(job) link;
     LIST_ENTRY(job) running;
-    unsigned protocol; /* index of the protocol that has queued it, or HEARTBEAT_NO_PROTOCOL */
+    struct fb_worker *handle; /* the protocol that has queued it; for the loop alone */
+    unsigned protocol;        /* its index */
     void (*work)(void *job);
-    void (*done)(struct fb_worker *worker, void *job);
+    void (*done)(struct fb_worker *handle, void *job);
     void *argument;
     max_align_t bytes[];
 };
@@ -131,7 +132,7 @@ static void *run_jobs(void *arg)
 
 static void finish_jobs(struct loop *loop)
 {
-    struct fb_worker *worker = worker_of_loop(loop);
+    struct worker *worker = worker_of_loop(loop);
     struct threads *threads = worker->threads;
     struct heartbeat *heartbeat = worker->stream.net.heartbeat;
     struct jobs finished = STAILQ_HEAD_INITIALIZER(finished);
@@ -146,7 +147,7 @@ static void finish_jobs(struct loop *loop)
         assert(threads->busy > 0);
         threads->busy--;
         heartbeat_begin(heartbeat, CALLBACK_DONE, job->protocol);
-        job->done(worker, job->argument);
+        job->done(job->handle, job->argument);
         worker_check_fork(worker);
         heartbeat_end(heartbeat);
         memory_release(worker->stream.net.memory, job);
@@ -168,7 +169,7 @@ static void init_pools(struct threads *threads, const struct fb_pool *settings)
     }
 }
 
-static struct threads *create_threads(struct fb_worker *worker)
+static struct threads *create_threads(struct worker *worker)
 {
     const struct fb_pool *first = &worker->cycle->core.pool;
     struct loop *loop = &worker->stream.net.loop;
@@ -215,16 +216,17 @@ static bool start_thread(struct pool *pool)
     return error == 0;
 }
 
-/* Queues a job, with the mutex held; false when the queue is full, or no thread could be
- * started. */
-static bool enqueue(struct pool *pool, struct job *job)
+/* Queues a job, with the mutex held; false when the queue is full, or no thread could be started
+ * where one may be. */
+static bool enqueue(struct pool *pool, struct job *job, bool may_start)
 {
     unsigned most = (unsigned)pool->settings->threads;
 
     assert(most > 0 && pool->n <= most && pool->idle <= pool->n);
     if (pool->queued >= pool->settings->queue)
         return false;
-    if (pool->idle <= pool->queued && pool->n < most && !start_thread(pool) && pool->n == 0)
+    if (may_start && pool->idle <= pool->queued && pool->n < most && !start_thread(pool) &&
+        pool->n == 0)
         return false;
     STAILQ_INSERT_TAIL(&pool->queue, job, link);
     pool->queued++;
@@ -232,23 +234,27 @@ static bool enqueue(struct pool *pool, struct job *job)
     return true;
 }
 
-int threads_run(struct fb_worker *worker, const struct fb_pool *pool, void (*work)(void *job),
-    void (*done)(struct fb_worker *worker, void *job), const void *job, size_t n)
+int threads_run(struct fb_worker *handle, const struct fb_pool *pool, void (*work)(void *job),
+    void (*done)(struct fb_worker *handle, void *job), const void *job, size_t n)
 {
+    struct worker *worker = worker_of(handle);
     struct job *copy;
     bool accepted;
 
     assert(work != NULL && done != NULL);
+    if (worker->phase >= WORKER_ENDING) /* `done` would never be called */
+        return -1;
     if (worker->threads == NULL)
         worker->threads = create_threads(worker);
     if (worker->threads == NULL || n > SIZE_MAX / 2)
         return -1;
-    assert(pool->index < worker->threads->pool_n); /* else of another configuration */
+    assert(pool->index < worker->threads->pool_n); /* a pool of this configuration */
     assert(worker->threads->pools[pool->index].settings == pool);
     copy = memory_alloc(worker->stream.net.memory, sizeof(*copy) + n);
     if (copy == NULL)
         return -1;
-    copy->protocol = heartbeat_running_protocol(worker->stream.net.heartbeat);
+    copy->handle = handle;
+    copy->protocol = handle->index;
     copy->work = work;
     copy->done = done;
     copy->argument = n > 0 ? copy->bytes : NULL;
@@ -256,7 +262,7 @@ int threads_run(struct fb_worker *worker, const struct fb_pool *pool, void (*wor
         memcpy(copy->bytes, job, n);
 
     pthread_mutex_lock(&worker->threads->mutex);
-    accepted = enqueue(&worker->threads->pools[pool->index], copy);
+    accepted = enqueue(&worker->threads->pools[pool->index], copy, worker->phase > WORKER_STARTING);
     pthread_mutex_unlock(&worker->threads->mutex);
     if (!accepted) {
         memory_release(worker->stream.net.memory, copy);
@@ -266,7 +272,33 @@ int threads_run(struct fb_worker *worker, const struct fb_pool *pool, void (*wor
     return 0;
 }
 
-unsigned threads_busy(const struct fb_worker *worker)
+int threads_begin(struct worker *worker)
+{
+    struct threads *threads = worker->threads;
+    int result = 0;
+
+    assert(worker->phase == WORKER_STARTING);
+    if (threads == NULL)
+        return 0;
+    CHECK_KIND(threads, THREADS_KIND);
+    pthread_mutex_lock(&threads->mutex);
+    for (unsigned i = 0; i < threads->pool_n; i++) {
+        struct pool *pool = &threads->pools[i];
+        unsigned wanted = pool->queued;
+
+        while (
+            pool->n < wanted && pool->n < (unsigned)pool->settings->threads && start_thread(pool))
+            continue;
+        if (wanted > 0 && pool->n == 0)
+            result = -1;
+    }
+    pthread_mutex_unlock(&threads->mutex);
+    if (result == -1)
+        log_write(&worker->log, LEVEL_EMERG, 0, "no thread could be started for the first jobs");
+    return result;
+}
+
+unsigned threads_busy(const struct worker *worker)
 {
     return worker->threads != NULL ? worker->threads->busy : 0;
 }
@@ -291,7 +323,7 @@ static void join_threads(struct pool *pool)
     pthread_cond_destroy(&pool->wanted);
 }
 
-void threads_done(struct fb_worker *worker)
+void threads_done(struct worker *worker)
 {
     struct threads *threads = worker->threads;
 
@@ -307,7 +339,7 @@ void threads_done(struct fb_worker *worker)
         pthread_cond_broadcast(&threads->pools[i].wanted);
     }
     pthread_mutex_unlock(&threads->mutex);
-    if (threads->busy > 0)
+    if (threads->busy > 0 && threads->n > 0)
         return; /* a job may take for ever: threads and memory are left to the process's end */
     for (unsigned i = 0; i < threads->pool_n; i++)
         join_threads(&threads->pools[i]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The thread pools of a worker: blocking jobs of protocols (fb_run()).
  *
- * Threads start when there is a job for them. A thread touches nothing of the worker's but its
- * pool's queue and that of finished jobs, under the mutex, and the loop's notify(); `done` of a job
- * runs on the loop. */
+ * Threads start when there is a job for them, and not before the worker is in its sandbox. A thread
+ * touches nothing of the worker's but its pool's queue and that of finished jobs, under the mutex,
+ * and the loop's notify(); `done` of a job runs on the loop. */
 #pragma once
 
 #include <stddef.h>
@@ -11,12 +11,16 @@
 struct fb_pool;
 struct fb_worker;
 struct threads;
+struct worker;
 
 /* Queues a job for a pool of the worker's configuration; n bytes of it are copied, as fb_run()
  * says. -1 when it is refused. */
-int threads_run(struct fb_worker *worker, const struct fb_pool *pool, void (*work)(void *job),
-    void (*done)(struct fb_worker *worker, void *job), const void *job, size_t n);
+int threads_run(struct fb_worker *handle, const struct fb_pool *pool, void (*work)(void *job),
+    void (*done)(struct fb_worker *handle, void *job), const void *job, size_t n);
+/* Starts the threads for jobs that were queued while the worker was starting; -1 after an emerg
+ * line. */
+int threads_begin(struct worker *worker);
 /* The number of jobs whose `done` has not run. */
-unsigned threads_busy(const struct fb_worker *worker);
+unsigned threads_busy(const struct worker *worker);
 /* Drops the queue and joins the threads; jobs that still run are left to the process's end. */
-void threads_done(struct fb_worker *worker);
+void threads_done(struct worker *worker);

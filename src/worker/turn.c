@@ -4,13 +4,17 @@
  * kernel, and in a debug build, each turn ends with a check of the whole worker. */
 #include "worker/commands.h"
 #include "worker/logs.h"
+#include "worker/messages.h"
 #include "worker/threads.h"
 #include "worker/worker.h"
 
 #include <assert.h>
 
+/* How long a worker that has drained waits for the others, one of which may stand still. */
+#define OTHERS_MS 10000
+
 /* Ends a worker whose loop has failed; else checks the whole worker. */
-static void look_after(struct fb_worker *worker)
+static void look_after(struct worker *worker)
 {
     if (worker->stream.net.loop.wait_error == 0)
         worker_check(worker);
@@ -18,7 +22,7 @@ static void look_after(struct fb_worker *worker)
         worker_set_phase(worker, WORKER_ENDING);
 }
 
-static inline void wait_for_events(struct fb_worker *worker, int timeout)
+static inline void wait_for_events(struct worker *worker, int timeout)
 {
     struct loop *loop = &worker->stream.net.loop;
 
@@ -28,7 +32,7 @@ static inline void wait_for_events(struct fb_worker *worker, int timeout)
     loop_wait(loop, timeout);
 }
 
-void worker_turn(struct fb_worker *worker)
+void worker_turn(struct worker *worker)
 {
     struct loop *loop = &worker->stream.net.loop;
     struct heartbeat *heartbeat = worker->stream.net.heartbeat;
@@ -56,19 +60,46 @@ void worker_turn(struct fb_worker *worker)
         look_after(worker);
 }
 
-static bool has_ended(const struct fb_worker *worker)
+/* Whether messages wait to be sent, or protocols for the outcome of what they have sent: they may
+ * have more to send then. */
+static bool has_to_send(const struct worker *worker)
 {
-    return worker->phase == WORKER_ENDING || (worker->stream.net.connection_n == 0 &&
-                                                 threads_busy(worker) == 0 && worker->posts.n == 0);
+    return messages_are_unsent(worker) || worker_protocols_wait(worker);
 }
 
-void worker_run(struct fb_worker *worker)
+bool worker_has_ended(struct worker *worker)
+{
+    if (worker->phase == WORKER_ENDING)
+        return true;
+    if (!stream_is_drained(&worker->stream) || threads_busy(worker) > 0 || worker->posts.n > 0)
+        return false;
+    if (!has_to_send(worker) || worker->shutdown_passed || worker->others_passed)
+        return true;
+    if (!timer_is_set(&worker->others))
+        timer_set(&worker->stream.net.loop, &worker->others, OTHERS_MS);
+    return false;
+}
+
+void worker_others_expired(struct loop *loop, struct timer *timer)
+{
+    struct worker *worker = worker_of_loop(loop);
+
+    assert(timer == &worker->others && worker->phase >= WORKER_DRAINING);
+    (void)timer;
+    worker->others_passed = true;
+    if (has_to_send(worker))
+        log_write(&worker->log, LEVEL_WARN, 0,
+            "other workers have not answered all messages within %d s, which are not waited for",
+            OTHERS_MS / 1000);
+}
+
+void worker_run(struct worker *worker)
 {
     assert(worker->phase >= WORKER_READY && worker->phase < WORKER_DONE);
     for (;;) {
         if (unlikely(signals_pending()))
             worker_take_commands(worker);
-        if (unlikely(worker->phase >= WORKER_DRAINING) && has_ended(worker))
+        if (unlikely(worker->phase >= WORKER_DRAINING) && worker_has_ended(worker))
             return;
         if (unlikely(worker->log.broken || worker->log_limit.report_ms != 0))
             worker_tend_log(worker);

@@ -30,7 +30,7 @@
 /* Time of jobs beyond worker_shutdown_timeout. */
 #define JOBS_MS 1000
 
-void worker_set_phase(struct fb_worker *worker, enum worker_phase phase)
+void worker_set_phase(struct worker *worker, enum worker_phase phase)
 {
     assert(phase > worker->phase && phase <= WORKER_DONE);
     assert(worker->phase != WORKER_STARTING || phase == WORKER_READY || phase == WORKER_ENDING);
@@ -38,7 +38,7 @@ void worker_set_phase(struct fb_worker *worker, enum worker_phase phase)
     worker->phase = phase;
 }
 
-void worker_check(const struct fb_worker *worker)
+void worker_check(const struct worker *worker)
 {
     const struct net *net = &worker->stream.net;
 
@@ -52,6 +52,7 @@ void worker_check(const struct fb_worker *worker)
     assert((worker->phase == WORKER_DRAINING) == (worker->accept.phase == ACCEPT_RELEASED) ||
            worker->phase == WORKER_ENDING); /* by the deadline of a drain, within a turn */
     assert(!timer_is_set(&worker->shutdown) || worker->phase == WORKER_DRAINING);
+    assert(!timer_is_set(&worker->others) || worker->phase >= WORKER_DRAINING);
     assert(!worker->accept.holds_mutex);
     acceptors_check(&worker->accept);
     if (worker->messages != NULL)
@@ -60,7 +61,7 @@ void worker_check(const struct fb_worker *worker)
         shared_check(worker->heritage->shared);
 }
 
-static void close_sessions(struct fb_worker *worker)
+static void close_sessions(struct worker *worker)
 {
     log_write(&worker->log, LEVEL_NOTICE, 0,
         "worker_shutdown_timeout has passed, %" PRIu32 " connections are closed",
@@ -71,7 +72,7 @@ static void close_sessions(struct fb_worker *worker)
 /* A worker that has no master counts for itself what a master would: a second more for jobs. */
 static void shutdown_expired(struct loop *loop, struct timer *timer)
 {
-    struct fb_worker *worker = worker_of_loop(loop);
+    struct worker *worker = worker_of_loop(loop);
     unsigned jobs = threads_busy(worker);
 
     assert(timer == &worker->shutdown && worker->phase == WORKER_DRAINING);
@@ -86,7 +87,7 @@ static void shutdown_expired(struct loop *loop, struct timer *timer)
     }
 }
 
-static void random_bytes(struct fb_worker *worker, void *p, size_t n)
+static void random_bytes(struct worker *worker, void *p, size_t n)
 {
     (void)worker;
     arc4random_buf(p, n);
@@ -103,13 +104,13 @@ static unsigned listener_slots(const struct cycle *cycle)
 }
 
 /* A worker may lack a right that the master process has; the first says so for all. */
-static void yield_mechanism(struct fb_worker *worker)
+static void yield_mechanism(struct worker *worker)
 {
     if (events_yield(&worker->cycle->events) && worker->heritage->index == 0)
         events_log(worker->cycle, &worker->log);
 }
 
-static int init_stream(struct fb_worker *worker, const struct heritage *heritage)
+static int init_stream(struct worker *worker, const struct heritage *heritage)
 {
     const struct events_settings *events = &heritage->cycle->events;
     struct net_options options = {
@@ -135,7 +136,12 @@ static int init_stream(struct fb_worker *worker, const struct heritage *heritage
     return 0;
 }
 
-int worker_init(struct fb_worker *worker, const struct heritage *heritage, enum role role)
+static bool is_confined(const struct worker *worker)
+{
+    return worker->role == ROLE_WORKER && !worker->heritage->simulated;
+}
+
+int worker_init(struct worker *worker, const struct heritage *heritage, enum role role)
 {
     struct cycle *cycle = heritage->cycle;
     struct loop *loop = &worker->stream.net.loop;
@@ -143,7 +149,7 @@ int worker_init(struct fb_worker *worker, const struct heritage *heritage, enum 
 
     assert(role == ROLE_WORKER || role == ROLE_SINGLE);
     assert(heritage->slot.serial != 0 && cycle->events.worker_connections > 0);
-    *worker = (struct fb_worker) {
+    *worker = (struct worker) {
         .heritage = heritage, .cycle = cycle, .role = role, .to_master = { .fd = -1 }
     };
     log_init(&worker->log, cycle->core.logs, cycle->core.log_n);
@@ -152,8 +158,9 @@ int worker_init(struct fb_worker *worker, const struct heritage *heritage, enum 
     worker->log.diag_session = heritage->diag_session;
     log_update(&worker->log);
     worker->shutdown.expired = shutdown_expired;
-    worker->random = random_bytes;
-    if (role == ROLE_WORKER && process_confine(cycle, heritage->index, &worker->log) == -1)
+    worker->others.expired = worker_others_expired;
+    worker->random = heritage->random != NULL ? heritage->random : random_bytes;
+    if (is_confined(worker) && process_confine(cycle, heritage->index, &worker->log) == -1)
         return -1;
     if (role == ROLE_SINGLE)
         process_limit(cycle, &worker->log);
@@ -163,13 +170,14 @@ int worker_init(struct fb_worker *worker, const struct heritage *heritage, enum 
     busy_poll_init(&worker->busy_poll, cycle->events.busy_poll);
     shared_maps_open(&cycle->zones, heritage->slot);
     if (accept_init(worker) == -1 || worker_open_channel(worker) == -1 ||
-        worker_protocols_start(worker) == -1 ||
+        worker_protocols_start(worker) == -1 || messages_greet_all(worker) == -1 ||
         (resolution > 0 && loop_set_resolution(loop, (uint64_t)resolution) == -1)) {
         worker_done(worker);
         return -1;
     }
     file_reads_open(worker);
-    if (role == ROLE_WORKER && sandbox_enter(cycle, &worker->log) == -1) {
+    if ((is_confined(worker) && sandbox_enter(cycle, &worker->log) == -1) ||
+        threads_begin(worker) == -1) {
         worker_done(worker);
         return -1;
     }
@@ -180,7 +188,7 @@ int worker_init(struct fb_worker *worker, const struct heritage *heritage, enum 
     return 0;
 }
 
-void worker_done(struct fb_worker *worker)
+void worker_done(struct worker *worker)
 {
     struct net *net = &worker->stream.net;
 
@@ -200,6 +208,7 @@ void worker_done(struct fb_worker *worker)
     file_reads_close(worker);
     messages_done(worker);
     timer_del(&net->loop, &worker->shutdown);
+    timer_del(&net->loop, &worker->others);
     timer_del(&net->loop, &worker->alive);
     timer_del(&net->loop, &worker->log_due);
     timer_del(&net->loop, &worker->log_repair);
@@ -217,9 +226,9 @@ void worker_done(struct fb_worker *worker)
 }
 
 /* Maps the worker's struct; NULL after an emerg line. */
-static struct fb_worker *create_worker(const struct heritage *heritage)
+static struct worker *create_worker(const struct heritage *heritage)
 {
-    struct fb_worker *worker = wiped_alloc(sizeof(*worker));
+    struct worker *worker = wiped_alloc(sizeof(*worker));
     const struct core_settings *core = &heritage->cycle->core;
     struct log log;
 
@@ -236,7 +245,7 @@ static struct fb_worker *create_worker(const struct heritage *heritage)
 /* A protocol has called pthread_exit(): the loop is gone, and threads might live on. */
 static void end_process(void *arg)
 {
-    struct fb_worker *worker = arg;
+    struct worker *worker = arg;
 
     if (worker->heritage == NULL) /* in a child of fork() */
         wiped_end();
@@ -247,7 +256,7 @@ static void end_process(void *arg)
 }
 
 /* Serves; the exit code. */
-static int serve(struct fb_worker *worker)
+static int serve(struct worker *worker)
 {
     struct net *net = &worker->stream.net;
 
@@ -274,7 +283,7 @@ static int serve(struct fb_worker *worker)
 int worker_main(const struct heritage *heritage, enum role role)
 {
     struct slot *slot = shared_slot(heritage->shared, heritage->slot);
-    struct fb_worker *worker = create_worker(heritage);
+    struct worker *worker = create_worker(heritage);
     volatile int status = EXIT_FATAL; /* for pthread_cleanup_push() */
 
     role_set(role);

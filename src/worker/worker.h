@@ -29,7 +29,7 @@ enum worker_phase {
     WORKER_DONE,     /* holds nothing any more */
 };
 
-struct fb_worker {
+struct worker {
     struct stream stream; /* the first member */
     const struct heritage *heritage;
     struct cycle *cycle;
@@ -45,25 +45,34 @@ struct fb_worker {
     struct channel_end to_master; /* closed when the channel is */
     struct timer shutdown;        /* worker_shutdown_timeout, then what jobs have beyond it */
     bool shutdown_passed;
+    struct timer others; /* time to hear of messages in, when a drain waits for nothing else */
+    bool others_passed;
     bool jobs_left;     /* some still run, and have been left to the process's end */
     struct timer alive; /* a single process: its next "alive" to the service manager */
     bool term_received; /* a SIGTERM has come */
-    struct worker_protocol protocols[STREAM_PROTOCOLS_MAX]; /* at their index */
+    struct fb_worker protocols[STREAM_PROTOCOLS_MAX]; /* at their index */
     struct file_reads file_reads;
     struct posts posts;
     struct threads *threads;   /* from the first job on; else NULL */
     struct messages *messages; /* from the first connection with a reference on; else NULL */
-    void (*random)(struct fb_worker *worker, void *p, size_t n);
+    void (*random)(struct worker *worker, void *p, size_t n);
 };
 
-static inline struct fb_worker *worker_of_loop(struct loop *loop)
+static inline struct worker *worker_of_loop(struct loop *loop)
 {
-    return container_of(
-        container_of(net_of_loop(loop), struct stream, net), struct fb_worker, stream);
+    return container_of(container_of(net_of_loop(loop), struct stream, net), struct worker, stream);
+}
+
+/* The process of a protocol's handle. */
+static inline struct worker *worker_of(const struct fb_worker *handle)
+{
+    if (unlikely(handle->worker == NULL)) /* a child of fork() */
+        wiped_end();
+    return handle->worker;
 }
 
 /* Ends a child of fork() that comes back from a callback: it finds its worker empty. */
-static inline void worker_check_fork(const struct fb_worker *worker)
+static inline void worker_check_fork(const struct worker *worker)
 {
     if (worker->stream.net.memory == NULL)
         wiped_end();
@@ -74,19 +83,24 @@ int worker_main(const struct heritage *heritage, enum role role);
 
 /* Sets up everything but accepting, up to WORKER_READY; -1 after an emerg line, with nothing left
  * to undo. */
-int worker_init(struct fb_worker *worker, const struct heritage *heritage, enum role role);
+int worker_init(struct worker *worker, const struct heritage *heritage, enum role role);
 /* Closes what is open, from any phase, up to WORKER_DONE. */
-void worker_done(struct fb_worker *worker);
+void worker_done(struct worker *worker);
 
 /* Goes to the next phase; phases may be left out, but never come again. */
-void worker_set_phase(struct fb_worker *worker, enum worker_phase phase);
+void worker_set_phase(struct worker *worker, enum worker_phase phase);
 
 /* turn.c: Turns the loop until the worker is ending, or is draining and has no session and no job
  * left, or the loop has failed. */
-void worker_run(struct fb_worker *worker);
+void worker_run(struct worker *worker);
 /* Runs one turn of the loop. */
-void worker_turn(struct fb_worker *worker);
+void worker_turn(struct worker *worker);
+/* Whether a worker that drains has nothing left to do, or is ending. When it has only to hear what
+ * has become of its messages, its time for that begins. */
+bool worker_has_ended(struct worker *worker);
+/* The timer's, when that time has passed. */
+void worker_others_expired(struct loop *loop, struct timer *timer);
 
 /* Asserts what holds of a worker between two turns. Each turn under the simulated kernel and in a
  * debug build calls it. */
-void worker_check(const struct fb_worker *worker);
+void worker_check(const struct worker *worker);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which master processes there may be is found by their names, in one directory or in two. */
+/* Master processes that there may be are found by their names, in one directory or in two. */
 #include "cli/masters.h"
 
 #include "process/file_lock.h"

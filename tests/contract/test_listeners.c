@@ -289,12 +289,31 @@ START_TEST(a_listener_with_another_socket_is_watched_anew)
 }
 END_TEST
 
+START_TEST(a_released_listener_gives_its_address_up)
+{
+    struct fixture *fixture = contract_start(_i, 1);
+    struct sockaddr_in address;
+    struct watched *listener = watch_listener(fixture, make_listener(&address));
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(source_arm_listener(fixture->loop, &listener->source, false), 0);
+    check_quiet(fixture);
+    source_disarm_listener(fixture->loop, &listener->source);
+    source_release_disarmed(fixture->loop);
+    unwatch(&listener);
+    ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+    close(fd);
+    fixture_stop(fixture);
+}
+END_TEST
+
 static void add_tests(TCase *tcase, int from, int to)
 {
     tcase_add_loop_test(tcase, a_listener_is_level_triggered, from, to);
     tcase_add_loop_test(tcase, a_disarmed_listener_is_not_run, from, to);
     tcase_add_real_test(tcase, a_closed_listener_is_watched_by_nobody, from, to);
     tcase_add_real_test(tcase, a_listener_with_another_socket_is_watched_anew, from, to);
+    tcase_add_real_test(tcase, a_released_listener_gives_its_address_up, from, to);
     tcase_add_real_test(tcase, no_client_is_left_behind, from, to);
 }
 

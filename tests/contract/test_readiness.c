@@ -221,6 +221,41 @@ START_TEST(the_paused_direction_stays_silent_at_a_hang_up)
 }
 END_TEST
 
+/* A paused source whose owner asks for it hears of an error, once, but of no other end. */
+START_TEST(an_error_is_told_while_paused)
+{
+    for (unsigned way = 0; way < 3; way++) {
+        struct fixture *fixture = contract_start(_i, 1);
+        bool told = ways[way] == reset_end && fixture->loop->mechanism->tells_broken;
+        struct watched *watched;
+        struct source_ops ops;
+        int fds[2];
+
+        make_tcp_pair(fds);
+        watched = watch_fd(fixture, fds[0]);
+        ops = *watched->source.ops;
+        ops.wants_broken = true;
+        watched->source.ops = &ops;
+        arm_event(watched, EVENT_READ);
+        turn_until_quiet(fixture);
+        disarm_event(watched, EVENT_READ);
+        ways[way](fds[1]);
+        if (told)
+            turn_until(fixture, watched->runs[EVENT_READ] > 0);
+        check_quiet(fixture);
+        ck_assert_uint_eq(watched->runs[EVENT_READ], told);
+        watched->receives = true;
+        arm_event(watched, EVENT_READ);
+        turn_until(fixture, watched->ended || watched->error != 0);
+        ck_assert_int_eq(watched->error, ways[way] == reset_end ? ECONNRESET : 0);
+        unwatch(&watched);
+        fixture_stop(fixture);
+        if (ways[way] == shut_end)
+            close_end(fds[1]);
+    }
+}
+END_TEST
+
 START_TEST(the_peers_end_is_told)
 {
     for (unsigned way = 0; way < 3; way++)
@@ -278,7 +313,7 @@ static struct watched *watch_connect(struct fixture *fixture, const struct socka
 {
     struct watched *watched = watch_fd(fixture, -1);
     struct io_result result = watched->source.io->connect(
-        &watched->source, (const struct sockaddr *)address, sizeof(*address));
+        &watched->source, (const struct sockaddr *)address, sizeof(*address), NULL);
 
     ck_assert_int_ne(result.status, IO_FAILED);
     ck_assert_int_eq(source_arm_both(fixture->loop, &watched->source), 0);
@@ -363,6 +398,7 @@ static void add_tests(TCase *tcase, int from, int to)
     tcase_add_loop_test(tcase, what_is_known_to_be_ready_is_posted_when_armed, from, to);
     tcase_add_loop_test(tcase, unarmed_it_reports_nothing_and_does_not_spin, from, to);
     tcase_add_loop_test(tcase, the_paused_direction_stays_silent_at_a_hang_up, from, to);
+    tcase_add_loop_test(tcase, an_error_is_told_while_paused, from, to);
     tcase_add_loop_test(tcase, the_peers_end_is_told, from, to);
     tcase_add_loop_test(tcase, the_end_behind_bytes_is_not_lost, from, to);
     tcase_add_loop_test(tcase, a_connect_ends_in_a_write_event, from, to);

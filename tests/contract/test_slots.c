@@ -54,6 +54,32 @@ START_TEST(who_is_closed_within_the_batch_is_not_run)
 }
 END_TEST
 
+/* Input for a descriptor that has another slot now is reported there, and there alone. */
+START_TEST(a_moved_descriptor_is_reported_at_its_new_place)
+{
+    struct fixture *fixture = contract_start(_i, 2);
+    struct watched *from, *to;
+    int pair[2];
+
+    make_pair(pair);
+    from = watch_fd(fixture, pair[0]);
+    to = watch_fd(fixture, -1);
+    ck_assert_int_eq(source_arm_both(fixture->loop, &from->source), 0);
+    turn_until(fixture, from->runs[EVENT_WRITE] > 0);
+    source_move(fixture->loop, &from->source, &to->source);
+    ck_assert_int_eq(to->source.fd, pair[0]);
+    ck_assert_int_eq(from->source.fd, -1);
+    unwatch(&from);
+    send_text(pair[1], "for the new place");
+    arm_event(to, EVENT_READ);
+    turn_until(fixture, to->runs[EVENT_READ] > 0);
+    ck_assert_uint_eq(receive_once(to), 17);
+    unwatch(&to);
+    close_end(pair[1]);
+    fixture_stop(fixture);
+}
+END_TEST
+
 /* Closes the other and gives its slot to a source on a silent descriptor. */
 static void replace_other(struct watched *watched)
 {
@@ -329,6 +355,7 @@ END_TEST
 
 static void add_tests(TCase *tcase, int from, int to)
 {
+    tcase_add_loop_test(tcase, a_moved_descriptor_is_reported_at_its_new_place, from, to);
     tcase_add_loop_test(tcase, who_is_closed_within_the_batch_is_not_run, from, to);
     tcase_add_loop_test(tcase, a_slot_used_again_within_the_batch_is_somebody_else, from, to);
     tcase_add_real_test(tcase, a_late_event_of_an_earlier_life_is_dropped, from, to);

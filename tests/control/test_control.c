@@ -302,7 +302,7 @@ START_TEST(clients_that_do_not_read_give_way)
 }
 END_TEST
 
-/* So many that the next is refused, while others are served; each gets the outcome. */
+/* The next client is refused, while others are served; each gets the outcome. */
 START_TEST(waiting_clients_stay)
 {
     struct control_outcome outcome = { .ok = true, .generation = 3 };
@@ -327,7 +327,7 @@ START_TEST(waiting_clients_stay)
 }
 END_TEST
 
-/* Whoever ends the daemon is obeyed, even where no more clients may wait for its end. */
+/* A client that ends the daemon is obeyed, even where no more clients may wait for its end. */
 START_TEST(any_number_may_end_the_daemon)
 {
     struct host host;

@@ -18,29 +18,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ARGUMENTS_MAX 64
-#define DEADLINE_MS 10000
-
-int64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-int64_t deadline_ms(void)
-{
-    return now_ms() + (is_wrapped() ? 4 * DEADLINE_MS : DEADLINE_MS);
-}
-
-void pause_briefly(void)
-{
-    nanosleep(&(struct timespec) { .tv_nsec = 2000000 }, NULL);
-}
 
 void daemon_ignore_leaks(void)
 {
@@ -49,13 +29,6 @@ void daemon_ignore_leaks(void)
 
     snprintf(more, sizeof(more), "%s:detect_leaks=0", options != NULL ? options : "");
     setenv("ASAN_OPTIONS", more, 1);
-}
-
-bool is_wrapped(void)
-{
-    const char *wrapper = getenv("FORKBEARD_WRAPPER");
-
-    return wrapper != NULL && *wrapper != '\0';
 }
 
 const char *daemon_path(const struct daemon *daemon, const char *name)

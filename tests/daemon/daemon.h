@@ -11,6 +11,7 @@
 #pragma once
 
 #include "daemon/resources.h"
+#include "support/wait.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -100,17 +101,3 @@ unsigned daemon_count_log(struct daemon *daemon, const char *text);
 /* For before_exec: has a build with sanitizers not look for leaks at the end of a process, which
  * would have another exit code, and lines. */
 void daemon_ignore_leaks(void);
-
-/* Whether the binary runs under something else, which shows in /proc. */
-bool is_wrapped(void);
-
-/* Waiting, with a deadline */
-
-int64_t now_ms(void);
-int64_t deadline_ms(void);
-void pause_briefly(void);
-
-/* WAIT_FOR(condition); */
-#define WAIT_FOR(condition)                                                                        \
-    for (int64_t until_ = deadline_ms(); !(condition); pause_briefly())                            \
-    ck_assert_msg(now_ms() < until_, "waited in vain for: %s", #condition)

@@ -17,7 +17,7 @@ enum fault_kind {
     FAULT_HANGS,
 };
 
-#define FAULT_ANY_PROCESS UINT32_MAX /* each call in each process */
+#define FAULT_ANY_PROCESS UINT32_MAX /* every call in every process */
 
 struct fault_plan {
     atomic_uint armed;

@@ -167,7 +167,9 @@ union address {
     struct sockaddr_in6 in6;
 };
 
-/* A bound socket that does not listen, or -1. */
+/* A bound socket that does not listen, or -1. The bind has no SO_REUSEADDR, so that it fails where
+ * another program has the port, as a reservation too; the option then lets the daemon bind it
+ * beside this one. */
 static int reserve_port(in_port_t port)
 {
     static const int on = 1, off = 0;
@@ -180,11 +182,12 @@ static int reserve_port(in_port_t port)
     } else {
         ck_assert_int_eq(setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)), 0);
     }
+    if (bind(fd, &address.any, sizeof(address)) == -1) {
+        close(fd);
+        return -1;
+    }
     ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
-    if (bind(fd, &address.any, sizeof(address)) == 0)
-        return fd;
-    close(fd);
-    return -1;
+    return fd;
 }
 
 /* Whether all of them could be had from this one on. */

@@ -119,7 +119,7 @@ START_TEST(gnu_options)
 }
 END_TEST
 
-/* What the entry begins with, and some of what it says. */
+/* The entry's beginning, and some of what it says. */
 static const struct {
     const char *directive, *head, *text;
 } entries[] = {

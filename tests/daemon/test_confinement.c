@@ -212,7 +212,7 @@ START_TEST(descriptors)
     struct daemon *daemon = daemon_create(1);
     pid_t workers[3];
 
-    daemon_use_best(); /* each has another number of descriptors */
+    daemon_use_best(); /* every mechanism has another number of descriptors */
     daemon_configure(daemon, "worker_processes 3;" ECHO);
     daemon_start(daemon);
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 3), 3);

@@ -391,7 +391,7 @@ START_TEST(clients_that_go)
 }
 END_TEST
 
-/* Of more clients than there may be, the longest idle gives way, and nobody new is refused. */
+/* The longest idle of too many clients gives way, and nobody new is refused. */
 START_TEST(too_many_clients)
 {
     struct daemon *daemon = daemon_start_new(1, ECHO);

@@ -24,6 +24,7 @@ static const struct {
     const char *events;
 } deaths[] = {
     { "k", "in callback \"data\"" OF_ROGUE LOST, "signal", "" },
+    { "t", "in callback \"worker_ops.timer\"" OF_ROGUE LOST, "signal", "" },
     { "x", "called exit(0) in callback \"data\"" OF_ROGUE LOST, "exit", "" },
     { "y", "called exit(3) in callback \"data\"" OF_ROGUE LOST, "exit", "" },
     { "p", "called pthread_exit() in callback \"data\"" OF_ROGUE LOST, "exit", "" },
@@ -71,7 +72,7 @@ START_TEST(death_names_its_cause)
     expect_death(daemon, deaths[_i].line);
     daemon_expects(daemon, "failed (9: Bad file descriptor)");
     daemon_expects(daemon, "is not open");
-    daemon_expects(daemon, "the master process has gone"); /* where the lost channel is noticed */
+    daemon_expects(daemon, "the master process has gone"); /* the loss is noticed here */
     ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
     ck_assert_int_eq(count_deaths(daemon, deaths[_i].cause), 0);
     if (deaths[_i].letter[1] != '\0')

@@ -15,7 +15,8 @@
 
 static const char *const sandboxes[] = { "on", "strict" };
 
-/* A daemon whose workers can damage the accept mutex, which one of them then does. */
+/* A daemon whose workers can damage the accept mutex, which one of them then does: it may stop or
+ * end before its answer has left. */
 static struct daemon *start_damaged(const char *directive, const char *sandbox)
 {
     struct daemon *daemon = daemon_start_new(1,
@@ -25,7 +26,7 @@ static struct daemon *start_damaged(const char *directive, const char *sandbox)
     int client = client_open(daemon->ports[0]);
 
     daemon_expects(daemon, "the accept mutex was damaged");
-    client_echo(client, "o");
+    client_send(client, "o");
     close(client);
     return daemon;
 }

@@ -194,6 +194,25 @@ START_TEST(a_killed_worker_takes_its_clients_alone)
 }
 END_TEST
 
+/* The kernel holds the worker's end of the channel while it waits for it. */
+START_TEST(a_closed_channel_is_noticed_by_the_master)
+{
+    struct daemon *daemon =
+        daemon_start_new(1, "load_module " MODULES_PATH "/rogue.so;\n" RING
+                            "stream { server { listen 127.0.0.1:$0; rogue; } }\n");
+    int client = client_open(daemon->ports[0]);
+
+    daemon_expects(daemon, "it had closed the channel to the master");
+    daemon_expects(daemon, "io_uring says that descriptor");
+    daemon_expects(daemon, "the master process has gone");
+    client_send(client, "C");
+    daemon_wait_log(daemon, "it had closed the channel to the master");
+    close(client);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -204,6 +223,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, every_byte_comes_back_over_a_reload);
     tcase_add_test(tcase, a_close_waits_for_its_output);
     tcase_add_test(tcase, a_killed_worker_takes_its_clients_alone);
+    tcase_add_test(tcase, a_closed_channel_is_noticed_by_the_master);
 }
 
 TEST_MAIN("io_uring", add_tests)

@@ -163,7 +163,7 @@ START_TEST(an_upgrade_is_in_the_way)
 }
 END_TEST
 
-/* Both are looked at in one wake-up: the end at once is not taken back. */
+/* Two commands are looked at in one wake-up: the end at once is not taken back. */
 START_TEST(a_stop_comes_with_it)
 {
     struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);

@@ -170,6 +170,7 @@ START_TEST(a_fifo_without_a_reader)
     ck_assert_int_eq(mkfifo(daemon_path(daemon, "fifo"), 0600), 0);
     daemon_owns(daemon, "fifo");
     configure(daemon, kind, "fifo");
+    daemon_expects(daemon, LOST); /* on standard error, while the start ends */
     daemon_start(daemon);
     for (int i = 0; i < 2; i++) {
         use_daemon(daemon, kind == kinds[0]);

@@ -413,7 +413,7 @@ START_TEST(reopening_reaches_all_masters)
 }
 END_TEST
 
-/* Each that cannot says so. */
+/* Workers that cannot say so, each of them. */
 START_TEST(reopening_fails_in_two)
 {
     struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);

@@ -77,6 +77,7 @@ START_TEST(a_start_at_once_under_load)
             daemon_signal(daemon, SIGQUIT);
         ck_assert_int_eq(daemon_start_background(daemon), 0);
         ck_assert_int_ne(daemon->pid, old[i]);
+        rate_clients_wait(&clients, 3); /* attempts from before have been counted */
         refused = atomic_load(&clients.refused);
         reset = atomic_load(&clients.reset);
         rate_clients_wait(&clients, 150);
@@ -124,7 +125,7 @@ START_TEST(several_drain_at_once)
 }
 END_TEST
 
-/* One that stands still keeps the others from nothing. */
+/* A worker that stands still keeps the others from nothing. */
 START_TEST(stop_beside_one_that_stands_still)
 {
     struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);

@@ -189,7 +189,7 @@ static bool find_room(int way)
                 "stream { server { listen 127.0.0.1:$0 %s; resp; } }",
         ways[way].events, ways[way].parameter);
     daemon_start(daemon);
-    WAIT_FOR(all_accept(daemon)); /* there is no room at a worker that has not begun */
+    WAIT_FOR(all_accept(daemon)); /* no room is left at a worker that has not begun */
     found = open_clients(daemon, clients, WORKERS * ROOM);
     from = count_reclaimed(daemon);
     ck_assert_int_eq(kill(proc_server_of(daemon->pid, clients[WORKERS * ROOM - 1]), SIGKILL), 0);

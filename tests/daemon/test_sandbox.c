@@ -189,7 +189,8 @@ START_TEST(needs)
         { "tcp", "0" }, { "unix", "0" }, { "connect 1", "ECONNREFUSED" }, { "raw", "EPERM" },
         { "hidden_raw", "EPERM" }, { "packet", "EPERM" }, { "mount", "EPERM" },
         { "ptrace", "EPERM" }, { "make /tmp/fb_made_by_a_worker", "EACCES" }, { "bpf", "EPERM" },
-        { "clone_user", "EPERM" }, { "io_uring", "EPERM" }, { NULL, NULL } };
+        { "clone_user", "EPERM" }, { "io_uring", "EPERM" }, { "stop_appending", "0" },
+        { NULL, NULL } };
     struct daemon *daemon = daemon_create(1);
 
     daemon_configure(daemon,
@@ -201,6 +202,7 @@ START_TEST(needs)
     daemon_wait_log(daemon, "sandbox: workers may run programs, because protocols need it\n");
     daemon_wait_log(daemon, "open listening sockets, because");
     check_all(daemon, answers);
+    ck_assert_str_eq(try_attempt(daemon, "begin_to_wait"), _i == STRICT ? "EPERM" : "0");
     daemon_finish(daemon);
 }
 END_TEST
@@ -246,6 +248,21 @@ START_TEST(an_old_module)
     daemon_wait_log(daemon, "protocol \"prober\" cannot declare its needs, ");
     daemon_wait_log(daemon, _i == ON ? "so the sandbox leaves" : "and the sandbox denies");
     check_all(daemon, _i == ON ? on : strict);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* A job of worker_start runs in the sandbox, which no thread has been before. */
+START_TEST(a_job_before_it)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon,
+        "sandbox %s; error_log error.log notice;\n" PROBER(
+            "prober") "stream { server { listen $0; prober; } }\n",
+        modes[_i]);
+    daemon_start(daemon);
+    daemon_wait_log(daemon, "the first job: EACCES");
     daemon_finish(daemon);
 }
 END_TEST
@@ -416,8 +433,10 @@ static void add_tests(TCase *tcase)
     }
     tcase_add_test(tcase, a_path_that_is_not_there);
     tcase_add_loop_test(tcase, a_worker_that_polls, 0, 3);
-    if (is_whole())
+    if (is_whole()) {
+        tcase_add_loop_test(tcase, a_job_before_it, ON, STRICT + 1);
         tcase_add_loop_test(tcase, threads_before_it, IS_SANITIZED ? STRICT : ON, STRICT + 1);
+    }
     tcase_add_loop_test(tcase, on_goes_on_without_a_part, 0, 2);
     tcase_add_loop_test(tcase, strict_refuses_to_go_on_without_a_part, 0, 2);
     tcase_add_loop_test(tcase, a_single_process, ON, STRICT + 1);

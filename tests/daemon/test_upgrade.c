@@ -147,6 +147,7 @@ START_TEST(the_new_one_is_killed)
 
     daemon_expects(daemon, "exited on signal 9");
     daemon_expects(daemon, "the master process has gone");
+    daemon_expects(daemon, ", which was killed, still ha"); /* about to end */
     ck_assert_int_eq(kill(new, SIGKILL), 0);
     upgrade_wait_rollback(daemon);
     for (int i = 0; i < 10; i++)

@@ -159,7 +159,7 @@ static void fill_environment(void)
     free(text);
 }
 
-/* What does not fit into the environment is told as that, and nothing is lost. */
+/* A list that does not fit into the environment is told as that, and nothing is lost. */
 START_TEST(a_list_too_long)
 {
     struct daemon *daemon = daemon_create(2);

@@ -150,7 +150,7 @@ START_TEST(commands_wait_for_a_reload)
 }
 END_TEST
 
-/* Nobody holds anything when the new generation serves: it has to go on for a second. */
+/* A new generation that serves has to go on for a second, though no worker holds anything. */
 START_TEST(an_upgrade_waits_for_the_probation)
 {
     struct daemon *daemon = daemon_start_new(1, ECHO);

@@ -47,9 +47,9 @@ bool verbs_types(const struct scene *scene, const char *text);
 void verbs_type(struct scene *scene, pid_t pid);
 /* A session that echoes, with any worker. */
 int verbs_open_session(const struct daemon *daemon);
-/* Has the worker of the session stand still, so that it has to be killed. */
+/* Makes the worker of the session stand still, so that it has to be killed. */
 void verbs_freeze_worker(struct scene *scene);
-/* Has clients come, and stay. */
+/* Lets clients come, and stay. */
 void verbs_load(struct scene *scene);
 /* The verb is given now: clients are judged from here on. */
 void verbs_begin(struct scene *scene);
@@ -57,7 +57,7 @@ void verbs_begin(struct scene *scene);
 void verbs_check(struct scene *scene);
 /* Clients are served again, and none is refused any more. */
 void verbs_check_served(struct scene *scene);
-/* Has the clients end, if there are any. */
+/* Lets the clients end, if there are any. */
 void verbs_unload(struct scene *scene);
 /* Ends the clients and the daemon. */
 void verbs_finish(struct scene *scene);

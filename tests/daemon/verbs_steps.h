@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is done for each row of the table of verbs: the verb itself, and its taking back. */
+/* Steps of each row of the table of verbs: the verb itself, and its taking back. */
 #pragma once
 
 #include "daemon/verbs.h"
@@ -16,7 +16,7 @@
     "troubled; trouble later 300; } }"
 #define VERBS_BOUNDED "worker_shutdown_timeout " VERBS_TIMEOUT "; " VERBS_ECHO
 
-/* What a row's test does. */
+/* The steps of a row's test. */
 struct verbs_steps {
     void (*set_up)(struct scene *scene); /* before the verb; NULL: nothing */
     void (*act)(struct scene *scene);    /* the verb, until it has taken effect */

@@ -57,6 +57,14 @@ static struct watched *start_pair(int fds[2])
     return watch_fd(contract_start_with(&mechanism_eventport, values, 4, NULL), fds[0]);
 }
 
+/* Watches for input, of which a byte comes. */
+static void receive_first(struct watched *watched, int peer)
+{
+    watched->receives = true;
+    arm_event(watched, EVENT_READ);
+    send_text(peer, "a");
+}
+
 static void end_pair(struct watched *watched, const int fds[2])
 {
     struct fixture *fixture = watched->fixture;
@@ -151,9 +159,7 @@ START_TEST(a_refused_association_is_tried_again)
     struct watched *watched = start_pair(fds);
     struct fixture *fixture = watched->fixture;
 
-    watched->receives = true;
-    arm_event(watched, EVENT_READ);
-    send_text(fds[1], "a");
+    receive_first(watched, fds[1]);
     turn_until(fixture, watched->received == 1);
     refusal = EAGAIN;
     fixture_turn_waiting(fixture, -1); /* despite the endless time */
@@ -179,9 +185,7 @@ START_TEST(what_comes_with_the_end_of_the_time_is_taken)
     struct watched *watched = start_pair(fds);
     struct fixture *fixture = watched->fixture;
 
-    watched->receives = true;
-    arm_event(watched, EVENT_READ);
-    send_text(fds[1], "a");
+    receive_first(watched, fds[1]);
     answer = LATE;
     fixture_turn_waiting(fixture, 1000);
     ck_assert_uint_eq(watched->received, 1);

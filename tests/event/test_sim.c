@@ -135,7 +135,7 @@ static struct io_result connect_to(struct watched *watched, unsigned port)
     struct sockaddr_in address = address_of(port);
 
     return watched->source.io->connect(
-        &watched->source, (struct sockaddr *)&address, sizeof(address));
+        &watched->source, (struct sockaddr *)&address, sizeof(address), NULL);
 }
 
 static struct sim_server *add_server(struct fixture *fixture, unsigned port)

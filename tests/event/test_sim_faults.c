@@ -86,9 +86,9 @@ static void connect_twice(struct fixture *fixture)
     struct watched *watched = watched_create(fixture, -1);
     struct source first;
 
-    watched->source.io->connect(&watched->source, &address, sizeof(address));
+    watched->source.io->connect(&watched->source, &address, sizeof(address), NULL);
     first = watched->source;
-    watched->source.io->connect(&watched->source, &address, sizeof(address));
+    watched->source.io->connect(&watched->source, &address, sizeof(address), NULL);
     first.io->close(&first, false);
     watched->source.io->close(&watched->source, false);
 }

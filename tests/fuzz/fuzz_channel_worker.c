@@ -14,7 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define HEAD_WORDS 4 /* number, from, to, outcome */
+#define HEAD_WORDS 5 /* number, from, to, the mark of the protocol, outcome */
+#define PRESENT_MAX 4096
+#define UNANSWERED_MAX 200
 
 struct scene {
     struct fixture *fixture;
@@ -23,6 +25,10 @@ struct scene {
     int null;
     uint64_t number; /* the latest message of our own */
 };
+
+/* Workers of which we were told, and that have not gone. */
+static fb_ref present[PRESENT_MAX];
+static unsigned present_n;
 
 static int receive_message(fb_conn *conn, void *state, fb_ref from, fb_bytes message)
 {
@@ -37,8 +43,53 @@ static void receive_outcome(fb_conn *conn, void *state, uint64_t number, fb_outc
 {
     (void)conn;
     (void)state;
-    if (number == 0 || outcome < FB_MESSAGE_HANDLED || outcome > FB_MESSAGE_UNKNOWN)
+    if (number == 0 || outcome < FB_MESSAGE_HANDLED || outcome > FB_MESSAGE_BUSY)
         abort();
+}
+
+static int receive_for_worker(fb_worker *worker, void *state, fb_ref from, fb_bytes message)
+{
+    (void)worker;
+    (void)state;
+    if (from == 0 || message.n > FB_MESSAGE_MAX)
+        abort();
+    return message.n > 0 ? message.p[0] % 2 : 0;
+}
+
+static void receive_answer(fb_worker *worker, void *state, const fb_answer *answer)
+{
+    (void)worker;
+    receive_outcome(NULL, state, answer->message, answer->outcome);
+    if (answer->left > PRESENT_MAX)
+        abort();
+}
+
+static unsigned find_present(fb_ref id)
+{
+    unsigned i = 0;
+
+    while (i < present_n && present[i] != id)
+        i++;
+    return i;
+}
+
+static void note_came(fb_worker *worker, void *state, fb_ref id)
+{
+    (void)state;
+    if (find_present(id) < present_n || id == fb_worker_id(worker) || present_n == PRESENT_MAX)
+        abort();
+    present[present_n++] = id;
+}
+
+static void note_gone(fb_worker *worker, void *state, fb_ref id)
+{
+    unsigned i = find_present(id);
+
+    (void)worker;
+    (void)state;
+    if (i == present_n)
+        abort();
+    present[i] = present[--present_n];
 }
 
 static void send_to_worker(struct scene *scene, uint32_t kind, uint32_t argument, int fd)
@@ -77,16 +128,33 @@ static void connect_client(struct scene *scene)
 
 static struct scene *build(void)
 {
+    static const fb_worker_ops worker_ops = {
+        .size = sizeof(worker_ops),
+        .message = receive_for_worker,
+        .answered = receive_answer,
+        .worker_came = note_came,
+        .worker_gone = note_gone,
+    };
     static struct scene scene = { .inbox = -1 };
     struct fixture_worker_options options = { .connections = 16, .processes = 2 };
+    unsigned index;
     fb_ops *ops;
 
     options.mechanism = mechanism_find(NULL);
     scene.fixture = fixture_prepare_worker(&options);
+    index = scene.fixture->server.server.protocol_index;
     ops = &scene.fixture->server.ops;
     ops->size = sizeof(*ops);
     ops->message = receive_message;
     ops->answered = receive_outcome;
+    scene.fixture->server.protocol.worker_ops = &worker_ops;
+    scene.fixture->worker->protocols[index] = (struct fb_worker) {
+        .worker = scene.fixture->worker,
+        .index = index,
+        .protocol = &scene.fixture->server.protocol,
+        .started = true,
+        .mark = 0x6d61726b,
+    };
     scene.null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     send_to_worker(&scene, MESSAGE_LOG_FILE, 0, scene.null);
     connect_client(&scene);
@@ -111,17 +179,23 @@ static void give_inbox(struct scene *scene)
  * inbox is full, or gone. */
 static bool forge_packet(struct scene *scene, const uint8_t *p)
 {
+    fb_worker *handle = fb_worker_of(scene->conn);
+    uint64_t id = fb_worker_id(handle), mark = handle->mark;
     static uint8_t packet[HEAD_WORDS * 8 + FB_MESSAGE_MAX + 8];
     uint64_t own = fb_ref_of(scene->conn), other = own ^ UINT64_C(1) << 41;
-    uint64_t froms[] = { other, other, other, own, 0, own ^ UINT64_C(0x123456) << 40, p[1], ~own };
-    uint64_t tos[] = { own, own, own, own + p[1], other, 0, ~own, own };
-    uint64_t outcomes[] = { 0, 0, 0, 1, 2, 3, 4, ~UINT64_C(0) };
-    size_t lengths[] = { 0, 0, 0, 7, p[1], FB_MESSAGE_MAX, FB_MESSAGE_MAX + 1, 300 };
+    uint64_t worker = id ^ (uint64_t)(p[1] % 4) << 40;
+    uint64_t froms[] = { other, other, worker, own, worker + p[2] % 2,
+        own ^ UINT64_C(0x123456) << 40, p[1], ~own };
+    uint64_t tos[] = { own, own, id, own + p[1], other, id + 1, ~own, own };
+    uint64_t outcomes[] = { 0, 0, 0, 129, p[1] % 6, 128, 129, ~UINT64_C(0) };
+    uint64_t marks[] = { mark, mark, mark, p[1] };
+    size_t lengths[] = { 8, 8, 0, 7, p[1], FB_MESSAGE_MAX, FB_MESSAGE_MAX + 1, 300 };
     uint64_t head[HEAD_WORDS] = { scene->number - p[2] % 4, froms[p[0] % 8], tos[p[1] % 8],
-        outcomes[p[0] / 8 % 8] };
+        marks[p[1] / 8 % 4], outcomes[p[0] / 8 % 8] };
 
     memcpy(packet, head, sizeof(head));
-    packet[sizeof(head)] = p[2];
+    memcpy(packet + sizeof(head), &mark, sizeof(mark)); /* a greeting, or any message */
+    packet[sizeof(head)] ^= p[2] / 128;
     return send(scene->inbox, packet, sizeof(head) + lengths[p[2] / 4 % 8],
                MSG_DONTWAIT | MSG_NOSIGNAL) != -1;
 }
@@ -156,8 +230,16 @@ static void send_own(struct scene *scene, const uint8_t *p)
 {
     static const uint8_t text[FB_MESSAGE_MAX];
     fb_ref to = fb_ref_of(scene->conn) ^ (uint64_t)(p[0] % 16) << 40;
-    uint64_t number = fb_send_message(scene->conn, to, text, p[1] % 2 == 0 ? p[1] : sizeof(text));
+    fb_worker *worker = fb_worker_of(scene->conn);
+    size_t n = p[1] % 2 == 0 ? p[1] : sizeof(text);
+    uint64_t number;
 
+    if (p[0] >= 128)
+        number = fb_send_message(scene->conn, to, text, n);
+    else if (worker->unanswered > UNANSWERED_MAX) /* a check of so many takes its time */
+        return;
+    else
+        number = p[0] < 64 ? fb_send_all(worker, text, n) : fb_send_worker(worker, to, text, n);
     scene->number = number != 0 ? number : scene->number;
     net_flush(&scene->fixture->worker->stream.net);
 }

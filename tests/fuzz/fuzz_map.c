@@ -197,7 +197,7 @@ static void damage(struct input *in, struct shm_map *map)
         if (at % 4 == 0)
             map->pool->lock.word = next_number(in, map);
         else if (at % 4 == 1)
-            map->checked = map->pool_checked = 0; /* as a process that comes now */
+            map->checked = map->pool_checked = 0; /* a process that comes now has not */
         else
             map->pool->free = at;
         break;
@@ -217,8 +217,8 @@ static uint32_t key_n(const struct shm_map *map)
 /* Waits no more for a holder that is only forged than it has to. */
 static void lose_patience(struct shm_map *map)
 {
-    map->patience = 1;
-    map->impatient_at = map->acquired;
+    map->locker.patience = 1;
+    map->locker.impatient_at = map->locker.acquired;
 }
 
 static void call(struct input *in, struct shm_map *map, uint8_t what)

@@ -151,8 +151,8 @@ static void use_map(struct zones *zones, struct zone *zone)
     zones_slot_acquired(zones, (struct slot_id) { 1, 5 });
     shm_map_open(&map, zone_memory(zone), &map_shape, (struct slot_id) { 1, 5 });
     for (uint8_t key = 0; key < KEYS; key++) {
-        map.patience = 1; /* a holder that is only forged is soon given up */
-        map.impatient_at = map.acquired;
+        map.locker.patience = 1; /* a holder that is only forged is soon given up */
+        map.locker.impatient_at = map.locker.acquired;
         shm_map_get(&map, &key, 1, 1, &item);
         require(item.n <= map_shape.value_max, "a value has its size");
         if (key % 2 == 0)

@@ -27,12 +27,17 @@ enum mistake {
     LOGS_ALERT,
     FAILS_TO_START,
     FORGETS_TO_CLOSE, /* when the peer has ended its half */
+    OVERRUNS_STATE,
+    OVERRUNS_MEMORY, /* of fb_alloc() */
+    LEAKS_AT_START,  /* a descriptor, without memory for a timer */
+    USES_TEMPORARY,  /* memory of fb_temp_alloc() after fb_temp_reset() */
 };
 
 static const char *const names[] = { "none", "leaks_descriptor", "closes_descriptor", "uses_ended",
     "takes_calls", "drops_rest", "consumes_too_much", "changes_lent", "gives_up",
     "answers_shortage", "answers_twice", "never_rests", "logs_alert", "fails_to_start",
-    "forgets_to_close", NULL };
+    "forgets_to_close", "overruns_state", "overruns_memory", "leaks_at_start", "uses_temporary",
+    NULL };
 
 struct conf {
     int64_t mistake;
@@ -42,6 +47,19 @@ struct worker {
     fb_conn *ended;
     char line[128];
 };
+
+/* A connection's; only some mistakes use it. */
+struct state {
+    char text[21];
+};
+
+/* The byte behind n bytes, in a way that no compiler sees. */
+static volatile size_t one = 1;
+
+static char *behind(char *p, size_t n)
+{
+    return p + n + one - 1;
+}
 
 static enum mistake mistake_of(const fb_conn *conn)
 {
@@ -53,8 +71,8 @@ static enum mistake mistake_of(const fb_conn *conn)
 static int faulty_opened(fb_conn *conn, void *state)
 {
     struct worker *worker = fb_worker_state(conn);
+    char *p;
 
-    (void)state;
     switch (mistake_of(conn)) {
     case LEAKS_DESCRIPTOR:
         faulty_descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -71,6 +89,20 @@ static int faulty_opened(fb_conn *conn, void *state)
         break;
     case LOGS_ALERT:
         fb_conn_logf(conn, FB_LOG_ALERT, "this must not be");
+        break;
+    case OVERRUNS_STATE:
+        *behind(((struct state *)state)->text, sizeof(struct state)) = 'x';
+        break;
+    case OVERRUNS_MEMORY:
+        p = fb_alloc(conn, 21);
+        if (p != NULL)
+            *behind(p, 21) = 'x';
+        break;
+    case USES_TEMPORARY:
+        p = fb_temp_alloc(conn, 21);
+        fb_temp_reset(conn);
+        if (p != NULL)
+            *behind(p, 0) = 'x';
         break;
     default:
         break;
@@ -170,9 +202,17 @@ static const fb_ops ops = {
 
 static int faulty_start(fb_worker *worker, void *state)
 {
-    (void)worker;
+    const struct conf *conf = fb_worker_conf(worker, 0);
+    int fd;
+
     (void)state;
-    return 0;
+    if (conf->mistake != LEAKS_AT_START)
+        return 0;
+    fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (fb_worker_timer(worker, 1, 1000) == -1)
+        return -1;
+    fb_worker_timer_cancel(worker, 1);
+    return close(fd);
 }
 
 static int faulty_done(fb_conf *conf, void *own, const void *parent)
@@ -197,6 +237,7 @@ FB_PROTOCOL(faulty) = {
     FB_PROTOCOL_HEADER,
     .name = "faulty",
     FB_PROTOCOL_DIRECTIVES(directives),
+    .conn_state = sizeof(struct state),
     .conf_state = sizeof(struct conf),
     .worker_state = sizeof(struct worker),
     .ops = &ops,

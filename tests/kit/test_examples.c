@@ -135,6 +135,63 @@ START_TEST(resp_sets_and_gets)
 }
 END_TEST
 
+/* Values that one worker sets the others get, and those after its death. */
+START_TEST(resp_is_shared)
+{
+    static const fb_test_step script[] = {
+        FB_TEST_CLIENT(0, 0),
+        FB_TEST_SAY("SET a one\r\n"),
+        FB_TEST_EXPECT("+OK\r\n"),
+        FB_TEST_CLIENT(1, 1),
+        FB_TEST_SAY("GET a\r\n"),
+        FB_TEST_EXPECT("$3\r\none\r\n"),
+        FB_TEST_KILL(0),
+        FB_TEST_SAY("SET a two\r\nGET a\r\n"),
+        FB_TEST_EXPECT("+OK\r\n$3\r\ntwo\r\n"),
+        FB_TEST_REPLACE(0),
+        FB_TEST_CLIENT(2, 0),
+        FB_TEST_SAY("GET a\r\n"),
+        FB_TEST_EXPECT("$3\r\ntwo\r\n"),
+    };
+    const fb_test_options options = {
+        .size = sizeof(options), .server = "resp;", .workers = 2, .excuse = "-ERR"
+    };
+
+    ck_assert_int_eq(fb_test_converse_with(&fb_protocol_resp, &options, FB_TEST_SCRIPT(script)), 0);
+}
+END_TEST
+
+/* Servers of three protocols in one configuration. */
+START_TEST(examples_live_together)
+{
+    static const fb_protocol *const others[] = { &fb_protocol_relay, &fb_protocol_resp, NULL };
+    static const char *const servers[] = { relay, "resp;", NULL };
+    static const fb_test_step script[] = {
+        FB_TEST_CLIENT_OF(0, 0, 0),
+        FB_TEST_SAY("hello\n"),
+        FB_TEST_EXPECT("HELLO\n"),
+        FB_TEST_CLIENT_OF(1, 0, 1),
+        FB_TEST_SAY("hello\n"),
+        FB_TEST_SERVER(2, ADDRESS),
+        FB_TEST_EXPECT("hello\n"),
+        FB_TEST_CLIENT_OF(3, 0, 2),
+        FB_TEST_SAY("SET a one\r\n"),
+        FB_TEST_EXPECT("+OK\r\n"),
+    };
+    const fb_test_options options = {
+        .size = sizeof(options),
+        .server = "upper;",
+        .protocols = others,
+        .servers = servers,
+        .excuse = "-ERR",
+        .thorough = 1,
+    };
+
+    ck_assert_int_eq(
+        fb_test_converse_with(&fb_protocol_upper, &options, FB_TEST_SCRIPT(script)), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, upper_answers_lines);
@@ -143,6 +200,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, relay_without_a_server);
     tcase_add_test(tcase, relay_passes_on_breaks);
     tcase_add_test(tcase, resp_sets_and_gets);
+    tcase_add_test(tcase, resp_is_shared);
+    tcase_add_test(tcase, examples_live_together);
 }
 
 TEST_MAIN("examples", add_tests)

@@ -4,9 +4,17 @@
 #include "kit/printed.h"
 #include "support/test.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#ifdef __SANITIZE_ADDRESS__
+#define SANITIZED true
+#else
+#define SANITIZED false
+#endif
 
 static const fb_test_step script[] = {
     FB_TEST_SAY("one\n"),
@@ -34,6 +42,7 @@ static const struct {
                     "\"TWO\\nHREE\\n\"\n" },
     { "consumes_too_much", "faulty: as it is: step 1: expected \"ONE\\n\", heard nothing\n" },
     { "consumes_too_much", "faulty: as it is: logged [alert] *1 \"faulty\" consumed 5 bytes of 4" },
+    { "leaks_at_start", " fails: descriptor " },
     { "changes_lent", "faulty: a peer that stops reading: step 3: expected \"TWO\\nTHREE\\n\"" },
     { "gives_up", "faulty: a peer that stops reading: step 3: expected \"TWO\\nTHREE\\n\", heard "
                   "\"TWO\\n\"\n" },
@@ -45,6 +54,15 @@ static const struct {
                     "server: 192.0.2.80:80\n" },
     { "forgets_to_close",
         "faulty: as it is: step 5: expected the connection to be closed, it is open\n" },
+};
+
+/* Wrong uses of memory, which may end the program at once, as under the address sanitizer. */
+static const struct {
+    const char *mistake, *printed;
+} overruns[] = {
+    { "overruns_state", "faulty: as it is: wrote beyond the 21 bytes of its conn_state\n" },
+    { "overruns_memory", "faulty: as it is: wrote beyond memory of " },
+    { "uses_temporary", "faulty: as it is: wrote to memory of " },
 };
 
 /* The failures, with what was printed in `text`. */
@@ -69,6 +87,25 @@ START_TEST(mistakes_are_found)
     ck_assert_msg(failures > 0, "%s is not found", mistakes[_i].mistake);
     ck_assert_msg(strstr(text, mistakes[_i].printed) != NULL, "%s says\n%sand not\n%s",
         mistakes[_i].mistake, text, mistakes[_i].printed);
+}
+END_TEST
+
+START_TEST(overruns_are_found)
+{
+    char text[PRINTED_MAX] = "";
+    pid_t child = fork();
+    int status;
+
+    ck_assert_int_ne(child, -1);
+    if (child == 0) {
+        if (SANITIZED)
+            close(STDERR_FILENO); /* the sanitizer's report is nobody's business */
+        if (converse_faulty(overruns[_i].mistake, text) == 0)
+            _exit(0);
+        _exit(strstr(text, overruns[_i].printed) != NULL ? 1 : 0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(!WIFEXITED(status) || WEXITSTATUS(status) != 0, "%s", overruns[_i].mistake);
 }
 END_TEST
 
@@ -203,6 +240,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, mistakes_are_found, 0, sizeof(mistakes) / sizeof(mistakes[0]));
+    tcase_add_loop_test(tcase, overruns_are_found, 0, 3);
     tcase_add_test(tcase, right_is_right);
     tcase_add_test(tcase, excuses_are_accepted);
     tcase_add_test(tcase, descriptors_of_others_are_watched);

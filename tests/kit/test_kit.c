@@ -15,6 +15,8 @@
 #define SANITIZED false
 #endif
 
+extern const fb_protocol fb_protocol_presence;
+
 static fb_test *start_probe(void)
 {
     fb_test *test = fb_test_start(&fb_protocol_probe, "probe;");
@@ -345,6 +347,32 @@ START_TEST(states_are_watched)
 }
 END_TEST
 
+static int has_gone(fb_test *test, void *arg)
+{
+    (void)test;
+    return fb_test_is_closed(arg);
+}
+
+/* A client that presence hears nothing of for 5 s is closed, and so after 5 s. */
+START_TEST(time_is_told)
+{
+    fb_test *test = fb_test_start(&fb_protocol_presence, "presence;");
+    fb_test_peer *a;
+
+    ck_assert_ptr_nonnull(test);
+    ck_assert_uint_eq(fb_test_now(test), 0);
+    fb_test_pass(test, 100);
+    ck_assert_uint_eq(fb_test_now(test), 100);
+    a = fb_test_connect(test);
+    fb_test_says(a, "?");
+    ck_assert(!fb_test_pass_until(test, has_gone, a, 4999));
+    ck_assert_uint_eq(fb_test_now(test), 5099);
+    ck_assert(fb_test_pass_until(test, has_gone, a, 10000));
+    ck_assert_uint_eq(fb_test_now(test), 5100);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, peers_come_and_go);
@@ -361,6 +389,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_worker_is_there);
     tcase_add_test(tcase, slots_are_used_again_late);
     tcase_add_test(tcase, states_are_watched);
+    tcase_add_test(tcase, time_is_told);
 }
 
 TEST_MAIN("kit", add_tests)

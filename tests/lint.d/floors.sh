@@ -22,7 +22,7 @@ check_floors() {
             breach("\"" target "\" lies above " from "/")
     }
     function angled(target) {
-        if (target == "forkbeard/forkbeard.h" && from != "include" &&
+        if (target ~ /^forkbeard\// && target != "forkbeard/types.h" && from != "include" &&
             from !~ /^(protocols|kit|sdk|worker|settings|stream|module)$/)
             return breach("<" target "> is not for " from "/")
         if (target == "forkbeard/types.h" && from != "include" && floor[from] < floor["net"])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2016,SC2154 # read by tests/lint
 # The manual of the SDK has an entry for each of its functions, and for the fields that a protocol
-# consists of, and no other entry.
+# consists of, and no other entry. The guide names no others.
 
 # The fields of a struct of the SDK.
 sdk_fields() {
@@ -21,13 +21,13 @@ sdk_fields() {
             n = split($0, word, /[ *]+/)
             print word[n]
         }
-    }' "$src/src/include/forkbeard/forkbeard.h"
+    }' "$src/src/include/forkbeard/protocol.h"
 }
 
 check_reference() {
     page=$src/man/forkbeard_module.3.in
     sdk=$(sdk_functions)
-    fields=$(sdk_fields fb_protocol && sdk_fields fb_ops)
+    fields=$(sdk_fields fb_protocol && sdk_fields fb_ops && sdk_fields fb_worker_ops)
 
     [ "$(echo "$sdk" | wc -l)" -gt 20 ] || echo "$src/src/include/forkbeard: no FB_SDK function is found"
     [ "$(echo "$fields" | wc -l)" -gt 20 ] || echo "$src/src/include/forkbeard: no field is found"
@@ -39,5 +39,10 @@ check_reference() {
     done
     sed -n 's/^\.It Ft .*Fn \([a-z_]*\).*/\1/p' "$page" | while read -r name; do
         echo "$sdk" | grep -qx "$name" || echo "$page: there is no function \"$name\""
+    done
+    guide=$src/man/forkbeard_guide.7.in
+    grep -Eow '(fb|FB)_[A-Za-z_]+' "$guide" | sort -u | while read -r name; do
+        case $name in fb_protocol_*) continue ;; esac
+        grep -Eqrw "$name" "$src/src/include/forkbeard" || echo "$guide: the SDK has no \"$name\""
     done
 }

@@ -2,7 +2,8 @@
 /* A module whose connections send messages to each other, line by line:
  *
  *     ref              says the connection's reference
- *     send REF TEXT    sends; later says what became of it: "handled", "declined", "unknown"
+ *     send REF TEXT    sends; later says what became of it: "handled", "declined", "unknown" or
+ *                      "busy"
  *     flood REF N      sends N messages, as many at a time as it may; later says how many had which
  *                      outcome
  *     count            says how many messages it has been given, and how many out of order
@@ -10,7 +11,8 @@
  *     vandalize        shuts them down
  *
  * A message is said, "got TEXT". One that begins with "no" is declined, with "#" only counted, and
- * "die" ends the worker a little later, when the answer has been sent. */
+ * "die" ends the worker a little later, when the answer has been sent. MAILER_API is the version of
+ * the header that it says to have been built for. */
 #include <forkbeard/forkbeard.h>
 
 #include <inttypes.h>
@@ -28,7 +30,7 @@ struct session {
     uint64_t left;     /* messages to send in a flood */
     uint64_t expected; /* answers to come in a flood */
     fb_ref to;
-    uint64_t outcomes[FB_MESSAGE_UNKNOWN + 1];
+    uint64_t outcomes[FB_MESSAGE_BUSY + 1];
     uint64_t given, disorder, last;
 };
 
@@ -38,6 +40,7 @@ static const char *const names[] = {
     [FB_MESSAGE_HANDLED] = "handled",
     [FB_MESSAGE_DECLINED] = "declined",
     [FB_MESSAGE_UNKNOWN] = "unknown",
+    [FB_MESSAGE_BUSY] = "busy",
 };
 
 static void FB_SDK_PRINTF(2, 3) say(fb_conn *conn, const char *format, ...)
@@ -182,9 +185,10 @@ static void mailer_answered(fb_conn *conn, void *state, uint64_t number, fb_outc
     if (--session->expected > 0)
         send_flood(conn, session);
     else
-        say(conn, "%" PRIu64 " handled, %" PRIu64 " declined, %" PRIu64 " unknown\n",
+        say(conn,
+            "%" PRIu64 " handled, %" PRIu64 " declined, %" PRIu64 " unknown, %" PRIu64 " busy\n",
             session->outcomes[FB_MESSAGE_HANDLED], session->outcomes[FB_MESSAGE_DECLINED],
-            session->outcomes[FB_MESSAGE_UNKNOWN]);
+            session->outcomes[FB_MESSAGE_UNKNOWN], session->outcomes[FB_MESSAGE_BUSY]);
 }
 
 static void mailer_timer(fb_conn *conn, void *state, uint32_t id)
@@ -207,8 +211,16 @@ static const fb_ops ops = {
     .answered = mailer_answered,
 };
 
+#ifdef MAILER_API
+#define MAILER_HEADER                                                                              \
+    .abi = FB_ABI, .api = MAILER_API, .size = offsetof(fb_protocol, writes) + sizeof(char **),     \
+    .directive_size = sizeof(fb_directive)
+#else
+#define MAILER_HEADER FB_PROTOCOL_HEADER
+#endif
+
 FB_PROTOCOL(mailer) = {
-    FB_PROTOCOL_HEADER,
+    MAILER_HEADER,
     .name = "mailer",
     FB_PROTOCOL_DIRECTIVES(directives),
     .conn_state = sizeof(struct session),

@@ -108,12 +108,22 @@ static int prober_done(fb_conf *conf, void *own, const void *parent)
     return 0;
 }
 
+static void log_first(fb_worker *worker, void *arg)
+{
+    const struct job *job = arg;
+
+    fb_worker_logf(worker, FB_LOG_NOTICE, "the first job: %s",
+        job->outcome == 0 ? "0" : strerrorname_np(job->outcome));
+}
+
 static int prober_start(fb_worker *worker, void *state)
 {
+    struct job job = { .words = "open /etc/passwd" };
     pthread_t thread;
 
-    (void)worker;
     (void)state;
+    if (fb_run(worker, work_job, log_first, &job, sizeof(job)) == -1)
+        return -1;
     for (int i = 0; i < threads_wanted; i++)
         if (pthread_create(&thread, NULL, wait_for_ever, NULL) != 0)
             return -1;

@@ -166,6 +166,10 @@ static void handle_command(fb_conn *conn, char letter)
         run(conn, fork_as_job);
         fb_write(conn, &letter, 1);
         break;
+    case 't':
+        if (fb_worker_timer(fb_worker_of(conn), 1, 1) == -1)
+            fb_abort(conn);
+        break;
     case 'k':
         crash();
         break;
@@ -233,6 +237,14 @@ static void rogue_worker_stop(fb_worker *worker, void *state)
     meet(at_stop);
 }
 
+static void rogue_timer(fb_worker *worker, void *state, uint32_t id)
+{
+    (void)worker;
+    (void)state;
+    (void)id;
+    crash();
+}
+
 static int set_start(fb_conf *conf, void *value, const char *const *args, uint32_t n)
 {
     (void)conf;
@@ -266,6 +278,7 @@ static const fb_directive directives[] = {
 };
 
 static const fb_ops ops = { .size = sizeof(fb_ops), .data = rogue_data };
+static const fb_worker_ops worker_ops = { .size = sizeof(fb_worker_ops), .timer = rogue_timer };
 
 FB_PROTOCOL(rogue) = {
     FB_PROTOCOL_HEADER,
@@ -274,6 +287,7 @@ FB_PROTOCOL(rogue) = {
     .ops = &ops,
     .worker_start = rogue_worker_start,
     .worker_stop = rogue_worker_stop,
+    .worker_ops = &worker_ops,
 #ifdef ROGUE_NEEDS
     .needs = ROGUE_NEEDS,
 #endif

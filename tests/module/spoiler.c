@@ -30,7 +30,7 @@ static void shut_listeners(int how)
 
 static void forge_owner(fb_worker *worker, uint64_t word)
 {
-    atomic_store(&worker->heritage->shared->common->accept_mutex.owner, word);
+    atomic_store(&worker->worker->heritage->shared->common->accept_mutex.owner, word);
 }
 
 static uint64_t now_ms(void)
@@ -58,15 +58,16 @@ static void hold_on(void *job)
     uint64_t until = now_ms() + FORGING_MS;
 
     for (uint32_t turn = 0; now_ms() < until && !stopped; turn++)
-        forge_owner(worker, shm_lock_word(worker->heritage->slot, turn));
+        forge_owner(worker, shm_lock_word(worker->worker->heritage->slot, turn));
 }
 
 /* Says that it takes clients and has `clients` of them, which no client changes, and that it has
  * left a listener to each; rings all, and has their counts full. */
 static void lie_on(fb_worker *worker, uint64_t clients)
 {
-    const struct bells *bells = worker->heritage->bells;
-    struct slot *slot = shared_slot(worker->heritage->shared, worker->heritage->slot);
+    const struct bells *bells = worker->worker->heritage->bells;
+    struct slot *slot =
+        shared_slot(worker->worker->heritage->shared, worker->worker->heritage->slot);
     uint64_t own = slot->counters.n[COUNTER_ACTIVE], until = now_ms() + FORGING_MS;
     static const uint64_t most = UINT64_MAX - 1;
     uint64_t count;

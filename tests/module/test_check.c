@@ -76,6 +76,9 @@ static void begin_descriptor(struct part *p)
     {                                                                                              \
         statement;                                                                                 \
     }
+static const fb_worker_ops no_worker_ops, endless_ops = { .size = SIZE_MAX },
+                                          first_ops = { .size = offsetof(fb_worker_ops, draining) };
+
 SPOIL(nothing, (void)p)
 SPOIL(more_api, p->protocol.api = 9)
 SPOIL(other_abi, (p->protocol.abi = 2, p->protocol.name = NULL))
@@ -93,6 +96,7 @@ SPOIL(no_ops, p->protocol.ops = NULL)
 SPOIL(short_ops, p->ops.size = 0)
 SPOIL(no_callbacks, p->ops.opened = NULL)
 SPOIL(last_callback, (p->ops.opened = NULL, p->ops.closed = closed))
+SPOIL(great_state, p->protocol.conn_state = UINT32_MAX)
 SPOIL(no_directives, p->protocol.directives = NULL)
 SPOIL(many_directives, p->protocol.directive_n = 1001)
 SPOIL(nameless_directive, p->directives[2].name = NULL)
@@ -106,10 +110,13 @@ SPOIL(replaced_path, (p->directives[1].value = FB_VALUE_STRING,
 SPOIL(number_path, p->directives[1].flags = FB_DIRECTIVE_READS)
 SPOIL(
     path, (p->directives[1].value = FB_VALUE_STRING, p->directives[1].flags = FB_DIRECTIVE_WRITES))
-SPOIL(every_need, p->protocol.needs = FB_NEEDS_CONNECT * 2 - 1)
-SPOIL(unknown_need, p->protocol.needs = FB_NEEDS_CONNECT * 2)
+SPOIL(every_need, p->protocol.needs = FB_NEEDS_BIND * 2 - 1)
+SPOIL(unknown_need, p->protocol.needs = FB_NEEDS_BIND * 2)
 SPOIL(old_api, (p->protocol.api = 1, p->protocol.size = offsetof(fb_protocol, needs),
                    p->protocol.needs = UINT64_MAX))
+SPOIL(worker_ops, p->protocol.worker_ops = &first_ops)
+SPOIL(short_worker_ops, p->protocol.worker_ops = &no_worker_ops)
+SPOIL(endless_worker_ops, p->protocol.worker_ops = &endless_ops)
 SPOIL(no_handler, p->directives[0].flags = 0)
 SPOIL(two_handlers, p->directives[2].flags = FB_DIRECTIVE_HANDLER)
 SPOIL(crossed_range, (p->directives[1].least = 5, p->directives[1].greatest = 4))
@@ -160,8 +167,14 @@ static const struct {
     { number_path, "has a directive \"part_number\" with a path that is not its value: FB_DIR" },
     { path, NULL },
     { every_need, NULL },
-    { unknown_need, "has unknown needs (needs 0x40): is it built for a newer forkbeard?" },
+    { great_state,
+        "wants 4294967295 bytes of conn_state for each connection, of which 16777216 are the "
+        "most: take what is large from fb_alloc()" },
+    { unknown_need, "has unknown needs (needs 0x80): is it built for a newer forkbeard?" },
     { old_api, NULL },
+    { worker_ops, NULL },
+    { short_worker_ops, "says that its fb_worker_ops has 0 bytes, and it cannot: begin it with" },
+    { endless_worker_ops, "says that its fb_worker_ops has 18446744073709551615 bytes" },
     { unknown_flag, "has a directive \"part_number\" of a kind that is not known (value 2, flags "
                     "0x10)" },
     { lone_flag, "has a directive \"part_number\" with FB_DIRECTIVE_REPLACED, and neither FB_DIR" },
@@ -234,6 +247,17 @@ struct later_ops {
     fb_ops base;
     void *more[2];
 };
+struct later_worker_ops {
+    fb_worker_ops base;
+    void *more[2];
+};
+
+static void timer_of_worker(fb_worker *worker, void *state, uint32_t id)
+{
+    (void)worker;
+    (void)state;
+    (void)id;
+}
 
 START_TEST(a_later_versions_structs_are_cut)
 {
@@ -242,9 +266,11 @@ START_TEST(a_later_versions_structs_are_cut)
         { .base = { .name = "later_two", .value = FB_VALUE_FLAG, .offset = 8 } },
     };
     struct later_ops ops = { .base = { .size = sizeof(ops), .opened = opened } };
+    struct later_worker_ops worker_ops = { .base = { .size = sizeof(worker_ops),
+                                               .timer = timer_of_worker } };
     struct later_protocol later = {
         .base = { FB_PROTOCOL_HEADER, .name = "later", .directives = &directives[0].base,
-            .directive_n = 2, .conf_state = 16, .ops = &ops.base },
+            .directive_n = 2, .conf_state = 16, .ops = &ops.base, .worker_ops = &worker_ops.base },
     };
     struct arena *arena = arena_create();
     const fb_protocol *copy;
@@ -262,6 +288,9 @@ START_TEST(a_later_versions_structs_are_cut)
     ck_assert_uint_eq(copy->directives[1].offset, 8);
     ck_assert_ptr_eq(copy->ops->opened, opened);
     ck_assert_ptr_ne(copy->ops, &ops.base);
+    ck_assert_uint_eq(copy->worker_ops->size, sizeof(fb_worker_ops));
+    ck_assert_ptr_eq(copy->worker_ops->timer, timer_of_worker);
+    ck_assert_ptr_ne(copy->worker_ops, &worker_ops.base);
     ck_assert_ptr_ne(copy->directives, &directives[0].base);
     arena_destroy(&arena);
 }
@@ -275,13 +304,14 @@ START_TEST(no_more_is_read_than_there_is)
     fb_directive *directives = malloc(sizeof(*directives));
     fb_protocol whole = { FB_PROTOCOL_HEADER, .name = "tight", .directive_n = 1 };
     fb_protocol *protocol = malloc(offsetof(fb_protocol, needs));
-    fb_ops *ops = malloc(sizeof(*ops));
+    const fb_ops whole_ops = { .size = sizeof(fb_ops), .opened = opened };
+    fb_ops *ops = malloc(whole_ops.size);
     char text[MODULE_TEXT];
     const fb_protocol *copy;
 
     ck_assert(directives != NULL && protocol != NULL && ops != NULL);
     *directives = (fb_directive) { .name = "tight", .flags = FB_DIRECTIVE_HANDLER };
-    *ops = (fb_ops) { .size = sizeof(*ops), .opened = opened };
+    memcpy(ops, &whole_ops, whole_ops.size);
     whole.api = 1;
     whole.size = offsetof(fb_protocol, needs);
     whole.directives = directives;
@@ -297,6 +327,32 @@ START_TEST(no_more_is_read_than_there_is)
     ck_assert_ptr_eq(copy->ops->opened, opened);
     ck_assert_uint_eq(copy->needs, 0);
     ck_assert_ptr_null(copy->writes);
+    ck_assert_ptr_null(copy->worker_ops);
+    arena_destroy(&arena);
+}
+END_TEST
+
+/* A table of the worker's callbacks that ends with its first: the rest is not read. */
+START_TEST(a_short_table_of_the_worker_is_filled_up)
+{
+    struct arena *arena = arena_create();
+    const fb_worker_ops whole = { .size = offsetof(fb_worker_ops, draining),
+        .timer = timer_of_worker };
+    fb_worker_ops *short_ops = malloc(offsetof(fb_worker_ops, draining));
+    struct part part;
+    char text[MODULE_TEXT];
+    const fb_protocol *copy;
+
+    ck_assert_ptr_nonnull(short_ops);
+    memcpy(short_ops, &whole, offsetof(fb_worker_ops, draining));
+    begin_descriptor(&part);
+    part.protocol.worker_ops = short_ops;
+    ck_assert_ptr_null(module_check(&part.protocol, text));
+    copy = module_copy(arena, &part.protocol);
+    ck_assert_ptr_nonnull(copy);
+    free(short_ops);
+    ck_assert_ptr_eq(copy->worker_ops->timer, timer_of_worker);
+    ck_assert_ptr_null(copy->worker_ops->draining);
     arena_destroy(&arena);
 }
 END_TEST
@@ -307,6 +363,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, what_is_built_in_passes);
     tcase_add_test(tcase, a_later_versions_structs_are_cut);
     tcase_add_test(tcase, no_more_is_read_than_there_is);
+    tcase_add_test(tcase, a_short_table_of_the_worker_is_filled_up);
 }
 
 TEST_MAIN("check", add_tests)

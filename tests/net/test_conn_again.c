@@ -220,7 +220,7 @@ START_TEST(piped_meanwhile)
         ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "connect() failed"));
     }
     ck_assert_int_eq(a->reason, has_descriptor ? FB_TIMED_OUT : FB_IO_ERROR);
-    ck_assert_int_eq(client->reason, has_descriptor ? FB_TIMED_OUT : FB_ABORTED);
+    ck_assert_int_eq(client->reason, has_descriptor ? FB_TIMED_OUT : FB_PIPE_BROKEN);
     owner_free(&client);
     end_all(fixture, &a);
 }
@@ -271,7 +271,7 @@ END_TEST
 /* The connect's time is over while it waits, as in a worker that was stopped. */
 static void give_up(struct owner *owner)
 {
-    conn_connect_failed(owner->conn, ETIMEDOUT);
+    conn_connect_failed(owner->conn, ETIMEDOUT, false);
 }
 
 START_TEST(its_time_is_over_meanwhile)

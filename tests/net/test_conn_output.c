@@ -194,7 +194,7 @@ static size_t write_to_both(struct owner *owner, fb_bytes in)
     return in.n;
 }
 
-/* One of them borrows, the other copies. */
+/* The first borrows, the other copies. */
 START_TEST(lent_input_goes_to_two)
 {
     struct fixture *fixture = fixture_start_net(_i, 2);

@@ -310,7 +310,7 @@ START_TEST(a_broken_one_resets_the_other)
     else
         sim_break(two.b->socket, ECONNRESET);
     fixture_run(two.fixture);
-    check_ends(&two, FB_ABORTED, FB_RESET);
+    check_ends(&two, FB_PIPE_BROKEN, FB_RESET);
     ck_assert(two.a->socket->reset);
     fixture_logged(two.fixture);
     end_pair(&two);

@@ -11,7 +11,7 @@
 #define PIECE_MAX 30000
 #define SAID_MAX ((size_t)STEPS * PIECE_MAX)
 
-/* What the peer of an end has said, and what the other's is to receive first. */
+/* Bytes that the peer of an end has said, and the other's is to receive first. */
 struct end {
     struct owner *owner;
     uint8_t *said;
@@ -38,7 +38,7 @@ static bool one_in(const struct pair *pair, uint32_t n)
 
 static void give_up(struct owner *owner)
 {
-    conn_connect_failed(owner->conn, ETIMEDOUT);
+    conn_connect_failed(owner->conn, ETIMEDOUT, false);
 }
 
 static void say_some(const struct pair *pair, struct end *end)

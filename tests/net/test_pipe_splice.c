@@ -151,7 +151,7 @@ START_TEST(a_reset_in_the_middle)
     splicing_turn_until(splicing, ends[0].closings == 1 && ends[1].closings == 1,
         recv(ends[!gone].far, bytes, sizeof(bytes), 0)); /* may fail */
     ck_assert_int_eq(ends[gone].reason, FB_RESET);
-    ck_assert_int_eq(ends[!gone].reason, FB_ABORTED);
+    ck_assert_int_eq(ends[!gone].reason, FB_PIPE_BROKEN);
     ck_assert_uint_eq(count_descriptors("pipe:") - before, 2 * splicing->net.spare_pipe_n);
     close(ends[!gone].far);
     splicing_stop(splicing);

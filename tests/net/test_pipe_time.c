@@ -169,7 +169,7 @@ START_TEST(the_other_is_refused)
     sim_server_answer(server, SIM_REFUSES, 0);
     fixture_run(fixture);
     ck_assert_int_eq(b->reason, FB_REFUSED);
-    ck_assert_int_eq(a->reason, FB_ABORTED);
+    ck_assert_int_eq(a->reason, FB_PIPE_BROKEN);
     ck_assert(a->socket->reset);
     fixture_logged(fixture);
     end_all(fixture, &a, &b);

@@ -3,7 +3,7 @@
  * log and nothing else is left of it. */
 #include "process/config_check.h"
 #include "process/signals.h"
-#include "support/test.h"
+#include "support/wait.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,8 +15,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#define DEADLINE_S 20
 
 /* The action of the protocol's code. In the child it is what it was at the fork. */
 static int (*act)(fb_conf *conf);
@@ -211,9 +209,31 @@ START_TEST(a_fault_is_told)
 }
 END_TEST
 
-/* The clock that the wait goes by, beside the real one. */
-static bool hurries;
+/* Reports from a child that its callback has begun; NULL where no test asks for it. */
+static volatile pid_t *begun;
 
+static void share_begun(void)
+{
+    begun = mmap(NULL, sizeof(*begun), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ck_assert_ptr_ne((void *)begun, MAP_FAILED);
+}
+
+static void forget_begun(void)
+{
+    munmap((void *)begun, sizeof(*begun));
+    begun = NULL;
+}
+
+static int say_and_hang(fb_conf *conf)
+{
+    *begun = getpid();
+    while (conf != NULL)
+        pause();
+    return 0;
+}
+
+/* The clock that the wait goes by hurries from when the callback hangs: before, the time limit
+ * would be the check's own. */
 int __real_clock_gettime(clockid_t id, struct timespec *now);
 int __wrap_clock_gettime(clockid_t id, struct timespec *now);
 int __wrap_clock_gettime(clockid_t id, struct timespec *now)
@@ -221,24 +241,17 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *now)
     static time_t ahead;
     int status = __real_clock_gettime(id, now);
 
-    if (hurries)
+    if (begun != NULL && *begun != 0)
         now->tv_sec += ahead += 20;
     return status;
 }
 
-static int hang_child(fb_conf *conf)
-{
-    while (conf != NULL)
-        pause();
-    return 0;
-}
-
 START_TEST(what_hangs_is_ended)
 {
-    act = hang_child;
-    hurries = true;
+    act = say_and_hang;
+    share_begun();
     ck_assert_int_eq(check_text(SERVED), -1);
-    hurries = false;
+    forget_begun();
     expect_line(
         "protocol \"acting\" did not finish when its configuration was done: the time limit is "
         "60 seconds in ");
@@ -331,23 +344,13 @@ START_TEST(a_master_s_signals_are_not_disturbed)
 }
 END_TEST
 
-/* Reports from a child that it has begun. */
-static volatile pid_t *begun;
-
-static int say_and_hang(fb_conf *conf)
-{
-    *begun = getpid();
-    return hang_child(conf);
-}
-
 START_TEST(it_ends_with_its_parent)
 {
     int pipe_ends[2];
     char byte;
     pid_t parent;
 
-    begun = mmap(NULL, sizeof(*begun), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    ck_assert_ptr_ne((void *)begun, MAP_FAILED);
+    share_begun();
     ck_assert_int_eq(pipe(pipe_ends), 0);
     parent = fork();
     ck_assert_int_ne(parent, -1);
@@ -360,14 +363,13 @@ START_TEST(it_ends_with_its_parent)
         _exit(0);
     }
     close(pipe_ends[1]);
-    for (time_t deadline = time(NULL) + DEADLINE_S; *begun == 0; usleep(1000))
-        ck_assert_msg(time(NULL) < deadline, "the check does not begin");
+    WAIT_FOR(*begun != 0);
     ck_assert_int_eq(kill(*begun, 0), 0);
     ck_assert_int_eq(kill(parent, SIGKILL), 0);
     ck_assert_int_eq(waitpid(parent, NULL, 0), parent);
     ck_assert_int_eq(read(pipe_ends[0], &byte, 1), 0); /* no process holds the other end any more */
     close(pipe_ends[0]);
-    munmap((void *)begun, sizeof(*begun));
+    forget_begun();
 }
 END_TEST
 

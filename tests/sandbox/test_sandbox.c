@@ -186,7 +186,7 @@ START_TEST(paths)
     STAILQ_INSERT_TAIL(&cycle.needs.paths, &path, link);
     check_attempt(with_file("open"), 0);
     ck_assert_int_eq(in_sandbox(read_and_write, file), EACCES);
-    path.write = true;
+    path.access = NEEDS_TO_WRITE;
     ck_assert_int_eq(in_sandbox(read_and_write, file), 0);
     path.path = file;
     check_attempt(with_file("open"), 0);
@@ -237,7 +237,7 @@ static void note_unknown(const char *protocol, const char *line)
 
 START_TEST(what_is_open_is_noted)
 {
-    struct needs_path path = { .path = "/some/where", .write = true };
+    struct needs_path path = { .path = "/some/where", .access = NEEDS_TO_WRITE };
 
     cycle.needs.exec = cycle.needs.udp = true;
     STAILQ_INSERT_TAIL(&cycle.needs.paths, &path, link);

@@ -3,6 +3,7 @@
  * to servers are it. */
 #include "sdk/scripted_conn.h"
 
+#include <stdio.h>
 #include <string.h>
 
 char ended[ENDED_MAX];
@@ -42,6 +43,13 @@ static void common_eof(struct scripted_conn *script, fb_bytes rest)
         script->eof(script, rest);
     else
         fb_close(script->conn);
+}
+
+static void common_writable(struct scripted_conn *script)
+{
+    script->writables++;
+    if (script->writable != NULL)
+        script->writable(script);
 }
 
 static void common_timer(struct scripted_conn *script, uint32_t id)
@@ -124,6 +132,12 @@ static void client_eof(fb_conn *conn, void *state, fb_bytes rest)
     common_eof(conn_at(state), rest);
 }
 
+static void client_writable(fb_conn *conn, void *state)
+{
+    (void)conn;
+    common_writable(conn_at(state));
+}
+
 static void client_timer(fb_conn *conn, void *state, uint32_t id)
 {
     (void)conn;
@@ -159,6 +173,7 @@ static const fb_ops client_ops = {
     .opened = client_opened,
     .data = client_data,
     .eof = client_eof,
+    .writable = client_writable,
     .timer = client_timer,
     .draining = client_draining,
     .message = client_message,
@@ -183,6 +198,12 @@ static void server_eof(fb_conn *conn, void *state, fb_bytes rest)
 {
     (void)conn;
     common_eof(state, rest);
+}
+
+static void server_writable(fb_conn *conn, void *state)
+{
+    (void)conn;
+    common_writable(state);
 }
 
 static void server_timer(fb_conn *conn, void *state, uint32_t id)
@@ -211,8 +232,8 @@ static void server_closed(fb_conn *conn, void *state, fb_reason reason)
 
 #define SERVER_OPS                                                                                 \
     .size = sizeof(fb_ops), .opened = server_opened, .data = server_data, .eof = server_eof,       \
-    .timer = server_timer, .draining = server_draining, .message = server_message,                 \
-    .closed = server_closed
+    .writable = server_writable, .timer = server_timer, .draining = server_draining,               \
+    .message = server_message, .closed = server_closed
 
 const fb_ops scripted_conn_ops = { SERVER_OPS }, scripted_conn_other_ops = { SERVER_OPS };
 
@@ -230,13 +251,26 @@ FB_PROTOCOL(scripted) = {
 
 /* Tests */
 
-fb_test *scripted_start(void)
+fb_test *scripted_start_with(const char *others)
 {
-    fb_test *test = fb_test_start(&fb_protocol_scripted, "scripted; first_byte_timeout off;");
+    char server[256];
+    fb_test *test;
 
+    snprintf(server, sizeof(server), "scripted; first_byte_timeout off; %s", others);
+    test = fb_test_start(&fb_protocol_scripted, server);
     ck_assert_ptr_nonnull(test);
     memset(ended, 0, sizeof(ended));
     return test;
+}
+
+fb_test *scripted_start(void)
+{
+    return scripted_start_with("");
+}
+
+void scripted_share_blocks(fb_test *test)
+{
+    test->workers->worker.stream.net.chunks.spare_max = CHUNK_SPARES;
 }
 
 void scripted_finish(fb_test **test)
@@ -246,9 +280,9 @@ void scripted_finish(fb_test **test)
 
 void scripted_settle(fb_test *test)
 {
-    net_flush(&test->worker.stream.net);
+    net_flush(&test->workers->worker.stream.net);
     fb_test_run(test);
-    stream_check(&test->worker.stream);
+    stream_check(&test->workers->worker.stream);
 }
 
 fb_test_peer *scripted_conn_open(fb_test *test, struct scripted_conn *script)
@@ -257,7 +291,7 @@ fb_test_peer *scripted_conn_open(fb_test *test, struct scripted_conn *script)
 
     coming = script;
     fb_test_run(test);
-    stream_check(&test->worker.stream);
+    stream_check(&test->workers->worker.stream);
     ck_assert_ptr_null(coming);
     return peer;
 }

@@ -18,6 +18,7 @@ struct scripted_conn {
     int (*opened)(struct scripted_conn *script);
     size_t (*data)(struct scripted_conn *script, fb_bytes in);
     void (*eof)(struct scripted_conn *script, fb_bytes rest);
+    void (*writable)(struct scripted_conn *script);
     void (*timer)(struct scripted_conn *script, uint32_t id);
     void (*draining)(struct scripted_conn *script, uint64_t deadline);
     int (*message)(struct scripted_conn *script, fb_ref from, fb_bytes message);
@@ -28,7 +29,7 @@ struct scripted_conn {
     char letter;                 /* in the order of ends; 0: none */
     /* the record */
     fb_conn *conn; /* NULL once it has been closed */
-    unsigned openings, datas, eofs, timers, drainings, messages, answers, closings;
+    unsigned openings, datas, eofs, timers, drainings, messages, answers, closings, writables;
     fb_reason reason;
     uint32_t timer_id;
     uint64_t deadline, number;
@@ -47,6 +48,10 @@ extern char ended[ENDED_MAX];
 
 /* A worker whose clients need not say anything. */
 fb_test *scripted_start(void);
+/* The same with other directives of the server behind "scripted;". */
+fb_test *scripted_start_with(const char *others);
+/* Makes blocks hold several pieces of memory, and be used again, as in the daemon. */
+void scripted_share_blocks(fb_test *test);
 /* Fails if there were faults, which have been printed. */
 void scripted_finish(fb_test **test);
 /* Runs what follows from the calls that were made between turns. */

@@ -273,7 +273,7 @@ START_TEST(all_are_drained_at_the_end)
     fb_abort(d.conn);
     scripted_settle(test);
     scripted_conn_connect(test, &a, &c);
-    net_fail_all(&test->worker.stream.net, FB_DRAINED);
+    net_fail_all(&test->workers->worker.stream.net, FB_DRAINED);
     ck_assert_int_eq(a.reason, FB_DRAINED);
     ck_assert_int_eq(b.reason, FB_DRAINED);
     ck_assert_int_eq(c.reason, FB_DRAINED);

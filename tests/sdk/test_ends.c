@@ -59,7 +59,7 @@ static void end_both_halves(struct family *family)
 
 static void drain_worker(struct family *family)
 {
-    net_fail_all(&family->test->worker.stream.net, FB_DRAINED);
+    net_fail_all(&family->test->workers->worker.stream.net, FB_DRAINED);
 }
 
 static void start_lingering(struct family *family)
@@ -285,7 +285,7 @@ static void check_reported(fb_test *test, fb_conn *old, fb_conn *other)
     fb_bytes rest = { (const uint8_t *)"x\n", 2 }, frame;
     struct scripted_conn none = { 0 };
 
-    test->worker.stream.misused = note_misuse;
+    test->workers->worker.stream.misused = note_misuse;
     REPORTED("fb_write", fb_write(old, "x", 1));
     REPORTED("fb_writev", fb_writev(old, &rest, 1));
     REPORTED("fb_write_ref", ck_assert_int_eq(fb_write_ref(old, "x", 1, note_release, NULL), -1));

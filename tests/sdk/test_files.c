@@ -201,7 +201,7 @@ START_TEST(a_connection_that_ends_hears_no_more)
     fb_abort(a.conn);
     fb_close(b.conn);
     fb_pipe(c.conn, d.conn, NULL);
-    net_flush(&test->worker.stream.net);
+    net_flush(&test->workers->worker.stream.net);
     ck_assert_uint_eq(a.closings + b.closings, 2);
     close(fd);
     fb_test_run(test);
@@ -331,14 +331,22 @@ START_TEST(a_connection_ends_while_done_waits)
 }
 END_TEST
 
+/* Starts a worker with a connection that reads ten bytes. */
+static fb_test *start_read_of_ten(int i, struct scripted_conn *conn, int fd)
+{
+    fb_test *test = start_reads(i, NULL);
+
+    scripted_conn_open(test, conn);
+    begin(conn, fd, 0, 10);
+    return test;
+}
+
 START_TEST(a_client_is_not_awaited_any_more)
 {
-    int fd = open_file(0);
-    fb_test *test = start_reads(_i, NULL);
     struct scripted_conn a = { 0 };
+    int fd = open_file(0);
+    fb_test *test = start_read_of_ten(_i, &a, fd);
 
-    scripted_conn_open(test, &a);
-    begin(&a, fd, 0, 10);
     fb_test_pass(test, 70000);
     ck_assert_uint_eq(told_n, 1);
     ck_assert_uint_eq(a.closings, 0);
@@ -351,12 +359,10 @@ END_TEST
 
 START_TEST(a_drained_worker_reads_to_the_end)
 {
-    int fd = open_file(0);
-    fb_test *test = start_reads(_i, NULL);
     struct scripted_conn a = { 0 };
+    int fd = open_file(0);
+    fb_test *test = start_read_of_ten(_i, &a, fd);
 
-    scripted_conn_open(test, &a);
-    begin(&a, fd, 0, 10);
     fb_test_drain(test, 0);
     ck_assert_uint_eq(told_n, 1);
     scripted_finish(&test);

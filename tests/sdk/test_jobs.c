@@ -2,6 +2,7 @@
 /* fb_run(): threads, and the beginning and the end of a protocol in its worker. */
 #include "kit/printed.h"
 #include "sdk/scripted_conn.h"
+#include "support/wait.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -25,8 +26,8 @@ static void work_job(void *arg)
     struct job *job = arg;
 
     atomic_fetch_add(&going, 1);
-    while (job->n < 0 && !atomic_load(&gate))
-        usleep(100);
+    if (job->n < 0)
+        WAIT_FOR(atomic_load(&gate));
     job->n *= 2;
     job->worked = pthread_self();
     atomic_fetch_sub(&going, 1);
@@ -133,14 +134,6 @@ START_TEST(many_jobs_on_few_threads)
 }
 END_TEST
 
-static void await_jobs(int n)
-{
-    for (int i = 0; atomic_load(&going) != n; i++) {
-        ck_assert_int_lt(i, 100000);
-        usleep(100);
-    }
-}
-
 /* The threads of this process, with the one that runs the test. */
 static unsigned count_threads(void)
 {
@@ -154,23 +147,15 @@ static unsigned count_threads(void)
     return n;
 }
 
-static void await_threads(unsigned n)
-{
-    for (int i = 0; count_threads() != n; i++) {
-        ck_assert_int_lt(i, 100000);
-        usleep(100);
-    }
-}
-
 START_TEST(threads_and_queue_have_an_end)
 {
     fb_test *test = start_jobs("thread_pool default threads=2 max_queue=3;");
     int accepted = 0;
 
     ck_assert_int_eq(run_job(test, 0, -1), 0);
-    await_jobs(1);
+    WAIT_FOR(atomic_load(&going) == 1);
     ck_assert_int_eq(run_job(test, 0, -1), 0);
-    await_jobs(2);
+    WAIT_FOR(atomic_load(&going) == 2);
     while (run_job(test, 0, -1) == 0)
         accepted++;
     ck_assert_int_eq(accepted, 3);
@@ -191,7 +176,7 @@ START_TEST(the_connection_has_gone_meanwhile)
     scripted_conn_open(test, &a);
     ck_assert_int_eq(run_job(test, fb_ref_of(a.conn), -1), 0);
     fb_abort(a.conn);
-    net_flush(&test->worker.stream.net);
+    net_flush(&test->workers->worker.stream.net);
     ck_assert_uint_eq(a.closings, 1);
     ck_assert_uint_eq(dones, 0);
     atomic_store(&gate, true);
@@ -217,11 +202,11 @@ START_TEST(a_worker_that_ends_gracefully_waits)
     scripted_conn_open(test, &a);
     ck_assert_int_eq(run_job(test, fb_ref_of(a.conn), -1), 0);
     fb_abort(a.conn);
-    net_flush(&test->worker.stream.net);
+    net_flush(&test->workers->worker.stream.net);
     sim_set_auto(test->sim, true);
-    timer_set(&test->worker.stream.net.loop, &timer, 1000);
+    timer_set(&test->workers->worker.stream.net.loop, &timer, 1000);
     signals_raise(COMMAND_QUIT);
-    worker_run(&test->worker); /* returns when nothing is left */
+    worker_run(&test->workers->worker); /* returns when nothing is left */
     ck_assert_uint_eq(dones, 1);
     scripted_finish(&test);
 }
@@ -237,13 +222,15 @@ START_TEST(a_worker_that_ends_at_once_does_not)
     ck_assert_int_eq(run_job(test, 0, -1), 0);
     ck_assert_int_eq(run_job(test, 0, -1), 0);
     ck_assert_int_eq(run_job(test, 0, -1), 0);
-    await_jobs(2);
-    left = test->worker.threads;
-    worker_done(&test->worker);
-    memset(&test->worker, 0xff, sizeof(test->worker)); /* must not be read any more */
+    WAIT_FOR(atomic_load(&going) == 2);
+    left = test->workers->worker.threads;
+    worker_done(&test->workers->worker);
+    /* must not be read any more */
+    memset(&test->workers->worker, 0xff, sizeof(test->workers->worker));
     atomic_store(&gate, true);
-    await_jobs(0);
-    await_threads(before); /* they have seen that there is no loop any more, and ended */
+    WAIT_FOR(atomic_load(&going) == 0);
+    /* they have seen that there is no loop any more, and ended */
+    WAIT_FOR(count_threads() == before);
     ck_assert_uint_eq(dones, 0);
     _exit(0); /* the jobs' memory is left to the process's end, and no leak */
 }
@@ -272,6 +259,7 @@ struct state {
 
 static char order[64];
 static int start_result;
+static int first_jobs; /* jobs of worker_start */
 static fb_test *current;
 
 static int proto_start(fb_worker *worker, void *arg)
@@ -282,6 +270,9 @@ static int proto_start(fb_worker *worker, void *arg)
     for (size_t i = 0; i < sizeof(state->padding); i++)
         test_require(state->padding[i] == 0);
     state->number = 7;
+    for (int i = 0; i < first_jobs; i++)
+        ck_assert_int_eq(
+            fb_run(worker, work_job, finish_job, &(struct job) { .n = 1 }, sizeof(struct job)), 0);
     if (start_result != 0)
         fb_worker_logf(worker, FB_LOG_ALERT, "no database");
     return start_result;
@@ -291,8 +282,10 @@ static void proto_stop(fb_worker *worker, void *arg)
 {
     struct state *state = arg;
 
-    (void)worker;
-    ck_assert_int_eq(state->number, 8);
+    if (first_jobs > 0) /* `done` could not be called any more */
+        ck_assert_int_eq(fb_run(worker, work_job, finish_job, NULL, 0), -1);
+    else
+        ck_assert_int_eq(state->number, 8);
     strcat(order, "e");
 }
 
@@ -376,6 +369,30 @@ START_TEST(it_cannot_start)
 }
 END_TEST
 
+/* Jobs of worker_start run when the worker has started; they are dropped where it cannot. */
+START_TEST(jobs_of_a_start)
+{
+    const fb_test_options options = {
+        .size = sizeof(options), .server = "proto;", .main = "thread_pool default threads=2;"
+    };
+
+    loops_thread = pthread_self();
+    first_jobs = 5;
+    start_result = -_i;
+    current = fb_test_start_with(&proto, &options);
+    ck_assert_uint_eq(dones, 0);
+    if (_i == 0) {
+        fb_test_run(current);
+        ck_assert_uint_eq(dones, 5);
+        ck_assert_int_eq(sum, 10);
+        scripted_finish(&current);
+    }
+    ck_assert_ptr_null(current);
+    ck_assert_int_eq(atomic_load(&going), 0);
+    ck_assert_str_eq(order, _i == 0 ? "se" : "s");
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, done_runs_on_the_loop);
@@ -388,6 +405,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, without_memory_for_it);
     tcase_add_test(tcase, it_starts_before_and_stops_after_all);
     tcase_add_test(tcase, it_cannot_start);
+    tcase_add_loop_test(tcase, jobs_of_a_start, 0, 2);
 }
 
 TEST_MAIN("sdk_jobs", add_tests)

@@ -445,6 +445,7 @@ START_TEST(kept_a_thousand_times_it_costs_no_more)
     uint64_t held = 0;
 
     set_up(&scene);
+    scripted_share_blocks(scene.test);
     keep_first(&scene);
     for (int i = 0; i < 1000; i++) {
         scene.second = (struct scripted_conn) { 0 };

@@ -43,6 +43,9 @@ START_TEST(large_and_impossible_sizes)
     ck_assert_ptr_null(allocs[_i](a.conn, SIZE_MAX));
     ck_assert_ptr_null(allocs[_i](a.conn, SIZE_MAX - 15));
     ck_assert_ptr_null(allocs[_i](a.conn, SIZE_MAX / 2 + 1));
+    ck_assert_ptr_null(allocs[_i](a.conn, (1 << 30) + 1));
+    ck_assert_ptr_nonnull(strstr(
+        fb_test_logged(test), "alloc() of 1073741825 bytes is refused: 1073741824 are the most"));
     scripted_settle(test);
     ck_assert_uint_eq(a.closings, 0); /* the caller has to do something about it */
     scripted_finish(&test);
@@ -136,6 +139,7 @@ START_TEST(a_million_requests_cost_no_memory)
     fb_test_peer *peer = scripted_conn_open(test, &a);
     uint64_t held = 0, asked = 0;
 
+    scripted_share_blocks(test);
     for (int i = 0; i < BATCH; i++)
         memcpy(batch + (size_t)i * 4, "get\n", 4);
     for (int i = 0; i < REQUESTS / BATCH; i++) {

@@ -124,28 +124,112 @@ static void abort_b(struct two *two)
     fb_abort(two->b.conn);
 }
 
+static void stop_b(struct two *two)
+{
+    fb_stop(two->b.conn);
+}
+
+static void shut_b(struct two *two)
+{
+    fb_shutdown(two->b.conn);
+}
+
+static void end_peer_of_b(struct two *two)
+{
+    struct fb_test_peer *peer;
+
+    two->b.eof = scripted_ignore_eof;
+    STAILQ_FOREACH (peer, &two->test->peers, link)
+        fb_test_shut(peer);
+    scripted_settle(two->test);
+    ck_assert_uint_eq(two->b.eofs, 1);
+}
+
+static void drain_b(struct two *two)
+{
+    fb_test_drain(two->test, 0);
+    ck_assert_uint_eq(two->b.drainings, 1);
+}
+
 static const struct {
     void (*happens)(struct two *two);
+    unsigned heard;
     fb_outcome outcome;
-} unheard[] = {
-    { pipe_both, FB_MESSAGE_DECLINED }, /* only `closed` is called for it */
-    { close_slowly, FB_MESSAGE_UNKNOWN },
-    { abort_b, FB_MESSAGE_UNKNOWN },
+} states[] = {
+    { stop_b, 1, FB_MESSAGE_HANDLED },
+    { shut_b, 1, FB_MESSAGE_HANDLED },
+    { end_peer_of_b, 1, FB_MESSAGE_HANDLED },
+    { drain_b, 1, FB_MESSAGE_HANDLED },
+    { pipe_both, 0, FB_MESSAGE_DECLINED }, /* only `closed` is called for it */
+    { close_slowly, 0, FB_MESSAGE_UNKNOWN },
+    { abort_b, 0, FB_MESSAGE_UNKNOWN },
 };
 
-START_TEST(it_is_not_heard)
+START_TEST(to_a_connection_in_each_state)
 {
     struct two two;
     fb_ref b;
 
     set_up(&two);
+    two.a.eof = scripted_ignore_eof;
     b = fb_ref_of(two.b.conn);
-    unheard[_i].happens(&two);
+    states[_i].happens(&two);
     send_to(&two, b);
     scripted_settle(two.test);
-    ck_assert_uint_eq(two.b.messages, 0);
+    ck_assert_uint_eq(two.b.messages, states[_i].heard);
     ck_assert_uint_eq(two.a.answers, 1);
-    ck_assert_int_eq(two.a.outcome, unheard[_i].outcome);
+    ck_assert_int_eq(two.a.outcome, states[_i].outcome);
+    scripted_finish(&two.test);
+}
+END_TEST
+
+/* A connection to a server is sent messages before it is established. */
+START_TEST(to_a_connection_that_has_not_opened)
+{
+    struct two two;
+    struct scripted_conn server = { 0 };
+
+    set_up(&two);
+    fb_test_serve(two.test, SERVER, FB_TEST_SILENT);
+    server.conn = scripted_conn_begin(&two.b, &server, SERVER);
+    send_to(&two, fb_ref_of(server.conn));
+    scripted_settle(two.test);
+    ck_assert_uint_eq(server.openings, 0);
+    ck_assert_uint_eq(server.messages, 1);
+    ck_assert_int_eq(two.a.outcome, FB_MESSAGE_HANDLED);
+    scripted_finish(&two.test);
+}
+END_TEST
+
+static void send_and_end(struct scripted_conn *script, fb_reason reason)
+{
+    (void)reason;
+    script->from = fb_ref_of(script->conn);
+    ck_assert_ptr_eq(fb_find(fb_worker_of(script->conn), script->from), script->conn);
+    ck_assert_uint_ne(fb_send_message(script->conn, script->n, "last", 4), 0);
+    ck_assert_uint_ne(fb_send_message(script->conn, script->from, "to itself", 9), 0);
+}
+
+/* Messages of a last callback arrive, and no outcome does. Its own reference,
+ * which may be its first, names nothing when it arrives. */
+START_TEST(from_a_connection_that_ends)
+{
+    struct two two;
+
+    set_up(&two);
+    two.a.n = fb_ref_of(two.b.conn);
+    two.a.closed = send_and_end;
+    fb_abort(two.a.conn);
+    scripted_settle(two.test);
+    ck_assert_uint_eq(two.b.messages, 1);
+    ck_assert_str_eq(two.b.last, "last");
+    ck_assert_uint_eq(two.b.from, two.a.from);
+    ck_assert_ptr_null(fb_find(fb_test_worker(two.test), two.b.from));
+    ck_assert_uint_eq(two.a.answers, 0);
+    ck_assert_uint_eq(two.a.messages, 0);
+    ck_assert_uint_ne(fb_send_message(two.b.conn, two.b.from, "late", 4), 0);
+    scripted_settle(two.test);
+    ck_assert_int_eq(two.b.outcome, FB_MESSAGE_UNKNOWN);
     scripted_finish(&two.test);
 }
 END_TEST
@@ -352,8 +436,8 @@ START_TEST(what_is_answered_at_once_is_answered_next_turn)
     two.a.answered = send_again;
     send_to(&two, 0);
     for (unsigned i = 0; i < 10; i++) {
-        net_flush(&two.test->worker.stream.net);
-        worker_turn(&two.test->worker);
+        net_flush(&two.test->workers->worker.stream.net);
+        worker_turn(&two.test->workers->worker);
         ck_assert_uint_le(two.a.answers, i + 1);
     }
     ck_assert_uint_ge(two.a.answers, 5);
@@ -367,7 +451,9 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_reference_is_found);
     tcase_add_test(tcase, it_never_means_another);
     tcase_add_loop_test(tcase, it_is_handled_or_declined, 0, 2);
-    tcase_add_loop_test(tcase, it_is_not_heard, 0, countof(unheard));
+    tcase_add_loop_test(tcase, to_a_connection_in_each_state, 0, countof(states));
+    tcase_add_test(tcase, to_a_connection_that_has_not_opened);
+    tcase_add_test(tcase, from_a_connection_that_ends);
     tcase_add_loop_test(tcase, there_is_no_such_connection, 0, countof(nobodies));
     tcase_add_test(tcase, to_oneself_and_to_a_server);
     tcase_add_test(tcase, how_long_it_may_be);

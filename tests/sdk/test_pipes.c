@@ -164,6 +164,35 @@ START_TEST(one_of_them_ends_already)
 }
 END_TEST
 
+static const fb_reason broken[] = { FB_PIPE_BROKEN, FB_ABORTED };
+
+/* The peer of one of them breaks its connection: the other's is told so, and is reset. */
+START_TEST(one_of_them_breaks)
+{
+    fb_protocol old;
+    struct two two;
+    struct server *server;
+
+    set_up(&two);
+    server = (struct server *)session_server_of(two.a.conn);
+    old = *server->protocol;
+    old.api = 3;
+    if (_i / 2 != 0) /* a module built before API 4 */
+        server->protocol = &old;
+    fb_pipe(two.a.conn, two.b.conn, NULL);
+    scripted_settle(two.test);
+    fb_test_says(two.client, "question");
+    ck_assert_str_eq(peer_heard(two.server), "question");
+    fb_test_reset(_i % 2 == 0 ? two.server : two.client);
+    scripted_settle(two.test);
+    ck_assert_int_eq(two.b.reason, _i % 2 == 0 ? FB_RESET : broken[_i / 2]);
+    ck_assert_int_eq(two.a.reason, _i % 2 == 0 ? broken[_i / 2] : FB_RESET);
+    ck_assert(fb_test_was_reset(_i % 2 == 0 ? two.client : two.server));
+    server->protocol = &fb_protocol_scripted;
+    scripted_finish(&two.test);
+}
+END_TEST
+
 static size_t pipe_behind_header(struct scripted_conn *script, fb_bytes in)
 {
     static const fb_frame_limit limit = { .most = 100, .timeout = 1000 };
@@ -230,6 +259,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_silent_client_is_closed);
     tcase_add_test(tcase, without_memory_both_end);
     tcase_add_loop_test(tcase, one_of_them_ends_already, 0, 4);
+    tcase_add_loop_test(tcase, one_of_them_breaks, 0, 4);
     tcase_add_test(tcase, piped_before_the_server_has_answered);
     tcase_add_test(tcase, the_server_never_answers);
 }

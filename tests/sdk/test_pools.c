@@ -2,10 +2,10 @@
 /* fb_run_in(): pools of threads by name, which a protocol finds when the configuration is read. */
 #include "kit/printed.h"
 #include "sdk/scripted_conn.h"
+#include "support/wait.h"
 
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 
 struct conf {
     const char *name;
@@ -62,14 +62,13 @@ static void work_slowly(void *job)
 {
     (void)job;
     atomic_fetch_add(&going, 1);
-    while (!atomic_load(&gate))
-        usleep(100);
+    WAIT_FOR(atomic_load(&gate));
 }
 
 static void work_quickly(void *job)
 {
     (void)job;
-    atomic_store(&gate, true); /* what the slow one waits for */
+    atomic_store(&gate, true); /* the slow one waits for it */
 }
 
 static void count_done(fb_worker *worker, void *job)
@@ -94,10 +93,9 @@ START_TEST(a_busy_pool_keeps_no_other_waiting)
     disk = found->pool;
     ck_assert_ptr_nonnull(disk);
     ck_assert_int_eq(run_in(test, disk, work_slowly, &slow_n), 0);
-    while (atomic_load(&going) == 0)
-        usleep(100);
+    WAIT_FOR(atomic_load(&going) > 0);
     ck_assert_int_eq(run_in(test, disk, work_slowly, &slow_n), 0);
-    ck_assert_int_eq(run_in(test, disk, work_slowly, &slow_n), -1); /* its own queue is full */
+    ck_assert_int_eq(run_in(test, disk, work_slowly, &slow_n), -1); /* a full queue */
     ck_assert_int_eq(run_in(test, NULL, work_quickly, &quick_n), 0);
     fb_test_run(test);
     ck_assert_uint_eq(slow_n, 2);
@@ -106,16 +104,21 @@ START_TEST(a_busy_pool_keeps_no_other_waiting)
 }
 END_TEST
 
+/* With another pool, and where the file has no pool at all. */
 START_TEST(the_default_pool_has_its_name)
 {
-    fb_test *test = start_pooled("thread_pool disk threads=2;", "pooled; pooled_pool default;");
+    const char *pools = _i == 0 ? "thread_pool disk threads=2;" : NULL;
+    fb_test *test = start_pooled(pools, "pooled; pooled_pool default;");
 
     ck_assert_ptr_nonnull(test);
     ck_assert_ptr_eq(found->pool, &test->cycle->core.pool);
     ck_assert_int_eq(found->pool->threads, 32);
     ck_assert_int_eq(found->pool->queue, 65536);
-    ck_assert_int_eq(found->pool->next->threads, 2);
-    ck_assert_int_eq(found->pool->next->queue, 65536);
+    ck_assert_int_eq(found->pool->next != NULL, pools != NULL);
+    if (pools != NULL) {
+        ck_assert_int_eq(found->pool->next->threads, 2);
+        ck_assert_int_eq(found->pool->next->queue, 65536);
+    }
     ck_assert_int_eq(run_in(test, found->pool, work_quickly, &quick_n), 0);
     fb_test_run(test);
     ck_assert_uint_eq(quick_n, 1);
@@ -140,6 +143,8 @@ START_TEST(mistakes_are_found_when_the_configuration_is_read)
 {
     expect_refused("thread_pool disk threads=2;", "pooled; pooled_pool dusk;",
         "there is no \"thread_pool\" of the name \"dusk\"");
+    expect_refused(
+        NULL, "pooled; pooled_pool dusk;", "there is no \"thread_pool\" of the name \"dusk\"");
     expect_refused("thread_pool disk threads=2; thread_pool disk threads=3;", "pooled;",
         "there is a pool of this name already");
 }
@@ -148,7 +153,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_busy_pool_keeps_no_other_waiting);
-    tcase_add_test(tcase, the_default_pool_has_its_name);
+    tcase_add_loop_test(tcase, the_default_pool_has_its_name, 0, 2);
     tcase_add_test(tcase, mistakes_are_found_when_the_configuration_is_read);
 }
 

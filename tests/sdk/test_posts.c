@@ -30,8 +30,8 @@ static void run_work(fb_worker *worker, void *arg)
     struct work *work = arg;
     fb_conn *conn = fb_find(worker, work->to);
 
-    test_require(worker->stream.net.loop.turn != last_turn);
-    last_turn = worker->stream.net.loop.turn;
+    test_require(worker->worker->stream.net.loop.turn != last_turn);
+    last_turn = worker->worker->stream.net.loop.turn;
     runs++;
     if (conn != NULL)
         fb_write(conn, "run", 3);
@@ -43,7 +43,7 @@ static int post_work(fb_test *test, fb_ref to, unsigned again)
 {
     struct work work = { .to = to, .again = again };
 
-    last_turn = test->worker.stream.net.loop.turn;
+    last_turn = test->workers->worker.stream.net.loop.turn;
     return fb_post(fb_test_worker(test), run_work, &work, sizeof(work));
 }
 
@@ -55,9 +55,9 @@ START_TEST(posted_work_runs_once_a_turn)
 
     ck_assert_int_eq(post_work(test, fb_ref_of(a.conn), 2), 0);
     ck_assert_uint_eq(runs, 0);
-    worker_turn(&test->worker);
+    worker_turn(&test->workers->worker);
     ck_assert_uint_eq(runs, 1);
-    worker_turn(&test->worker);
+    worker_turn(&test->workers->worker);
     ck_assert_uint_eq(runs, 2);
     fb_test_run(test);
     ck_assert_uint_eq(runs, 3);
@@ -86,7 +86,7 @@ START_TEST(posted_work_keeps_its_order)
     ck_assert_int_eq(fb_post(fb_test_worker(test), note_byte, NULL, 0), 0);
     ck_assert_int_eq(fb_post(fb_test_worker(test), note_byte, "b", 1), 0);
     ck_assert_int_eq(fb_post(fb_test_worker(test), note_byte, "c", SIZE_MAX), -1);
-    worker_turn(&test->worker);
+    worker_turn(&test->workers->worker);
     ck_assert_str_eq(posted, "a-b");
     fb_test_refuse_memory(test, 0, UINT64_MAX);
     ck_assert_int_eq(fb_post(fb_test_worker(test), note_byte, "c", 1), -1);
@@ -100,7 +100,7 @@ START_TEST(a_worker_that_drains_runs_what_is_posted)
 
     ck_assert_int_eq(post_work(test, 0, 3), 0);
     signals_raise(COMMAND_QUIT);
-    worker_run(&test->worker);
+    worker_run(&test->workers->worker);
     ck_assert_uint_eq(runs, 4);
     scripted_finish(&test);
 }
@@ -111,9 +111,9 @@ START_TEST(a_worker_that_ends_at_once_frees_what_is_posted)
     fb_test *test = start_posts();
 
     ck_assert_int_eq(post_work(test, 0, 3), 0);
-    worker_done(&test->worker);
+    worker_done(&test->workers->worker);
     ck_assert_uint_eq(runs, 0);
-    ck_assert_uint_eq(test->worker.posts.n, 0);
+    ck_assert_uint_eq(test->workers->worker.posts.n, 0);
     _exit(0);
 }
 END_TEST

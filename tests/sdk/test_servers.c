@@ -274,9 +274,10 @@ START_TEST(each_allocation_fails)
         fb_test_refuse_memory(test, (uint64_t)_i / 2, 1);
         b.conn = fb_connect(c.conn, target, &scripted_conn_ops, &b);
         scripted_settle(test);
-        fb_abort(a.conn);
         if (c.conn != NULL)
             fb_abort(c.conn);
+        scripted_settle(test);
+        fb_abort(a.conn); /* which has the target */
         scripted_settle(test);
     } else {
         fb_test_refuse_memory(test, (uint64_t)_i / 2, 1);

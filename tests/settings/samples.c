@@ -1,153 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Samples of every directive, and the cases that are made of them and of the daemon's tables. */
 #include "settings/samples.h"
+#include "settings/sample_checks.h"
 
 #include "base/cpu_mask.h"
 #include "protocols/table.h"
 #include "support/test.h"
 
-#include <arpa/inet.h>
 #include <limits.h>
 #include <string.h>
-
-static const struct server *server_of(const struct cycle *cycle)
-{
-    ck_assert(!STAILQ_EMPTY(&cycle->stream.servers));
-    return STAILQ_FIRST(&cycle->stream.servers);
-}
-
-static void check_env(const struct cycle *cycle)
-{
-    ck_assert_uint_eq(cycle->core.env_n, 1);
-    ck_assert_str_eq(cycle->core.env[0], "A=1");
-}
-
-static void check_control(const struct cycle *cycle)
-{
-    ck_assert_str_eq(strrchr(cycle->core.control, '/'), "/a.sock");
-}
-
-static void check_error_log(const struct cycle *cycle)
-{
-    const char *name = strrchr(cycle->core.logs[0].path, '/');
-
-    ck_assert_uint_eq(cycle->core.log_n, 1);
-    ck_assert_str_eq(name, "/error.log");
-    ck_assert_int_eq(cycle->core.logs[0].level, LEVEL_NOTICE);
-    ck_assert_int_eq(cycle->core.logs[0].fd, -1);
-}
-
-static void check_rate_limit(const struct cycle *cycle)
-{
-    ck_assert_int_eq(cycle->core.log_burst, 7);
-    ck_assert_int_eq(cycle->core.log_interval, 30000);
-}
-
-static void check_thread_pool(const struct cycle *cycle)
-{
-    ck_assert_int_eq(cycle->core.pool.threads, 3);
-}
-
-static void check_affinity(const struct cycle *cycle)
-{
-    ck_assert(!cycle->core.cpu_auto);
-    ck_assert_uint_eq(cycle->core.cpu_n, 2);
-    ck_assert_uint_eq(cpu_mask_count(&cycle->core.cpus[0]), 1);
-    ck_assert(cpu_mask_has(&cycle->core.cpus[0], 0));
-    ck_assert_uint_eq(cpu_mask_count(&cycle->core.cpus[1]), 2);
-    ck_assert(cpu_mask_has(&cycle->core.cpus[1], 1) && cpu_mask_has(&cycle->core.cpus[1], 2));
-}
-
-static void check_debug(const struct cycle *cycle)
-{
-    struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000207) };
-
-    ck_assert_uint_eq(cycle->events.debug_n, 1);
-    ck_assert(address_block_matches(&cycle->events.debug[0], (struct sockaddr *)&in));
-}
-
-static void check_use(const struct cycle *cycle)
-{
-    ck_assert_ptr_eq(cycle->events.mechanism, &mechanism_poll);
-}
-
-/* An option of one event mechanism is 16, and no other. */
-static void check_option(const struct cycle *cycle)
-{
-    unsigned n = 0;
-
-    for (int i = 0; mechanism_table[i] != NULL; i++)
-        for (int k = 0; k < MECHANISM_OPTIONS; k++)
-            n += cycle->events.all_values[i].of[k] == 16;
-    ck_assert_uint_eq(n, 1);
-}
-
-static void check_included(const struct cycle *cycle)
-{
-    const struct conf_file *file = STAILQ_LAST(&cycle->source.files, conf_file, link);
-
-    ck_assert_str_eq(strrchr(file->name, '/'), "/other");
-}
-
-static void check_module(const struct cycle *cycle)
-{
-    const struct module *module = SLIST_FIRST(&cycle->modules);
-
-    ck_assert_ptr_nonnull(module);
-    ck_assert_str_eq(module->protocol->name, "plain_a");
-}
-
-static void check_listen(const struct cycle *cycle)
-{
-    ck_assert_str_eq(STAILQ_FIRST(&cycle->stream.listeners.list)->text, "127.0.0.1:2");
-}
-
-static void check_server(const struct cycle *cycle)
-{
-    ck_assert_ptr_nonnull(server_of(cycle));
-}
-
-static void check_return(const struct cycle *cycle)
-{
-    const char *const *text = server_of(cycle)->protocol_conf;
-
-    ck_assert_str_eq(server_of(cycle)->protocol->name, "return");
-    ck_assert_str_eq(*text, "hello\n");
-}
-
-/* The protocol's configuration, as far as its directives tell. */
-struct file_conf {
-    const char *path;
-    int64_t directio;
-};
-
-static void check_file(const struct cycle *cycle)
-{
-    const struct file_conf *conf = server_of(cycle)->protocol_conf;
-
-    ck_assert_str_eq(server_of(cycle)->protocol->name, "file");
-    ck_assert_str_eq(strrchr(conf->path, '/'), "/hello");
-}
-
-/* In `stream {}`, whose server is no protocol's, it sets nothing. */
-static void check_directio(const struct cycle *cycle)
-{
-    const struct file_conf *conf = server_of(cycle)->protocol_conf;
-
-    if (server_of(cycle)->protocol != NULL)
-        ck_assert_int_eq(conf->directio, 4 * 1024 * 1024);
-}
-
-/* A protocol whose directive has no value is known by its name. */
-#define CHECK_PROTOCOL(protocol_name)                                                              \
-    static void check_##protocol_name(const struct cycle *cycle)                                   \
-    {                                                                                              \
-        ck_assert_str_eq(server_of(cycle)->protocol->name, #protocol_name);                        \
-    }
-CHECK_PROTOCOL(daytime)
-CHECK_PROTOCOL(discard)
-CHECK_PROTOCOL(echo)
-CHECK_PROTOCOL(stub_status)
 
 #define NUMBER(is) .field = FIELD_NUMBER, .number = (is)
 #define PATH(is, initially) .field = FIELD_TEXT, .text = (is), .initial_text = (initially)
@@ -245,14 +106,20 @@ static const struct sample *find_sample(const char *name)
 }
 
 /* The cases end where one has no name. */
+static struct directive_case *find_case(const char *name)
+{
+    struct directive_case *found = cases;
+
+    while (found->name != NULL && strcmp(found->name, name) != 0)
+        found++;
+    return found;
+}
+
 static struct directive_case *add_case(const char *name)
 {
-    struct directive_case *added = cases;
+    struct directive_case *added = find_case(name);
 
-    while (added->name != NULL) {
-        ck_assert_msg(strcmp(added->name, name) != 0, "two tables have \"%s\"", name);
-        added++;
-    }
+    ck_assert_msg(added->name == NULL, "two tables have \"%s\"", name);
     added->name = name;
     added->sample = find_sample(name);
     return added;
@@ -261,8 +128,9 @@ static struct directive_case *add_case(const char *name)
 static void add_table(const struct setting *table, enum field_of field_of)
 {
     for (; table->name != NULL; table++) {
-        struct directive_case *added = add_case(table->name);
+        struct directive_case *added;
 
+        added = add_case(table->name);
         added->at = table->at;
         added->least = table->least;
         added->most = table->most;

@@ -404,9 +404,11 @@ END_TEST
 START_TEST(every_directive_has_its_sample)
 {
     for (const struct directive_case *row = directive_cases(); row->name != NULL; row++) {
+        size_t n = strlen(row->sample->value);
+
         ck_assert_msg(row->repeats == (row->sample->again != NULL),
             "\"%s\" has a second value only if it may be repeated", row->name);
-        ck_assert_msg(row->block == (row->sample->value[0] == '{'),
+        ck_assert_msg(row->block == (n > 0 && row->sample->value[n - 1] == '}'),
             "\"%s\" has braces only if it has a block", row->name);
         ck_assert_msg((row->initial != NULL) != (row->unset != NULL),
             "\"%s\" has a default, or the word for none", row->name);

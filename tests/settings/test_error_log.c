@@ -125,10 +125,42 @@ START_TEST(limits_of_rates)
 }
 END_TEST
 
+START_TEST(several_logs_each_with_its_level)
+{
+    static const char *const levels[] = { "emerg", "alert", "crit", "error", "warn", "notice",
+        "info", "debug" };
+    struct loading loading;
+    char text[512] = "error_log stderr; error_log /a/b; ";
+    const struct core_settings *core;
+
+    loading_begin(&loading);
+    for (size_t i = 0; i < countof(levels); i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "error_log e %s; ", levels[i]);
+    strcat(text, "events { }");
+    accept_text(&loading, text, "");
+    core = &loading.cycle->core;
+    ck_assert_uint_eq(core->log_n, 2 + countof(levels));
+    ck_assert_ptr_null(core->logs[0].path);
+    ck_assert_int_eq(core->logs[0].fd, STDERR_FILENO);
+    ck_assert_int_eq(core->logs[0].level, LEVEL_ERROR);
+    ck_assert_str_eq(core->logs[1].path, "/a/b");
+    for (size_t i = 0; i < countof(levels); i++)
+        ck_assert_int_eq(core->logs[2 + i].level, (int)i);
+
+    loading.options.error_log = "stderr"; /* -e */
+    accept_text(&loading, "events { }", "");
+    ck_assert_uint_eq(loading.cycle->core.log_n, 1);
+    ck_assert_ptr_null(loading.cycle->core.logs[0].path);
+    ck_assert_int_eq(loading.cycle->core.logs[0].fd, STDERR_FILENO);
+    loading_end(&loading);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, syslog_servers, 0, countof(servers));
     tcase_add_loop_test(tcase, formats_and_levels, 0, countof(formats));
+    tcase_add_test(tcase, several_logs_each_with_its_level);
     tcase_add_loop_test(tcase, limits_of_rates, 0, countof(limits));
 }
 

@@ -69,9 +69,11 @@ static const char configuration[] =
     "error_log syslog:server=127.0.0.1,tag=t; env A; env ${B-B}; pid p; working_directory w;\n"
     "worker_cpu_affinity auto; include other; load_module plain_a.so;\n"
     "events { debug_connection ::1; debug_connection ::2; }\n"
-    "stream { idle_timeout 1s; pair_target 127.0.0.1:1; server { listen 80; listen 127.0.0.1:80; "
+    "stream { "
+    "idle_timeout 1s; pair_target 127.0.0.1:1; server { listen 80; listen 127.0.0.1:80; "
     "}\n"
-    "  server { pair_one 1; pair_two 2; pair; listen 81-83; pair_own x; }\n"
+    "  server { pair_one 1; pair_two 2; pair; listen 81-83; pair_own x; "
+    "}\n"
     "  server { listen unix:/s; pair; } server { listen 84; plain_a; } }\n";
 
 /* Fails every request in turn. The configuration must be refused with a message, except where only

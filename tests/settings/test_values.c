@@ -16,7 +16,6 @@
 #define TEN "/123456789"
 #define LONG TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN "/"
 #define LEVEL "expected a level: debug, info, notice, warn, error, crit, alert or emerg"
-
 #define PARAMETERS "expected server=, facility=, tag=, severity= or nohostname"
 #define LIMIT "expected burst=number, interval=time, or \"off\" alone"
 #define TAG_32 "abcdefghijklmnopqrstuvwxyz012345"
@@ -31,7 +30,6 @@ static const struct {
     { "control", "on", "on", "expected unix:PATH or \"off\"" },
     { "daemon", "yes", "yes", "expected \"on\" or \"off\"" },
     { "daemon", "onn", "onn", "expected \"on\" or \"off\", did you mean \"on\"?" },
-    { "daemon", "1", "1", "expected \"on\" or \"off\"" },
     { "debug_points", "on", "on", "expected \"stop\" or \"abort\"" },
     { "env", "=x", "=x", "expected NAME or NAME=value" },
     { "env", "\"\"", "", "expected NAME or NAME=value" },
@@ -147,15 +145,7 @@ static const struct {
     { "worker_connections", "1k", "1k", "expected a number, or \"auto\"" },
     { "worker_connections", "automatic", "automatic", "expected a number, or \"auto\"" },
 
-    { "aio", "yes", "yes", "expected \"on\", \"threads\" or \"off\"" },
-    { "aio", "thread", "thread",
-        "expected \"on\", \"threads\" or \"off\", did you mean \"threads\"?" },
-    { "directio", "on", "on", "expected a size such as 512, 16k or 1m" },
-    { "directio_alignment", "256", "256", "it must be between 512 and 1048576" },
-    { "directio_alignment", "3k", "3k", "expected a power of two" },
-    { "first_byte_timeout", "ten", "ten", TIME },
-    { "idle_timeout", "\"1s 1m\"", "1s 1m", TIME },
-    { "tcp_nodelay", "no", "no", "expected \"on\" or \"off\", did you mean \"on\"?" },
+#include "settings/wrong_stream.def"
 };
 
 /* They take anything, nothing, or have a test of their own. */
@@ -174,6 +164,9 @@ static unsigned wrap_directive(char text[512], unsigned at, const char *name, co
     } else if (at & CONTEXT_SERVER) {
         before = "events { } stream { server { listen 127.0.0.1:1; ";
         behind = " } }";
+    } else if (at & CONTEXT_STREAM) {
+        before = "events { } stream { ";
+        behind = " }";
     }
     snprintf(text, 512, "%s%s %s;%s", before, name, values, behind);
     return (unsigned)(strlen(before) + strlen(name)) + 2;
@@ -292,37 +285,6 @@ START_TEST(affinity_by_itself_or_within_a_mask)
 }
 END_TEST
 
-START_TEST(several_logs_each_with_its_level)
-{
-    static const char *const levels[] = { "emerg", "alert", "crit", "error", "warn", "notice",
-        "info", "debug" };
-    struct loading loading;
-    char text[512] = "error_log stderr; error_log /a/b; ";
-    const struct core_settings *core;
-
-    loading_begin(&loading);
-    for (size_t i = 0; i < countof(levels); i++)
-        snprintf(text + strlen(text), sizeof(text) - strlen(text), "error_log e %s; ", levels[i]);
-    strcat(text, "events { }");
-    accept_text(&loading, text, "");
-    core = &loading.cycle->core;
-    ck_assert_uint_eq(core->log_n, 2 + countof(levels));
-    ck_assert_ptr_null(core->logs[0].path);
-    ck_assert_int_eq(core->logs[0].fd, STDERR_FILENO);
-    ck_assert_int_eq(core->logs[0].level, LEVEL_ERROR);
-    ck_assert_str_eq(core->logs[1].path, "/a/b");
-    for (size_t i = 0; i < countof(levels); i++)
-        ck_assert_int_eq(core->logs[2 + i].level, (int)i);
-
-    loading.options.error_log = "stderr"; /* -e */
-    accept_text(&loading, "events { }", "");
-    ck_assert_uint_eq(loading.cycle->core.log_n, 1);
-    ck_assert_ptr_null(loading.cycle->core.logs[0].path);
-    ck_assert_int_eq(loading.cycle->core.logs[0].fd, STDERR_FILENO);
-    loading_end(&loading);
-}
-END_TEST
-
 /* Loads the text and "control"; returns the path, or NULL. */
 static const struct {
     const char *text, *path;
@@ -397,51 +359,6 @@ START_TEST(env_keeps_order_and_values)
 }
 END_TEST
 
-START_TEST(debug_connection_takes_addresses_blocks_and_unix)
-{
-    struct loading loading;
-    struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
-    struct sockaddr_un un = { .sun_family = AF_UNIX };
-    const struct events_settings *events;
-
-    loading_begin(&loading);
-    accept_text(&loading,
-        "events { debug_connection 127.0.0.0/8; debug_connection ::1; debug_connection unix:; }",
-        "");
-    events = &loading.cycle->events;
-    ck_assert_uint_eq(events->debug_n, 3);
-    ck_assert(address_block_matches(&events->debug[0], (struct sockaddr *)&in));
-    ck_assert(address_block_matches(&events->debug[1], (struct sockaddr *)&in6));
-    ck_assert(address_block_matches(&events->debug[2], (struct sockaddr *)&un));
-    ck_assert(!address_block_matches(&events->debug[0], (struct sockaddr *)&in6));
-    loading_end(&loading);
-}
-END_TEST
-
-/* A name counts as all addresses that it has, and these lie beside others. */
-START_TEST(debug_connection_takes_names)
-{
-    struct loading loading;
-    const struct events_settings *events;
-    bool found = false;
-
-    loading_begin(&loading);
-    accept_text(&loading, "events { debug_connection unix:; debug_connection localhost; }", "");
-    events = &loading.cycle->events;
-    ck_assert_uint_ge(events->debug_n, 2);
-    ck_assert_int_eq(events->debug[0].address.any.sa_family, AF_UNIX);
-    for (unsigned i = 1; i < events->debug_n; i++) {
-        const struct address *address = &events->debug[i].address;
-
-        ck_assert_uint_eq(events->debug[i].bits, address->any.sa_family == AF_INET ? 32 : 128);
-        found = found || address_block_matches(&events->debug[i], &address->any);
-    }
-    ck_assert(found);
-    loading_end(&loading);
-}
-END_TEST
-
 START_TEST(each_mechanism_can_be_chosen)
 {
     struct loading loading;
@@ -482,12 +399,9 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, times_sizes_and_numbers_are_nginx_s);
     tcase_add_test(tcase, as_many_workers_as_processors);
     tcase_add_test(tcase, affinity_by_itself_or_within_a_mask);
-    tcase_add_test(tcase, several_logs_each_with_its_level);
     tcase_add_test(tcase, the_control_socket_lies_beside_the_pid_file);
     tcase_add_test(tcase, a_wrong_control_socket_does_not_hide_the_pid);
     tcase_add_test(tcase, env_keeps_order_and_values);
-    tcase_add_test(tcase, debug_connection_takes_addresses_blocks_and_unix);
-    tcase_add_test(tcase, debug_connection_takes_names);
     tcase_add_test(tcase, each_mechanism_can_be_chosen);
     tcase_add_test(tcase, a_mechanism_with_a_limit_takes_no_more_connections);
 }

@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -73,7 +74,7 @@ void check_room(struct shm_map *map, uint32_t capacity)
 const char *map_call(struct shm_map *map, const char *text, uint64_t now)
 {
     char what = text[0], key = text[1];
-    int64_t value = what == '~' || what == '#' || what == '-' ? 0 : text[2] - '0';
+    int64_t value = strchr("~#-=", what) != NULL ? 0 : text[2] - '0';
     struct shm_map_item item = { .room = 0 };
     bool expires = value != 0 && text[3] == '!';
 
@@ -99,7 +100,7 @@ const char *map_call(struct shm_map *map, const char *text, uint64_t now)
         shm_map_count(map);
         break;
     }
-    return text + (value != 0 ? 3 + expires : what == '-' ? 2 : 1);
+    return text + (value != 0 ? 3 + expires : what == '-' || what == '=' ? 2 : 1);
 }
 
 int kill_child(pid_t pid)

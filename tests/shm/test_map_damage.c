@@ -118,7 +118,7 @@ static pid_t stopped_holder(struct shm_map *map, uint32_t shard, bool pool)
             shm_map_lock(map, &map->pool->lock, &map->pool_hold);
         raise(SIGSTOP);
         if (pool)
-            shm_map_lock_release(&map->pool_hold);
+            zone_lock_release(&map->pool_hold);
         shm_map_shard_unlock(map);
         for (uint32_t key = 0; key < KEYS; key++)
             if (set_key(map, key) != SHM_MAP_OK)

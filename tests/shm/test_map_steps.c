@@ -411,8 +411,8 @@ static void use_map(struct shm_map *map)
     for (uint32_t i = 0; i < 16; i++) {
         uint32_t key = i % 8;
 
-        map->patience = 1; /* no holder is waited for here */
-        map->impatient_at = map->acquired;
+        map->locker.patience = 1; /* no holder is waited for here */
+        map->locker.impatient_at = map->locker.acquired;
         if (i < 8)
             shm_map_set(map, &key, sizeof(key), CALL_MS, &key, sizeof(key), 0, NULL);
         else

@@ -34,12 +34,12 @@ struct fixture_memory {
 };
 
 struct fixture {
-    struct fb_worker parts; /* the first member: storage, of which a level uses its part */
+    struct worker parts; /* the first member: storage, of which a level uses its part */
     /* parts that the level has; NULL above it */
     struct loop *loop;
     struct net *net;
     struct stream *stream;
-    struct fb_worker *worker;
+    struct worker *worker;
 
     struct sim *sim;
     bool sim_borrowed; /* another fixture destroys it */

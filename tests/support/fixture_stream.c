@@ -27,6 +27,7 @@ static struct fixture *start_stream(
     options = fixture_net_options(fixture, mechanism, connections);
     ck_assert_int_eq(stream_init(fixture->stream, &options, fixture->shared, NULL, 0), 0);
     scripted_server_init(&fixture->server, "192.0.2.7:77");
+    fixture->parts.protocols[fixture->server.server.protocol_index].worker = &fixture->parts;
     stream_settings_defaults(&fixture->server.server.settings);
     fixture->stop_parts = stop_stream;
     return fixture;

@@ -10,7 +10,6 @@
 #define ALL ""
 #define AFFINITY "processors that a process is bound to"
 #define EPOLL "epoll"
-#define EXCLUSIVE "an event mechanism that wakes one of several waiting workers"
 #define LISTS "the start of another process, by which lists of workers name them"
 #define NOWAIT "writes that do not wait, whatever the flags of the descriptor"
 #define ONE_EACH "signals and bells of one descriptor each"
@@ -59,7 +58,6 @@ static inline const char *test_lacks(const char *program, const char *test, int 
 #undef ALL
 #undef AFFINITY
 #undef EPOLL
-#undef EXCLUSIVE
 #undef LISTS
 #undef NOWAIT
 #undef ONE_EACH

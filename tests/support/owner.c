@@ -123,7 +123,7 @@ static void owner_connect_again(struct fb_conn *conn)
 
     test_require(owner->conn == conn && owner->outgoing);
     owner->connects_again++;
-    conn_connect_again(conn, &server_address()->any, server_address()->length);
+    conn_connect_again(conn, &server_address()->any, server_address()->length, NULL);
 }
 
 static void owner_describe(
@@ -186,7 +186,7 @@ struct owner *owner_connect(struct fixture *fixture, const struct owner *like)
     owner->fixture = fixture;
     owner->outgoing = true;
     owner->conn = conn_connect(fixture->net, NULL, &server_address()->any, server_address()->length,
-        &owner_ops, owner, NULL);
+        NULL, &owner_ops, owner, NULL);
     return owner;
 }
 

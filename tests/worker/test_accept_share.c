@@ -204,7 +204,7 @@ START_TEST(room_is_found)
     slot_of(pool, 1)->load.takes = SLOT_IS_CROWDED;
     ck_assert_uint_eq(accept_share_find_least(&pool->share), 1);
     ck_assert_uint_eq(accept_share_find_room(&pool->share, pool->now), 2);
-    for (int i = 0; i < 4; i++) { /* it may only have been late */
+    for (int i = 0; i < 4; i++) { /* perhaps late only */
         accept_share_note_refusal(&pool->share);
         ck_assert_uint_eq(accept_share_find_room(&pool->share, pool->now), 2);
     }

@@ -249,7 +249,7 @@ static int want(struct loop *loop, struct source *source, short events)
     if (entry == NULL)
         return -1;
     if (entry->slot != slot || entry->generation != source->generation) {
-        assert(entry->wanted == 0);
+        entry->wanted = 0; /* closed under its source, if it was wanted */
         entry->stale = true;
     }
     entry->slot = slot;
@@ -266,6 +266,8 @@ static void want_no_more(struct loop *loop, struct source *source, short events)
     CHECK_KIND(state, DEVPOLL_KIND);
     if (source->fd >= state->entry_n || (state->entries[source->fd].wanted & events) == 0)
         return;
+    if (state->entries[source->fd].slot != source_index(&loop->sources, source))
+        return; /* another source has the descriptor, which was closed under this one */
     state->entries[source->fd].wanted &= (short)~events;
     note_change(loop, source->fd);
 }
@@ -309,7 +311,7 @@ static int devpoll_del_listener(struct loop *loop, struct source *source)
 static void report_event(struct loop *loop, const struct pollfd *event)
 {
     struct devpoll_state *state = loop->mechanism_state;
-    short revents = event->revents;
+    short revents = event->revents, wanted;
     const struct entry *entry;
     struct source *source;
 
@@ -335,7 +337,10 @@ static void report_event(struct loop *loop, const struct pollfd *event)
     if (revents & (POLLERR | POLLHUP | POLLNVAL))
         revents |= POLLIN | POLLOUT; /* the owner finds out what it is by trying */
 
-    revents &= entry->wanted;
+    wanted = entry->wanted;
+    if (revents & POLLNVAL) /* an owner who does nothing about it is told once */
+        want_no_more(loop, source, POLLIN | POLLOUT);
+    revents &= wanted;
     if (revents & POLLIN)
         loop_report(loop, source, EVENT_READ);
     if (revents & POLLOUT)

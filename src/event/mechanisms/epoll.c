@@ -36,6 +36,7 @@ struct epoll_state {
     unsigned kind;
     int fd;
     int events_n;
+    bool haunted; /* reports what nobody watches any more */
     struct epoll_event events[];
 };
 
@@ -60,6 +61,7 @@ static int epoll_init(struct loop *loop, const int64_t *options)
     if (state == NULL)
         return -1;
     state->kind = EPOLL_KIND;
+    state->haunted = false;
     state->events_n = (int)events_n;
     state->fd = epoll_create1(EPOLL_CLOEXEC);
     if (state->fd == -1) {
@@ -96,9 +98,14 @@ static int control_epoll(struct loop *loop, struct source *source, int operation
     return epoll_ctl(state->fd, operation, source->fd, &event);
 }
 
-static uint32_t events_of(enum event_direction direction)
+static uint32_t events_of(const struct source *source, enum event_direction direction)
 {
-    return (direction == EVENT_READ ? READ_EVENTS : EPOLLOUT) | EPOLLET;
+    return (direction == EVENT_READ ? READ_EVENTS : EPOLLOUT) | (source->level ? 0 : EPOLLET);
+}
+
+static uint32_t both_events_of(const struct source *source)
+{
+    return events_of(source, EVENT_READ) | events_of(source, EVENT_WRITE);
 }
 
 static bool other_is_active(const struct source *source, enum event_direction direction)
@@ -109,15 +116,14 @@ static bool other_is_active(const struct source *source, enum event_direction di
 static int epoll_add(struct loop *loop, struct source *source, enum event_direction direction)
 {
     if (other_is_active(source, direction))
-        return control_epoll(
-            loop, source, EPOLL_CTL_MOD, events_of(EVENT_READ) | events_of(EVENT_WRITE));
-    return control_epoll(loop, source, EPOLL_CTL_ADD, events_of(direction));
+        return control_epoll(loop, source, EPOLL_CTL_MOD, both_events_of(source));
+    return control_epoll(loop, source, EPOLL_CTL_ADD, events_of(source, direction));
 }
 
 static int epoll_del(struct loop *loop, struct source *source, enum event_direction direction)
 {
     if (other_is_active(source, direction))
-        return control_epoll(loop, source, EPOLL_CTL_MOD, events_of(!direction));
+        return control_epoll(loop, source, EPOLL_CTL_MOD, events_of(source, !direction));
     return control_epoll(loop, source, EPOLL_CTL_DEL, 0);
 }
 
@@ -132,8 +138,7 @@ static int epoll_pause(struct loop *loop, struct source *source, enum event_dire
 
 static int epoll_add_conn(struct loop *loop, struct source *source)
 {
-    return control_epoll(
-        loop, source, EPOLL_CTL_ADD, events_of(EVENT_READ) | events_of(EVENT_WRITE));
+    return control_epoll(loop, source, EPOLL_CTL_ADD, both_events_of(source));
 }
 
 static int epoll_del_conn(struct loop *loop, struct source *source, bool closing)
@@ -142,9 +147,15 @@ static int epoll_del_conn(struct loop *loop, struct source *source, bool closing
     return closing ? 0 : control_epoll(loop, source, EPOLL_CTL_DEL, 0);
 }
 
+static uint32_t listener_events(bool exclusive)
+{
+    return EPOLLIN | (exclusive ? EPOLLEXCLUSIVE : 0);
+}
+
 static int epoll_add_listener(struct loop *loop, struct source *source, bool exclusive)
 {
-    return control_epoll(loop, source, EPOLL_CTL_ADD, EPOLLIN | (exclusive ? EPOLLEXCLUSIVE : 0));
+    source->position = exclusive; /* for renew_set() */
+    return control_epoll(loop, source, EPOLL_CTL_ADD, listener_events(exclusive));
 }
 
 static int epoll_del_listener(struct loop *loop, struct source *source)
@@ -153,11 +164,61 @@ static int epoll_del_listener(struct loop *loop, struct source *source)
 }
 
 /* Notes an end or an error; the events that its owner then finds out by trying. */
-static uint32_t note_end(struct source *source, uint32_t events)
+static uint32_t note_end(struct loop *loop, struct source *source, uint32_t events)
 {
     if (events & (EPOLLRDHUP | EPOLLHUP))
         source->eof = true;
+    if (events & EPOLLERR)
+        loop_report_broken(loop, source);
     return events | EPOLLIN | (events & (EPOLLERR | EPOLLHUP) ? EPOLLOUT : 0);
+}
+
+/* A source has gone, and is reported: its descriptor was closed under it while another one has the
+ * same file, so that the kernel watches on, and cannot be told to stop. */
+static COLD void note_ghost(struct loop *loop)
+{
+    struct epoll_state *state = loop->mechanism_state;
+
+    state->haunted = true;
+}
+
+/* Watches in a new set what is watched; false with errno. A source that is closed under us is left
+ * out, as the kernel would have done. */
+static bool fill_set(struct loop *loop)
+{
+    for (uint32_t i = 0; i < loop->sources.used_n; i++) {
+        struct source *source = source_at(&loop->sources, i);
+        uint32_t events = 0;
+
+        if (!source->in_use || source->fd == -1)
+            continue;
+        if (source->listening)
+            events = listener_events(source->position != 0);
+        for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
+            if (source->events[direction].active)
+                events |= events_of(source, (enum event_direction)direction);
+        if (events != 0 && control_epoll(loop, source, EPOLL_CTL_ADD, events) == -1 &&
+            errno != EBADF)
+            return false;
+    }
+    return true;
+}
+
+/* Takes another set in the place of one that reports what has gone, for ever perhaps. What cannot
+ * be done now is tried at the next such report. */
+static COLD void renew_set(struct loop *loop)
+{
+    struct epoll_state *state = loop->mechanism_state;
+    int old = state->fd, new = epoll_create1(EPOLL_CLOEXEC);
+
+    state->haunted = false;
+    if (new == -1)
+        return;
+    debug_loop(loop, "epoll reports what has gone: a new set is made");
+    state->fd = new;
+    if (!fill_set(loop))
+        state->fd = old;
+    close(state->fd == old ? new : old);
 }
 
 static inline void report_event(struct loop *loop, const struct epoll_event *event)
@@ -166,11 +227,13 @@ static inline void report_event(struct loop *loop, const struct epoll_event *eve
     struct source *source =
         loop_source(loop, (uint32_t)event->data.u64, (uint32_t)(event->data.u64 >> 32));
 
-    if (source == NULL) /* an event of the slot's earlier use */
+    if (unlikely(source == NULL)) { /* an event of the slot's earlier use */
+        note_ghost(loop);
         return;
+    }
     debug_flags(loop, source, "epoll reports", events, flag_words);
     if (unlikely(events & ~(uint32_t)(EPOLLIN | EPOLLOUT)))
-        events = note_end(source, events);
+        events = note_end(loop, source, events);
     if (events & EPOLLIN)
         loop_report(loop, source, EVENT_READ);
     if ((events & EPOLLOUT) && source->events[EVENT_WRITE].active)
@@ -197,6 +260,8 @@ static void epoll_process_events(struct loop *loop, int timeout)
         note_none(loop, n, timeout);
     for (int i = 0; i < n; i++)
         report_event(loop, &state->events[i]);
+    if (unlikely(state->haunted))
+        renew_set(loop);
 }
 
 const struct mechanism mechanism_epoll = {
@@ -205,6 +270,7 @@ const struct mechanism mechanism_epoll = {
     .edge = true,
     .exclusive = true,
     .forgets = true,
+    .tells_broken = true,
     .options = { { .name = "epoll_events", .least = 1, .greatest = 65536, .initial = 512 } },
     .io = &io_socket,
     .available = epoll_available,

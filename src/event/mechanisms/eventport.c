@@ -269,8 +269,10 @@ static bool take_refusal(struct loop *loop, struct source *source, int error)
             source->fd);
     else
         log_write(loop->log, LEVEL_ALERT, error, "port_associate() failed");
-    if (error == EBADFD)
+    if (error == EBADFD) {
         log_debug_point(loop->log, "a source was closed under its mechanism");
+        unlist_pending(loop, source); /* an owner who does nothing about it is told once */
+    }
     if (error == EBADFD && loop_owns(loop, source)) {
         loop_fail(loop, "port_associate", EBADF);
         return false;

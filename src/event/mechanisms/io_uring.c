@@ -9,6 +9,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* How long a descriptor that somebody else has closed may stay open in the kernel. */
+#define RENEW_MS 1000
+
 enum { OPTION_ENTRIES, OPTION_BUFFERS }; /* in the order of the options */
 
 static int uring_init(struct loop *loop, const int64_t *options)
@@ -114,6 +117,35 @@ static int uring_del_listener(struct loop *loop, struct source *source)
     return 0;
 }
 
+/* A wait for a listener keeps its socket open, until the kernel hears that nobody waits. */
+static void uring_release(struct loop *loop)
+{
+    struct ring *ring = ring_of_loop(loop);
+
+    ring_prepare(ring);
+    ring_enter(ring, 0, NULL);
+    ring_reap(ring);
+}
+
+/* The kernel holds a descriptor's file open while it waits for it: of one that somebody else has
+ * closed, as the channel to the master, the far end would hear nothing. So what is only waited for
+ * is given anew a while after handlers have run. Returns how long the wait may last. */
+static int renew_waits(struct ring *ring, int timeout)
+{
+    uint64_t now = ring->loop->clock.mono_ms;
+
+    if (ring->renew_at_ms == 0) { /* handlers will run when this wait has ended */
+        ring->renew_at_ms = now + RENEW_MS;
+    } else if (now >= ring->renew_at_ms) {
+        ring->renew_at_ms = 0;
+        ring_renew(ring);
+        timeout = 0;
+    } else if (timeout == -1 || ring->renew_at_ms - now < (uint64_t)timeout) {
+        timeout = (int)(ring->renew_at_ms - now);
+    }
+    return timeout;
+}
+
 static void uring_process_events(struct loop *loop, int timeout)
 {
     struct ring *ring = ring_of_loop(loop);
@@ -124,6 +156,7 @@ static void uring_process_events(struct loop *loop, int timeout)
     if (unlikely(loop->checked))
         ring_check(ring);
     ring_prepare(ring);
+    timeout = renew_waits(ring, timeout);
     if (!TAILQ_EMPTY(&ring->unread))
         timeout = 0;
     given = io_uring_sq_ready(&ring->io);
@@ -156,6 +189,7 @@ const struct mechanism mechanism_io_uring = {
     .del_conn = uring_del_conn,
     .add_listener = uring_add_listener,
     .del_listener = uring_del_listener,
+    .release = uring_release,
     .notify = loop_notify_descriptor,
     .process_events = uring_process_events,
 };

@@ -291,7 +291,7 @@ static void drop_change(struct kevent *change)
 
 static int kqueue_add(struct loop *loop, struct source *source, enum event_direction direction)
 {
-    add_change(loop, source, direction, EV_ADD | EV_CLEAR);
+    add_change(loop, source, direction, EV_ADD | (source->level ? 0 : EV_CLEAR));
     return 0;
 }
 

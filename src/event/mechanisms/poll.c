@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* poll(2): a dense array of descriptors, and beside it the slot of each. `position` of a source is
- * its place, counted from 1; 0: not watched. An entry without events is never kept, because poll()
- * would report its hang-up again and again. */
+ * its place, counted from 1; 0: not watched. An entry without events is that of a paused source
+ * whose owner wants to know of an error, and goes with the first report: poll() would report a
+ * hang-up again and again. */
 #include "base/check.h"
 #include "event/loop.h"
 #include "event/masked_wait.h"
@@ -72,7 +73,7 @@ static int poll_add(struct loop *loop, struct source *source, enum event_directi
         state->slots[state->n] = source_index(&loop->sources, source);
         source->position = ++state->n;
     }
-    assert(state->fds[source->position - 1].fd == source->fd);
+    state->fds[source->position - 1].fd = source->fd;
     state->fds[source->position - 1].events |= events_of(direction);
     return 0;
 }
@@ -110,6 +111,16 @@ static int poll_del(struct loop *loop, struct source *source, enum event_directi
     return 0;
 }
 
+static int poll_pause(struct loop *loop, struct source *source, enum event_direction direction)
+{
+    struct poll_state *state = loop->mechanism_state;
+
+    if (!source->ops->wants_broken || source->position == 0)
+        return poll_del(loop, source, direction);
+    state->fds[source->position - 1].events &= (short)~events_of(direction);
+    return 0;
+}
+
 static int poll_add_conn(struct loop *loop, struct source *source)
 {
     poll_add(loop, source, EVENT_READ);
@@ -135,7 +146,9 @@ static int poll_del_listener(struct loop *loop, struct source *source)
     return 0;
 }
 
-static void report_entry(struct loop *loop, const struct pollfd *entry, uint32_t slot)
+/* Reports an entry. A descriptor that is not open is passed over from then on, by a negative
+ * number, until its source is armed anew: an owner who does nothing about it is told once. */
+static void report_entry(struct loop *loop, struct pollfd *entry, uint32_t slot)
 {
     struct source *source = source_at(&loop->sources, slot);
     short revents = entry->revents;
@@ -151,8 +164,12 @@ static void report_entry(struct loop *loop, const struct pollfd *entry, uint32_t
         loop_fail(loop, "poll", EBADF);
         return;
     }
+    if (revents & POLLNVAL)
+        entry->fd = ~entry->fd;
     if (revents & POLLHUP)
         source->eof = true;
+    if (revents & POLLERR)
+        loop_report_broken(loop, source);
     if (revents & (POLLERR | POLLHUP | POLLNVAL))
         revents |= POLLIN | POLLOUT; /* the owner finds out what it is by trying */
 
@@ -181,6 +198,8 @@ static void poll_process_events(struct loop *loop, int timeout)
             continue;
         left--;
         report_entry(loop, &state->fds[i], state->slots[i]);
+        if (state->fds[i].events == 0) /* the last entry moves here */
+            remove_entry(loop, source_at(&loop->sources, state->slots[i--]));
     }
     if (left > 0)
         log_write(loop->log, LEVEL_ALERT, 0, "poll() counted %d more ready than there are", left);
@@ -189,6 +208,7 @@ static void poll_process_events(struct loop *loop, int timeout)
 const struct mechanism mechanism_poll = {
     .name = "poll",
     .masks = LINUX_SYSTEM,
+    .tells_broken = true,
     .io = &io_socket,
     .available = poll_available,
     .init = poll_init,
@@ -196,7 +216,7 @@ const struct mechanism mechanism_poll = {
     .add = poll_add,
     .del = poll_del,
     .enable = poll_add,
-    .disable = poll_del,
+    .disable = poll_pause,
     .add_conn = poll_add_conn,
     .del_conn = poll_del_conn,
     .add_listener = poll_add_listener,

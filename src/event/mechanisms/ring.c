@@ -61,7 +61,7 @@ static int make_watches(struct ring *ring, uint32_t source_n)
 {
     void *table;
 
-    ring->watches_max = 2 * source_n + 64; /* of sources, and of some that are gone */
+    ring->watches_max = 2 * source_n + 64; /* for sources, and some that are gone */
     table = mmap(NULL, ring->watches_max * sizeof(struct ring_watch), PROT_READ | PROT_WRITE,
         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (table == MAP_FAILED)
@@ -77,6 +77,7 @@ int ring_open(struct ring *ring, unsigned entries, unsigned n)
     TAILQ_INIT(&ring->changed);
     TAILQ_INIT(&ring->unread);
     TAILQ_INIT(&ring->silent);
+    TAILQ_INIT(&ring->plain);
     ring->free = UINT32_MAX;
     if (make_ring(&ring->io, entries) == -1)
         return -1;
@@ -179,6 +180,9 @@ struct ring_watch *ring_watch_get(struct ring *ring, struct source *source)
         return NULL;
     watch->source = source;
     source->position = (uint32_t)(watch - ring->watches) + 1;
+    watch->plain = source->io != &ring_io;
+    if (watch->plain)
+        TAILQ_INSERT_TAIL(&ring->plain, watch, silent_link);
     return watch;
 }
 
@@ -202,6 +206,7 @@ static void check_watch(const struct ring *ring, const struct ring_watch *watch)
 
     assert(source == NULL || source->position == (uint32_t)(watch - ring->watches) + 1);
     assert(source == NULL || source->in_use);
+    assert(source == NULL || watch->plain == (source->io != &ring_io));
     assert(source != NULL || watch->changed || ring_is_busy(watch));
     assert(watch->in.p == NULL || watch->in.at < watch->in.end);
     assert(watch->out.p == NULL || watch->out.at < watch->out.end);

@@ -37,7 +37,7 @@ enum ring_op {
 struct ring_input {
     uint8_t *p; /* NULL: none */
     uint32_t at, end;
-    int buffer;     /* of the ring; -1: memory of its own */
+    int buffer;     /* number in the ring; -1: memory of its own */
     bool eof;       /* the peer's end comes behind it */
     int error;      /* an errno comes behind it; 0: none */
     bool more;      /* the kernel has said that more is there */
@@ -48,15 +48,16 @@ struct ring_input {
 struct ring_output {
     uint8_t *p; /* NULL: none */
     uint32_t at, end;
-    int buffer;     /* of the ring, lent to a reader; -1: memory of its own */
+    int buffer;     /* number in the ring, lent to a reader; -1: memory of its own */
     int error;      /* an errno of an earlier send; 0: none */
     bool waits;     /* for room: an earlier send had too little */
     bool silent;    /* the kernel tells only when this send does not succeed at once */
-    unsigned entry; /* of a silent send: its number */
+    unsigned entry; /* a silent send has this number */
 };
 
 struct ring_watch {
-    TAILQ_ENTRY(ring_watch) changed_link, unread_link, silent_link;
+    TAILQ_ENTRY(ring_watch) changed_link, unread_link;
+    TAILQ_ENTRY(ring_watch) silent_link; /* `plain` ones too: these send nothing */
     struct source *source; /* NULL: it has gone, and the kernel still has an operation */
     uint32_t next_free;
     bool in_use;
@@ -64,6 +65,7 @@ struct ring_watch {
     bool busy[RING_OPS];      /* with the kernel */
     bool cancelled[RING_OPS]; /* asked back from it */
     bool polled;              /* the read operation that is with the kernel only waits for input */
+    bool plain; /* of a source without the ring's operations: descriptors are only waited for */
     bool listening;
     bool connecting; /* to receive now would take away the error of connect() */
     bool splices;    /* input is waited for, and not received */
@@ -90,6 +92,8 @@ struct ring {
     uint32_t watches_max, used_n, in_use_n, free;
     struct ring_watches changed, unread;
     struct ring_watches silent; /* whose send has succeeded if nothing is heard of it */
+    struct ring_watches plain;
+    uint64_t renew_at_ms; /* when their waits are given anew; 0: no handler has run since */
 
     /* Buffers to receive into. The kernel takes them from the ring `provided`; `uses` counts who
      * has one that it has filled: its watch or a reader, and a send. */
@@ -192,6 +196,8 @@ static inline void ring_note_change(struct ring *ring, struct ring_watch *watch)
 /* Keeps the list of watches that have something to report: called when input, or who wants it,
  * has changed. */
 void ring_update_unread(struct ring *ring, struct ring_watch *watch);
+/* Cancels the waits of plain watches, which the next call of ring_prepare() gives anew. */
+void ring_renew(struct ring *ring);
 /* Detaches the watch from its source, which is gone or watched no more. */
 void ring_forget(struct ring *ring, struct source *source);
 /* Prepares the operations that follow from what has changed. */

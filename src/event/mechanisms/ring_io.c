@@ -5,6 +5,7 @@
  * Responsible for the order of bytes: what is received, sent or moved by a system call never
  * overtakes what the ring has. Never submits. Invariant: a socket is closed, and its half ended,
  * only behind its output, unless the connection is given up. */
+#include "event/io_socket.h"
 #include "event/mechanisms/ring.h"
 
 #include <errno.h>
@@ -120,21 +121,10 @@ static struct io_result flush_output(struct source *source)
     return watch->out.p != NULL ? again(IO_AGAIN_WRITE) : done_with(0);
 }
 
-static struct io_result accept_client(
-    struct source *listener, int *fd, struct sockaddr *address, socklen_t *length)
+static struct io_result begin_connect(struct source *source, const struct sockaddr *address,
+    socklen_t length, struct io_connect *options)
 {
-    return io_socket.accept(listener, fd, address, length);
-}
-
-static bool client_waits(const struct source *listener)
-{
-    return io_socket.waits(listener);
-}
-
-static struct io_result begin_connect(
-    struct source *source, const struct sockaddr *address, socklen_t length)
-{
-    struct io_result result = io_socket.connect(source, address, length);
+    struct io_result result = io_socket.connect(source, address, length, options);
     struct ring_watch *watch;
 
     if (result.status != IO_AGAIN_WRITE)
@@ -150,18 +140,17 @@ static struct io_result end_connect(struct source *source)
 {
     struct ring *ring = ring_of(source);
     struct ring_watch *watch = ring_watch_of(ring, source);
-    struct io_result result = io_socket.connected(source);
+    struct io_result result;
 
+    if (watch != NULL &&
+        watch->in.error != 0) /* the descriptor was taken from the socket with what is read */
+        return failed_with(watch->in.error);
+    result = io_socket.connected(source);
     if (result.status == IO_DONE && watch != NULL) {
         watch->connecting = false;
         ring_note_change(ring, watch);
     }
     return result;
-}
-
-static int local_name(const struct source *source, struct sockaddr *address, socklen_t *length)
-{
-    return io_socket.name(source, address, length);
 }
 
 /* Whether output is still to be sent before other bytes; then, or after an error, *result says
@@ -243,11 +232,11 @@ const struct io_ops ring_io = {
     .recv = recv_taken,
     .send = send_later,
     .flush = flush_output,
-    .accept = accept_client,
-    .waits = client_waits,
+    .accept = io_socket_accept,
+    .waits = io_socket_waits,
     .connect = begin_connect,
     .connected = end_connect,
-    .name = local_name,
+    .name = io_socket_name,
     .sendfile = send_file,
     .splice_in = splice_from,
     .splice_out = splice_to,

@@ -133,7 +133,7 @@ static bool cancel(struct ring *ring, struct ring_watch *watch, enum ring_op op)
  * spliced. */
 static bool only_polls(const struct ring_watch *watch)
 {
-    return watch->listening || watch->splices || watch->source->io != &ring_io;
+    return watch->listening || watch->splices || watch->plain;
 }
 
 static bool prepare_read(struct ring *ring, struct ring_watch *watch)
@@ -189,6 +189,15 @@ void ring_prepare(struct ring *ring)
     }
 }
 
+void ring_renew(struct ring *ring)
+{
+    struct ring_watch *watch;
+
+    TAILQ_FOREACH (watch, &ring->plain, silent_link)
+        for (int op = 0; op < RING_OPS; op++)
+            cancel(ring, watch, (enum ring_op)op); /* without room for that: the next time */
+}
+
 void ring_forget(struct ring *ring, struct source *source)
 {
     struct ring_watch *watch = ring_watch_of(ring, source);
@@ -198,6 +207,8 @@ void ring_forget(struct ring *ring, struct source *source)
     assert(watch->source == source);
     source->position = 0;
     watch->source = NULL;
+    if (watch->plain)
+        TAILQ_REMOVE(&ring->plain, watch, silent_link);
     watch->wanted[EVENT_READ] = watch->wanted[EVENT_WRITE] = false;
     ring_update_unread(ring, watch);
     ring_input_drop(ring, watch);
@@ -215,8 +226,10 @@ void ring_forget(struct ring *ring, struct source *source)
 
 /* ---- From the kernel ---- */
 
-/* A descriptor was closed by somebody else: an alert, and the end of a loop whose own it is. */
-static COLD void note_closed(struct ring *ring, const struct ring_watch *watch)
+/* A descriptor was closed by somebody else: an alert, and the end of a loop whose own it is. An
+ * owner who does nothing about it is told once. */
+static COLD void note_closed(
+    struct ring *ring, struct ring_watch *watch, enum event_direction direction)
 {
     struct loop *loop = ring->loop;
 
@@ -225,6 +238,9 @@ static COLD void note_closed(struct ring *ring, const struct ring_watch *watch)
     log_debug_point(loop->log, "a source was closed under its mechanism");
     if (loop_owns(loop, watch->source))
         loop_fail(loop, "io_uring_enter", EBADF);
+    else if (watch->wanted[direction])
+        loop_report(loop, watch->source, direction);
+    watch->wanted[direction] = false;
 }
 
 /* Whether an operation is only to be given again. */
@@ -248,7 +264,7 @@ static void take_received(struct ring *ring, struct ring_watch *watch, int resul
     struct ring_input *in = &watch->in;
 
     assert(in->p == NULL && !in->eof);
-    if (in->error != 0) { /* of a send that has failed meanwhile */
+    if (in->error != 0) { /* a send has failed meanwhile */
         drop_received(ring, result, flags);
         return;
     }
@@ -266,7 +282,7 @@ static void take_received(struct ring *ring, struct ring_watch *watch, int resul
         in->error = -result;
     }
     if (result == -EBADF)
-        note_closed(ring, watch);
+        note_closed(ring, watch, EVENT_READ);
     ring_update_unread(ring, watch);
     if (!watch->unread)
         ring_note_change(ring, watch);
@@ -280,7 +296,7 @@ static void take_polled(
 
     ring_note_change(ring, watch);
     if (result == -EBADF)
-        note_closed(ring, watch);
+        note_closed(ring, watch, direction);
     if (result < 0 && is_passing(-result))
         return;
     if (direction == EVENT_READ && result > 0 && (result & (POLLRDHUP | POLLHUP)))

@@ -93,7 +93,11 @@ static int select_add_conn(struct loop *loop, struct source *source)
 
 static int select_del_conn(struct loop *loop, struct source *source, bool closing)
 {
+    const struct select_state *state = loop->mechanism_state;
+
     (void)closing;
+    if (state->slots[source->fd] != source_index(&loop->sources, source))
+        return 0; /* another source has the descriptor, which was closed under this one */
     clear_direction(loop->mechanism_state, source->fd, EVENT_READ);
     clear_direction(loop->mechanism_state, source->fd, EVENT_WRITE);
     return 0;

@@ -22,8 +22,8 @@
  *
  * Test and protocol are compiled with the flags of pkg-config forkbeard-test (FB_STATIC is among
  * them) and linked with its libraries into one program. Build it with -fsanitize=address,undefined,
- * which finds wrong uses of memory too: input is lent in blocks of exactly its size, and the state
- * of a connection that has ended may not be touched.
+ * which finds wrong uses of memory at once: input, `conn_state` and each piece of fb_alloc() have
+ * exactly their size, and what has ended may not be touched.
  *
  * Calls that ask what has happened (fb_test_heard() and so on) first let the worker finish its
  * work. A mistake in the use of these calls ends the program with a line that names it. Only one
@@ -43,7 +43,8 @@ extern "C" {
 #define FB_TEST_API
 #endif
 
-/* A test: a worker whose configuration has one server, on a simulated kernel of its own. */
+/* A test: a worker whose configuration has one server, on a simulated kernel of its own; or several
+ * workers, or servers (see fb_test_options). */
 typedef struct fb_test fb_test;
 /* The program's end of a connection: a client, or a server that the protocol has connected to. */
 typedef struct fb_test_peer fb_test_peer;
@@ -65,6 +66,17 @@ typedef struct fb_test_options {
     /* The beginning of what the protocol may say instead of the expected bytes in a conversation
      * in which an allocation has failed: "-ERR"; "": anything; NULL: nothing */
     const char *excuse;
+    /* 0: a single process, as with `master_process off`; else so many workers of a master, at most
+     * 64. A protocol's statics are one for all of them here: state belongs into `worker_state`. */
+    uint32_t workers;
+    /* Further protocols, for servers of their own; ends with NULL. NULL: none */
+    const fb_protocol *const *protocols;
+    /* Directives of further servers, at most 15: server 1 listens at 192.0.2.80:81, server 2 at
+     * port 82, and so on; ends with NULL. NULL: none */
+    const char *const *servers;
+    uint32_t thorough; /* when not 0, a conversation is tried at all places, however long it is */
+    /* Parameters of `listen` of each server. NULL: none */
+    const char *listen;
 } fb_test_options;
 
 /* Starts a worker whose configuration has one server, with these directives or options. Its clock
@@ -82,6 +94,9 @@ FB_TEST_API fb_test *fb_test_start_with(
  *    was;
  *  - a descriptor that was opened since the start and is still open, or was open then and is
  *    closed;
+ *  - a descriptor that was closed while it was watched;
+ *  - a write beyond the end of `conn_state` or of memory of fb_alloc(), or into that of
+ *    fb_temp_alloc() after fb_temp_reset();
  *  - memory of connections, timers or connections that are left, or a missing or second `closed`;
  *  - a worker that never stops working. */
 FB_TEST_API int fb_test_end(fb_test **test);
@@ -133,7 +148,8 @@ typedef enum fb_test_reply {
 } fb_test_reply;
 
 /* Makes a server at the address ("10.0.0.1:80", "unix:/path") that replies so to connects, or
- * changes the reply of the server that is there. Connects to other addresses are refused. */
+ * changes the reply of the server that is there. Connects to other addresses are refused, and so
+ * are local addresses of 203.0.113.0/24 (EADDRNOTAVAIL); there are all others. */
 FB_TEST_API fb_test_server *fb_test_serve(fb_test *test, const char *address, fb_test_reply reply);
 /* Returns the first connection to the server that no call has returned yet; NULL without one. */
 FB_TEST_API fb_test_peer *fb_test_accept(fb_test_server *server);
@@ -154,6 +170,57 @@ FB_TEST_API void fb_test_drain(fb_test *test, uint64_t deadline);
 FB_TEST_API void fb_test_refuse_memory(fb_test *test, uint64_t after, uint64_t n);
 /* Returns the number of allocations since the start, failed ones included. */
 FB_TEST_API uint64_t fb_test_allocations(const fb_test *test);
+
+/* ---- Several workers, several servers ---- */
+
+/* Connects a client to a worker, from 0, and to a server, from 0. Clients of a worker that has gone
+ * wait for the next one. */
+FB_TEST_API fb_test_peer *fb_test_connect_to(fb_test *test, unsigned worker, unsigned server);
+/* Returns a worker for calls of the SDK, as the protocol of this name has it, or (NULL) that of
+ * server 0; NULL when the worker has gone. */
+FB_TEST_API fb_worker *fb_test_worker_at(fb_test *test, unsigned worker, const char *protocol);
+
+/* Kills a worker, as SIGKILL does. Its connections are reset, what others have sent to it is lost,
+ * they are told that it has gone, and its gauges are zero. Its `closed` and `worker_stop` are
+ * called all the same, so that memory is freed, but nobody sees what they do: changes of maps,
+ * messages and output come to nothing. */
+FB_TEST_API void fb_test_kill(fb_test *test, unsigned worker);
+/* Starts a worker in the place of one that was killed, or has drained. Returns 0; or -1, after
+ * lines in the log, if it could not start. */
+FB_TEST_API int fb_test_replace(fb_test *test, unsigned worker);
+/* Drains one worker, as fb_test_drain() does all. With several workers, one that has drained goes:
+ * the others are told so. */
+FB_TEST_API void fb_test_drain_worker(fb_test *test, unsigned worker, uint64_t deadline);
+
+/* Ways of the messages from one worker to another: they arrive, wait, vanish or are refused. */
+typedef enum fb_test_way {
+    FB_TEST_DELIVERS,
+    FB_TEST_LATE, /* they wait until the way is another one; are lost when their sender dies */
+    FB_TEST_LOST, /* they vanish: the outcome is FB_MESSAGE_UNKNOWN, that of answers, too */
+    FB_TEST_BUSY, /* the sender's queue is full: the outcome is FB_MESSAGE_BUSY */
+} fb_test_way;
+
+#define FB_TEST_EVERY UINT32_MAX
+/* Sets the way of messages that are sent from now on, of one worker or (FB_TEST_EVERY) of all, to
+ * one other or to all. At first all ways deliver; where the network makes trouble they do so late
+ * at times. */
+FB_TEST_API void fb_test_link(fb_test *test, unsigned from, unsigned to, fb_test_way how);
+
+/* Returns a metric, the sum over all workers, of the protocol of this name, or (NULL) of that of
+ * server 0. */
+FB_TEST_API int64_t fb_test_metric(fb_test *test, const char *protocol, const char *metric);
+
+/* ---- Time ---- */
+
+/* Returns the ms that have passed since the start. */
+FB_TEST_API uint64_t fb_test_now(const fb_test *test);
+/* Lets time pass until done(test, arg) returns other than 0, which it is asked whenever something
+ * may have happened, but at most `ms`. Returns whether it did; fb_test_now() then tells when. */
+FB_TEST_API int fb_test_pass_until(
+    fb_test *test, int (*done)(fb_test *test, void *arg), void *arg, uint64_t ms);
+/* Lets jobs of fb_run() and reads of fb_read_file() that begin from now on take so long: `done` is
+ * called when no other has begun for this time. At first they take none. */
+FB_TEST_API void fb_test_jobs_take(fb_test *test, uint64_t ms);
 
 /* ---- Conversations ---- */
 
@@ -178,6 +245,13 @@ enum {
     FB_TEST_ACT_PEER,
     FB_TEST_ACT_SERVER,
     FB_TEST_ACT_REPLY,
+    FB_TEST_ACT_CLIENT,
+    FB_TEST_ACT_KILL,
+    FB_TEST_ACT_REPLACE,
+    FB_TEST_ACT_LINK,
+    FB_TEST_ACT_DRAIN_WORKER,
+    FB_TEST_ACT_EXPECT_WITHIN,
+    FB_TEST_ACT_EXPECT_CLOSED_WITHIN,
 };
 
 /* clang-format off */
@@ -206,6 +280,26 @@ enum {
 #define FB_TEST_SERVER(i, address) { FB_TEST_ACT_SERVER, (address), (i) }
 /* The server at the address gives this fb_test_reply from now on. At first all accept. */
 #define FB_TEST_REPLY(address, reply) { FB_TEST_ACT_REPLY, (address), (reply) }
+/* Steps that follow are those of peer i, a client, which connects to this worker, and to server 0
+ * or another, unless it has connected. */
+#define FB_TEST_CLIENT(i, worker) { FB_TEST_ACT_CLIENT, NULL, FB_TEST_THREE((i), (worker), 0) }
+#define FB_TEST_CLIENT_OF(i, worker, server) \
+    { FB_TEST_ACT_CLIENT, NULL, FB_TEST_THREE((i), (worker), (server)) }
+/* A worker dies, is replaced, or drains: fb_test_kill() and so on. */
+#define FB_TEST_KILL(worker) { FB_TEST_ACT_KILL, NULL, (worker) }
+#define FB_TEST_REPLACE(worker) { FB_TEST_ACT_REPLACE, NULL, (worker) }
+#define FB_TEST_DRAIN_WORKER(worker, deadline) \
+    { FB_TEST_ACT_DRAIN_WORKER, NULL, UINT64_C(1) * (worker) | UINT64_C(0x10000) * (deadline) }
+/* Messages of a worker to another go this fb_test_way from now on: fb_test_link(). */
+#define FB_TEST_LINK(from, to, how) \
+    { FB_TEST_ACT_LINK, NULL, FB_TEST_THREE((from) & 0xffff, (to) & 0xffff, (how)) }
+/* The client hears exactly these bytes next, or the protocol closes, when at most so many ms (up to
+ * 2^32 - 1) have passed. */
+#define FB_TEST_EXPECT_WITHIN(text, ms) \
+    { FB_TEST_ACT_EXPECT_WITHIN, (text), (sizeof(text) - 1) | UINT64_C(0x100000000) * (ms) }
+#define FB_TEST_EXPECT_CLOSED_WITHIN(ms) { FB_TEST_ACT_EXPECT_CLOSED_WITHIN, NULL, (ms) }
+#define FB_TEST_THREE(a, b, c) \
+    (UINT64_C(1) * (a) | UINT64_C(0x10000) * (b) | UINT64_C(0x100000000) * (c))
 /* clang-format on */
 
 #define FB_TEST_PEERS 16
@@ -219,8 +313,10 @@ enum {
  *  - up to each step, and to the middle of what is said, where the peer then breaks the connection
  *    or ends its half. Only faults count then; after a break, also that this peer has heard nothing
  *    but what was expected;
- *  - with one allocation that fails, one after the other. Peers may then hear less than was
- *    expected, but nothing else (see `excuse`).
+ *  - with one allocation that fails, one after the other, of the script or of the start. Peers may
+ *    then hear less than was expected, but nothing else (see `excuse`);
+ *  - with several workers: up to each step, where one of them dies and is replaced, and with one
+ *    message between them that is lost, one after the other. Only faults count then.
  *
  * Long scripts are tried at a part of these places. A script that fails as it is written is not run
  * again.

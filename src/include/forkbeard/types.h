@@ -7,10 +7,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#if defined(__GNUC__)
+#define FB_SDK __attribute__((visibility("default")))
+#define FB_SDK_PRINTF(text, args) __attribute__((format(printf, text, args)))
+#else
+#define FB_SDK
+#define FB_SDK_PRINTF(text, args)
+#endif
+
 /* A connection. The handle of a client's is valid from `opened`, that of a server's from
  * fb_connect(), until `closed` returns. */
 typedef struct fb_conn fb_conn;
-/* The worker process that a callback runs in; it outlives its connections. */
+/* The worker process that a callback runs in, as one protocol sees it; it outlives its connections.
+ * The handle is the same from worker_start to the end of worker_stop. */
 typedef struct fb_worker fb_worker;
 /* The configuration that is being read; valid until the callback returns. */
 typedef struct fb_conf fb_conf;
@@ -22,8 +31,10 @@ typedef struct fb_map fb_map;
 /* A pool of threads of `thread_pool`, from fb_conf_pool(). */
 typedef struct fb_pool fb_pool;
 
-/* The name of a connection, from fb_ref_of(). It may be kept and sent anywhere, in any worker, and
- * never names another connection, not even after the end of its own. 0 names none. */
+/* The name of a connection, from fb_ref_of(), or of a worker, from fb_worker_id(). It may be kept
+ * and sent anywhere, in any worker, and never names another connection or worker, not even after
+ * the end of its own. It is good for the protocol that it is from alone, unless that has
+ * FB_TAKES_FOREIGN. Who has one cannot guess another connection's. 0 names none. */
 typedef uint64_t fb_ref;
 
 /* A span of n bytes that the caller or the daemon owns. */
@@ -40,18 +51,33 @@ typedef enum fb_reason {
     FB_TIMED_OUT,    /* a timeout of the configuration, the protocol or the network */
     FB_INPUT_LIMIT,  /* unconsumed input above input_limit, or a frame above its `most` */
     FB_ABORTED,      /* fb_abort(), or the end of the owner that fb_connect() was given */
-    FB_DRAINED,      /* the worker ends, and the connection was idle or the deadline came */
+    FB_DRAINED,      /* the worker ends, and the deadline came */
     FB_REFUSED,      /* `opened` refused the connection, or the server the connect */
     FB_NO_MEMORY,    /* the worker had no memory for it */
     FB_IO_ERROR,     /* any other error of the connection */
+    /* Since API 4 */
+    FB_BAD_FRAME,   /* the length of a frame makes no sense */
+    FB_PIPE_BROKEN, /* the connection that it was piped with broke, or was never established;
+                        FB_ABORTED for protocols of API 3 and before */
 } fb_reason;
 
-/* The outcome of a message of fb_send_message(). */
+/* The outcome of a message. */
 typedef enum fb_outcome {
     FB_MESSAGE_HANDLED = 1, /* `message` returned 0 */
-    FB_MESSAGE_DECLINED, /* `message` returned another value or is NULL, or its worker is flooded */
-    FB_MESSAGE_UNKNOWN,  /* no such connection, or its worker died before it answered */
+    FB_MESSAGE_DECLINED,    /* `message` returned another value or is NULL; also in place of
+                               FB_MESSAGE_BUSY for protocols of API 3 and before */
+    FB_MESSAGE_UNKNOWN,     /* no such connection or worker, or it ended before it answered */
+    FB_MESSAGE_BUSY,        /* undelivered: its worker is flooded or short of memory; try again
+                               later */
 } fb_outcome;
+
+/* The outcome of a message of a worker. Later versions only append fields. */
+typedef struct fb_answer {
+    uint64_t message; /* the number of the message */
+    fb_ref to;        /* the connection or the worker that it was for */
+    fb_outcome outcome;
+    uint32_t left; /* answers that this message still waits for; 0: this is the last */
+} fb_answer;
 
 /* The result of a call on a map. */
 typedef enum fb_map_status {

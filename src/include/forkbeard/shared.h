@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Metrics, maps, the log and statistics, which all workers share. Part of <forkbeard/forkbeard.h>,
+ * whose rules hold here. */
+#pragma once
+
+#include <forkbeard/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- What all workers share ---- */
+
+/* Adds to a metric, which is named by its index in the protocol's `metrics`. */
+FB_SDK void fb_metric_add(fb_conn *conn, uint32_t metric, int64_t by);
+/* Returns the sum of a metric over all workers. */
+FB_SDK int64_t fb_metric_total(const fb_conn *conn, uint32_t metric);
+
+/* Every call sees the changes of all workers whole or not at all, even when a worker was killed in
+ * the middle of one. fb_map_get() fills *item. fb_map_set() sets a value for `ttl` ms; 0: for
+ * ever. Keys and values are copied. */
+FB_SDK fb_map_status fb_map_get(fb_worker *worker, fb_map *map, fb_bytes key, fb_item *item);
+FB_SDK fb_map_status fb_map_set(
+    fb_worker *worker, fb_map *map, fb_bytes key, fb_bytes value, uint64_t ttl);
+/* Sets a value only if the key still has this version; with 0, only if the key is absent. */
+FB_SDK fb_map_status fb_map_replace(
+    fb_worker *worker, fb_map *map, fb_bytes key, uint64_t version, fb_bytes value, uint64_t ttl);
+/* Adds to a value that is an int64_t, where an absent key counts as 0, and stores the sum in *sum
+ * unless that is NULL. */
+FB_SDK fb_map_status fb_map_add(
+    fb_worker *worker, fb_map *map, fb_bytes key, int64_t by, int64_t *sum);
+FB_SDK fb_map_status fb_map_delete(fb_worker *worker, fb_map *map, fb_bytes key);
+/* Returns the number of keys, which may include some that have expired. */
+FB_SDK uint64_t fb_map_count(const fb_map *map);
+
+/* ---- Log and statistics ---- */
+
+/* Write a line to the error log; `format` is as for printf. The line of a connection ends with its
+ * client and server. */
+FB_SDK void fb_conn_logf(fb_conn *conn, fb_log_level level, const char *format, ...)
+    FB_SDK_PRINTF(3, 4);
+FB_SDK void fb_worker_logf(fb_worker *worker, fb_log_level level, const char *format, ...)
+    FB_SDK_PRINTF(3, 4);
+
+/* Counts one request served in the daemon's statistics. */
+FB_SDK void fb_count_request(fb_conn *conn);
+
+/* The daemon's statistics over all workers; counts include workers that have ended. */
+typedef struct fb_statistics {
+    size_t size;                                /* in: sizeof(fb_statistics) */
+    uint64_t accepts, handled, requests;        /* since the daemon's start */
+    uint64_t active, reading, writing, waiting; /* clients' connections now */
+} fb_statistics;
+
+/* Fills *out, whose `size` the caller has set. */
+FB_SDK void fb_get_statistics(fb_worker *worker, fb_statistics *out);
+
+#ifdef __cplusplus
+}
+#endif

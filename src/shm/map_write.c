@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Writes of a map's entries. A write is done by one store of a link; each store before it leaves a
+ * state that a repair understands. A shard that turns out to be damaged is emptied, and the call
+ * tried again; a full map is swept first. */
+#include "base/compiler.h"
+#include "shm/map_find.h"
+
+/* The sweeps of a full map, whose gain other writers may take first. */
+#define FULL_TRIES 64
+/* The longest time between two looks of a process for entries that damage has hidden. */
+#define AUDIT_MS_MOST 60000
+/* How long a full map goes without the entries that are kept back. */
+#define KEEP_MS 10000
+
+/* A write that is to be done. */
+struct change {
+    enum { SET, REPLACE, ADD } kind;
+    const void *value;
+    size_t n;
+    uint64_t expires_ms;
+    uint64_t expected; /* REPLACE */
+    int64_t by;        /* ADD, for which value is `sum` */
+    int64_t sum;
+    uint64_t version; /* set by the write */
+};
+
+/* Writes the next state into an entry that is in no chain. */
+static void fill_entry(struct shm_map *map, struct shm_map_entry *entry,
+    const struct shm_map_subject *s, const struct change *change, uint32_t next)
+{
+    /* a reader that sees any of this must see the sequence, grown since the entry was in a chain */
+    atomic_thread_fence(memory_order_release);
+    SHM_STORE(entry->next, next);
+    SHM_STORE(entry->hash, s->hash);
+    SHM_STORE(entry->version, change->version);
+    SHM_STORE(entry->expires_ms, change->expires_ms);
+    SHM_STORE(entry->key_n, (uint32_t)s->key_n);
+    SHM_STORE(entry->value_n, (uint32_t)change->n);
+    if (s->key_n > 0)
+        memcpy(entry->bytes, s->key, s->key_n);
+    if (change->n > 0)
+        memcpy(entry->bytes + map->value_at, change->value, change->n);
+}
+
+/* Chooses the entry for the next state: one from the pool for a new key, else the spare. 0: none is
+ * free; false where the spare is not the shard's. */
+static bool choose_entry(struct shm_map *map, uint32_t number, bool fresh, uint32_t *index)
+{
+    struct shm_map_shard *shard = &map->shards[number];
+    uint32_t spare = SHM_LOAD(shard->spare);
+
+    if (unlikely(spare == 0)) { /* none was left for it after a repair */
+        spare = shm_map_pool_acquire(map, number);
+        if (spare != 0 && zone_lock_holds(&map->shard_hold))
+            SHM_STORE(shard->spare, spare);
+    }
+    *index = spare;
+    if (spare == 0)
+        return true;
+    if (spare > map->entry_n)
+        return false;
+    if (!fresh)
+        return SHM_LOAD(*shm_map_owner(map, spare)) == number + 1;
+    *index = shm_map_pool_acquire(map, number);
+    return true;
+}
+
+/* Publishes the next state. After each store the shard is in a state that is complete or can be
+ * repaired. False: nothing was published, because of damage or because the lock was taken. */
+static bool publish_state(struct shm_map *map, const struct shm_map_subject *s,
+    const struct shm_map_place *place, struct change *change, enum shm_map_status *status)
+{
+    struct shm_map_shard *shard = &map->shards[s->shard];
+    bool fresh = place->entry == NULL;
+    uint32_t index, next = SHM_LOAD(*(fresh ? place->link : &place->entry->next));
+
+    assert(fresh == (place->index == 0) && (!place->present || !fresh));
+    if (!choose_entry(map, s->shard, fresh, &index))
+        return false;
+    if (index == 0)
+        return true; /* the status is FULL */
+    change->version = SHM_LOAD(shard->version) + 1;
+    if (index == place->index || change->version >= SHM_MAP_VERSION_MAX || next > map->entry_n ||
+        !zone_lock_holds(&map->shard_hold))
+        return false;
+    SHM_STORE(shard->version, change->version);
+    /* the expiry is written first: no entry may expire before soonest_ms, even if this process dies
+     * right after it */
+    if (change->expires_ms != 0 && change->expires_ms < SHM_LOAD(shard->soonest_ms))
+        SHM_STORE(shard->soonest_ms, change->expires_ms);
+    fill_entry(map, shm_map_entry_at(map, index), s, change, next);
+
+    if (!zone_lock_holds(&map->shard_hold)) /* the entry is kept back, for the next try */
+        return false;
+    SHM_STORE(*place->link, index);
+    *status = SHM_MAP_OK;
+    if (!zone_lock_holds(&map->shard_hold)) /* the holder has found the rest by now */
+        return true;
+    if (fresh) {
+        SHM_STORE(shard->count, SHM_LOAD(shard->count) + 1);
+    } else {
+        SHM_STORE(shard->sequence, SHM_LOAD(shard->sequence) + 1);
+        SHM_STORE(shard->spare, place->index);
+    }
+    return true;
+}
+
+static enum shm_map_status sum_up(
+    const struct shm_map *map, const struct shm_map_place *place, struct change *change)
+{
+    int64_t before = 0;
+
+    if (place->present) {
+        if (place->value_n != sizeof(before))
+            return SHM_MAP_NOT_A_NUMBER;
+        memcpy(&before, place->entry->bytes + map->value_at, sizeof(before));
+    }
+    if (__builtin_add_overflow(before, change->by, &change->sum))
+        return SHM_MAP_NOT_A_NUMBER;
+    change->value = &change->sum;
+    return SHM_MAP_OK;
+}
+
+/* Does a write, under the lock; false: nothing was done, and the shard is to be mended. */
+static bool apply_change(struct shm_map *map, const struct shm_map_subject *s,
+    const struct change *wanted, struct change *change, enum shm_map_status *status)
+{
+    struct shm_map_place place;
+
+    *change = *wanted;
+    *status = SHM_MAP_CHANGED;
+    if (!shm_map_find(map, s, &place))
+        return false;
+    if (change->kind == REPLACE && (place.present ? place.version : 0) != change->expected)
+        return true;
+    if (change->kind == ADD && (*status = sum_up(map, &place, change)) != SHM_MAP_OK)
+        return true;
+    if (change->expires_ms == SHM_MAP_KEEP_EXPIRY)
+        change->expires_ms = place.present ? place.expires_ms : 0;
+    *status = SHM_MAP_FULL;
+    return publish_state(map, s, &place, change, status);
+}
+
+/* Does a write, and mends the shard where it has to. */
+static enum shm_map_status write_once(struct shm_map *map, const struct shm_map_subject *s,
+    const struct change *wanted, struct change *done)
+{
+    enum shm_map_status status = SHM_MAP_FULL;
+    bool whole = false;
+
+    for (int tries = 0; tries < SHM_MAP_MEND_TRIES && !whole; tries++) {
+        shm_map_shard_lock(map, s->shard);
+        whole = apply_change(map, s, wanted, done, &status);
+        if (!whole)
+            shm_map_repair_damage(map, s->shard);
+        shm_map_shard_unlock(map);
+    }
+    return whole ? status : SHM_MAP_FULL;
+}
+
+/* Whether as many keys are there as fit, or a few are just being set. */
+static bool has_all_keys(const struct shm_map *map)
+{
+    uint64_t count = 0;
+
+    for (uint32_t shard = 0; shard < map->shard_n; shard++)
+        count += SHM_LOAD(map->shards[shard].count);
+    return count >= map->shape.capacity;
+}
+
+/* Looks through a full map that has fewer keys than fit: entries are kept back, or somebody has
+ * written over what tells whose they are, or for whom they are kept. It costs as much as there are
+ * entries, and is done ever less often. */
+static void audit_map(struct shm_map *map, uint64_t now_ms)
+{
+    bool keeps = now_ms - map->short_ms < KEEP_MS;
+
+    map->audited_ms = now_ms;
+    map->audit_wait_ms =
+        map->audit_wait_ms < AUDIT_MS_MOST / 2 ? 2 * map->audit_wait_ms : AUDIT_MS_MOST;
+    shm_map_repair_all(map, keeps ? SHM_MAP_SUSPECT : SHM_MAP_KEEPS_NOTHING);
+    shm_map_sweep(map, now_ms);
+    shm_map_pool_audit(map);
+}
+
+/* In a full map: looks for room. False when there is none. */
+static bool make_room(struct shm_map *map, uint64_t now_ms)
+{
+    /* with no lock held: shards are never locked within one another */
+    shm_map_sweep(map, now_ms);
+    if (!shm_map_pool_is_empty(map))
+        return true;
+    if (has_all_keys(map)) {
+        map->short_ms = 0;
+        return false;
+    }
+    if (map->short_ms == 0)
+        map->short_ms = now_ms;
+    if (now_ms - map->audited_ms < map->audit_wait_ms)
+        return false;
+    audit_map(map, now_ms);
+    return !shm_map_pool_is_empty(map);
+}
+
+static enum shm_map_status write_entry(struct shm_map *map, const void *key, size_t key_n,
+    uint64_t now_ms, const struct change *wanted, struct change *done)
+{
+    enum shm_map_status status = SHM_MAP_FULL;
+    struct shm_map_subject s;
+
+    assert(wanted->value != NULL || wanted->n == 0 || wanted->kind == ADD);
+    assert(wanted->kind != ADD || wanted->n == sizeof(wanted->by));
+    if (key_n > map->shape.key_max || wanted->n > map->shape.value_max)
+        return SHM_MAP_TOO_LARGE;
+    s = shm_map_subject_of(map, key, key_n, now_ms);
+    for (int tries = 0; tries < FULL_TRIES; tries++) {
+        status = write_once(map, &s, wanted, done);
+        if (status != SHM_MAP_FULL || !make_room(map, now_ms))
+            break;
+    }
+    return status;
+}
+
+enum shm_map_status shm_map_set(struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms,
+    const void *value, size_t n, uint64_t expires_ms, uint64_t *version)
+{
+    struct change done, wanted = { .kind = SET, .value = value, .n = n, .expires_ms = expires_ms };
+    enum shm_map_status status = write_entry(map, key, key_n, now_ms, &wanted, &done);
+
+    if (status == SHM_MAP_OK && version != NULL)
+        *version = done.version;
+    return status;
+}
+
+enum shm_map_status shm_map_replace(struct shm_map *map, const void *key, size_t key_n,
+    uint64_t now_ms, uint64_t expected, const void *value, size_t n, uint64_t expires_ms,
+    uint64_t *version)
+{
+    struct change done, wanted = {
+        .kind = REPLACE, .value = value, .n = n, .expires_ms = expires_ms, .expected = expected
+    };
+    enum shm_map_status status = write_entry(map, key, key_n, now_ms, &wanted, &done);
+
+    if (status == SHM_MAP_OK && version != NULL)
+        *version = done.version;
+    return status;
+}
+
+enum shm_map_status shm_map_add(
+    struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, int64_t by, int64_t *sum)
+{
+    struct change done,
+        wanted = { .kind = ADD, .n = sizeof(by), .expires_ms = SHM_MAP_KEEP_EXPIRY, .by = by };
+    enum shm_map_status status = write_entry(map, key, key_n, now_ms, &wanted, &done);
+
+    if (status == SHM_MAP_OK && sum != NULL)
+        *sum = done.sum;
+    return status;
+}
+
+enum shm_map_status shm_map_delete(
+    struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms)
+{
+    struct shm_map_subject s;
+    struct shm_map_place place;
+    bool whole = false;
+
+    if (key_n > map->shape.key_max)
+        return SHM_MAP_ABSENT;
+    s = shm_map_subject_of(map, key, key_n, now_ms);
+    for (int tries = 0; tries < SHM_MAP_MEND_TRIES && !whole; tries++) {
+        shm_map_shard_lock(map, s.shard);
+        whole = shm_map_find(map, &s, &place);
+        if (whole && place.entry != NULL)
+            whole = shm_map_shard_remove(map, s.shard, place.link, place.index);
+        if (!whole)
+            shm_map_repair_damage(map, s.shard);
+        shm_map_shard_unlock(map);
+    }
+    return whole && place.present ? SHM_MAP_OK : SHM_MAP_ABSENT;
+}

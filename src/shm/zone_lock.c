@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Locks in a zone's memory. The word of a lock is input: a process that waits for a word that does
+ * not change takes the lock in the end, at once where it names nobody who lives. So no wait is
+ * long, whatever is written there, and no holder is sure of its lock: it looks before it publishes
+ * anything.
+ *
+ * Waiting is napping, without a call to wake anybody: a lock is held for a microsecond, and no call
+ * of the kernel is given a word that others write. Naps are counted, not time: a process that is
+ * itself not run does not blame the holder. */
+#include "shm/zone_lock.h"
+
+#include <assert.h>
+#include <time.h>
+
+#define SPINS 200
+#define SHORT_NAPS 16 /* naps of 20 us, before those of 1 ms */
+#define SHORT_NAP_NS 20000
+#define LONG_NAP_NS 1000000
+/* Naps before a lock is taken from a holder that stands still: 100 ms at first. They are a quarter
+ * after each such lock, and the most again after many locks. */
+#define PATIENCE_MOST (SHORT_NAPS + 100)
+#define PATIENCE_LEAST (SHORT_NAPS + 4)
+#define CALM_LOCKS 10000
+/* How many times as long a holder is waited for that goes on, or others that get the lock first. */
+#define WAITS_MOST 10
+
+#define NUMBER_MASK ((1u << (32 - SLOT_BITS)) - 1)
+#define SLOT_MASK ((1u << SLOT_BITS) - 1)
+
+static_assert(SLOT_HALVES * SLOT_MAX == 1 << SLOT_BITS, "any slot in a word is an index");
+
+static uint64_t next_word(struct zone_locker *locker)
+{
+    uint32_t number = ++locker->acquired & NUMBER_MASK;
+
+    assert(slot_id_is_valid(locker->id));
+    return (uint64_t)locker->id.serial << 32 | number << SLOT_BITS | locker->id.slot;
+}
+
+static struct slot_id holder_of(uint64_t word)
+{
+    return (
+        struct slot_id) { .slot = (uint32_t)word & SLOT_MASK, .serial = (uint32_t)(word >> 32) };
+}
+
+/* Whether the word names nobody who can still hold the lock: this process knows what it holds. */
+static bool is_left(const struct zone_locker *locker, uint64_t word)
+{
+    struct slot_id holder = holder_of(word);
+    uint32_t released = ZONE_LOAD(locker->released[holder.slot]);
+
+    if (holder.serial == 0 ||
+        (holder.slot == locker->id.slot && holder.serial == locker->id.serial))
+        return true;
+    return released != 0 && (int32_t)(released - holder.serial) >= 0;
+}
+
+bool zone_lock_is_past(const struct zone_locker *locker, uint32_t incarnation)
+{
+    const uint32_t bits = INCARNATION_BITS - SLOT_BITS;
+    uint32_t released = ZONE_LOAD(locker->released[incarnation & SLOT_MASK]);
+    uint32_t since = (released - (incarnation >> SLOT_BITS)) & ((1u << bits) - 1);
+
+    return incarnation == 0 || incarnation == slot_incarnation(locker->id) ||
+           (released != 0 && since < 1u << (bits - 1));
+}
+
+/* Replaces a word that was seen; false when it has changed meanwhile. */
+static bool take(
+    struct zone_locker *locker, struct zone_lock *lock, uint64_t seen, struct zone_hold *hold)
+{
+    uint64_t word = next_word(locker);
+
+    if (!atomic_compare_exchange_strong_explicit(
+            &lock->word, &seen, word, memory_order_acquire, memory_order_relaxed))
+        return false;
+    *hold = (struct zone_hold) { .lock = lock, .word = word };
+    return true;
+}
+
+enum zone_lock_state zone_lock_try(
+    struct zone_locker *locker, struct zone_lock *lock, struct zone_hold *hold)
+{
+    uint64_t seen = atomic_load_explicit(&lock->word, memory_order_relaxed);
+
+    assert(hold->lock == NULL);
+    if (seen == 0)
+        return take(locker, lock, 0, hold) ? ZONE_LOCK_FREE : ZONE_LOCK_BUSY;
+    return is_left(locker, seen) && take(locker, lock, seen, hold) ? ZONE_LOCK_LEFT
+                                                                   : ZONE_LOCK_BUSY;
+}
+
+static void nap(uint32_t naps)
+{
+    struct timespec time = { .tv_nsec = naps < SHORT_NAPS ? SHORT_NAP_NS : LONG_NAP_NS };
+
+    nanosleep(&time, NULL); /* a signal shortens it, which is as well */
+}
+
+/* Takes the lock from a holder that stands still; false when it does not. */
+static bool rob(
+    struct zone_locker *locker, struct zone_lock *lock, uint64_t seen, struct zone_hold *hold)
+{
+    if (!take(locker, lock, seen, hold))
+        return false;
+    hold->stood = slot_incarnation(holder_of(seen));
+    locker->patience =
+        locker->patience / 4 > PATIENCE_LEAST ? locker->patience / 4 : PATIENCE_LEAST;
+    locker->impatient_at = locker->acquired;
+    locker->taken++;
+    return true;
+}
+
+static enum zone_lock_state wait_for(
+    struct zone_locker *locker, struct zone_lock *lock, struct zone_hold *hold)
+{
+    uint64_t seen = ZONE_LOAD(lock->word), before;
+    uint32_t still = 0;
+
+    if (locker->patience == 0 || locker->acquired - locker->impatient_at > CALM_LOCKS)
+        locker->patience = PATIENCE_MOST;
+    for (uint32_t naps = 0;; naps++) {
+        enum zone_lock_state state;
+
+        for (int i = 0; i < SPINS && ZONE_LOAD(lock->word) != 0; i++)
+            ;
+        state = zone_lock_try(locker, lock, hold);
+        if (state != ZONE_LOCK_BUSY)
+            return state;
+        before = seen;
+        seen = ZONE_LOAD(lock->word);
+        still = seen == before ? still + 1 : 0;
+        if (seen != 0 && (still > locker->patience || naps > WAITS_MOST * locker->patience) &&
+            rob(locker, lock, seen, hold))
+            return ZONE_LOCK_TAKEN;
+        nap(naps);
+    }
+}
+
+enum zone_lock_state zone_lock(
+    struct zone_locker *locker, struct zone_lock *lock, struct zone_hold *hold)
+{
+    enum zone_lock_state state = zone_lock_try(locker, lock, hold);
+
+    return state != ZONE_LOCK_BUSY ? state : wait_for(locker, lock, hold);
+}
+
+bool zone_lock_renew(struct zone_locker *locker, struct zone_hold *hold)
+{
+    uint64_t held = hold->word, word = next_word(locker);
+
+    assert(hold->lock != NULL);
+    if (!atomic_compare_exchange_strong_explicit(
+            &hold->lock->word, &held, word, memory_order_acq_rel, memory_order_relaxed))
+        return false;
+    hold->word = word;
+    return true;
+}
+
+bool zone_lock_release(struct zone_hold *hold)
+{
+    uint64_t held = hold->word;
+    bool released;
+
+    assert(hold->lock != NULL && held != 0);
+    released = atomic_compare_exchange_strong_explicit(
+        &hold->lock->word, &held, 0, memory_order_release, memory_order_relaxed);
+    *hold = (struct zone_hold) { .lock = NULL };
+    return released;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections to servers that a worker has, and no session of a client: what stands for their
+ * server, and whether they keep a worker that drains. Never connects. */
+#include "stream/session.h"
+#include "stream/session_conn.h"
+
+struct stream_own {
+    struct binding binding;
+    struct server server;
+};
+
+struct binding *stream_own_binding(struct stream *stream, const struct server *server)
+{
+    struct stream_own *own = stream->slabs[server->protocol_index].own;
+
+    if (own != NULL)
+        return &own->binding;
+    own = memory_alloc(stream->net.memory, sizeof(*own));
+    if (own == NULL)
+        return NULL;
+    *own = (struct stream_own) { .binding.kind = BINDING_KIND, .server = *server };
+    own->server.protocol_conf = NULL;
+    own->binding.server = &own->server;
+    stream->slabs[server->protocol_index].own = own;
+    return &own->binding;
+}
+
+void stream_own_free(struct stream *stream)
+{
+    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
+        memory_release(stream->net.memory, stream->slabs[i].own);
+}
+
+/* Returns how many connections there are because of this one, itself among them; 0: one of them has
+ * to come to an end by itself. */
+static uint32_t count_family(const struct session_conn *session)
+{
+    const struct session_conn *child;
+    uint32_t all = 1, n;
+
+    if (conn_is_active(session->conn) && session->conn->phase == CONN_OPEN &&
+        SESSION_HAS(session->ops, draining))
+        return 0;
+    TAILQ_FOREACH (child, &session->children, sibling) {
+        n = count_family(child);
+        if (n == 0)
+            return 0;
+        all += n;
+    }
+    return all;
+}
+
+bool stream_is_drained(const struct stream *stream)
+{
+    const struct session_conn *session;
+    uint32_t all = 0, n;
+
+    if (stream->net.client_n > 0)
+        return false;
+    TAILQ_FOREACH (session, &stream->own, sibling) {
+        n = count_family(session);
+        if (n == 0)
+            return false;
+        all += n;
+    }
+    return all == stream->net.connection_n;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the samples of directives set, a check for each that is more than a number or a text. They
+ * fail the test where the value of its row in samples.c was not set. */
+#pragma once
+
+#include "settings/cycle.h"
+
+void check_env(const struct cycle *cycle);
+void check_control(const struct cycle *cycle);
+void check_error_log(const struct cycle *cycle);
+void check_rate_limit(const struct cycle *cycle);
+void check_thread_pool(const struct cycle *cycle);
+void check_affinity(const struct cycle *cycle);
+void check_debug(const struct cycle *cycle);
+void check_use(const struct cycle *cycle);
+void check_option(const struct cycle *cycle);
+void check_included(const struct cycle *cycle);
+void check_module(const struct cycle *cycle);
+void check_listen(const struct cycle *cycle);
+void check_server(const struct cycle *cycle);
+void check_return(const struct cycle *cycle);
+void check_file(const struct cycle *cycle);
+void check_directio(const struct cycle *cycle);
+void check_nothing(const struct cycle *cycle);
+void check_daytime(const struct cycle *cycle);
+void check_discard(const struct cycle *cycle);
+void check_echo(const struct cycle *cycle);
+void check_stub_status(const struct cycle *cycle);
