@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
+#include <net/if.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -170,6 +171,20 @@ char *address_format(const struct address *address, bool port, char text[ADDRESS
         *text = '\0';
         break;
     }
+    return text;
+}
+
+char *address_format_zone(const struct address *address, char text[ADDRESS_TEXT])
+{
+    char host[INET6_ADDRSTRLEN], interface[IF_NAMESIZE];
+    uint32_t zone = address->any.sa_family == AF_INET6 ? address->in6.sin6_scope_id : 0;
+
+    if (zone == 0)
+        return address_format(address, true, text);
+    if (if_indextoname(zone, interface) == NULL)
+        snprintf(interface, sizeof(interface), "%u", (unsigned)zone);
+    inet_ntop(AF_INET6, &address->in6.sin6_addr, host, sizeof(host));
+    snprintf(text, ADDRESS_TEXT, "[%s%%%s]:%u", host, interface, address_port(address));
     return text;
 }
 

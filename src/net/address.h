@@ -31,8 +31,8 @@ struct address {
  * port the address has `port`. Returns NULL, or what is wrong with the text, as a constant
  * string. */
 const char *address_parse(const char *text, in_port_t port, struct address *out);
-/* Parses the same, or a name in the place of the host, which the system resolves to the first
- * address that it knows. */
+/* Parses the same, with the network interface of a link-local address, "[fe80::1%eth0]:80", or a
+ * name in the place of the host, which the system resolves to the first address that it knows. */
 const char *address_parse_host(const char *text, in_port_t port, struct address *out);
 /* Asks the resolver for a name's addresses, without ports: at most `max`, *n of them. Returns as
  * the calls above do. */
@@ -40,9 +40,10 @@ const char *address_resolve(const char *name, struct address *out, unsigned max,
 /* Whether the text is one that these return where the system could not resolve a name now, and may
  * later. A name that does not exist is no such case. */
 bool address_is_unresolved(const char *wrong);
-/* Parses the argument of `listen`: a numeric form; "80"; "*:80"; "name:80", which the system
- * resolves to at most `max` addresses, *n of them; and a range of ports "8000-8010" in place of any
- * port. *last is the last port in host byte order, the first where there is no range. */
+/* Parses the argument of `listen`: a numeric form, where a link-local address has its network
+ * interface, by name or number; "80"; "*:80"; "name:80", which the system resolves to at most `max`
+ * addresses, *n of them; and a range of ports "8000-8010" in place of any port. *last is the last
+ * port in host byte order, the first where there is no range. */
 const char *address_parse_listen(
     const char *text, struct address *out, unsigned max, unsigned *n, in_port_t *last);
 
@@ -58,9 +59,14 @@ bool address_equal(const struct address *a, const struct address *b);
 int address_compare(const struct address *a, const struct address *b);
 bool address_is_wildcard(const struct address *address);
 
-/* Writes an address as nginx does: "1.2.3.4:80", "[::1]:80", "unix:/path", "unix:" for an unnamed
- * one. With `port` false the port is left out. Returns text. */
+/* Writes an address as nginx does, without its network interface: "1.2.3.4:80", "[::1]:80",
+ * "unix:/path", "unix:" for an unnamed one. With `port` false the port is left out. Returns
+ * text. */
 char *address_format(const struct address *address, bool port, char text[ADDRESS_TEXT]);
+
+/* Writes an address with its port, and with its network interface where it has one, by name while
+ * there is one of the number: "[fe80::1%eth0]:80". Returns text. Asks the kernel. */
+char *address_format_zone(const struct address *address, char text[ADDRESS_TEXT]);
 
 /* A CIDR block, a single address, or "unix:" for every unix socket, as debug_connection takes
  * it. */

@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <ctype.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -223,20 +224,63 @@ bool address_is_unresolved(const char *wrong)
     return false;
 }
 
+/* Finds a network interface by its name, or by its number. */
+static const char *find_zone(const char *zone, uint32_t *out)
+{
+    char name[IF_NAMESIZE];
+    int64_t number;
+
+    *out = if_nametoindex(zone);
+    if (*out != 0)
+        return NULL;
+    if (number_parse(zone, 1, UINT32_MAX, &number) != NUMBER_OK ||
+        if_indextoname((unsigned)number, name) == NULL)
+        return "there is no such network interface";
+    *out = (uint32_t)number;
+    return NULL;
+}
+
+/* Parses an IPv6 address, which may be one of a network interface: "fe80::1%eth0". */
+static const char *parse_in6_zone(const char *host, struct address *out)
+{
+    size_t n = strcspn(host, "%");
+    char bare[INET6_ADDRSTRLEN];
+    struct address address;
+    const char *wrong;
+
+    if (n >= sizeof(bare))
+        return "invalid IPv6 address";
+    memcpy(bare, host, n);
+    bare[n] = '\0';
+    if (!parse_in6(bare, &address))
+        return "invalid IPv6 address";
+    assert(address.in6.sin6_scope_id == 0);
+    if (host[n] == '%') {
+        if (!IN6_IS_ADDR_LINKLOCAL(&address.in6.sin6_addr))
+            return "only a link-local address has a network interface behind \"%\"";
+        wrong = find_zone(host + n + 1, &address.in6.sin6_scope_id);
+        if (wrong != NULL)
+            return wrong;
+    }
+    *out = address;
+    return NULL;
+}
+
 /* Parses a host as `listen` takes it, and sets its port. */
 static const char *parse_host(
     const struct parts *parts, in_port_t port, struct address *out, unsigned max, unsigned *n)
 {
-    const char *host = parts->host, *wrong;
+    const char *host = parts->host, *wrong = NULL;
 
-    if (parts->brackets ? parse_in6(host, out)
+    assert(*n < max);
+    if (parts->brackets ? (wrong = parse_in6_zone(host, out)) == NULL
                         : parse_in(strcmp(host, "*") == 0 ? "0.0.0.0" : host, out)) {
         address_set_port(out, port);
         *n = 1;
         return NULL;
     }
     if (parts->brackets)
-        return "invalid IPv6 address";
+        return wrong;
     wrong = check_name(host);
     return wrong != NULL ? wrong : resolve_name(host, port, out, max, n);
 }
@@ -282,7 +326,14 @@ const char *address_parse_listen(
             return "no port";
     }
     wrong = parse_ports(parts.port, &first, last);
-    return wrong != NULL ? wrong : parse_host(&parts, first, out, max, n);
+    if (wrong == NULL)
+        wrong = parse_host(&parts, first, out, max, n);
+    if (wrong == NULL && parts.brackets && IN6_IS_ADDR_LINKLOCAL(&out->in6.sin6_addr) &&
+        out->in6.sin6_scope_id == 0) {
+        *n = 0;
+        return "a link-local address needs its network interface, as in [fe80::1%eth0]:80";
+    }
+    return wrong;
 }
 
 /* Parses the number of bits behind the "/". */

@@ -22,7 +22,8 @@ int in_use_add(struct in_use *in_use, const struct in_use_socket *found)
     return 0;
 }
 
-/* Orders by port, wildcards first; paths lie behind all ports. */
+/* Orders by port, wildcards first; paths lie behind all ports. The tables do not say of which
+ * network interface an address is. */
 static int compare_places(const struct address *a, const struct address *b)
 {
     bool a_is_unix = a->any.sa_family == AF_UNIX, b_is_unix = b->any.sa_family == AF_UNIX;
@@ -32,6 +33,8 @@ static int compare_places(const struct address *a, const struct address *b)
         result = address_port(a) - address_port(b);
     if (result == 0)
         result = address_is_wildcard(b) - address_is_wildcard(a);
+    if (result == 0 && a->any.sa_family == AF_INET6 && b->any.sa_family == AF_INET6)
+        return memcmp(&a->in6.sin6_addr, &b->in6.sin6_addr, sizeof(a->in6.sin6_addr));
     return result != 0 ? result : address_compare(a, b);
 }
 
@@ -75,14 +78,14 @@ static bool is_in_way(const struct listener *listener, const struct address *hel
     const struct address *wanted = &listener->address;
     sa_family_t family = wanted->any.sa_family, other = held->any.sa_family;
 
-    *sure = true;
+    *sure = family != AF_INET6 || wanted->in6.sin6_scope_id == 0 || address_is_wildcard(held);
     if (family == AF_UNIX || other == AF_UNIX)
         return family == other && strcmp(wanted->un.sun_path, held->un.sun_path) == 0;
     if (address_port(wanted) != address_port(held) || address_port(wanted) == 0)
         return false;
     if (family == other)
         return address_is_wildcard(wanted) || address_is_wildcard(held) ||
-               address_equal(wanted, held);
+               compare_places(wanted, held) == 0;
     if (family == AF_INET6) /* a dual-stack socket takes all of IPv4 too */
         return address_is_wildcard(wanted) && !listener->options.ipv6only;
     *sure = false;

@@ -28,6 +28,7 @@ int in_use_add(struct in_use *in_use, const struct in_use_socket *found);
 void in_use_sort(struct in_use *in_use);
 
 /* Returns the first socket after `after` (NULL: of all) that listens where this listener would be
- * bound, or NULL. *sure is false where that depends on an option (IPV6_V6ONLY) of the other. */
+ * bound, or NULL. *sure is false where that depends on an option (IPV6_V6ONLY) of the other, or
+ * on its network interface, which the tables lack. */
 const struct in_use_socket *in_use_find(const struct in_use *in_use,
     const struct in_use_socket *after, const struct listener *listener, bool *sure);

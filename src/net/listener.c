@@ -31,7 +31,7 @@ struct listener *listener_create(
     listener->options = *options;
     if (is_unix(listener)) /* several sockets cannot share a path */
         listener->options.reuseport = false;
-    address_format(&listener->address, true, listener->text);
+    address_format_zone(&listener->address, listener->text);
     return listener;
 }
 
@@ -147,7 +147,7 @@ static int bind_inet(struct listener *listener, int fd, struct log *log)
         return -1;
     }
     listener_set_move(listener, &chosen);
-    address_format(&chosen, true, listener->text);
+    address_format_zone(&chosen, listener->text);
     return 0;
 }
 

@@ -97,7 +97,11 @@ static bool may_be_passed(const struct checking *checking, const struct in_use_s
 static bool warn_of(struct checking *checking, const struct listener *listener,
     const struct in_use_socket *held, bool sure, const char *what)
 {
-    const char *unless = sure ? "" : ", unless that has IPV6_V6ONLY";
+    const struct address *wanted = &listener->address;
+    bool has_zone = wanted->any.sa_family == AF_INET6 && wanted->in6.sin6_scope_id != 0;
+    const char *unless = sure       ? ""
+                         : has_zone ? ", unless that is at another network interface"
+                                    : ", unless that has IPV6_V6ONLY";
     char text[ADDRESS_TEXT], name[32], who[64] = "a process that this user cannot see";
     pid_t holder;
 

@@ -47,7 +47,7 @@ static void add_binding(
     binding->kind = BINDING_KIND;
     binding->address = listen->address;
     binding->server = listen->server;
-    address_format(&listen->address, true, binding->text);
+    address_format_zone(&listen->address, binding->text);
     port->several = !STAILQ_EMPTY(&port->bindings);
     STAILQ_INSERT_TAIL(&port->bindings, binding, link);
 }
@@ -84,7 +84,7 @@ static void enter_listen(struct apply *apply, struct listens *listens,
     *reported = listen->word;
     report_error(apply->report, listen->word,
         "duplicate \"listen\" of %s, it is already used in %s:%u",
-        address_format(&listen->address, true, text), first->word->file->name, first->word->line);
+        address_format_zone(&listen->address, text), first->word->file->name, first->word->line);
 }
 
 /* Enters the addresses of all servers in the tree, and reports mistakes. */

@@ -25,7 +25,9 @@ static const char tcp6[] =
     "   0: 00000000000000000000000000000000:1F93 00000000000000000000000000000000:0000 0A "
     "00000000:00000000 00:00000000 00000000     0        0 14 1 0 100 0 0 10 0\n"
     "   1: 00000000000000000000000001000000:1F94 00000000000000000000000000000000:0000 0A "
-    "00000000:00000000 00:00000000 00000000     0        0 15 1 0 100 0 0 10 0\n";
+    "00000000:00000000 00:00000000 00000000     0        0 15 1 0 100 0 0 10 0\n"
+    "   2: 000080FE000000000000000001000000:1F95 00000000000000000000000000000000:0000 0A "
+    "00000000:00000000 00:00000000 00000000     0        0 21 1 0 100 0 0 10 0\n";
 static const char local[] =
     "Num       RefCount Protocol Flags    Type St Inode Path\n"
     "0000000000000000: 00000002 00000000 00010000 0001 01 16 /run/a b.sock\n"
@@ -65,6 +67,21 @@ static const struct {
     { "unix:/abstract", 0, false, false },
 };
 
+/* The tables do not tell of which interface a link-local address is. */
+static void check_link_local(const struct in_use *in_use, const char *address, unsigned long inode)
+{
+    struct listener listener = { .options.ipv6only = true };
+    const struct in_use_socket *found;
+    bool sure = true;
+
+    ck_assert_ptr_null(address_parse(address, 0, &listener.address));
+    listener.address.in6.sin6_scope_id = 1;
+    found = in_use_find(in_use, NULL, &listener, &sure);
+    ck_assert_msg((found == NULL ? 0 : found->inode) == inode, "%s", address);
+    if (found != NULL)
+        ck_assert(sure == address_is_wildcard(&found->address));
+}
+
 static void check_case(const struct in_use *in_use, unsigned i)
 {
     struct listener listener = { .options.ipv6only = !cases[i].dual };
@@ -88,10 +105,13 @@ START_TEST(what_listens_is_in_the_way)
     file_tree_write(directory, "/proc/self/net/tcp6", tcp6);
     file_tree_write(directory, "/proc/self/net/unix", local);
     ck_assert_int_eq(in_use_read(&in_use, directory), 0);
-    ck_assert_uint_eq(in_use.n, 6);
+    ck_assert_uint_eq(in_use.n, 7);
     ck_assert_uint_eq(in_use.sockets[0].uid, 1000);
     for (unsigned i = 0; i < countof(cases); i++)
         check_case(&in_use, i);
+    check_link_local(&in_use, "[fe80::1]:8085", 21);
+    check_link_local(&in_use, "[fe80::2]:8085", 0);
+    check_link_local(&in_use, "[fe80::1]:8083", 14);
     in_use_done(&in_use);
 }
 END_TEST
