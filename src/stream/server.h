@@ -8,6 +8,8 @@
 #include "net/address.h"
 #include "net/listener.h"
 #include "shm/zone.h"
+#include "stream/phases.h"
+#include "stream/variable.h"
 
 #include <bsd/sys/queue.h>
 #include <forkbeard/forkbeard.h>
@@ -27,6 +29,9 @@ struct server {
     unsigned protocol_index;     /* index of the slab in struct stream */
     void *protocol_conf;
     struct zone *metrics; /* the protocol's; NULL: it has none */
+    const struct variables *variables;
+    struct phase_handler *before; /* run until one ends the session; NULL: none */
+    struct phase_handler *after;  /* those of PHASE_LOG */
     struct server_settings settings;
 };
 

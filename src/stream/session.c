@@ -22,7 +22,7 @@
 #define INPUT_LIMIT 65536
 
 /* Whether the protocol knows of the session: a client's may have ended before it was given to it,
- * for lack of memory. */
+ * by a handler of a phase or for lack of memory. */
 static bool is_served(const struct fb_conn *conn)
 {
     return conn->outgoing || conn->session_phase != SESSION_NEW;
@@ -66,6 +66,22 @@ void session_set_timeout(struct fb_conn *conn, uint64_t ms)
         set_timeout(conn, ms);
 }
 
+/* Has the phases before the protocol run; false: one has ended the session. */
+static NOINLINE bool pass_phases(struct fb_conn *conn, const struct phase_handler *handler)
+{
+    for (; handler != NULL; handler = handler->next) {
+        unsigned status = handler->run(conn, handler->arg);
+
+        if (status != 0) {
+            session_set_status(conn, status);
+            conn_close(conn);
+        }
+        if (!conn_is_active(conn))
+            return false;
+    }
+    return true;
+}
+
 /* Begins a client's session, of which its protocol may hear later. */
 static void note_start(struct fb_conn *conn)
 {
@@ -79,6 +95,8 @@ static bool begin_client(struct fb_conn *conn)
 {
     const struct server *server = session_server_of(conn);
 
+    if (server->before != NULL && !pass_phases(conn, server->before))
+        return false;
     if (server->protocol == NULL) {
         conn_close(conn);
         return false;
@@ -262,11 +280,24 @@ static void session_expired(struct fb_conn *conn)
     conn_fail(conn, FB_TIMED_OUT);
 }
 
+/* Has the phase of the log run. */
+static NOINLINE void note_end(struct fb_conn *conn, fb_reason reason)
+{
+    const struct phase_handler *handler = session_server_of(conn)->after;
+
+    if (session_status(conn) == 0)
+        session_set_status(conn, reason == FB_NO_MEMORY ? STATUS_INTERNAL : STATUS_OK);
+    for (; handler != NULL; handler = handler->next)
+        handler->run(conn, handler->arg);
+}
+
 static void session_closed(struct fb_conn *conn, fb_reason reason)
 {
     if (conn->session != NULL)
         session_conn_end_children(session_conn_of(conn));
     session_log_end(conn, reason);
+    if (session_server_of(conn)->after != NULL && !conn->outgoing)
+        note_end(conn, reason);
     if (reason == FB_PIPE_BROKEN && session_server_of(conn)->protocol->api < 4)
         reason = FB_ABORTED; /* API 3 knows no other */
     if (is_served(conn))

@@ -37,3 +37,11 @@ struct session_conn *session_conn_make(struct fb_conn *conn)
     conn->session = session;
     return session;
 }
+
+void *session_keep(struct fb_conn *conn, size_t n)
+{
+    struct fb_conn *client = session_client_of(conn);
+    struct session_conn *session = session_conn_make(client);
+
+    return session == NULL ? NULL : net_alloc(client->net, &session->kept, n);
+}

@@ -71,6 +71,11 @@ struct session_conn {
 
     TAILQ_HEAD(session_own_reads, session_read) reads; /* of files (session_read.c) */
 
+    /* a client: what is known of its session */
+    struct chunk *kept;   /* memory of session_keep() */
+    struct value *values; /* of variables, by their indexes; NULL: none is known */
+    uint16_t status;      /* 0: none was set */
+
     /* messages */
     RB_ENTRY(session_conn) named;
     uint64_t name; /* 0: no reference has been asked for */
@@ -108,6 +113,18 @@ static inline struct fb_conn *session_client_of(const struct fb_conn *conn)
     return conn_at_slot(conn->net, conn_slot(conn));
 }
 
+/* Returns n bytes that last as long as the client's session, aligned for any type; NULL without
+ * memory. */
+void *session_keep(struct fb_conn *conn, size_t n);
+
+/* The status of a session, as $status shows it; 0: none was set, and it has not ended. */
+static inline unsigned session_status(const struct fb_conn *conn)
+{
+    const struct session_conn *session = session_conn_of(conn);
+
+    return session != NULL ? session->status : 0;
+}
+
 /* Creates one without a connection; NULL without memory. */
 struct session_conn *session_conn_create(struct stream *stream);
 /* Frees one that no connection has. */
@@ -115,9 +132,21 @@ void session_conn_discard(struct stream *stream, struct session_conn *session);
 /* Returns the connection's, created where there is none; NULL without memory, and then the
  * connection has been failed. */
 struct session_conn *session_conn_make(struct fb_conn *conn);
+static inline void session_set_status(struct fb_conn *conn, unsigned status)
+{
+    struct session_conn *session;
+
+    if (session_status(conn) == status)
+        return;
+    session = session_conn_make(conn);
+    if (session != NULL)
+        session->status = (uint16_t)status;
+}
 /* session_conn_end.c: Gives back what belongs to the present user of the connection. Its children
  * have ended. */
 void session_conn_clear(struct session_conn *session);
+/* The same, but for what is known of a client's session, and its memory. */
+void session_conn_clear_use(struct session_conn *session);
 /* Frees the connection's, which has one, at the connection's end. */
 void session_conn_free(struct fb_conn *conn);
 /* fb_attach() and fb_attached() */

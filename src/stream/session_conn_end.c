@@ -18,7 +18,7 @@ static void count_bytes(const struct fb_conn *conn, struct session_conn *parent)
     parent->to_servers += conn->sent;
 }
 
-void session_conn_clear(struct session_conn *session)
+void session_conn_clear_use(struct session_conn *session)
 {
     struct fb_conn *conn = session->conn;
     struct net *net = conn->net;
@@ -44,6 +44,14 @@ void session_conn_clear(struct session_conn *session)
         TAILQ_REMOVE(&stream_of(conn)->own, session, sibling);
         session->is_own = false;
     }
+}
+
+void session_conn_clear(struct session_conn *session)
+{
+    session_conn_clear_use(session);
+    net_release(session->conn->net, &session->kept);
+    session->values = NULL;
+    session->status = 0;
 }
 
 static COLD void free_rare(struct session_conn *session)

@@ -9,6 +9,7 @@
 #include "net/conn.h"
 #include "shm/shared.h"
 #include "stream/server.h"
+#include "stream/time_text.h"
 
 #include <bsd/sys/queue.h>
 #include <bsd/sys/tree.h>
@@ -44,6 +45,7 @@ struct stream {
     uint64_t last_name;     /* names that were given */
     uint64_t name_key[2];   /* of their permutation; set before the first */
     struct spares sessions; /* for struct session_conn */
+    struct time_text time;
     struct {
         uint32_t first, last; /* slots, the longest idle first; 0: none */
         uint32_t n;

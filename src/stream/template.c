@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The text of a template in one session. A text of one part is not copied. */
+#include "stream/template.h"
+
+#include "stream/session_conn.h"
+
+#include <string.h>
+
+struct value template_part_value(struct fb_conn *conn, const struct template_part *part)
+{
+    if (part->text.state != VALUE_UNKNOWN)
+        return part->text;
+    return *variable_value(conn, part->variable);
+}
+
+int template_value(struct fb_conn *conn, const struct template *template, struct value *out)
+{
+    struct value parts[TEMPLATE_PARTS_MAX];
+    size_t n = 0;
+    char *text;
+
+    assert(template->part_n <= TEMPLATE_PARTS_MAX);
+    *out = value_found("", 0);
+    for (unsigned i = 0; i < template->part_n; i++) {
+        parts[i] = template_part_value(conn, &template->parts[i]);
+        n += parts[i].n;
+    }
+    if (template->part_n == 1)
+        *out = value_found(parts[0].p, parts[0].n);
+    if (template->part_n <= 1)
+        return 0;
+    text = n <= VALUE_MOST ? session_keep(conn, n) : NULL;
+    if (text == NULL)
+        return -1;
+    *out = value_found(text, n);
+    for (unsigned i = 0; i < template->part_n; i++) {
+        memcpy(text, parts[i].p, parts[i].n);
+        text += parts[i].n;
+    }
+    return 0;
+}

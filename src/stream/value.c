@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Values whose bytes are in the memory of the session. */
+#include "stream/value.h"
+
+#include "stream/session_conn.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int value_copy(struct fb_conn *conn, struct value *value, const char *p, size_t n)
+{
+    char *copy = session_keep(conn, n);
+
+    assert(n <= VALUE_MOST);
+    if (copy == NULL)
+        return -1;
+    memcpy(copy, p, n);
+    *value = value_found(copy, n);
+    return 0;
+}
+
+int value_printf(struct fb_conn *conn, struct value *value, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    assert(n >= 0 && (size_t)n < sizeof(text));
+    return value_copy(conn, value, text, (size_t)n);
+}

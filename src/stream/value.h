@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A value of a session: text that lasts as long as the session. Its bytes belong to the session, or
+ * to something that lasts longer: the configuration, or the program. */
+#pragma once
+
+#include "base/compiler.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct fb_conn;
+
+enum value_state {
+    VALUE_UNKNOWN, /* not worked out */
+    VALUE_BEGUN,   /* being worked out: whose own value asks for it finds it so */
+    VALUE_FOUND,
+    VALUE_MISSING, /* there is none: "-" in a log, nothing elsewhere */
+};
+
+/* A value in one session; the bytes are lent until the session has ended. */
+struct value {
+    const char *p;
+    uint32_t n;
+    uint8_t state; /* enum value_state */
+};
+
+#define VALUE_MOST UINT32_MAX
+
+static inline struct value value_found(const char *p, size_t n)
+{
+    return (struct value) { .p = p, .n = (uint32_t)n, .state = VALUE_FOUND };
+}
+static inline struct value value_missing(void)
+{
+    return (struct value) { .p = "", .state = VALUE_MISSING };
+}
+/* Sets the value to a text of the session's memory: 0, or -1 without memory. */
+int value_printf(struct fb_conn *conn, struct value *value, const char *format, ...)
+    PRINTF_FORMAT(3, 4);
+/* Sets it to a copy. */
+int value_copy(struct fb_conn *conn, struct value *value, const char *p, size_t n);

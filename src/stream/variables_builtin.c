@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The variables that are there without a definition: a row each, with what works it out. A subject
+ * with several of its own has a file and a table beside this one, listed in variable_tables. */
+#include "stream/session_conn.h"
+#include "stream/time_text.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#define GETTER(name)                                                                               \
+    static int name(struct fb_conn *conn, const struct variable *variable, struct value *value)
+
+static int address_value(struct fb_conn *conn, const struct address *address, struct value *value)
+{
+    char text[ADDRESS_TEXT];
+
+    address_format(address, false, text);
+    return value_copy(conn, value, text, strlen(text));
+}
+
+/* A unix socket has no port, nor has a client whose proxy says that it is 0. */
+static int port_value(struct fb_conn *conn, const struct address *address, struct value *value)
+{
+    if (address_port(address) == 0) {
+        *value = value_found("", 0);
+        return 0;
+    }
+    return value_printf(conn, value, "%u", (unsigned)address_port(address));
+}
+
+GETTER(get_remote_port)
+{
+    struct address peer;
+
+    (void)variable;
+    conn_peer_address(conn, &peer);
+    return port_value(conn, &peer, value);
+}
+
+GETTER(get_binary_remote_addr)
+{
+    struct address peer;
+
+    (void)variable;
+    conn_peer_address(conn, &peer);
+    if (peer.any.sa_family == AF_INET)
+        return value_copy(conn, value, (const char *)&peer.in.sin_addr, sizeof(peer.in.sin_addr));
+    if (peer.any.sa_family == AF_INET6)
+        return value_copy(
+            conn, value, (const char *)&peer.in6.sin6_addr, sizeof(peer.in6.sin6_addr));
+    return address_value(conn, &peer, value);
+}
+
+/* The binding's address, or of a wildcard the one that the client has connected. */
+static const struct address *local_address(struct fb_conn *conn, struct address *room)
+{
+    const struct address *bound = &session_binding_of(conn)->address;
+
+    room->length = sizeof(room->un);
+    if (!address_is_wildcard(bound) ||
+        getsockname(conn->source.fd, &room->any, &room->length) == -1)
+        return bound;
+    return room;
+}
+
+GETTER(get_server_addr)
+{
+    struct address room;
+
+    (void)variable;
+    return address_value(conn, local_address(conn, &room), value);
+}
+
+GETTER(get_server_port)
+{
+    (void)variable;
+    return port_value(conn, &session_binding_of(conn)->address, value);
+}
+
+/* Keeps the text that a log would have. */
+GETTER(get_text)
+{
+    char text[VARIABLE_TEXT_MAX];
+    const char *end = variable->text(conn, text);
+
+    assert(end <= text + sizeof(text));
+    return value_copy(conn, value, text, (size_t)(end - text));
+}
+
+static char *write_digits(char *p, uint64_t n, unsigned least)
+{
+    char digits[20];
+    unsigned i = 0;
+
+    do
+        digits[i++] = (char)('0' + n % 10);
+    while ((n /= 10) != 0 || i < least);
+    assert(i <= sizeof(digits));
+    while (i > 0)
+        *p++ = digits[--i];
+    return p;
+}
+
+static char *write_number(char *p, uint64_t n)
+{
+    return write_digits(p, n, 1);
+}
+
+static char *write_ms(char *p, uint64_t ms)
+{
+    p = write_number(p, ms / 1000);
+    *p++ = '.';
+    return write_digits(p, ms % 1000, 3);
+}
+
+static char *write_string(char *p, const char *text)
+{
+    size_t n = strlen(text);
+
+    assert(n <= VARIABLE_TEXT_MAX);
+    memcpy(p, text, n);
+    return p + n;
+}
+
+static char *write_remote_addr(struct fb_conn *conn, char *p)
+{
+    char text[ADDRESS_TEXT];
+    struct address peer;
+    const uint8_t *in;
+
+    conn_peer_address(conn, &peer);
+    if (peer.any.sa_family != AF_INET)
+        return write_string(p, address_format(&peer, false, text));
+    in = (const uint8_t *)&peer.in.sin_addr;
+    for (unsigned i = 0; i < 4; i++) {
+        p = write_number(p, in[i]);
+        *p++ = '.';
+    }
+    return p - 1;
+}
+
+static char *write_bytes_received(struct fb_conn *conn, char *p)
+{
+    return write_number(p, conn->received);
+}
+
+static char *write_bytes_sent(struct fb_conn *conn, char *p)
+{
+    return write_number(p, conn->sent);
+}
+
+static char *write_connection(struct fb_conn *conn, char *p)
+{
+    return write_number(p, conn->number);
+}
+
+static char *write_session_time(struct fb_conn *conn, char *p)
+{
+    return write_ms(p, conn->net->loop.clock.mono_ms - conn->opened_ms);
+}
+
+static char *write_status(struct fb_conn *conn, char *p)
+{
+    return write_digits(p, session_status(conn), 3);
+}
+
+static char *write_msec(struct fb_conn *conn, char *p)
+{
+    return write_ms(p, (uint64_t)conn->net->loop.clock.wall_ms);
+}
+
+static char *write_time_local(struct fb_conn *conn, char *p)
+{
+    return write_string(p, time_text_of(stream_of(conn))->local);
+}
+
+static char *write_time_iso8601(struct fb_conn *conn, char *p)
+{
+    return write_string(p, time_text_of(stream_of(conn))->iso8601);
+}
+
+static char *write_pid(struct fb_conn *conn, char *p)
+{
+    return write_number(p, (uint64_t)conn->net->log->pid);
+}
+
+static char *write_protocol(struct fb_conn *conn, char *p)
+{
+    (void)conn;
+    return write_string(p, "TCP");
+}
+
+GETTER(get_hostname)
+{
+    const struct variables *variables = variable->arg;
+
+    (void)conn;
+    *value = value_found(variables->hostname, strlen(variables->hostname));
+    return 0;
+}
+
+GETTER(get_nginx_version)
+{
+    (void)conn;
+    (void)variable;
+    *value = value_found(BUILD_VERSION, strlen(BUILD_VERSION));
+    return 0;
+}
+
+static const struct {
+    const char *name;
+    variable_text *text;
+} texts[] = {
+    { "bytes_received", write_bytes_received },
+    { "bytes_sent", write_bytes_sent },
+    { "connection", write_connection },
+    { "msec", write_msec },
+    { "pid", write_pid },
+    { "protocol", write_protocol },
+    { "remote_addr", write_remote_addr },
+    { "session_time", write_session_time },
+    { "status", write_status },
+    { "time_iso8601", write_time_iso8601 },
+    { "time_local", write_time_local },
+};
+
+variable_text *variables_find_text(const char *name)
+{
+    for (size_t i = 0; i < countof(texts); i++)
+        if (strcasecmp(texts[i].name, name) == 0)
+            return texts[i].text;
+    return NULL;
+}
+
+static const struct variable_row builtin[] = {
+    { "binary_remote_addr", get_binary_remote_addr, 0 },
+    { "bytes_received", get_text, VARIABLE_VOLATILE },
+    { "bytes_sent", get_text, VARIABLE_VOLATILE },
+    { "connection", get_text, 0 },
+    { "hostname", get_hostname, 0 },
+    { "msec", get_text, VARIABLE_VOLATILE },
+    { "nginx_version", get_nginx_version, 0 },
+    { "pid", get_text, 0 },
+    { "protocol", get_text, 0 },
+    { "remote_addr", get_text, 0 },
+    { "remote_port", get_remote_port, 0 },
+    { "server_addr", get_server_addr, 0 },
+    { "server_port", get_server_port, 0 },
+    { "session_time", get_text, VARIABLE_VOLATILE },
+    { "status", get_text, VARIABLE_VOLATILE },
+    { "time_iso8601", get_text, VARIABLE_VOLATILE },
+    { "time_local", get_text, VARIABLE_VOLATILE },
+    { .name = NULL },
+};
+
+const struct variable_row *const variable_tables[] = { builtin, NULL };
