@@ -43,8 +43,9 @@ static void report_unknown(const char *name, struct log *log)
     char list[1024] = "";
 
     if (no_effect || nginx_only(name)) {
-        log_write(log, LEVEL_EMERG, 0, "\"%s\" directive of nginx %s", name,
-            no_effect ? "has no effect here" : "is not supported");
+        log_write(log, LEVEL_EMERG, 0, "\"%s\" directive of nginx %s%s", name,
+            no_effect ? "has no effect here" : "is not supported",
+            no_effect ? "" : nginx_lacking(name));
         return;
     }
     if ((near = nearest_name(name, next_name, &next)) != NULL)

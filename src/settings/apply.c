@@ -168,8 +168,8 @@ static void suggest_name(struct apply *apply, const struct conf_word *name)
             name->text, near);
     else if ((near = nginx_nearest(name->text)) != NULL)
         report_error(apply->report, name,
-            "unknown directive \"%s\", \"%s\" directive of nginx is not supported either",
-            name->text, near);
+            "unknown directive \"%s\", \"%s\" directive of nginx is not supported either%s",
+            name->text, near, nginx_lacking(near));
     else
         report_error(apply->report, name, "unknown directive \"%s\"", name->text);
 }
@@ -194,7 +194,8 @@ static void report_unknown(struct apply *apply, const struct conf_directive *dir
     else if (apply->lacks_module && is_server_s)
         apply->scope->refused = true;
     else if (nginx_only(name->text))
-        report_error(apply->report, name, "\"%s\" directive of nginx is not supported", name->text);
+        report_error(apply->report, name, "\"%s\" directive of nginx is not supported%s",
+            name->text, nginx_lacking(name->text));
     else
         suggest_name(apply, name);
 }

@@ -170,12 +170,25 @@ static const struct parameter *find_parameter(const char *text)
 static int unknown_parameter(
     struct apply *apply, const struct conf_directive *directive, unsigned arg)
 {
-    static const char *const elsewhere[] = { "udp", "ssl", "proxy_protocol", NULL };
-    const char *names[countof(parameters) + 1] = { NULL };
+    static const struct {
+        const char *start, *lacking;
+    } elsewhere[] = {
+        { "udp", ": there is no UDP here, only TCP" },
+        { "ssl", ": this version has no TLS" },
+        { "proxy_protocol", "" },
+        { "setfib=", ": only FreeBSD has routing tables of a socket" },
+        { "accept_filter=", ": only FreeBSD and NetBSD have accept filters" },
+    };
+    const char *text = directive->args[arg].text, *names[countof(parameters) + 1] = { NULL };
 
-    for (int i = 0; elsewhere[i] != NULL; i++)
-        if (strcmp(directive->args[arg].text, elsewhere[i]) == 0)
-            return set_bad_value(apply, directive, arg, "this parameter of nginx is not supported");
+    for (size_t i = 0; i < countof(elsewhere); i++) {
+        const char *start = elsewhere[i].start;
+        size_t n = strlen(start);
+
+        if (start[n - 1] == '=' ? strncmp(text, start, n) == 0 : strcmp(text, start) == 0)
+            return set_bad_value(apply, directive, arg,
+                "this parameter of nginx is not supported%s", elsewhere[i].lacking);
+    }
     for (size_t i = 0; i < countof(parameters); i++)
         names[i] = parameters[i].name;
     return set_bad_name(apply, directive, arg, names, "a parameter of \"listen\"");

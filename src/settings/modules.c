@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The `load_module` directive: loads a module and adds its protocol to the list of protocols. A
- * module is refused when its protocol or one of its directives has a name that already exists. */
+ * module is refused when its protocol or one of its directives has a name that already exists. One
+ * of nginx's is left alone, so that a configuration of nginx need not be changed. */
 #include "base/check.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
+#include "settings/nginx_only.h"
 #include "settings/protocol.h"
 #include "settings/set_value.h"
 
@@ -126,6 +128,13 @@ SETTER(modules_set)
     (void)field;
     if (directive->args[0].text[0] == '\0')
         return set_bad_value(apply, directive, 0, "expected a path");
+    if (nginx_module(directive->args[0].text)) {
+        report_notice(apply->report, &directive->args[0],
+            "\"%s\" is a module of nginx, which is not loaded: what it does is built in, or not "
+            "supported",
+            directive->args[0].text);
+        return 0;
+    }
     path = path_of(apply, directive->args[0].text);
     if (path != NULL && load_one(apply, &directive->args[0], path) == 0)
         return 0;

@@ -39,6 +39,36 @@ bool nginx_only(const char *name)
     return false;
 }
 
+/* Whether a word of the name, between "_", is "ssl". */
+static bool is_of_tls(const char *name)
+{
+    for (const char *word = name; word != NULL; word = strchr(word, '_')) {
+        word += *word == '_';
+        if (strcmp(word, "ssl") == 0 || strncmp(word, "ssl_", 4) == 0)
+            return true;
+    }
+    return strcmp(name, "starttls") == 0;
+}
+
+const char *nginx_lacking(const char *name)
+{
+    if (is_of_tls(name))
+        return ": this version has no TLS";
+    if (strcmp(name, "http") == 0 || strcmp(name, "mail") == 0)
+        return ": all servers belong in \"stream\"";
+    return "";
+}
+
+bool nginx_module(const char *path)
+{
+    static const char end[] = "_module.so";
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    size_t n = strlen(name);
+
+    return strncmp(name, "ngx_", 4) == 0 && n >= sizeof(end) + 4 &&
+           strcmp(name + n - (sizeof(end) - 1), end) == 0;
+}
+
 unsigned nginx_no_effect(const char *name)
 {
     for (size_t i = 0; i < countof(no_effects); i++)

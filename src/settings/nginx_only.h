@@ -8,6 +8,11 @@
 
 /* Tells whether nginx alone has the directive, and this daemon cannot do without it. */
 bool nginx_only(const char *name);
+/* Returns what is to follow "is not supported" in the report of such a directive: a colon and what
+ * this daemon lacks, or "" where nothing more is known. */
+const char *nginx_lacking(const char *name);
+/* Tells whether the file is one of nginx's own modules, which are all called ngx_..._module.so. */
+bool nginx_module(const char *path);
 /* Returns the contexts (enum context) in which the directive is accepted without an effect; 0: it
  * is not of these. */
 unsigned nginx_no_effect(const char *name);

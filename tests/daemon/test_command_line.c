@@ -73,6 +73,8 @@ static const struct {
     { { "explain", "rlimit" }, 1,
         "did you mean \"worker_rlimit_core\", \"worker_rlimit_nofile\"?" },
     { { "explain", "proxy_pass" }, 1, "\"proxy_pass\" directive of nginx is not supported" },
+    { { "explain", "ssl_preread" }, 1,
+        "\"ssl_preread\" directive of nginx is not supported: this version has no TLS" },
     { { "explain", "nonsense" }, 1, "unknown directive \"nonsense\": \"forkbeard explain\" lists" },
     { { "explain", "pid", "user" }, 1, "invalid option: \"user\"" },
     { { "explain", "pid", "--json" }, 1,

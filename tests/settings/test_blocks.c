@@ -97,20 +97,41 @@ END_TEST
 
 START_TEST(what_only_nginx_has_is_called_so)
 {
-    static const char *const names[] = { "http", "mail", "upstream", "proxy_pass", "map",
-        "access_log", "log_format", "allow", "deny", "ssl_preread", "server_name", "resolver",
-        "gzip", "location", "http2", "uwsgi_pass", "smtp_auth", "starttls", "limit_req",
-        "js_import", "mgmt", "zone_sync" };
+    static const struct {
+        const char *name, *lacking;
+    } rows[] = {
+        { "http", ": all servers belong in \"stream\"" },
+        { "mail", ": all servers belong in \"stream\"" },
+        { "upstream", "" },
+        { "proxy_pass", "" },
+        { "gzip", "" },
+        { "location", "" },
+        { "http2", "" },
+        { "uwsgi_pass", "" },
+        { "smtp_auth", "" },
+        { "limit_req", "" },
+        { "js_import", "" },
+        { "mgmt", "" },
+        { "zone_sync", "" },
+        { "starttls", ": this version has no TLS" },
+        { "ssl", ": this version has no TLS" },
+        { "ssl_preread", ": this version has no TLS" },
+        { "ssl_certificate", ": this version has no TLS" },
+        { "proxy_ssl", ": this version has no TLS" },
+        { "proxy_ssl_name", ": this version has no TLS" },
+        { "zone_sync_ssl", ": this version has no TLS" },
+    };
     struct loading loading;
     char text[256], expected[256];
 
     loading_begin(&loading);
-    for (size_t i = 0; i < countof(names); i++) {
+    for (size_t i = 0; i < countof(rows); i++) {
         snprintf(expected, sizeof(expected),
-            "\"%s\" directive of nginx is not supported in /main:1:1\n", names[i]);
-        snprintf(text, sizeof(text), "%s a;", names[i]);
+            "\"%s\" directive of nginx is not supported%s in /main:1:1\n", rows[i].name,
+            rows[i].lacking);
+        snprintf(text, sizeof(text), "%s a;", rows[i].name);
         refuse_text(&loading, text, expected);
-        snprintf(text, sizeof(text), "%s { server { location / { } } } events { }", names[i]);
+        snprintf(text, sizeof(text), "%s { server { location / { } } } events { }", rows[i].name);
         refuse_text(&loading, text, expected);
     }
     refuse_text(&loading, "events { } stream { server { listen 1; proxy_pass a:1; } }",
@@ -126,7 +147,8 @@ START_TEST(a_block_of_nginx_is_skipped_whole)
     loading_begin(&loading);
     refuse_text(&loading,
         "http { gzip on; bogus; server { listen 80; location / { root html; } } } events { } pid;",
-        "\"http\" directive of nginx is not supported in /main:1:1\n"
+        "\"http\" directive of nginx is not supported: all servers belong in \"stream\" in "
+        "/main:1:1\n"
         "invalid number of arguments in \"pid\" directive: expected 1, found 0 in /main:1:85\n");
     loading_end(&loading);
 }
@@ -142,14 +164,19 @@ START_TEST(what_has_no_effect_here_is_accepted_with_a_notice)
         "pcre_jit on;\n"
         "ssl_engine pkcs11;\n"
         "events { rtsig_signo 40; acceptex_read on; }\n"
-        "stream { variables_hash_max_size 1024; }\n",
+        "stream { server_names_hash_max_size 1024; preread_timeout 1s;\n"
+        "server { listen 1; preread_buffer_size 1k; } }\n",
         "notice: \"lock_file\" directive of nginx has no effect here, ignored in /main:1:1\n"
         "notice: \"pcre_jit\" directive of nginx has no effect here, ignored in /main:2:1\n"
         "notice: \"ssl_engine\" directive of nginx has no effect here, ignored in /main:3:1\n"
         "notice: \"rtsig_signo\" directive of nginx has no effect here, ignored in /main:4:10\n"
         "notice: \"acceptex_read\" directive of nginx has no effect here, ignored in /main:4:26\n"
-        "notice: \"variables_hash_max_size\" directive of nginx has no effect here, ignored in "
-        "/main:5:10\n");
+        "notice: \"server_names_hash_max_size\" directive of nginx has no effect here, ignored in "
+        "/main:5:10\n"
+        "notice: \"preread_timeout\" directive of nginx has no effect here, ignored in "
+        "/main:5:43\n"
+        "notice: \"preread_buffer_size\" directive of nginx has no effect here, ignored in "
+        "/main:6:20\n");
     refuse_text(&loading, "events { pcre_jit on; } lock_file { }",
         "\"pcre_jit\" directive is not allowed here, it belongs in the main context in "
         "/main:1:10\n"
@@ -163,6 +190,9 @@ START_TEST(a_misspelt_name_of_nginx_is_suggested)
     struct loading loading;
 
     loading_begin(&loading);
+    refuse_text(&loading, "events { } stream { ssl_prereda on; }",
+        "unknown directive \"ssl_prereda\", \"ssl_preread\" directive of nginx is not supported "
+        "either: this version has no TLS in /main:1:21\n");
     refuse_text(&loading, "lokc_file a; events { } stream { proxy_passs a; gzip_types b; }",
         "unknown directive \"lokc_file\", did you mean \"lock_file\"? in /main:1:1\n"
         "unknown directive \"proxy_passs\", \"proxy_pass\" directive of nginx is not supported "

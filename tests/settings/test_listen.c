@@ -54,6 +54,7 @@ static const struct {
 #define KEEPALIVE "expected \"on\", \"off\" or keepidle:keepintvl:keepcnt such as 30m::10"
 #define PARAMETER "expected a parameter of \"listen\""
 #define NGINX "this parameter of nginx is not supported"
+#define UDP ": there is no UDP here, only TCP"
 
 static const struct {
     const char *values, *word, *message;
@@ -75,9 +76,12 @@ static const struct {
     { "1 backlgo=5", "backlgo=5", PARAMETER ", did you mean \"backlog=\"?" },
     { "1 reuseport=on", "reuseport=on", PARAMETER ", did you mean \"reuseport\"?" },
     { "1 default_server", "default_server", PARAMETER },
-    { "1 udp", "udp", NGINX },
-    { "1 ssl", "ssl", NGINX },
+    { "1 udp", "udp", NGINX UDP },
+    { "1 ssl", "ssl", NGINX ": this version has no TLS" },
     { "1 proxy_protocol", "proxy_protocol", NGINX },
+    { "1 setfib=1", "setfib=1", NGINX ": only FreeBSD has routing tables of a socket" },
+    { "1 accept_filter=dataready", "accept_filter=dataready",
+        NGINX ": only FreeBSD and NetBSD have accept filters" },
     { "unix:/tmp/s reuseport", "unix:/tmp/s", "a unix socket cannot have \"reuseport\"" },
     { "0", "0", "port out of range 1 to 65535" },
     { "65536", "65536", "port out of range 1 to 65535" },
@@ -164,7 +168,7 @@ START_TEST(a_wrong_address_or_parameter_is_refused)
         "invalid value \"1.2.3:x\" in \"listen\" directive: invalid port in /main:1:37\n"
         "invalid value \"backlog=y\" in \"listen\" directive: expected a number, at least -1 "
         "in /main:1:45\n"
-        "invalid value \"udp\" in \"listen\" directive: " NGINX " in /main:1:55\n");
+        "invalid value \"udp\" in \"listen\" directive: " NGINX UDP " in /main:1:55\n");
     loading_end(&loading);
 }
 END_TEST

@@ -85,6 +85,35 @@ START_TEST(nothing_that_follows_from_a_lacking_module_is_told)
 }
 END_TEST
 
+/* The files need not be there. All others are modules of this daemon. */
+START_TEST(a_module_of_nginx_is_left_alone)
+{
+    struct loading loading;
+
+    loading_begin(&loading);
+    accept_text(&loading,
+        "load_module modules/ngx_stream_module.so;\n"
+        "load_module /usr/lib/nginx/modules/ngx_http_geoip_module.so;\n"
+        "events { } stream { server { listen 1; echo; } }",
+        "notice: \"modules/ngx_stream_module.so\" is a module of nginx, which is not loaded: what "
+        "it "
+        "does is built in, or not supported in /main:1:13\n"
+        "notice: \"/usr/lib/nginx/modules/ngx_http_geoip_module.so\" is a module of nginx, which "
+        "is "
+        "not loaded: what it does is built in, or not supported in /main:2:13\n");
+    refuse_text(&loading,
+        "load_module ngx_module.so; load_module ngx_stream.so; load_module my_ngx_a_module.so;"
+        " load_module ngx_a_module.so.1; events { }",
+        "module \"/ngx_module.so\" cannot be opened (2: No such file or directory) in /main:1:13\n"
+        "module \"/ngx_stream.so\" cannot be opened (2: No such file or directory) in /main:1:40\n"
+        "module \"/my_ngx_a_module.so\" cannot be opened (2: No such file or directory) in "
+        "/main:1:67\n"
+        "module \"/ngx_a_module.so.1\" cannot be opened (2: No such file or directory) in "
+        "/main:1:99\n");
+    loading_end(&loading);
+}
+END_TEST
+
 START_TEST(names_clash_with_nobody)
 {
     struct loading loading;
@@ -207,6 +236,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_module_s_protocol_serves);
     tcase_add_test(tcase, it_may_stand_anywhere_in_the_main_context);
     tcase_add_test(tcase, nothing_that_follows_from_a_lacking_module_is_told);
+    tcase_add_test(tcase, a_module_of_nginx_is_left_alone);
     tcase_add_test(tcase, names_clash_with_nobody);
     tcase_add_test(tcase, protocols_are_counted);
     tcase_add_test(tcase, what_a_test_may_not_read_is_a_warning);
