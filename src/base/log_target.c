@@ -3,14 +3,17 @@
  * cannot cause another line, and none asks whether a write would wait: others write between. */
 #include "base/log_target.h"
 
+#include "base/compiler.h"
 #include "base/descriptor.h"
 #include "base/log_file.h"
 #include "base/log_form.h"
 #include "base/log_nowait.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,30 +41,28 @@ static int dup_standard(const char *path)
 
 int log_target_open(struct log_target *target)
 {
-    int fd, standard = -1;
+    int fd;
 
     assert(target->path != NULL && target->syslog == NULL);
     fd = log_file_open(target->path);
     if (fd == -1 && (errno == ENXIO || errno == EACCES))
-        fd = standard = dup_standard(target->path);
+        fd = dup_standard(target->path);
     if (fd == -1)
         return -1;
     if (target->fd != -1)
         close(target->fd);
     target->fd = fd;
-    target->way = LOG_WAY_WRITE;
-    target->torn = false;
-    if (standard != -1)
-        log_target_find_way(target);
+    log_target_find_way(target);
     return 0;
 }
 
-static enum log_way find_way(int fd)
+static enum log_way find_way(int fd, bool *is_pipe)
 {
     struct stat st;
 
     if (fstat(fd, &st) == -1)
         return LOG_WAY_WRITE;
+    *is_pipe = S_ISFIFO(st.st_mode);
     if (S_ISSOCK(st.st_mode))
         return LOG_WAY_SEND;
     if ((!S_ISFIFO(st.st_mode) && !S_ISCHR(st.st_mode)) || (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0)
@@ -75,7 +76,8 @@ void log_target_find_way(struct log_target *target)
 {
     int error = errno;
 
-    target->way = find_way(target->fd);
+    target->is_pipe = false;
+    target->way = find_way(target->fd, &target->is_pipe);
     target->torn = false;
     errno = error;
 }
@@ -140,25 +142,26 @@ static void count_lost(struct log_target *target)
         target->broken = true;
 }
 
-static void send_syslog(struct log_target *target, const struct log_entry *entry, struct iovec line)
+static bool send_syslog(
+    struct log_target *target, struct log_stamp *stamp, enum log_level level, struct iovec line)
 {
     const struct syslog_server *syslog = target->syslog;
     struct iovec parts[2] = { { .iov_base = NULL }, line };
     char head[400];
 
-    log_stamp_update(entry->stamp);
-    snprintf(head, sizeof(head),
-        "<%u>%s %s%s: ", syslog->facility * 8 + (unsigned)entry->line->level, entry->stamp->syslog,
-        syslog->host, syslog->tag);
+    log_stamp_update(stamp);
+    snprintf(head, sizeof(head), "<%u>%s %s%s: ", syslog->facility * 8 + (unsigned)level,
+        stamp->syslog, syslog->host, syslog->tag);
     parts[0] = (struct iovec) { .iov_base = head, .iov_len = strlen(head) };
     if (send_parts(target->fd, parts, 2))
-        return;
+        return true;
     if (errno == ECONNREFUSED && syslog->address->sa_family != AF_UNIX) {
         target->lost++; /* an earlier line was refused, and this one was not sent */
         if (send_parts(target->fd, parts, 2))
-            return;
+            return true;
     }
     count_lost(target);
+    return false;
 }
 
 static void add_field(struct log_text *fields, const char *name, const char *value)
@@ -265,10 +268,112 @@ void log_target_write(struct log_target *target, struct log_entry *entry)
     assert(target->fd != -1 && form->n > 0);
     if (target->syslog != NULL) {
         line.iov_len--; /* a datagram ends by itself */
-        send_syslog(target, entry, line);
+        send_syslog(target, entry->stamp, entry->line->level, line);
     } else if (target->journal && !is_json) {
         to_journal(target, entry);
     } else {
         write_line(target, target->way, (struct iovec) { .iov_base = NULL }, line);
     }
+}
+
+/* Writes as much of the bytes as is accepted; returns how many are. */
+static size_t put_bytes(struct log_target *target, const char *bytes, size_t n)
+{
+    bool begins = target->torn;
+    struct iovec parts[2] = { { .iov_base = (char[]) { '\n' }, .iov_len = begins },
+        { .iov_base = (char *)bytes, .iov_len = n } };
+    ssize_t done = write_by(target->way, target->fd, parts, 2);
+
+    if (done == -1 && errno == ENOTSOCK)
+        done = write_by(LOG_WAY_WRITE, target->fd, parts, 2);
+    if (done <= 0)
+        return 0;
+    done -= begins;
+    target->torn = done > 0 && bytes[done - 1] != '\n';
+    if ((size_t)done < n)
+        errno = 0;
+    return (size_t)done;
+}
+
+/* Returns how many bytes of the lines a pipe takes whole: lines, or one that is too long. */
+static size_t piece_of(const char *bytes, size_t n)
+{
+    size_t most = PIPE_BUF - 1; /* with the newline behind a torn line */
+    const char *end;
+
+    if (n <= most)
+        return n;
+    for (size_t i = most; i > 0; i--)
+        if (bytes[i - 1] == '\n')
+            return i;
+    end = memchr(bytes + most, '\n', n - most);
+    return end == NULL ? n : (size_t)(end + 1 - bytes);
+}
+
+/* Counts the lines of which the last n bytes were not accepted. */
+static void count_lines(struct log_target *target, const struct log_lines *lines, size_t n)
+{
+    unsigned lost = n == lines->n ? lines->count : 0;
+
+    if (lost == 0)
+        for (const char *p = lines->bytes + lines->n - n; n > 0; n--)
+            lost += *p++ == '\n';
+    target->lost += lost < lines->count ? lost : lines->count;
+}
+
+static bool put_file(struct log_target *target, const struct log_lines *lines)
+{
+    const char *p = lines->bytes;
+    size_t left = lines->n;
+
+    while (left > 0) {
+        size_t piece = target->is_pipe ? piece_of(p, left) : left;
+        size_t done = put_bytes(target, p, piece);
+
+        p += done;
+        left -= done;
+        if (done < piece)
+            break;
+    }
+    if (left == 0)
+        return true;
+    count_lines(target, lines, left);
+    return false;
+}
+
+/* A text with a newline, which a log without escaping may have, needs its length in front. */
+static bool put_journal(struct log_target *target, struct iovec line)
+{
+    bool plain = memchr(line.iov_base, '\n', line.iov_len) == NULL;
+    char head[] = "PRIORITY=6\nSYSLOG_IDENTIFIER=forkbeard\nMESSAGE=", newline[] = "\n";
+    uint64_t n = htole64(line.iov_len);
+    struct iovec parts[] = { { .iov_base = head, .iov_len = sizeof(head) - 1 },
+        { .iov_base = &n, .iov_len = plain ? 0 : sizeof(n) }, line,
+        { .iov_base = newline, .iov_len = 1 } };
+    struct iovec whole = { .iov_base = line.iov_base, .iov_len = line.iov_len + 1 };
+    uint64_t lost = target->lost;
+
+    if (!plain)
+        head[sizeof(head) - 2] = '\n';
+    if (target->journal_fd != -1) {
+        if (send_parts(target->journal_fd, parts, countof(parts)))
+            return true;
+        target->broken = target->broken || !is_full(errno);
+    }
+    write_prefixed(target, LEVEL_INFO, whole);
+    return target->lost == lost;
+}
+
+bool log_target_put(
+    struct log_target *target, const struct log_lines *lines, struct log_stamp *stamp)
+{
+    struct iovec line = { .iov_base = (char *)lines->bytes, .iov_len = lines->n - 1 };
+
+    assert(target->fd != -1 && lines->n > 0 && lines->count > 0);
+    if (target->syslog == NULL && !target->journal)
+        return put_file(target, lines);
+    assert(lines->count == 1);
+    if (target->journal)
+        return put_journal(target, line);
+    return send_syslog(target, stamp, target->syslog->severity, line);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/log_level.h"
+#include "base/log_stamp.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -32,6 +33,7 @@ struct syslog_server {
     const char *host; /* "NAME ", or "" */
     const char *tag;
     unsigned facility;
+    enum log_level severity; /* an access log's lines have no own */
 };
 
 struct log_target {
@@ -48,11 +50,19 @@ struct log_target {
     int journal_fd; /* connected, or -1 */
     uint64_t lost;  /* lines that were refused and not yet reported */
     bool torn;      /* a part of the last line was accepted: the next begins with a newline */
+    bool is_pipe;   /* takes PIPE_BUF bytes whole, and more than these perhaps in part */
     bool broken;    /* the receiver has gone: the owner connects the target again */
     bool down;      /* connecting again has failed, and that was logged */
 };
 
 struct log_entry;
+
+/* Lines that are whole already, with their newlines: an access log's. */
+struct log_lines {
+    const char *bytes;
+    size_t n;
+    unsigned count;
+};
 
 /* Opens the target's path as log_file_open() does; -1 with errno, and then the old descriptor
  * stays. */
@@ -74,3 +84,8 @@ bool log_target_is_same(const struct log_target *a, const struct log_target *b);
 const char *log_target_name(const struct log_target *target, char name[LOG_TARGET_NAME]);
 /* Writes the entry to a target that is open. */
 void log_target_write(struct log_target *target, struct log_entry *entry);
+/* Writes the lines to a target that is open, a file's by one system call; false, with errno, where
+ * some were lost, and 0 in it where a part was accepted. Syslog and the journal take a line each
+ * call. */
+bool log_target_put(
+    struct log_target *target, const struct log_lines *lines, struct log_stamp *stamp);

@@ -30,6 +30,8 @@ struct conf_file {
 struct conf_word {
     const char *text;    /* quotes and escapes resolved */
     const char *written; /* before variables were replaced; NULL: there was none */
+    const char *plain;   /* a byte for each of the text's: not 0 where it is a value's, and so no
+                          * syntax; NULL: no byte is, or it makes no difference */
     const struct conf_file *file;
     unsigned line, column; /* place in the file, from 1, the column in bytes */
     unsigned width;        /* bytes that a mark covers, quotes included */

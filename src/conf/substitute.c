@@ -17,7 +17,7 @@ struct substitution {
     struct conf_source *source;
     const struct conf_word *word;
     const char *const *environment;
-    char *to; /* NULL: bytes are only counted */
+    char *to, *plain; /* NULL: bytes are only counted */
     size_t n;
     unsigned depth;
 };
@@ -41,10 +41,12 @@ static int shown_length(const struct name *name)
     return name->n < SHOWN_MAX ? (int)name->n : SHOWN_MAX;
 }
 
-static void put_text(struct substitution *s, const char *text, size_t n)
+static void put_text(struct substitution *s, const char *text, size_t n, bool plain)
 {
-    if (s->to != NULL)
+    if (s->to != NULL) {
         memcpy(s->to + s->n, text, n);
+        memset(s->plain + s->n, plain, n);
+    }
     s->n += n;
     assert(s->n >= n);
 }
@@ -103,7 +105,7 @@ static const char *put_variable(struct substitution *s, const struct name *name,
     if (*p == '}' && !set && wanted)
         return fail_unset(s, name);
     if (set && wanted)
-        put_text(s, value, strlen(value));
+        put_text(s, value, strlen(value), true);
     if (*p == '}')
         return p + 1;
     if (*p != '-' && empty_counts)
@@ -118,8 +120,8 @@ static const char *put_literal(struct substitution *s, const struct name *name, 
     size_t n = name->n + (name->text[name->n] == '}');
 
     if (wanted) {
-        put_text(s, "${", 2);
-        put_text(s, name->text, n);
+        put_text(s, "${", 2, true);
+        put_text(s, name->text, n, true);
     }
     return name->text + n;
 }
@@ -137,7 +139,7 @@ static const char *copy_until(struct substitution *s, const char *p, char end, b
             p = put_variable(s, &name, wanted);
         } else {
             if (wanted)
-                put_text(s, p, 1);
+                put_text(s, p, 1, false);
             p++;
         }
     }
@@ -169,7 +171,8 @@ int substitute_variables(struct conf_source *source, const struct conf_word *wor
         return -1;
     }
     s.to = arena_alloc(source->arena, s.n + 1);
-    if (s.to == NULL) {
+    s.plain = arena_alloc(source->arena, s.n + 1);
+    if (s.to == NULL || s.plain == NULL) {
         report_error(source->report, word, "out of memory");
         return -1;
     }
@@ -181,5 +184,6 @@ int substitute_variables(struct conf_source *source, const struct conf_word *wor
     *out = *word;
     out->text = s.to;
     out->written = word->text;
+    out->plain = strchr(s.to, '$') != NULL ? s.plain : NULL;
     return 0;
 }

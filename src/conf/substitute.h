@@ -18,7 +18,7 @@
 bool substitute_finds(const struct conf_word *word);
 
 /* Replaces the variables of a word by their values. A value is plain text: whatever it contains,
- * the result stays one word. `environment` ends with NULL. -1 after a report: one of them is not
- * set and has no default, or is written wrongly. */
+ * the result stays one word, whose `plain` tells where values are. `environment` ends with NULL. -1
+ * after a report: one of them is not set and has no default, or is written wrongly. */
 int substitute_variables(struct conf_source *source, const struct conf_word *word,
     const char *const *environment, struct conf_word *out);

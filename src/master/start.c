@@ -85,7 +85,7 @@ static void log_as_configured(struct start *start, struct log *standard_error)
     start->log.diag = standard_error->diag;
     start->log.diag_session = standard_error->diag_session;
     log_update(&start->log);
-    if (logs_use_stderr(core))
+    if (logs_main_uses_stderr(core))
         return;
     standard_error->targets[0].level = LEVEL_WARN;
     standard_error->diag = NULL;

@@ -27,7 +27,7 @@ static void check_worker(const struct pool_worker *worker, const struct generati
         assert(worker->inbox != worker->channel.fd);
         assert(worker->inbox == -1 || worker->known);
         assert(worker->outbox.wanted_n <= POOL_WANTED_MAX);
-        assert(worker->outbox.log_n <= generation->cycle->core.log_n);
+        assert(worker->outbox.log_n <= core_target_n(&generation->cycle->core));
         assert(worker->fills > 0);
         assert(last || next->pid != worker->pid);
         assert(last || next->channel.fd != worker->channel.fd);

@@ -26,8 +26,8 @@ void pool_reopen_logs(struct pool *pool)
 
 void pool_note_broken_log(struct generation *generation, unsigned log)
 {
-    assert(log < generation->cycle->core.log_n);
-    generation->cycle->core.logs[log].broken = true;
+    assert(log < core_target_n(&generation->cycle->core));
+    core_target(&generation->cycle->core, log)->broken = true;
     generation->pool->log->broken = true;
 }
 

@@ -60,7 +60,7 @@ static const char *handle_request(
             return wrong_argument;
         return pool_outbox_want_inbox(worker, argument) ? NULL : unread_replies;
     case MESSAGE_LOG_BROKEN:
-        if (argument >= worker->generation->cycle->core.log_n)
+        if (argument >= core_target_n(&worker->generation->cycle->core))
             return wrong_argument;
         pool_note_broken_log(worker->generation, argument);
         return NULL;

@@ -51,11 +51,12 @@ static bool send_logs(struct pool_worker *worker)
     const struct core_settings *core = &worker->generation->cycle->core;
     struct pool_outbox *outbox = &worker->outbox;
 
-    assert(outbox->log_n <= core->log_n);
+    assert(outbox->log_n <= core_target_n(core));
     for (; outbox->log_n > 0; outbox->log_n--) {
-        unsigned log = core->log_n - outbox->log_n;
+        unsigned log = core_target_n(core) - outbox->log_n;
+        const struct log_target *target = core_target(core, log);
 
-        if (core->logs[log].path != NULL && !send_log(worker, log, core->logs[log].fd))
+        if (target->path != NULL && !send_log(worker, log, target->fd))
             return false;
     }
     return true;
@@ -146,7 +147,9 @@ void pool_outbox_listener(struct pool_worker *worker, int fd)
 
 void pool_outbox_logs(struct pool_worker *worker)
 {
-    worker->outbox.log_n = worker->generation->cycle->core.log_n;
+    if (worker->generation->cycle->stream.access_file_n > 0)
+        channel_end_send(&worker->channel, MESSAGE_REOPEN);
+    worker->outbox.log_n = core_target_n(&worker->generation->cycle->core);
     channel_end_send_more(&worker->channel);
 }
 

@@ -30,6 +30,7 @@ enum channel_message_kind {
     MESSAGE_LISTENER_BROKEN,
     /* master: `fd` takes the place of descriptor `argument`, a listening socket */
     MESSAGE_LISTENER,
+    MESSAGE_REOPEN, /* master: open again what the worker has opened of logs itself */
 };
 
 struct channel_message {

@@ -33,13 +33,17 @@ void descriptors_add(struct descriptors *set, int fd)
     set->fds[set->n++] = fd;
 }
 
+void descriptors_add_target(struct descriptors *set, const struct log_target *target)
+{
+    descriptors_add(set, target->fd);
+    if (target->journal)
+        descriptors_add(set, target->journal_fd);
+}
+
 void descriptors_add_targets(struct descriptors *set, const struct log_target *targets, unsigned n)
 {
-    for (unsigned i = 0; i < n; i++) {
-        descriptors_add(set, targets[i].fd);
-        if (targets[i].journal)
-            descriptors_add(set, targets[i].journal_fd);
-    }
+    for (unsigned i = 0; i < n; i++)
+        descriptors_add_target(set, &targets[i]);
 }
 
 void descriptors_add_all(struct descriptors *set, const struct descriptors *other)

@@ -18,6 +18,7 @@ struct descriptors {
 void descriptors_add(struct descriptors *set, int fd);
 /* Adds what writing to these targets needs. */
 void descriptors_add_targets(struct descriptors *set, const struct log_target *targets, unsigned n);
+void descriptors_add_target(struct descriptors *set, const struct log_target *target);
 void descriptors_add_all(struct descriptors *set, const struct descriptors *other);
 /* Adds every descriptor of this process that is open now, and not in `except` (or NULL), which this
  * has filled before: it leaves the set sorted. Adds none where the system does not tell. */

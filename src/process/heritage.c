@@ -15,7 +15,8 @@ void heritage_add_descriptors(struct heritage *heritage, const struct descriptor
     descriptors_add(kept, heritage->channel);
     for (unsigned i = 0; heritage->bells != NULL && i < heritage->bells->fd_n; i++)
         descriptors_add(kept, heritage->bells->fds[i]);
-    descriptors_add_targets(kept, cycle->core.logs, cycle->core.log_n);
+    for (unsigned i = 0; i < core_target_n(&cycle->core); i++)
+        descriptors_add_target(kept, core_target(&cycle->core, i));
     STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         for (unsigned i = 0; i < listener->fd_n; i++)
             descriptors_add(kept, listener->fds[i]);

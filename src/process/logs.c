@@ -36,10 +36,12 @@ void logs_separate(struct core_settings *core)
 {
     for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
         open_again(fd, false);
-    for (unsigned i = 0; i < core->log_n; i++) {
-        core->logs[i].lost = 0; /* the master's own lines */
-        if (core->logs[i].path != NULL)
-            open_again(core->logs[i].fd, true);
+    for (unsigned i = 0; i < core_target_n(core); i++) {
+        struct log_target *target = core_target(core, i);
+
+        target->lost = 0; /* the master's own lines */
+        if (target->path != NULL)
+            open_again(target->fd, true);
     }
 }
 
@@ -103,8 +105,8 @@ static int open_target(struct log_target *target, struct log *log)
 
 int logs_open(struct core_settings *core, struct log *log)
 {
-    for (unsigned i = 0; i < core->log_n; i++)
-        if (open_target(&core->logs[i], log) == -1) {
+    for (unsigned i = 0; i < core_target_n(core); i++)
+        if (open_target(core_target(core, i), log) == -1) {
             logs_close(core);
             return -1;
         }
@@ -126,8 +128,8 @@ static void reopen_target(struct log_target *target, struct log *log)
 
 void logs_reopen(struct core_settings *core, struct log *log)
 {
-    for (unsigned i = 0; i < core->log_n; i++)
-        reopen_target(&core->logs[i], log);
+    for (unsigned i = 0; i < core_target_n(core); i++)
+        reopen_target(core_target(core, i), log);
 }
 
 bool logs_take_broken(struct log_target *target)
@@ -140,8 +142,8 @@ bool logs_take_broken(struct log_target *target)
 
 void logs_repair(struct core_settings *core, struct log *log)
 {
-    for (unsigned i = 0; i < core->log_n; i++) {
-        struct log_target *target = &core->logs[i];
+    for (unsigned i = 0; i < core_target_n(core); i++) {
+        struct log_target *target = core_target(core, i);
 
         if (!logs_take_broken(target))
             continue;
@@ -184,18 +186,31 @@ void logs_put_in_force(const struct core_settings *core, struct log *log, struct
 
 void logs_close(struct core_settings *core)
 {
-    for (unsigned i = 0; i < core->log_n; i++) {
-        if (!log_target_is_own(&core->logs[i]) || core->logs[i].fd == -1)
+    for (unsigned i = 0; i < core_target_n(core); i++) {
+        struct log_target *target = core_target(core, i);
+
+        if (!log_target_is_own(target) || target->fd == -1)
             continue;
-        close(core->logs[i].fd);
-        core->logs[i].fd = -1;
+        close(target->fd);
+        target->fd = -1;
     }
+}
+
+/* Whether standard error is one of the first n targets. */
+static bool use_stderr(const struct core_settings *core, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (!log_target_is_own(core_target(core, i)))
+            return true;
+    return false;
 }
 
 bool logs_use_stderr(const struct core_settings *core)
 {
-    for (unsigned i = 0; i < core->log_n; i++)
-        if (!log_target_is_own(&core->logs[i]))
-            return true;
-    return false;
+    return use_stderr(core, core_target_n(core));
+}
+
+bool logs_main_uses_stderr(const struct core_settings *core)
+{
+    return use_stderr(core, core->log_n);
 }

@@ -32,8 +32,9 @@ void logs_repair(struct core_settings *core, struct log *log);
 void logs_put_in_force(const struct core_settings *core, struct log *log, struct log_limit *limit);
 /* Closes all but standard error. */
 void logs_close(struct core_settings *core);
-/* Whether standard error is one of them. */
+/* Whether standard error is one of them; and whether it is one of the main context's. */
 bool logs_use_stderr(const struct core_settings *core);
+bool logs_main_uses_stderr(const struct core_settings *core);
 
 /* Whether the target is broken. If so, it counts as working until the next line is lost. */
 bool logs_take_broken(struct log_target *target);

@@ -10,10 +10,14 @@
 #include "settings/scope.h"
 #include "settings/setting.h"
 
+#include <bsd/sys/tree.h>
+
 #define APPLY_KIND KIND('A', 'P', 'L', 'Y')
 
 /* Places in the list of tables. */
 enum { TABLE_CORE, TABLE_EVENTS, TABLE_MECHANISMS, TABLE_STREAM, TABLE_PROTOCOLS, TABLES };
+
+struct access_destination;
 
 struct apply {
     unsigned kind; /* APPLY_KIND */
@@ -26,7 +30,8 @@ struct apply {
     const struct conf_directive *affinity;    /* worker_cpu_affinity, or NULL */
     const struct conf_directive *stream;      /* stored until the main context was applied */
     STAILQ_HEAD(, path_entry) paths;          /* paths of accepted directives */
-    bool cut;                                 /* a text ended early, at a lexical error */
+    RB_HEAD(access_destinations, access_destination) access_logs;
+    bool cut;          /* a text ended early, at a lexical error */
     bool lacks_module; /* a module was refused: an unknown directive may be the module's */
 };
 

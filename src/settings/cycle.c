@@ -107,6 +107,7 @@ static struct cycle *create_cycle(const struct memory *memory)
     }
     cycle->arena = arena;
     STAILQ_INIT(&cycle->stream.servers);
+    RB_INIT(&cycle->stream.variables.all);
     listener_set_init(&cycle->stream.listeners);
     STAILQ_INIT(&cycle->needs.paths);
     STAILQ_INIT(&cycle->needs.ports);

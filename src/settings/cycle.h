@@ -60,8 +60,10 @@ struct core_settings {
     gid_t gid;
     const gid_t *groups; /* groups that the user is in */
     unsigned group_n;
-    struct log_target *logs;
+    struct log_target *logs; /* of the main context */
     unsigned log_n;
+    struct log_target **other_logs; /* stream {}'s and its servers'; settings/log_destination.c */
+    unsigned other_log_n;
     int64_t log_burst, log_interval; /* lines of a kind in an interval; a burst of 0: no limit */
     struct cpu_mask *cpus; /* masks for the workers in turn, the last for all others; NULL: none */
     unsigned cpu_n;
@@ -155,6 +157,17 @@ struct cycle *cycle_load(const struct cycle_options *options, struct log *log, i
 void core_settings_defaults(struct core_settings *core);
 void events_settings_defaults(struct events_settings *events);
 void stream_settings_defaults(struct server_settings *settings);
+/* How many targets all logs have, and one of them: those of the main context come first. */
+static inline unsigned core_target_n(const struct core_settings *core)
+{
+    return core->log_n + core->other_log_n;
+}
+
+static inline struct log_target *core_target(const struct core_settings *core, unsigned i)
+{
+    return i < core->log_n ? &core->logs[i] : core->other_logs[i - core->log_n];
+}
+
 /* Returns the pool of that name, or NULL. */
 const struct fb_pool *core_find_pool(const struct core_settings *core, const char *name);
 /* Logs the result of `worker_connections auto`, if the configuration has it. */

@@ -3,27 +3,16 @@
  * is opened here. */
 #include "base/check.h"
 #include "base/number.h"
-#include "net/address.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
-#include "settings/lookup.h"
+#include "settings/log_destination.h"
 #include "settings/set_value.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
-#define SYSLOG_PORT 514
-#define TAG_MAX 32
 #define EXPECTED "a level: debug, info, notice, warn, error, crit, alert or emerg"
-
-/* Names of syslog facilities, at their numbers. */
-static const char *const facilities[] = { "kern", "user", "mail", "daemon", "auth", "intern", "lpr",
-    "news", "uucp", "clock", "authpriv", "ftp", "ntp", "audit", "alert", "cron", "local0", "local1",
-    "local2", "local3", "local4", "local5", "local6", "local7", NULL };
 
 static const char *const levels[] = { "debug", "info", "notice", "warn", "error", "crit", "alert",
     "emerg", NULL };
@@ -34,112 +23,6 @@ static const char *value_of(const char *parameter, const char *name)
     size_t n = strlen(name);
 
     return strncmp(parameter, name, n) == 0 && parameter[n] == '=' ? parameter + n + 1 : NULL;
-}
-
-/* The setters of parameters return NULL, or what is wrong with the value. */
-
-static const char *set_server(struct apply *apply, struct syslog_server *syslog, const char *value)
-{
-    char name[ADDRESS_TEXT];
-    struct address *address = apply_alloc(apply, sizeof(*address));
-    const char *wrong;
-
-    if (syslog->address != NULL)
-        return "there is more than one \"server\"";
-    if (address == NULL)
-        return "there is no memory";
-    value = apply_address(apply, value);
-    if (value == NULL)
-        return "there is no memory";
-    wrong = lookup_host(apply, value, SYSLOG_PORT, address);
-    if (wrong != NULL)
-        return wrong;
-    syslog->address = &address->any;
-    syslog->address_n = address->length;
-    syslog->name = arena_strdup(apply->cycle->arena, address_format(address, true, name));
-    return syslog->name == NULL ? "there is no memory" : NULL;
-}
-
-static const char *set_facility(struct syslog_server *syslog, const char *value)
-{
-    for (unsigned i = 0; facilities[i] != NULL; i++)
-        if (strcmp(facilities[i], value) == 0) {
-            syslog->facility = i;
-            return NULL;
-        }
-    return "there is no such facility";
-}
-
-static const char *set_tag(struct syslog_server *syslog, const char *value)
-{
-    size_t n = strlen(value);
-
-    if (n == 0 || n > TAG_MAX)
-        return "a tag has 1 to 32 characters";
-    for (const char *c = value; *c != '\0'; c++)
-        if (!isalnum((unsigned char)*c) && *c != '_')
-            return "a tag consists of letters, digits and \"_\"";
-    syslog->tag = value;
-    return NULL;
-}
-
-static const char *set_parameter(
-    struct apply *apply, struct syslog_server *syslog, const char *text)
-{
-    const char *value;
-
-    if ((value = value_of(text, "server")) != NULL)
-        return set_server(apply, syslog, value);
-    if ((value = value_of(text, "facility")) != NULL)
-        return set_facility(syslog, value);
-    if ((value = value_of(text, "tag")) != NULL)
-        return set_tag(syslog, value);
-    if ((value = value_of(text, "severity")) !=
-        NULL) /* accepted and not used: lines carry their own severities */
-        return log_level_parse(value) == -1 ? "there is no such severity" : NULL;
-    if (strcmp(text, "nohostname") != 0)
-        return "expected server=, facility=, tag=, severity= or nohostname";
-    syslog->host = "";
-    return NULL;
-}
-
-static const char *host_name(struct apply *apply)
-{
-    char name[HOST_NAME_MAX + 1];
-
-    if (gethostname(name, sizeof(name)) == -1)
-        return "";
-    name[sizeof(name) - 1] = '\0';
-    return arena_printf(apply->cycle->arena, "%s ", name);
-}
-
-/* Reads the parameters after "syslog:"; NULL after a report. */
-static const struct syslog_server *parse_syslog(
-    struct apply *apply, const struct conf_directive *directive, const char *text)
-{
-    struct syslog_server *syslog = apply_alloc(apply, sizeof(*syslog));
-    char *copy = syslog == NULL ? NULL : apply_strdup(apply, text), *parameter;
-
-    if (copy == NULL)
-        return NULL;
-    *syslog = (struct syslog_server) { .tag = "forkbeard", .facility = 23 /* local7 */ };
-    while ((parameter = strsep(&copy, ",")) != NULL) {
-        const char *wrong = set_parameter(apply, syslog, parameter);
-
-        if (wrong != NULL) {
-            set_bad_value(apply, directive, 0, "\"%s\": %s", parameter, wrong);
-            if (address_is_unresolved(wrong))
-                report_note_temporary(apply->report);
-            return NULL;
-        }
-    }
-    if (syslog->host == NULL)
-        syslog->host = host_name(apply);
-    if (syslog->address == NULL)
-        set_bad_value(apply, directive, 0, "there is no \"server\"");
-    else if (syslog->host == NULL)
-        report_error(apply->report, NULL, "out of memory");
-    return syslog->address == NULL || syslog->host == NULL ? NULL : syslog;
 }
 
 static int add_target(struct apply *apply, const struct log_target *target)
@@ -154,38 +37,15 @@ static int add_target(struct apply *apply, const struct log_target *target)
     return 0;
 }
 
-/* Sets the destination from the first argument; -1 after a report. */
-static int set_destination(
+/* Reads a directive; -1 after a report. */
+static int read_log(
     struct apply *apply, const struct conf_directive *directive, struct log_target *target)
 {
-    const char *text = directive->args[0].text;
-
-    if (text[0] == '\0')
-        return set_bad_value(apply, directive, 0, "expected a path, \"stderr\" or \"syslog:\"");
-    if (strncmp(text, "memory:", 7) == 0)
-        return set_bad_value(
-            apply, directive, 0, "only files, \"stderr\" and \"syslog:\" are supported");
-    if (strcmp(text, "stderr") == 0) {
-        target->fd = STDERR_FILENO;
-        return 0;
-    }
-    if (strncmp(text, "syslog:", 7) == 0) {
-        target->syslog = parse_syslog(apply, directive, text + 7);
-        return target->syslog == NULL ? -1 : 0;
-    }
-    target->path = apply_path(apply, text);
-    return target->path == NULL ? -1 : 0;
-}
-
-SETTER(error_log_set)
-{
-    struct log_target target = { .fd = -1, .level = LEVEL_ERROR };
     unsigned n = directive->arg_n;
 
-    (void)setting;
-    (void)field;
+    *target = (struct log_target) { .fd = -1, .level = LEVEL_ERROR };
     if (n > 1 && strcmp(directive->args[n - 1].text, "json") == 0) {
-        target.format = LOG_FORMAT_JSON;
+        target->format = LOG_FORMAT_JSON;
         n--;
     }
     if (n > 1) {
@@ -193,15 +53,24 @@ SETTER(error_log_set)
 
         if (level == -1)
             return set_bad_name(apply, directive, 1, levels, EXPECTED);
-        target.level = (enum log_level)level;
+        target->level = (enum log_level)level;
     }
     if (n > 2)
         return set_bad_value(apply, directive, 2, "expected \"json\"");
-    if (set_destination(apply, directive, &target) == -1)
+    if (log_destination_set(apply, directive, target) == -1)
         return -1;
-    if (target.path != NULL)
-        paths_add(apply, "error_log", PATH_LOG, target.path, &directive->args[0]);
-    return add_target(apply, &target);
+    if (target->path != NULL)
+        paths_add(apply, "error_log", PATH_LOG, target->path, &directive->args[0]);
+    return 0;
+}
+
+SETTER(error_log_set)
+{
+    struct log_target target;
+
+    (void)setting;
+    (void)field;
+    return read_log(apply, directive, &target) == -1 ? -1 : add_target(apply, &target);
 }
 
 SETTER(error_log_set_rate_limit)

@@ -80,14 +80,34 @@ static void check_clash(
             at->path, other->name, other->word->file->name, other->word->line);
 }
 
-/* Chains the few paths that are no listeners': of listeners there may be tens of thousands. */
-static void chain_others(struct apply *apply)
-{
-    struct path_entry *entry, *since = STAILQ_FIRST(&apply->paths);
+RB_HEAD(path_names, path_entry);
 
-    STAILQ_FOREACH (entry, &apply->paths, link)
-        for (; entry->use != PATH_LISTEN && since != entry; since = STAILQ_NEXT(since, link))
-            since->other = entry;
+static int compare_names(const struct path_entry *a, const struct path_entry *b)
+{
+    return strcmp(strrchr(a->path, '/'), strrchr(b->path, '/'));
+}
+
+RB_GENERATE_INTERNAL(path_names, path_entry, node, compare_names, static __attribute__((unused)))
+
+/* Chains the paths that end in the same name, as no others can be the same file: of logs and
+ * listeners there may be tens of thousands. */
+static void chain_alike(struct apply *apply)
+{
+    struct path_names names = RB_INITIALIZER(&names);
+    struct path_entry *entry, *first;
+
+    STAILQ_FOREACH (entry, &apply->paths, link) {
+        first = RB_INSERT(path_names, &names, entry);
+        if (first == NULL)
+            first = entry->since = entry;
+        else
+            first->last->alike = entry;
+        first->last = entry;
+        while (entry->use != PATH_LISTEN && first->since != entry) {
+            first->since->other = entry;
+            first->since = first->since->alike;
+        }
+    }
 }
 
 /* Returns the next path that `entry` is compared with: listeners are not compared with each
@@ -95,14 +115,14 @@ static void chain_others(struct apply *apply)
 static const struct path_entry *next_to(
     const struct path_entry *entry, const struct path_entry *later)
 {
-    return entry->use == PATH_LISTEN ? later->other : STAILQ_NEXT(later, link);
+    return entry->use == PATH_LISTEN ? later->other : later->alike;
 }
 
 static void check_clashes(struct apply *apply)
 {
     const struct path_entry *first, *later;
 
-    chain_others(apply);
+    chain_alike(apply);
     STAILQ_FOREACH (first, &apply->paths, link)
         for (later = next_to(first, first); later != NULL; later = next_to(first, later))
             check_clash(apply, first, later);

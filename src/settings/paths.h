@@ -6,14 +6,21 @@
 #include "base/path_check.h"
 
 #include <bsd/sys/queue.h>
+#include <bsd/sys/tree.h>
 
 struct apply;
 struct conf_word;
 
 struct path_entry {
     STAILQ_ENTRY(path_entry) link;
-    struct path_entry *other; /* the next one that is no listener's, once they are checked */
-    const char *name;         /* of the directive */
+    /* Once they are checked, the next one whose path ends in the same name, and the next of these
+     * that is no listener's. */
+    struct path_entry *alike, *other;
+    /* Of the first one of each name: its place among the names, the last one of the name, and the
+     * first one whose `other` is not known. */
+    RB_ENTRY(path_entry) node;
+    struct path_entry *last, *since;
+    const char *name; /* of the directive */
     enum path_use use;
     const char *path;             /* absolute */
     const struct conf_word *word; /* NULL: the path is the default */

@@ -3,14 +3,17 @@
  * loaded. */
 #include "base/check.h"
 #include "event/file_aio.h"
+#include "settings/access_log.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/listen.h"
 #include "settings/protocol.h"
 #include "settings/set_value.h"
+#include "settings/template.h"
 
 #include "stream/stream.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define SERVER(member) .offset = offsetof(struct server_settings, member), .size = sizeof(int64_t)
@@ -46,6 +49,9 @@ static SETTER(set_alignment)
 }
 
 const struct setting stream_table[] = {
+    { "access_log", CONTEXT_STREAM | CONTEXT_SERVER, 1, UCHAR_MAX, .set = access_log_set,
+        .repeats = true, .offset = offsetof(struct server_settings, access_logs),
+        .size = sizeof(struct access_logs_setting), .initial = "off" },
     { "aio", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_aio, SERVER(aio), .initial = "off" },
     { "directio_alignment", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_alignment,
         SERVER(directio_alignment), .least_value = 512, .greatest_value = 1024 * 1024,
@@ -55,6 +61,8 @@ const struct setting stream_table[] = {
     { "idle_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec, SERVER(idle_timeout),
         .initial = "10m" },
     { "listen", CONTEXT_SERVER, 1, 32, .set = listen_set, .repeats = true, .unset = "none" },
+    { "log_format", CONTEXT_STREAM, 2, UCHAR_MAX, .set = log_format_set, .repeats = true,
+        .unset = "none" },
     { "server", CONTEXT_STREAM, 0, 0, .set = stream_set_server, .block = true, .repeats = true,
         .unset = "none" },
     { "tcp_nodelay", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag, SERVER(tcp_nodelay),
@@ -81,6 +89,7 @@ SETTER(stream_set_server)
     (void)field;
     if (scope == NULL || server == NULL)
         return -1;
+    server->variables = &apply->cycle->stream.variables;
     assert(stream->at == CONTEXT_STREAM);
     scope->server = server;
     scope->settings = &server->settings;
@@ -114,6 +123,7 @@ void stream_apply(struct apply *apply)
     scope->finished = apply_alloc(apply, STREAM_PROTOCOLS_MAX * sizeof(*scope->finished));
     if (scope->settings == NULL || scope->confs == NULL || scope->finished == NULL)
         return;
+    template_begin(apply);
     apply_scope(apply, scope, CONTEXT_STREAM, apply->stream);
 
     /* the end of the block, because a directive of the stream after a server applies to it, too */
@@ -121,5 +131,8 @@ void stream_apply(struct apply *apply)
         apply_defaults(apply, server, stream_table);
         protocol_finish(apply, server);
     }
+    if (scope_is_whole(apply, scope) && scope->server_errors == 0)
+        template_finish(apply);
+    access_log_finish(apply, scope);
     ports_build(apply, scope);
 }

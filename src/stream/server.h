@@ -8,6 +8,7 @@
 #include "net/address.h"
 #include "net/listener.h"
 #include "shm/zone.h"
+#include "stream/access_log.h"
 #include "stream/phases.h"
 #include "stream/variable.h"
 
@@ -21,6 +22,7 @@ struct server_settings {
     int64_t first_byte_timeout; /* ms; 0: none */
     int64_t aio;                /* enum fb_aio */
     int64_t directio_alignment; /* bytes, a power of two */
+    struct access_logs_setting access_logs;
 };
 
 struct server {
@@ -58,4 +60,8 @@ struct port {
 struct stream_settings {
     STAILQ_HEAD(, server) servers;
     struct listeners listeners;
+    struct variables variables;
+    struct line_format *log_formats;
+    struct access_file *access_files; /* destinations of access logs, once each */
+    unsigned access_file_n;
 };

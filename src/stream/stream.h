@@ -17,6 +17,7 @@
 /* Protocols that one daemon can have. */
 #define STREAM_PROTOCOLS_MAX 64
 
+struct access_logs;
 struct session_conn;
 struct session_read;
 struct stream_own;
@@ -46,6 +47,7 @@ struct stream {
     uint64_t name_key[2];   /* of their permutation; set before the first */
     struct spares sessions; /* for struct session_conn */
     struct time_text time;
+    struct access_logs *access_logs; /* NULL: the configuration has none */
     struct {
         uint32_t first, last; /* slots, the longest idle first; 0: none */
         uint32_t n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text with variables. */
+/* Text with variables: $name and ${name}. settings/template.c makes it. */
 #pragma once
 
 #include "stream/variable.h"

@@ -36,6 +36,7 @@ static void begin_drain(struct worker *worker)
         timer_set(&worker->stream.net.loop, &worker->shutdown, (uint64_t)limit);
     worker_protocols_drain(worker, (uint64_t)limit);
     stream_drain(&worker->stream, (uint64_t)limit);
+    access_log_flush(&worker->stream);
 }
 
 static void begin_ending(struct worker *worker)
@@ -60,6 +61,9 @@ static const char *handle_message(struct channel_end *end, struct channel_messag
         break;
     case MESSAGE_LOG_FILE:
         worker_log_reopened(worker, message);
+        break;
+    case MESSAGE_REOPEN:
+        access_log_flush(&worker->stream);
         break;
     case MESSAGE_INBOX:
         inbox_open(worker, message);
@@ -164,8 +168,10 @@ static void take_single_commands(struct worker *worker)
         log_write(&worker->log, LEVEL_ERROR, 0,
             "upgrade refused: it needs a master process, set \"master_process on\" and start "
             "again");
-    if (signals_take(COMMAND_REOPEN, NULL))
-        logs_reopen(&worker->cycle->core, &worker->log);
+    if (!signals_take(COMMAND_REOPEN, NULL))
+        return;
+    access_log_flush(&worker->stream);
+    logs_reopen(&worker->cycle->core, &worker->log);
 }
 
 /* Takes a signal's command, and logs it in a single process as a master does: with what is done

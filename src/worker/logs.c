@@ -44,8 +44,8 @@ static void repair_logs(struct worker *worker)
         logs_repair(core, &worker->log);
         return;
     }
-    for (unsigned i = 0; i < core->log_n; i++)
-        if (logs_take_broken(&core->logs[i]))
+    for (unsigned i = 0; i < core_target_n(core); i++)
+        if (logs_take_broken(core_target(core, i)))
             channel_end_try(
                 &worker->to_master, &(struct channel_message) { MESSAGE_LOG_BROKEN, i, -1 });
 }
@@ -68,14 +68,17 @@ void worker_tend_log(struct worker *worker)
 void worker_log_reopened(struct worker *worker, struct channel_message *message)
 {
     struct core_settings *core = &worker->cycle->core;
+    struct log_target *target;
     int fd = message->fd;
 
-    if (message->argument >= core->log_n || fd == -1)
+    if (message->argument >= core_target_n(core) || fd == -1)
         return;
     assert(worker->role == ROLE_WORKER);
-    message->fd = core->logs[message->argument].fd;
-    core->logs[message->argument].fd = fd;
-    log_target_find_way(&core->logs[message->argument]);
+    target = core_target(core, message->argument);
+    access_log_flush_to(&worker->stream, target);
+    message->fd = target->fd;
+    target->fd = fd;
+    log_target_find_way(target);
 }
 
 void worker_log_stall(struct worker *worker)

@@ -169,6 +169,11 @@ int worker_init(struct worker *worker, const struct heritage *heritage, enum rol
         return -1;
     busy_poll_init(&worker->busy_poll, cycle->events.busy_poll);
     shared_maps_open(&cycle->zones, heritage->slot);
+    if (access_log_open(&worker->stream, &cycle->stream) == -1) {
+        log_write(&worker->log, LEVEL_EMERG, errno, "no memory for the access logs");
+        worker_done(worker);
+        return -1;
+    }
     if (accept_init(worker) == -1 || worker_open_channel(worker) == -1 ||
         worker_protocols_start(worker) == -1 || messages_greet_all(worker) == -1 ||
         (resolution > 0 && loop_set_resolution(loop, (uint64_t)resolution) == -1)) {
@@ -207,6 +212,7 @@ void worker_done(struct worker *worker)
     posts_done(worker);
     file_reads_close(worker);
     messages_done(worker);
+    access_log_close(&worker->stream);
     timer_del(&net->loop, &worker->shutdown);
     timer_del(&net->loop, &worker->others);
     timer_del(&net->loop, &worker->alive);

@@ -164,6 +164,27 @@ START_TEST(another_stream_is_not_ours)
 }
 END_TEST
 
+/* Lines of an access log, in plain form and with a newline. */
+START_TEST(an_access_log)
+{
+    int receiver;
+    struct daemon *daemon = create_daemon(&receiver);
+    const char *line;
+
+    daemon_configure(daemon,
+        "%sevents {} stream { log_format x 'from $remote_addr'; log_format y 'a' '\n' 'b'; "
+        "access_log stderr x; access_log stderr y; server { listen 127.0.0.1:$0; echo; } }",
+        kinds[_i]);
+    daemon_start(daemon);
+    client_run_session(daemon->ports[0]);
+    line = log_receiver_wait(receiver, "MESSAGE=");
+    ck_assert_str_eq(line, "PRIORITY=6\nSYSLOG_IDENTIFIER=forkbeard\nMESSAGE=from 127.0.0.1\n");
+    line = log_receiver_wait(receiver, "MESSAGE\n");
+    ck_assert_mem_eq(strstr(line, "MESSAGE\n"), "MESSAGE\n\3\0\0\0\0\0\0\0a\nb\n", 20);
+    finish_daemon(daemon, receiver);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -171,6 +192,7 @@ static void add_tests(TCase *tcase)
         return;
     tcase_add_loop_test(tcase, lines_have_fields, 0, 2);
     tcase_add_loop_test(tcase, the_journal_restarts, 0, 2);
+    tcase_add_loop_test(tcase, an_access_log, 0, 2);
     tcase_add_test(tcase, a_reload_finds_it_again);
     tcase_add_test(tcase, another_stream_is_not_ours);
 }

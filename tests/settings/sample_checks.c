@@ -28,12 +28,14 @@ void check_control(const struct cycle *cycle)
 
 void check_error_log(const struct cycle *cycle)
 {
-    const char *name = strrchr(cycle->core.logs[0].path, '/');
+    bool is_servers = cycle->core.other_log_n > 0;
+    const struct log_target *target = is_servers ? cycle->core.other_logs[0] : cycle->core.logs;
 
     ck_assert_uint_eq(cycle->core.log_n, 1);
-    ck_assert_str_eq(name, "/error.log");
-    ck_assert_int_eq(cycle->core.logs[0].level, LEVEL_NOTICE);
-    ck_assert_int_eq(cycle->core.logs[0].fd, -1);
+    ck_assert_uint_eq(cycle->core.other_log_n, is_servers);
+    ck_assert_str_eq(strrchr(target->path, '/'), "/error.log");
+    ck_assert_int_eq(target->level, LEVEL_NOTICE);
+    ck_assert_int_eq(target->fd, -1);
 }
 
 void check_rate_limit(const struct cycle *cycle)
@@ -99,6 +101,22 @@ void check_module(const struct cycle *cycle)
 void check_listen(const struct cycle *cycle)
 {
     ck_assert_str_eq(STAILQ_FIRST(&cycle->stream.listeners.list)->text, "127.0.0.1:2");
+}
+
+void check_access_log(const struct cycle *cycle)
+{
+    ck_assert(server_of(cycle)->settings.access_logs.off);
+    ck_assert_ptr_null(server_of(cycle)->after);
+}
+
+void check_log_format(const struct cycle *cycle)
+{
+    const struct line_format *format = cycle->stream.log_formats;
+
+    ck_assert_ptr_nonnull(format);
+    ck_assert_str_eq(format->name, "main");
+    ck_assert_int_eq(format->escape, LOG_ESCAPE_JSON);
+    ck_assert_uint_eq(format->part_n, 3);
 }
 
 void check_server(const struct cycle *cycle)

@@ -10,7 +10,7 @@
 
 static const char *const environment[] = { "PORT=7007", "WORKERS=3", "FILE=other", "DIR=sub",
     "BAD=2; daemon on", "WORD=hello world", "SIZE=64", "LINE=a;\nb", "MODULE=plain_a",
-    "EMPTY=", "GLOB=oth*", "ON=on", "SECRET=hunter2", NULL };
+    "EMPTY=", "GLOB=oth*", "ON=on", "SECRET=hunter2", "PRICE=$remote_addr", "COST=5$", NULL };
 
 static void begin_loading(struct loading *loading)
 {
@@ -56,12 +56,9 @@ START_TEST(without_the_directive_the_text_stays)
 
     begin_loading(&loading);
     for (size_t i = 0; i < countof(before); i++) {
-        snprintf(text, sizeof(text),
-            "%sevents { } stream { server { listen 1; return ${WORD}${NONE}; } }", before[i]);
+        snprintf(text, sizeof(text), "%sevents { } env A=${WORD}${NONE}; stream { }", before[i]);
         accept_text(&loading, text, "");
-        ck_assert_str_eq(
-            *(const char *const *)STAILQ_FIRST(&loading.cycle->stream.servers)->protocol_conf,
-            "${WORD}${NONE}");
+        ck_assert_str_eq(loading.cycle->core.env[0], "A=${WORD}${NONE}");
     }
     loading_end(&loading);
 }
@@ -106,6 +103,38 @@ START_TEST(a_value_is_never_syntax)
     ck_assert_str_eq(loading.cycle->core.env[0], "A=a;\nb");
     /* a name is no argument */
     refuse_text(&loading, MAIN "${FILE} on;" REST, "unknown directive \"${FILE}\" in /main:1:22\n");
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(a_value_is_never_a_variable)
+{
+    static const char *const rows[][2] = {
+        { "${PRICE}", "$remote_addr" },
+        { "\"${COST} ${PRICE}${COST}\"", "5$ $remote_addr5$" },
+        { "$${PRICE}", "${PRICE}" },
+        { "${NONE:-a}${COST}", "a5$" },
+    };
+    const struct line_format *format;
+    struct loading loading;
+    char *conf;
+
+    begin_loading(&loading);
+    for (size_t i = 0; i < countof(rows); i++) {
+        ck_assert_int_ne(
+            asprintf(&conf, MAIN "events { } stream { log_format a %s; }", rows[i][0]), -1);
+        accept_text(&loading, conf, "");
+        free(conf);
+        format = loading.cycle->stream.log_formats;
+        ck_assert_uint_eq(format->part_n, 1);
+        ck_assert_str_eq(format->parts[0].text.p, rows[i][1]);
+    }
+    /* no name goes on in a value */
+    accept_text(&loading, MAIN "events { } stream { log_format a $remote_addr${PRICE}; }", "");
+    format = loading.cycle->stream.log_formats;
+    ck_assert_uint_eq(format->part_n, 2);
+    ck_assert_str_eq(format->parts[0].variable->name, "remote_addr");
+    ck_assert_str_eq(format->parts[1].text.p, "$remote_addr");
     loading_end(&loading);
 }
 END_TEST
@@ -159,6 +188,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, without_the_directive_the_text_stays);
     tcase_add_test(tcase, it_holds_for_all_of_the_configuration);
     tcase_add_test(tcase, a_value_is_never_syntax);
+    tcase_add_test(tcase, a_value_is_never_a_variable);
     tcase_add_test(tcase, all_mistakes_are_told);
     tcase_add_test(tcase, the_way_to_the_master_may_have_variables);
 }

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The directive `access_log`: where lines go, and how they are buffered. Directives of one path
+ * share what is opened, and its buffer. */
+#include "settings/access_log.h"
+
+#include "base/check.h"
+#include "base/number.h"
+#include "settings/apply.h"
+#include "settings/blocks.h"
+#include "settings/log_destination.h"
+#include "settings/set_value.h"
+#include "settings/template.h"
+
+#include <string.h>
+
+#define BUFFER_MOST (INT64_C(1) << 30)
+#define TIME_MOST (INT64_C(86400000) * 365)
+#define EXPECTED "expected buffer=SIZE, flush=TIME or if=CONDITION"
+
+/* The parameters of one directive; 0: not given. */
+struct parameters {
+    int64_t buffer, flush;
+};
+
+/* Returns the value of the parameter "NAME=value"; NULL if it is another parameter. */
+static const char *value_of(const char *parameter, const char *name)
+{
+    size_t n = strlen(name);
+
+    return strncmp(parameter, name, n) == 0 && parameter[n] == '=' ? parameter + n + 1 : NULL;
+}
+
+static int set_parameter(struct apply *apply, const struct conf_directive *directive, unsigned arg,
+    struct access_log *log, struct parameters *parameters)
+{
+    const char *text = directive->args[arg].text, *value;
+
+    if ((value = value_of(text, "buffer")) != NULL) {
+        if (number_parse_size(value, 1, BUFFER_MOST, &parameters->buffer) != NUMBER_OK)
+            return set_bad_value(apply, directive, arg, "expected a size between 1 and 1g");
+    } else if ((value = value_of(text, "flush")) != NULL) {
+        if (number_parse_msec(value, 1, TIME_MOST, &parameters->flush) != NUMBER_OK)
+            return set_bad_value(apply, directive, arg, "expected a time between 1ms and 1y");
+    } else if ((value = value_of(text, "if")) != NULL) {
+        log->condition = template_of(apply, &directive->args[arg], value);
+        return log->condition == NULL ? -1 : 0;
+    } else {
+        return set_bad_value(apply, directive, arg, EXPECTED);
+    }
+    return 0;
+}
+
+/* What directives of one path share, or those of standard error, whose path is "". */
+struct access_destination {
+    RB_ENTRY(access_destination) node;
+    const char *path;
+    struct access_file *file;
+};
+
+static int compare_destinations(
+    const struct access_destination *a, const struct access_destination *b)
+{
+    return strcmp(a->path, b->path);
+}
+
+RB_GENERATE_INTERNAL(access_destinations, access_destination, node, compare_destinations,
+    static __attribute__((unused)))
+
+static struct access_file *add_file(struct apply *apply, const struct log_target *target)
+{
+    struct stream_settings *stream = &apply->cycle->stream;
+    struct access_file *file = apply_alloc(apply, sizeof(*file));
+
+    if (file == NULL)
+        return NULL;
+    file->target = log_destination_add(apply, target);
+    if (file->target == NULL)
+        return NULL;
+    file->index = stream->access_file_n++;
+    file->next = stream->access_files;
+    stream->access_files = file;
+    return file;
+}
+
+/* Sets how the file is buffered; one that another directive has as well says the same, or leaves
+ * it to that. */
+static int set_buffer(struct apply *apply, const struct conf_directive *directive,
+    struct access_file *file, const struct parameters *parameters)
+{
+    const struct conf_word *path = &directive->args[0];
+
+    if (parameters->buffer == 0 && parameters->flush > 0) {
+        report_error(apply->report, path, "no buffer is defined for access_log \"%s\"", path->text);
+        return -1;
+    }
+    if (parameters->buffer == 0)
+        return 0;
+    if (file->target->path == NULL) {
+        report_error(apply->report, path, "logs to %s cannot be buffered",
+            file->target->syslog != NULL ? "syslog" : "standard error");
+        return -1;
+    }
+    if (file->buffer != 0 &&
+        (file->buffer != (size_t)parameters->buffer || file->flush != parameters->flush)) {
+        report_error(apply->report, path,
+            "access_log \"%s\" already defined with conflicting parameters", path->text);
+        return -1;
+    }
+    file->buffer = (size_t)parameters->buffer;
+    file->flush = parameters->flush;
+    return 0;
+}
+
+/* Finds what an earlier directive has for the same path, or adds it; NULL after a report. */
+static struct access_file *share_file(struct apply *apply, const struct log_target *target)
+{
+    struct access_destination *found, *destination;
+
+    if (target->syslog != NULL) /* another tag or severity may be another log */
+        return add_file(apply, target);
+    destination = apply_alloc(apply, sizeof(*destination));
+    if (destination == NULL)
+        return NULL;
+    destination->path = target->path != NULL ? target->path : "";
+    found = RB_INSERT(access_destinations, &apply->access_logs, destination);
+    if (found == NULL) {
+        found = destination;
+        found->file = add_file(apply, target);
+    }
+    return found->file;
+}
+
+/* Sets where the lines go, of a directive whose parameters are known; -1 after a report. */
+static int set_file(struct apply *apply, const struct conf_directive *directive,
+    struct access_log *log, const struct parameters *parameters)
+{
+    struct log_target target = { .fd = -1, .level = LEVEL_INFO };
+    struct access_file *file;
+
+    if (log_destination_set(apply, directive, &target) == -1)
+        return -1;
+    file = share_file(apply, &target);
+    if (file == NULL || set_buffer(apply, directive, file, parameters) == -1)
+        return -1;
+    log->file = file;
+    if (target.path != NULL)
+        paths_add(apply, "access_log", PATH_LOG, target.path, &directive->args[0]);
+    return 0;
+}
+
+static int set_off(
+    struct apply *apply, const struct conf_directive *directive, struct access_logs_setting *logs)
+{
+    if (directive->arg_n > 1)
+        return set_bad_value(apply, directive, 1, "nothing stands behind \"off\"");
+    logs->off = true;
+    return 0;
+}
+
+SETTER(access_log_set)
+{
+    struct access_logs_setting *logs = field;
+    struct parameters parameters = { 0 };
+    struct access_log *log;
+
+    (void)setting;
+    if (strcmp(directive->args[0].text, "off") == 0)
+        return set_off(apply, directive, logs);
+    if (directive->arg_n < 2) {
+        report_error(apply->report, &directive->args[0],
+            "log format is not specified: expected the name of a \"log_format\" behind the path");
+        return -1;
+    }
+    log = apply_alloc(apply, sizeof(*log));
+    if (log == NULL)
+        return -1;
+    for (unsigned i = 2; i < directive->arg_n; i++)
+        if (set_parameter(apply, directive, i, log, &parameters) == -1)
+            return -1;
+    if (set_file(apply, directive, log, &parameters) == -1)
+        return -1;
+    log->named = &directive->args[1];
+    if (logs->first == NULL)
+        logs->first = log;
+    else
+        logs->last->next = log;
+    logs->last = log;
+    return 0;
+}
+
+/* Finds the formats of a list; false after a report. */
+static bool find_formats(struct apply *apply, const struct access_logs_setting *logs)
+{
+    bool found = true;
+
+    for (struct access_log *log = logs->first; log != NULL; log = log->next) {
+        const char *name = log->named->text, *near;
+
+        if (log->format == NULL)
+            log->format = log_format_find(apply, name);
+        if (log->format != NULL)
+            continue;
+        near = log_format_nearest(apply, name);
+        report_error(apply->report, log->named, "unknown log format \"%s\"%s%s%s", name,
+            near != NULL ? ", did you mean \"" : "", near != NULL ? near : "",
+            near != NULL ? "\"?" : "");
+        found = false;
+    }
+    return found;
+}
+
+void access_log_finish(struct apply *apply, struct scope *stream)
+{
+    struct scope *scope;
+
+    CHECK_KIND(stream, SCOPE_KIND);
+    if (!scope_is_whole(apply, stream)) /* a format may stand in what was not read */
+        return;
+    find_formats(apply, &stream->settings->access_logs);
+    STAILQ_FOREACH (scope, &stream->servers, link) {
+        const struct access_logs_setting *logs = &scope->settings->access_logs;
+
+        if (logs->first != stream->settings->access_logs.first && !find_formats(apply, logs))
+            continue;
+        if (logs->first != NULL && !logs->off)
+            phase_add(apply, scope->server, PHASE_LOG, access_log_run, logs->first);
+    }
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `log_format` and `access_log`. */
+#pragma once
+
+#include "settings/setting.h"
+#include "stream/access_log.h"
+
+struct scope;
+
+SETTER(log_format_set);
+/* Returns the format of that name, or NULL. */
+const struct line_format *log_format_find(const struct apply *apply, const char *name);
+/* Returns the format whose name is nearest to an unknown one, or NULL. */
+const char *log_format_nearest(const struct apply *apply, const char *name);
+
+SETTER(access_log_set);
+/* Finds the formats of all access logs, which may stand behind them, and has the servers write
+ * their lines. */
+void access_log_finish(struct apply *apply, struct scope *stream);

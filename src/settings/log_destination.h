@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Destinations of logs as directives name them, and the list of those that are not the main
+ * context's. */
+#pragma once
+
+#include "base/log_target.h"
+
+struct apply;
+struct conf_directive;
+
+/* Sets the target's destination from the first argument; -1 after a report. */
+int log_destination_set(
+    struct apply *apply, const struct conf_directive *directive, struct log_target *target);
+/* Copies the target to the cycle's, which are opened, shared, reopened and closed together. NULL
+ * after a report. */
+struct log_target *log_destination_add(struct apply *apply, const struct log_target *target);

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The directive `log_format`: its strings become one list of texts and variables. */
+#include "base/check.h"
+#include "settings/access_log.h"
+#include "settings/apply.h"
+#include "settings/template.h"
+
+#include <string.h>
+
+#define ESCAPE "escape="
+
+static const char *const escapes[] = {
+    [LOG_ESCAPE_DEFAULT] = "default",
+    [LOG_ESCAPE_JSON] = "json",
+    [LOG_ESCAPE_NONE] = "none",
+    NULL,
+};
+
+static const char *next_escape(void *arg)
+{
+    const char *const **names = arg;
+
+    return **names != NULL ? *(*names)++ : NULL;
+}
+
+/* Sets the escaping that the word names; -1 after a report. */
+static int set_escape(struct apply *apply, const struct conf_word *word, struct line_format *format)
+{
+    const char *name = word->text + strlen(ESCAPE), *near;
+    const char *const *names = escapes;
+
+    for (unsigned i = 0; escapes[i] != NULL; i++)
+        if (strcmp(name, escapes[i]) == 0) {
+            format->escape = (enum log_escape)i;
+            return 0;
+        }
+    near = nearest_name(name, next_escape, &names);
+    report_error(apply->report, word,
+        "unknown log format escaping \"%s\": expected \"default\", \"json\" or \"none\"%s%s%s",
+        name, near != NULL ? ", did you mean \"" : "", near != NULL ? near : "",
+        near != NULL ? "\"?" : "");
+    return -1;
+}
+
+/* Appends what one string consists of; -1 after a report. */
+static int add_string(struct apply *apply, const struct conf_word *word, struct line_format *format)
+{
+    const struct template *template = template_of(apply, word, word->text);
+    struct template_part *parts;
+
+    if (template == NULL)
+        return -1;
+    parts = apply_alloc(apply, (format->part_n + template->part_n + 1) * sizeof(*parts));
+    if (parts == NULL)
+        return -1;
+    memcpy(parts, format->parts, format->part_n * sizeof(*parts));
+    memcpy(parts + format->part_n, template->parts, template->part_n * sizeof(*parts));
+    format->parts = parts;
+    format->part_n += template->part_n;
+    return 0;
+}
+
+const struct line_format *log_format_find(const struct apply *apply, const char *name)
+{
+    const struct line_format *format = apply->cycle->stream.log_formats;
+
+    while (format != NULL && strcmp(format->name, name) != 0)
+        format = format->next;
+    return format;
+}
+
+static const char *next_name(void *arg)
+{
+    const struct line_format **format = arg;
+    const char *name = *format != NULL ? (*format)->name : NULL;
+
+    if (*format != NULL)
+        *format = (*format)->next;
+    return name;
+}
+
+const char *log_format_nearest(const struct apply *apply, const char *name)
+{
+    const struct line_format *format = apply->cycle->stream.log_formats;
+
+    return nearest_name(name, next_name, &format);
+}
+
+SETTER(log_format_set)
+{
+    struct line_format **last = &apply->cycle->stream.log_formats;
+    struct line_format *format = apply_alloc(apply, sizeof(*format));
+    unsigned first = 1;
+
+    (void)setting;
+    (void)field;
+    if (format == NULL)
+        return -1;
+    format->name = directive->args[0].text;
+    format->parts = apply_alloc(apply, sizeof(*format->parts));
+    if (log_format_find(apply, format->name) != NULL) {
+        report_error(apply->report, &directive->args[0], "duplicate \"log_format\" name \"%s\"",
+            format->name);
+        return -1;
+    }
+    if (strncmp(directive->args[1].text, ESCAPE, strlen(ESCAPE)) == 0) {
+        if (set_escape(apply, &directive->args[1], format) == -1)
+            return -1;
+        first = 2;
+    }
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = format;
+    for (unsigned i = first; i < directive->arg_n && format->parts != NULL; i++)
+        if (add_string(apply, &directive->args[i], format) == -1)
+            return -1;
+    return 0;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads texts with variables. A variable may be used before the directive that defines it, so that
+ * those without a definition are known at the end of stream {} alone. */
+#include "settings/template.h"
+
+#include "base/check.h"
+#include "settings/apply.h"
+#include "settings/set_value.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define HOSTNAME_MAX 256
+
+/* A text that is read: its parts so far. */
+struct reading {
+    struct apply *apply;
+    const struct conf_word *word;
+    size_t word_n;   /* its bytes */
+    const char *end; /* of the text, which ends as the word does */
+    struct template_part parts[TEMPLATE_PARTS_MAX];
+    unsigned part_n;
+};
+
+static size_t name_length(const char *text)
+{
+    return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+}
+
+/* Whether the byte is a value's of the environment, and not syntax. */
+static bool is_plain(const struct reading *reading, const char *at)
+{
+    size_t left = (size_t)(reading->end - at);
+
+    assert(left > 0);
+    return reading->word->plain != NULL && left <= reading->word_n &&
+           reading->word->plain[reading->word_n - left] != 0;
+}
+
+static struct variable *find(
+    struct apply *apply, const struct conf_word *word, const char *name, size_t n)
+{
+    struct variables *variables = &apply->cycle->stream.variables;
+    struct variable *variable = variables_add(variables, apply->cycle->arena, name, n);
+
+    if (variable == NULL)
+        report_error(apply->report, word, "out of memory");
+    return variable;
+}
+
+struct variable *template_use(
+    struct apply *apply, const struct conf_word *word, const char *name, size_t n)
+{
+    struct variable *variable = find(apply, word, name, n);
+
+    if (variable != NULL)
+        variables_use(&apply->cycle->stream.variables, variable, word);
+    return variable;
+}
+
+static int add_part(struct reading *reading, struct template_part part)
+{
+    if (reading->part_n == TEMPLATE_PARTS_MAX) {
+        report_error(reading->apply->report, reading->word,
+            "\"%s\" has more than %d variables and texts between them", reading->word->text,
+            TEMPLATE_PARTS_MAX);
+        return -1;
+    }
+    reading->parts[reading->part_n++] = part;
+    return 0;
+}
+
+static int add_text(struct reading *reading, const char *text, size_t n)
+{
+    char *copy = n > 0 ? arena_strndup(reading->apply->cycle->arena, text, n) : NULL;
+
+    if (n == 0)
+        return 0;
+    if (copy == NULL) {
+        report_error(reading->apply->report, NULL, "out of memory");
+        return -1;
+    }
+    return add_part(reading, (struct template_part) { .text = value_found(copy, n) });
+}
+
+/* Returns how many bytes of a name there are, none of them a value's. */
+static size_t used_length(const struct reading *reading, const char *name)
+{
+    size_t most = name_length(name), n = 0;
+
+    while (n < most && !is_plain(reading, name + n))
+        n++;
+    return n;
+}
+
+/* Returns how many bytes there are before a "$" that is syntax. */
+static size_t text_length(const struct reading *reading, const char *text)
+{
+    size_t n = strcspn(text, "$");
+
+    while (text[n] != '\0' && is_plain(reading, text + n))
+        n += 1 + strcspn(text + n + 1, "$");
+    return n;
+}
+
+/* Reads what follows a "$", and goes behind it; -1 after a report. */
+static int add_variable(struct reading *reading, const char **text)
+{
+    struct conf_report *report = reading->apply->report;
+    bool closed = **text == '{';
+    const char *name = *text + closed;
+    size_t n = used_length(reading, name);
+    struct variable *variable;
+
+    if (n == 0) {
+        report_error(report, reading->word,
+            "invalid variable name in \"%s\": expected letters, digits or \"_\" after \"$\"",
+            reading->word->text);
+        return -1;
+    }
+    if (closed && name[n] != '}') {
+        report_error(report, reading->word,
+            "the closing bracket in \"%.*s\" variable is missing in \"%s\"", (int)n, name,
+            reading->word->text);
+        return -1;
+    }
+    *text = name + n + closed;
+    variable = template_use(reading->apply, reading->word, name, n);
+    if (variable == NULL)
+        return -1;
+    return add_part(reading, (struct template_part) { .variable = variable });
+}
+
+static const struct template *keep(struct reading *reading)
+{
+    struct template *template = apply_alloc(reading->apply, sizeof(*template));
+    size_t size = reading->part_n * sizeof(*reading->parts);
+    struct template_part *parts = apply_alloc(reading->apply, size + 1);
+
+    if (template == NULL || parts == NULL)
+        return NULL;
+    memcpy(parts, reading->parts, size);
+    *template = (struct template) { .parts = parts, .part_n = reading->part_n };
+    return template;
+}
+
+const struct template *template_of(
+    struct apply *apply, const struct conf_word *word, const char *text)
+{
+    struct reading reading = {
+        .apply = apply,
+        .word = word,
+        .word_n = strlen(word->text),
+        .end = text + strlen(text),
+    };
+
+    while (*text != '\0') {
+        size_t n = text_length(&reading, text);
+
+        if (add_text(&reading, text, n) == -1)
+            return NULL;
+        text += n;
+        if (*text != '$')
+            break;
+        text++;
+        if (add_variable(&reading, &text) == -1)
+            return NULL;
+    }
+    return keep(&reading);
+}
+
+void template_begin(struct apply *apply)
+{
+    struct variables *variables = &apply->cycle->stream.variables;
+
+    variables->hostname = apply_alloc(apply, HOSTNAME_MAX);
+    if (variables->hostname != NULL)
+        gethostname(variables->hostname, HOSTNAME_MAX - 1);
+}
+
+/* An iterator over the names that are defined. */
+struct walk {
+    struct variables *variables;
+    struct variable *at;
+};
+
+static const char *next_name(void *arg)
+{
+    struct walk *walk = arg;
+
+    do
+        walk->at = variables_next(walk->variables, walk->at);
+    while (walk->at != NULL && walk->at->get == NULL);
+    return walk->at != NULL ? walk->at->name : NULL;
+}
+
+static const char *next_row(void *arg)
+{
+    const struct variable_row **row = arg;
+
+    return (*row)->name != NULL ? (*row)++->name : NULL;
+}
+
+/* Returns a name that the operator may have meant, or NULL. */
+static const char *nearest(struct variables *variables, const char *name)
+{
+    struct walk walk = { .variables = variables };
+    const char *found = nearest_name(name, next_name, &walk);
+
+    for (size_t i = 0; found == NULL && variable_tables[i] != NULL; i++) {
+        const struct variable_row *row = variable_tables[i];
+
+        found = nearest_name(name, next_row, &row);
+    }
+    return found;
+}
+
+void template_finish(struct apply *apply)
+{
+    struct variables *variables = &apply->cycle->stream.variables;
+    struct variable *variable = NULL;
+
+    while ((variable = variables_next(variables, variable)) != NULL) {
+        const char *other;
+
+        if (variable->get != NULL || variable->index == 0)
+            continue;
+        other = nearest(variables, variable->name);
+        report_error(apply->report, variable->used_at, "unknown \"%s\" variable%s%s%s",
+            variable->name, other != NULL ? ", did you mean \"" : "", other != NULL ? other : "",
+            other != NULL ? "\"?" : "");
+    }
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Variables in the configuration: texts that use them, directives that define them, and what is
+ * used and nowhere defined. Private to settings/. */
+#pragma once
+
+#include "settings/setting.h"
+#include "stream/phases.h"
+#include "stream/template.h"
+
+struct scope;
+struct server;
+
+/* Reads a text with variables, which are used from now on; it is the word's, or a part of it. NULL
+ * after a report at the word. */
+const struct template *template_of(
+    struct apply *apply, const struct conf_word *word, const char *text);
+/* Returns the variable of that name, used by a directive that the word belongs to; NULL after a
+ * report. */
+struct variable *template_use(
+    struct apply *apply, const struct conf_word *word, const char *name, size_t n);
+/* Prepares the variables of the configuration, before its servers; and reports those that nothing
+ * defines, at its end. */
+void template_begin(struct apply *apply);
+void template_finish(struct apply *apply);
+
+/* phases.c: Has the server run the handler in the phase, after those of earlier phases and those
+ * of the same that were added before. -1 after a report. */
+int phase_add(struct apply *apply, struct server *server, enum stream_phase phase,
+    unsigned (*run)(struct fb_conn *conn, const void *arg), const void *arg);

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Writes lines to access logs. A line is made in the buffer that it stays in; where the buffer has
+ * no room, what it holds is written and the line is made again. */
+#include "stream/access_log.h"
+
+#include "stream/session_conn.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINE_FIRST 4096       /* bytes of a line that is written at once; it grows */
+#define LINE_MOST (64u << 20) /* more is lost */
+/* How often it is said that lines are lost, and that lines were lost before one is accepted. */
+#define LOST_SAID_MS UINT64_C(60000)
+#define ENDED_SAID_MS UINT64_C(1000)
+
+/* Lines of a worker for one file. */
+struct access_buffer {
+    const struct access_file *file;
+    struct access_logs *logs;
+    char *bytes; /* NULL: none was needed yet */
+    size_t n;
+    unsigned lines;
+    struct timer flush;
+    uint64_t said_ms; /* when it was last said that lines are lost; 0: never */
+};
+
+struct access_logs {
+    struct stream *stream;
+    char *line; /* room for a line that is in no buffer */
+    size_t line_size;
+    unsigned n;
+    struct access_buffer buffers[];
+};
+
+static struct log *log_of(const struct access_buffer *buffer)
+{
+    return buffer->logs->stream->net.log;
+}
+
+/* Says how many lines were lost: with the first, then once a minute, and when lines are accepted
+ * again. */
+static COLD void report_lost(struct access_buffer *buffer, int error)
+{
+    struct log_target *target = buffer->file->target;
+    uint64_t now = buffer->logs->stream->net.loop.clock.mono_ms, n = target->lost;
+    char name[LOG_TARGET_NAME];
+
+    log_of(buffer)->broken = log_of(buffer)->broken || target->broken;
+    if (buffer->said_ms != 0 && now - buffer->said_ms < (error == 0 ? ENDED_SAID_MS : LOST_SAID_MS))
+        return;
+    target->lost = 0;
+    buffer->said_ms = now;
+    if (n > 0)
+        log_write(log_of(buffer), LEVEL_ALERT, error, "%" PRIu64 " line%s not accepted by %s", n,
+            n == 1 ? " was" : "s were", log_target_name(target, name));
+}
+
+/* Gives the lines to the target, or loses them. */
+static void put_lines(struct access_buffer *buffer, const struct log_lines *lines)
+{
+    struct log_target *target = buffer->file->target;
+    bool taken;
+
+    if (target->fd == -1)
+        return;
+    taken = log_target_put(target, lines, &log_of(buffer)->stamp);
+    if (likely(taken && target->lost == 0))
+        return;
+    if (taken)
+        report_lost(buffer, 0);
+    else
+        report_lost(buffer, errno != 0 ? errno : ENOSPC); /* 0: a part was accepted */
+}
+
+static void lose_lines(struct access_buffer *buffer, unsigned lines, int error)
+{
+    buffer->file->target->lost += lines;
+    report_lost(buffer, error);
+}
+
+static void write_lines(struct access_buffer *buffer, const char *bytes, size_t n, unsigned count)
+{
+    struct log_lines lines = { .bytes = bytes, .n = n, .count = count };
+
+    put_lines(buffer, &lines);
+}
+
+static void flush_buffer(struct access_buffer *buffer)
+{
+    struct loop *loop = &buffer->logs->stream->net.loop;
+
+    assert((buffer->n == 0) == (buffer->lines == 0));
+    assert(!timer_is_set(&buffer->flush) || buffer->file->flush > 0);
+    timer_del(loop, &buffer->flush);
+    if (buffer->n == 0)
+        return;
+    write_lines(buffer, buffer->bytes, buffer->n, buffer->lines);
+    buffer->n = 0;
+    buffer->lines = 0;
+}
+
+static void flush_due(struct loop *loop, struct timer *timer)
+{
+    (void)loop;
+    flush_buffer(container_of(timer, struct access_buffer, flush));
+}
+
+/* Makes the line in memory that grows until it has room; *n is then its length with the newline.
+ * NULL where it has none. */
+static char *make_line(
+    struct access_logs *logs, struct fb_conn *conn, const struct line_format *format, size_t *n)
+{
+    for (;;) {
+        char *end = logs->line == NULL ? NULL
+                                       : log_format_write(format, conn, logs->line,
+                                             logs->line + logs->line_size - 1);
+        size_t larger = logs->line_size == 0 ? LINE_FIRST : 2 * logs->line_size;
+        char *line;
+
+        if (end != NULL) {
+            *end = '\n';
+            *n = (size_t)(end + 1 - logs->line);
+            return logs->line;
+        }
+        line = larger > LINE_MOST ? NULL : memory_alloc(logs->stream->net.memory, larger);
+        if (line == NULL)
+            return NULL;
+        if (logs->line != NULL)
+            memory_release(logs->stream->net.memory, logs->line);
+        logs->line = line;
+        logs->line_size = larger;
+    }
+}
+
+static void write_at_once(
+    struct access_buffer *buffer, struct fb_conn *conn, const struct line_format *format)
+{
+    size_t n;
+    const char *line = make_line(buffer->logs, conn, format, &n);
+
+    if (line == NULL)
+        lose_lines(buffer, 1, ENOMEM);
+    else
+        write_lines(buffer, line, n, 1);
+}
+
+/* Makes the line behind those in the buffer; false where there is no room. */
+static bool add_line(
+    struct access_buffer *buffer, struct fb_conn *conn, const struct line_format *format)
+{
+    char *p = buffer->bytes + buffer->n, *end;
+
+    end = log_format_write(format, conn, p, buffer->bytes + buffer->file->buffer);
+    if (unlikely(end == NULL || end == buffer->bytes + buffer->file->buffer))
+        return false;
+    *end = '\n';
+    buffer->n = (size_t)(end + 1 - buffer->bytes);
+    buffer->lines++;
+    return true;
+}
+
+/* A line that is longer than the buffer is written at once, behind those before it. */
+static void write_buffered(
+    struct access_buffer *buffer, struct fb_conn *conn, const struct line_format *format)
+{
+    const struct access_file *file = buffer->file;
+
+    assert(file->buffer > 0 && buffer->n <= file->buffer);
+    if (unlikely(buffer->bytes == NULL)) {
+        buffer->bytes = memory_alloc(buffer->logs->stream->net.memory, file->buffer);
+        if (buffer->bytes == NULL) {
+            write_at_once(buffer, conn, format);
+            return;
+        }
+    }
+    if (unlikely(!add_line(buffer, conn, format))) {
+        flush_buffer(buffer);
+        if (!add_line(buffer, conn, format)) {
+            write_at_once(buffer, conn, format);
+            return;
+        }
+    }
+    if (file->flush > 0 && !timer_is_set(&buffer->flush))
+        timer_set(&buffer->logs->stream->net.loop, &buffer->flush, (uint64_t)file->flush);
+}
+
+static bool is_wanted(struct fb_conn *conn, const struct access_log *log)
+{
+    struct value value;
+
+    if (log->condition == NULL || template_value(conn, log->condition, &value) == -1)
+        return true;
+    return value.n > 1 || (value.n == 1 && value.p[0] != '0');
+}
+
+unsigned access_log_run(struct fb_conn *conn, const void *arg)
+{
+    struct access_logs *logs = stream_of(conn)->access_logs;
+
+    assert(logs != NULL && !conn->outgoing);
+    for (const struct access_log *log = arg; log != NULL; log = log->next) {
+        struct access_buffer *buffer = &logs->buffers[log->file->index];
+
+        if (!is_wanted(conn, log))
+            continue;
+        if (log->file->buffer > 0)
+            write_buffered(buffer, conn, log->format);
+        else
+            write_at_once(buffer, conn, log->format);
+    }
+    return 0;
+}
+
+int access_log_open(struct stream *stream, const struct stream_settings *settings)
+{
+    unsigned n = settings->access_file_n;
+    const struct access_file *file = settings->access_files;
+    struct access_logs *logs;
+
+    assert(stream->access_logs == NULL && (n == 0) == (file == NULL));
+    if (n == 0)
+        return 0;
+    logs = memory_alloc(stream->net.memory, sizeof(*logs) + n * sizeof(logs->buffers[0]));
+    if (logs == NULL)
+        return -1;
+    *logs = (struct access_logs) { .stream = stream, .n = n };
+    for (; file != NULL; file = file->next)
+        logs->buffers[file->index] = (struct access_buffer) {
+            .file = file, .logs = logs, .flush = { .expired = flush_due }
+        };
+    stream->access_logs = logs;
+    return 0;
+}
+
+void access_log_flush(struct stream *stream)
+{
+    struct access_logs *logs = stream->access_logs;
+
+    for (unsigned i = 0; logs != NULL && i < logs->n; i++)
+        flush_buffer(&logs->buffers[i]);
+}
+
+void access_log_flush_to(struct stream *stream, const struct log_target *target)
+{
+    struct access_logs *logs = stream->access_logs;
+
+    for (unsigned i = 0; logs != NULL && i < logs->n; i++)
+        if (logs->buffers[i].file->target == target)
+            flush_buffer(&logs->buffers[i]);
+}
+
+void access_log_close(struct stream *stream)
+{
+    struct access_logs *logs = stream->access_logs;
+    const struct memory *memory = stream->net.memory;
+
+    if (logs == NULL)
+        return;
+    access_log_flush(stream);
+    for (unsigned i = 0; i < logs->n; i++) {
+        struct access_buffer *buffer = &logs->buffers[i];
+
+        buffer->said_ms = 0;
+        if (buffer->file->target->lost > 0)
+            report_lost(buffer, 0);
+        if (buffer->bytes != NULL)
+            memory_release(memory, buffer->bytes);
+    }
+    if (logs->line != NULL)
+        memory_release(memory, logs->line);
+    memory_release(memory, logs);
+    stream->access_logs = NULL;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The directives `log_format` and `access_log`: what they set, what is refused, and what is
+ * inherited. */
+#include "settings/loading.h"
+#include "support/test.h"
+
+#include <string.h>
+
+#define BEGIN "events { } stream { "
+#define SERVER "server { listen 127.0.0.1:1; } "
+#define END "}"
+
+static const struct {
+    const char *text, *message;
+} refused[] = {
+    { "log_format x escape=xml a;", "unknown log format escaping \"xml\"" },
+    { "log_format x escape=jso a;", "did you mean \"json\"?" },
+    { "log_format x a; log_format x b;", "duplicate \"log_format\" name \"x\"" },
+    { "log_format x '$nothing';", "unknown \"nothing\" variable" },
+    { "log_format x 'a${pid';", "the closing bracket in \"pid\" variable is missing" },
+    { "log_format x '$-';", "invalid variable name in \"$-\"" },
+    { "access_log a;", "log format is not specified" },
+    { "log_format mine a; access_log a main;", "unknown log format \"main\"" },
+    { "log_format main a; access_log a mian;", "did you mean \"main\"?" },
+    { "access_log off x;", "nothing stands behind \"off\"" },
+    { "log_format x a; access_log '' x;", "expected a path, \"stderr\" or \"syslog:\"" },
+    { "log_format x a; access_log memory:1k x;", "only files, \"stderr\" and \"syslog:\"" },
+    { "log_format x a; access_log syslog:tag=a x;", "there is no \"server\"" },
+    { "log_format x a; access_log a x buffer=0;", "expected a size between 1 and 1g" },
+    { "log_format x a; access_log a x buffer=1k flush=0;", "expected a time between 1ms and 1y" },
+    { "log_format x a; access_log a x flush=1s;", "no buffer is defined for access_log \"a\"" },
+    { "log_format x a; access_log a x when=1;", "expected buffer=SIZE, flush=TIME" },
+    { "log_format x a; access_log a x if=$nothing;", "unknown \"nothing\" variable" },
+    { "log_format x a; access_log syslog:server=127.0.0.1 x buffer=1k;",
+        "logs to syslog cannot be buffered" },
+    { "log_format x a; access_log stderr x buffer=1k;",
+        "logs to standard error cannot be buffered" },
+    { "log_format x a; access_log a x buffer=1k; access_log a x buffer=2k;",
+        "access_log \"a\" already defined with conflicting parameters" },
+};
+
+START_TEST(wrong_values)
+{
+    struct loading loading;
+    char text[256];
+
+    loading_begin(&loading);
+    snprintf(text, sizeof(text), BEGIN "%s " SERVER END, refused[_i].text);
+    load(&loading, text);
+    ck_assert_msg(loading.cycle == NULL, "%s", refused[_i].text);
+    ck_assert_msg(strstr(loading.report, refused[_i].message) != NULL, "%s", loading.report);
+    loading_end(&loading);
+}
+END_TEST
+
+static const struct server *server_of(const struct loading *loading, int i)
+{
+    const struct server *server = STAILQ_FIRST(&loading->cycle->stream.servers);
+
+    while (i-- > 0)
+        server = STAILQ_NEXT(server, link);
+    return server;
+}
+
+static const struct access_log *logs_of(const struct loading *loading, int i)
+{
+    const struct phase_handler *handler = server_of(loading, i)->after;
+
+    return handler != NULL ? handler->arg : NULL;
+}
+
+/* A server has its own logs, or else the stream's; the format may stand behind its use. */
+START_TEST(inherited_all_or_none)
+{
+    struct loading loading;
+    const struct access_log *logs;
+
+    loading_begin(&loading);
+    load(&loading,
+        BEGIN "access_log a main; access_log b main buffer=1k flush=5s if=$pid; "
+              "server { listen 127.0.0.1:1; } "
+              "server { listen 127.0.0.1:2; access_log off; access_log a main; } "
+              "server { listen 127.0.0.1:3; access_log a json; } "
+              "log_format main '$remote_addr' ' x'; log_format json escape=json '$pid'; " END);
+    ck_assert_msg(loading.cycle != NULL, "%s", loading.report);
+    logs = logs_of(&loading, 0);
+    ck_assert_ptr_nonnull(logs);
+    ck_assert_str_eq(strrchr(logs->file->target->path, '/'), "/a");
+    ck_assert_str_eq(logs->format->name, "main");
+    ck_assert_uint_eq(logs->format->part_n, 2);
+    ck_assert_uint_eq(logs->file->buffer, 0);
+    ck_assert_ptr_null(logs->condition);
+    logs = logs->next;
+    ck_assert_str_eq(strrchr(logs->file->target->path, '/'), "/b");
+    ck_assert_uint_eq(logs->file->buffer, 1024);
+    ck_assert_int_eq(logs->file->flush, 5000);
+    ck_assert_ptr_nonnull(logs->condition);
+    ck_assert_ptr_null(logs->next);
+    ck_assert_ptr_null(logs_of(&loading, 1));
+    logs = logs_of(&loading, 2);
+    ck_assert_ptr_eq(logs->file, logs_of(&loading, 0)->file);
+    ck_assert_int_eq(logs->format->escape, LOG_ESCAPE_JSON);
+    ck_assert_ptr_null(logs->next);
+    ck_assert_uint_eq(loading.cycle->stream.access_file_n, 2);
+    ck_assert_uint_eq(core_target_n(&loading.cycle->core), 3); /* the error log's is the first */
+    ck_assert_ptr_eq(core_target(&loading.cycle->core, 1), logs->file->target);
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(servers_of_syslog)
+{
+    struct loading loading;
+    const struct access_log *logs;
+
+    loading_begin(&loading);
+    load(&loading,
+        BEGIN "log_format x a; access_log syslog:server=192.0.2.1,facility=kern,severity=notice x; "
+              "access_log syslog:server=192.0.2.1,tag=t x; access_log stderr x; " SERVER END);
+    ck_assert_msg(loading.cycle != NULL, "%s", loading.report);
+    logs = logs_of(&loading, 0);
+    ck_assert_uint_eq(logs->file->target->syslog->facility, 0);
+    ck_assert_int_eq(logs->file->target->syslog->severity, LEVEL_NOTICE);
+    logs = logs->next;
+    ck_assert_str_eq(logs->file->target->syslog->tag, "t");
+    ck_assert_int_eq(logs->file->target->syslog->severity, LEVEL_INFO);
+    ck_assert_ptr_null(logs->next->file->target->path);
+    loading_end(&loading);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, wrong_values, 0, countof(refused));
+    tcase_add_test(tcase, inherited_all_or_none);
+    tcase_add_test(tcase, servers_of_syslog);
+}
+
+TEST_MAIN("access_log", add_tests)

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lines of access logs: their bytes, their buffers, and the files that their paths lead to. */
+#include "stream/access_log.h"
+#include "stream/session_conn.h"
+#include "support/directory.h"
+#include "support/fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ADDRESS "192.0.2.1"
+
+/* ---- Escaping ---- */
+
+static const char *escape(enum log_escape escape, const char *s, size_t n)
+{
+    static char text[2048];
+    char *end = log_escape_write(escape, text, text + sizeof(text) - 1, s, n);
+
+    ck_assert_ptr_nonnull(end);
+    *end = '\0';
+    return text;
+}
+
+/* Makes what nginx 1.22 writes for a byte. */
+static void expect_byte(enum log_escape mode, unsigned char c, char expected[8])
+{
+    static const char json[][3] = { ['\b'] = "\\b",
+        ['\t'] = "\\t",
+        ['\n'] = "\\n",
+        ['\f'] = "\\f",
+        ['\r'] = "\\r",
+        ['"'] = "\\\"",
+        ['\\'] = "\\\\" };
+    bool special = c < 0x20 || c == '"' || c == '\\';
+
+    snprintf(expected, 8, "%c", c);
+    if (mode == LOG_ESCAPE_DEFAULT && (special || c > 0x7e))
+        snprintf(expected, 8, "\\x%02X", c);
+    else if (mode == LOG_ESCAPE_JSON && special && c < sizeof(json) / 3 && json[c][0] != '\0')
+        strcpy(expected, json[c]);
+    else if (mode == LOG_ESCAPE_JSON && special)
+        snprintf(expected, 8, "\\u%04X", c);
+}
+
+START_TEST(each_byte)
+{
+    for (unsigned c = 0; c < 256; c++) {
+        char value[4] = { 'a', (char)c, 'z', '\0' }, expected[8], whole[16];
+
+        if (c == 0 && _i == LOG_ESCAPE_NONE)
+            continue;
+        expect_byte((enum log_escape)_i, (unsigned char)c, expected);
+        snprintf(whole, sizeof(whole), "a%sz", expected);
+        ck_assert_str_eq(escape((enum log_escape)_i, value, 3), whole);
+    }
+}
+END_TEST
+
+/* Neither writes beyond its end, which may come within what becomes of a byte. */
+START_TEST(no_room)
+{
+    char text[16], *end = text + 9;
+
+    memset(text, '!', sizeof(text));
+    ck_assert_ptr_eq(log_escape_write(LOG_ESCAPE_DEFAULT, text, end, "a\n\n", 3), end);
+    for (; end > text; end--)
+        ck_assert_ptr_null(log_escape_write(LOG_ESCAPE_DEFAULT, text, end - 1, "a\n\n", 3));
+    ck_assert_int_eq(text[9], '!');
+    ck_assert_ptr_eq(log_escape_write(LOG_ESCAPE_JSON, text, text, "\n", 0), text);
+}
+END_TEST
+
+/* ---- Logs of a server ---- */
+
+static struct access_log_test {
+    struct fixture *fixture;
+    struct arena *arena;
+    struct variables variables;
+    struct stream_settings settings;
+    struct template_part parts[3];
+    struct line_format format;
+    struct log_target target;
+    struct access_file file;
+    struct access_log log;
+    struct phase_handler handler;
+    char text[512]; /* a file's */
+} test;
+
+/* Lines are "x192.0.2.1" of eleven bytes, with the newline. */
+#define LINE "x" ADDRESS "\n"
+
+static void begin(size_t buffer, int64_t flush)
+{
+    struct variable *variable;
+    struct server *server;
+
+    memset(&test, 0, sizeof(test));
+    test.arena = arena_create();
+    ck_assert_ptr_nonnull(test.arena);
+    RB_INIT(&test.variables.all);
+    variable = variables_add(&test.variables, test.arena, "remote_addr", strlen("remote_addr"));
+    ck_assert_ptr_nonnull(variable);
+    variables_use(&test.variables, variable, NULL);
+    test.parts[0].text = value_found("x", 1);
+    test.parts[1].variable = variable;
+    test.format = (struct line_format) { .name = "x", .part_n = 2, .parts = test.parts };
+    test.target =
+        (struct log_target) { .fd = -1, .path = arena_printf(test.arena, "%s/log", directory) };
+    unlink(test.target.path);
+    ck_assert_int_eq(log_target_open(&test.target), 0);
+    test.file = (struct access_file) { .target = &test.target, .buffer = buffer, .flush = flush };
+    test.log = (struct access_log) { .file = &test.file, .format = &test.format };
+    test.settings.access_files = &test.file;
+    test.settings.access_file_n = 1;
+    test.handler =
+        (struct phase_handler) { .phase = PHASE_LOG, .run = access_log_run, .arg = &test.log };
+    test.fixture = fixture_start_stream(2);
+    server = &test.fixture->server.server;
+    server->variables = &test.variables;
+    server->after = &test.handler;
+    ck_assert_int_eq(access_log_open(test.fixture->stream, &test.settings), 0);
+}
+
+static void end(void)
+{
+    access_log_close(test.fixture->stream);
+    fixture_stop(test.fixture);
+    if (test.target.fd != -1)
+        close(test.target.fd);
+    arena_destroy(&test.arena);
+}
+
+static void run_session(void)
+{
+    scripted_connect(test.fixture);
+    scripted_end_sessions(test.fixture);
+}
+
+static const char *read_file(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd == -1 ? 0 : read(fd, test.text, sizeof(test.text) - 1);
+
+    ck_assert_int_ge(n, 0);
+    test.text[n] = '\0';
+    if (fd != -1)
+        close(fd);
+    return test.text;
+}
+
+START_TEST(a_line_at_once)
+{
+    begin(0, 0);
+    run_session();
+    ck_assert_str_eq(read_file(test.target.path), LINE);
+    run_session();
+    ck_assert_str_eq(read_file(test.target.path), LINE LINE);
+    end();
+}
+END_TEST
+
+START_TEST(a_buffer_is_written_when_it_is_full)
+{
+    begin(2 * strlen(LINE), 0);
+    run_session();
+    run_session();
+    ck_assert_str_eq(read_file(test.target.path), "");
+    run_session();
+    ck_assert_str_eq(read_file(test.target.path), LINE LINE);
+    fixture_pass(test.fixture, 86400000);
+    ck_assert_str_eq(read_file(test.target.path), LINE LINE);
+    access_log_flush_to(test.fixture->stream, NULL);
+    ck_assert_str_eq(read_file(test.target.path), LINE LINE);
+    access_log_flush_to(test.fixture->stream, &test.target);
+    ck_assert_str_eq(read_file(test.target.path), LINE LINE LINE);
+    run_session();
+    end();
+    ck_assert_str_eq(read_file(test.target.path), LINE LINE LINE LINE);
+}
+END_TEST
+
+START_TEST(a_buffer_is_written_in_time)
+{
+    begin(1024, 500);
+    run_session();
+    fixture_pass(test.fixture, 400);
+    run_session();
+    ck_assert_str_eq(read_file(test.target.path), "");
+    fixture_pass(test.fixture, 101);
+    ck_assert_str_eq(read_file(test.target.path), LINE LINE);
+    fixture_pass(test.fixture, 1000);
+    run_session();
+    fixture_pass(test.fixture, 400);
+    ck_assert_str_eq(read_file(test.target.path), LINE LINE);
+    end();
+}
+END_TEST
+
+START_TEST(a_line_longer_than_the_buffer)
+{
+    begin(strlen(LINE) + 3, 0);
+    run_session();
+    test.parts[0].text = value_found("yyyyyyyy", 8);
+    run_session();
+    test.parts[0].text = value_found("x", 1);
+    run_session();
+    ck_assert_str_eq(read_file(test.target.path), LINE "yyyyyyyy" ADDRESS "\n");
+    end();
+    ck_assert_str_eq(read_file(test.target.path), LINE "yyyyyyyy" ADDRESS "\n" LINE);
+}
+END_TEST
+
+START_TEST(a_line_that_is_very_long)
+{
+    static char text[100000];
+    struct stat st;
+
+    begin(0, 0);
+    memset(text, 'x', sizeof(text));
+    test.parts[0].text = value_found(text, sizeof(text));
+    run_session();
+    ck_assert_int_eq(stat(test.target.path, &st), 0);
+    ck_assert_int_eq(st.st_size, (off_t)(sizeof(text) + strlen(ADDRESS) + 1));
+    end();
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    bool logged;
+} conditions[] = { { "", false }, { "0", false }, { "00", true }, { "1", true }, { " ", true } };
+
+START_TEST(a_condition)
+{
+    struct template_part part = { .text = value_found(
+                                      conditions[_i].text, strlen(conditions[_i].text)) };
+    struct template condition = { .parts = &part, .part_n = 1 };
+
+    begin(0, 0);
+    test.log.condition = &condition;
+    run_session();
+    ck_assert_str_eq(read_file(test.target.path), conditions[_i].logged ? LINE : "");
+    end();
+}
+END_TEST
+
+/* Lines are lost without memory, and the session ends as it would. */
+START_TEST(without_memory)
+{
+    begin(_i == 0 ? 0 : 1024, 0);
+    scripted_connect(test.fixture);
+    test.fixture->memory.until_failure = 0;
+    scripted_end_sessions(test.fixture);
+    test.fixture->memory.until_failure = UINT_MAX;
+    run_session();
+    end();
+    ck_assert_ptr_nonnull(strstr(read_file(test.target.path), LINE));
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    directory_add(tcase);
+    tcase_add_loop_test(tcase, each_byte, LOG_ESCAPE_DEFAULT, LOG_ESCAPE_NONE + 1);
+    tcase_add_test(tcase, no_room);
+    tcase_add_test(tcase, a_line_at_once);
+    tcase_add_test(tcase, a_buffer_is_written_when_it_is_full);
+    tcase_add_test(tcase, a_buffer_is_written_in_time);
+    tcase_add_test(tcase, a_line_longer_than_the_buffer);
+    tcase_add_test(tcase, a_line_that_is_very_long);
+    tcase_add_loop_test(tcase, a_condition, 0, countof(conditions));
+    tcase_add_loop_test(tcase, without_memory, 0, 2);
+}
+
+TEST_MAIN("access_log", add_tests)
