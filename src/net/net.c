@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #define SCRATCH_SIZE (64 * 1024)
-/* Numbers of connections that a worker takes at a time, so that the word that all workers count in
- * is not written for each client. */
+/* Numbers of connections that a worker takes at a time, unless they have to follow each other, so
+ * that the word that all workers count in is not written for each client. */
 #define NUMBERS 64
 
 /* The deadline of a connection, which has none any more, was reached. */
@@ -46,6 +46,7 @@ int net_init(struct net *net, const struct net_options *options)
         .heartbeat = options->heartbeat,
         .connections_max = options->connections_max,
         .numbers = options->numbers,
+        .numbers_n = options->numbers_in_a_row ? 1 : NUMBERS,
         .lingering_timeout = options->lingering_timeout,
         .stopped.timer.expired = conn_stopped_expired,
         .scratch_size = SCRATCH_SIZE,
@@ -69,8 +70,9 @@ COLD void net_take_numbers(struct net *net)
 {
     assert(net->last_number == net->number_end);
     if (net->numbers != NULL) /* any worker may write there: a number names lines, and no more */
-        net->last_number = atomic_fetch_add_explicit(net->numbers, NUMBERS, memory_order_relaxed);
-    net->number_end = net->last_number + NUMBERS;
+        net->last_number =
+            atomic_fetch_add_explicit(net->numbers, net->numbers_n, memory_order_relaxed);
+    net->number_end = net->last_number + net->numbers_n;
 }
 
 static void close_spare_pipes(struct net *net)

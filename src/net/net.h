@@ -45,6 +45,7 @@ struct net {
     uint32_t client_n;                /* connections that were accepted, among connection_n */
     uint64_t last_number, number_end; /* connections': the last one given, the block's */
     _Atomic uint64_t *numbers;        /* the source of blocks of numbers, or NULL: our own */
+    unsigned numbers_n;               /* numbers of a block */
     uint64_t lingering_timeout;       /* ms */
     /* Called when a connection's slot has become free: the second one while the worker waits for
      * that. Either may be NULL. */
@@ -82,6 +83,7 @@ struct net_options {
     struct counters *counters;
     struct heartbeat *heartbeat;
     _Atomic uint64_t *numbers;   /* counts the connections of all workers; NULL: of this one */
+    bool numbers_in_a_row;       /* clients of all workers are numbered in the order they come */
     uint64_t lingering_timeout;  /* ms */
     const struct memory *memory; /* NULL: the C library's allocator */
 };

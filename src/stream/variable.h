@@ -42,7 +42,8 @@ struct variable {
 struct variables {
     RB_HEAD(variable_tree, variable) all;
     unsigned used_n;
-    char *hostname; /* for $hostname; in the configuration's memory */
+    bool uses_number; /* $connection: clients are numbered one by one over all workers */
+    char *hostname;   /* for $hostname; in the configuration's memory */
 };
 
 /* A row of the variables that are there without a definition. A name that ends with "*" stands for

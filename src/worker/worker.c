@@ -123,6 +123,7 @@ static int init_stream(struct worker *worker, const struct heritage *heritage)
         .counters = &shared_slot(heritage->shared, heritage->slot)->counters,
         .heartbeat = &shared_slot(heritage->shared, heritage->slot)->heartbeat,
         .numbers = &heritage->shared->common->connection_numbers,
+        .numbers_in_a_row = heritage->cycle->stream.variables.uses_number,
         .lingering_timeout = LINGERING_TIMEOUT_MS,
         .memory = heritage->memory,
     };
