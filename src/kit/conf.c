@@ -61,16 +61,18 @@ static char *compose_servers(const struct part *parts, const fb_test_options *op
 static char *compose_file(const struct part *parts, const fb_test_options *options)
 {
     char user[64], *servers = compose_servers(parts, options), *text;
+    char *access = kit_access_directives(options);
     int n = asprintf(&text,
         "daemon off;\nmaster_process off;\n%s\n%s\n"
         "events {\n    worker_connections %u;\n}\n"
-        "stream {\n    %s\n%s}\n",
+        "stream {\n    %s%s\n%s}\n",
         user_line(user, sizeof(user)), parts[MAIN].line,
-        options->worker_connections > 0 ? options->worker_connections : CONNECTIONS,
+        options->worker_connections > 0 ? options->worker_connections : CONNECTIONS, access,
         parts[STREAM].line, servers);
 
     if (n == -1)
         kit_misused("no memory for the configuration");
+    free(access);
     free(servers);
     return text;
 }

@@ -130,6 +130,9 @@ struct fb_test {
     struct log_target target;   /* the error log, a file in memory */
     char *logged;               /* the text that fb_test_logged() has lent */
     char log_path[KIT_FILE_PATH];
+    int access_fd;  /* the access log, another one */
+    char *accessed; /* the text that fb_test_access_log() has lent */
+    char access_path[KIT_FILE_PATH];
     struct kit_descriptors before; /* open before the start */
     char label[128];               /* the beginning of lines about faults */
     int faults;
@@ -269,6 +272,14 @@ void kit_states_check(struct kit_worker *own);
 fb_test_peer *kit_peer_add(fb_test *test, struct sim_socket *socket);
 /* Frees all peers and servers. */
 void kit_peers_free(fb_test *test);
+
+/* access.c: Opens the access log, has lines of a cycle in the format written to it, and closes
+ * it. kit_access_directives() are those of the configuration, which the caller frees; "" where the
+ * test wants no log. */
+void kit_access_open(fb_test *test);
+void kit_access_use(const fb_test *test, struct cycle *cycle);
+void kit_access_close(fb_test *test);
+char *kit_access_directives(const fb_test_options *options);
 
 /* A pseudo-random number below `below`, which is at least 1. */
 uint32_t kit_random(uint64_t *state, uint32_t below);

@@ -52,4 +52,5 @@ void kit_options_keep(fb_test_options *options, struct arena *arena)
     options->main = keep(arena, options->main);
     options->listen = keep(arena, options->listen);
     options->excuse = keep(arena, options->excuse);
+    options->log_format = keep(arena, options->log_format);
 }

@@ -295,6 +295,18 @@ static void expect_closed_within(struct kit_run *run, uint64_t ms)
     expect_closed(run);
 }
 
+static void expect_line(struct kit_run *run, const fb_test_step *step)
+{
+    char *found = NULL;
+
+    kit_run_each_peer(run, kit_run_resume);
+    if (!kit_run_has_line(run, step, &found))
+        fail_step(run, "expected the line \"%s\" in the access log, found \"%s\"",
+            (const char *)step->p, found);
+    kit_run_each_peer(run, pause_peer);
+    free(found);
+}
+
 /* Runs a step that expects something; false when the step is of another kind. */
 static bool run_expectation(struct kit_run *run, const fb_test_step *step)
 {
@@ -315,6 +327,9 @@ static bool run_expectation(struct kit_run *run, const fb_test_step *step)
         return true;
     case FB_TEST_ACT_EXPECT_CLOSED_WITHIN:
         expect_closed_within(run, step->n);
+        return true;
+    case FB_TEST_ACT_EXPECT_LOG:
+        expect_line(run, step);
         return true;
     case FB_TEST_ACT_EXPECT_RESET:
         if (kit_run_expect_no_more(run) && !fb_test_was_reset(current_peer(run)))

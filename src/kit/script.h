@@ -14,6 +14,7 @@ struct kit_run {
     unsigned now;                /* number of the peer whose steps are run */
     size_t step;                 /* number of the current step, from 0 */
     uint64_t said;               /* bytes sent by all peers */
+    size_t logged;               /* bytes of the access log that were expected */
     int failures;
     bool over; /* the script cannot go on */
 };
@@ -32,6 +33,10 @@ void kit_run_each_peer(
     const struct kit_run *run, void (*visit)(const struct kit_run *run, fb_test_peer *peer));
 /* Fails, and returns false, when the current peer has received more than was expected. */
 bool kit_run_expect_no_more(struct kit_run *run);
+
+/* access.c: Whether the next line of the access log is the one that the step expects; if not,
+ * *found is that one, which the caller frees. */
+bool kit_run_has_line(struct kit_run *run, const fb_test_step *step, char **found);
 
 /* script_check.c: Checks what all peers have received. */
 void kit_run_check_heard(struct kit_run *run);

@@ -68,6 +68,7 @@ static void create_world(fb_test *test)
 {
     test->target.fd = kit_file_create("", test->log_path);
     test->target.level = LEVEL_DEBUG;
+    kit_access_open(test);
     test->shared = shared_create_single();
     if (test->shared == NULL)
         kit_misused("no memory for what workers share");
@@ -100,6 +101,7 @@ static void destroy_world(fb_test *test)
     destroy_workers(test);
     kit_file_close(test->target.fd, test->log_path);
     free(test->logged);
+    kit_access_close(test);
     kit_peers_free(test);
 }
 

@@ -77,6 +77,10 @@ typedef struct fb_test_options {
     uint32_t thorough; /* when not 0, a conversation is tried at all places, however long it is */
     /* Parameters of `listen` of each server. NULL: none */
     const char *listen;
+    /* The text of a log_format, "$status $bytes_sent": of each client's session that has ended
+     * fb_test_access_log() has a line in it, unless `stream` or the server has an access_log of its
+     * own. NULL: none */
+    const char *log_format;
 } fb_test_options;
 
 /* Starts a worker whose configuration has one server, with these directives or options. Its clock
@@ -110,6 +114,10 @@ FB_TEST_API fb_worker *fb_test_worker(fb_test *test);
  * "upper: [info] *1 client 192.0.2.1:1234 connected to 192.0.2.80:80". It is lent until the next
  * call of fb_test_logged(). */
 FB_TEST_API const char *fb_test_logged(fb_test *test);
+/* Returns the access log so far, a line in the test's log_format for each session of a client that
+ * has ended: its status, its bytes and all variables as the protocol has left them. It is lent
+ * until the next call of fb_test_access_log(). */
+FB_TEST_API const char *fb_test_access_log(fb_test *test);
 
 /* ---- Peers ---- */
 
@@ -252,6 +260,7 @@ enum {
     FB_TEST_ACT_DRAIN_WORKER,
     FB_TEST_ACT_EXPECT_WITHIN,
     FB_TEST_ACT_EXPECT_CLOSED_WITHIN,
+    FB_TEST_ACT_EXPECT_LOG,
 };
 
 /* clang-format off */
@@ -267,6 +276,8 @@ enum {
 #define FB_TEST_EXPECT_END() { FB_TEST_ACT_EXPECT_END, NULL, 0 }
 #define FB_TEST_EXPECT_CLOSED() { FB_TEST_ACT_EXPECT_CLOSED, NULL, 0 }
 #define FB_TEST_EXPECT_RESET() { FB_TEST_ACT_EXPECT_RESET, NULL, 0 }
+/* The next line of fb_test_access_log() is this one; its session has ended before. */
+#define FB_TEST_EXPECT_LOG(line) { FB_TEST_ACT_EXPECT_LOG, (line), 0 }
 /* The client ends its half, or breaks the connection. */
 #define FB_TEST_SHUT() { FB_TEST_ACT_SHUT, NULL, 0 }
 #define FB_TEST_RESET() { FB_TEST_ACT_RESET, NULL, 0 }
