@@ -20,6 +20,7 @@
 #define PROTOCOL_LEAST END_OF(fb_protocol, worker_stop)
 #define DIRECTIVE_LEAST END_OF(fb_directive, args_most)
 #define OPS_LEAST END_OF(fb_ops, closed)
+#define VARIABLE_LEAST END_OF(fb_variable_definition, value)
 /* The smallest table of a worker's callbacks, of which API 4 has the first. */
 #define WORKER_OPS_LEAST END_OF(fb_worker_ops, timer)
 /* Limits beyond which a descriptor must be garbage. */
@@ -27,6 +28,7 @@
 /* Bytes of state of a connection, of which each worker reserves as many as it may have. */
 #define CONN_STATE_MOST (16 * 1024 * 1024)
 #define DIRECTIVES_MOST 1000
+#define VARIABLES_MOST 1000
 
 #define PATH_FLAGS (FB_DIRECTIVE_READS | FB_DIRECTIVE_WRITES)
 #define NEEDS                                                                                      \
@@ -64,6 +66,17 @@ static void copy_struct(void *own, size_t own_size, const void *other, size_t si
     assert(other != NULL && size <= SIZE_MOST);
     memset(own, 0, own_size);
     memcpy(own, other, size < own_size ? size : own_size);
+}
+
+static fb_variable_definition variable_at(const fb_protocol *protocol, uint32_t i)
+{
+    const char *table = (const char *)protocol->variables;
+    fb_variable_definition variable;
+
+    assert(i < protocol->variable_n && protocol->variable_size >= VARIABLE_LEAST);
+    copy_struct(&variable, sizeof(variable), table + (size_t)i * protocol->variable_size,
+        protocol->variable_size);
+    return variable;
 }
 
 static fb_directive directive_at(const fb_protocol *protocol, uint32_t i)
@@ -214,7 +227,7 @@ static const char *check_directive(const fb_protocol *protocol, uint32_t i, char
     for (uint32_t j = 0; j < i; j++)
         if (strcmp(directive_at(protocol, j).name, directive.name) == 0)
             return write_text(text, "has the directive \"%s\" twice", directive.name);
-    if (directive.value > FB_VALUE_CUSTOM ||
+    if (directive.value > FB_VALUE_TEMPLATE ||
         (directive.flags & ~(FB_DIRECTIVE_HANDLER | FB_DIRECTIVE_REPLACED | PATH_FLAGS)) != 0)
         return write_text(text,
             "has a directive \"%s\" of a kind that is not known (value %" PRIu32 ", flags %#" PRIx32
@@ -291,6 +304,52 @@ static const char *check_metrics(const fb_protocol *protocol, char *text)
     return NULL;
 }
 
+static const char *check_variable(const fb_protocol *own, uint32_t i, char *text)
+{
+    const fb_variable_definition variable = variable_at(own, i);
+    size_t n = strlen(own->name);
+
+    if (variable.name == NULL)
+        return write_text(text, "has a variable without a name, number %" PRIu32, i);
+    if (strncmp(variable.name, own->name, n) != 0 || variable.name[n] != '_' ||
+        !is_name(variable.name + n + 1))
+        return write_text(text,
+            "has a variable \"%.80s\": its name is \"%s_\", and 1 to %d letters, digits and \"_\"",
+            variable.name, own->name, NAME_MOST);
+    if ((variable.flags & ~FB_VARIABLE_VOLATILE) != 0)
+        return write_text(text,
+            "has a variable \"%s\" with unknown flags (%#" PRIx32
+            "): is it built for a newer forkbeard?",
+            variable.name, variable.flags);
+    if (variable.value == NULL && variable.flags != 0)
+        return write_text(text,
+            "has a variable \"%s\" without \"value\": FB_VARIABLE_VOLATILE needs one",
+            variable.name);
+    for (uint32_t j = 0; j < i; j++)
+        if (strcmp(variable_at(own, j).name, variable.name) == 0)
+            return write_text(text, "has the variable \"%s\" twice", variable.name);
+    return NULL;
+}
+
+static const char *check_variables(const fb_protocol *protocol, char *text)
+{
+    const char *wrong = NULL;
+    fb_protocol own;
+
+    copy_struct(&own, sizeof(own), protocol, protocol->size);
+    if (own.variable_n == 0)
+        return NULL;
+    if (own.variable_n > VARIABLES_MOST || own.variables == NULL ||
+        own.variable_size < VARIABLE_LEAST || own.variable_size > SIZE_MOST)
+        return write_text(text,
+            "says that it has %" PRIu32 " variables of %" PRIu32
+            " bytes, and it cannot: use FB_PROTOCOL_VARIABLES()",
+            own.variable_n, own.variable_size);
+    for (uint32_t i = 0; i < own.variable_n && wrong == NULL; i++)
+        wrong = check_variable(&own, i, text);
+    return wrong;
+}
+
 static const char *check_needs(const fb_protocol *protocol, char *text)
 {
     fb_protocol own;
@@ -310,13 +369,25 @@ static const char *check_needs(const fb_protocol *protocol, char *text)
 const char *module_check(const fb_protocol *protocol, char text[MODULE_TEXT])
 {
     static const char *(*const checks[])(const fb_protocol *protocol, char *text) = { check_sizes,
-        check_name, check_ops, check_worker_ops, check_directives, check_metrics, check_needs };
+        check_name, check_ops, check_worker_ops, check_directives, check_metrics, check_variables,
+        check_needs };
     const char *wrong = NULL;
 
     for (size_t i = 0; i < countof(checks) && wrong == NULL; i++)
         wrong = checks[i](protocol, text);
     assert(wrong == NULL || wrong == text);
     return wrong;
+}
+
+/* Copies the table, whose rows may have another size; NULL without memory. */
+static const fb_variable_definition *copy_variables(struct arena *arena, const fb_protocol *copy)
+{
+    fb_variable_definition *variables =
+        arena_alloc(arena, (copy->variable_n + 1) * sizeof(*variables));
+
+    for (uint32_t i = 0; variables != NULL && i < copy->variable_n; i++)
+        variables[i] = variable_at(copy, i);
+    return variables;
 }
 
 const fb_protocol *module_copy(struct arena *arena, const fb_protocol *protocol)
@@ -333,6 +404,10 @@ const fb_protocol *module_copy(struct arena *arena, const fb_protocol *protocol)
         return NULL;
     copy_struct(copy, sizeof(*copy), protocol, protocol->size);
     copy_struct(ops, sizeof(*ops), protocol->ops, protocol->ops->size);
+    copy->variables = copy_variables(arena, copy);
+    if (copy->variables == NULL)
+        return NULL;
+    copy->variable_size = sizeof(*copy->variables);
     for (uint32_t i = 0; i < n; i++)
         directives[i] = directive_at(protocol, i);
     copy->size = sizeof(*copy);

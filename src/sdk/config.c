@@ -38,6 +38,18 @@ const fb_pool *fb_conf_pool(fb_conf *conf, const char *directive, const char *na
     return settings_pool(conf, directive, name);
 }
 
+const fb_template *fb_conf_template(fb_conf *conf, const char *directive, const char *text)
+{
+    assert(role_is(ROLE_MASTER));
+    return settings_template(conf, directive, text);
+}
+
+const fb_variable *fb_conf_variable(fb_conf *conf, const char *directive, const char *name)
+{
+    assert(role_is(ROLE_MASTER));
+    return settings_variable(conf, directive, name);
+}
+
 fb_map *fb_conf_map(fb_conf *conf, const fb_map_options *options)
 {
     assert(role_is(ROLE_MASTER) && conf->protocol != NULL);

@@ -14,8 +14,10 @@ static_assert(offsetof(fb_directive, initial) == 40 && offsetof(fb_directive, se
     "layout of ABI 1");
 static_assert(offsetof(fb_protocol, name) == 16 && offsetof(fb_protocol, ops) == 64 &&
                   offsetof(fb_protocol, needs) == 96 && offsetof(fb_protocol, worker_ops) == 120 &&
-                  sizeof(fb_protocol) == 136,
+                  offsetof(fb_protocol, variables) == 136 && sizeof(fb_protocol) == 152,
     "layout of ABI 1");
+static_assert(
+    sizeof(fb_variable_definition) == 24 && offsetof(fb_stream, count) == 48, "layout of API 4");
 static_assert(sizeof(fb_metric) == 16 && sizeof(fb_item) == 40, "layout of ABI 1");
 static_assert(sizeof(fb_frame_limit) == 16 && sizeof(fb_bytes) == 16, "layout of ABI 1");
 static_assert(offsetof(fb_file_read, error) == 24 && sizeof(fb_file_read) == 32, "layout of ABI 1");
@@ -103,5 +105,8 @@ void (*const sdk_calls[])(void) = {
     CALL(fb_attached),
     CALL(fb_target_from),
     CALL(fb_worker_conf),
+    CALL(fb_interface),
+    CALL(fb_conf_template),
+    CALL(fb_conf_variable),
     NULL,
 };

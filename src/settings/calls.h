@@ -4,12 +4,16 @@
 #pragma once
 
 #include "base/compiler.h"
+#include "conf/conf.h"
 #include "net/target.h"
 #include "stream/shared_map.h"
 
 #include <forkbeard/forkbeard.h>
 #include <stdarg.h>
 
+/* Finds the place of a mistake: the directive that is being set, unless a default is; else the
+ * named directive, if it was written; else the block. */
+const struct conf_word *settings_place(const struct fb_conf *conf, const char *directive);
 /* Reports a mistake as fb_conf_errorf() does. Returns -1. */
 int settings_vreport(fb_conf *conf, const char *directive, const char *format, va_list args)
     PRINTF_FORMAT(3, 0);
@@ -20,3 +24,7 @@ int settings_report(fb_conf *conf, const char *directive, const char *format, ..
 const struct fb_target *settings_target(fb_conf *conf, const char *directive, const char *text);
 const struct fb_pool *settings_pool(struct fb_conf *conf, const char *directive, const char *name);
 struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options);
+/* conf_stream.c: Read a text with variables, a variable's name, and an address that servers listen
+ * on; NULL after a report. */
+const fb_template *settings_template(fb_conf *conf, const char *directive, const char *text);
+const fb_variable *settings_variable(fb_conf *conf, const char *directive, const char *name);

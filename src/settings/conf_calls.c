@@ -29,9 +29,7 @@ static const struct conf_word *find_written(
     return NULL;
 }
 
-/* Finds the place of a mistake: the directive that is being set, unless a default is; else the
- * named directive, if it was written; else the block. */
-static const struct conf_word *place_of(const struct fb_conf *conf, const char *directive)
+const struct conf_word *settings_place(const struct fb_conf *conf, const char *directive)
 {
     const struct scope *scope = conf->scope;
     const struct conf_word *word = NULL;
@@ -56,7 +54,7 @@ int settings_vreport(fb_conf *conf, const char *directive, const char *format, v
     char text[1024];
 
     vsnprintf(text, sizeof(text), format, args);
-    report_error(conf->apply->report, place_of(conf, directive), "%s", text);
+    report_error(conf->apply->report, settings_place(conf, directive), "%s", text);
     return -1;
 }
 

@@ -25,6 +25,7 @@ static const struct {
     [FB_VALUE_NAME] = { 1, sizeof(int64_t), protocol_set_name },
     [FB_VALUE_TARGET] = { 1, sizeof(const struct fb_target *), protocol_set_target },
     [FB_VALUE_CUSTOM] = { .set = protocol_set_custom },
+    [FB_VALUE_TEMPLATE] = { 1, sizeof(const struct fb_template *), protocol_set_template },
 };
 
 static unsigned char clamp_arguments(uint32_t arguments)

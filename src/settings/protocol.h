@@ -26,6 +26,8 @@ void *protocol_field(
     struct apply *apply, const struct setting *setting, const struct conf_directive *directive);
 /* Checks the server's protocol, sets what was not written, and calls conf_done. */
 void protocol_finish(struct apply *apply, struct scope *scope);
+/* protocol_variables.c: Defines the variables of all protocols, before anything uses one. */
+void protocol_define_variables(struct apply *apply);
 /* Declares the zone of a protocol's metrics (conf_calls.c); NULL after a report. */
 struct zone *settings_protocol_metrics(struct apply *apply, const fb_protocol *protocol);
 
@@ -35,3 +37,4 @@ SETTER(protocol_set_name);
 SETTER(protocol_set_target);
 SETTER(protocol_set_path); /* a path of FB_DIRECTIVE_READS or _WRITES; "" stays none */
 SETTER(protocol_set_custom);
+SETTER(protocol_set_template);

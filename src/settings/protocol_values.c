@@ -4,9 +4,11 @@
 #include "base/check.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
+#include "settings/calls.h"
 #include "settings/lookup.h"
 #include "settings/protocol.h"
 #include "settings/set_value.h"
+#include "settings/template.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,6 +60,25 @@ SETTER(protocol_set_path)
     (void)setting;
     *(const char **)field = *text == '\0' ? text : apply_path(apply, text);
     return *(const char **)field == NULL ? -1 : 0;
+}
+
+/* A default has no place of its own, and its words are gone when the setter returns. */
+SETTER(protocol_set_template)
+{
+    struct fb_conf conf = {
+        .apply = apply,
+        .scope = apply->scope,
+        .protocol = setting->protocol,
+        .directive = directive,
+    };
+    const char *text = directive->args[0].text;
+
+    if (scope_find(apply->scope, setting) != NULL)
+        *(const fb_template **)field =
+            (const fb_template *)template_of(apply, &directive->args[0], text);
+    else
+        *(const fb_template **)field = settings_template(&conf, setting->name, text);
+    return *(const fb_template **)field != NULL ? 0 : -1;
 }
 
 SETTER(protocol_set_custom)

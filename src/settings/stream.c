@@ -124,6 +124,7 @@ void stream_apply(struct apply *apply)
     if (scope->settings == NULL || scope->confs == NULL || scope->finished == NULL)
         return;
     template_begin(apply);
+    protocol_define_variables(apply);
     apply_scope(apply, scope, CONTEXT_STREAM, apply->stream);
 
     /* the end of the block, because a directive of the stream after a server applies to it, too */

@@ -169,6 +169,16 @@ const struct template *template_of(
     return keep(&reading);
 }
 
+SETTER(set_template)
+{
+    const struct template *template =
+        template_of(apply, &directive->args[0], directive->args[0].text);
+
+    (void)setting;
+    *(const struct template **)field = template;
+    return template != NULL ? 0 : -1;
+}
+
 void template_begin(struct apply *apply)
 {
     struct variables *variables = &apply->cycle->stream.variables;

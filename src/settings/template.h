@@ -14,6 +14,8 @@ struct server;
  * after a report at the word. */
 const struct template *template_of(
     struct apply *apply, const struct conf_word *word, const char *text);
+/* Sets a const struct template * to the argument's. */
+SETTER(set_template);
 /* Returns the variable of that name, used by a directive that the word belongs to; NULL after a
  * report. */
 struct variable *template_use(

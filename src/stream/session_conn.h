@@ -72,9 +72,10 @@ struct session_conn {
     TAILQ_HEAD(session_own_reads, session_read) reads; /* of files (session_read.c) */
 
     /* a client: what is known of its session */
-    struct chunk *kept;   /* memory of session_keep() */
-    struct value *values; /* of variables, by their indexes; NULL: none is known */
-    uint16_t status;      /* 0: none was set */
+    struct chunk *kept;                /* memory of session_keep() */
+    struct value *values;              /* of variables, by their indexes; NULL: none is known */
+    uint16_t status;                   /* 0: none was set */
+    uint64_t more_received, more_sent; /* bytes that the protocol has added for the log */
 
     /* messages */
     RB_ENTRY(session_conn) named;

@@ -52,6 +52,7 @@ void session_conn_clear(struct session_conn *session)
     net_release(session->conn->net, &session->kept);
     session->values = NULL;
     session->status = 0;
+    session->more_received = session->more_sent = 0;
 }
 
 static COLD void free_rare(struct session_conn *session)

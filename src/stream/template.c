@@ -6,6 +6,19 @@
 
 #include <string.h>
 
+bool template_is_constant(const struct template *template, struct value *text)
+{
+    const struct template_part *part = template->parts;
+
+    *text = value_found("", 0);
+    if (template->part_n == 0)
+        return true;
+    if (template->part_n > 1 || part->text.state == VALUE_UNKNOWN)
+        return false;
+    *text = part->text;
+    return true;
+}
+
 struct value template_part_value(struct fb_conn *conn, const struct template_part *part)
 {
     if (part->text.state != VALUE_UNKNOWN)

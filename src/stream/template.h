@@ -19,6 +19,8 @@ struct template
     unsigned part_n; /* 0: the text is empty */
 };
 
+/* Whether it is the same in every session; *text is it then. */
+bool template_is_constant(const struct template *template, struct value *text);
 /* Makes the text for the session, lent until it has ended. What is missing is left out. -1 without
  * memory. */
 int template_value(struct fb_conn *conn, const struct template *template, struct value *out);

@@ -125,3 +125,17 @@ const struct value *variable_value(struct fb_conn *conn, const struct variable *
     *place = value;
     return value.state != VALUE_UNKNOWN ? place : &missing;
 }
+
+int variable_set(struct fb_conn *conn, const struct variable *variable, struct value value)
+{
+    struct value *place;
+
+    assert(value.state != VALUE_UNKNOWN);
+    if (variable->index == 0)
+        return 0;
+    place = place_of(session_client_of(conn), variable);
+    if (place == NULL)
+        return -1;
+    *place = value;
+    return 0;
+}

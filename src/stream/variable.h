@@ -72,3 +72,6 @@ struct variable *variables_next(struct variables *variables, struct variable *va
 /* Returns the value in the session that the connection belongs to. Missing without memory, and then
  * the client has been failed: nobody passes a limit whose key cannot be worked out. */
 const struct value *variable_value(struct fb_conn *conn, const struct variable *variable);
+/* Sets it, for as long as the session; the bytes must last as long. An unused one is left. 0, or -1
+ * without memory. */
+int variable_set(struct fb_conn *conn, const struct variable *variable, struct value value);

@@ -143,12 +143,14 @@ static char *write_remote_addr(struct fb_conn *conn, char *p)
 
 static char *write_bytes_received(struct fb_conn *conn, char *p)
 {
-    return write_number(p, conn->received);
+    return write_number(
+        p, conn->received + (conn->session != NULL ? session_conn_of(conn)->more_received : 0));
 }
 
 static char *write_bytes_sent(struct fb_conn *conn, char *p)
 {
-    return write_number(p, conn->sent);
+    return write_number(
+        p, conn->sent + (conn->session != NULL ? session_conn_of(conn)->more_sent : 0));
 }
 
 static char *write_connection(struct fb_conn *conn, char *p)

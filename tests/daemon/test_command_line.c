@@ -138,7 +138,7 @@ static const struct {
     { "idle_timeout", "Syntax:  idle_timeout time;\nDefault: 10m\nContext: stream, server\n", "" },
     { "listen", "Syntax:  listen address [parameter ...];\nDefault: none\nContext: server\n",
         "\n    listen unix:/run/forkbeard/echo.sock;\n" },
-    { "return", "Syntax:  return text;\n", "\n    return \"closed for today\\r\\n\";\n" },
+    { "return", "Syntax:  return text;\n", "\n    return \"you are $remote_addr\\r\\n\";\n" },
 };
 
 START_TEST(explain)

@@ -17,6 +17,7 @@ struct part {
     fb_ops ops;
     fb_directive directives[DIRECTIVES_MAX];
     fb_metric metrics[2];
+    fb_variable_definition variables[2];
 };
 
 static int opened(fb_conn *conn, void *state)
@@ -42,6 +43,15 @@ static int set(fb_conf *conf, void *value, const char *const *args, uint32_t n)
     return 0;
 }
 
+static int value(fb_conn *conn, void *state, uint32_t variable, fb_bytes *out)
+{
+    (void)conn;
+    (void)state;
+    (void)variable;
+    (void)out;
+    return 1;
+}
+
 static const char *const words[] = { "one", "two", NULL };
 
 static void begin_descriptor(struct part *p)
@@ -54,7 +64,10 @@ static void begin_descriptor(struct part *p)
             .conf_state = 24,
             .metric_n = 2,
             .metrics = p->metrics,
-            .ops = &p->ops },
+            .ops = &p->ops,
+            .variables = p->variables,
+            .variable_n = 2,
+            .variable_size = sizeof(fb_variable_definition) },
         .ops = { .size = sizeof(fb_ops), .opened = opened },
         .directives = {
             { .name = "part", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
@@ -68,6 +81,7 @@ static void begin_descriptor(struct part *p)
                 .args_most = UINT32_MAX },
         },
         .metrics = { { "a", FB_COUNTER, 0 }, { "b", FB_GAUGE, 0 } },
+        .variables = { { .name = "part_a" }, { .name = "part_b", .value = value } },
     };
 }
 
@@ -91,7 +105,8 @@ SPOIL(no_name, p->protocol.name = NULL)
 SPOIL(empty_name, p->protocol.name = "")
 SPOIL(bad_name, p->protocol.name = "a-b")
 SPOIL(long_name, p->protocol.name = "a123456789b123456789c123456789d1")
-SPOIL(longest_name, p->protocol.name = "a123456789b123456789c123456789d")
+SPOIL(longest_name,
+    (p->protocol.name = "a123456789b123456789c123456789d", p->protocol.variable_n = 0))
 SPOIL(no_ops, p->protocol.ops = NULL)
 SPOIL(short_ops, p->ops.size = 0)
 SPOIL(no_callbacks, p->ops.opened = NULL)
@@ -102,7 +117,7 @@ SPOIL(many_directives, p->protocol.directive_n = 1001)
 SPOIL(nameless_directive, p->directives[2].name = NULL)
 SPOIL(bad_directive, p->directives[2].name = "part name")
 SPOIL(same_directive, p->directives[2].name = "part_number")
-SPOIL(unknown_value, p->directives[1].value = FB_VALUE_CUSTOM + 1)
+SPOIL(unknown_value, p->directives[1].value = FB_VALUE_TEMPLATE + 1)
 SPOIL(unknown_flag, p->directives[1].flags = 16)
 SPOIL(lone_flag, p->directives[1].flags = FB_DIRECTIVE_REPLACED)
 SPOIL(replaced_path, (p->directives[1].value = FB_VALUE_STRING,
@@ -135,6 +150,18 @@ SPOIL(nameless_metric, p->metrics[1].name = NULL)
 SPOIL(bad_metric, p->metrics[1].name = "b.c")
 SPOIL(same_metric, p->metrics[1].name = "a")
 SPOIL(unknown_metric, p->metrics[1].kind = 2)
+SPOIL(no_variables, p->protocol.variables = NULL)
+SPOIL(many_variables, p->protocol.variable_n = 1001)
+SPOIL(short_variable, p->protocol.variable_size = offsetof(fb_variable_definition, value))
+SPOIL(endless_variable, p->protocol.variable_size = 65537)
+SPOIL(nameless_variable, p->variables[1].name = NULL)
+SPOIL(others_variable, p->variables[1].name = "party_b")
+SPOIL(bare_variable, p->variables[1].name = "part_")
+SPOIL(bad_variable, p->variables[1].name = "part_b.c")
+SPOIL(same_variable, p->variables[1].name = "part_a")
+SPOIL(volatile_variable, p->variables[1].flags = FB_VARIABLE_VOLATILE)
+SPOIL(unknown_variable, p->variables[1].flags = 2)
+SPOIL(settable_variable, p->variables[0].flags = FB_VARIABLE_VOLATILE)
 
 static const struct {
     void (*spoil)(struct part *p);
@@ -162,7 +189,7 @@ static const struct {
     { nameless_directive, "has a directive without a name, number 2" },
     { bad_directive, "has a directive \"part name\": use 1 to 31 letters" },
     { same_directive, "has the directive \"part_number\" twice" },
-    { unknown_value, "has a directive \"part_number\" of a kind that is not known (value 9, flags "
+    { unknown_value, "has a directive \"part_number\" of a kind that is not known (value 10, flags "
                      "0): is it built for a newer forkbeard?" },
     { number_path, "has a directive \"part_number\" with a path that is not its value: FB_DIR" },
     { path, NULL },
@@ -198,6 +225,21 @@ static const struct {
     { bad_metric, "has a metric without a proper name, number 1" },
     { same_metric, "has the metric \"a\" twice" },
     { unknown_metric, "has a metric \"b\" of a kind that is not known (2)" },
+    { no_variables,
+        "says that it has 2 variables of 24 bytes, and it cannot: use FB_PROTOCOL_VAR" },
+    { many_variables, "says that it has 1001 variables of 24 bytes, and it cannot" },
+    { short_variable, "says that it has 2 variables of 16 bytes, and it cannot" },
+    { endless_variable, "says that it has 2 variables of 65537 bytes, and it cannot" },
+    { nameless_variable, "has a variable without a name, number 1" },
+    { others_variable,
+        "has a variable \"party_b\": its name is \"part_\", and 1 to 31 letters, dig" },
+    { bare_variable, "has a variable \"part_\": its name is \"part_\", and " },
+    { bad_variable, "has a variable \"part_b.c\": its name is \"part_\", and " },
+    { same_variable, "has the variable \"part_a\" twice" },
+    { volatile_variable, NULL },
+    { unknown_variable, "has a variable \"part_b\" with unknown flags (0x2)" },
+    { settable_variable,
+        "has a variable \"part_a\" without \"value\": FB_VARIABLE_VOLATILE needs one" },
 };
 
 START_TEST(a_descriptor_is_checked)
@@ -243,6 +285,10 @@ struct later_directive {
     fb_directive base;
     void *more;
 };
+struct later_variable {
+    fb_variable_definition base;
+    void *more;
+};
 struct later_ops {
     fb_ops base;
     void *more[2];
@@ -265,12 +311,18 @@ START_TEST(a_later_versions_structs_are_cut)
         { .base = { .name = "later", .flags = FB_DIRECTIVE_HANDLER }, .more = &directives },
         { .base = { .name = "later_two", .value = FB_VALUE_FLAG, .offset = 8 } },
     };
+    struct later_variable variables[] = {
+        { .base = { .name = "later_a" }, .more = &variables },
+        { .base = { .name = "later_b", .value = value } },
+    };
     struct later_ops ops = { .base = { .size = sizeof(ops), .opened = opened } };
     struct later_worker_ops worker_ops = { .base = { .size = sizeof(worker_ops),
                                                .timer = timer_of_worker } };
     struct later_protocol later = {
         .base = { FB_PROTOCOL_HEADER, .name = "later", .directives = &directives[0].base,
-            .directive_n = 2, .conf_state = 16, .ops = &ops.base, .worker_ops = &worker_ops.base },
+            .directive_n = 2, .conf_state = 16, .ops = &ops.base, .worker_ops = &worker_ops.base,
+            .variables = &variables[0].base, .variable_n = 2,
+            .variable_size = sizeof(variables[0]) },
     };
     struct arena *arena = arena_create();
     const fb_protocol *copy;
@@ -292,6 +344,9 @@ START_TEST(a_later_versions_structs_are_cut)
     ck_assert_ptr_eq(copy->worker_ops->timer, timer_of_worker);
     ck_assert_ptr_ne(copy->worker_ops, &worker_ops.base);
     ck_assert_ptr_ne(copy->directives, &directives[0].base);
+    ck_assert_uint_eq(copy->variable_size, sizeof(fb_variable_definition));
+    ck_assert_str_eq(copy->variables[1].name, "later_b");
+    ck_assert_ptr_eq(copy->variables[1].value, value);
     arena_destroy(&arena);
 }
 END_TEST
@@ -327,6 +382,7 @@ START_TEST(no_more_is_read_than_there_is)
     ck_assert_ptr_eq(copy->ops->opened, opened);
     ck_assert_uint_eq(copy->needs, 0);
     ck_assert_ptr_null(copy->writes);
+    ck_assert_uint_eq(copy->variable_n, 0);
     ck_assert_ptr_null(copy->worker_ops);
     arena_destroy(&arena);
 }

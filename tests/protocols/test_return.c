@@ -33,6 +33,23 @@ START_TEST(who_speaks_first_gets_it_too)
 }
 END_TEST
 
+START_TEST(variables_are_replaced)
+{
+    static const fb_test_step script[] = {
+        FB_TEST_EXPECT("you are 192.0.2.1, here is 192.0.2.80:80"),
+        FB_TEST_EXPECT_CLOSED(),
+    };
+    const fb_test_options options = {
+        .size = sizeof(options),
+        .server = "return \"you are $remote_addr, here is ${server_addr}:$server_port\";",
+        .excuse = "",
+    };
+
+    ck_assert_int_eq(
+        fb_test_converse_with(&fb_protocol_return, &options, FB_TEST_SCRIPT(script)), 0);
+}
+END_TEST
+
 START_TEST(a_text_may_be_empty)
 {
     static const fb_test_step script[] = { FB_TEST_EXPECT_CLOSED() };
@@ -46,6 +63,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, sends_its_text_and_closes);
     tcase_add_test(tcase, who_speaks_first_gets_it_too);
+    tcase_add_test(tcase, variables_are_replaced);
     tcase_add_test(tcase, a_text_may_be_empty);
 }
 

@@ -3,6 +3,7 @@
 #include "settings/sample_checks.h"
 
 #include "base/cpu_mask.h"
+#include "stream/template.h"
 #include "support/test.h"
 
 #include <arpa/inet.h>
@@ -126,10 +127,12 @@ void check_server(const struct cycle *cycle)
 
 void check_return(const struct cycle *cycle)
 {
-    const char *const *text = server_of(cycle)->protocol_conf;
+    const fb_template *const *template = server_of(cycle)->protocol_conf;
+    struct value text;
 
     ck_assert_str_eq(server_of(cycle)->protocol->name, "return");
-    ck_assert_str_eq(*text, "hello\n");
+    ck_assert(template_is_constant((const struct template *)*template, &text));
+    ck_assert_str_eq(text.p, "hello\n");
 }
 
 /* The protocol's configuration, as far as its directives tell. */

@@ -7,10 +7,24 @@
 
 struct values {
     const char *text, *silent;
+    const fb_template *template, *made;
     int64_t number, size, msec, flag, bare;
 };
 
 #define AT(member) .offset = offsetof(struct values, member)
+
+/* A text, and the name of a variable. */
+static int set_made(fb_conf *conf, void *value, const char *const *args, uint32_t n)
+{
+    const fb_template **made = value;
+
+    ck_assert_uint_eq(n, 2);
+    *made = fb_conf_template(conf, "kind_made", args[0]);
+    return *made != NULL && fb_conf_variable(conf, "kind_made", args[1]) != NULL ? 0 : -1;
+}
+
+static const fb_variable_definition variables[] = { { .name = "kinds_name" } };
+static const fb_variable_definition others[] = { { .name = "other_kind" } };
 
 static const fb_directive directives[] = {
     { .name = "kinds", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
@@ -26,6 +40,17 @@ static const fb_directive directives[] = {
     { .name = "kind_msec", .value = FB_VALUE_MSEC, AT(msec), .initial = "5s" },
     { .name = "kind_flag", .value = FB_VALUE_FLAG, AT(flag), .initial = "on" },
     { .name = "kind_bare", .value = FB_VALUE_NUMBER, AT(bare) },
+    { .name = "kind_template",
+        .value = FB_VALUE_TEMPLATE,
+        AT(template),
+        .initial = "to $remote_addr" },
+    { .name = "kind_made",
+        .value = FB_VALUE_CUSTOM,
+        AT(made),
+        .room = sizeof(const fb_template *),
+        .set = set_made,
+        .args_least = 2,
+        .args_most = 2 },
 };
 static const fb_directive other_directives[] = {
     { .name = "other", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
@@ -36,6 +61,7 @@ static const fb_protocol kinds = {
     FB_PROTOCOL_HEADER,
     .name = "kinds",
     FB_PROTOCOL_DIRECTIVES(directives),
+    FB_PROTOCOL_VARIABLES(variables),
     .conf_state = sizeof(struct values),
     .ops = &ops,
 };
@@ -43,6 +69,7 @@ static const fb_protocol other = {
     FB_PROTOCOL_HEADER,
     .name = "other",
     FB_PROTOCOL_DIRECTIVES(other_directives),
+    FB_PROTOCOL_VARIABLES(others),
     .ops = &ops,
 };
 static const fb_protocol *const protocols[] = { &other, &kinds, NULL };
@@ -82,6 +109,7 @@ START_TEST(every_kind_of_value_is_set)
     ck_assert_int_eq(values->msec, 1500);
     ck_assert_str_eq(values->silent, "z");
     ck_assert_int_eq(values->bare, 7);
+    ck_assert_ptr_nonnull(values->template);
     loading_end(&loading);
 }
 END_TEST
@@ -204,6 +232,86 @@ START_TEST(a_protocol_s_directives_belong_into_stream_and_its_handler_into_a_ser
 }
 END_TEST
 
+/* A text is checked when it is read, its variables when all is. */
+START_TEST(texts_with_variables_are_checked)
+{
+    static const struct {
+        const char *directives, *wrong; /* NULL: nothing is */
+    } cases[] = {
+        { "kinds; kind_template \"\";", NULL },
+        { "kinds; kind_template $other_kind;", NULL },
+        { "kind_template \"to $kinds_name\"; kinds;", NULL },
+        { "kinds; kind_made \"$pid ${pid}s\" $kinds_name;", NULL },
+        { "kinds; kind_template $kinds_nam;",
+            "unknown \"kinds_nam\" variable, did you mean \"kinds_name\"? in /main:1:61\n" },
+        { "kinds; kind_template \"a$\";",
+            "invalid variable name in \"a$\": expected letters, digits or \"_\" after \"$\""
+            " in /main:1:61\n" },
+        { "kinds; kind_made \"${pid\" pid;",
+            "the closing bracket in \"pid\" variable is missing in \"${pid\" in /main:1:47\n" },
+        { "kinds; kind_made a $;",
+            "invalid variable name \"$\": expected letters, digits or \"_\" in /main:1:47\n" },
+        { "kinds; kind_made a $nothing_near;",
+            "unknown \"nothing_near\" variable in /main:1:47\n" },
+    };
+    struct loading loading;
+    char text[256];
+
+    begin_loading(&loading);
+    snprintf(text, sizeof(text), SERVER("%s"), cases[_i].directives);
+    if (cases[_i].wrong == NULL)
+        accept_text(&loading, text, "");
+    else
+        refuse_text(&loading, text, cases[_i].wrong);
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(a_default_may_have_variables)
+{
+    fb_directive wrong[] = { directives[0], directives[8] };
+    const fb_protocol protocol = {
+        FB_PROTOCOL_HEADER,
+        .name = "kinds",
+        FB_PROTOCOL_DIRECTIVES(wrong),
+        .conf_state = sizeof(struct values),
+        .ops = &ops,
+    };
+    const fb_protocol *const list[] = { &protocol, NULL };
+    struct loading loading;
+
+    wrong[1].initial = "to $remote_adr";
+    loading_begin(&loading);
+    loading.options.protocols = list;
+    refuse_text(&loading, SERVER("kinds;"),
+        "unknown \"remote_adr\" variable, did you mean \"remote_addr\"? in /main:1:12\n");
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(two_protocols_cannot_define_one_variable)
+{
+    static const fb_variable_definition both[] = { { .name = "other_kind" } };
+    static const fb_protocol twin = {
+        FB_PROTOCOL_HEADER,
+        .name = "other",
+        FB_PROTOCOL_DIRECTIVES(directives),
+        FB_PROTOCOL_VARIABLES(both),
+        .conf_state = sizeof(struct values),
+        .ops = &ops,
+    };
+    const fb_protocol *const list[] = { &other, &twin, NULL };
+    struct loading loading;
+
+    loading_begin(&loading);
+    loading.options.protocols = list;
+    refuse_text(&loading, SERVER("other;"),
+        "protocol \"other\" defines the variable \"other_kind\", which is another one's in"
+        " /main:1:12\n");
+    loading_end(&loading);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, every_kind_of_value_is_set);
@@ -211,6 +319,9 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, servers_of_a_protocol_are_independent);
     tcase_add_test(tcase, values_are_held_against_their_range);
     tcase_add_test(tcase, a_server_has_one_protocol);
+    tcase_add_loop_test(tcase, texts_with_variables_are_checked, 0, 9);
+    tcase_add_test(tcase, a_default_may_have_variables);
+    tcase_add_test(tcase, two_protocols_cannot_define_one_variable);
     tcase_add_test(tcase, an_option_needs_its_protocol);
     tcase_add_test(tcase, a_protocol_s_directives_belong_into_stream_and_its_handler_into_a_server);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `env_substitution`: which words of a configuration have their variables replaced, and when. */
 #include "settings/loading.h"
+#include "stream/template.h"
 #include "support/test.h"
 
 #include <string.h>
@@ -22,6 +23,7 @@ START_TEST(every_argument_may_have_variables)
 {
     const struct server *server;
     struct loading loading;
+    struct value text;
 
     begin_loading(&loading);
     add_module(&loading, "plain_a.so");
@@ -39,7 +41,8 @@ START_TEST(every_argument_may_have_variables)
     ck_assert_int_eq(loading.cycle->events.worker_connections, 64);
     ck_assert_int_eq(server->settings.idle_timeout, 90000);
     ck_assert_str_eq(STAILQ_FIRST(&loading.cycle->stream.listeners.list)->text, "127.0.0.1:7007");
-    ck_assert_str_eq(*(const char *const *)server->protocol_conf, "hello world\n");
+    ck_assert(template_is_constant(*(const struct template *const *)server->protocol_conf, &text));
+    ck_assert_str_eq(text.p, "hello world\n");
     ck_assert_str_eq(SLIST_FIRST(&loading.cycle->modules)->protocol->name, "plain_a");
 
     accept_text(&loading, MAIN "include ${GLOB};" REST, "");
@@ -107,6 +110,12 @@ START_TEST(a_value_is_never_syntax)
 }
 END_TEST
 
+static const struct template *returned_text(const struct loading *loading)
+{
+    return *(const struct template *const *)STAILQ_FIRST(&loading->cycle->stream.servers)
+                ->protocol_conf;
+}
+
 START_TEST(a_value_is_never_a_variable)
 {
     static const char *const rows[][2] = {
@@ -115,26 +124,30 @@ START_TEST(a_value_is_never_a_variable)
         { "$${PRICE}", "${PRICE}" },
         { "${NONE:-a}${COST}", "a5$" },
     };
-    const struct line_format *format;
     struct loading loading;
+    struct value text;
     char *conf;
 
     begin_loading(&loading);
     for (size_t i = 0; i < countof(rows); i++) {
-        ck_assert_int_ne(
-            asprintf(&conf, MAIN "events { } stream { log_format a %s; }", rows[i][0]), -1);
+        ck_assert_int_ne(asprintf(&conf,
+                             MAIN "events { } stream { server { listen 127.0.0.1:7007; "
+                                  "return %s; } }",
+                             rows[i][0]),
+            -1);
         accept_text(&loading, conf, "");
         free(conf);
-        format = loading.cycle->stream.log_formats;
-        ck_assert_uint_eq(format->part_n, 1);
-        ck_assert_str_eq(format->parts[0].text.p, rows[i][1]);
+        ck_assert(template_is_constant(returned_text(&loading), &text));
+        ck_assert_str_eq(text.p, rows[i][1]);
     }
     /* no name goes on in a value */
-    accept_text(&loading, MAIN "events { } stream { log_format a $remote_addr${PRICE}; }", "");
-    format = loading.cycle->stream.log_formats;
-    ck_assert_uint_eq(format->part_n, 2);
-    ck_assert_str_eq(format->parts[0].variable->name, "remote_addr");
-    ck_assert_str_eq(format->parts[1].text.p, "$remote_addr");
+    accept_text(&loading,
+        MAIN "events { } stream { server { listen 127.0.0.1:7007;"
+             " return $remote_addr${PRICE}; } }",
+        "");
+    ck_assert_uint_eq(returned_text(&loading)->part_n, 2);
+    ck_assert_str_eq(returned_text(&loading)->parts[0].variable->name, "remote_addr");
+    ck_assert_str_eq(returned_text(&loading)->parts[1].text.p, "$remote_addr");
     loading_end(&loading);
 }
 END_TEST

@@ -152,12 +152,16 @@ END_TEST
 
 static void look_at_kept(struct fb_conn *conn)
 {
+    struct value other = value_found("other", 5);
+
     expect(conn, "counted", "1");
     expect(conn, "counted", "1");
     find("counted")->flags |= VARIABLE_VOLATILE;
     expect(conn, "counted", "2");
     expect(conn, "counted", "3");
     find("counted")->flags = 0;
+    variable_set(conn, find("counted"), other);
+    expect(conn, "counted", "other");
     ck_assert_uint_eq(test.counted, 3);
     expect(conn, "itself", "1");
     ck_assert_ptr_nonnull(strstr(fixture_logged(test.fixture),

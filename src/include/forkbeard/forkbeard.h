@@ -9,8 +9,8 @@
  *    input, which is then sent from where it is. It leaves in one piece after the callback.
  *  - Handles. A connection is valid from `opened` (or fb_connect()) until `closed` returns.
  *    `closed` is called exactly once. To remember a connection for longer, keep an fb_ref.
- *  - Re-entrancy. No call runs a callback. The effects of a call, failures included, are reported
- *    by later callbacks.
+ *  - Re-entrancy. No call runs a callback, but for `value` of a variable. The effects of a call,
+ *    failures included, are reported by later callbacks.
  *
  * Callbacks run on the worker's only loop, one after the other. No callback may block: blocking
  * work belongs into fb_run(). Calls may be made from callbacks only: not from another thread, and
@@ -27,6 +27,7 @@
 #include <forkbeard/frames.h>
 #include <forkbeard/protocol.h>
 #include <forkbeard/shared.h>
+#include <forkbeard/stream.h>
 #include <forkbeard/types.h>
 #include <forkbeard/upstream.h>
 #include <forkbeard/worker.h>

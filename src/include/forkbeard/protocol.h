@@ -98,6 +98,9 @@ typedef enum fb_value {
                         is read, to its first address), "unix:/path"; it lives as long as the
                         configuration */
     FB_VALUE_CUSTOM, /* `room` bytes that `set` makes of the arguments */
+    /* Since API 4 */
+    FB_VALUE_TEMPLATE, /* const fb_template *: text with variables, "to $remote_addr"; it lives as
+                          long as the configuration, and evaluate() of fb_stream needs it */
 } fb_value;
 
 /* Marks the directive that gives a server to this protocol. Every protocol has exactly one. It may
@@ -142,6 +145,25 @@ typedef struct fb_metric {
     uint32_t kind; /* an fb_metric_kind */
     uint32_t reserved;
 } fb_metric;
+
+/* Mark a variable whose value is worked out at each use, instead of once in a session. */
+#define FB_VARIABLE_VOLATILE 1u
+
+/* A variable that a protocol defines: log_format and all other directives that take variables may
+ * use it, by this name. Sessions of other protocols do not find it, and the access log has "-" in
+ * its place. Since API 4. */
+typedef struct fb_variable_definition {
+    const char *name; /* the protocol's name, "_", and 1 to 31 letters, digits and "_" */
+    uint32_t flags;   /* FB_VARIABLE_... */
+    uint32_t reserved;
+    /* Sets *out to the value for this session, which has to stay until `closed` returns: it is a
+     * constant, or lies in memory of fb_alloc(). Called when somebody needs it, also within a call
+     * of fb_stream, and for the access log before `closed`: it may look at everything, and may not
+     * change the connection. `state` is that of the client, of which there is none before `opened`:
+     * the variable is not found then. `variable` is its place in the table. Returns 0; any other
+     * value: it is not found. NULL: it is what set() of fb_stream has given it. */
+    int (*value)(fb_conn *conn, void *state, uint32_t variable, fb_bytes *out);
+} fb_variable_definition;
 
 /* Rights that a protocol needs in its workers after their start, and that the sandbox takes away
  * unless they are declared. forkbeard_module(3) lists what each one covers. */
@@ -195,6 +217,10 @@ typedef struct fb_protocol {
     /* Since API 4 */
     const fb_worker_ops *worker_ops; /* callbacks of each worker, or NULL */
     uint64_t flags;                  /* FB_TAKES_... */
+
+    const fb_variable_definition *variables; /* defined by this protocol */
+    uint32_t variable_n;
+    uint32_t variable_size; /* sizeof(fb_variable_definition) */
 } fb_protocol;
 
 /* Begins the definition of a protocol:
@@ -215,7 +241,7 @@ typedef struct fb_protocol {
     const fb_protocol fb_protocol_##name
 #endif
 
-/* Set the first four fields of a descriptor, and those of its directives and metrics. */
+/* Set the first four fields of a descriptor, and those of its directives, metrics and variables. */
 #define FB_PROTOCOL_HEADER                                                                         \
     .abi = FB_ABI, .api = FB_API, .size = sizeof(fb_protocol),                                     \
     .directive_size = sizeof(fb_directive)
@@ -223,6 +249,9 @@ typedef struct fb_protocol {
     .directives = (table), .directive_n = sizeof(table) / sizeof((table)[0])
 #define FB_PROTOCOL_METRICS(table)                                                                 \
     .metrics = (table), .metric_n = sizeof(table) / sizeof((table)[0])
+#define FB_PROTOCOL_VARIABLES(table)                                                               \
+    .variables = (table), .variable_n = sizeof(table) / sizeof((table)[0]),                        \
+    .variable_size = sizeof((table)[0])
 
 /* ---- The configuration: calls for conf_done and `set` alone ---- */
 
@@ -240,6 +269,13 @@ FB_SDK const fb_target *fb_conf_target(fb_conf *conf, const char *directive, con
 /* Finds the pool of threads of this name, which `thread_pool` has declared; "default" is always
  * there. It lives as long as the configuration. Returns NULL after a report at `directive`. */
 FB_SDK const fb_pool *fb_conf_pool(fb_conf *conf, const char *directive, const char *name);
+/* Reads text with variables as FB_VALUE_TEMPLATE does. It lives as long as the configuration.
+ * Returns NULL after a report at `directive`. Since API 4. */
+FB_SDK const fb_template *fb_conf_template(fb_conf *conf, const char *directive, const char *text);
+/* Finds a variable by its name, "remote_addr" or "$remote_addr". It lives as long as the
+ * configuration, which is refused when nothing defines a variable of this name in the end. Returns
+ * NULL after a report at `directive`. Since API 4. */
+FB_SDK const fb_variable *fb_conf_variable(fb_conf *conf, const char *directive, const char *name);
 
 /* Describes a map that all workers share. The map outlives workers, and reloads that change none of
  * these options. */

@@ -77,7 +77,7 @@ typedef struct fb_test_options {
     uint32_t thorough; /* when not 0, a conversation is tried at all places, however long it is */
     /* Parameters of `listen` of each server. NULL: none */
     const char *listen;
-    /* The text of a log_format, "$status $bytes_sent": of each client's session that has ended
+    /* The text of a log_format, "$status $upper_lines": of each client's session that has ended
      * fb_test_access_log() has a line in it, unless `stream` or the server has an access_log of its
      * own. NULL: none */
     const char *log_format;

@@ -30,6 +30,10 @@ typedef struct fb_map fb_map;
 
 /* A pool of threads of `thread_pool`, from fb_conf_pool(). */
 typedef struct fb_pool fb_pool;
+/* A variable of sessions, from fb_conf_variable(). Since API 4. */
+typedef struct fb_variable fb_variable;
+/* Text with variables, from a directive or fb_conf_template(). Since API 4. */
+typedef struct fb_template fb_template;
 
 /* The name of a connection, from fb_ref_of(), or of a worker, from fb_worker_id(). It may be kept
  * and sent anywhere, in any worker, and never names another connection or worker, not even after
