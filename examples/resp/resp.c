@@ -95,6 +95,7 @@ static int resp_conf_done(fb_conf *conf, void *own, const void *parent)
         .capacity = (uint32_t)resp->keys,
         .key_max = (uint32_t)resp->key_max,
         .value_max = (uint32_t)resp->value_max,
+        .memory = (uint64_t)resp->memory,
     };
 
     (void)parent;
@@ -122,6 +123,11 @@ static const fb_directive directives[] = {
         .least = 1,
         .greatest = RESP_VALUE_GREATEST,
         .initial = "4k" },
+    { .name = "resp_memory",
+        .value = FB_VALUE_SIZE,
+        .offset = offsetof(struct resp_conf, memory),
+        .greatest = INT64_C(1) << 43,
+        .initial = "off" },
 };
 
 static const fb_metric metrics[] = {

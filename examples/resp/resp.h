@@ -19,7 +19,7 @@
 enum resp_metric { RESP_COMMANDS, RESP_CONNECTIONS, RESP_CLIENTS };
 
 struct resp_conf {
-    int64_t keys, key_max, value_max;
+    int64_t keys, key_max, value_max, memory;
     fb_map *map;
 };
 

@@ -21,7 +21,8 @@ static_assert(
 static_assert(sizeof(fb_metric) == 16 && sizeof(fb_item) == 40, "layout of ABI 1");
 static_assert(sizeof(fb_frame_limit) == 16 && sizeof(fb_bytes) == 16, "layout of ABI 1");
 static_assert(offsetof(fb_file_read, error) == 24 && sizeof(fb_file_read) == 32, "layout of ABI 1");
-static_assert(sizeof(fb_map_options) == 32 && sizeof(fb_pipe_options) == 16, "layout of ABI 1");
+static_assert(
+    offsetof(fb_map_options, memory) == 32 && sizeof(fb_pipe_options) == 16, "layout of ABI 1");
 #endif
 
 /* Any function's type may be turned into this one, and none is called through it. */

@@ -91,11 +91,21 @@ static const char *error_text(int error)
     return error == ENOMEM ? "out of memory" : error == EOVERFLOW ? "too large" : strerror(error);
 }
 
+/* Bytes that an entry takes beside its key and its value, at most. */
+#define ENTRY_BYTES 64
+#define MEMORY_LEAST(o) ((uint64_t)(o)->key_max + (o)->value_max + ENTRY_BYTES)
+
+/* Modules of API 3 have no such option. */
+static uint64_t memory_of(const fb_map_options *options)
+{
+    return options->size >= sizeof(*options) ? options->memory : 0;
+}
+
 static const char *check_map(const fb_map_options *options)
 {
     size_t n;
 
-    if (options->size < sizeof(*options))
+    if (options->size < offsetof(fb_map_options, memory))
         return "its options begin with .size = sizeof(fb_map_options)";
     n = options->name == NULL ? 0
                               : strspn(options->name, "abcdefghijklmnopqrstuvwxyz"
@@ -108,17 +118,23 @@ static const char *check_map(const fb_map_options *options)
         return "its key_max is 1 to 65535 bytes";
     if (options->value_max < 1 || options->value_max > SHM_MAP_VALUE_MAX)
         return "its value_max is 1 to 16777216 bytes";
+    if (memory_of(options) != 0 && memory_of(options) < MEMORY_LEAST(options))
+        return "its memory is too little for a key and a value";
+    if (memory_of(options) > (uint64_t)UINT32_MAX * SHM_MAP_UNIT)
+        return "its memory is 16 TiB at most";
     return NULL;
 }
 
 static struct shm_map_shape shape_of(const fb_map_options *o)
 {
-    return (struct shm_map_shape) { o->capacity, o->key_max, o->value_max };
+    return (struct shm_map_shape) { o->capacity, o->key_max, o->value_max,
+        (uint32_t)((memory_of(o) + SHM_MAP_UNIT - 1) / SHM_MAP_UNIT) };
 }
 
 static bool is_same(const struct shm_map_shape *a, const struct shm_map_shape *b)
 {
-    return a->capacity == b->capacity && a->key_max == b->key_max && a->value_max == b->value_max;
+    return a->capacity == b->capacity && a->key_max == b->key_max && a->value_max == b->value_max &&
+           a->memory == b->memory;
 }
 
 static struct fb_map *declare_map(struct fb_conf *conf, const char *name, const fb_map_options *o)
@@ -158,12 +174,19 @@ struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options)
     shape = shape_of(options);
     if (zone->version == options->version && is_same(&map->shape, &shape))
         return map;
-    settings_report(conf, NULL,
-        "map \"%s\" is declared with version %" PRIu32 ", %" PRIu32 " entries, keys of %" PRIu32
-        " and values of %" PRIu32 " bytes, but another server declares it with %" PRIu32
-        ", %" PRIu32 ", %" PRIu32 " and %" PRIu32 ": use the same values",
-        name, options->version, options->capacity, options->key_max, options->value_max,
-        zone->version, map->shape.capacity, map->shape.key_max, map->shape.value_max);
+    if (map->shape.memory != shape.memory)
+        settings_report(conf, NULL,
+            "map \"%s\" is declared with a memory of %" PRIu64
+            " bytes, but another server declares it with %" PRIu64 ": use the same value",
+            name, (uint64_t)shape.memory * SHM_MAP_UNIT,
+            (uint64_t)map->shape.memory * SHM_MAP_UNIT);
+    else
+        settings_report(conf, NULL,
+            "map \"%s\" is declared with version %" PRIu32 ", %" PRIu32 " entries, keys of %" PRIu32
+            " and values of %" PRIu32 " bytes, but another server declares it with %" PRIu32
+            ", %" PRIu32 ", %" PRIu32 " and %" PRIu32 ": use the same values",
+            name, options->version, options->capacity, options->key_max, options->value_max,
+            zone->version, map->shape.capacity, map->shape.key_max, map->shape.value_max);
     return NULL;
 }
 

@@ -22,6 +22,9 @@
 #define SHM_MAP_CAPACITY_MAX (UINT32_C(1) << 30)
 #define SHM_MAP_KEY_MAX 65535
 #define SHM_MAP_VALUE_MAX (UINT32_C(16) << 20)
+/* With `memory` each entry takes whole pages of its own, which are given back to the system when it
+ * is deleted, or becomes shorter: then a great value_max costs nothing until it is used. */
+#define SHM_MAP_UNIT 4096
 
 /* An expiry: keeps the one that the entry has; a new entry gets none. */
 #define SHM_MAP_KEEP_EXPIRY UINT64_MAX
@@ -30,7 +33,7 @@ enum shm_map_status {
     SHM_MAP_OK,
     SHM_MAP_ABSENT,       /* no such key */
     SHM_MAP_CHANGED,      /* the key has another version than was expected */
-    SHM_MAP_FULL,         /* `capacity` keys are there, and none has expired */
+    SHM_MAP_FULL,         /* `capacity` keys are there, or `memory` is used, and none has expired */
     SHM_MAP_TOO_LARGE,    /* the key, the value, or the value for the room given */
     SHM_MAP_NOT_A_NUMBER, /* the value is not 8 bytes, or the sum does not fit into them */
 };
@@ -39,6 +42,7 @@ struct shm_map_shape {
     uint32_t capacity;  /* keys; at least 1 */
     uint32_t key_max;   /* bytes; at least 1 */
     uint32_t value_max; /* bytes */
+    uint32_t memory;    /* SHM_MAP_UNITs that all entries may take; 0: each may be of any length */
 };
 
 /* How often this process has mended the map. */
@@ -57,6 +61,7 @@ struct shm_map {
     uint32_t entry_n;  /* the capacity, and a spare one for each shard */
     uint64_t value_at; /* in an entry's bytes */
     uint64_t stride;   /* bytes of an entry */
+    uint64_t page; /* with `memory`: bytes of the system's pages, of which entries are; else 0 */
     uint64_t seed[2];
     struct zone_locker locker; /* with the id of this process */
     struct shm_map_header *header;

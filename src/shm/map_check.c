@@ -7,7 +7,7 @@
 #include <assert.h>
 
 /* Counts the entries of a chain, each of which must be the shard's, and of the right bucket. */
-static uint32_t check_chain(struct shm_map *map, uint32_t shard, uint32_t bucket)
+static uint32_t check_chain(struct shm_map *map, uint32_t shard, uint32_t bucket, uint64_t *bytes)
 {
     uint32_t n = 0, i = SHM_LOAD(shm_map_buckets(map, shard)[bucket]);
 
@@ -23,6 +23,7 @@ static uint32_t check_chain(struct shm_map *map, uint32_t shard, uint32_t bucket
         assert(SHM_LOAD(entry->value_n) <= map->shape.value_max);
         assert(SHM_LOAD(entry->version) <= SHM_LOAD(map->shards[shard].version));
         assert(expires_ms == 0 || expires_ms >= SHM_LOAD(map->shards[shard].soonest_ms));
+        *bytes += map->page != 0 ? shm_map_paged(map, SHM_LOAD(entry->value_n)) : 0;
         n++;
         assert(n <= map->entry_n); /* no circle */
     }
@@ -33,6 +34,7 @@ static uint32_t check_chain(struct shm_map *map, uint32_t shard, uint32_t bucket
 static uint32_t check_shard(struct shm_map *map, uint32_t shard)
 {
     uint32_t count = 0, spare;
+    uint64_t bytes = 0;
 
     shm_map_shard_lock(map, shard);
     spare = SHM_LOAD(map->shards[shard].spare);
@@ -40,7 +42,8 @@ static uint32_t check_shard(struct shm_map *map, uint32_t shard)
     assert(SHM_LOAD(*shm_map_owner(map, spare)) == shard + 1);
     assert(SHM_LOAD(map->shards[shard].suspect) == 0);
     for (uint32_t bucket = 0; bucket < map->bucket_n; bucket++)
-        count += check_chain(map, shard, bucket);
+        count += check_chain(map, shard, bucket, &bytes);
+    assert(bytes == SHM_LOAD(map->shards[shard].bytes));
     assert(count == SHM_LOAD(map->shards[shard].count));
     shm_map_shard_unlock(map);
     return count + 1;

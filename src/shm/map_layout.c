@@ -13,6 +13,7 @@
 #define KEYS_A_SHARD 8
 
 static_assert(sizeof(struct shm_map_entry) == 40, "the layout is versioned");
+static_assert(offsetof(struct shm_map_header, seed) == 24, "`memory` is where nothing was");
 static_assert(sizeof(struct shm_map_header) % CACHE_LINE == 0, "and the header has its own");
 static_assert(sizeof(struct shm_map_pool) == CACHE_LINE, "the pool has its line");
 static_assert(sizeof(struct shm_map_shard) == CACHE_LINE, "and so has each shard");
@@ -32,6 +33,10 @@ static uint64_t align_to(uint64_t n, uint64_t to)
 
 static bool is_possible(const struct shm_map_shape *shape)
 {
+    uint64_t least = sizeof(struct shm_map_entry) + align_to(shape->key_max, 8) + shape->value_max;
+
+    if (shape->memory != 0 && (uint64_t)shape->memory * SHM_MAP_UNIT < least)
+        return false; /* a single value may not fit */
     return shape->capacity >= 1 && shape->capacity <= SHM_MAP_CAPACITY_MAX && shape->key_max >= 1 &&
            shape->key_max <= SHM_MAP_KEY_MAX && shape->value_max <= SHM_MAP_VALUE_MAX;
 }
@@ -40,6 +45,7 @@ static bool is_possible(const struct shm_map_shape *shape)
 static struct layout layout_of(const struct shm_map_shape *shape)
 {
     struct layout l = { .shard_n = 1, .bucket_n = 1 };
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
     while (l.shard_n < SHM_MAP_SHARDS_MAX && shape->capacity / l.shard_n >= 2 * KEYS_A_SHARD)
         l.shard_n *= 2;
@@ -48,14 +54,16 @@ static struct layout layout_of(const struct shm_map_shape *shape)
     l.entry_n = shape->capacity + l.shard_n;
     l.value_at = align_to(shape->key_max, 8);
     l.stride = sizeof(struct shm_map_entry) + l.value_at + align_to(shape->value_max, 8);
+    if (shape->memory != 0)
+        l.stride = align_to(l.stride, page);
 
     assert(is_possible(shape));
-    l.pool = align_to(sizeof(struct shm_map_header), (uint64_t)sysconf(_SC_PAGESIZE));
+    l.pool = align_to(sizeof(struct shm_map_header), page);
     l.shards = l.pool + sizeof(struct shm_map_pool);
     l.owners = l.shards + (uint64_t)l.shard_n * sizeof(struct shm_map_shard);
     l.buckets = align_to(l.owners + l.entry_n, CACHE_LINE);
-    l.entries =
-        align_to(l.buckets + (uint64_t)l.shard_n * l.bucket_n * sizeof(uint32_t), CACHE_LINE);
+    l.entries = align_to(l.buckets + (uint64_t)l.shard_n * l.bucket_n * sizeof(uint32_t),
+        shape->memory != 0 ? page : CACHE_LINE);
     l.size = align_to(l.entries + l.entry_n * l.stride, CACHE_LINE);
     assert((l.shard_n & (l.shard_n - 1)) == 0 && l.shard_n <= SHM_MAP_SHARDS_MAX);
     assert((l.bucket_n & (l.bucket_n - 1)) == 0);
@@ -90,6 +98,11 @@ static void init_written(struct shm_map *map)
     SHM_STORE(map->pool->used, map->shard_n);
 }
 
+static uint32_t revision_of(const struct shm_map_shape *shape)
+{
+    return shape->memory != 0 ? SHM_MAP_REVISION_PAGED : SHM_MAP_REVISION;
+}
+
 void shm_map_init(void *memory, const struct shm_map_shape *shape)
 {
     struct shm_map_header *header = memory;
@@ -99,19 +112,20 @@ void shm_map_init(void *memory, const struct shm_map_shape *shape)
     assert(header->magic == 0);
     arc4random_buf(header->seed, sizeof(header->seed));
     header->shape = *shape;
-    header->revision = SHM_MAP_REVISION;
+    header->revision = revision_of(shape);
     header->magic = SHM_MAP_MAGIC;
     shm_map_open(&map, memory, shape, (struct slot_id) { .slot = 0 });
     init_written(&map);
 }
 
+/* A binary that knows of no `memory` finds another layout, or 0 there. */
 bool shm_map_is(const void *memory, const struct shm_map_shape *shape)
 {
     const struct shm_map_header *header = memory;
 
-    return header->magic == SHM_MAP_MAGIC && header->revision == SHM_MAP_REVISION &&
-           header->shape.capacity == shape->capacity && header->shape.key_max == shape->key_max &&
-           header->shape.value_max == shape->value_max;
+    return header->magic == SHM_MAP_MAGIC && header->revision == revision_of(shape) &&
+           header->shape.memory == shape->memory && header->shape.capacity == shape->capacity &&
+           header->shape.key_max == shape->key_max && header->shape.value_max == shape->value_max;
 }
 
 void shm_map_open(
@@ -128,6 +142,7 @@ void shm_map_open(
         .entry_n = l.entry_n,
         .value_at = l.value_at,
         .stride = l.stride,
+        .page = shape->memory != 0 ? (uint64_t)sysconf(_SC_PAGESIZE) : 0,
         .locker = { .id = id, .released = ((const struct shm_map_header *)memory)->released },
         .header = memory,
         .pool = (void *)(base + l.pool),

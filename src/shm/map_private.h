@@ -27,7 +27,8 @@
 #include <stdatomic.h>
 
 #define SHM_MAP_MAGIC 0x66626d70u
-#define SHM_MAP_REVISION 2u /* layout version */
+#define SHM_MAP_REVISION 2u       /* layout version, of maps without `memory` */
+#define SHM_MAP_REVISION_PAGED 3u /* layout version, of maps with `memory` */
 #define SHM_MAP_SHARDS_MAX 64
 #define SHM_MAP_REACHED 0x80 /* in an owner's byte, within a repair: it is in a chain */
 /* Entries of a chain, beyond which it is damaged: buckets are at least as many as keys. */
@@ -72,6 +73,7 @@ struct shm_map_shard {
     _Atomic uint32_t spare;      /* 0: none, until the pool has one */
     _Atomic uint32_t suspect;    /* enum shm_map_suspicion: not 0: the next holder repairs */
     _Atomic uint32_t kept_for;   /* the last entries' that were kept back; 0: none are */
+    _Atomic uint64_t bytes;      /* with `memory`: of the pages of its entries in chains */
 };
 
 struct shm_map_pool {
@@ -131,6 +133,24 @@ static inline bool shm_map_has_passed(uint64_t expires_ms, uint64_t now_ms)
 {
     return expires_ms != 0 && expires_ms <= now_ms;
 }
+
+/* Bytes of the pages that an entry with a value of this length takes. */
+static inline uint64_t shm_map_paged(const struct shm_map *map, uint32_t value_n)
+{
+    uint64_t n = sizeof(struct shm_map_entry) + map->value_at + value_n;
+
+    return (n + map->page - 1) / map->page * map->page;
+}
+
+/* Memory (map_memory.c), of maps that have `memory`; the caller holds the shard. */
+
+/* Adds an entry's pages to what the shard takes; false, and nothing is added, where all shards
+ * would take more than there is. */
+bool shm_map_memory_take(struct shm_map *map, uint32_t shard, uint32_t value_n);
+/* Subtracts an entry's pages. */
+void shm_map_memory_give(struct shm_map *map, uint32_t shard, uint32_t value_n);
+/* Gives the pages of an entry that is in no chain back to the system, but for the first. */
+void shm_map_memory_release(struct shm_map *map, uint32_t index, uint32_t value_n);
 
 /* Locks (zone_lock.h) */
 

@@ -53,6 +53,7 @@ struct found {
     uint32_t cost;       /* since the lock was renewed */
     uint32_t spare;      /* must not be reached; 0: none */
     uint64_t soonest_ms; /* the earliest expiry */
+    uint64_t bytes;      /* with `memory`: of the entries' pages */
 };
 
 static uint32_t used_entries(const struct shm_map *map)
@@ -93,6 +94,7 @@ static bool walk_chain(struct shm_map *map, uint32_t shard, uint32_t bucket, str
         if (expires_ms != 0 && expires_ms < found->soonest_ms)
             found->soonest_ms = expires_ms;
         found->count++;
+        found->bytes += map->page != 0 ? shm_map_paged(map, SHM_LOAD(entry->value_n)) : 0;
         found->cost += 1 + SHM_LOAD(entry->key_n) / SHM_MAP_KEY_COST;
         found->used = index > found->used ? index : found->used;
         index = SHM_LOAD(entry->next);
@@ -153,6 +155,8 @@ static bool collect_unreached(
             continue;
         }
         SHM_STORE(shm_map_entry_at(map, i)->kept_for, 0);
+        if (map->page != 0)
+            shm_map_memory_release(map, i, map->shape.value_max);
         if (spare != 0)
             shm_map_pool_give(map, shard, i);
         else
@@ -186,8 +190,10 @@ void shm_map_repair(struct shm_map *map, uint32_t shard)
         return;
     else if (found.count > 0 && SHM_LOAD(s->spare) == 0 && SHM_LOAD(s->kept_for) == 0)
         shm_map_repair_empty(map, shard); /* the spare entry is another shard's by now */
-    else
+    else {
         SHM_STORE(s->count, found.count);
+        SHM_STORE(s->bytes, found.bytes);
+    }
 }
 
 void shm_map_repair_damage(struct shm_map *map, uint32_t shard)
@@ -210,7 +216,7 @@ static bool agrees(const struct shm_map *map, uint32_t shard, const struct found
     bool needs_none = found->spare == 0 && (found->count == 0 || SHM_LOAD(s->kept_for) != 0);
 
     return !found->damaged && (has_spare || needs_none) && SHM_LOAD(s->count) == found->count &&
-           SHM_LOAD(s->soonest_ms) <= found->soonest_ms &&
+           SHM_LOAD(s->bytes) == found->bytes && SHM_LOAD(s->soonest_ms) <= found->soonest_ms &&
            SHM_LOAD(s->version) <= SHM_MAP_VERSION_MOST;
 }
 
@@ -256,6 +262,7 @@ void shm_map_repair_empty(struct shm_map *map, uint32_t shard)
     SHM_STORE(s->version, new_version(SHM_LOAD(s->version)));
     SHM_STORE(s->soonest_ms, UINT64_MAX);
     SHM_STORE(s->count, 0);
+    SHM_STORE(s->bytes, 0);
     /* keeps nothing back: what is written there late is no worse than what was found */
     if (remove_marks(map, found.used, (uint8_t)(shard + 1)))
         collect_unreached(map, shard, &found, 0);

@@ -61,6 +61,12 @@ bool shm_map_shard_remove(
         return true;
     SHM_STORE(s->sequence, SHM_LOAD(s->sequence) + 1);
     SHM_STORE(s->count, count > 0 ? count - 1 : 0);
+    if (unlikely(map->page != 0)) {
+        uint32_t value_n = SHM_LOAD(shm_map_entry_at(map, index)->value_n);
+
+        shm_map_memory_give(map, shard, value_n);
+        shm_map_memory_release(map, index, value_n);
+    }
     shm_map_pool_give(map, shard, index);
     return true;
 }

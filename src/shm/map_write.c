@@ -121,11 +121,26 @@ static enum shm_map_status sum_up(
     return SHM_MAP_OK;
 }
 
+/* Counts the pages of a state that was published, or not, and releases those of the one before. */
+static void settle_memory(struct shm_map *map, const struct shm_map_subject *s,
+    const struct shm_map_place *place, const struct change *change, bool done)
+{
+    if (!zone_lock_holds(&map->shard_hold)) /* the holder counts anew */
+        return;
+    if (!done) {
+        shm_map_memory_give(map, s->shard, (uint32_t)change->n);
+    } else if (place->entry != NULL) {
+        shm_map_memory_give(map, s->shard, place->value_n);
+        shm_map_memory_release(map, place->index, place->value_n);
+    }
+}
+
 /* Does a write, under the lock; false: nothing was done, and the shard is to be mended. */
 static bool apply_change(struct shm_map *map, const struct shm_map_subject *s,
     const struct change *wanted, struct change *change, enum shm_map_status *status)
 {
     struct shm_map_place place;
+    bool whole;
 
     *change = *wanted;
     *status = SHM_MAP_CHANGED;
@@ -138,7 +153,12 @@ static bool apply_change(struct shm_map *map, const struct shm_map_subject *s,
     if (change->expires_ms == SHM_MAP_KEEP_EXPIRY)
         change->expires_ms = place.present ? place.expires_ms : 0;
     *status = SHM_MAP_FULL;
-    return publish_state(map, s, &place, change, status);
+    if (unlikely(map->page != 0) && !shm_map_memory_take(map, s->shard, (uint32_t)change->n))
+        return true;
+    whole = publish_state(map, s, &place, change, status);
+    if (unlikely(map->page != 0))
+        settle_memory(map, s, &place, change, whole && *status == SHM_MAP_OK);
+    return whole;
 }
 
 /* Does a write, and mends the shard where it has to. */
@@ -183,11 +203,25 @@ static void audit_map(struct shm_map *map, uint64_t now_ms)
     shm_map_pool_audit(map);
 }
 
+/* Looks for room in a map of pages that was swept: there is a second try, and a third behind a look
+ * through the map, which counts its memory anew. */
+static bool make_pages(struct shm_map *map, uint64_t now_ms, int tries)
+{
+    if (tries == 0)
+        return true;
+    if (tries > 1 || now_ms - map->audited_ms < map->audit_wait_ms)
+        return false;
+    audit_map(map, now_ms);
+    return true;
+}
+
 /* In a full map: looks for room. False when there is none. */
-static bool make_room(struct shm_map *map, uint64_t now_ms)
+static bool make_room(struct shm_map *map, uint64_t now_ms, int tries)
 {
     /* with no lock held: shards are never locked within one another */
     shm_map_sweep(map, now_ms);
+    if (map->page != 0)
+        return make_pages(map, now_ms, tries);
     if (!shm_map_pool_is_empty(map))
         return true;
     if (has_all_keys(map)) {
@@ -215,7 +249,7 @@ static enum shm_map_status write_entry(struct shm_map *map, const void *key, siz
     s = shm_map_subject_of(map, key, key_n, now_ms);
     for (int tries = 0; tries < FULL_TRIES; tries++) {
         status = write_once(map, &s, wanted, done);
-        if (status != SHM_MAP_FULL || !make_room(map, now_ms))
+        if (status != SHM_MAP_FULL || !make_room(map, now_ms, tries))
             break;
     }
     return status;

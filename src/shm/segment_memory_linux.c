@@ -50,6 +50,15 @@ int segment_memory_check(int fd)
     return segment_memory_seal(fd);
 }
 
+/* Failing costs no more than the memory. */
+void segment_memory_release(void *p, size_t n)
+{
+    int before = errno;
+
+    madvise(p, n, MADV_REMOVE);
+    errno = before;
+}
+
 /* Opens the memory for reading: a mapping of this descriptor cannot be made writable. */
 int segment_memory_open_read_only(int fd)
 {

@@ -262,6 +262,29 @@ START_TEST(keys_survive_a_reload)
 }
 END_TEST
 
+/* Keys take pages of their own; the map is full at 40 of them. */
+START_TEST(a_limit_of_memory)
+{
+    struct daemon *daemon = daemon_start_new(1,
+        MODULE "worker_processes 2; events { } stream { server { listen 127.0.0.1:$0 reuseport;"
+               " resp; resp_keys 1000; resp_value_max 8k; resp_memory 160k; } }");
+    int client = client_open(daemon->ports[0]);
+    char request[32];
+
+    for (int i = 0; i < 40; i++) {
+        snprintf(request, sizeof(request), "set %d v\r\n", i);
+        client_send(client, request);
+        client_expect(client, "+OK\r\n");
+    }
+    client_send(client, "set more v\r\n");
+    client_expect(client, "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+    client_send(client, "del 7\r\nset more v\r\ndbsize\r\n");
+    client_expect(client, ":1\r\n+OK\r\n:40\r\n");
+    close(client);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -271,6 +294,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, counts_over_workers);
     tcase_add_test(tcase, many_large_replies);
     tcase_add_test(tcase, keys_survive_a_reload);
+    tcase_add_test(tcase, a_limit_of_memory);
 }
 
 TEST_MAIN("resp", add_tests)

@@ -27,11 +27,15 @@ int nanosleep(const struct timespec *time, struct timespec *left)
     return 0;
 }
 
+/* Shapes without a limit of memory; one with it follows. */
+#define PLAIN_SHAPES 4
+
 static const struct shm_map_shape shapes[] = {
-    { 1, 4, 8 },
-    { 6, 8, 16 },
-    { 40, 4, 8 },
-    { 100, 8, 24 },
+    { 1, 4, 8, 0 },
+    { 6, 8, 16, 0 },
+    { 40, 4, 8, 0 },
+    { 100, 8, 24, 0 },
+    { 6, 8, 16, 8 },
 };
 
 /* Memory of a map, which stays from input to input, and what a new one and a filled one have in the
@@ -351,7 +355,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct scene scenes[countof(shapes)];
     struct input in = { data, data + size };
     uint8_t first = next_byte(&in);
-    uint32_t shape = first % countof(shapes);
+    uint32_t shape = first < 252 ? first % PLAIN_SHAPES : PLAIN_SHAPES;
     struct scene *scene = &scenes[shape];
     bool filled = first / 4 % 8 != 0;
     struct shm_map map;

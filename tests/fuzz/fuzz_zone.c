@@ -40,7 +40,7 @@ static const int seals[] = {
     F_SEAL_SHRINK | F_SEAL_SEAL,
 };
 
-static const struct shm_map_shape map_shape = { 6, 8, 8 };
+static const struct shm_map_shape map_shape = { 6, 8, 8, 0 };
 
 /* A part of the memory whose bytes are read. */
 struct part {

@@ -26,7 +26,7 @@ static int set_own(fb_conf *conf, void *value, const char *const *args, uint32_t
 
 static int pair_done(fb_conf *conf, void *own, const void *parent)
 {
-    static const fb_map_options options = { sizeof(options), "map", 1, 10, 8, 8 };
+    static const fb_map_options options = { sizeof(options), "map", 1, 10, 8, 8, 0 };
 
     (void)own;
     (void)parent;

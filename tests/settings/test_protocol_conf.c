@@ -411,16 +411,22 @@ START_TEST(a_map_has_bounds)
         fb_map_options options;
         const char *wrong;
     } cases[] = {
-        { { 0, "keys", 1, 5, 1, 1 }, "its options begin with .size = sizeof(fb_map_options)" },
-        { { sizeof(fb_map_options), NULL, 1, 5, 1, 1 },
+        { { 0, "keys", 1, 5, 1, 1, 0 }, "its options begin with .size = sizeof(fb_map_options)" },
+        { { sizeof(fb_map_options), NULL, 1, 5, 1, 1, 0 },
             "its name has 1 to 31 letters, digits and \"_\"" },
-        { { sizeof(fb_map_options), "a.b", 1, 5, 1, 1 },
+        { { sizeof(fb_map_options), "a.b", 1, 5, 1, 1, 0 },
             "its name has 1 to 31 letters, digits and \"_\"" },
-        { { sizeof(fb_map_options), "a123456789b123456789c123456789d1", 1, 5, 1, 1 },
+        { { sizeof(fb_map_options), "a123456789b123456789c123456789d1", 1, 5, 1, 1, 0 },
             "its name has 1 to 31 letters, digits and \"_\"" },
-        { { sizeof(fb_map_options), "keys", 1, 5, 0, 1 }, "its key_max is 1 to 65535 bytes" },
-        { { sizeof(fb_map_options), "keys", 1, 5, 65536, 1 }, "its key_max is 1 to 65535 bytes" },
-        { { sizeof(fb_map_options), "keys", 1, 5, 1, 0 }, "its value_max is 1 to 16777216 bytes" },
+        { { sizeof(fb_map_options), "keys", 1, 5, 0, 1, 0 }, "its key_max is 1 to 65535 bytes" },
+        { { sizeof(fb_map_options), "keys", 1, 5, 65536, 1, 0 },
+            "its key_max is 1 to 65535 bytes" },
+        { { sizeof(fb_map_options), "keys", 1, 5, 1, 0, 0 },
+            "its value_max is 1 to 16777216 bytes" },
+        { { sizeof(fb_map_options), "keys", 1, 5, 32, 64, 100 },
+            "its memory is too little for a key and a value" },
+        { { sizeof(fb_map_options), "keys", 1, 5, 1, 1, UINT64_MAX },
+            "its memory is 16 TiB at most" },
     };
     fb_map_options before = map_options;
     struct loading loading;

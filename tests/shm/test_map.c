@@ -10,7 +10,7 @@
 
 #define KEEP SHM_MAP_KEEP_EXPIRY
 
-static const struct shm_map_shape small = { .capacity = 4, .key_max = 16, .value_max = 24 };
+static const struct shm_map_shape small = { .capacity = 4, .key_max = 16, .value_max = 24, 0 };
 
 static enum shm_map_status set_key(
     struct shm_map *map, const char *key, const char *value, uint64_t now, uint64_t expires)
@@ -60,17 +60,19 @@ static const struct {
     struct shm_map_shape shape;
     bool can_be;
 } shapes[] = {
-    { { 1, 1, 0 }, true },
-    { { 0, 1, 0 }, false },
-    { { 1, 0, 0 }, false },
-    { { 1, 65535, 16777216 }, true },
-    { { 1, 65536, 0 }, false },
-    { { 1, 1, 16777217 }, false },
-    { { UINT32_MAX, 1, 0 }, false },
-    { { 1073741824, 1, 0 }, sizeof(size_t) > 4 },
-    { { 1073741825, 1, 0 }, false },
-    { { 1073741824, 65535, 16777216 }, sizeof(size_t) > 4 },
-    { { UINT32_MAX, UINT32_MAX, UINT32_MAX }, false },
+    { { 1, 1, 0, 0 }, true },
+    { { 0, 1, 0, 0 }, false },
+    { { 1, 0, 0, 0 }, false },
+    { { 1, 65535, 16777216, 0 }, true },
+    { { 1, 65536, 0, 0 }, false },
+    { { 1, 1, 16777217, 0 }, false },
+    { { UINT32_MAX, 1, 0, 0 }, false },
+    { { 1073741824, 1, 0, 0 }, sizeof(size_t) > 4 },
+    { { 1073741825, 1, 0, 0 }, false },
+    { { 1073741824, 65535, 16777216, 0 }, sizeof(size_t) > 4 },
+    { { UINT32_MAX, UINT32_MAX, UINT32_MAX, 0 }, false },
+    { { 1, 1, 4000, 1 }, true },
+    { { 1, 1, 4096, 1 }, false },
 };
 
 START_TEST(some_shapes_cannot_be)
@@ -89,9 +91,9 @@ START_TEST(it_knows_its_shape)
     struct shm_map *map = map_create(&small);
 
     ck_assert(shm_map_is(map->header, &small));
-    ck_assert(!shm_map_is(map->header, &(struct shm_map_shape) { 5, 16, 24 }));
-    ck_assert(!shm_map_is(map->header, &(struct shm_map_shape) { 4, 15, 24 }));
-    ck_assert(!shm_map_is(map->header, &(struct shm_map_shape) { 4, 16, 23 }));
+    ck_assert(!shm_map_is(map->header, &(struct shm_map_shape) { 5, 16, 24, 0 }));
+    ck_assert(!shm_map_is(map->header, &(struct shm_map_shape) { 4, 15, 24, 0 }));
+    ck_assert(!shm_map_is(map->header, &(struct shm_map_shape) { 4, 16, 23, 0 }));
     map->header->revision++;
     ck_assert(!shm_map_is(map->header, &small));
     map_destroy(&map);
@@ -129,7 +131,7 @@ START_TEST(keys_are_bytes)
         const char *bytes;
         size_t n;
     } keys[] = { { "", 0 }, { "\0", 1 }, { "\0\0", 2 }, { "a\0b", 3 }, { "a\0c", 3 }, { "a", 1 } };
-    const struct shm_map_shape shape = { 8, 4, 8 };
+    const struct shm_map_shape shape = { 8, 4, 8, 0 };
     struct shm_map *map = map_create(&shape);
 
     for (uint32_t i = 0; i < countof(keys); i++)
@@ -229,7 +231,7 @@ END_TEST
 
 START_TEST(a_map_of_short_values_has_no_numbers)
 {
-    struct shm_map *map = map_create(&(struct shm_map_shape) { 4, 4, 7 });
+    struct shm_map *map = map_create(&(struct shm_map_shape) { 4, 4, 7, 0 });
 
     ck_assert_int_eq(shm_map_add(map, "n", 1, 1, 1, NULL), SHM_MAP_TOO_LARGE);
     ck_assert_uint_eq(shm_map_count(map), 0);
@@ -295,7 +297,7 @@ static const uint32_t capacities[] = { 1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 100, 
 
 START_TEST(exactly_so_many_keys_fit)
 {
-    const struct shm_map_shape shape = { capacities[_i], 16, 8 };
+    const struct shm_map_shape shape = { capacities[_i], 16, 8, 0 };
     struct shm_map *map = map_create(&shape);
 
     for (int round = 0; round < 3; round++)
@@ -333,7 +335,7 @@ END_TEST
 
 START_TEST(the_expired_make_room)
 {
-    const struct shm_map_shape shape = { capacities[_i], 16, 8 };
+    const struct shm_map_shape shape = { capacities[_i], 16, 8, 0 };
     struct shm_map *map = map_create(&shape);
     uint32_t expiring = (shape.capacity + 1) / 2, i;
 
@@ -352,7 +354,7 @@ END_TEST
 
 START_TEST(a_sweep_gives_back_what_has_expired)
 {
-    const struct shm_map_shape shape = { 200, 16, 8 };
+    const struct shm_map_shape shape = { 200, 16, 8, 0 };
     struct shm_map *map = map_create(&shape);
 
     for (uint32_t i = 0; i < 100; i++)
@@ -368,7 +370,7 @@ END_TEST
 
 START_TEST(memory_is_touched_as_it_is_used)
 {
-    const struct shm_map_shape shape = { 100000, 256, 1024 };
+    const struct shm_map_shape shape = { 100000, 256, 1024, 0 };
     struct shm_map *map = map_create(&shape);
     size_t page = (size_t)sysconf(_SC_PAGESIZE), size = shm_map_size(&shape), touched = 0;
     unsigned char *in_core = malloc(size / page + 1);

@@ -18,7 +18,7 @@
 #define WRITERS 3
 #define WRITES 200000
 
-static const struct shm_map_shape shape = { CAPACITY, 16, 32 };
+static const struct shm_map_shape shape = { CAPACITY, 16, 32, 0 };
 
 static int64_t milliseconds(void)
 {

@@ -12,7 +12,7 @@
 #define KEYS 90
 #define OTHER 7 /* slot of the process that comes later */
 
-static const struct shm_map_shape shape = { CAPACITY, 16, 32 };
+static const struct shm_map_shape shape = { CAPACITY, 16, 32, 0 };
 
 #include "shm/filled_map.h"
 

@@ -197,7 +197,7 @@ START_TEST(it_is_as_its_model)
         .key_n = sizes[_i / 10].keys,
         .now_ms = 1000,
         .random = (uint64_t)_i };
-    const struct shm_map_shape shape = { m.capacity, 16, VALUE_MAX };
+    const struct shm_map_shape shape = { m.capacity, 16, VALUE_MAX, _i % 2 * (m.capacity + 1) };
 
     m.map = map_create(&shape);
     for (int call = 0; call < CALLS; call++) {

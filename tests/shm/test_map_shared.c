@@ -26,7 +26,7 @@ static void add_up(struct shm_map *map, int worker)
 
 START_TEST(sums_are_exact)
 {
-    const struct shm_map_shape shape = { KEYS, 4, 8 };
+    const struct shm_map_shape shape = { KEYS, 4, 8, 0 };
     struct shm_map *map = map_create(&shape);
     int64_t expected[KEYS] = { 0 };
     pid_t pids[WORKERS];
@@ -74,7 +74,7 @@ static void count_up(struct shm_map *map, int worker)
 
 START_TEST(nobody_replaces_what_he_has_not_seen)
 {
-    const struct shm_map_shape shape = { 2, 4, 8 };
+    const struct shm_map_shape shape = { 2, 4, 8, 0 };
     struct shm_map *map = map_create(&shape);
     pid_t pids[WORKERS];
     uint32_t n = 0;
@@ -140,7 +140,7 @@ static void read_values(struct shm_map *map, int reader, _Atomic int *done)
 
 START_TEST(no_value_is_seen_half_written)
 {
-    const struct shm_map_shape shape = { 2, 4, VALUE };
+    const struct shm_map_shape shape = { 2, 4, VALUE, 0 };
     struct shm_map *map = map_create(&shape);
     _Atomic int *done = shared_memory(sizeof(*done));
     pid_t readers[2], writers[2];
@@ -183,7 +183,7 @@ static void churn_keys(struct shm_map *map, uint64_t seed)
 
 START_TEST(no_entry_is_lost_between_the_shards)
 {
-    const struct shm_map_shape shape = { 40, 4, 8 };
+    const struct shm_map_shape shape = { 40, 4, 8, 0 };
     struct shm_map *map = map_create(&shape);
     uint32_t there = 0;
     pid_t pids[WORKERS];

@@ -54,6 +54,8 @@ static const struct scenario scenarios[] = {
     { "a deletion in a map of two shards", 16, "+a1+b2+c3", "-b" },
     { "a sweep", 6, "+a1!+b2+c3!+d4", "~" },
     { "a count", 6, "+a1+b2", "#" },
+    { "pages: an existing key", 3, "+a1+b2", "+b9" },
+    { "pages: a deletion", 3, "+a1+b2", "-b" },
 };
 
 /* Values of the keys; 0: absent. */
@@ -330,7 +332,8 @@ static void stay_on_this_processor(void)
 
 static void set_up(struct stepping *stepping, const struct scenario *scenario)
 {
-    const struct shm_map_shape shape = { scenario->capacity, 8, 8 };
+    const struct shm_map_shape shape = { scenario->capacity, 8, 8,
+        strncmp(scenario->name, "pages", 5) == 0 ? scenario->capacity + 2 : 0 };
     const char *text = scenario->before;
 
     memset(stepping, 0, sizeof(*stepping));

@@ -20,9 +20,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct shm_map_shape map_shape = { 100, 16, 8 };
-static const struct shm_map_shape other_shape = { 101, 16, 8 };
-static const struct shm_map_shape tiny_shape = { 1, 1, 1 };
+static const struct shm_map_shape map_shape = { 100, 16, 8, 0 };
+static const struct shm_map_shape other_shape = { 101, 16, 8, 0 };
+static const struct shm_map_shape tiny_shape = { 1, 1, 1, 0 };
 static const uint8_t kinds[] = { SHM_COUNTER, SHM_GAUGE };
 static const struct shm_metrics_shape metrics_shape = { countof(kinds), kinds };
 
@@ -141,7 +141,7 @@ static const struct {
     { "taken", &shm_metrics_kind, &metrics_shape, EEXIST },
     { "m", &shm_metrics_kind, &metrics_shape, 0 },
     { "m", &shm_metrics_kind, &(struct shm_metrics_shape) { 0, kinds }, EOVERFLOW },
-    { "m", &shm_map_kind, &(struct shm_map_shape) { 0, 1, 1 }, EOVERFLOW },
+    { "m", &shm_map_kind, &(struct shm_map_shape) { 0, 1, 1, 0 }, EOVERFLOW },
 };
 
 START_TEST(some_declarations_are_refused)
@@ -206,7 +206,7 @@ END_TEST
 
 START_TEST(memory_is_touched_as_it_is_used)
 {
-    static const struct shm_map_shape shape = { 1 << 20, 1000, 1 << 20 };
+    static const struct shm_map_shape shape = { 1 << 20, 1000, 1 << 20, 0 };
     struct declared declared;
     struct zone *zone;
     struct stat file;
@@ -289,7 +289,7 @@ static const struct {
 } layouts[] = {
     { &shm_map_kind, 2, &map_shape },
     { &shm_map_kind, 1, &other_shape },
-    { &shm_map_kind, 1, &(struct shm_map_shape) { 100, 15, 8 } }, /* the same size */
+    { &shm_map_kind, 1, &(struct shm_map_shape) { 100, 15, 8, 0 } }, /* the same size */
     { &shm_metrics_kind, 1, &metrics_shape },
 };
 
@@ -393,7 +393,7 @@ END_TEST
 START_TEST(what_is_beyond_all_memory_is_refused)
 {
     static const struct shm_map_shape largest = { SHM_MAP_CAPACITY_MAX, SHM_MAP_KEY_MAX,
-        SHM_MAP_VALUE_MAX };
+        SHM_MAP_VALUE_MAX, 0 };
     struct declared declared;
     struct zone *zone;
     unsigned before;

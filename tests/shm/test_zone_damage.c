@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static const struct shm_map_shape map_shape = { 100, 16, 8 };
+static const struct shm_map_shape map_shape = { 100, 16, 8, 0 };
 static const uint8_t kinds[] = { SHM_COUNTER, SHM_GAUGE };
 static const struct shm_metrics_shape metrics_shape = { countof(kinds), kinds };
 

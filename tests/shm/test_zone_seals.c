@@ -16,7 +16,7 @@
 
 START_TEST(memory_can_be_neither_resized_nor_sealed)
 {
-    const struct shm_map_shape shape = { 100, 16, 8 };
+    const struct shm_map_shape shape = { 100, 16, 8, 0 };
     struct arena *arena = arena_create();
     struct zone *zone;
     struct zones zones;

@@ -285,6 +285,11 @@ typedef struct fb_map_options {
     uint32_t version;            /* changes when the layout of the values changes */
     uint32_t capacity;           /* entries, 1 to 1073741824 */
     uint32_t key_max, value_max; /* bytes: 1 to 65535, 1 to 16777216 */
+
+    /* Since API 4. 0: memory for `capacity` values of value_max bytes is reserved, and what was
+     * used once stays used. Else the bytes that all keys and values may take: each has pages of its
+     * own, at least one of 4096 bytes, which are given back when it goes or becomes shorter. */
+    uint64_t memory;
 } fb_map_options;
 
 /* Declares a map. Servers of one protocol that declare the same name share the map, and must agree
