@@ -3,6 +3,7 @@
  * service manager. The other master process's messages end up here: nothing that they cause is
  * asserted. */
 #include "base/check.h"
+#include "base/compiler.h"
 #include "master/master.h"
 #include "process/listeners.h"
 #include "process/role.h"
@@ -10,6 +11,9 @@
 #include <assert.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* Time between two looks at workers that the other process has left. */
+#define OTHERS_LEFT_MS 500
 
 static const struct listeners *find_listeners(void *host)
 {
@@ -32,6 +36,34 @@ static void clear_side(struct zones *zones, unsigned side)
     assert(side <= 1);
     for (uint32_t i = 0; i < SLOT_MAX; i++)
         zones_slot_released(zones, (struct slot_id) { .slot = side * SLOT_MAX + i });
+}
+
+static void note_living(void *arg, const struct left_worker *left)
+{
+    bool *living = arg;
+
+    living[left->slot] = true;
+}
+
+/* Once no other process runs: releases the slots of its workers that have ended, which it cannot
+ * do if it was killed. Looks again while some live. */
+static void look_at_others(struct loop *loop, struct timer *timer)
+{
+    struct master *master = container_of(timer, struct master, others_left);
+    bool living[SLOT_HALVES * SLOT_MAX] = { false };
+    unsigned side = shared_other_half(master->shared);
+    struct generation *generation;
+
+    (void)loop;
+    assert(role_is(ROLE_MASTER));
+    if (master->upgrade.phase != UPGRADE_NONE) /* the next one's slots are the same */
+        return;
+    if (worker_list_find_others(&master->list, note_living, living) > 0)
+        timers_arm(&master->timers, timer, OTHERS_LEFT_MS);
+    TAILQ_FOREACH (generation, &master->pool.generations, link)
+        for (uint32_t slot = side * SLOT_MAX; slot < (side + 1) * SLOT_MAX; slot++)
+            if (!living[slot])
+                zones_slot_released(&generation->cycle->zones, (struct slot_id) { .slot = slot });
 }
 
 static void write_state(void *host, struct exec_state_writer *state, int link)
@@ -139,6 +171,7 @@ static void rescan(void *host)
 {
     struct master *master = host;
 
+    look_at_others(NULL, &master->others_left);
     pool_rescan(&master->pool, NULL);
     if (has_lost_paths(master))
         signals_raise(COMMAND_RELOAD);
@@ -148,6 +181,7 @@ static void go_on_alone(void *host)
 {
     struct master *master = host;
 
+    look_at_others(NULL, &master->others_left);
     if (master->phase != MASTER_RUNS || master->pool.serving == NULL)
         return;
     /* a reload meanwhile may have moved the endpoints */
@@ -211,6 +245,7 @@ static const struct upgrade_ops ops = {
 void upgrade_host_init(
     struct master *master, struct exec_state *inheritance, const struct binary *binary)
 {
+    master->others_left.expired = look_at_others;
     upgrade_init(
         &master->upgrade, &ops, master, inheritance, binary, &master->log, &master->timers);
 }

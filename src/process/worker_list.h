@@ -34,12 +34,16 @@ void worker_list_close(struct worker_list *list);
 /* A worker whose master process was killed. */
 struct left_worker {
     pid_t pid, master;
+    unsigned slot;
     int handle; /* open during the visit */
 };
 
 /* Visits the workers that live of each list beside ours whose master process does not. Returns how
  * many; `visit` may be NULL. */
 unsigned worker_list_find_left(const struct worker_list *list,
+    void (*visit)(void *arg, const struct left_worker *left), void *arg);
+/* Visits those too whose master process lives, or has not quite ended, but for our own. */
+unsigned worker_list_find_others(const struct worker_list *list,
     void (*visit)(void *arg, const struct left_worker *left), void *arg);
 /* Removes the lists of which no process lives. */
 void worker_list_tidy(const struct worker_list *list);

@@ -180,7 +180,7 @@ void worker_list_move(struct worker_list *list, const char *pid_path, struct log
         free(next.pid_path);
         return;
     }
-    if (path[0] != '\0') { /* its name is that of the next one */
+    if (path[0] != '\0') { /* the name is that of the next one */
         close(list->fd);
         list->fd = -1;
     }
@@ -250,6 +250,7 @@ static int visit_workers(
         if (!open_process(&record, &left.pid, &left.handle))
             continue;
         n++;
+        left.slot = i - RECORD_WORKERS;
         if (visit != NULL)
             visit(arg, &left);
         process_handle_close(left.handle);
@@ -257,8 +258,10 @@ static int visit_workers(
     return n;
 }
 
-/* Visits the workers and returns how many live; -1: the list is in use, or not a list of ours. */
-static int visit_list(int fd, void (*visit)(void *arg, const struct left_worker *left), void *arg)
+/* Visits the workers and returns how many live; -1: the list is in use, or not a list of ours. With
+ * `in_use` only our own list is. */
+static int visit_list(
+    int fd, bool in_use, void (*visit)(void *arg, const struct left_worker *left), void *arg)
 {
     struct record boot, written, record;
     pid_t master = 0;
@@ -272,14 +275,15 @@ static int visit_list(int fd, void (*visit)(void *arg, const struct left_worker 
         return 0;
     if (open_process(&record, &master, &handle)) {
         process_handle_close(handle);
-        return -1;
+        if (!in_use || master == getpid())
+            return -1;
     }
     return visit_workers(fd, master, visit, arg);
 }
 
 /* Visits all lists beside the pid file, and with `tidy` removes those of which no process lives;
  * returns how many workers live. */
-static unsigned visit_lists(const char *pid_path, bool tidy,
+static unsigned visit_lists(const char *pid_path, bool tidy, bool in_use,
     void (*visit)(void *arg, const struct left_worker *left), void *arg)
 {
     const char *slash = strrchr(pid_path, '/'), *base = slash != NULL ? slash + 1 : pid_path;
@@ -300,7 +304,7 @@ static unsigned visit_lists(const char *pid_path, bool tidy,
         fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (fd == -1)
             continue;
-        living = visit_list(fd, visit, arg);
+        living = visit_list(fd, in_use, visit, arg);
         if (tidy && living == 0)
             unlinkat(dirfd(dir), entry->d_name, 0);
         n += living > 0 ? (unsigned)living : 0;
@@ -314,13 +318,19 @@ static unsigned visit_lists(const char *pid_path, bool tidy,
 unsigned worker_list_find_left(const struct worker_list *list,
     void (*visit)(void *arg, const struct left_worker *left), void *arg)
 {
-    return list->pid_path != NULL ? visit_lists(list->pid_path, false, visit, arg) : 0;
+    return list->pid_path != NULL ? visit_lists(list->pid_path, false, false, visit, arg) : 0;
+}
+
+unsigned worker_list_find_others(const struct worker_list *list,
+    void (*visit)(void *arg, const struct left_worker *left), void *arg)
+{
+    return list->pid_path != NULL ? visit_lists(list->pid_path, false, true, visit, arg) : 0;
 }
 
 void worker_list_tidy(const struct worker_list *list)
 {
     if (list->pid_path != NULL)
-        visit_lists(list->pid_path, true, NULL, NULL);
+        visit_lists(list->pid_path, true, false, NULL, NULL);
 }
 
 bool worker_list_has_survived(const char *pid_path, pid_t master)
@@ -333,7 +343,7 @@ bool worker_list_has_survived(const char *pid_path, pid_t master)
         fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd == -1)
         return false;
-    survived = visit_list(fd, NULL, NULL) != -1;
+    survived = visit_list(fd, false, NULL, NULL) != -1;
     close(fd);
     return survived;
 }

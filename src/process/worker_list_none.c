@@ -48,6 +48,12 @@ unsigned worker_list_find_left(const struct worker_list *list,
     return 0;
 }
 
+unsigned worker_list_find_others(const struct worker_list *list,
+    void (*visit)(void *arg, const struct left_worker *left), void *arg)
+{
+    return worker_list_find_left(list, visit, arg);
+}
+
 void worker_list_tidy(const struct worker_list *list)
 {
     (void)list;
