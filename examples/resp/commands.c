@@ -169,6 +169,8 @@ static const struct command commands[] = {
     { "config", 2, 0, NULL, config_parts },
     { "command", 1, 0, run_nothing, command_parts },
     { "quit", 1, 0, run_quit, NULL },
+    { "append", 3, 3, resp_append, NULL },
+    { "getdel", 2, 2, resp_getdel, NULL },
     { NULL, 0, 0, NULL, NULL },
 };
 

@@ -161,6 +161,37 @@ void resp_del(struct resp_request *request)
     resp_integer(request->conn, n);
 }
 
+/* Replies the length of the value, which another client may have made longer already. */
+void resp_append(struct resp_request *request)
+{
+    fb_bytes key = request->words[1], value = request->words[2];
+    fb_item item = { .n = 0 };
+
+    if (resp_is_refused(request,
+            fb_map_append(request->worker, request->conf->map, key, value, FB_MAP_KEEP_TTL)))
+        return;
+    resp_map_get(request, key, &item);
+    resp_integer(request->conn, (int64_t)item.n);
+}
+
+/* Deletes the value that it replies, and no other. */
+void resp_getdel(struct resp_request *request)
+{
+    fb_bytes key = request->words[1];
+    fb_map_status status;
+    fb_item item;
+
+    do {
+        status = resp_map_get(request, key, &item);
+        if (status == FB_MAP_OK)
+            status = fb_map_remove(request->worker, request->conf->map, key, item.version);
+    } while (status == FB_MAP_CHANGED);
+    if (status == FB_MAP_OK)
+        resp_bulk(request->conn, (fb_bytes) { item.value, item.n });
+    else
+        resp_nil(request->conn);
+}
+
 void resp_exists(struct resp_request *request)
 {
     fb_item item;

@@ -96,6 +96,8 @@ void resp_get(struct resp_request *request);
 void resp_mset(struct resp_request *request);
 void resp_mget(struct resp_request *request);
 void resp_del(struct resp_request *request);
+void resp_append(struct resp_request *request);
+void resp_getdel(struct resp_request *request);
 void resp_exists(struct resp_request *request);
 void resp_incr(struct resp_request *request);
 void resp_decr(struct resp_request *request);

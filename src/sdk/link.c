@@ -99,6 +99,8 @@ void (*const sdk_calls[])(void) = {
     CALL(fb_worker_count),
     CALL(fb_send_worker),
     CALL(fb_send_all),
+    CALL(fb_map_remove),
+    CALL(fb_map_append),
     CALL(fb_state_of),
     CALL(fb_connect_with),
     CALL(fb_error_of),

@@ -117,6 +117,19 @@ fb_map_status fb_map_delete(fb_worker *worker, fb_map *map, fb_bytes key)
     return result(worker, map, shm_map_delete(handle_of(map), key.p, key.n, now(worker)));
 }
 
+fb_map_status fb_map_remove(fb_worker *worker, fb_map *map, fb_bytes key, uint64_t version)
+{
+    return result(worker, map, shm_map_remove(handle_of(map), key.p, key.n, now(worker), version));
+}
+
+fb_map_status fb_map_append(
+    fb_worker *worker, fb_map *map, fb_bytes key, fb_bytes bytes, uint64_t ttl)
+{
+    return result(worker, map,
+        shm_map_append(
+            handle_of(map), key.p, key.n, now(worker), bytes.p, bytes.n, expiry(worker, ttl)));
+}
+
 uint64_t fb_map_count(const fb_map *map)
 {
     return shm_map_count(handle_of(map));

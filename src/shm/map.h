@@ -129,6 +129,15 @@ enum shm_map_status shm_map_add(
 enum shm_map_status shm_map_delete(
     struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms);
 
+/* Deletes a key if its entry's version is `expected`, which is never 0: OK; ABSENT; CHANGED. */
+enum shm_map_status shm_map_remove(
+    struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, uint64_t expected);
+
+/* Puts bytes behind the value of a key, or sets it where it is absent: OK; FULL; TOO_LARGE if the
+ * whole would be longer than value_max, and nothing changes. */
+enum shm_map_status shm_map_append(struct shm_map *map, const void *key, size_t key_n,
+    uint64_t now_ms, const void *value, size_t n, uint64_t expires_ms);
+
 /* Gives the expired entries back. A write that finds the map full sweeps by itself. */
 void shm_map_sweep(struct shm_map *map, uint64_t now_ms);
 /* Counts the entries, with the expired that were not given back yet. */

@@ -14,9 +14,11 @@
 
 /* A write that is to be done. */
 struct change {
-    enum { SET, REPLACE, ADD } kind;
+    enum { SET, REPLACE, ADD, APPEND } kind;
     const void *value;
     size_t n;
+    const void *before; /* APPEND: the value goes behind this */
+    size_t before_n;    /* bytes of that; else 0 */
     uint64_t expires_ms;
     uint64_t expected; /* REPLACE */
     int64_t by;        /* ADD, for which value is `sum` */
@@ -35,11 +37,13 @@ static void fill_entry(struct shm_map *map, struct shm_map_entry *entry,
     SHM_STORE(entry->version, change->version);
     SHM_STORE(entry->expires_ms, change->expires_ms);
     SHM_STORE(entry->key_n, (uint32_t)s->key_n);
-    SHM_STORE(entry->value_n, (uint32_t)change->n);
+    SHM_STORE(entry->value_n, (uint32_t)(change->before_n + change->n));
     if (s->key_n > 0)
         memcpy(entry->bytes, s->key, s->key_n);
+    if (unlikely(change->before_n > 0))
+        memcpy(entry->bytes + map->value_at, change->before, change->before_n);
     if (change->n > 0)
-        memcpy(entry->bytes + map->value_at, change->value, change->n);
+        memcpy(entry->bytes + map->value_at + change->before_n, change->value, change->n);
 }
 
 /* Chooses the entry for the next state: one from the pool for a new key, else the spare. 0: none is
@@ -121,6 +125,19 @@ static enum shm_map_status sum_up(
     return SHM_MAP_OK;
 }
 
+/* Puts the new bytes behind those of the value that is there. */
+static enum shm_map_status join_up(
+    const struct shm_map *map, const struct shm_map_place *place, struct change *change)
+{
+    if (!place->present)
+        return SHM_MAP_OK;
+    if (change->n > map->shape.value_max - place->value_n)
+        return SHM_MAP_TOO_LARGE;
+    change->before = place->entry->bytes + map->value_at;
+    change->before_n = place->value_n;
+    return SHM_MAP_OK;
+}
+
 /* Counts the pages of a state that was published, or not, and releases those of the one before. */
 static void settle_memory(struct shm_map *map, const struct shm_map_subject *s,
     const struct shm_map_place *place, const struct change *change, bool done)
@@ -128,7 +145,7 @@ static void settle_memory(struct shm_map *map, const struct shm_map_subject *s,
     if (!zone_lock_holds(&map->shard_hold)) /* the holder counts anew */
         return;
     if (!done) {
-        shm_map_memory_give(map, s->shard, (uint32_t)change->n);
+        shm_map_memory_give(map, s->shard, (uint32_t)(change->before_n + change->n));
     } else if (place->entry != NULL) {
         shm_map_memory_give(map, s->shard, place->value_n);
         shm_map_memory_release(map, place->index, place->value_n);
@@ -150,10 +167,13 @@ static bool apply_change(struct shm_map *map, const struct shm_map_subject *s,
         return true;
     if (change->kind == ADD && (*status = sum_up(map, &place, change)) != SHM_MAP_OK)
         return true;
+    if (change->kind == APPEND && (*status = join_up(map, &place, change)) != SHM_MAP_OK)
+        return true;
     if (change->expires_ms == SHM_MAP_KEEP_EXPIRY)
         change->expires_ms = place.present ? place.expires_ms : 0;
     *status = SHM_MAP_FULL;
-    if (unlikely(map->page != 0) && !shm_map_memory_take(map, s->shard, (uint32_t)change->n))
+    if (unlikely(map->page != 0) &&
+        !shm_map_memory_take(map, s->shard, (uint32_t)(change->before_n + change->n)))
         return true;
     whole = publish_state(map, s, &place, change, status);
     if (unlikely(map->page != 0))
@@ -292,12 +312,22 @@ enum shm_map_status shm_map_add(
     return status;
 }
 
-enum shm_map_status shm_map_delete(
-    struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms)
+enum shm_map_status shm_map_append(struct shm_map *map, const void *key, size_t key_n,
+    uint64_t now_ms, const void *value, size_t n, uint64_t expires_ms)
+{
+    struct change done,
+        wanted = { .kind = APPEND, .value = value, .n = n, .expires_ms = expires_ms };
+
+    return write_entry(map, key, key_n, now_ms, &wanted, &done);
+}
+
+/* Removes a key's entry, if it has this version; 0: whatever it has. */
+static enum shm_map_status remove_entry(
+    struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, uint64_t expected)
 {
     struct shm_map_subject s;
     struct shm_map_place place;
-    bool whole = false;
+    bool whole = false, changed = false;
 
     if (key_n > map->shape.key_max)
         return SHM_MAP_ABSENT;
@@ -305,11 +335,26 @@ enum shm_map_status shm_map_delete(
     for (int tries = 0; tries < SHM_MAP_MEND_TRIES && !whole; tries++) {
         shm_map_shard_lock(map, s.shard);
         whole = shm_map_find(map, &s, &place);
-        if (whole && place.entry != NULL)
+        changed = expected != 0 && place.present && place.version != expected;
+        if (whole && place.entry != NULL && !changed)
             whole = shm_map_shard_remove(map, s.shard, place.link, place.index);
         if (!whole)
             shm_map_repair_damage(map, s.shard);
         shm_map_shard_unlock(map);
     }
-    return whole && place.present ? SHM_MAP_OK : SHM_MAP_ABSENT;
+    if (!whole || !place.present)
+        return SHM_MAP_ABSENT;
+    return changed ? SHM_MAP_CHANGED : SHM_MAP_OK;
+}
+
+enum shm_map_status shm_map_delete(
+    struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms)
+{
+    return remove_entry(map, key, key_n, now_ms, 0);
+}
+
+enum shm_map_status shm_map_remove(
+    struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, uint64_t expected)
+{
+    return remove_entry(map, key, key_n, now_ms, expected != 0 ? expected : UINT64_MAX);
 }

@@ -40,6 +40,12 @@ static const struct {
         false },
     { "set k 1 nx~set k 2 nx~set k 3 xx~get k~del k~set k 4 xx~get k~",
         "+OK~$-1~+OK~$1~3~:1~$-1~$-1~", false },
+    { "append k one~append k ' two'~get k~getdel k~getdel k~exists k~set k v ex 100~append k w~ttl "
+      "k~"
+      "get k~del k~append k~",
+        ":3~:7~$7~one two~$7~one two~$-1~:0~+OK~:2~:100~$2~vw~:1~"
+        "-ERR wrong number of arguments for 'append' command~",
+        false },
     { "set k v ex 100~ttl k~set k w keepttl~ttl k~set k x~ttl k~pttl k~ttl none~del k~",
         "+OK~:100~+OK~:100~+OK~:-1~:-1~:-2~:1~", false },
     { "set k v~expire k 50~ttl k~persist k~persist k~ttl k~pexpire k 70000~ttl k~expire k 0~"
@@ -77,7 +83,7 @@ static const struct {
         false },
     { "command~command docs get~command count~client setname a~client setinfo lib-name x~"
       "client getname~client kill~client setname~",
-        "*0~*0~:24~+OK~+OK~$-1~-ERR unknown subcommand 'kill'. Try CLIENT HELP.~"
+        "*0~*0~:26~+OK~+OK~$-1~-ERR unknown subcommand 'kill'. Try CLIENT HELP.~"
         "-ERR wrong number of arguments for 'client|setname' command~",
         false },
     { "hello 3~lpush a 'b c'~get~get a b~*1~$0~~",

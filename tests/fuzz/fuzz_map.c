@@ -236,7 +236,13 @@ static void call(struct input *in, struct shm_map *map, uint8_t what)
 
     lose_patience(map);
     memset(value, key, sizeof(value));
-    switch (what % 6) {
+    switch (what < 192 ? what % 6 : 6 + what % 2) {
+    case 6:
+        status = shm_map_remove(map, &key, 1, now, 1 + n % 3);
+        break;
+    case 7:
+        status = shm_map_append(map, &key, 1, now, value, n, expires);
+        break;
     case 0:
         status = shm_map_set(map, &key, 1, now, value, n, expires, NULL);
         break;

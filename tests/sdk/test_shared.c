@@ -348,6 +348,49 @@ START_TEST(numbers)
 }
 END_TEST
 
+START_TEST(remove_is_for_who_knows_what_is_there)
+{
+    fb_test *test = start_map();
+    uint64_t old;
+
+    ck_assert_int_eq(fb_map_remove(worker, map, bytes("k"), 0), FB_MAP_ABSENT);
+    set("k", "one", 0);
+    get("k");
+    old = item.version;
+    ck_assert_int_eq(fb_map_remove(worker, map, bytes("k"), 0), FB_MAP_CHANGED);
+    set("k", "two", 0);
+    ck_assert_int_eq(fb_map_remove(worker, map, bytes("k"), old), FB_MAP_CHANGED);
+    ck_assert_int_eq(get("k"), FB_MAP_OK);
+    ck_assert_int_eq(fb_map_remove(worker, map, bytes("k"), item.version), FB_MAP_OK);
+    ck_assert_int_eq(get("k"), FB_MAP_ABSENT);
+    scripted_finish(&test);
+}
+END_TEST
+
+START_TEST(append_makes_longer)
+{
+    fb_test *test = start_map();
+    char text[61] = "";
+
+    ck_assert_int_eq(fb_map_append(worker, map, bytes("k"), bytes("one"), 1000), FB_MAP_OK);
+    ck_assert_int_eq(
+        fb_map_append(worker, map, bytes("k"), bytes(" two"), FB_MAP_KEEP_TTL), FB_MAP_OK);
+    get("k");
+    ck_assert_str_eq(value, "one two");
+    ck_assert_uint_eq(item.ttl, 1000);
+    ck_assert_int_eq(fb_map_append(worker, map, bytes("k"), bytes(""), 0), FB_MAP_OK);
+    memset(text, 'x', 58);
+    ck_assert_int_eq(fb_map_append(worker, map, bytes("k"), bytes(text), 0), FB_MAP_TOO_LARGE);
+    get("k");
+    ck_assert_str_eq(value, "one two");
+    ck_assert_uint_eq(item.ttl, 0);
+    ck_assert_int_eq(fb_map_append(worker, map, bytes("k"), bytes(text + 1), 0), FB_MAP_OK);
+    get("k");
+    ck_assert_uint_eq(item.n, 64);
+    scripted_finish(&test);
+}
+END_TEST
+
 static unsigned lines_with(fb_test *test, const char *what)
 {
     unsigned n = 0;
@@ -401,6 +444,8 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_ttl_beyond_all_bounds, 0, 3);
     tcase_add_test(tcase, replace_is_for_who_knows_what_is_there);
     tcase_add_test(tcase, numbers);
+    tcase_add_test(tcase, remove_is_for_who_knows_what_is_there);
+    tcase_add_test(tcase, append_makes_longer);
     tcase_add_test(tcase, damage_is_mended_and_said);
 }
 

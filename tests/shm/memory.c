@@ -90,6 +90,13 @@ const char *map_call(struct shm_map *map, const char *text, uint64_t now)
     case '&':
         shm_map_add(map, &key, 1, now, value, NULL);
         break;
+    case '<':
+        shm_map_append(map, &key, 1, now, &value, sizeof(value), SHM_MAP_KEEP_EXPIRY);
+        break;
+    case '=':
+        shm_map_get(map, &key, 1, now, &item);
+        shm_map_remove(map, &key, 1, now, item.version);
+        break;
     case '-':
         shm_map_delete(map, &key, 1, now);
         break;

@@ -25,8 +25,8 @@ void check_room(struct shm_map *map, uint32_t capacity);
 #define MAP_CALL_EXPIRY_MS 10
 
 /* Makes the first of a few calls, and returns the rest of the text: "+k5" sets k to 5, "+k5!" with
- * an expiry, "?k5" replaces what is there, or what is not there, "&k5" adds 5, "-k" deletes, "~"
- * sweeps, "#" counts. */
+ * an expiry, "?k5" replaces what is there, or what is not there, "&k5" adds 5, "<k5" appends it,
+ * "-k" deletes, "=k" deletes what is there, "~" sweeps, "#" counts. */
 const char *map_call(struct shm_map *map, const char *text, uint64_t now);
 
 /* Kills the child and waits for it; it may have ended by itself. Returns its status. */

@@ -18,11 +18,12 @@
 #define DEADLINE_S 20
 
 #define WORKERS 3
-#define ORPHAN 2   /* a worker some of whose deaths are told late: its locks are taken */
-#define KEYS 8     /* keys of a worker */
-#define SUMS 4     /* to which all add */
-#define GARBAGE 50 /* keys that have expired when they are set, for which there is no room */
-#define CAPACITY (WORKERS * KEYS + SUMS + 8)
+#define ORPHAN 2     /* a worker some of whose deaths are told late: its locks are taken */
+#define KEYS 8       /* keys of a worker */
+#define SUMS 4       /* to which all add */
+#define GARBAGE 50   /* keys that have expired when they are set, for which there is no room */
+#define LOG_MOST 150 /* bytes of a worker's log, which it then begins anew */
+#define CAPACITY (WORKERS * KEYS + WORKERS + SUMS + 8)
 #define NOW 5
 
 /* The second with entries of pages. */
@@ -39,7 +40,8 @@ struct line {
 struct ledger {
     struct line lines[WORKERS][KEYS];
     _Atomic int64_t begun[WORKERS][SUMS], done[WORKERS][SUMS];
-    _Atomic uint64_t steps[WORKERS]; /* calls that it has made */
+    _Atomic uint32_t log_begun[WORKERS], log_done[WORKERS]; /* the logs' lengths */
+    _Atomic uint64_t steps[WORKERS];                        /* calls that it has made */
 };
 
 /* The parent's. */
@@ -160,10 +162,52 @@ static void work_on_sum(struct shm_map *map, struct ledger *ledger, uint32_t wor
     ledger->done[worker][sum]++;
 }
 
+/* Returns the log's length, or what is wrong, which is negative. */
+static int read_log(struct shm_map *map, uint32_t worker, uint64_t *version)
+{
+    unsigned char value[LOG_MOST];
+    struct shm_map_item item = { .value = value, .room = sizeof(value) };
+    char name[16];
+    size_t name_n = (size_t)snprintf(name, sizeof(name), "log%u", worker);
+    enum shm_map_status status = shm_map_get(map, name, name_n, NOW, &item);
+
+    *version = item.version;
+    if (status == SHM_MAP_ABSENT)
+        return 0;
+    if (status != SHM_MAP_OK)
+        return -1;
+    for (size_t i = 0; i < item.n; i++)
+        if (value[i] != i)
+            return -2;
+    return (int)item.n;
+}
+
+/* Appends a byte to the worker's log, or deletes it where it is full. */
+static void work_on_log(struct shm_map *map, struct ledger *ledger, uint32_t worker)
+{
+    uint32_t n = ledger->log_done[worker];
+    unsigned char byte = (unsigned char)n;
+    char name[16];
+    size_t name_n = (size_t)snprintf(name, sizeof(name), "log%u", worker);
+    enum shm_map_status status = SHM_MAP_FULL;
+    uint64_t version;
+
+    if (read_log(map, worker, &version) != (int)n)
+        _exit(4);
+    ledger->log_begun[worker] = n == LOG_MOST ? 0 : n + 1;
+    for (int tries = 0; status == SHM_MAP_FULL && tries < 1000; tries++)
+        status = n == LOG_MOST
+                     ? shm_map_remove(map, name, name_n, NOW, version)
+                     : shm_map_append(map, name, name_n, NOW, &byte, 1, SHM_MAP_KEEP_EXPIRY);
+    if (status != SHM_MAP_OK)
+        _exit(5);
+    ledger->log_done[worker] = ledger->log_begun[worker];
+}
+
 static void work_on_map(const struct soak *soak, uint32_t worker, uint64_t random)
 {
     for (;;) {
-        uint32_t what = random_below(&random, 4), n = random_below(&random, GARBAGE);
+        uint32_t what = random_below(&random, 5), n = random_below(&random, GARBAGE);
         char name[16];
         size_t name_n = (size_t)snprintf(name, sizeof(name), "garbage%u", n);
 
@@ -171,6 +215,8 @@ static void work_on_map(const struct soak *soak, uint32_t worker, uint64_t rando
             work_on_sum(soak->map, soak->ledger, worker, n % SUMS);
         else if (what == 1)
             shm_map_set(soak->map, name, name_n, NOW, name, name_n, NOW, NULL);
+        else if (what == 2)
+            work_on_log(soak->map, soak->ledger, worker);
         else
             work_on_key(soak->map, soak->ledger, worker, n % KEYS);
         soak->ledger->steps[worker]++;
@@ -203,6 +249,18 @@ static void check_keys(struct soak *soak, uint32_t worker)
     }
 }
 
+static void check_log(struct soak *soak, uint32_t worker)
+{
+    struct ledger *ledger = soak->ledger;
+    uint32_t begun = ledger->log_begun[worker], done = ledger->log_done[worker];
+    uint64_t version;
+    int n = read_log(soak->map, worker, &version);
+
+    ck_assert_msg(n == (int)done || n == (int)begun,
+        "the log of worker %u has %d bytes, and not %u or %u", worker, n, done, begun);
+    ledger->log_begun[worker] = ledger->log_done[worker] = (uint32_t)n;
+}
+
 static void kill_worker(struct soak *soak, uint32_t worker)
 {
     int status = kill_child(soak->pids[worker]);
@@ -212,6 +270,7 @@ static void kill_worker(struct soak *soak, uint32_t worker)
     ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
         "worker %u ended with status %x", worker, (unsigned)status);
     check_keys(soak, worker);
+    check_log(soak, worker);
 }
 
 static void check_sums(struct soak *soak)
@@ -240,6 +299,8 @@ static void check_all(struct soak *soak)
 
     map_bury(soak->map, 1 + ORPHAN, soak->serials[ORPHAN]);
     check_sums(soak);
+    for (uint32_t worker = 0; worker < WORKERS; worker++)
+        there += soak->ledger->log_done[worker] > 0;
     for (uint32_t worker = 0; worker < WORKERS; worker++)
         for (uint32_t key = 0; key < KEYS; key++)
             there += !is_absent(soak->ledger->lines[worker][key].done);

@@ -80,6 +80,7 @@ END_TEST
 START_TEST(memory_is_a_limit)
 {
     struct shm_map *map = map_create(&shape);
+    uint32_t key = 7;
 
     for (uint32_t i = 0; i < 8; i++)
         ck_assert_int_eq(set_long(map, i, MB - 100), SHM_MAP_OK);
@@ -87,7 +88,9 @@ START_TEST(memory_is_a_limit)
     ck_assert_int_eq(set_long(map, 0, MB - 100), SHM_MAP_FULL);
     ck_assert_int_eq(set_long(map, 0, 10), SHM_MAP_OK);
     ck_assert_int_eq(set_long(map, 8, MB - 100), SHM_MAP_OK);
+    ck_assert_int_eq(shm_map_append(map, &key, sizeof(key), NOW, "", 1, 0), SHM_MAP_FULL);
     ck_assert_int_eq(delete_key(map, 1), SHM_MAP_OK);
+    ck_assert_int_eq(shm_map_append(map, &key, sizeof(key), NOW, "", 1, 0), SHM_MAP_OK);
     ck_assert_int_eq(set_long(map, 1, MB + 1), SHM_MAP_TOO_LARGE);
     ck_assert_uint_eq(shm_map_count(map), 8);
     shm_map_check(map);
@@ -114,16 +117,18 @@ START_TEST(what_has_expired_makes_room)
 }
 END_TEST
 
-START_TEST(the_longest_value_is_read)
+START_TEST(the_longest_value_is_read_and_made_longer)
 {
     static const struct shm_map_shape great = { 4, 16, SHM_MAP_VALUE_MAX, 3 * 4096 + 64 };
     struct shm_map_item item = { .value = copy, .room = sizeof(copy) };
     struct shm_map *map = map_create(&great);
-    size_t n = SHM_MAP_VALUE_MAX;
+    size_t n = SHM_MAP_VALUE_MAX - 1;
 
     for (size_t i = 0; i < sizeof(long_value); i++)
         long_value[i] = (char)(i * 7 + i / 4096);
     ck_assert_int_eq(shm_map_set(map, "k", 1, NOW, long_value, n, 0, NULL), SHM_MAP_OK);
+    ck_assert_int_eq(shm_map_append(map, "k", 1, NOW, long_value + n, 1, 0), SHM_MAP_OK);
+    ck_assert_int_eq(shm_map_append(map, "k", 1, NOW, "x", 1, 0), SHM_MAP_TOO_LARGE);
     ck_assert_int_eq(shm_map_get(map, "k", 1, NOW, &item), SHM_MAP_OK);
     ck_assert_uint_eq(item.n, sizeof(copy));
     ck_assert_int_eq(memcmp(copy, long_value, sizeof(copy)), 0);
@@ -226,7 +231,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, pages_are_given_back);
     tcase_add_test(tcase, memory_is_a_limit);
     tcase_add_test(tcase, what_has_expired_makes_room);
-    tcase_add_test(tcase, the_longest_value_is_read);
+    tcase_add_test(tcase, the_longest_value_is_read_and_made_longer);
     tcase_add_test(tcase, a_map_of_another_memory_is_another);
     tcase_add_test(tcase, damaged_counts_are_made_anew);
     tcase_add_test(tcase, a_killed_writer_of_long_values_takes_nothing_with_it);

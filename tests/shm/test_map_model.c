@@ -147,6 +147,49 @@ static void call_delete(struct model *m, uint32_t key)
     state->there = false;
 }
 
+static void call_remove(struct model *m, uint32_t key)
+{
+    struct state *state = &m->keys[key];
+    bool is_there = present(m, state), equal = random_below(&m->random, 3) != 0;
+    uint64_t expected = equal ? state->version : random_below(&m->random, 2) * m->versions[key] + 1;
+    char name[16];
+    enum shm_map_status status =
+        shm_map_remove(m->map, name, name_of(name, key), m->now_ms, expected);
+
+    if (!is_there)
+        test_require(status == SHM_MAP_ABSENT);
+    else
+        test_require(status == (expected == state->version ? SHM_MAP_OK : SHM_MAP_CHANGED));
+    if (status != SHM_MAP_CHANGED)
+        state->there = false;
+}
+
+static void call_append(struct model *m, uint32_t key)
+{
+    struct state *state = &m->keys[key];
+    uint64_t expires_ms = random_expiry(m), bytes = next_random(&m->random);
+    size_t n = random_below(&m->random, 9), before = present(m, state) ? state->n : 0;
+    enum shm_map_status status, wanted = room_for(m, state);
+    struct shm_map_item item = { .room = 0 };
+    char value[VALUE_MAX], name[16];
+    size_t name_n = name_of(name, key);
+
+    if (before + n > VALUE_MAX)
+        wanted = SHM_MAP_TOO_LARGE;
+    status = shm_map_append(m->map, name, name_n, m->now_ms, &bytes, n, expires_ms);
+    test_require(status == wanted);
+    if (status != SHM_MAP_OK)
+        return;
+    memcpy(value, state->value, before);
+    memcpy(value + before, &bytes, n);
+    status = shm_map_get(m->map, name, name_n, m->now_ms, &item);
+    if (status == SHM_MAP_ABSENT) { /* expired at once: its version is not told */
+        state->there = false;
+        return;
+    }
+    take_over(m, key, value, before + n, expires_ms, item.version);
+}
+
 static void call_get(struct model *m, uint32_t key)
 {
     struct state *state = &m->keys[key];
@@ -168,7 +211,14 @@ static void call_any(struct model *m)
 {
     uint32_t key = random_below(&m->random, m->key_n);
 
-    switch (random_below(&m->random, 10)) {
+    switch (random_below(&m->random, 13)) {
+    case 10:
+        call_remove(m, key);
+        break;
+    case 11:
+    case 12:
+        call_append(m, key);
+        break;
     case 0:
         call_delete(m, key);
         break;

@@ -43,6 +43,11 @@ static const struct scenario scenarios[] = {
     { "a replacement of nothing", 6, "+a1+b2+c3", "?d9" },
     { "a first sum", 6, "+a1+b2", "&c7" },
     { "a sum", 6, "+a1+b2+c3", "&c4" },
+    { "a first append", 6, "+a1+b2", "<c7" },
+    { "an append", 6, "+a1+b2+c3", "<b9" },
+    { "an append for which there is no room", 6, "+a1+b2<b3+c3", "<b9" },
+    { "an append to an expired key", 6, "+a1+b2!+c3", "<b9" },
+    { "an append in a full map", 3, "+a1+b2+c3", "<b9" },
     { "a deletion", 6, "+a1+b2+c3", "-b" },
     { "a deletion of all", 1, "+a1", "-a" },
     { "a deletion of an expired key", 6, "+a1+b2!+c3", "-b" },
@@ -54,11 +59,13 @@ static const struct scenario scenarios[] = {
     { "a deletion in a map of two shards", 16, "+a1+b2+c3", "-b" },
     { "a sweep", 6, "+a1!+b2+c3!+d4", "~" },
     { "a count", 6, "+a1+b2", "#" },
-    { "pages: an existing key", 3, "+a1+b2", "+b9" },
+    { "pages: an append", 3, "+a1+b2", "<b9" },
     { "pages: a deletion", 3, "+a1+b2", "-b" },
+    { "a removal", 6, "+a1+b2+c3", "=b" },
+    { "a removal of nothing", 6, "+a1+b2+c3", "=d" },
 };
 
-/* Values of the keys; 0: absent. */
+/* Values of the keys, of one number or two; 0: absent. */
 struct state {
     int64_t values[sizeof(KEYS)];
 };
@@ -85,12 +92,13 @@ static struct state state_of(struct shm_map *map)
     struct state state = { { 0 } };
 
     for (int i = 0; KEYS[i] != 0; i++) {
-        int64_t value = 0;
-        struct shm_map_item item = { .value = &value, .room = sizeof(value) };
+        int64_t value[2] = { 0 };
+        struct shm_map_item item = { .value = value, .room = sizeof(value) };
         enum shm_map_status status = shm_map_get(map, &KEYS[i], 1, CALL_MS, &item);
 
-        test_require(status == SHM_MAP_ABSENT || (status == SHM_MAP_OK && item.n == 8));
-        state.values[i] = value;
+        test_require(status == SHM_MAP_ABSENT || status == SHM_MAP_OK);
+        test_require(item.n % 8 == 0 && (item.n > 0) == (status == SHM_MAP_OK));
+        state.values[i] = value[0] + 1000 * value[1];
     }
     return state;
 }
@@ -127,7 +135,7 @@ static void check_map(struct stepping *stepping, struct shm_map *map)
     check_room(map, capacity);
     for (int i = 0; KEYS[i] != 0; i++)
         if (state.values[i] != 0)
-            test_require(shm_map_add(map, &KEYS[i], 1, CALL_MS, 1, NULL) == SHM_MAP_OK);
+            test_require(shm_map_append(map, &KEYS[i], 1, CALL_MS, NULL, 0, 0) == SHM_MAP_OK);
     for (int i = 0; KEYS[i] != 0; i++)
         if (state.values[i] != 0)
             test_require(shm_map_delete(map, &KEYS[i], 1, CALL_MS) == SHM_MAP_OK);
@@ -332,7 +340,7 @@ static void stay_on_this_processor(void)
 
 static void set_up(struct stepping *stepping, const struct scenario *scenario)
 {
-    const struct shm_map_shape shape = { scenario->capacity, 8, 8,
+    const struct shm_map_shape shape = { scenario->capacity, 8, 16,
         strncmp(scenario->name, "pages", 5) == 0 ? scenario->capacity + 2 : 0 };
     const char *text = scenario->before;
 

@@ -30,6 +30,13 @@ FB_SDK fb_map_status fb_map_replace(
 FB_SDK fb_map_status fb_map_add(
     fb_worker *worker, fb_map *map, fb_bytes key, int64_t by, int64_t *sum);
 FB_SDK fb_map_status fb_map_delete(fb_worker *worker, fb_map *map, fb_bytes key);
+/* Deletes a key only if it still has this version. Returns FB_MAP_OK, FB_MAP_ABSENT or
+ * FB_MAP_CHANGED. Since API 4. */
+FB_SDK fb_map_status fb_map_remove(fb_worker *worker, fb_map *map, fb_bytes key, uint64_t version);
+/* Puts bytes behind the value of a key, which then has this `ttl`; an absent key is set. Returns
+ * FB_MAP_TOO_LARGE, and changes nothing, if the whole would exceed value_max. Since API 4. */
+FB_SDK fb_map_status fb_map_append(
+    fb_worker *worker, fb_map *map, fb_bytes key, fb_bytes bytes, uint64_t ttl);
 /* Returns the number of keys, which may include some that have expired. */
 FB_SDK uint64_t fb_map_count(const fb_map *map);
 
