@@ -410,6 +410,8 @@ const fb_protocol *module_copy(struct arena *arena, const fb_protocol *protocol)
     copy->variable_size = sizeof(*copy->variables);
     for (uint32_t i = 0; i < n; i++)
         directives[i] = directive_at(protocol, i);
+    if (protocol->size <= offsetof(fb_protocol, output_limit)) /* knows no limit, and has none */
+        copy->output_limit = UINT64_MAX;
     copy->size = sizeof(*copy);
     copy->directive_size = sizeof(*directives);
     copy->directives = directives;

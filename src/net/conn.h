@@ -25,6 +25,11 @@ struct conn_ops {
     void (*eof)(struct fb_conn *conn, fb_bytes rest);
     /* Unsent output fell below the low-water mark after it had been above the high-water mark. */
     void (*writable)(struct fb_conn *conn);
+    /* Returns how many bytes of memory may be unsent before `unwritable` runs; the owner that adds
+     * to twice as many has its connection failed. NULL, as `unwritable` then: any number. */
+    size_t (*output_limit)(const struct fb_conn *conn);
+    /* The limit is reached; `writable` follows. */
+    void (*unwritable)(struct fb_conn *conn);
     /* The owner's deadline of the connection is reached. */
     void (*expired)(struct fb_conn *conn);
     /* Runs once for every `opened`, and for every connect; afterwards the owner may not use the
@@ -123,6 +128,7 @@ struct fb_conn {
     uint32_t session_phase : 3; /* the owner's */
     uint32_t limited : 1;       /* a deadline is set: the owner's, or net/'s while it lingers */
     uint32_t opening : 1;       /* `opened` and its flush run: a first deadline is entered behind */
+    uint32_t unwritable : 1;    /* `unwritable` has run, and `writable` not yet */
 };
 
 /* Restarts the time without a byte moved: the owner's timer stays where it is, and the owner asks

@@ -28,6 +28,7 @@ static void check_buffers(const struct fb_conn *conn)
         assert(conn->in->kind == CHUNK_OWN && chunk_length(conn->in) > 0);
     }
     assert(!conn->paused || (conn->unsent >= CONN_LOW_WATER && conn->pipe == NULL));
+    assert(!conn->unwritable || conn->paused);
     if (conn->write == CONN_WRITE_ENDED)
         assert(conn->out == NULL);
     if (conn->outgoing)

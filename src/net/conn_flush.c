@@ -22,7 +22,7 @@ static inline bool detach_owner(struct fb_conn *conn, fb_reason reason)
     conn_set_phase(conn, CONN_ENDING); /* `closed` can add nothing */
     conn_deadline_clear(conn);
     if (unlikely(conn->unsent > 0 || conn_has_output(conn))) { /* bytes without memory are gone */
-        cut_off = reason == FB_NO_MEMORY || reason == FB_IO_ERROR;
+        cut_off = reason == FB_NO_MEMORY || reason == FB_IO_ERROR || reason == FB_OUTPUT_LIMIT;
         conn_drop_output(conn);
     }
     if (unlikely(conn->in != NULL))
@@ -147,17 +147,32 @@ static void finish_close(struct fb_conn *conn)
         conn_end(conn, FB_FINISHED);
 }
 
+/* Pauses reading, and asks the owner to stop where its limit is reached. */
+static NOINLINE void note_pressure(struct fb_conn *conn)
+{
+    if (!conn->paused) {
+        conn->paused = 1;
+        conn_update_reading(conn);
+    }
+    if (conn->unwritable || conn->phase != CONN_OPEN ||
+        !conn_memory_is_unsent(conn, conn_output_limit(conn)))
+        return;
+    conn_debug(conn, "%zu bytes of output are unsent", conn->unsent);
+    conn->unwritable = 1;
+    conn->ops->unwritable(conn);
+}
+
 /* Back-pressure: reading pauses while too much output waits, and `writable` runs when it has
  * left. */
 static void update_pressure(struct fb_conn *conn)
 {
     if (conn->pipe != NULL)
         return;
-    if (!conn->paused && conn->unsent > CONN_HIGH_WATER) {
-        conn->paused = 1;
-        conn_update_reading(conn);
+    if (conn->unsent > CONN_HIGH_WATER) {
+        note_pressure(conn);
     } else if (conn->paused && conn->unsent < CONN_LOW_WATER) {
         conn->paused = 0;
+        conn->unwritable = 0;
         conn_update_reading(conn);
         if (conn->phase == CONN_OPEN)
             conn->ops->writable(conn);

@@ -60,6 +60,8 @@ static NOINLINE void write_more(struct fb_conn *conn, const uint8_t *p, size_t n
     conn_mark_dirty(conn);
     if (!conn_own_output(conn))
         return;
+    if (unlikely(conn->unsent > CONN_HIGH_WATER) && !conn_check_room(conn))
+        return;
     if (lent && net->borrower == NULL) {
         borrow(conn, p, n);
     } else if (!conn_append_copy(conn, p, n)) {
@@ -93,7 +95,7 @@ static struct chunk *add_foreign(
     if (!conn_may_write(conn))
         return NULL;
     conn_mark_dirty(conn);
-    if (conn_own_output(conn))
+    if (conn_own_output(conn) && (conn->unsent <= CONN_HIGH_WATER || conn_check_room(conn)))
         chunk =
             chunk_create_foreign(&conn->net->chunks, kind, p, kind == CHUNK_FILE ? 0 : (size_t)n);
     if (chunk == NULL)

@@ -195,6 +195,7 @@ static void join_end(struct conn_pipe *pipe, struct conn_pipe_end *end, struct c
     conn->pipe = end;
     conn->ops = &pipe_ops;
     conn->paused = 0;
+    conn->unwritable = 0;
 }
 
 /* Ends the owner's deadlines, but those of connects, and begins the pipe's time. */

@@ -148,6 +148,13 @@ void conn_append_chunk(struct fb_conn *conn, struct chunk *chunk);
  * connection has failed. */
 bool conn_own_output(struct fb_conn *conn);
 void conn_drop_output(struct fb_conn *conn);
+/* Returns the owner's limit of unsent memory; SIZE_MAX: none. */
+size_t conn_output_limit(const struct fb_conn *conn);
+/* Whether at least so many bytes of memory are unsent. */
+bool conn_memory_is_unsent(const struct fb_conn *conn, size_t n);
+/* Whether there is room for more output; false: there is twice the limit, and the connection has
+ * failed. */
+NOINLINE bool conn_check_room(struct fb_conn *conn);
 
 /* ---- conn_output.c ---- */
 

@@ -63,6 +63,37 @@ bool conn_append_copy(struct fb_conn *conn, const uint8_t *p, size_t n)
     return true;
 }
 
+size_t conn_output_limit(const struct fb_conn *conn)
+{
+    return conn->ops->output_limit != NULL ? conn->ops->output_limit(conn) : SIZE_MAX;
+}
+
+bool conn_memory_is_unsent(const struct fb_conn *conn, size_t n)
+{
+    const struct chunk *chunk = conn->out;
+    size_t files = 0;
+
+    if (conn->unsent < n || chunk == NULL)
+        return conn->unsent >= n;
+    do {
+        chunk = chunk->next;
+        files += chunk->kind == CHUNK_FILE ? chunk->file.left : 0;
+    } while (chunk != conn->out);
+    return conn->unsent - files >= n;
+}
+
+bool conn_check_room(struct fb_conn *conn)
+{
+    size_t limit = conn_output_limit(conn);
+
+    if (limit > SIZE_MAX / 2 || !conn_memory_is_unsent(conn, 2 * limit))
+        return true;
+    conn_log(conn, LEVEL_INFO, 0,
+        "%zu bytes of output are unsent, and the protocol goes on to write", conn->unsent);
+    conn_fail(conn, FB_OUTPUT_LIMIT);
+    return false;
+}
+
 bool conn_own_output(struct fb_conn *conn)
 {
     struct net *net = conn->net;
@@ -70,6 +101,8 @@ bool conn_own_output(struct fb_conn *conn)
     if (net->borrower != conn)
         return true;
     net->borrower = NULL;
+    if (conn->unsent - net->borrowed.n > CONN_HIGH_WATER && !conn_check_room(conn))
+        return false;
     if (conn_append_copy(conn, net->borrowed.p, net->borrowed.n))
         return true;
     conn_fail(conn, FB_NO_MEMORY);

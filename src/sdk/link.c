@@ -8,13 +8,13 @@
 #include <assert.h>
 
 #if UINTPTR_MAX == UINT64_MAX
-static_assert(offsetof(fb_ops, closed) == 72 && sizeof(fb_ops) == 80, "layout of ABI 1");
+static_assert(offsetof(fb_ops, closed) == 72 && sizeof(fb_ops) == 88, "layout of ABI 1");
 static_assert(offsetof(fb_directive, initial) == 40 && offsetof(fb_directive, set) == 56 &&
                   sizeof(fb_directive) == 72,
     "layout of ABI 1");
 static_assert(offsetof(fb_protocol, name) == 16 && offsetof(fb_protocol, ops) == 64 &&
                   offsetof(fb_protocol, needs) == 96 && offsetof(fb_protocol, worker_ops) == 120 &&
-                  offsetof(fb_protocol, variables) == 136 && sizeof(fb_protocol) == 152,
+                  offsetof(fb_protocol, variables) == 144 && sizeof(fb_protocol) == 160,
     "layout of ABI 1");
 static_assert(
     sizeof(fb_variable_definition) == 24 && offsetof(fb_stream, count) == 48, "layout of API 4");

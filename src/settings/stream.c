@@ -48,6 +48,16 @@ static SETTER(set_alignment)
     return 0;
 }
 
+/* No limit is one that nothing reaches; 0 stands for the protocol's. */
+static SETTER(set_output_limit)
+{
+    if (strcmp(directive->args[0].text, "off") == 0) {
+        *(int64_t *)field = INT64_MAX;
+        return 0;
+    }
+    return set_size(apply, setting, directive, field);
+}
+
 const struct setting stream_table[] = {
     { "access_log", CONTEXT_STREAM | CONTEXT_SERVER, 1, UCHAR_MAX, .set = access_log_set,
         .repeats = true, .offset = offsetof(struct server_settings, access_logs),
@@ -60,9 +70,14 @@ const struct setting stream_table[] = {
         SERVER(first_byte_timeout), .initial = "60s" },
     { "idle_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec, SERVER(idle_timeout),
         .initial = "10m" },
+    { "input_limit", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_size, SERVER(input_limit),
+        .least_value = 1, .greatest_value = INT64_MAX, .unset = "set by the protocol" },
     { "listen", CONTEXT_SERVER, 1, 32, .set = listen_set, .repeats = true, .unset = "none" },
     { "log_format", CONTEXT_STREAM, 2, UCHAR_MAX, .set = log_format_set, .repeats = true,
         .unset = "none" },
+    { "output_limit", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_output_limit,
+        SERVER(output_limit), .least_value = 64 * 1024, .greatest_value = INT64_MAX,
+        .unset = "set by the protocol" },
     { "server", CONTEXT_STREAM, 0, 0, .set = stream_set_server, .block = true, .repeats = true,
         .unset = "none" },
     { "tcp_nodelay", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag, SERVER(tcp_nodelay),

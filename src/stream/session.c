@@ -20,6 +20,7 @@
 
 /* Bytes of unconsumed input, and of unsent output, where nobody sets a limit. */
 #define INPUT_LIMIT 65536
+#define OUTPUT_LIMIT (64 * 1024 * 1024)
 
 /* Whether the protocol knows of the session: a client's may have ended before it was given to it,
  * by a handler of a phase or for lack of memory. */
@@ -175,10 +176,13 @@ void session_close(struct fb_conn *conn)
 static size_t input_limit(const struct fb_conn *conn)
 {
     const struct session_conn *session = session_conn_of(conn);
-    const fb_protocol *protocol = session_server_of(conn)->protocol;
+    const struct server *server = session_server_of(conn);
+    const fb_protocol *protocol = server->protocol;
 
     if (session != NULL && session->frame_most > 0)
         return session->frame_most;
+    if (server->settings.input_limit > 0)
+        return (size_t)server->settings.input_limit;
     return protocol->input_limit > 0 ? protocol->input_limit : INPUT_LIMIT;
 }
 
@@ -255,6 +259,29 @@ static void session_writable(struct fb_conn *conn)
         return;
     session_callback_begin(conn, CALLBACK_WRITABLE);
     ops->writable(conn, conn->state);
+    session_callback_end(conn);
+}
+
+static size_t session_output_limit(const struct fb_conn *conn)
+{
+    const struct server *server = session_server_of(conn);
+    uint64_t limit = (uint64_t)server->settings.output_limit;
+
+    if (limit == 0 && server->protocol != NULL)
+        limit = server->protocol->output_limit;
+    if (limit == 0)
+        limit = OUTPUT_LIMIT;
+    return limit < SIZE_MAX ? (size_t)limit : SIZE_MAX;
+}
+
+static void session_unwritable(struct fb_conn *conn)
+{
+    const fb_ops *ops = session_ops_of(conn);
+
+    if (!SESSION_HAS(ops, unwritable))
+        return;
+    session_callback_begin(conn, CALLBACK_UNWRITABLE);
+    ops->unwritable(conn, conn->state);
     session_callback_end(conn);
 }
 
@@ -338,6 +365,8 @@ const struct conn_ops session_conn_ops = {
     .data = session_data,
     .eof = session_eof,
     .writable = session_writable,
+    .output_limit = session_output_limit,
+    .unwritable = session_unwritable,
     .expired = session_expired,
     .closed = session_closed,
     .keepalive = keepalive_put,

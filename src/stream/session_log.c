@@ -24,6 +24,7 @@ static const char *const reasons[] = {
     [FB_NO_MEMORY] = "no memory",
     [FB_IO_ERROR] = "connection error",
     [FB_BAD_FRAME] = "malformed input",
+    [FB_OUTPUT_LIMIT] = "too much output that the client does not take",
     [FB_PIPE_BROKEN] = "the other connection of its pipe broke",
 };
 

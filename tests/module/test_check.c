@@ -359,7 +359,7 @@ START_TEST(no_more_is_read_than_there_is)
     fb_directive *directives = malloc(sizeof(*directives));
     fb_protocol whole = { FB_PROTOCOL_HEADER, .name = "tight", .directive_n = 1 };
     fb_protocol *protocol = malloc(offsetof(fb_protocol, needs));
-    const fb_ops whole_ops = { .size = sizeof(fb_ops), .opened = opened };
+    const fb_ops whole_ops = { .size = offsetof(fb_ops, unwritable), .opened = opened };
     fb_ops *ops = malloc(whole_ops.size);
     char text[MODULE_TEXT];
     const fb_protocol *copy;
@@ -383,6 +383,8 @@ START_TEST(no_more_is_read_than_there_is)
     ck_assert_uint_eq(copy->needs, 0);
     ck_assert_ptr_null(copy->writes);
     ck_assert_uint_eq(copy->variable_n, 0);
+    ck_assert_uint_eq(copy->output_limit, UINT64_MAX); /* no limit, as before there was one */
+    ck_assert_ptr_null(copy->ops->unwritable);
     ck_assert_ptr_null(copy->worker_ops);
     arena_destroy(&arena);
 }

@@ -52,6 +52,13 @@ static void common_writable(struct scripted_conn *script)
         script->writable(script);
 }
 
+static void common_unwritable(struct scripted_conn *script)
+{
+    script->unwritables++;
+    if (script->unwritable != NULL)
+        script->unwritable(script);
+}
+
 static void common_timer(struct scripted_conn *script, uint32_t id)
 {
     script->timers++;
@@ -138,6 +145,12 @@ static void client_writable(fb_conn *conn, void *state)
     common_writable(conn_at(state));
 }
 
+static void client_unwritable(fb_conn *conn, void *state)
+{
+    (void)conn;
+    common_unwritable(conn_at(state));
+}
+
 static void client_timer(fb_conn *conn, void *state, uint32_t id)
 {
     (void)conn;
@@ -179,6 +192,7 @@ static const fb_ops client_ops = {
     .message = client_message,
     .answered = client_answered,
     .closed = client_closed,
+    .unwritable = client_unwritable,
 };
 
 /* Connections to servers, whose state is the struct */
@@ -204,6 +218,12 @@ static void server_writable(fb_conn *conn, void *state)
 {
     (void)conn;
     common_writable(state);
+}
+
+static void server_unwritable(fb_conn *conn, void *state)
+{
+    (void)conn;
+    common_unwritable(state);
 }
 
 static void server_timer(fb_conn *conn, void *state, uint32_t id)
@@ -233,7 +253,7 @@ static void server_closed(fb_conn *conn, void *state, fb_reason reason)
 #define SERVER_OPS                                                                                 \
     .size = sizeof(fb_ops), .opened = server_opened, .data = server_data, .eof = server_eof,       \
     .writable = server_writable, .timer = server_timer, .draining = server_draining,               \
-    .message = server_message, .closed = server_closed
+    .message = server_message, .closed = server_closed, .unwritable = server_unwritable
 
 const fb_ops scripted_conn_ops = { SERVER_OPS }, scripted_conn_other_ops = { SERVER_OPS };
 

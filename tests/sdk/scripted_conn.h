@@ -19,6 +19,7 @@ struct scripted_conn {
     size_t (*data)(struct scripted_conn *script, fb_bytes in);
     void (*eof)(struct scripted_conn *script, fb_bytes rest);
     void (*writable)(struct scripted_conn *script);
+    void (*unwritable)(struct scripted_conn *script);
     void (*timer)(struct scripted_conn *script, uint32_t id);
     void (*draining)(struct scripted_conn *script, uint64_t deadline);
     int (*message)(struct scripted_conn *script, fb_ref from, fb_bytes message);
@@ -29,7 +30,8 @@ struct scripted_conn {
     char letter;                 /* in the order of ends; 0: none */
     /* the record */
     fb_conn *conn; /* NULL once it has been closed */
-    unsigned openings, datas, eofs, timers, drainings, messages, answers, closings, writables;
+    unsigned openings, datas, eofs, timers, drainings, messages, answers, closings, writables,
+        unwritables;
     fb_reason reason;
     uint32_t timer_id;
     uint64_t deadline, number;

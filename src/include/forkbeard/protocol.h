@@ -52,6 +52,13 @@ typedef struct fb_ops {
     /* The connection has ended, for this reason: the last callback. Output is discarded. When it
      * returns, a client's `state` is freed, and a server's is no longer used. */
     void (*closed)(fb_conn *conn, void *state, fb_reason reason);
+
+    /* Since API 4 */
+
+    /* The server's `output_limit` is unsent, because the peer takes less than is written: add no
+     * more until `writable`, which follows when most has been sent. To add to twice as much ends
+     * the connection as FB_OUTPUT_LIMIT. */
+    void (*unwritable)(fb_conn *conn, void *state);
 } fb_ops;
 
 /* The callbacks of a worker, which need no connection. Every callback may be NULL. `state` is the
@@ -217,6 +224,9 @@ typedef struct fb_protocol {
     /* Since API 4 */
     const fb_worker_ops *worker_ops; /* callbacks of each worker, or NULL */
     uint64_t flags;                  /* FB_TAKES_... */
+    uint64_t output_limit; /* bytes of unsent output, files not counted, at which `unwritable` is
+                              called; 0: 67108864; UINT64_MAX, and before API 4: none. The directive
+                              of this name overrides it, and that of input_limit the other. */
 
     const fb_variable_definition *variables; /* defined by this protocol */
     uint32_t variable_n;

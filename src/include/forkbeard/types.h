@@ -60,8 +60,9 @@ typedef enum fb_reason {
     FB_NO_MEMORY,    /* the worker had no memory for it */
     FB_IO_ERROR,     /* any other error of the connection */
     /* Since API 4 */
-    FB_BAD_FRAME,   /* the length of a frame makes no sense */
-    FB_PIPE_BROKEN, /* the connection that it was piped with broke, or was never established;
+    FB_BAD_FRAME,    /* the length of a frame makes no sense */
+    FB_OUTPUT_LIMIT, /* twice output_limit was unsent, and the protocol added to it */
+    FB_PIPE_BROKEN,  /* the connection that it was piped with broke, or was never established;
                         FB_ABORTED for protocols of API 3 and before */
 } fb_reason;
 
