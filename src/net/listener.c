@@ -294,13 +294,14 @@ int listener_open(
     return 0;
 }
 
-int listener_listen(const struct listener *listener, int fd, struct log *log)
+int listener_listen(
+    const struct listener *listener, int fd, struct listener_system *system, struct log *log)
 {
-    listener_set_options(listener, fd, log);
+    listener_set_options(listener, fd, system, log);
     return listen(fd, listener->options.backlog);
 }
 
-int listener_commit(struct listener *listener, struct log *log)
+int listener_commit(struct listener *listener, struct listener_system *system, struct log *log)
 {
     int result = 0;
 
@@ -310,7 +311,7 @@ int listener_commit(struct listener *listener, struct log *log)
 
         if (fd == -1)
             continue;
-        if (listener_listen(listener, fd, log) == -1) {
+        if (listener_listen(listener, fd, system, log) == -1) {
             log_failure(log, errno, "listen() to %s, backlog %d failed", listener->text,
                 listener->options.backlog);
             result = -1;

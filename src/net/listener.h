@@ -64,6 +64,13 @@ struct listeners {
 
 extern const struct listener_options listener_defaults;
 
+/* The system's defaults of options whose value 0 stands for them, for the time of one commit:
+ * zeros, until the first listener that wants them asks for all. */
+struct listener_system {
+    bool known;
+    int keepidle, keepintvl, keepcnt;
+};
+
 /* Creates a closed listener in the arena; NULL without memory. A unix socket has no reuseport. */
 struct listener *listener_create(
     struct arena *arena, const struct address *address, const struct listener_options *options);
@@ -89,10 +96,11 @@ int listener_open(
  * backlog. An option that the kernel refuses is an alert. Returns -1 only where listen() fails,
  * after an emerg line and with the others listening: another process has bound the address and
  * listens since the open. */
-int listener_commit(struct listener *listener, struct log *log);
+int listener_commit(struct listener *listener, struct listener_system *system, struct log *log);
 
 /* Makes one bound socket listen, with every option set on it; -1 with errno. */
-int listener_listen(const struct listener *listener, int fd, struct log *log);
+int listener_listen(
+    const struct listener *listener, int fd, struct listener_system *system, struct log *log);
 /* Opens another socket of the same address: bound, not listening yet; -1 after an emerg line. The
  * path of a unix socket is removed first, as listener_open() does it. */
 int listener_open_socket(struct listener *listener, struct log *log);

@@ -33,22 +33,25 @@ bool listener_is_broken(int fd)
  * socket still has its port. */
 static int listen_again(struct listener *listener, int fd, const char **failed, struct log *log)
 {
+    struct listener_system system = { .known = false };
+
     *failed = "bind";
     if (bind(fd, &listener->address.any, listener->address.length) == -1 && errno != EINVAL)
         return -1;
     *failed = "listen";
-    return listener_listen(listener, fd, log);
+    return listener_listen(listener, fd, &system, log);
 }
 
 /* Puts a new socket in the place of the old one; -1 as above. */
 static int replace_socket(struct listener *listener, int fd, const char **failed, struct log *log)
 {
+    struct listener_system system = { .known = false };
     int fresh = listener_open_socket(listener, log), error;
 
     if (fresh == -1)
         return -1;
     *failed = "listen";
-    if (listener_listen(listener, fresh, log) == 0) {
+    if (listener_listen(listener, fresh, &system, log) == 0) {
         *failed = "dup2";
         if (descriptor_replace(fresh, fd) != -1)
             *failed = NULL;

@@ -3,15 +3,12 @@
  * kernel refuses is logged as an alert and ignored. */
 #include "net/listener_options.h"
 
-#include "base/descriptor.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 const struct listener_options listener_defaults = {
     .backlog = 511,
@@ -28,9 +25,7 @@ static void set_option(const struct listener *listener, int fd, const struct soc
             value, listener->text);
 }
 
-/* Returns an option's value; 0 where the kernel does not know it, so that "off" is never
- * refused. */
-static int get_option(int fd, const struct socket_option *option)
+int listener_option_of(int fd, const struct socket_option *option)
 {
     int value;
     socklen_t length = sizeof(value);
@@ -43,25 +38,8 @@ static int get_option(int fd, const struct socket_option *option)
 void listener_change_option(const struct listener *listener, int fd,
     const struct socket_option *option, int value, struct log *log)
 {
-    if (get_option(fd, option) != value)
+    if (listener_option_of(fd, option) != value)
         set_option(listener, fd, option, value, log);
-}
-
-void listener_change_or_default(const struct listener *listener, int fd,
-    const struct socket_option *option, int value, struct log *log)
-{
-    int untouched;
-
-    if (value == 0) {
-        if (!listener->adopted)
-            return;
-        untouched = descriptor_socket(listener->address.any.sa_family, SOCK_STREAM, 0);
-        if (untouched == -1)
-            return;
-        value = get_option(untouched, option);
-        close(untouched);
-    }
-    listener_change_option(listener, fd, option, value, log);
 }
 
 void listener_set_bind_options(const struct listener *listener, int fd, struct log *log)
@@ -95,7 +73,8 @@ static void set_nonblocking(const struct listener *listener, int fd, struct log 
             log, LEVEL_ALERT, errno, "setsockopt(SO_RCVTIMEO) %s failed, ignored", listener->text);
 }
 
-void listener_set_options(const struct listener *listener, int fd, struct log *log)
+void listener_set_options(
+    const struct listener *listener, int fd, struct listener_system *system, struct log *log)
 {
     const struct listener_options *options = &listener->options;
 
@@ -111,13 +90,13 @@ void listener_set_options(const struct listener *listener, int fd, struct log *l
         return;
     /* the kernel does not change ipv6only on a bound socket */
     if (listener->adopted && listener->address.any.sa_family == AF_INET6 &&
-        get_option(fd, OPTION(IPPROTO_IPV6, IPV6_V6ONLY)) != options->ipv6only)
+        listener_option_of(fd, OPTION(IPPROTO_IPV6, IPV6_V6ONLY)) != options->ipv6only)
         log_write(log, LEVEL_WARN, 0,
             "ipv6only=%s is ignored: %s is open already, and is kept as it is",
             options->ipv6only ? "on" : "off", listener->text);
     listener_change_option(listener, fd, OPTION(SOL_SOCKET, SO_KEEPALIVE),
         options->keepalive == LISTENER_KEEPALIVE_ON, log);
-    listener_set_tcp_extras(listener, fd, log);
+    listener_set_tcp_extras(listener, fd, system, log);
     listener_change_option(
         listener, fd, OPTION(IPPROTO_TCP, TCP_NODELAY), options->tcp_nodelay, log);
 }

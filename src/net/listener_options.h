@@ -10,7 +10,8 @@
 /* Sets the options that must stand before bind(): SO_REUSEADDR, SO_REUSEPORT and IPV6_V6ONLY. */
 void listener_set_bind_options(const struct listener *listener, int fd, struct log *log);
 /* Sets the options of a bound socket. */
-void listener_set_options(const struct listener *listener, int fd, struct log *log);
+void listener_set_options(
+    const struct listener *listener, int fd, struct listener_system *system, struct log *log);
 
 /* Returns what of the options this system cannot set, as a parameter of "listen", or NULL. */
 const char *listener_lacks(const struct listener_options *options);
@@ -30,9 +31,9 @@ struct socket_option {
  * both directions, and a default asks nothing of the kernel. */
 void listener_change_option(const struct listener *listener, int fd,
     const struct socket_option *option, int value, struct log *log);
-/* Sets an option whose value 0 stands for the system's default. A kept socket may no longer have
- * that default; a new socket shows it. */
-void listener_change_or_default(const struct listener *listener, int fd,
-    const struct socket_option *option, int value, struct log *log);
+/* Returns an option's value; 0 where the kernel does not know it, so that "off" is never
+ * refused. */
+int listener_option_of(int fd, const struct socket_option *option);
 /* Sets the options of TCP that POSIX lacks. */
-void listener_set_tcp_extras(const struct listener *listener, int fd, struct log *log);
+void listener_set_tcp_extras(
+    const struct listener *listener, int fd, struct listener_system *system, struct log *log);

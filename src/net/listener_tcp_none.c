@@ -17,10 +17,12 @@ const char *listener_lacks(const struct listener_options *options)
     return NULL;
 }
 
-void listener_set_tcp_extras(const struct listener *listener, int fd, struct log *log)
+void listener_set_tcp_extras(
+    const struct listener *listener, int fd, struct listener_system *system, struct log *log)
 {
     assert(listener_lacks(&listener->options) == NULL);
     (void)listener;
     (void)fd;
+    (void)system;
     (void)log;
 }

@@ -73,13 +73,14 @@ static int open_listener(struct listener *listener, const struct listener *from,
     return status;
 }
 
-static int commit_listener(struct listener *listener, int excerpts, struct log *log)
+static int commit_listener(
+    struct listener *listener, struct listener_system *system, int excerpts, struct log *log)
 {
     struct report_place place;
     int status;
 
     log->place = report_place_init(&place, listener->word, listener->arena);
-    status = listener_commit(listener, log);
+    status = listener_commit(listener, system, log);
     log->place = NULL;
     if (status == -1)
         report_show_excerpt(&place, excerpts);
@@ -152,11 +153,12 @@ int listeners_commit(struct cycle *cycle, const struct cycle *in_force,
     const struct adopted *adopted, struct log *log)
 {
     int excerpts = excerpts_of(cycle, in_force);
+    struct listener_system system = { .known = false };
     struct listener *listener;
 
     assert(in_force != cycle);
     STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
-        if (commit_listener(listener, excerpts, log) == -1)
+        if (commit_listener(listener, &system, excerpts, log) == -1)
             return -1;
     allow_overlaps(cycle, in_force, adopted, false);
     if (in_force != NULL) /* the new socket is stored under the same name */
@@ -169,6 +171,7 @@ int listeners_commit(struct cycle *cycle, const struct cycle *in_force,
 void listeners_restore(struct cycle *cycle, const struct cycle *in_force,
     const struct adopted *adopted, struct log *log)
 {
+    struct listener_system system = { .known = false };
     struct listener *listener;
 
     assert(in_force != NULL);
@@ -177,7 +180,7 @@ void listeners_restore(struct cycle *cycle, const struct cycle *in_force,
         /* makes listener_commit() set options that are not configured, too: the failed commit may
          * have changed them */
         listener->adopted = true;
-        listener_commit(listener, log);
+        listener_commit(listener, &system, log);
     }
 }
 

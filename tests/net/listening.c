@@ -83,7 +83,7 @@ struct listener *listening_open(struct listening *listening, const char *text,
 
 void listening_commit(struct listening *listening, struct listener *listener)
 {
-    int rc = listener_commit(listener, &listening->log.log);
+    int rc = listener_commit(listener, &(struct listener_system) { 0 }, &listening->log.log);
 
     ck_assert_msg(rc == 0, "%s", memory_log_take(&listening->log));
     ck_assert_str_eq(memory_log_take(&listening->log), "");

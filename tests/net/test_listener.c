@@ -90,7 +90,8 @@ START_TEST(a_lost_race_is_told_by_commit)
     /* SO_REUSEADDR lets both bind as long as neither listens */
     second = listening_open(listening, first->text, NULL, NULL, 1);
     listening_commit(listening, first);
-    ck_assert_int_eq(listener_commit(second, &listening->log.log), -1);
+    ck_assert_int_eq(
+        listener_commit(second, &(struct listener_system) { 0 }, &listening->log.log), -1);
     snprintf(expected, sizeof(expected),
         "t: [emerg] listen() to %s, backlog 511 failed (98: Address already in use)\n",
         first->text);

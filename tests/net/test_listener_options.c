@@ -128,7 +128,7 @@ START_TEST(a_refused_option_is_said)
 
     options.keepidle = 40000;
     in = listening_open(listening, "127.0.0.1", &options, NULL, 1);
-    ck_assert_int_eq(listener_commit(in, &listening->log.log), 0);
+    ck_assert_int_eq(listener_commit(in, &(struct listener_system) { 0 }, &listening->log.log), 0);
     snprintf(expected, sizeof(expected),
         "t: [alert] setsockopt(TCP_KEEPIDLE, 40000) %s failed, ignored (22: Invalid argument)\n",
         in->text);
@@ -140,7 +140,7 @@ START_TEST(a_refused_option_is_said)
     options = listener_defaults;
     options.ipv6only = false;
     new = listening_open(listening, in6->text, &options, in6, 1);
-    ck_assert_int_eq(listener_commit(new, &listening->log.log), 0);
+    ck_assert_int_eq(listener_commit(new, &(struct listener_system) { 0 }, &listening->log.log), 0);
     snprintf(expected, sizeof(expected),
         "t: [warn] ipv6only=off is ignored: %s is open already, and is kept as it is\n", new->text);
     ck_assert_str_eq(memory_log_take(&listening->log), expected);

@@ -91,7 +91,7 @@ static void build_listener(struct fixture *fixture, const struct fixture_worker_
     fixture->listener = listener_create(fixture->cycle.arena, &address, &listen);
     ck_assert_ptr_nonnull(fixture->listener);
     ck_assert_int_eq(listener_open(fixture->listener, NULL, slots, log), 0);
-    ck_assert_int_eq(listener_commit(fixture->listener, log), 0);
+    ck_assert_int_eq(listener_commit(fixture->listener, &(struct listener_system) { 0 }, log), 0);
     ck_assert_uint_le(fixture->listener->fd_n, FIXTURE_LISTENERS);
     for (unsigned i = 0; i < fixture->listener->fd_n; i++)
         fixture->listening[i] = sim_listener(fixture->sim, fixture->listener->fds[i]);
