@@ -46,6 +46,12 @@ void fb_set_timeout(fb_conn *conn, uint64_t ms)
         session_set_timeout(conn, ms);
 }
 
+void fb_set_receive_timeout(fb_conn *conn, uint64_t ms)
+{
+    if (SDK_VALID(conn) && conn->pipe == NULL)
+        session_receive_set(conn, ms);
+}
+
 void fb_timer(fb_conn *conn, uint32_t id, uint64_t ms)
 {
     if (SDK_VALID(conn))

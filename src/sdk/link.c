@@ -101,6 +101,7 @@ void (*const sdk_calls[])(void) = {
     CALL(fb_send_all),
     CALL(fb_map_remove),
     CALL(fb_map_append),
+    CALL(fb_set_receive_timeout),
     CALL(fb_state_of),
     CALL(fb_connect_with),
     CALL(fb_error_of),

@@ -78,6 +78,8 @@ const struct setting stream_table[] = {
     { "output_limit", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_output_limit,
         SERVER(output_limit), .least_value = 64 * 1024, .greatest_value = INT64_MAX,
         .unset = "set by the protocol" },
+    { "receive_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
+        SERVER(receive_timeout), .initial = "off" },
     { "server", CONTEXT_STREAM, 0, 0, .set = stream_set_server, .block = true, .repeats = true,
         .unset = "none" },
     { "tcp_nodelay", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag, SERVER(tcp_nodelay),

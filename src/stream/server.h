@@ -20,6 +20,7 @@ struct server_settings {
     int64_t tcp_nodelay;
     int64_t idle_timeout;       /* ms; 0: none */
     int64_t first_byte_timeout; /* ms; 0: none */
+    int64_t receive_timeout;    /* ms; 0: none */
     int64_t input_limit;        /* bytes; 0: the protocol's */
     int64_t output_limit;       /* bytes; 0: the protocol's; INT64_MAX: none */
     int64_t aio;                /* enum fb_aio */

@@ -109,6 +109,8 @@ static bool begin_client(struct fb_conn *conn)
         conn_fail(conn, FB_NO_MEMORY);
         return false;
     }
+    if (server->settings.receive_timeout > 0)
+        session_receive_set(conn, (uint64_t)server->settings.receive_timeout);
     if (!conn_is_active(conn)) /* the protocol does not know of it */
         return false;
     if (server->settings.first_byte_timeout > 0) {

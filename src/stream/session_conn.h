@@ -19,6 +19,8 @@
 
 #define SESSION_CONN_KIND KIND('S', 'E', 'S', 'S')
 
+struct session_receive;
+
 /* The longest time, in ms: to add it to any time of a clock is no overflow. */
 #define SESSION_TIME_MOST ((uint64_t)INT64_MAX)
 
@@ -68,6 +70,8 @@ struct session_conn {
     uint64_t frame_delimiter; /* a hash of it */
     uint64_t frame_timeout;
     struct timer frame_timer;
+
+    struct session_receive *receive; /* time to receive in (session_receive.c); NULL: any */
 
     TAILQ_HEAD(session_own_reads, session_read) reads; /* of files (session_read.c) */
 
@@ -206,6 +210,10 @@ static inline bool session_is_keepalive(const struct fb_conn *conn)
 void session_timer_set(struct fb_conn *conn, uint32_t id, uint64_t ms);
 void session_timer_cancel(struct fb_conn *conn, uint32_t id);
 void session_timers_clear(struct session_conn *session);
+
+/* session_receive.c: Ends the connection when no input has come for `ms`; 0: never. */
+void session_receive_set(struct fb_conn *conn, uint64_t ms);
+void session_receive_clear(struct session_conn *session);
 
 /* session_names.c: A number that stands for the connection in references, of SESSION_NAME_BITS bits
  * and at least SESSION_NAME_LEAST; 0 without memory. */

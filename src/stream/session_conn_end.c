@@ -26,6 +26,7 @@ void session_conn_clear_use(struct session_conn *session)
     CHECK_KIND(session, SESSION_CONN_KIND);
     assert(TAILQ_EMPTY(&session->children));
     session_timers_clear(session);
+    session_receive_clear(session);
     session_reads_clear(session);
     timer_del(&net->loop, &session->frame_timer);
     session->frame_most = 0;

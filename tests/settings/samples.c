@@ -85,6 +85,7 @@ static const struct sample samples[] = {
     { "log_format", "main escape=json '$remote_addr' ' ${status}'", CHECK(check_log_format),
         .again = "other text" },
     { "output_limit", "off", NUMBER(INT64_MAX) },
+    { "receive_timeout", "90s", NUMBER(90000) },
     { "server", "{ listen 127.0.0.1:2; }", CHECK(check_server),
         .again = "{ listen 127.0.0.1:3; }" },
     { "tcp_nodelay", "off", NUMBER(0) },

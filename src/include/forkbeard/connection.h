@@ -75,6 +75,12 @@ FB_SDK void fb_abort(fb_conn *conn);
  * any case. A connection to a server starts with 60 s until it is connected, and no timeout then; a
  * timeout that is set earlier holds for both. A pipe has a timeout of its own. */
 FB_SDK void fb_set_timeout(fb_conn *conn, uint64_t ms);
+/* Ends the connection as FB_TIMED_OUT when no byte has been received for `ms`, whatever was sent;
+ * 0: never. A client starts with its server's receive_timeout, a connection to a server with none.
+ * The time begins with the call. While the connection is stopped, or not read for its unsent
+ * output, it does not count; in a pipe it does not apply. Without memory the connection ends as
+ * FB_NO_MEMORY. Since API 4. */
+FB_SDK void fb_set_receive_timeout(fb_conn *conn, uint64_t ms);
 /* Sets a timer, which calls the callback `timer` with `id` in `ms`, at least 1. A timer of this id
  * that is set already is moved. There may be any number of timers; all are cancelled when the
  * connection ends. Without memory the connection ends as FB_NO_MEMORY. */
