@@ -10,6 +10,7 @@
 #include "systemd/fdstore.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <sys/wait.h>
 
 static void committed(void *host)
@@ -132,6 +133,37 @@ static bool is_handed_over(void *host, const struct listener *listener)
     return master->upgrade.phase == UPGRADE_HANDED_OVER && is_shared(host, listener);
 }
 
+static enum pool_asked what_was_asked(int status)
+{
+    if (status == 0)
+        return POOL_ASKED;
+    return errno == EAGAIN ? POOL_ASK_LATER : POOL_ASK_NOBODY;
+}
+
+static enum pool_asked ask_others(void *host)
+{
+    struct master *master = host;
+
+    CHECK_KIND(master, MASTER_KIND);
+    return what_was_asked(upgrade_ask_others(&master->upgrade));
+}
+
+static enum pool_asked ask_inbox(void *host, uint32_t incarnation, uint32_t asker)
+{
+    struct master *master = host;
+
+    CHECK_KIND(master, MASTER_KIND);
+    return what_was_asked(upgrade_ask_inbox(&master->upgrade, incarnation, asker));
+}
+
+static void worker_gone(void *host, uint32_t incarnation)
+{
+    struct master *master = host;
+
+    CHECK_KIND(master, MASTER_KIND);
+    upgrade_tell_gone(&master->upgrade, incarnation);
+}
+
 static void in_child(void *host, const struct cycle *cycle)
 {
     const struct master *master = host;
@@ -166,6 +198,9 @@ const struct pool_ops master_pool_ops = {
     .rescan = rescan,
     .is_shared = is_shared,
     .is_handed_over = is_handed_over,
+    .ask_others = ask_others,
+    .ask_inbox = ask_inbox,
+    .worker_gone = worker_gone,
     .in_child = in_child,
     .exited = exited,
 };

@@ -225,6 +225,63 @@ static void adopt_socket(void *host, int fd)
     signals_raise(COMMAND_RELOAD);
 }
 
+static uint32_t find_serial(void *host)
+{
+    const struct master *master = host;
+
+    return shared_serial(master->shared);
+}
+
+static void note_serial(void *host, uint32_t serial)
+{
+    struct master *master = host;
+
+    shared_note_serial(master->shared, serial);
+}
+
+static unsigned list_workers(void *host, uint32_t *own)
+{
+    struct master *master = host;
+
+    return pool_others_list_own(&master->pool, own);
+}
+
+static int find_inbox(void *host, uint32_t incarnation, bool *found)
+{
+    struct master *master = host;
+
+    *found = pool_worker_of_incarnation(&master->pool, incarnation) != NULL;
+    return pool_others_find_inbox(&master->pool, incarnation);
+}
+
+static void note_others(void *host, const uint32_t *others, unsigned n)
+{
+    struct master *master = host;
+
+    pool_others_came(&master->pool, others, n);
+}
+
+static void note_inbox(void *host, uint32_t incarnation, uint32_t asker, bool found, int fd)
+{
+    struct master *master = host;
+
+    pool_others_inbox_came(&master->pool, incarnation, asker, found, fd);
+}
+
+static void note_gone(void *host, uint32_t incarnation)
+{
+    struct master *master = host;
+
+    pool_others_note_gone(&master->pool, incarnation);
+}
+
+static void note_others_end(void *host)
+{
+    struct master *master = host;
+
+    pool_others_end(&master->pool);
+}
+
 static const struct upgrade_ops ops = {
     .listeners = find_listeners,
     .control_path = find_control_path,
@@ -240,6 +297,14 @@ static const struct upgrade_ops ops = {
     .left_alone = go_on_alone,
     .rescan = rescan,
     .adopt_socket = adopt_socket,
+    .serial = find_serial,
+    .note_serial = note_serial,
+    .list_workers = list_workers,
+    .find_inbox = find_inbox,
+    .others_came = note_others,
+    .inbox_came = note_inbox,
+    .worker_gone = note_gone,
+    .others_end = note_others_end,
 };
 
 void upgrade_host_init(

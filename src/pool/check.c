@@ -27,6 +27,9 @@ static void check_worker(const struct pool_worker *worker, const struct generati
         assert(worker->inbox != worker->channel.fd);
         assert(worker->inbox == -1 || worker->known);
         assert(worker->outbox.wanted_n <= POOL_WANTED_MAX);
+        assert(worker->outbox.others_left <= generation->pool->others_n);
+        assert(
+            worker->asks_others || (!worker->outbox.others_wanted && !worker->outbox.others_asked));
         assert(worker->outbox.log_n <= core_target_n(&generation->cycle->core));
         assert(worker->fills > 0);
         assert(last || next->pid != worker->pid);
@@ -67,6 +70,8 @@ void pool_check(const struct pool *pool)
 
     assert(pool->ops != NULL && pool->log != NULL);
     assert(!pool->ending || pool->starting == NULL);
+    assert(pool->others_n <= SLOT_MAX && pool->asks_n <= POOL_ASKS_MAX);
+    assert(pool->others_met || (pool->others_n == 0 && pool->asks_n == 0));
     TAILQ_FOREACH (generation, &pool->generations, link) {
         bool starts = generation == pool->starting, serves = generation == pool->serving;
         unsigned n = 0;

@@ -39,6 +39,7 @@ static const struct message_rule {
     [MESSAGE_INBOX_WANTED] = { IN(STARTING) | IN_SET_UP, true },
     [MESSAGE_MUTEX_DAMAGED] = { IN_SET_UP, false },
     [MESSAGE_LISTENER_BROKEN] = { IN_SET_UP, true },
+    [MESSAGE_OTHERS_WANTED] = { IN(STARTING) | IN_SET_UP, false },
 };
 
 /* Does what a worker asks for. Returns the rule that it breaks, or NULL. */
@@ -59,6 +60,8 @@ static const char *handle_request(
         if (argument >> INCARNATION_BITS != 0 || argument == slot_incarnation(worker->slot))
             return wrong_argument;
         return pool_outbox_want_inbox(worker, argument) ? NULL : unread_replies;
+    case MESSAGE_OTHERS_WANTED:
+        return pool_others_want(worker);
     case MESSAGE_LOG_BROKEN:
         if (argument >= core_target_n(&worker->generation->cycle->core))
             return wrong_argument;

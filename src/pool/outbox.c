@@ -86,9 +86,7 @@ static bool send_gone(struct pool_worker *worker)
     return true;
 }
 
-/* Returns the sending end of a worker's inbox, which is made unless there is one; -1: there is no
- * such worker, or no descriptor is left. */
-static int find_inbox(struct pool *pool, uint32_t incarnation)
+int pool_outbox_find_inbox(struct pool *pool, uint32_t incarnation)
 {
     struct pool_worker *worker = pool_worker_of_incarnation(pool, incarnation);
     int ends[2];
@@ -109,19 +107,72 @@ static int find_inbox(struct pool *pool, uint32_t incarnation)
     return worker->inbox;
 }
 
-static bool send_inboxes(struct pool_worker *worker)
+bool pool_outbox_give_inbox(struct pool_worker *worker, uint32_t incarnation, int inbox)
+{
+    return send_message(
+        worker, inbox != -1 ? MESSAGE_INBOX_OF_PEER : MESSAGE_PEER_GONE, incarnation, inbox);
+}
+
+/* Sends a worker the incarnations of the other master process, which it has asked for; false when
+ * it has to be tried again. */
+static bool send_others(struct pool_worker *worker)
 {
     struct pool *pool = worker->generation->pool;
+    struct pool_outbox *outbox = &worker->outbox;
+    enum pool_asked asked;
+
+    if (outbox->others_wanted) {
+        asked = pool->ops->ask_others(pool->host);
+        if (asked == POOL_ASK_LATER)
+            return false;
+        outbox->others_wanted = false;
+        outbox->others_asked = asked == POOL_ASKED;
+        pool->others_met = pool->others_met || outbox->others_asked;
+    }
+    assert(outbox->others_left <= pool->others_n);
+    for (; outbox->others_left > 0; outbox->others_left--)
+        if (!send_message(worker, MESSAGE_OTHER, pool->others[outbox->others_left - 1], -1))
+            return false;
+    return true;
+}
+
+/* Asks the other master process for an inbox; false when it has to be tried again. */
+static bool ask_for_inbox(struct pool_worker *worker, uint32_t incarnation)
+{
+    struct pool *pool = worker->generation->pool;
+    enum pool_asked asked = POOL_ASK_LATER;
+
+    assert(pool_others_have(pool, incarnation));
+    if (pool->asks_n < POOL_ASKS_MAX)
+        asked = pool->ops->ask_inbox(pool->host, incarnation, slot_incarnation(worker->slot));
+    if (asked == POOL_ASK_NOBODY)
+        return pool_outbox_give_inbox(worker, incarnation, -1);
+    pool->asks_n += asked == POOL_ASKED;
+    pool->others_met = pool->others_met || asked == POOL_ASKED;
+    return asked == POOL_ASKED;
+}
+
+/* Sends one of our own workers' inboxes; false when it has to be tried again. */
+static bool send_own_inbox(struct pool_worker *worker, uint32_t incarnation)
+{
+    struct pool *pool = worker->generation->pool;
+    int inbox = pool_outbox_find_inbox(pool, incarnation);
+
+    if (inbox == -1 && pool_worker_of_incarnation(pool, incarnation) != NULL)
+        return false; /* no descriptor was left */
+    return pool_outbox_give_inbox(worker, incarnation, inbox);
+}
+
+static bool send_inboxes(struct pool_worker *worker)
+{
+    const struct pool *pool = worker->generation->pool;
     struct pool_outbox *outbox = &worker->outbox;
 
     for (; outbox->wanted_n > 0; outbox->wanted_n--) {
         uint32_t wanted = outbox->wanted[outbox->wanted_n - 1];
-        int inbox = find_inbox(pool, wanted);
 
-        if (inbox == -1 && pool_worker_of_incarnation(pool, wanted) != NULL)
-            return false; /* no descriptor was left */
-        if (!send_message(
-                worker, inbox != -1 ? MESSAGE_INBOX_OF_PEER : MESSAGE_PEER_GONE, wanted, inbox))
+        if (pool_others_have(pool, wanted) ? !ask_for_inbox(worker, wanted)
+                                           : !send_own_inbox(worker, wanted))
             return false;
     }
     return true;
@@ -136,7 +187,7 @@ bool pool_outbox_send_more(struct channel_end *end)
         return true;
     return (outbox->log_n == 0 || send_logs(worker)) &&
            (outbox->inbox == -1 || send_inbox(worker)) && send_gone(worker) &&
-           (outbox->wanted_n == 0 || send_inboxes(worker));
+           (outbox->wanted_n == 0 || send_inboxes(worker)) && send_others(worker);
 }
 
 void pool_outbox_listener(struct pool_worker *worker, int fd)
@@ -153,14 +204,27 @@ void pool_outbox_logs(struct pool_worker *worker)
     channel_end_send_more(&worker->channel);
 }
 
-bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation)
+static bool note_wanted(struct pool_outbox *outbox, uint32_t incarnation)
 {
-    struct pool_outbox *outbox = &worker->outbox;
-
     if (outbox->wanted_n == POOL_WANTED_MAX)
         return false;
     outbox->wanted[outbox->wanted_n++] = incarnation;
+    return true;
+}
+
+bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation)
+{
+    if (!note_wanted(&worker->outbox, incarnation))
+        return false;
     channel_end_send_more(&worker->channel);
+    return true;
+}
+
+bool pool_outbox_want_inbox_later(struct pool_worker *worker, uint32_t incarnation)
+{
+    if (!note_wanted(&worker->outbox, incarnation))
+        return false;
+    channel_end_retry(&worker->channel);
     return true;
 }
 
@@ -171,23 +235,31 @@ static bool is_full(const struct pool_worker *worker)
            worker->generation->pool->gone_n - worker->outbox.gone >= POOL_GONE_MAX;
 }
 
-void pool_outbox_note_gone(const struct pool_worker *gone)
+void pool_outbox_add_gone(struct pool *pool, uint32_t gone, const struct pool_worker *except)
 {
-    struct pool *pool = gone->generation->pool;
     struct generation *generation;
     struct pool_worker *worker;
 
-    assert(gone->known);
     TAILQ_FOREACH (generation, &pool->generations, link)
         GENERATION_FOREACH_WORKER (worker, generation)
-            /* the pid of `gone` may be another process's by now */
-            if (worker != gone && is_full(worker))
+            /* the pid of `except` may be another process's by now */
+            if (worker != except && is_full(worker))
                 pool_worker_break_rule(worker, "it does not read what it is sent");
-    pool->gone[pool->gone_n++ % POOL_GONE_MAX] = slot_incarnation(gone->slot);
+    pool->gone[pool->gone_n++ % POOL_GONE_MAX] = gone;
     TAILQ_FOREACH (generation, &pool->generations, link)
         GENERATION_FOREACH_WORKER (worker, generation)
-            if (worker != gone)
+            if (worker != except)
                 channel_end_send_more(&worker->channel);
+}
+
+void pool_outbox_note_gone(const struct pool_worker *gone)
+{
+    struct pool *pool = gone->generation->pool;
+    uint32_t incarnation = slot_incarnation(gone->slot);
+
+    assert(gone->known);
+    pool_outbox_add_gone(pool, incarnation, gone);
+    pool->ops->worker_gone(pool->host, incarnation);
 }
 
 void pool_outbox_drop_inbox(struct pool_worker *worker)

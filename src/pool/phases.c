@@ -67,7 +67,7 @@ void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase ph
         worker->pid = 0;
         worker->broken_listener = -1;
         worker->due = worker->killed = POOL_KILL_NONE;
-        worker->known = worker->drains = worker->accept_asked = false;
+        worker->known = worker->drains = worker->accept_asked = worker->asks_others = false;
         worker->watch = (struct pool_watch) { .repeats = 0 };
     }
 }

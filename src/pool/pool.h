@@ -57,13 +57,17 @@ enum pool_death {
 
 #define POOL_WANTED_MAX 256 /* requests of a worker that does not read the replies */
 #define POOL_GONE_MAX 1024  /* incarnations that have ended, for a worker that does not read */
+#define POOL_ASKS_MAX 64    /* inboxes that the other master process is asked for at once */
 
 /* Messages with an argument that wait until the worker's channel has room. */
 struct pool_outbox {
-    unsigned log_n;    /* how many of its logs, the last ones, were reopened */
-    int inbox;         /* the worker's end of its inbox, or -1 */
-    uint32_t gone;     /* how many of pool->gone_n incarnations it was told of */
-    unsigned wanted_n; /* incarnations whose inboxes it has asked for */
+    unsigned log_n;       /* how many of its logs, the last ones, were reopened */
+    int inbox;            /* the worker's end of its inbox, or -1 */
+    uint32_t gone;        /* how many of pool->gone_n incarnations it was told of */
+    bool others_wanted;   /* the other master process is to be asked for its workers */
+    bool others_asked;    /* it was, and has not answered */
+    unsigned others_left; /* how many of pool->others are to be sent, the first ones */
+    unsigned wanted_n;    /* incarnations whose inboxes it has asked for */
     uint32_t wanted[POOL_WANTED_MAX];
 };
 
@@ -82,8 +86,9 @@ struct pool_worker {
     pid_t pid;  /* 0: no process */
     int handle; /* a handle of a worker that is left to another process (orphans.c), or -1 */
     struct channel_end channel; /* the master's end; closed: no process */
-    int inbox;  /* other workers send messages to it here; -1 until one of them has asked */
-    bool known; /* another worker has asked for its inbox */
+    int inbox;        /* other workers send messages to it here; -1 until one of them has asked */
+    bool known;       /* another worker has asked for its inbox */
+    bool asks_others; /* the worker has asked for the other master process's workers */
     struct pool_outbox outbox;
     bool accept_asked;   /* MESSAGE_ACCEPT was sent, or waits, and was not replied to */
     int broken_listener; /* the descriptor that it has reported as shut down; -1: none */
@@ -154,6 +159,12 @@ struct pool_probation {
     bool goes_back;            /* the configuration before is started again, or will be */
 };
 
+enum pool_asked {
+    POOL_ASKED,
+    POOL_ASK_LATER,  /* the other process does not read now */
+    POOL_ASK_NOBODY, /* no other process, or none that we understand */
+};
+
 /* Operations by which the pool tells its owner what happens. `serves` may call pool_end(), `exited`
  * may start a generation; no other may start or end one. */
 struct pool_ops {
@@ -178,6 +189,13 @@ struct pool_ops {
     /* Whether another master process mends this socket, which ours has handed over to it; NULL:
      * whether it serves on any, and binds lost paths again. */
     bool (*is_handed_over)(void *host, const struct listener *listener);
+    /* Asks the other master process of an upgrade for its workers, or for the inbox of one of them,
+     * which is for the worker `asker`, both incarnations: pool_others_came() and
+     * pool_others_inbox_came() have the answers. */
+    enum pool_asked (*ask_others)(void *host);
+    enum pool_asked (*ask_inbox)(void *host, uint32_t incarnation, uint32_t asker);
+    /* A worker has gone of which others know. */
+    void (*worker_gone)(void *host, uint32_t incarnation);
     /* In a new child, before it becomes a worker of this configuration. */
     void (*in_child)(void *host, const struct cycle *cycle);
     /* A child has exited: `other`, which is none of the pool's workers and which the host reaps, or
@@ -206,7 +224,11 @@ struct pool {
     struct generation *starting;  /* STARTING or COMMITTED; NULL: none */
     uint32_t gone[POOL_GONE_MAX]; /* latest incarnations that have ended and were known to others */
     uint32_t gone_n;              /* ever; the next one's place is the remainder */
-    struct timer orphans;         /* when workers that are not our children are looked at */
+    uint32_t others[SLOT_MAX]; /* incarnations of the other master process, as it told them last */
+    unsigned others_n;
+    unsigned asks_n;      /* inboxes that it was asked for, and has not answered */
+    bool others_met;      /* workers may know others */
+    struct timer orphans; /* when workers that are not our children are looked at */
     struct pool_rescan rescan;
     struct pool_probation probation;
     struct timer mend;            /* when reported listeners are looked at */
@@ -395,11 +417,47 @@ void pool_outbox_logs(struct pool_worker *worker);
 /* The inbox of the worker that is this incarnation, or that it has gone. False when the worker has
  * asked too often without reading the replies. */
 bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation);
+/* Does the same in a moment. */
+bool pool_outbox_want_inbox_later(struct pool_worker *worker, uint32_t incarnation);
 /* Tells all others that the worker, whose inbox was asked for, has gone; kills those that have not
  * read of too many. */
 void pool_outbox_note_gone(const struct pool_worker *gone);
 /* Closes the worker's inbox, if there is one: the next that asks for it gets a new one. */
 void pool_outbox_drop_inbox(struct pool_worker *worker);
+
+/* Sends a worker the inbox of another incarnation, or, -1, that it has gone; false when it has to
+ * be tried again. */
+bool pool_outbox_give_inbox(struct pool_worker *worker, uint32_t incarnation, int inbox);
+/* Returns the sending end of a worker's inbox, which is made unless there is one; -1: there is no
+ * such worker, or no descriptor is left. */
+int pool_outbox_find_inbox(struct pool *pool, uint32_t incarnation);
+/* Notes an incarnation that has gone, or what else MESSAGE_PEER_GONE may say, for all workers but
+ * `except`. */
+void pool_outbox_add_gone(struct pool *pool, uint32_t gone, const struct pool_worker *except);
+
+/* Workers of the other master process of an upgrade (others.c): what it says may be anything */
+
+/* Whether the incarnation, which may be invented, is one of theirs. */
+static inline bool pool_others_have(const struct pool *pool, uint32_t incarnation)
+{
+    return slot_half_of(incarnation) != pool->shared->half;
+}
+/* A worker asks for them. Returns the rule that it breaks, or NULL. */
+const char *pool_others_want(struct pool_worker *worker);
+/* The other process has told its workers: `others`, n of them. */
+void pool_others_came(struct pool *pool, const uint32_t *others, unsigned n);
+/* The other process has answered: `fd` is that inbox, which stays the caller's; -1: that worker has
+ * gone, or, if it was `found`, descriptors are short. */
+void pool_others_inbox_came(
+    struct pool *pool, uint32_t incarnation, uint32_t asker, bool found, int fd);
+/* A worker of the other process has gone. */
+void pool_others_note_gone(struct pool *pool, uint32_t incarnation);
+/* Every worker has, because the other process has. */
+void pool_others_end(struct pool *pool);
+/* The other process asks for our workers: lists them, and returns how many; or for the inbox of one
+ * of them, as pool_outbox_find_inbox() returns it. */
+unsigned pool_others_list_own(struct pool *pool, uint32_t own[SLOT_MAX]);
+int pool_others_find_inbox(struct pool *pool, uint32_t incarnation);
 
 /* Messages from workers (messages.c) */
 

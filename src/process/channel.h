@@ -23,15 +23,24 @@ enum channel_message_kind {
     /* worker: asks for the inbox of incarnation `argument` (slot_incarnation()) */
     MESSAGE_INBOX_WANTED,
     MESSAGE_INBOX_OF_PEER, /* master: `fd` is the inbox that was asked for */
-    MESSAGE_PEER_GONE,     /* master: that incarnation has ended, or has no inbox */
+    MESSAGE_PEER_GONE,     /* master: that incarnation has ended, or has no inbox; with
+                                CHANNEL_OTHERS_GONE: all have of the other master process */
     MESSAGE_MUTEX_DAMAGED, /* worker: the accept mutex had an owner that cannot be */
     MESSAGE_MUTEX_OFF,     /* master: go on without the accept mutex */
     /* worker: the listening socket that is descriptor `argument` was shut down */
     MESSAGE_LISTENER_BROKEN,
     /* master: `fd` takes the place of descriptor `argument`, a listening socket */
     MESSAGE_LISTENER,
+    /* worker: asks for the workers of the other master process of an upgrade, once */
+    MESSAGE_OTHERS_WANTED,
+    MESSAGE_OTHER,  /* master: incarnation `argument` is a worker of the other master process */
     MESSAGE_REOPEN, /* master: open again what the worker has opened of logs itself */
 };
+
+/* In the argument of MESSAGE_PEER_GONE: the rest of it is no incarnation but a serial, of the width
+ * that serials have in one (shm/slot.h). Workers of the other master process with this serial or an
+ * earlier one have gone. */
+#define CHANNEL_OTHERS_GONE (1u << 31)
 
 struct channel_message {
     uint32_t kind; /* enum channel_message_kind */

@@ -115,12 +115,20 @@ uint32_t shared_other_half(const struct shared *shared)
 
 uint32_t shared_serial(const struct shared *shared)
 {
-    uint32_t greatest = shared->serial;
+    uint32_t greatest =
+        shared->other_serial > shared->serial ? shared->other_serial : shared->serial;
 
     for (uint32_t i = 0; i < shared->slot_n; i++)
         if (shared->records[i].serial > greatest)
             greatest = shared->records[i].serial;
     return greatest < UINT32_MAX ? greatest : 0; /* the next ones begin again */
+}
+
+void shared_note_serial(struct shared *shared, uint32_t serial)
+{
+    assert(shared->slot_n <= SLOT_MAX);
+    if (serial > shared->other_serial)
+        shared->other_serial = serial;
 }
 
 /* A worker reads how many slots there are from what the master publishes. */

@@ -41,6 +41,7 @@ struct shared {
     size_t page;               /* bytes of a page */
     uint32_t half;             /* slot numbers begin at half * SLOT_MAX */
     uint32_t serial;           /* the first incarnation of a slot has the serial after this one */
+    uint32_t other_serial;     /* the greatest that another master process has told of */
     uint32_t slot_n;           /* no slot beyond has ever been used */
     struct slot_record records[SLOT_MAX];
 };
@@ -68,8 +69,11 @@ int shared_set_inherited(struct shared *shared, bool inherited);
 void shared_begin(struct shared *shared, uint32_t half, uint32_t serial);
 /* The half of a master process that runs beside this one: 0 or 1. */
 uint32_t shared_other_half(const struct shared *shared);
-/* The serial behind which another master process begins: the greatest that a slot has had. */
+/* The serial behind which another master process begins: the greatest that a slot has had, or that
+ * one before it has told of, whose slots it gets. */
 uint32_t shared_serial(const struct shared *shared);
+/* Another master process tells of a serial of its own. */
+void shared_note_serial(struct shared *shared, uint32_t serial);
 
 /* Returns the page of a slot of this half. */
 static inline struct slot *shared_slot(struct shared *shared, struct slot_id id)

@@ -74,6 +74,20 @@ static inline uint32_t slot_incarnation(struct slot_id id)
     return (id.slot | id.serial << SLOT_BITS) & ((1u << INCARNATION_BITS) - 1);
 }
 
+/* The half of the slot numbers that an incarnation, which may be invented, has its slot in. */
+static inline uint32_t slot_half_of(uint32_t incarnation)
+{
+    return (incarnation & ((1u << SLOT_BITS) - 1)) / SLOT_MAX;
+}
+
+/* Whether an incarnation's serial is this one or one of the 4,095 before it, of 13 bits. */
+static inline bool slot_serial_is_until(uint32_t incarnation, uint32_t serial)
+{
+    uint32_t width = 1u << (INCARNATION_BITS - SLOT_BITS);
+
+    return ((serial - (incarnation >> SLOT_BITS)) & (width - 1)) < width / 2;
+}
+
 /* Whether it can name a worker: for assertions on ids that the caller made or was handed by its
  * master. */
 static inline bool slot_id_is_valid(struct slot_id id)

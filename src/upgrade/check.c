@@ -19,7 +19,7 @@ void upgrade_check(const struct upgrade *upgrade)
     assert(!alone || upgrade->main);
     assert(!upgrade->main || !upgrade->main_owed);
     assert(!alone || (link->fd == -1 && upgrade->diag == NULL && upgrade->control == NULL));
-    assert(!alone || upgrade->sockets.n == 0);
+    assert(!alone || (upgrade->sockets.n == 0 && upgrade->inboxes.form == 0));
     assert(upgrade->phase < UPGRADE_STARTING || upgrade->main);
     assert(upgrade->deadline.deadline == 0 || upgrade->phase >= UPGRADE_STARTING);
     assert(!upgrade->late || upgrade->phase == UPGRADE_ROLLING_BACK ||

@@ -58,6 +58,11 @@ void upgrade_link_begin(struct json *json)
 
 int upgrade_link_send(struct upgrade_link *link, struct json *json)
 {
+    return upgrade_link_pass(link, json, -1);
+}
+
+int upgrade_link_pass(struct upgrade_link *link, struct json *json, int fd)
+{
     ssize_t sent = -1;
     size_t n;
     char *line;
@@ -67,7 +72,7 @@ int upgrade_link_send(struct upgrade_link *link, struct json *json)
     json_close(json);
     line = json_end(json, &n);
     if (line != NULL) /* the socket's buffer takes much more than a line at once */
-        sent = send(link->fd, line, n, MSG_NOSIGNAL);
+        sent = fd_send(link->fd, line, n, fd);
     free(line);
     if (line != NULL && sent == -1)
         return errno == EPIPE || errno == ECONNRESET ? 0 : -1;
@@ -154,6 +159,14 @@ static ssize_t receive_bytes(struct upgrade_link *link)
     return n;
 }
 
+/* Whether a descriptor that has come goes with this message: one that comes behind other messages
+ * may be received together with them. */
+static bool takes_descriptor(struct json_value message, size_t n)
+{
+    assert(message.text == NULL || message.n <= n);
+    return n == 2 || json_member(message, "inbox").text != NULL;
+}
+
 static void parse_message(struct upgrade_link *link, size_t n, struct upgrade_message *out)
 {
     struct json_value message = json_parse(link->in, n);
@@ -166,9 +179,13 @@ static void parse_message(struct upgrade_link *link, size_t n, struct upgrade_me
         .rescan = json_is_true(json_member(message, "look")),
         .sockets = json_member(message, "sockets"),
         .diag = json_member(message, "messages"),
-        .fd = link->passed,
+        .whole = message,
+        .fd = -1,
     };
     json_text(json_member(message, "control"), out->control, sizeof(out->control));
+    if (!takes_descriptor(message, n))
+        return;
+    out->fd = link->passed;
     link->passed = -1;
 }
 

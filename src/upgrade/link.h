@@ -27,6 +27,7 @@ struct upgrade_message {
     char control[CONTROL_PATH_MAX + 1]; /* the sender's control socket, or "" */
     struct json_value sockets;          /* the sender listens on these; or none */
     struct json_value diag;             /* why the sender cannot start; or none */
+    struct json_value whole;            /* the message, for others to look into */
     int fd;                             /* the receiver's to close, or -1 */
 };
 
@@ -42,6 +43,8 @@ void upgrade_link_check(const struct upgrade_link *link);
 void upgrade_link_begin(struct json *json);
 /* Ends and sends it; -1 with errno. A process that has gone is no error. */
 int upgrade_link_send(struct upgrade_link *link, struct json *json);
+/* Does so, and passes a descriptor, unless it is -1, which stays the caller's. */
+int upgrade_link_pass(struct upgrade_link *link, struct json *json, int fd);
 /* Sends an empty message with a descriptor; -1 with errno. */
 int upgrade_link_send_fd(struct upgrade_link *link, int fd);
 /* Receives the next message, which is valid until the next call. */

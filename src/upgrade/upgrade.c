@@ -62,6 +62,7 @@ static void be_alone(struct upgrade *upgrade)
 {
     upgrade_set(upgrade, UPGRADE_NONE);
     upgrade_link_close(&upgrade->link);
+    upgrade_inboxes_end(upgrade);
     upgrade_sockets_free(&upgrade->sockets);
     free(upgrade->control);
     upgrade->control = NULL;
@@ -150,6 +151,7 @@ void upgrade_announce(struct upgrade *upgrade)
     if (upgrade->link.fd == -1)
         return;
     upgrade_link_begin(&json);
+    upgrade_inboxes_write(&json);
     if (upgrade->phase == UPGRADE_BESIDE)
         json_bool(&json, "serves", true);
     else
@@ -326,6 +328,8 @@ void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
 void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *host,
     struct exec_state *state, const struct binary *binary, struct log *log, struct timers *timers)
 {
+    struct json json;
+
     *upgrade = (struct upgrade) {
         .kind = UPGRADE_KIND,
         .ops = ops,
@@ -351,6 +355,9 @@ void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *
         log_write(log, LEVEL_ALERT, errno, "the link to master process %d is not watched",
             (int)upgrade->other);
     upgrade_receive(upgrade);
+    upgrade_link_begin(&json);
+    upgrade_inboxes_write(&json);
+    send_message(upgrade, &json);
 }
 
 /* The old process has ended. */
@@ -371,6 +378,8 @@ static void outlive(struct upgrade *upgrade)
 
 static void handle_message(struct upgrade *upgrade, const struct upgrade_message *message)
 {
+    if (upgrade_inboxes_handle(upgrade, message))
+        return;
     if (message->fd != -1)
         upgrade->ops->adopt_socket(upgrade->host, message->fd);
     if (message->diag.text != NULL && upgrade->phase >= UPGRADE_STARTING)
@@ -400,6 +409,8 @@ void upgrade_receive(struct upgrade *upgrade)
     upgrade_check(upgrade);
     while ((status = upgrade_link_next(&upgrade->link, &message)) == LINK_MESSAGE)
         handle_message(upgrade, &message);
+    if (status == LINK_ENDED)
+        upgrade_inboxes_end(upgrade);
     if (status == LINK_ENDED && upgrade_is_new(upgrade))
         outlive(upgrade);
     upgrade_check(upgrade);

@@ -14,6 +14,7 @@
 #include "net/listener.h"
 #include "upgrade/binary.h"
 #include "upgrade/exec_state.h"
+#include "upgrade/inboxes.h"
 #include "upgrade/link.h"
 #include "upgrade/sockets.h"
 
@@ -64,6 +65,21 @@ struct upgrade_ops {
     void (*rescan)(void *host);
     /* Takes a listening socket that only the other process had. */
     void (*adopt_socket)(void *host, int fd);
+
+    /* The greatest serial of our worker slots, and one of the other process's. */
+    uint32_t (*serial)(void *host);
+    void (*note_serial)(void *host, uint32_t serial);
+    /* Lists the incarnations of our workers, at most SLOT_MAX, and returns how many. */
+    unsigned (*list_workers)(void *host, uint32_t *own);
+    /* Returns the sending end of a worker's inbox, which stays the host's, or -1; whether there is
+     * such a worker. */
+    int (*find_inbox)(void *host, uint32_t incarnation, bool *found);
+    /* The other process's workers; the inbox that was asked for, which stays the caller's, or -1:
+     * it could not be received, or is not `found`; a worker that has gone; all have. */
+    void (*others_came)(void *host, const uint32_t *others, unsigned n);
+    void (*inbox_came)(void *host, uint32_t incarnation, uint32_t asker, bool found, int fd);
+    void (*worker_gone)(void *host, uint32_t incarnation);
+    void (*others_end)(void *host);
 };
 
 struct upgrade {
@@ -79,6 +95,7 @@ struct upgrade {
     pid_t other;                    /* the other master process; 0: there is none, or none yet */
     struct upgrade_link link;       /* to it */
     struct upgrade_sockets sockets; /* the listening sockets of the other process */
+    struct upgrade_inboxes inboxes; /* the workers' messages, as far as known */
     char *control;                  /* new: path of the old one's control socket, or NULL */
     struct timer deadline;          /* for STARTING, and for ROLLING_BACK until the kill */
     bool late;                      /* the new process has not served in time */

@@ -72,7 +72,13 @@ static const char *handle_message(struct channel_end *end, struct channel_messag
         peers_open(worker, message);
         break;
     case MESSAGE_PEER_GONE:
-        peers_gone(worker, message->argument);
+        if ((message->argument & CHANNEL_OTHERS_GONE) != 0)
+            peers_others_gone(worker, message->argument);
+        else
+            peers_gone(worker, message->argument);
+        break;
+    case MESSAGE_OTHER:
+        messages_greet_other(worker, message->argument);
         break;
     case MESSAGE_MUTEX_OFF:
         accept_leave_mutex(worker);

@@ -12,6 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The form of what workers send to each other's inboxes: of struct message_head, and of greetings.
+ * During an upgrade workers of two binaries exchange messages where both have the same. Each change
+ * of the form has another number. */
+#define MESSAGES_FORM 1
+
 struct channel_message;
 struct fb_conn;
 struct fb_worker;
@@ -28,6 +33,8 @@ void messages_done(struct worker *worker);
 /* messages_greet.c: Makes this worker known to all others, where a protocol wants to be sent
  * messages or to know of them; -1 after an emerg line. */
 int messages_greet_all(struct worker *worker);
+/* Does so to a worker of another master process, of which this one's has told. */
+void messages_greet_other(struct worker *worker, uint32_t incarnation);
 
 /* messages_send.c: fb_send_message(), fb_send_worker() and fb_send_all(). */
 uint64_t messages_send(

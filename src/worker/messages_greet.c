@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Greetings, by which workers know of each other which protocols they run.
  *
- * A worker that starts greets all who have a slot then; who is greeted greets back. So of any two
+ * A worker that starts greets all who have a slot then, and those of another master process, of
+ * which the master tells; who is greeted greets back. So of any two
  * workers the later one begins, and a greeting goes ahead of every other message of its sender. A
  * protocol is named by a mark, the same in all configurations. What comes is input: who greets
  * without being there is told to be gone by the master, when it is greeted back. */
@@ -103,7 +104,22 @@ int messages_greet_all(struct worker *worker)
             greet_slot(worker, id) == -1)
             return -1;
     }
+    channel_end_send(&worker->to_master, MESSAGE_OTHERS_WANTED);
     return 0;
+}
+
+void messages_greet_other(struct worker *worker, uint32_t incarnation)
+{
+    struct peer *peer;
+
+    if (worker->phase >= WORKER_ENDING || incarnation == references_own(worker) ||
+        !messages_open(worker))
+        return;
+    peer = peers_get(worker, incarnation);
+    if (peer == NULL)
+        log_write(&worker->log, LEVEL_CRIT, errno, "no memory for another worker");
+    else if (!peer->greeted)
+        messages_greet_peer(worker, peer); /* the peer may be gone */
 }
 
 static void call_of_worker(struct fb_worker *own, enum callback callback,

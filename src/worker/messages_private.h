@@ -18,13 +18,18 @@ enum message_outcome {
     MESSAGE_IS_GREETING = 129, /* a greeting, with the marks of the sender's protocols */
 };
 
-/* Goes in front of the message's bytes. */
+/* Goes in front of the message's bytes; workers that exchange messages may be of two binaries with
+ * the same MESSAGES_FORM. */
 struct message_head {
     uint64_t number; /* given by the sender's worker; a reply has that of its message */
     fb_ref from, to;
     uint64_t protocol; /* the mark of the sender's protocol */
     uint64_t outcome;  /* a reply's fb_outcome, or an enum message_outcome */
 };
+
+static_assert(MESSAGES_FORM == 1 && sizeof(struct message_head) == 40 &&
+                  offsetof(struct message_head, outcome) == 32 && FB_MESSAGE_MAX == 16384,
+    "another form has another number");
 
 /* The bytes of a message that is in several queues. */
 struct message_bytes {

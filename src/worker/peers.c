@@ -189,6 +189,23 @@ void peers_gone(struct worker *worker, uint32_t incarnation)
     messages_decide_unknown(worker, incarnation);
 }
 
+static bool is_other(const struct worker *worker, const struct peer *peer)
+{
+    return slot_half_of(peer->incarnation) != slot_half_of(references_own(worker));
+}
+
+void peers_others_gone(struct worker *worker, uint32_t serial)
+{
+    struct peer *peer, *next;
+
+    if (worker->messages == NULL)
+        return;
+    TAILQ_FOREACH_SAFE (peer, &worker->messages->peers, link, next)
+        if (is_other(worker, peer) &&
+            (slot_serial_is_until(peer->incarnation, serial) || (peer->asked && peer->id == 0)))
+            peers_gone(worker, peer->incarnation);
+}
+
 void peers_master_gone(struct worker *worker)
 {
     struct peer *peer, *next;
@@ -197,7 +214,7 @@ void peers_master_gone(struct worker *worker)
     if (worker->messages == NULL)
         return;
     TAILQ_FOREACH_SAFE (peer, &worker->messages->peers, link, next)
-        if (peer->fd == -1)
+        if (peer->fd == -1 || is_other(worker, peer)) /* which are told that we have gone */
             peers_gone(worker, peer->incarnation);
 }
 

@@ -13,5 +13,8 @@ struct worker;
 void peers_open(struct worker *worker, struct channel_message *message);
 /* The worker of that incarnation has gone: what it has not answered is answered with "unknown". */
 void peers_gone(struct worker *worker, uint32_t incarnation);
+/* Workers of another master process have gone, all whose serials are until this one, of the width
+ * that they have in an incarnation. */
+void peers_others_gone(struct worker *worker, uint32_t serial);
 /* The master has gone: no inbox that was asked for will come any more. */
 void peers_master_gone(struct worker *worker);

@@ -28,6 +28,7 @@ struct scene {
     struct timers timers;
     struct adopted *adopted;
     struct zones zones;
+    struct shared shared; /* without memory */
     int ends[WORKERS];
     uint32_t serial;
 };
@@ -37,7 +38,33 @@ static void ignore_rescan(void *host)
     (void)host;
 }
 
-static const struct pool_ops pool_ops = { .rescan = ignore_rescan };
+/* Another master process that answers nothing. */
+static enum pool_asked ask_others(void *host)
+{
+    (void)host;
+    return POOL_ASKED;
+}
+
+static enum pool_asked ask_inbox(void *host, uint32_t incarnation, uint32_t asker)
+{
+    (void)host;
+    if (slot_half_of(incarnation) == 0 || asker >> INCARNATION_BITS != 0)
+        abort();
+    return incarnation % 2 == 0 ? POOL_ASK_LATER : POOL_ASK_NOBODY;
+}
+
+static void ignore_gone(void *host, uint32_t incarnation)
+{
+    (void)host;
+    (void)incarnation;
+}
+
+static const struct pool_ops pool_ops = {
+    .rescan = ignore_rescan,
+    .ask_others = ask_others,
+    .ask_inbox = ask_inbox,
+    .worker_gone = ignore_gone,
+};
 
 /* Does what a fork does. */
 static void fill_worker(struct scene *scene, unsigned i)
@@ -104,7 +131,7 @@ static struct scene *build(void)
                                 .log = &scene->log,
                                 .clock = &scene->clock,
                                 .timers = &scene->timers,
-                                .shared = (struct shared *)(void *)scene,
+                                .shared = &scene->shared,
                             });
     scene->cycle.core.worker_processes = WORKERS;
     scene->cycle.core.worker_start_timeout = 1000;
@@ -162,7 +189,8 @@ static bool send_message(struct scene *scene, int end, const uint8_t *p)
 {
     static const uint32_t kinds[] = { MESSAGE_READY, MESSAGE_ACCEPTING, MESSAGE_RELEASED,
         MESSAGE_RESCAN, MESSAGE_LOG_BROKEN, MESSAGE_INBOX_LOST, MESSAGE_INBOX_WANTED,
-        MESSAGE_INBOX_WANTED, MESSAGE_MUTEX_DAMAGED, MESSAGE_LISTENER_BROKEN };
+        MESSAGE_INBOX_WANTED, MESSAGE_MUTEX_DAMAGED, MESSAGE_LISTENER_BROKEN,
+        MESSAGE_OTHERS_WANTED };
     uint32_t words[2] = { kinds[p[0] % countof(kinds)], 0 };
 
     if (words[0] == MESSAGE_LOG_BROKEN)
@@ -170,7 +198,8 @@ static bool send_message(struct scene *scene, int end, const uint8_t *p)
     else if (words[0] == MESSAGE_LISTENER_BROKEN)
         words[1] = p[1] < 250 ? p[1] % 8 : (uint32_t)p[1] << 24;
     else if (words[0] == MESSAGE_INBOX_WANTED)
-        words[1] = slot_incarnation(scene->generation->workers[p[1] % WORKERS].slot) ^ p[2] / 64;
+        words[1] = slot_incarnation(scene->generation->workers[p[1] % WORKERS].slot) ^ p[2] / 64 ^
+                   (p[2] % 4 == 0 ? SLOT_MAX : 0);
     return send_bytes(end, (const uint8_t *)words, sizeof(words), 0);
 }
 
@@ -201,6 +230,32 @@ static void let_time_pass(struct scene *scene, uint64_t ms)
 {
     scene->clock.mono_ms += ms;
     timers_run(&scene->timers);
+}
+
+/* Another master process says something, which may be anything. */
+static void let_other_speak(struct scene *scene, const uint8_t *p)
+{
+    uint32_t incarnation =
+        (p[0] % 8 == 7 ? 0xf0000000u : 0) | (p[0] % 4 == 3 ? 0 : SLOT_MAX) | p[1];
+    uint32_t asker = slot_incarnation(scene->generation->workers[p[2] % WORKERS].slot);
+    uint32_t others[] = { incarnation, p[1] | SLOT_MAX, p[2] | SLOT_MAX };
+
+    switch (p[0] / 8 % 4) {
+    case 0:
+        pool_others_came(&scene->pool, others, p[2] % 4);
+        break;
+    case 1:
+        pool_others_inbox_came(&scene->pool, incarnation, asker ^ (p[2] / 128), p[2] % 8 < 4,
+            p[2] % 2 == 0 ? STDERR_FILENO : -1);
+        break;
+    case 2:
+        pool_others_note_gone(&scene->pool, incarnation);
+        break;
+    default:
+        if (p[2] % 8 == 0)
+            pool_others_end(&scene->pool);
+        break;
+    }
 }
 
 /* Takes a step; returns how many bytes it has taken. */
@@ -249,6 +304,9 @@ static size_t take_step(struct scene *scene, const uint8_t *p, size_t n)
         scene->cycle.core.worker_start_timeout = p[1] % 2 == 0 ? 1000 : 2000;
         replace_worker(scene, i);
         scene->cycle.core.worker_start_timeout = 1000;
+        break;
+    case 11:
+        let_other_speak(scene, p + 1);
         break;
     default:
         send_message(scene, end, p + 1);

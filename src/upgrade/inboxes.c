@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Asks and answers. Every message has the greatest serial of its sender's worker slots, behind
+ * which the slots of a later upgrade begin. Numbers of the other process are checked by their
+ * users, as those of a worker are; only their range is looked at here. */
+#include "upgrade/inboxes.h"
+
+#include "shm/slot.h"
+#include "upgrade/upgrade.h"
+#include "worker/messages.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <unistd.h>
+
+void upgrade_inboxes_write(struct json *json)
+{
+    json_number(json, "inboxes", MESSAGES_FORM);
+}
+
+/* Whether workers of both processes exchange messages. One line says where they do not; it waits
+ * for a new process that has not told its form yet. */
+static bool is_understood(struct upgrade *upgrade)
+{
+    struct upgrade_inboxes *inboxes = &upgrade->inboxes;
+
+    CHECK_KIND(upgrade, UPGRADE_KIND);
+    assert(inboxes->form == 0 || upgrade->phase != UPGRADE_NONE);
+    if (upgrade->link.fd == -1 || inboxes->form == MESSAGES_FORM)
+        return upgrade->link.fd != -1;
+    if (inboxes->refused || (inboxes->form == 0 && upgrade->phase >= UPGRADE_STARTING))
+        return false;
+    inboxes->refused = true;
+    log_write(upgrade->log, LEVEL_NOTICE, 0,
+        "workers of process %d and of this one send each other no messages: theirs have another "
+        "form (%d, here it is %d)",
+        (int)upgrade->other, (int)inboxes->form, MESSAGES_FORM);
+    return false;
+}
+
+static void begin(struct upgrade *upgrade, struct json *json)
+{
+    upgrade_link_begin(json);
+    json_number(json, "serial", upgrade->ops->serial(upgrade->host));
+}
+
+/* Sends a request; -1 with errno as the callers promise. */
+static int ask(struct upgrade *upgrade, struct json *json)
+{
+    int status = upgrade_link_send(&upgrade->link, json);
+
+    assert(upgrade->inboxes.form == MESSAGES_FORM);
+    if (status == -1)
+        errno = EAGAIN;
+    return status;
+}
+
+int upgrade_ask_others(struct upgrade *upgrade)
+{
+    struct json json;
+
+    if (!is_understood(upgrade)) {
+        errno = ENOTCONN;
+        return -1;
+    }
+    begin(upgrade, &json);
+    json_bool(&json, "workers_wanted", true);
+    return ask(upgrade, &json);
+}
+
+int upgrade_ask_inbox(struct upgrade *upgrade, uint32_t incarnation, uint32_t asker)
+{
+    struct json json;
+
+    assert(incarnation != asker);
+    if (!is_understood(upgrade)) {
+        errno = ENOTCONN;
+        return -1;
+    }
+    begin(upgrade, &json);
+    json_number(&json, "inbox_wanted", incarnation);
+    json_number(&json, "asker", asker);
+    return ask(upgrade, &json);
+}
+
+/* Sends what the other process waits for. It is lost when that does not read for long. */
+static void tell(struct upgrade *upgrade, struct json *json, int fd)
+{
+    if (upgrade_link_pass(&upgrade->link, json, fd) == -1)
+        log_write(upgrade->log, LEVEL_ALERT, errno, "no message could be sent to master process %d",
+            (int)upgrade->other);
+}
+
+void upgrade_tell_gone(struct upgrade *upgrade, uint32_t incarnation)
+{
+    struct json json;
+
+    CHECK_KIND(upgrade, UPGRADE_KIND);
+    if (upgrade->link.fd == -1 || upgrade->inboxes.form != MESSAGES_FORM)
+        return;
+    begin(upgrade, &json);
+    json_number(&json, "gone", incarnation);
+    tell(upgrade, &json, -1);
+}
+
+static void answer_workers(struct upgrade *upgrade)
+{
+    uint32_t own[SLOT_MAX];
+    unsigned n = upgrade->ops->list_workers(upgrade->host, own);
+    struct json json;
+
+    assert(n <= SLOT_MAX);
+    begin(upgrade, &json);
+    json_array(&json, "workers");
+    for (unsigned i = 0; i < n; i++)
+        json_number(&json, NULL, own[i]);
+    json_close(&json);
+    tell(upgrade, &json, -1);
+}
+
+static void answer_inbox(struct upgrade *upgrade, uint32_t incarnation, uint32_t asker)
+{
+    bool found = false;
+    int fd = upgrade->ops->find_inbox(upgrade->host, incarnation, &found);
+    struct json json;
+
+    assert(found || fd == -1);
+    begin(upgrade, &json);
+    json_number(&json, "inbox", incarnation);
+    json_number(&json, "asker", asker);
+    json_bool(&json, "found", found);
+    tell(upgrade, &json, fd);
+}
+
+/* A number of the message, or `otherwise`. */
+static uint32_t number_of(
+    const struct upgrade_message *message, const char *name, uint32_t otherwise)
+{
+    int64_t number = json_integer(json_member(message->whole, name), -1);
+
+    return number >= 0 && number < UINT32_MAX ? (uint32_t)number : otherwise;
+}
+
+static void read_workers(struct upgrade *upgrade, struct json_value list)
+{
+    struct json_value worker = { NULL, 0 };
+    uint32_t others[SLOT_MAX];
+    unsigned n = 0;
+
+    while (n < SLOT_MAX && (worker = json_next(list, worker)).text != NULL) {
+        int64_t number = json_integer(worker, -1);
+
+        if (number >= 0 && number < UINT32_MAX)
+            others[n++] = (uint32_t)number;
+    }
+    upgrade->ops->others_came(upgrade->host, others, n);
+}
+
+bool upgrade_inboxes_handle(struct upgrade *upgrade, const struct upgrade_message *message)
+{
+    const struct upgrade_ops *ops = upgrade->ops;
+    uint32_t wanted = number_of(message, "inbox_wanted", UINT32_MAX);
+    uint32_t inbox = number_of(message, "inbox", UINT32_MAX);
+    uint32_t gone = number_of(message, "gone", UINT32_MAX);
+    uint32_t asker = number_of(message, "asker", 0);
+    struct json_value workers = json_member(message->whole, "workers");
+
+    assert(upgrade->phase != UPGRADE_NONE);
+    if (json_member(message->whole, "inboxes").text != NULL)
+        upgrade->inboxes.form = number_of(message, "inboxes", 0);
+    if (json_member(message->whole, "serial").text == NULL)
+        return false;
+    if (upgrade->inboxes.form == MESSAGES_FORM) {
+        ops->note_serial(upgrade->host, number_of(message, "serial", 0));
+        if (json_is_true(json_member(message->whole, "workers_wanted")))
+            answer_workers(upgrade);
+        if (workers.text != NULL)
+            read_workers(upgrade, workers);
+        if (wanted != UINT32_MAX)
+            answer_inbox(upgrade, wanted, asker);
+        if (inbox != UINT32_MAX)
+            ops->inbox_came(upgrade->host, inbox, asker,
+                json_is_true(json_member(message->whole, "found")), message->fd);
+        if (gone != UINT32_MAX)
+            ops->worker_gone(upgrade->host, gone);
+    }
+    if (message->fd != -1)
+        close(message->fd);
+    return true;
+}
+
+void upgrade_inboxes_end(struct upgrade *upgrade)
+{
+    assert(upgrade->link.fd == -1);
+    if (upgrade->inboxes.form == MESSAGES_FORM)
+        upgrade->ops->others_end(upgrade->host);
+    upgrade->inboxes = (struct upgrade_inboxes) { .form = 0 };
+}
