@@ -24,6 +24,7 @@
 #define FB_API 4u
 
 #include <forkbeard/connection.h>
+#include <forkbeard/cxx.h>
 #include <forkbeard/frames.h>
 #include <forkbeard/protocol.h>
 #include <forkbeard/shared.h>

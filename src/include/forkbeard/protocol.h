@@ -238,15 +238,16 @@ typedef struct fb_protocol {
  *     FB_PROTOCOL(upper) = { FB_PROTOCOL_HEADER, .name = "upper", ... };
  *
  * The result is a module for load_module. With -DFB_STATIC it is the constant fb_protocol_upper
- * instead, for linking into a program. */
+ * instead, for linking into a program. C++ before C++20 has fb_define() of cxx.h instead of
+ * FB_PROTOCOL_HEADER and names of fields. */
 #ifdef FB_STATIC
 #define FB_PROTOCOL(name)                                                                          \
-    extern const fb_protocol fb_protocol_##name;                                                   \
+    FB_SDK_EXTERN const fb_protocol fb_protocol_##name;                                            \
     const fb_protocol fb_protocol_##name
 #else
 #define FB_PROTOCOL(name)                                                                          \
-    extern const fb_protocol fb_protocol_##name;                                                   \
-    extern FB_SDK const fb_protocol *const fb_module;                                              \
+    FB_SDK_EXTERN const fb_protocol fb_protocol_##name;                                            \
+    FB_SDK_EXTERN FB_SDK const fb_protocol *const fb_module;                                       \
     const fb_protocol *const fb_module = &fb_protocol_##name;                                      \
     const fb_protocol fb_protocol_##name
 #endif

@@ -7,6 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+#define FB_SDK_EXTERN extern "C"
+#else
+#define FB_SDK_EXTERN extern
+#endif
+
 #if defined(__GNUC__)
 #define FB_SDK __attribute__((visibility("default")))
 #define FB_SDK_PRINTF(text, args) __attribute__((format(printf, text, args)))
