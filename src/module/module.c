@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loads a shared object: copies the file (file_copy.h), and loads that copy, because
- * dlopen() takes a file that it knows by name or inode for the one that is loaded already, however
- * it was changed since. Every symbol is bound at once, so that no call can fail later. A load that
- * fails leaves nothing open. */
+/* Loads a shared object: copies the file (file_copy.h), and loads that copy, because dlopen() takes
+ * a file that it knows by name or inode for the one that is loaded already, however it was changed
+ * since. Every symbol is bound at once, so that no call can fail later. A load that fails leaves
+ * nothing open, but for code in which a thread runs. */
 #include "module/module.h"
 
+#include "base/thread_count.h"
 #include "module/file_copy.h"
 
 #include <dlfcn.h>
@@ -179,14 +180,21 @@ static struct module *load_copy(struct load *load, struct arena *arena)
 {
     struct module *module = arena_alloc(arena, sizeof(*module));
     const fb_protocol *protocol;
+    unsigned thread_n;
 
     if (module == NULL) {
         write_text(load, "cannot be loaded: out of memory");
         return NULL;
     }
+    thread_n = thread_count();
     module->handle = dlopen(load->copy.path, RTLD_NOW | RTLD_LOCAL);
     if (module->handle == NULL) {
         explain_failure(load);
+        return NULL;
+    }
+    if (thread_count() > thread_n) { /* the code stays, as threads run in it */
+        write_text(load, "has started a thread while it was loaded: workers would not have it; "
+                         "use fb_run()");
         return NULL;
     }
     protocol = find_protocol(load, module->handle);

@@ -3,6 +3,7 @@
  * an error; with `on` the worker runs without it. */
 #include "sandbox/sandbox.h"
 
+#include "base/thread_count.h"
 #include "process/role.h"
 #include "sandbox/confine.h"
 
@@ -11,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <time.h>
 
 static const struct part {
@@ -103,19 +103,11 @@ int sandbox_prepare(struct cycle *cycle, struct log *log)
     return prepare_filter(cycle, log);
 }
 
-/* Returns the number of threads; 0 if /proc does not show it. */
-static unsigned thread_n(void)
-{
-    struct stat st;
-
-    return stat("/proc/self/task", &st) == -1 || st.st_nlink < 2 ? 0 : (unsigned)st.st_nlink - 2;
-}
-
 /* Landlock restricts only the calling thread; threads that were started earlier stay
  * unrestricted. */
 static int check_threads(enum log_level level, struct log *log)
 {
-    unsigned n = thread_n();
+    unsigned n = thread_count();
 
     if (n <= 1)
         return 0;

@@ -2,8 +2,10 @@
 /* A module with a fault, which the build puts in one of these places. */
 #include <forkbeard/forkbeard.h>
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #ifndef FAULTY_ABI
 #define FAULTY_ABI FB_ABI
@@ -44,6 +46,19 @@ void frobnicate(void);
 __attribute__((unused)) static void crash(void)
 {
     raise(SIGSEGV);
+}
+
+static void *wait_for_ever(void *arg)
+{
+    pause();
+    return arg;
+}
+
+__attribute__((unused)) static void start_thread(void)
+{
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, wait_for_ever, NULL);
 }
 
 __attribute__((constructor)) static void loaded(void)
