@@ -125,6 +125,6 @@ void needs_collect(struct apply *apply)
             continue;
         add_protocol(apply, server->protocol);
         add_values(apply, server);
-        apply->cycle->needs.aio = apply->cycle->needs.aio || server->settings.aio == FB_AIO_ON;
+        apply->cycle->needs.aio = apply->cycle->needs.aio || server->settings.aio.way == FB_AIO_ON;
     }
 }

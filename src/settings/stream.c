@@ -18,6 +18,22 @@
 
 #define SERVER(member) .offset = offsetof(struct server_settings, member), .size = sizeof(int64_t)
 
+/* Sets the pool of "threads=POOL"; `text` is what stands behind "threads". */
+static int set_aio_pool(struct apply *apply, const struct conf_directive *directive,
+    const char *text, struct aio_setting *aio)
+{
+    const char *name = text + 1;
+
+    aio->way = FB_AIO_THREADS;
+    aio->pool = core_find_pool(&apply->cycle->core, name);
+    if (*name == '\0')
+        return set_bad_value(apply, directive, 0, "expected the name of a pool after \"threads=\"");
+    if (aio->pool == NULL)
+        return set_bad_value(
+            apply, directive, 0, "there is no \"thread_pool\" of the name \"%s\"", name);
+    return 0;
+}
+
 static SETTER(set_aio)
 {
     static const char *const names[] = {
@@ -26,11 +42,17 @@ static SETTER(set_aio)
         [FB_AIO_ON] = "on",
         NULL,
     };
+    const char *text = directive->args[0].text;
+    size_t n = strlen(names[FB_AIO_THREADS]);
+    struct aio_setting *aio = field;
 
     (void)setting;
-    if (set_choice(apply, directive, names, "\"on\", \"threads\" or \"off\"", field) == -1)
+    if (strncmp(text, names[FB_AIO_THREADS], n) == 0 && text[n] == '=')
+        return set_aio_pool(apply, directive, text + n, aio);
+    if (set_choice(apply, directive, names, "\"on\", \"threads\" or \"off\"", &aio->way) == -1)
         return -1;
-    if (*(int64_t *)field == FB_AIO_ON && !file_aio_built())
+    aio->pool = NULL;
+    if (aio->way == FB_AIO_ON && !file_aio_built())
         return set_bad_value(
             apply, directive, 0, "this build has no kernel AIO: use \"threads\" instead");
     return 0;
@@ -62,7 +84,9 @@ const struct setting stream_table[] = {
     { "access_log", CONTEXT_STREAM | CONTEXT_SERVER, 1, UCHAR_MAX, .set = access_log_set,
         .repeats = true, .offset = offsetof(struct server_settings, access_logs),
         .size = sizeof(struct access_logs_setting), .initial = "off" },
-    { "aio", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_aio, SERVER(aio), .initial = "off" },
+    { "aio", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_aio,
+        .offset = offsetof(struct server_settings, aio), .size = sizeof(struct aio_setting),
+        .initial = "off" },
     { "directio_alignment", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_alignment,
         SERVER(directio_alignment), .least_value = 512, .greatest_value = 1024 * 1024,
         .initial = "4k" },

@@ -15,6 +15,11 @@
 #include <bsd/sys/queue.h>
 #include <forkbeard/forkbeard.h>
 
+struct aio_setting {
+    int64_t way;                /* enum fb_aio */
+    const struct fb_pool *pool; /* whose threads read; NULL: the default one */
+};
+
 /* The settings of a `server {}`, set there or inherited from `stream {}`. */
 struct server_settings {
     int64_t tcp_nodelay;
@@ -23,7 +28,7 @@ struct server_settings {
     int64_t receive_timeout;    /* ms; 0: none */
     int64_t input_limit;        /* bytes; 0: the protocol's */
     int64_t output_limit;       /* bytes; 0: the protocol's; INT64_MAX: none */
-    int64_t aio;                /* enum fb_aio */
+    struct aio_setting aio;
     int64_t directio_alignment; /* bytes, a power of two */
     struct access_logs_setting access_logs;
 };

@@ -24,6 +24,7 @@ struct file_read {
     struct session_read base; /* the first member */
     struct file_aio_request request;
     struct fb_worker *handle;     /* the connection's protocol */
+    const struct fb_pool *pool;   /* whose thread reads, if one does */
     TAILQ_ENTRY(file_read) place; /* in a list of the worker's, with kernel AIO */
     size_t alignment;             /* to read with; 1: any will do */
     size_t skipped;               /* bytes before those that were asked for */
@@ -39,9 +40,16 @@ static const struct server_settings *settings_of(const struct fb_conn *conn)
 fb_aio file_reads_way(const struct fb_conn *conn)
 {
     const struct worker *worker = container_of(stream_of(conn), struct worker, stream);
-    fb_aio way = (fb_aio)settings_of(conn)->aio;
+    fb_aio way = (fb_aio)settings_of(conn)->aio.way;
 
     return way == FB_AIO_ON && worker->file_reads.most == 0 ? FB_AIO_THREADS : way;
+}
+
+static const struct fb_pool *pool_of(const struct fb_conn *conn, const struct worker *worker)
+{
+    const struct fb_pool *pool = settings_of(conn)->aio.pool;
+
+    return pool != NULL ? pool : &worker->cycle->core.pool;
 }
 
 static size_t round_up(uint64_t n, size_t alignment)
@@ -147,8 +155,7 @@ static int read_on_thread(struct file_read *read)
 {
     struct read_job job = { .read = read };
 
-    return threads_run(read->handle, &read->handle->worker->cycle->core.pool, work_read, finish_job,
-        &job, sizeof(job));
+    return threads_run(read->handle, read->pool, work_read, finish_job, &job, sizeof(job));
 }
 
 /* Kernel AIO */
@@ -234,6 +241,7 @@ int file_reads_begin(
         handle, fd, offset, n, direct ? (size_t)settings_of(conn)->directio_alignment : 1);
     if (read == NULL)
         return -1;
+    read->pool = pool_of(conn, worker);
     if (session_read_begin(conn, &read->base, done) == -1) {
         memory_release(worker->stream.net.memory, read);
         return -1;
@@ -254,7 +262,7 @@ static bool wants_kernel(const struct worker *worker)
     const struct server *server;
 
     STAILQ_FOREACH (server, &worker->cycle->stream.servers, link)
-        if (server->settings.aio == FB_AIO_ON)
+        if (server->settings.aio.way == FB_AIO_ON)
             return worker->stream.net.loop.mechanism->self == NULL; /* not simulated */
     return false;
 }

@@ -273,6 +273,43 @@ START_TEST(a_full_queue_refuses)
 }
 END_TEST
 
+/* Reads with a pool of their own fill its queue alone, wherever the pool is declared. */
+START_TEST(reads_have_a_pool_of_their_own)
+{
+    static const char *const own[] = {
+        "scripted; aio threads=disk;",
+        "scripted; aio threads=default;",
+    };
+    static const char *const pools[] = {
+        "thread_pool disk threads=2; thread_pool default threads=1 max_queue=1;",
+        "thread_pool disk threads=1 max_queue=1; thread_pool default threads=2;",
+    };
+    const fb_test_options options = {
+        .size = sizeof(options),
+        .server = own[_i % 2],
+        .main = pools[_i / 2],
+    };
+    fb_test *test = fb_test_start_with(&fb_protocol_scripted, &options);
+    struct scripted_conn a = { 0 };
+    bool is_full = _i % 2 != _i / 2;
+    unsigned refused = 0;
+    int fd;
+
+    ck_assert_ptr_nonnull(test);
+    fd = open_file(0);
+    told_n = 0;
+    scripted_conn_open(test, &a);
+    ck_assert_int_eq(fb_aio_of(a.conn), FB_AIO_THREADS);
+    for (int i = 0; i < 200; i++)
+        refused += fb_read_file(a.conn, fd, 0, SIZE, note_read) == -1;
+    fb_test_run(test);
+    ck_assert_int_eq(refused > 0, is_full);
+    ck_assert_uint_eq(told_n, 200 - refused);
+    close(fd);
+    scripted_finish(&test);
+}
+END_TEST
+
 /* Bytes are not given while much of the output has not been taken. */
 START_TEST(done_waits_for_the_output)
 {
@@ -396,6 +433,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, one_ends_another_whose_read_has_ended, 0, n);
     tcase_add_loop_test(tcase, many_at_once, 0, n);
     tcase_add_test(tcase, a_full_queue_refuses);
+    tcase_add_loop_test(tcase, reads_have_a_pool_of_their_own, 0, 4);
     tcase_add_loop_test(tcase, done_waits_for_the_output, 0, n);
     tcase_add_loop_test(tcase, a_connection_ends_while_done_waits, 0, n);
     tcase_add_loop_test(tcase, a_client_is_not_awaited_any_more, 0, n);
