@@ -266,10 +266,39 @@ static void show_listeners(struct json_value listeners, FILE *out)
             format_count(listener, "queue", places[2]), format_count(listener, "drops", places[3]));
 }
 
+/* Writes the name of a metric behind that of its protocol. */
+static const char *metric_name(struct json_value metric, char out[2 * TEXT_MAX])
+{
+    char protocol[TEXT_MAX], name[TEXT_MAX];
+
+    snprintf(out, 2 * TEXT_MAX, "%s.%s", member_text(metric, "protocol", protocol),
+        member_text(metric, "name", name));
+    return out;
+}
+
+/* Shows the metrics of the protocols, if they have any. */
+static void show_metrics(struct json_value metrics, FILE *out)
+{
+    struct json_value metric = { NULL, 0 };
+    char name[2 * TEXT_MAX], kind[TEXT_MAX];
+    size_t width = strlen("METRIC");
+
+    while ((metric = json_next(metrics, metric)).text != NULL)
+        if (strlen(metric_name(metric, name)) > width)
+            width = strlen(name);
+    if (json_next(metrics, metric).text == NULL)
+        return;
+    fprintf(out, "\n%-*s  %-7s  %20s\n", (int)width, "METRIC", "KIND", "TOTAL");
+    while ((metric = json_next(metrics, metric)).text != NULL)
+        fprintf(out, "%-*s  %-7s  %20" PRId64 "\n", (int)width, metric_name(metric, name),
+            member_text(metric, "kind", kind), member_number(metric, "total"));
+}
+
 void status_text_write(struct json_value status, FILE *out)
 {
     show_head(status, out);
     show_generations(json_member(status, "generations"), out);
     show_loops(json_member(status, "generations"), out);
     show_listeners(json_member(status, "listeners"), out);
+    show_metrics(json_member(status, "metrics"), out);
 }

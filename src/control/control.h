@@ -52,6 +52,10 @@ struct control_ops {
     bool (*generation)(void *host, unsigned i, struct control_generation *out);
     /* Fills in worker number `j` of generation number `i`; false behind the last. */
     bool (*worker)(void *host, unsigned i, unsigned j, struct control_worker *out);
+    /* Returns the name of protocol number `i` of those that serve; NULL behind the last. */
+    const char *(*protocol)(void *host, unsigned i);
+    /* Fills in metric number `j` of protocol number `i`; false behind the last. */
+    bool (*metric)(void *host, unsigned i, unsigned j, struct control_metric *out);
     /* Takes a command that a client has given, to carry it out as if a signal had said so; or
      * returns why it is refused. */
     const char *(*command)(void *host, enum command command);

@@ -214,6 +214,25 @@ static void write_pending(const struct control_status *status, struct json *json
     json_close(json);
 }
 
+/* Writes the metrics that the protocols have declared. */
+static void write_metrics(const struct control *control, struct json *json)
+{
+    struct control_metric metric;
+    const char *protocol;
+
+    json_array(json, "metrics");
+    for (unsigned i = 0; (protocol = control->ops->protocol(control->host, i)) != NULL; i++)
+        for (unsigned j = 0; control->ops->metric(control->host, i, j, &metric); j++) {
+            json_object(json, NULL);
+            json_string(json, "protocol", protocol);
+            json_string(json, "name", metric.name);
+            json_string(json, "kind", metric.kind);
+            json_number(json, "total", metric.total);
+            json_close(json);
+        }
+    json_close(json);
+}
+
 void control_status_write(struct control *control, struct json *json)
 {
     struct control_status status = { .state = NULL };
@@ -236,4 +255,5 @@ void control_status_write(struct control *control, struct json *json)
     write_listeners(status.listeners, json);
     write_left(&status, json);
     write_pending(&status, json);
+    write_metrics(control, json);
 }

@@ -69,5 +69,12 @@ struct control_worker {
     } callbacks[HEARTBEAT_PROTOCOLS + 1];
 };
 
+/* A metric of a protocol, summed over all workers. */
+struct control_metric {
+    const char *name;
+    const char *kind; /* "counter" or "gauge" */
+    int64_t total;
+};
+
 /* Writes the members of a reply to "status". */
 void control_status_write(struct control *control, struct json *json);

@@ -4,6 +4,8 @@
 #include "base/check.h"
 #include "master/master.h"
 #include "process/role.h"
+#include "shm/metrics.h"
+#include "stream/stream.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -179,6 +181,50 @@ static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worke
     return true;
 }
 
+/* Finds a server of protocol number `i` of those that the configuration in force has. */
+static const struct server *find_protocol(const struct cycle *cycle, unsigned i)
+{
+    const struct server *server;
+    bool seen[STREAM_PROTOCOLS_MAX] = { false };
+
+    STAILQ_FOREACH (server, &cycle->stream.servers, link) {
+        if (server->protocol == NULL || seen[server->protocol_index])
+            continue;
+        if (i-- == 0)
+            return server;
+        seen[server->protocol_index] = true;
+    }
+    return NULL;
+}
+
+static const struct cycle *serving_cycle(const void *host)
+{
+    return ((const struct master *)host)->pool.serving->cycle;
+}
+
+static const char *protocol_name(void *host, unsigned i)
+{
+    const struct server *server = find_protocol(serving_cycle(host), i);
+
+    return server != NULL ? server->protocol->name : NULL;
+}
+
+static bool fill_metric(void *host, unsigned i, unsigned j, struct control_metric *out)
+{
+    const struct server *server = find_protocol(serving_cycle(host), i);
+    const fb_metric *metric;
+
+    if (server == NULL || server->metrics == NULL || j >= server->protocol->metric_n)
+        return false;
+    metric = &server->protocol->metrics[j];
+    *out = (struct control_metric) {
+        .name = metric->name,
+        .kind = metric->kind == FB_GAUGE ? "gauge" : "counter",
+        .total = shm_metrics_total(zone_memory(server->metrics), server->metrics->shape, j),
+    };
+    return true;
+}
+
 static const char *take_command(void *host, enum command command)
 {
     struct master *master = host;
@@ -237,6 +283,8 @@ static const struct control_ops ops = {
     .status = fill_status,
     .generation = fill_generation,
     .worker = fill_worker,
+    .protocol = protocol_name,
+    .metric = fill_metric,
     .command = take_command,
     .is_worker = is_worker,
     .is_worker_user = is_worker_user,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The control socket's clients, for a host that the test is. Time is what the test says it is. */
-#include "control/control.h"
-
+#include "control/host.h"
 #include "support/test.h"
 
 #include <poll.h>
@@ -12,69 +11,6 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-struct host {
-    char directory[32], path[64];
-    struct log log;
-    struct clock clock;
-    struct timers timers;
-    struct control_socket socket;
-    struct control control;
-    struct listeners listeners;
-    const char *refusal;
-    pid_t worker, master;
-    enum command taken; /* the latest command */
-};
-
-static void fill_status(void *host, struct control_status *out)
-{
-    out->state = "running";
-    out->configuration = "test.conf";
-    out->listeners = &((struct host *)host)->listeners;
-}
-
-static bool fill_generation(void *host, unsigned i, struct control_generation *out)
-{
-    (void)host;
-    *out = (struct control_generation) { .number = 7, .state = "live" };
-    return i == 0;
-}
-
-static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worker *out)
-{
-    (void)host;
-    *out =
-        (struct control_worker) { .pid = j == 0 ? 42 : 0, .state = j == 0 ? "ready" : "waiting" };
-    return i == 0 && j < 2;
-}
-
-static const char *take_command(void *host, enum command command)
-{
-    struct host *self = host;
-
-    if (self->refusal == NULL)
-        self->taken = command;
-    return self->refusal;
-}
-
-static bool is_worker(void *host, pid_t pid)
-{
-    return ((struct host *)host)->worker == pid;
-}
-
-static bool is_worker_user(void *host, uid_t uid)
-{
-    (void)host;
-    return uid == geteuid();
-}
-
-static bool is_master(void *host, pid_t pid)
-{
-    return ((struct host *)host)->master == pid;
-}
-
-static const struct control_ops ops = { fill_status, fill_generation, fill_worker, take_command,
-    is_worker, is_worker_user, is_master };
 
 static void set_up(struct host *host)
 {
@@ -141,6 +77,10 @@ START_TEST(a_status_names_generations_and_workers)
     ck_assert_ptr_nonnull(strstr(reply, "\"number\":7,\"state\":\"live\""));
     ck_assert_ptr_nonnull(strstr(reply, "{\"pid\":42,\"slot\":0,\"state\":\"ready\""));
     ck_assert_ptr_nonnull(strstr(reply, "{\"state\":\"waiting\",\"restarts\":0}"));
+    ck_assert_ptr_nonnull(strstr(reply,
+        ",\"metrics\":[{\"protocol\":\"counts\",\"name\":\"hits\",\"kind\":\"counter\",\"total\":"
+        "9223372036854775807},{\"protocol\":\"counts\",\"name\":\"users\",\"kind\":\"gauge\","
+        "\"total\":-2}]}"));
     close(fd);
     tear_down(&host);
 }

@@ -2,6 +2,7 @@
 /* The example "resp", loaded as a module: what its clients are replied, whose texts are those of
  * Redis, and what its workers share. */
 #include "daemon/client.h"
+#include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
 
@@ -291,6 +292,48 @@ START_TEST(a_limit_of_memory)
 }
 END_TEST
 
+static int64_t metric_of(const struct daemon *daemon, unsigned i, const char *name)
+{
+    struct json_value metric = control_at(control_ask(daemon, "status"), "metrics", i);
+
+    ck_assert_str_eq(control_text(metric, "protocol"), "resp");
+    ck_assert_str_eq(control_text(metric, "name"), name);
+    return control_number(metric, "total");
+}
+
+/* Totals of all workers, of whom one is killed: its counts stay, and its clients are gone. */
+START_TEST(metrics_are_in_the_status)
+{
+    struct daemon *daemon = start_daemon("worker_processes 2;");
+    int clients[8];
+    pid_t worker;
+
+    daemon_expects(daemon, "exited on signal 9");
+    for (int i = 0; i < 8; i++) {
+        clients[i] = client_open(daemon->ports[0]);
+        client_send(clients[i], "ping\r\n");
+        client_expect(clients[i], "+PONG\r\n");
+    }
+    ck_assert_int_eq(metric_of(daemon, 0, "commands"), 8);
+    ck_assert_int_eq(metric_of(daemon, 2, "clients"), 8);
+    ck_assert_int_eq(daemon_run(daemon, "status", "-c", "forkbeard.conf", NULL), 0);
+    ck_assert_ptr_nonnull(strstr(daemon->out, "\nMETRIC            KIND                    TOTAL\n"
+                                              "resp.commands     counter                     8\n"));
+    ck_assert_ptr_nonnull(
+        strstr(daemon->out, "\nresp.clients      gauge                       8\n"));
+
+    worker = proc_holder(daemon->pid, proc_connection(clients[0]));
+    ck_assert_int_eq(kill(worker, SIGKILL), 0);
+    WAIT_FOR(metric_of(daemon, 2, "clients") < 8);
+    ck_assert_int_eq(metric_of(daemon, 0, "commands"), 8);
+    for (int i = 0; i < 8; i++)
+        close(clients[i]);
+    WAIT_FOR(metric_of(daemon, 2, "clients") == 0);
+    ck_assert_int_eq(metric_of(daemon, 1, "connections"), 8);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -300,6 +343,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, counts_over_workers);
     tcase_add_test(tcase, many_large_replies);
     tcase_add_test(tcase, keys_survive_a_reload);
+    tcase_add_test(tcase, metrics_are_in_the_status);
     tcase_add_test(tcase, a_limit_of_memory);
 }
 
