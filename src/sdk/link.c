@@ -20,6 +20,7 @@ static_assert(
     sizeof(fb_variable_definition) == 24 && offsetof(fb_stream, count) == 48, "layout of API 4");
 static_assert(sizeof(fb_metric) == 16 && sizeof(fb_item) == 40, "layout of ABI 1");
 static_assert(sizeof(fb_frame_limit) == 16 && sizeof(fb_bytes) == 16, "layout of ABI 1");
+static_assert(sizeof(fb_map_cursor) == 16, "layout of API 4");
 static_assert(offsetof(fb_file_read, error) == 24 && sizeof(fb_file_read) == 32, "layout of ABI 1");
 static_assert(
     offsetof(fb_map_options, memory) == 32 && sizeof(fb_pipe_options) == 16, "layout of ABI 1");
@@ -101,6 +102,7 @@ void (*const sdk_calls[])(void) = {
     CALL(fb_send_all),
     CALL(fb_map_remove),
     CALL(fb_map_append),
+    CALL(fb_map_next),
     CALL(fb_set_receive_timeout),
     CALL(fb_state_of),
     CALL(fb_connect_with),

@@ -17,6 +17,7 @@
 static_assert((int)FB_MAP_OK == (int)SHM_MAP_OK, "statuses are the map's");
 static_assert((int)FB_MAP_FULL == (int)SHM_MAP_FULL, "statuses are the map's");
 static_assert((int)FB_MAP_NOT_A_NUMBER == (int)SHM_MAP_NOT_A_NUMBER, "statuses are the map's");
+static_assert((int)FB_MAP_MORE == (int)SHM_MAP_MORE, "statuses are the map's");
 static_assert(FB_MAP_KEEP_TTL == SHM_MAP_KEEP_EXPIRY, "the same value keeps the time to live");
 
 static uint64_t now(const fb_worker *worker)
@@ -128,6 +129,24 @@ fb_map_status fb_map_append(
     return result(worker, map,
         shm_map_append(
             handle_of(map), key.p, key.n, now(worker), bytes.p, bytes.n, expiry(worker, ttl)));
+}
+
+fb_map_status fb_map_next(
+    fb_worker *worker, fb_map *map, fb_map_cursor *cursor, fb_item *key, fb_item *item)
+{
+    struct shm_map_cursor at = { .order = cursor->at[0], .tie = cursor->at[1] };
+    struct shm_map_item name = { .value = key->value, .room = key->room };
+    struct shm_map_item copy = { .value = item->value, .room = item->room };
+    enum shm_map_status status = shm_map_next(handle_of(map), &at, now(worker), &name, &copy);
+
+    *cursor = (fb_map_cursor) { { at.order, at.tie } };
+    if (status == SHM_MAP_TOO_LARGE) /* parts of them were copied */
+        status = SHM_MAP_OK;
+    key->n = name.n;
+    fill_item(worker, item, &copy);
+    key->version = item->version;
+    key->ttl = item->ttl;
+    return result(worker, map, status);
 }
 
 uint64_t fb_map_count(const fb_map *map)

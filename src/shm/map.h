@@ -36,6 +36,7 @@ enum shm_map_status {
     SHM_MAP_FULL,         /* `capacity` keys are there, or `memory` is used, and none has expired */
     SHM_MAP_TOO_LARGE,    /* the key, the value, or the value for the room given */
     SHM_MAP_NOT_A_NUMBER, /* the value is not 8 bytes, or the sum does not fit into them */
+    SHM_MAP_MORE,         /* a walk has found no key yet, and goes on */
 };
 
 struct shm_map_shape {
@@ -137,6 +138,20 @@ enum shm_map_status shm_map_remove(
  * whole would be longer than value_max, and nothing changes. */
 enum shm_map_status shm_map_append(struct shm_map *map, const void *key, size_t key_n,
     uint64_t now_ms, const void *value, size_t n, uint64_t expires_ms);
+
+/* A place in a walk; zeroes: the beginning. */
+struct shm_map_cursor {
+    uint64_t order; /* the last key's; keys go by an order of their hashes, which never changes */
+    uint64_t tie;   /* another hash of it, not 0, for keys of the same order */
+};
+
+/* Copies the next entry of a walk, and moves the cursor to it: OK; ABSENT behind the last, with the
+ * cursor at the beginning; MORE when so many buckets were empty that another call goes on;
+ * TOO_LARGE if the value is longer than the room, and then as much as fits is copied. A key that is
+ * there for all of the walk is met exactly once, whatever is changed meanwhile. `key` gets the key,
+ * which has room, and its length in n. */
+enum shm_map_status shm_map_next(struct shm_map *map, struct shm_map_cursor *cursor,
+    uint64_t now_ms, struct shm_map_item *key, struct shm_map_item *item);
 
 /* Gives the expired entries back. A write that finds the map full sweeps by itself. */
 void shm_map_sweep(struct shm_map *map, uint64_t now_ms);

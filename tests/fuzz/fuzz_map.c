@@ -225,6 +225,23 @@ static void lose_patience(struct shm_map *map)
     map->locker.impatient_at = map->locker.acquired;
 }
 
+/* Walks from anywhere, at most as often as there can be keys: damage may bring some back. */
+static enum shm_map_status walk(struct input *in, struct shm_map *map, uint64_t now)
+{
+    struct shm_map_cursor cursor = { (uint64_t)next_byte(in) << 56, next_byte(in) };
+    enum shm_map_status status = SHM_MAP_MORE;
+
+    for (uint32_t i = 0; i < map->entry_n && status != SHM_MAP_ABSENT; i++) {
+        char name[4], value[VALUE_MOST];
+        struct shm_map_item key = { .value = name, .room = sizeof(name) };
+        struct shm_map_item item = { .value = value, .room = sizeof(value) };
+
+        status = shm_map_next(map, &cursor, now, &key, &item);
+        require(key.n <= map->shape.key_max && item.n <= map->shape.value_max, "and so in a walk");
+    }
+    return status;
+}
+
 static void call(struct input *in, struct shm_map *map, uint8_t what)
 {
     char value[VALUE_MOST];
@@ -236,12 +253,15 @@ static void call(struct input *in, struct shm_map *map, uint8_t what)
 
     lose_patience(map);
     memset(value, key, sizeof(value));
-    switch (what < 192 ? what % 6 : 6 + what % 2) {
+    switch (what < 192 ? what % 6 : 6 + what % 3) {
     case 6:
         status = shm_map_remove(map, &key, 1, now, 1 + n % 3);
         break;
     case 7:
         status = shm_map_append(map, &key, 1, now, value, n, expires);
+        break;
+    case 8:
+        status = walk(in, map, now);
         break;
     case 0:
         status = shm_map_set(map, &key, 1, now, value, n, expires, NULL);
@@ -264,7 +284,7 @@ static void call(struct input *in, struct shm_map *map, uint8_t what)
         require(status == SHM_MAP_ABSENT || item.n <= map->shape.value_max, "a value has its size");
         require(status != SHM_MAP_OK || item.n <= item.room, "a value fits into the room");
     }
-    require(status <= SHM_MAP_NOT_A_NUMBER, "a call ends with a status");
+    require(status <= SHM_MAP_MORE, "a call ends with a status");
 }
 
 /* Once nobody damages it any more it is repaired, takes keys until it is full, and is whole. */

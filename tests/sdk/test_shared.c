@@ -391,6 +391,33 @@ START_TEST(append_makes_longer)
 }
 END_TEST
 
+START_TEST(a_walk_meets_all_that_is_there)
+{
+    fb_test *test = start_map();
+    fb_map_cursor cursor = { { 0 } };
+    char name[2] = "", met[5] = "";
+    fb_item key = { .value = name, .room = 1 };
+    fb_map_status status;
+
+    ck_assert_int_eq(fb_map_next(worker, map, &cursor, &key, &item), FB_MAP_ABSENT);
+    set("a", "1", 0);
+    set("b", "2", 500);
+    set("c", "3", 100);
+    fb_test_pass(test, 100);
+    item = (fb_item) { .value = value, .room = 1 };
+    while ((status = fb_map_next(worker, map, &cursor, &key, &item)) != FB_MAP_ABSENT) {
+        ck_assert_int_eq(status, FB_MAP_OK);
+        ck_assert_uint_eq(key.n, 1);
+        ck_assert_uint_eq(item.n, 1);
+        ck_assert_int_eq(value[0] - '1', name[0] - 'a');
+        ck_assert_uint_eq(item.ttl, name[0] == 'b' ? 400 : 0);
+        strcat(met, name);
+    }
+    ck_assert(strcmp(met, "ab") == 0 || strcmp(met, "ba") == 0);
+    scripted_finish(&test);
+}
+END_TEST
+
 static unsigned lines_with(fb_test *test, const char *what)
 {
     unsigned n = 0;
@@ -446,6 +473,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, numbers);
     tcase_add_test(tcase, remove_is_for_who_knows_what_is_there);
     tcase_add_test(tcase, append_makes_longer);
+    tcase_add_test(tcase, a_walk_meets_all_that_is_there);
     tcase_add_test(tcase, damage_is_mended_and_said);
 }
 

@@ -190,6 +190,34 @@ static void call_append(struct model *m, uint32_t key)
     take_over(m, key, value, before + n, expires_ms, item.version);
 }
 
+/* A walk meets what is there, each key once. */
+static void call_next(struct model *m)
+{
+    struct shm_map_cursor cursor = { 0 };
+    bool met[KEYS] = { false };
+    uint32_t n = 0;
+
+    for (;;) {
+        char name[16], value[VALUE_MAX];
+        struct shm_map_item key = { .value = name, .room = sizeof(name) - 1 };
+        struct shm_map_item item = { .value = value, .room = sizeof(value) };
+        const struct state *state;
+        uint32_t number;
+
+        if (shm_map_next(m->map, &cursor, m->now_ms, &key, &item) != SHM_MAP_OK)
+            break;
+        name[key.n] = '\0';
+        number = (uint32_t)strtoul(name + strspn(name, "abcdefg"), NULL, 10);
+        test_require(number < m->key_n && !met[number]);
+        met[number] = true;
+        state = &m->keys[number];
+        test_require(present(m, state) && item.version == state->version && item.n == state->n);
+        test_require(memcmp(value, state->value, item.n) == 0);
+        n++;
+    }
+    test_require(n == live(m) && cursor.order == 0 && cursor.tie == 0);
+}
+
 static void call_get(struct model *m, uint32_t key)
 {
     struct state *state = &m->keys[key];
@@ -211,13 +239,16 @@ static void call_any(struct model *m)
 {
     uint32_t key = random_below(&m->random, m->key_n);
 
-    switch (random_below(&m->random, 13)) {
+    switch (random_below(&m->random, 14)) {
     case 10:
         call_remove(m, key);
         break;
     case 11:
     case 12:
         call_append(m, key);
+        break;
+    case 13:
+        call_next(m);
         break;
     case 0:
         call_delete(m, key);

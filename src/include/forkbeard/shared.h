@@ -37,6 +37,13 @@ FB_SDK fb_map_status fb_map_remove(fb_worker *worker, fb_map *map, fb_bytes key,
  * FB_MAP_TOO_LARGE, and changes nothing, if the whole would exceed value_max. Since API 4. */
 FB_SDK fb_map_status fb_map_append(
     fb_worker *worker, fb_map *map, fb_bytes key, fb_bytes bytes, uint64_t ttl);
+/* Copies the key behind the cursor into *key, its value into *item, and moves the cursor there. The
+ * result is FB_MAP_OK; FB_MAP_MORE if there was no key among the next thousands of places, and
+ * nothing was copied; FB_MAP_ABSENT at the end, with the cursor at the beginning again. Whoever
+ * changes the map meanwhile, keys that are there during the whole walk are met exactly once; those
+ * that have expired are left out. The caller sets `value` and `room` of both items. Since API 4. */
+FB_SDK fb_map_status fb_map_next(
+    fb_worker *worker, fb_map *map, fb_map_cursor *cursor, fb_item *key, fb_item *item);
 /* Returns the number of keys, which may include some that have expired. */
 FB_SDK uint64_t fb_map_count(const fb_map *map);
 

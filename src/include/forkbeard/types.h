@@ -98,6 +98,7 @@ typedef enum fb_map_status {
     FB_MAP_FULL,         /* the map has `capacity` other keys */
     FB_MAP_TOO_LARGE,    /* the key or the value is longer than the map allows */
     FB_MAP_NOT_A_NUMBER, /* the value is not an int64_t, or the sum would not fit into one */
+    FB_MAP_MORE,         /* a walk has met no key yet: call again. Since API 4 */
 } fb_map_status;
 
 typedef struct fb_item {
@@ -107,6 +108,11 @@ typedef struct fb_item {
     uint64_t version; /* out: differs after each change of the key, a deletion included */
     uint64_t ttl;     /* out: ms until the key expires; 0: never */
 } fb_item;
+
+/* The place of a walk through a map, for fb_map_next(); all zero: at the beginning. */
+typedef struct fb_map_cursor {
+    uint64_t at[2]; /* the daemon's */
+} fb_map_cursor;
 
 /* Given as `ttl`: the key keeps the time that it has. */
 #define FB_MAP_KEEP_TTL UINT64_MAX
