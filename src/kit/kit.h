@@ -116,6 +116,7 @@ struct fb_test {
     const fb_protocol *protocols[KIT_PROTOCOLS_MAX + 1]; /* copies, in the arena; ends with NULL */
     fb_ops own_ops[KIT_PROTOCOLS_MAX]; /* their callbacks, before the kit's took their place */
     uint64_t openings, closings;       /* of clients' connections */
+    uint64_t became_n; /* connections that became another protocol's, of ended workers */
     STAILQ_HEAD(, fb_test_peer) peers;
     STAILQ_HEAD(, fb_test_server) servers;
     in_port_t port_n; /* ports given to clients so far */

@@ -204,6 +204,7 @@ void kit_worker_end(struct kit_worker *own)
     assert(own->alive);
     kit_slots_unguard(&own->worker);
     worker_done(&own->worker);
+    own->test->became_n += own->worker.stream.became_n;
     check_left(own);
     release_life(own);
 }

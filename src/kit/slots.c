@@ -84,7 +84,7 @@ static void poison_state(const struct fb_conn *conn)
 
     if (__asan_poison_memory_region == NULL || conn->outgoing)
         return;
-    state = stream_state_at(conn, binding->server);
+    state = stream_state_at(conn, binding->server); /* conn->state may be fb_become()'s */
     if (state != NULL)
         __asan_poison_memory_region(state, binding->server->protocol->conn_state);
 }

@@ -40,6 +40,11 @@ void fb_abort(fb_conn *conn)
         conn_fail(conn, FB_ABORTED);
 }
 
+int fb_become(fb_conn *conn, const fb_ops *ops, void *state)
+{
+    return SDK_VALID(conn) ? session_become(conn, ops, state) : -1;
+}
+
 void fb_set_timeout(fb_conn *conn, uint64_t ms)
 {
     if (SDK_VALID(conn) && conn->pipe == NULL)

@@ -105,6 +105,7 @@ void (*const sdk_calls[])(void) = {
     CALL(fb_map_next),
     CALL(fb_set_receive_timeout),
     CALL(fb_state_of),
+    CALL(fb_become),
     CALL(fb_connect_with),
     CALL(fb_error_of),
     CALL(fb_attach),

@@ -39,12 +39,27 @@ static void close_idle(struct fb_conn *conn, void *n)
     --*left;
 }
 
+static void tell_late(struct fb_conn *conn, void *arg)
+{
+    struct session_conn *session = session_conn_of(conn);
+
+    (void)arg;
+    if (session == NULL || !session->untold)
+        return;
+    session->untold = false;
+    if (is_protocols(conn) && conn->phase == CONN_OPEN)
+        session_call_draining(conn);
+}
+
 static void drain_tick(struct loop *loop, struct timer *timer)
 {
     struct stream *stream = container_of(timer, struct stream, drain);
     uint64_t now = loop->clock.mono_ms, left = 0, n = 0;
 
     assert(stream->draining && &stream->net.loop == loop);
+    if (stream->untold)
+        net_each(&stream->net, tell_late, NULL);
+    stream->untold = false;
     if (now + TICK_MS < stream->spread_until)
         left = stream->spread_until - now;
     net_each(&stream->net, count_idle, &n);
@@ -77,6 +92,16 @@ void stream_drain(struct stream *stream, uint64_t deadline)
     net_each(&stream->net, count_idle, &idle);
     if (idle > 0)
         timer_set(loop, &stream->drain, 1);
+}
+
+void stream_drain_late(struct fb_conn *conn)
+{
+    struct stream *stream = stream_of(conn);
+
+    assert(stream->draining);
+    session_conn_of(conn)->untold = stream->untold = true;
+    if (!timer_is_set(&stream->drain))
+        timer_set(&stream->net.loop, &stream->drain, 1);
 }
 
 void stream_set_idle(struct fb_conn *conn, bool idle)

@@ -120,6 +120,9 @@ bool keepalive_put(struct fb_conn *conn)
     session_conn_end_children(session);
     session_call_closed(conn, session->ops, FB_FINISHED);
     session_conn_clear(session);
+    if (session->first_ops != NULL)
+        session->ops = session->first_ops;
+    session->first_ops = NULL;
     session->error = 0;
     session->target = session->trunk != NULL ? &session->trunk->target : copy_target(conn, &target);
     session_set_phase(conn, SESSION_KEEPALIVE);

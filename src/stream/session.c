@@ -199,8 +199,13 @@ static NOINLINE size_t see_to_rest(struct fb_conn *conn, fb_bytes in, size_t use
         conn_fail(conn, FB_ABORTED);
         return in.n;
     }
-    if (conn->session != NULL)
+    if (conn->session != NULL) {
         frame_consumed(session_conn_of(conn), in.p + used);
+        if (session_conn_of(conn)->has_become) { /* the rest is for the new callbacks */
+            session_conn_of(conn)->has_become = false;
+            return used;
+        }
+    }
     if (used < in.n && in.n - used >= input_limit(conn) && conn->read != CONN_READ_STOPPED &&
         conn->pipe == NULL)
         conn_fail(conn, FB_INPUT_LIMIT);

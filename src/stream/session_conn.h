@@ -39,7 +39,7 @@ struct session_conn {
     struct fb_conn *conn;
 
     /* a connection to a server */
-    const fb_ops *ops; /* NULL: those of the connection's protocol */
+    const fb_ops *ops; /* NULL: those of the connection's protocol; a client's are fb_become()'s */
     const struct fb_target *target;
     struct session_conn *parent;         /* session that it was made for; NULL: none */
     TAILQ_ENTRY(session_conn) sibling;   /* in the parent's children, the pool, or the worker's */
@@ -53,11 +53,14 @@ struct session_conn {
     bool waits;                      /* in the trunk's queue: it has no socket */
     bool is_rare;                    /* owned by the worker, or has a trunk or something attached */
     bool reused;                     /* taken from the keepalive pool */
+    const fb_ops *first_ops;         /* the operations of its connect, where it has others now */
 
     /* a client: the connections that were made for it, and what they have moved until their end */
     uint64_t server_n, from_servers, to_servers;
 
     bool own_timeout; /* fb_set_timeout() has set `timeout` */
+    bool has_become;  /* fb_become() has run since `data` was last called */
+    bool untold;      /* fb_become() has run in a draining worker, and `draining` has not */
     unsigned kind;
     uint64_t timeout, keep_ms;
     struct id_timers timers;           /* of the protocol */
@@ -236,6 +239,11 @@ void session_await_no_more(struct fb_conn *conn);
 /* session.c: fb_set_timeout() and fb_close() */
 void session_set_timeout(struct fb_conn *conn, uint64_t ms);
 void session_close(struct fb_conn *conn);
+
+/* session_become.c: fb_become(); -1 without memory, and then the connection has been failed. */
+int session_become(struct fb_conn *conn, const fb_ops *ops, void *state);
+/* drain.c: Has `draining` called of a session that has got other callbacks in a draining worker. */
+void stream_drain_late(struct fb_conn *conn);
 
 /* Time in which a server has to answer a connect(). */
 #define UPSTREAM_TIMEOUT_MS 60000

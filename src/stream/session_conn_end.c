@@ -35,7 +35,7 @@ void session_conn_clear_use(struct session_conn *session)
     session_name_drop(session);
     session->unanswered = 0;
     session->guesses = 0;
-    session->own_timeout = false;
+    session->own_timeout = session->has_become = session->untold = false;
     if (session->parent != NULL) {
         TAILQ_REMOVE(&session->parent->children, session, sibling);
         count_bytes(conn, session->parent);

@@ -54,11 +54,13 @@ struct stream {
     } idle;                   /* connections that their protocols have marked idle */
     uint64_t reclaim_said_ms; /* when it was last logged that they are closed; 0: never */
     bool reclaims_idle;
+    uint64_t became_n; /* clients that have got other callbacks than their protocol's */
     TAILQ_HEAD(session_reads, session_read)
     reads; /* reads of files that have ended, and whose `done` is to run */
     unsigned reads_n;
     struct source *reads_next; /* runs them; without a descriptor. NULL: there was no read yet */
     bool draining;             /* the worker takes no more clients */
+    bool untold;               /* sessions wait for their `draining` until the drain timer runs */
     uint64_t deadline_at;      /* when all sessions are closed, monotonic ms; 0: never */
     uint64_t spread_until;     /* by when idle sessions are closed */
     struct timer drain;

@@ -151,6 +151,11 @@ static void drain_b(struct two *two)
     ck_assert_uint_eq(two->b.drainings, 1);
 }
 
+static void pass_b_on(struct two *two)
+{
+    ck_assert_int_eq(fb_become(two->b.conn, &scripted_conn_ops, &two->b), 0);
+}
+
 static const struct {
     void (*happens)(struct two *two);
     unsigned heard;
@@ -160,6 +165,7 @@ static const struct {
     { shut_b, 1, FB_MESSAGE_HANDLED },
     { end_peer_of_b, 1, FB_MESSAGE_HANDLED },
     { drain_b, 1, FB_MESSAGE_HANDLED },
+    { pass_b_on, 1, FB_MESSAGE_HANDLED },
     { pipe_both, 0, FB_MESSAGE_DECLINED }, /* only `closed` is called for it */
     { close_slowly, 0, FB_MESSAGE_UNKNOWN },
     { abort_b, 0, FB_MESSAGE_UNKNOWN },

@@ -395,6 +395,21 @@ START_TEST(a_connection_to_a_server_finds_the_same)
 }
 END_TEST
 
+static const fb_ops other_ops = { .size = sizeof(fb_ops), .closed = talk_closed };
+
+START_TEST(the_state_is_the_first_one)
+{
+    fb_test *worker = start("talk;  talk_text $talk_lines;");
+    void *state;
+
+    connect_client(worker);
+    state = fb_state_of(test.conn);
+    ck_assert_int_eq(fb_become(test.conn, &other_ops, state), 0);
+    ck_assert_str_eq(text_of(test.conn), "0");
+    scripted_finish(&worker);
+}
+END_TEST
+
 START_TEST(without_memory_nothing_is_found)
 {
     fb_test *worker = start("talk; talk_text \"$remote_addr$remote_port\";");
@@ -422,6 +437,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_log_comes_before_closed);
     tcase_add_loop_test(tcase, a_handler_before_it_finds_nothing, 0, 2);
     tcase_add_test(tcase, a_connection_to_a_server_finds_the_same);
+    tcase_add_test(tcase, the_state_is_the_first_one);
     tcase_add_test(tcase, without_memory_nothing_is_found);
 }
 

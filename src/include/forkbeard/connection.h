@@ -70,6 +70,19 @@ FB_SDK void fb_close(fb_conn *conn);
 /* Discards the unsent output and resets the connection; `closed` follows with FB_ABORTED. */
 FB_SDK void fb_abort(fb_conn *conn);
 
+/* Gives the connection other callbacks and another state from now on: another protocol goes on with
+ * it, as after an upgrade, STARTTLS or CONNECT. No callback is called for that: the old ones are
+ * called no more, not even `closed`, so release what is theirs first; and `opened` of the new ones
+ * is called only where the connection has not opened yet. Unconsumed input, also what the running
+ * `data` will leave, is offered to the new `data` from the loop. Timers, frames that have begun and
+ * reads of files (their `done` is never called) end with the old callbacks. Output, the time-out,
+ * memory of fb_alloc(), references, connections to servers, the idle mark, and a stop all stay, and
+ * answers to messages come to the new callbacks. In a draining worker the new `draining` follows.
+ * `ops` and `state` stay the caller's, and must last until `closed`; a client's old state lasts so
+ * long, too. Returns 0; or -1, and nothing has changed: in `closed`, or without memory, and then
+ * the connection ends as FB_NO_MEMORY. Since API 4. */
+FB_SDK int fb_become(fb_conn *conn, const fb_ops *ops, void *state);
+
 /* Ends the connection as FB_TIMED_OUT when no byte has been received or sent for `ms`; 0: never. A
  * client starts with its server's idle_timeout; first_byte_timeout applies until its first byte in
  * any case. A connection to a server starts with 60 s until it is connected, and no timeout then; a
