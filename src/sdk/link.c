@@ -103,6 +103,7 @@ void (*const sdk_calls[])(void) = {
     CALL(fb_map_remove),
     CALL(fb_map_append),
     CALL(fb_map_next),
+    CALL(fb_map_watch),
     CALL(fb_set_receive_timeout),
     CALL(fb_state_of),
     CALL(fb_become),

@@ -31,13 +31,18 @@ static struct shm_map *handle_of(const fb_map *map)
     return map->handle;
 }
 
-/* Tells the log what a call has mended, at most once a second. */
+/* Wakes those who want to know of a change, and tells the log what a call has mended, at most once
+ * a second. */
 static void report_news(fb_worker *worker, fb_map *map)
 {
     const struct shm_map_mended *m = &map->handle->mended;
     const struct shm_map_mended before = map->said;
     const char *name = map->zone->name;
 
+    if (m->logged != before.logged) {
+        map->said.logged = m->logged;
+        map_watch_ring(worker_of(worker), map);
+    }
     if (memcmp(m, &map->said, sizeof(*m)) == 0)
         return;
     if (map->said_ms != 0 && fb_mono_ms(worker) - map->said_ms < SAY_EVERY_MS)
@@ -147,6 +152,12 @@ fb_map_status fb_map_next(
     key->version = item->version;
     key->ttl = item->ttl;
     return result(worker, map, status);
+}
+
+int fb_map_watch(fb_worker *worker, fb_map *map, int on)
+{
+    handle_of(map);
+    return map_watch_set(worker, map, on != 0);
 }
 
 uint64_t fb_map_count(const fb_map *map)

@@ -137,17 +137,29 @@ static bool is_same(const struct shm_map_shape *a, const struct shm_map_shape *b
            a->memory == b->memory;
 }
 
+/* Whether the protocol can be told of changes of its maps, for which they have a log. */
+static bool has_change(const fb_protocol *protocol)
+{
+    return protocol->worker_ops != NULL && protocol->worker_ops->map_changed != NULL;
+}
+
 static struct fb_map *declare_map(struct fb_conf *conf, const char *name, const fb_map_options *o)
 {
     struct cycle *cycle = conf->apply->cycle;
     struct fb_map *map = apply_alloc(conf->apply, sizeof(*map));
+    char log_name[ZONE_NAME_MAX + 1];
 
     if (map == NULL || (map->handle = apply_alloc(conf->apply, sizeof(*map->handle))) == NULL)
         return NULL;
     map->shape = shape_of(o);
     map->zone =
         zone_declare(&cycle->zones, cycle->arena, &shm_map_kind, name, o->version, &map->shape);
-    if (map->zone != NULL)
+    if (map->zone != NULL && has_change(conf->protocol)) {
+        snprintf(log_name, sizeof(log_name), "%s+%s", conf->protocol->name, o->name);
+        map->log = zone_declare(
+            &cycle->zones, cycle->arena, &shm_map_log_kind, log_name, o->version, &map->shape);
+    }
+    if (map->zone != NULL && (map->log != NULL || !has_change(conf->protocol)))
         return map;
     settings_report(conf, NULL, "map \"%s\" cannot be declared: %s", name, error_text(errno));
     return NULL;

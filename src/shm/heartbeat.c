@@ -26,6 +26,7 @@ const char *const heartbeat_callback_names[CALLBACKS] = {
     [CALLBACK_WORKER_ANSWERED] = "worker_ops.answered",
     [CALLBACK_WORKER_CAME] = "worker_ops.worker_came",
     [CALLBACK_WORKER_GONE] = "worker_ops.worker_gone",
+    [CALLBACK_MAP_CHANGED] = "worker_ops.map_changed",
     [CALLBACK_UNWRITABLE] = "unwritable",
     [CALLBACK_VALUE] = "value",
 };

@@ -46,11 +46,12 @@ struct shm_map_shape {
     uint32_t memory;    /* SHM_MAP_UNITs that all entries may take; 0: each may be of any length */
 };
 
-/* How often this process has mended the map. */
+/* How often this process has mended the map, or logged a change. */
 struct shm_map_mended {
     uint32_t emptied; /* shards that were damaged, and have lost their keys */
     uint32_t rebuilt; /* damage that is mended without a loss of keys */
     uint32_t taken;   /* locks whose holders stood still */
+    uint32_t logged;  /* changes of this process that others may want to be told of; it wraps */
 };
 
 /* A process's own handle: the layout, which it has from the shape, and nothing that another process
@@ -71,6 +72,7 @@ struct shm_map {
     _Atomic uint8_t *owners;   /* begin with entry 1's */
     _Atomic uint32_t *buckets; /* of all shards */
     char *entries;
+    struct shm_map_log *log; /* NULL: nobody can ask for changes */
     struct zone_hold shard_hold, pool_hold;
     uint64_t checked; /* a bit for each shard that this process has looked through, */
     bool pool_checked;
@@ -155,6 +157,8 @@ enum shm_map_status shm_map_next(struct shm_map *map, struct shm_map_cursor *cur
 
 /* Gives the expired entries back. A write that finds the map full sweeps by itself. */
 void shm_map_sweep(struct shm_map *map, uint64_t now_ms);
+/* Does so with at most so many shards, from *next on, which it moves on; waits for no lock. */
+void shm_map_sweep_some(struct shm_map *map, uint64_t now_ms, uint32_t *next, uint32_t most);
 /* Counts the entries, with the expired that were not given back yet. */
 uint32_t shm_map_count(struct shm_map *map);
 

@@ -2,6 +2,7 @@
 /* Shards: their locks, and the sweep of expired entries. A shard is whole whenever its lock is
  * held: the first to lock it after a death, or after its holder stood still, repairs it. */
 #include "base/compiler.h"
+#include "shm/map_log.h"
 #include "shm/map_private.h"
 
 #include <assert.h>
@@ -51,6 +52,7 @@ bool shm_map_shard_remove(
 {
     struct shm_map_shard *s = &map->shards[shard];
     uint32_t next = SHM_LOAD(shm_map_entry_at(map, index)->next), count = SHM_LOAD(s->count);
+    uint64_t before = unlikely(map->log != NULL) ? shm_map_log_state(map, shard) : 0;
 
     assert(shard < map->shard_n && shm_map_is_index(map, index));
     if (next > map->entry_n || SHM_LOAD(*shm_map_owner(map, index)) != shard + 1 ||
@@ -61,6 +63,8 @@ bool shm_map_shard_remove(
         return true;
     SHM_STORE(s->sequence, SHM_LOAD(s->sequence) + 1);
     SHM_STORE(s->count, count > 0 ? count - 1 : 0);
+    if (unlikely(map->log != NULL))
+        shm_map_log_skip(map, shard, before);
     if (unlikely(map->page != 0)) {
         uint32_t value_n = SHM_LOAD(shm_map_entry_at(map, index)->value_n);
 
@@ -69,6 +73,17 @@ bool shm_map_shard_remove(
     }
     shm_map_pool_give(map, shard, index);
     return true;
+}
+
+/* Logs that an entry has expired, which is removed then. */
+static COLD void log_expiry(
+    struct shm_map *map, uint32_t shard, const struct shm_map_entry *entry, uint64_t hash)
+{
+    uint32_t key_n = SHM_LOAD(entry->key_n);
+
+    if (key_n <= map->shape.key_max)
+        shm_map_log_put(map, shard, shm_map_log_state(map, shard), SHM_MAP_WAS_EXPIRED, hash,
+            entry->bytes, key_n);
 }
 
 /* Removes the expired of a chain; false where the shard is damaged or no longer held. */
@@ -90,6 +105,8 @@ static bool sweep_chain(
         if (shm_map_shard_of(map, hash) != shard || shm_map_bucket_of(map, hash) != bucket)
             return false;
         if (shm_map_has_passed(expires_ms, now_ms)) {
+            if (unlikely(map->log != NULL))
+                log_expiry(map, shard, entry, hash);
             if (!shm_map_shard_remove(map, shard, link, index))
                 return false;
             continue;
@@ -135,6 +152,20 @@ void shm_map_sweep(struct shm_map *map, uint64_t now_ms)
         if (SHM_LOAD(s->soonest_ms) <= now_ms)
             sweep_shard(map, shard, now_ms);
         shm_map_shard_unlock(map);
+    }
+}
+
+void shm_map_sweep_some(struct shm_map *map, uint64_t now_ms, uint32_t *next, uint32_t most)
+{
+    for (uint32_t i = 0; i < map->shard_n && most > 0; i++) {
+        uint32_t shard = (*next)++ % map->shard_n;
+
+        if (SHM_LOAD(map->shards[shard].soonest_ms) > now_ms || !shm_map_shard_try(map, shard))
+            continue;
+        if (SHM_LOAD(map->shards[shard].soonest_ms) <= now_ms)
+            sweep_shard(map, shard, now_ms);
+        shm_map_shard_unlock(map);
+        most--;
     }
 }
 

@@ -4,6 +4,7 @@
  * tried again; a full map is swept first. */
 #include "base/compiler.h"
 #include "shm/map_find.h"
+#include "shm/map_log.h"
 
 /* The sweeps of a full map, whose gain other writers may take first. */
 #define FULL_TRIES 64
@@ -157,6 +158,7 @@ static bool apply_change(struct shm_map *map, const struct shm_map_subject *s,
     const struct change *wanted, struct change *change, enum shm_map_status *status)
 {
     struct shm_map_place place;
+    uint64_t before = unlikely(map->log != NULL) ? shm_map_log_state(map, s->shard) : 0;
     bool whole;
 
     *change = *wanted;
@@ -178,6 +180,8 @@ static bool apply_change(struct shm_map *map, const struct shm_map_subject *s,
     whole = publish_state(map, s, &place, change, status);
     if (unlikely(map->page != 0))
         settle_memory(map, s, &place, change, whole && *status == SHM_MAP_OK);
+    if (unlikely(map->log != NULL) && *status == SHM_MAP_OK)
+        shm_map_log_put(map, s->shard, before, SHM_MAP_WAS_SET, s->hash, s->key, s->key_n);
     return whole;
 }
 
@@ -321,6 +325,17 @@ enum shm_map_status shm_map_append(struct shm_map *map, const void *key, size_t 
     return write_entry(map, key, key_n, now_ms, &wanted, &done);
 }
 
+static bool remove_found(
+    struct shm_map *map, const struct shm_map_subject *s, const struct shm_map_place *place)
+{
+    if (!shm_map_shard_remove(map, s->shard, place->link, place->index))
+        return false;
+    if (unlikely(map->log != NULL) && place->present)
+        shm_map_log_put(map, s->shard, shm_map_log_state(map, s->shard), SHM_MAP_WAS_DELETED,
+            s->hash, s->key, s->key_n);
+    return true;
+}
+
 /* Removes a key's entry, if it has this version; 0: whatever it has. */
 static enum shm_map_status remove_entry(
     struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, uint64_t expected)
@@ -337,7 +352,7 @@ static enum shm_map_status remove_entry(
         whole = shm_map_find(map, &s, &place);
         changed = expected != 0 && place.present && place.version != expected;
         if (whole && place.entry != NULL && !changed)
-            whole = shm_map_shard_remove(map, s.shard, place.link, place.index);
+            whole = remove_found(map, &s, &place);
         if (!whole)
             shm_map_repair_damage(map, s.shard);
         shm_map_shard_unlock(map);

@@ -19,5 +19,6 @@ void shared_maps_open(struct zones *zones, struct slot_id id)
         map = container_of(zone->shape, struct fb_map, shape);
         assert(map->zone == zone && zone_memory(zone) != NULL);
         shm_map_open(map->handle, zone_memory(zone), &map->shape, id);
+        shm_map_log_open(map->handle, map->log != NULL ? zone_memory(map->log) : NULL);
     }
 }

@@ -5,12 +5,13 @@
  * which the master has none. */
 #pragma once
 
-#include "shm/map.h"
+#include "shm/map_log.h"
 
 #include <forkbeard/types.h>
 
 struct fb_map {
     struct zone *zone; /* open in a worker */
+    struct zone *log;  /* the changes'; NULL: the protocol has no `map_changed` */
     struct shm_map_shape shape;
     struct shm_map *handle;     /* the worker's, once it is open */
     struct shm_map_mended said; /* how many the log was told of */

@@ -276,6 +276,7 @@ static void bell_rung(struct loop *loop, struct source *source)
     timer_del(loop, &accept->back);
     accept->rung = SHARE_NOBODY;
     accept->waits = false;
+    map_watch_bell(worker);
     come_back(worker);
     while (accept->list != NULL && (fd = accept_share_passed(&accept->share, &cursor)) != -1)
         take_passed(worker, fd);

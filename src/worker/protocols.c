@@ -92,6 +92,7 @@ void worker_protocols_stop(struct worker *worker)
     const struct server *server;
 
     assert(worker->phase == WORKER_ENDING && worker->stream.net.connection_n == 0);
+    map_watch_done(worker);
     STAILQ_FOREACH (server, &worker->cycle->stream.servers, link) {
         struct fb_worker *own = &worker->protocols[server->protocol_index];
 

@@ -14,9 +14,11 @@
 #include "worker/accept.h"
 #include "worker/busy_poll.h"
 #include "worker/file_reads.h"
+#include "worker/map_watch.h"
 #include "worker/posts.h"
 #include "worker/protocols.h"
 
+struct map_watches;
 struct messages;
 struct threads;
 
@@ -53,8 +55,9 @@ struct worker {
     struct fb_worker protocols[STREAM_PROTOCOLS_MAX]; /* at their index */
     struct file_reads file_reads;
     struct posts posts;
-    struct threads *threads;   /* from the first job on; else NULL */
-    struct messages *messages; /* from the first connection with a reference on; else NULL */
+    struct map_watches *map_watches; /* from the first watch on; else NULL */
+    struct threads *threads;         /* from the first job on; else NULL */
+    struct messages *messages;       /* from the first connection with a reference on; else NULL */
     void (*random)(struct worker *worker, void *p, size_t n);
 };
 

@@ -4,7 +4,7 @@
 
 #include <forkbeard/test.h>
 
-extern const fb_protocol fb_protocol_council;
+extern const fb_protocol fb_protocol_council, fb_protocol_watcher;
 
 /* Steps of two clients at three workers, in all variants: cut, slow, with trouble, with deaths,
  * lost messages, and allocations that fail, those of the start included. */
@@ -30,9 +30,39 @@ START_TEST(conversations_are_of_several_workers)
 }
 END_TEST
 
+START_TEST(conversations_share_a_map)
+{
+    static const fb_test_step changes[] = {
+        FB_TEST_CLIENT(0, 0),
+        FB_TEST_SAY("watch\n"),
+        FB_TEST_EXPECT("watching\n"),
+        FB_TEST_CLIENT(1, 1),
+        FB_TEST_SAY("set a\n"),
+        FB_TEST_EXPECT("done\n"),
+        FB_TEST_KILL(1),
+        FB_TEST_EXPECT_RESET(),
+        FB_TEST_CLIENT(0, 0),
+        FB_TEST_EXPECT_WITHIN("+a\n", 200),
+        FB_TEST_REPLACE(1),
+        FB_TEST_CLIENT(2, 1),
+        FB_TEST_SAY("delete a\n"),
+        FB_TEST_EXPECT("done\n"),
+        FB_TEST_DRAIN_WORKER(1, 1000),
+        FB_TEST_EXPECT_CLOSED_WITHIN(1000),
+        FB_TEST_CLIENT(0, 0),
+        FB_TEST_EXPECT_WITHIN("-a\n", 200),
+    };
+    const fb_test_options options = { .size = sizeof(options), .server = "watcher;", .workers = 2 };
+
+    ck_assert_int_eq(
+        fb_test_converse_with(&fb_protocol_watcher, &options, FB_TEST_SCRIPT(changes)), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, conversations_are_of_several_workers);
+    tcase_add_test(tcase, conversations_share_a_map);
 }
 
 TEST_MAIN("worker_scripts", add_tests)

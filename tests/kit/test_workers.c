@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const fb_protocol fb_protocol_council, fb_protocol_presence;
+extern const fb_protocol fb_protocol_council, fb_protocol_watcher, fb_protocol_presence;
 
 static fb_test *start_council(unsigned workers)
 {
@@ -283,10 +283,16 @@ START_TEST(floods_arrive_in_order)
 }
 END_TEST
 
-/* Every run does the same: references, messages in their order, and the log. */
+/* Every run does the same: references, changes of a map in their order, and the log. */
 START_TEST(runs_are_the_same)
 {
-    const fb_test_options options = { .size = sizeof(options), .server = "council;", .workers = 3 };
+    static const fb_protocol *const others[] = { &fb_protocol_watcher, NULL };
+    static const char *const servers[] = { "watcher;", NULL };
+    const fb_test_options options = { .size = sizeof(options),
+        .server = "council;",
+        .workers = 3,
+        .protocols = others,
+        .servers = servers };
     char texts[2][20000];
 
     for (int i = 0; i < 2; i++) {
@@ -295,12 +301,44 @@ START_TEST(runs_are_the_same)
 
         ck_assert_ptr_nonnull(test);
         fb_test_says(peer, "ref\nwho\nall hello\n");
+        peer = fb_test_connect_to(test, 1, 1);
+        fb_test_says(peer, "watch\nset a\nset b\nset c\nset d\nset e\nset f\nset g\n");
         fb_test_run(test);
         snprintf(texts[i], sizeof(texts[i]), "%.*s%s", (int)fb_test_heard(peer).n,
             (const char *)fb_test_heard(peer).p, fb_test_logged(test));
         ck_assert_int_eq(fb_test_end(&test), 0);
     }
     ck_assert_str_eq(texts[0], texts[1]);
+}
+END_TEST
+
+START_TEST(maps_are_shared)
+{
+    const fb_test_options options = { .size = sizeof(options), .server = "watcher;", .workers = 3 };
+    fb_test *test = fb_test_start_with(&fb_protocol_watcher, &options);
+    fb_test_peer *peers[3];
+
+    ck_assert_ptr_nonnull(test);
+    for (unsigned i = 0; i < 3; i++)
+        peers[i] = fb_test_connect_to(test, i, 0);
+    fb_test_says(peers[0], "watch\n");
+    fb_test_says(peers[1], "watch\n");
+    expect(peers[0], "watching\n");
+    expect(peers[1], "watching\n");
+    fb_test_says(peers[2], "set a\n");
+    expect(peers[2], "done\n");
+    expect(peers[0], "+a\n"); /* at once: a bell rings */
+    expect(peers[1], "+a\n");
+    fb_test_kill(test, 0);
+    fb_test_says(peers[1], "delete a\n");
+    expect(peers[1], "done\n-a\n");
+    ck_assert_int_eq(fb_test_replace(test, 0), 0);
+    peers[0] = fb_test_connect_to(test, 0, 0);
+    fb_test_says(peers[0], "watch\n");
+    expect(peers[0], "watching\n");
+    fb_test_says(peers[2], "set b\n");
+    expect(peers[0], "+b\n");
+    ck_assert_int_eq(fb_test_end(&test), 0);
 }
 END_TEST
 
@@ -336,31 +374,34 @@ START_TEST(a_death_is_seen_as_one)
 }
 END_TEST
 
-/* Servers of several protocols, each with its own callbacks and metrics. */
+/* Servers of several protocols, each with its own callbacks, map and metrics. */
 START_TEST(a_machine_has_several_servers)
 {
-    static const fb_protocol *const others[] = { &fb_protocol_presence, NULL };
-    static const char *const servers[] = { "presence;", "council;", NULL };
+    static const fb_protocol *const others[] = { &fb_protocol_watcher, &fb_protocol_presence,
+        NULL };
+    static const char *const servers[] = { "watcher;", "presence;", "council;", NULL };
     const fb_test_options options = {
         .size = sizeof(options), .server = "council;", .protocols = others, .servers = servers
     };
 
     for (unsigned workers = 0; workers < 3; workers++) {
         fb_test_options own = options;
-        fb_test_peer *peers[3];
+        fb_test_peer *peers[4];
         fb_test *test;
 
         own.workers = workers;
         test = fb_test_start_with(&fb_protocol_council, &own);
         ck_assert_ptr_nonnull(test);
-        for (unsigned i = 0; i < 3; i++)
+        for (unsigned i = 0; i < 4; i++)
             peers[i] = fb_test_connect_to(test, workers > 0 ? i % workers : 0, i);
-        expect(peers[1], "1 there\n");
-        fb_test_says(peers[2], "who\n");
-        ck_assert_uint_gt(fb_test_heard(peers[2]).n, 5);
+        fb_test_says(peers[1], "set a\n");
+        expect(peers[1], "done\n");
+        expect(peers[2], "1 there\n");
+        fb_test_says(peers[3], "who\n");
+        ck_assert_uint_gt(fb_test_heard(peers[3]).n, 5);
         ck_assert_int_eq(fb_test_metric(test, "presence", "clients"), 1);
-        ck_assert_ptr_nonnull(fb_test_worker_at(test, 0, "presence"));
-        ck_assert(fb_test_worker_at(test, 0, "presence") != fb_test_worker_at(test, 0, NULL));
+        ck_assert_ptr_nonnull(fb_test_worker_at(test, 0, "watcher"));
+        ck_assert(fb_test_worker_at(test, 0, "watcher") != fb_test_worker_at(test, 0, NULL));
         ck_assert(fb_test_worker(test) == fb_test_worker_at(test, 0, "council"));
         ck_assert_int_eq(fb_test_end(&test), 0);
     }
@@ -412,6 +453,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_drained_worker_waits_for_a_while);
     tcase_add_loop_test(tcase, floods_arrive_in_order, 0, 2);
     tcase_add_test(tcase, runs_are_the_same);
+    tcase_add_test(tcase, maps_are_shared);
     tcase_add_test(tcase, a_death_is_seen_as_one);
     tcase_add_test(tcase, a_machine_has_several_servers);
     tcase_add_test(tcase, jobs_take_their_time);

@@ -89,6 +89,11 @@ typedef struct fb_worker_ops {
 
     /* The other worker has gone, and nothing of it comes any more. */
     void (*worker_gone)(fb_worker *worker, void *state, fb_ref id);
+
+    /* A map that fb_map_watch() has asked for was changed by any worker, this one too. The key is
+     * lent until it returns. FB_MAP_LOST has no key: some changes are not told, walk again. */
+    void (*map_changed)(
+        fb_worker *worker, void *state, fb_map *map, fb_bytes key, fb_map_change what);
 } fb_worker_ops;
 
 /* The type of a directive's value. The value is stored in the protocol's configuration, at the

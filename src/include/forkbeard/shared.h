@@ -44,6 +44,10 @@ FB_SDK fb_map_status fb_map_append(
  * that have expired are left out. The caller sets `value` and `room` of both items. Since API 4. */
 FB_SDK fb_map_status fb_map_next(
     fb_worker *worker, fb_map *map, fb_map_cursor *cursor, fb_item *key, fb_item *item);
+/* Asks for `map_changed` of the protocol's worker_ops at each change of the map from now on, by any
+ * worker, or for no more. The changes of a key come in their order, and never within a call.
+ * Returns 0; or -1 without memory or without `map_changed`. Since API 4. */
+FB_SDK int fb_map_watch(fb_worker *worker, fb_map *map, int on);
 /* Returns the number of keys, which may include some that have expired. */
 FB_SDK uint64_t fb_map_count(const fb_map *map);
 

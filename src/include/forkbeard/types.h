@@ -109,6 +109,14 @@ typedef struct fb_item {
     uint64_t ttl;     /* out: ms until the key expires; 0: never */
 } fb_item;
 
+/* A change of a map, for `map_changed`. */
+typedef enum fb_map_change {
+    FB_MAP_WAS_SET = 1,
+    FB_MAP_WAS_DELETED,
+    FB_MAP_LOST,        /* more changes were made than could be told */
+    FB_MAP_WAS_EXPIRED, /* the key's ttl was over, and it was not set again */
+} fb_map_change;
+
 /* The place of a walk through a map, for fb_map_next(); all zero: at the beginning. */
 typedef struct fb_map_cursor {
     uint64_t at[2]; /* the daemon's */

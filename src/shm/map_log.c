@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Writes and reads the log of a map's changes. A shard's version and sequence together, its state,
+ * grow with each change and with each repair; the log has the state up to which it is complete. A
+ * record is reserved before it is written and published afterwards, so that a reader knows what may
+ * have been written over. */
+#include "shm/map_log.h"
+
+#include "shm/map_private.h"
+#include "shm/siphash.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define MAGIC 0x66626c67u
+#define REVISION 1u
+#define RING_LEAST 16384
+#define WISH_WORDS (SLOT_HALVES * SLOT_MAX / 64)
+
+static_assert(SHM_MAP_SHARDS_MAX <= 64, "a reader has a place in each shard");
+
+/* The page that the master alone writes. */
+struct shm_map_log {
+    uint32_t magic, revision;
+    struct shm_map_shape shape;
+};
+
+struct ring {
+    alignas(CACHE_LINE) _Atomic uint64_t reserved; /* positions grow for ever */
+    _Atomic uint64_t end;
+    _Atomic uint64_t state; /* the shard's, up to which the log is complete */
+};
+
+struct record {
+    uint64_t at; /* its position */
+    uint64_t hash;
+    uint32_t what, key_n;
+};
+
+static uint64_t ring_size(const struct shm_map_shape *shape)
+{
+    uint64_t size = RING_LEAST;
+
+    while (size < 4 * (shape->key_max + sizeof(struct record)))
+        size *= 2;
+    return size;
+}
+
+/* The first page is followed by the wishes, then the rings, and then their bytes. */
+static _Atomic uint64_t *wishes_of(const struct shm_map *map)
+{
+    return (_Atomic uint64_t *)(void *)((char *)map->log + segment_page());
+}
+
+static struct ring *ring_of(const struct shm_map *map, uint32_t shard)
+{
+    char *rings = (char *)wishes_of(map) + WISH_WORDS * sizeof(uint64_t);
+
+    assert(shard < SHM_MAP_SHARDS_MAX);
+    return (struct ring *)(void *)(rings + shard * sizeof(struct ring));
+}
+
+static unsigned char *bytes_of(const struct shm_map *map, uint32_t shard)
+{
+    return (unsigned char *)ring_of(map, 0) + SHM_MAP_SHARDS_MAX * sizeof(struct ring) +
+           shard * ring_size(&map->shape);
+}
+
+static size_t log_size(const void *shape)
+{
+    return shm_map_size(shape) == 0
+               ? 0
+               : segment_page() + WISH_WORDS * sizeof(uint64_t) +
+                     SHM_MAP_SHARDS_MAX * (sizeof(struct ring) + ring_size(shape));
+}
+
+static int init_log(void *memory, const void *shape)
+{
+    struct shm_map_log *log = memory;
+
+    log->shape = *(const struct shm_map_shape *)shape;
+    log->revision = REVISION;
+    log->magic = MAGIC;
+    return 0;
+}
+
+static bool is_log(const void *memory, const void *shape)
+{
+    const struct shm_map_log *log = memory;
+
+    return log->magic == MAGIC && log->revision == REVISION &&
+           memcmp(&log->shape, shape, sizeof(log->shape)) == 0;
+}
+
+static struct segment_part writable_part(const void *shape, uint32_t slot)
+{
+    (void)slot;
+    return (struct segment_part) {
+        .offset = segment_page(),
+        .size = segment_pages(log_size(shape)) - segment_page(),
+    };
+}
+
+const struct zone_kind shm_map_log_kind = {
+    .name = "map log",
+    .size = log_size,
+    .init = init_log,
+    .is = is_log,
+    .writable = writable_part,
+};
+
+void shm_map_log_open(struct shm_map *map, void *memory)
+{
+    assert(memory == NULL || is_log(memory, &map->shape));
+    map->log = memory;
+}
+
+uint64_t shm_map_log_state(const struct shm_map *map, uint32_t shard)
+{
+    const struct shm_map_shard *s = &map->shards[shard];
+
+    return SHM_LOAD(s->version) + SHM_LOAD(s->sequence);
+}
+
+/* Copies to or from a ring, round its end. */
+static void copy_round(
+    unsigned char *ring, uint64_t size, uint64_t at, void *bytes, size_t n, bool in)
+{
+    for (size_t done = 0; done < n;) {
+        size_t from = (at + done) & (size - 1), part = n - done;
+
+        if (part > size - from)
+            part = size - from;
+        if (in)
+            memcpy(ring + from, (char *)bytes + done, part);
+        else
+            memcpy((char *)bytes + done, ring + from, part);
+        done += part;
+    }
+}
+
+static uint64_t record_bytes(size_t key_n)
+{
+    return (sizeof(struct record) + key_n + 7) / 8 * 8;
+}
+
+void shm_map_log_put(struct shm_map *map, uint32_t shard, uint64_t before, enum shm_map_change what,
+    uint64_t hash, const void *key, size_t key_n)
+{
+    struct ring *ring = ring_of(map, shard);
+    uint64_t size = ring_size(&map->shape), at = SHM_LOAD(ring->end);
+    struct record record = { .hash = hash, .what = what, .key_n = (uint32_t)key_n };
+
+    assert(map->shard_hold.lock == &map->shards[shard].lock && key_n <= map->shape.key_max);
+    if (SHM_LOAD(ring->state) != before) /* changes are missing: no reader's place is this near */
+        at += 2 * size;
+    at = (at + 7) / 8 * 8;
+    record.at = at;
+    if (!zone_lock_holds(&map->shard_hold))
+        return;
+    SHM_STORE(ring->reserved, at + record_bytes(key_n));
+    atomic_thread_fence(memory_order_seq_cst);
+    copy_round(bytes_of(map, shard), size, at, &record, sizeof(record), true);
+    copy_round(
+        bytes_of(map, shard), size, at + sizeof(record), (void *)(uintptr_t)key, key_n, true);
+    if (!zone_lock_holds(&map->shard_hold))
+        return;
+    SHM_STORE(ring->end, at + record_bytes(key_n));
+    SHM_STORE(ring->state, shm_map_log_state(map, shard));
+    map->mended.logged++;
+}
+
+void shm_map_log_skip(struct shm_map *map, uint32_t shard, uint64_t before)
+{
+    struct ring *ring = ring_of(map, shard);
+
+    assert(map->log != NULL && map->shard_hold.lock == &map->shards[shard].lock);
+    if (SHM_LOAD(ring->state) == before && zone_lock_holds(&map->shard_hold))
+        SHM_STORE(ring->state, shm_map_log_state(map, shard));
+}
+
+void shm_map_log_begin(struct shm_map *map, struct shm_map_reader *reader)
+{
+    for (uint32_t shard = 0; shard < map->shard_n; shard++) {
+        reader->positions[shard] = SHM_LOAD(ring_of(map, shard)->end);
+        reader->told[shard] = shm_map_log_state(map, shard);
+    }
+}
+
+/* Reads the record at the reader's position; false where it is none, or was written over. */
+static bool read_record(
+    const struct shm_map *map, uint32_t shard, uint64_t at, void *room, struct record *record)
+{
+    struct ring *ring = ring_of(map, shard);
+    uint64_t size = ring_size(&map->shape);
+
+    copy_round(bytes_of(map, shard), size, at, record, sizeof(*record), false);
+    if (record->at != at || record->key_n > map->shape.key_max)
+        return false;
+    copy_round(bytes_of(map, shard), size, at + sizeof(*record), room, record->key_n, false);
+    atomic_thread_fence(memory_order_acquire);
+    return SHM_LOAD(ring->reserved) - at <= size &&
+           (record->what == SHM_MAP_WAS_SET || record->what == SHM_MAP_WAS_DELETED ||
+               record->what == SHM_MAP_WAS_EXPIRED) &&
+           siphash(map->seed, room, record->key_n) == record->hash;
+}
+
+bool shm_map_log_next(
+    struct shm_map *map, struct shm_map_reader *reader, void *room, struct shm_map_changed *out)
+{
+    assert(map->log != NULL);
+    for (uint32_t shard = 0; shard < map->shard_n; shard++) {
+        uint64_t at = reader->positions[shard], end = SHM_LOAD(ring_of(map, shard)->end);
+        struct record record;
+
+        if (at == end)
+            continue;
+        if (end - at <= ring_size(&map->shape) && read_record(map, shard, at, room, &record)) {
+            reader->positions[shard] = at + record_bytes(record.key_n);
+            *out =
+                (struct shm_map_changed) { (enum shm_map_change)record.what, room, record.key_n };
+            return true;
+        }
+        /* a loss: what follows the end from here on is read again */
+        reader->told[shard] = shm_map_log_state(map, shard);
+        reader->positions[shard] = SHM_LOAD(ring_of(map, shard)->end);
+        *out = (struct shm_map_changed) { .what = SHM_MAP_LOST };
+        return true;
+    }
+    return false;
+}
+
+/* Whether changes of the shard are not in the log, by a state that stays as it is meanwhile. */
+static bool misses_changes(struct shm_map *map, uint32_t shard, uint64_t *state)
+{
+    const struct shm_map_shard *s = &map->shards[shard];
+    bool free_before = SHM_LOAD(s->lock.word) == 0;
+    uint64_t logged;
+
+    *state = shm_map_log_state(map, shard);
+    logged = SHM_LOAD(ring_of(map, shard)->state);
+    return free_before && logged != *state && SHM_LOAD(s->lock.word) == 0 &&
+           shm_map_log_state(map, shard) == *state;
+}
+
+void shm_map_log_audit(struct shm_map *map, struct shm_map_reader *reader)
+{
+    assert(map->log != NULL && map->shard_hold.lock == NULL);
+    for (uint32_t shard = 0; shard < map->shard_n; shard++) {
+        uint64_t state;
+
+        if (SHM_LOAD(map->shards[shard].lock.word) != 0 && shm_map_shard_try(map, shard))
+            shm_map_shard_unlock(map);
+        if (misses_changes(map, shard, &state) && reader->told[shard] != state)
+            reader->positions[shard] = SHM_LOAD(ring_of(map, shard)->end) + 1; /* leads nowhere */
+    }
+}
+
+void shm_map_log_wish(struct shm_map *map, uint32_t slot)
+{
+    assert(slot < SLOT_HALVES * SLOT_MAX);
+    atomic_fetch_or(&wishes_of(map)[slot / 64], UINT64_C(1) << slot % 64);
+}
+
+uint64_t shm_map_log_take_wishes(struct shm_map *map, uint32_t i)
+{
+    _Atomic uint64_t *word = &wishes_of(map)[i];
+
+    assert(i < WISH_WORDS);
+    atomic_thread_fence(memory_order_seq_cst);
+    return SHM_LOAD(*word) == 0 ? 0 : atomic_exchange(word, 0);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The log of a map's changes, for workers that want to be told: for each shard a ring of the latest
+ * changes, which writers fill under the shard's lock, whoever reads it. Readers take no lock, and
+ * each keeps its own position. A change that is not in the log, because its writer died in between,
+ * or knows of no log, or because the ring has gone round, is never passed over in silence: whoever
+ * reads is told that changes were lost.
+ *
+ * Any worker may write anywhere into the memory: what is read there is checked, never asserted. */
+#pragma once
+
+#include "shm/map.h"
+
+enum shm_map_change {
+    SHM_MAP_WAS_SET = 1,
+    SHM_MAP_WAS_DELETED,
+    SHM_MAP_LOST, /* any keys were changed */
+    SHM_MAP_WAS_EXPIRED,
+};
+
+struct shm_map_log; /* the memory */
+
+/* A reader's place. */
+struct shm_map_reader {
+    uint64_t positions[64]; /* in each shard's ring: read up to here */
+    uint64_t told[64];      /* states of shards for which it was told of a loss */
+};
+
+/* A change that was read. */
+struct shm_map_changed {
+    enum shm_map_change what;
+    const void *key; /* in the reader's room; NULL for SHM_MAP_LOST */
+    size_t key_n;
+};
+
+/* The kind of zone for the log of a map, whose shape is the map's. */
+extern const struct zone_kind shm_map_log_kind;
+
+/* Logs the handle's writes in this memory, of a zone of this kind; NULL: no more. */
+void shm_map_log_open(struct shm_map *map, void *memory);
+
+/* Begins to read behind the latest change. */
+void shm_map_log_begin(struct shm_map *map, struct shm_map_reader *reader);
+/* Reads the next change; false when there is none. The room has key_max bytes. */
+bool shm_map_log_next(
+    struct shm_map *map, struct shm_map_reader *reader, void *room, struct shm_map_changed *out);
+/* Looks for changes that nobody has logged, and repairs what the dead have left: the next read
+ * tells of a loss. To be called now and then, not for each change. */
+void shm_map_log_audit(struct shm_map *map, struct shm_map_reader *reader);
+
+/* Asks for a bell: the next writer takes the wish, and rings. */
+void shm_map_log_wish(struct shm_map *map, uint32_t slot);
+/* Takes the wishes of 64 slots, from 64 * i on; a bit for each. */
+uint64_t shm_map_log_take_wishes(struct shm_map *map, uint32_t i);
+
+/* Writers, which hold the shard (map_write.c, map_shard.c). */
+
+/* Returns the state of a shard, which grows with each change. */
+uint64_t shm_map_log_state(const struct shm_map *map, uint32_t shard);
+/* Logs a change, which has begun in this state; an expiry before it is carried out, so that it is
+ * told again when its writer dies in between. */
+void shm_map_log_put(struct shm_map *map, uint32_t shard, uint64_t before, enum shm_map_change what,
+    uint64_t hash, const void *key, size_t key_n);
+/* Passes over a change that nobody wants to be told of. */
+void shm_map_log_skip(struct shm_map *map, uint32_t shard, uint64_t before);

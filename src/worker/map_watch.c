@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tells protocols of the changes of maps. A wish is renewed before the log is read, so that later
+ * changes ring again; they are told on the loop, a part a turn, and never within a call. */
+#include "worker/map_watch.h"
+
+#include "stream/shared_map.h"
+#include "worker/worker.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define LOOK_MS 200
+#define CHANGES_A_TURN 256
+/* Parts of a map, of 64 at most, that one look goes through for what has expired. */
+#define SWEEPS_A_LOOK 16
+
+static_assert((int)FB_MAP_WAS_SET == (int)SHM_MAP_WAS_SET, "changes are the log's");
+static_assert((int)FB_MAP_WAS_DELETED == (int)SHM_MAP_WAS_DELETED, "changes are the log's");
+static_assert((int)FB_MAP_LOST == (int)SHM_MAP_LOST, "changes are the log's");
+static_assert((int)FB_MAP_WAS_EXPIRED == (int)SHM_MAP_WAS_EXPIRED, "changes are the log's");
+
+struct map_watch {
+    STAILQ_ENTRY(map_watch) link;
+    struct fb_worker *handle;
+    struct fb_map *map; /* NULL: ended, and removed when nobody goes through the list */
+    struct shm_map_reader reader;
+    uint32_t swept;       /* the part of the map that is swept next */
+    unsigned char room[]; /* for a key */
+};
+
+/* The worker's; NULL in it until something is watched. */
+struct map_watches {
+    STAILQ_HEAD(, map_watch) list;
+    struct source *source; /* the loop's own: a look is due */
+    struct timer timer;
+    unsigned budget; /* changes that may be told in this turn */
+    bool telling;
+};
+
+static void post_look(struct worker *worker)
+{
+    struct source *source = worker->map_watches->source;
+
+    loop_post(&worker->stream.net.loop, &source->events[EVENT_READ], QUEUE_NEXT);
+}
+
+static void tell(struct worker *worker, struct map_watch *watch, const struct shm_map_changed *what)
+{
+    struct fb_worker *handle = watch->handle;
+    struct heartbeat *heartbeat = worker->stream.net.heartbeat;
+
+    heartbeat_begin(heartbeat, CALLBACK_MAP_CHANGED, handle->index);
+    handle->protocol->worker_ops->map_changed(handle, handle->state, watch->map,
+        (fb_bytes) { what->key, what->key_n }, (fb_map_change)what->what);
+    worker_check_fork(worker);
+    heartbeat_end(heartbeat);
+}
+
+/* Tells what is in the log; false when the turn's part is used up. */
+static bool tell_changes(struct worker *worker, struct map_watch *watch)
+{
+    struct map_watches *watches = worker->map_watches;
+    struct shm_map_changed changed;
+
+    if (watch->map != NULL)
+        shm_map_log_wish(watch->map->handle, worker->heritage->slot.slot);
+    while (watch->map != NULL) {
+        if (watches->budget == 0)
+            return false;
+        if (!shm_map_log_next(watch->map->handle, &watch->reader, watch->room, &changed))
+            break;
+        watches->budget--;
+        tell(worker, watch, &changed);
+    }
+    return true;
+}
+
+static void remove_ended(struct worker *worker)
+{
+    struct map_watches *watches = worker->map_watches;
+    struct map_watch *watch, *next;
+
+    assert(!watches->telling);
+    STAILQ_FOREACH_SAFE (watch, &watches->list, link, next) {
+        if (watch->map != NULL)
+            continue;
+        STAILQ_REMOVE(&watches->list, watch, map_watch, link);
+        memory_release(worker->stream.net.memory, watch);
+    }
+    if (STAILQ_EMPTY(&watches->list))
+        timer_del(&worker->stream.net.loop, &watches->timer);
+}
+
+static void run_look(struct loop *loop, struct source *source)
+{
+    struct worker *worker = worker_of_loop(loop);
+    struct map_watches *watches = worker->map_watches;
+    struct map_watch *watch;
+    bool all = true;
+
+    assert(watches != NULL && source == watches->source && !watches->telling);
+    (void)source;
+    watches->telling = true;
+    watches->budget = CHANGES_A_TURN;
+    STAILQ_FOREACH (watch, &watches->list, link)
+        all = tell_changes(worker, watch) && all;
+    watches->telling = false;
+    remove_ended(worker);
+    if (!all)
+        post_look(worker);
+    net_flush(&worker->stream.net);
+}
+
+/* Removes keys that have expired, of which nobody would tell else until room is needed. The first
+ * worker that looks has removed them for all. */
+static void sweep(struct worker *worker, struct map_watch *watch)
+{
+    struct fb_map *map = watch->map;
+    uint32_t logged = map->handle->mended.logged;
+
+    shm_map_sweep_some(
+        map->handle, (uint64_t)worker->stream.net.loop.clock.wall_ms, &watch->swept, SWEEPS_A_LOOK);
+    if (map->handle->mended.logged == logged)
+        return;
+    map->said.logged = map->handle->mended.logged;
+    map_watch_ring(worker, map);
+}
+
+/* Looks for what no bell tells of. */
+static void look_expired(struct loop *loop, struct timer *timer)
+{
+    struct worker *worker = worker_of_loop(loop);
+    struct map_watch *watch;
+
+    assert(timer == &worker->map_watches->timer);
+    STAILQ_FOREACH (watch, &worker->map_watches->list, link)
+        if (watch->map != NULL) {
+            shm_map_log_audit(watch->map->handle, &watch->reader);
+            sweep(worker, watch);
+        }
+    timer_set(loop, timer, LOOK_MS);
+    post_look(worker);
+}
+
+static struct map_watches *open_watches(struct worker *worker)
+{
+    static const struct source_ops ops = { .run = { [EVENT_READ] = run_look } };
+    struct map_watches *watches = worker->map_watches;
+
+    if (watches != NULL)
+        return watches;
+    watches = memory_alloc(worker->stream.net.memory, sizeof(*watches));
+    if (watches == NULL)
+        return NULL;
+    *watches = (struct map_watches) { .timer.expired = look_expired };
+    STAILQ_INIT(&watches->list);
+    watches->source = loop_make_own(&worker->stream.net.loop, QUEUE_NORMAL, &ops);
+    if (watches->source == NULL) {
+        memory_release(worker->stream.net.memory, watches);
+        return NULL;
+    }
+    worker->map_watches = watches;
+    return watches;
+}
+
+static struct map_watch *find_watch(
+    const struct map_watches *watches, const struct fb_worker *handle, const struct fb_map *map)
+{
+    struct map_watch *watch;
+
+    STAILQ_FOREACH (watch, &watches->list, link)
+        if (watch->handle == handle && watch->map == map)
+            return watch;
+    return NULL;
+}
+
+static int begin(struct worker *worker, struct fb_worker *handle, struct fb_map *map)
+{
+    struct map_watches *watches = open_watches(worker);
+    struct map_watch *watch;
+
+    if (watches == NULL)
+        return -1;
+    if (find_watch(watches, handle, map) != NULL)
+        return 0;
+    watch = memory_alloc(worker->stream.net.memory, sizeof(*watch) + map->shape.key_max);
+    if (watch == NULL)
+        return -1;
+    *watch = (struct map_watch) { .handle = handle, .map = map };
+    shm_map_log_wish(map->handle, worker->heritage->slot.slot);
+    shm_map_log_begin(map->handle, &watch->reader);
+    STAILQ_INSERT_TAIL(&watches->list, watch, link);
+    timer_set(&worker->stream.net.loop, &watches->timer, LOOK_MS);
+    return 0;
+}
+
+int map_watch_set(struct fb_worker *handle, struct fb_map *map, bool on)
+{
+    struct worker *worker = worker_of(handle);
+    struct map_watch *watch;
+
+    if (map->handle->log == NULL || !WORKER_HAS(handle, map_changed) ||
+        worker->phase >= WORKER_ENDING)
+        return -1;
+    if (on)
+        return begin(worker, handle, map);
+    if (worker->map_watches == NULL)
+        return 0;
+    watch = find_watch(worker->map_watches, handle, map);
+    if (watch != NULL)
+        watch->map = NULL;
+    if (watch != NULL && !worker->map_watches->telling)
+        remove_ended(worker);
+    return 0;
+}
+
+/* Wakes the worker of a slot: itself, one of its generation, or nobody, who then looks in time. */
+static void wake_slot(struct worker *worker, uint32_t slot)
+{
+    const struct heritage *heritage = worker->heritage;
+    const struct shared *shared = heritage->shared;
+    uint32_t place;
+
+    if (slot == heritage->slot.slot && worker->map_watches != NULL)
+        post_look(worker);
+    if (slot == heritage->slot.slot || heritage->bells == NULL ||
+        slot / SLOT_MAX != heritage->slot.slot / SLOT_MAX)
+        return;
+    place = atomic_load_explicit(
+        &shared->published->slots[slot % SLOT_MAX].place, memory_order_relaxed);
+    if (place != PLACE_NONE && place >> PLACE_NUMBER_BITS == heritage->place >> PLACE_NUMBER_BITS &&
+        (place & (SLOT_MAX - 1)) < heritage->bells->n)
+        bells_ring(heritage->bells, place & (SLOT_MAX - 1));
+}
+
+void map_watch_ring(struct worker *worker, struct fb_map *map)
+{
+    for (uint32_t i = 0; i < SLOT_HALVES * SLOT_MAX / 64; i++) {
+        uint64_t wishes = shm_map_log_take_wishes(map->handle, i);
+
+        for (; wishes != 0; wishes &= wishes - 1)
+            wake_slot(worker, 64 * i + (uint32_t)__builtin_ctzll(wishes));
+    }
+}
+
+void map_watch_bell(struct worker *worker)
+{
+    if (worker->map_watches != NULL)
+        post_look(worker);
+}
+
+void map_watch_done(struct worker *worker)
+{
+    struct map_watches *watches = worker->map_watches;
+    struct map_watch *watch;
+
+    if (watches == NULL)
+        return;
+    assert(!watches->telling);
+    STAILQ_FOREACH (watch, &watches->list, link)
+        watch->map = NULL;
+    remove_ended(worker);
+    source_close(&worker->stream.net.loop, watches->source, false);
+    memory_release(worker->stream.net.memory, watches);
+    worker->map_watches = NULL;
+}
