@@ -28,6 +28,7 @@ const char *const heartbeat_callback_names[CALLBACKS] = {
     [CALLBACK_WORKER_GONE] = "worker_ops.worker_gone",
     [CALLBACK_MAP_CHANGED] = "worker_ops.map_changed",
     [CALLBACK_UNWRITABLE] = "unwritable",
+    [CALLBACK_READY] = "ready",
     [CALLBACK_VALUE] = "value",
 };
 

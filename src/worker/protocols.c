@@ -105,6 +105,7 @@ void worker_protocols_stop(struct worker *worker)
         worker_check_fork(worker);
         heartbeat_end(worker->stream.net.heartbeat);
         clear_timers(own); /* of worker_stop itself */
+        watches_remove_all(own);
         memory_release(worker->stream.net.memory, own->state);
         own->state = NULL;
         own->row = NULL;

@@ -17,6 +17,7 @@
 #include <assert.h>
 #include <bsd/stdlib.h>
 #include <errno.h>
+#include <forkbeard/watch.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -96,7 +97,8 @@ static void random_bytes(struct worker *worker, void *p, size_t n)
 static unsigned listener_slots(const struct cycle *cycle)
 {
     const struct listener *listener;
-    unsigned n = 7; /* the channel, the bell, posts, and what messages and reads of files need */
+    /* the channel, the bell, posts, what messages and reads of files need, and watches */
+    unsigned n = 7 + FB_WATCHES_MAX;
 
     STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         n += listener->fd_n;

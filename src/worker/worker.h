@@ -17,6 +17,7 @@
 #include "worker/map_watch.h"
 #include "worker/posts.h"
 #include "worker/protocols.h"
+#include "worker/watches.h"
 
 struct map_watches;
 struct messages;
@@ -55,6 +56,7 @@ struct worker {
     struct fb_worker protocols[STREAM_PROTOCOLS_MAX]; /* at their index */
     struct file_reads file_reads;
     struct posts posts;
+    struct watches watches;
     struct map_watches *map_watches; /* from the first watch on; else NULL */
     struct threads *threads;         /* from the first job on; else NULL */
     struct messages *messages;       /* from the first connection with a reference on; else NULL */

@@ -31,4 +31,5 @@
 #include <forkbeard/stream.h>
 #include <forkbeard/types.h>
 #include <forkbeard/upstream.h>
+#include <forkbeard/watch.h>
 #include <forkbeard/worker.h>

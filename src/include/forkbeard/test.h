@@ -173,6 +173,11 @@ FB_TEST_API void fb_test_pass(fb_test *test, uint64_t ms);
 /* Drains the worker, as in a reload: it accepts no more clients and ends its connections.
  * `deadline` is the worker_shutdown_timeout; 0: none. */
 FB_TEST_API void fb_test_drain(fb_test *test, uint64_t deadline);
+/* Reports a watched descriptor as ready: the callback of fb_watch_fd() is called for those of the
+ * events that the watch waits for, once, when the worker next runs. Without it a watch is called as
+ * in the daemon, because protocols have real descriptors here, too. Ends the program when nobody
+ * watches the descriptor. */
+FB_TEST_API void fb_test_ready(fb_test *test, int fd, unsigned events);
 /* Lets the next `after` allocations for connections succeed, those of fb_alloc() included, and the
  * n that follow fail. */
 FB_TEST_API void fb_test_refuse_memory(fb_test *test, uint64_t after, uint64_t n);

@@ -31,6 +31,9 @@ typedef struct fb_worker fb_worker;
 typedef struct fb_conf fb_conf;
 /* An address to connect to, from a directive, fb_conf_target() or fb_make_target(). */
 typedef struct fb_target fb_target;
+/* A descriptor that the worker's loop watches for a protocol, from fb_watch_fd() until fb_unwatch()
+ * or the end of worker_stop. */
+typedef struct fb_watch fb_watch;
 /* A map that all workers share, from fb_conf_map(). */
 typedef struct fb_map fb_map;
 

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Watches: a source with levels for each, in slots of the loop's beyond those of connections. A
+ * descriptor that was closed while it is watched may be somebody else's by now, and the kernel is
+ * then asked for nothing: what is behind the number is compared with what was there at first. */
+#include "worker/watches.h"
+
+#include "base/check.h"
+#include "worker/worker.h"
+
+#include <errno.h>
+#include <forkbeard/watch.h>
+#include <sys/stat.h>
+
+#define WATCH_KIND KIND('W', 'T', 'C', 'H')
+
+static int compare_watches(const struct fb_watch *a, const struct fb_watch *b)
+{
+    return (a->fd > b->fd) - (a->fd < b->fd);
+}
+
+RB_GENERATE_INTERNAL(watches_tree, fb_watch, node, compare_watches, static __attribute__((unused)))
+
+static struct loop *loop_of(const struct fb_watch *watch)
+{
+    return &watch->handle->worker->stream.net.loop;
+}
+
+/* Whether the descriptor is not what it was. Descriptors of one kind that are no files (eventfd,
+ * timerfd, epoll) look the same. */
+static bool is_closed(const struct fb_watch *watch)
+{
+    struct stat now;
+
+    return fstat(watch->fd, &now) == -1 || now.st_dev != watch->device ||
+           now.st_ino != watch->inode;
+}
+
+/* Takes the source from a watch whose descriptor was closed. */
+static void abandon_source(struct fb_watch *watch)
+{
+    RB_REMOVE(watches_tree, &watch->handle->worker->watches.tree, watch);
+    source_abandon(loop_of(watch), watch->source);
+    watch->source = NULL;
+}
+
+/* Does so with an alert, because it was the protocol's mistake. */
+static COLD void lose_source(struct fb_watch *watch)
+{
+    struct worker *worker = watch->handle->worker;
+
+    log_write(&worker->log, LEVEL_ALERT, 0,
+        "descriptor %d, which is watched, was closed before fb_unwatch(), by protocol \"%s\"",
+        watch->fd, worker_protocols_name(worker, watch->handle->index));
+    log_debug_point(&worker->log, "a descriptor was closed before fb_unwatch()");
+    abandon_source(watch);
+}
+
+/* ---- Events ---- */
+
+/* Takes the direction's event, and returns its bit if it runs or is posted. */
+static unsigned take_event(
+    struct loop *loop, struct source *source, enum event_direction direction, bool runs)
+{
+    struct event *event = &source->events[direction];
+
+    event->ready = false;
+    if (!runs && event->queue == QUEUE_NONE)
+        return 0;
+    loop_unpost(loop, event);
+    return direction == EVENT_READ ? FB_WATCH_READ : FB_WATCH_WRITE;
+}
+
+static void run_watch(struct loop *loop, struct source *source, enum event_direction direction)
+{
+    struct worker *worker = worker_of_loop(loop);
+    struct heartbeat *heartbeat = worker->stream.net.heartbeat;
+    struct fb_watch *watch = watches_find(worker, source->fd);
+    struct fb_worker *handle;
+    unsigned events;
+
+    CHECK_KIND(watch, WATCH_KIND);
+    assert(watch->source == source);
+    handle = watch->handle;
+    events = take_event(loop, source, EVENT_READ, direction == EVENT_READ) |
+             take_event(loop, source, EVENT_WRITE, direction == EVENT_WRITE);
+    /* a mechanism with levels would ask for ever, for whatever has the number now */
+    if (!(loop->mechanism->edge && loop->mechanism->forgets) && is_closed(watch)) {
+        lose_source(watch);
+        return;
+    }
+    heartbeat_begin(heartbeat, CALLBACK_READY, handle->index);
+    watch->ready(handle, watch, events, watch->arg);
+    worker_check_fork(worker);
+    heartbeat_end(heartbeat);
+    net_flush(&worker->stream.net);
+}
+
+static void run_read(struct loop *loop, struct source *source)
+{
+    run_watch(loop, source, EVENT_READ);
+}
+
+static void run_write(struct loop *loop, struct source *source)
+{
+    run_watch(loop, source, EVENT_WRITE);
+}
+
+static const struct source_ops watch_ops = {
+    .run = { [EVENT_READ] = run_read, [EVENT_WRITE] = run_write },
+};
+
+/* ---- Watches ---- */
+
+struct fb_watch *watches_find(struct worker *worker, int fd)
+{
+    struct fb_watch wanted = { .fd = fd };
+
+    return RB_FIND(watches_tree, &worker->watches.tree, &wanted);
+}
+
+static int watch_source(struct fb_watch *watch, unsigned events)
+{
+    return source_watch_level(loop_of(watch), watch->source, (events & FB_WATCH_READ) != 0,
+        (events & FB_WATCH_WRITE) != 0);
+}
+
+/* Gives the watch a source and has it watched; an errno, and it has none. */
+static int make_source(struct fb_watch *watch, unsigned events)
+{
+    struct loop *loop = loop_of(watch);
+    struct source *source = source_get(&loop->sources);
+    int error;
+
+    if (source == NULL)
+        return EMFILE;
+    source->fd = watch->fd;
+    source->level = true;
+    source->ops = &watch_ops;
+    source->io = &io_socket;
+    watch->source = source;
+    if (watch_source(watch, events) == 0)
+        return 0;
+    error = errno;
+    source_detach(loop, source);
+    watch->source = NULL;
+    return error;
+}
+
+/* Looks at the descriptor; an errno where it cannot be watched. */
+static int check_descriptor(struct worker *worker, int fd, struct stat *status)
+{
+    struct fb_watch *other;
+
+    if (fstat(fd, status) == -1)
+        return errno;
+    if (S_ISREG(status->st_mode) || S_ISDIR(status->st_mode) || S_ISBLK(status->st_mode))
+        return EPERM; /* epoll's answer, where poll() would say that it is always ready */
+    other = watches_find(worker, fd);
+    if (other != NULL && is_closed(other))
+        lose_source(other);
+    else if (other != NULL)
+        return EEXIST;
+    return worker->watches.n >= FB_WATCHES_MAX ? EMFILE : 0;
+}
+
+static struct fb_watch *create_watch(struct fb_worker *handle, int fd, watch_ready *ready)
+{
+    struct fb_watch *watch = memory_alloc(handle->worker->stream.net.memory, sizeof(*watch));
+
+    if (watch != NULL)
+        *watch = (struct fb_watch) {
+            .kind = WATCH_KIND,
+            .fd = fd,
+            .handle = handle,
+            .ready = ready,
+        };
+    return watch;
+}
+
+static void free_watch(struct fb_watch *watch)
+{
+    watch->kind = 0;
+    memory_release(watch->handle->worker->stream.net.memory, watch);
+}
+
+struct fb_watch *watches_add(
+    struct fb_worker *handle, int fd, unsigned events, watch_ready *ready, void *arg)
+{
+    struct worker *worker = worker_of(handle);
+    struct fb_watch *watch = NULL;
+    struct stat status;
+    int error;
+
+    assert(ready != NULL);
+    error =
+        events & ~(FB_WATCH_READ | FB_WATCH_WRITE) ? EINVAL : check_descriptor(worker, fd, &status);
+    if (error == 0) {
+        watch = create_watch(handle, fd, ready);
+        error = watch == NULL ? ENOMEM : make_source(watch, events);
+    }
+    if (error != 0) {
+        if (watch != NULL)
+            free_watch(watch);
+        errno = error;
+        return NULL;
+    }
+    watch->arg = arg;
+    watch->device = status.st_dev;
+    watch->inode = status.st_ino;
+    RB_INSERT(watches_tree, &worker->watches.tree, watch);
+    LIST_INSERT_HEAD(&worker->watches.list, watch, link);
+    worker->watches.n++;
+    return watch;
+}
+
+int watches_set(struct fb_watch *watch, unsigned events)
+{
+    CHECK_KIND(watch, WATCH_KIND);
+    worker_of(watch->handle);
+    if (events & ~(FB_WATCH_READ | FB_WATCH_WRITE)) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (watch->source != NULL && is_closed(watch))
+        lose_source(watch);
+    if (watch->source == NULL) {
+        errno = EBADF;
+        return -1;
+    }
+    return watch_source(watch, events);
+}
+
+void watches_remove(struct fb_watch *watch)
+{
+    struct worker *worker;
+
+    CHECK_KIND(watch, WATCH_KIND);
+    worker = worker_of(watch->handle);
+    if (watch->source != NULL && is_closed(watch))
+        lose_source(watch);
+    if (watch->source != NULL) {
+        RB_REMOVE(watches_tree, &worker->watches.tree, watch);
+        source_detach(loop_of(watch), watch->source);
+    }
+    assert(worker->watches.n > 0);
+    worker->watches.n--;
+    LIST_REMOVE(watch, link);
+    free_watch(watch);
+}
+
+/* The loop does not turn any more, so that what was closed before is no mistake. */
+void watches_remove_all(struct fb_worker *handle)
+{
+    struct worker *worker = handle->worker;
+    struct fb_watch *watch, *next;
+
+    if (worker == NULL) /* the protocol has not been started */
+        return;
+    assert(worker->phase == WORKER_ENDING);
+    LIST_FOREACH_SAFE (watch, &worker->watches.list, link, next) {
+        if (watch->handle != handle)
+            continue;
+        if (watch->source != NULL && is_closed(watch))
+            abandon_source(watch);
+        watches_remove(watch);
+    }
+}

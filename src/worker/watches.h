@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Descriptors that protocols watch on the worker's loop (fb_watch_fd()): found by their number.
+ *
+ * Responsible for the sources of watches, and for finding the mistakes of those who close what they
+ * watch. Never reads, writes or closes a descriptor of a watch. Invariant: a descriptor has one
+ * watch at most, and a watch has a source until its descriptor is found to be closed. */
+#pragma once
+
+#include <bsd/sys/queue.h>
+#include <bsd/sys/tree.h>
+#include <sys/types.h>
+
+struct fb_watch;
+struct fb_worker;
+struct source;
+struct worker;
+
+typedef void watch_ready(
+    struct fb_worker *handle, struct fb_watch *watch, unsigned events, void *arg);
+
+struct fb_watch {
+    unsigned kind;
+    int fd;
+    RB_ENTRY(fb_watch) node;
+    LIST_ENTRY(fb_watch) link;
+    struct fb_worker *handle; /* the protocol that watches */
+    struct source *source;    /* NULL: the descriptor was closed, which the log has */
+    watch_ready *ready;
+    void *arg;
+    dev_t device; /* the descriptor's when it was watched first */
+    ino_t inode;
+};
+
+RB_HEAD(watches_tree, fb_watch);
+
+struct watches {
+    struct watches_tree tree; /* by descriptor: those that have a source */
+    LIST_HEAD(, fb_watch) list;
+    unsigned n;
+};
+
+/* Do what fb_watch_fd(), fb_watch_set() and fb_unwatch() say. */
+struct fb_watch *watches_add(
+    struct fb_worker *handle, int fd, unsigned events, watch_ready *ready, void *arg);
+int watches_set(struct fb_watch *watch, unsigned events);
+void watches_remove(struct fb_watch *watch);
+/* Returns the watch of a descriptor, or NULL. */
+struct fb_watch *watches_find(struct worker *worker, int fd);
+/* Removes what a protocol has left, after its worker_stop. */
+void watches_remove_all(struct fb_worker *handle);
