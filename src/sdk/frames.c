@@ -32,7 +32,35 @@ int fb_frame_fixed(
 int fb_frame_prefixed(fb_conn *conn, fb_bytes *rest, unsigned width, int little,
     const fb_frame_limit *limit, fb_bytes *frame)
 {
+    const fb_frame_layout layout = { .width = width, .little = (uint32_t)(little != 0) };
+
     if (!SDK_VALID(conn))
         return 0;
-    return check_cut(frame_prefixed(conn, rest, width, little != 0, limit, frame), rest, frame);
+    return check_cut(frame_counted(conn, rest, &layout, limit, NULL, frame), rest, frame);
+}
+
+int fb_frame_varint(
+    fb_conn *conn, fb_bytes *rest, unsigned width, const fb_frame_limit *limit, fb_bytes *frame)
+{
+    const fb_frame_layout layout = { .width = width, .varint = 1 };
+
+    if (!SDK_VALID(conn))
+        return 0;
+    return check_cut(frame_counted(conn, rest, &layout, limit, NULL, frame), rest, frame);
+}
+
+int fb_frame_counted(fb_conn *conn, fb_bytes *rest, const fb_frame_layout *layout,
+    const fb_frame_limit *limit, fb_bytes *head, fb_bytes *frame)
+{
+    fb_bytes own;
+
+    assert(layout->size >= sizeof(*layout));
+    if (!SDK_VALID(conn))
+        return 0;
+    if (head == NULL)
+        head = &own;
+    if (!check_cut(frame_counted(conn, rest, layout, limit, head, frame), rest, frame))
+        return 0;
+    assert(head->p + head->n == frame->p);
+    return 1;
 }

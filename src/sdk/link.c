@@ -19,7 +19,9 @@ static_assert(offsetof(fb_protocol, name) == 16 && offsetof(fb_protocol, ops) ==
 static_assert(
     sizeof(fb_variable_definition) == 24 && offsetof(fb_stream, count) == 48, "layout of API 4");
 static_assert(sizeof(fb_metric) == 16 && sizeof(fb_item) == 40, "layout of ABI 1");
-static_assert(sizeof(fb_frame_limit) == 16 && sizeof(fb_bytes) == 16, "layout of ABI 1");
+static_assert(
+    sizeof(fb_frame_limit) == 16 && sizeof(fb_frame_layout) == 32 && sizeof(fb_bytes) == 16,
+    "layout of ABI 1");
 static_assert(sizeof(fb_map_cursor) == 16, "layout of API 4");
 static_assert(offsetof(fb_file_read, error) == 24 && sizeof(fb_file_read) == 32, "layout of ABI 1");
 static_assert(
@@ -92,6 +94,8 @@ void (*const sdk_calls[])(void) = {
     CALL(fb_post),
     CALL(fb_conf_pool),
     CALL(fb_run_in),
+    CALL(fb_frame_varint),
+    CALL(fb_frame_counted),
     CALL(fb_own_state),
     CALL(fb_worker_timer),
     CALL(fb_worker_timer_cancel),

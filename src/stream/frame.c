@@ -11,6 +11,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* Bytes of a varint that holds 64 bits. */
+#define VARINT_MOST 10
+
 static void frame_expired(struct loop *loop, struct timer *timer)
 {
     struct session_conn *session = container_of(timer, struct session_conn, frame_timer);
@@ -168,6 +171,24 @@ int frame_fixed(struct fb_conn *conn, fb_bytes *rest, size_t n, const struct fb_
     return 0;
 }
 
+/* Reads the length at p, where n bytes are. Returns how many bytes the length has; 0: it is not
+ * whole, or never will be, and then *bad is set. */
+static unsigned read_varint(const uint8_t *p, size_t n, unsigned most, uint64_t *length, bool *bad)
+{
+    *length = 0;
+    for (unsigned i = 0; i < most; i++) {
+        if (i == n)
+            return 0;
+        if (i == VARINT_MOST - 1 && p[i] > 1) /* beyond 64 bits */
+            break;
+        *length |= (uint64_t)(p[i] & 0x7f) << 7 * i;
+        if ((p[i] & 0x80) == 0)
+            return i + 1;
+    }
+    *bad = true;
+    return 0;
+}
+
 static uint64_t read_number(const uint8_t *p, unsigned width, bool little)
 {
     uint64_t number = 0;
@@ -177,22 +198,52 @@ static uint64_t read_number(const uint8_t *p, unsigned width, bool little)
     return number;
 }
 
-int frame_prefixed(struct fb_conn *conn, fb_bytes *rest, unsigned width, bool little,
-    const struct fb_frame_limit *limit, fb_bytes *frame)
+/* Reads the length of the layout from n bytes at p; the same. */
+static unsigned read_length(
+    const uint8_t *p, size_t n, const struct fb_frame_layout *layout, uint64_t *length, bool *bad)
 {
-    uint64_t n;
+    if (layout->varint)
+        return read_varint(p, n, layout->width, length, bad);
+    if (n < layout->width)
+        return 0;
+    *length = read_number(p, layout->width, layout->little != 0);
+    return layout->width;
+}
 
+static COLD int fail_malformed(struct fb_conn *conn)
+{
+    conn_log(conn, LEVEL_INFO, 0, "the length of a frame makes no sense");
+    conn_fail(conn, FB_BAD_FRAME);
+    return 0;
+}
+
+int frame_counted(struct fb_conn *conn, fb_bytes *rest, const struct fb_frame_layout *layout,
+    const struct fb_frame_limit *limit, fb_bytes *head, fb_bytes *frame)
+{
+    size_t before = layout->before, around = before + layout->after;
+    uint64_t n = 0;
+    unsigned width = 0;
+    bool bad = false;
+
+    assert(layout->width >= 1 && layout->width <= (layout->varint ? VARINT_MOST : sizeof(n)));
     if (is_over(conn))
         return 0;
-    if (rest->n < width) {
-        wait_for(conn, rest, sum(limit->most, width), limit);
+    if (rest->n > before)
+        width = read_length(rest->p + before, rest->n - before, layout, &n, &bad);
+    if (bad || (width > 0 && n < layout->counts))
+        return fail_malformed(conn);
+    if (width == 0) {
+        wait_for(conn, rest, sum(limit->most, around + layout->width), limit);
         return 0;
     }
-    n = read_number(rest->p, width, little);
+    n -= layout->counts;
     if (n > limit->most)
         return too_long(conn);
-    if (rest->n - width >= n)
-        return take_frame(conn, rest, width, (size_t)n, 0, frame);
-    wait_for(conn, rest, sum((size_t)n, width), limit);
-    return 0;
+    if (rest->n < around + width || rest->n - around - width < n) {
+        wait_for(conn, rest, sum((size_t)n, around + width), limit);
+        return 0;
+    }
+    if (head != NULL)
+        *head = (fb_bytes) { rest->p, around + width };
+    return take_frame(conn, rest, around + width, (size_t)n, 0, frame);
 }

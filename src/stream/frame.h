@@ -8,11 +8,11 @@
 
 #include <forkbeard/forkbeard.h>
 
-/* Take a frame off *rest: the SDK's fb_frame_until(), fb_frame_fixed() and fb_frame_prefixed().
+/* Take a frame off *rest: the SDK's fb_frame_until(), fb_frame_fixed() and fb_frame_counted().
  * Return 1 and the frame, or 0: it is not whole yet, or the connection has failed. */
 int frame_until(struct fb_conn *conn, fb_bytes *rest, const void *delimiter, size_t n,
     const struct fb_frame_limit *limit, fb_bytes *frame);
 int frame_fixed(struct fb_conn *conn, fb_bytes *rest, size_t n, const struct fb_frame_limit *limit,
     fb_bytes *frame);
-int frame_prefixed(struct fb_conn *conn, fb_bytes *rest, unsigned width, bool little,
-    const struct fb_frame_limit *limit, fb_bytes *frame);
+int frame_counted(struct fb_conn *conn, fb_bytes *rest, const struct fb_frame_layout *layout,
+    const struct fb_frame_limit *limit, fb_bytes *head, fb_bytes *frame);

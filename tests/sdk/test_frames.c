@@ -6,24 +6,39 @@
 
 /* How a stream of frames is written. */
 struct kind {
-    const char *delimiter; /* NULL: the others */
-    size_t fixed;          /* 0: prefixed */
-    unsigned width;
-    int little;
+    const char *delimiter;  /* NULL: the others */
+    size_t fixed;           /* 0: prefixed */
+    fb_frame_layout layout; /* with a size: of fb_frame_counted(), else of the simpler calls */
 };
+
+#define LAYOUT(...)                                                                                \
+    {                                                                                              \
+        .layout = {.size = sizeof(fb_frame_layout), __VA_ARGS__ }                                  \
+    }
 
 static const struct kind kinds[] = {
     { .delimiter = "\n" },
     { .delimiter = "\r\n" },
     { .delimiter = "aab" }, /* a delimiter, which its own beginning may precede */
     { .fixed = 4 },
-    { .width = 1 },
-    { .width = 2 },
-    { .width = 4 },
-    { .width = 8 },
-    { .width = 2, .little = 1 },
-    { .width = 8, .little = 1 },
+    { .layout = { .width = 1 } },
+    { .layout = { .width = 2 } },
+    { .layout = { .width = 4 } },
+    { .layout = { .width = 8 } },
+    { .layout = { .width = 2, .little = 1 } },
+    { .layout = { .width = 8, .little = 1 } },
+    { .layout = { .width = 3 } },
+    { .layout = { .width = 3, .little = 1 } },
+    { .layout = { .width = 4, .varint = 1 } },
+    { .layout = { .width = 10, .varint = 1 } },
+    LAYOUT(.before = 1, .width = 4, .counts = 4), /* PostgreSQL */
+    LAYOUT(.width = 3, .little = 1, .after = 1),  /* MySQL */
+    LAYOUT(.before = 1, .width = 4, .varint = 1), /* MQTT */
+    LAYOUT(.width = 4, .after = 12, .counts = 16),
+    LAYOUT(.before = 3, .width = 2), /* TLS */
+    LAYOUT(.before = 16, .width = 2, .after = 1, .counts = 19),
 };
+enum { PREFIXED_4 = 6, PREFIXED_8 = 7, VARINT_4 = 12, MQTT = 16 };
 #define KINDS ((int)countof(kinds))
 
 static const struct kind *kind;
@@ -32,13 +47,41 @@ static char frames[8192]; /* frames that came, with a "|" behind each */
 static size_t frame_n, frame_total;
 static unsigned stop_after; /* frames; 0: never */
 
+/* Bytes of a head stand for their part of it. */
+static void check_head(fb_bytes head, const fb_bytes *frame)
+{
+    const fb_frame_layout *layout = &kind->layout;
+
+    test_require(head.p + head.n == frame->p);
+    for (size_t i = 0; i < layout->before; i++)
+        test_require(head.p[i] == 'b');
+    for (size_t i = head.n - layout->after; i < head.n; i++)
+        test_require(head.p[i] == 'a');
+}
+
+static int next_counted(fb_conn *conn, fb_bytes *rest, fb_bytes *frame)
+{
+    fb_bytes head;
+
+    if (!fb_frame_counted(conn, rest, &kind->layout, &limit, &head, frame))
+        return 0;
+    check_head(head, frame);
+    return 1;
+}
+
 static int next_frame(fb_conn *conn, fb_bytes *rest, fb_bytes *frame)
 {
+    const fb_frame_layout *layout = &kind->layout;
+
     if (kind->delimiter != NULL)
         return fb_frame_until(conn, rest, kind->delimiter, strlen(kind->delimiter), &limit, frame);
     if (kind->fixed > 0)
         return fb_frame_fixed(conn, rest, kind->fixed, &limit, frame);
-    return fb_frame_prefixed(conn, rest, kind->width, kind->little, &limit, frame);
+    if (layout->size > 0)
+        return next_counted(conn, rest, frame);
+    if (layout->varint)
+        return fb_frame_varint(conn, rest, layout->width, &limit, frame);
+    return fb_frame_prefixed(conn, rest, layout->width, (int)layout->little, &limit, frame);
 }
 
 static void keep_frame(fb_bytes frame)
@@ -66,13 +109,32 @@ static size_t take_frames(struct scripted_conn *script, fb_bytes in)
     return in.n - rest.n;
 }
 
+/* Writes the number of a length; returns its width. */
+static size_t encode_length(char *to, size_t n)
+{
+    const fb_frame_layout *layout = &kind->layout;
+    size_t at = 0;
+
+    if (layout->varint) {
+        for (; n > 0x7f; n >>= 7)
+            to[at++] = (char)(n | 0x80);
+        to[at++] = (char)n;
+        return at;
+    }
+    for (; at < layout->width; at++)
+        to[at] = (char)(uint64_t)(n >> 8 * (layout->little ? at : layout->width - 1 - at));
+    return at;
+}
+
 /* Writes a frame as it goes over the wire; returns its length. */
 static size_t encode_frames(char *to, const char *text, size_t n)
 {
-    size_t at = 0;
+    size_t at = kind->layout.before;
 
-    for (unsigned i = 0; kind->width > 0 && i < kind->width; i++)
-        to[at++] = (char)(uint64_t)(n >> (8 * (kind->little ? i : kind->width - 1 - i)) % 64);
+    memset(to, 'b', at);
+    at += encode_length(to + at, n + kind->layout.counts);
+    memset(to + at, 'a', kind->layout.after);
+    at += kind->layout.after;
     memcpy(to + at, text, n);
     at += n;
     if (kind->delimiter != NULL) {
@@ -216,7 +278,7 @@ END_TEST
 
 START_TEST(a_length_beyond_all_bounds)
 {
-    fb_test *test = start_of(7);
+    fb_test *test = start_of(PREFIXED_8);
 
     limit.most = _i == 0 ? 100 : SIZE_MAX;
     fb_test_says(peer, "\xff\xff\xff\xff\xff\xff\xff\xffxyz");
@@ -234,7 +296,7 @@ START_TEST(a_frame_may_be_longer_than_other_input)
 {
     enum { LONG = 1000000 };
     fb_test *test = start_of(_i);
-    static char text[LONG], wire[LONG + 16];
+    static char text[LONG], wire[LONG + 32];
     size_t length;
 
     memset(text, 'x', LONG);
@@ -373,7 +435,8 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, most_may_be_all_there_is, 0, KINDS);
     tcase_add_loop_test(tcase, a_length_beyond_all_bounds, 0, 2);
     tcase_add_loop_test(tcase, a_frame_may_be_longer_than_other_input, 0, 1);
-    tcase_add_loop_test(tcase, a_frame_may_be_longer_than_other_input, 6, 8);
+    tcase_add_loop_test(tcase, a_frame_may_be_longer_than_other_input, PREFIXED_4, PREFIXED_8 + 1);
+    tcase_add_loop_test(tcase, a_frame_may_be_longer_than_other_input, VARINT_4, MQTT + 2);
     tcase_add_loop_test(tcase, a_frame_has_its_time, 0, KINDS);
     tcase_add_loop_test(tcase, each_frame_has_a_time_of_its_own, 0, KINDS);
     tcase_add_loop_test(tcase, a_stop_keeps_the_rest, 0, KINDS);

@@ -330,6 +330,102 @@ START_TEST(many_short_frames_in_one_piece)
 }
 END_TEST
 
+/* ---- Lengths ---- */
+
+static const fb_frame_layout *layout;
+
+static size_t counted(struct scripted_conn *a, fb_bytes in)
+{
+    static const fb_frame_limit all = { .most = SIZE_MAX };
+    fb_bytes rest = in, frame;
+
+    while (fb_frame_counted(a->conn, &rest, layout, &all, NULL, &frame))
+        keep_frame(frame);
+    return in.n - rest.n;
+}
+
+enum { VARINT_4, VARINT_10, MQTT, POSTGRESQL };
+
+static const fb_frame_layout layouts[] = {
+    [VARINT_4] = { .size = sizeof(fb_frame_layout), .width = 4, .varint = 1 },
+    [VARINT_10] = { .size = sizeof(fb_frame_layout), .width = 10, .varint = 1 },
+    [MQTT] = { .size = sizeof(fb_frame_layout), .before = 1, .width = 4, .varint = 1 },
+    [POSTGRESQL] = { .size = sizeof(fb_frame_layout), .before = 1, .width = 4, .counts = 4 },
+};
+
+static fb_test *start_layout(int i)
+{
+    layout = &layouts[i];
+    return start_with(counted);
+}
+
+/* Lengths that no frame has, and how many of their bytes tell. */
+static const struct {
+    int layout;
+    const char *wire;
+    size_t n, told_by;
+} malformed[] = {
+    { VARINT_4, "\xff\xff\xff\xffx", 5, 4 },
+    { VARINT_4, "\x80\x80\x80\x80x", 5, 4 },
+    { VARINT_10, "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x02", 10, 10 },
+    { VARINT_10, "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80", 10, 10 },
+    { MQTT, "b\xff\xff\xff\xff\x7f", 6, 5 },
+    { POSTGRESQL, "b\0\0\0\3xyz", 8, 5 },
+    { POSTGRESQL, "b\0\0\0\0xyz", 8, 5 },
+};
+
+START_TEST(a_length_that_makes_no_sense)
+{
+    bool bytes = _i >= (int)countof(malformed);
+    int row = _i % (int)countof(malformed);
+    fb_test *test = start_layout(malformed[row].layout);
+    size_t n = malformed[row].n, at = 0;
+
+    while (at < n && script.conn != NULL) {
+        fb_test_say(peer, malformed[row].wire + at, bytes ? 1 : n);
+        fb_test_run(test);
+        at += bytes ? 1 : n;
+    }
+    ck_assert_str_eq(got, "");
+    ck_assert_uint_eq(script.closings, 1);
+    ck_assert_int_eq(script.reason, FB_BAD_FRAME);
+    if (bytes)
+        ck_assert_uint_eq(at, malformed[row].told_by);
+    ck_assert_ptr_nonnull(strstr(fb_test_logged(test), "the length of a frame makes no sense"));
+    scripted_finish(&test);
+}
+END_TEST
+
+/* A varint may be longer than it need be, and the longest holds 64 bits. */
+START_TEST(a_varint_of_any_width)
+{
+    fb_test *test = start_layout(VARINT_10);
+
+    fb_test_say(peer,
+        "\x84\x80\x80\x80\x80\x80\x80\x80\x80\x00"
+        "abcd",
+        14);
+    fb_test_run(test);
+    ck_assert_str_eq(got, "abcd|");
+    fb_test_say(peer, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10);
+    fb_test_run(test);
+    ck_assert_uint_eq(script.closings, 0); /* the rest of the longest frame is awaited */
+    scripted_finish(&test);
+}
+END_TEST
+
+/* A frame may be as long as its head leaves room for, and empty. */
+START_TEST(a_number_may_count_no_more_than_the_head)
+{
+    fb_test *test = start_layout(POSTGRESQL);
+
+    fb_test_say(peer, "b\0\0\0\4b\0\0\0\5x", 11);
+    fb_test_run(test);
+    ck_assert_str_eq(got, "|x|");
+    scripted_finish(&test);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, kinds_follow_each_other);
@@ -342,6 +438,9 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, who_is_not_listened_to_is_given_time);
     tcase_add_test(tcase, a_long_frame_is_searched_once);
     tcase_add_test(tcase, many_short_frames_in_one_piece);
+    tcase_add_loop_test(tcase, a_length_that_makes_no_sense, 0, 2 * (int)countof(malformed));
+    tcase_add_test(tcase, a_varint_of_any_width);
+    tcase_add_test(tcase, a_number_may_count_no_more_than_the_head);
 }
 
 TEST_MAIN("sdk_frames_mixed", add_tests)

@@ -31,11 +31,41 @@ FB_SDK int fb_frame_until(fb_conn *conn, fb_bytes *rest, const void *delimiter, 
 /* Cuts a frame of n bytes. */
 FB_SDK int fb_frame_fixed(
     fb_conn *conn, fb_bytes *rest, size_t n, const fb_frame_limit *limit, fb_bytes *frame);
-/* Cuts a frame behind its length: a number of `width` bytes (1, 2, 4 or 8), most significant byte
- * first, or with `little` not 0 least significant first. The length is removed, and belongs to
- * neither the frame nor `most`. */
+/* Cuts a frame behind its length: a number of `width` bytes (1 to 8), most significant byte first,
+ * or with `little` not 0 least significant first. The length is removed, and belongs to neither the
+ * frame nor `most`. */
 FB_SDK int fb_frame_prefixed(fb_conn *conn, fb_bytes *rest, unsigned width, int little,
     const fb_frame_limit *limit, fb_bytes *frame);
+/* Does the same behind a length that is a varint of at most `width` bytes (1 to 10): groups of 7
+ * bits, the least significant first, all but the last with the high bit set. MQTT has 4, protobuf
+ * 10. A longer one, or one beyond 64 bits, ends the connection as FB_BAD_FRAME. Since API 4. */
+FB_SDK int fb_frame_varint(
+    fb_conn *conn, fb_bytes *rest, unsigned width, const fb_frame_limit *limit, fb_bytes *frame);
+
+/* The head of a frame, as it goes over the wire: bytes before the length, the length, bytes after
+ * it. What follows is the frame, of as many bytes as the number says, less `counts`.
+ *
+ *     PostgreSQL    .before = 1, .width = 4, .counts = 4
+ *     MySQL         .width = 3, .little = 1, .after = 1
+ *     TLS           .before = 3, .width = 2
+ *     MQTT          .before = 1, .width = 4, .varint = 1
+ *     HTTP/2        .width = 3, .after = 6
+ *     SMPP          .width = 4, .after = 12, .counts = 16 */
+typedef struct fb_frame_layout {
+    size_t size;     /* sizeof(fb_frame_layout) */
+    uint32_t before; /* bytes before the length: a type, a version */
+    uint32_t width;  /* bytes of the length: 1 to 8; of a varint the most, 1 to 10 */
+    uint32_t little; /* nonzero: the least significant byte comes first */
+    uint32_t varint; /* nonzero: the length is a varint, as of fb_frame_varint() */
+    uint32_t after;  /* bytes between the length and the frame: a sequence number */
+    uint32_t counts; /* bytes of the head that the number counts, its own perhaps */
+} fb_frame_layout;
+
+/* Cuts a head and the frame behind it, when both are whole. *head is the head as it stands in the
+ * input, lent as the frame is; `head` may be NULL. The head does not belong to `most`. A number
+ * less than `counts`, or a varint as above, ends the connection as FB_BAD_FRAME. Since API 4. */
+FB_SDK int fb_frame_counted(fb_conn *conn, fb_bytes *rest, const fb_frame_layout *layout,
+    const fb_frame_limit *limit, fb_bytes *head, fb_bytes *frame);
 
 #ifdef __cplusplus
 }
