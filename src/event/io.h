@@ -36,6 +36,7 @@ struct io_connect {
     const struct sockaddr *local; /* address to bind the socket to; NULL: the kernel's choice */
     socklen_t local_length;
     int receive_buffer; /* bytes; 0: the system's */
+    bool datagrams;     /* a socket of datagrams, which is connected at once */
     bool bind_failed;   /* out: the error is the local address's */
 };
 

@@ -113,11 +113,22 @@ static COLD int prepare_socket(int fd, const struct sockaddr *address, struct io
     return error;
 }
 
+static COLD struct io_result connect_datagrams(
+    struct source *source, const struct sockaddr *address, socklen_t length)
+{
+    source->fd = descriptor_socket(address->sa_family, SOCK_DGRAM, O_NONBLOCK);
+    if (source->fd == -1 || connect(source->fd, address, length) == -1)
+        return (struct io_result) { .status = IO_FAILED, .error = errno };
+    return (struct io_result) { .status = IO_DONE };
+}
+
 struct io_result io_socket_connect(struct source *source, const struct sockaddr *address,
     socklen_t length, struct io_connect *options)
 {
     static const int on = 1;
 
+    if (unlikely(options != NULL && options->datagrams))
+        return connect_datagrams(source, address, length);
     source->fd = descriptor_socket(address->sa_family, SOCK_STREAM, O_NONBLOCK);
     if (source->fd == -1)
         return (struct io_result) { .status = IO_FAILED, .error = errno };

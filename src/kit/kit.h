@@ -119,6 +119,10 @@ struct fb_test {
     uint64_t became_n; /* connections that became another protocol's, of ended workers */
     STAILQ_HEAD(, fb_test_peer) peers;
     STAILQ_HEAD(, fb_test_server) servers;
+    STAILQ_HEAD(, kit_name_server) name_servers;
+    STAILQ_HEAD(, kit_name_socket) name_sockets;
+    STAILQ_HEAD(, kit_record) records; /* names that the servers of names know */
+    fb_test_reply names_reply;
     in_port_t port_n; /* ports given to clients so far */
     uint64_t random;
     bool dawdles;        /* messages between workers come late, at times */
@@ -281,6 +285,12 @@ void kit_access_open(fb_test *test);
 void kit_access_use(const fb_test *test, struct cycle *cycle);
 void kit_access_close(fb_test *test);
 char *kit_access_directives(const fb_test_options *options);
+
+/* names.c: Opens the servers of names of a worker's configuration, whose system has one, too. */
+void kit_names_open(fb_test *test, struct cycle *cycle);
+/* Answers the questions that have come. */
+void kit_names_serve(fb_test *test);
+void kit_names_free(fb_test *test);
 
 /* A pseudo-random number below `below`, which is at least 1. */
 uint32_t kit_random(uint64_t *state, uint32_t below);

@@ -80,6 +80,7 @@ static void change_cycle(struct kit_worker *own)
     cycle->events.stall_threshold = 0; /* no time passes */
     cycle->events.accept_mutex = cycle->events.accept_share = 0;
     cycle->events.worker_connections += KIT_SPARE_SLOTS;
+    kit_names_open(test, cycle);
     kit_access_use(test, cycle);
 }
 

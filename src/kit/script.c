@@ -386,6 +386,12 @@ static void run_step(struct kit_run *run, const fb_test_step *step)
         current_peer(run);
         fb_test_drain(run->test, step->n);
         break;
+    case FB_TEST_ACT_NAME:
+        fb_test_name(run->test, step->p);
+        break;
+    case FB_TEST_ACT_NAMES:
+        fb_test_names(run->test, (fb_test_reply)step->n);
+        break;
     case FB_TEST_ACT_REPLY:
         fb_test_serve(run->test, step->p, (fb_test_reply)step->n);
         break;

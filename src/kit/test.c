@@ -103,6 +103,7 @@ static void destroy_world(fb_test *test)
     free(test->logged);
     kit_access_close(test);
     kit_peers_free(test);
+    kit_names_free(test);
 }
 
 /* Checks and copies the protocol as the loader of modules does; NULL after a line that says what is
@@ -159,6 +160,9 @@ static fb_test *create_test(const fb_protocol *protocol, const fb_test_options *
     kit_descriptors_list(&test->before);
     STAILQ_INIT(&test->peers);
     STAILQ_INIT(&test->servers);
+    STAILQ_INIT(&test->name_servers);
+    STAILQ_INIT(&test->name_sockets);
+    STAILQ_INIT(&test->records);
     test->random = options->seed;
     test->arena = arena_create();
     if (test->arena == NULL)

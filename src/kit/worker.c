@@ -41,6 +41,7 @@ static void turn_workers(fb_test *test)
         sim_hold_notices(test->sim, jobs_wait(test));
     }
     kit_master_serve(test);
+    kit_names_serve(test);
 }
 
 /* Whether there is more to do. Waits for the jobs of threads. */

@@ -33,7 +33,7 @@
 #define PATH_FLAGS (FB_DIRECTIVE_READS | FB_DIRECTIVE_WRITES)
 #define NEEDS                                                                                      \
     (FB_NEEDS_EXEC | FB_NEEDS_CODE | FB_NEEDS_NAMES | FB_NEEDS_UDP | FB_NEEDS_LISTEN |             \
-        FB_NEEDS_CONNECT | FB_NEEDS_BIND)
+        FB_NEEDS_CONNECT | FB_NEEDS_BIND | FB_NEEDS_RESOLVER)
 
 #define NAME_MOST 31 /* the name of a map's zone is a protocol's and the map's */
 

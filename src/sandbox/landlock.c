@@ -89,6 +89,10 @@ static const char *const name_paths[] = { "/etc", "/usr", "/lib", "/lib32", "/li
     "/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/nscd", "/var/lib/sss",
     NULL };
 
+/* Files that the library of names reads, if it is not told which servers to ask. */
+static const char *const resolver_paths[] = { "/etc/hosts", "/etc/nsswitch.conf",
+    "/etc/resolv.conf", NULL };
+
 static int abi_of_kernel(void)
 {
     return (int)syscall(CALL_CREATE_RULESET, NULL, 0, CREATE_RULESET_VERSION);
@@ -221,6 +225,8 @@ static void allow_paths(const struct rules *rules, const struct cycle *cycle)
         allow_all(rules, programs, READING | FS(EXECUTE));
     if (needs->names)
         allow_all(rules, name_paths, READING);
+    if (needs->resolver)
+        allow_all(rules, resolver_paths, READING);
     allow_needed(rules, needs);
     allow_cores(rules, &cycle->core);
     allow_for_build(rules);

@@ -51,6 +51,7 @@ static void note_needs(const struct needs *needs, struct log *log)
         { needs->names, "look up names, for which they read /etc" },
         { needs->udp, "open datagram sockets" },
         { needs->listen, "open listening sockets" },
+        { needs->resolver, "ask servers of names" },
         { needs->connect, "connect to any server" },
         { needs->bind, "connect from any local address" },
     };

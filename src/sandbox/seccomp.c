@@ -135,7 +135,7 @@ static bool has_type(const struct filter *filter, unsigned type)
 
     if (type == SOCK_STREAM)
         return !filter->strict || needs->listen || connects(needs, !STAILQ_EMPTY(&needs->ports));
-    return type == SOCK_DGRAM && (needs->udp || needs->names || filter->open);
+    return type == SOCK_DGRAM && (needs->udp || needs->names || needs->resolver || filter->open);
 }
 
 static bool has_family(const struct filter *filter, unsigned family)

@@ -23,6 +23,9 @@ static_assert(
     sizeof(fb_frame_limit) == 16 && sizeof(fb_frame_layout) == 32 && sizeof(fb_bytes) == 16,
     "layout of ABI 1");
 static_assert(sizeof(fb_map_cursor) == 16, "layout of API 4");
+static_assert(
+    sizeof(fb_name_record) == 40 && sizeof(fb_names) == 56 && sizeof(fb_resolve_options) == 40,
+    "layout of API 4");
 static_assert(offsetof(fb_file_read, error) == 24 && sizeof(fb_file_read) == 32, "layout of ABI 1");
 static_assert(
     offsetof(fb_map_options, memory) == 32 && sizeof(fb_pipe_options) == 16, "layout of ABI 1");
@@ -120,6 +123,8 @@ void (*const sdk_calls[])(void) = {
     CALL(fb_watch_set),
     CALL(fb_unwatch),
     CALL(fb_worker_conf),
+    CALL(fb_resolve),
+    CALL(fb_resolve_cancel),
     CALL(fb_interface),
     CALL(fb_conf_template),
     CALL(fb_conf_variable),

@@ -48,3 +48,8 @@ void sizing_finish(struct apply *apply);
  * configuration names. */
 void needs_collect(struct apply *apply);
 void needs_add_target(struct apply *apply, const struct fb_target *target);
+void needs_add_port(struct apply *apply, in_port_t port);
+
+/* resolver.c; marks the resolvers that the workers will have. */
+SETTER(resolver_set);
+void resolver_finish(struct apply *apply, struct scope *stream);

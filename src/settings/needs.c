@@ -97,14 +97,17 @@ static void add_protocol(struct apply *apply, const fb_protocol *protocol)
 
 void needs_add_target(struct apply *apply, const struct fb_target *target)
 {
+    if (target->address.any.sa_family == AF_UNIX)
+        apply->cycle->needs.unix_targets = true;
+    else
+        needs_add_port(apply, address_port(&target->address));
+}
+
+void needs_add_port(struct apply *apply, in_port_t port)
+{
     struct needs *needs = &apply->cycle->needs;
-    in_port_t port = address_port(&target->address);
     struct needs_port *needed;
 
-    if (target->address.any.sa_family == AF_UNIX) {
-        needs->unix_targets = true;
-        return;
-    }
     STAILQ_FOREACH (needed, &needs->ports, link)
         if (needed->port == port)
             return;

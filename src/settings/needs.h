@@ -30,6 +30,7 @@ struct needs {
     bool code;           /* executable memory */
     bool names;          /* the resolver of the C library */
     bool udp;            /* sockets of datagrams */
+    bool resolver;       /* servers of names, which the worker asks */
     bool listen;         /* listening sockets of their own */
     bool aio;            /* kernel AIO, by `aio on` of a server */
     bool connect;        /* servers that the configuration does not name */

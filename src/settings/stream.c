@@ -104,6 +104,11 @@ const struct setting stream_table[] = {
         .unset = "set by the protocol" },
     { "receive_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
         SERVER(receive_timeout), .initial = "off" },
+    { "resolver", CONTEXT_STREAM | CONTEXT_SERVER, 1, UCHAR_MAX, .set = resolver_set,
+        .offset = offsetof(struct server_settings, resolver),
+        .size = sizeof(const struct names_setting *), .unset = "the system's" },
+    { "resolver_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
+        SERVER(resolver_timeout), .least_value = 1, .greatest_value = INT64_MAX, .initial = "30s" },
     { "server", CONTEXT_STREAM, 0, 0, .set = stream_set_server, .block = true, .repeats = true,
         .unset = "none" },
     { "tcp_nodelay", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag, SERVER(tcp_nodelay),
@@ -176,5 +181,6 @@ void stream_apply(struct apply *apply)
     if (scope_is_whole(apply, scope) && scope->server_errors == 0)
         template_finish(apply);
     access_log_finish(apply, scope);
+    resolver_finish(apply, scope);
     ports_build(apply, scope);
 }

@@ -29,6 +29,7 @@ const char *const heartbeat_callback_names[CALLBACKS] = {
     [CALLBACK_MAP_CHANGED] = "worker_ops.map_changed",
     [CALLBACK_UNWRITABLE] = "unwritable",
     [CALLBACK_READY] = "ready",
+    [CALLBACK_RESOLVED] = "resolved",
     [CALLBACK_VALUE] = "value",
 };
 

@@ -54,7 +54,7 @@ static bool has_trouble(
 {
     struct sim *sim = s->sim;
 
-    if (s->view.broke || s->send_error != 0)
+    if (s->view.broke || s->send_error != 0 || s->view.datagrams)
         return false;
     if (sim_happens(sim, sim->trouble.reset)) {
         sim_break_both(s, ECONNRESET);
@@ -85,7 +85,7 @@ static struct io_result receive_bytes(struct sim_endpoint *s, struct io_span *sp
     uint8_t *bytes = step->bytes + step->at;
     size_t n = step->n - step->at < span->n ? step->n - step->at : span->n;
 
-    if (n > 1 && sim_happens(sim, sim->trouble.partial_recv)) {
+    if (n > 1 && !s->view.datagrams && sim_happens(sim, sim->trouble.partial_recv)) {
         n = part_of(sim, n);
         sim_mark_changed(s, EVENT_READ); /* the rest arrives now */
     }
@@ -154,7 +154,7 @@ static size_t count_sendable(struct sim_endpoint *s, size_t n, struct io_result 
         *result = result_again(EVENT_WRITE);
     if (s->send_error != 0 || s->connecting || most == 0)
         return 0;
-    if (n > 1 && sim_happens(sim, sim->trouble.partial_send))
+    if (n > 1 && !s->view.datagrams && sim_happens(sim, sim->trouble.partial_send))
         n = part_of(sim, n);
     return n < most ? n : most;
 }
@@ -302,6 +302,8 @@ static struct io_result socket_connect(struct source *source, const struct socka
     s = sim_connect(source, address, length, options);
     if (options != NULL && options->bind_failed)
         return record_result(s, 'o', result_failed(s->connect_error));
+    if (s->view.datagrams)
+        return record_result(s, 'o', done_with(0));
     if (s->connecting || !sim_server_answers_at_once(s))
         return record_result(s, 'o', result_again(EVENT_WRITE));
     return record_result(

@@ -220,10 +220,15 @@ struct sim_endpoint *sim_connect(struct source *source, const struct sockaddr *a
         s->connect_error = apply_options(s, address, options);
         if (s->connect_error != 0)
             return s;
+        s->view.datagrams = options->datagrams;
     }
     s->connecting = true;
     s->server = find_server(sim, address, length);
-    if (s->server == NULL) {
+    if (s->view.datagrams) {
+        s->connecting = false;
+        if (s->server != NULL)
+            STAILQ_INSERT_TAIL(&s->server->accepted, s, line_link);
+    } else if (s->server == NULL) {
         refuse_connect(s, ECONNREFUSED);
     } else {
         s->server->tries++;

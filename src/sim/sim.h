@@ -35,6 +35,7 @@ struct sim_socket {
     /* set by the harness, before the program uses the socket */
     size_t send_most; /* bytes that one send takes; SIZE_MAX at first */
     bool lends;       /* recv answers with memory of the simulation */
+    bool datagrams;   /* bytes of one send, and those said at once, stay together */
     bool tells_eof;   /* an event announces an end that has arrived, as epoll's events do */
     int accept_error; /* the errno that accept answers on a listener; 0: none */
     struct sockaddr_storage peer, local; /* for accept() and name() */

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/check.h"
+#include "names/setting.h"
 #include "net/address.h"
 #include "net/listener.h"
 #include "shm/zone.h"
@@ -29,7 +30,9 @@ struct server_settings {
     int64_t input_limit;        /* bytes; 0: the protocol's */
     int64_t output_limit;       /* bytes; 0: the protocol's; INT64_MAX: none */
     struct aio_setting aio;
-    int64_t directio_alignment; /* bytes, a power of two */
+    int64_t directio_alignment;           /* bytes, a power of two */
+    int64_t resolver_timeout;             /* ms */
+    const struct names_setting *resolver; /* NULL: the system's */
     struct access_logs_setting access_logs;
 };
 
@@ -72,4 +75,7 @@ struct stream_settings {
     struct line_format *log_formats;
     struct access_file *access_files; /* destinations of access logs, once each */
     unsigned access_file_n;
+    struct names_setting system;          /* the resolver of the system, the first of all */
+    const struct names_setting *resolver; /* stream {}'s, for workers; NULL: none is used */
+    int64_t resolver_timeout;             /* ms; stream {}'s */
 };

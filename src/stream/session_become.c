@@ -22,6 +22,7 @@ int session_become(struct fb_conn *conn, const fb_ops *ops, void *state)
         stream_of(conn)->became_n++;
     session_timers_clear(session);
     session_reads_clear(session);
+    names_cancel_owned(&session->resolutions);
     frame_forget(session);
     session->ops = ops;
     session->has_become = true;

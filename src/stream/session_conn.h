@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/wiped.h"
 #include "event/id_timers.h"
+#include "names/names.h"
 #include "net/conn.h"
 #include "stream/session_log.h"
 #include "stream/stream.h"
@@ -77,6 +78,7 @@ struct session_conn {
     struct session_receive *receive; /* time to receive in (session_receive.c); NULL: any */
 
     TAILQ_HEAD(session_own_reads, session_read) reads; /* of files (session_read.c) */
+    struct names_owned resolutions;                    /* of names */
 
     /* a client: what is known of its session */
     struct chunk *kept;                /* memory of session_keep() */

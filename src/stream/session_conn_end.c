@@ -28,6 +28,7 @@ void session_conn_clear_use(struct session_conn *session)
     session_timers_clear(session);
     session_receive_clear(session);
     session_reads_clear(session);
+    names_cancel_owned(&session->resolutions);
     timer_del(&net->loop, &session->frame_timer);
     session->frame_most = 0;
     net_release(net, &session->lasting);

@@ -11,6 +11,7 @@
 #include "worker/commands.h"
 #include "worker/logs.h"
 #include "worker/messages.h"
+#include "worker/resolutions.h"
 #include "worker/single.h"
 #include "worker/threads.h"
 
@@ -58,6 +59,8 @@ void worker_check(const struct worker *worker)
     acceptors_check(&worker->accept);
     if (worker->messages != NULL)
         messages_check(worker);
+    if (worker->names != NULL)
+        names_check(worker->names);
     if (net->loop.mechanism->self != NULL) /* simulated: no other process can write there */
         shared_check(worker->heritage->shared);
 }
@@ -98,7 +101,7 @@ static unsigned listener_slots(const struct cycle *cycle)
 {
     const struct listener *listener;
     /* the channel, the bell, posts, what messages and reads of files need, and watches */
-    unsigned n = 7 + FB_WATCHES_MAX;
+    unsigned n = 7 + FB_WATCHES_MAX + resolutions_slots(cycle);
 
     STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         n += listener->fd_n;
@@ -178,7 +181,8 @@ int worker_init(struct worker *worker, const struct heritage *heritage, enum rol
         return -1;
     }
     if (accept_init(worker) == -1 || worker_open_channel(worker) == -1 ||
-        worker_protocols_start(worker) == -1 || messages_greet_all(worker) == -1 ||
+        resolutions_open(worker) == -1 || worker_protocols_start(worker) == -1 ||
+        messages_greet_all(worker) == -1 ||
         (resolution > 0 && loop_set_resolution(loop, (uint64_t)resolution) == -1)) {
         worker_done(worker);
         return -1;
@@ -208,10 +212,12 @@ void worker_done(struct worker *worker)
     else
         accept_end_passing(worker);
     net->awaited = NULL;
+    resolutions_end(worker);
     net_fail_all(net, FB_DRAINED);
     worker_protocols_stop(worker);
     worker->jobs_left = threads_busy(worker) > 0;
     threads_done(worker);
+    resolutions_close(worker);
     posts_done(worker);
     file_reads_close(worker);
     messages_done(worker);

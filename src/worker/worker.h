@@ -21,6 +21,7 @@
 
 struct map_watches;
 struct messages;
+struct names;
 struct threads;
 
 enum worker_phase {
@@ -59,6 +60,7 @@ struct worker {
     struct watches watches;
     struct map_watches *map_watches; /* from the first watch on; else NULL */
     struct threads *threads;         /* from the first job on; else NULL */
+    struct names *names;             /* NULL: the configuration has no use for it */
     struct messages *messages;       /* from the first connection with a reference on; else NULL */
     void (*random)(struct worker *worker, void *p, size_t n);
 };

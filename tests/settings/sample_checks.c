@@ -120,6 +120,17 @@ void check_log_format(const struct cycle *cycle)
     ck_assert_uint_eq(format->part_n, 3);
 }
 
+#if HAVE_CARES
+void check_resolver(const struct cycle *cycle)
+{
+    const struct names_setting *resolver = server_of(cycle)->settings.resolver;
+
+    ck_assert_str_eq(resolver->servers, "127.0.0.53:53,[::1]:5353");
+    ck_assert_int_eq(resolver->valid, 30000);
+    ck_assert(resolver->ipv4 && !resolver->ipv6);
+}
+#endif
+
 void check_server(const struct cycle *cycle)
 {
     ck_assert_ptr_nonnull(server_of(cycle));

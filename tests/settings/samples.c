@@ -86,6 +86,10 @@ static const struct sample samples[] = {
         .again = "other text" },
     { "output_limit", "off", NUMBER(INT64_MAX) },
     { "receive_timeout", "90s", NUMBER(90000) },
+#if HAVE_CARES
+    { "resolver", "127.0.0.53 [::1]:5353 valid=30s ipv6=off", CHECK(check_resolver) },
+#endif
+    { "resolver_timeout", "3s", NUMBER(3000) },
     { "server", "{ listen 127.0.0.1:2; }", CHECK(check_server),
         .again = "{ listen 127.0.0.1:3; }" },
     { "tcp_nodelay", "off", NUMBER(0) },
@@ -131,11 +135,19 @@ static struct directive_case *add_case(const char *name)
     return added;
 }
 
+/* Whether this build refuses the directive. */
+static bool is_refused(const char *name)
+{
+    return !HAVE_CARES && strcmp(name, "resolver") == 0;
+}
+
 static void add_table(const struct setting *table, enum field_of field_of)
 {
     for (; table->name != NULL; table++) {
         struct directive_case *added;
 
+        if (is_refused(table->name))
+            continue;
         added = add_case(table->name);
         added->at = table->at;
         added->least = table->least;

@@ -26,6 +26,7 @@
 #include <forkbeard/connection.h>
 #include <forkbeard/cxx.h>
 #include <forkbeard/frames.h>
+#include <forkbeard/names.h>
 #include <forkbeard/protocol.h>
 #include <forkbeard/shared.h>
 #include <forkbeard/stream.h>

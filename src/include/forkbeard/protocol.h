@@ -179,13 +179,14 @@ typedef struct fb_variable_definition {
 
 /* Rights that a protocol needs in its workers after their start, and that the sandbox takes away
  * unless they are declared. forkbeard_module(3) lists what each one covers. */
-#define FB_NEEDS_EXEC 1u     /* runs other programs */
-#define FB_NEEDS_CODE 2u     /* makes memory executable: dlopen(), a compiler of its own */
-#define FB_NEEDS_NAMES 4u    /* looks up hosts, users or interfaces with the C library */
-#define FB_NEEDS_UDP 8u      /* opens datagram sockets */
-#define FB_NEEDS_LISTEN 16u  /* opens listening sockets of its own */
-#define FB_NEEDS_CONNECT 32u /* connects to other servers than the targets of its directives */
-#define FB_NEEDS_BIND 64u    /* connects from local addresses that it chooses. Since API 4 */
+#define FB_NEEDS_EXEC 1u       /* runs other programs */
+#define FB_NEEDS_CODE 2u       /* makes memory executable: dlopen(), a compiler of its own */
+#define FB_NEEDS_NAMES 4u      /* looks up hosts, users or interfaces with the C library */
+#define FB_NEEDS_UDP 8u        /* opens datagram sockets */
+#define FB_NEEDS_LISTEN 16u    /* opens listening sockets of its own */
+#define FB_NEEDS_CONNECT 32u   /* connects to other servers than the targets of its directives */
+#define FB_NEEDS_BIND 64u      /* connects from local addresses that it chooses. Since API 4 */
+#define FB_NEEDS_RESOLVER 128u /* asks servers of names, by fb_resolve(). Since API 4 */
 
 /* References to connections of this protocol are also good for other protocols: they may find them,
  * and send them messages. */

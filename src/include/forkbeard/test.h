@@ -162,6 +162,19 @@ FB_TEST_API fb_test_server *fb_test_serve(fb_test *test, const char *address, fb
 /* Returns the first connection to the server that no call has returned yet; NULL without one. */
 FB_TEST_API fb_test_peer *fb_test_accept(fb_test_server *server);
 
+/* ---- Names for fb_resolve() ---- */
+
+/* Lets the servers of names know a record, "NAME TTL TYPE DATA": "a.test 60 A 192.0.2.1",
+ * "_x._tcp.test 60 SRV 10 5 80 a.test", "1.2.0.192.in-addr.arpa 60 PTR a.test"; the type is A,
+ * AAAA, CNAME, PTR or SRV. There is a server at each address that a `resolver` names; without one
+ * the system's is asked, which is simulated as well: neither /etc/hosts nor a server of the
+ * machine. */
+FB_TEST_API void fb_test_name(fb_test *test, const char *record);
+/* Sets what they reply: FB_TEST_ACCEPTS, as at first: what they know, or that there is no such
+ * name; FB_TEST_REFUSES: that they have failed; FB_TEST_SILENT: nothing, until another reply is
+ * set. */
+FB_TEST_API void fb_test_names(fb_test *test, fb_test_reply reply);
+
 /* ---- The worker ---- */
 
 /* Runs the worker until it has no more work. Waits for jobs of fb_run(), and for reads of
@@ -265,6 +278,8 @@ enum {
     FB_TEST_ACT_DRAIN_WORKER,
     FB_TEST_ACT_EXPECT_WITHIN,
     FB_TEST_ACT_EXPECT_CLOSED_WITHIN,
+    FB_TEST_ACT_NAME,
+    FB_TEST_ACT_NAMES,
     FB_TEST_ACT_EXPECT_LOG,
 };
 
@@ -296,6 +311,10 @@ enum {
 #define FB_TEST_SERVER(i, address) { FB_TEST_ACT_SERVER, (address), (i) }
 /* The server at the address gives this fb_test_reply from now on. At first all accept. */
 #define FB_TEST_REPLY(address, reply) { FB_TEST_ACT_REPLY, (address), (reply) }
+/* The servers of names know a record, or give this fb_test_reply from now on: fb_test_name() and
+ * fb_test_names(). */
+#define FB_TEST_NAME(record) { FB_TEST_ACT_NAME, (record), 0 }
+#define FB_TEST_NAMES(reply) { FB_TEST_ACT_NAMES, NULL, (reply) }
 /* Steps that follow are those of peer i, a client, which connects to this worker, and to server 0
  * or another, unless it has connected. */
 #define FB_TEST_CLIENT(i, worker) { FB_TEST_ACT_CLIENT, NULL, FB_TEST_THREE((i), (worker), 0) }

@@ -34,6 +34,8 @@ typedef struct fb_target fb_target;
 /* A descriptor that the worker's loop watches for a protocol, from fb_watch_fd() until fb_unwatch()
  * or the end of worker_stop. */
 typedef struct fb_watch fb_watch;
+/* A question for a name, from fb_resolve() until its answer or fb_resolve_cancel(). Since API 4. */
+typedef struct fb_resolution fb_resolution;
 /* A map that all workers share, from fb_conf_map(). */
 typedef struct fb_map fb_map;
 

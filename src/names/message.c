@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The reader of answers. The records are gone through once for each alias, and at most ALIASES
+ * times; a pointer within a name leads to what lies before the name, so that none is followed
+ * twice. A name with characters that no host has is malformed: it would be shown in logs, and asked
+ * for again. */
+#include "names/message.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+#define HEADER 12
+#define RECORD 10    /* bytes of a record between its name and its data */
+#define ALIASES 16   /* followed; more are a loop */
+#define RECORDS 1024 /* looked at, of a message */
+#define CLASS_IN 1
+#define IS_ANSWER 0x80 /* in the third byte of the header */
+#define POINTER 0xc0
+#define LABEL_MOST 63
+
+/* A message, and the place that is read next. */
+struct reader {
+    const uint8_t *p;
+    size_t n, at;
+};
+
+struct record {
+    char owner[MESSAGE_NAME];
+    uint16_t type, class;
+    uint32_t ttl;
+    size_t data, end; /* places in the message */
+};
+
+static uint16_t number16(const uint8_t *p)
+{
+    return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static uint32_t number32(const uint8_t *p)
+{
+    return (uint32_t)number16(p) << 16 | number16(p + 2);
+}
+
+static bool is_printable(uint8_t c)
+{
+    return c > ' ' && c < 0x7f && c != '.' && c != '\\' && c != '"';
+}
+
+/* Appends a label to a name of n bytes; returns its new length, or 0: it is too long, or not a
+ * host's. */
+static size_t add_label(char name[MESSAGE_NAME], size_t n, const uint8_t *label, size_t label_n)
+{
+    if (n + label_n + 2 > MESSAGE_NAME)
+        return 0;
+    for (size_t i = 0; i < label_n; i++)
+        if (!is_printable(label[i]))
+            return 0;
+    if (n > 0)
+        name[n++] = '.';
+    memcpy(name + n, label, label_n);
+    return n + label_n;
+}
+
+/* Reads the name at the reader's place, which moves behind it. The root is ".". */
+static enum message_status read_name(struct reader *reader, char name[MESSAGE_NAME])
+{
+    size_t at = reader->at, before = reader->at, n = 0;
+    bool jumped = false;
+
+    for (;;) {
+        uint8_t length;
+
+        if (at >= reader->n)
+            return MESSAGE_CUT;
+        length = reader->p[at++];
+        if (length == 0)
+            break;
+        if (length > LABEL_MOST) {
+            if (length < POINTER)
+                return MESSAGE_MALFORMED;
+            if (at >= reader->n)
+                return MESSAGE_CUT;
+            if (!jumped)
+                reader->at = at + 1;
+            jumped = true;
+            at = (size_t)(length & ~POINTER) << 8 | reader->p[at];
+            if (at < HEADER || at >= before)
+                return MESSAGE_MALFORMED;
+            before = at;
+            continue;
+        }
+        if (length > reader->n - at)
+            return MESSAGE_CUT;
+        n = add_label(name, n, reader->p + at, length);
+        if (n == 0)
+            return MESSAGE_MALFORMED;
+        at += length;
+    }
+    if (!jumped)
+        reader->at = at;
+    if (n == 0)
+        name[n++] = '.';
+    name[n] = '\0';
+    assert(reader->at <= reader->n);
+    return MESSAGE_FOUND;
+}
+
+/* Reads the head of a record, and leaves the reader behind its data. */
+static enum message_status read_record(struct reader *reader, struct record *record)
+{
+    enum message_status status = read_name(reader, record->owner);
+    const uint8_t *head = reader->p + reader->at;
+
+    if (status != MESSAGE_FOUND)
+        return status;
+    if (reader->n - reader->at < RECORD)
+        return MESSAGE_CUT;
+    record->type = number16(head);
+    record->class = number16(head + 2);
+    record->ttl = number32(head + 4);
+    record->data = reader->at + RECORD;
+    if (number16(head + 8) > reader->n - record->data)
+        return MESSAGE_CUT;
+    record->end = record->data + number16(head + 8);
+    reader->at = record->end;
+    if (record->ttl > INT32_MAX)
+        record->ttl = 0;
+    if (record->ttl > MESSAGE_TTL_MOST)
+        record->ttl = MESSAGE_TTL_MOST;
+    return MESSAGE_FOUND;
+}
+
+/* Reads a name that fills the record's data from `skip` on. */
+static enum message_status read_data_name(
+    const struct reader *whole, const struct record *record, size_t skip, char name[MESSAGE_NAME])
+{
+    struct reader reader = { whole->p, record->end, record->data + skip };
+    enum message_status status;
+
+    if (record->end - record->data <= skip)
+        return MESSAGE_MALFORMED;
+    status = read_name(&reader, name);
+    if (status != MESSAGE_FOUND || reader.at != record->end)
+        return MESSAGE_MALFORMED;
+    return MESSAGE_FOUND;
+}
+
+static void take_least(uint32_t *least, uint32_t ttl)
+{
+    if (ttl < *least)
+        *least = ttl;
+}
+
+static enum message_status read_item(const struct reader *reader, const struct record *record,
+    struct message_item *item, char name[MESSAGE_NAME])
+{
+    const uint8_t *data = reader->p + record->data;
+    size_t n = record->end - record->data;
+
+    name[0] = '\0';
+    switch (record->type) {
+    case MESSAGE_A:
+    case MESSAGE_AAAA:
+        if (n != (record->type == MESSAGE_A ? 4 : 16))
+            return MESSAGE_MALFORMED;
+        memcpy(item->address, data, n);
+        return MESSAGE_FOUND;
+    case MESSAGE_SRV:
+        if (n <= 6)
+            return MESSAGE_MALFORMED;
+        item->priority = number16(data);
+        item->weight = number16(data + 2);
+        item->port = number16(data + 4);
+        return read_data_name(reader, record, 6, name);
+    default:
+        assert(record->type == MESSAGE_PTR);
+        return read_data_name(reader, record, 0, name);
+    }
+}
+
+/* Takes a record that was asked for; what there is no room for is left out. */
+static enum message_status take_record(
+    const struct reader *reader, const struct record *record, struct message *out)
+{
+    struct message_item item = { .ttl = record->ttl };
+    char name[MESSAGE_NAME];
+    enum message_status status = read_item(reader, record, &item, name);
+    size_t n = name[0] == '\0' ? 0 : strlen(name) + 1;
+
+    if (status != MESSAGE_FOUND || out->n == MESSAGE_ITEMS || n > MESSAGE_TEXT - out->text_n)
+        return status;
+    item.name = (uint16_t)out->text_n;
+    memcpy(out->text + out->text_n, name, n);
+    out->text_n += n;
+    take_least(&out->ttl, item.ttl);
+    out->items[out->n++] = item;
+    return MESSAGE_FOUND;
+}
+
+/* Goes through the answers for the canonical name, as far as it is known: takes the records that
+ * were asked for, or else *alias is what the name is an alias of. */
+static enum message_status scan_answers(struct reader reader, unsigned count, struct message *out,
+    char alias[MESSAGE_NAME], uint32_t *alias_ttl)
+{
+    struct record record;
+
+    alias[0] = '\0';
+    for (; count > 0; count--) {
+        enum message_status status = read_record(&reader, &record);
+
+        if (status != MESSAGE_FOUND)
+            return status;
+        if (record.class != CLASS_IN || strcasecmp(record.owner, out->canonical) != 0)
+            continue;
+        if (record.type == out->type)
+            status = take_record(&reader, &record, out);
+        else if (record.type == MESSAGE_CNAME && alias[0] == '\0') {
+            status = read_data_name(&reader, &record, 0, alias);
+            *alias_ttl = record.ttl;
+        }
+        if (status != MESSAGE_FOUND)
+            return status;
+    }
+    return MESSAGE_FOUND;
+}
+
+/* Follows the aliases from the question's name on. */
+static enum message_status follow(const struct reader *answers, unsigned count, struct message *out)
+{
+    char alias[MESSAGE_NAME];
+    uint32_t alias_ttl = 0;
+
+    for (;;) {
+        enum message_status status = scan_answers(*answers, count, out, alias, &alias_ttl);
+
+        if (status != MESSAGE_FOUND || out->n > 0)
+            return status;
+        if (alias[0] == '\0')
+            return out->aliases > 0 || count == 0 ? MESSAGE_NO_DATA : MESSAGE_FOREIGN;
+        if (++out->aliases > ALIASES)
+            return MESSAGE_LOOP;
+        take_least(&out->ttl, alias_ttl);
+        strcpy(out->canonical, alias);
+    }
+}
+
+/* An answer does not hold for longer than the aliases that lead to it. */
+static void bound_items(struct message *message)
+{
+    for (unsigned i = 0; i < message->n; i++)
+        if (message->aliases > 0)
+            message->items[i].ttl = message->ttl;
+}
+
+enum message_status message_read(const uint8_t *p, size_t n, uint16_t type, struct message *out)
+{
+    struct reader reader = { p, n, HEADER };
+    enum message_status status;
+    unsigned count;
+
+    out->type = type;
+    out->ttl = MESSAGE_TTL_MOST;
+    out->n = 0;
+    out->text_n = out->aliases = 0;
+    if (n < HEADER)
+        return MESSAGE_CUT;
+    if (!(p[2] & IS_ANSWER) || number16(p + 4) != 1)
+        return MESSAGE_MALFORMED;
+    status = read_name(&reader, out->canonical);
+    if (status != MESSAGE_FOUND)
+        return status;
+    if (n - reader.at < 4)
+        return MESSAGE_CUT;
+    if (number16(p + reader.at) != type || number16(p + reader.at + 2) != CLASS_IN)
+        return MESSAGE_FOREIGN;
+    reader.at += 4;
+    count = number16(p + 6);
+    status = follow(&reader, count < RECORDS ? count : RECORDS, out);
+    if (status == MESSAGE_FOUND)
+        bound_items(out);
+    return status;
+}
+
+const char *message_why(enum message_status status)
+{
+    static const char *const texts[] = {
+        [MESSAGE_FOUND] = "it was found",
+        [MESSAGE_NO_DATA] = "it has no such record",
+        [MESSAGE_CUT] = "the answer is cut",
+        [MESSAGE_MALFORMED] = "the answer is malformed",
+        [MESSAGE_LOOP] = "its aliases do not end",
+        [MESSAGE_FOREIGN] = "the answer is about another name",
+    };
+
+    assert(status <= MESSAGE_FOREIGN);
+    return texts[status];
+}
+
+int message_is_name(const char *text)
+{
+    size_t label = 0, n = 0;
+
+    for (; text[n] != '\0'; n++) {
+        if (n >= 254)
+            return 0;
+        if (text[n] == '.' && label == 0)
+            return 0;
+        if (text[n] == '.')
+            label = 0;
+        else if (!is_printable((uint8_t)text[n]) || ++label > LABEL_MOST)
+            return 0;
+    }
+    return n > 0 && (n < 254 || text[n - 1] == '.');
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads the answer of a server of names: its records with their times to live, as far as they are
+ * about the name that was asked for, directly or by aliases. Whatever a server sends is read with
+ * bounded work; nothing is allocated, and nothing outside of the message is looked at. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of a name as text, with its NUL. */
+#define MESSAGE_NAME 256
+/* Records of an answer that are taken, and bytes of all their names; the rest is left out. */
+#define MESSAGE_ITEMS 256
+#define MESSAGE_TEXT 16384
+/* The greatest time to live, in seconds: a week. */
+#define MESSAGE_TTL_MOST 604800u
+
+/* Types of records; the numbers are those of the messages. */
+enum { MESSAGE_A = 1, MESSAGE_CNAME = 5, MESSAGE_PTR = 12, MESSAGE_AAAA = 28, MESSAGE_SRV = 33 };
+
+enum message_status {
+    MESSAGE_FOUND,
+    MESSAGE_NO_DATA,   /* the name, or what it is an alias of, has no such record */
+    MESSAGE_CUT,       /* ends within a record */
+    MESSAGE_MALFORMED, /* a length, a name or a count that cannot be */
+    MESSAGE_LOOP,      /* aliases that do not end */
+    MESSAGE_FOREIGN,   /* an answer to another question */
+};
+
+struct message_item {
+    uint32_t ttl; /* seconds */
+    uint16_t port, priority, weight;
+    uint16_t name;       /* SRV and PTR: where it begins in the text */
+    uint8_t address[16]; /* A (4 bytes) and AAAA */
+};
+
+/* An answer that was read. */
+struct message {
+    uint16_t type;  /* asked for */
+    uint32_t ttl;   /* the least of all records and aliases */
+    unsigned n;     /* items */
+    size_t text_n;  /* bytes of the text */
+    size_t aliases; /* followed until the canonical name */
+    char canonical[MESSAGE_NAME];
+    struct message_item items[MESSAGE_ITEMS];
+    char text[MESSAGE_TEXT]; /* names, each with a NUL */
+};
+
+/* Reads an answer to a question of this type. *out is whole only where MESSAGE_FOUND is
+ * returned. */
+enum message_status message_read(const uint8_t *p, size_t n, uint16_t type, struct message *out);
+/* Says in words what is wrong with an answer. */
+const char *message_why(enum message_status status);
+/* Whether the text can be asked for: labels of 1 to 63 printable characters, of 253 in all; a dot
+ * at the end is allowed. */
+int message_is_name(const char *text);

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The resolvers of a worker, and what its protocols have asked them (fb_resolve()).
+ *
+ * Responsible for the end of each resolution: told once, from the loop, unless it was cancelled.
+ * Invariant: a resolution waits for a part, or is due to be told. */
+#pragma once
+
+#include "base/check.h"
+#include "names/resolver.h"
+
+struct fb_worker;
+
+#define NAMES_KIND KIND('N', 'a', 'm', 'e')
+#define RESOLUTION_KIND KIND('R', 's', 'l', 'n')
+
+typedef void names_resolved(struct fb_worker *handle, const fb_names *names, void *arg);
+
+/* Resolutions of one owner. */
+LIST_HEAD(names_owned, fb_resolution);
+
+struct fb_resolution {
+    unsigned kind;
+    struct resolver *resolver;
+    TAILQ_ENTRY(fb_resolution) link; /* among all, or among those that are due */
+    LIST_ENTRY(fb_resolution) owned; /* in the owner's list */
+    bool has_owner, is_due;
+    struct timer timer;
+    uint64_t timeout;
+    uint32_t type; /* an fb_name_type */
+    in_port_t port;
+    unsigned part_n, waits; /* parts that are used, and that have not ended */
+    struct resolver_part parts[2];
+    struct fb_worker *handle;
+    names_resolved *resolved;
+    void *arg;
+    char name[];
+};
+
+TAILQ_HEAD(names_list, fb_resolution);
+
+struct names {
+    unsigned kind;
+    struct loop *loop;
+    const struct memory *memory;
+    struct source_ops ops; /* the source's: by them it leads here */
+    struct source *source; /* stands for what is due, and for questions that wait */
+    struct resolver *first;
+    struct names_list all, due;
+    unsigned n;
+    bool ending;
+    /* tells a protocol, whose resolution is gone when it returns */
+    void (*tell)(struct names *names, struct fb_worker *handle, names_resolved *resolved,
+        const fb_names *what, void *arg);
+    void (*told)(struct names *names); /* after some were told */
+};
+
+/* Makes the resolvers of all settings that are used; NULL after an emerg line. */
+struct names *names_create(
+    struct loop *loop, const struct memory *memory, const struct names_setting *settings);
+/* Tells whoever still waits, but connections, that the worker ends. Nothing can be asked then. */
+void names_end(struct names *names);
+/* Frees everything; nobody is told. */
+void names_destroy(struct names **names);
+/* Slots of the loop that it will need. */
+unsigned names_slots(const struct names_setting *settings);
+
+/* A question of a protocol. */
+struct names_wish {
+    struct fb_worker *handle;
+    const char *name;              /* NULL with `address` */
+    uint32_t type;                 /* an fb_name_type */
+    const struct address *address; /* FB_NAME_PTR's, or NULL */
+    uint64_t timeout;              /* ms; 0: for ever */
+    in_port_t port;
+    struct names_owned *owned; /* the owner's list, or NULL */
+    names_resolved *resolved;
+    void *arg;
+};
+
+/* Begins a resolution; NULL with errno, as fb_resolve(). */
+struct fb_resolution *names_resolve(
+    struct names *names, const struct names_setting *setting, const struct names_wish *wish);
+void names_cancel(struct fb_resolution *resolution);
+/* Cancels all of an owner. */
+void names_cancel_owned(struct names_owned *owned);
+
+/* Expires a resolution's timer: what has not ended is given up. */
+void names_expired(struct loop *loop, struct timer *timer);
+/* For resolvers: a part has ended, whose outcome is set. */
+void names_part_ended(struct resolver_part *part);
+/* For resolvers: has resolver_ask() called of each, soon. */
+void names_ask_soon(struct names *names);
+/* Asserts what holds between two calls. */
+void names_check(const struct names *names);

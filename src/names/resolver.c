@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Questions of a resolver: found by name and type, asked once, answered for all who want to know,
+ * and kept. The line about a failure is written once, however many have asked. A question that is
+ * with the client stays until its reply, also when nobody wants to know any more. */
+#include "names/resolver.h"
+
+#include "base/check.h"
+#include "names/names.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+
+#define RESOLVER_KIND KIND('R', 's', 'l', 'v')
+#define QUESTION_KIND KIND('Q', 's', 't', 'n')
+
+static int compare_questions(const struct resolver_question *a, const struct resolver_question *b)
+{
+    return a->type != b->type ? (a->type > b->type) - (a->type < b->type)
+                              : strcmp(a->name, b->name);
+}
+
+RB_GENERATE_INTERNAL(
+    resolver_questions, resolver_question, node, compare_questions, static __attribute__((unused)))
+
+static const char *type_name(uint16_t type)
+{
+    switch (type) {
+    case MESSAGE_A:
+        return "A";
+    case MESSAGE_AAAA:
+        return "AAAA";
+    case MESSAGE_SRV:
+        return "SRV";
+    default:
+        assert(type == MESSAGE_PTR);
+        return "PTR";
+    }
+}
+
+static uint64_t now_of(const struct resolver *resolver)
+{
+    return resolver->names->loop->clock.mono_ms;
+}
+
+/* ---- The cache ---- */
+
+static size_t size_of(const struct resolver_question *question)
+{
+    return sizeof(*question) + strlen(question->name) + 1 +
+           (question->answer != NULL ? question->answer->size : 0);
+}
+
+static void uncache(struct resolver *resolver, struct resolver_question *question)
+{
+    assert(question->phase == QUESTION_CACHED && resolver->cached_n > 0);
+    TAILQ_REMOVE(&resolver->cached, question, link);
+    resolver->cached_n--;
+    resolver->cached_bytes -= size_of(question);
+    names_answer_drop(resolver->names->memory, &question->answer);
+}
+
+static void free_question(struct resolver *resolver, struct resolver_question *question)
+{
+    CHECK_KIND(question, QUESTION_KIND);
+    assert(TAILQ_EMPTY(&question->parts) && question->answer == NULL);
+    RB_REMOVE(resolver_questions, &resolver->questions, question);
+    question->kind = 0;
+    memory_release(resolver->names->memory, question);
+}
+
+/* Gives up those that were not asked for the longest time. */
+static void shrink_cache(struct resolver *resolver)
+{
+    while (resolver->cached_n > RESOLVER_CACHE || resolver->cached_bytes > RESOLVER_CACHE_BYTES) {
+        struct resolver_question *oldest = TAILQ_FIRST(&resolver->cached);
+
+        uncache(resolver, oldest);
+        free_question(resolver, oldest);
+    }
+}
+
+/* Keeps a question that has been answered, with its answer. */
+static void cache_question(
+    struct resolver *resolver, struct resolver_question *question, uint64_t ms)
+{
+    question->phase = QUESTION_CACHED;
+    question->until_ms = now_of(resolver) + ms;
+    TAILQ_INSERT_TAIL(&resolver->cached, question, link);
+    resolver->cached_n++;
+    resolver->cached_bytes += size_of(question);
+    shrink_cache(resolver);
+}
+
+/* ---- The end of a question ---- */
+
+static void log_failure(struct resolver_question *question)
+{
+    enum log_level level = question->outcome == FB_NAME_ABSENT ? LEVEL_INFO : LEVEL_ERROR;
+    const char *name = question->name;
+
+    if (question->outcome == FB_NAME_FOUND || question->outcome == FB_NAME_NO_DATA ||
+        question->is_logged)
+        return;
+    log_write(question->resolver->names->loop->log, level, 0,
+        "\"%s\" (%s) could not be resolved: %s", name, type_name(question->type), question->why);
+}
+
+static void end_part(struct resolver_question *question, struct resolver_part *part)
+{
+    assert(part->question == question || part->question == NULL);
+    part->question = NULL;
+    part->outcome = question->outcome;
+    part->why = question->why;
+    if (question->answer != NULL)
+        part->answer = names_answer_share(question->answer);
+    names_part_ended(part);
+}
+
+/* For how long the outcome holds; 0: it is not kept. */
+static uint64_t time_to_keep(const struct resolver_question *question)
+{
+    int64_t valid = question->resolver->setting->valid;
+
+    switch (question->outcome) {
+    case FB_NAME_FOUND:
+        return valid > 0 ? (uint64_t)valid : (uint64_t)question->answer->ttl * 1000;
+    case FB_NAME_ABSENT:
+    case FB_NAME_NO_DATA:
+        return valid > 0 && valid < RESOLVER_ABSENT_MS ? (uint64_t)valid : RESOLVER_ABSENT_MS;
+    default:
+        return 0;
+    }
+}
+
+/* Ends a question that has its outcome, and its answer if it was found. It may be gone
+ * afterwards. */
+static void end_question(struct resolver *resolver, struct resolver_question *question)
+{
+    struct resolver_part *part;
+    uint64_t ms;
+
+    assert(question->phase == QUESTION_ASKED && resolver->asked_n > 0);
+    assert((question->outcome == FB_NAME_FOUND) == (question->answer != NULL));
+    resolver->asked_n--;
+    resolver->unwanted_n -= TAILQ_EMPTY(&question->parts);
+    log_failure(question);
+    while ((part = TAILQ_FIRST(&question->parts)) != NULL) {
+        TAILQ_REMOVE(&question->parts, part, link);
+        end_part(question, part);
+    }
+    ms = time_to_keep(question);
+    if (ms > 0) {
+        cache_question(resolver, question, ms);
+    } else {
+        names_answer_drop(resolver->names->memory, &question->answer);
+        free_question(resolver, question);
+    }
+}
+
+static void end_found(struct resolver *resolver, struct resolver_question *question,
+    const struct message *message, int64_t valid)
+{
+    question->outcome = message->n > 0 ? FB_NAME_FOUND : FB_NAME_NO_DATA;
+    question->why = message->n > 0 ? NULL : message_why(MESSAGE_NO_DATA);
+    if (message->n > 0) {
+        question->answer =
+            names_answer_create(resolver->names->memory, message, now_of(resolver), valid);
+        if (question->answer == NULL) {
+            question->outcome = FB_NAME_NO_MEMORY;
+            question->why = "there is no memory";
+        }
+    }
+    end_question(resolver, question);
+}
+
+static void read_reply(struct resolver_question *question, const struct names_reply *reply)
+{
+    struct message message;
+    enum message_status status = message_read(reply->p, reply->n, question->type, &message);
+
+    if (status == MESSAGE_FOUND) {
+        end_found(question->resolver, question, &message, question->resolver->setting->valid);
+        return;
+    }
+    question->outcome = status == MESSAGE_NO_DATA ? FB_NAME_NO_DATA : FB_NAME_BROKEN;
+    question->why = message_why(status);
+    end_question(question->resolver, question);
+}
+
+static void replied(void *arg, const struct names_reply *reply)
+{
+    struct resolver_question *question = arg;
+    struct resolver *resolver = question->resolver;
+
+    CHECK_KIND(question, QUESTION_KIND);
+    assert(question->phase == QUESTION_ASKED && question->answer == NULL);
+    if (reply->outcome == FB_NAME_FOUND) {
+        read_reply(question, reply);
+    } else {
+        question->outcome = reply->outcome;
+        question->why = reply->why;
+        end_question(resolver, question);
+    }
+    if (!TAILQ_EMPTY(&resolver->waiting))
+        names_ask_soon(resolver->names);
+}
+
+/* ---- Asking ---- */
+
+/* Looks into /etc/hosts where the system's servers are asked; whether it has the name. */
+static bool look_into_hosts(struct resolver *resolver, struct resolver_question *question)
+{
+    const struct address *address = &question->address;
+    struct message message;
+    bool found, readable;
+
+    if (resolver->setting->servers != NULL)
+        return false;
+    found = names_client_hosts(resolver->client, question->name, question->type,
+        address->length > 0 ? &address->any : NULL, &message, &readable);
+    if (!readable && !resolver->has_warned) {
+        resolver->has_warned = true;
+        log_write(resolver->names->loop->log, LEVEL_WARN, 0,
+            "\"/etc/hosts\" cannot be read, names are asked for without it: a file that was "
+            "replaced is read after a reload");
+    }
+    if (found)
+        end_found(resolver, question, &message, 0);
+    return found;
+}
+
+static bool has_room(const struct resolver *resolver)
+{
+    return resolver->asked_n - resolver->unwanted_n < RESOLVER_ASKED &&
+           resolver->asked_n < RESOLVER_ASKED_IN_ALL;
+}
+
+void resolver_ask(struct resolver *resolver)
+{
+    struct resolver_question *question;
+    bool any = false;
+
+    CHECK_KIND(resolver, RESOLVER_KIND);
+    while (has_room(resolver) && (question = TAILQ_FIRST(&resolver->waiting)) != NULL) {
+        assert(question->phase == QUESTION_WAITS);
+        TAILQ_REMOVE(&resolver->waiting, question, link);
+        question->phase = QUESTION_ASKED;
+        question->is_logged = false;
+        resolver->asked_n++;
+        if (!look_into_hosts(resolver, question))
+            names_client_ask(resolver->client, question->name, question->type, question);
+        any = true;
+    }
+    if (any)
+        names_client_asked(resolver->client);
+}
+
+static void set_waiting(struct resolver *resolver, struct resolver_question *question)
+{
+    question->phase = QUESTION_WAITS;
+    TAILQ_INSERT_TAIL(&resolver->waiting, question, link);
+    names_ask_soon(resolver->names);
+}
+
+/* Makes a question from one that has the same key; NULL without memory. */
+static struct resolver_question *create_question(
+    struct resolver *resolver, const struct resolver_question *key, size_t size)
+{
+    struct resolver_question *question = memory_alloc(resolver->names->memory, size);
+
+    if (question == NULL)
+        return NULL;
+    memcpy(question, key, size);
+    question->kind = QUESTION_KIND;
+    question->resolver = resolver;
+    TAILQ_INIT(&question->parts);
+    RB_INSERT(resolver_questions, &resolver->questions, question);
+    set_waiting(resolver, question);
+    return question;
+}
+
+/* Finds the question, or makes it; NULL without memory. */
+static struct resolver_question *find_question(
+    struct resolver *resolver, const char *name, uint16_t type, const struct address *address)
+{
+    union {
+        struct resolver_question question;
+        char room[sizeof(struct resolver_question) + MESSAGE_NAME];
+    } key;
+    struct resolver_question *found;
+    size_t n = strlen(name) + 1;
+
+    assert(n <= MESSAGE_NAME);
+    memset(&key.question, 0, sizeof(key.question));
+    key.question.type = type;
+    if (address != NULL)
+        key.question.address = *address;
+    for (size_t i = 0; i < n; i++)
+        key.question.name[i] = (char)tolower((unsigned char)name[i]);
+    found = RB_FIND(resolver_questions, &resolver->questions, &key.question);
+    return found != NULL ? found : create_question(resolver, &key.question, sizeof(*found) + n);
+}
+
+int resolver_want(struct resolver *resolver, struct resolver_part *part, const char *name,
+    uint16_t type, const struct address *address)
+{
+    struct resolver_question *question;
+
+    CHECK_KIND(resolver, RESOLVER_KIND);
+    assert(part->question == NULL && part->outcome == 0 && part->answer == NULL);
+    question = find_question(resolver, name, type, address);
+    if (question == NULL)
+        return -1;
+    if (question->phase == QUESTION_CACHED && now_of(resolver) >= question->until_ms) {
+        uncache(resolver, question);
+        set_waiting(resolver, question);
+    }
+    if (question->phase == QUESTION_CACHED) {
+        TAILQ_REMOVE(&resolver->cached, question, link);
+        TAILQ_INSERT_TAIL(&resolver->cached, question, link);
+        end_part(question, part);
+        return 0;
+    }
+    if (question->phase == QUESTION_ASKED && TAILQ_EMPTY(&question->parts))
+        resolver->unwanted_n--;
+    part->question = question;
+    TAILQ_INSERT_TAIL(&question->parts, part, link);
+    return 0;
+}
+
+void resolver_forget(struct resolver *resolver, struct resolver_part *part)
+{
+    struct resolver_question *question = part->question;
+
+    CHECK_KIND(resolver, RESOLVER_KIND);
+    names_answer_drop(resolver->names->memory, &part->answer);
+    if (question == NULL)
+        return;
+    assert(question->resolver == resolver && question->phase != QUESTION_CACHED);
+    TAILQ_REMOVE(&question->parts, part, link);
+    part->question = NULL;
+    if (!TAILQ_EMPTY(&question->parts))
+        return;
+    if (question->phase == QUESTION_ASKED) {
+        resolver->unwanted_n++;
+        if (!TAILQ_EMPTY(&resolver->waiting))
+            names_ask_soon(resolver->names);
+        return;
+    }
+    TAILQ_REMOVE(&resolver->waiting, question, link);
+    free_question(resolver, question);
+}
+
+void resolver_log_late(struct resolver *resolver, struct resolver_part *part, uint64_t ms)
+{
+    struct resolver_question *question = part->question;
+
+    if (question == NULL || question->is_logged)
+        return;
+    question->is_logged = true;
+    log_write(resolver->names->loop->log, LEVEL_ERROR, 0,
+        "\"%s\" (%s) could not be resolved: no server has answered within %" PRIu64 " ms",
+        question->name, type_name(question->type), ms);
+}
+
+/* ---- The resolver ---- */
+
+struct resolver *resolver_create(struct names *names, const struct names_setting *setting)
+{
+    struct resolver *resolver = memory_alloc(names->memory, sizeof(*resolver));
+
+    if (resolver == NULL) {
+        log_write(names->loop->log, LEVEL_EMERG, errno, "no memory for a resolver");
+        return NULL;
+    }
+    *resolver = (struct resolver) { .kind = RESOLVER_KIND, .names = names, .setting = setting };
+    RB_INIT(&resolver->questions);
+    TAILQ_INIT(&resolver->waiting);
+    TAILQ_INIT(&resolver->cached);
+    resolver->client = names_client_create(names->loop, setting->servers, replied);
+    if (resolver->client != NULL)
+        return resolver;
+    memory_release(names->memory, resolver);
+    return NULL;
+}
+
+void resolver_destroy(struct resolver **resolverp)
+{
+    struct resolver *resolver = *resolverp;
+    struct resolver_question *question;
+
+    *resolverp = NULL;
+    CHECK_KIND(resolver, RESOLVER_KIND);
+    names_client_destroy(&resolver->client);
+    while ((question = RB_ROOT(&resolver->questions)) != NULL) {
+        assert(TAILQ_EMPTY(&question->parts));
+        names_answer_drop(resolver->names->memory, &question->answer);
+        free_question(resolver, question);
+    }
+    resolver->kind = 0;
+    memory_release(resolver->names->memory, resolver);
+}
+
+void resolver_check(struct resolver *resolver)
+{
+    struct resolver_question *question;
+    unsigned asked = 0, cached = 0, unwanted = 0;
+
+    CHECK_KIND(resolver, RESOLVER_KIND);
+    RB_FOREACH (question, resolver_questions, &resolver->questions) {
+        assert(question->kind == QUESTION_KIND && question->resolver == resolver);
+        assert((question->answer != NULL) ==
+               (question->phase == QUESTION_CACHED && question->outcome == FB_NAME_FOUND));
+        assert(question->phase != QUESTION_WAITS || !TAILQ_EMPTY(&question->parts));
+        assert(question->phase != QUESTION_CACHED || TAILQ_EMPTY(&question->parts));
+        asked += question->phase == QUESTION_ASKED;
+        unwanted += question->phase == QUESTION_ASKED && TAILQ_EMPTY(&question->parts);
+        cached += question->phase == QUESTION_CACHED;
+    }
+    assert(asked == resolver->asked_n && asked <= RESOLVER_ASKED_IN_ALL);
+    assert(unwanted == resolver->unwanted_n);
+    assert(cached == resolver->cached_n && cached <= RESOLVER_CACHE);
+    assert(resolver->cached_bytes <= RESOLVER_CACHE_BYTES);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A resolver: one `resolver` of the configuration in a worker, with its questions and its cache.
+ *
+ * Responsible for asking each question once, however many want to know, and for keeping answers
+ * for as long as they hold, and no more than RESOLVER_CACHE of them. A question is waiting, asked
+ * or cached; nobody is told within a call. */
+#pragma once
+
+#include "base/memory.h"
+#include "event/loop.h"
+#include "names/answer.h"
+#include "names/client.h"
+#include "names/setting.h"
+#include "net/address.h"
+
+#include <bsd/sys/queue.h>
+#include <bsd/sys/tree.h>
+
+/* Answers that are kept, and their bytes. */
+#define RESOLVER_CACHE 4096
+#define RESOLVER_CACHE_BYTES (4u * 1024 * 1024)
+/* For so long there is no such name, or record. */
+#define RESOLVER_ABSENT_MS 10000
+/* Questions that are with the servers at once; others wait. */
+#define RESOLVER_ASKED 128
+/* ... besides those that nobody waits for any more, with which they are at most so many. */
+#define RESOLVER_ASKED_IN_ALL 4096
+
+struct fb_resolution;
+struct names;
+
+enum resolver_phase {
+    QUESTION_WAITS,  /* in the queue */
+    QUESTION_ASKED,  /* the client has it, and will reply */
+    QUESTION_CACHED, /* answered, and kept */
+};
+
+/* A resolution's interest in one question, and then how that has ended. */
+struct resolver_part {
+    TAILQ_ENTRY(resolver_part) link;
+    struct fb_resolution *resolution;
+    struct resolver_question *question; /* NULL: it has ended, or is not used */
+    fb_name_outcome outcome;            /* 0: it has not ended */
+    const char *why;
+    struct names_answer *answer;
+};
+
+struct resolver_question {
+    unsigned kind;
+    enum resolver_phase phase;
+    uint16_t type;
+    bool is_logged; /* a line says that nobody has answered in time */
+    RB_ENTRY(resolver_question) node;
+    TAILQ_ENTRY(resolver_question) link; /* in the queue, or among the cached, the latest last */
+    TAILQ_HEAD(, resolver_part) parts;
+    struct resolver *resolver;
+    /* in the cache */
+    uint64_t until_ms;
+    fb_name_outcome outcome;
+    const char *why;
+    struct names_answer *answer;
+    struct address address; /* MESSAGE_PTR's; else without a length */
+    char name[];            /* in small letters */
+};
+
+RB_HEAD(resolver_questions, resolver_question);
+
+struct resolver {
+    unsigned kind;
+    struct names *names;
+    const struct names_setting *setting;
+    struct resolver *next;
+    struct names_client *client;
+    struct resolver_questions questions;
+    TAILQ_HEAD(, resolver_question) waiting, cached;
+    unsigned asked_n, cached_n;
+    unsigned unwanted_n; /* of asked_n: nobody waits for them any more */
+    size_t cached_bytes;
+    bool has_warned; /* about /etc/hosts, which cannot be read */
+};
+
+/* Makes a resolver; NULL after an emerg line. */
+struct resolver *resolver_create(struct names *names, const struct names_setting *setting);
+/* Frees it, with all questions; nobody waits for one. */
+void resolver_destroy(struct resolver **resolver);
+
+/* Begins to wait for an answer; one that is known is the part's at once. `address` is that of
+ * MESSAGE_PTR, or NULL. -1 without memory. */
+int resolver_want(struct resolver *resolver, struct resolver_part *part, const char *name,
+    uint16_t type, const struct address *address);
+/* Waits for it no more, and gives up its answer. */
+void resolver_forget(struct resolver *resolver, struct resolver_part *part);
+/* Logs, once a question, that nobody has answered in time. */
+void resolver_log_late(struct resolver *resolver, struct resolver_part *part, uint64_t ms);
+/* Asks what waits, as far as there is room. */
+void resolver_ask(struct resolver *resolver);
+/* Asserts what holds between two calls. */
+void resolver_check(struct resolver *resolver);

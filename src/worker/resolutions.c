@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Ties the resolvers (names/) to the worker: which of them a protocol asks, who owns a resolution,
+ * and the protocol's callback with the heartbeat around it. */
+#include "worker/resolutions.h"
+
+#include "stream/session_conn.h"
+#include "worker/worker.h"
+
+#include <assert.h>
+#include <errno.h>
+
+static struct worker *worker_of_names(const struct names *names)
+{
+    return worker_of_loop(names->loop);
+}
+
+static void tell(struct names *names, struct fb_worker *handle, names_resolved *resolved,
+    const fb_names *what, void *arg)
+{
+    struct worker *worker = worker_of_names(names);
+    struct heartbeat *heartbeat = worker->stream.net.heartbeat;
+
+    assert(handle->worker == worker && worker->names == names);
+    heartbeat_begin(heartbeat, CALLBACK_RESOLVED, handle->index);
+    resolved(handle, what, arg);
+    worker_check_fork(worker);
+    heartbeat_end(heartbeat);
+}
+
+static void told(struct names *names)
+{
+    net_flush(&worker_of_names(names)->stream.net);
+}
+
+unsigned resolutions_slots(const struct cycle *cycle)
+{
+    return names_slots(&cycle->stream.system);
+}
+
+int resolutions_open(struct worker *worker)
+{
+    struct net *net = &worker->stream.net;
+
+    assert(worker->phase == WORKER_STARTING && worker->names == NULL);
+    if (resolutions_slots(worker->cycle) == 0)
+        return 0;
+    worker->names = names_create(&net->loop, net->memory, &worker->cycle->stream.system);
+    if (worker->names == NULL)
+        return -1;
+    worker->names->tell = tell;
+    worker->names->told = told;
+    return 0;
+}
+
+void resolutions_end(struct worker *worker)
+{
+    assert(worker->phase == WORKER_ENDING);
+    if (worker->names != NULL)
+        names_end(worker->names);
+}
+
+void resolutions_close(struct worker *worker)
+{
+    assert(worker->phase == WORKER_ENDING && worker->stream.net.connection_n == 0);
+    names_destroy(&worker->names);
+}
+
+/* Makes the connection own it; an errno where it cannot. */
+static int set_owner(struct fb_conn *owner, struct names_wish *wish)
+{
+    struct session_conn *session = conn_is_active(owner) ? session_conn_make(owner) : NULL;
+
+    if (session == NULL)
+        return conn_is_active(owner) ? ENOMEM : ECANCELED;
+    wish->owned = &session->resolutions;
+    return 0;
+}
+
+struct fb_resolution *resolutions_begin(
+    struct fb_worker *handle, struct fb_conn *owner, struct names_wish *wish)
+{
+    struct worker *worker = worker_of(handle);
+    const struct stream_settings *stream = &worker->cycle->stream;
+    const struct names_setting *setting = stream->resolver;
+    int64_t timeout = stream->resolver_timeout;
+    int error;
+
+    assert(wish->resolved != NULL);
+    if (owner != NULL) {
+        setting = session_server_of(owner)->settings.resolver;
+        timeout = session_server_of(owner)->settings.resolver_timeout;
+    }
+    error = worker->names != NULL ? 0 : names_client_built() ? EPERM : ENOSYS;
+    if (error == 0 && owner != NULL)
+        error = set_owner(owner, wish);
+    if (error != 0) {
+        errno = error;
+        return NULL;
+    }
+    wish->handle = handle;
+    if (wish->timeout == 0)
+        wish->timeout = (uint64_t)timeout;
+    return names_resolve(worker->names, setting, wish);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names that a worker's protocols ask for (fb_resolve()).
+ *
+ * Responsible for calling the protocols. Invariant: a worker whose configuration has no use for a
+ * resolver has none. */
+#pragma once
+
+#include "names/names.h"
+
+struct cycle;
+struct worker;
+
+/* Slots of the loop that the resolvers of the configuration will need. */
+unsigned resolutions_slots(const struct cycle *cycle);
+/* Makes the resolvers, before the sandbox closes; -1 after an emerg line. */
+int resolutions_open(struct worker *worker);
+/* Tells protocols that the worker ends; what connections wait for ends with them. */
+void resolutions_end(struct worker *worker);
+void resolutions_close(struct worker *worker);
+
+/* fb_resolve(), of a connection or (NULL) of the worker. */
+struct fb_resolution *resolutions_begin(
+    struct fb_worker *handle, struct fb_conn *owner, struct names_wish *wish);
