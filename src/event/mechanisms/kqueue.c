@@ -6,6 +6,7 @@
  * descriptor that has the number next. */
 #include "base/check.h"
 #include "event/loop.h"
+#include "event/mechanisms/kqueue_told.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,6 +50,7 @@ static const char *const filter_words[] = {
 typedef __typeof__(((struct kevent *)NULL)->udata) user_data;
 
 struct kqueue_state {
+    struct kqueue_telling telling; /* the first member: `io_state` of the sources */
     unsigned kind;
     int fd;
     int events_max;
@@ -84,10 +86,13 @@ static int kqueue_init(struct loop *loop, const int64_t *options)
     state->changes_max = (uint32_t)changes_max;
     state->change_n = 0;
     state->changes = malloc((size_t)changes_max * sizeof(struct kevent));
-    state->fd = state->changes != NULL ? kqueue() : -1;
+    state->fd = kqueue_telling_init(&state->telling, &loop->sources) == 0 && state->changes != NULL
+                    ? kqueue()
+                    : -1;
     if (state->fd == -1 || fcntl(state->fd, F_SETFD, FD_CLOEXEC) == -1) {
         if (state->fd != -1)
             close(state->fd);
+        kqueue_telling_done(&state->telling);
         free(state->changes);
         free(state);
         return -1;
@@ -103,6 +108,7 @@ static void kqueue_done(struct loop *loop)
     CHECK_KIND(state, KQUEUE_KIND);
     close(state->fd);
     state->kind = 0;
+    kqueue_telling_done(&state->telling);
     free(state->changes);
     free(state);
     loop->mechanism_state = NULL;
@@ -164,17 +170,21 @@ static void report_error(struct loop *loop, const struct kevent *event, struct s
         loop_report(loop, source, direction);
 }
 
-/* Data may lie before the peer's end. An error, which is in fflags, is what the next call of the
- * owner returns; without one the end of the writing direction may be our own. */
-static void note_end(struct source *source, const struct kevent *event)
+/* Data may lie before the peer's end. An error, which is in fflags, is what the owner is told
+ * behind it; without one the end of the writing direction may be our own. */
+static void note_end(struct kqueue_state *state, struct source *source, const struct kevent *event)
 {
-    if (event->filter == EVFILT_READ || event->fflags != 0)
+    enum event_direction direction = event->filter == EVFILT_WRITE ? EVENT_WRITE : EVENT_READ;
+
+    if (direction == EVENT_READ || event->fflags != 0)
         source->eof = true;
+    kqueue_tell_end(&state->telling, source, direction, event->data, (int)event->fflags);
 }
 
 static void report_event(struct loop *loop, const struct kevent *event)
 {
     enum event_direction direction = event->filter == EVFILT_WRITE ? EVENT_WRITE : EVENT_READ;
+    struct kqueue_state *state = loop->mechanism_state;
     struct source *source;
 
     if (event->filter == EVFILT_USER) {
@@ -195,7 +205,9 @@ static void report_event(struct loop *loop, const struct kevent *event)
     debug_source(loop, source, "kqueue reports %s, data %jd%s", debug_direction(direction),
         (intmax_t)event->data, event->flags & EV_EOF ? ", eof" : "");
     if (event->flags & EV_EOF)
-        note_end(source, event);
+        note_end(state, source, event);
+    else if (source->listening)
+        kqueue_tell_clients(&state->telling, source, event->data);
     loop_report(loop, source, direction);
 }
 
@@ -289,8 +301,17 @@ static void drop_change(struct kevent *change)
     change->udata = (user_data)0;
 }
 
+static void forget_told(struct loop *loop, const struct source *source)
+{
+    struct kqueue_state *state = loop->mechanism_state;
+
+    kqueue_tell_nothing(&state->telling, source);
+}
+
 static int kqueue_add(struct loop *loop, struct source *source, enum event_direction direction)
 {
+    if (!source->events[!direction].active)
+        forget_told(loop, source);
     add_change(loop, source, direction, EV_ADD | (source->level ? 0 : EV_CLEAR));
     return 0;
 }
@@ -360,12 +381,14 @@ static int kqueue_del_conn(struct loop *loop, struct source *source, bool closin
 static int kqueue_add_listener(struct loop *loop, struct source *source, bool exclusive)
 {
     (void)exclusive;
+    forget_told(loop, source);
     add_change(loop, source, EVENT_READ, EV_ADD);
     return 0;
 }
 
 static int kqueue_del_listener(struct loop *loop, struct source *source)
 {
+    forget_told(loop, source);
     return kqueue_del(loop, source, EVENT_READ);
 }
 
@@ -408,6 +431,7 @@ static void kqueue_process_events(struct loop *loop, int timeout)
     if (state->change_n > (uint32_t)state->events_max) /* an event for every failure */
         flush_changes(loop);
     compact_changes(state);
+    kqueue_telling_begin_wait(&state->telling);
     debug_loop(loop, "kevent() takes %u changes", (unsigned)state->change_n);
     loop_let_signals(loop, &blocked);
     n = kevent(state->fd, state->changes, (int)state->change_n, state->events, state->events_max,
@@ -431,7 +455,7 @@ const struct mechanism mechanism_kqueue = {
         { .name = "kqueue_changes", .least = 1, .greatest = POSITION_MAX, .initial = 512 },
         { .name = "kqueue_events", .least = 1, .greatest = 65536, .initial = 512 },
     },
-    .io = &io_socket,
+    .io = &kqueue_io,
     .available = kqueue_available,
     .init = kqueue_init,
     .done = kqueue_done,

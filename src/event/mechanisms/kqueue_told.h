@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The kernel's words with the events of kqueue: how many bytes lie before the end of a peer's
+ * half, its errno, and how many clients wait at a listener. The I/O operations of its sources go by
+ * that, and save the system calls that would find it out again. */
+#pragma once
+
+#include "event/io.h"
+#include "event/source.h"
+
+/* A source's; zeroed where nothing is known. */
+struct kqueue_told {
+    uint32_t left;   /* bytes before the end; of a listener: clients */
+    uint32_t wait;   /* a listener's number of the wait that has told; 0: none */
+    int error;       /* an errno behind the bytes; 0: the peer has ended its half */
+    bool ended;      /* the peer's end is known */
+    bool unwritable; /* output fails with `error`, as connecting has */
+};
+
+/* The state of a mechanism's loop, by which its sources' operations find it. */
+struct kqueue_telling {
+    unsigned kind;
+    uint32_t wait; /* counts the waits, and is never 0 */
+    const struct source_table *sources;
+    struct kqueue_told *told; /* by slot */
+};
+
+extern const struct io_ops kqueue_io;
+
+/* Makes the table; -1 with errno. */
+int kqueue_telling_init(struct kqueue_telling *telling, const struct source_table *sources);
+void kqueue_telling_done(struct kqueue_telling *telling);
+
+/* Counts a wait. */
+static inline void kqueue_telling_begin_wait(struct kqueue_telling *telling)
+{
+    if (++telling->wait == 0)
+        telling->wait = 1;
+}
+
+/* Forgets what was told of a source that is watched no more, or from now on. */
+void kqueue_tell_nothing(struct kqueue_telling *telling, const struct source *source);
+/* Notes an end: with the bytes before it for input, and with its errno. */
+void kqueue_tell_end(struct kqueue_telling *telling, const struct source *source,
+    enum event_direction direction, int64_t bytes, int error);
+/* Notes how many clients wait at a listener. */
+void kqueue_tell_clients(struct kqueue_telling *telling, const struct source *source, int64_t n);
