@@ -84,6 +84,13 @@ const struct mechanism *mechanisms_used(void)
     return mechanism;
 }
 
+unsigned mechanisms_bounded(unsigned n)
+{
+    uint32_t most = mechanisms_used()->descriptors_max;
+
+    return most != 0 && most < n ? most : n;
+}
+
 unsigned mechanisms_descriptors(void)
 {
     unsigned before = proc_descriptors(getpid()), n;

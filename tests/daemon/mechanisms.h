@@ -13,6 +13,8 @@ const char *mechanisms_name(int i);
 /* The mechanism of a daemon whose configuration names none: that of FORKBEARD_TEST_USE, else the
  * best. */
 const struct mechanism *mechanisms_used(void);
+/* `n`, or as many descriptors as a process can have that waits with it, if these are fewer. */
+unsigned mechanisms_bounded(unsigned n);
 /* How many descriptors a loop with it has of its own, while it waits for events and signals. */
 unsigned mechanisms_descriptors(void);
 

@@ -7,6 +7,7 @@
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/idle_clients.h"
+#include "daemon/mechanisms.h"
 #include "daemon/proc.h"
 
 #include <signal.h>
@@ -22,10 +23,10 @@ static void configure_daemon(struct daemon *daemon, const struct soak_idle_plan 
     daemon_configure(daemon,
         "worker_processes %d; max_generations %d; worker_shutdown_timeout %ums;\n"
         "worker_rlimit_nofile 16384; load_module " EXAMPLES_PATH "/resp/.libs/resp.so;\n"
-        "events { worker_connections 16000; accept_mutex off; multi_accept on; }\n"
+        "events { worker_connections %u; accept_mutex off; multi_accept on; }\n"
         "stream { server { listen 127.0.0.1:$0 reuseport backlog=4096; echo; }\n"
         "server { listen 127.0.0.1:$1 reuseport backlog=4096; resp; resp_keys 1000; } }\n",
-        WORKERS, GENERATIONS, plan->shutdown_ms);
+        WORKERS, GENERATIONS, plan->shutdown_ms, mechanisms_bounded(16000));
 }
 
 /* Reloads, and looks all the while; the most processes there were. */

@@ -5,6 +5,7 @@
 
 #include "daemon/control.h"
 #include "daemon/daemon.h"
+#include "daemon/mechanisms.h"
 #include "daemon/proc.h"
 #include "daemon/rate_clients.h"
 
@@ -58,11 +59,12 @@ static void configure_daemon(const struct run *run, unsigned i)
 
     daemon_configure(run->daemon,
         "worker_processes %u; max_generations 0; worker_rlimit_nofile 8192;\n"
-        "events { worker_connections 4096; accept_mutex_delay 50ms; multi_accept %s; %s }\n"
+        "events { worker_connections %u; accept_mutex_delay 50ms; multi_accept %s; %s }\n"
         "stream { server { listen 127.0.0.1:$0 backlog=%u %s; echo; }\n"
         "server { listen 127.0.0.1:$%u %s; listen unix:$D/socket%u; discard; } }\n",
-        worker_order[i % sizeof(worker_order)], i % 4 < 2 ? "off" : "on", ways[way].events,
-        i % 3 == 0 ? 4096 : 2048, ways[way].parameter, 1 + i % 2, ways[way].parameter, i % 2);
+        worker_order[i % sizeof(worker_order)], mechanisms_bounded(4096), i % 4 < 2 ? "off" : "on",
+        ways[way].events, i % 3 == 0 ? 4096 : 2048, ways[way].parameter, 1 + i % 2,
+        ways[way].parameter, i % 2);
 }
 
 static void finish_reload(struct run *run)

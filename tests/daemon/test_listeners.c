@@ -3,6 +3,7 @@
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
+#include "daemon/mechanisms.h"
 #include "daemon/proc.h"
 #include "daemon/rate_clients.h"
 
@@ -190,7 +191,7 @@ static void write_servers(struct daemon *daemon, unsigned *n)
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
     limit.rlim_cur = limit.rlim_max;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    *n = is_wrapped() ? 100 : MANY;
+    *n = is_wrapped() ? 100 : mechanisms_bounded(MANY + SPARE_DESCRIPTORS) - SPARE_DESCRIPTORS;
     if (limit.rlim_max < *n + SPARE_DESCRIPTORS)
         *n = (unsigned)limit.rlim_max - SPARE_DESCRIPTORS;
     for (unsigned i = 0; i < *n; i++)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Leaves out the tests of what a build lacks, by the table lacking.def: those of the posix flavour,
- * which has no epoll. The linux flavour lacks nothing of it. */
+/* Leaves out the tests of what a build lacks, or the event mechanism that the daemon is tested
+ * under, by the table lacking.def. The linux flavour, which has epoll, lacks nothing itself. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ALL ""
@@ -16,27 +17,41 @@
 #define OTHERS_FILES "a list of the files that another process has open"
 #define PEERS "the process of a unix socket's peer, and its ancestors"
 #define QUEUES "lengths of listening sockets' queues"
+#define ROOM "room for more than 1024 descriptors"
 #define SANDBOX "the sandbox"
 #define SEALS "seals of memory, and descriptors of it that stay read-only"
 #define SOCKETS "a list of all sockets and of who has them"
 #define UNREAPED "the end of a process that nobody has waited for"
 
 struct test_lack {
+    const char *mechanism; /* NULL: a build lacks it */
     const char *program, *test;
     int first, last;
     const char *what;
 };
 
 static const struct test_lack test_lack_table[] = {
-#if !HAVE_EPOLL
-#define LACKING(...) { __VA_ARGS__ },
+#if HAVE_EPOLL
+#define LACKING(...)
+#else
+#define LACKING(...) { NULL, __VA_ARGS__ },
+#endif
+#define MECHANISM_LACKING(...) { __VA_ARGS__ },
 #include "support/lacking.def"
 #undef LACKING
-#endif
-    { "", "", 0, 0, NULL },
+#undef MECHANISM_LACKING
+    { NULL, "", "", 0, 0, NULL },
 };
 
-/* What this build lacks that the test needs; NULL: nothing. `program` is its file. */
+/* Whether a row is about this build, or about the mechanism that the environment asks for. */
+static inline bool test_lack_applies(const struct test_lack *row)
+{
+    const char *use = getenv("FORKBEARD_TEST_USE");
+
+    return row->mechanism == NULL || (use != NULL && strcmp(use, row->mechanism) == 0);
+}
+
+/* Returns what the test needs and is lacking; NULL: nothing. `program` is its file. */
 static inline const char *test_lacks(const char *program, const char *test, int i)
 {
     const char *slash = strrchr(program, '/'), *base = slash != NULL ? slash + 1 : program;
@@ -47,8 +62,9 @@ static inline const char *test_lacks(const char *program, const char *test, int 
         if (strncmp(base, "test_", 5) == 0 && strncmp(base + 5, row->program, n) == 0 &&
             strcmp(base + 5 + n, ".c") == 0 &&
             (*row->test == '\0' || strcmp(row->test, test) == 0) && i >= row->first &&
-            i <= row->last) {
-            printf("not run, this build lacks %s: %s:%d\n", row->what, test, i);
+            i <= row->last && test_lack_applies(row)) {
+            printf("not run, %s lacks %s: %s:%d\n",
+                row->mechanism != NULL ? row->mechanism : "this build", row->what, test, i);
             return row->what;
         }
     }
@@ -64,6 +80,7 @@ static inline const char *test_lacks(const char *program, const char *test, int 
 #undef OTHERS_FILES
 #undef PEERS
 #undef QUEUES
+#undef ROOM
 #undef SANDBOX
 #undef SEALS
 #undef SOCKETS
