@@ -109,7 +109,8 @@ struct fb_test {
     struct kit_worker *workers;
     struct kit_way *ways; /* worker_n of each worker, in the order of workers */
     struct bells bells;
-    struct cycle *cycle; /* the master's */
+    struct cycle *cycle;          /* the master's */
+    const struct cycle *accepted; /* the same, while its protocols know that it is in force */
     struct shared *shared;
     struct sim *sim;
     struct arena *arena;

@@ -3,6 +3,7 @@
  * end that nothing is left. What a start has made, the end destroys in reverse order. */
 #include "kit/kit.h"
 #include "module/module.h"
+#include "process/conf_hooks.h"
 #include "shm/map_private.h"
 
 #include <fcntl.h>
@@ -227,6 +228,7 @@ static int start_workers(fb_test *test)
         kit_worker_end(own);
         return -1;
     }
+    conf_hooks_change(&test->accepted, test->cycle, &log);
     return 0;
 }
 
@@ -343,6 +345,7 @@ int fb_test_end(fb_test **testp)
     KIT_FOREACH_ALIVE(own, test)
     kit_worker_end(own);
     init_log(test, &log);
+    conf_hooks_change(&test->accepted, NULL, &log);
     check_log(test);
     check_left(test);
     kit_memory_done(&test->memory);

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "process/attributes.h"
+#include "process/conf_hooks.h"
 #include "process/environment.h"
 #include "process/role.h"
 #include "process/wakeup.h"
@@ -218,6 +219,8 @@ static void clean_up(struct master *master)
 {
     static const struct control_outcome ended = { .ok = true };
 
+    if (master->accepted != NULL)
+        conf_hooks_change(&master->accepted, NULL, &master->log);
     log_write(&master->log, LEVEL_NOTICE, 0, "exit");
     log_report_suppressed(&master->log, true);
     service_manager_done(&master->manager);

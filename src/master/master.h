@@ -32,6 +32,7 @@ struct master {
     struct reload reload;
     struct service_manager manager;
     struct upgrade upgrade;
+    const struct cycle *accepted; /* the configuration in force, which protocols know of; or NULL */
     struct control control;
     struct endpoints endpoints;
     struct worker_list list;     /* our workers, for a master process that comes after us */

@@ -4,6 +4,7 @@
 #include "master/master.h"
 
 #include "base/check.h"
+#include "process/conf_hooks.h"
 #include "process/environment.h"
 #include "process/logs.h"
 #include "process/role.h"
@@ -21,6 +22,7 @@ static void committed(void *host)
     if (master->upgrade.main)
         fdstore_add(&master->pool.starting->cycle->stream.listeners, &master->log);
     assert(role_is(ROLE_MASTER));
+    conf_hooks_change(&master->accepted, master->pool.starting->cycle, &master->log);
     /* at the daemon's start there is no reload, and one that goes back has committed before */
     if (master->reload.phase == RELOAD_PREPARING)
         reload_set_phase(&master->reload, RELOAD_COMMITTED);

@@ -4,6 +4,7 @@
  * reload, nor change its binary. */
 #include "master/single.h"
 
+#include "process/conf_hooks.h"
 #include "process/configuration.h"
 #include "process/environment.h"
 #include "process/listeners.h"
@@ -52,6 +53,7 @@ static void reap_orphans(void)
 int single_main(struct start *start)
 {
     struct cycle *cycle = start->cycle;
+    const struct cycle *accepted = NULL;
     struct shared *shared = start->shared;
     struct adopted *inherited = start->inheritance.sockets;
     struct pidfile pidfile = start->pidfile;
@@ -67,7 +69,9 @@ int single_main(struct start *start)
         zones_slot_acquired(&cycle->zones, heritage.slot);
         process_background_done(start->background, logs_use_stderr(&cycle->core));
         log.failures = NULL;
+        conf_hooks_change(&accepted, cycle, &log);
         status = worker_main(&heritage, ROLE_SINGLE);
+        conf_hooks_change(&accepted, NULL, &log);
     } else {
         status = log_exit_code(&log);
         process_background_failed(start->background, status);

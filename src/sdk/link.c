@@ -14,7 +14,8 @@ static_assert(offsetof(fb_directive, initial) == 40 && offsetof(fb_directive, se
     "layout of ABI 1");
 static_assert(offsetof(fb_protocol, name) == 16 && offsetof(fb_protocol, ops) == 64 &&
                   offsetof(fb_protocol, needs) == 96 && offsetof(fb_protocol, worker_ops) == 120 &&
-                  offsetof(fb_protocol, variables) == 144 && sizeof(fb_protocol) == 160,
+                  offsetof(fb_protocol, conf_accepted) == 144 &&
+                  offsetof(fb_protocol, variables) == 160 && sizeof(fb_protocol) == 176,
     "layout of ABI 1");
 static_assert(
     sizeof(fb_variable_definition) == 24 && offsetof(fb_stream, count) == 48, "layout of API 4");
@@ -122,6 +123,7 @@ void (*const sdk_calls[])(void) = {
     CALL(fb_watch_fd),
     CALL(fb_watch_set),
     CALL(fb_unwatch),
+    CALL(fb_master_logf),
     CALL(fb_worker_conf),
     CALL(fb_resolve),
     CALL(fb_resolve_cancel),

@@ -2,6 +2,8 @@
 /* The SDK's lines in the error log. Lines of a connection end with its client and server, and
  * appear at level debug for the clients that `debug_connection` names. */
 #include "base/log.h"
+#include "process/conf_hooks.h"
+#include "process/role.h"
 #include "sdk/handle.h"
 
 #include <assert.h>
@@ -31,15 +33,32 @@ void fb_conn_logf(fb_conn *conn, fb_log_level level, const char *format, ...)
     va_end(args);
 }
 
-void fb_worker_logf(fb_worker *worker, fb_log_level level, const char *format, ...)
+static void put_line(struct log *log, fb_log_level level, const char *format, va_list args)
+    PRINTF_FORMAT(3, 0);
+
+static void put_line(struct log *log, fb_log_level level, const char *format, va_list args)
 {
     struct log_line line = { .level = known_level(level) };
-    struct log *log = &worker_of(worker)->log;
+
+    if ((int)level <= (int)log->level)
+        log_vput(log, &line, format, args);
+}
+
+void fb_worker_logf(fb_worker *worker, fb_log_level level, const char *format, ...)
+{
     va_list args;
 
-    if ((int)level > (int)log->level)
-        return;
     va_start(args, format);
-    log_vput(log, &line, format, args);
+    put_line(&worker_of(worker)->log, level, format, args);
+    va_end(args);
+}
+
+void fb_master_logf(fb_master *master, fb_log_level level, const char *format, ...)
+{
+    va_list args;
+
+    assert(role_is(ROLE_MASTER) && master != NULL);
+    va_start(args, format);
+    put_line(master->log, level, format, args);
     va_end(args);
 }

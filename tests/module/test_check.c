@@ -382,6 +382,7 @@ START_TEST(no_more_is_read_than_there_is)
     ck_assert_ptr_eq(copy->ops->opened, opened);
     ck_assert_uint_eq(copy->needs, 0);
     ck_assert_ptr_null(copy->writes);
+    ck_assert(copy->conf_accepted == NULL && copy->conf_gone == NULL);
     ck_assert_uint_eq(copy->variable_n, 0);
     ck_assert_uint_eq(copy->output_limit, UINT64_MAX); /* no limit, as before there was one */
     ck_assert_ptr_null(copy->ops->unwritable);

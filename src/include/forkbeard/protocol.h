@@ -234,6 +234,19 @@ typedef struct fb_protocol {
                               called; 0: 67108864; UINT64_MAX, and before API 4: none. The directive
                               of this name overrides it, and that of input_limit the other. */
 
+    /* Run in the master, for each server of this protocol in the order of the file: when a
+     * configuration has come into force, and when it no longer is, because another one has or
+     * because the daemon has ended its last worker. With a reload the new configuration is accepted
+     * before the old one is gone, whose workers may go on with their sessions. A configuration that
+     * was replaced and comes back, because the workers of the new one crash at once, is accepted
+     * again. Neither runs in a check of the configuration (`-t`, and before each start and reload),
+     * nor for one that fails: so they run untried, with the master's rights, and a crash in them
+     * ends the daemon. They must not block, start threads or processes, or change what they are
+     * given. `own` is the server's configuration. Of the calls fb_master_logf() alone is allowed,
+     * and the master is the caller's until the hook returns. */
+    void (*conf_accepted)(fb_master *master, const void *own);
+    void (*conf_gone)(fb_master *master, const void *own);
+
     const fb_variable_definition *variables; /* defined by this protocol */
     uint32_t variable_n;
     uint32_t variable_size; /* sizeof(fb_variable_definition) */

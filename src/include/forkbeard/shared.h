@@ -54,10 +54,12 @@ FB_SDK uint64_t fb_map_count(const fb_map *map);
 /* ---- Log and statistics ---- */
 
 /* Write a line to the error log; `format` is as for printf. The line of a connection ends with its
- * client and server. */
+ * client and server. That of the master is for conf_accepted and conf_gone. */
 FB_SDK void fb_conn_logf(fb_conn *conn, fb_log_level level, const char *format, ...)
     FB_SDK_PRINTF(3, 4);
 FB_SDK void fb_worker_logf(fb_worker *worker, fb_log_level level, const char *format, ...)
+    FB_SDK_PRINTF(3, 4);
+FB_SDK void fb_master_logf(fb_master *master, fb_log_level level, const char *format, ...)
     FB_SDK_PRINTF(3, 4);
 
 /* Counts one request served in the daemon's statistics. */

@@ -39,6 +39,8 @@ typedef struct fb_resolution fb_resolution;
 /* A map that all workers share, from fb_conf_map(). */
 typedef struct fb_map fb_map;
 
+/* The master process, in the hooks conf_accepted and conf_gone. */
+typedef struct fb_master fb_master;
 /* A pool of threads of `thread_pool`, from fb_conf_pool(). */
 typedef struct fb_pool fb_pool;
 /* A variable of sessions, from fb_conf_variable(). Since API 4. */
