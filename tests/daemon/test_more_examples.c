@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The examples that connect to servers of their clients' choice, or share what they have, loaded as
+ * modules. */
+#include "daemon/client.h"
+#include "daemon/daemon.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MODULE(name) "load_module " EXAMPLES_PATH "/" name "/.libs/" name ".so;"
+
+/* Chat */
+
+/* Enters the first client, whose worker then knows of the two others. */
+static void enter_first(int client)
+{
+    char text[] = "- ann\n- worker 1 of 3, which knows of 0 others\n";
+
+    client_send(client, "ann\n");
+    do {
+        client_send(client, "/who\n");
+        ck_assert_int_eq(recv(client, text, strlen(text), MSG_WAITALL), (ssize_t)sizeof(text) - 1);
+    } while (strstr(text, "of 2 others") == NULL);
+}
+
+START_TEST(chat_over_workers)
+{
+    struct daemon *daemon = daemon_start_new(1,
+        MODULE("chat") "worker_processes 3; error_log error.log info; events { } stream {"
+                       "server { listen 127.0.0.1:$0 reuseport; chat; } }");
+    int ann = client_open(daemon->ports[0]), others[10];
+    char name[16], line[64];
+
+    enter_first(ann);
+    for (int i = 0; i < 10; i++) {
+        others[i] = client_open(daemon->ports[0]);
+        snprintf(name, sizeof(name), "n%d\n", i);
+        client_send(others[i], name);
+        snprintf(line, sizeof(line), "n%d comes\n", i);
+        client_expect(ann, line);
+    }
+    for (int i = 0; i < 10; i++) {
+        snprintf(line, sizeof(line), "@ann from %d\n", i);
+        client_send(others[i], line);
+        snprintf(line, sizeof(line), "n%d to you: from %d\n", i, i);
+        client_expect(ann, line);
+        close(others[i]);
+        snprintf(line, sizeof(line), "n%d goes\n", i);
+        client_expect(ann, line);
+    }
+    client_send(ann, "@n1 are you there?\n");
+    client_expect(ann, "- not told\n");
+    close(ann);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    resources_fixture(tcase);
+    tcase_add_test(tcase, chat_over_workers);
+}
+
+TEST_MAIN("more_examples", add_tests)
