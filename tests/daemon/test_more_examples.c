@@ -11,6 +11,24 @@
 
 #define MODULE(name) "load_module " EXAMPLES_PATH "/" name "/.libs/" name ".so;"
 
+/* Balance */
+
+/* A worker looks, and the other hears of it. */
+START_TEST(balance_knows_who_answers)
+{
+    struct daemon *daemon = daemon_start_new(3,
+        MODULE("balance") "worker_processes 2; error_log error.log info; events { } stream {"
+                          "balance_check 50ms;"
+                          "server { listen 127.0.0.1:$0; balance 127.0.0.1:$1 127.0.0.1:$2; }"
+                          "server { listen 127.0.0.1:$1; return here; } }");
+
+    daemon_wait_log(daemon, "the server does not answer: Connection refused");
+    for (int i = 0; i < 20; i++)
+        ck_assert_str_eq(client_read_all(client_open(daemon->ports[0])), "here");
+    daemon_finish(daemon);
+}
+END_TEST
+
 /* Chat */
 
 /* Enters the first client, whose worker then knows of the two others. */
@@ -60,6 +78,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
+    tcase_add_test(tcase, balance_knows_who_answers);
     tcase_add_test(tcase, chat_over_workers);
 }
 
