@@ -75,11 +75,29 @@ START_TEST(chat_over_workers)
 }
 END_TEST
 
+/* Tail */
+
+START_TEST(tail_follows_the_log)
+{
+    struct daemon *daemon = daemon_start_new(1,
+        MODULE("tail") "error_log error.log info; events { } stream { first_byte_timeout off;"
+                       "server { listen 127.0.0.1:$0; tail $D/file; } }");
+    int client = client_open(daemon->ports[0]);
+
+    daemon_wait_log(daemon, " connected to ");
+    daemon_write(daemon, "file", "a line\n");
+    client_expect(client, "a line\n");
+    close(client);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
     tcase_add_test(tcase, balance_knows_who_answers);
     tcase_add_test(tcase, chat_over_workers);
+    tcase_add_test(tcase, tail_follows_the_log);
 }
 
 TEST_MAIN("more_examples", add_tests)

@@ -5,9 +5,12 @@
 
 #include <forkbeard/test.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-extern const fb_protocol fb_protocol_balance, fb_protocol_chat, fb_protocol_knock;
+extern const fb_protocol fb_protocol_balance, fb_protocol_chat, fb_protocol_knock,
+    fb_protocol_search, fb_protocol_tail;
 
 /* Balance */
 
@@ -174,12 +177,151 @@ START_TEST(knock_tells_who_answers)
 }
 END_TEST
 
+/* Search and tail */
+
+/* A directory with a file, and a worker that reads the file. */
+struct tailed {
+    char directory[32], path[64], server[128];
+    fb_test *test;
+    fb_test_peer *peer;
+};
+
+static void append(const struct tailed *tailed, const char *mode, const char *text)
+{
+    FILE *file = fopen(tailed->path, mode);
+
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void tail_start(struct tailed *tailed, const fb_protocol *protocol, const char *directives)
+{
+    strcpy(tailed->directory, "/tmp/fb_tail.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(tailed->directory));
+    snprintf(tailed->path, sizeof(tailed->path), "%s/file", tailed->directory);
+    snprintf(tailed->server, sizeof(tailed->server), "first_byte_timeout off; %s %s/file;",
+        directives, tailed->directory);
+    append(tailed, "w", "old\n");
+    tailed->test = fb_test_start(protocol, tailed->server);
+    ck_assert_ptr_nonnull(tailed->test);
+    tailed->peer = fb_test_connect(tailed->test);
+    fb_test_run(tailed->test);
+}
+
+static void tail_expect(struct tailed *tailed, const char *text)
+{
+    fb_bytes heard;
+
+    fb_test_run(tailed->test);
+    heard = fb_test_heard(tailed->peer);
+    ck_assert_uint_eq(heard.n, strlen(text));
+    ck_assert_mem_eq(heard.p, text, heard.n);
+    fb_test_forget(tailed->peer);
+}
+
+static void tail_end(struct tailed *tailed)
+{
+    ck_assert_int_eq(fb_test_end(&tailed->test), 0);
+    unlink(tailed->path);
+    ck_assert_int_eq(rmdir(tailed->directory), 0);
+}
+
+START_TEST(search_answers)
+{
+    struct tailed tailed;
+
+    tail_start(&tailed, &fb_protocol_search, "search");
+    append(&tailed, "a", "gold\ngolden\n");
+    fb_test_says(tailed.peer, "old$\n^gold\nsilver\n[\n");
+    tail_expect(&tailed, "old\ngold\n2 lines\ngold\ngolden\n2 lines\n0 lines\n"
+                         "error: no regular expression\n");
+    unlink(tailed.path);
+    fb_test_says(tailed.peer, "x\n");
+    tail_expect(&tailed, "error: No such file or directory\n");
+    fb_test_says(tailed.peer, "gone\n");
+    fb_test_reset(tailed.peer);
+    tail_end(&tailed);
+}
+END_TEST
+
+START_TEST(tail_sends_what_is_appended)
+{
+    struct tailed tailed;
+    char away[80];
+
+    tail_start(&tailed, &fb_protocol_tail, "tail");
+    append(&tailed, "a", "one\ntw");
+    tail_expect(&tailed, "one\n");
+    append(&tailed, "a", "o\n");
+    tail_expect(&tailed, "two\n");
+    snprintf(away, sizeof(away), "%s.old", tailed.path);
+    ck_assert_int_eq(rename(tailed.path, away), 0);
+    append(&tailed, "a", "three\n"); /* another file */
+    tail_expect(&tailed, "three\n");
+    append(&tailed, "w", "4\n"); /* a shorter one */
+    tail_expect(&tailed, "4\n");
+    unlink(away);
+    tail_end(&tailed);
+}
+END_TEST
+
+/* No file is looked at while there is no client. */
+START_TEST(tail_begins_with_its_clients)
+{
+    struct tailed tailed;
+
+    tail_start(&tailed, &fb_protocol_tail, "tail");
+    fb_test_reset(tailed.peer);
+    fb_test_run(tailed.test);
+    append(&tailed, "a", "nobody sees this\n");
+    tailed.peer = fb_test_connect(tailed.test);
+    tail_expect(&tailed, "");
+    append(&tailed, "a", "but this\n");
+    tail_expect(&tailed, "but this\n");
+    fb_test_drain(tailed.test, 0);
+    ck_assert_int_eq(fb_test_has_ended(tailed.peer), 1);
+    tail_end(&tailed);
+}
+END_TEST
+
+START_TEST(tail_leaves_out_what_is_not_taken)
+{
+    struct tailed tailed;
+    fb_test_peer *other;
+    static char much[70001];
+
+    memset(much, 'x', 70000);
+    for (size_t i = 99; i < 70000; i += 100)
+        much[i] = '\n';
+    tail_start(&tailed, &fb_protocol_tail, "output_limit 64k; tail");
+    other = fb_test_connect(tailed.test);
+    fb_test_run(tailed.test);
+    fb_test_take(tailed.peer, 0);
+    append(&tailed, "a", much);
+    fb_test_run(tailed.test);
+    append(&tailed, "a", "left out\n");
+    fb_test_run(tailed.test);
+    fb_test_take(tailed.peer, SIZE_MAX);
+    ck_assert_uint_eq(fb_test_heard(tailed.peer).n, 70000 + 6);
+    ck_assert_uint_eq(fb_test_heard(other).n, 70000 + 9);
+    fb_test_forget(tailed.peer);
+    append(&tailed, "a", "and on\n");
+    tail_expect(&tailed, "and on\n");
+    tail_end(&tailed);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, balance_goes_on_with_the_next);
     tcase_add_test(tcase, balance_leaves_out_who_does_not_answer);
     tcase_add_test(tcase, chat_reaches_all_or_one);
     tcase_add_test(tcase, knock_tells_who_answers);
+    tcase_add_test(tcase, search_answers);
+    tcase_add_test(tcase, tail_sends_what_is_appended);
+    tcase_add_test(tcase, tail_begins_with_its_clients);
+    tcase_add_test(tcase, tail_leaves_out_what_is_not_taken);
 }
 
 TEST_MAIN("more_examples", add_tests)
