@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-extern const fb_protocol fb_protocol_balance, fb_protocol_chat, fb_protocol_knock,
-    fb_protocol_search, fb_protocol_tail;
+extern const fb_protocol fb_protocol_balance, fb_protocol_chat, fb_protocol_dbpool,
+    fb_protocol_knock, fb_protocol_search, fb_protocol_tail;
 
 /* Balance */
 
@@ -137,6 +137,153 @@ START_TEST(chat_reaches_all_or_one)
     const fb_test_options options = { .size = sizeof(options), .server = "chat;", .excuse = "" };
 
     ck_assert_int_eq(fb_test_converse_with(&fb_protocol_chat, &options, FB_TEST_SCRIPT(script)), 0);
+}
+END_TEST
+
+/* Dbpool */
+
+#define DATABASE "10.0.0.1:5432"
+#define STARTUP "\0\0\0\21\0\3\0\0user\0me\0\0"
+#define GREETING "R\0\0\0\10\0\0\0\0K\0\0\0\14\0\0\0\1\0\0\0\2Z\0\0\0\5I"
+#define QUERY "Q\0\0\0\15select 1\0"
+#define ANSWER(state) "C\0\0\0\15SELECT 1\0Z\0\0\0\5" state
+#define PARSE "P\0\0\0\x09\0;\0\0\0"
+#define SYNC "S\0\0\0\4"
+#define NO_SERVER "E\0\0\0\46SFATAL\0C08006\0Mno server is left\0\0"
+
+static int dbpool(const fb_test_step *script, size_t n)
+{
+    const fb_test_options options = {
+        .size = sizeof(options),
+        .server = "dbpool " DATABASE "; dbpool_connections 1; dbpool_wait 5s;",
+        .excuse = "E",
+    };
+
+    return fb_test_converse_with(&fb_protocol_dbpool, &options, script, n);
+}
+
+START_TEST(dbpool_shares_a_connection)
+{
+    static const fb_test_step script[] = {
+        FB_TEST_SAY("\0\0\0\10\4\322\26\57"), /* SSLRequest */
+        FB_TEST_EXPECT("N"),
+        FB_TEST_SAY(STARTUP),
+        FB_TEST_SERVER(1, DATABASE),
+        FB_TEST_EXPECT(STARTUP),
+        FB_TEST_SAY(GREETING),
+        FB_TEST_PEER(0),
+        FB_TEST_EXPECT(GREETING),
+        FB_TEST_SAY(QUERY),
+        FB_TEST_PEER(1),
+        FB_TEST_EXPECT(QUERY),
+        FB_TEST_PEER(2),
+        FB_TEST_SAY(STARTUP), /* waits */
+        FB_TEST_PEER(1),
+        FB_TEST_SAY(ANSWER("I")),
+        FB_TEST_PEER(0),
+        FB_TEST_EXPECT(ANSWER("I")),
+        FB_TEST_PEER(2),
+        FB_TEST_EXPECT(GREETING),
+        FB_TEST_SAY(QUERY QUERY),
+        FB_TEST_PEER(1),
+        FB_TEST_EXPECT(QUERY QUERY),
+        FB_TEST_SAY(ANSWER("I")),
+        FB_TEST_SAY(ANSWER("I")),
+        FB_TEST_PEER(2),
+        FB_TEST_EXPECT(ANSWER("I") ANSWER("I")),
+        FB_TEST_SAY("X\0\0\0\4"),
+        FB_TEST_EXPECT_CLOSED(),
+    };
+
+    ck_assert_int_eq(dbpool(FB_TEST_SCRIPT(script)), 0);
+}
+END_TEST
+
+/* A client that says more before it has the answer keeps the connection until its Sync. */
+START_TEST(dbpool_waits_for_sync)
+{
+    static const fb_test_step script[] = {
+        FB_TEST_SAY(STARTUP),
+        FB_TEST_SERVER(1, DATABASE),
+        FB_TEST_EXPECT(STARTUP),
+        FB_TEST_SAY(GREETING),
+        FB_TEST_PEER(0),
+        FB_TEST_EXPECT(GREETING),
+        FB_TEST_SAY(QUERY PARSE),
+        FB_TEST_PEER(1),
+        FB_TEST_EXPECT(QUERY PARSE),
+        FB_TEST_PEER(2),
+        FB_TEST_SAY(STARTUP QUERY), /* waits */
+        FB_TEST_PEER(1),
+        FB_TEST_SAY(ANSWER("I")),
+        FB_TEST_PEER(0),
+        FB_TEST_EXPECT(ANSWER("I")),
+        FB_TEST_SAY(SYNC),
+        FB_TEST_PEER(1),
+        FB_TEST_EXPECT(SYNC),
+        FB_TEST_SAY("1\0\0\0\4Z\0\0\0\5I"),
+        FB_TEST_PEER(0),
+        FB_TEST_EXPECT("1\0\0\0\4Z\0\0\0\5I"),
+        FB_TEST_PEER(2),
+        FB_TEST_EXPECT(GREETING),
+        FB_TEST_PEER(1),
+        FB_TEST_EXPECT(QUERY),
+    };
+
+    ck_assert_int_eq(dbpool(FB_TEST_SCRIPT(script)), 0);
+}
+END_TEST
+
+/* A client that has begun a transaction keeps the connection, and others do not wait for ever. */
+START_TEST(dbpool_keeps_transactions_whole)
+{
+    static const fb_test_step script[] = {
+        FB_TEST_SAY(STARTUP),
+        FB_TEST_SERVER(1, DATABASE),
+        FB_TEST_EXPECT(STARTUP),
+        FB_TEST_SAY(GREETING),
+        FB_TEST_PEER(0),
+        FB_TEST_EXPECT(GREETING),
+        FB_TEST_SAY(QUERY),
+        FB_TEST_PEER(1),
+        FB_TEST_EXPECT(QUERY),
+        FB_TEST_SAY(ANSWER("T")),
+        FB_TEST_PEER(0),
+        FB_TEST_EXPECT(ANSWER("T")),
+        FB_TEST_PEER(2),
+        FB_TEST_SAY(STARTUP),
+        FB_TEST_PASS(5000),
+        FB_TEST_EXPECT(NO_SERVER),
+        FB_TEST_EXPECT_CLOSED(),
+        FB_TEST_PEER(1),
+        FB_TEST_SHUT(),
+        FB_TEST_PEER(0),
+        FB_TEST_EXPECT(NO_SERVER),
+        FB_TEST_EXPECT_CLOSED(),
+    };
+
+    ck_assert_int_eq(dbpool(FB_TEST_SCRIPT(script)), 0);
+}
+END_TEST
+
+START_TEST(dbpool_does_not_know_passwords)
+{
+    static const fb_test_step script[] = {
+        FB_TEST_SAY(STARTUP),
+        FB_TEST_SERVER(1, DATABASE),
+        FB_TEST_EXPECT(STARTUP),
+        FB_TEST_SAY("R\0\0\0\10\0\0\0\3"),
+        FB_TEST_PEER(0),
+        FB_TEST_EXPECT(NO_SERVER),
+        FB_TEST_EXPECT_CLOSED(),
+        FB_TEST_REPLY(DATABASE, FB_TEST_REFUSES),
+        FB_TEST_PEER(2),
+        FB_TEST_SAY(STARTUP),
+        FB_TEST_EXPECT(NO_SERVER),
+        FB_TEST_EXPECT_CLOSED(),
+    };
+
+    ck_assert_int_eq(dbpool(FB_TEST_SCRIPT(script)), 0);
 }
 END_TEST
 
@@ -317,6 +464,10 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, balance_goes_on_with_the_next);
     tcase_add_test(tcase, balance_leaves_out_who_does_not_answer);
     tcase_add_test(tcase, chat_reaches_all_or_one);
+    tcase_add_test(tcase, dbpool_shares_a_connection);
+    tcase_add_test(tcase, dbpool_waits_for_sync);
+    tcase_add_test(tcase, dbpool_keeps_transactions_whole);
+    tcase_add_test(tcase, dbpool_does_not_know_passwords);
     tcase_add_test(tcase, knock_tells_who_answers);
     tcase_add_test(tcase, search_answers);
     tcase_add_test(tcase, tail_sends_what_is_appended);
