@@ -1,15 +1,51 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The examples that connect to servers of their clients' choice, or share what they have, loaded as
- * modules. */
+ * modules, with the programs that they are for. A program that is not installed is left out, with a
+ * line. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MODULE(name) "load_module " EXAMPLES_PATH "/" name "/.libs/" name ".so;"
+
+/* Runs a command line, and returns its status; *output is what it has written, until the next
+ * call. */
+static int run(const char **output, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static int run(const char **output, const char *format, ...)
+{
+    static char text[4096];
+    char line[1024];
+    va_list args;
+    FILE *pipe;
+    int status;
+
+    va_start(args, format);
+    vsnprintf(line, sizeof(line), format, args);
+    va_end(args);
+    pipe = popen(line, "r");
+    ck_assert_ptr_nonnull(pipe);
+    text[fread(text, 1, sizeof(text) - 1, pipe)] = '\0';
+    status = pclose(pipe);
+    ck_assert(WIFEXITED(status));
+    *output = text;
+    return WEXITSTATUS(status);
+}
+
+static bool is_there(const char *program)
+{
+    const char *output;
+
+    if (run(&output, "command -v %s", program) == 0)
+        return true;
+    fprintf(stderr, "%s is not installed, and not tried\n", program);
+    return false;
+}
 
 /* Balance */
 
@@ -75,6 +111,73 @@ START_TEST(chat_over_workers)
 }
 END_TEST
 
+/* Socks5 */
+
+#define CURL "curl -q -sS --noproxy '' --max-time 20 "
+
+static struct daemon *start_socks5(void)
+{
+    struct daemon *daemon = daemon_create(3);
+
+    daemon_write(daemon, "forkbeard.conf",
+        "error_log error.log info;\npid forkbeard.pid;\n" MODULE(
+            "socks5") "events { }\n"
+                      "stream {\n"
+                      "server { listen 127.0.0.1:$0; socks5; socks5_local 127.0.0.9; }\n"
+                      "server { listen 127.0.0.1:$1; socks5; socks5_user me 'a secret'; }\n"
+                      "server { listen 127.0.0.1:$2; return \"HTTP/1.0 200 OK\r\n\r\nhello\"; }\n"
+                      "}\n");
+    daemon_start(daemon);
+    return daemon;
+}
+
+START_TEST(socks5_serves_curl)
+{
+    struct daemon *daemon;
+    const char *output;
+
+    if (!is_there("curl"))
+        return;
+    daemon = start_socks5();
+    ck_assert_int_eq(run(&output, CURL "--socks5 127.0.0.1:%d http://127.0.0.1:%d/",
+                         daemon->ports[0], daemon->ports[2]),
+        0);
+    ck_assert_str_eq(output, "hello");
+    ck_assert_int_eq(
+        run(&output, CURL "--socks5-hostname 'me:a%%20secret@127.0.0.1:%d' http://127.0.0.1:%d/",
+            daemon->ports[1], daemon->ports[2]),
+        0);
+    ck_assert_str_eq(output, "hello");
+    ck_assert_int_eq(run(&output, CURL "--socks5-hostname 127.0.0.1:%d http://localhost:%d/",
+                         daemon->ports[0], daemon->ports[2]),
+        0);
+    ck_assert_str_eq(output, "hello");
+    ck_assert_int_eq(run(&output, CURL "--socks5 'me:wrong@127.0.0.1:%d' http://127.0.0.1:%d/ 2>&1",
+                         daemon->ports[1], daemon->ports[2]),
+        97);
+    ck_assert_ptr_nonnull(strstr(output, "rejected by the SOCKS5 server"));
+    daemon_wait_log(daemon, " client 127.0.0.9:");
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* No server has the port. */
+START_TEST(socks5_tells_curl_why_not)
+{
+    struct daemon *daemon;
+    const char *output;
+
+    if (!is_there("curl"))
+        return;
+    daemon = start_socks5();
+    ck_assert_int_eq(
+        run(&output, CURL "--socks5 127.0.0.1:%d http://127.0.0.1:1/ 2>&1", daemon->ports[0]), 97);
+    ck_assert_ptr_nonnull(strstr(output, "(5)"));
+    daemon_wait_log(daemon, "connect() failed (111: Connection refused)");
+    daemon_finish(daemon);
+}
+END_TEST
+
 /* Tail */
 
 START_TEST(tail_follows_the_log)
@@ -97,6 +200,8 @@ static void add_tests(TCase *tcase)
     resources_fixture(tcase);
     tcase_add_test(tcase, balance_knows_who_answers);
     tcase_add_test(tcase, chat_over_workers);
+    tcase_add_test(tcase, socks5_serves_curl);
+    tcase_add_test(tcase, socks5_tells_curl_why_not);
     tcase_add_test(tcase, tail_follows_the_log);
 }
 

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The example "socks5" with whatever a client may say. */
+#include <forkbeard/test.h>
+
+extern const fb_protocol fb_protocol_socks5;
+
+FB_TEST_FUZZ(fb_protocol_socks5, "socks5; socks5_user me secret;")
+
+FB_TEST_FUZZ_MAIN
