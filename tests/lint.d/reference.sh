@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2016,SC2154 # read by tests/lint
 # The manual of the SDK has an entry for each of its functions, and for the fields that a protocol
-# consists of, and no other entry. The guide names no others.
+# consists of, and no other entry. The guide and its companion name no others.
 
 # The fields of a struct of the SDK.
 sdk_fields() {
@@ -40,9 +40,12 @@ check_reference() {
     sed -n 's/^\.It Ft .*Fn \([a-z_]*\).*/\1/p' "$page" | while read -r name; do
         echo "$sdk" | grep -qx "$name" || echo "$page: there is no function \"$name\""
     done
-    guide=$src/man/forkbeard_guide.7.in
-    grep -Eow '(fb|FB)_[A-Za-z_]+' "$guide" | sort -u | while read -r name; do
-        case $name in fb_protocol_*) continue ;; esac
-        grep -Eqrw "$name" "$src/src/include/forkbeard" || echo "$guide: the SDK has no \"$name\""
+    for guide in "$src/man/forkbeard_guide.7.in" "$src/man/forkbeard_protocols.7.in"; do
+        [ -f "$guide" ] || continue
+        grep -Eow '(fb|FB)_[A-Za-z_]+' "$guide" | sort -u | while read -r name; do
+            case $name in fb_protocol_*) continue ;; esac
+            grep -Eqrw "$name" "$src/src/include/forkbeard" ||
+                echo "$guide: the SDK has no \"$name\""
+        done
     done
 }
