@@ -129,7 +129,7 @@ $modules
 daemon off;
 $(processes)
 pid $directory/$port.pid;
-error_log $directory/$port.log;
+error_log $directory/$port.log ${log_level-};
 worker_rlimit_nofile $(ulimit -n);
 worker_shutdown_timeout 1s;
 ${main-}
@@ -224,10 +224,40 @@ start_libuv() {
     launch "$programs/libuv_echo" "$port"
 }
 
-# start PEER ROLE: sets $server and $port; fails if the peer has no such role here
+# mechanisms_of BUILD: the event mechanisms that its forkbeard has
+mechanisms_of() {
+    "$1/src/forkbeard" -V 2>&1 | sed -n 's/^event mechanisms: //p'
+}
+
+# start_under MECHANISM ROLE: forkbeard under it; fails where the kernel refuses it
+start_under() {
+    events="use $1;" log_level=notice
+    start_forkbeard "$2" || return 1
+    grep -q "the kernel refuses \"$1\"" "$directory/$port.log" || return 0
+    stop_server "$server"
+    return 1
+}
+
+# start_shim MECHANISM ROLE: forkbeard of the build directory $shims, whose calls of another
+# system's mechanism tests/shims makes
+start_shim() {
+    own=$forkbeard
+    forkbeard=${shims:-$build}/src/forkbeard
+    start_under "$@" || {
+        forkbeard=$own
+        return 1
+    }
+    forkbeard=$own
+}
+
+# start PEER ROLE: sets $server and $port; fails if the peer has no such role here. under-MECHANISM
+# and shim-MECHANISM are forkbeard.
 start() {
     choose_port
-    "start_$(echo "$1" | tr - _)" "$2"
+    case $1 in
+    under-* | shim-*) "start_${1%%-*}" "${1#*-}" "$2" ;;
+    *) "start_$(echo "$1" | tr - _)" "$2" ;;
+    esac
 }
 
 # The limit of descriptors as high as it may be: a server's and the load's.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Makes the tables of bench/RESULTS.md of the records that the measurements have written; with
-# summary=1 the short one for README.md alone.
+# summary=1 the short one for README.md alone, with mechanisms=1 that of event mechanisms alone.
 
 function number(n)
 {
@@ -38,7 +38,7 @@ function cpu_cell(row, peer,    t, ratio)
     ratio = time[row, peer, "ratio"]
     if (t == "")
         return ""
-    if (ratio == "" || peer == "limit")
+    if (ratio == "" || peer == "limit" || peer == "under-epoll")
         return number(t)
     return sprintf("%s (%.2f)", number(t), ratio)
 }
@@ -135,6 +135,47 @@ function losses(    i, j, r, p, t, list)
     }
 }
 
+# The name of a mechanism, of the word by which bench/mechanisms measured it.
+function mechanism_name(word)
+{
+    sub(/^[^-]*-/, "", word)
+    return word
+}
+
+function mechanisms_table(    i, j, share, shims, line, list, better)
+{
+    line = "| row |"
+    for (i = 1; i <= under_n; i++) {
+        line = line " " mechanism_name(under[i]) " |"
+        if (under[i] ~ /^shim-/)
+            shims = shims (shims == "" ? "" : ", ") mechanism_name(under[i])
+    }
+    print line
+    line = "|---|"
+    for (i = 1; i <= under_n; i++)
+        line = line "---:|"
+    print line
+    for (i = 1; i <= rows_n; i++) {
+        if (!(("under", rows[i]) in has))
+            continue
+        line = "| " rows[i] " |"
+        list = ""
+        for (j = 1; j <= under_n; j++) {
+            line = line " " cpu_cell(rows[i], under[j]) " |"
+            share = time[rows[i], under[j], "ratio"]
+            if (share != "" && share < 0.97)
+                list = list sprintf(", %s %.2f", mechanism_name(under[j]), share)
+        }
+        print line
+        if (list != "")
+            better = better "- `" rows[i] "`: " substr(list, 3) "\n"
+    }
+    if (shims != "")
+        print "\nOver shims of tests/shims, whose cost is in the figures: " shims "."
+    if (better != "")
+        print "\nRows in which another one takes less than 0.97 of epoll's time:\n\n" better
+}
+
 function summary_table(    i, j, n, r, line)
 {
     n = split("forkbeard nginx haproxy limit", column, " ")
@@ -174,6 +215,12 @@ $1 == "what" {
 
 {
     has[$1, $3] = has[$1, $2] = 1
+}
+
+$1 == "time" && $3 ~ /^(under|shim)-/ {
+    has["under", $2] = 1
+    if (!($3 in is_under))
+        under[is_under[$3] = ++under_n] = $3
 }
 
 $1 == "time" {
@@ -223,6 +270,10 @@ $1 == "ratio" {
 END {
     if (summary) {
         summary_table()
+        exit
+    }
+    if (mechanisms) {
+        mechanisms_table()
         exit
     }
     print "## CPU time of an operation\n"

@@ -9,6 +9,7 @@
 
 rows='echo-64x1 echo-64x64 echo-64x1000 echo-64x64p16 echo-16kx1 echo-rate
     conn-return conn-msg conn-rate relay-msg relay-conn relay-bulk'
+mechanism_rows='echo-64x1 echo-64x64 echo-16kx1 conn-return relay-msg relay-conn'
 
 row_of() {
     backend_role=""
