@@ -30,6 +30,13 @@ static void report_misuse(struct stream *stream, const char *call)
         kit_fault(kit_test_of(worker), "%s() of a connection that had ended", call);
 }
 
+/* Reports a mistake that the checks of calls and memory have found. */
+static void report_mistake(struct worker *worker, const char *text)
+{
+    if (!kit_worker_of(worker)->is_killed)
+        kit_fault(kit_test_of(worker), "%s", text);
+}
+
 /* The number of the test's server at this address; one of the `stream` directives has none. */
 static unsigned server_at(const fb_test *test, const struct address *at)
 {
@@ -129,6 +136,7 @@ static void init_heritage(struct kit_worker *own)
         .memory = &test->memory.memory,
         .simulated = true,
         .random = random_bytes,
+        .mistake = report_mistake,
     };
     if (!slot_acquire(test->shared, &own->heritage.slot))
         kit_misused("no slot for a worker");

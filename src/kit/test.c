@@ -115,6 +115,8 @@ static const fb_protocol *adopt_protocol(struct arena *arena, const fb_protocol 
     const char *wrong = module_check(protocol, text);
     const fb_protocol *copy = wrong == NULL ? module_copy(arena, protocol) : NULL;
 
+    if (copy != NULL)
+        copy = module_debug(arena, copy, protocol);
     if (wrong != NULL)
         fprintf(stderr, "forkbeard-test: the protocol %s\n", wrong);
     else if (copy == NULL)

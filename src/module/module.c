@@ -200,6 +200,7 @@ static struct module *load_copy(struct load *load, struct arena *arena)
     protocol = find_protocol(load, module->handle);
     if (protocol != NULL && (module->protocol = module_copy(arena, protocol)) == NULL)
         write_text(load, "cannot be loaded: out of memory");
+    module->original = protocol;
     if (module->protocol != NULL)
         return module;
     dlclose(module->handle);
@@ -236,6 +237,13 @@ struct module *module_load(
     module->inode = file.st_ino;
     SLIST_INSERT_HEAD(modules, module, link);
     return module;
+}
+
+const fb_protocol *module_debug(
+    struct arena *arena, const fb_protocol *copy, const fb_protocol *original)
+{
+    assert(copy != NULL && copy != original);
+    return relink_object(original, sdk_checked_calls) ? sdk_checked_protocol(arena, copy) : copy;
 }
 
 void module_unload(struct modules *modules)

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/check.h"
+#include "module/relink.h"
 
 #include <bsd/sys/queue.h>
 #include <forkbeard/forkbeard.h>
@@ -18,6 +19,11 @@
  * and the loader refers to them, so that each program that loads modules has them all. */
 extern void (*const sdk_calls[])(void);
 
+/* The checked mode, of sdk/ too: the calls with the wrappers that check them, and what wraps a
+ * descriptor of module_copy(), NULL without memory. */
+extern const struct relink_call sdk_checked_calls[];
+extern const fb_protocol *(*const sdk_checked_protocol)(struct arena *arena, const fb_protocol *);
+
 #define MODULE_KIND KIND('M', 'O', 'D', 'L')
 
 struct module {
@@ -28,6 +34,7 @@ struct module {
     ino_t inode;  /* inode; the path may name another file now */
     void *handle; /* of dlopen() */
     int memory;   /* descriptor of the copy that was loaded, kept open for debuggers, or -1 */
+    const fb_protocol *original; /* the module's own */
     const fb_protocol *protocol; /* a copy, see module_copy() */
 };
 
@@ -40,6 +47,10 @@ SLIST_HEAD(modules, module);
  * opened. */
 struct module *module_load(
     struct modules *modules, struct arena *arena, const char *path, char text[MODULE_TEXT]);
+/* Begins to check a copied protocol, and the object that `original` lies in. Returns what takes the
+ * copy's place; NULL without memory. The copy itself: the object cannot be checked. */
+const fb_protocol *module_debug(
+    struct arena *arena, const fb_protocol *copy, const fb_protocol *original);
 /* Unloads the first module of the list. Nothing may use its protocol any more. */
 void module_unload(struct modules *modules);
 

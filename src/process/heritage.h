@@ -27,6 +27,8 @@ struct heritage {
     bool simulated;              /* a test's worker: its process is not confined */
     /* the source of random numbers; NULL: the system's */
     void (*random)(struct worker *worker, void *p, size_t n);
+    /* takes the mistakes of checked protocols; NULL: the log does, and the worker aborts */
+    void (*mistake)(struct worker *worker, const char *text);
     struct descriptors descriptors; /* the worker's descriptors, beside the standard ones */
 };
 

@@ -5,6 +5,7 @@
 #include "base/cpu.h"
 #include "base/cpu_mask.h"
 #include "base/number.h"
+#include "module/relink.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/lookup.h"
@@ -201,12 +202,33 @@ static SETTER(set_sigterm_shutdown)
     return set_choice(apply, directive, names, "\"fast\" or \"graceful\"", field);
 }
 
+/* Modules are checked from their load on. */
+static SETTER(set_debug_modules)
+{
+    if (set_flag(apply, setting, directive, field) == -1)
+        return -1;
+    if (*(int64_t *)field == 0)
+        return 0;
+    if (!relink_is_built()) {
+        report_error(apply->report, &directive->name,
+            "\"debug_modules\" is not possible: this system has no dl_iterate_phdr()");
+        return -1;
+    }
+    if (SLIST_EMPTY(&apply->cycle->modules))
+        return 0;
+    report_error(apply->report, &directive->name,
+        "\"debug_modules\" must stand before the first \"load_module\"");
+    return -1;
+}
+
 #define CORE(member) .offset = offsetof(struct core_settings, member)
 
 const struct setting core_table[] = {
     { "control", CONTEXT_MAIN, 1, 1, .set = set_control, .finds_master = true,
         .unset = "unix:@runstatedir@/forkbeard.sock" },
     { "daemon", CONTEXT_MAIN, 1, 1, .set = set_flag, CORE(daemon), .initial = "on" },
+    { "debug_modules", CONTEXT_MAIN, 1, 1, .set = set_debug_modules, CORE(debug_modules),
+        .initial = "off" },
     { "debug_points", CONTEXT_MAIN, 1, 1, .set = set_debug_points, CORE(debug_points),
         .unset = "none" },
     { "env", CONTEXT_MAIN, 1, 1, .set = set_env, .repeats = true, .unset = "TZ" },

@@ -45,6 +45,7 @@ struct core_settings {
     int64_t worker_shutdown_timeout; /* 0: none */
     int64_t worker_start_timeout;    /* 0: none */
     int64_t worker_watchdog;         /* 0: none */
+    int64_t debug_modules;           /* protocols of modules are checked */
     int64_t debug_points;            /* enum log_point */
     int64_t max_generations;         /* alive at once; 0: any number */
     int64_t timer_resolution;        /* 0: the time is read every turn */

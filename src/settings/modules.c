@@ -97,6 +97,26 @@ static void refuse_module(
     report_warn(apply->report, word, "module \"%s\" %s", path, why);
 }
 
+/* Has the module's protocol checked, as `debug_modules` asks; -1 after a report. */
+static int check_module(
+    struct apply *apply, const struct conf_word *word, const char *path, struct module *module)
+{
+    const fb_protocol *checked =
+        module_debug(apply->cycle->arena, module->protocol, module->original);
+
+    if (checked == NULL)
+        report_error(apply->report, NULL, "out of memory");
+    else if (checked == module->protocol)
+        report_error(apply->report, word,
+            "module \"%s\" cannot be checked, as \"debug_modules\" asks: its calls could not be "
+            "redirected",
+            path);
+    if (checked == NULL || checked == module->protocol)
+        return -1;
+    module->protocol = checked;
+    return 0;
+}
+
 /* -1 after a report. */
 static int load_one(struct apply *apply, const struct conf_word *word, const char *path)
 {
@@ -113,6 +133,8 @@ static int load_one(struct apply *apply, const struct conf_word *word, const cha
         refuse_module(apply, word, path, why, errno);
         return -1;
     }
+    if (cycle->core.debug_modules != 0 && check_module(apply, word, path, module) == -1)
+        return -1;
     if (check_number(apply, word, path) == -1 ||
         check_names(apply, word, path, module->protocol) == -1 ||
         protocol_add(apply, module->protocol) == -1)

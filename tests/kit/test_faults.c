@@ -33,7 +33,8 @@ static const struct {
 } mistakes[] = {
     { "leaks_descriptor", "faulty: as it is: descriptor " },
     { "leaks_descriptor", LINUX_SYSTEM ? " (/dev/null) was not closed\n" : ") was not closed\n" },
-    { "uses_ended", "faulty: as it is: fb_write() of a connection that had ended\n" },
+    { "uses_ended", "faulty: as it is: protocol \"faulty\" called fb_write() on a "
+                    "connection that has ended\n" },
     { "takes_calls",
         "faulty: byte by byte: step 1: expected \"ONE\\n\", heard \"O\\nN\\nE\\n\\n\"\n" },
     { "drops_rest", "faulty: byte by byte: step 1: expected \"ONE\\n\", heard \"\\n\"\n" },
@@ -60,8 +61,10 @@ static const struct {
 static const struct {
     const char *mistake, *printed;
 } overruns[] = {
-    { "overruns_state", "faulty: as it is: wrote beyond the 21 bytes of its conn_state\n" },
-    { "overruns_memory", "faulty: as it is: wrote beyond memory of " },
+    { "overruns_state", "faulty: as it is: protocol \"faulty\" went beyond the 21 bytes of its "
+                        "conn_state, in \"data\"\n" },
+    { "overruns_memory", "faulty: as it is: protocol \"faulty\" went beyond the 21 bytes of memory "
+                         "of fb_alloc(), in \"data\"\n" },
     { "uses_temporary", "faulty: as it is: wrote to memory of " },
 };
 
@@ -166,8 +169,9 @@ START_TEST(each_fault_is_counted)
     ck_assert_int_eq(fb_test_end(&test), 2);
     ck_assert_ptr_null(test);
     printed_end(&printed, text);
-    ck_assert_str_eq(text, "faulty: fb_write() of a connection that had ended\n"
-                           "faulty: fb_write() of a connection that had ended\n");
+    ck_assert_str_eq(text,
+        "faulty: protocol \"faulty\" called fb_write() on a connection that has ended\n"
+        "faulty: protocol \"faulty\" called fb_write() on a connection that has ended\n");
 }
 END_TEST
 

@@ -18,6 +18,7 @@
 static const struct sample samples[] = {
     { "control", "unix:run/a.sock", CHECK(check_control) },
     { "daemon", "off", NUMBER(0) },
+    { "debug_modules", "on", NUMBER(1) },
     { "debug_points", "abort", NUMBER(LOG_POINT_ABORT) },
     { "env", "A=1", CHECK(check_env), .again = "B" },
     { "env_substitution", "on", NUMBER(1) },

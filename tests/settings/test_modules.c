@@ -4,9 +4,25 @@
 #include "settings/loading.h"
 #include "support/test.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+static bool pages_stay_protected;
+
+/* Stands in for the C library's, for all of this program. */
+int mprotect(void *p, size_t n, int how)
+{
+    if (pages_stay_protected && (how & PROT_WRITE) != 0) {
+        errno = EACCES;
+        return -1;
+    }
+    return (int)syscall(SYS_mprotect, p, n, how);
+}
 
 static const fb_protocol *protocol_of(const struct loading *loading)
 {
@@ -231,6 +247,25 @@ START_TEST(only_the_pid_is_wanted_of_a_broken_configuration)
 }
 END_TEST
 
+/* A module is checked, or refused: not served unchecked. */
+START_TEST(a_module_cannot_be_checked)
+{
+    static const char text[] = "debug_modules on; load_module plain_a.so;"
+                               " events { } stream { server { listen 1; plain_a; } }";
+    struct loading loading;
+
+    loading_begin(&loading);
+    add_module(&loading, "plain_a.so");
+    accept_text(&loading, text, "");
+    pages_stay_protected = true;
+    refuse_text(&loading, text,
+        "module \"/plain_a.so\" cannot be checked, as \"debug_modules\" asks: its calls could not "
+        "be redirected in /main:1:31\n");
+    pages_stay_protected = false;
+    loading_end(&loading);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_module_s_protocol_serves);
@@ -240,6 +275,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, names_clash_with_nobody);
     tcase_add_test(tcase, protocols_are_counted);
     tcase_add_test(tcase, what_a_test_may_not_read_is_a_warning);
+    tcase_add_test(tcase, a_module_cannot_be_checked);
     tcase_add_test(tcase, only_the_pid_is_wanted_of_a_broken_configuration);
 }
 

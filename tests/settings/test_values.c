@@ -30,6 +30,7 @@ static const struct {
     { "control", "on", "on", "expected unix:PATH or \"off\"" },
     { "daemon", "yes", "yes", "expected \"on\" or \"off\"" },
     { "daemon", "onn", "onn", "expected \"on\" or \"off\", did you mean \"on\"?" },
+    { "debug_modules", "1", "1", "expected \"on\" or \"off\"" },
     { "debug_points", "on", "on", "expected \"stop\" or \"abort\"" },
     { "env", "=x", "=x", "expected NAME or NAME=value" },
     { "env", "\"\"", "", "expected NAME or NAME=value" },

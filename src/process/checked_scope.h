@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The part of a protocol that a thread runs, in the checked mode: a stack of scopes, of which the
+ * last is the innermost; and the list of this process's workers that are checked. Both are the
+ * process's own state, because a call on a handle that may be wrong has no other way to them. */
+#pragma once
+
+#include <bsd/sys/queue.h>
+
+struct checked;
+struct fb_conf;
+struct fb_conn;
+struct fb_master;
+struct fb_protocol;
+
+SLIST_HEAD(checked_list, checked);
+
+/* Kinds of places that a protocol's code runs in. */
+enum checked_place {
+    CHECKED_CALLBACK, /* a worker's: calls are allowed */
+    CHECKED_CONF,     /* conf_done or `set` */
+    CHECKED_MASTER,   /* conf_accepted or conf_gone */
+    CHECKED_JOB,      /* the work of fb_run(), on a thread */
+};
+
+struct checked_scope {
+    struct checked_scope *outer; /* NULL: none */
+    enum checked_place place;
+    const char *callback;               /* its name */
+    const struct fb_protocol *protocol; /* the daemon's view of it */
+    struct checked *checked;            /* CHECKED_CALLBACK and CHECKED_JOB: the worker */
+    const struct fb_conn *conn;         /* the connection whose callback runs, or NULL */
+    const struct fb_conn *closes;       /* the connection whose `closed` runs, or NULL */
+    struct fb_conf *conf;               /* CHECKED_CONF */
+    struct fb_master *master;           /* CHECKED_MASTER */
+    unsigned mistakes;                  /* reported within it */
+};
+
+/* Enters a scope, which is the caller's until it is left. */
+void checked_scope_enter(struct checked_scope *scope);
+void checked_scope_leave(struct checked_scope *scope);
+/* Returns this thread's innermost scope, or NULL. */
+struct checked_scope *checked_scope_now(void);
+/* Returns the list of this process's workers. */
+struct checked_list *checked_scope_workers(void);

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Turns handles of the checked mode into what they name, after a check of the handle, of the
+ * protocol that uses it, and of the place of the call. Never follows a pointer before it is known
+ * to be what it should be. Invariant: two lives of a slot that follow each other have different
+ * handles. */
+#include "sdk/checked.h"
+
+#include "base/compiler.h"
+#include "stream/session_conn.h"
+#include "stream/shared_map.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* Handles of a slot, after which the first comes again. */
+#define TAGS 120
+
+static_assert(sizeof(fb_conn) > TAGS, "a tagged handle lies within its slot");
+
+/* ---- Places ---- */
+
+/* Whether a worker's loop runs on this thread, or none does at all. */
+static bool is_loop_thread(void)
+{
+    const struct checked *checked;
+
+    SLIST_FOREACH (checked, checked_scope_workers(), link)
+        if (pthread_equal(checked->thread, pthread_self()))
+            return true;
+    return SLIST_EMPTY(checked_scope_workers());
+}
+
+bool checked_place_is_worker(const char *protocol, const char *call)
+{
+    const struct checked_scope *scope = checked_scope_now();
+
+    if (scope == NULL && is_loop_thread())
+        return true;
+    if (scope == NULL)
+        checked_report_call(protocol, call, "from a thread of its own");
+    else if (scope->place == CHECKED_JOB)
+        checked_report_call(NULL, call, "in a job of fb_run()");
+    else if (scope->place != CHECKED_CALLBACK)
+        checked_report_call(NULL, call, "in %s", scope->callback);
+    else
+        return true;
+    return false;
+}
+
+bool checked_place_is_conf(const fb_conf *conf, const char *call)
+{
+    const struct checked_scope *scope = checked_scope_now();
+
+    if (scope != NULL && scope->place == CHECKED_CONF && conf == scope->conf)
+        return true;
+    if (scope != NULL && scope->place == CHECKED_CONF)
+        checked_report_call(NULL, call, "with a handle that is not its configuration's");
+    else
+        checked_report_call(NULL, call, "outside of conf_done and `set`");
+    return false;
+}
+
+bool checked_place_is_master(const fb_master *master, const char *call)
+{
+    const struct checked_scope *scope = checked_scope_now();
+
+    if (scope != NULL && scope->place == CHECKED_MASTER && master == scope->master)
+        return true;
+    checked_report_call(NULL, call, "outside of conf_accepted and conf_gone");
+    return false;
+}
+
+bool checked_given(const char *call, const void *p, const char *name)
+{
+    if (p != NULL)
+        return true;
+    checked_report_call(NULL, call, "with NULL as %s", name);
+    return false;
+}
+
+/* ---- What has ended ---- */
+
+void checked_gone(struct checked *checked, const void *p)
+{
+    checked->gone[checked->gone_at++ % CHECKED_ENDED] = p;
+}
+
+bool checked_is_gone(const struct checked *checked, const void *p)
+{
+    for (unsigned i = 0; i < CHECKED_ENDED; i++)
+        if (checked->gone[i] == p)
+            return true;
+    return false;
+}
+
+void checked_not_gone(struct checked *checked, const void *p)
+{
+    for (unsigned i = 0; i < CHECKED_ENDED; i++)
+        if (checked->gone[i] == p)
+            checked->gone[i] = NULL;
+}
+
+/* ---- Kinds ---- */
+
+static struct checked *of_slot(const void *p)
+{
+    struct checked *checked;
+
+    SLIST_FOREACH (checked, checked_scope_workers(), link)
+        if ((const char *)p >= checked->base &&
+            (const char *)p < checked->base + checked->slot_n * checked->stride)
+            break;
+    return checked;
+}
+
+static struct checked *of_worker(const void *p)
+{
+    struct checked *checked;
+
+    SLIST_FOREACH (checked, checked_scope_workers(), link)
+        for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
+            if (p == &checked->worker->protocols[i])
+                return checked;
+    return NULL;
+}
+
+static struct checked *of_watch(const void *p)
+{
+    struct checked *checked;
+    const struct fb_watch *watch;
+
+    SLIST_FOREACH (checked, checked_scope_workers(), link)
+        LIST_FOREACH (watch, &checked->worker->watches.list, link)
+            if (p == watch)
+                return checked;
+    return NULL;
+}
+
+static struct checked *of_map(const void *p)
+{
+    struct checked *checked;
+    const struct zone *zone;
+
+    SLIST_FOREACH (checked, checked_scope_workers(), link)
+        STAILQ_FOREACH (zone, &checked->worker->cycle->zones, link)
+            if (zone->kind == &shm_map_kind && p == container_of(zone->shape, struct fb_map, shape))
+                return checked;
+    return NULL;
+}
+
+/* Reports what a handle that should have been `wanted` is instead. */
+static void report_kind(const char *call, const void *p, const char *wanted)
+{
+    const struct checked *checked;
+
+    if (p == NULL) {
+        checked_report_call(NULL, call, "with NULL as %s", wanted);
+        return;
+    }
+    if (of_slot(p) != NULL)
+        checked_report_call(NULL, call, "with a connection as %s", wanted);
+    else if (of_worker(p) != NULL)
+        checked_report_call(NULL, call, "with a worker as %s", wanted);
+    else if (of_map(p) != NULL)
+        checked_report_call(NULL, call, "with a map as %s", wanted);
+    else if (of_watch(p) != NULL)
+        checked_report_call(NULL, call, "with a watch as %s", wanted);
+    else {
+        SLIST_FOREACH (checked, checked_scope_workers(), link)
+            if (checked_is_gone(checked, p))
+                break;
+        checked_report_call(
+            NULL, call, "with %s that %s", wanted, checked != NULL ? "has ended" : "is none");
+    }
+}
+
+/* ---- Connections ---- */
+
+static unsigned tag_of(const struct checked_slot *slot)
+{
+    return 1 + slot->lives % TAGS;
+}
+
+static struct checked_slot *slot_at(const struct checked *checked, const void *p)
+{
+    return &checked->slots[(size_t)((const char *)p - checked->base) / checked->stride];
+}
+
+struct checked_slot *checked_slot_of(const fb_conn *conn)
+{
+    struct checked *checked = of_slot(conn);
+    struct checked_slot *slot;
+
+    if (checked == NULL || conn->net == NULL || checked_ops_running(conn) == NULL)
+        return NULL;
+    slot = slot_at(checked, conn);
+    slot->begun = true;
+    return slot;
+}
+
+fb_conn *checked_handle_of(fb_conn *conn)
+{
+    const struct checked_slot *slot = conn != NULL ? checked_slot_of(conn) : NULL;
+
+    return slot != NULL ? (fb_conn *)(void *)((char *)conn + tag_of(slot)) : conn;
+}
+
+/* Reports that the protocol that runs may not use the other's connections; false: it may. */
+static bool is_foreign(const fb_conn *conn, const char *call)
+{
+    const struct checked_scope *scope = checked_scope_now();
+    const fb_protocol *protocol = session_server_of(conn)->protocol;
+
+    if (scope == NULL || protocol == NULL || protocol == scope->protocol ||
+        (protocol->flags & FB_TAKES_FOREIGN) != 0)
+        return false;
+    checked_report_call(NULL, call, "on a connection of protocol \"%s\"", protocol->name);
+    return true;
+}
+
+/* Whether the running callback is this worker's; any is outside of callbacks. */
+static bool is_running(const struct checked *checked)
+{
+    const struct checked_scope *scope = checked_scope_now();
+
+    return scope == NULL || scope->checked == checked;
+}
+
+/* Returns the name of the protocol that the slot's last connection was of. */
+static const char *owner_name(const struct checked *checked, const fb_conn *conn)
+{
+    const struct binding *binding = conn->owner;
+
+    assert(checked->worker->stream.net.memory != NULL);
+    return binding != NULL && binding->server->protocol != NULL ? binding->server->protocol->name
+                                                                : NULL;
+}
+
+fb_conn *checked_conn(const fb_conn *handle, const char *call)
+{
+    const struct checked *checked = of_slot(handle);
+    const struct checked_slot *slot;
+    fb_conn *conn;
+    unsigned tag;
+
+    if (checked == NULL) {
+        if (checked_place_is_worker(NULL, call))
+            report_kind(call, handle, "a connection");
+        return NULL;
+    }
+    tag = (unsigned)((size_t)((const char *)handle - checked->base) % checked->stride);
+    conn = (fb_conn *)(void *)((char *)handle - tag);
+    slot = slot_at(checked, conn);
+    if (checked->worker->stream.net.memory == NULL) /* a child of fork(), which ends there */
+        return conn;
+    if (!checked_place_is_worker(owner_name(checked, conn), call))
+        return NULL;
+    if ((tag != 0 && tag != tag_of(slot)) || !conn_is_owned(conn) || session_is_keepalive(conn)) {
+        checked_report_call(owner_name(checked, conn), call, "on a connection that has ended");
+        return NULL;
+    }
+    if (!is_running(checked)) {
+        checked_report_call(owner_name(checked, conn), call, "on another worker's connection");
+        return NULL;
+    }
+    return is_foreign(conn, call) ? NULL : conn;
+}
+
+bool checked_can_write(const fb_conn *conn, const char *call)
+{
+    const struct checked_slot *slot = checked_slot_of(conn);
+    const struct checked_scope *scope = checked_scope_now();
+
+    if (scope != NULL && scope->closes == conn)
+        checked_report_call(NULL, call, "in \"closed\" of the connection");
+    else if (slot != NULL && slot->over != NULL && scope != NULL && scope->conn == conn)
+        checked_report_call(NULL, call, "after fb_%s() of the connection", slot->over);
+    else
+        return true;
+    return false;
+}
+
+static void end_targets(struct checked *checked, struct checked_slot *slot)
+{
+    struct checked_target *target;
+
+    while ((target = SLIST_FIRST(&slot->targets)) != NULL) {
+        SLIST_REMOVE_HEAD(&slot->targets, link);
+        checked_gone(checked, target->target);
+        free(target);
+    }
+}
+
+void checked_slot_forget(struct checked *checked, struct checked_slot *slot)
+{
+    struct checked_resolution *made, *next;
+    struct checked_read *read;
+
+    while ((read = SLIST_FIRST(&slot->reads)) != NULL) {
+        SLIST_REMOVE_HEAD(&slot->reads, link);
+        free(read);
+    }
+    SLIST_FOREACH_SAFE(made, &checked->resolutions, link, next)
+    if (made->owner == slot) {
+        SLIST_REMOVE(&checked->resolutions, made, checked_resolution, link);
+        checked_gone(checked, made->resolution);
+        free(made);
+    }
+}
+
+void checked_slot_end(struct checked *checked, struct checked_slot *slot)
+{
+    if (!slot->begun)
+        return;
+    checked_block_end_all(checked, slot, CHECKED_TEMP, "the end of its connection");
+    checked_block_end_all(checked, slot, CHECKED_ALLOC, "the end of its connection");
+    end_targets(checked, slot);
+    checked_slot_forget(checked, slot);
+    slot->begun = false;
+    slot->over = NULL;
+    slot->zone = NULL;
+    slot->lives++;
+}
+
+/* ---- Others ---- */
+
+fb_worker *checked_worker(const fb_worker *handle, const char *call)
+{
+    const struct checked_scope *scope = checked_scope_now();
+
+    if (!checked_place_is_worker(
+            of_worker(handle) != NULL && handle->protocol != NULL ? handle->protocol->name : NULL,
+            call))
+        return NULL;
+    if (of_worker(handle) == NULL) {
+        report_kind(call, handle, "a worker");
+        return NULL;
+    }
+    if (!is_running(of_worker(handle))) {
+        checked_report_call(NULL, call, "with another worker's handle");
+        return NULL;
+    }
+    if (handle->worker != NULL && scope != NULL && handle->protocol != scope->protocol) {
+        checked_report_call(
+            NULL, call, "with the worker of protocol \"%s\"", handle->protocol->name);
+        return NULL;
+    }
+    return (fb_worker *)(uintptr_t)handle;
+}
+
+fb_watch *checked_watch(fb_watch *handle, const char *call)
+{
+    if (!checked_place_is_worker(NULL, call))
+        return NULL;
+    if (of_watch(handle) != NULL)
+        return handle;
+    report_kind(call, handle, "a watch");
+    return NULL;
+}
+
+fb_map *checked_map(fb_map *handle, const char *call)
+{
+    if (of_map(handle) != NULL)
+        return handle;
+    report_kind(call, handle, "a map");
+    return NULL;
+}
+
+bool checked_resolution(const fb_resolution *resolution, const char *call)
+{
+    const struct checked *checked;
+    const struct checked_resolution *made;
+
+    if (!checked_place_is_worker(NULL, call))
+        return false;
+    SLIST_FOREACH (checked, checked_scope_workers(), link)
+        SLIST_FOREACH (made, &checked->resolutions, link)
+            if (made->resolution == resolution && resolution != NULL)
+                return true;
+    report_kind(call, resolution, "a resolution");
+    return false;
+}
+
+bool checked_target(const fb_target *target, const char *call)
+{
+    const struct checked *checked;
+    bool wrong = target == NULL || of_slot(target) != NULL || of_worker(target) != NULL ||
+                 of_watch(target) != NULL || of_map(target) != NULL;
+
+    SLIST_FOREACH (checked, checked_scope_workers(), link)
+        wrong = wrong || checked_is_gone(checked, target);
+    if (wrong)
+        report_kind(call, target, "a target");
+    return !wrong;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The memory that protocols are given in the checked mode: each piece lies at the end of pages of
+ * its own, before a page that nobody may touch, with red zones around it; a piece that has ended
+ * becomes such pages itself, until many others have ended. Never frees what a protocol may still
+ * use. Invariant: a block is in one list, that of the living or that of the ended. */
+#include "sdk/checked.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Blocks of a worker that may live at once: the kernel has a limit of mappings. */
+#define LIVE_MOST 8192
+#define ZONE_BYTE 0xa5
+
+void checked_zone_fill(void *zone)
+{
+    memset(zone, ZONE_BYTE, CHECKED_ZONE);
+}
+
+static bool is_filled(const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)p[i] != ZONE_BYTE)
+            return false;
+    return true;
+}
+
+bool checked_zone_is_whole(const void *zone)
+{
+    return is_filled(zone, CHECKED_ZONE);
+}
+
+const char *checked_block_name(const struct checked_block *block)
+{
+    static const char *const names[CHECKED_KINDS] = {
+        [CHECKED_INPUT] = "input",
+        [CHECKED_MESSAGE] = "a message",
+        [CHECKED_ANSWER] = "an answer",
+        [CHECKED_READ] = "the bytes of fb_read_file()",
+        [CHECKED_KEY] = "a key of map_changed",
+        [CHECKED_ALLOC] = "memory of fb_alloc()",
+        [CHECKED_TEMP] = "memory of fb_temp_alloc()",
+    };
+
+    assert((unsigned)block->kind < CHECKED_KINDS);
+    return names[block->kind];
+}
+
+static size_t page_size(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void free_block(struct checked_block *block)
+{
+    munmap(block->base, block->size + page_size());
+    free(block);
+}
+
+void checked_blocks_free(struct checked_blocks *blocks)
+{
+    struct checked_block *block;
+
+    while ((block = TAILQ_FIRST(blocks)) != NULL) {
+        TAILQ_REMOVE(blocks, block, link);
+        free_block(block);
+    }
+}
+
+/* Takes the oldest of the ended blocks if it has the size; frees it if it has another. */
+static struct checked_block *take_ended(struct checked *checked, size_t size)
+{
+    struct checked_block *block = TAILQ_FIRST(&checked->ended);
+
+    if (checked->ended_n < CHECKED_ENDED)
+        return NULL;
+    TAILQ_REMOVE(&checked->ended, block, link);
+    checked->ended_n--;
+    if (block->size == size && mprotect(block->base, size, PROT_READ | PROT_WRITE) == 0)
+        return block;
+    free_block(block);
+    return NULL;
+}
+
+static struct checked_block *map_block(size_t size)
+{
+    struct checked_block *block = malloc(sizeof(*block));
+    void *base;
+
+    if (block == NULL)
+        return NULL;
+    base =
+        mmap(NULL, size + page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED || mprotect((char *)base + size, page_size(), PROT_NONE) == -1) {
+        if (base != MAP_FAILED)
+            munmap(base, size + page_size());
+        free(block);
+        return NULL;
+    }
+    block->base = base;
+    block->size = size;
+    return block;
+}
+
+/* Bytes between the block and the page behind it, so that the block is aligned. */
+static size_t slack_of(const struct checked_block *block)
+{
+    return (size_t)(block->base + block->size - (block->p + block->n));
+}
+
+/* Makes a block that begins at a multiple of `align`. */
+static struct checked_block *make(
+    struct checked *checked, enum checked_kind kind, const char *protocol, size_t n, size_t align)
+{
+    size_t page = page_size(), room = (n + align - 1) / align * align;
+    size_t size = (room + CHECKED_ZONE + page - 1) / page * page;
+    struct checked_block *block;
+
+    if (checked->live_n >= LIVE_MOST || n > SIZE_MAX / 4)
+        return NULL;
+    block = take_ended(checked, size);
+    if (block == NULL)
+        block = map_block(size);
+    if (block == NULL)
+        return NULL;
+    block->p = block->base + size - room;
+    block->n = n;
+    block->kind = kind;
+    block->protocol = protocol;
+    block->ended = NULL;
+    checked_zone_fill(block->p - CHECKED_ZONE);
+    memset(block->p + n, ZONE_BYTE, slack_of(block));
+    TAILQ_INSERT_TAIL(&checked->live, block, link);
+    checked->live_n++;
+    return block;
+}
+
+struct checked_block *checked_block_make(struct checked *checked, struct checked_slot *slot,
+    enum checked_kind kind, const char *protocol, size_t n)
+{
+    struct checked_block *block = make(checked, kind, protocol, n, _Alignof(max_align_t));
+
+    if (block == NULL)
+        return NULL;
+    memset(block->p, ZONE_BYTE, n); /* neither zeros nor what was there before */
+    LIST_INSERT_HEAD(&slot->blocks, block, own);
+    return block;
+}
+
+struct checked_block *checked_block_lend(
+    struct checked *checked, enum checked_kind kind, const char *protocol, const void *p, size_t n)
+{
+    size_t align = kind == CHECKED_ANSWER ? _Alignof(max_align_t) : 1;
+    struct checked_block *block = make(checked, kind, protocol, n, align);
+
+    if (block == NULL)
+        return NULL;
+    if (n > 0)
+        memcpy(block->p, p, n);
+    mprotect(block->base, block->size, PROT_READ);
+    return block;
+}
+
+static void check_block(const struct checked_block *block, const char *callback)
+{
+    if (!checked_zone_is_whole(block->p - CHECKED_ZONE))
+        checked_report(block->protocol, "wrote before the %zu bytes of %s, in \"%s\"", block->n,
+            checked_block_name(block), callback);
+    else if (!is_filled(block->p + block->n, slack_of(block)))
+        checked_report(block->protocol, "went beyond the %zu bytes of %s, in \"%s\"", block->n,
+            checked_block_name(block), callback);
+}
+
+void checked_blocks_check(const struct checked_slot *slot, const char *callback)
+{
+    const struct checked_block *block;
+
+    LIST_FOREACH (block, &slot->blocks, own)
+        check_block(block, callback);
+}
+
+void checked_block_end(struct checked *checked, struct checked_block *block, const char *when)
+{
+    assert(block->ended == NULL && checked->live_n > 0);
+    if (block->kind == CHECKED_ALLOC || block->kind == CHECKED_TEMP)
+        LIST_REMOVE(block, own);
+    TAILQ_REMOVE(&checked->live, block, link);
+    block->ended = when;
+    mprotect(block->base, block->size, PROT_NONE);
+    TAILQ_INSERT_TAIL(&checked->ended, block, link);
+    checked->live_n--;
+    checked->ended_n++;
+}
+
+void checked_block_end_all(
+    struct checked *checked, struct checked_slot *slot, enum checked_kind kind, const char *when)
+{
+    struct checked_block *block, *next;
+
+    LIST_FOREACH_SAFE (block, &slot->blocks, own, next)
+        if (block->kind == kind)
+            checked_block_end(checked, block, when);
+}
+
+static const struct checked_block *find(const struct checked_blocks *blocks, const char *p)
+{
+    const struct checked_block *block;
+
+    TAILQ_FOREACH (block, blocks, link)
+        if (p >= block->base && p < block->base + block->size + page_size())
+            break;
+    return block;
+}
+
+const struct checked_block *checked_block_at(const void *p)
+{
+    const struct checked *checked;
+
+    SLIST_FOREACH (checked, checked_scope_workers(), link) {
+        const struct checked_block *block = find(&checked->live, p);
+
+        if (block == NULL)
+            block = find(&checked->ended, p);
+        if (block != NULL)
+            return block;
+    }
+    return NULL;
+}
+
+bool checked_bytes(const char *call, const void *p, size_t n, const char *name)
+{
+    const struct checked_block *block;
+
+    if (n == 0)
+        return true;
+    if (p == NULL) {
+        checked_report_call(NULL, call, "with NULL as %s", name);
+        return false;
+    }
+    block = checked_block_at(p);
+    if (block == NULL)
+        return true;
+    if (block->ended != NULL)
+        checked_report_call(
+            NULL, call, "with %s after %s", checked_block_name(block), block->ended);
+    else if ((const char *)p < block->p || n > (size_t)(block->p + block->n - (const char *)p))
+        checked_report_call(
+            NULL, call, "with bytes beyond the %zu of %s", block->n, checked_block_name(block));
+    else
+        return true;
+    return false;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The callbacks of connections in the checked mode: each is a wrapper that calls the protocol's
+ * with a tagged handle and with copies of what is lent, and looks at the red zones afterwards.
+ * Never calls what the protocol does not have. */
+#include "sdk/checked.h"
+
+#include "base/check.h"
+#include "sdk/handle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define OPS_KIND KIND('C', 'O', 'P', 'S')
+#define LENT_UNTIL "its callback"
+
+struct checked_ops *checked_ops_running(const fb_conn *conn)
+{
+    const struct checked_protocol *protocol =
+        checked_protocol_of(session_server_of(conn)->protocol);
+    const fb_ops *ops = session_ops_of(conn);
+    struct checked *checked = checked_of(sdk_worker_of(conn));
+    struct checked_ops *made;
+
+    if (protocol != NULL && ops == protocol->protocol.ops)
+        return (struct checked_ops *)(uintptr_t)&protocol->ops;
+    if (checked == NULL)
+        return NULL;
+    SLIST_FOREACH (made, &checked->ops, link)
+        if (&made->ops == ops)
+            break;
+    return made;
+}
+
+/* Returns what is running, which is checked. */
+static const struct checked_ops *own(const fb_conn *conn)
+{
+    const struct checked_ops *ops = checked_ops_running(conn);
+
+    CHECK_KIND(ops, OPS_KIND);
+    return ops;
+}
+
+void checked_enter_conn(struct checked_scope *scope, const fb_conn *conn, const char *callback)
+{
+    *scope = (struct checked_scope) {
+        .place = CHECKED_CALLBACK,
+        .callback = callback,
+        .protocol = &own(conn)->protocol->protocol,
+        .checked = checked_of(sdk_worker_of(conn)),
+        .conn = conn,
+    };
+    checked_scope_enter(scope);
+}
+
+/* Reports what was written around a protocol's states. */
+static void check_states(const struct checked_scope *scope, const fb_worker *worker)
+{
+    const fb_protocol *protocol = &checked_protocol_of(scope->protocol)->own;
+
+    if (protocol->worker_state > 0 && worker->state != NULL &&
+        !checked_zone_is_whole((const char *)worker->state + protocol->worker_state))
+        checked_report(NULL, "went beyond the %u bytes of its worker_state, in \"%s\"",
+            protocol->worker_state, scope->callback);
+}
+
+void checked_leave_conn(struct checked_scope *scope, const fb_conn *conn)
+{
+    const struct checked_slot *slot;
+
+    if (conn->net != NULL) { /* in a child of fork(), which ends now, it is */
+        slot = checked_slot_of(conn);
+        if (slot->zone != NULL && !checked_zone_is_whole(slot->zone))
+            checked_report(NULL, "went beyond the %u bytes of its conn_state, in \"%s\"",
+                checked_protocol_of(session_server_of(conn)->protocol)->own.conn_state,
+                scope->callback);
+        checked_blocks_check(slot, scope->callback);
+        check_states(scope, sdk_protocol_of(conn));
+    }
+    checked_scope_leave(scope);
+}
+
+void checked_leave_worker(struct checked_scope *scope, const fb_worker *worker)
+{
+    if (worker->worker != NULL)
+        check_states(scope, worker);
+    checked_scope_leave(scope);
+}
+
+/* The red zone behind the state of a client. */
+static void fill_zone(fb_conn *conn)
+{
+    const struct server *server = session_server_of(conn);
+    const struct checked_protocol *protocol = checked_protocol_of(server->protocol);
+    struct checked_slot *slot = checked_slot_of(conn);
+    char *state = stream_state_at(conn, server);
+
+    if (conn->outgoing || protocol == NULL || protocol->own.conn_state == 0 || state == NULL)
+        return;
+    slot->zone = state + protocol->own.conn_state;
+    checked_zone_fill(slot->zone);
+}
+
+static int checked_opened(fb_conn *conn, void *state)
+{
+    const struct checked_ops *ops = own(conn);
+    struct checked_scope scope;
+    int result = 0;
+
+    fill_zone(conn);
+    if (ops->own.opened == NULL)
+        return 0;
+    checked_enter_conn(&scope, conn, "opened");
+    result = ops->own.opened(checked_handle_of(conn), state);
+    checked_leave_conn(&scope, conn);
+    return result;
+}
+
+/* Lends input; the real one where there is no memory for a copy. */
+static fb_bytes lend_input(struct checked_scope *scope, const fb_conn *conn, fb_bytes in)
+{
+    struct checked *checked = scope->checked;
+    struct checked_block *block =
+        checked_block_lend(checked, CHECKED_INPUT, scope->protocol->name, in.p, in.n);
+
+    if (block == NULL)
+        return in;
+    checked->input = block;
+    checked->input_conn = conn;
+    checked->input_real = in.p;
+    return (fb_bytes) { (const uint8_t *)block->p, in.n };
+}
+
+static void take_input_back(struct checked_scope *scope)
+{
+    struct checked *checked = scope->checked;
+
+    if (checked->input == NULL)
+        return;
+    checked_block_end(checked, checked->input, LENT_UNTIL);
+    checked->input = NULL;
+    checked->input_conn = NULL;
+}
+
+static size_t checked_data(fb_conn *conn, void *state, fb_bytes in)
+{
+    const struct checked_ops *ops = own(conn);
+    struct checked_scope scope;
+    size_t used;
+
+    checked_enter_conn(&scope, conn, "data");
+    used = ops->own.data(checked_handle_of(conn), state, lend_input(&scope, conn, in));
+    if (used > in.n)
+        checked_report(NULL, "consumed %zu bytes of %zu in \"data\"", used, in.n);
+    if (conn->net != NULL)
+        take_input_back(&scope);
+    checked_leave_conn(&scope, conn);
+    return used;
+}
+
+static void checked_eof(fb_conn *conn, void *state, fb_bytes rest)
+{
+    const struct checked_ops *ops = own(conn);
+    struct checked_scope scope;
+
+    checked_enter_conn(&scope, conn, "eof");
+    ops->own.eof(checked_handle_of(conn), state, lend_input(&scope, conn, rest));
+    if (conn->net != NULL)
+        take_input_back(&scope);
+    checked_leave_conn(&scope, conn);
+}
+
+static void checked_writable(fb_conn *conn, void *state)
+{
+    const struct checked_ops *ops = own(conn);
+    struct checked_scope scope;
+
+    checked_enter_conn(&scope, conn, "writable");
+    ops->own.writable(checked_handle_of(conn), state);
+    checked_leave_conn(&scope, conn);
+}
+
+static void checked_unwritable(fb_conn *conn, void *state)
+{
+    const struct checked_ops *ops = own(conn);
+    struct checked_scope scope;
+
+    checked_enter_conn(&scope, conn, "unwritable");
+    ops->own.unwritable(checked_handle_of(conn), state);
+    checked_leave_conn(&scope, conn);
+}
+
+static void checked_timer(fb_conn *conn, void *state, uint32_t id)
+{
+    const struct checked_ops *ops = own(conn);
+    struct checked_scope scope;
+
+    checked_enter_conn(&scope, conn, "timer");
+    ops->own.timer(checked_handle_of(conn), state, id);
+    checked_leave_conn(&scope, conn);
+}
+
+static void checked_draining(fb_conn *conn, void *state, uint64_t deadline)
+{
+    const struct checked_ops *ops = own(conn);
+    struct checked_scope scope;
+
+    checked_enter_conn(&scope, conn, "draining");
+    ops->own.draining(checked_handle_of(conn), state, deadline);
+    checked_leave_conn(&scope, conn);
+}
+
+static int checked_message(fb_conn *conn, void *state, fb_ref from, fb_bytes message)
+{
+    const struct checked_ops *ops = own(conn);
+    struct checked_scope scope;
+    struct checked_block *block;
+    int result;
+
+    checked_enter_conn(&scope, conn, "message");
+    scope.conn = NULL; /* a sender cannot know of an end */
+    block = checked_block_lend(
+        scope.checked, CHECKED_MESSAGE, scope.protocol->name, message.p, message.n);
+    if (block != NULL)
+        message.p = (const uint8_t *)block->p;
+    result = ops->own.message(checked_handle_of(conn), state, from, message);
+    if (block != NULL && conn->net != NULL)
+        checked_block_end(scope.checked, block, LENT_UNTIL);
+    checked_leave_conn(&scope, conn);
+    return result;
+}
+
+static void checked_answered(fb_conn *conn, void *state, uint64_t message, fb_outcome outcome)
+{
+    const struct checked_ops *ops = own(conn);
+    struct checked_scope scope;
+
+    checked_enter_conn(&scope, conn, "answered");
+    scope.conn = NULL;
+    ops->own.answered(checked_handle_of(conn), state, message, outcome);
+    checked_leave_conn(&scope, conn);
+}
+
+static void checked_closed(fb_conn *conn, void *state, fb_reason reason)
+{
+    const struct checked_ops *ops = own(conn);
+    struct checked_slot *slot = checked_slot_of(conn);
+    struct checked_scope scope;
+
+    checked_enter_conn(&scope, conn, "closed");
+    scope.closes = conn;
+    if (ops->own.closed != NULL)
+        ops->own.closed(checked_handle_of(conn), state, reason);
+    checked_leave_conn(&scope, conn);
+    if (conn->net != NULL)
+        checked_slot_end(scope.checked, slot);
+}
+
+void checked_ops_make(
+    struct checked_ops *made, const fb_ops *from, const struct checked_protocol *protocol)
+{
+    size_t size = from->size < sizeof(made->own) ? from->size : sizeof(made->own);
+    fb_ops *o = &made->own;
+
+    memset(made, 0, sizeof(*made));
+    memcpy(o, from, size);
+    made->kind = OPS_KIND;
+    made->from = from;
+    made->protocol = protocol;
+    made->ops = (fb_ops) {
+        .size = sizeof(made->ops),
+        .opened = checked_opened,
+        .data = o->data != NULL ? checked_data : NULL,
+        .eof = o->eof != NULL ? checked_eof : NULL,
+        .writable = o->writable != NULL ? checked_writable : NULL,
+        .timer = o->timer != NULL ? checked_timer : NULL,
+        .draining = o->draining != NULL ? checked_draining : NULL,
+        .message = o->message != NULL ? checked_message : NULL,
+        .answered = o->answered != NULL ? checked_answered : NULL,
+        .closed = checked_closed,
+        .unwritable = o->unwritable != NULL ? checked_unwritable : NULL,
+    };
+}
+
+/* Whether the protocol's operations are still what they were. */
+static bool is_same(
+    const struct checked_ops *made, const struct checked_protocol *protocol, const fb_ops *from)
+{
+    fb_ops now = { 0 };
+
+    if (made->from != from || made->protocol != protocol)
+        return false;
+    memcpy(&now, from, from->size < sizeof(now) ? from->size : sizeof(now));
+    return memcmp(&now, &made->own, sizeof(now)) == 0;
+}
+
+const fb_ops *checked_ops_of(
+    struct checked *checked, const struct checked_protocol *protocol, const fb_ops *from)
+{
+    struct checked_ops *made;
+
+    SLIST_FOREACH (made, &checked->ops, link)
+        if (is_same(made, protocol, from))
+            return &made->ops;
+    made = malloc(sizeof(*made));
+    if (made == NULL)
+        return NULL;
+    checked_ops_make(made, from, protocol);
+    SLIST_INSERT_HEAD(&checked->ops, made, link);
+    return &made->ops;
+}

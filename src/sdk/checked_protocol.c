@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A protocol's descriptor in the checked mode: what the daemon is given has a wrapper for each
+ * callback without a connection, and room for red zones behind the states. Names, directives and
+ * metrics stay the protocol's. Invariant: the descriptor of wrappers is the first member of what
+ * its wrappers find the protocol's own by. */
+#include "sdk/checked.h"
+
+#include "base/check.h"
+#include "process/conf_hooks.h"
+#include "settings/apply.h"
+#include "settings/protocol.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#define LENT_UNTIL "its callback"
+
+static int checked_worker_start(fb_worker *worker, void *state);
+
+const struct checked_protocol *checked_protocol_of(const fb_protocol *protocol)
+{
+    if (protocol == NULL || protocol->worker_start != checked_worker_start)
+        return NULL;
+    return container_of(protocol, struct checked_protocol, protocol);
+}
+
+static const struct checked_protocol *own(const fb_worker *worker)
+{
+    assert(checked_protocol_of(worker->protocol) != NULL);
+    return checked_protocol_of(worker->protocol);
+}
+
+void checked_enter_worker(
+    struct checked_scope *scope, const fb_worker *worker, const char *callback)
+{
+    *scope = (struct checked_scope) {
+        .place = CHECKED_CALLBACK,
+        .callback = callback,
+        .protocol = worker->protocol,
+        .checked = checked_of(worker->worker),
+    };
+    checked_scope_enter(scope);
+}
+
+/* ---- The worker ---- */
+
+static int checked_worker_start(fb_worker *worker, void *state)
+{
+    struct checked *checked = checked_begin(worker->worker);
+    const struct checked_protocol *protocol = own(worker);
+    struct checked_scope scope;
+    int result = 0;
+
+    if (checked == NULL) {
+        log_write(&worker->worker->log, LEVEL_EMERG, errno, "no memory to check protocols");
+        return -1;
+    }
+    if (protocol->own.worker_state > 0)
+        checked_zone_fill((char *)state + protocol->own.worker_state);
+    if (protocol->own.worker_start == NULL)
+        return 0;
+    checked_enter_worker(&scope, worker, "worker_start");
+    result = protocol->own.worker_start(worker, state);
+    checked_leave_worker(&scope, worker);
+    if (result != 0)
+        checked_end(checked);
+    return result;
+}
+
+static void checked_worker_stop(fb_worker *worker, void *state)
+{
+    struct checked *checked = checked_of(worker->worker);
+    struct checked_scope scope;
+
+    checked_enter_worker(&scope, worker, "worker_stop");
+    if (own(worker)->own.worker_stop != NULL)
+        own(worker)->own.worker_stop(worker, state);
+    checked_leave_worker(&scope, worker);
+    if (worker->worker != NULL)
+        checked_end(checked);
+}
+
+static void checked_timer(fb_worker *worker, void *state, uint32_t id)
+{
+    struct checked_scope scope;
+
+    checked_enter_worker(&scope, worker, "worker_ops.timer");
+    own(worker)->own_worker_ops.timer(worker, state, id);
+    checked_leave_worker(&scope, worker);
+}
+
+static void checked_draining(fb_worker *worker, void *state, uint64_t deadline)
+{
+    struct checked_scope scope;
+
+    checked_enter_worker(&scope, worker, "worker_ops.draining");
+    own(worker)->own_worker_ops.draining(worker, state, deadline);
+    checked_leave_worker(&scope, worker);
+}
+
+/* Ends a block, but for a child of fork(). */
+static void take_back(
+    struct checked_scope *scope, const fb_worker *worker, struct checked_block *block)
+{
+    if (block != NULL && worker->worker != NULL)
+        checked_block_end(scope->checked, block, LENT_UNTIL);
+}
+
+static int checked_message(fb_worker *worker, void *state, fb_ref from, fb_bytes message)
+{
+    struct checked_scope scope;
+    struct checked_block *block;
+    int result;
+
+    checked_enter_worker(&scope, worker, "worker_ops.message");
+    block = checked_block_lend(
+        scope.checked, CHECKED_MESSAGE, worker->protocol->name, message.p, message.n);
+    if (block != NULL)
+        message.p = (const uint8_t *)block->p;
+    result = own(worker)->own_worker_ops.message(worker, state, from, message);
+    take_back(&scope, worker, block);
+    checked_leave_worker(&scope, worker);
+    return result;
+}
+
+static void checked_answered(fb_worker *worker, void *state, const fb_answer *answer)
+{
+    struct checked_scope scope;
+    struct checked_block *block;
+
+    checked_enter_worker(&scope, worker, "worker_ops.answered");
+    block = checked_block_lend(
+        scope.checked, CHECKED_ANSWER, worker->protocol->name, answer, sizeof(*answer));
+    own(worker)->own_worker_ops.answered(
+        worker, state, block != NULL ? (const fb_answer *)(const void *)block->p : answer);
+    take_back(&scope, worker, block);
+    checked_leave_worker(&scope, worker);
+}
+
+static void checked_worker_came(fb_worker *worker, void *state, fb_ref id)
+{
+    struct checked_scope scope;
+
+    checked_enter_worker(&scope, worker, "worker_ops.worker_came");
+    own(worker)->own_worker_ops.worker_came(worker, state, id);
+    checked_leave_worker(&scope, worker);
+}
+
+static void checked_worker_gone(fb_worker *worker, void *state, fb_ref id)
+{
+    struct checked_scope scope;
+
+    checked_enter_worker(&scope, worker, "worker_ops.worker_gone");
+    own(worker)->own_worker_ops.worker_gone(worker, state, id);
+    checked_leave_worker(&scope, worker);
+}
+
+static void checked_map_changed(
+    fb_worker *worker, void *state, fb_map *map, fb_bytes key, fb_map_change what)
+{
+    struct checked_scope scope;
+    struct checked_block *block = NULL;
+
+    checked_enter_worker(&scope, worker, "worker_ops.map_changed");
+    if (what != FB_MAP_LOST)
+        block =
+            checked_block_lend(scope.checked, CHECKED_KEY, worker->protocol->name, key.p, key.n);
+    if (block != NULL)
+        key.p = (const uint8_t *)block->p;
+    own(worker)->own_worker_ops.map_changed(worker, state, map, key, what);
+    take_back(&scope, worker, block);
+    checked_leave_worker(&scope, worker);
+}
+
+/* ---- The configuration ---- */
+
+static void enter_conf(struct checked_scope *scope, fb_conf *conf, const char *callback)
+{
+    *scope = (struct checked_scope) {
+        .place = CHECKED_CONF,
+        .callback = callback,
+        .protocol = conf->protocol,
+        .conf = conf,
+    };
+    checked_scope_enter(scope);
+}
+
+static int leave_conf(struct checked_scope *scope, int result)
+{
+    checked_scope_leave(scope);
+    return scope->mistakes > 0 ? -1 : result;
+}
+
+static int checked_set(fb_conf *conf, void *value, const char *const *args, uint32_t n)
+{
+    const struct checked_protocol *protocol = checked_protocol_of(conf->protocol);
+    struct checked_scope scope;
+    uint32_t i = 0;
+
+    while (strcmp(protocol->own.directives[i].name, conf->directive->name.text) != 0)
+        i++;
+    assert(i < protocol->own.directive_n);
+    enter_conf(&scope, conf, "`set`");
+    return leave_conf(&scope, protocol->own.directives[i].set(conf, value, args, n));
+}
+
+static int checked_conf_done(fb_conf *conf, void *value, const void *parent)
+{
+    const struct checked_protocol *protocol = checked_protocol_of(conf->protocol);
+    struct checked_scope scope;
+
+    enter_conf(&scope, conf, "conf_done");
+    return leave_conf(&scope, protocol->own.conf_done(conf, value, parent));
+}
+
+static void run_hook(fb_master *master, const void *conf, const char *name,
+    void (*hook)(fb_master *master, const void *own))
+{
+    struct checked_scope scope = {
+        .place = CHECKED_MASTER,
+        .callback = name,
+        .protocol = master->protocol,
+        .master = master,
+    };
+
+    checked_scope_enter(&scope);
+    hook(master, conf);
+    checked_scope_leave(&scope);
+}
+
+static void checked_conf_accepted(fb_master *master, const void *conf)
+{
+    run_hook(
+        master, conf, "conf_accepted", checked_protocol_of(master->protocol)->own.conf_accepted);
+}
+
+static void checked_conf_gone(fb_master *master, const void *conf)
+{
+    run_hook(master, conf, "conf_gone", checked_protocol_of(master->protocol)->own.conf_gone);
+}
+
+/* ---- Variables ---- */
+
+/* Reports a value that does not last as long as the session. */
+static void check_value(const fb_variable_definition *definition, const fb_bytes *out)
+{
+    const struct checked_block *block = out->n > 0 ? checked_block_at(out->p) : NULL;
+
+    if (block != NULL && (block->kind != CHECKED_ALLOC || block->ended != NULL))
+        checked_report(NULL, "gave %s as the value of $%s, which has to last until \"closed\"",
+            checked_block_name(block), definition->name);
+}
+
+static int checked_value(fb_conn *conn, void *state, uint32_t variable, fb_bytes *out)
+{
+    const struct checked_protocol *protocol =
+        checked_protocol_of(session_server_of(conn)->protocol);
+    const fb_variable_definition *definition = &protocol->own.variables[variable];
+    struct checked_scope scope;
+    int result;
+
+    checked_enter_conn(&scope, conn, "value");
+    result = definition->value(checked_handle_of(conn), state, variable, out);
+    if (result == 0 && conn->net != NULL)
+        check_value(definition, out);
+    checked_leave_conn(&scope, conn);
+    return result;
+}
+
+/* Gives the variables that have a `value` the wrapper; -1 without memory. */
+static int wrap_variables(struct arena *arena, struct checked_protocol *made)
+{
+    uint32_t n = made->own.variable_n;
+    fb_variable_definition *variables = arena_alloc(arena, (n + 1) * sizeof(*variables));
+
+    if (variables == NULL)
+        return -1;
+    memcpy(variables, made->own.variables, n * sizeof(*variables));
+    for (uint32_t i = 0; i < n; i++)
+        if (variables[i].value != NULL)
+            variables[i].value = checked_value;
+    made->protocol.variables = variables;
+    return 0;
+}
+
+/* ---- The descriptor ---- */
+
+static void wrap_worker_ops(struct checked_protocol *made, const fb_worker_ops *from)
+{
+    made->own_worker_ops = *from;
+    made->worker_ops = (fb_worker_ops) {
+        .size = sizeof(made->worker_ops),
+        .timer = from->timer != NULL ? checked_timer : NULL,
+        .draining = from->draining != NULL ? checked_draining : NULL,
+        .message = from->message != NULL ? checked_message : NULL,
+        .answered = from->answered != NULL ? checked_answered : NULL,
+        .worker_came = from->worker_came != NULL ? checked_worker_came : NULL,
+        .worker_gone = from->worker_gone != NULL ? checked_worker_gone : NULL,
+        .map_changed = from->map_changed != NULL ? checked_map_changed : NULL,
+    };
+    made->protocol.worker_ops = &made->worker_ops;
+}
+
+/* Gives the directives that have a `set` the wrapper; -1 without memory. */
+static int wrap_directives(struct arena *arena, struct checked_protocol *made)
+{
+    uint32_t n = made->own.directive_n;
+    fb_directive *directives = arena_alloc(arena, (n + 1) * sizeof(*directives));
+
+    if (directives == NULL)
+        return -1;
+    memcpy(directives, made->own.directives, n * sizeof(*directives));
+    for (uint32_t i = 0; i < n; i++)
+        if (directives[i].set != NULL)
+            directives[i].set = checked_set;
+    made->protocol.directives = directives;
+    return 0;
+}
+
+const fb_protocol *checked_protocol_make(struct arena *arena, const fb_protocol *copy)
+{
+    struct checked_protocol *made = arena_alloc(arena, sizeof(*made));
+    fb_protocol *p;
+
+    assert(copy->size == sizeof(*copy) && copy->ops->size == sizeof(*copy->ops));
+    if (made == NULL)
+        return NULL;
+    memset(made, 0, sizeof(*made));
+    made->own = made->protocol = *copy;
+    if (wrap_directives(arena, made) == -1 || wrap_variables(arena, made) == -1)
+        return NULL;
+    checked_ops_make(&made->ops, copy->ops, made);
+    p = &made->protocol;
+    p->ops = &made->ops.ops;
+    p->worker_start = checked_worker_start;
+    p->worker_stop = checked_worker_stop;
+    p->conf_done = copy->conf_done != NULL ? checked_conf_done : NULL;
+    p->conf_accepted = copy->conf_accepted != NULL ? checked_conf_accepted : NULL;
+    p->conf_gone = copy->conf_gone != NULL ? checked_conf_gone : NULL;
+    if (copy->worker_ops != NULL)
+        wrap_worker_ops(made, copy->worker_ops);
+    if (copy->conn_state > 0)
+        p->conn_state += CHECKED_ZONE;
+    if (copy->worker_state > 0)
+        p->worker_state += CHECKED_ZONE;
+    return p;
+}

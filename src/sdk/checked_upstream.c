@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The calls in the checked mode that give a connection callbacks, or a life of its own: connections
+ * to servers, pipes, other callbacks, reads of files. The daemon is given wrappers in place of the
+ * protocol's operations, one for all uses of the same. */
+#include "sdk/checked_calls.h"
+#include "sdk/handle.h"
+#include "stream/session_read.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Returns the wrappers of operations for a protocol, NULL after a report or without memory; the
+ * operations themselves where the protocol is not checked. */
+static const fb_ops *wrap(
+    struct worker *worker, const fb_protocol *running, const fb_ops *ops, const char *call)
+{
+    const struct checked_scope *scope = checked_scope_now();
+    const struct checked_protocol *protocol =
+        checked_protocol_of(scope != NULL ? scope->protocol : running);
+
+    if (!checked_given(call, ops, "ops"))
+        return NULL;
+    if (ops->size < offsetof(fb_ops, closed) || ops->size > UINT16_MAX) {
+        checked_report_call(NULL, call, "with ops whose size is %zu", ops->size);
+        return NULL;
+    }
+    return protocol != NULL ? checked_ops_of(checked_of(worker), protocol, ops) : ops;
+}
+
+int checked_become(fb_conn *conn, const fb_ops *ops, void *state)
+{
+    struct checked_slot *slot;
+
+    conn = checked_conn(conn, CHECKED_CALL);
+    if (conn == NULL)
+        return -1;
+    ops = wrap(sdk_worker_of(conn), session_server_of(conn)->protocol, ops, CHECKED_CALL);
+    if (ops == NULL || fb_become(conn, ops, state) == -1)
+        return -1;
+    slot = checked_slot_of(conn);
+    if (slot != NULL)
+        checked_slot_forget(checked_of(sdk_worker_of(conn)), slot);
+    return 0;
+}
+
+fb_conn *checked_connect(fb_conn *owner, const fb_target *target, const fb_ops *ops, void *state)
+{
+    owner = checked_conn(owner, CHECKED_CALL);
+    if (owner == NULL || !checked_target(target, CHECKED_CALL))
+        return NULL;
+    ops = wrap(sdk_worker_of(owner), session_server_of(owner)->protocol, ops, CHECKED_CALL);
+    return ops != NULL ? checked_handle_of(fb_connect(owner, target, ops, state)) : NULL;
+}
+
+/* Copies the options, with the owner that its handle names; false after a report. */
+static bool take_options(
+    fb_connect_options *own, const fb_connect_options *options, const char *call)
+{
+    *own = (fb_connect_options) { .size = sizeof(*own) };
+    if (options == NULL)
+        return true;
+    if (options->size < sizeof(options->size) || options->size > UINT16_MAX) {
+        checked_report_call(NULL, call, "with options whose size is %zu", options->size);
+        return false;
+    }
+    memcpy(own, options, options->size < sizeof(*own) ? options->size : sizeof(*own));
+    own->size = sizeof(*own);
+    if (own->owner != NULL && (own->owner = checked_conn(own->owner, call)) == NULL)
+        return false;
+    return checked_bytes(call, own->key, own->key_n, "key");
+}
+
+fb_conn *checked_connect_with(fb_worker *worker, const fb_target *target, const fb_ops *ops,
+    void *state, const fb_connect_options *options)
+{
+    fb_connect_options own;
+
+    worker = checked_worker(worker, CHECKED_CALL);
+    if (worker == NULL || !take_options(&own, options, CHECKED_CALL))
+        return NULL;
+    if ((target != NULL || own.address == NULL) && !checked_target(target, CHECKED_CALL))
+        return NULL;
+    ops = wrap(worker->worker, worker->protocol, ops, CHECKED_CALL);
+    return ops != NULL ? checked_handle_of(fb_connect_with(worker, target, ops, state, &own))
+                       : NULL;
+}
+
+int checked_error_of(const fb_conn *conn)
+{
+    conn = checked_conn(conn, CHECKED_CALL);
+    return conn != NULL ? fb_error_of(conn) : 0;
+}
+
+int checked_attach(fb_conn *conn, void *p, void (*release)(void *p))
+{
+    conn = checked_conn(conn, CHECKED_CALL);
+    if (conn == NULL || !checked_given(CHECKED_CALL, (const void *)(uintptr_t)release, "release"))
+        return -1;
+    return fb_attach(conn, p, release);
+}
+
+void *checked_attached(const fb_conn *conn)
+{
+    conn = checked_conn(conn, CHECKED_CALL);
+    return conn != NULL ? fb_attached(conn) : NULL;
+}
+
+/* Notes whose target it is. */
+static const fb_target *note_target(const fb_conn *conn, const fb_target *target)
+{
+    struct checked_slot *slot = target != NULL ? checked_slot_of(conn) : NULL;
+    struct checked_target *made = slot != NULL ? malloc(sizeof(*made)) : NULL;
+
+    if (made == NULL)
+        return target;
+    made->target = target;
+    SLIST_INSERT_HEAD(&slot->targets, made, link);
+    checked_not_gone(checked_of(sdk_worker_of(conn)), target);
+    return target;
+}
+
+const fb_target *checked_target_from(fb_conn *conn, const struct sockaddr *address)
+{
+    conn = checked_conn(conn, CHECKED_CALL);
+    if (conn == NULL || !checked_given(CHECKED_CALL, address, "address"))
+        return NULL;
+    return note_target(conn, fb_target_from(conn, address));
+}
+
+const fb_target *checked_make_target(fb_conn *conn, const char *text)
+{
+    conn = checked_conn(conn, CHECKED_CALL);
+    if (conn == NULL || !checked_given(CHECKED_CALL, text, "text"))
+        return NULL;
+    return note_target(conn, fb_make_target(conn, text));
+}
+
+int checked_is_reused(const fb_conn *conn)
+{
+    conn = checked_conn(conn, CHECKED_CALL);
+    return conn != NULL ? fb_is_reused(conn) : 0;
+}
+
+void checked_pipe(fb_conn *a, fb_conn *b, const fb_pipe_options *options)
+{
+    a = checked_conn(a, CHECKED_CALL);
+    b = a != NULL ? checked_conn(b, CHECKED_CALL) : NULL;
+    if (b == NULL)
+        return;
+    if (a == b)
+        checked_report_call(NULL, CHECKED_CALL, "with one connection as both");
+    else if (options != NULL && options->size < sizeof(options->size))
+        checked_report_call(NULL, CHECKED_CALL, "with options whose size is %zu", options->size);
+    else
+        fb_pipe(a, b, options);
+}
+
+/* ---- Files ---- */
+
+/* Takes the read of this outcome from those that the connection has begun. */
+static struct checked_read *take_read(struct checked_slot *slot, const fb_file_read *outcome)
+{
+    struct checked_read *read;
+
+    SLIST_FOREACH (read, &slot->reads, link)
+        if (read->outcome == outcome)
+            break;
+    if (read != NULL)
+        SLIST_REMOVE(&slot->reads, read, checked_read, link);
+    return read;
+}
+
+static void read_is_done(fb_conn *conn, void *state, const fb_file_read *real)
+{
+    struct checked_slot *slot = checked_slot_of(conn);
+    struct checked_read *read = slot != NULL ? take_read(slot, real) : NULL;
+    fb_file_read lent = *real;
+    struct checked_block *block;
+    struct checked_scope scope;
+
+    if (read == NULL)
+        return;
+    checked_enter_conn(&scope, conn, "done");
+    block = checked_block_lend(
+        scope.checked, CHECKED_READ, scope.protocol->name, real->bytes.p, real->bytes.n);
+    if (block != NULL)
+        lent.bytes.p = (const uint8_t *)block->p;
+    read->done(checked_handle_of(conn), state, &lent);
+    free(read);
+    if (block != NULL && conn->net != NULL)
+        checked_block_end(scope.checked, block, "its callback");
+    checked_leave_conn(&scope, conn);
+}
+
+int checked_read_file(fb_conn *conn, int fd, uint64_t offset, size_t n,
+    void (*done)(fb_conn *conn, void *state, const fb_file_read *read))
+{
+    const struct session_read *begun;
+    struct checked_read *read;
+    struct checked_slot *slot;
+
+    conn = checked_conn(conn, CHECKED_CALL);
+    if (conn == NULL || !checked_given(CHECKED_CALL, (const void *)(uintptr_t)done, "done"))
+        return -1;
+    slot = checked_slot_of(conn);
+    if (slot == NULL)
+        return fb_read_file(conn, fd, offset, n, done);
+    read = malloc(sizeof(*read));
+    if (read == NULL)
+        return -1;
+    read->done = done;
+    if (fb_read_file(conn, fd, offset, n, read_is_done) == -1) {
+        free(read);
+        return -1;
+    }
+    begun = TAILQ_LAST(&session_conn_of(conn)->reads, session_own_reads);
+    assert(begun != NULL);
+    read->outcome = &begun->outcome;
+    SLIST_INSERT_HEAD(&slot->reads, read, link);
+    return 0;
+}
+
+fb_aio checked_aio_of(const fb_conn *conn)
+{
+    conn = checked_conn(conn, CHECKED_CALL);
+    return conn != NULL ? fb_aio_of(conn) : FB_AIO_OFF;
+}

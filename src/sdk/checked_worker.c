@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The calls on a worker in the checked mode: its clock, its timers, its jobs and posts, its
+ * messages, its maps and its watches. What runs later runs within a scope of its own. */
+#include "sdk/checked_calls.h"
+#include "sdk/handle.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *checked_own_state(fb_worker *worker)
+{
+    worker = checked_worker(worker, CHECKED_CALL);
+    return worker != NULL ? fb_own_state(worker) : NULL;
+}
+
+const void *checked_worker_conf(const fb_worker *worker, size_t i)
+{
+    worker = checked_worker(worker, CHECKED_CALL);
+    return worker != NULL ? fb_worker_conf(worker, i) : NULL;
+}
+
+int checked_worker_timer(fb_worker *worker, uint32_t id, uint64_t ms)
+{
+    worker = checked_worker(worker, CHECKED_CALL);
+    return worker != NULL ? fb_worker_timer(worker, id, ms) : -1;
+}
+
+void checked_worker_timer_cancel(fb_worker *worker, uint32_t id)
+{
+    worker = checked_worker(worker, CHECKED_CALL);
+    if (worker != NULL)
+        fb_worker_timer_cancel(worker, id);
+}
+
+int64_t checked_wall_ms(const fb_worker *worker)
+{
+    worker = checked_worker(worker, CHECKED_CALL);
+    return worker != NULL ? fb_wall_ms(worker) : 0;
+}
+
+uint64_t checked_mono_ms(const fb_worker *worker)
+{
+    worker = checked_worker(worker, CHECKED_CALL);
+    return worker != NULL ? fb_mono_ms(worker) : 0;
+}
+
+void checked_random(fb_worker *worker, void *p, size_t n)
+{
+    worker = checked_worker(worker, CHECKED_CALL);
+    if (worker != NULL && checked_bytes(CHECKED_CALL, p, n, "p"))
+        fb_random(worker, p, n);
+}
+
+fb_conn *checked_find(fb_worker *worker, fb_ref ref)
+{
+    worker = checked_worker(worker, CHECKED_CALL);
+    return worker != NULL ? checked_handle_of(fb_find(worker, ref)) : NULL;
+}
+
+uint64_t checked_send_worker(fb_worker *from, fb_ref to, const void *p, size_t n)
+{
+    from = checked_worker(from, CHECKED_CALL);
+    if (from == NULL || !checked_bytes(CHECKED_CALL, p, n, "p"))
+        return 0;
+    return fb_send_worker(from, to, p, n);
+}
+
+uint64_t checked_send_all(fb_worker *from, const void *p, size_t n)
+{
+    from = checked_worker(from, CHECKED_CALL);
+    if (from == NULL || !checked_bytes(CHECKED_CALL, p, n, "p"))
+        return 0;
+    return fb_send_all(from, p, n);
+}
+
+fb_ref checked_worker_id(const fb_worker *worker)
+{
+    worker = checked_worker(worker, CHECKED_CALL);
+    return worker != NULL ? fb_worker_id(worker) : 0;
+}
+
+uint32_t checked_worker_number(const fb_worker *worker)
+{
+    worker = checked_worker(worker, CHECKED_CALL);
+    return worker != NULL ? fb_worker_number(worker) : 0;
+}
+
+uint32_t checked_worker_count(const fb_worker *worker)
+{
+    worker = checked_worker(worker, CHECKED_CALL);
+    return worker != NULL ? fb_worker_count(worker) : 0;
+}
+
+void checked_worker_logf(fb_worker *worker, fb_log_level level, const char *format, ...)
+{
+    char text[CHECKED_LINE];
+    va_list args;
+
+    worker = checked_worker(worker, CHECKED_CALL);
+    if (worker == NULL || !checked_given(CHECKED_CALL, format, "format"))
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    fb_worker_logf(worker, level, "%s", text);
+}
+
+void checked_get_statistics(fb_worker *worker, fb_statistics *out)
+{
+    worker = checked_worker(worker, CHECKED_CALL);
+    if (worker == NULL || !checked_given(CHECKED_CALL, out, "out"))
+        return;
+    if (out->size < sizeof(out->size) || out->size > UINT16_MAX)
+        checked_report_call(NULL, CHECKED_CALL, "with a struct whose size is %zu", out->size);
+    else
+        fb_get_statistics(worker, out);
+}
+
+/* ---- Jobs and posts ---- */
+
+/* Goes in front of the bytes that a protocol gives; a red zone follows these. */
+struct job {
+    _Alignas(max_align_t) void (*work)(void *job);
+    void (*done)(fb_worker *worker, void *job);
+    const fb_protocol *protocol;
+    struct checked *checked;
+    size_t n;
+    _Alignas(max_align_t) char bytes[];
+};
+
+static void *bytes_of(struct job *job)
+{
+    return job->n > 0 ? job->bytes : NULL;
+}
+
+static void check_job(const struct job *job, const char *what)
+{
+    if (!checked_zone_is_whole(job->bytes + job->n))
+        checked_report(NULL, "went beyond the %zu bytes of its job, in %s", job->n, what);
+}
+
+static void run_work(void *p)
+{
+    struct job *job = p;
+    struct checked_scope scope = {
+        .place = CHECKED_JOB,
+        .callback = "a job",
+        .protocol = job->protocol,
+        .checked = job->checked,
+    };
+
+    checked_scope_enter(&scope);
+    job->work(bytes_of(job));
+    check_job(job, "a job of fb_run()");
+    checked_scope_leave(&scope);
+}
+
+static void run_done(fb_worker *worker, void *p)
+{
+    struct job *job = p;
+    struct checked_scope scope;
+
+    checked_enter_worker(&scope, worker, "done");
+    job->done(worker, bytes_of(job));
+    check_job(job, "\"done\"");
+    checked_leave_worker(&scope, worker);
+}
+
+static void run_post(fb_worker *worker, void *p)
+{
+    struct job *job = p;
+    struct checked_scope scope;
+
+    checked_enter_worker(&scope, worker, "fb_post()");
+    job->done(worker, bytes_of(job));
+    check_job(job, "a post");
+    checked_leave_worker(&scope, worker);
+}
+
+/* Makes a job of a protocol's bytes; NULL without memory. */
+static struct job *make_job(const fb_worker *worker, const void *p, size_t n, size_t *whole)
+{
+    struct job *job;
+
+    if (n > SIZE_MAX / 4)
+        return NULL;
+    *whole = sizeof(*job) + n + CHECKED_ZONE;
+    job = malloc(*whole);
+    if (job == NULL)
+        return NULL;
+    job->protocol = worker->protocol;
+    job->checked = checked_of(worker->worker);
+    job->n = n;
+    if (n > 0)
+        memcpy(job->bytes, p, n);
+    checked_zone_fill(job->bytes + n);
+    return job;
+}
+
+static int run_job(fb_worker *worker, const fb_pool *pool, void (*work)(void *job),
+    void (*done)(fb_worker *worker, void *job), const void *p, size_t n, const char *call)
+{
+    struct job *job;
+    size_t whole;
+    int result;
+
+    worker = checked_worker(worker, call);
+    if (worker == NULL || !checked_given(call, (const void *)(uintptr_t)work, "work") ||
+        !checked_given(call, (const void *)(uintptr_t)done, "done") ||
+        !checked_bytes(call, p, n, "job"))
+        return -1;
+    if (checked_protocol_of(worker->protocol) == NULL)
+        return fb_run_in(worker, pool, work, done, p, n);
+    job = make_job(worker, p, n, &whole);
+    if (job == NULL)
+        return -1;
+    job->work = work;
+    job->done = done;
+    result = fb_run_in(worker, pool, run_work, run_done, job, whole);
+    free(job);
+    return result;
+}
+
+int checked_run(fb_worker *worker, void (*work)(void *job),
+    void (*done)(fb_worker *worker, void *job), const void *job, size_t n)
+{
+    return run_job(worker, NULL, work, done, job, n, CHECKED_CALL);
+}
+
+/* Whether the pool is one of the worker's configuration. */
+static bool is_pool(const fb_worker *worker, const fb_pool *pool, const char *call)
+{
+    const fb_pool *own = &worker->worker->cycle->core.pool;
+
+    while (own != NULL && own != pool)
+        own = own->next;
+    if (own != NULL || pool == NULL)
+        return true;
+    checked_report_call(NULL, call, "with a pool that is none of this configuration");
+    return false;
+}
+
+int checked_run_in(fb_worker *worker, const fb_pool *pool, void (*work)(void *job),
+    void (*done)(fb_worker *worker, void *job), const void *job, size_t n)
+{
+    if (checked_worker(worker, CHECKED_CALL) == NULL || !is_pool(worker, pool, CHECKED_CALL))
+        return -1;
+    return run_job(worker, pool, work, done, job, n, CHECKED_CALL);
+}
+
+int checked_post(
+    fb_worker *worker, void (*run)(fb_worker *worker, void *work), const void *work, size_t n)
+{
+    struct job *job;
+    size_t whole;
+    int result;
+
+    worker = checked_worker(worker, CHECKED_CALL);
+    if (worker == NULL || !checked_given(CHECKED_CALL, (const void *)(uintptr_t)run, "run") ||
+        !checked_bytes(CHECKED_CALL, work, n, "work"))
+        return -1;
+    if (checked_protocol_of(worker->protocol) == NULL)
+        return fb_post(worker, run, work, n);
+    job = make_job(worker, work, n, &whole);
+    if (job == NULL)
+        return -1;
+    job->done = run;
+    result = fb_post(worker, run_post, job, whole);
+    free(job);
+    return result;
+}
+
+/* ---- Watches ---- */
+
+static struct checked_watch *find_watch(const struct checked *checked, const fb_watch *watch)
+{
+    struct checked_watch *made;
+
+    SLIST_FOREACH (made, &checked->watches, link)
+        if (made->watch == watch)
+            break;
+    return made;
+}
+
+static void watch_is_ready(fb_worker *worker, fb_watch *watch, unsigned events, void *arg)
+{
+    const struct checked_watch *made = arg;
+    struct checked_scope scope;
+
+    assert(made->watch == watch);
+    checked_enter_worker(&scope, worker, "ready");
+    made->ready(worker, watch, events, made->arg);
+    checked_leave_worker(&scope, worker);
+}
+
+fb_watch *checked_watch_fd(fb_worker *worker, int fd, unsigned events,
+    void (*ready)(fb_worker *worker, fb_watch *watch, unsigned events, void *arg), void *arg)
+{
+    struct checked_watch *made;
+    struct checked *checked;
+
+    worker = checked_worker(worker, CHECKED_CALL);
+    if (worker == NULL || !checked_given(CHECKED_CALL, (const void *)(uintptr_t)ready, "ready"))
+        return NULL;
+    if (checked_protocol_of(worker->protocol) == NULL)
+        return fb_watch_fd(worker, fd, events, ready, arg);
+    checked = checked_of(worker->worker);
+    made = malloc(sizeof(*made));
+    if (made == NULL)
+        return NULL;
+    *made = (struct checked_watch) { .ready = ready, .arg = arg };
+    made->watch = fb_watch_fd(worker, fd, events, watch_is_ready, made);
+    if (made->watch == NULL) {
+        free(made);
+        return NULL;
+    }
+    checked_not_gone(checked, made->watch);
+    SLIST_INSERT_HEAD(&checked->watches, made, link);
+    return (fb_watch *)(uintptr_t)made->watch;
+}
+
+int checked_watch_set(fb_watch *watch, unsigned events)
+{
+    watch = checked_watch(watch, CHECKED_CALL);
+    return watch != NULL ? fb_watch_set(watch, events) : -1;
+}
+
+void checked_unwatch(fb_watch *watch)
+{
+    struct checked *checked;
+    struct checked_watch *made;
+
+    watch = checked_watch(watch, CHECKED_CALL);
+    if (watch == NULL)
+        return;
+    checked = checked_of(watch->handle->worker);
+    made = find_watch(checked, watch);
+    if (made != NULL) {
+        SLIST_REMOVE(&checked->watches, made, checked_watch, link);
+        free(made);
+    }
+    checked_gone(checked, watch);
+    fb_unwatch(watch);
+}
