@@ -1,13 +1,59 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2016,SC2154 # read by tests/lint
-# Each function of the SDK is called by a test, or by an example that tests run.
+# Each function of the SDK is called, and each callback is set, by a test, or by an example that tests
+# run; and by an example or a protocol of the daemon, where an author sees what it is for.
+
+# What an example need not have, and why.
+without_example='
+    fb_conf_template   # FB_VALUE_TEMPLATE does the same with the value of a directive
+    fb_conf_variable   # for protocols that set variables, as none of the daemon does
+    fb_flush           # for a callback that takes long, which an example should not show
+    fb_frame_prefixed  # fb_frame_counted() does the same, and more
+    fb_make_target     # fb_connect_with() takes addresses
+    fb_run             # fb_run_in() does the same, and more
+    fb_shutdown        # a server seldom ends its half alone; fb_pipe() does where it should
+'
+
+# callbacks STRUCT: the callbacks of a struct of the SDK
+callbacks() {
+    awk -v name="$1" '
+    $0 == "typedef struct " name " {" {
+        within = 1
+    }
+    $0 == "} " name ";" {
+        within = 0
+    }
+    within && /^    [a-z]/ && match($0, /\(\*[a-z_]+\)/) {
+        print substr($0, RSTART + 2, RLENGTH - 3)
+    }' "$src/src/include/forkbeard/protocol.h"
+}
+
+# seen PATTERN FOLDER ...: whether a C file there has it
+seen() {
+    pattern=$1
+    shift
+    c_files "$@" | xargs grep -q "$pattern"
+}
 
 check_used() {
     sdk=$(sdk_functions)
+    header=$src/src/include/forkbeard
+    exceptions=$(echo "$without_example" | sed -n 's/^ *\([a-z_]*\).*#.*/\1/p')
 
-    [ -n "$sdk" ] || echo "$src/src/include/forkbeard: no FB_SDK function is found"
+    [ -n "$sdk" ] || echo "$header: no FB_SDK function is found"
     for name in $sdk; do
-        find "$src/tests" -name '*.[ch]' -exec grep -q "\<$name(" {} + ||
-            echo "$src/src/include/forkbeard: no test calls $name()"
+        seen "\<$name(" tests || echo "$header: no test calls $name()"
+        echo "$exceptions" | grep -qx "$name" || seen "\<$name(" examples src/protocols ||
+            echo "$header: no example and no protocol calls $name()"
+    done
+    for struct in fb_protocol fb_ops fb_worker_ops; do
+        for name in $(callbacks $struct); do
+            seen "\.$name = [a-z]" tests || echo "$header: no test sets .$name of $struct"
+            seen "\.$name = [a-z]" examples src/protocols ||
+                echo "$header: no example and no protocol sets .$name of $struct"
+        done
+    done
+    for name in $exceptions; do
+        echo "$sdk" | grep -qx "$name" || echo "$here/lint.d/used.sh: there is no function \"$name\""
     done
 }
