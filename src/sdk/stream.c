@@ -45,7 +45,9 @@ static int stream_get(fb_conn *conn, const fb_variable *variable, fb_bytes *valu
 /* Whether the protocol of the session may set the variable. */
 static bool may_set(const struct fb_conn *client, const struct variable *variable)
 {
-    return (variable->flags & VARIABLE_VOLATILE) == 0 &&
+    if (variable->flags & VARIABLE_VOLATILE)
+        return false;
+    return (variable->flags & VARIABLE_CHANGEABLE) != 0 ||
            variables_protocol_has(session_server_of(client), variable);
 }
 

@@ -8,6 +8,7 @@
 #include "settings/blocks.h"
 #include "settings/listen.h"
 #include "settings/protocol.h"
+#include "settings/set.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
 
@@ -111,6 +112,8 @@ const struct setting stream_table[] = {
         SERVER(resolver_timeout), .least_value = 1, .greatest_value = INT64_MAX, .initial = "30s" },
     { "server", CONTEXT_STREAM, 0, 0, .set = stream_set_server, .block = true, .repeats = true,
         .unset = "none" },
+    { "set", CONTEXT_SERVER, 2, 2, .set = set_variable,
+        .offset = offsetof(struct server_settings, set), .repeats = true, .unset = "none" },
     { "tcp_nodelay", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag, SERVER(tcp_nodelay),
         .initial = "on" },
     { .name = NULL },
@@ -180,6 +183,7 @@ void stream_apply(struct apply *apply)
     }
     if (scope_is_whole(apply, scope) && scope->server_errors == 0)
         template_finish(apply);
+    set_finish(apply, scope);
     access_log_finish(apply, scope);
     resolver_finish(apply, scope);
     ports_build(apply, scope);

@@ -179,6 +179,35 @@ SETTER(set_template)
     return template != NULL ? 0 : -1;
 }
 
+/* Whether the word is "$" and a name; if not, after a report. */
+static bool is_name(struct apply *apply, const struct conf_word *word)
+{
+    size_t n = word->text[0] == '$' ? name_length(word->text + 1) : 0;
+
+    if (n > 0 && word->text[1 + n] == '\0')
+        return true;
+    report_error(apply->report, word,
+        "invalid variable name \"%s\": expected \"$\" and letters, digits or \"_\"", word->text);
+    return false;
+}
+
+struct variable *template_define(struct apply *apply, const struct conf_word *word)
+{
+    struct variable *variable;
+
+    if (!is_name(apply, word))
+        return NULL;
+    variable = find(apply, word, word->text + 1, strlen(word->text + 1));
+    if (variable == NULL)
+        return NULL;
+    if (variable->get != NULL && !(variable->flags & VARIABLE_CHANGEABLE)) {
+        report_error(apply->report, word, "the duplicate \"%s\" variable", variable->name);
+        return NULL;
+    }
+    variable->flags |= VARIABLE_CHANGEABLE;
+    return variable;
+}
+
 void template_begin(struct apply *apply)
 {
     struct variables *variables = &apply->cycle->stream.variables;

@@ -11,6 +11,7 @@
 #include "shm/zone.h"
 #include "stream/access_log.h"
 #include "stream/phases.h"
+#include "stream/set.h"
 #include "stream/variable.h"
 
 #include <bsd/sys/queue.h>
@@ -34,6 +35,7 @@ struct server_settings {
     int64_t resolver_timeout;             /* ms */
     const struct names_setting *resolver; /* NULL: the system's */
     struct access_logs_setting access_logs;
+    struct set_commands set; /* a server's own */
 };
 
 struct server {

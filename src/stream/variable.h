@@ -17,7 +17,8 @@
 struct conf_word;
 struct fb_conn;
 
-#define VARIABLE_VOLATILE 1u /* worked out at each use */
+#define VARIABLE_VOLATILE 1u   /* worked out at each use */
+#define VARIABLE_CHANGEABLE 2u /* a directive may define it once more */
 
 /* Writes the value at `p` and returns its end, for a log: at most VARIABLE_TEXT_MAX bytes of
  * printable ASCII, without quotes and backslashes. */

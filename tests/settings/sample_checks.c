@@ -185,3 +185,11 @@ void check_nothing(const struct cycle *cycle)
 {
     (void)cycle;
 }
+
+void check_variable(const struct cycle *cycle)
+{
+    const struct set_command *first = server_of(cycle)->settings.set.first;
+
+    ck_assert_ptr_nonnull(first);
+    ck_assert_str_eq(first->variable->name, "place");
+}

@@ -93,6 +93,7 @@ static const struct sample samples[] = {
     { "resolver_timeout", "3s", NUMBER(3000) },
     { "server", "{ listen 127.0.0.1:2; }", CHECK(check_server),
         .again = "{ listen 127.0.0.1:3; }" },
+    { "set", "$place here", CHECK(check_variable), .again = "$place there" },
     { "tcp_nodelay", "off", NUMBER(0) },
     { "daytime", "", CHECK(check_daytime) },
     { "discard", "", CHECK(check_discard) },

@@ -72,7 +72,7 @@ static const char configuration[] =
     "stream { "
     "idle_timeout 1s; pair_target 127.0.0.1:1; server { listen 80; listen 127.0.0.1:80; "
     "}\n"
-    "  server { pair_one 1; pair_two 2; pair; listen 81-83; pair_own x; "
+    "  server { pair_one 1; pair_two 2; set $m 1; set $n $m; pair; listen 81-83; pair_own x; "
     "}\n"
     "  server { listen unix:/s; pair; } server { listen 84; plain_a; } }\n";
 

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `set`: a server's commands, which its sessions run before they are allowed or limited. */
+#include "settings/set.h"
+
+#include "base/check.h"
+#include "settings/apply.h"
+#include "settings/template.h"
+
+/* Returns the variable that the word names ("$name"): what it is where nothing has set it is worked
+ * out by another definition's getter, or it is nothing. NULL after a report. */
+static struct variable *define(struct apply *apply, const struct conf_word *word)
+{
+    struct variable *variable = template_define(apply, word);
+
+    if (variable != NULL && variable->get == NULL)
+        variable->get = set_get_nothing;
+    return variable;
+}
+
+SETTER(set_variable)
+{
+    struct set_commands *commands = field;
+    struct set_command *command = apply_alloc(apply, sizeof(*command));
+
+    (void)setting;
+    if (command == NULL)
+        return -1;
+    command->variable = define(apply, &directive->args[0]);
+    command->value = template_of(apply, &directive->args[1], directive->args[1].text);
+    if (command->variable == NULL || command->value == NULL)
+        return -1;
+    if (commands->last != NULL)
+        commands->last->next = command;
+    else
+        commands->first = command;
+    commands->last = command;
+    return 0;
+}
+
+static bool is_used(const struct set_commands *commands)
+{
+    const struct set_command *command = commands->first;
+
+    while (command != NULL && command->variable->index == 0)
+        command = command->next;
+    return command != NULL;
+}
+
+void set_finish(struct apply *apply, const struct scope *stream)
+{
+    const struct scope *scope;
+
+    STAILQ_FOREACH (scope, &stream->servers, link) {
+        const struct set_commands *commands = &scope->settings->set;
+
+        if (is_used(commands))
+            phase_add(apply, scope->server, PHASE_POST_ACCEPT, set_run, commands->first);
+    }
+}
