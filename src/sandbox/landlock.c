@@ -66,6 +66,7 @@ struct port_rule {
 #define WRITING                                                                                    \
     (READING | FS(WRITE_FILE) | FS(TRUNCATE) | FS(IOCTL_DEV) | FS(REMOVE_DIR) | FS(REMOVE_FILE) |  \
         FS(MAKE_DIR) | FS(MAKE_REG) | FS(MAKE_SOCK) | FS(MAKE_FIFO) | FS(MAKE_SYM) | FS(REFER))
+#define APPENDING (FS(MAKE_REG) | FS(WRITE_FILE))
 #define CORES (FS(MAKE_REG) | FS(WRITE_FILE) | FS(TRUNCATE))
 
 /* Rules that are being made. */
@@ -168,6 +169,18 @@ static void allow_all(const struct rules *rules, const char *const *paths, uint6
         allow_path(rules, *paths, allowed);
 }
 
+static uint64_t rights_for(enum needs_access access)
+{
+    switch (access) {
+    case NEEDS_TO_WRITE:
+        return WRITING;
+    case NEEDS_TO_APPEND:
+        return APPENDING;
+    default:
+        return READING;
+    }
+}
+
 static void allow_needed(const struct rules *rules, const struct needs *needs)
 {
     uint64_t also = needs->exec ? FS(EXECUTE) : 0;
@@ -175,8 +188,7 @@ static void allow_needed(const struct rules *rules, const struct needs *needs)
 
     STAILQ_FOREACH (needed, &needs->paths, link) {
         assert(needed->path != NULL && needed->path[0] != '\0');
-        if (allow_path(rules, needed->path,
-                also | (needed->access == NEEDS_TO_WRITE ? WRITING : READING)) == -1)
+        if (allow_path(rules, needed->path, also | rights_for(needed->access)) == -1)
             log_write(rules->log, LEVEL_WARN, errno, "sandbox: this worker cannot open \"%s\"",
                 needed->path);
     }

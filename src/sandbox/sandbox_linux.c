@@ -55,6 +55,11 @@ static void note_needs(const struct needs *needs, struct log *log)
         { needs->connect, "connect to any server" },
         { needs->bind, "connect from any local address" },
     };
+    static const char *const accesses[] = {
+        [NEEDS_TO_READ] = "read",
+        [NEEDS_TO_WRITE] = "write",
+        [NEEDS_TO_APPEND] = "make and write files in",
+    };
     const struct needs_path *path;
 
     for (size_t i = 0; i < countof(lifted); i++)
@@ -62,8 +67,9 @@ static void note_needs(const struct needs *needs, struct log *log)
             log_write(log, LEVEL_NOTICE, 0, "sandbox: workers may %s, because protocols need it",
                 lifted[i].what);
     STAILQ_FOREACH (path, &needs->paths, link)
-        log_write(log, LEVEL_NOTICE, 0, "sandbox: workers may %s \"%s\", because protocols need it",
-            path->access == NEEDS_TO_WRITE ? "write" : "read", path->path);
+        log_write(log, LEVEL_NOTICE, 0, "sandbox: workers may %s \"%s\", because %s it",
+            accesses[path->access], path->path,
+            path->access == NEEDS_TO_APPEND ? "access logs need" : "protocols need");
 }
 
 static int prepare_filter(struct cycle *cycle, struct log *log)

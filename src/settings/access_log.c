@@ -66,14 +66,23 @@ static int compare_destinations(
 RB_GENERATE_INTERNAL(access_destinations, access_destination, node, compare_destinations,
     static __attribute__((unused)))
 
-static struct access_file *add_file(struct apply *apply, const struct log_target *target)
+/* The target of a path with variables only counts: workers open what the path leads to. */
+static struct access_file *add_file(
+    struct apply *apply, const struct log_target *target, const struct access_path *path)
 {
     struct stream_settings *stream = &apply->cycle->stream;
     struct access_file *file = apply_alloc(apply, sizeof(*file));
 
     if (file == NULL)
         return NULL;
-    file->target = log_destination_add(apply, target);
+    file->path = path;
+    if (path == NULL) {
+        file->target = log_destination_add(apply, target);
+    } else {
+        file->target = apply_alloc(apply, sizeof(*file->target));
+        if (file->target != NULL)
+            *file->target = *target;
+    }
     if (file->target == NULL)
         return NULL;
     file->index = stream->access_file_n++;
@@ -117,7 +126,7 @@ static struct access_file *share_file(struct apply *apply, const struct log_targ
     struct access_destination *found, *destination;
 
     if (target->syslog != NULL) /* another tag or severity may be another log */
-        return add_file(apply, target);
+        return add_file(apply, target, NULL);
     destination = apply_alloc(apply, sizeof(*destination));
     if (destination == NULL)
         return NULL;
@@ -125,9 +134,81 @@ static struct access_file *share_file(struct apply *apply, const struct log_targ
     found = RB_INSERT(access_destinations, &apply->access_logs, destination);
     if (found == NULL) {
         found = destination;
-        found->file = add_file(apply, target);
+        found->file = add_file(apply, target, NULL);
     }
     return found->file;
+}
+
+static bool has_variables(const char *path)
+{
+    return strncmp(path, "syslog:", 7) != 0 && strchr(path, '$') != NULL;
+}
+
+/* Whether no name of the path is "." or "..": where they led would depend on a session. */
+static bool is_straight(const char *path)
+{
+    while (*path != '\0') {
+        size_t n = strcspn(path, "/");
+
+        if ((n == 1 && path[0] == '.') || (n == 2 && path[0] == '.' && path[1] == '.'))
+            return false;
+        path += n + (path[n] == '/');
+    }
+    return true;
+}
+
+/* Returns the directory in front of all names with variables; NULL after a report. */
+static const char *directory_of(
+    struct apply *apply, const struct conf_directive *directive, const char *text)
+{
+    size_t n = strcspn(text, "$");
+    char *directory;
+
+    while (text[n - 1] != '/')
+        n--;
+    if (!is_straight(text + n)) {
+        set_bad_value(apply, directive, 0, "\".\" and \"..\" cannot stand behind a variable");
+        return NULL;
+    }
+    if (n == 1) {
+        set_bad_value(
+            apply, directive, 0, "a path with variables begins with a directory of its own");
+        return NULL;
+    }
+    directory = apply_strdup(apply, text);
+    if (directory != NULL)
+        directory[n - 1] = '\0';
+    return directory;
+}
+
+/* Sets a path with variables, which workers open; -1 after a report. */
+static int set_variable_path(struct apply *apply, const struct conf_directive *directive,
+    struct access_log *log, const struct parameters *parameters)
+{
+    const struct conf_word *word = &directive->args[0];
+    struct access_path *path = apply_alloc(apply, sizeof(*path));
+    struct log_target target = { .fd = -1, .level = LEVEL_INFO };
+    const char *text = apply_path(apply, word->text);
+    const struct template *template = text == NULL ? NULL : template_of(apply, word, text);
+    struct access_file *file;
+
+    if (path == NULL || template == NULL)
+        return -1;
+    if (parameters->buffer > 0 || parameters->flush > 0) {
+        report_error(apply->report, word, "buffered logs cannot have variables in name");
+        return -1;
+    }
+    path->format = (struct line_format) {
+        .escape = LOG_ESCAPE_PATH, .parts = template->parts, .part_n = template->part_n
+    };
+    path->directory = directory_of(apply, directive, text);
+    target.path = text;
+    file = path->directory == NULL ? NULL : add_file(apply, &target, path);
+    if (file == NULL)
+        return -1;
+    needs_add_log_directory(apply, path->directory);
+    log->file = file;
+    return 0;
 }
 
 /* Sets where the lines go, of a directive whose parameters are known; -1 after a report. */
@@ -137,6 +218,8 @@ static int set_file(struct apply *apply, const struct conf_directive *directive,
     struct log_target target = { .fd = -1, .level = LEVEL_INFO };
     struct access_file *file;
 
+    if (has_variables(directive->args[0].text))
+        return set_variable_path(apply, directive, log, parameters);
     if (log_destination_set(apply, directive, &target) == -1)
         return -1;
     file = share_file(apply, &target);

@@ -48,6 +48,7 @@ void sizing_finish(struct apply *apply);
  * configuration names. */
 void needs_collect(struct apply *apply);
 void needs_add_target(struct apply *apply, const struct fb_target *target);
+void needs_add_log_directory(struct apply *apply, const char *path);
 void needs_add_port(struct apply *apply, in_port_t port);
 
 /* resolver.c; marks the resolvers that the workers will have. */

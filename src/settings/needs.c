@@ -95,6 +95,11 @@ static void add_protocol(struct apply *apply, const fb_protocol *protocol)
     add_list(apply, protocol->writes, NEEDS_TO_WRITE);
 }
 
+void needs_add_log_directory(struct apply *apply, const char *path)
+{
+    add_path(apply, path, NEEDS_TO_APPEND);
+}
+
 void needs_add_target(struct apply *apply, const struct fb_target *target)
 {
     if (target->address.any.sa_family == AF_UNIX)

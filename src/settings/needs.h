@@ -9,7 +9,8 @@
 
 enum needs_access {
     NEEDS_TO_READ,
-    NEEDS_TO_WRITE, /* to make and remove files, too */
+    NEEDS_TO_WRITE,  /* to make and remove files, too */
+    NEEDS_TO_APPEND, /* to make files and to write to them, not to read */
 };
 
 struct needs_path {

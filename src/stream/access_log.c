@@ -41,8 +41,8 @@ static struct log *log_of(const struct access_buffer *buffer)
 }
 
 /* Says how many lines were lost: with the first, then once a minute, and when lines are accepted
- * again. */
-static COLD void report_lost(struct access_buffer *buffer, int error)
+ * again. `path` is what could not be opened, or NULL. */
+static COLD void report_lost(struct access_buffer *buffer, int error, const char *path)
 {
     struct log_target *target = buffer->file->target;
     uint64_t now = buffer->logs->stream->net.loop.clock.mono_ms, n = target->lost;
@@ -53,39 +53,48 @@ static COLD void report_lost(struct access_buffer *buffer, int error)
         return;
     target->lost = 0;
     buffer->said_ms = now;
+    if (path != NULL)
+        log_write(log_of(buffer), LEVEL_CRIT, error, "open() \"%s\" failed", path);
     if (n > 0)
-        log_write(log_of(buffer), LEVEL_ALERT, error, "%" PRIu64 " line%s not accepted by %s", n,
-            n == 1 ? " was" : "s were", log_target_name(target, name));
+        log_write(log_of(buffer), LEVEL_ALERT, path != NULL ? 0 : error,
+            "%" PRIu64 " line%s not accepted by %s", n, n == 1 ? " was" : "s were",
+            log_target_name(target, name));
 }
 
-/* Gives the lines to the target, or loses them. */
-static void put_lines(struct access_buffer *buffer, const struct log_lines *lines)
+/* Gives the lines to the target, or loses them; `target` is the file's own, or one that a path
+ * with variables has led to. */
+static void put_lines(
+    struct access_buffer *buffer, struct log_target *target, const struct log_lines *lines)
 {
-    struct log_target *target = buffer->file->target;
+    struct log_target *own = buffer->file->target;
     bool taken;
 
     if (target->fd == -1)
         return;
     taken = log_target_put(target, lines, &log_of(buffer)->stamp);
-    if (likely(taken && target->lost == 0))
+    if (likely(taken && target->lost == 0 && own->lost == 0))
         return;
+    if (target != own) {
+        own->lost += target->lost;
+        target->lost = 0;
+    }
     if (taken)
-        report_lost(buffer, 0);
+        report_lost(buffer, 0, NULL);
     else
-        report_lost(buffer, errno != 0 ? errno : ENOSPC); /* 0: a part was accepted */
+        report_lost(buffer, errno != 0 ? errno : ENOSPC, NULL); /* 0: a part was accepted */
 }
 
 static void lose_lines(struct access_buffer *buffer, unsigned lines, int error)
 {
     buffer->file->target->lost += lines;
-    report_lost(buffer, error);
+    report_lost(buffer, error, NULL);
 }
 
 static void write_lines(struct access_buffer *buffer, const char *bytes, size_t n, unsigned count)
 {
     struct log_lines lines = { .bytes = bytes, .n = n, .count = count };
 
-    put_lines(buffer, &lines);
+    put_lines(buffer, buffer->file->target, &lines);
 }
 
 static void flush_buffer(struct access_buffer *buffer)
@@ -187,6 +196,34 @@ static void write_buffered(
         timer_set(&buffer->logs->stream->net.loop, &buffer->flush, (uint64_t)file->flush);
 }
 
+/* Writes a line to the file of the path, which is open only as long. */
+static void write_to(struct access_buffer *buffer, const char *path, const struct log_lines *lines)
+{
+    struct log_target target = { .fd = -1, .path = path };
+
+    assert(buffer->file->path != NULL && buffer->file->target->fd == -1);
+    if (log_target_open(&target) == -1) {
+        buffer->file->target->lost++;
+        report_lost(buffer, errno, path);
+        return;
+    }
+    put_lines(buffer, &target, lines);
+    close(target.fd);
+}
+
+static void write_by_path(
+    struct access_buffer *buffer, struct fb_conn *conn, const struct access_log *log)
+{
+    struct log_lines lines = { .count = 1 };
+    char path[PATH_MAX];
+
+    lines.bytes = make_line(buffer->logs, conn, log->format, &lines.n);
+    if (lines.bytes == NULL || access_path_make(log->file->path, conn, path) == -1)
+        lose_lines(buffer, 1, lines.bytes == NULL ? ENOMEM : errno);
+    else
+        write_to(buffer, path, &lines);
+}
+
 static bool is_wanted(struct fb_conn *conn, const struct access_log *log)
 {
     struct value value;
@@ -206,7 +243,9 @@ unsigned access_log_run(struct fb_conn *conn, const void *arg)
 
         if (!is_wanted(conn, log))
             continue;
-        if (log->file->buffer > 0)
+        if (log->file->path != NULL)
+            write_by_path(buffer, conn, log);
+        else if (log->file->buffer > 0)
             write_buffered(buffer, conn, log->format);
         else
             write_at_once(buffer, conn, log->format);
@@ -265,7 +304,7 @@ void access_log_close(struct stream *stream)
 
         buffer->said_ms = 0;
         if (buffer->file->target->lost > 0)
-            report_lost(buffer, 0);
+            report_lost(buffer, 0, NULL);
         if (buffer->bytes != NULL)
             memory_release(memory, buffer->bytes);
     }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/log_target.h"
+#include "stream/access_path.h"
 #include "stream/log_format.h"
 
 #include <stdint.h>
@@ -19,10 +20,11 @@ struct stream_settings;
  * share it. */
 struct access_file {
     struct access_file *next;
-    unsigned index;            /* among a worker's buffers */
-    struct log_target *target; /* opened by the master */
-    size_t buffer;             /* bytes; 0: each line is written at once */
-    int64_t flush;             /* ms; 0: none */
+    unsigned index;                 /* among a worker's buffers */
+    struct log_target *target;      /* opened by the master; of a path with variables the count */
+    const struct access_path *path; /* NULL: it has no variables */
+    size_t buffer;                  /* bytes; 0: each line is written at once */
+    int64_t flush;                  /* ms; 0: none */
 };
 
 /* An access_log directive. */

@@ -10,12 +10,14 @@
 
 /* Ways in which a byte is not copied as it is, a bit each. */
 #define OF(way) (1u << (way))
-#define EACH (OF(LOG_ESCAPE_DEFAULT) | OF(LOG_ESCAPE_JSON))
+#define EACH (OF(LOG_ESCAPE_DEFAULT) | OF(LOG_ESCAPE_JSON) | OF(LOG_ESCAPE_PATH))
 static const uint8_t escaped[256] = {
     [0 ... 31] = EACH,
     ['"'] = OF(LOG_ESCAPE_DEFAULT) | OF(LOG_ESCAPE_JSON),
+    ['/'] = OF(LOG_ESCAPE_PATH),
     ['\\'] = OF(LOG_ESCAPE_DEFAULT) | OF(LOG_ESCAPE_JSON),
-    [127 ... 255] = OF(LOG_ESCAPE_DEFAULT),
+    [127] = OF(LOG_ESCAPE_DEFAULT) | OF(LOG_ESCAPE_PATH),
+    [128 ... 255] = OF(LOG_ESCAPE_DEFAULT),
 };
 
 static size_t write_hex(char *p, const char *prefix, unsigned char c)
@@ -53,6 +55,10 @@ static size_t escape_byte(enum log_escape escape, unsigned char c, char out[LOG_
 {
     if (escape == LOG_ESCAPE_DEFAULT)
         return write_hex(out, "\\x", c);
+    if (escape == LOG_ESCAPE_PATH) {
+        out[0] = '_';
+        return 1;
+    }
     assert(escape == LOG_ESCAPE_JSON);
     if (json_letter(c) == '\0')
         return write_hex(out, "\\u00", c);

@@ -30,7 +30,8 @@ char *log_format_write(const struct line_format *format, struct fb_conn *conn, c
         const struct variable *variable = part->variable;
         struct value value;
 
-        if (variable != NULL && variable->text != NULL && (size_t)(end - p) >= VARIABLE_TEXT_MAX) {
+        if (variable != NULL && variable->text != NULL && format->escape != LOG_ESCAPE_PATH &&
+            (size_t)(end - p) >= VARIABLE_TEXT_MAX) {
             p = variable->text(conn, p);
             continue;
         }

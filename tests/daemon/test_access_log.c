@@ -240,6 +240,57 @@ START_TEST(an_upgrade_goes_on)
 }
 END_TEST
 
+/* Counts descriptors of a process that lead below the directory. */
+static unsigned count_open(pid_t pid, const char *below)
+{
+    unsigned n = 0;
+
+    for (int fd = 3; fd < 64; fd++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "fd/%d", fd);
+        n += strstr(proc_link(pid, name), below) != NULL;
+    }
+    return n;
+}
+
+/* Workers open them, and nothing beside them. */
+START_TEST(paths_with_variables)
+{
+    struct daemon *daemon = daemon_create(1);
+    const char *kind = kinds[_i];
+    char log[96], moved[96];
+
+    ck_assert_int_eq(mkdir(daemon_path(daemon, "logs"), 0777), 0);
+    ck_assert_int_eq(chmod(daemon_path(daemon, "logs"), 0777), 0);
+    ck_assert_int_eq(chmod(daemon->directory, 0755), 0);
+    daemon_owns(daemon, "logs");
+    daemon_expects(daemon, "elsewhere");
+    daemon_configure(daemon,
+        "%s" STREAM("access_log logs/a-$remote_addr main; "
+                    "access_log logs/elsewhere/$remote_addr main; "),
+        kind);
+    daemon_start(daemon);
+    snprintf(log, sizeof(log), "%s", daemon_path(daemon, "logs/a-127.0.0.1"));
+    snprintf(moved, sizeof(moved), "%s", daemon_path(daemon, "logs/moved"));
+    run_sessions(daemon, 5);
+    WAIT_FOR(count_lines(daemon, "logs/a-127.0.0.1") == 5);
+    daemon_wait_log(daemon, "[crit]");
+    daemon_wait_log(daemon, "not accepted by");
+    if (_i == 1)
+        ck_assert_uint_eq(count_open(daemon->pid, "/logs/"), 0);
+    ck_assert_int_eq(rename(log, moved), 0);
+    daemon_signal(daemon, SIGUSR1);
+    WAIT_FOR((run_sessions(daemon, 1), daemon_has(daemon, "logs/a-127.0.0.1")));
+    daemon_stop(daemon, SIGQUIT);
+    ck_assert_uint_ge(count_lines(daemon, "logs/moved"), 5);
+    ck_assert_int_eq(unlink(log), 0);
+    ck_assert_int_eq(unlink(moved), 0);
+    ck_assert_int_eq(rmdir(daemon_path(daemon, "logs")), 0);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -250,6 +301,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, syslog_takes_lines, 0, KIND_N);
     tcase_add_test(tcase, a_reload_changes_the_format);
     tcase_add_test(tcase, an_upgrade_goes_on);
+    tcase_add_loop_test(tcase, paths_with_variables, 0, KIND_N);
 }
 
 TEST_MAIN("access_log", add_tests)

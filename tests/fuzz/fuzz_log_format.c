@@ -6,6 +6,7 @@
 
 #include "settings/apply.h"
 #include "settings/template.h"
+#include "stream/access_path.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,9 +126,38 @@ static void check_value(enum log_escape escape, const uint8_t *value, size_t n)
     if (most > 0)
         require(log_escape_write(escape, tight, tight + most - 1, (const char *)value, n) == NULL,
             "there is too little room");
-    check_escaped(escape, wide, most, value, n);
+    if (escape != LOG_ESCAPE_PATH)
+        check_escaped(escape, wide, most, value, n);
     free(tight);
     free(wide);
+}
+
+/* The value, as a name, is one; and so are those that its bytes would be without escaping. */
+static void check_path(const uint8_t *value, size_t n)
+{
+    char path[PATH_MAX], out[PATH_MAX], *end;
+
+    memcpy(path, "/l/", 3);
+    end = log_escape_write(LOG_ESCAPE_PATH, path + 3, path + PATH_MAX - 1, (const char *)value, n);
+    if (end == NULL)
+        return;
+    *end = '\0';
+    require(strchr(path + 3, '/') == NULL, "a value has no directory");
+    for (size_t i = 0; i < n && (const char *)path + 3 + i < end; i++)
+        if (value[i] == '/')
+            path[3 + i] = '/';
+    if (access_path_clean(path, 3, out) == -1)
+        return;
+    require(strncmp(out, "/l/", 3) == 0, "the directory stays");
+    for (const char *name = out + 3;; name++) {
+        size_t length = strcspn(name, "/");
+
+        require(length > 0 && length <= NAME_MAX, "a name is none that cannot be");
+        require(length > 2 || strspn(name, ".") < length, "a name is no directory's");
+        name += length;
+        if (*name == '\0')
+            break;
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -142,7 +172,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (end == NULL)
         return 0;
     size -= n + 1;
-    for (int escape = LOG_ESCAPE_DEFAULT; escape <= LOG_ESCAPE_NONE; escape++)
+    for (int escape = LOG_ESCAPE_DEFAULT; escape <= LOG_ESCAPE_PATH; escape++)
         check_value((enum log_escape)escape, end + 1, size);
+    check_path(end + 1, size);
     return 0;
 }

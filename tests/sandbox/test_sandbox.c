@@ -179,6 +179,22 @@ static int read_and_write(const void *arg)
     return 0;
 }
 
+static const char *made_beside(const char *own)
+{
+    static char made[80];
+
+    snprintf(made, sizeof(made), "%s3", own);
+    return made;
+}
+
+static int append(const void *arg)
+{
+    int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC;
+    int fd = open(arg, flags, 0600), made = open(made_beside(arg), flags, 0600);
+
+    return fd == -1 || made == -1 || write(made, "x", 1) != 1 ? errno : 0;
+}
+
 START_TEST(paths)
 {
     struct needs_path path = { .path = directory };
@@ -188,6 +204,12 @@ START_TEST(paths)
     ck_assert_int_eq(in_sandbox(read_and_write, file), EACCES);
     path.access = NEEDS_TO_WRITE;
     ck_assert_int_eq(in_sandbox(read_and_write, file), 0);
+    path.access = NEEDS_TO_APPEND; /* of access logs */
+    ck_assert_int_eq(in_sandbox(append, file), 0);
+    ck_assert_int_eq(unlink(made_beside(file)), 0);
+    ck_assert_int_eq(in_sandbox(read_and_write, file), EACCES);
+    check_attempt(with_file("open"), EACCES);
+    path.access = NEEDS_TO_WRITE;
     path.path = file;
     check_attempt(with_file("open"), 0);
     ck_assert_int_eq(in_sandbox(read_and_write, file), EACCES); /* the directory is not open */

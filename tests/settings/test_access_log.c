@@ -35,6 +35,13 @@ static const struct {
         "logs to syslog cannot be buffered" },
     { "log_format x a; access_log stderr x buffer=1k;",
         "logs to standard error cannot be buffered" },
+    { "log_format x a; access_log l/$pid x buffer=1k;",
+        "buffered logs cannot have variables in name" },
+    { "log_format x a; access_log l/$nothing x;", "unknown \"nothing\" variable" },
+    { "log_format x a; access_log l/$pid/../b x;",
+        "\".\" and \"..\" cannot stand behind a variable" },
+    { "log_format x a; access_log /$pid x;",
+        "a path with variables begins with a directory of its own" },
     { "log_format x a; access_log a x buffer=1k; access_log a x buffer=2k;",
         "access_log \"a\" already defined with conflicting parameters" },
 };
@@ -108,6 +115,27 @@ START_TEST(inherited_all_or_none)
 }
 END_TEST
 
+/* Workers may write in the directory in front of the variables, and in no other. */
+START_TEST(paths_with_variables)
+{
+    struct loading loading;
+    const struct access_log *logs;
+    const struct needs_path *needed;
+
+    loading_begin(&loading);
+    load(&loading, BEGIN "log_format x a; access_log /l/m/n-$pid/o x; " SERVER END);
+    ck_assert_msg(loading.cycle != NULL, "%s", loading.report);
+    logs = logs_of(&loading, 0);
+    ck_assert_str_eq(logs->file->path->directory, "/l/m");
+    needed = STAILQ_FIRST(&loading.cycle->needs.paths);
+    ck_assert_ptr_nonnull(needed);
+    ck_assert_str_eq(needed->path, "/l/m");
+    ck_assert_int_eq(needed->access, NEEDS_TO_APPEND);
+    ck_assert_uint_eq(core_target_n(&loading.cycle->core), 1); /* the master opens no such log */
+    loading_end(&loading);
+}
+END_TEST
+
 START_TEST(servers_of_syslog)
 {
     struct loading loading;
@@ -133,6 +161,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, wrong_values, 0, countof(refused));
     tcase_add_test(tcase, inherited_all_or_none);
+    tcase_add_test(tcase, paths_with_variables);
     tcase_add_test(tcase, servers_of_syslog);
 }
 

@@ -45,6 +45,8 @@ static void expect_byte(enum log_escape mode, unsigned char c, char expected[8])
         strcpy(expected, json[c]);
     else if (mode == LOG_ESCAPE_JSON && special)
         snprintf(expected, 8, "\\u%04X", c);
+    else if (mode == LOG_ESCAPE_PATH && (c < 0x20 || c == '/' || c == 0x7f))
+        strcpy(expected, "_");
 }
 
 START_TEST(each_byte)
@@ -72,6 +74,48 @@ START_TEST(no_room)
         ck_assert_ptr_null(log_escape_write(LOG_ESCAPE_DEFAULT, text, end - 1, "a\n\n", 3));
     ck_assert_int_eq(text[9], '!');
     ck_assert_ptr_eq(log_escape_write(LOG_ESCAPE_JSON, text, text, "\n", 0), text);
+}
+END_TEST
+
+/* ---- Paths ---- */
+
+static const struct {
+    const char *path, *cleaned;
+} paths[] = {
+    { "/logs/a", "/logs/a" },
+    { "/logs/", "/logs/_" },
+    { "/logs/.", "/logs/_" },
+    { "/logs/..", "/logs/__" },
+    { "/logs/../..", "/logs/__/__" },
+    { "/logs/...", "/logs/..." },
+    { "/logs/..a/.b", "/logs/..a/.b" },
+    { "/logs//a", "/logs/_/a" },
+    { "/logs/a/", "/logs/a/_" },
+};
+
+START_TEST(names_are_names)
+{
+    char out[PATH_MAX];
+
+    ck_assert_int_eq(access_path_clean(paths[_i].path, strlen("/logs/"), out), 0);
+    ck_assert_str_eq(out, paths[_i].cleaned);
+}
+END_TEST
+
+START_TEST(long_names_are_cut)
+{
+    char path[PATH_MAX], out[PATH_MAX];
+
+    memset(path, 'x', sizeof(path));
+    memcpy(path, "/l/", 3);
+    path[1000] = '\0';
+    ck_assert_int_eq(access_path_clean(path, 3, out), 0);
+    ck_assert_uint_eq(strlen(out), 3 + NAME_MAX);
+    for (size_t i = 4; i < sizeof(path); i += 2)
+        path[i] = '/';
+    path[PATH_MAX - 1] = '\0';
+    ck_assert_int_eq(access_path_clean(path, 3, out), -1);
+    ck_assert_int_eq(errno, ENAMETOOLONG);
 }
 END_TEST
 
@@ -263,11 +307,84 @@ START_TEST(without_memory)
 }
 END_TEST
 
+/* ---- Paths with variables, and their files ---- */
+
+static struct access_path path;
+
+static void begin_path(void)
+{
+    begin(0, 0);
+    access_log_close(test.fixture->stream);
+    path = (struct access_path) {
+        .format = { .escape = LOG_ESCAPE_PATH, .parts = test.parts, .part_n = 2 },
+        .directory = directory,
+    };
+    test.parts[0].text =
+        value_found(arena_printf(test.arena, "%s/", directory), strlen(directory) + 1);
+    test.file.path = &path;
+    close(test.target.fd);
+    test.target.fd = -1;
+    ck_assert_int_eq(access_log_open(test.fixture->stream, &test.settings), 0);
+}
+
+static const char *named(const char *name)
+{
+    static char text[PATH_MAX];
+
+    snprintf(text, sizeof(text), "%s/%s", directory, name);
+    return text;
+}
+
+START_TEST(a_path_of_the_session)
+{
+    begin_path();
+    unlink(named(ADDRESS));
+    run_session();
+    run_session();
+    snprintf(
+        test.text, sizeof(test.text), "%s/" ADDRESS "\n%s/" ADDRESS "\n", directory, directory);
+    ck_assert_uint_eq(
+        strlen(read_file(named(ADDRESS))), 2 * (strlen(directory) + strlen(ADDRESS) + 2));
+    end();
+}
+END_TEST
+
+/* Runs a session, and leaves its lines. */
+static const char *run_logged_session(void)
+{
+    struct sim_socket *client = scripted_connect(test.fixture);
+
+    fixture_logged(test.fixture);
+    sim_end(client);
+    fixture_run(test.fixture);
+    return fixture_logged(test.fixture);
+}
+
+START_TEST(what_cannot_be_opened)
+{
+    const char *lines;
+
+    begin_path();
+    test.parts[0].text = value_found(named("none/"), strlen(named("none/")));
+    lines = run_logged_session();
+    ck_assert_ptr_nonnull(strstr(lines, "[crit] open() \""));
+    ck_assert_ptr_nonnull(strstr(lines, "[alert] 1 line was not accepted by \""));
+    ck_assert_ptr_null(strstr(run_logged_session(), "open()"));
+    fixture_pass(test.fixture, 60000);
+    lines = run_logged_session();
+    ck_assert_ptr_nonnull(strstr(lines, "[crit] open() \""));
+    ck_assert_ptr_nonnull(strstr(lines, "[alert] 2 lines were not accepted by \""));
+    end();
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     directory_add(tcase);
-    tcase_add_loop_test(tcase, each_byte, LOG_ESCAPE_DEFAULT, LOG_ESCAPE_NONE + 1);
+    tcase_add_loop_test(tcase, each_byte, LOG_ESCAPE_DEFAULT, LOG_ESCAPE_PATH + 1);
     tcase_add_test(tcase, no_room);
+    tcase_add_loop_test(tcase, names_are_names, 0, countof(paths));
+    tcase_add_test(tcase, long_names_are_cut);
     tcase_add_test(tcase, a_line_at_once);
     tcase_add_test(tcase, a_buffer_is_written_when_it_is_full);
     tcase_add_test(tcase, a_buffer_is_written_in_time);
@@ -275,6 +392,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_line_that_is_very_long);
     tcase_add_loop_test(tcase, a_condition, 0, countof(conditions));
     tcase_add_loop_test(tcase, without_memory, 0, 2);
+    tcase_add_test(tcase, a_path_of_the_session);
+    tcase_add_test(tcase, what_cannot_be_opened);
 }
 
 TEST_MAIN("access_log", add_tests)
