@@ -211,9 +211,10 @@ static inline void conn_deadline_clear(struct fb_conn *conn)
         conn_deadline_leave(conn);
 }
 
-/* conn_peer.c: Remembers an address; fills in the peer's, of which a unix socket's family alone is
- * known. */
+/* conn_peer.c: Remembers an address; fills in one that was, or that of the connection's peer, of
+ * which a unix socket's family alone is known. */
 void conn_peer_set(struct conn_peer *peer, const struct sockaddr *address);
+void conn_peer_of(const struct conn_peer *peer, struct address *out);
 void conn_peer_address(const struct fb_conn *conn, struct address *out);
 
 /* conn.c: Takes a slot for a connection on `fd`, which it owns from now on, and whose `opened` will

@@ -4,6 +4,8 @@
  * Responsible for both directions between the two. Never asks the kernel. */
 #include "net/conn.h"
 
+#include <assert.h>
+
 void conn_peer_set(struct conn_peer *peer, const struct sockaddr *address)
 {
     const struct sockaddr_in *in = (const void *)address;
@@ -22,10 +24,9 @@ void conn_peer_set(struct conn_peer *peer, const struct sockaddr *address)
     }
 }
 
-void conn_peer_address(const struct fb_conn *conn, struct address *out)
+void conn_peer_of(const struct conn_peer *peer, struct address *out)
 {
-    const struct conn_peer *peer = &conn->peer;
-
+    assert(peer->family == AF_INET || peer->family == AF_INET6 || peer->family == AF_UNIX);
     out->length = 0; /* for an unnamed unix socket */
     out->any.sa_family = peer->family;
     if (peer->family == AF_INET) {
@@ -42,4 +43,9 @@ void conn_peer_address(const struct fb_conn *conn, struct address *out)
             .sin6_scope_id = peer->scope,
         };
     }
+}
+
+void conn_peer_address(const struct fb_conn *conn, struct address *out)
+{
+    conn_peer_of(&conn->peer, out);
 }

@@ -88,6 +88,13 @@ PARAMETER(set_ipv6only)
     return parse_flag(apply, directive, arg, value, &listen->options.ipv6only);
 }
 
+PARAMETER(set_proxy_protocol)
+{
+    (void)apply, (void)directive, (void)arg, (void)value;
+    listen->proxy_protocol = true;
+    return 0;
+}
+
 PARAMETER(set_rcvbuf)
 {
     return parse_bytes(apply, directive, arg, value, &listen->options.rcvbuf);
@@ -149,6 +156,7 @@ static const struct parameter parameters[] = {
     { "deferred", set_deferred, true },
     { "fastopen=", set_fastopen, true },
     { "ipv6only=", set_ipv6only, true },
+    { "proxy_protocol", set_proxy_protocol, false },
     { "rcvbuf=", set_rcvbuf, true },
     { "reuseport", set_reuseport, true },
     { "sndbuf=", set_sndbuf, true },
@@ -175,7 +183,6 @@ static int unknown_parameter(
     } elsewhere[] = {
         { "udp", ": there is no UDP here, only TCP" },
         { "ssl", ": this version has no TLS" },
-        { "proxy_protocol", "" },
         { "setfib=", ": only FreeBSD has routing tables of a socket" },
         { "accept_filter=", ": only FreeBSD and NetBSD have accept filters" },
     };

@@ -18,8 +18,9 @@ struct listen_address {
     const struct conf_word *word;
     struct address address;
     struct listener_options options;
-    bool own_socket; /* `bind`, or an option that only a socket of its own can have */
-    bool passed;     /* the service manager's (fd:NAME) */
+    bool own_socket;     /* `bind`, or an option that only a socket of its own can have */
+    bool proxy_protocol; /* its clients begin with a PROXY header */
+    bool passed;         /* the service manager's (fd:NAME) */
     struct server *server;
 };
 

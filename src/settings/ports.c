@@ -5,6 +5,7 @@
 #include "net/listener_set.h"
 #include "settings/apply.h"
 #include "settings/listen.h"
+#include "stream/session.h"
 
 #include <string.h>
 
@@ -47,6 +48,7 @@ static void add_binding(
     binding->kind = BINDING_KIND;
     binding->address = listen->address;
     binding->server = listen->server;
+    binding->ops = listen->proxy_protocol ? &session_proxy_ops : &session_conn_ops;
     address_format_zone(&listen->address, binding->text);
     port->several = !STAILQ_EMPTY(&port->bindings);
     STAILQ_INSERT_TAIL(&port->bindings, binding, link);

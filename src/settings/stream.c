@@ -8,6 +8,7 @@
 #include "settings/blocks.h"
 #include "settings/listen.h"
 #include "settings/protocol.h"
+#include "settings/realip.h"
 #include "settings/set.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
@@ -103,6 +104,9 @@ const struct setting stream_table[] = {
     { "output_limit", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_output_limit,
         SERVER(output_limit), .least_value = 64 * 1024, .greatest_value = INT64_MAX,
         .unset = "set by the protocol" },
+    { "proxy_protocol_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
+        SERVER(proxy_protocol_timeout), .least_value = 1, .greatest_value = INT64_MAX,
+        .initial = "30s" },
     { "receive_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
         SERVER(receive_timeout), .initial = "off" },
     { "resolver", CONTEXT_STREAM | CONTEXT_SERVER, 1, UCHAR_MAX, .set = resolver_set,
@@ -114,6 +118,9 @@ const struct setting stream_table[] = {
         .unset = "none" },
     { "set", CONTEXT_SERVER, 2, 2, .set = set_variable,
         .offset = offsetof(struct server_settings, set), .repeats = true, .unset = "none" },
+    { "set_real_ip_from", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = realip_set, .repeats = true,
+        .offset = offsetof(struct server_settings, trusted), .size = sizeof(struct trusted_setting),
+        .unset = "none" },
     { "tcp_nodelay", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag, SERVER(tcp_nodelay),
         .initial = "on" },
     { .name = NULL },
@@ -183,6 +190,7 @@ void stream_apply(struct apply *apply)
     }
     if (scope_is_whole(apply, scope) && scope->server_errors == 0)
         template_finish(apply);
+    realip_finish(apply);
     set_finish(apply, scope);
     access_log_finish(apply, scope);
     resolver_finish(apply, scope);

@@ -16,7 +16,8 @@
 /* Whether the connection's callbacks are its protocol's. */
 static bool is_protocols(const struct fb_conn *conn)
 {
-    return conn->pipe == NULL && !session_is_keepalive(conn);
+    return conn->pipe == NULL && !session_is_keepalive(conn) &&
+           conn->session_phase != SESSION_HEADER;
 }
 
 static bool is_idle(const struct fb_conn *conn)

@@ -22,14 +22,24 @@ struct aio_setting {
     const struct fb_pool *pool; /* whose threads read; NULL: the default one */
 };
 
+struct conn_ops;
+
+/* Addresses of proxies whose PROXY headers are believed. */
+struct trusted_setting {
+    struct address_block *blocks;
+    int64_t n;
+};
+
 /* The settings of a `server {}`, set there or inherited from `stream {}`. */
 struct server_settings {
     int64_t tcp_nodelay;
-    int64_t idle_timeout;       /* ms; 0: none */
-    int64_t first_byte_timeout; /* ms; 0: none */
-    int64_t receive_timeout;    /* ms; 0: none */
-    int64_t input_limit;        /* bytes; 0: the protocol's */
-    int64_t output_limit;       /* bytes; 0: the protocol's; INT64_MAX: none */
+    int64_t idle_timeout;           /* ms; 0: none */
+    int64_t first_byte_timeout;     /* ms; 0: none */
+    int64_t receive_timeout;        /* ms; 0: none */
+    int64_t proxy_protocol_timeout; /* ms */
+    struct trusted_setting trusted; /* set_real_ip_from */
+    int64_t input_limit;            /* bytes; 0: the protocol's */
+    int64_t output_limit;           /* bytes; 0: the protocol's; INT64_MAX: none */
     struct aio_setting aio;
     int64_t directio_alignment;           /* bytes, a power of two */
     int64_t resolver_timeout;             /* ms */
@@ -60,6 +70,8 @@ struct binding {
     struct address address;
     char text[ADDRESS_TEXT];
     struct server *server;
+    /* for clients: session_conn_ops or session_proxy_ops */
+    const struct conn_ops *ops;
 };
 
 /* A listener's owner: the bindings that its socket serves. The first has the socket's own address;

@@ -13,6 +13,7 @@
 #include "stream/keepalive.h"
 #include "stream/session_call.h"
 #include "stream/session_log.h"
+#include "stream/session_proxy.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@
  * by a handler of a phase or for lack of memory. */
 static bool is_served(const struct fb_conn *conn)
 {
-    return conn->outgoing || conn->session_phase != SESSION_NEW;
+    return conn->outgoing || conn->session_phase > SESSION_HEADER;
 }
 
 static void set_timeout(struct fb_conn *conn, uint64_t ms)
@@ -158,6 +159,22 @@ static void session_opened(struct fb_conn *conn)
             return;
     }
     open_session(conn);
+}
+
+void session_begin(struct fb_conn *conn)
+{
+    assert(conn->session_phase == SESSION_HEADER && conn->ops == &session_conn_ops);
+    if (begin_client(conn))
+        open_session(conn);
+}
+
+/* Waits for the header of a client that a proxy passes on. */
+static void session_opened_by_proxy(struct fb_conn *conn)
+{
+    assert(conn->session_phase == SESSION_NEW && !conn->outgoing);
+    CHECK_KIND(session_binding_of(conn), BINDING_KIND);
+    note_start(conn);
+    session_proxy_await(conn);
 }
 
 void session_await_no_more(struct fb_conn *conn)
@@ -379,6 +396,22 @@ const struct conn_ops session_conn_ops = {
     .keepalive = keepalive_put,
     .connect_again = upstream_connect_again,
     .connect_failed = upstream_connect_failed,
+    .failed = session_failed,
+    .describe = session_describe,
+};
+
+static void session_proxy_closed(struct fb_conn *conn, fb_reason reason)
+{
+    conn->received = 0; /* a header is no part of the session */
+    session_closed(conn, reason);
+}
+
+const struct conn_ops session_proxy_ops = {
+    .opened = session_opened_by_proxy,
+    .data = session_proxy_data,
+    .eof = session_proxy_eof,
+    .expired = session_proxy_expired,
+    .closed = session_proxy_closed,
     .failed = session_failed,
     .describe = session_describe,
 };

@@ -4,8 +4,9 @@
 
 #include "stream/stream.h"
 
-/* Callbacks of a connection whose owner is a struct binding. */
-extern const struct conn_ops session_conn_ops;
+/* Callbacks of a connection whose owner is a struct binding; and of a client's until its PROXY
+ * header is whole, where its binding wants one. */
+extern const struct conn_ops session_conn_ops, session_proxy_ops;
 
 /* stream.c: Gives the connection its protocol's state, zeroed; false without memory. */
 bool stream_alloc_state(struct fb_conn *conn, const struct server *server);

@@ -57,6 +57,8 @@ void session_check(const struct fb_conn *conn)
     else if (conn->outgoing)
         assert(session != NULL && (session->parent != NULL) != session->is_own &&
                session->target != NULL);
+    if (conn->session_phase == SESSION_HEADER && conn_is_active(conn))
+        assert(conn->limited && conn->ops == &session_proxy_ops && conn->state == NULL);
     if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn) && conn->pipe == NULL)
         assert(conn->limited);
     if (conn->phase == CONN_OPEN && conn->session_phase == SESSION_NEW)

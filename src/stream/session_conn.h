@@ -20,6 +20,7 @@
 
 #define SESSION_CONN_KIND KIND('S', 'E', 'S', 'S')
 
+struct session_proxy;
 struct session_receive;
 
 /* The longest time, in ms: to add it to any time of a clock is no overflow. */
@@ -29,6 +30,7 @@ struct session_receive;
  * steps. */
 enum session_phase {
     SESSION_NEW,       /* `opened` has not run */
+    SESSION_HEADER,    /* the client's PROXY header is not whole, and proxy_protocol_timeout runs */
     SESSION_AWAITED,   /* the client's first byte has not come, and first_byte_timeout runs */
     SESSION_ACTIVE,    /* idle_timeout runs, or none */
     SESSION_KEEPALIVE, /* a connection to a server, in the keepalive pool, without an owner */
@@ -83,6 +85,7 @@ struct session_conn {
     /* a client: what is known of its session */
     struct chunk *kept;                /* memory of session_keep() */
     struct value *values;              /* of variables, by their indexes; NULL: none is known */
+    const struct session_proxy *proxy; /* the PROXY header it began with; NULL: none is kept */
     uint16_t status;                   /* 0: none was set */
     uint64_t more_received, more_sent; /* bytes that the protocol has added for the log */
 
@@ -201,7 +204,7 @@ static inline void session_set_phase(struct fb_conn *conn, enum session_phase ph
 {
     assert((session_steps[conn->session_phase] & 1U << phase) != 0);
     assert(conn->outgoing || phase != SESSION_KEEPALIVE);
-    assert(!conn->outgoing || phase != SESSION_AWAITED);
+    assert(!conn->outgoing || (phase != SESSION_AWAITED && phase != SESSION_HEADER));
     conn->session_phase = phase;
 }
 
@@ -236,6 +239,8 @@ void session_reads_clear(struct session_conn *session);
 /* Queues those that have waited for the connection's output. */
 void session_reads_release(struct session_conn *session);
 
+/* session.c: Gives a client whose PROXY header has come to its server's protocol. */
+void session_begin(struct fb_conn *conn);
 /* session.c: Waits no more for a client's first byte: bytes have to move from now on. */
 void session_await_no_more(struct fb_conn *conn);
 /* session.c: fb_set_timeout() and fb_close() */

@@ -45,7 +45,7 @@ struct fb_conn *session_start(
     struct stream *stream, struct port *port, int fd, const struct sockaddr *peer)
 {
     struct binding *binding = find_binding(port, fd);
-    struct fb_conn *conn = conn_create(&stream->net, fd, peer, &session_conn_ops, binding);
+    struct fb_conn *conn = conn_create(&stream->net, fd, peer, binding->ops, binding);
 
     if (conn == NULL) {
         close(fd);

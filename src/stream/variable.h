@@ -43,6 +43,7 @@ struct variable {
 struct variables {
     RB_HEAD(variable_tree, variable) all;
     unsigned used_n;
+    bool uses_proxy;  /* sessions keep their PROXY headers (variables_proxy.c) */
     bool uses_number; /* $connection: clients are numbered one by one over all workers */
     char *hostname;   /* for $hostname; in the configuration's memory */
 };

@@ -2,6 +2,7 @@
 /* The variables that are there without a definition: a row each, with what works it out. A subject
  * with several of its own has a file and a table beside this one, listed in variable_tables. */
 #include "stream/session_conn.h"
+#include "stream/session_proxy.h"
 #include "stream/time_text.h"
 
 #include <inttypes.h>
@@ -257,4 +258,4 @@ static const struct variable_row builtin[] = {
     { .name = NULL },
 };
 
-const struct variable_row *const variable_tables[] = { builtin, NULL };
+const struct variable_row *const variable_tables[] = { builtin, variables_proxy, NULL };

@@ -26,6 +26,26 @@ START_TEST(sends_back_what_it_receives)
 }
 END_TEST
 
+START_TEST(sends_back_what_follows_the_header_of_a_proxy)
+{
+    static const fb_test_options options = {
+        .size = sizeof(options),
+        .server = "echo; set_real_ip_from 192.0.2.1;",
+        .listen = "proxy_protocol",
+    };
+    static const fb_test_step script[] = {
+        FB_TEST_SAY("PROXY TCP4 203.0.113.9 198.51.100.7 4321 443\r\nfirst"),
+        FB_TEST_EXPECT("first"),
+        FB_TEST_SAY("second"),
+        FB_TEST_EXPECT("second"),
+        FB_TEST_SHUT(),
+        FB_TEST_EXPECT_CLOSED(),
+    };
+
+    ck_assert_int_eq(fb_test_converse_with(&fb_protocol_echo, &options, FB_TEST_SCRIPT(script)), 0);
+}
+END_TEST
+
 START_TEST(sends_back_much)
 {
     static uint8_t much[300000];
@@ -68,6 +88,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, sends_back_what_it_receives);
+    tcase_add_test(tcase, sends_back_what_follows_the_header_of_a_proxy);
     tcase_add_test(tcase, sends_back_much);
     tcase_add_test(tcase, idle_clients_are_closed);
 }

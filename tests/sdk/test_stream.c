@@ -365,6 +365,33 @@ START_TEST(a_handler_before_it_finds_nothing)
 }
 END_TEST
 
+/* Nor are they where its PROXY header never becomes whole. */
+START_TEST(a_client_without_its_header_has_no_values)
+{
+    const fb_test_options options = {
+        .size = sizeof(options),
+        .server = "talk;",
+        .listen = "proxy_protocol",
+        .log_format = "$talk_lines $status",
+    };
+    fb_test *worker;
+    fb_test_peer *peer;
+
+    memset(&test, 0, sizeof(test));
+    worker = fb_test_start_with(&talk, &options);
+    ck_assert_ptr_nonnull(worker);
+    peer = fb_test_connect(worker);
+    if (_i == 0)
+        fb_test_say(peer, "hello", 5);
+    else
+        fb_test_pass(worker, 31000);
+    scripted_settle(worker);
+    ck_assert_uint_eq(test.calls[TALK_LINES], 0);
+    ck_assert_str_eq(fb_test_access_log(worker), _i == 0 ? "- 400\n" : "- 200\n");
+    scripted_finish(&worker);
+}
+END_TEST
+
 /* A connection to a server belongs to the session of its client. */
 static const fb_ops server_ops = { .size = sizeof(fb_ops), .opened = talk_opened };
 
@@ -436,6 +463,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_outcome_and_bytes_are_the_logs);
     tcase_add_test(tcase, the_log_comes_before_closed);
     tcase_add_loop_test(tcase, a_handler_before_it_finds_nothing, 0, 2);
+    tcase_add_loop_test(tcase, a_client_without_its_header_has_no_values, 0, 2);
     tcase_add_test(tcase, a_connection_to_a_server_finds_the_same);
     tcase_add_test(tcase, the_state_is_the_first_one);
     tcase_add_test(tcase, without_memory_nothing_is_found);

@@ -120,6 +120,14 @@ void check_log_format(const struct cycle *cycle)
     ck_assert_uint_eq(format->part_n, 3);
 }
 
+void check_trusted(const struct cycle *cycle)
+{
+    const struct trusted_setting *trusted = &server_of(cycle)->settings.trusted;
+
+    ck_assert_int_eq(trusted->n, 1);
+    ck_assert_uint_eq(trusted->blocks[0].bits, 24);
+}
+
 #if HAVE_CARES
 void check_resolver(const struct cycle *cycle)
 {

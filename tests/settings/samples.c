@@ -86,6 +86,7 @@ static const struct sample samples[] = {
     { "log_format", "main escape=json '$remote_addr' ' ${status}'", CHECK(check_log_format),
         .again = "other text" },
     { "output_limit", "off", NUMBER(INT64_MAX) },
+    { "proxy_protocol_timeout", "5s", NUMBER(5000) },
     { "receive_timeout", "90s", NUMBER(90000) },
 #if HAVE_CARES
     { "resolver", "127.0.0.53 [::1]:5353 valid=30s ipv6=off", CHECK(check_resolver) },
@@ -94,6 +95,7 @@ static const struct sample samples[] = {
     { "server", "{ listen 127.0.0.1:2; }", CHECK(check_server),
         .again = "{ listen 127.0.0.1:3; }" },
     { "set", "$place here", CHECK(check_variable), .again = "$place there" },
+    { "set_real_ip_from", "192.0.2.0/24", CHECK(check_trusted), .again = "unix:" },
     { "tcp_nodelay", "off", NUMBER(0) },
     { "daytime", "", CHECK(check_daytime) },
     { "discard", "", CHECK(check_discard) },

@@ -78,7 +78,7 @@ static const struct {
     { "1 default_server", "default_server", PARAMETER },
     { "1 udp", "udp", NGINX UDP },
     { "1 ssl", "ssl", NGINX ": this version has no TLS" },
-    { "1 proxy_protocol", "proxy_protocol", NGINX },
+    { "1 proxy_protocol=on", "proxy_protocol=on", PARAMETER ", did you mean \"proxy_protocol\"?" },
     { "1 setfib=1", "setfib=1", NGINX ": only FreeBSD has routing tables of a socket" },
     { "1 accept_filter=dataready", "accept_filter=dataready",
         NGINX ": only FreeBSD and NetBSD have accept filters" },

@@ -118,7 +118,8 @@ FB_SDK void *fb_state_of(const fb_conn *conn);
 /* Returns the configuration of the connection's server: conf_state bytes that live as long as the
  * connection, reloads included; NULL when conf_state is 0. */
 FB_SDK const void *fb_conf_of(const fb_conn *conn);
-/* Copy the address of an end into *out. The peer of a connection to a server is its target. Of a
+/* Copy the address of an end into *out. The peer of a connection to a server is its target; that of
+ * a client behind a proxy whose PROXY header is believed is the one that the header names. Of a
  * unix socket's peer only the family is set. Return 0, or -1 when the kernel does not know the
  * address. */
 FB_SDK int fb_peer_address(const fb_conn *conn, struct sockaddr_storage *out);

@@ -75,7 +75,8 @@ typedef struct fb_test_options {
      * port 82, and so on; ends with NULL. NULL: none */
     const char *const *servers;
     uint32_t thorough; /* when not 0, a conversation is tried at all places, however long it is */
-    /* Parameters of `listen` of each server. NULL: none */
+    /* Parameters of `listen` of each server, such as "proxy_protocol": clients then begin with the
+     * header of a proxy, which the test says for them. NULL: none */
     const char *listen;
     /* The text of a log_format, "$status $upper_lines": of each client's session that has ended
      * fb_test_access_log() has a line in it, unless `stream` or the server has an access_log of its

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Parses headers of the PROXY protocol by haproxy's specification, "The PROXY protocol, versions
+ * 1 & 2". A checksum that a header has is verified. */
+#include "net/proxy_protocol.h"
+
+#include "base/compiler.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <string.h>
+
+/* ---- Version 1: a line ---- */
+
+static const char unknown[] = "PROXY UNKNOWN";
+
+/* Whether the bytes begin with the text, or are the beginning of it. */
+static bool agrees(fb_bytes in, const void *text, size_t n)
+{
+    return memcmp(in.p, text, in.n < n ? in.n : n) == 0;
+}
+
+/* Cuts the field before the next blank, or before the end, off the line; false: it does not fit
+ * into `field`. */
+static bool cut_field(fb_bytes *line, char *field, size_t size)
+{
+    const uint8_t *blank = memchr(line->p, ' ', line->n);
+    size_t n = blank != NULL ? (size_t)(blank - line->p) : line->n;
+
+    assert(size > 1);
+    if (n == 0 || n >= size || memchr(line->p, '\0', n) != NULL)
+        return false;
+    memcpy(field, line->p, n);
+    field[n] = '\0';
+    n += blank != NULL;
+    line->p += n;
+    line->n -= n;
+    return true;
+}
+
+/* Parses an address of either family: a line whose word says another one is read, too. */
+static bool parse_host(fb_bytes *line, struct address *out, fb_bytes *spelled)
+{
+    char text[INET6_ADDRSTRLEN];
+
+    spelled->p = line->p;
+    if (!cut_field(line, text, sizeof(text)))
+        return false;
+    spelled->n = strlen(text);
+    assert(spelled->n > 0 && spelled->p + spelled->n <= line->p);
+    memset(out, 0, sizeof(*out));
+    if (inet_pton(AF_INET, text, &out->in.sin_addr) == 1) {
+        out->length = sizeof(out->in);
+        out->any.sa_family = AF_INET;
+        return true;
+    }
+    out->length = sizeof(out->in6);
+    out->any.sa_family = AF_INET6;
+    return inet_pton(AF_INET6, text, &out->in6.sin6_addr) == 1;
+}
+
+/* Parses a decimal number without leading zeros. */
+static bool parse_port(fb_bytes *line, struct address *out)
+{
+    char text[sizeof("65535")];
+    unsigned port = 0;
+
+    if (!cut_field(line, text, sizeof(text)) || (text[0] == '0' && text[1] != '\0'))
+        return false;
+    for (const char *p = text; *p != '\0'; p++) {
+        if (*p < '0' || *p > '9')
+            return false;
+        port = port * 10 + (unsigned)(*p - '0');
+    }
+    assert(port <= 99999); /* `text` has room for five digits */
+    if (port > UINT16_MAX)
+        return false;
+    address_set_port(out, (in_port_t)port);
+    return true;
+}
+
+/* Parses the same where nothing follows, not even a blank. */
+static bool parse_last_port(fb_bytes line, struct address *out)
+{
+    return memchr(line.p, ' ', line.n) == NULL && parse_port(&line, out);
+}
+
+/* Parses what stands behind "PROXY TCP4 " or "PROXY TCP6 ". */
+static bool parse_fields(fb_bytes line, struct proxy_protocol *out)
+{
+    out->has_addresses = true;
+    return parse_host(&line, &out->source, &out->source_text) &&
+           parse_host(&line, &out->destination, &out->destination_text) &&
+           parse_port(&line, &out->source) && parse_last_port(line, &out->destination);
+}
+
+/* Returns the bytes of the line before "\r\n", or -1. */
+static ssize_t find_end(fb_bytes in)
+{
+    size_t most = in.n < PROXY_PROTOCOL_LINE ? in.n : PROXY_PROTOCOL_LINE;
+    const uint8_t *end = memmem(in.p, most, "\r\n", 2);
+
+    return end != NULL ? end - in.p : -1;
+}
+
+static enum proxy_protocol_status parse_line(fb_bytes in, struct proxy_protocol *out)
+{
+    static const char *const words[] = { unknown, "PROXY TCP4 ", "PROXY TCP6 " };
+    unsigned i = 0;
+    ssize_t end = find_end(in);
+    size_t n;
+    bool whole;
+
+    while (i < countof(words) && !agrees(in, words[i], strlen(words[i])))
+        i++;
+    if (i == countof(words))
+        return PROXY_PROTOCOL_BROKEN;
+    if (end == -1 && words[i] != unknown && memchr(in.p, '\n', in.n) != NULL)
+        return PROXY_PROTOCOL_BROKEN;
+    if (end == -1)
+        return in.n < PROXY_PROTOCOL_LINE ? PROXY_PROTOCOL_MORE : PROXY_PROTOCOL_BROKEN;
+    n = strlen(words[i]);
+    assert((size_t)end >= n); /* no word has an end of line */
+    *out = (struct proxy_protocol) { .length = (size_t)end + 2 };
+    in = (fb_bytes) { in.p + n, (size_t)end - n };
+    if (words[i] == unknown) /* the rest of the line is ignored */
+        whole = in.n == 0 || in.p[0] == ' ';
+    else
+        whole = parse_fields(in, out);
+    return whole ? PROXY_PROTOCOL_WHOLE : PROXY_PROTOCOL_BROKEN;
+}
+
+/* ---- Version 2: a block of bytes ---- */
+
+static const uint8_t signature[12] = "\r\n\r\n\0\r\nQUIT\n";
+
+/* Bytes before what `length` counts. */
+#define HEAD 16
+
+enum { AT_COMMAND = 12, AT_FAMILY = 13, AT_LENGTH = 14 };
+enum { COMMAND_LOCAL = 0x20, COMMAND_PROXY = 0x21 };
+enum { FAMILY_UNSPEC, FAMILY_INET, FAMILY_INET6, FAMILY_UNIX, FAMILIES };
+enum { TRANSPORT_STREAM = 1, TRANSPORTS = 3 /* unspecified, stream, datagrams */ };
+
+/* Bytes of both addresses with their ports. */
+static const uint8_t address_bytes[FAMILIES] = {
+    [FAMILY_INET] = 2 * 4 + 2 * 2,
+    [FAMILY_INET6] = 2 * 16 + 2 * 2,
+    [FAMILY_UNIX] = 2 * UINT8_C(108),
+};
+
+static unsigned read_16(const uint8_t *p)
+{
+    return (unsigned)p[0] << 8 | p[1];
+}
+
+static uint32_t read_32(const uint8_t *p)
+{
+    return (uint32_t)read_16(p) << 16 | read_16(p + 2);
+}
+
+static void read_in(const uint8_t *host, const uint8_t *port, struct address *out)
+{
+    out->length = sizeof(out->in);
+    out->in = (struct sockaddr_in) { .sin_family = AF_INET };
+    memcpy(&out->in.sin_addr, host, 4);
+    memcpy(&out->in.sin_port, port, 2);
+}
+
+static void read_in6(const uint8_t *host, const uint8_t *port, struct address *out)
+{
+    out->length = sizeof(out->in6);
+    out->in6 = (struct sockaddr_in6) { .sin6_family = AF_INET6 };
+    memcpy(&out->in6.sin6_addr, host, 16);
+    memcpy(&out->in6.sin6_port, port, 2);
+}
+
+/* The path ends with a NUL or fills its place, but for the last byte, which no path of ours has. */
+static void read_unix(const uint8_t *path, struct address *out)
+{
+    struct sockaddr_un un = { .sun_family = AF_UNIX };
+
+    memcpy(un.sun_path, path, sizeof(un.sun_path) < 108 ? sizeof(un.sun_path) : 108);
+    un.sun_path[sizeof(un.sun_path) - 1] = '\0';
+    address_from(out, (const struct sockaddr *)&un);
+    assert(out->length <= sizeof(un));
+}
+
+static void read_addresses(const uint8_t *p, unsigned family, struct proxy_protocol *out)
+{
+    assert(family < FAMILIES);
+    out->has_addresses = true;
+    switch (family) {
+    case FAMILY_INET:
+        read_in(p, p + 8, &out->source);
+        read_in(p + 4, p + 10, &out->destination);
+        break;
+    case FAMILY_INET6:
+        read_in6(p, p + 32, &out->source);
+        read_in6(p + 16, p + 34, &out->destination);
+        break;
+    case FAMILY_UNIX:
+        read_unix(p, &out->source);
+        read_unix(p + 108, &out->destination);
+        break;
+    default:
+        out->has_addresses = false;
+    }
+}
+
+/* Adds bytes to a checksum, by the polynomial of Castagnoli, reflected. */
+static uint32_t add_crc32c(uint32_t crc, const uint8_t *p, size_t n)
+{
+    while (n-- > 0) {
+        crc ^= *p++;
+        for (int i = 0; i < 8; i++)
+            crc = crc >> 1 ^ (UINT32_C(0x82f63b78) & -(crc & 1));
+    }
+    return crc;
+}
+
+/* Whether the header has the checksum that it says, or says none. The sum is that of the header
+ * with zeros in the place of the sum. */
+static bool check_sum(fb_bytes header, fb_bytes tlvs)
+{
+    static const uint8_t zeros[4];
+    uint32_t crc = UINT32_MAX;
+    fb_bytes sum;
+
+    if (!proxy_protocol_find(tlvs, PROXY_PROTOCOL_CRC32C, &sum))
+        return true;
+    assert(sum.p > header.p + HEAD && sum.p + sum.n <= header.p + header.n);
+    if (sum.n != sizeof(zeros))
+        return false;
+    crc = add_crc32c(crc, header.p, (size_t)(sum.p - header.p));
+    crc = add_crc32c(crc, zeros, sizeof(zeros));
+    crc = add_crc32c(crc, sum.p + sum.n, (size_t)(header.p + header.n - (sum.p + sum.n)));
+    return ~crc == read_32(sum.p);
+}
+
+/* Whether command, family and transport, as far as they have come, are some that there are. The
+ * family of LOCAL says nothing. */
+static bool is_known(fb_bytes in)
+{
+    if (in.n <= AT_COMMAND || in.p[AT_COMMAND] == COMMAND_LOCAL)
+        return true;
+    if (in.p[AT_COMMAND] != COMMAND_PROXY)
+        return false;
+    return in.n <= AT_FAMILY ||
+           (in.p[AT_FAMILY] >> 4 < FAMILIES && (in.p[AT_FAMILY] & 0xf) < TRANSPORTS);
+}
+
+static enum proxy_protocol_status parse_block(fb_bytes in, struct proxy_protocol *out)
+{
+    size_t n, addresses;
+    unsigned family;
+
+    assert(agrees(in, signature, sizeof(signature)));
+    if (!is_known(in))
+        return PROXY_PROTOCOL_BROKEN;
+    if (in.n < HEAD)
+        return PROXY_PROTOCOL_MORE;
+    n = HEAD + read_16(in.p + AT_LENGTH);
+    family = in.p[AT_COMMAND] == COMMAND_PROXY ? in.p[AT_FAMILY] >> 4 : FAMILY_UNSPEC;
+    assert(family < FAMILIES); /* is_known() has seen that */
+    addresses = address_bytes[family];
+    if (n < HEAD + addresses)
+        return PROXY_PROTOCOL_BROKEN;
+    if (in.n < n)
+        return PROXY_PROTOCOL_MORE;
+    *out = (struct proxy_protocol) { .length = n };
+    if (in.p[AT_COMMAND] == COMMAND_LOCAL)
+        return PROXY_PROTOCOL_WHOLE;
+    if ((in.p[AT_FAMILY] & 0xf) == TRANSPORT_STREAM) /* datagrams have addresses of no session */
+        read_addresses(in.p + HEAD, family, out);
+    out->tlvs = (fb_bytes) { in.p + HEAD + addresses, n - HEAD - addresses };
+    return check_sum((fb_bytes) { in.p, n }, out->tlvs) ? PROXY_PROTOCOL_WHOLE
+                                                        : PROXY_PROTOCOL_BROKEN;
+}
+
+enum proxy_protocol_status proxy_protocol_parse(fb_bytes in, struct proxy_protocol *out)
+{
+    enum proxy_protocol_status status;
+
+    if (in.n == 0)
+        return PROXY_PROTOCOL_MORE;
+    status = agrees(in, signature, sizeof(signature)) ? parse_block(in, out) : parse_line(in, out);
+    assert(status != PROXY_PROTOCOL_WHOLE || (out->length > 0 && out->length <= in.n));
+    return status;
+}
+
+/* ---- What follows the addresses ---- */
+
+bool proxy_protocol_find(fb_bytes tlvs, unsigned type, fb_bytes *value)
+{
+    assert(type <= UINT8_MAX);
+    while (tlvs.n >= 3) {
+        size_t n = read_16(tlvs.p + 1);
+
+        if (n > tlvs.n - 3)
+            return false;
+        if (tlvs.p[0] == type) {
+            *value = (fb_bytes) { tlvs.p + 3, n };
+            return true;
+        }
+        tlvs.p += 3 + n;
+        tlvs.n -= 3 + n;
+    }
+    return false;
+}
+
+bool proxy_protocol_ssl(fb_bytes value, uint32_t *verify, fb_bytes *tlvs)
+{
+    if (value.n < 5)
+        return false;
+    *verify = read_32(value.p + 1);
+    *tlvs = (fb_bytes) { value.p + 5, value.n - 5 };
+    return true;
+}

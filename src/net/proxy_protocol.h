@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Headers of the PROXY protocol, versions 1 and 2, by which a proxy says whose connection it
+ * passes on.
+ *
+ * Responsible for what the bytes mean; whether they are believed is the caller's. Never reads more
+ * than it is given, and keeps nothing. Invariant: as long as more may follow that makes a header,
+ * the answer is PROXY_PROTOCOL_MORE, and with the first byte that no header has, it is
+ * PROXY_PROTOCOL_BROKEN, but for the fields of a version 1 line, which are read when it is
+ * whole. */
+#pragma once
+
+#include "net/address.h"
+
+#include <forkbeard/types.h>
+
+/* Bytes of the longest headers, with "\r\n" in version 1. */
+#define PROXY_PROTOCOL_LINE 107
+#define PROXY_PROTOCOL_LONGEST (16 + 65535)
+
+/* Types of what follows the addresses of version 2. */
+enum proxy_protocol_type {
+    PROXY_PROTOCOL_ALPN = 0x01,
+    PROXY_PROTOCOL_AUTHORITY = 0x02,
+    PROXY_PROTOCOL_CRC32C = 0x03,
+    PROXY_PROTOCOL_UNIQUE_ID = 0x05,
+    PROXY_PROTOCOL_SSL = 0x20,
+    PROXY_PROTOCOL_SSL_VERSION = 0x21, /* within PROXY_PROTOCOL_SSL, as are those up to 0x25 */
+    PROXY_PROTOCOL_SSL_CN = 0x22,
+    PROXY_PROTOCOL_SSL_CIPHER = 0x23,
+    PROXY_PROTOCOL_SSL_SIG_ALG = 0x24,
+    PROXY_PROTOCOL_SSL_KEY_ALG = 0x25,
+    PROXY_PROTOCOL_NETNS = 0x30,
+};
+
+enum proxy_protocol_status {
+    PROXY_PROTOCOL_MORE,   /* a header has begun */
+    PROXY_PROTOCOL_WHOLE,  /* the bytes begin with a header */
+    PROXY_PROTOCOL_BROKEN, /* they begin with none */
+};
+
+struct proxy_protocol {
+    size_t length; /* bytes of the header */
+    /* false: the sender speaks for itself (LOCAL), or does not say for whom (UNKNOWN, AF_UNSPEC) */
+    bool has_addresses;
+    struct address source, destination; /* ends of the connection that is passed on */
+    /* parts of what was parsed: the hosts as a line of version 1 spells them, and what follows the
+     * addresses of version 2; each is empty in the other version */
+    fb_bytes source_text, destination_text, tlvs;
+};
+
+/* Parses what a connection has begun with. *out is set when the header is whole. */
+enum proxy_protocol_status proxy_protocol_parse(fb_bytes in, struct proxy_protocol *out);
+/* Finds the first value of a type; false: there is none before the end, or before damage. */
+bool proxy_protocol_find(fb_bytes tlvs, unsigned type, fb_bytes *value);
+/* Splits the value of PROXY_PROTOCOL_SSL into the result of the verification of the client's
+ * certificate, 0: it has been verified, and what else is known by types; false: the value is too
+ * short. */
+bool proxy_protocol_ssl(fb_bytes value, uint32_t *verify, fb_bytes *tlvs);

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads the PROXY header of a client. Input stays with the connection until the header is whole;
+ * what follows the header is given to the protocol as its first. */
+#include "stream/session_proxy.h"
+
+#include "base/error_text.h"
+#include "net/proxy_protocol.h"
+#include "stream/session.h"
+#include "stream/session_conn.h"
+
+#include <errno.h>
+#include <string.h>
+
+static uint64_t header_timeout(const struct fb_conn *conn)
+{
+    return (uint64_t)session_server_of(conn)->settings.proxy_protocol_timeout;
+}
+
+void session_proxy_await(struct fb_conn *conn)
+{
+    assert(header_timeout(conn) > 0);
+    session_set_phase(conn, SESSION_HEADER);
+    conn_deadline_set(conn, header_timeout(conn));
+}
+
+/* ---- A header that never becomes whole ---- */
+
+/* Ends the session, with a line that shows what has come of the header. The log writes bytes that
+ * are no text as \xNN, but for NUL, which ends a text. */
+static COLD void refuse(struct fb_conn *conn, fb_bytes in)
+{
+    char text[4 * PROXY_PROTOCOL_LINE + 1], *end = text;
+
+    assert(conn->session_phase == SESSION_HEADER);
+    for (size_t i = 0; i < in.n && i < PROXY_PROTOCOL_LINE; i++) {
+        if (in.p[i] != '\0')
+            *end++ = (char)in.p[i];
+        else
+            end = stpcpy(end, "\\x00");
+    }
+    *end = '\0';
+    conn_log(conn, LEVEL_ERROR, 0, "broken header: \"%s\" while reading PROXY protocol", text);
+    session_set_status(conn, STATUS_BAD_REQUEST);
+    conn_fail(conn, FB_BAD_FRAME);
+}
+
+void session_proxy_eof(struct fb_conn *conn, fb_bytes rest)
+{
+    refuse(conn, rest);
+}
+
+void session_proxy_expired(struct fb_conn *conn)
+{
+    uint64_t passed = conn->net->loop.clock.mono_ms - conn->opened_ms;
+    char reason[128];
+
+    assert(conn->session_phase == SESSION_HEADER);
+    if (passed < header_timeout(conn)) { /* the time is longer than a deadline can be */
+        conn_deadline_set(conn, header_timeout(conn) - passed);
+        return;
+    }
+    conn_log(conn, LEVEL_INFO, 0, "client timed out (%d: %s) while reading PROXY protocol",
+        ETIMEDOUT, error_text(ETIMEDOUT, reason, sizeof(reason)));
+    conn_fail(conn, FB_TIMED_OUT);
+}
+
+/* ---- A whole header ---- */
+
+/* Whether the connection's own peer is a proxy that is believed. */
+static bool is_trusted(const struct fb_conn *conn)
+{
+    const struct trusted_setting *trusted = &session_server_of(conn)->settings.trusted;
+    struct address peer;
+
+    assert((trusted->n == 0) == (trusted->blocks == NULL));
+    conn_peer_address(conn, &peer);
+    for (int64_t i = 0; i < trusted->n; i++)
+        if (address_block_matches(&trusted->blocks[i], &peer.any))
+            return true;
+    return false;
+}
+
+/* Keeps the header for variables; false without memory, and then the connection has failed. */
+static bool keep_header(struct fb_conn *conn, fb_bytes header)
+{
+    struct session_proxy *proxy = session_keep(conn, sizeof(*proxy) + header.n);
+
+    assert(header.n > 0 && header.n <= PROXY_PROTOCOL_LONGEST);
+    if (proxy == NULL) {
+        conn_fail(conn, FB_NO_MEMORY);
+        return false;
+    }
+    proxy->own = conn->peer;
+    proxy->n = header.n;
+    memcpy(proxy->header, header.p, header.n);
+    session_conn_of(conn)->proxy = proxy;
+    return true;
+}
+
+/* Takes over what the header says of the client; false as above. A client that has come to its
+ * proxy by a unix socket has no address that means anything here. */
+static bool take_header(struct fb_conn *conn, fb_bytes in, const struct proxy_protocol *header)
+{
+    const struct variables *variables = session_server_of(conn)->variables;
+
+    assert(header->length <= in.n);
+    if (variables != NULL && variables->uses_proxy &&
+        !keep_header(conn, (fb_bytes) { in.p, header->length }))
+        return false;
+    if (header->has_addresses && header->source.any.sa_family != AF_UNIX && is_trusted(conn))
+        conn_peer_set(&conn->peer, &header->source.any);
+    return true;
+}
+
+size_t session_proxy_data(struct fb_conn *conn, fb_bytes in)
+{
+    struct proxy_protocol header;
+
+    assert(conn->session_phase == SESSION_HEADER && conn->received == in.n);
+    switch (proxy_protocol_parse(in, &header)) {
+    case PROXY_PROTOCOL_MORE:
+        return 0;
+    case PROXY_PROTOCOL_BROKEN:
+        refuse(conn, in);
+        return in.n;
+    default:
+        break;
+    }
+    conn_debug(conn, "PROXY header of %zu bytes", header.length);
+    if (!take_header(conn, in, &header))
+        return in.n;
+    conn->received = 0;
+    conn->ops = &session_conn_ops;
+    conn_deadline_clear(conn);
+    session_begin(conn);
+    if (!conn_is_active(conn)) /* input of a refused client is not looked at */
+        return in.n;
+    conn->received = in.n - header.length;
+    if (header.length < in.n)
+        conn_offer_again(conn);
+    return header.length;
+}
