@@ -277,9 +277,9 @@ void log_target_write(struct log_target *target, struct log_entry *entry)
 }
 
 /* Writes as much of the bytes as is accepted; returns how many are. */
-static size_t put_bytes(struct log_target *target, const char *bytes, size_t n)
+static size_t put_bytes(struct log_target *target, const char *bytes, size_t n, bool packed)
 {
-    bool begins = target->torn;
+    bool begins = target->torn && !packed;
     struct iovec parts[2] = { { .iov_base = (char[]) { '\n' }, .iov_len = begins },
         { .iov_base = (char *)bytes, .iov_len = n } };
     ssize_t done = write_by(target->way, target->fd, parts, 2);
@@ -289,7 +289,7 @@ static size_t put_bytes(struct log_target *target, const char *bytes, size_t n)
     if (done <= 0)
         return 0;
     done -= begins;
-    target->torn = done > 0 && bytes[done - 1] != '\n';
+    target->torn = done > 0 && bytes[done - 1] != '\n' && !packed;
     if ((size_t)done < n)
         errno = 0;
     return (size_t)done;
@@ -313,7 +313,7 @@ static size_t piece_of(const char *bytes, size_t n)
 /* Counts the lines of which the last n bytes were not accepted. */
 static void count_lines(struct log_target *target, const struct log_lines *lines, size_t n)
 {
-    unsigned lost = n == lines->n ? lines->count : 0;
+    unsigned lost = lines->packed || n == lines->n ? lines->count : 0;
 
     if (lost == 0)
         for (const char *p = lines->bytes + lines->n - n; n > 0; n--)
@@ -327,8 +327,8 @@ static bool put_file(struct log_target *target, const struct log_lines *lines)
     size_t left = lines->n;
 
     while (left > 0) {
-        size_t piece = target->is_pipe ? piece_of(p, left) : left;
-        size_t done = put_bytes(target, p, piece);
+        size_t piece = target->is_pipe && !lines->packed ? piece_of(p, left) : left;
+        size_t done = put_bytes(target, p, piece, lines->packed);
 
         p += done;
         left -= done;
@@ -372,7 +372,7 @@ bool log_target_put(
     assert(target->fd != -1 && lines->n > 0 && lines->count > 0);
     if (target->syslog == NULL && !target->journal)
         return put_file(target, lines);
-    assert(lines->count == 1);
+    assert(lines->count == 1 && !lines->packed);
     if (target->journal)
         return put_journal(target, line);
     return send_syslog(target, stamp, target->syslog->severity, line);

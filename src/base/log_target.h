@@ -62,6 +62,7 @@ struct log_lines {
     const char *bytes;
     size_t n;
     unsigned count;
+    bool packed; /* compressed, so that no byte of it is a line's end */
 };
 
 /* Opens the target's path as log_file_open() does; -1 with errno, and then the old descriptor

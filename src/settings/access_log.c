@@ -10,16 +10,18 @@
 #include "settings/log_destination.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
+#include "stream/access_gzip.h"
 
 #include <string.h>
 
+#define BUFFER_DEFAULT 65536 /* with gzip= alone */
 #define BUFFER_MOST (INT64_C(1) << 30)
 #define TIME_MOST (INT64_C(86400000) * 365)
-#define EXPECTED "expected buffer=SIZE, flush=TIME or if=CONDITION"
+#define EXPECTED "expected buffer=SIZE, gzip[=LEVEL], flush=TIME or if=CONDITION"
 
 /* The parameters of one directive; 0: not given. */
 struct parameters {
-    int64_t buffer, flush;
+    int64_t buffer, flush, gzip;
 };
 
 /* Returns the value of the parameter "NAME=value"; NULL if it is another parameter. */
@@ -28,6 +30,20 @@ static const char *value_of(const char *parameter, const char *name)
     size_t n = strlen(name);
 
     return strncmp(parameter, name, n) == 0 && parameter[n] == '=' ? parameter + n + 1 : NULL;
+}
+
+static int set_gzip(struct apply *apply, const struct conf_directive *directive, unsigned arg,
+    const char *level, struct parameters *parameters)
+{
+    parameters->gzip = 1;
+    if (level != NULL && number_parse(level, 1, 9, &parameters->gzip) != NUMBER_OK)
+        return set_bad_value(apply, directive, arg, "expected a compression level of 1 to 9");
+    if (parameters->buffer == 0)
+        parameters->buffer = BUFFER_DEFAULT;
+    if (!access_gzip_built())
+        return set_bad_value(
+            apply, directive, arg, "this build cannot compress, it lacks zlib: leave it out");
+    return 0;
 }
 
 static int set_parameter(struct apply *apply, const struct conf_directive *directive, unsigned arg,
@@ -41,6 +57,8 @@ static int set_parameter(struct apply *apply, const struct conf_directive *direc
     } else if ((value = value_of(text, "flush")) != NULL) {
         if (number_parse_msec(value, 1, TIME_MOST, &parameters->flush) != NUMBER_OK)
             return set_bad_value(apply, directive, arg, "expected a time between 1ms and 1y");
+    } else if (strcmp(text, "gzip") == 0 || (value = value_of(text, "gzip")) != NULL) {
+        return set_gzip(apply, directive, arg, value, parameters);
     } else if ((value = value_of(text, "if")) != NULL) {
         log->condition = template_of(apply, &directive->args[arg], value);
         return log->condition == NULL ? -1 : 0;
@@ -110,13 +128,15 @@ static int set_buffer(struct apply *apply, const struct conf_directive *directiv
         return -1;
     }
     if (file->buffer != 0 &&
-        (file->buffer != (size_t)parameters->buffer || file->flush != parameters->flush)) {
+        (file->buffer != (size_t)parameters->buffer || file->flush != parameters->flush ||
+            file->gzip != parameters->gzip)) {
         report_error(apply->report, path,
             "access_log \"%s\" already defined with conflicting parameters", path->text);
         return -1;
     }
     file->buffer = (size_t)parameters->buffer;
     file->flush = parameters->flush;
+    file->gzip = parameters->gzip;
     return 0;
 }
 

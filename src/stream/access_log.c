@@ -3,6 +3,7 @@
  * no room, what it holds is written and the line is made again. */
 #include "stream/access_log.h"
 
+#include "stream/access_gzip.h"
 #include "stream/session_conn.h"
 
 #include <errno.h>
@@ -93,8 +94,19 @@ static void lose_lines(struct access_buffer *buffer, unsigned lines, int error)
 static void write_lines(struct access_buffer *buffer, const char *bytes, size_t n, unsigned count)
 {
     struct log_lines lines = { .bytes = bytes, .n = n, .count = count };
+    char *packed = NULL;
 
+    if (buffer->file->gzip > 0) {
+        packed = access_gzip_pack((int)buffer->file->gzip, bytes, n, &lines.n);
+        if (packed == NULL) {
+            lose_lines(buffer, count, ENOMEM);
+            return;
+        }
+        lines.bytes = packed;
+        lines.packed = true;
+    }
     put_lines(buffer, buffer->file->target, &lines);
+    access_gzip_free(packed);
 }
 
 static void flush_buffer(struct access_buffer *buffer)

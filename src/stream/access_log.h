@@ -25,6 +25,7 @@ struct access_file {
     const struct access_path *path; /* NULL: it has no variables */
     size_t buffer;                  /* bytes; 0: each line is written at once */
     int64_t flush;                  /* ms; 0: none */
+    int64_t gzip;                   /* level; 0: none */
 };
 
 /* An access_log directive. */

@@ -102,6 +102,22 @@ START_TEST(a_line_that_is_torn)
 }
 END_TEST
 
+/* Compressed lines have no ends, and are all lost or none. */
+START_TEST(packed)
+{
+    int reader;
+    struct log_target target = make_pipe(&reader);
+    struct log_lines lines = { .bytes = text, .n = 50000, .count = 70, .packed = true };
+
+    memset(text, '\n', 50000);
+    ck_assert(!log_target_put(&target, &lines, &stamp));
+    ck_assert_uint_eq(target.lost, 70);
+    ck_assert(!target.torn);
+    close(reader);
+    close(target.fd);
+}
+END_TEST
+
 START_TEST(a_full_disk)
 {
     struct log_target target = { .fd = open("/dev/full", O_WRONLY | O_CLOEXEC), .path = "full" };
@@ -151,6 +167,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_pipe_that_is_full);
     tcase_add_test(tcase, a_line_that_is_torn);
+    tcase_add_test(tcase, packed);
     tcase_add_test(tcase, a_full_disk);
     tcase_add_test(tcase, a_syslog_server);
 }

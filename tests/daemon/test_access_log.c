@@ -6,6 +6,7 @@
 #include "daemon/proc.h"
 #include "daemon/rate_clients.h"
 #include "daemon/upgrade.h"
+#include "stream/access_gzip.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -170,6 +171,32 @@ START_TEST(a_fifo_whose_reader_stalls)
 }
 END_TEST
 
+START_TEST(compressed)
+{
+    struct daemon *daemon;
+    char command[256], output[8192] = "";
+    FILE *gzip;
+
+    if (!access_gzip_built())
+        return;
+    daemon = daemon_start_new(
+        1, "%s" STREAM("access_log a.gz main gzip=9 buffer=200 flush=1h;"), kinds[_i]);
+    daemon_owns(daemon, "a.gz");
+    run_sessions(daemon, 50);
+    snprintf(command, sizeof(command), "gzip -dc <%s", daemon_path(daemon, "a.gz"));
+    gzip = popen(command, "re"); /* reads the first parts */
+    ck_assert_uint_gt(fread(output, 1, sizeof(output) - 1, gzip), 0);
+    ck_assert_int_eq(pclose(gzip), 0);
+    daemon_stop(daemon, SIGQUIT);
+    gzip = popen(command, "re");
+    memset(output, 0, sizeof(output));
+    ck_assert_uint_eq(fread(output, 1, sizeof(output) - 1, gzip), 50 * strlen(LINE));
+    ck_assert_int_eq(pclose(gzip), 0);
+    ck_assert_uint_eq(count_text(output, LINE), 50);
+    daemon_finish(daemon);
+}
+END_TEST
+
 START_TEST(syslog_takes_lines)
 {
     struct daemon *daemon = daemon_create(1);
@@ -298,6 +325,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, the_end_writes_what_is_buffered, 0, KIND_N * 2);
     tcase_add_test(tcase, a_killed_worker_loses_its_buffer);
     tcase_add_loop_test(tcase, a_fifo_whose_reader_stalls, 0, KIND_N * WAYS_N);
+    tcase_add_loop_test(tcase, compressed, 0, KIND_N);
     tcase_add_loop_test(tcase, syslog_takes_lines, 0, KIND_N);
     tcase_add_test(tcase, a_reload_changes_the_format);
     tcase_add_test(tcase, an_upgrade_goes_on);

@@ -2,6 +2,7 @@
 /* The directives `log_format` and `access_log`: what they set, what is refused, and what is
  * inherited. */
 #include "settings/loading.h"
+#include "stream/access_gzip.h"
 #include "support/test.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ static const struct {
     { "log_format x a; access_log a x buffer=0;", "expected a size between 1 and 1g" },
     { "log_format x a; access_log a x buffer=1k flush=0;", "expected a time between 1ms and 1y" },
     { "log_format x a; access_log a x flush=1s;", "no buffer is defined for access_log \"a\"" },
-    { "log_format x a; access_log a x when=1;", "expected buffer=SIZE, flush=TIME" },
+    { "log_format x a; access_log a x when=1;", "expected buffer=SIZE, gzip[=LEVEL], flush=TIME" },
     { "log_format x a; access_log a x if=$nothing;", "unknown \"nothing\" variable" },
     { "log_format x a; access_log syslog:server=127.0.0.1 x buffer=1k;",
         "logs to syslog cannot be buffered" },
@@ -56,6 +57,34 @@ START_TEST(wrong_values)
     load(&loading, text);
     ck_assert_msg(loading.cycle == NULL, "%s", refused[_i].text);
     ck_assert_msg(strstr(loading.report, refused[_i].message) != NULL, "%s", loading.report);
+    loading_end(&loading);
+}
+END_TEST
+
+START_TEST(levels_of_compression)
+{
+    struct loading loading;
+
+    loading_begin(&loading);
+    load(&loading, BEGIN "log_format x a; access_log a x gzip=0; " SERVER END);
+    ck_assert_ptr_null(loading.cycle);
+    load(&loading, BEGIN "log_format x a; access_log a x gzip; access_log b x gzip=9 buffer=1m; "
+                         "access_log c x buffer=2k gzip; " SERVER END);
+    if (access_gzip_built()) {
+        const struct access_file *file;
+
+        ck_assert_msg(loading.cycle != NULL, "%s", loading.report);
+        file = loading.cycle->stream.access_files; /* the last one first */
+        ck_assert_uint_eq(file->buffer, 2048);
+        ck_assert_int_eq(file->gzip, 1);
+        ck_assert_uint_eq(file->next->buffer, 1024 * 1024);
+        ck_assert_int_eq(file->next->gzip, 9);
+        ck_assert_uint_eq(file->next->next->buffer, 65536);
+        ck_assert_int_eq(file->next->next->gzip, 1);
+    } else {
+        ck_assert_ptr_null(loading.cycle);
+        ck_assert_ptr_nonnull(strstr(loading.report, "it lacks zlib"));
+    }
     loading_end(&loading);
 }
 END_TEST
@@ -160,6 +189,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, wrong_values, 0, countof(refused));
+    tcase_add_test(tcase, levels_of_compression);
     tcase_add_test(tcase, inherited_all_or_none);
     tcase_add_test(tcase, paths_with_variables);
     tcase_add_test(tcase, servers_of_syslog);
