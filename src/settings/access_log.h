@@ -13,6 +13,9 @@ const struct line_format *log_format_find(const struct apply *apply, const char 
 /* Returns the format whose name is nearest to an unknown one, or NULL. */
 const char *log_format_nearest(const struct apply *apply, const char *name);
 
+/* open_log_file_cache.c */
+SETTER(open_log_file_cache_set);
+
 SETTER(access_log_set);
 /* Finds the formats of all access logs, which may stand behind them, and has the servers write
  * their lines. */

@@ -32,6 +32,8 @@ struct access_logs {
     struct stream *stream;
     char *line; /* room for a line that is in no buffer */
     size_t line_size;
+    struct access_cache **caches; /* made when they are first used */
+    unsigned cache_n;
     unsigned n;
     struct access_buffer buffers[];
 };
@@ -208,19 +210,41 @@ static void write_buffered(
         timer_set(&buffer->logs->stream->net.loop, &buffer->flush, (uint64_t)file->flush);
 }
 
-/* Writes a line to the file of the path, which is open only as long. */
-static void write_to(struct access_buffer *buffer, const char *path, const struct log_lines *lines)
+/* Returns the server's cache of descriptors; NULL: it has none, or there is no memory. */
+static struct access_cache *cache_of(struct access_logs *logs, const struct fb_conn *conn)
 {
-    struct log_target target = { .fd = -1, .path = path };
+    const struct access_cache_setting *setting = session_server_of(conn)->settings.log_cache;
+    struct net *net = &logs->stream->net;
+
+    if (setting == NULL)
+        return NULL;
+    assert(setting->index < logs->cache_n);
+    if (logs->caches[setting->index] == NULL)
+        logs->caches[setting->index] = access_cache_create(setting, net->memory, &net->loop);
+    return logs->caches[setting->index];
+}
+
+/* Writes a line to the file of the path, which is open only as long, or in the cache. */
+static void write_to(struct access_buffer *buffer, struct access_cache *cache, const char *path,
+    const struct log_lines *lines)
+{
+    struct log_target own = { .fd = -1, .path = path }, *target = &own;
 
     assert(buffer->file->path != NULL && buffer->file->target->fd == -1);
-    if (log_target_open(&target) == -1) {
+    if (cache != NULL)
+        target = access_cache_open(cache, path);
+    else if (log_target_open(&own) == -1)
+        target = NULL;
+    if (target == NULL) {
         buffer->file->target->lost++;
         report_lost(buffer, errno, path);
         return;
     }
-    put_lines(buffer, &target, lines);
-    close(target.fd);
+    put_lines(buffer, target, lines);
+    if (cache != NULL)
+        access_cache_give(cache, target);
+    else
+        close(own.fd);
 }
 
 static void write_by_path(
@@ -233,7 +257,7 @@ static void write_by_path(
     if (lines.bytes == NULL || access_path_make(log->file->path, conn, path) == -1)
         lose_lines(buffer, 1, lines.bytes == NULL ? ENOMEM : errno);
     else
-        write_to(buffer, path, &lines);
+        write_to(buffer, cache_of(buffer->logs, conn), path, &lines);
 }
 
 static bool is_wanted(struct fb_conn *conn, const struct access_log *log)
@@ -277,7 +301,15 @@ int access_log_open(struct stream *stream, const struct stream_settings *setting
     logs = memory_alloc(stream->net.memory, sizeof(*logs) + n * sizeof(logs->buffers[0]));
     if (logs == NULL)
         return -1;
-    *logs = (struct access_logs) { .stream = stream, .n = n };
+    *logs = (struct access_logs) { .stream = stream, .n = n, .cache_n = settings->log_cache_n };
+    if (logs->cache_n > 0) {
+        logs->caches = memory_alloc(stream->net.memory, logs->cache_n * sizeof(*logs->caches));
+        if (logs->caches == NULL) {
+            memory_release(stream->net.memory, logs);
+            return -1;
+        }
+        memset(logs->caches, 0, logs->cache_n * sizeof(*logs->caches));
+    }
     for (; file != NULL; file = file->next)
         logs->buffers[file->index] = (struct access_buffer) {
             .file = file, .logs = logs, .flush = { .expired = flush_due }
@@ -303,6 +335,16 @@ void access_log_flush_to(struct stream *stream, const struct log_target *target)
             flush_buffer(&logs->buffers[i]);
 }
 
+void access_log_reopen(struct stream *stream)
+{
+    struct access_logs *logs = stream->access_logs;
+
+    access_log_flush(stream);
+    for (unsigned i = 0; logs != NULL && i < logs->cache_n; i++)
+        if (logs->caches[i] != NULL)
+            access_cache_clear(logs->caches[i]);
+}
+
 void access_log_close(struct stream *stream)
 {
     struct access_logs *logs = stream->access_logs;
@@ -320,6 +362,10 @@ void access_log_close(struct stream *stream)
         if (buffer->bytes != NULL)
             memory_release(memory, buffer->bytes);
     }
+    for (unsigned i = 0; i < logs->cache_n; i++)
+        access_cache_destroy(&logs->caches[i]);
+    if (logs->caches != NULL)
+        memory_release(memory, logs->caches);
     if (logs->line != NULL)
         memory_release(memory, logs->line);
     memory_release(memory, logs);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/log_target.h"
+#include "stream/access_cache.h"
 #include "stream/access_path.h"
 #include "stream/log_format.h"
 
@@ -52,5 +53,7 @@ int access_log_open(struct stream *stream, const struct stream_settings *setting
 /* Writes what is buffered: all of it, or what is for this target. */
 void access_log_flush(struct stream *stream);
 void access_log_flush_to(struct stream *stream, const struct log_target *target);
+/* Writes all of it, and closes the files that the worker has opened. */
+void access_log_reopen(struct stream *stream);
 /* Writes what is buffered, and ends. */
 void access_log_close(struct stream *stream);

@@ -45,7 +45,8 @@ struct server_settings {
     int64_t resolver_timeout;             /* ms */
     const struct names_setting *resolver; /* NULL: the system's */
     struct access_logs_setting access_logs;
-    struct set_commands set; /* a server's own */
+    struct set_commands set;                      /* a server's own */
+    const struct access_cache_setting *log_cache; /* NULL: none */
 };
 
 struct server {
@@ -89,6 +90,7 @@ struct stream_settings {
     struct line_format *log_formats;
     struct access_file *access_files; /* destinations of access logs, once each */
     unsigned access_file_n;
+    unsigned log_cache_n;
     struct names_setting system;          /* the resolver of the system, the first of all */
     const struct names_setting *resolver; /* stream {}'s, for workers; NULL: none is used */
     int64_t resolver_timeout;             /* ms; stream {}'s */

@@ -63,7 +63,7 @@ static const char *handle_message(struct channel_end *end, struct channel_messag
         worker_log_reopened(worker, message);
         break;
     case MESSAGE_REOPEN:
-        access_log_flush(&worker->stream);
+        access_log_reopen(&worker->stream);
         break;
     case MESSAGE_INBOX:
         inbox_open(worker, message);
@@ -176,7 +176,7 @@ static void take_single_commands(struct worker *worker)
             "again");
     if (!signals_take(COMMAND_REOPEN, NULL))
         return;
-    access_log_flush(&worker->stream);
+    access_log_reopen(&worker->stream);
     logs_reopen(&worker->cycle->core, &worker->log);
 }
 

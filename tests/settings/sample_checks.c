@@ -120,6 +120,16 @@ void check_log_format(const struct cycle *cycle)
     ck_assert_uint_eq(format->part_n, 3);
 }
 
+void check_log_cache(const struct cycle *cycle)
+{
+    const struct access_cache_setting *cache = server_of(cycle)->settings.log_cache;
+
+    ck_assert_int_eq(cache->max, 9);
+    ck_assert_int_eq(cache->inactive, 20000);
+    ck_assert_int_eq(cache->min_uses, 2);
+    ck_assert_int_eq(cache->valid, 60000);
+}
+
 void check_trusted(const struct cycle *cycle)
 {
     const struct trusted_setting *trusted = &server_of(cycle)->settings.trusted;

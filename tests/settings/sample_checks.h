@@ -19,6 +19,7 @@ void check_module(const struct cycle *cycle);
 void check_listen(const struct cycle *cycle);
 void check_access_log(const struct cycle *cycle);
 void check_log_format(const struct cycle *cycle);
+void check_log_cache(const struct cycle *cycle);
 void check_trusted(const struct cycle *cycle);
 void check_resolver(const struct cycle *cycle);
 void check_server(const struct cycle *cycle);

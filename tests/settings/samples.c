@@ -85,6 +85,7 @@ static const struct sample samples[] = {
     { "listen", "127.0.0.1:2", CHECK(check_listen), .again = "127.0.0.1:3" },
     { "log_format", "main escape=json '$remote_addr' ' ${status}'", CHECK(check_log_format),
         .again = "other text" },
+    { "open_log_file_cache", "max=9 inactive=20s min_uses=2", CHECK(check_log_cache) },
     { "output_limit", "off", NUMBER(INT64_MAX) },
     { "proxy_protocol_timeout", "5s", NUMBER(5000) },
     { "receive_timeout", "90s", NUMBER(90000) },

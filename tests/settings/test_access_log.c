@@ -43,6 +43,11 @@ static const struct {
         "\".\" and \"..\" cannot stand behind a variable" },
     { "log_format x a; access_log /$pid x;",
         "a path with variables begins with a directory of its own" },
+    { "open_log_file_cache max=0;", "expected a number of at least 1" },
+    { "open_log_file_cache inactive=1s;", "\"open_log_file_cache\" must have \"max\" parameter" },
+    { "open_log_file_cache max=1 inactive=x;", "expected a time of at most 1y" },
+    { "open_log_file_cache off max=1;", "expected \"off\", or max=NUMBER" },
+    { "open_log_file_cache size=1;", "expected \"off\", or max=NUMBER" },
     { "log_format x a; access_log a x buffer=1k; access_log a x buffer=2k;",
         "access_log \"a\" already defined with conflicting parameters" },
 };
@@ -152,10 +157,13 @@ START_TEST(paths_with_variables)
     const struct needs_path *needed;
 
     loading_begin(&loading);
-    load(&loading, BEGIN "log_format x a; access_log /l/m/n-$pid/o x; " SERVER END);
+    load(&loading, BEGIN "log_format x a; access_log /l/m/n-$pid/o x; open_log_file_cache max=1; "
+                         "server { listen 127.0.0.1:2; open_log_file_cache off; } " SERVER END);
     ck_assert_msg(loading.cycle != NULL, "%s", loading.report);
     logs = logs_of(&loading, 0);
     ck_assert_str_eq(logs->file->path->directory, "/l/m");
+    ck_assert_ptr_null(server_of(&loading, 0)->settings.log_cache);
+    ck_assert_int_eq(server_of(&loading, 1)->settings.log_cache->max, 1);
     needed = STAILQ_FIRST(&loading.cycle->needs.paths);
     ck_assert_ptr_nonnull(needed);
     ck_assert_str_eq(needed->path, "/l/m");

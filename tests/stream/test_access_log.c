@@ -309,9 +309,10 @@ END_TEST
 
 /* ---- Paths with variables, and their files ---- */
 
+static struct access_cache_setting caching;
 static struct access_path path;
 
-static void begin_path(void)
+static void begin_path(const struct access_cache_setting *setting)
 {
     begin(0, 0);
     access_log_close(test.fixture->stream);
@@ -324,6 +325,8 @@ static void begin_path(void)
     test.file.path = &path;
     close(test.target.fd);
     test.target.fd = -1;
+    test.settings.log_cache_n = 1;
+    test.fixture->server.server.settings.log_cache = setting;
     ck_assert_int_eq(access_log_open(test.fixture->stream, &test.settings), 0);
 }
 
@@ -337,7 +340,7 @@ static const char *named(const char *name)
 
 START_TEST(a_path_of_the_session)
 {
-    begin_path();
+    begin_path(NULL);
     unlink(named(ADDRESS));
     run_session();
     run_session();
@@ -345,6 +348,81 @@ START_TEST(a_path_of_the_session)
         test.text, sizeof(test.text), "%s/" ADDRESS "\n%s/" ADDRESS "\n", directory, directory);
     ck_assert_uint_eq(
         strlen(read_file(named(ADDRESS))), 2 * (strlen(directory) + strlen(ADDRESS) + 2));
+    end();
+}
+END_TEST
+
+/* Whether the path's file is open: a session after it was removed makes no other. */
+static bool is_open(void)
+{
+    ck_assert_int_eq(unlink(named(ADDRESS)), 0);
+    run_session();
+    return access(named(ADDRESS), F_OK) != 0;
+}
+
+START_TEST(a_file_stays_open)
+{
+    caching =
+        (struct access_cache_setting) { .max = 1, .inactive = 1000, .valid = 5000, .min_uses = 2 };
+    begin_path(&caching);
+    run_session(); /* the first use is too few */
+    ck_assert(!is_open());
+    ck_assert(is_open());
+    run_session();
+    ck_assert_int_ne(access(named(ADDRESS), F_OK), 0);
+    access_log_reopen(test.fixture->stream);
+    run_session();
+    ck_assert_int_eq(access(named(ADDRESS), F_OK), 0);
+    fixture_pass(test.fixture, 900);
+    ck_assert(!is_open());
+    ck_assert(is_open());
+    fixture_pass(test.fixture, 1001);
+    run_session();
+    ck_assert_int_eq(access(named(ADDRESS), F_OK), 0);
+    end();
+}
+END_TEST
+
+START_TEST(a_file_is_looked_for)
+{
+    caching =
+        (struct access_cache_setting) { .max = 1, .inactive = 9000, .valid = 2000, .min_uses = 1 };
+    begin_path(&caching);
+    run_session();
+    ck_assert(is_open());
+    fixture_pass(test.fixture, 1999);
+    run_session();
+    ck_assert_int_ne(access(named(ADDRESS), F_OK), 0);
+    fixture_pass(test.fixture, 1);
+    run_session();
+    ck_assert_int_eq(access(named(ADDRESS), F_OK), 0);
+    end();
+}
+END_TEST
+
+START_TEST(few_files_are_open)
+{
+    struct access_cache_setting setting = { .max = 2, .inactive = 1000, .min_uses = 1 };
+    struct access_cache *cache;
+    char name[8];
+
+    begin(0, 0);
+    cache = access_cache_create(&setting, test.fixture->net->memory, test.fixture->loop);
+    ck_assert_ptr_nonnull(cache);
+    for (unsigned i = 0; i < 9; i++) {
+        struct log_target *target;
+
+        snprintf(name, sizeof(name), "f%u", i % 3);
+        target = access_cache_open(cache, named(name));
+        ck_assert_ptr_nonnull(target);
+        ck_assert_str_eq(target->path, named(name));
+        access_cache_give(cache, target);
+        ck_assert_ptr_eq(access_cache_open(cache, named(name)), target);
+        access_cache_give(cache, target);
+    }
+    ck_assert_ptr_null(access_cache_open(cache, named("none/f")));
+    ck_assert_int_eq(errno, ENOENT);
+    access_cache_destroy(&cache);
     end();
 }
 END_TEST
@@ -364,7 +442,7 @@ START_TEST(what_cannot_be_opened)
 {
     const char *lines;
 
-    begin_path();
+    begin_path(NULL);
     test.parts[0].text = value_found(named("none/"), strlen(named("none/")));
     lines = run_logged_session();
     ck_assert_ptr_nonnull(strstr(lines, "[crit] open() \""));
@@ -393,6 +471,9 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_condition, 0, countof(conditions));
     tcase_add_loop_test(tcase, without_memory, 0, 2);
     tcase_add_test(tcase, a_path_of_the_session);
+    tcase_add_test(tcase, a_file_stays_open);
+    tcase_add_test(tcase, a_file_is_looked_for);
+    tcase_add_test(tcase, few_files_are_open);
     tcase_add_test(tcase, what_cannot_be_opened);
 }
 

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Descriptors of access logs whose paths have variables: open_log_file_cache.
+ *
+ * Responsible for opening files by their paths, and for closing them: at once, or when they were
+ * not used for a time, are too many, or the logs are to be opened again. Invariant: a file of the
+ * cache is in its tree and in its list, the last that was used in front. */
+#pragma once
+
+#include "base/log_target.h"
+#include "base/memory.h"
+#include "event/loop.h"
+
+/* A directive's values. */
+struct access_cache_setting {
+    unsigned index;          /* among a worker's caches */
+    int64_t max;             /* files */
+    int64_t inactive, valid; /* ms */
+    int64_t min_uses;        /* before a file stays open */
+};
+
+struct access_cache;
+
+/* NULL without memory. `setting` and the rest outlive the cache. */
+struct access_cache *access_cache_create(
+    const struct access_cache_setting *setting, const struct memory *memory, struct loop *loop);
+void access_cache_destroy(struct access_cache **cache);
+
+/* Returns the file of that path, open; NULL with errno. It is the caller's until the next call. */
+struct log_target *access_cache_open(struct access_cache *cache, const char *path);
+/* Takes a file back that was used. */
+void access_cache_give(struct access_cache *cache, struct log_target *file);
+/* Closes all files. */
+void access_cache_clear(struct access_cache *cache);
