@@ -368,36 +368,72 @@ static void unmap_block(struct address_block *block)
     block->bits -= 96;
 }
 
+/* Parses an address with or without a prefix length. */
+static const char *parse_block(const char *text, struct address_block *block)
+{
+    const char *slash = text + strcspn(text, "/");
+    char host[INET6_ADDRSTRLEN];
+
+    if ((size_t)(slash - text) >= sizeof(host))
+        return "invalid address";
+    memcpy(host, text, (size_t)(slash - text));
+    host[slash - text] = '\0';
+
+    if (parse_in(host, &block->address))
+        block->bits = 32;
+    else if (parse_in6(host, &block->address))
+        block->bits = 128;
+    else
+        return "invalid address";
+    return *slash == '/' ? parse_bits(slash + 1, block->bits, &block->bits) : NULL;
+}
+
 const char *address_block_parse(const char *text, struct address_block *out)
 {
     struct address_block block = { .address.length = sizeof(sa_family_t) };
-    const char *slash = text + strcspn(text, "/"), *wrong;
-    char host[INET6_ADDRSTRLEN];
+    const char *wrong;
 
     if (strcasecmp(text, "unix:") == 0) {
         block.address.any.sa_family = AF_UNIX;
         *out = block;
         return NULL;
     }
-    if ((size_t)(slash - text) >= sizeof(host))
-        return "invalid address";
-    memcpy(host, text, (size_t)(slash - text));
-    host[slash - text] = '\0';
-
-    if (parse_in(host, &block.address))
-        block.bits = 32;
-    else if (parse_in6(host, &block.address))
-        block.bits = 128;
-    else
-        return "invalid address";
-    if (*slash == '/') {
-        wrong = parse_bits(slash + 1, block.bits, &block.bits);
-        if (wrong != NULL)
-            return wrong;
-    }
+    wrong = parse_block(text, &block);
+    if (wrong != NULL)
+        return wrong;
     assert(block.bits <= 128);
     if (block.address.any.sa_family == AF_INET6)
         unmap_block(&block);
+    *out = block;
+    return NULL;
+}
+
+/* Clears the bits behind the first ones; returns whether any was set. */
+static bool clear_low_bits(uint8_t *bytes, unsigned n, unsigned bits)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < n; i++) {
+        unsigned kept = bits > i * 8 ? bits - i * 8 : 0;
+        uint8_t mask = kept >= 8 ? 0xff : (uint8_t)(0xff00 >> kept);
+
+        any = any || (bytes[i] & ~mask) != 0;
+        bytes[i] &= mask;
+    }
+    return any;
+}
+
+const char *address_cidr_parse(const char *text, struct address_block *out, bool *low)
+{
+    struct address_block block;
+    const char *wrong = parse_block(text, &block);
+
+    if (wrong != NULL)
+        return wrong;
+    if (block.address.any.sa_family == AF_INET)
+        *low = clear_low_bits((uint8_t *)&block.address.in.sin_addr, 4, block.bits);
+    else
+        *low = clear_low_bits(block.address.in6.sin6_addr.s6_addr, 16, block.bits);
     *out = block;
     return NULL;
 }

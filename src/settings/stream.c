@@ -3,6 +3,7 @@
  * loaded. */
 #include "base/check.h"
 #include "event/file_aio.h"
+#include "settings/access.h"
 #include "settings/access_log.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
@@ -89,6 +90,12 @@ const struct setting stream_table[] = {
     { "aio", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_aio,
         .offset = offsetof(struct server_settings, aio), .size = sizeof(struct aio_setting),
         .initial = "off" },
+    { "allow", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = access_set, .repeats = true,
+        .offset = offsetof(struct server_settings, access), .size = sizeof(struct access_setting *),
+        .unset = "none" },
+    { "deny", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = access_set, .repeats = true,
+        .offset = offsetof(struct server_settings, access), .size = sizeof(struct access_setting *),
+        .unset = "none" },
     { "directio_alignment", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_alignment,
         SERVER(directio_alignment), .least_value = 512, .greatest_value = 1024 * 1024,
         .initial = "4k" },
@@ -190,6 +197,7 @@ void stream_apply(struct apply *apply)
     STAILQ_FOREACH (server, &scope->servers, link) {
         apply_defaults(apply, server, stream_table);
         protocol_finish(apply, server);
+        access_finish(apply, server);
     }
     if (scope_is_whole(apply, scope) && scope->server_errors == 0)
         template_finish(apply);

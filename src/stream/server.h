@@ -17,6 +17,8 @@
 #include <bsd/sys/queue.h>
 #include <forkbeard/forkbeard.h>
 
+struct access_setting;
+
 struct aio_setting {
     int64_t way;                /* enum fb_aio */
     const struct fb_pool *pool; /* whose threads read; NULL: the default one */
@@ -44,6 +46,7 @@ struct server_settings {
     int64_t directio_alignment;           /* bytes, a power of two */
     int64_t resolver_timeout;             /* ms */
     const struct names_setting *resolver; /* NULL: the system's */
+    struct access_setting *access;        /* settings/access.h; NULL: no rules */
     struct access_logs_setting access_logs;
     struct set_commands set;                      /* a server's own */
     const struct access_cache_setting *log_cache; /* NULL: none */

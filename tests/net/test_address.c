@@ -297,6 +297,44 @@ START_TEST(bad_block)
 }
 END_TEST
 
+static const struct {
+    const char *text, *block; /* NULL: not one */
+    unsigned bits;
+    bool low;
+} cidr_cases[] = {
+    { "192.168.1.1", "192.168.1.1", 32, false },
+    { "192.168.1.0/24", "192.168.1.0", 24, false },
+    { "192.168.1.1/24", "192.168.1.0", 24, true },
+    { "10.255.0.0/9", "10.128.0.0", 9, true },
+    { "10.0.0.1/0", "0.0.0.0", 0, true },
+    { "10.0.0.0/08", "10.0.0.0", 8, false },
+    { "2001:db8::1/32", "2001:db8::", 32, true },
+    { "2001:db8:ffff::/33", "2001:db8:8000::", 33, true },
+    { "::ffff:10.0.0.1", "::ffff:10.0.0.1", 128, false },
+    { "::ffff:10.0.0.0/104", "::ffff:10.0.0.0", 104, false },
+    { "unix:", NULL, 0, false },
+    { "localhost", NULL, 0, false },
+    { "[::1]", NULL, 0, false },
+    { "10.0.0.0/+8", NULL, 0, false },
+    { "10.0.0.0/33", NULL, 0, false },
+};
+
+START_TEST(cidr)
+{
+    struct address_block block;
+    bool low;
+    const char *wrong = address_cidr_parse(cidr_cases[_i].text, &block, &low);
+    char text[ADDRESS_TEXT];
+
+    ck_assert_int_eq(wrong == NULL, cidr_cases[_i].block != NULL);
+    if (wrong != NULL)
+        return;
+    ck_assert_str_eq(address_format(&block.address, false, text), cidr_cases[_i].block);
+    ck_assert_uint_eq(block.bits, cidr_cases[_i].bits);
+    ck_assert_int_eq(low, cidr_cases[_i].low);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, parse, 0, countof(parse_cases));
@@ -309,6 +347,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, unix_names_as_the_kernel_gives_them);
     tcase_add_loop_test(tcase, block_matches, 0, countof(match_cases));
     tcase_add_loop_test(tcase, bad_block, 0, countof(bad_blocks));
+    tcase_add_loop_test(tcase, cidr, 0, countof(cidr_cases));
 }
 
 TEST_MAIN("address", add_tests)

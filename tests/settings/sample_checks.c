@@ -3,6 +3,7 @@
 #include "settings/sample_checks.h"
 
 #include "base/cpu_mask.h"
+#include "stream/access.h"
 #include "stream/template.h"
 #include "support/test.h"
 
@@ -148,6 +149,27 @@ void check_resolver(const struct cycle *cycle)
     ck_assert(resolver->ipv4 && !resolver->ipv6);
 }
 #endif
+
+/* Finds the client allowed or not by the rules of the first server. */
+static void check_access(const struct cycle *cycle, bool allowed)
+{
+    struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a000007) };
+    const struct phase_handler *handler = server_of(cycle)->before;
+
+    ck_assert_ptr_nonnull(handler);
+    ck_assert_int_eq(handler->phase, PHASE_ACCESS);
+    ck_assert_int_eq(access_allows(handler->arg, (struct sockaddr *)&in), allowed);
+}
+
+void check_allow(const struct cycle *cycle)
+{
+    check_access(cycle, true);
+}
+
+void check_deny(const struct cycle *cycle)
+{
+    check_access(cycle, false);
+}
 
 void check_server(const struct cycle *cycle)
 {

@@ -22,6 +22,8 @@ void check_log_format(const struct cycle *cycle);
 void check_log_cache(const struct cycle *cycle);
 void check_trusted(const struct cycle *cycle);
 void check_resolver(const struct cycle *cycle);
+void check_allow(const struct cycle *cycle);
+void check_deny(const struct cycle *cycle);
 void check_server(const struct cycle *cycle);
 void check_return(const struct cycle *cycle);
 void check_file(const struct cycle *cycle);

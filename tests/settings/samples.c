@@ -78,6 +78,8 @@ static const struct sample samples[] = {
     { "worker_connections", "64", NUMBER(64) },
     { "access_log", "off", CHECK(check_access_log), .again = "off" },
     { "aio", "threads", NUMBER(FB_AIO_THREADS) },
+    { "allow", "10.0.0.0/8", CHECK(check_allow), .again = "10.0.0.0/8" },
+    { "deny", "10.0.0.0/8", CHECK(check_deny), .again = "unix:" },
     { "directio_alignment", "512", NUMBER(512) },
     { "first_byte_timeout", "5s", NUMBER(5000) },
     { "idle_timeout", "\"1m 30s\"", NUMBER(90000) },

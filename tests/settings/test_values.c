@@ -16,6 +16,7 @@
 #define TEN "/123456789"
 #define LONG TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN "/"
 #define LEVEL "expected a level: debug, info, notice, warn, error, crit, alert or emerg"
+#define RULE "expected an address, a CIDR block, \"unix:\" or \"all\""
 #define PARAMETERS "expected server=, facility=, tag=, severity= or nohostname"
 #define LIMIT "expected burst=number, interval=time, or \"off\" alone"
 #define TAG_32 "abcdefghijklmnopqrstuvwxyz012345"

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The directives `allow` and `deny`, which belong to one list: a block with either inherits none.
+ * Private to settings/. */
+#pragma once
+
+#include "settings/apply.h"
+#include "stream/access.h"
+
+/* The rules of a block, and of the servers that inherit them. */
+struct access_setting {
+    struct access_rules rules;
+    const struct access *built; /* NULL: no server has asked for it yet */
+};
+
+SETTER(access_set);
+/* Adds the rules that a server has to its phases. */
+void access_finish(struct apply *apply, struct scope *server);
