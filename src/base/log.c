@@ -19,17 +19,33 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Adds to the level of some targets what the second log and the diagnostics take. */
+static enum log_level level_with_others(const struct log *log, enum log_level level)
+{
+    if (log->also != NULL && log->also->level > level)
+        level = log->also->level;
+    return log->diag != NULL && level < LEVEL_ALERT ? LEVEL_ALERT : level;
+}
+
+/* Whether the line goes anywhere: the log's level is that of the most verbose target of all. */
+static bool is_wanted(const struct log *log, const struct log_line *line)
+{
+    if (line->route == NULL)
+        return line->level <= log->common || line->force;
+    return line->level <= level_with_others(log, line->route->level) || line->force;
+}
+
 void log_update(struct log *log)
 {
+    enum log_level level = LEVEL_EMERG;
+
     assert(log->also != log);
-    log->level = LEVEL_EMERG;
     for (unsigned i = 0; i < log->target_n; i++)
-        if (log->targets[i].level > log->level)
-            log->level = log->targets[i].level;
-    if (log->also != NULL && log->also->level > log->level)
-        log->level = log->also->level;
-    if (log->diag != NULL && log->level < LEVEL_ALERT)
-        log->level = LEVEL_ALERT;
+        if (log->targets[i].level > level)
+            level = log->targets[i].level;
+    log->common = level_with_others(log, level);
+    level = level_with_others(log, log->routed);
+    log->level = level > log->common ? level : log->common;
 }
 
 void log_collect(struct log *log, struct diag *diag)
@@ -116,19 +132,28 @@ static void report_lost(struct log *log, struct log_target *target)
         target->lost += n;
 }
 
+/* Writes to a target that takes lines up to the level. */
+static void write_to_target(
+    struct log *log, struct log_target *target, enum log_level level, struct log_entry *entry)
+{
+    uint64_t lost = target->lost;
+
+    if (target->fd == -1 || (entry->line->level > level && !entry->line->force))
+        return;
+    log_target_write(target, entry);
+    log->broken = log->broken || target->broken;
+    if (lost > 0 && lost == target->lost)
+        report_lost(log, target);
+}
+
 static void write_to_targets(struct log *log, struct log_entry *entry)
 {
-    for (unsigned i = 0; i < log->target_n; i++) {
-        struct log_target *target = &log->targets[i];
-        uint64_t lost = target->lost;
+    const struct log_route *route = entry->line->route;
 
-        if (target->fd == -1 || (entry->line->level > target->level && !entry->line->force))
-            continue;
-        log_target_write(target, entry);
-        log->broken = log->broken || target->broken;
-        if (lost > 0 && lost == target->lost)
-            report_lost(log, target);
-    }
+    for (unsigned i = 0; route != NULL && i < route->n; i++)
+        write_to_target(log, route->targets[i].target, route->targets[i].level, entry);
+    for (unsigned i = 0; route == NULL && i < log->target_n; i++)
+        write_to_target(log, &log->targets[i], log->targets[i].level, entry);
 }
 
 /* Writes a line without checking the flood limit. */
@@ -140,10 +165,12 @@ static void PRINTF_FORMAT(3, 0)
     if (line->level == LEVEL_EMERG)
         log_note_failure(log, false);
     if (log->also != NULL) {
+        struct log_line also = *line;
         va_list copy;
 
+        also.route = NULL; /* it has other targets */
         va_copy(copy, args);
-        log_vput(log->also, line, format, copy);
+        log_vput(log->also, &also, format, copy);
         va_end(copy);
     }
     entry.line = line;
@@ -182,9 +209,9 @@ void log_report_suppressed(struct log *log, bool all)
     int saved = errno;
 
     while (log->limit != NULL && log_limit_pop_report(log->limit, now, all, &suppressed)) {
-        struct log_line line = { .level = suppressed.level };
+        struct log_line line = { .level = suppressed.level, .route = suppressed.route };
 
-        if (line.level <= log->level) /* the levels may have changed */
+        if (is_wanted(log, &line)) /* the levels may have changed */
             emit_line(log, &line,
                 "%" PRIu32 " more line%s like \"%s\" %s suppressed in the last %" PRIu64 " %s",
                 suppressed.n, suppressed.n == 1 ? "" : "s", suppressed.like,
@@ -220,7 +247,7 @@ void log_vput(struct log *log, const struct log_line *line, const char *format, 
 {
     int saved = errno;
 
-    if (!is_suppressed(log, line, format, args))
+    if (is_wanted(log, line) && !is_suppressed(log, line, format, args))
         emit(log, line, format, args);
     errno = saved;
 }

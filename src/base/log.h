@@ -32,9 +32,21 @@ struct log_failures {
 /* The end of a process that has found an internal error and would survive it (debug_points). */
 enum log_point { LOG_POINT_NONE, LOG_POINT_STOP, LOG_POINT_ABORT };
 
+/* Targets of some lines, in the place of those of all others. */
+struct log_route {
+    enum log_level level; /* the most verbose of its targets */
+    unsigned n;
+    struct {
+        struct log_target *target; /* the owner's, as those of the log are */
+        enum log_level level;
+    } targets[];
+};
+
 struct log {
-    enum log_level level; /* the most verbose level of all targets */
-    unsigned target_n;
+    enum log_level level;  /* the most verbose level of all targets, those of routes included */
+    enum log_level common; /* ... of lines without a route */
+    enum log_level routed; /* ... of all routes, which the owner sets; LEVEL_EMERG: no routes */
+    unsigned target_n;     /* targets of lines without a route */
     struct log_target *targets; /* array of the owner */
     const char *plain;     /* name: lines are "NAME: [level] message", without a time; or NULL */
     struct log *also;      /* second log, which receives every line as well; or NULL */
@@ -54,7 +66,7 @@ struct log {
 void log_init(struct log *log, struct log_target *targets, unsigned n);
 /* A start-up log: lines go to standard error as "name: [level] message". */
 void log_init_plain(struct log *log, struct log_target *target, const char *name);
-/* To be called after the levels of targets, `also` or `diag` have changed. */
+/* To be called after the levels of targets, routes, `also` or `diag` have changed. */
 void log_update(struct log *log);
 /* Adds grave lines to a new session of these diagnostics from now on; NULL: to none. */
 void log_collect(struct log *log, struct diag *diag);

@@ -25,7 +25,7 @@ static bool is_over(const struct log_limit *limit, const struct log_limit_kind *
 static size_t place_of(const struct log_line *line, const char *format)
 {
     uint64_t key = (uint64_t)(uintptr_t)format ^ (uint64_t)(unsigned)line->error << 32 ^
-                   (uint64_t)line->level << 56;
+                   (uint64_t)line->level << 56 ^ (uint64_t)(uintptr_t)line->route << 16;
 
     return (size_t)(key * 0x9e3779b97f4a7c15u >> 32);
 }
@@ -41,7 +41,8 @@ static struct log_limit_kind *find_kind(
     for (size_t i = 0; i < PLACES; i++) {
         struct log_limit_kind *kind = &limit->kinds[(first + i) % LOG_LIMIT_KINDS];
 
-        if (kind->format == format && kind->level == line->level && kind->error == line->error)
+        if (kind->format == format && kind->level == line->level && kind->error == line->error &&
+            kind->route == line->route)
             return kind;
         if (kind->suppressed == 0 && (oldest == NULL || kind->begun_ms < oldest->begun_ms))
             oldest = kind;
@@ -50,6 +51,7 @@ static struct log_limit_kind *find_kind(
         oldest->format = format;
         oldest->level = line->level;
         oldest->error = line->error;
+        oldest->route = line->route;
         oldest->begun_ms = now;
         oldest->n = 0;
     }
@@ -114,7 +116,9 @@ bool log_limit_pop_report(
     if (found == NULL)
         return false;
     assert(found->format != NULL && found->suppressed > 0);
-    *suppressed = (struct log_limit_report) { .level = found->level, .n = found->suppressed };
+    *suppressed = (struct log_limit_report) {
+        .level = found->level, .route = found->route, .n = found->suppressed
+    };
     suppressed->ms = is_over(limit, found, now) ? limit->interval_ms : now - found->begun_ms;
     memcpy(suppressed->like, found->like, sizeof(suppressed->like));
     found->suppressed = 0;

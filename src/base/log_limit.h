@@ -2,8 +2,9 @@
 /* The flood limit of a log: of each kind of line only `burst` are written within an interval;
  * further ones are suppressed and counted.
  *
- * Lines are of a kind when they have the same format string, level and error, so that a flood of
- * one kind hides no other. Lines of kinds that do not fit into the table are not limited. */
+ * Lines are of a kind when they have the same format string, level, error and route, so that a
+ * flood of one kind hides no other. Lines of kinds that do not fit into the table are not
+ * limited. */
 #pragma once
 
 #include "base/compiler.h"
@@ -18,6 +19,7 @@ struct log_limit_kind {
     const char *format; /* only compared: it may belong to an unloaded module; NULL: free */
     enum log_level level;
     int error;
+    const struct log_route *route;
     uint64_t begun_ms;             /* start of its interval */
     uint32_t n;                    /* lines of it that were written */
     uint32_t suppressed;           /* lines of it that were suppressed */
@@ -34,6 +36,7 @@ struct log_limit {
 /* A report on the suppressed lines of one kind. */
 struct log_limit_report {
     enum log_level level;
+    const struct log_route *route; /* of the lines */
     uint32_t n;
     uint64_t ms; /* time in which they came */
     char like[LOG_LIMIT_LIKE_MAX];

@@ -16,6 +16,8 @@ struct log_place {
     const char *(*excerpt)(const struct log_place *place);
 };
 
+struct log_route;
+
 /* Texts may be NULL. */
 struct log_line {
     enum log_level level;
@@ -24,6 +26,7 @@ struct log_line {
     const char *client, *server, *upstream; /* addresses */
     const char *protocol;                   /* name; not shown in the text form */
     const struct log_place *place;          /* NULL: none */
+    const struct log_route *route;          /* where the line goes; NULL: to the log's targets */
     bool named; /* the message names client and server, which the text form does not repeat */
     bool force; /* write to every target whatever its level (debug_connection) */
 };

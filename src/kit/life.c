@@ -77,9 +77,13 @@ static void change_cycle(struct kit_worker *own)
 {
     fb_test *test = own->test;
     struct cycle *cycle = own->cycle;
+    struct server *server;
 
     cycle->core.logs = &test->target;
     cycle->core.log_n = 1;
+    cycle->core.routed_level = LEVEL_EMERG;
+    STAILQ_FOREACH (server, &cycle->stream.servers, link)
+        server->route = NULL;
     cycle->core.timer_resolution = 0;
     cycle->core.worker_processes = test->worker_n;
     cycle->events.mechanism = sim_edge(test->sim);

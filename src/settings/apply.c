@@ -33,6 +33,8 @@ static const char *context_name(unsigned at)
         return "\"stream\"";
     case CONTEXT_SERVER:
         return "\"server\"";
+    case CONTEXT_MAIN | CONTEXT_STREAM | CONTEXT_SERVER:
+        return "the main context, \"stream\" or \"server\"";
     default:
         return "\"stream\" or \"server\"";
     }
@@ -147,6 +149,19 @@ static const struct setting *find_row(const struct apply *apply, const char *nam
     return NULL;
 }
 
+/* Returns the contexts in which a directive of the name may stand: two tables may have it. */
+static unsigned contexts_of(const struct apply *apply, const char *name)
+{
+    struct rows rows = { .apply = apply, .at = CONTEXT_ANY };
+    const struct setting *setting;
+    unsigned at = 0;
+
+    while ((setting = next_row(&rows)) != NULL)
+        if (strcmp(setting->name, name) == 0)
+            at |= setting->at;
+    return at;
+}
+
 const struct setting *apply_find_row(const struct apply *apply, const char *name)
 {
     return find_row(apply, name, CONTEXT_ANY);
@@ -177,9 +192,9 @@ static void suggest_name(struct apply *apply, const struct conf_word *name)
 static void report_unknown(struct apply *apply, const struct conf_directive *directive)
 {
     const struct conf_word *name = &directive->name;
-    const struct setting *elsewhere = find_row(apply, name->text, CONTEXT_ANY);
-    unsigned no_effect = elsewhere == NULL ? nginx_no_effect(name->text) : 0;
-    unsigned at = elsewhere != NULL ? elsewhere->at : no_effect;
+    unsigned elsewhere = contexts_of(apply, name->text);
+    unsigned no_effect = elsewhere == 0 ? nginx_no_effect(name->text) : 0;
+    unsigned at = elsewhere != 0 ? elsewhere : no_effect;
     bool is_server_s = apply->scope->at & (CONTEXT_STREAM | CONTEXT_SERVER);
 
     if ((no_effect & apply->scope->at) && directive->block != NULL)

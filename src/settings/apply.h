@@ -18,6 +18,7 @@
 enum { TABLE_CORE, TABLE_EVENTS, TABLE_MECHANISMS, TABLE_STREAM, TABLE_PROTOCOLS, TABLES };
 
 struct access_destination;
+struct error_destination;
 
 struct apply {
     unsigned kind; /* APPLY_KIND */
@@ -30,6 +31,7 @@ struct apply {
     const struct conf_directive *affinity;    /* worker_cpu_affinity, or NULL */
     const struct conf_directive *stream;      /* stored until the main context was applied */
     STAILQ_HEAD(, path_entry) paths;          /* paths of accepted directives */
+    RB_HEAD(error_destinations, error_destination) error_logs; /* of stream {} and its servers */
     RB_HEAD(access_destinations, access_destination) access_logs;
     bool cut;          /* a text ended early, at a lexical error */
     bool lacks_module; /* a module was refused: an unknown directive may be the module's */

@@ -65,6 +65,7 @@ struct core_settings {
     unsigned log_n;
     struct log_target **other_logs; /* stream {}'s and its servers'; settings/log_destination.c */
     unsigned other_log_n;
+    enum log_level routed_level;     /* the most verbose error log that any server has for itself */
     int64_t log_burst, log_interval; /* lines of a kind in an interval; a burst of 0: no limit */
     struct cpu_mask *cpus; /* masks for the workers in turn, the last for all others; NULL: none */
     unsigned cpu_n;

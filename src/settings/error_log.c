@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The directives of the error log. They define its targets; process/logs.c opens them, and nothing
  * is opened here. */
+#include "settings/error_log.h"
 #include "base/check.h"
 #include "base/number.h"
 #include "settings/apply.h"
@@ -37,8 +38,7 @@ static int add_target(struct apply *apply, const struct log_target *target)
     return 0;
 }
 
-/* Reads a directive; -1 after a report. */
-static int read_log(
+int error_log_read(
     struct apply *apply, const struct conf_directive *directive, struct log_target *target)
 {
     unsigned n = directive->arg_n;
@@ -70,7 +70,7 @@ SETTER(error_log_set)
 
     (void)setting;
     (void)field;
-    return read_log(apply, directive, &target) == -1 ? -1 : add_target(apply, &target);
+    return error_log_read(apply, directive, &target) == -1 ? -1 : add_target(apply, &target);
 }
 
 SETTER(error_log_set_rate_limit)

@@ -223,8 +223,8 @@ void events_log_debug(const struct cycle *cycle, struct log *log)
 {
     bool wanted = cycle->events.debug_n > 0;
 
-    for (unsigned i = 0; i < cycle->core.log_n; i++)
-        wanted = wanted || cycle->core.logs[i].level >= LEVEL_DEBUG;
+    for (unsigned i = 0; i < core_target_n(&cycle->core); i++)
+        wanted = wanted || core_target(&cycle->core, i)->level >= LEVEL_DEBUG;
     if (wanted && !DEBUG_BUILD)
         log_write(log, LEVEL_NOTICE, 0,
             "debug lines of events are not in this build: it was configured without "

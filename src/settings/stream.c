@@ -7,6 +7,7 @@
 #include "settings/access_log.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
+#include "settings/error_log.h"
 #include "settings/listen.h"
 #include "settings/protocol.h"
 #include "settings/realip.h"
@@ -99,6 +100,10 @@ const struct setting stream_table[] = {
     { "directio_alignment", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_alignment,
         SERVER(directio_alignment), .least_value = 512, .greatest_value = 1024 * 1024,
         .initial = "4k" },
+    { "error_log", CONTEXT_STREAM | CONTEXT_SERVER, 1, 3, .set = error_log_set_server,
+        .repeats = true, .offset = offsetof(struct server_settings, error_log),
+        .size = sizeof(struct error_log_setting *),
+        .unset = "@localstatedir@/log/forkbeard/error.log error" },
     { "first_byte_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
         SERVER(first_byte_timeout), .initial = "60s" },
     { "idle_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec, SERVER(idle_timeout),
@@ -198,6 +203,7 @@ void stream_apply(struct apply *apply)
         apply_defaults(apply, server, stream_table);
         protocol_finish(apply, server);
         access_finish(apply, server);
+        error_log_finish_server(apply, server);
     }
     if (scope_is_whole(apply, scope) && scope->server_errors == 0)
         template_finish(apply);

@@ -18,6 +18,8 @@
 #include <forkbeard/forkbeard.h>
 
 struct access_setting;
+struct error_log_setting;
+struct log_route;
 
 struct aio_setting {
     int64_t way;                /* enum fb_aio */
@@ -50,6 +52,7 @@ struct server_settings {
     struct access_logs_setting access_logs;
     struct set_commands set;                      /* a server's own */
     const struct access_cache_setting *log_cache; /* NULL: none */
+    struct error_log_setting *error_log; /* settings/error_log_server.c; NULL: the main one */
 };
 
 struct server {
@@ -59,8 +62,9 @@ struct server {
     void *protocol_conf;
     struct zone *metrics; /* the protocol's; NULL: it has none */
     const struct variables *variables;
-    struct phase_handler *before; /* run until one ends the session; NULL: none */
-    struct phase_handler *after;  /* those of PHASE_LOG */
+    struct phase_handler *before;  /* run until one ends the session; NULL: none */
+    struct phase_handler *after;   /* those of PHASE_LOG */
+    const struct log_route *route; /* of the log's lines about it; NULL: where all others go */
     struct server_settings settings;
 };
 

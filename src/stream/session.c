@@ -380,6 +380,7 @@ static void session_describe(
     if (session_binding_of(conn)->text[0] != '\0') /* empty where the worker has it */
         line->server = session_binding_of(conn)->text;
     line->protocol = protocol != NULL ? protocol->name : NULL;
+    line->route = session_server_of(conn)->route;
     if (conn->outgoing && conn->session != NULL) /* none once it has been closed and lingers */
         line->upstream = session_conn_of(conn)->target->text;
 }

@@ -20,6 +20,7 @@ struct binding *stream_own_binding(struct stream *stream, const struct server *s
         return NULL;
     *own = (struct stream_own) { .binding.kind = BINDING_KIND, .server = *server };
     own->server.protocol_conf = NULL;
+    own->server.route = NULL;
     own->binding.server = &own->server;
     stream->slabs[server->protocol_index].own = own;
     return &own->binding;

@@ -159,6 +159,7 @@ int worker_init(struct worker *worker, const struct heritage *heritage, enum rol
         .heritage = heritage, .cycle = cycle, .role = role, .to_master = { .fd = -1 }
     };
     log_init(&worker->log, cycle->core.logs, cycle->core.log_n);
+    worker->log.routed = cycle->core.routed_level;
     worker->log.point = (enum log_point)cycle->core.debug_points;
     worker->log.diag = heritage->diag;
     worker->log.diag_session = heritage->diag_session;

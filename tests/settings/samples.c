@@ -155,6 +155,10 @@ static void add_table(const struct setting *table, enum field_of field_of)
 
         if (is_refused(table->name))
             continue;
+        if (strcmp(table->name, "error_log") == 0 && table->at != CONTEXT_MAIN) {
+            find_case(table->name)->at |= table->at; /* two rows, of two tables */
+            continue;
+        }
         added = add_case(table->name);
         added->at = table->at;
         added->least = table->least;

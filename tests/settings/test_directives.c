@@ -41,7 +41,8 @@ static const char *name_places(unsigned at, char text[64])
     size_t n = 0;
 
     if (at & CONTEXT_MAIN)
-        return "the main context";
+        return at == CONTEXT_MAIN ? "the main context"
+                                  : "the main context, \"stream\" or \"server\"";
     for (unsigned i = 0; i < countof(blocks); i++)
         if (at & (CONTEXT_EVENTS << i))
             n += (size_t)snprintf(text + n, 64 - n, "%s\"%s\"", n > 0 ? " or " : "", blocks[i]);
