@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The syntax of a configuration: words, directives, blocks and files. conf/ knows no directive by
- * name, reports every mistake with its place, and continues after a mistake where it can. Trees
- * live in the source's arena. */
+ * name, reports every mistake with its place, and continues after a mistake where it can. */
 #pragma once
 
 #include "base/arena.h"
@@ -52,6 +51,7 @@ struct conf_block {
 /* Owner of everything that a parse makes. */
 struct conf_source {
     struct arena *arena;
+    struct arena *trees; /* memory of the trees that are made, and their words: mostly `arena` */
     struct conf_report *report;
     STAILQ_HEAD(, conf_file) files; /* in the order in which they were read, each once a read */
     bool too_deep;                  /* an include was refused: only the main file's are read */

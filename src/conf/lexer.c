@@ -135,7 +135,7 @@ static char escaped_byte(char c)
 static enum lexer_token finish_word(
     struct lexer *lexer, struct conf_word *word, const char *raw, size_t n)
 {
-    char *text = arena_alloc(lexer->source->arena, n + 1), *to = text;
+    char *text = arena_alloc(lexer->source->trees, n + 1), *to = text;
 
     assert(word->width >= n);
     if (text == NULL) {

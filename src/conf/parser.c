@@ -59,7 +59,7 @@ static bool add_word(struct parser *parser, const struct conf_word *word)
 /* Makes a directive of the words and adds it to the innermost block; NULL without memory. */
 static struct conf_directive *add_directive(struct parser *parser)
 {
-    struct arena *arena = parser->source->arena;
+    struct arena *arena = parser->source->trees;
     struct conf_directive *directive = arena_alloc(arena, sizeof(*directive));
     unsigned n = parser->word_n - 1;
 
@@ -106,7 +106,7 @@ static bool open_block(struct parser *parser, const struct conf_word *token)
             parser->words[0].text, CONF_DEPTH_MAX);
         return false;
     }
-    if ((block = block_create(parser->source->arena)) == NULL ||
+    if ((block = block_create(parser->source->trees)) == NULL ||
         (directive = add_directive(parser)) == NULL)
         return fail_memory(parser, token);
     directive->block = block;
@@ -181,7 +181,7 @@ struct conf_block *conf_parse(
     struct conf_word word;
     enum lexer_token token;
 
-    if ((parser.blocks[0] = block_create(source->arena)) == NULL) {
+    if ((parser.blocks[0] = block_create(source->trees)) == NULL) {
         fail_memory(&parser, NULL);
         return NULL;
     }

@@ -14,7 +14,7 @@
 
 void conf_source_init(struct conf_source *source, struct arena *arena, struct conf_report *report)
 {
-    *source = (struct conf_source) { .arena = arena, .report = report };
+    *source = (struct conf_source) { .arena = arena, .trees = arena, .report = report };
     STAILQ_INIT(&source->files);
 }
 

@@ -113,6 +113,10 @@ const struct setting stream_table[] = {
     { "listen", CONTEXT_SERVER, 1, 32, .set = listen_set, .repeats = true, .unset = "none" },
     { "log_format", CONTEXT_STREAM, 2, UCHAR_MAX, .set = log_format_set, .repeats = true,
         .unset = "none" },
+    { "map", CONTEXT_STREAM, 2, 2, .set = map_set, .block = true, .repeats = true,
+        .unset = "none" },
+    { "map_hash_bucket_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size, .initial = "64" },
+    { "map_hash_max_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size, .initial = "2048" },
     { "open_log_file_cache", CONTEXT_STREAM | CONTEXT_SERVER, 1, 4, .set = open_log_file_cache_set,
         .offset = offsetof(struct server_settings, log_cache),
         .size = sizeof(const struct access_cache_setting *), .initial = "off" },
@@ -138,6 +142,10 @@ const struct setting stream_table[] = {
         .unset = "none" },
     { "tcp_nodelay", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag, SERVER(tcp_nodelay),
         .initial = "on" },
+    { "variables_hash_bucket_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size,
+        .initial = "64" },
+    { "variables_hash_max_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size,
+        .initial = "1024" },
     { .name = NULL },
 };
 

@@ -299,7 +299,8 @@ START_TEST(paths_with_variables)
     daemon_expects(daemon, "elsewhere");
     daemon_configure(daemon,
         "%s" STREAM("access_log logs/a-$remote_addr main; "
-                    "access_log logs/elsewhere/$remote_addr main; %s "),
+                    "access_log logs/elsewhere/$remote_addr main; %s "
+                    "map $pid $evil { default '../../a/..'; } access_log logs/$evil main; "),
         kind, cache);
     daemon_start(daemon);
     snprintf(log, sizeof(log), "%s", daemon_path(daemon, "logs/a-127.0.0.1"));
@@ -309,7 +310,7 @@ START_TEST(paths_with_variables)
     daemon_wait_log(daemon, "[crit]");
     daemon_wait_log(daemon, "not accepted by");
     if (_i % KIND_N == 1)
-        ck_assert_uint_eq(count_open(daemon->pid, "/logs/"), _i / KIND_N == 1 ? 1 : 0);
+        ck_assert_uint_eq(count_open(daemon->pid, "/logs/"), _i / KIND_N == 1 ? 2 : 0);
     ck_assert_int_eq(rename(log, moved), 0);
     daemon_signal(daemon, SIGUSR1);
     WAIT_FOR((run_sessions(daemon, 1), daemon_has(daemon, "logs/a-127.0.0.1")));
@@ -317,6 +318,7 @@ START_TEST(paths_with_variables)
     ck_assert_uint_ge(count_lines(daemon, "logs/moved"), 5);
     ck_assert_int_eq(unlink(log), 0);
     ck_assert_int_eq(unlink(moved), 0);
+    ck_assert_int_eq(unlink(daemon_path(daemon, "logs/.._.._a_..")), 0);
     ck_assert_int_eq(rmdir(daemon_path(daemon, "logs")), 0);
     daemon_finish(daemon);
 }

@@ -220,6 +220,18 @@ CHECK_PROTOCOL(discard)
 CHECK_PROTOCOL(echo)
 CHECK_PROTOCOL(stub_status)
 
+/* $mapped is defined. */
+void check_map(const struct cycle *cycle)
+{
+    struct variables *variables = (struct variables *)&cycle->stream.variables;
+    struct variable *variable = variables_next(variables, NULL);
+
+    while (variable != NULL && strcmp(variable->name, "mapped") != 0)
+        variable = variables_next(variables, variable);
+    ck_assert_ptr_nonnull(variable);
+    ck_assert_ptr_nonnull(variable->get);
+}
+
 /* Has no effect. */
 void check_nothing(const struct cycle *cycle)
 {

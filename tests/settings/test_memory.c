@@ -69,7 +69,7 @@ static const char configuration[] =
     "error_log syslog:server=127.0.0.1,tag=t; env A; env ${B-B}; pid p; working_directory w;\n"
     "worker_cpu_affinity auto; include other; load_module plain_a.so;\n"
     "events { debug_connection ::1; debug_connection ::2; }\n"
-    "stream { "
+    "stream { map $pid $m { hostnames; a \"b $pid\"; .c d; include keys; } "
     "idle_timeout 1s; pair_target 127.0.0.1:1; server { listen 80; listen 127.0.0.1:80; "
     "}\n"
     "  server { pair_one 1; pair_two 2; set $m 1; set $n $m; pair; listen 81-83; pair_own x; "
@@ -101,6 +101,7 @@ static void begin_loading(struct loading *loading)
     loading->options.protocols = protocols;
     loading->options.memory = &scarce.memory;
     add_file(loading, "other", "timer_resolution 1s;");
+    add_file(loading, "keys", "x y; z $pid;");
     add_module(loading, "plain_a.so");
 }
 

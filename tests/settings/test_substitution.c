@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `env_substitution`: which words of a configuration have their variables replaced, and when. */
 #include "settings/loading.h"
+#include "stream/map.h"
 #include "stream/template.h"
 #include "support/test.h"
 
@@ -152,6 +153,28 @@ START_TEST(a_value_is_never_a_variable)
 }
 END_TEST
 
+START_TEST(an_entry_has_a_text_of_its_own)
+{
+    const struct map_text *a, *b;
+    const struct map *map;
+    struct loading loading;
+    struct value text;
+
+    begin_loading(&loading);
+    accept_text(&loading,
+        MAIN "events { } stream { map $remote_port $m { a ${PRICE}; b $remote_addr; }"
+             " server { listen 127.0.0.1:7007; return $m; } }",
+        "");
+    map = returned_text(&loading)->parts[0].variable->arg;
+    a = &map->texts[map_find(map, "a", 1)];
+    b = &map->texts[map_find(map, "b", 1)];
+    ck_assert(template_is_constant(a->template, &text));
+    ck_assert_str_eq(text.p, "$remote_addr");
+    ck_assert(!template_is_constant(b->template, &text));
+    loading_end(&loading);
+}
+END_TEST
+
 START_TEST(all_mistakes_are_told)
 {
     struct loading loading;
@@ -202,6 +225,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, it_holds_for_all_of_the_configuration);
     tcase_add_test(tcase, a_value_is_never_syntax);
     tcase_add_test(tcase, a_value_is_never_a_variable);
+    tcase_add_test(tcase, an_entry_has_a_text_of_its_own);
     tcase_add_test(tcase, all_mistakes_are_told);
     tcase_add_test(tcase, the_way_to_the_master_may_have_variables);
 }

@@ -161,9 +161,9 @@ typedef struct fb_metric {
 /* Mark a variable whose value is worked out at each use, instead of once in a session. */
 #define FB_VARIABLE_VOLATILE 1u
 
-/* A variable that a protocol defines: log_format and all other directives that take variables may
- * use it, by this name. Sessions of other protocols do not find it, and the access log has "-" in
- * its place. Since API 4. */
+/* A variable that a protocol defines: log_format, map and all other directives that take variables
+ * may use it, by this name. Sessions of other protocols do not find it, and the access log has "-"
+ * in its place. Since API 4. */
 typedef struct fb_variable_definition {
     const char *name; /* the protocol's name, "_", and 1 to 31 letters, digits and "_" */
     uint32_t flags;   /* FB_VARIABLE_... */

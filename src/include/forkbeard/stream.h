@@ -34,8 +34,8 @@ typedef struct fb_stream {
 
     /* Gives a variable a value for the rest of the session, a copy of these bytes; NULL with 0
      * bytes: an empty one. That may be a variable of the protocol's own, or one that directives may
-     * define, such as `set`; none that is volatile. Returns 0; or -1, and nothing has changed, for
-     * any other variable or without memory. */
+     * define, such as `set` and `map`; none that is volatile. Returns 0; or -1, and nothing has
+     * changed, for any other variable or without memory. */
     int (*set)(fb_conn *conn, const fb_variable *variable, fb_bytes value);
 
     /* Puts the values of its variables into a text; those that are not found add nothing. The

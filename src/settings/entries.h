@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Blocks whose directives are data: the keys and values of a map. Private to settings/. */
+#pragma once
+
+#include "settings/setting.h"
+#include "stream/map_table.h"
+#include "stream/map_text.h"
+
+#include <stdbool.h>
+
+/* A block that is read. */
+struct entries {
+    struct apply *apply;
+    const struct conf_directive *directive; /* has the block */
+    bool includes;                          /* `include` stands for what its files have */
+    /* Is called for each entry, which has no block. All mistakes are reported. */
+    void (*each)(struct entries *entries, const struct conf_directive *entry);
+
+    /* texts of values, each kept once */
+    struct map_table numbers;
+    struct map_text *texts;
+    uint32_t text_n, text_most;
+
+    unsigned depth; /* files that are read: the trees of their directives do not last */
+    bool trim;      /* some were read */
+    char *room;     /* for copies of words */
+    size_t room_n;
+};
+
+/* Reads the block: environment variables of values are replaced. -1 after a report. */
+int entries_read(struct entries *entries);
+/* Whether the entry has n arguments; if not, after a report. */
+bool entries_have(struct entries *entries, const struct conf_directive *entry, unsigned n);
+
+/* Makes an arena for what lasts no longer than the reading; NULL after a report. */
+struct arena *entries_arena(struct apply *apply);
+/* Returns a text of a directive's words that lasts as long as the configuration; NULL after a
+ * report. */
+const char *entries_keep(struct entries *entries, const char *text, size_t n);
+/* Returns the number of the text that the word has; with variables, where it is a template.
+ * MAP_NONE after a report. */
+uint32_t entries_add_text(struct entries *entries, const struct conf_word *word, bool is_template);
+/* Moves the texts to the configuration's memory; NULL after a report. Without it they are
+ * discarded. */
+const struct map_text *entries_finish(struct entries *entries);
+void entries_discard(struct entries *entries); /* once or more, last of all */
