@@ -6,6 +6,7 @@
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/entries.h"
+#include "settings/set.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
 
@@ -17,6 +18,7 @@ struct map_reading {
     bool names;       /* `hostnames` was read: keys may be masks */
     bool has_default; /* was written */
     bool is_volatile;
+    const struct map_regex **last;
 };
 
 static struct map_reading *reading_of(struct entries *entries)
@@ -98,6 +100,50 @@ static void add_name(
     }
 }
 
+/* Defines the variables of an expression's named captures; -1 after a report. */
+static int define_named(struct apply *apply, const struct conf_word *word, struct map_regex *regex)
+{
+    unsigned n = regex_names(regex->regex);
+
+    regex->named = apply_alloc(apply, n * sizeof(struct variable *));
+    if (regex->named == NULL)
+        return -1;
+    for (unsigned i = 0; i < n; i++) {
+        struct conf_word name = *word;
+
+        name.text = arena_printf(apply->cycle->arena, "$%s", regex_name(regex->regex, i));
+        if (name.text == NULL) {
+            report_error(apply->report, NULL, "out of memory");
+            return -1;
+        }
+        regex->named[i] = set_define(apply, &name, set_get_missing);
+        if (regex->named[i] == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+static void add_regex(struct map_reading *reading, const struct conf_word *word, uint32_t text)
+{
+    struct apply *apply = reading->entries.apply;
+    struct map_regex *regex = apply_alloc(apply, sizeof(*regex));
+    char error[REGEX_ERROR_TEXT];
+
+    if (regex == NULL)
+        return;
+    *regex = (struct map_regex) { .text = text };
+    regex->regex = regex_compile(apply->cycle->arena, word->text + 1, error);
+    if (regex->regex == NULL) {
+        report_error(
+            apply->report, word, "invalid regular expression \"%s\": %s", word->text, error);
+        return;
+    }
+    if (define_named(apply, word, regex) == -1)
+        return;
+    *reading->last = regex;
+    reading->last = &regex->next;
+}
+
 static void read_key(struct map_reading *reading, const struct conf_directive *entry)
 {
     const struct conf_word *word = &entry->name;
@@ -106,7 +152,9 @@ static void read_key(struct map_reading *reading, const struct conf_directive *e
 
     if (text == MAP_NONE)
         return;
-    if (reading->names)
+    if (word->text[0] == '~')
+        add_regex(reading, word, text);
+    else if (reading->names)
         add_name(reading, word, key, text);
     else
         add_key(reading, word, &reading->map->exact, key, strlen(key), text);
@@ -185,6 +233,7 @@ SETTER(map_set)
     if (map == NULL)
         return -1;
     *map = (struct map) { .exact.kind = MAP_EXACT, .end.kind = MAP_END, .begin.kind = MAP_BEGIN };
+    reading.last = &map->regexes;
     map->source = template_of(apply, &directive->args[0], directive->args[0].text);
     variable = template_define(apply, &directive->args[1]);
     map->otherwise = entries_add_text(&reading.entries, &nothing, false);

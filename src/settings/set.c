@@ -6,14 +6,13 @@
 #include "settings/apply.h"
 #include "settings/template.h"
 
-/* Returns the variable that the word names ("$name"): what it is where nothing has set it is worked
- * out by another definition's getter, or it is nothing. NULL after a report. */
-static struct variable *define(struct apply *apply, const struct conf_word *word)
+struct variable *set_define(struct apply *apply, const struct conf_word *word,
+    int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value))
 {
     struct variable *variable = template_define(apply, word);
 
     if (variable != NULL && variable->get == NULL)
-        variable->get = set_get_nothing;
+        variable->get = get;
     return variable;
 }
 
@@ -25,7 +24,7 @@ SETTER(set_variable)
     (void)setting;
     if (command == NULL)
         return -1;
-    command->variable = define(apply, &directive->args[0]);
+    command->variable = set_define(apply, &directive->args[0], set_get_nothing);
     command->value = template_of(apply, &directive->args[1], directive->args[1].text);
     if (command->variable == NULL || command->value == NULL)
         return -1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `set`: a server's commands. Private to settings/. */
+/* `set`, and other values that a session gives to variables while it lasts. Private to
+ * settings/. */
 #pragma once
 
 #include "settings/setting.h"
@@ -8,5 +9,10 @@
 struct scope;
 
 SETTER(set_variable);
+/* Returns the variable that the word names ("$name"), which something sets in sessions: what it is
+ * where nothing has set it is worked out by another definition's getter, or else by this one. NULL
+ * after a report. */
+struct variable *set_define(struct apply *apply, const struct conf_word *word,
+    int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value));
 /* Has the servers run their commands; called when all variables are known. */
 void set_finish(struct apply *apply, const struct scope *stream);

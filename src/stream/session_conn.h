@@ -20,6 +20,7 @@
 
 #define SESSION_CONN_KIND KIND('S', 'E', 'S', 'S')
 
+struct captures;
 struct session_proxy;
 struct session_receive;
 
@@ -86,6 +87,7 @@ struct session_conn {
     struct chunk *kept;                /* memory of session_keep() */
     struct value *values;              /* of variables, by their indexes; NULL: none is known */
     const struct session_proxy *proxy; /* the PROXY header it began with; NULL: none is kept */
+    const struct captures *captures;   /* of the last regular expression that matched, or NULL */
     uint16_t status;                   /* 0: none was set */
     uint64_t more_received, more_sent; /* bytes that the protocol has added for the log */
 

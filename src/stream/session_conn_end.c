@@ -54,6 +54,7 @@ void session_conn_clear(struct session_conn *session)
     net_release(session->conn->net, &session->kept);
     session->values = NULL;
     session->proxy = NULL;
+    session->captures = NULL;
     session->status = 0;
     session->more_received = session->more_sent = 0;
 }

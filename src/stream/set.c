@@ -13,6 +13,14 @@ int set_get_nothing(struct fb_conn *conn, const struct variable *variable, struc
     return 0;
 }
 
+int set_get_missing(struct fb_conn *conn, const struct variable *variable, struct value *value)
+{
+    (void)conn;
+    (void)variable;
+    *value = value_missing();
+    return 0;
+}
+
 unsigned set_run(struct fb_conn *conn, const void *arg)
 {
     const struct set_command *command = arg;

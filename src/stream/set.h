@@ -18,5 +18,7 @@ struct set_commands {
 
 /* Works out what a variable has that only `set` defines, where it was not set: nothing. */
 int set_get_nothing(struct fb_conn *conn, const struct variable *variable, struct value *value);
+/* The same of a variable that only captures set: there is none. */
+int set_get_missing(struct fb_conn *conn, const struct variable *variable, struct value *value);
 /* Runs the commands in a session; `arg` is the first. 0, or the status of a failure. */
 unsigned set_run(struct fb_conn *conn, const void *arg);

@@ -19,11 +19,21 @@ bool template_is_constant(const struct template *template, struct value *text)
     return true;
 }
 
+static struct value capture_of(struct fb_conn *conn, unsigned i)
+{
+    const struct session_conn *session = session_conn_of(session_client_of(conn));
+
+    if (session == NULL || session->captures == NULL)
+        return value_missing();
+    return session->captures->at[i];
+}
+
 struct value template_part_value(struct fb_conn *conn, const struct template_part *part)
 {
     if (part->text.state != VALUE_UNKNOWN)
         return part->text;
-    return *variable_value(conn, part->variable);
+    return part->variable != NULL ? *variable_value(conn, part->variable)
+                                  : capture_of(conn, part->capture);
 }
 
 int template_value(struct fb_conn *conn, const struct template *template, struct value *out)
@@ -51,4 +61,12 @@ int template_value(struct fb_conn *conn, const struct template *template, struct
         text += parts[i].n;
     }
     return 0;
+}
+
+void captures_set(struct fb_conn *conn, const struct captures *captures)
+{
+    struct session_conn *session = session_conn_make(session_client_of(conn));
+
+    if (session != NULL)
+        session->captures = captures;
 }

@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text with variables: $name and ${name}. settings/template.c makes it. */
+/* Text with variables: $name, ${name}, and $1 to $9 for what the last regular expression of the
+ * session has captured. settings/template.c makes it. */
 #pragma once
 
 #include "stream/variable.h"
 
 /* Parts that one text can have. */
 #define TEMPLATE_PARTS_MAX 128
+/* The whole match and its captures. */
+#define CAPTURES_MAX 10
 
-/* A constant text, or a variable. */
+/* A constant text, a variable, or a capture. */
 struct template_part {
     const struct variable *variable; /* NULL: none */
     struct value text;               /* of a constant part */
+    unsigned capture;                /* of neither */
 };
 
 struct template
 {
     const struct template_part *parts;
     unsigned part_n; /* 0: the text is empty */
+};
+
+/* What a regular expression has matched in a session. */
+struct captures {
+    struct value at[CAPTURES_MAX];
 };
 
 /* Whether it is the same in every session; *text is it then. */
@@ -26,3 +35,5 @@ bool template_is_constant(const struct template *template, struct value *text);
 int template_value(struct fb_conn *conn, const struct template *template, struct value *out);
 /* Returns the value of one part. */
 struct value template_part_value(struct fb_conn *conn, const struct template_part *part);
+/* Sets what the session's captures are from now on; they last as long as the session. */
+void captures_set(struct fb_conn *conn, const struct captures *captures);

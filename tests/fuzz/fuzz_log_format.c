@@ -30,8 +30,9 @@ static void check_parts(const struct template *template, const char *text)
             size_t brace = text[1] == '{', n;
 
             require(*text == '$', "a variable begins with \"$\"");
-            n = part->variable != NULL ? strlen(part->variable->name) : 0;
-            require(n > 0, "a variable has a name");
+            n = part->variable != NULL ? strlen(part->variable->name) : 1;
+            require(part->variable != NULL ? n > 0 : part->capture >= 1 && part->capture <= 9,
+                "a variable has a name, or a capture a digit");
             text += 1 + n + 2 * brace;
             continue;
         }

@@ -241,7 +241,7 @@ START_TEST(texts_with_variables_are_checked)
         { "kinds; kind_template \"\";", NULL },
         { "kinds; kind_template $other_kind;", NULL },
         { "kind_template \"to $kinds_name\"; kinds;", NULL },
-        { "kinds; kind_made \"$pid ${pid}s\" $kinds_name;", NULL },
+        { "kinds; kind_made \"$1 ${pid}s\" $kinds_name;", NULL },
         { "kinds; kind_template $kinds_nam;",
             "unknown \"kinds_nam\" variable, did you mean \"kinds_name\"? in /main:1:61\n" },
         { "kinds; kind_template \"a$\";",

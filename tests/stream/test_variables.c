@@ -191,12 +191,15 @@ static void expect_text(
 
 static void look_at_texts(struct fb_conn *conn)
 {
+    static struct captures captures;
     struct template_part parts[] = { { .text = value_found("from ", 5) },
-        { .variable = find("remote_addr") }, { .variable = find("missing") },
-        { .text = value_found("!", 1) } };
+        { .variable = find("remote_addr") }, { .variable = find("missing") }, { .capture = 2 } };
 
     expect_text(conn, parts, 0, "");
     expect_text(conn, parts, 1, "from ");
+    expect_text(conn, parts, 4, "from 192.0.2.1");
+    captures.at[2] = value_found("!", 1);
+    captures_set(conn, &captures);
     expect_text(conn, parts, 4, "from 192.0.2.1!");
     expect_text(conn, parts + 2, 1, "");
 }
