@@ -16,6 +16,7 @@
 #include <strings.h>
 
 #define FD_PREFIX "fd:"
+#define DEFAULT_SERVER "default_server"
 
 struct parameter {
     const char *name; /* "backlog=" takes a value, "reuseport" none */
@@ -186,7 +187,7 @@ static int unknown_parameter(
         { "setfib=", ": only FreeBSD has routing tables of a socket" },
         { "accept_filter=", ": only FreeBSD and NetBSD have accept filters" },
     };
-    const char *text = directive->args[arg].text, *names[countof(parameters) + 1] = { NULL };
+    const char *text = directive->args[arg].text, *names[countof(parameters) + 2] = { NULL };
 
     for (size_t i = 0; i < countof(elsewhere); i++) {
         const char *start = elsewhere[i].start;
@@ -198,6 +199,7 @@ static int unknown_parameter(
     }
     for (size_t i = 0; i < countof(parameters); i++)
         names[i] = parameters[i].name;
+    names[countof(parameters)] = DEFAULT_SERVER;
     return set_bad_name(apply, directive, arg, names, "a parameter of \"listen\"");
 }
 
@@ -210,6 +212,10 @@ static int set_parameters(
         const char *text = directive->args[arg].text;
         const struct parameter *parameter = find_parameter(text);
 
+        if (strcmp(text, DEFAULT_SERVER) == 0) {
+            listen->default_server = true;
+            continue;
+        }
         if (parameter == NULL) {
             status = unknown_parameter(apply, directive, arg);
             continue;
@@ -315,6 +321,7 @@ SETTER(listen_set)
         .word = &directive->args[0],
         .options = listener_defaults,
         .server = apply->scope->server,
+        .scope = apply->scope,
     };
     unsigned n = 0;
     in_port_t last = 0;

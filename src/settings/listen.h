@@ -10,7 +10,8 @@
 
 struct scope;
 
-/* An address of a `listen` directive, or one port of its range. */
+/* An address of a `listen` directive, or one port of its range. Several servers may share it: the
+ * first of these listens stands for all of them. */
 struct listen_address {
     STAILQ_ENTRY(listen_address) link; /* in its server */
     RB_ENTRY(listen_address) node;     /* in the tree of all of them, by address */
@@ -21,7 +22,13 @@ struct listen_address {
     bool own_socket;     /* `bind`, or an option that only a socket of its own can have */
     bool proxy_protocol; /* its clients begin with a PROXY header */
     bool passed;         /* the service manager's (fd:NAME) */
+    bool default_server;
     struct server *server;
+    const struct scope *scope;         /* the server's */
+    struct listen_address *first;      /* with the same address; NULL: this one */
+    struct listen_address *last;       /* in the first: the last with the same address */
+    struct listen_address *chosen;     /* in the first: the default server's */
+    struct listen_address *options_of; /* in the first: the one with socket options, or NULL */
 };
 
 SETTER(listen_set);

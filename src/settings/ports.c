@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Makes listeners of the servers' `listen` directives. An address has one socket, except that a
- * wildcard's socket takes the clients of the other addresses of its port. */
+ * wildcard's socket takes the clients of the other addresses of its port. Of several servers of one
+ * address the default server takes its clients. */
 #include "base/check.h"
 #include "net/listener_set.h"
 #include "settings/apply.h"
 #include "settings/listen.h"
+#include "settings/server_name.h"
 #include "stream/session.h"
 
 #include <string.h>
@@ -42,12 +44,12 @@ static void add_binding(
     struct binding *binding = apply_alloc(apply, sizeof(*binding));
 
     CHECK_KIND(port, PORT_KIND);
-    assert(listen->server != NULL);
+    assert(listen->first == NULL && listen->chosen->server != NULL);
     if (binding == NULL)
         return;
     binding->kind = BINDING_KIND;
     binding->address = listen->address;
-    binding->server = listen->server;
+    binding->server = listen->chosen->server;
     binding->ops = listen->proxy_protocol ? &session_proxy_ops : &session_conn_ops;
     address_format_zone(&listen->address, binding->text);
     port->several = !STAILQ_EMPTY(&port->bindings);
@@ -64,7 +66,7 @@ static void add_listener(struct apply *apply, struct listen_address *listen)
         report_error(apply->report, NULL, "out of memory");
     if (listener == NULL || port == NULL)
         return;
-    listener->options.tcp_nodelay = listen->server->settings.tcp_nodelay != 0;
+    listener->options.tcp_nodelay = listen->chosen->server->settings.tcp_nodelay != 0;
     port->kind = PORT_KIND;
     STAILQ_INIT(&port->bindings);
     listener->owner = port;
@@ -74,25 +76,114 @@ static void add_listener(struct apply *apply, struct listen_address *listen)
     add_binding(apply, listener, listen);
 }
 
-/* Reports an address that is already in use. Only the first port of a range is reported. */
-static void enter_listen(struct apply *apply, struct listens *listens,
-    struct listen_address *listen, const struct conf_word **reported)
+/* The addresses of all servers, and who shares them. */
+struct collection {
+    struct listens listens;
+    struct claims names;
+    const struct conf_word *reported; /* the last word with a report: of a range one is enough */
+};
+
+/* Reports what keeps two servers from having one address. */
+static void report_shared(struct apply *apply, struct collection *all,
+    const struct listen_address *listen, const struct listen_address *other, const char *what,
+    const char *is)
 {
-    const struct listen_address *first = RB_INSERT(listens, listens, listen);
     char text[ADDRESS_TEXT];
 
-    if (first == NULL || listen->word == *reported)
+    if (listen->word != all->reported)
+        report_error(apply->report, listen->word, "duplicate %s %s, %s in %s:%u", what,
+            address_format_zone(&listen->address, text), is, other->word->file->name,
+            other->word->line);
+    all->reported = listen->word;
+}
+
+/* Whether nothing says for which of the clients each of the servers is. */
+static bool is_same_to_clients(const struct listen_address *a, const struct listen_address *b)
+{
+    return a->server == b->server ||
+           (!a->default_server && !b->default_server && STAILQ_EMPTY(&a->scope->names) &&
+               STAILQ_EMPTY(&b->scope->names));
+}
+
+/* Whether options of the socket were written, which may be done once for an address. */
+static bool has_options(const struct listen_address *listen)
+{
+    return listen->own_socket && !listen->passed;
+}
+
+/* Adds a listen to the others of its address, of which `first` is the first. */
+static void share_address(struct apply *apply, struct collection *all, struct listen_address *first,
+    struct listen_address *listen)
+{
+    bool quiet = listen->word == all->reported;
+    char text[ADDRESS_TEXT];
+
+    listen->first = first;
+    if (is_same_to_clients(first, listen) || is_same_to_clients(first->last, listen)) {
+        report_shared(apply, all, listen, first, "\"listen\" of", "it is already used");
         return;
-    *reported = listen->word;
-    report_error(apply->report, listen->word,
-        "duplicate \"listen\" of %s, it is already used in %s:%u",
-        address_format_zone(&listen->address, text), first->word->file->name, first->word->line);
+    }
+    if (has_options(listen) && first->options_of != NULL)
+        report_shared(
+            apply, all, listen, first->options_of, "listen options for", "they are already given");
+    if (listen->default_server && first->chosen->default_server)
+        report_shared(
+            apply, all, listen, first->chosen, "default server for", "there is already one");
+    if (listen->proxy_protocol != first->proxy_protocol && !quiet)
+        report_warn(apply->report, listen->word,
+            "\"proxy_protocol\" is in force for all servers of %s, although not all of them have "
+            "it",
+            address_format_zone(&listen->address, text));
+    if (first->last == first)
+        server_name_claim(apply, &all->names, first, first, true);
+    server_name_claim(apply, &all->names, first, listen, quiet);
+    first->last = listen;
+    first->own_socket = first->own_socket || listen->own_socket;
+    first->proxy_protocol = first->proxy_protocol || listen->proxy_protocol;
+    if (has_options(listen)) {
+        first->options_of = listen;
+        first->options = listen->options;
+    }
+    if (listen->default_server)
+        first->chosen = listen;
+}
+
+static void enter_listen(struct apply *apply, struct collection *all, struct listen_address *listen)
+{
+    struct listen_address *first = RB_INSERT(listens, &all->listens, listen);
+
+    if (first != NULL) {
+        share_address(apply, all, first, listen);
+        return;
+    }
+    listen->chosen = listen->last = listen;
+    listen->options_of = has_options(listen) ? listen : NULL;
+}
+
+/* Warns of addresses whose clients a server never gets. */
+static void warn_of_unreached(struct apply *apply, const struct scope *server)
+{
+    const struct conf_word *warned = NULL;
+    const struct listen_address *listen;
+    char text[ADDRESS_TEXT];
+
+    STAILQ_FOREACH (listen, &server->listens, link) {
+        const struct listen_address *first = listen->first != NULL ? listen->first : listen;
+
+        if (first->chosen == listen || listen->word == warned)
+            continue;
+        warned = listen->word;
+        report_warn(apply->report, listen->word,
+            "this server gets no clients of %s: this version has no TLS, in which clients name a "
+            "server, and the default server in %s:%u takes all of them",
+            address_format_zone(&listen->address, text), first->chosen->word->file->name,
+            first->chosen->word->line);
+    }
 }
 
 /* Enters the addresses of all servers in the tree, and reports mistakes. */
-static void collect_addresses(struct apply *apply, struct scope *stream, struct listens *listens)
+static void collect_addresses(struct apply *apply, struct scope *stream, struct collection *all)
 {
-    const struct conf_word *reported = NULL;
     struct scope *server;
     struct listen_address *listen;
 
@@ -102,29 +193,31 @@ static void collect_addresses(struct apply *apply, struct scope *stream, struct 
             report_error(apply->report, &server->directive->name,
                 "no \"listen\" is defined for this server");
         STAILQ_FOREACH (listen, &server->listens, link)
-            enter_listen(apply, listens, listen, &reported);
+            enter_listen(apply, all, listen);
     }
 }
 
 void ports_build(struct apply *apply, struct scope *stream)
 {
-    struct listens listens = RB_INITIALIZER(&listens);
+    struct collection all = { .listens = RB_INITIALIZER(&all.listens) };
     struct scope *server;
     struct listen_address *listen, *wide;
 
     assert(stream->at == CONTEXT_STREAM);
-    collect_addresses(apply, stream, &listens);
+    collect_addresses(apply, stream, &all);
     if (apply->report->error_n > 0)
         return;
 
     STAILQ_FOREACH (server, &stream->servers, link)
+        warn_of_unreached(apply, server);
+    STAILQ_FOREACH (server, &stream->servers, link)
         STAILQ_FOREACH (listen, &server->listens, link)
-            if (find_wide(&listens, listen) == NULL)
+            if (listen->first == NULL && find_wide(&all.listens, listen) == NULL)
                 add_listener(apply, listen);
     if (apply->report->error_n > 0)
         return;
     STAILQ_FOREACH (server, &stream->servers, link)
         STAILQ_FOREACH (listen, &server->listens, link)
-            if ((wide = find_wide(&listens, listen)) != NULL)
+            if (listen->first == NULL && (wide = find_wide(&all.listens, listen)) != NULL)
                 add_binding(apply, wide->listener, listen);
 }

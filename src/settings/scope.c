@@ -19,6 +19,7 @@ void scope_init(struct scope *scope, unsigned at, struct scope *outer)
     STAILQ_INIT(&scope->seen);
     STAILQ_INIT(&scope->servers);
     STAILQ_INIT(&scope->listens);
+    STAILQ_INIT(&scope->names);
 }
 
 const struct conf_directive *scope_find(const struct scope *scope, const struct setting *setting)

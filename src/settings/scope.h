@@ -30,6 +30,7 @@ struct scope {
     void **confs;                           /* stream block: values of each protocol, or NULL */
     bool *finished;                         /* stream block: the protocol's defaults are set */
     STAILQ_HEAD(, listen_address) listens;  /* server block: its addresses */
+    STAILQ_HEAD(, server_name) names;       /* server block: its names */
     bool listens_unknown; /* server block: some sockets are known only to the daemon */
 };
 

@@ -11,6 +11,7 @@
 #include "settings/listen.h"
 #include "settings/protocol.h"
 #include "settings/realip.h"
+#include "settings/server_name.h"
 #include "settings/set.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
@@ -134,6 +135,8 @@ const struct setting stream_table[] = {
     { "resolver_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
         SERVER(resolver_timeout), .least_value = 1, .greatest_value = INT64_MAX, .initial = "30s" },
     { "server", CONTEXT_STREAM, 0, 0, .set = stream_set_server, .block = true, .repeats = true,
+        .unset = "none" },
+    { "server_name", CONTEXT_SERVER, 1, UCHAR_MAX, .set = server_name_set, .repeats = true,
         .unset = "none" },
     { "set", CONTEXT_SERVER, 2, 2, .set = set_variable,
         .offset = offsetof(struct server_settings, set), .repeats = true, .unset = "none" },

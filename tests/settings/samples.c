@@ -99,6 +99,7 @@ static const struct sample samples[] = {
     { "resolver", "127.0.0.53 [::1]:5353 valid=30s ipv6=off", CHECK(check_resolver) },
 #endif
     { "resolver_timeout", "3s", NUMBER(3000) },
+    { "server_name", "a", CHECK(check_server), .again = "b" },
     { "server", "{ listen 127.0.0.1:2; }", CHECK(check_server),
         .again = "{ listen 127.0.0.1:3; }" },
     { "set", "$place here", CHECK(check_variable), .again = "$place there" },

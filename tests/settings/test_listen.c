@@ -75,7 +75,7 @@ static const struct {
     { "1 resueport", "resueport", PARAMETER ", did you mean \"reuseport\"?" },
     { "1 backlgo=5", "backlgo=5", PARAMETER ", did you mean \"backlog=\"?" },
     { "1 reuseport=on", "reuseport=on", PARAMETER ", did you mean \"reuseport\"?" },
-    { "1 default_server", "default_server", PARAMETER },
+    { "1 default_serve", "default_serve", PARAMETER ", did you mean \"default_server\"?" },
     { "1 udp", "udp", NGINX UDP },
     { "1 ssl", "ssl", NGINX ": this version has no TLS" },
     { "1 proxy_protocol=on", "proxy_protocol=on", PARAMETER ", did you mean \"proxy_protocol\"?" },
