@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Blocks whose directives are data: the keys and values of a map. Private to settings/. */
+/* Blocks whose directives are data: the keys and values of a map, the networks of a geo. Private to
+ * settings/. */
 #pragma once
 
 #include "settings/setting.h"

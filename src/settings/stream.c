@@ -107,6 +107,8 @@ const struct setting stream_table[] = {
         .unset = "@localstatedir@/log/forkbeard/error.log error" },
     { "first_byte_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
         SERVER(first_byte_timeout), .initial = "60s" },
+    { "geo", CONTEXT_STREAM, 1, 2, .set = geo_set, .block = true, .repeats = true,
+        .unset = "none" },
     { "idle_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec, SERVER(idle_timeout),
         .initial = "10m" },
     { "input_limit", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_size, SERVER(input_limit),

@@ -194,6 +194,13 @@ static bool is_name(struct apply *apply, const struct conf_word *word)
     return false;
 }
 
+struct variable *template_variable(struct apply *apply, const struct conf_word *word)
+{
+    if (!is_name(apply, word))
+        return NULL;
+    return template_use(apply, word, word->text + 1, strlen(word->text + 1));
+}
+
 struct variable *template_define(struct apply *apply, const struct conf_word *word)
 {
     struct variable *variable;

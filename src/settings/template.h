@@ -16,8 +16,9 @@ const struct template *template_of(
     struct apply *apply, const struct conf_word *word, const char *text);
 /* Sets a const struct template * to the argument's. */
 SETTER(set_template);
-/* Returns the variable that the word names ("$name"), and that is defined; NULL after a report. The
- * definition replaces an earlier one; `get` and `arg` are the caller's to set. */
+/* Returns the variable that the word names ("$name"), and that is used or defined; NULL after a
+ * report. A definition replaces an earlier one; `get` and `arg` are then the caller's to set. */
+struct variable *template_variable(struct apply *apply, const struct conf_word *word);
 struct variable *template_define(struct apply *apply, const struct conf_word *word);
 /* Returns the variable of that name, used by a directive that the word belongs to; NULL after a
  * report. */

@@ -87,6 +87,8 @@ static const struct sample samples[] = {
     { "listen", "127.0.0.1:2", CHECK(check_listen), .again = "127.0.0.1:3" },
     { "log_format", "main escape=json '$remote_addr' ' ${status}'", CHECK(check_log_format),
         .again = "other text" },
+    { "geo", "$mapped { ranges; 192.0.2.0-192.0.2.7 a; }", CHECK(check_map),
+        .again = "$pid $mapped { ::1 a; }" },
     { "map", "$remote_addr $mapped { ::1 v6; default other; }", CHECK(check_map),
         .again = "$pid $mapped { }" },
     { "map_hash_bucket_size", "64", CHECK(check_nothing) },

@@ -143,6 +143,74 @@ START_TEST(included_keys_last)
 }
 END_TEST
 
+START_TEST(a_network_has_a_form)
+{
+    static const char *const wrong[] = { "1.2.3", "1.2.3.4/33", "x", "[::1]", "::1/129",
+        "unix:", "localhost", "1.2.3.4/", "1.2.3.4-1.2.3.5", "\\1.2.3.4", "::/-1", "proxy" };
+
+    for (size_t i = 0; i < countof(wrong); i++) {
+        char stream[64], message[128], word[32];
+
+        snprintf(word, sizeof(word), "%s 1;", wrong[i]);
+        snprintf(stream, sizeof(stream), "geo $g { %s }", word);
+        snprintf(message, sizeof(message),
+            "invalid network \"%s\": expected an address, or address/bits", wrong[i]);
+        refuse(stream, word, message);
+    }
+    refuse("geo $g { 1.2.3.4; }", "1.2.3.4;",
+        "invalid number of the geo parameters: expected 1 after \"1.2.3.4\", found 0");
+    refuse(
+        "geo $nope $g { } server { listen 1; set $a $g; }", "$nope", "unknown \"nope\" variable");
+}
+END_TEST
+
+START_TEST(a_range_has_a_form)
+{
+    static const char *const wrong[] = { "10.0.0.0/8", "1.2.3.4", "1.2.3.5-1.2.3.4", "1.2.3.4-",
+        "-1.2.3.4", "1.2.3.4-::1", "::2-::1" };
+
+    for (size_t i = 0; i < countof(wrong); i++) {
+        char stream[64], message[128], word[32];
+
+        snprintf(word, sizeof(word), "%s 1;", wrong[i]);
+        snprintf(stream, sizeof(stream), "geo $g { ranges; %s }", word);
+        snprintf(message, sizeof(message),
+            "invalid range \"%s\": expected two addresses, such as 192.0.2.0-192.0.2.255",
+            wrong[i]);
+        refuse(stream, word, message);
+    }
+    refuse("geo $g { ranges; 1.2.3.4-1.2.3.9 a; 1.2.3.6-1.2.3.19 b; }", "1.2.3.6-1",
+        "range \"1.2.3.6-1.2.3.19\" overlaps \"1.2.3.4-1.2.3.9\"");
+    refuse("geo $g { ranges; ::4-::9 a; ::1-::4 b; }", "::1-",
+        "range \"::1-::4\" overlaps \"::4-::9\"");
+    refuse("geo $g { 1.2.3.4 a; ranges; }", "ranges;",
+        "the \"ranges\" directive must be the first directive inside \"geo\" block");
+}
+END_TEST
+
+START_TEST(what_stands_twice_is_warned_of)
+{
+    loading_begin(&loading);
+    accept_text(&loading,
+        "events { } stream { geo $g {\n1.2.3.4 a;\n1.2.3.4/32 b;\n10.0.0.1/8 c;\n"
+        "delete 11.0.0.0/8;\n::ffff:1.2.3.4 d;\ndefault e;\n::/0 f;\n} }",
+        "warning: duplicate network \"1.2.3.4/32\", value: \"b\", old value: \"a\" in /main:3:1\n"
+        "warning: low address bits of 10.0.0.1/8 are meaningless in /main:4:1\n"
+        "warning: no network \"11.0.0.0/8\" to delete in /main:5:8\n"
+        "warning: \"::ffff:1.2.3.4\" matches no address: write it in the form of IPv4 in "
+        "/main:6:1\n"
+        "warning: duplicate network \"::/0\", value: \"f\", old value: \"e\" in /main:8:1\n");
+    accept_text(&loading,
+        "events { } stream { geo $g {\nranges; default a; 1.2.3.4-1.2.3.5 a;\n"
+        "1.2.3.4-1.2.3.5 b;\ndefault c;\ndelete 1.2.3.4-1.2.3.4;\n} }",
+        "warning: duplicate range \"1.2.3.4-1.2.3.5\", value: \"b\", old value: \"a\" in "
+        "/main:3:1\n"
+        "warning: duplicate default geo range value: \"c\", old value: \"a\" in /main:4:1\n"
+        "warning: no address range \"1.2.3.4-1.2.3.4\" to delete in /main:5:8\n");
+    loading_end(&loading);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_key_stands_once);
@@ -152,6 +220,9 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, words_without_a_value);
     tcase_add_test(tcase, entries_come_from_files);
     tcase_add_test(tcase, included_keys_last);
+    tcase_add_test(tcase, a_network_has_a_form);
+    tcase_add_test(tcase, a_range_has_a_form);
+    tcase_add_test(tcase, what_stands_twice_is_warned_of);
 }
 
 TEST_MAIN("map", add_tests)

@@ -70,9 +70,10 @@ static const char configuration[] =
     "worker_cpu_affinity auto; include other; load_module plain_a.so;\n"
     "events { debug_connection ::1; debug_connection ::2; }\n"
     "stream { map $pid $m { hostnames; a \"b $pid\"; .c d; include keys; } "
+    "geo $g { 192.0.2.0/24 a; ::1 b; include nets; }\n"
     "idle_timeout 1s; pair_target 127.0.0.1:1; server { listen 80; listen 127.0.0.1:80; "
     "}\n"
-    "  server { pair_one 1; pair_two 2; set $m 1; set $n $m; pair; listen 81-83; pair_own x; "
+    "  server { pair_one 1; pair_two 2; set $m 1; set $n $m$g; pair; listen 81-83; pair_own x; "
     "}\n"
     "  server { listen unix:/s; pair; } server { listen 84; plain_a; } }\n";
 
@@ -102,6 +103,7 @@ static void begin_loading(struct loading *loading)
     loading->options.memory = &scarce.memory;
     add_file(loading, "other", "timer_resolution 1s;");
     add_file(loading, "keys", "x y; z $pid;");
+    add_file(loading, "nets", "10.0.0.0/8 c;");
     add_module(loading, "plain_a.so");
 }
 
