@@ -27,10 +27,11 @@ SETTER(thread_pools_set);
 const struct setting *events_mechanism_table(struct apply *apply);
 void events_finish(struct apply *apply);
 
-/* geo.c, map.c: variables of stream {} */
+/* geo.c, map.c, split_clients.c: variables of stream {} */
 SETTER(geo_set);
 SETTER(map_set);
 SETTER(map_set_hash_size); /* a number, which has no effect */
+SETTER(split_clients_set);
 
 /* modules.c */
 SETTER(modules_set);

@@ -145,6 +145,8 @@ const struct setting stream_table[] = {
     { "set_real_ip_from", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = realip_set, .repeats = true,
         .offset = offsetof(struct server_settings, trusted), .size = sizeof(struct trusted_setting),
         .unset = "none" },
+    { "split_clients", CONTEXT_STREAM, 2, 2, .set = split_clients_set, .block = true,
+        .repeats = true, .unset = "none" },
     { "tcp_nodelay", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag, SERVER(tcp_nodelay),
         .initial = "on" },
     { "variables_hash_bucket_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size,

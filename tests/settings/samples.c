@@ -105,6 +105,8 @@ static const struct sample samples[] = {
     { "server", "{ listen 127.0.0.1:2; }", CHECK(check_server),
         .again = "{ listen 127.0.0.1:3; }" },
     { "set", "$place here", CHECK(check_variable), .again = "$place there" },
+    { "split_clients", "$pid $mapped { 0.5% a; * b; }", CHECK(check_map),
+        .again = "a $mapped { }" },
     { "set_real_ip_from", "192.0.2.0/24", CHECK(check_trusted), .again = "unix:" },
     { "tcp_nodelay", "off", NUMBER(0) },
     { "variables_hash_bucket_size", "64", CHECK(check_nothing) },

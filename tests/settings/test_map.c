@@ -211,6 +211,33 @@ START_TEST(what_stands_twice_is_warned_of)
 }
 END_TEST
 
+START_TEST(parts_have_a_form)
+{
+    static const char *const wrong[] = { "0%", "a", "50", "%", "-1%", "1e1%", "0.001%", "0.5%%",
+        "1..5%" };
+
+    for (size_t i = 0; i < countof(wrong); i++) {
+        char stream[64], message[128], word[32];
+
+        snprintf(word, sizeof(word), "%s b;", wrong[i]);
+        snprintf(stream, sizeof(stream), "split_clients x $s { %s }", word);
+        snprintf(message, sizeof(message),
+            "invalid percent value \"%s\": expected a number with up to two decimals and \"%%\", "
+            "or \"*\"",
+            wrong[i]);
+        refuse(stream, word, message);
+    }
+    refuse(
+        "split_clients x $s { 50% a; 50.01% b; }", "50.01%", "percent total is greater than 100%");
+    refuse("split_clients x $s { * a; 1% b; }", "1%", "percent total is greater than 100%");
+    refuse("split_clients x $s { 1000000000000% b; }", "1000000000000%",
+        "invalid percent value \"1000000000000%\": expected a number with up to two decimals and "
+        "\"%\", or \"*\"");
+    refuse("split_clients x $s { 50%; }", "50%",
+        "invalid number of the split_clients parameters: expected 1 after \"50%\", found 0");
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_key_stands_once);
@@ -223,6 +250,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_network_has_a_form);
     tcase_add_test(tcase, a_range_has_a_form);
     tcase_add_test(tcase, what_stands_twice_is_warned_of);
+    tcase_add_test(tcase, parts_have_a_form);
 }
 
 TEST_MAIN("map", add_tests)

@@ -70,10 +70,10 @@ static const char configuration[] =
     "worker_cpu_affinity auto; include other; load_module plain_a.so;\n"
     "events { debug_connection ::1; debug_connection ::2; }\n"
     "stream { map $pid $m { hostnames; a \"b $pid\"; .c d; include keys; } "
-    "geo $g { 192.0.2.0/24 a; ::1 b; include nets; }\n"
+    "geo $g { 192.0.2.0/24 a; ::1 b; include nets; } split_clients $pid $s { 5% a; * b; }\n"
     "idle_timeout 1s; pair_target 127.0.0.1:1; server { listen 80; listen 127.0.0.1:80; "
     "}\n"
-    "  server { pair_one 1; pair_two 2; set $m 1; set $n $m$g; pair; listen 81-83; pair_own x; "
+    "  server { pair_one 1; pair_two 2; set $m 1; set $n $m$g$s; pair; listen 81-83; pair_own x; "
     "}\n"
     "  server { listen unix:/s; pair; } server { listen 84; plain_a; } }\n";
 

@@ -152,9 +152,9 @@ static const struct {
 
 /* They take anything, nothing, or have a test of their own. */
 static const char *const exempt[] = { "events", "geo", "include", "listen", "map", "server", "set",
-    "stream", "user", "daytime", "discard", "echo", "file", "resolver", "resolver_timeout",
-    "return", "server_name", "stub_status", "access_log", "log_format", "open_log_file_cache",
-    "proxy_protocol_timeout", "set_real_ip_from" };
+    "split_clients", "stream", "user", "daytime", "discard", "echo", "file", "resolver",
+    "resolver_timeout", "return", "server_name", "stub_status", "access_log", "log_format",
+    "open_log_file_cache", "proxy_protocol_timeout", "set_real_ip_from" };
 
 /* A configuration on one line with the directive in the first place where it may stand. Returns the
  * column of its first value. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* geo, as a session has it. */
+/* geo and split_clients, as a session has them. */
 #include "base/compiler.h"
 #include "stream/defined.h"
 #include "stream/geo_tree.h"
+#include "stream/split_clients.h"
 #include "support/test.h"
 
 #include <string.h>
@@ -65,11 +66,53 @@ START_TEST(the_client_s_address_is_the_usual_one)
 }
 END_TEST
 
+START_TEST(hashes_are_those_of_murmur)
+{
+    ck_assert_uint_eq(split_clients_hash("", 0), 0);
+    ck_assert_uint_eq(split_clients_hash("a", 1), 0x92685f5e);
+    ck_assert_uint_eq(split_clients_hash("abc", 3), 0x13577c9b);
+    ck_assert_uint_eq(split_clients_hash("192.0.2.1", 9), 0xc8da48f3);
+    ck_assert_uint_eq(split_clients_hash("\xff\xfe\xfd\xfc\xfb", 5), 0xfae45ebc);
+}
+END_TEST
+
+/* 0.5 and 2 % end where nginx's documentation says. */
+START_TEST(parts_end_where_nginx_s_do)
+{
+    const struct split_part parts[] = {
+        { .end = split_clients_share(50) },
+        { .end = split_clients_share(50) + split_clients_share(200) },
+    };
+    const struct split_clients split = { .parts = parts, .n = 2 };
+
+    ck_assert_ptr_eq(split_clients_find(&split, 0), &parts[0].text);
+    ck_assert_ptr_eq(split_clients_find(&split, 21474835), &parts[0].text);
+    ck_assert_ptr_eq(split_clients_find(&split, 21474836), &parts[1].text);
+    ck_assert_ptr_eq(split_clients_find(&split, 107374180), &parts[1].text);
+    ck_assert_ptr_eq(split_clients_find(&split, 107374181), &split.rest);
+    ck_assert_ptr_eq(split_clients_find(&split, UINT32_MAX), &split.rest);
+}
+END_TEST
+
+START_TEST(a_part_has_its_clients)
+{
+    static const char *const rows[] = { "$s $none $all $text", "z  a $pid", NULL };
+
+    defined_expect("split_clients abc $s { 5% x; 2.5% y; .1% z; 10.% o; * r; }"
+                   "split_clients abc $none { 0.01% x; } split_clients abc $all { 100% a; }"
+                   "split_clients abc $text { * $pid; } server { ",
+        rows, "");
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, the_smallest_network_counts);
     tcase_add_test(tcase, ranges_have_their_addresses);
     tcase_add_test(tcase, the_client_s_address_is_the_usual_one);
+    tcase_add_test(tcase, hashes_are_those_of_murmur);
+    tcase_add_test(tcase, parts_end_where_nginx_s_do);
+    tcase_add_test(tcase, a_part_has_its_clients);
 }
 
 TEST_MAIN("geo", add_tests)
