@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Limits in shared memory: how many sessions of a key all workers have, and how fast they come. A
+ * key's sessions are the sum of a count for each worker, which that worker alone changes: a count
+ * whose worker is not alive is none, so that the sum is exact at once when the master has noted a
+ * death, and nobody walks anywhere. Keys are kept as a hash of 128 bits.
+ *
+ * Any worker may write anywhere into the memory: what is read there is checked, never asserted.
+ * What a worker has counted it knows by itself, in memory of its own. At its first visit to a part
+ * of the memory, after each death, and after each repair it looks whether that is what stands
+ * there, and mends what is not. A sum is taken after the caller's own count was published, so that
+ * a limit is not exceeded even by a worker whose lock was taken from it. */
+#pragma once
+
+#include "shm/zone.h"
+#include "shm/zone_lock.h"
+
+#include <bsd/sys/tree.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SHM_LIMIT_SHARDS_MAX 64
+/* Bytes that a key takes, with counts of three workers; each six others take as much again. */
+#define SHM_LIMIT_UNIT 64
+/* The greatest limit. */
+#define SHM_LIMIT_MOST 65535
+
+enum shm_limit_status {
+    SHM_LIMIT_OK,
+    SHM_LIMIT_REACHED, /* the limit, or the rate, allows no more */
+    SHM_LIMIT_FULL,    /* no memory is left for another key */
+};
+
+struct shm_limit_shape {
+    uint64_t size;    /* bytes for keys; at least a unit */
+    uint64_t text[2]; /* stands for the text that the keys are made of: another one, another zone */
+};
+
+/* The sessions of a key that this process has. */
+struct shm_limit_count {
+    RB_ENTRY(shm_limit_count) node;
+    uint64_t key[2];
+    uint32_t n;
+    uint32_t seen; /* the last look that has found it in the memory */
+};
+
+RB_HEAD(shm_limit_counts, shm_limit_count);
+
+/* How often this process has mended the memory. */
+struct shm_limit_mended {
+    uint32_t rebuilt;   /* shards that were damaged */
+    uint32_t recounted; /* own counts that were not what this process had written */
+    uint32_t taken;     /* locks whose holders stood still */
+};
+
+/* A shard as this process knows it. */
+struct shm_limit_visit {
+    bool visited;
+    bool unsure;       /* the lock was taken from this process within a call */
+    uint32_t deaths;   /* workers' deaths at the last look */
+    uint32_t rebuilds; /* the shard's rebuilds at the last look */
+    uint64_t sweep_ns; /* no key can be given up before */
+};
+
+/* A process's own handle: the layout, which it has from the shape, and its own counts. */
+struct shm_limit {
+    struct shm_limit_shape shape;
+    uint32_t shard_n;    /* a power of two */
+    uint32_t shard_bits; /* its exponent */
+    uint32_t bucket_n;   /* buckets of each shard; a power of two */
+    uint32_t unit_n;     /* units of each shard */
+    struct zone_locker locker;
+    struct shm_limit_header *header;
+    struct shm_limit_shard *shards;
+    _Atomic uint64_t *buckets;    /* of all shards */
+    struct shm_limit_unit *units; /* of all shards */
+    struct zone_hold hold;
+    uint64_t now_ns;
+    uint64_t rate_most_ns; /* the farthest that an account can be ahead of the time */
+    uint32_t look;         /* number of the last one */
+    struct shm_limit_counts counts;
+    struct shm_limit_visit visits[SHM_LIMIT_SHARDS_MAX];
+    struct shm_limit_mended mended;
+};
+
+/* A rate: a session each interval_ns, and so many more at once that the account is burst_ns ahead
+ * of the time. */
+struct shm_limit_rate {
+    uint64_t interval_ns, burst_ns;
+};
+
+/* Returns the bytes that a zone of this shape needs; 0 for an impossible shape. */
+size_t shm_limit_size(const struct shm_limit_shape *shape);
+/* Returns where the part begins that workers write, at a page's boundary. */
+size_t shm_limit_written(const struct shm_limit_shape *shape);
+/* Makes `text` of the words that a key is made of. */
+void shm_limit_set_text(struct shm_limit_shape *shape, const char *text, size_t n);
+/* Makes a zone in so many zeroed bytes, aligned to CACHE_LINE. */
+void shm_limit_init(void *memory, const struct shm_limit_shape *shape);
+/* Whether the memory holds a zone of this shape. */
+bool shm_limit_is(const void *memory, const struct shm_limit_shape *shape);
+/* Makes a handle to memory that holds a zone of this shape; the id is the calling process's. */
+void shm_limit_open(
+    struct shm_limit *limit, void *memory, const struct shm_limit_shape *shape, struct slot_id id);
+/* Frees what the handle has of its own; the counts in the memory stay. */
+void shm_limit_close(struct shm_limit *limit);
+
+/* The kind of zone whose shape is a struct shm_limit_shape. */
+extern const struct zone_kind shm_limit_kind;
+
+/* Times are nanoseconds of a clock that all processes have, such as CLOCK_MONOTONIC. */
+
+/* Counts a session of the key, unless `most` are there: OK, with the count that is to be given
+ * back; REACHED; FULL. */
+enum shm_limit_status shm_limit_take(struct shm_limit *limit, const void *key, size_t n,
+    uint64_t now_ns, uint32_t most, struct shm_limit_count **count);
+/* Gives one session of a count back. */
+void shm_limit_give(struct shm_limit *limit, struct shm_limit_count *count, uint64_t now_ns);
+/* Notes a session of the key in its account, unless it comes too early: OK; REACHED; FULL. */
+enum shm_limit_status shm_limit_pass(struct shm_limit *limit, const void *key, size_t n,
+    uint64_t now_ns, const struct shm_limit_rate *rate);
+
+/* Returns the sessions of a key in all workers, for tests. */
+uint64_t shm_limit_sum(struct shm_limit *limit, const void *key, size_t n);
+/* Looks through all shards, and gives up keys that nobody needs. */
+void shm_limit_sweep(struct shm_limit *limit, uint64_t now_ns);
+/* Counts the units in use, for tests and reports. */
+uint64_t shm_limit_used(const struct shm_limit *limit);
+
+/* Asserts what holds of the whole memory; the caller is its only user, as in tests. */
+void shm_limit_check(struct shm_limit *limit);

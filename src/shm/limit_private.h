@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The layout of limits in shared memory, for their own files.
+ *
+ * Keys fall into shards, and a shard's keys into its buckets, which are chains of units. A shard
+ * has its own lock, list of free units and units; nothing moves between shards. A key's unit has
+ * its hash, its account and three cells; further cells are in units of their own, which name the
+ * key's. A cell has the count of one worker, in a word with its slot and serial.
+ *
+ * A unit says what it is, so that a shard's buckets, chains and free list can be made anew of its
+ * units alone: after a holder has died, or stood still, or where damage was found.
+ *
+ * A holder from which the lock was taken may go on at any time. What it writes to is its own cells,
+ * and units that it has reserved, which nobody takes from it while it lives; all else it changes by
+ * compare and exchange of words that never come back: heads and states have a number that grows. */
+#pragma once
+
+#include "shm/limit.h"
+
+#include <stdalign.h>
+
+#define SHM_LIMIT_MAGIC 0x66626c6du
+#define SHM_LIMIT_REVISION 1u
+/* Keys of a bucket, beyond which it is damaged: units are at most twice as many as buckets. */
+#define SHM_LIMIT_CHAIN_MAX 256
+/* Units, or buckets, of a long work between two signs that its process goes on. */
+#define SHM_LIMIT_RENEW_EVERY 4096
+/* The tries of a call that finds damage, or whose lock is taken from it. */
+#define SHM_LIMIT_TRIES 8
+/* An account that is farther ahead of the time than this and any rate is none. */
+#define SHM_LIMIT_AHEAD_NS UINT64_C(3600000000000)
+
+/* The kinds of units, in the low half of their states. */
+#define SHM_LIMIT_FREE 0u
+#define SHM_LIMIT_KEY 0x6b657973u
+#define SHM_LIMIT_CELLS 0x63656c6cu
+/* The kind of a unit that a process has reserved, whose slot_incarnation() is in the low bits. */
+#define SHM_LIMIT_RESERVED 0x80000000u
+
+#define SHM_LIMIT_WORDS 6
+/* Words of a key's unit: its hash (two), its account, its cells. */
+#define SHM_LIMIT_ACCOUNT 2
+#define SHM_LIMIT_FIRST_CELL 3
+
+/* Units of a shard are numbered from 1, and 0 ends a chain. */
+struct shm_limit_unit {
+    _Atomic uint32_t next; /* in the bucket, among the key's units of cells, or among the free */
+    /* a key: its first unit of cells, and a number that grows. Cells: the unit of their key */
+    _Atomic uint32_t more;
+    _Atomic uint64_t words[SHM_LIMIT_WORDS];
+    _Atomic uint64_t state; /* the kind, and a number that grows */
+};
+
+struct shm_limit_shard {
+    alignas(CACHE_LINE) struct zone_lock lock;
+    _Atomic uint64_t free;     /* the head of a chain */
+    _Atomic uint32_t used;     /* units beyond were never touched, and are free as well */
+    _Atomic uint32_t rebuilds; /* it wraps */
+};
+
+/* The pages that masters alone write. */
+struct shm_limit_header {
+    uint32_t magic, revision;
+    struct shm_limit_shape shape;
+    uint64_t seed[4];
+    _Atomic uint32_t deaths; /* workers' deaths; it wraps */
+    /* serial of each slot's last incarnation that has died; 0: none */
+    alignas(CACHE_LINE) _Atomic uint32_t released[SLOT_HALVES * SLOT_MAX];
+    /* serial of each slot's incarnation that lives; 0: none */
+    _Atomic uint32_t living[SLOT_HALVES * SLOT_MAX];
+};
+
+/* A cell has the serial (32 bits), the slot (11) and the count (21). */
+#define SHM_LIMIT_COUNT_BITS (32 - SLOT_BITS)
+#define SHM_LIMIT_COUNT_MASK ((UINT64_C(1) << SHM_LIMIT_COUNT_BITS) - 1)
+
+static inline uint64_t shm_limit_cell(const struct shm_limit *limit, uint32_t n)
+{
+    struct slot_id id = limit->locker.id;
+
+    assert(slot_id_is_valid(id));
+    if (n == 0)
+        return 0;
+    return (uint64_t)id.serial << 32 | (uint64_t)id.slot << SHM_LIMIT_COUNT_BITS |
+           (n < SHM_LIMIT_COUNT_MASK ? n : SHM_LIMIT_COUNT_MASK);
+}
+
+static inline uint32_t shm_limit_cell_count(uint64_t cell)
+{
+    return (uint32_t)(cell & SHM_LIMIT_COUNT_MASK);
+}
+
+static inline bool shm_limit_cell_is_own(const struct shm_limit *limit, uint64_t cell)
+{
+    struct slot_id id = limit->locker.id;
+
+    return cell >> SHM_LIMIT_COUNT_BITS == ((uint64_t)id.serial << SLOT_BITS | id.slot);
+}
+
+/* Whether the cell's worker is alive, by what masters publish. */
+static inline bool shm_limit_cell_counts(const struct shm_limit *limit, uint64_t cell)
+{
+    uint32_t serial = (uint32_t)(cell >> 32);
+    uint32_t slot = (uint32_t)cell >> SHM_LIMIT_COUNT_BITS;
+
+    return serial != 0 && shm_limit_cell_count(cell) != 0 &&
+           ZONE_LOAD(limit->header->living[slot]) == serial;
+}
+
+static inline bool shm_limit_is_index(const struct shm_limit *limit, uint32_t index)
+{
+    return index != 0 && index <= limit->unit_n;
+}
+
+static inline struct shm_limit_unit *shm_limit_unit_at(
+    const struct shm_limit *limit, uint32_t shard, uint32_t index)
+{
+    assert(shard < limit->shard_n && shm_limit_is_index(limit, index));
+    return &limit->units[(size_t)shard * limit->unit_n + index - 1];
+}
+
+/* The buckets of a shard, each the head of a chain. */
+static inline _Atomic uint64_t *shm_limit_buckets(const struct shm_limit *limit, uint32_t shard)
+{
+    assert(shard < limit->shard_n);
+    return limit->buckets + (size_t)shard * limit->bucket_n;
+}
+
+static inline uint32_t shm_limit_shard_of(const struct shm_limit *limit, uint64_t first)
+{
+    return limit->shard_bits == 0 ? 0 : (uint32_t)(first >> (64 - limit->shard_bits));
+}
+
+static inline uint32_t shm_limit_bucket_of(const struct shm_limit *limit, uint64_t first)
+{
+    return (uint32_t)first & (limit->bucket_n - 1);
+}
+
+/* Whether this process still has the shard's lock, to be asked before each store that publishes. */
+static inline bool shm_limit_holds(const struct shm_limit *limit)
+{
+    return zone_lock_holds(&limit->hold);
+}
+
+/* The index in a head, or in a key's `more`. */
+#define SHM_LIMIT_INDEX_BITS 24
+#define SHM_LIMIT_INDEX_MASK ((1u << SHM_LIMIT_INDEX_BITS) - 1)
+
+static inline uint32_t shm_limit_head_index(uint64_t head)
+{
+    return (uint32_t)head;
+}
+
+/* Replaces a head that was seen. */
+static inline bool shm_limit_set_head(_Atomic uint64_t *head, uint64_t seen, uint32_t index)
+{
+    uint64_t next = ((seen >> 32) + 1) << 32 | index;
+
+    return atomic_compare_exchange_strong(head, &seen, next);
+}
+
+/* Replaces a key's `more` that was seen. */
+static inline bool shm_limit_set_more(_Atomic uint32_t *more, uint32_t seen, uint32_t index)
+{
+    uint32_t next = ((seen >> SHM_LIMIT_INDEX_BITS) + 1) << SHM_LIMIT_INDEX_BITS | index;
+
+    return atomic_compare_exchange_strong(more, &seen, next);
+}
+
+static inline uint32_t shm_limit_kind_of(uint64_t state)
+{
+    return (uint32_t)state;
+}
+
+static inline uint32_t shm_limit_unit_kind(const struct shm_limit_unit *unit)
+{
+    return shm_limit_kind_of(ZONE_LOAD(unit->state));
+}
+
+/* Changes the kind of a unit whose state was seen. */
+static inline bool shm_limit_set_kind(struct shm_limit_unit *unit, uint64_t seen, uint32_t kind)
+{
+    uint64_t next = ((seen >> 32) + 1) << 32 | kind;
+
+    return atomic_compare_exchange_strong(&unit->state, &seen, next);
+}
+
+static inline uint32_t shm_limit_reserved(const struct shm_limit *limit)
+{
+    return SHM_LIMIT_RESERVED | slot_incarnation(limit->locker.id);
+}
+
+/* Whether a unit is kept for another process, which may be writing there. */
+static inline bool shm_limit_is_kept(const struct shm_limit *limit, uint32_t kind)
+{
+    uint32_t incarnation = kind & ~SHM_LIMIT_RESERVED, slot = incarnation & ((1u << SLOT_BITS) - 1);
+    uint32_t serial = ZONE_LOAD(limit->header->living[slot]);
+
+    return (kind & SHM_LIMIT_RESERVED) != 0 && kind != shm_limit_reserved(limit) && serial != 0 &&
+           slot_incarnation((struct slot_id) { slot, serial }) == incarnation;
+}
+
+/* The first of a unit's cells; it has SHM_LIMIT_WORDS without those before. */
+static inline int shm_limit_first_cell(uint32_t kind)
+{
+    return kind == SHM_LIMIT_KEY ? SHM_LIMIT_FIRST_CELL : 0;
+}
+
+/* Whether the account of a key still matters. */
+static inline bool shm_limit_account_matters(const struct shm_limit *limit, uint64_t until_ns)
+{
+    return until_ns > limit->now_ns && until_ns - limit->now_ns <= limit->rate_most_ns;
+}
+
+RB_PROTOTYPE(shm_limit_counts, shm_limit_count, node, )
+
+/* Units (limit_unit.c), within a shard that the caller holds. */
+
+enum shm_limit_step {
+    SHM_LIMIT_STEP_OK,
+    SHM_LIMIT_STEP_NONE,   /* there is none */
+    SHM_LIMIT_STEP_FAILED, /* damage was read, or the lock was taken */
+};
+
+/* The place of a key's unit in its chain. */
+struct shm_limit_place {
+    uint32_t shard;
+    _Atomic uint64_t *bucket;
+    struct shm_limit_unit *before; /* NULL: it is the first of its chain */
+    uint32_t index;                /* 0: none */
+    struct shm_limit_unit *unit;
+};
+
+/* The cells of a key. */
+struct shm_limit_cells {
+    _Atomic uint64_t *own;   /* the cell of this process; NULL: none */
+    uint64_t own_word;       /* what it had */
+    _Atomic uint64_t *empty; /* a cell that is free; NULL: none */
+    uint64_t empty_word;
+    uint64_t others; /* sum of the other workers' */
+};
+
+/* Finds a key: OK; NONE; FAILED. */
+enum shm_limit_step shm_limit_find(
+    struct shm_limit *limit, const uint64_t key[2], struct shm_limit_place *place);
+/* Adds a key that was not found, with an account and sessions of this process: OK; NONE if the
+ * shard is full; FAILED. */
+enum shm_limit_step shm_limit_add(struct shm_limit *limit, const uint64_t key[2], uint64_t account,
+    uint32_t n, struct shm_limit_place *place);
+/* Reads a key's cells; false where they are damaged. */
+bool shm_limit_read_cells(
+    struct shm_limit *limit, const struct shm_limit_place *place, struct shm_limit_cells *cells);
+/* Publishes this process's count of a key, whose cells were read: OK; NONE if there is no room for
+ * a cell; FAILED. */
+enum shm_limit_step shm_limit_publish(struct shm_limit *limit, const struct shm_limit_place *place,
+    const struct shm_limit_cells *cells, uint32_t n);
+/* Gives a key up if nobody needs it: OK; FAILED. */
+enum shm_limit_step shm_limit_drop_idle(
+    struct shm_limit *limit, const struct shm_limit_place *place);
+/* Units of the shard that were ever touched. */
+uint32_t shm_limit_touched(const struct shm_limit *limit, uint32_t shard);
+
+/* Repairs (limit_repair.c), of a shard that the caller holds. They give up where the lock is taken
+ * from them: who has it now does the same. */
+
+/* Makes the shard anew of its units: of all, where it was damaged, or of those that were ever
+ * touched. */
+void shm_limit_rebuild(struct shm_limit *limit, uint32_t shard, bool all);
+/* Rebuilds a shard in which a step has failed, unless the lock was taken. */
+void shm_limit_rebuild_damaged(struct shm_limit *limit, uint32_t shard);
+/* Compares the shard with itself, and with what this process has counted; mends what differs, and
+ * gives up keys that nobody needs. */
+void shm_limit_look(struct shm_limit *limit, uint32_t shard);
+/* Gives up keys that nobody needs, if there may be any; whether it has. */
+bool shm_limit_sweep_shard(struct shm_limit *limit, uint32_t shard);

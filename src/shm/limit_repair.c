@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Repairs of a shard. Its buckets, chains and free list are made anew of its units, each of which
+ * says what it is; and each process writes there what it has counted by itself. So a death within a
+ * call, or damage of what leads to the units, loses nothing. */
+#include "base/compiler.h"
+#include "shm/limit_private.h"
+
+#include <assert.h>
+
+/* The time until a full shard is looked through again for keys that nobody needs. */
+#define SWEEP_NS UINT64_C(100000000)
+#define SWEEP_AGAIN_NS UINT64_C(10000000) /* the same, where there were some */
+
+/* Whether the work may go on. In each RENEW_EVERY calls the lock's word shows that it does. */
+static bool goes_on(struct shm_limit *limit, uint32_t n)
+{
+    if (n % SHM_LIMIT_RENEW_EVERY == SHM_LIMIT_RENEW_EVERY - 1)
+        return zone_lock_renew(&limit->locker, &limit->hold);
+    return shm_limit_holds(limit);
+}
+
+static bool free_unit(struct shm_limit_unit *unit, uint64_t state)
+{
+    return shm_limit_set_kind(unit, state, SHM_LIMIT_FREE);
+}
+
+/* Whether a unit has a count of a worker that lives. */
+static bool has_counts(
+    const struct shm_limit *limit, const struct shm_limit_unit *unit, uint32_t kind)
+{
+    for (int i = shm_limit_first_cell(kind); i < SHM_LIMIT_WORDS; i++)
+        if (shm_limit_cell_counts(limit, ZONE_LOAD(unit->words[i])))
+            return true;
+    return false;
+}
+
+/* Clears the cells of the dead, and returns whether any is left. */
+static bool clean_cells(const struct shm_limit *limit, struct shm_limit_unit *unit, uint32_t kind)
+{
+    for (int i = shm_limit_first_cell(kind); i < SHM_LIMIT_WORDS; i++) {
+        uint64_t word = ZONE_LOAD(unit->words[i]);
+
+        if (word != 0 && !shm_limit_cell_counts(limit, word))
+            atomic_compare_exchange_strong(&unit->words[i], &word, 0);
+    }
+    return has_counts(limit, unit, kind);
+}
+
+/* Puts a key's unit into the bucket that its hash says. A second unit of a key becomes cells of the
+ * first; a unit beyond the longest chain is free. */
+static void collect_key(struct shm_limit *limit, uint32_t shard, uint32_t index, uint64_t state)
+{
+    struct shm_limit_unit *unit = shm_limit_unit_at(limit, shard, index);
+    uint64_t first = ZONE_LOAD(unit->words[0]), second = ZONE_LOAD(unit->words[1]);
+    _Atomic uint64_t *bucket = shm_limit_buckets(limit, shard) + shm_limit_bucket_of(limit, first);
+    uint64_t head = ZONE_LOAD(*bucket);
+    uint32_t n = 0;
+
+    assert(shard < limit->shard_n && shm_limit_is_index(limit, index));
+    if (shm_limit_shard_of(limit, first) != shard) {
+        free_unit(unit, state);
+        return;
+    }
+    for (uint32_t i = shm_limit_head_index(head); shm_limit_is_index(limit, i);) {
+        const struct shm_limit_unit *other = shm_limit_unit_at(limit, shard, i);
+
+        if (ZONE_LOAD(other->words[0]) == first && ZONE_LOAD(other->words[1]) == second) {
+            ZONE_STORE(unit->more, i);
+            shm_limit_set_kind(unit, state, SHM_LIMIT_CELLS);
+            return;
+        }
+        if (++n == SHM_LIMIT_CHAIN_MAX) {
+            free_unit(unit, state);
+            return;
+        }
+        i = ZONE_LOAD(other->next);
+    }
+    clean_cells(limit, unit, SHM_LIMIT_KEY);
+    shm_limit_set_more(&unit->more, ZONE_LOAD(unit->more), 0);
+    ZONE_STORE(unit->next, shm_limit_head_index(head));
+    shm_limit_set_head(bucket, head, index);
+}
+
+static bool collect_keys(struct shm_limit *limit, uint32_t shard, uint32_t n)
+{
+    _Atomic uint64_t *buckets = shm_limit_buckets(limit, shard);
+
+    assert(n <= limit->unit_n);
+    for (uint32_t bucket = 0; bucket < limit->bucket_n; bucket++) {
+        if (!goes_on(limit, bucket))
+            return false;
+        shm_limit_set_head(&buckets[bucket], ZONE_LOAD(buckets[bucket]), 0);
+    }
+    for (uint32_t i = 1; i <= n; i++) {
+        uint64_t state = ZONE_LOAD(shm_limit_unit_at(limit, shard, i)->state);
+
+        if (!goes_on(limit, i))
+            return false;
+        if (shm_limit_kind_of(state) == SHM_LIMIT_KEY)
+            collect_key(limit, shard, i, state);
+    }
+    return true;
+}
+
+/* Links units of cells to the units of their keys again. */
+static bool collect_cells(struct shm_limit *limit, uint32_t shard, uint32_t n)
+{
+    assert(n <= limit->unit_n);
+    for (uint32_t i = 1; i <= n; i++) {
+        struct shm_limit_unit *unit = shm_limit_unit_at(limit, shard, i), *key;
+        uint64_t state = ZONE_LOAD(unit->state);
+        uint32_t index = ZONE_LOAD(unit->more), more;
+
+        if (!goes_on(limit, i))
+            return false;
+        if (shm_limit_kind_of(state) != SHM_LIMIT_CELLS)
+            continue;
+        key = shm_limit_is_index(limit, index) ? shm_limit_unit_at(limit, shard, index) : NULL;
+        if (key == NULL || shm_limit_unit_kind(key) != SHM_LIMIT_KEY ||
+            !clean_cells(limit, unit, SHM_LIMIT_CELLS)) {
+            free_unit(unit, state);
+            continue;
+        }
+        more = ZONE_LOAD(key->more);
+        ZONE_STORE(unit->next, more & SHM_LIMIT_INDEX_MASK);
+        shm_limit_set_more(&key->more, more, i);
+    }
+    return true;
+}
+
+/* Whether nobody needs a key; its units of cells count as needed. */
+static bool is_idle(const struct shm_limit *limit, const struct shm_limit_unit *unit)
+{
+    return !has_counts(limit, unit, SHM_LIMIT_KEY) &&
+           (ZONE_LOAD(unit->more) & SHM_LIMIT_INDEX_MASK) == 0 &&
+           !shm_limit_account_matters(limit, ZONE_LOAD(unit->words[SHM_LIMIT_ACCOUNT]));
+}
+
+/* Takes keys that nobody needs out of a bucket, which is sound. */
+static void discard_in_bucket(struct shm_limit *limit, uint32_t shard, uint32_t bucket)
+{
+    _Atomic uint64_t *head = shm_limit_buckets(limit, shard) + bucket;
+    uint32_t index = shm_limit_head_index(ZONE_LOAD(*head));
+    struct shm_limit_unit *before = NULL;
+
+    for (uint32_t n = 0; n < SHM_LIMIT_CHAIN_MAX && shm_limit_is_index(limit, index); n++) {
+        struct shm_limit_unit *unit = shm_limit_unit_at(limit, shard, index);
+        uint64_t state = ZONE_LOAD(unit->state);
+        uint32_t next = ZONE_LOAD(unit->next);
+
+        if (!is_idle(limit, unit) || !free_unit(unit, state))
+            before = unit;
+        else if (before != NULL)
+            ZONE_STORE(before->next, next);
+        else
+            shm_limit_set_head(head, ZONE_LOAD(*head), next);
+        index = next;
+    }
+}
+
+static bool discard_idle(struct shm_limit *limit, uint32_t shard)
+{
+    for (uint32_t bucket = 0; bucket < limit->bucket_n; bucket++) {
+        if (!goes_on(limit, bucket))
+            return false;
+        discard_in_bucket(limit, shard, bucket);
+    }
+    return true;
+}
+
+/* Makes the chain of free units. Each has another state then, for who is about to reserve it. */
+static bool collect_free(struct shm_limit *limit, uint32_t shard, uint32_t n)
+{
+    struct shm_limit_shard *s = &limit->shards[shard];
+    uint64_t head = ZONE_LOAD(s->free);
+    uint32_t first = 0;
+
+    assert(n <= limit->unit_n);
+    for (uint32_t i = n; i > 0; i--) {
+        struct shm_limit_unit *unit = shm_limit_unit_at(limit, shard, i);
+        uint64_t state = ZONE_LOAD(unit->state);
+        uint32_t kind = shm_limit_kind_of(state);
+
+        if (!goes_on(limit, i))
+            return false;
+        if (kind == SHM_LIMIT_KEY || kind == SHM_LIMIT_CELLS || shm_limit_is_kept(limit, kind) ||
+            !free_unit(unit, state))
+            continue;
+        ZONE_STORE(unit->next, first);
+        first = i;
+    }
+    if (!shm_limit_holds(limit))
+        return false;
+    ZONE_STORE(s->used, n);
+    return shm_limit_set_head(&s->free, head, first);
+}
+
+void shm_limit_rebuild(struct shm_limit *limit, uint32_t shard, bool all)
+{
+    struct shm_limit_shard *s = &limit->shards[shard];
+    uint32_t n = all ? limit->unit_n : shm_limit_touched(limit, shard);
+
+    assert(limit->hold.lock == &s->lock);
+    if (!collect_keys(limit, shard, n) || !collect_cells(limit, shard, n) ||
+        !discard_idle(limit, shard) || !collect_free(limit, shard, n))
+        return;
+    if (all) /* counts may be lost, which their processes know */
+        ZONE_STORE(s->rebuilds, ZONE_LOAD(s->rebuilds) + 1);
+}
+
+void shm_limit_rebuild_damaged(struct shm_limit *limit, uint32_t shard)
+{
+    assert(limit->hold.lock == &limit->shards[shard].lock);
+    if (!shm_limit_holds(limit))
+        return;
+    limit->mended.rebuilt += !limit->visits[shard].unsure;
+    shm_limit_rebuild(limit, shard, true);
+}
+
+/* Findings of a look. */
+struct found {
+    uint32_t keys, cells; /* units that buckets lead to */
+    uint32_t idle;        /* keys, and units of cells, that nobody needs */
+    uint32_t kept;        /* units that another process has reserved */
+    uint32_t left;        /* units that were reserved by a process that died, or gave up */
+    bool damaged;
+};
+
+/* Walks a key's units of cells. */
+static void walk_cells(
+    const struct shm_limit *limit, uint32_t shard, uint32_t key, struct found *found)
+{
+    uint32_t index = ZONE_LOAD(shm_limit_unit_at(limit, shard, key)->more) & SHM_LIMIT_INDEX_MASK;
+
+    for (; index != 0 && !found->damaged; found->cells++) {
+        const struct shm_limit_unit *unit;
+
+        if (!shm_limit_is_index(limit, index) || found->cells == limit->unit_n) {
+            found->damaged = true;
+            return;
+        }
+        unit = shm_limit_unit_at(limit, shard, index);
+        found->damaged =
+            shm_limit_unit_kind(unit) != SHM_LIMIT_CELLS || ZONE_LOAD(unit->more) != key;
+        found->idle += !has_counts(limit, unit, SHM_LIMIT_CELLS);
+        index = ZONE_LOAD(unit->next);
+    }
+}
+
+static void walk_chain(
+    const struct shm_limit *limit, uint32_t shard, uint32_t bucket, struct found *found)
+{
+    uint32_t index = shm_limit_head_index(ZONE_LOAD(shm_limit_buckets(limit, shard)[bucket]));
+
+    for (uint32_t n = 0; index != 0 && !found->damaged; n++) {
+        const struct shm_limit_unit *unit;
+        uint64_t first;
+
+        if (!shm_limit_is_index(limit, index) || n == SHM_LIMIT_CHAIN_MAX) {
+            found->damaged = true;
+            return;
+        }
+        unit = shm_limit_unit_at(limit, shard, index);
+        first = ZONE_LOAD(unit->words[0]);
+        found->damaged = shm_limit_unit_kind(unit) != SHM_LIMIT_KEY ||
+                         shm_limit_shard_of(limit, first) != shard ||
+                         shm_limit_bucket_of(limit, first) != bucket;
+        found->keys++;
+        found->idle += is_idle(limit, unit);
+        walk_cells(limit, shard, index, found);
+        index = ZONE_LOAD(unit->next);
+    }
+}
+
+/* Counts the free units, as far as their chain is whole. */
+static uint32_t walk_free(const struct shm_limit *limit, uint32_t shard, struct found *found)
+{
+    uint32_t n = 0, index = shm_limit_head_index(ZONE_LOAD(limit->shards[shard].free));
+
+    for (; index != 0 && !found->damaged; n++) {
+        const struct shm_limit_unit *unit;
+
+        if (!shm_limit_is_index(limit, index) || n == limit->unit_n) {
+            found->damaged = true;
+            return n;
+        }
+        unit = shm_limit_unit_at(limit, shard, index);
+        found->damaged = shm_limit_unit_kind(unit) != SHM_LIMIT_FREE;
+        index = ZONE_LOAD(unit->next);
+    }
+    return n;
+}
+
+/* Counts the units that are reserved: the holder has none, unless its last call has failed. */
+static void count_reserved(const struct shm_limit *limit, uint32_t shard, struct found *found)
+{
+    for (uint32_t i = shm_limit_touched(limit, shard); i > 0; i--) {
+        uint32_t kind = shm_limit_unit_kind(shm_limit_unit_at(limit, shard, i));
+
+        if (shm_limit_is_kept(limit, kind))
+            found->kept++;
+        else if (kind & SHM_LIMIT_RESERVED)
+            found->left++;
+    }
+}
+
+/* Compares the shard with itself; false where the lock was taken. */
+static bool look_through(struct shm_limit *limit, uint32_t shard, struct found *found)
+{
+    uint32_t used = ZONE_LOAD(limit->shards[shard].used), free_n;
+
+    assert(limit->hold.lock == &limit->shards[shard].lock);
+    *found = (struct found) { .damaged = used > limit->unit_n };
+    for (uint32_t bucket = 0; used > 0 && bucket < limit->bucket_n && !found->damaged; bucket++) {
+        if (!goes_on(limit, bucket))
+            return false;
+        walk_chain(limit, shard, bucket, found);
+    }
+    free_n = walk_free(limit, shard, found);
+    count_reserved(limit, shard, found);
+    found->damaged =
+        found->damaged || found->keys + found->cells + found->kept + found->left + free_n != used;
+    return shm_limit_holds(limit);
+}
+
+/* Returns the key's unit of a unit with cells; NULL if there is none. */
+static const struct shm_limit_unit *key_of(
+    const struct shm_limit *limit, uint32_t shard, const struct shm_limit_unit *unit)
+{
+    uint32_t kind = shm_limit_unit_kind(unit), index = ZONE_LOAD(unit->more);
+
+    if (kind == SHM_LIMIT_KEY)
+        return unit;
+    return kind == SHM_LIMIT_CELLS && shm_limit_is_index(limit, index)
+               ? shm_limit_unit_at(limit, shard, index)
+               : NULL;
+}
+
+/* Compares this process's cells of a unit with what it has counted. */
+static void compare_unit(struct shm_limit *limit, uint32_t shard, struct shm_limit_unit *unit)
+{
+    const struct shm_limit_unit *key = key_of(limit, shard, unit);
+    struct shm_limit_count *own, wanted;
+
+    if (key == NULL)
+        return;
+    wanted.key[0] = ZONE_LOAD(key->words[0]);
+    wanted.key[1] = ZONE_LOAD(key->words[1]);
+    for (int i = shm_limit_first_cell(shm_limit_unit_kind(unit)); i < SHM_LIMIT_WORDS; i++) {
+        uint64_t word = ZONE_LOAD(unit->words[i]), is;
+
+        if (!shm_limit_cell_is_own(limit, word))
+            continue;
+        own = RB_FIND(shm_limit_counts, &limit->counts, &wanted);
+        is = own != NULL && own->seen != limit->look ? shm_limit_cell(limit, own->n) : 0;
+        if (own != NULL)
+            own->seen = limit->look;
+        if (is == word || !shm_limit_holds(limit))
+            continue;
+        limit->mended.recounted += !limit->visits[shard].unsure;
+        atomic_compare_exchange_strong(&unit->words[i], &word, is);
+    }
+}
+
+/* Writes a count of this process that is not in the memory. */
+static void write_lost(struct shm_limit *limit, const struct shm_limit_count *own)
+{
+    struct shm_limit_place place;
+    struct shm_limit_cells cells;
+    enum shm_limit_step step = shm_limit_find(limit, own->key, &place);
+
+    assert(own->n > 0);
+    if (step == SHM_LIMIT_STEP_NONE)
+        shm_limit_add(limit, own->key, 0, own->n, &place);
+    else if (step == SHM_LIMIT_STEP_OK && shm_limit_read_cells(limit, &place, &cells))
+        shm_limit_publish(limit, &place, &cells, own->n);
+}
+
+/* Compares what this process has counted with what is there; the shard is whole. */
+static void compare_counts(struct shm_limit *limit, uint32_t shard)
+{
+    struct shm_limit_count *own, first = { .n = 0 };
+    uint32_t used = shm_limit_touched(limit, shard);
+
+    limit->look++;
+    for (uint32_t i = 1; i <= used; i++) {
+        if (!goes_on(limit, i))
+            return;
+        compare_unit(limit, shard, shm_limit_unit_at(limit, shard, i));
+    }
+    first.key[0] = limit->shard_bits == 0 ? 0 : (uint64_t)shard << (64 - limit->shard_bits);
+    first.key[1] = 0;
+    own = RB_NFIND(shm_limit_counts, &limit->counts, &first);
+    while (own != NULL && shm_limit_shard_of(limit, own->key[0]) == shard) {
+        if (own->n > 0 && own->seen != limit->look) {
+            limit->mended.recounted += !limit->visits[shard].unsure;
+            write_lost(limit, own);
+        }
+        own = RB_NEXT(shm_limit_counts, &limit->counts, own);
+    }
+}
+
+void shm_limit_look(struct shm_limit *limit, uint32_t shard)
+{
+    struct shm_limit_visit *visit = &limit->visits[shard];
+    uint32_t deaths = ZONE_LOAD(limit->header->deaths);
+    struct found found;
+
+    assert(limit->hold.lock == &limit->shards[shard].lock);
+    if (!look_through(limit, shard, &found))
+        return;
+    if (found.damaged)
+        shm_limit_rebuild_damaged(limit, shard);
+    else if (found.idle + found.left > 0)
+        shm_limit_rebuild(limit, shard, false);
+    compare_counts(limit, shard);
+    if (!shm_limit_holds(limit))
+        return;
+    *visit = (struct shm_limit_visit) {
+        .visited = true,
+        .deaths = deaths,
+        .rebuilds = ZONE_LOAD(limit->shards[shard].rebuilds),
+    };
+}
+
+bool shm_limit_sweep_shard(struct shm_limit *limit, uint32_t shard)
+{
+    struct shm_limit_visit *visit = &limit->visits[shard];
+    struct found found;
+
+    assert(limit->hold.lock == &limit->shards[shard].lock);
+    if (limit->now_ns < visit->sweep_ns || !look_through(limit, shard, &found))
+        return false;
+    visit->sweep_ns = limit->now_ns + SWEEP_NS;
+    if (found.damaged || found.idle + found.left == 0)
+        return false;
+    shm_limit_rebuild(limit, shard, false);
+    visit->sweep_ns = limit->now_ns + SWEEP_AGAIN_NS;
+    return true;
+}
+
+/* Asserts that a shard is whole, and has nothing that nobody needs. */
+static void check_shard(struct shm_limit *limit, uint32_t shard)
+{
+    enum zone_lock_state state =
+        zone_lock(&limit->locker, &limit->shards[shard].lock, &limit->hold);
+    struct found found;
+
+    assert(state == ZONE_LOCK_FREE);
+    assert(look_through(limit, shard, &found));
+    assert(!found.damaged);
+    zone_lock_release(&limit->hold);
+}
+
+void shm_limit_check(struct shm_limit *limit)
+{
+    assert(shm_limit_is(limit->header, &limit->shape) && limit->hold.lock == NULL);
+    for (uint32_t shard = 0; shard < limit->shard_n; shard++)
+        check_shard(limit, shard);
+}
