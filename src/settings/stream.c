@@ -8,6 +8,7 @@
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/error_log.h"
+#include "settings/limit_conn.h"
 #include "settings/listen.h"
 #include "settings/protocol.h"
 #include "settings/realip.h"
@@ -113,6 +114,18 @@ const struct setting stream_table[] = {
         .initial = "10m" },
     { "input_limit", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_size, SERVER(input_limit),
         .least_value = 1, .greatest_value = INT64_MAX, .unset = "set by the protocol" },
+    { "limit_conn", CONTEXT_STREAM | CONTEXT_SERVER, 2, 2, .set = limit_conn_set, .repeats = true,
+        .offset = offsetof(struct server_settings, limit_conns),
+        .size = sizeof(struct limit_rule *), .unset = "none" },
+    { "limit_conn_dry_run", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag,
+        SERVER(limit_conn_dry_run), .initial = "off" },
+    { "limit_conn_log_level", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1,
+        .set = limit_conn_set_log_level, SERVER(limit_conn_log_level), .initial = "error" },
+    { "limit_conn_rate", CONTEXT_STREAM | CONTEXT_SERVER, 2, 3, .set = limit_conn_set_rate,
+        .repeats = true, .offset = offsetof(struct server_settings, limit_rates),
+        .size = sizeof(struct limit_rule *), .unset = "none" },
+    { "limit_conn_zone", CONTEXT_STREAM, 2, 2, .set = limit_conn_set_zone, .repeats = true,
+        .unset = "none" },
     { "listen", CONTEXT_SERVER, 1, 32, .set = listen_set, .repeats = true, .unset = "none" },
     { "log_format", CONTEXT_STREAM, 2, UCHAR_MAX, .set = log_format_set, .repeats = true,
         .unset = "none" },
@@ -218,12 +231,14 @@ void stream_apply(struct apply *apply)
         apply_defaults(apply, server, stream_table);
         protocol_finish(apply, server);
         access_finish(apply, server);
+        limit_conn_finish(apply, server);
         error_log_finish_server(apply, server);
     }
     if (scope_is_whole(apply, scope) && scope->server_errors == 0)
         template_finish(apply);
     realip_finish(apply);
     set_finish(apply, scope);
+    limit_conn_check(apply, scope);
     access_log_finish(apply, scope);
     resolver_finish(apply, scope);
     ports_build(apply, scope);

@@ -6,7 +6,7 @@
 struct fb_conn;
 
 /* In the order in which they run. The protocol serves between the last two. */
-enum stream_phase { PHASE_POST_ACCEPT, PHASE_ACCESS, PHASE_LOG, STREAM_PHASES };
+enum stream_phase { PHASE_POST_ACCEPT, PHASE_PREACCESS, PHASE_ACCESS, PHASE_LOG, STREAM_PHASES };
 
 struct phase_handler {
     struct phase_handler *next; /* of the same server, in the order of phases, and of addition */
@@ -23,3 +23,4 @@ struct phase_handler {
 #define STATUS_FORBIDDEN 403
 #define STATUS_INTERNAL 500
 #define STATUS_BAD_GATEWAY 502
+#define STATUS_UNAVAILABLE 503

@@ -18,6 +18,8 @@
 #include <forkbeard/forkbeard.h>
 
 struct access_setting;
+struct limit_rule;
+struct limit_zone;
 struct error_log_setting;
 struct log_route;
 
@@ -52,6 +54,9 @@ struct server_settings {
     struct access_logs_setting access_logs;
     struct set_commands set;                      /* a server's own */
     const struct access_cache_setting *log_cache; /* NULL: none */
+    struct limit_rule *limit_conns, *limit_rates; /* stream/limit_conn.h; NULL: no rules */
+    int64_t limit_conn_dry_run;
+    int64_t limit_conn_log_level;        /* from 0 on: info, notice, warn, error */
     struct error_log_setting *error_log; /* settings/error_log_server.c; NULL: the main one */
 };
 
@@ -98,6 +103,7 @@ struct stream_settings {
     struct access_file *access_files; /* destinations of access logs, once each */
     unsigned access_file_n;
     unsigned log_cache_n;
+    struct limit_zone *limit_zones;       /* stream/limit_conn.h */
     struct names_setting system;          /* the resolver of the system, the first of all */
     const struct names_setting *resolver; /* stream {}'s, for workers; NULL: none is used */
     int64_t resolver_timeout;             /* ms; stream {}'s */

@@ -89,6 +89,8 @@ struct session_conn {
     const struct session_proxy *proxy; /* the PROXY header it began with; NULL: none is kept */
     const struct captures *captures;   /* of the last regular expression that matched, or NULL */
     uint16_t status;                   /* 0: none was set */
+    uint8_t limit_status;              /* enum limit_status */
+    struct limit_held *limits;         /* limits that the session was counted for */
     uint64_t more_received, more_sent; /* bytes that the protocol has added for the log */
 
     /* messages */

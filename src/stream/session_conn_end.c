@@ -5,6 +5,7 @@
  * calls a protocol but through the end of a child. Invariant: after it nothing points to the
  * connection but its slot, and in the keepalive pool its list. */
 #include "base/compiler.h"
+#include "stream/limit_conn.h"
 #include "stream/trunk.h"
 
 /* Adds what a connection to a server has moved to the session of the client that it was made for,
@@ -51,6 +52,9 @@ void session_conn_clear_use(struct session_conn *session)
 void session_conn_clear(struct session_conn *session)
 {
     session_conn_clear_use(session);
+    if (unlikely(session->limits != NULL))
+        limit_conn_release(session);
+    session->limit_status = 0;
     net_release(session->conn->net, &session->kept);
     session->values = NULL;
     session->proxy = NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The variables that are there without a definition: a row each, with what works it out. A subject
  * with several of its own has a file and a table beside this one, listed in variable_tables. */
+#include "stream/limit_conn.h"
 #include "stream/session_conn.h"
 #include "stream/session_proxy.h"
 #include "stream/time_text.h"
@@ -258,4 +259,5 @@ static const struct variable_row builtin[] = {
     { .name = NULL },
 };
 
-const struct variable_row *const variable_tables[] = { builtin, variables_proxy, NULL };
+const struct variable_row *const variable_tables[] = { builtin, limit_conn_variables,
+    variables_proxy, NULL };

@@ -6,6 +6,7 @@
 #include "process/privileges.h"
 #include "process/role.h"
 #include "sandbox/sandbox.h"
+#include "stream/limit_conn.h"
 #include "stream/shared_map.h"
 #include "worker/accept_private.h"
 #include "worker/commands.h"
@@ -176,6 +177,7 @@ int worker_init(struct worker *worker, const struct heritage *heritage, enum rol
         return -1;
     busy_poll_init(&worker->busy_poll, cycle->events.busy_poll);
     shared_maps_open(&cycle->zones, heritage->slot);
+    limit_conn_open(&cycle->zones, heritage->slot);
     if (access_log_open(&worker->stream, &cycle->stream) == -1) {
         log_write(&worker->log, LEVEL_EMERG, errno, "no memory for the access logs");
         worker_done(worker);
@@ -235,6 +237,7 @@ void worker_done(struct worker *worker)
     if (worker->channel != NULL)
         source_detach(&net->loop, worker->channel);
     assert(net->connection_n == 0 && worker->messages == NULL && worker->threads == NULL);
+    limit_conn_close(&worker->cycle->zones);
     signals_wake_by(-1);
     stream_done(&worker->stream);
     busy_poll_done(&worker->busy_poll);

@@ -247,6 +247,64 @@ START_TEST(a_master_of_an_upgrade_is_killed)
 }
 END_TEST
 
+/* Whether a client gets a session. */
+static bool is_let_in(struct daemon *daemon)
+{
+    int client = client_open(daemon->ports[0]);
+    char byte;
+    bool let_in = send(client, "x", 1, MSG_NOSIGNAL) == 1 && recv(client, &byte, 1, 0) == 1;
+
+    close(client);
+    return let_in;
+}
+
+/* A limit counts the session of a worker that was left behind for as long as that lives. _i: the
+ * old process is killed, or the new one. */
+START_TEST(a_limit_forgets_them)
+{
+    struct daemon *daemon =
+        daemon_start_new(1, "worker_processes 1; events {} stream { limit_conn_zone all "
+                            "zone=all:32k; limit_conn_log_level "
+                            "info;\nserver { listen 127.0.0.1:$0; limit_conn all 1; echo; } }\n");
+    pid_t old = daemon->pid, new, worker;
+    int session = -1;
+
+    daemon_expects(daemon, "the master process has gone");
+    daemon_expects(daemon, "exited on signal 9");
+    daemon_owns(daemon, "forkbeard.pid.oldbin");
+    daemon_owns(daemon, "forkbeard.sock.oldbin");
+    new = upgrade_start(daemon);
+    for (int64_t until = deadline_ms();; close(session)) {
+        char byte;
+
+        ck_assert_int_lt(now_ms(), until);
+        session = client_open(daemon->ports[0]);
+        if (send(session, "x", 1, MSG_NOSIGNAL) != 1 || recv(session, &byte, 1, 0) != 1)
+            continue; /* the one before is counted yet */
+        worker = proc_holder(_i == 0 ? old : new, proc_connection(session));
+        if (worker != 0)
+            break;
+    }
+    ck_assert(!is_let_in(daemon));
+    ck_assert_int_eq(kill(_i == 0 ? old : new, SIGKILL), 0);
+    if (_i == 0) {
+        ck_assert_int_eq(proc_wait(old), 128 + SIGKILL);
+        daemon->pid = new;
+        daemon_wait_log(daemon, "has ended: process");
+    } else {
+        upgrade_wait_rollback(daemon);
+    }
+    WAIT_FOR(count_left(daemon) == 1);
+    ck_assert(!is_let_in(daemon));
+    ck_assert_int_eq(kill(worker, SIGKILL), 0);
+    WAIT_FOR(is_let_in(daemon));
+    close(session);
+    daemon_stop(daemon, SIGTERM);
+    proc_reap_orphans();
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -255,6 +313,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, others_leave_them_alone, 0, 2);
     tcase_add_test(tcase, the_list_moves_with_the_pid_file);
     tcase_add_test(tcase, a_master_of_an_upgrade_is_killed);
+    tcase_add_loop_test(tcase, a_limit_forgets_them, 0, 2);
 }
 
 TEST_MAIN("left_behind", add_tests)

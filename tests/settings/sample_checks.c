@@ -4,6 +4,7 @@
 
 #include "base/cpu_mask.h"
 #include "stream/access.h"
+#include "stream/limit_conn.h"
 #include "stream/template.h"
 #include "support/test.h"
 
@@ -103,6 +104,13 @@ void check_module(const struct cycle *cycle)
 void check_listen(const struct cycle *cycle)
 {
     ck_assert_str_eq(STAILQ_FIRST(&cycle->stream.listeners.list)->text, "127.0.0.1:2");
+}
+
+void check_limit_zone(const struct cycle *cycle)
+{
+    ck_assert_ptr_nonnull(cycle->stream.limit_zones);
+    ck_assert_str_eq(cycle->stream.limit_zones->name, "a");
+    ck_assert_ptr_nonnull(zones_find(&cycle->zones, "limit_conn:a"));
 }
 
 void check_access_log(const struct cycle *cycle)

@@ -17,6 +17,7 @@ void check_option(const struct cycle *cycle);
 void check_included(const struct cycle *cycle);
 void check_module(const struct cycle *cycle);
 void check_listen(const struct cycle *cycle);
+void check_limit_zone(const struct cycle *cycle);
 void check_access_log(const struct cycle *cycle);
 void check_log_format(const struct cycle *cycle);
 void check_log_cache(const struct cycle *cycle);

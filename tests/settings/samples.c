@@ -84,6 +84,10 @@ static const struct sample samples[] = {
     { "first_byte_timeout", "5s", NUMBER(5000) },
     { "idle_timeout", "\"1m 30s\"", NUMBER(90000) },
     { "input_limit", "1m", NUMBER(1048576) },
+    { "limit_conn_dry_run", "on", NUMBER(1) },
+    { "limit_conn_log_level", "info", .field = FIELD_NUMBER, .number = 0, .initial = 3 },
+    { "limit_conn_zone", "$remote_addr zone=a:32k", CHECK(check_limit_zone),
+        .again = "$remote_addr zone=b:10m" },
     { "listen", "127.0.0.1:2", CHECK(check_listen), .again = "127.0.0.1:3" },
     { "log_format", "main escape=json '$remote_addr' ' ${status}'", CHECK(check_log_format),
         .again = "other text" },
@@ -153,10 +157,12 @@ static struct directive_case *add_case(const char *name)
     return added;
 }
 
-/* Whether this build refuses the directive. */
+/* Whether this build refuses the directive, or what it names stands in another block: it has a test
+ * of its own. */
 static bool is_refused(const char *name)
 {
-    return !HAVE_CARES && strcmp(name, "resolver") == 0;
+    return (!HAVE_CARES && strcmp(name, "resolver") == 0) || strcmp(name, "limit_conn") == 0 ||
+           strcmp(name, "limit_conn_rate") == 0;
 }
 
 static void add_table(const struct setting *table, enum field_of field_of)

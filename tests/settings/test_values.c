@@ -154,7 +154,7 @@ static const struct {
 static const char *const exempt[] = { "events", "geo", "include", "listen", "map", "server", "set",
     "split_clients", "stream", "user", "daytime", "discard", "echo", "file", "resolver",
     "resolver_timeout", "return", "server_name", "stub_status", "access_log", "log_format",
-    "open_log_file_cache", "proxy_protocol_timeout", "set_real_ip_from" };
+    "open_log_file_cache", "proxy_protocol_timeout", "set_real_ip_from", "limit_conn_zone" };
 
 /* A configuration on one line with the directive in the first place where it may stand. Returns the
  * column of its first value. */

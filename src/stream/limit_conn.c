@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Asks the limits of a server whether a client may have a session: rates first, which count each
+ * attempt that they let pass, then numbers of sessions. The first that refuses decides. What the
+ * memory of a zone has lost to damage is logged here, at most once a second. */
+#include "stream/limit_conn.h"
+
+#include "base/compiler.h"
+#include "stream/session_conn.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* Lines about the damage of one zone in a worker. */
+#define LOG_EVERY_MS 1000
+
+static struct limit_zone *limit_zone_of(const struct zone *zone)
+{
+    assert(zone->kind == &shm_limit_kind);
+    return container_of(zone->shape, struct limit_zone, shape);
+}
+
+void limit_conn_open(struct zones *zones, struct slot_id id)
+{
+    struct zone *zone;
+
+    assert(slot_id_is_valid(id));
+    STAILQ_FOREACH (zone, zones, link) {
+        struct limit_zone *limit;
+
+        if (zone->kind != &shm_limit_kind)
+            continue;
+        limit = limit_zone_of(zone);
+        assert(limit->zone == zone && zone_memory(zone) != NULL);
+        shm_limit_open(limit->handle, zone_memory(zone), &limit->shape, id);
+        if (limit->rate_most_ns > limit->handle->rate_most_ns)
+            limit->handle->rate_most_ns = limit->rate_most_ns;
+    }
+}
+
+void limit_conn_close(struct zones *zones)
+{
+    struct zone *zone;
+
+    assert(zones != NULL);
+    STAILQ_FOREACH (zone, zones, link)
+        if (zone->kind == &shm_limit_kind && limit_zone_of(zone)->handle->header != NULL)
+            shm_limit_close(limit_zone_of(zone)->handle);
+}
+
+static uint64_t now_ns(const struct fb_conn *conn)
+{
+    return conn->net->loop.clock.mono_ms * 1000000;
+}
+
+/* Tells the log what a call has mended. */
+static COLD void log_mended(const struct fb_conn *conn, struct limit_zone *zone)
+{
+    const struct shm_limit_mended *m = &zone->handle->mended, before = zone->logged;
+    uint64_t now_ms = conn->net->loop.clock.mono_ms;
+
+    if (zone->logged_ms != 0 && now_ms - zone->logged_ms < LOG_EVERY_MS)
+        return;
+    zone->logged = *m;
+    zone->logged_ms = now_ms;
+    if (m->rebuilt != before.rebuilt)
+        log_write(conn->net->log, LEVEL_ALERT, 0,
+            "zone \"%s\": the limit was damaged, and %" PRIu32 " of its shards were rebuilt",
+            zone->name, m->rebuilt - before.rebuilt);
+    if (m->recounted != before.recounted)
+        log_write(conn->net->log, LEVEL_ALERT, 0,
+            "zone \"%s\": the limit was damaged, and %" PRIu32 " counts were mended", zone->name,
+            m->recounted - before.recounted);
+    if (m->taken != before.taken)
+        log_write(conn->net->log, LEVEL_WARN, 0,
+            "zone \"%s\": %" PRIu32 " locks of the limit were taken from processes that stand "
+            "still",
+            zone->name, m->taken - before.taken);
+    if (m->rebuilt != before.rebuilt || m->recounted != before.recounted)
+        log_debug_point(conn->net->log, "a limit was damaged");
+}
+
+static void look_at_mended(const struct fb_conn *conn, struct limit_zone *zone)
+{
+    if (unlikely(memcmp(&zone->handle->mended, &zone->logged, sizeof(zone->logged)) != 0))
+        log_mended(conn, zone);
+}
+
+/* Works the key out; false where there is nothing to count. */
+static bool find_key(struct fb_conn *conn, const struct limit_zone *zone, struct value *key)
+{
+    if (template_value(conn, zone->key, key) == -1) {
+        conn_fail(conn, FB_NO_MEMORY);
+        return false;
+    }
+    if (key->n > LIMIT_CONN_KEY_MAX)
+        conn_log(conn, LEVEL_ERROR, 0,
+            "the value of the \"%s\" key is more than %d bytes: \"%.*s\"", zone->key_text,
+            LIMIT_CONN_KEY_MAX, (int)key->n, key->p);
+    return key->n > 0 && key->n <= LIMIT_CONN_KEY_MAX;
+}
+
+/* Counts the session for a rule. */
+static enum shm_limit_status count_session(
+    struct fb_conn *conn, const struct limit_rule *rule, const struct value *key)
+{
+    struct session_conn *session = session_conn_of(conn);
+    struct limit_held *held = session_keep(conn, sizeof(*held));
+    enum shm_limit_status status;
+
+    assert(session != NULL && rule->most > 0);
+    if (held == NULL) {
+        conn_fail(conn, FB_NO_MEMORY);
+        return SHM_LIMIT_OK;
+    }
+    *held = (struct limit_held) { .next = session->limits, .zone = rule->zone };
+    status =
+        shm_limit_take(rule->zone->handle, key->p, key->n, now_ns(conn), rule->most, &held->count);
+    if (status == SHM_LIMIT_OK)
+        session->limits = held;
+    return status;
+}
+
+static COLD void log_refusal(struct fb_conn *conn, const struct server_settings *settings,
+    const struct limit_rule *rule, enum shm_limit_status status)
+{
+    static const enum log_level levels[] = { LEVEL_INFO, LEVEL_NOTICE, LEVEL_WARN, LEVEL_ERROR };
+
+    assert(status != SHM_LIMIT_OK);
+    assert(settings->limit_conn_log_level >= 0);
+    assert((size_t)settings->limit_conn_log_level < countof(levels));
+    if (status == SHM_LIMIT_FULL)
+        conn_log(conn, LEVEL_CRIT, 0, "no memory in limit_conn_zone \"%s\"", rule->zone->name);
+    else
+        conn_log(conn, levels[settings->limit_conn_log_level], 0,
+            "limiting connection%s%s by zone \"%s\" while initializing session",
+            rule->most > 0 ? "s" : " rate", settings->limit_conn_dry_run ? ", dry run," : "",
+            rule->zone->name);
+}
+
+/* Whether the rule lets the session pass. */
+static bool passes(
+    struct fb_conn *conn, const struct server_settings *settings, const struct limit_rule *rule)
+{
+    struct session_conn *session = session_conn_make(conn);
+    enum shm_limit_status status;
+    struct value key;
+
+    assert(!conn->outgoing && rule->zone->handle->header != NULL);
+    assert((rule->most > 0) != (rule->rate.interval_ns > 0));
+    if (session == NULL || !find_key(conn, rule->zone, &key))
+        return true;
+    if (rule->most > 0)
+        status = count_session(conn, rule, &key);
+    else
+        status = shm_limit_pass(rule->zone->handle, key.p, key.n, now_ns(conn), &rule->rate);
+    look_at_mended(conn, rule->zone);
+    session->limit_status = LIMIT_PASSED;
+    if (status == SHM_LIMIT_OK)
+        return true;
+    log_refusal(conn, settings, rule, status);
+    session->limit_status = settings->limit_conn_dry_run ? LIMIT_REJECTED_DRY_RUN : LIMIT_REJECTED;
+    return false;
+}
+
+unsigned limit_conn_run(struct fb_conn *conn, const void *arg)
+{
+    const struct server_settings *settings = arg;
+    const struct limit_rule *const lists[] = { settings->limit_rates, settings->limit_conns };
+
+    for (unsigned i = 0; i < countof(lists); i++)
+        for (const struct limit_rule *rule = lists[i]; rule != NULL; rule = rule->next) {
+            if (!passes(conn, settings, rule))
+                return settings->limit_conn_dry_run ? 0 : STATUS_UNAVAILABLE;
+            if (!conn_is_active(conn))
+                return 0;
+        }
+    return 0;
+}
+
+void limit_conn_release(struct session_conn *session)
+{
+    struct limit_held *held = session->limits;
+
+    CHECK_KIND(session, SESSION_CONN_KIND);
+    assert(!session->conn->outgoing);
+    session->limits = NULL;
+    for (; held != NULL; held = held->next) {
+        shm_limit_give(held->zone->handle, held->count, now_ns(session->conn));
+        look_at_mended(session->conn, held->zone);
+    }
+}
+
+static int get_status(struct fb_conn *conn, const struct variable *variable, struct value *value)
+{
+    static const char *const names[] = {
+        [LIMIT_PASSED] = "PASSED",
+        [LIMIT_REJECTED] = "REJECTED",
+        [LIMIT_REJECTED_DRY_RUN] = "REJECTED_DRY_RUN",
+    };
+    const struct session_conn *session = session_conn_of(conn);
+    uint8_t status = session != NULL ? session->limit_status : LIMIT_NONE;
+
+    (void)variable;
+    assert(status <= LIMIT_REJECTED_DRY_RUN);
+    *value =
+        status == LIMIT_NONE ? value_missing() : value_found(names[status], strlen(names[status]));
+    return 0;
+}
+
+const struct variable_row limit_conn_variables[] = {
+    { "limit_conn_status", get_status, VARIABLE_VOLATILE },
+    { .name = NULL },
+};

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Limits of a server: how many sessions of a key there are at once, and how fast they come, over
+ * all workers. settings/ makes zones and rules; the phase before access asks them, and a session
+ * gives back what it has been counted for when it ends. */
+#pragma once
+
+#include "shm/limit.h"
+#include "stream/template.h"
+
+struct conf_word;
+struct session_conn;
+
+/* Bytes of a key, beyond which it is not counted. */
+#define LIMIT_CONN_KEY_MAX 255
+
+/* A `limit_conn_zone`. */
+struct limit_zone {
+    struct limit_zone *next;
+    const char *name;
+    const struct conf_word *used_at; /* where a rule has first named it; NULL: nowhere */
+    const struct template *key;      /* NULL: it was not declared */
+    const char *key_text;            /* the key as it was written */
+    struct zone *zone;               /* open in a worker */
+    struct shm_limit_shape shape;
+    struct shm_limit *handle;       /* the worker's, once it is open */
+    uint64_t rate_most_ns;          /* the farthest that a rule lets an account be ahead */
+    struct shm_limit_mended logged; /* how many mendings the log was told of */
+    uint64_t logged_ms;
+};
+
+/* A `limit_conn`, or a `limit_conn_rate`. */
+struct limit_rule {
+    struct limit_rule *next;
+    struct limit_zone *zone;
+    uint32_t most; /* sessions at once; 0: it has a rate */
+    struct shm_limit_rate rate;
+};
+
+/* A rule that a session was counted for. */
+struct limit_held {
+    struct limit_held *next;
+    struct limit_zone *zone;
+    struct shm_limit_count *count;
+};
+
+/* Values of $limit_conn_status. */
+enum limit_status { LIMIT_NONE, LIMIT_PASSED, LIMIT_REJECTED, LIMIT_REJECTED_DRY_RUN };
+
+/* A worker: makes the handles of all limits among these open zones. */
+void limit_conn_open(struct zones *zones, struct slot_id id);
+/* Frees what the handles have; no session is left. */
+void limit_conn_close(struct zones *zones);
+/* Runs in the phase before access, with the settings of a server. */
+unsigned limit_conn_run(struct fb_conn *conn, const void *settings);
+/* Gives back what the session was counted for. */
+void limit_conn_release(struct session_conn *session);
+
+/* variables_builtin.c: $limit_conn_status */
+extern const struct variable_row limit_conn_variables[];
