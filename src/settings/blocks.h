@@ -41,6 +41,11 @@ SETTER(stream_set);
 SETTER(stream_set_server);
 void stream_apply(struct apply *apply);
 
+/* session_lifetime.c; what a server begins of them with each session. */
+SETTER(session_lifetime_set);
+SETTER(session_lifetime_set_rate);
+void session_lifetime_finish(struct apply *apply, struct scope *server);
+
 /* substitution.c: replaces environment variables in the arguments, if the configuration asks for
  * it; NULL after a report. */
 SETTER(substitution_set);

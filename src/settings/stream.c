@@ -142,6 +142,9 @@ const struct setting stream_table[] = {
     { "proxy_protocol_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
         SERVER(proxy_protocol_timeout), .least_value = 1, .greatest_value = INT64_MAX,
         .initial = "30s" },
+    { "receive_min_rate", CONTEXT_STREAM | CONTEXT_SERVER, 1, 2, .set = session_lifetime_set_rate,
+        .offset = offsetof(struct server_settings, receive_min_rate),
+        .size = sizeof(struct rate_setting), .initial = "off" },
     { "receive_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
         SERVER(receive_timeout), .initial = "off" },
     { "resolver", CONTEXT_STREAM | CONTEXT_SERVER, 1, UCHAR_MAX, .set = resolver_set,
@@ -153,6 +156,9 @@ const struct setting stream_table[] = {
         .unset = "none" },
     { "server_name", CONTEXT_SERVER, 1, UCHAR_MAX, .set = server_name_set, .repeats = true,
         .unset = "none" },
+    { "session_lifetime", CONTEXT_STREAM | CONTEXT_SERVER, 1, 3, .set = session_lifetime_set,
+        .offset = offsetof(struct server_settings, lifetime),
+        .size = sizeof(struct lifetime_setting), .initial = "off" },
     { "set", CONTEXT_SERVER, 2, 2, .set = set_variable,
         .offset = offsetof(struct server_settings, set), .repeats = true, .unset = "none" },
     { "set_real_ip_from", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = realip_set, .repeats = true,
@@ -231,6 +237,7 @@ void stream_apply(struct apply *apply)
         apply_defaults(apply, server, stream_table);
         protocol_finish(apply, server);
         access_finish(apply, server);
+        session_lifetime_finish(apply, server);
         limit_conn_finish(apply, server);
         error_log_finish_server(apply, server);
     }

@@ -7,6 +7,7 @@
 #include "stream/idle.h"
 #include "stream/session.h"
 #include "stream/session_call.h"
+#include "stream/session_lifetime.h"
 
 /* Idle sessions are closed within SPREAD_MS, or half of the time that the drain has, every
  * TICK_MS. */
@@ -74,7 +75,7 @@ static void drain_tick(struct loop *loop, struct timer *timer)
 static void tell_session(struct fb_conn *conn, void *arg)
 {
     (void)arg;
-    if (is_protocols(conn) && conn->phase == CONN_OPEN)
+    if (is_protocols(conn) && conn->phase == CONN_OPEN && !session_lifetime_was_told(conn))
         session_call_draining(conn);
 }
 

@@ -23,6 +23,17 @@ struct limit_zone;
 struct error_log_setting;
 struct log_route;
 
+struct lifetime_setting {
+    int64_t time;   /* ms; 0: any */
+    int64_t jitter; /* ms by which it is shorter, at most */
+    int64_t grace;  /* ms in which a session has to end then */
+};
+
+struct rate_setting {
+    int64_t bytes; /* a second; 0: any */
+    int64_t grace; /* ms */
+};
+
 struct aio_setting {
     int64_t way;                /* enum fb_aio */
     const struct fb_pool *pool; /* whose threads read; NULL: the default one */
@@ -52,6 +63,8 @@ struct server_settings {
     const struct names_setting *resolver; /* NULL: the system's */
     struct access_setting *access;        /* settings/access.h; NULL: no rules */
     struct access_logs_setting access_logs;
+    struct lifetime_setting lifetime;
+    struct rate_setting receive_min_rate;
     struct set_commands set;                      /* a server's own */
     const struct access_cache_setting *log_cache; /* NULL: none */
     struct limit_rule *limit_conns, *limit_rates; /* stream/limit_conn.h; NULL: no rules */

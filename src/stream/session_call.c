@@ -15,12 +15,18 @@ void session_call_closed(struct fb_conn *conn, const fb_ops *ops, fb_reason reas
 void session_call_draining(struct fb_conn *conn)
 {
     const struct stream *stream = stream_of(conn);
-    const fb_ops *ops = session_ops_of(conn);
     uint64_t now = conn->net->loop.clock.mono_ms, deadline = 0;
 
     assert(stream->draining && conn_is_active(conn));
     if (stream->deadline_at != 0)
         deadline = stream->deadline_at > now ? stream->deadline_at - now : 1;
+    session_call_draining_in(conn, deadline);
+}
+
+void session_call_draining_in(struct fb_conn *conn, uint64_t deadline)
+{
+    const fb_ops *ops = session_ops_of(conn);
+
     if (!SESSION_HAS(ops, draining))
         return;
     session_callback_begin(conn, CALLBACK_DRAINING);

@@ -9,3 +9,5 @@
 void session_call_closed(struct fb_conn *conn, const fb_ops *ops, fb_reason reason);
 /* Calls the protocol's `draining` with the time that is left. */
 void session_call_draining(struct fb_conn *conn);
+/* Calls it with this time, in ms; 0: none. */
+void session_call_draining_in(struct fb_conn *conn, uint64_t deadline);

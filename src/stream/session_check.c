@@ -23,6 +23,7 @@ static void check_links(const struct fb_conn *conn, const struct session_conn *s
     assert(session->frame_most > 0 || !timer_is_set(&session->frame_timer));
     assert(!conn->outgoing || session->ops != NULL);
     assert(session->receive == NULL || conn->ops != &session_conn_ops);
+    assert(session->lifetime == NULL || !conn->outgoing);
     assert(session->trunk == NULL || session->is_rare);
     assert(session->attached == NULL || session->is_rare);
     assert(!session->waits || (session->trunk != NULL && conn->session_phase == SESSION_NEW));

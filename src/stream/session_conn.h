@@ -22,6 +22,7 @@
 
 struct captures;
 struct session_proxy;
+struct session_lifetime;
 struct session_receive;
 
 /* The longest time, in ms: to add it to any time of a clock is no overflow. */
@@ -78,7 +79,8 @@ struct session_conn {
     uint64_t frame_timeout;
     struct timer frame_timer;
 
-    struct session_receive *receive; /* time to receive in (session_receive.c); NULL: any */
+    struct session_receive *receive;   /* time to receive in (session_receive.c); NULL: any */
+    struct session_lifetime *lifetime; /* session_lifetime.c; NULL: any */
 
     TAILQ_HEAD(session_own_reads, session_read) reads; /* of files (session_read.c) */
     struct names_owned resolutions;                    /* of names */
@@ -226,6 +228,9 @@ void session_timers_clear(struct session_conn *session);
 /* session_receive.c: Ends the connection when no input has come for `ms`; 0: never. */
 void session_receive_set(struct fb_conn *conn, uint64_t ms);
 void session_receive_clear(struct session_conn *session);
+/* Handles a phase of a session, by a struct rate_setting: from now on messages of the client have
+ * to come at that rate. Returns 0; without memory the connection has failed. */
+unsigned session_receive_begin_rate(struct fb_conn *conn, const void *setting);
 
 /* session_names.c: A number that stands for the connection in references, of SESSION_NAME_BITS bits
  * and at least SESSION_NAME_LEAST; 0 without memory. */

@@ -6,6 +6,7 @@
  * connection but its slot, and in the keepalive pool its list. */
 #include "base/compiler.h"
 #include "stream/limit_conn.h"
+#include "stream/session_lifetime.h"
 #include "stream/trunk.h"
 
 /* Adds what a connection to a server has moved to the session of the client that it was made for,
@@ -28,6 +29,8 @@ void session_conn_clear_use(struct session_conn *session)
     assert(TAILQ_EMPTY(&session->children));
     session_timers_clear(session);
     session_receive_clear(session);
+    if (unlikely(session->lifetime != NULL))
+        session_lifetime_clear(session);
     session_reads_clear(session);
     names_cancel_owned(&session->resolutions);
     timer_del(&net->loop, &session->frame_timer);

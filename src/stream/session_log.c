@@ -6,7 +6,7 @@
  * session, whether or not they have ended with it. */
 #include "stream/session_log.h"
 
-#include "stream/session_conn.h"
+#include "stream/session_lifetime.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -72,7 +72,8 @@ void session_log_end(const struct fb_conn *conn, fb_reason reason)
     if (conn->outgoing)
         conn_debug(conn, "connection to server ended: %s", reasons[reason]);
     else if (session_log_wants(conn, LEVEL_INFO))
-        log_client_end(conn, reasons[reason]);
+        log_client_end(
+            conn, session_lifetime_has_ended(conn) ? "its lifetime is over" : reasons[reason]);
 }
 
 static void put_stall(struct log *log, const struct log_line *line,

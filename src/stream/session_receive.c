@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The time in which a peer has to say something, whatever is sent to it.
+/* The time in which a peer has to say something, whatever is sent to it, and the rate at which a
+ * message that it has begun has to go on.
  *
- * Responsible for noting when input comes, of the connections alone that have such a time: they
- * have operations of their own. Never counts time in which the connection is not read.
+ * Responsible for noting when input comes, of the connections alone that have such a time or rate:
+ * they have operations of their own. Never counts time in which the connection is not read.
  * Invariant: a session_receive is its session_conn's, and lives as long as that has its present
  * user. */
 #include "stream/session.h"
 #include "stream/session_conn.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #define SESSION_RECEIVE_KIND KIND('S', 'R', 'E', 'C')
 
@@ -19,12 +21,47 @@ struct session_receive {
     uint64_t since;      /* monotonic ms: when input last came, or the time began */
     struct conn_ops ops; /* the connection's: those of each session, but for `data` */
     struct timer timer;
+    const struct rate_setting *rate; /* NULL: any */
+    uint64_t begun;                  /* ms: when a part of a message was left; 0: none is */
+    uint64_t before;                 /* bytes that had been received then */
+    struct timer rate_timer;         /* set while a part is left, and perhaps longer */
 };
+
+/* Begins to measure what the rest of a message takes. */
+static void measure(struct session_receive *receive, struct fb_conn *conn, size_t rest)
+{
+    struct loop *loop = &conn->net->loop;
+
+    assert(receive->rate != NULL && receive->rate->bytes > 0 && receive->session->conn == conn);
+    receive->begun = loop->clock.mono_ms;
+    receive->before = conn->received - rest;
+    if (!timer_is_set(&receive->rate_timer))
+        timer_set(loop, &receive->rate_timer, (uint64_t)receive->rate->grace + 1);
+}
+
+/* Notes what the protocol has left of its input: a part of a message, which goes on where nothing
+ * was taken. */
+static void note_rest(struct fb_conn *conn, size_t in, size_t used)
+{
+    const struct session_conn *session = session_conn_of(conn);
+    struct session_receive *receive = session != NULL ? session->receive : NULL;
+
+    if (receive == NULL || receive->rate == NULL)
+        return;
+    if (used >= in || conn->pipe != NULL)
+        receive->begun = 0;
+    else if (used > 0 || receive->begun == 0)
+        measure(receive, conn, in - used);
+}
 
 static size_t receive_data(struct fb_conn *conn, fb_bytes in)
 {
+    size_t used;
+
     session_conn_of(conn)->receive->since = conn->net->loop.clock.mono_ms;
-    return session_conn_ops.data(conn, in);
+    used = session_conn_ops.data(conn, in);
+    note_rest(conn, in.n, used);
+    return used;
 }
 
 /* Whether the peer could have been heard all the time. */
@@ -54,6 +91,35 @@ static void receive_expired(struct loop *loop, struct timer *timer)
     net_flush(conn->net);
 }
 
+static void rate_expired(struct loop *loop, struct timer *timer)
+{
+    struct session_receive *receive = container_of(timer, struct session_receive, rate_timer);
+    struct fb_conn *conn = receive->session->conn;
+    uint64_t now = loop->clock.mono_ms, bytes = conn->received - receive->before, due;
+
+    CHECK_KIND(receive, SESSION_RECEIVE_KIND);
+    assert(receive->rate != NULL && conn_is_owned(conn));
+    if (!conn_is_active(conn) || conn->pipe != NULL || conn->read == CONN_READ_ENDED ||
+        receive->begun == 0)
+        return; /* nothing is awaited */
+    if (!is_heard(conn)) {
+        measure(receive, conn, 0);
+        return;
+    }
+    due = receive->begun + (uint64_t)receive->rate->grace +
+          bytes * 1000 / (uint64_t)receive->rate->bytes;
+    if (now <= due) {
+        timer_set(loop, timer, due + 1 - now);
+        return;
+    }
+    conn_log(conn, LEVEL_INFO, 0,
+        "client sends too slowly: %" PRIu64 " bytes of a message in %" PRIu64 " ms", bytes,
+        now - receive->begun);
+    session_set_status(conn, STATUS_TOO_SLOW);
+    conn_fail(conn, FB_TIMED_OUT);
+    net_flush(conn->net);
+}
+
 /* Returns a new one, which is the connection's session's; NULL without memory, and then the
  * connection has been failed. */
 static struct session_receive *create_receive(struct fb_conn *conn)
@@ -74,6 +140,7 @@ static struct session_receive *create_receive(struct fb_conn *conn)
         .session = session,
         .ops = session_conn_ops,
         .timer.expired = receive_expired,
+        .rate_timer.expired = rate_expired,
     };
     receive->ops.data = receive_data;
     conn->ops = &receive->ops;
@@ -93,6 +160,7 @@ void session_receive_clear(struct session_conn *session)
     conn->ops = &session_conn_ops;
     session->receive = NULL;
     timer_del(&conn->net->loop, &receive->timer);
+    timer_del(&conn->net->loop, &receive->rate_timer);
     receive->kind = 0;
     memory_release(conn->net->memory, receive);
 }
@@ -105,7 +173,9 @@ void session_receive_set(struct fb_conn *conn, uint64_t ms)
 
     assert(conn_is_owned(conn) && conn->pipe == NULL);
     if (ms == 0) {
-        if (receive != NULL)
+        if (receive != NULL && receive->rate != NULL)
+            timer_del(loop, &receive->timer);
+        else if (receive != NULL)
             session_receive_clear(session);
         return;
     }
@@ -117,4 +187,14 @@ void session_receive_set(struct fb_conn *conn, uint64_t ms)
     receive->since = loop->clock.mono_ms;
     timer_del(loop, &receive->timer);
     timer_set(loop, &receive->timer, receive->timeout);
+}
+
+unsigned session_receive_begin_rate(struct fb_conn *conn, const void *setting)
+{
+    struct session_receive *receive = create_receive(conn);
+
+    assert(!conn->outgoing && setting != NULL);
+    if (receive != NULL)
+        receive->rate = setting;
+    return 0;
 }

@@ -253,3 +253,17 @@ void check_variable(const struct cycle *cycle)
     ck_assert_ptr_nonnull(first);
     ck_assert_str_eq(first->variable->name, "place");
 }
+
+void check_min_rate(const struct cycle *cycle)
+{
+    ck_assert_int_eq(server_of(cycle)->settings.receive_min_rate.bytes, 1024);
+    ck_assert_int_eq(server_of(cycle)->settings.receive_min_rate.grace, 3000);
+}
+
+void check_lifetime(const struct cycle *cycle)
+{
+    ck_assert_int_eq(server_of(cycle)->settings.lifetime.time, 60000);
+    ck_assert_int_eq(server_of(cycle)->settings.lifetime.jitter, 7000);
+    ck_assert_int_eq(server_of(cycle)->settings.lifetime.grace, 3000);
+    ck_assert_ptr_nonnull(server_of(cycle)->before);
+}

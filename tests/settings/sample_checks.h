@@ -36,3 +36,5 @@ void check_daytime(const struct cycle *cycle);
 void check_discard(const struct cycle *cycle);
 void check_echo(const struct cycle *cycle);
 void check_stub_status(const struct cycle *cycle);
+void check_min_rate(const struct cycle *cycle);
+void check_lifetime(const struct cycle *cycle);

@@ -100,6 +100,8 @@ static const struct sample samples[] = {
     { "open_log_file_cache", "max=9 inactive=20s min_uses=2", CHECK(check_log_cache) },
     { "output_limit", "off", NUMBER(INT64_MAX) },
     { "proxy_protocol_timeout", "5s", NUMBER(5000) },
+    { "receive_min_rate", "1k grace=3s", CHECK(check_min_rate) },
+    { "session_lifetime", "1m jitter=7s grace=3s", CHECK(check_lifetime) },
     { "receive_timeout", "90s", NUMBER(90000) },
 #if HAVE_CARES
     { "resolver", "127.0.0.53 [::1]:5353 valid=30s ipv6=off", CHECK(check_resolver) },

@@ -37,8 +37,9 @@ typedef struct fb_ops {
     /* The timer that fb_timer() has set with this id has expired, and is no longer set. */
     void (*timer)(fb_conn *conn, void *state, uint32_t id);
 
-    /* The worker accepts no more clients, and exits after its last connection: bring this one to an
-     * end. After `deadline` ms it is closed as FB_DRAINED; 0: no deadline. */
+    /* The worker accepts no more clients, and exits after its last connection, or the client's
+     * session_lifetime is over: bring this one to an end. After `deadline` ms it is closed as
+     * FB_DRAINED; 0: no deadline. */
     void (*draining)(fb_conn *conn, void *state, uint64_t deadline);
 
     /* A message from a connection of any worker, lent until it returns. Return 0 when it was

@@ -68,7 +68,7 @@ typedef enum fb_reason {
     FB_TIMED_OUT,    /* a timeout of the configuration, the protocol or the network */
     FB_INPUT_LIMIT,  /* unconsumed input above input_limit, or a frame above its `most` */
     FB_ABORTED,      /* fb_abort(), or the end of the owner that fb_connect() was given */
-    FB_DRAINED,      /* the worker ends, and the deadline came */
+    FB_DRAINED,      /* the worker ends, or its session_lifetime is over, and the deadline came */
     FB_REFUSED,      /* `opened` refused the connection, or the server the connect */
     FB_NO_MEMORY,    /* the worker had no memory for it */
     FB_IO_ERROR,     /* any other error of the connection */

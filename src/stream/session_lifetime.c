@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The longest lifetime of a client's session.
+ *
+ * Responsible for telling the protocol that the time is over, as a worker that drains does, and for
+ * ending what is left a while later. Looks at the clock when a timer expires, and at no event.
+ * Invariant: a session_lifetime is its session_conn's, and its timer runs until the session
+ * closes. */
+#include "stream/session_lifetime.h"
+
+#include "stream/session_call.h"
+
+#define SESSION_LIFETIME_KIND KIND('S', 'L', 'I', 'F')
+/* A session that is not idle when its time is over is looked at so often until it is. */
+#define TICK_MS 500
+
+struct session_lifetime {
+    unsigned kind;
+    struct session_conn *session;
+    uint64_t grace;     /* ms */
+    uint64_t ends_at;   /* monotonic ms; 0: the time is not over */
+    const fb_ops *told; /* the callbacks of which `draining` has been called; NULL: none yet */
+    bool has_ended;     /* the session is ended for its age */
+    struct timer timer;
+};
+
+/* Closes a session that is idle, and fails one that has had its grace, also where its client does
+ * not take the last output; returns whether it has failed. */
+static bool end_session(struct session_lifetime *lifetime, struct fb_conn *conn, uint64_t now)
+{
+    bool over = now >= lifetime->ends_at;
+
+    if (over)
+        conn_fail(conn, FB_DRAINED);
+    else if (conn_is_active(conn) && conn->idle && conn->pipe == NULL)
+        session_close(conn);
+    else
+        return false;
+    lifetime->has_ended = true;
+    return over;
+}
+
+/* Calls `draining` once of any callbacks that the session has; a worker that drains has done
+ * so. */
+static void tell_session(struct session_lifetime *lifetime, struct fb_conn *conn, uint64_t now)
+{
+    const fb_ops *ops = session_ops_of(conn);
+
+    assert(now < lifetime->ends_at);
+    if (conn->pipe != NULL || conn->phase != CONN_OPEN || stream_of(conn)->draining ||
+        ops == lifetime->told)
+        return;
+    lifetime->told = ops;
+    session_call_draining_in(conn, lifetime->ends_at - now);
+}
+
+static void lifetime_expired(struct loop *loop, struct timer *timer)
+{
+    struct session_lifetime *lifetime = container_of(timer, struct session_lifetime, timer);
+    struct fb_conn *conn = lifetime->session->conn;
+    uint64_t now = loop->clock.mono_ms, left;
+
+    CHECK_KIND(lifetime, SESSION_LIFETIME_KIND);
+    assert(lifetime->session->lifetime == lifetime && !conn->outgoing);
+    if (conn_has_failed(conn))
+        return;
+    if (lifetime->ends_at == 0)
+        lifetime->ends_at = now + lifetime->grace;
+    if (!end_session(lifetime, conn, now)) {
+        left = lifetime->ends_at - now;
+        timer_set(loop, timer, left < TICK_MS ? left : TICK_MS);
+        tell_session(lifetime, conn, now);
+    }
+    net_flush(conn->net);
+}
+
+/* Returns what the session's number makes of the jitter: numbers that follow each other are spread
+ * over all of it. */
+static uint64_t take_jitter(const struct fb_conn *conn, uint64_t jitter)
+{
+    uint64_t fraction = conn->number * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+
+    assert(fraction <= UINT32_MAX);
+    return jitter / UINT32_MAX * fraction + jitter % UINT32_MAX * fraction / UINT32_MAX;
+}
+
+unsigned session_lifetime_begin(struct fb_conn *conn, const void *arg)
+{
+    const struct lifetime_setting *setting = arg;
+    struct session_conn *session = session_conn_make(conn);
+    struct session_lifetime *lifetime;
+    uint64_t now = conn->net->loop.clock.mono_ms, ends, age = now - conn->opened_ms;
+
+    if (session == NULL)
+        return 0;
+    lifetime = memory_alloc(conn->net->memory, sizeof(*lifetime));
+    if (lifetime == NULL) {
+        conn_fail(conn, FB_NO_MEMORY);
+        return 0;
+    }
+    assert(session->lifetime == NULL && setting->jitter <= setting->time);
+    *lifetime = (struct session_lifetime) {
+        .kind = SESSION_LIFETIME_KIND,
+        .session = session,
+        .grace = (uint64_t)setting->grace,
+        .timer.expired = lifetime_expired,
+    };
+    session->lifetime = lifetime;
+    ends = (uint64_t)setting->time - take_jitter(conn, (uint64_t)setting->jitter);
+    timer_set(&conn->net->loop, &lifetime->timer, ends > age ? ends - age : 1);
+    return 0;
+}
+
+void session_lifetime_clear(struct session_conn *session)
+{
+    struct session_lifetime *lifetime = session->lifetime;
+    struct net *net = session->conn->net;
+
+    CHECK_KIND(lifetime, SESSION_LIFETIME_KIND);
+    assert(lifetime->session == session);
+    session->lifetime = NULL;
+    timer_del(&net->loop, &lifetime->timer);
+    lifetime->kind = 0;
+    memory_release(net->memory, lifetime);
+}
+
+bool session_lifetime_has_ended(const struct fb_conn *conn)
+{
+    const struct session_conn *session = session_conn_of(conn);
+
+    return session != NULL && session->lifetime != NULL && session->lifetime->has_ended;
+}
+
+bool session_lifetime_was_told(const struct fb_conn *conn)
+{
+    const struct session_conn *session = session_conn_of(conn);
+
+    return session != NULL && session->lifetime != NULL &&
+           session->lifetime->told == session_ops_of(conn);
+}
