@@ -6,7 +6,7 @@
 #include <forkbeard/test.h>
 #include <string.h>
 
-extern const fb_protocol fb_protocol_upper, fb_protocol_relay, fb_protocol_resp;
+extern const fb_protocol fb_protocol_badge, fb_protocol_upper, fb_protocol_relay, fb_protocol_resp;
 
 /* Upper */
 
@@ -45,6 +45,43 @@ START_TEST(upper_limits_lines)
 
     memset(much, 'x', sizeof(much));
     ck_assert_int_eq(fb_test_converse(&fb_protocol_upper, "upper;", FB_TEST_SCRIPT(script)), 0);
+}
+END_TEST
+
+/* Badge */
+
+static const fb_test_options badge_options = {
+    .size = sizeof(fb_test_options),
+    .server = "badge $badge_name; badge_welcome \"$badge_name of $remote_addr\";",
+    .excuse = "",
+    .log_format = "\"$badge_name\" $status $badge_lines",
+};
+
+START_TEST(badge_asks_the_configuration)
+{
+    static const fb_test_step script[] = {
+        FB_TEST_SAY("ann\nhel"),
+        FB_TEST_EXPECT("ann of 192.0.2.1\n"),
+        FB_TEST_SAY("lo\n\n"),
+        FB_TEST_EXPECT("hello\n\n"),
+        FB_TEST_PEER(1),
+        FB_TEST_SAY("0\nhello\n"),
+        FB_TEST_EXPECT("no entry for \"0\"\n"),
+        FB_TEST_EXPECT_CLOSED(),
+        FB_TEST_EXPECT_LOG("\"0\" 403 0"),
+        FB_TEST_PEER(2),
+        FB_TEST_SAY("\n"),
+        FB_TEST_EXPECT("no entry for \"\"\n"),
+        FB_TEST_EXPECT_CLOSED(),
+        FB_TEST_EXPECT_LOG("\"\" 403 0"),
+        FB_TEST_PEER(0),
+        FB_TEST_SHUT(),
+        FB_TEST_EXPECT_CLOSED(),
+        FB_TEST_EXPECT_LOG("\"ann\" 200 2"),
+    };
+
+    ck_assert_int_eq(
+        fb_test_converse_with(&fb_protocol_badge, &badge_options, FB_TEST_SCRIPT(script)), 0);
 }
 END_TEST
 
@@ -196,6 +233,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, upper_answers_lines);
     tcase_add_test(tcase, upper_limits_lines);
+    tcase_add_test(tcase, badge_asks_the_configuration);
     tcase_add_test(tcase, relay_moves_bytes);
     tcase_add_test(tcase, relay_without_a_server);
     tcase_add_test(tcase, relay_passes_on_breaks);

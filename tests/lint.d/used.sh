@@ -5,8 +5,6 @@
 
 # What an example need not have, and why.
 without_example='
-    fb_conf_template   # FB_VALUE_TEMPLATE does the same with the value of a directive
-    fb_conf_variable   # for protocols that set variables, as none of the daemon does
     fb_flush           # for a callback that takes long, which an example should not show
     fb_frame_prefixed  # fb_frame_counted() does the same, and more
     fb_make_target     # fb_connect_with() takes addresses
