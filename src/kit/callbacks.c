@@ -3,6 +3,7 @@
  * was opened is closed exactly once. Connections to servers have other callbacks and are not
  * counted. */
 #include "kit/kit.h"
+#include "stream/session_pass.h"
 
 static fb_test *test_of(const fb_conn *conn)
 {
@@ -26,10 +27,15 @@ static int watched_opened(fb_conn *conn, void *state)
 {
     fb_test *test = test_of(conn);
     const fb_ops *ops = own_ops(test, conn);
+    int result = 0;
 
     test->openings++;
     kit_states_guard(conn);
-    return ops->opened != NULL ? ops->opened(conn, state) : 0;
+    if (ops->opened != NULL)
+        result = ops->opened(conn, state);
+    if (session_pass_is_due(conn)) /* the other server may have the same protocol */
+        kit_states_unguard(conn);
+    return result;
 }
 
 static void watched_closed(fb_conn *conn, void *state, fb_reason reason)

@@ -277,6 +277,11 @@ void conn_keep(struct fb_conn *conn);
 /* Ends the connection in the next flush; FB_ABORTED resets. */
 void conn_fail(struct fb_conn *conn, fb_reason reason);
 
+/* Before and after an owner that gives an open connection to another is told of its end: between
+ * them its calls do nothing, as within `closed`, but to fail the connection. */
+void conn_leave_begin(struct fb_conn *conn);
+void conn_leave_end(struct fb_conn *conn);
+
 /* Does the same by the errno of a system call, which the owner is told. */
 void conn_fail_by(struct fb_conn *conn, int error);
 

@@ -24,7 +24,7 @@ static const uint16_t steps[CONN_PHASES] = {
     [CONN_KEEPING] = TO(OPEN) | TO(CLOSING) | TO(FAILED) | TO(ENDING),
     [CONN_CLOSING_UNCONNECTED] = TO(CLOSING) | TO(FAILED) | TO(ENDING),
     [CONN_FAILED] = TO(ENDING),
-    [CONN_ENDING] = TO(LINGERING) | TO(FREE),
+    [CONN_ENDING] = TO(OPEN) /* for another owner */ | TO(LINGERING) | TO(FREE),
 };
 
 void conn_set_phase(struct fb_conn *conn, enum conn_phase phase)
@@ -194,6 +194,23 @@ void conn_fail(struct fb_conn *conn, fb_reason reason)
         return;
     conn_set_phase(conn, conn->phase == CONN_LINGERING ? CONN_LINGERED : CONN_FAILED);
     conn_mark_dirty(conn);
+}
+
+void conn_leave_begin(struct fb_conn *conn)
+{
+    assert(conn->phase == CONN_OPEN && conn->pipe == NULL && conn->reason == 0);
+    conn_set_phase(conn, CONN_ENDING);
+}
+
+void conn_leave_end(struct fb_conn *conn)
+{
+    fb_reason reason = conn->reason;
+
+    assert(conn->phase == CONN_ENDING && conn->owner_knows);
+    conn_set_phase(conn, CONN_OPEN);
+    conn->reason = 0;
+    if (reason != 0)
+        conn_fail(conn, reason);
 }
 
 void conn_fail_by(struct fb_conn *conn, int error)

@@ -80,6 +80,16 @@ static void checked_count(fb_conn *conn, uint64_t received, uint64_t sent)
         sdk_stream.count(conn, received, sent);
 }
 
+static int checked_pass(fb_conn *conn, const fb_listener *listener)
+{
+    static const char call[] = "stream.pass";
+
+    conn = checked_conn(conn, call);
+    if (conn == NULL || !checked_given(call, listener, "listener"))
+        return -1;
+    return sdk_stream.pass(conn, listener);
+}
+
 const fb_stream checked_stream = {
     .size = sizeof(fb_stream),
     .get = checked_get,
@@ -88,6 +98,7 @@ const fb_stream checked_stream = {
     .set_status = checked_set_status,
     .status = checked_status,
     .count = checked_count,
+    .pass = checked_pass,
 };
 
 const void *checked_interface(fb_worker *worker, const char *name, uint32_t version)

@@ -5,6 +5,7 @@
 #include "sdk/stream.h"
 
 #include "sdk/handle.h"
+#include "stream/session_pass.h"
 #include "stream/template.h"
 #include "stream/variables_protocol.h"
 
@@ -104,6 +105,13 @@ static void stream_count(fb_conn *conn, uint64_t received, uint64_t sent)
     session->more_sent += sent;
 }
 
+static int stream_pass(fb_conn *conn, const fb_listener *listener)
+{
+    struct fb_conn *client = client_of(conn, "fb_stream.pass");
+
+    return client != NULL && client == conn ? session_pass(client, listener) : -1;
+}
+
 const fb_stream sdk_stream = {
     .size = sizeof(fb_stream),
     .get = stream_get,
@@ -112,6 +120,7 @@ const fb_stream sdk_stream = {
     .set_status = stream_set_status,
     .status = stream_status,
     .count = stream_count,
+    .pass = stream_pass,
 };
 
 const void *fb_interface(fb_worker *worker, const char *name, uint32_t version)

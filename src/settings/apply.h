@@ -6,6 +6,7 @@
 
 #include "conf/report.h"
 #include "settings/cycle.h"
+#include "settings/passes.h"
 #include "settings/paths.h"
 #include "settings/scope.h"
 #include "settings/setting.h"
@@ -33,7 +34,8 @@ struct apply {
     STAILQ_HEAD(, path_entry) paths;          /* paths of accepted directives */
     RB_HEAD(error_destinations, error_destination) error_logs; /* of stream {} and its servers */
     RB_HEAD(access_destinations, access_destination) access_logs;
-    bool cut;          /* a text ended early, at a lexical error */
+    STAILQ_HEAD(, pass_use) passes; /* addresses that protocols pass clients to */
+    bool cut;                       /* a text ended early, at a lexical error */
     bool lacks_module; /* a module was refused: an unknown directive may be the module's */
 };
 

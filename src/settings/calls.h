@@ -28,3 +28,4 @@ struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options);
  * on; NULL after a report. */
 const fb_template *settings_template(fb_conf *conf, const char *directive, const char *text);
 const fb_variable *settings_variable(fb_conf *conf, const char *directive, const char *name);
+const fb_listener *settings_listener(fb_conf *conf, const char *directive, const char *text);

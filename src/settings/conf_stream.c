@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads for protocols what their sessions need of the configuration: texts with variables and
- * variables. Reports point at the directive that the protocol has named. */
+/* Reads for protocols what their sessions need of the configuration: texts with variables,
+ * variables, and addresses that servers listen on. Reports point at the directive that the protocol
+ * has named. */
 #include "settings/calls.h"
 
 #include "settings/apply.h"
@@ -54,4 +55,40 @@ const fb_variable *settings_variable(fb_conf *conf, const char *directive, const
     settings_report(
         conf, directive, "invalid variable name \"%s\": expected letters, digits or \"_\"", name);
     return NULL;
+}
+
+/* Reads an address without variables; -1 after a report. */
+static int set_address(
+    fb_conf *conf, const char *directive, const char *text, struct address *address)
+{
+    const char *whole = apply_address(conf->apply, text), *wrong;
+    struct fb_target target;
+
+    if (whole == NULL)
+        return -1;
+    wrong = lookup_target(conf->apply, whole, &target);
+    if (wrong != NULL)
+        return settings_report(conf, directive, "invalid address \"%s\": %s", text, wrong);
+    *address = target.address;
+    return 0;
+}
+
+const fb_listener *settings_listener(fb_conf *conf, const char *directive, const char *text)
+{
+    const struct conf_word *word = make_word(conf, directive, text);
+    struct fb_listener *listener = apply_alloc(conf->apply, sizeof(*listener));
+    struct pass_use *use = apply_alloc(conf->apply, sizeof(*use));
+    struct value constant;
+
+    if (word == NULL || listener == NULL || use == NULL)
+        return NULL;
+    listener->text = template_of(conf->apply, word, word->text);
+    if (listener->text == NULL)
+        return NULL;
+    if (template_is_constant(listener->text, &constant) &&
+        set_address(conf, directive, text, &listener->address) == -1)
+        return NULL;
+    *use = (struct pass_use) { .listener = listener, .word = word, .protocol = conf->protocol };
+    STAILQ_INSERT_TAIL(&conf->apply->passes, use, link);
+    return listener;
 }

@@ -87,6 +87,7 @@ static void apply_configuration(
     const struct setting *mechanisms = events_mechanism_table(&apply);
 
     STAILQ_INIT(&apply.paths);
+    STAILQ_INIT(&apply.passes);
     if (mechanisms == NULL || protocol_add(&apply, NULL) == -1) /* table 4 */
         return;
     apply.tables[TABLE_CORE] = core_table;

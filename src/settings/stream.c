@@ -249,4 +249,5 @@ void stream_apply(struct apply *apply)
     access_log_finish(apply, scope);
     resolver_finish(apply, scope);
     ports_build(apply, scope);
+    passes_finish(apply, scope);
 }

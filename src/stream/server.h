@@ -83,6 +83,7 @@ struct server {
     struct phase_handler *before;  /* run until one ends the session; NULL: none */
     struct phase_handler *after;   /* those of PHASE_LOG */
     const struct log_route *route; /* of the log's lines about it; NULL: where all others go */
+    bool passes;                   /* the protocol may pass clients to other servers */
     struct server_settings settings;
 };
 
@@ -96,7 +97,7 @@ struct binding {
     struct address address;
     char text[ADDRESS_TEXT];
     struct server *server;
-    /* for clients: session_conn_ops or session_proxy_ops */
+    /* for clients: session_conn_ops, session_pass_ops or session_proxy_ops */
     const struct conn_ops *ops;
 };
 

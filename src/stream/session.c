@@ -13,6 +13,7 @@
 #include "stream/keepalive.h"
 #include "stream/session_call.h"
 #include "stream/session_log.h"
+#include "stream/session_pass.h"
 #include "stream/session_proxy.h"
 
 #include <errno.h>
@@ -161,11 +162,19 @@ static void session_opened(struct fb_conn *conn)
     open_session(conn);
 }
 
-void session_begin(struct fb_conn *conn)
+static void begin_session(struct fb_conn *conn)
 {
     assert(conn->session_phase == SESSION_HEADER && conn->ops == &session_conn_ops);
     if (begin_client(conn))
         open_session(conn);
+}
+
+void session_begin(struct fb_conn *conn)
+{
+    if (session_server_of(conn)->passes)
+        session_pass_open(conn, begin_session);
+    else
+        begin_session(conn);
 }
 
 /* Waits for the header of a client that a proxy passes on. */
@@ -401,6 +410,20 @@ const struct conn_ops session_conn_ops = {
     .describe = session_describe,
 };
 
+const struct conn_ops session_pass_ops = {
+    .opened = session_pass_opened,
+    .closed = session_closed,
+    .failed = session_failed,
+    .describe = session_describe,
+};
+
+/* What an earlier server has written to a client that it has passed has left. */
+static void session_proxy_writable(struct fb_conn *conn)
+{
+    assert(conn->session_phase == SESSION_HEADER);
+    (void)conn;
+}
+
 static void session_proxy_closed(struct fb_conn *conn, fb_reason reason)
 {
     conn->received = 0; /* a header is no part of the session */
@@ -411,6 +434,7 @@ const struct conn_ops session_proxy_ops = {
     .opened = session_opened_by_proxy,
     .data = session_proxy_data,
     .eof = session_proxy_eof,
+    .writable = session_proxy_writable,
     .expired = session_proxy_expired,
     .closed = session_proxy_closed,
     .failed = session_failed,

@@ -21,6 +21,7 @@
 #define SESSION_CONN_KIND KIND('S', 'E', 'S', 'S')
 
 struct captures;
+struct session_passage;
 struct session_proxy;
 struct session_lifetime;
 struct session_receive;
@@ -90,6 +91,7 @@ struct session_conn {
     struct value *values;              /* of variables, by their indexes; NULL: none is known */
     const struct session_proxy *proxy; /* the PROXY header it began with; NULL: none is kept */
     const struct captures *captures;   /* of the last regular expression that matched, or NULL */
+    struct session_passage *passage;   /* from server to server, or NULL */
     uint16_t status;                   /* 0: none was set */
     uint8_t limit_status;              /* enum limit_status */
     struct limit_held *limits;         /* limits that the session was counted for */

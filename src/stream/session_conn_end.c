@@ -62,6 +62,7 @@ void session_conn_clear(struct session_conn *session)
     session->values = NULL;
     session->proxy = NULL;
     session->captures = NULL;
+    session->passage = NULL;
     session->status = 0;
     session->more_received = session->more_sent = 0;
 }

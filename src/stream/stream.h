@@ -54,7 +54,8 @@ struct stream {
     } idle;                   /* connections that their protocols have marked idle */
     uint64_t reclaim_said_ms; /* when it was last logged that they are closed; 0: never */
     bool reclaims_idle;
-    uint64_t became_n; /* clients that have got other callbacks than their protocol's */
+    const struct fb_conn *opening; /* a client whose `opened` runs, and which may be passed */
+    uint64_t became_n;             /* clients that have got other callbacks than their protocol's */
     TAILQ_HEAD(session_reads, session_read)
     reads; /* reads of files that have ended, and whose `done` is to run */
     unsigned reads_n;

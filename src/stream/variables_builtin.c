@@ -3,6 +3,7 @@
  * with several of its own has a file and a table beside this one, listed in variable_tables. */
 #include "stream/limit_conn.h"
 #include "stream/session_conn.h"
+#include "stream/session_pass.h"
 #include "stream/session_proxy.h"
 #include "stream/time_text.h"
 
@@ -55,11 +56,15 @@ GETTER(get_binary_remote_addr)
     return address_value(conn, &peer, value);
 }
 
-/* The binding's address, or of a wildcard the one that the client has connected. */
+/* The binding's address, or of a wildcard the one that the client has connected, or was passed
+ * to. */
 static const struct address *local_address(struct fb_conn *conn, struct address *room)
 {
     const struct address *bound = &session_binding_of(conn)->address;
+    const struct address *passed = session_pass_address(conn);
 
+    if (passed != NULL)
+        return passed;
     room->length = sizeof(room->un);
     if (!address_is_wildcard(bound) ||
         getsockname(conn->source.fd, &room->any, &room->length) == -1)

@@ -184,6 +184,12 @@ void check_server(const struct cycle *cycle)
     ck_assert_ptr_nonnull(server_of(cycle));
 }
 
+void check_pass(const struct cycle *cycle)
+{
+    ck_assert_str_eq(server_of(cycle)->protocol->name, "pass");
+    ck_assert(server_of(cycle)->passes);
+}
+
 void check_return(const struct cycle *cycle)
 {
     const fb_template *const *template = server_of(cycle)->protocol_conf;

@@ -26,6 +26,7 @@ void check_resolver(const struct cycle *cycle);
 void check_allow(const struct cycle *cycle);
 void check_deny(const struct cycle *cycle);
 void check_server(const struct cycle *cycle);
+void check_pass(const struct cycle *cycle);
 void check_return(const struct cycle *cycle);
 void check_file(const struct cycle *cycle);
 void check_directio(const struct cycle *cycle);

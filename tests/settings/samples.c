@@ -122,6 +122,7 @@ static const struct sample samples[] = {
     { "echo", "", CHECK(check_echo) },
     { "directio", "4m", CHECK(check_directio) },
     { "file", "hello", CHECK(check_file) },
+    { "pass", "127.0.0.1:$pid", CHECK(check_pass) },
     { "return", "\"hello\\n\"", CHECK(check_return) },
     { "stub_status", "", CHECK(check_stub_status) },
 };

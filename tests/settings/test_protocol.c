@@ -312,6 +312,45 @@ START_TEST(two_protocols_cannot_define_one_variable)
 }
 END_TEST
 
+/* The other server may follow, and have all addresses of the port. */
+START_TEST(clients_are_passed_to_addresses_of_ours)
+{
+    static const struct {
+        const char *address, *wrong; /* NULL: nothing is */
+    } cases[] = {
+        { "127.0.0.1:2", NULL },
+        { "127.0.0.9:3", NULL },
+        { "[::1]:4", NULL },
+        { "127.0.0.9:5", NULL },
+        { "unix:/there", NULL },
+        { "$server_addr:99", NULL },
+        { "127.0.0.9:2", "no server listens on \"127.0.0.9:2\" in /main:1:40\n" },
+        { "127.0.0.1:4", "no server listens on \"127.0.0.1:4\" in /main:1:40\n" },
+        { "[::1]:3", "no server listens on \"[::1]:3\" in /main:1:40\n" },
+        { "unix:/not", "no server listens on \"unix:/not\" in /main:1:40\n" },
+        { "127.0.0.1", "invalid address \"127.0.0.1\": expected a port in /main:1:40\n" },
+        { "$nobody:2", "unknown \"nobody\" variable in /main:1:40\n" },
+        { "$:2", "invalid variable name in \"$:2\": expected letters, digits or \"_\" after \"$\""
+                 " in /main:1:40\n" },
+    };
+    struct loading loading;
+    char text[512];
+
+    ck_assert_uint_eq(countof(cases), 13);
+    loading_begin(&loading);
+    snprintf(text, sizeof(text),
+        "events { } stream { server { listen 1; pass %s; } server { listen 127.0.0.1:2; echo; }"
+        " server { listen 3; listen [::]:4; listen unix:/there; echo; }"
+        " server { listen [::]:5 ipv6only=off; echo; } }",
+        cases[_i].address);
+    if (cases[_i].wrong == NULL)
+        accept_text(&loading, text, "");
+    else
+        refuse_text(&loading, text, cases[_i].wrong);
+    loading_end(&loading);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, every_kind_of_value_is_set);
@@ -320,6 +359,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, values_are_held_against_their_range);
     tcase_add_test(tcase, a_server_has_one_protocol);
     tcase_add_loop_test(tcase, texts_with_variables_are_checked, 0, 9);
+    tcase_add_loop_test(tcase, clients_are_passed_to_addresses_of_ours, 0, 13);
     tcase_add_test(tcase, a_default_may_have_variables);
     tcase_add_test(tcase, two_protocols_cannot_define_one_variable);
     tcase_add_test(tcase, an_option_needs_its_protocol);

@@ -152,7 +152,7 @@ static const struct {
 
 /* They take anything, nothing, or have a test of their own. */
 static const char *const exempt[] = { "events", "geo", "include", "listen", "map", "server", "set",
-    "split_clients", "stream", "user", "daytime", "discard", "echo", "file", "resolver",
+    "split_clients", "stream", "user", "daytime", "discard", "echo", "file", "pass", "resolver",
     "resolver_timeout", "return", "server_name", "stub_status", "access_log", "log_format",
     "open_log_file_cache", "proxy_protocol_timeout", "set_real_ip_from", "limit_conn_zone" };
 

@@ -307,6 +307,12 @@ FB_SDK const fb_template *fb_conf_template(fb_conf *conf, const char *directive,
  * configuration, which is refused when nothing defines a variable of this name in the end. Returns
  * NULL after a report at `directive`. Since API 4. */
 FB_SDK const fb_variable *fb_conf_variable(fb_conf *conf, const char *directive, const char *name);
+/* Reads an address that servers of this daemon listen on, for pass() of fb_stream: "10.0.0.1:80",
+ * "unix:/path", or text with variables. A server that listens on all addresses of a port takes
+ * those that no other has. It lives as long as the configuration, which is refused when nobody
+ * listens on an address without variables in the end. Returns NULL after a report at `directive`.
+ * Since API 4. */
+FB_SDK const fb_listener *fb_conf_listener(fb_conf *conf, const char *directive, const char *text);
 
 /* Describes a map that all workers share. The map outlives workers, and reloads that change none of
  * these options. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A protocol's session as stream {} knows it: variables, text with variables, and what the access
- * log says of it. Part of <forkbeard/forkbeard.h>, whose rules hold
+/* A protocol's session as stream {} knows it: variables, text with variables, what the access log
+ * says of it, and the way to another server. Part of <forkbeard/forkbeard.h>, whose rules hold
  * here. All of it is since API 4.
  *
  * The calls are functions of a table, the interface "stream" of version 1, which fb_interface()
@@ -55,7 +55,22 @@ typedef struct fb_stream {
      * the client's connection: a protocol adds what it has moved for the client by other means,
      * such as a descriptor of its own. fb_received(), fb_sent() and limits do not know of it. */
     void (*count)(fb_conn *conn, uint64_t received, uint64_t sent);
+
+    /* Hands a client over to the server that listens on this address, as if it had connected there.
+     * May be called in the client's `opened` alone. When that has returned 0, and has not ended the
+     * connection, `closed` is called as FB_FINISHED, which should not touch the connection any
+     * more; then the session of the other server begins, with nothing of this one: its access rules
+     * and limits are asked, its protocol's `opened` is called, and its access log gets a line at
+     * the end; this server's gets none. Variables are worked out anew, and what this session has
+     * begun has ended: timers, connections to servers, references, memory of fb_alloc(). Output
+     * that was written before still leaves first. Returns 0; or -1, and nothing has changed, after
+     * a line in the error log: no server listens there, `conn` is no client in its `opened`, it has
+     * been handed over FB_PASSES_MAX times already, or there is no memory. */
+    int (*pass)(fb_conn *conn, const fb_listener *listener);
 } fb_stream;
+
+/* The most times that one connection is handed over by `pass`. */
+#define FB_PASSES_MAX 10u
 
 /* Returns an interface, a constant table that begins with its size and lives as long as the module:
  * a const fb_stream for "stream", 1. Returns NULL for a name or a version that this daemon does not
