@@ -4,6 +4,7 @@
 #include "daemon/hostile_seeds.h"
 #include "daemon/soak_faults.h"
 #include "daemon/soak_idle.h"
+#include "daemon/soak_limits.h"
 #include "daemon/soak_map.h"
 #include "daemon/soak_scenarios.h"
 #include "daemon/soak_transitions.h"
@@ -77,6 +78,14 @@ START_TEST(kills_within_updates)
 }
 END_TEST
 
+START_TEST(limits)
+{
+    static const struct soak_limits_plan plan = { 8, 100, 5000, 500 };
+
+    soak_limits(&plan);
+}
+END_TEST
+
 /* A hundred at a time, so that a failure does not take those behind it along. */
 START_TEST(random_writes)
 {
@@ -106,6 +115,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, idle_sessions);
     tcase_add_loop_test(tcase, upgrades, 0, SOAK_MODES);
     tcase_add_test(tcase, kills_within_updates);
+    tcase_add_test(tcase, limits);
     tcase_add_loop_test(tcase, random_writes, 0, SEED_RUNS);
     tcase_add_loop_test(tcase, faults, 0, 2 * SOAK_FAULTS);
 }

@@ -2,6 +2,7 @@
 /* The scenarios of soak.c, in a few seconds. */
 #include "daemon/daemon.h"
 #include "daemon/soak_idle.h"
+#include "daemon/soak_limits.h"
 #include "daemon/soak_map.h"
 #include "daemon/soak_scenarios.h"
 #include "daemon/soak_transitions.h"
@@ -58,6 +59,14 @@ START_TEST(kills_within_updates)
 }
 END_TEST
 
+START_TEST(limits)
+{
+    static const struct soak_limits_plan plan = { 8, 12, 300, 40 };
+
+    soak_limits(&plan);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -69,6 +78,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, idle_sessions);
     tcase_add_loop_test(tcase, upgrades, 0, SOAK_MODES);
     tcase_add_test(tcase, kills_within_updates);
+    tcase_add_test(tcase, limits);
 }
 
 TEST_MAIN("soak_short", add_tests)
