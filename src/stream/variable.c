@@ -67,7 +67,7 @@ void variables_use(
 {
     if (variable->index == 0)
         variable->index = ++variables->used_n;
-    if (strcmp(variable->name, "connection") == 0)
+    if (variable->flags & VARIABLE_COUNTED)
         variables->uses_number = true;
     if (variable->used_at == NULL)
         variable->used_at = where;

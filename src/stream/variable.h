@@ -3,8 +3,8 @@
  * value out when it is first asked for, and keeps it until its end.
  *
  * Responsible for the memory of values and for working each out once. Never evaluates what no
- * directive has named. Invariant: a variable that is used has an index below `used_n`, which is its
- * place in the values of each session. */
+ * directive has named. Invariant: a variable that is used has an index from 1 to `used_n`, which is
+ * its place in the values of each session. */
 #pragma once
 
 #include "base/arena.h"
@@ -19,6 +19,7 @@ struct fb_conn;
 
 #define VARIABLE_VOLATILE 1u   /* worked out at each use */
 #define VARIABLE_CHANGEABLE 2u /* a directive may define it once more */
+#define VARIABLE_COUNTED 4u    /* its use has clients numbered one by one over all workers */
 
 /* Writes the value at `p` and returns its end, for a log: at most VARIABLE_TEXT_MAX bytes of
  * printable ASCII, without quotes and backslashes. */
@@ -44,7 +45,7 @@ struct variables {
     RB_HEAD(variable_tree, variable) all;
     unsigned used_n;
     bool uses_proxy;  /* sessions keep their PROXY headers (variables_proxy.c) */
-    bool uses_number; /* $connection: clients are numbered one by one over all workers */
+    bool uses_number; /* a variable that is VARIABLE_COUNTED is used */
     char *hostname;   /* for $hostname; in the configuration's memory */
 };
 

@@ -247,7 +247,7 @@ static const struct variable_row builtin[] = {
     { "binary_remote_addr", get_binary_remote_addr, 0 },
     { "bytes_received", get_text, VARIABLE_VOLATILE },
     { "bytes_sent", get_text, VARIABLE_VOLATILE },
-    { "connection", get_text, 0 },
+    { "connection", get_text, VARIABLE_COUNTED },
     { "hostname", get_hostname, 0 },
     { "msec", get_text, VARIABLE_VOLATILE },
     { "nginx_version", get_nginx_version, 0 },
