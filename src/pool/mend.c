@@ -49,13 +49,20 @@ static void answer_worker(struct pool_worker *worker, const struct listener *lis
         send_socket(worker, fd);
 }
 
-/* A unix path has one socket. While another master process serves it too, a second one would take
- * it away from that process, and unlink it when we end. */
+/* Whether a new socket would take the path away from somebody. Another master process may serve it.
+ * A generation that starts beside another knows which file it is, or has bound it again. */
+static bool must_keep_path(const struct pool *pool, const struct listener *listener)
+{
+    return (pool->starting != NULL && pool->serving != NULL) ||
+           pool->ops->is_handed_over(pool->host, listener);
+}
+
+/* A unix socket is replaced, by the one that its path then has. */
 static void mend_socket(struct pool *pool, struct cycle *cycle, struct listener *listener, int fd)
 {
     bool is_unix = listener->address.any.sa_family == AF_UNIX;
 
-    if (is_unix && pool->ops->is_handed_over(pool->host, listener))
+    if (is_unix && must_keep_path(pool, listener))
         return;
     if (listener_mend(listener, fd, &cycle->stream.listeners, pool->log) == -1 || !is_unix)
         return;

@@ -259,6 +259,34 @@ START_TEST(a_listener_of_two_masters)
 }
 END_TEST
 
+/* A generation starts while the listeners are shut down: it has the path's socket too, or has bound
+ * the path again, which was deleted. */
+START_TEST(a_listener_of_two_generations)
+{
+    struct daemon *daemon = daemon_start_new(2,
+        SPOILER "load_module " MODULES_PATH "/hangs.so; worker_processes 1; events {} stream {"
+                " server { listen 127.0.0.1:$0; listen unix:$D/socket; spoiler; }"
+                " server { listen 127.0.0.1:$1; hangs; hangs_while $D/late; } }");
+
+    daemon_expects(daemon, "was shut down, and listens again (");
+    daemon_write(daemon, "late", "%s", "");
+    if (_i == 1) {
+        daemon_expects(daemon, "was deleted or replaced: it is bound again");
+        ck_assert_int_eq(unlink(daemon_path(daemon, "socket")), 0);
+    }
+    daemon_signal(daemon, SIGHUP);
+    WAIT_FOR(daemon_count_log(daemon, "start worker process") == 2);
+    spoil(daemon, 0, "l");
+    close(open_again(daemon, 0));
+    ck_assert_int_eq(unlink(daemon_path(daemon, "late")), 0);
+    daemon_wait_log(daemon, "generation 2 serves in place of generation 1");
+    close(open_again(daemon, -1));
+    daemon_stop(daemon, SIGQUIT);
+    ck_assert(!daemon_has(daemon, "socket"));
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -267,6 +295,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, no_forger_is_fast_enough, 0, 4);
     tcase_add_loop_test(tcase, a_listener_that_was_shut_down_listens_again, 0, WAYS);
     tcase_add_loop_test(tcase, a_listener_of_two_masters, 0, 2);
+    tcase_add_loop_test(tcase, a_listener_of_two_generations, 0, 2);
 }
 
 TEST_MAIN("accept_heals", add_tests)
