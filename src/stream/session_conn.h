@@ -94,6 +94,7 @@ struct session_conn {
     struct session_passage *passage;   /* from server to server, or NULL */
     uint16_t status;                   /* 0: none was set */
     uint8_t limit_status;              /* enum limit_status */
+    uint8_t variable_depth;            /* variables that are being worked out for each other */
     struct limit_held *limits;         /* limits that the session was counted for */
     uint64_t more_received, more_sent; /* bytes that the protocol has added for the log */
 

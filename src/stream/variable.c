@@ -99,6 +99,26 @@ static struct value *place_of(struct fb_conn *client, const struct variable *var
     return &session->values[variable->index];
 }
 
+/* Has the variable's definer work the value out; -1 without memory. */
+static int work_out(struct fb_conn *client, const struct variable *variable, struct value *value)
+{
+    struct session_conn *session = session_conn_of(client);
+    int rc;
+
+    assert(variable->get != NULL);
+    if (session->variable_depth == VARIABLE_DEPTH_MAX) {
+        conn_log(client, LEVEL_ERROR, 0,
+            "variable \"%s\" is not evaluated: %d others wait for its value", variable->name,
+            VARIABLE_DEPTH_MAX);
+        *value = (struct value) { .state = VALUE_UNKNOWN };
+        return 0;
+    }
+    session->variable_depth++;
+    rc = variable->get(client, variable, value);
+    session->variable_depth--;
+    return rc;
+}
+
 const struct value *variable_value(struct fb_conn *conn, const struct variable *variable)
 {
     static const struct value missing = { .p = "", .state = VALUE_MISSING };
@@ -115,9 +135,8 @@ const struct value *variable_value(struct fb_conn *conn, const struct variable *
     }
     if (place->state != VALUE_UNKNOWN && !(variable->flags & VARIABLE_VOLATILE))
         return place;
-    assert(variable->get != NULL);
     place->state = VALUE_BEGUN;
-    if (variable->get(client, variable, &value) == -1) {
+    if (work_out(client, variable, &value) == -1) {
         conn_fail(client, FB_NO_MEMORY);
         value = missing;
     }

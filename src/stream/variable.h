@@ -21,6 +21,9 @@ struct fb_conn;
 #define VARIABLE_CHANGEABLE 2u /* a directive may define it once more */
 #define VARIABLE_COUNTED 4u    /* its use has clients numbered one by one over all workers */
 
+/* Variables that are worked out for each other at a time, as in nginx: each takes stack. */
+#define VARIABLE_DEPTH_MAX 100
+
 /* Writes the value at `p` and returns its end, for a log: at most VARIABLE_TEXT_MAX bytes of
  * printable ASCII, without quotes and backslashes. */
 #define VARIABLE_TEXT_MAX 64
@@ -73,7 +76,8 @@ void variables_use(
 struct variable *variables_next(struct variables *variables, struct variable *variable);
 
 /* Returns the value in the session that the connection belongs to. Missing without memory, and then
- * the client has been failed: nobody passes a limit whose key cannot be worked out. */
+ * the client has been failed: nobody passes a limit whose key cannot be worked out. Missing, and
+ * logged, where VARIABLE_DEPTH_MAX others wait for it. */
 const struct value *variable_value(struct fb_conn *conn, const struct variable *variable);
 /* Sets it, for as long as the session; the bytes must last as long. An unused one is left. 0, or -1
  * without memory. */

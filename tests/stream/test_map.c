@@ -2,6 +2,7 @@
 /* Maps, and variables that a server sets, as a session has them. */
 #include "base/compiler.h"
 #include "stream/defined.h"
+#include "stream/variable.h"
 #include "support/test.h"
 
 /* A map of $key, and the server that sets it. */
@@ -104,6 +105,30 @@ START_TEST(the_last_definition_counts)
 }
 END_TEST
 
+/* Expects of a chain of variables, the first of them "x", each worked out for the next. */
+static void expect_chain(unsigned n, const char *value, const char *logged)
+{
+    char stream[8192], last[16];
+    const char *const rows[] = { last, value, NULL };
+    int used = snprintf(stream, sizeof(stream), "map $pid $m1 { \"\" \"\"; default x; } ");
+
+    for (unsigned i = 2; i <= n; i++)
+        used += snprintf(stream + used, sizeof(stream) - (size_t)used,
+            "map $m%u $m%u { default \"\"; x x; } ", i - 1, i);
+    snprintf(stream + used, sizeof(stream) - (size_t)used, "server { ");
+    snprintf(last, sizeof(last), "$m%u", n);
+    defined_expect(stream, rows, logged);
+}
+
+START_TEST(a_chain_of_variables_has_an_end)
+{
+    expect_chain(VARIABLE_DEPTH_MAX - 1, "x", "");
+    expect_chain(VARIABLE_DEPTH_MAX, "",
+        "t: [error] *1 variable \"pid\" is not evaluated: 100 others wait for its value, client: "
+        "192.0.2.1, server: 192.0.2.7:77\n");
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, the_most_special_name_counts);
@@ -112,6 +137,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, values_have_variables);
     tcase_add_test(tcase, a_value_is_kept_unless_it_is_volatile);
     tcase_add_test(tcase, the_last_definition_counts);
+    tcase_add_test(tcase, a_chain_of_variables_has_an_end);
 }
 
 TEST_MAIN("map", add_tests)
