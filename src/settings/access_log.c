@@ -68,7 +68,7 @@ static int set_parameter(struct apply *apply, const struct conf_directive *direc
     return 0;
 }
 
-/* What directives of one path share, or those of standard error, whose path is "". */
+/* A file that all directives with its path share; the path of standard error is "". */
 struct access_destination {
     RB_ENTRY(access_destination) node;
     const char *path;

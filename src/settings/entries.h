@@ -14,7 +14,7 @@ struct entries {
     struct apply *apply;
     const struct conf_directive *directive; /* has the block */
     bool includes;                          /* `include` stands for what its files have */
-    /* Is called for each entry, which has no block. All mistakes are reported. */
+    /* Called for each entry, which has no block. Reports all mistakes itself. */
     void (*each)(struct entries *entries, const struct conf_directive *entry);
 
     /* texts of values, each kept once */

@@ -97,7 +97,7 @@ static void refuse_module(
     report_warn(apply->report, word, "module \"%s\" %s", path, why);
 }
 
-/* Has the module's protocol checked, as `debug_modules` asks; -1 after a report. */
+/* Puts the checked protocol in the module's place, for `debug_modules`; -1 after a report. */
 static int check_module(
     struct apply *apply, const struct conf_word *word, const char *path, struct module *module)
 {

@@ -16,8 +16,8 @@ struct path_entry {
     /* Once they are checked, the next one whose path ends in the same name, and the next of these
      * that is no listener's. */
     struct path_entry *alike, *other;
-    /* Of the first one of each name: its place among the names, the last one of the name, and the
-     * first one whose `other` is not known. */
+    /* Set in the first one of each name alone: its place among the names, the last one of the name,
+     * and the first one whose `other` is not known. */
     RB_ENTRY(path_entry) node;
     struct path_entry *last, *since;
     const char *name; /* of the directive */

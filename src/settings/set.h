@@ -14,5 +14,5 @@ SETTER(set_variable);
  * after a report. */
 struct variable *set_define(struct apply *apply, const struct conf_word *word,
     int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value));
-/* Has the servers run their commands; called when all variables are known. */
+/* Adds each server's commands to its phases; called when all variables are known. */
 void set_finish(struct apply *apply, const struct scope *stream);

@@ -225,7 +225,7 @@ struct flat {
     uint32_t outside;
 };
 
-/* Has the addresses from here on that text. */
+/* Gives the text to the addresses from `at` on, until another one begins. */
 static void begin_text(struct flat *flat, struct geo_address at, uint32_t text)
 {
     if (flat->n > 0 && geo_address_compare(flat->begins[flat->n - 1], at) == 0)

@@ -18,7 +18,7 @@ uint32_t map_find(const struct map *map, const char *p, size_t n)
     return text != MAP_NONE ? text : map_table_find(&map->begin, p, n);
 }
 
-/* Has the captures belong to the session; -1 without memory. */
+/* Copies the captures for the session and sets the variables of named ones; -1 without memory. */
 static int keep_captures(struct fb_conn *conn, const struct map_regex *regex,
     const struct captures *captures, const struct value *named)
 {

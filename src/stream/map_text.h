@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a map, a geo or a split_clients gives its variable: a text as it is, or a template. Only
- * data, which lives as long as the configuration. */
+/* The value that a map, a geo or a split_clients gives its variable: a text as it is, or a
+ * template. Constant data, which lives as long as the configuration. */
 #pragma once
 
 #include "stream/template.h"

@@ -69,7 +69,7 @@ void session_set_timeout(struct fb_conn *conn, uint64_t ms)
         set_timeout(conn, ms);
 }
 
-/* Has the phases before the protocol run; false: one has ended the session. */
+/* Runs the phases before the protocol; false: one has ended the session. */
 static NOINLINE bool pass_phases(struct fb_conn *conn, const struct phase_handler *handler)
 {
     for (; handler != NULL; handler = handler->next) {
@@ -340,7 +340,7 @@ static void session_expired(struct fb_conn *conn)
     conn_fail(conn, FB_TIMED_OUT);
 }
 
-/* Has the phase of the log run. */
+/* Runs the phase of the log. */
 static NOINLINE void note_end(struct fb_conn *conn, fb_reason reason)
 {
     const struct phase_handler *handler = session_server_of(conn)->after;
@@ -417,7 +417,7 @@ const struct conn_ops session_pass_ops = {
     .describe = session_describe,
 };
 
-/* What an earlier server has written to a client that it has passed has left. */
+/* Ignores that the output of an earlier server, which passed the client on, has left. */
 static void session_proxy_writable(struct fb_conn *conn)
 {
     assert(conn->session_phase == SESSION_HEADER);

@@ -11,7 +11,7 @@ struct set_command {
     const struct template *value;
 };
 
-/* Where the commands of a server begin, and its last one. */
+/* The list of a server's commands. */
 struct set_commands {
     struct set_command *first, *last;
 };

@@ -23,7 +23,7 @@ struct template
     unsigned part_n; /* 0: the text is empty */
 };
 
-/* What a regular expression has matched in a session. */
+/* The texts that a regular expression has matched in a session, the whole match first. */
 struct captures {
     struct value at[CAPTURES_MAX];
 };

@@ -259,7 +259,7 @@ START_TEST(no_client_is_left_behind)
 }
 END_TEST
 
-/* As after a listener was shut down, and another socket took its number. */
+/* Another socket takes the number of a listener, as after the listener was shut down. */
 START_TEST(a_listener_with_another_socket_is_watched_anew)
 {
     struct sockaddr_in address, other;

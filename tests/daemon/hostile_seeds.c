@@ -306,7 +306,7 @@ static void reload(struct life *life)
     }
 }
 
-/* What is set now stays, and is seen by all, whatever damage is left that nobody has met. */
+/* Values that are set now stay, and all workers see them, whatever damage is still unnoticed. */
 static void check_map(struct life *life)
 {
     begin_step(life, "the map after the reload");

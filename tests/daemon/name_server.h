@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Its sockets have the same port. */
+/* A server of names; both sockets have the same port. */
 struct name_server {
     int udp, tcp;
     in_port_t port;

@@ -85,7 +85,7 @@ static struct daemon *start_spoiled(const char *main, const char *events)
 #define MENDED "the accept mutex was damaged, and was mended by worker process "
 #define GIVEN_UP "the accept mutex was damaged again, generation "
 
-/* Has a worker write a wrong owner, which keeps no client waiting. */
+/* Makes a worker write a wrong owner, which keeps no client waiting. */
 static void forge_owner(struct daemon *daemon)
 {
     int client = open_soon(daemon);

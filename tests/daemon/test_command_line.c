@@ -105,7 +105,7 @@ START_TEST(option)
 }
 END_TEST
 
-/* As GNU programs do: on standard output, without nginx's line of the version before the help. */
+/* GNU's options answer on standard output, without nginx's line of the version before the help. */
 START_TEST(gnu_options)
 {
     struct daemon *daemon = daemon_create(0);

@@ -67,7 +67,7 @@ static void fill(int fd)
     ck_assert_int_eq(fcntl(fd, F_SETFL, flags), 0);
 }
 
-/* What was read. */
+/* The text that was read. */
 static char lines[1 << 20];
 
 /* Adds all that is there to the first n bytes of the lines, and returns how many there are. */

@@ -258,7 +258,7 @@ static void it_never_confirms(unsigned i)
     daemon_finish(daemon);
 }
 
-/* What is about to exit serves no more: the manager, or another process, may know that already. */
+/* A daemon that is about to exit serves no more: the manager, or another process, may know that. */
 static void a_resume_comes_too_late(unsigned i)
 {
     struct daemon *daemon = daemon_create(1);

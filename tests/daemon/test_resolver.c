@@ -160,7 +160,7 @@ START_TEST(names_are_found)
 }
 END_TEST
 
-/* What nobody has to be asked for, and what cannot be asked for. */
+/* Addresses need no question, and names with mistakes are refused: no server hears of either. */
 START_TEST(nobody_is_asked)
 {
     struct name_server server = name_server_start();
@@ -406,7 +406,7 @@ START_TEST(answers_make_no_sense)
 }
 END_TEST
 
-/* What does not answer the question is no answer: who answers falsely first gains nothing. */
+/* Replies that do not fit the question are dropped, so that a forger who is first gains nothing. */
 START_TEST(false_answers_come_first)
 {
     struct name_server server = name_server_start();

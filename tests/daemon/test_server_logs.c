@@ -210,7 +210,7 @@ START_TEST(destinations_get_the_same_lines)
 }
 END_TEST
 
-/* Whoever accepts a client, its number is the next one, in the log too, and after a reload. */
+/* Clients get the next number, in the log too, whichever worker accepts, and after a reload. */
 START_TEST(clients_are_numbered_over_all_workers)
 {
     struct daemon *daemon = daemon_create(1);

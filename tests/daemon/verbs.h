@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a row of the manual's table of verbs says, and a daemon on which it is tried: with sessions
+/* A row of the manual's table of verbs, and a daemon on which it is tried: with sessions
  * that stay open and clients that come all the while. The words of a row are the test's as well:
  * they say what is asserted, how long is waited, and what takes the verb back. */
 #pragma once

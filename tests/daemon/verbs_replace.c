@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Has a daemon open its logs, changes its binary, and kills its processes. */
+/* The rows that open a daemon's logs, change its binary, and kill its processes. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/proc.h"

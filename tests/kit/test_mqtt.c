@@ -208,7 +208,7 @@ END_TEST
 
 #define BYTES(text) (text), sizeof(text) - 1
 
-/* What ends a connection, after this reply. */
+/* A client that breaks the rules hears the reply of its row, and its connection ends. */
 START_TEST(ends_who_breaks_rules)
 {
     static const struct {

@@ -189,7 +189,7 @@ START_TEST(a_new_worker_reaches_all)
 }
 END_TEST
 
-/* One that has greeted before it died is told of as any other that has come. */
+/* A worker that has greeted before it died is announced as any other that has come. */
 START_TEST(a_worker_that_came_late_goes)
 {
     fb_test *test = start_council(2);

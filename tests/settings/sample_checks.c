@@ -246,7 +246,7 @@ void check_map(const struct cycle *cycle)
     ck_assert_ptr_nonnull(variable->get);
 }
 
-/* Has no effect. */
+/* Checks nothing, for a directive that has no effect. */
 void check_nothing(const struct cycle *cycle)
 {
     (void)cycle;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the samples of directives set, a check for each that is more than a number or a text. They
+/* Checks of what the samples of directives set, where that is more than a number or a text. They
  * fail the test where the value of its row in samples.c was not set. */
 #pragma once
 

@@ -158,7 +158,7 @@ static int pass_and_refuse(fb_conn *conn, void *state)
     return 1;
 }
 
-/* What is known of a server goes with its session. */
+/* Variables in the log are those of the server that logs; nothing is left of the one before. */
 START_TEST(variables_know_their_own_server)
 {
     struct sim_socket *client;
