@@ -119,8 +119,19 @@ void council_expect_count(const struct member *member, unsigned n)
     WAIT_FOR(has_counted(member, n));
 }
 
+static bool knows(const struct member *member, uint64_t id)
+{
+    char *ids;
+
+    council_say(member, "who\n");
+    strtoul(council_read_after(member->fd, "who "), &ids, 10);
+    while (*ids != '\0')
+        if (strtoull(ids, &ids, 16) == id)
+            return true;
+    return false;
+}
+
 void council_expect_gone(const struct member *member, uint64_t id)
 {
-    while (strtoull(council_read_after(member->fd, "gone "), NULL, 16) != id)
-        continue;
+    WAIT_FOR(!knows(member, id));
 }

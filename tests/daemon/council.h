@@ -21,8 +21,9 @@ struct member {
 
 /* Gives an order, which is a line. */
 void council_say(const struct member *member, const char *format, ...) PRINTF_FORMAT(2, 3);
-/* The next line; or reads lines until one begins so: the rest of that. Valid until the next
- * call. */
+/* The next line; or reads lines until one begins so: the rest of that. Valid until the next call.
+ * "came" and "gone" may stand before or behind an answer that others have a part in: to see either,
+ * ask the worker whom it knows. */
 const char *council_read_line(int fd);
 const char *council_read_after(int fd, const char *beginning);
 
@@ -40,5 +41,5 @@ void council_close(struct member *member);
 void council_expect_got(const struct member *to, const char *text, uint64_t from);
 /* The worker has been sent n messages of floods, none of them out of its order. */
 void council_expect_count(const struct member *member, unsigned n);
-/* The worker says that another has gone. */
+/* The worker has been told that another, which it knew, has gone. */
 void council_expect_gone(const struct member *member, uint64_t id);
