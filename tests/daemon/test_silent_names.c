@@ -39,10 +39,9 @@ START_TEST(silent_names_block_nobody)
     for (int i = 0; i < 300; i++)
         client_expect(client, "timed out \n");
     client_send(client, "A asked.test\n");
-    name_server_take(&server, &reply);
-    for (int i = 0; i < 300 && !is_about(&reply, "\5asked\4test"); i++)
+    do /* a slow worker has sent some of the others again */
         name_server_take(&server, &reply);
-    ck_assert(is_about(&reply, "\5asked\4test"));
+    while (!is_about(&reply, "\5asked\4test"));
     name_reply_add_a(&reply, 60, 1);
     name_server_send(&server, &reply, 0);
     client_expect(client, "found 192.0.2.1:0 \n");
