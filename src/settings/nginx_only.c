@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Looks names of nginx's directives up in the rows of nginx_names.def. The rows are walked one by
- * one: a configuration that is right asks for none of the names that are refused. */
+/* Looks names of nginx's directives and variables up in the rows of nginx_names.def. The rows are
+ * walked one by one: a configuration that is right asks for none of the names that are refused. */
 #include "settings/nginx_only.h"
 
 #include "base/compiler.h"
@@ -16,6 +16,7 @@ struct no_effect {
 };
 
 #define MODULE(module, ...)
+#define VARIABLES(module, ...)
 #define NO_EFFECT(name, at) { #name, at },
 static const struct no_effect no_effects[] = {
 #include "settings/nginx_names.def"
@@ -29,14 +30,33 @@ static const char *const names[] = {
 #include "settings/nginx_names.def"
 };
 #undef MODULE
+#undef VARIABLES
+
+#define MODULE(module, ...)
+#define VARIABLES(module, ...) __VA_ARGS__,
+static const char *const variables[] = {
+#include "settings/nginx_names.def"
+};
+#undef MODULE
+#undef VARIABLES
 #undef NO_EFFECT
+
+static bool is_among(const char *const *list, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i], name) == 0)
+            return true;
+    return false;
+}
 
 bool nginx_only(const char *name)
 {
-    for (size_t i = 0; i < countof(names); i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
+    return is_among(names, countof(names), name);
+}
+
+bool nginx_only_variable(const char *name)
+{
+    return is_among(variables, countof(variables), name);
 }
 
 /* Whether a word of the name, between "_", is "ssl". */

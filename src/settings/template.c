@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "settings/apply.h"
+#include "settings/nginx_only.h"
 #include "settings/set_value.h"
 
 #include <string.h>
@@ -243,10 +244,13 @@ static const char *next_name(void *arg)
     return walk->at != NULL ? walk->at->name : NULL;
 }
 
+/* Goes over the rows that stand for a name alone. */
 static const char *next_row(void *arg)
 {
     const struct variable_row **row = arg;
 
+    while ((*row)->name != NULL && strchr((*row)->name, '*') != NULL)
+        (*row)++;
     return (*row)->name != NULL ? (*row)++->name : NULL;
 }
 
@@ -264,19 +268,26 @@ static const char *nearest(struct variables *variables, const char *name)
     return found;
 }
 
+static void report_unknown(struct apply *apply, const struct variable *variable)
+{
+    const char *name = variable->name, *other;
+
+    if (nginx_only_variable(name)) {
+        report_error(apply->report, variable->used_at,
+            "\"%s\" variable of nginx is not supported%s", name, nginx_lacking(name));
+        return;
+    }
+    other = nearest(&apply->cycle->stream.variables, name);
+    report_error(apply->report, variable->used_at, "unknown \"%s\" variable%s%s%s", name,
+        other != NULL ? ", did you mean \"" : "", other != NULL ? other : "",
+        other != NULL ? "\"?" : "");
+}
+
 void template_finish(struct apply *apply)
 {
-    struct variables *variables = &apply->cycle->stream.variables;
     struct variable *variable = NULL;
 
-    while ((variable = variables_next(variables, variable)) != NULL) {
-        const char *other;
-
-        if (variable->get != NULL || variable->index == 0)
-            continue;
-        other = nearest(variables, variable->name);
-        report_error(apply->report, variable->used_at, "unknown \"%s\" variable%s%s%s",
-            variable->name, other != NULL ? ", did you mean \"" : "", other != NULL ? other : "",
-            other != NULL ? "\"?" : "");
-    }
+    while ((variable = variables_next(&apply->cycle->stream.variables, variable)) != NULL)
+        if (variable->get == NULL && variable->index > 0)
+            report_unknown(apply, variable);
 }

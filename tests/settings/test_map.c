@@ -84,6 +84,22 @@ START_TEST(a_variable_is_there_and_may_be_defined)
 }
 END_TEST
 
+START_TEST(an_unknown_variable_may_be_nginx_s)
+{
+    refuse("map $remote_adr $m { } server { listen 1; set $a $m; }", "$remote_adr",
+        "unknown \"remote_adr\" variable, did you mean \"remote_addr\"?");
+    refuse("map $proxy_protocol_tlv_0_eb $m { } server { listen 1; set $a $m; }",
+        "$proxy_protocol_tlv_0_eb", "unknown \"proxy_protocol_tlv_0_eb\" variable");
+    refuse("map $ssl_preread_server_name $m { } server { listen 1; set $a $m; }",
+        "$ssl_preread_server_name",
+        "\"ssl_preread_server_name\" variable of nginx is not supported: this version has no TLS");
+    refuse("map $Upstream_addr $m { } server { listen 1; set $a $m; }", "$Upstream_addr",
+        "\"upstream_addr\" variable of nginx is not supported");
+    refuse("map $upstream_nothing $m { } server { listen 1; set $a $m; }", "$upstream_nothing",
+        "unknown \"upstream_nothing\" variable");
+}
+END_TEST
+
 START_TEST(words_without_a_value)
 {
     loading_begin(&loading);
@@ -244,6 +260,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_mask_has_a_form);
     tcase_add_test(tcase, an_entry_has_a_form);
     tcase_add_test(tcase, a_variable_is_there_and_may_be_defined);
+    tcase_add_test(tcase, an_unknown_variable_may_be_nginx_s);
     tcase_add_test(tcase, words_without_a_value);
     tcase_add_test(tcase, entries_come_from_files);
     tcase_add_test(tcase, included_keys_last);
