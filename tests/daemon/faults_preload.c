@@ -49,7 +49,7 @@ static void act(void)
 {
     switch (plan->kind) {
     case FAULT_FAILS_LATE:
-        nanosleep(&(struct timespec) { .tv_nsec = 50000000 }, NULL);
+        nanosleep(&(struct timespec) { .tv_nsec = 50000000 }, NULL); /* clients come meanwhile */
         break;
     case FAULT_EXITS:
         _exit(7);

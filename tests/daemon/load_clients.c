@@ -90,7 +90,7 @@ static void *run_sessions(void *arg)
 
     while (!atomic_load(&load->stops)) {
         one_session(load);
-        nanosleep(&(struct timespec) { .tv_nsec = 500000 }, NULL);
+        nanosleep(&(struct timespec) { .tv_nsec = 500000 }, NULL); /* the daemon needs a CPU, too */
     }
     return NULL;
 }

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define PATIENCE_MS 3000
-#define PAUSE_NS 5000000
+#define PAUSE_NS 5000000 /* of a client between two sessions: they are steady, and no load */
 
 /* Whether the line came back. */
 static bool run_session(in_port_t port)

@@ -238,7 +238,7 @@ static pid_t take_port(const struct daemon *daemon, unsigned i)
     alarm(60); /* it outlives no test that fails */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     while (bind(fd, (const struct sockaddr *)&address, sizeof(address)) == -1)
-        usleep(1000);
+        pause_briefly();
     listen(fd, 1);
     for (;;)
         pause();

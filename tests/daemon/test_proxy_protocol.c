@@ -12,7 +12,8 @@
 
 #define LINE "PROXY TCP4 203.0.113.9 198.51.100.7 4321 443\r\n"
 
-/* Sends bytes each of which the daemon receives by itself. */
+/* Sends bytes one by one, with pauses in which the daemon is likely to take each by itself; the
+ * test passes as well where it takes several at once. */
 static void send_apart(int fd, const char *text)
 {
     for (char one[2] = ""; *text != '\0'; text++) {

@@ -107,6 +107,7 @@ static void block_listeners(void)
     }
 }
 
+/* Keeps a thread busy for as many seconds as the client has said. */
 static void sleep_long(void *job)
 {
     struct timespec left = { .tv_sec = *(const int *)job };

@@ -34,7 +34,7 @@ static void give_command(int out, const char *path, const char *command, int wai
     close(fd);
 }
 
-/* Waits until its parent has ended and somebody else is its parent. */
+/* Waits until its parent, which exits at once, has ended and somebody else is its parent. */
 static void become_orphan(void)
 {
     pid_t parent = getpid();

@@ -17,6 +17,7 @@ static int set_name(fb_conf *conf, void *value, const char *const *args, uint32_
     return 0;
 }
 
+/* Hangs until the test removes the file, which has the deadline. */
 static void hang_while(const char *path)
 {
     while (access(path, F_OK) == 0)

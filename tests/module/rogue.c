@@ -33,6 +33,7 @@ static void crash(void)
     raise(SIGSEGV);
 }
 
+/* Outlasts every deadline of a test: who hangs is killed. */
 static void hang(void)
 {
     for (;;)
@@ -84,6 +85,7 @@ static void ignore_signals(void)
             signal(number, SIG_IGN);
 }
 
+/* Keeps a thread busy for longer than any test waits. */
 static void sleep_as_job(void *job)
 {
     (void)job;

@@ -80,7 +80,7 @@ static void lie_on(fb_worker *worker, uint64_t clients)
         if (write(bells->fds[i % bells->n], &most, sizeof(most)) == -1 &&
             read(bells->fds[i % bells->n], &count, sizeof(count)) == -1)
             break;
-        nanosleep(&(struct timespec) { .tv_nsec = 100000 }, NULL);
+        nanosleep(&(struct timespec) { .tv_nsec = 100000 }, NULL); /* others shall run, too */
     }
     slot->counters.n[COUNTER_ACTIVE] = own;
 }

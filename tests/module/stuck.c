@@ -22,6 +22,7 @@ static void hang_at_release(void *arg)
     hang_turn();
 }
 
+/* Takes longer than a stall_threshold of a test, and not as long as a worker_watchdog. */
 static void take_nap(void)
 {
     nanosleep(&(struct timespec) { .tv_nsec = 60000000 }, NULL);

@@ -40,7 +40,7 @@ static void echo_ready(fb_worker *worker, fb_watch *watch, unsigned events, void
         return;
     }
     if (udp->n == 4 && memcmp(udp->bytes, "hang", 4) == 0)
-        usleep(300 * 1000);
+        usleep(300 * 1000); /* longer than the test's stall_threshold */
     n = sendto(udp->fd, udp->bytes, udp->n, 0, (struct sockaddr *)&udp->from, sizeof(udp->from));
     if (n == -1 && errno == EAGAIN) {
         fb_watch_set(watch, FB_WATCH_WRITE);
