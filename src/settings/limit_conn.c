@@ -188,7 +188,7 @@ SETTER(limit_conn_set_rate)
     if (rule == NULL)
         return -1;
     rule->rate = rate;
-    most = rate.burst_ns + 2 * rate.interval_ns;
+    most = rate.burst_ns + rate.interval_ns;
     if (most > rule->zone->rate_most_ns)
         rule->zone->rate_most_ns = most;
     return 0;

@@ -199,6 +199,17 @@ void shm_limit_give(struct shm_limit *limit, struct shm_limit_count *count, uint
     release_count(limit, count);
 }
 
+/* Whether the account is of the zone's rates: another is of rates before a reload. */
+static bool is_account(
+    const struct shm_limit *limit, uint64_t until_ns, const struct shm_limit_rate *rate)
+{
+    uint64_t most_ns = rate->burst_ns + rate->interval_ns;
+
+    if (most_ns < limit->rate_most_ns)
+        most_ns = limit->rate_most_ns;
+    return until_ns > limit->now_ns && until_ns - limit->now_ns <= most_ns + SHM_LIMIT_SKEW_NS;
+}
+
 /* Notes a session in the account: the time until which the sessions that came suffice. */
 static enum shm_limit_step note_session(struct shm_limit *limit,
     const struct shm_limit_place *place, const struct shm_limit_rate *rate, bool *reached)
@@ -206,7 +217,7 @@ static enum shm_limit_step note_session(struct shm_limit *limit,
     _Atomic uint64_t *account = &place->unit->words[SHM_LIMIT_ACCOUNT];
     uint64_t seen = ZONE_LOAD(*account), until = seen;
 
-    if (!shm_limit_account_matters(limit, until))
+    if (!is_account(limit, until, rate))
         until = limit->now_ns;
     *reached = until - limit->now_ns > rate->burst_ns;
     if (*reached)

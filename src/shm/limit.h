@@ -76,7 +76,7 @@ struct shm_limit {
     struct shm_limit_unit *units; /* of all shards */
     struct zone_hold hold;
     uint64_t now_ns;
-    uint64_t rate_most_ns; /* the farthest that an account can be ahead of the time */
+    uint64_t rate_most_ns; /* the farthest that a rate of the zone lets an account be ahead */
     uint32_t look;         /* number of the last one */
     struct shm_limit_counts counts;
     struct shm_limit_visit visits[SHM_LIMIT_SHARDS_MAX];

@@ -114,7 +114,6 @@ void shm_limit_open(
         .shards = (void *)(base + l.shards),
         .buckets = (void *)(base + l.buckets),
         .units = (void *)(base + l.units),
-        .rate_most_ns = SHM_LIMIT_AHEAD_NS,
     };
     RB_INIT(&limit->counts);
 }

@@ -26,8 +26,11 @@
 #define SHM_LIMIT_RENEW_EVERY 4096
 /* The tries of a call that finds damage, or whose lock is taken from it. */
 #define SHM_LIMIT_TRIES 8
-/* An account that is farther ahead of the time than this and any rate is none. */
+/* An account that is farther ahead of the time than this and any rate is none: a key is not given
+ * up for the rates of a worker whose configuration is another. */
 #define SHM_LIMIT_AHEAD_NS UINT64_C(3600000000000)
+/* The clocks of two workers, each as of its turn, differ by less than this. */
+#define SHM_LIMIT_SKEW_NS UINT64_C(1000000000)
 
 /* The kinds of units, in the low half of their states. */
 #define SHM_LIMIT_FREE 0u
@@ -208,7 +211,10 @@ static inline int shm_limit_first_cell(uint32_t kind)
 /* Whether the account of a key still matters. */
 static inline bool shm_limit_account_matters(const struct shm_limit *limit, uint64_t until_ns)
 {
-    return until_ns > limit->now_ns && until_ns - limit->now_ns <= limit->rate_most_ns;
+    uint64_t most_ns =
+        limit->rate_most_ns > SHM_LIMIT_AHEAD_NS ? limit->rate_most_ns : SHM_LIMIT_AHEAD_NS;
+
+    return until_ns > limit->now_ns && until_ns - limit->now_ns <= most_ns;
 }
 
 RB_PROTOTYPE(shm_limit_counts, shm_limit_count, node, )

@@ -33,8 +33,7 @@ void limit_conn_open(struct zones *zones, struct slot_id id)
         limit = limit_zone_of(zone);
         assert(limit->zone == zone && zone_memory(zone) != NULL);
         shm_limit_open(limit->handle, zone_memory(zone), &limit->shape, id);
-        if (limit->rate_most_ns > limit->handle->rate_most_ns)
-            limit->handle->rate_most_ns = limit->rate_most_ns;
+        limit->handle->rate_most_ns = limit->rate_most_ns;
     }
 }
 

@@ -186,6 +186,31 @@ START_TEST(sessions_come_as_fast_as_their_rate)
 }
 END_TEST
 
+START_TEST(a_changed_rate_holds_soon)
+{
+    const struct shm_limit_rate slow = { .interval_ns = 60 * SECOND, .burst_ns = 600 * SECOND };
+    const struct shm_limit_rate fast = { .interval_ns = SECOND / 100 };
+    void *memory = limit_memory(&great);
+    struct shm_limit *before = limit_open(memory, &great, 1, 1);
+    struct shm_limit *after = limit_open(memory, &great, 2, 1);
+    uint64_t now = 5 * SECOND;
+
+    for (int i = 0; i < 11; i++)
+        ck_assert_int_eq(shm_limit_pass(before, "k", 1, now, &slow), SHM_LIMIT_OK);
+    ck_assert_int_eq(shm_limit_pass(before, "k", 1, now, &slow), SHM_LIMIT_REACHED);
+    ck_assert_int_eq(shm_limit_pass(after, "k", 1, now, &fast), SHM_LIMIT_OK);
+    ck_assert_int_eq(shm_limit_pass(after, "k", 1, now, &fast), SHM_LIMIT_REACHED);
+    ck_assert_int_eq(shm_limit_pass(after, "k", 1, now + SECOND / 100, &fast), SHM_LIMIT_OK);
+    /* servers of one configuration have the account in common, whatever their rates */
+    after->rate_most_ns = slow.burst_ns + slow.interval_ns;
+    ck_assert_int_eq(shm_limit_pass(after, "l", 1, now, &slow), SHM_LIMIT_OK);
+    ck_assert_int_eq(shm_limit_pass(after, "l", 1, now, &fast), SHM_LIMIT_REACHED);
+    limit_close(&before);
+    limit_close(&after);
+    limit_unmap(memory, &great);
+}
+END_TEST
+
 START_TEST(accounts_are_given_up_when_they_are_settled)
 {
     void *memory = limit_memory(&small);
@@ -273,6 +298,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, many_dead_workers_leave_nothing);
     tcase_add_test(tcase, a_full_zone_refuses_and_recovers);
     tcase_add_test(tcase, sessions_come_as_fast_as_their_rate);
+    tcase_add_test(tcase, a_changed_rate_holds_soon);
     tcase_add_test(tcase, accounts_are_given_up_when_they_are_settled);
     tcase_add_test(tcase, another_shape_is_another_zone);
     tcase_add_test(tcase, a_dead_holder_is_not_waited_for);
