@@ -99,24 +99,85 @@ static bool find_key(struct fb_conn *conn, const struct limit_zone *zone, struct
     return key->n > 0 && key->n <= LIMIT_CONN_KEY_MAX;
 }
 
-/* Counts the session for a rule. */
+/* Returns where the session has what another server, which has passed it, has counted for the zone
+ * and key: its coming, or itself. Or the end of the list. */
+static struct limit_held **find_held(struct session_conn *session, const struct limit_zone *zone,
+    const struct value *key, bool coming)
+{
+    struct limit_held **at = &session->limits;
+
+    while (*at != NULL && ((*at)->zone != zone || ((*at)->count == NULL) != coming ||
+                              (*at)->key.n != key->n || memcmp((*at)->key.p, key->p, key->n) != 0))
+        at = &(*at)->next;
+    return at;
+}
+
+/* Returns what is to be added to the session's when it is counted; NULL without memory, and then
+ * the client has been failed. */
+static struct limit_held *make_held(
+    struct fb_conn *conn, struct limit_zone *zone, const struct value *key)
+{
+    struct limit_held *held = session_keep(conn, sizeof(*held));
+
+    if (held == NULL)
+        conn_fail(conn, FB_NO_MEMORY);
+    else
+        *held = (struct limit_held) { .zone = zone, .key = *key };
+    return held;
+}
+
+static void add_held(struct session_conn *session, struct limit_held *held)
+{
+    held->next = session->limits;
+    session->limits = held;
+}
+
+static void give_back(struct session_conn *session, const struct limit_held *held)
+{
+    if (held->count != NULL)
+        shm_limit_give(held->zone->handle, held->count, now_ns(session->conn));
+}
+
+/* Counts the session for a rule, and no more for the same one of the server before. */
 static enum shm_limit_status count_session(
     struct fb_conn *conn, const struct limit_rule *rule, const struct value *key)
 {
     struct session_conn *session = session_conn_of(conn);
-    struct limit_held *held = session_keep(conn, sizeof(*held));
+    struct limit_held **before = find_held(session, rule->zone, key, false), *held = *before;
     enum shm_limit_status status;
 
-    assert(session != NULL && rule->most > 0);
-    if (held == NULL) {
-        conn_fail(conn, FB_NO_MEMORY);
-        return SHM_LIMIT_OK;
+    assert(rule->most > 0);
+    if (held != NULL) {
+        *before = held->next;
+        give_back(session, held);
+    } else {
+        held = make_held(conn, rule->zone, key);
+        if (held == NULL)
+            return SHM_LIMIT_OK;
     }
-    *held = (struct limit_held) { .next = session->limits, .zone = rule->zone };
     status =
         shm_limit_take(rule->zone->handle, key->p, key->n, now_ns(conn), rule->most, &held->count);
     if (status == SHM_LIMIT_OK)
-        session->limits = held;
+        add_held(session, held);
+    return status;
+}
+
+/* Notes that the session comes, unless the server before has done so. */
+static enum shm_limit_status note_coming(
+    struct fb_conn *conn, const struct limit_rule *rule, const struct value *key)
+{
+    struct session_conn *session = session_conn_of(conn);
+    struct limit_held *held = *find_held(session, rule->zone, key, true);
+    enum shm_limit_status status;
+
+    if (held != NULL)
+        return SHM_LIMIT_OK;
+    status = shm_limit_pass(rule->zone->handle, key->p, key->n, now_ns(conn), &rule->rate);
+    if (status == SHM_LIMIT_OK && session_server_of(conn)->passes) {
+        held = make_held(conn, rule->zone, key);
+        if (held != NULL)
+            add_held(session, held);
+    }
     return status;
 }
 
@@ -149,10 +210,7 @@ static bool passes(
     assert((rule->most > 0) != (rule->rate.interval_ns > 0));
     if (session == NULL || !find_key(conn, rule->zone, &key))
         return true;
-    if (rule->most > 0)
-        status = count_session(conn, rule, &key);
-    else
-        status = shm_limit_pass(rule->zone->handle, key.p, key.n, now_ns(conn), &rule->rate);
+    status = rule->most > 0 ? count_session(conn, rule, &key) : note_coming(conn, rule, &key);
     look_at_mended(conn, rule->zone);
     session->limit_status = LIMIT_PASSED;
     if (status == SHM_LIMIT_OK)
@@ -185,7 +243,7 @@ void limit_conn_release(struct session_conn *session)
     assert(!session->conn->outgoing);
     session->limits = NULL;
     for (; held != NULL; held = held->next) {
-        shm_limit_give(held->zone->handle, held->count, now_ns(session->conn));
+        give_back(session, held);
         look_at_mended(session->conn, held->zone);
     }
 }

@@ -36,11 +36,12 @@ struct limit_rule {
     struct shm_limit_rate rate;
 };
 
-/* A rule that a session was counted for. */
+/* What a session was counted for. */
 struct limit_held {
     struct limit_held *next;
     struct limit_zone *zone;
-    struct shm_limit_count *count;
+    struct value key;
+    struct shm_limit_count *count; /* NULL: its coming, in an account */
 };
 
 /* Values of $limit_conn_status. */

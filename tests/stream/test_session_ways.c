@@ -177,6 +177,38 @@ START_TEST(variables_know_their_own_server)
 }
 END_TEST
 
+/* A client that is passed counts once for both servers, and for the limit of each. */
+START_TEST(who_was_passed_is_counted_once)
+{
+    struct sim_socket *clients[3];
+
+    begin();
+    pass_clients(pass);
+    add_limit(0, 3);
+    add_limit(1, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        test.rates[i] = (struct limit_rule) { .zone = &test.zone,
+            .rate = { .interval_ns = SECOND, .burst_ns = 2 * SECOND } };
+        test.servers[i]->server.settings.limit_rates = &test.rates[i];
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        clients[i] = scripted_connect(test.fixture);
+        fixture_run(test.fixture);
+    }
+    ck_assert(!clients[0]->closed && !clients[1]->closed && clients[2]->closed);
+    ck_assert_uint_eq(test.second.record.openings, 2);
+    ck_assert_ptr_nonnull(strstr(fixture_logged(test.fixture),
+        "limiting connections by zone \"zone\" while initializing session"));
+    sim_end(clients[0]);
+    fixture_run(test.fixture);
+    fixture_pass(test.fixture, 1000);
+    clients[2] = scripted_connect(test.fixture);
+    fixture_run(test.fixture);
+    ck_assert(!clients[2]->closed);
+    end();
+}
+END_TEST
+
 START_TEST(the_first_may_still_abort)
 {
     struct sim_socket *client;
@@ -200,6 +232,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, output_leaves_while_the_next_header_is_awaited);
     tcase_add_test(tcase, who_was_passed_is_not_ended_by_the_first);
     tcase_add_loop_test(tcase, variables_know_their_own_server, 0, 2);
+    tcase_add_test(tcase, who_was_passed_is_counted_once);
     tcase_add_test(tcase, the_first_may_still_abort);
 }
 

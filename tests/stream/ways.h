@@ -41,7 +41,7 @@ static struct ways_test {
     struct template_part key_part;
     struct template key;
     struct limit_zone zone;
-    struct limit_rule rule;
+    struct limit_rule rules[2], rates[2];
     void *memory;
     struct lifetime_setting lifetime;
     struct rate_setting rate;
@@ -113,8 +113,8 @@ static void add_before(unsigned i, enum stream_phase phase,
 
 static void add_limit(unsigned i, uint32_t most)
 {
-    test.rule = (struct limit_rule) { .zone = &test.zone, .most = most };
-    test.servers[i]->server.settings.limit_conns = &test.rule;
+    test.rules[i] = (struct limit_rule) { .zone = &test.zone, .most = most };
+    test.servers[i]->server.settings.limit_conns = &test.rules[i];
     add_before(i, PHASE_PREACCESS, limit_conn_run, &test.servers[i]->server.settings);
 }
 
