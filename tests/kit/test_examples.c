@@ -48,6 +48,41 @@ START_TEST(upper_limits_lines)
 }
 END_TEST
 
+/* Clients that are refused, and that are too slow, are in the access log. */
+START_TEST(upper_is_logged_with_a_status)
+{
+    static const fb_test_options refusing = {
+        .size = sizeof(fb_test_options),
+        .server = "upper; deny 192.0.2.1;",
+        .log_format = "$remote_addr $status $bytes_received",
+        .excuse = "access forbidden by rule",
+    };
+    static const fb_test_options hasty = {
+        .size = sizeof(fb_test_options),
+        .server = "upper; receive_min_rate 100 grace=2s;",
+        .log_format = "$remote_addr $status $bytes_received",
+        .excuse = "client sends too slowly",
+    };
+    static const fb_test_step refused[] = {
+        FB_TEST_EXPECT_CLOSED(),
+        FB_TEST_EXPECT_LOG("192.0.2.1 403 0"),
+    };
+    static const fb_test_step slow[] = {
+        FB_TEST_SAY("whole\nbeg"),
+        FB_TEST_EXPECT("WHOLE\n"),
+        FB_TEST_PASS(2000),
+        FB_TEST_SAY("un"),
+        FB_TEST_PASS(51),
+        FB_TEST_EXPECT_CLOSED(),
+        FB_TEST_EXPECT_LOG("192.0.2.1 408 11"),
+    };
+
+    ck_assert_int_eq(
+        fb_test_converse_with(&fb_protocol_upper, &refusing, FB_TEST_SCRIPT(refused)), 0);
+    ck_assert_int_eq(fb_test_converse_with(&fb_protocol_upper, &hasty, FB_TEST_SCRIPT(slow)), 0);
+}
+END_TEST
+
 /* Badge */
 
 static const fb_test_options badge_options = {
@@ -233,6 +268,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, upper_answers_lines);
     tcase_add_test(tcase, upper_limits_lines);
+    tcase_add_test(tcase, upper_is_logged_with_a_status);
     tcase_add_test(tcase, badge_asks_the_configuration);
     tcase_add_test(tcase, relay_moves_bytes);
     tcase_add_test(tcase, relay_without_a_server);

@@ -210,6 +210,27 @@ START_TEST(a_client_that_is_not_read_is_not_slow)
 }
 END_TEST
 
+/* A part of a message that is awaited goes to the other end, wherever the pipe was made. */
+START_TEST(a_client_that_is_piped_is_not_slow)
+{
+    fb_test *test = start_with(RATE);
+    struct scripted_conn to = { 0 };
+
+    script.data = scripted_leave_input;
+    fb_test_says(peer, "x");
+    fb_test_run(test);
+    scripted_conn_connect(test, &script, &to);
+    fb_pipe(script.conn, to.conn, NULL);
+    scripted_settle(test);
+    fb_test_pass(test, 60000);
+    ck_assert_uint_eq(script.closings + to.closings, 0);
+    fb_test_says(peer, "y");
+    fb_test_pass(test, 60000);
+    ck_assert_uint_eq(script.closings + to.closings, 0);
+    scripted_finish(&test);
+}
+END_TEST
+
 /* The time of fb_set_receive_timeout() comes and goes, and the rate stays. */
 START_TEST(beside_a_receive_timeout)
 {
@@ -240,6 +261,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_slow_message_ends_the_session);
     tcase_add_test(tcase, a_message_that_goes_on_is_awaited);
     tcase_add_test(tcase, a_client_that_is_not_read_is_not_slow);
+    tcase_add_test(tcase, a_client_that_is_piped_is_not_slow);
     tcase_add_test(tcase, beside_a_receive_timeout);
 }
 
