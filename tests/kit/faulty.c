@@ -22,7 +22,7 @@ enum mistake {
     CHANGES_LENT,      /* gives output that it changes before it was sent */
     GIVES_UP,          /* says nothing while something is unsent */
     ANSWERS_SHORTAGE,  /* says something else without memory */
-    ANSWERS_TWICE,     /* bytes that come again after a pause */
+    ANSWERS_TWICE,     /* bytes that come again after a pause, once */
     NEVER_RESTS,
     LOGS_ALERT,
     FAILS_TO_START,
@@ -50,7 +50,7 @@ struct worker {
 
 /* A connection's; only some mistakes use it. */
 struct state {
-    char text[21];
+    char text[21]; /* not empty: it has paused */
 };
 
 /* The byte behind n bytes, in a way that no compiler sees. */
@@ -142,9 +142,9 @@ static size_t faulty_data(fb_conn *conn, void *state, fb_bytes in)
 {
     enum mistake mistake = mistake_of(conn);
     const uint8_t *end = in.p;
+    struct state *own = state;
     size_t used = 0;
 
-    (void)state;
     if (mistake == TAKES_CALLS) {
         send_answer(conn, in);
         if (in.p[in.n - 1] != '\n')
@@ -156,7 +156,8 @@ static size_t faulty_data(fb_conn *conn, void *state, fb_bytes in)
 
         send_answer(conn, (fb_bytes) { in.p + used, n });
         used += n;
-        if (mistake == ANSWERS_TWICE && used < in.n) {
+        if (mistake == ANSWERS_TWICE && used < in.n && own->text[0] == '\0') {
+            own->text[0] = 'x';
             fb_stop(conn);
             fb_resume(conn);
             return used - n;
