@@ -11,11 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LATE "was not ready within worker_start_timeout (300 ms)"
-#define HANGS                                                                                      \
-    "load_module " MODULES_PATH "/hangs.so; worker_start_timeout 300ms;\n"                         \
+#define LATE "was not ready within worker_start_timeout (1000 ms)"
+#define HANGS_FOR(time)                                                                            \
+    "load_module " MODULES_PATH "/hangs.so; worker_start_timeout " time ";\n"                      \
     "events {} stream { server { listen 127.0.0.1:$0; hangs; hangs_while $D/late; } "              \
     "server { listen unix:$D/socket; echo; } }\n"
+#define HANGS HANGS_FOR("1s")
 
 /* From now on no worker becomes ready, or each does. */
 static void open_hanging(struct daemon *daemon, bool late)
@@ -157,7 +158,7 @@ START_TEST(a_hanging_start_delays_no_end)
     static const int signals[] = { SIGTERM, SIGQUIT };
     struct daemon *daemon = daemon_create(1);
 
-    daemon_configure(daemon, HANGS);
+    daemon_configure(daemon, HANGS_FOR("60s"));
     daemon_start(daemon);
     open_hanging(daemon, true);
     daemon_expects(daemon, "exited on signal 9");
