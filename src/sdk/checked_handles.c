@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Handles of a slot, after which the first comes again. */
 #define TAGS 120
@@ -76,6 +77,23 @@ bool checked_given(const char *call, const void *p, const char *name)
         return true;
     checked_report_call(NULL, call, "with NULL as %s", name);
     return false;
+}
+
+bool checked_options(const char *call, void *own, size_t n, const void *options)
+{
+    size_t size = n;
+
+    memset(own, 0, n);
+    if (options != NULL)
+        memcpy(&size, options, sizeof(size));
+    if (size < sizeof(size) || size > UINT16_MAX) {
+        checked_report_call(NULL, call, "with options whose size is %zu", size);
+        return false;
+    }
+    if (options != NULL)
+        memcpy(own, options, size < n ? size : n);
+    memcpy(own, &n, sizeof(n));
+    return true;
 }
 
 /* ---- What has ended ---- */

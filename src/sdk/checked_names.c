@@ -31,15 +31,8 @@ static void is_resolved(fb_worker *worker, const fb_names *names, void *arg)
 static bool take_options(
     fb_resolve_options *own, const fb_resolve_options *options, const char *call)
 {
-    *own = (fb_resolve_options) { .size = sizeof(*own) };
-    if (options == NULL)
-        return true;
-    if (options->size < sizeof(options->size) || options->size > UINT16_MAX) {
-        checked_report_call(NULL, call, "with options whose size is %zu", options->size);
+    if (!checked_options(call, own, sizeof(*own), options))
         return false;
-    }
-    memcpy(own, options, options->size < sizeof(*own) ? options->size : sizeof(*own));
-    own->size = sizeof(*own);
     return own->owner == NULL || (own->owner = checked_conn(own->owner, call)) != NULL;
 }
 

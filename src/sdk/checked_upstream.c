@@ -57,15 +57,8 @@ fb_conn *checked_connect(fb_conn *owner, const fb_target *target, const fb_ops *
 static bool take_options(
     fb_connect_options *own, const fb_connect_options *options, const char *call)
 {
-    *own = (fb_connect_options) { .size = sizeof(*own) };
-    if (options == NULL)
-        return true;
-    if (options->size < sizeof(options->size) || options->size > UINT16_MAX) {
-        checked_report_call(NULL, call, "with options whose size is %zu", options->size);
+    if (!checked_options(call, own, sizeof(*own), options))
         return false;
-    }
-    memcpy(own, options, options->size < sizeof(*own) ? options->size : sizeof(*own));
-    own->size = sizeof(*own);
     if (own->owner != NULL && (own->owner = checked_conn(own->owner, call)) == NULL)
         return false;
     return checked_bytes(call, own->key, own->key_n, "key");

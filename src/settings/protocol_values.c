@@ -62,15 +62,22 @@ SETTER(protocol_set_path)
     return *(const char **)field == NULL ? -1 : 0;
 }
 
-/* A default has no place of its own, and its words are gone when the setter returns. */
-SETTER(protocol_set_template)
+/* Returns the place that a call of the configuration finds itself in. */
+static struct fb_conf conf_at(
+    struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
 {
-    struct fb_conf conf = {
+    return (struct fb_conf) {
         .apply = apply,
         .scope = apply->scope,
         .protocol = setting->protocol,
         .directive = directive,
     };
+}
+
+/* A default has no place of its own, and its words are gone when the setter returns. */
+SETTER(protocol_set_template)
+{
+    struct fb_conf conf = conf_at(apply, setting, directive);
     const char *text = directive->args[0].text;
 
     if (scope_find(apply->scope, setting) != NULL)
@@ -83,12 +90,7 @@ SETTER(protocol_set_template)
 
 SETTER(protocol_set_custom)
 {
-    struct fb_conf conf = {
-        .apply = apply,
-        .scope = apply->scope,
-        .protocol = setting->protocol,
-        .directive = directive,
-    };
+    struct fb_conf conf = conf_at(apply, setting, directive);
     const char **args = apply_alloc(apply, (directive->arg_n + 1) * sizeof(*args));
     unsigned errors = apply->report->error_n;
     int status;

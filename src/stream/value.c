@@ -2,6 +2,7 @@
 /* Values whose bytes are in the memory of the session. */
 #include "stream/value.h"
 
+#include "net/address.h"
 #include "stream/session_conn.h"
 
 #include <stdarg.h>
@@ -31,4 +32,20 @@ int value_printf(struct fb_conn *conn, struct value *value, const char *format, 
     va_end(args);
     assert(n >= 0 && (size_t)n < sizeof(text));
     return value_copy(conn, value, text, (size_t)n);
+}
+
+int value_address(struct fb_conn *conn, struct value *value, const struct address *address)
+{
+    char text[ADDRESS_TEXT];
+
+    address_format(address, false, text);
+    return value_copy(conn, value, text, strlen(text));
+}
+
+int value_port(struct fb_conn *conn, struct value *value, const struct address *address)
+{
+    unsigned port = address_port(address);
+
+    *value = value_found("", 0);
+    return port == 0 ? 0 : value_printf(conn, value, "%u", port);
 }

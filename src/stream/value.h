@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct address;
 struct fb_conn;
 
 enum value_state {
@@ -39,3 +40,8 @@ int value_printf(struct fb_conn *conn, struct value *value, const char *format, 
     PRINTF_FORMAT(3, 4);
 /* Sets it to a copy. */
 int value_copy(struct fb_conn *conn, struct value *value, const char *p, size_t n);
+/* Sets it to the text of an address, without the port. */
+int value_address(struct fb_conn *conn, struct value *value, const struct address *address);
+/* Sets it to the port, or to an empty text: a unix socket has none, nor has a client whose proxy
+ * says that it is 0. */
+int value_port(struct fb_conn *conn, struct value *value, const struct address *address);

@@ -52,6 +52,10 @@ struct variables {
     char *hostname;   /* for $hostname; in the configuration's memory */
 };
 
+/* Begins a function that works a variable out. */
+#define GETTER(name)                                                                               \
+    static int name(struct fb_conn *conn, const struct variable *variable, struct value *value)
+
 /* A row of the variables that are there without a definition. A name that ends with "*" stands for
  * all that begin with what is before it. */
 struct variable_row {

@@ -12,34 +12,13 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-#define GETTER(name)                                                                               \
-    static int name(struct fb_conn *conn, const struct variable *variable, struct value *value)
-
-static int address_value(struct fb_conn *conn, const struct address *address, struct value *value)
-{
-    char text[ADDRESS_TEXT];
-
-    address_format(address, false, text);
-    return value_copy(conn, value, text, strlen(text));
-}
-
-/* A unix socket has no port, nor has a client whose proxy says that it is 0. */
-static int port_value(struct fb_conn *conn, const struct address *address, struct value *value)
-{
-    if (address_port(address) == 0) {
-        *value = value_found("", 0);
-        return 0;
-    }
-    return value_printf(conn, value, "%u", (unsigned)address_port(address));
-}
-
 GETTER(get_remote_port)
 {
     struct address peer;
 
     (void)variable;
     conn_peer_address(conn, &peer);
-    return port_value(conn, &peer, value);
+    return value_port(conn, value, &peer);
 }
 
 GETTER(get_binary_remote_addr)
@@ -53,7 +32,7 @@ GETTER(get_binary_remote_addr)
     if (peer.any.sa_family == AF_INET6)
         return value_copy(
             conn, value, (const char *)&peer.in6.sin6_addr, sizeof(peer.in6.sin6_addr));
-    return address_value(conn, &peer, value);
+    return value_address(conn, value, &peer);
 }
 
 /* The binding's address, or of a wildcard the one that the client has connected, or was passed
@@ -77,13 +56,13 @@ GETTER(get_server_addr)
     struct address room;
 
     (void)variable;
-    return address_value(conn, local_address(conn, &room), value);
+    return value_address(conn, value, local_address(conn, &room));
 }
 
 GETTER(get_server_port)
 {
     (void)variable;
-    return port_value(conn, &session_binding_of(conn)->address, value);
+    return value_port(conn, value, &session_binding_of(conn)->address);
 }
 
 /* Keeps the text that a log would have. */

@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GETTER(name)                                                                               \
-    static int name(struct fb_conn *conn, const struct variable *variable, struct value *value)
-
 #define TYPE_PREFIX "proxy_protocol_tlv_"
 #define SSL_PREFIX "ssl_"
 
@@ -34,21 +31,6 @@ static struct value value_of(fb_bytes bytes)
     return value_found((const char *)bytes.p, bytes.n);
 }
 
-static int host_value(struct fb_conn *conn, const struct address *address, struct value *value)
-{
-    char text[ADDRESS_TEXT];
-
-    address_format(address, false, text);
-    return value_copy(conn, value, text, strlen(text));
-}
-
-/* No port is an empty text. */
-static int port_value(struct fb_conn *conn, const struct address *address, struct value *value)
-{
-    *value = value_found("", 0);
-    return address_port(address) == 0 ? 0 : value_printf(conn, value, "%u", address_port(address));
-}
-
 GETTER(get_addr)
 {
     struct proxy_protocol header;
@@ -58,7 +40,7 @@ GETTER(get_addr)
     if (!header_of(conn, &header) || !header.has_addresses)
         return 0;
     *value = value_of(header.source_text);
-    return header.source_text.n > 0 ? 0 : host_value(conn, &header.source, value);
+    return header.source_text.n > 0 ? 0 : value_address(conn, value, &header.source);
 }
 
 GETTER(get_server_addr)
@@ -70,7 +52,7 @@ GETTER(get_server_addr)
     if (!header_of(conn, &header) || !header.has_addresses)
         return 0;
     *value = value_of(header.destination_text);
-    return header.destination_text.n > 0 ? 0 : host_value(conn, &header.destination, value);
+    return header.destination_text.n > 0 ? 0 : value_address(conn, value, &header.destination);
 }
 
 GETTER(get_port)
@@ -81,7 +63,7 @@ GETTER(get_port)
     *value = value_missing();
     if (!header_of(conn, &header) || !header.has_addresses)
         return 0;
-    return port_value(conn, &header.source, value);
+    return value_port(conn, value, &header.source);
 }
 
 GETTER(get_server_port)
@@ -92,7 +74,7 @@ GETTER(get_server_port)
     *value = value_missing();
     if (!header_of(conn, &header) || !header.has_addresses)
         return 0;
-    return port_value(conn, &header.destination, value);
+    return value_port(conn, value, &header.destination);
 }
 
 /* ---- What follows the addresses ---- */
@@ -186,7 +168,7 @@ GETTER(get_own_addr)
 
     (void)variable;
     own_peer(conn, &peer);
-    return host_value(conn, &peer, value);
+    return value_address(conn, value, &peer);
 }
 
 GETTER(get_own_port)
@@ -195,7 +177,7 @@ GETTER(get_own_port)
 
     (void)variable;
     own_peer(conn, &peer);
-    return port_value(conn, &peer, value);
+    return value_port(conn, value, &peer);
 }
 
 const struct variable_row variables_proxy[] = {
