@@ -36,7 +36,7 @@ struct limit_rule {
     struct shm_limit_rate rate;
 };
 
-/* What a session was counted for. */
+/* A zone and key that a session was counted for. */
 struct limit_held {
     struct limit_held *next;
     struct limit_zone *zone;

@@ -160,7 +160,7 @@ int contract_main(const char *name, add_tests_fn *add_tests)
         if (!is_simulated(i) && !mechanism_at(i)->available())
             continue;
         tcase = tcase_create(is_simulated(i) ? simulated[i - real_n()] : mechanism_at(i)->name);
-        tcase_set_timeout(tcase, 60);
+        tcase_set_timeout(tcase, TEST_TIMEOUT_S);
         if (is_simulated(i))
             tcase_add_checked_fixture(tcase, start_simulation, end_simulation);
         add_tests(tcase, i, i + 1);

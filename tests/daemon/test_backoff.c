@@ -73,7 +73,6 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_set_timeout(tcase, 60);
     resources_fixture(tcase);
     tcase_add_test(tcase, nobody_serves);
     tcase_add_test(tcase, a_reload_ends_it);

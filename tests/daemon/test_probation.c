@@ -413,7 +413,6 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_set_timeout(tcase, 60);
     resources_fixture(tcase);
     tcase_add_loop_test(tcase, workers_that_all_crash_give_way, 0, 3);
     tcase_add_loop_test(tcase, clients_of_others_are_served, 0, 3);

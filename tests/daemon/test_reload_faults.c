@@ -240,7 +240,6 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_set_timeout(tcase, 120);
     resources_fixture(tcase);
     tcase_add_test(tcase, each_step_fails);
 }

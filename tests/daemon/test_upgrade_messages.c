@@ -179,6 +179,8 @@ START_TEST(a_master_is_killed)
     expect_exchange(members + EACH, EACH);
     for (unsigned i = EACH; i < BOTH; i++)
         council_close(&members[i]);
+    for (unsigned i = EACH; i < BOTH; i++) /* the next master would report who is left */
+        WAIT_FOR(proc_state(members[i].pid) == 'Z' || proc_state(members[i].pid) == 0);
     upgrade_wait_rollback(daemon);
     new = upgrade(daemon, members);
     expect_exchange(members, BOTH);

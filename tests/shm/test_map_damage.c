@@ -397,7 +397,6 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, a_forged_holder_is_not_waited_for_long, 0, (int)countof(forgeries));
     tcase_add_loop_test(tcase, a_stopped_holder_delays_nobody_for_long, 0, 2);
     tcase_add_test(tcase, a_dead_holder_delays_nobody);

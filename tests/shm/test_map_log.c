@@ -263,7 +263,6 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, changes_are_told);
     tcase_add_test(tcase, an_expired_key_is_told_once);
     tcase_add_test(tcase, who_is_slow_is_told_of_a_loss);

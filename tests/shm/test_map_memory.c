@@ -227,7 +227,6 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, pages_are_given_back);
     tcase_add_test(tcase, memory_is_a_limit);
     tcase_add_test(tcase, what_has_expired_makes_room);

@@ -33,6 +33,9 @@ static inline time_t test_second(void)
     return now.tv_sec;
 }
 
+/* The longest that a test may take: for those that hang, on machines that do much else. */
+#define TEST_TIMEOUT_S 180
+
 /* TEST_MAIN("number", tcase): `tcase` adds the file's tests to a TCase. */
 #define TEST_MAIN(name, add_tests)                                                                 \
     int main(void)                                                                                 \
@@ -42,7 +45,7 @@ static inline time_t test_second(void)
         SRunner *runner = srunner_create(suite);                                                   \
         int failed, run;                                                                           \
                                                                                                    \
-        tcase_set_timeout(tcase, 60);                                                              \
+        tcase_set_timeout(tcase, TEST_TIMEOUT_S);                                                  \
         add_tests(tcase);                                                                          \
         suite_add_tcase(suite, tcase);                                                             \
         srunner_run_all(runner, CK_ENV);                                                           \

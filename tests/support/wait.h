@@ -27,7 +27,7 @@ static inline int64_t now_ms(void)
 
 static inline int64_t deadline_ms(void)
 {
-    return now_ms() + (is_wrapped() ? 40000 : 10000);
+    return now_ms() + (is_wrapped() ? 60000 : 30000);
 }
 
 static inline void pause_briefly(void)
