@@ -60,35 +60,40 @@ static int add_string(struct apply *apply, const struct conf_word *word, struct 
     return 0;
 }
 
+static int compare_formats(const struct line_format *a, const struct line_format *b)
+{
+    return strcmp(a->name, b->name);
+}
+
+RB_GENERATE_INTERNAL(
+    line_formats, line_format, node, compare_formats, static __attribute__((unused)))
+
 const struct line_format *log_format_find(const struct apply *apply, const char *name)
 {
-    const struct line_format *format = apply->cycle->stream.log_formats;
+    struct line_format wanted = { .name = name };
 
-    while (format != NULL && strcmp(format->name, name) != 0)
-        format = format->next;
-    return format;
+    return RB_FIND(line_formats, &apply->cycle->stream.log_formats, &wanted);
 }
 
 static const char *next_name(void *arg)
 {
-    const struct line_format **format = arg;
+    struct line_format **format = arg;
     const char *name = *format != NULL ? (*format)->name : NULL;
 
     if (*format != NULL)
-        *format = (*format)->next;
+        *format = RB_NEXT(line_formats, NULL, *format);
     return name;
 }
 
 const char *log_format_nearest(const struct apply *apply, const char *name)
 {
-    const struct line_format *format = apply->cycle->stream.log_formats;
+    struct line_format *format = RB_MIN(line_formats, &apply->cycle->stream.log_formats);
 
     return nearest_name(name, next_name, &format);
 }
 
 SETTER(log_format_set)
 {
-    struct line_format **last = &apply->cycle->stream.log_formats;
     struct line_format *format = apply_alloc(apply, sizeof(*format));
     unsigned first = 1;
 
@@ -98,7 +103,7 @@ SETTER(log_format_set)
         return -1;
     format->name = directive->args[0].text;
     format->parts = apply_alloc(apply, sizeof(*format->parts));
-    if (log_format_find(apply, format->name) != NULL) {
+    if (RB_INSERT(line_formats, &apply->cycle->stream.log_formats, format) != NULL) {
         report_error(apply->report, &directive->args[0], "duplicate \"log_format\" name \"%s\"",
             format->name);
         return -1;
@@ -108,9 +113,6 @@ SETTER(log_format_set)
             return -1;
         first = 2;
     }
-    while (*last != NULL)
-        last = &(*last)->next;
-    *last = format;
     for (unsigned i = first; i < directive->arg_n && format->parts != NULL; i++)
         if (add_string(apply, &directive->args[i], format) == -1)
             return -1;

@@ -6,13 +6,17 @@
 #include "stream/log_escape.h"
 #include "stream/template.h"
 
+#include <bsd/sys/tree.h>
+
 struct line_format {
-    struct line_format *next; /* in the order of the file */
+    RB_ENTRY(line_format) node; /* among the configuration's, by name */
     const char *name;
     enum log_escape escape;
     unsigned part_n;
     const struct template_part *parts;
 };
+
+RB_HEAD(line_formats, line_format);
 
 /* Writes the session's line, without a newline, and returns its end; NULL where `end` comes
  * before. */

@@ -113,7 +113,7 @@ struct stream_settings {
     STAILQ_HEAD(, server) servers;
     struct listeners listeners;
     struct variables variables;
-    struct line_format *log_formats;
+    struct line_formats log_formats;
     struct access_file *access_files; /* destinations of access logs, once each */
     unsigned access_file_n;
     unsigned log_cache_n;

@@ -121,7 +121,7 @@ void check_access_log(const struct cycle *cycle)
 
 void check_log_format(const struct cycle *cycle)
 {
-    const struct line_format *format = cycle->stream.log_formats;
+    const struct line_format *format = RB_ROOT(&cycle->stream.log_formats);
 
     ck_assert_ptr_nonnull(format);
     ck_assert_str_eq(format->name, "main");
