@@ -113,6 +113,20 @@ void client_echo(int fd, const char *text)
     client_expect(fd, text);
 }
 
+const char *client_read_line(int fd)
+{
+    static char line[5000];
+    size_t n = 0;
+
+    while (n == 0 || line[n - 1] != '\n') {
+        ck_assert_uint_lt(n, sizeof(line));
+        ck_assert_int_eq(recv(fd, line + n, 1, 0), 1);
+        n++;
+    }
+    line[n - 1] = '\0';
+    return line;
+}
+
 static ssize_t receive_byte(int fd)
 {
     char byte;

@@ -13,26 +13,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-const char *council_read_line(int fd)
-{
-    static char line[5000];
-    size_t n = 0;
-
-    while (n == 0 || line[n - 1] != '\n') {
-        ck_assert_uint_lt(n, sizeof(line));
-        ck_assert_int_eq(recv(fd, line + n, 1, 0), 1);
-        n++;
-    }
-    line[n - 1] = '\0';
-    return line;
-}
-
 const char *council_read_after(int fd, const char *beginning)
 {
     const char *line;
 
     do
-        line = council_read_line(fd);
+        line = client_read_line(fd);
     while (strncmp(line, beginning, strlen(beginning)) != 0);
     return line + strlen(beginning);
 }

@@ -21,10 +21,9 @@ struct member {
 
 /* Gives an order, which is a line. */
 void council_say(const struct member *member, const char *format, ...) PRINTF_FORMAT(2, 3);
-/* The next line; or reads lines until one begins so: the rest of that. Valid until the next call.
- * "came" and "gone" may stand before or behind an answer that others have a part in: to see either,
- * ask the worker whom it knows. */
-const char *council_read_line(int fd);
+/* Reads lines until one begins so, and returns the rest of that. Valid until the next call. "came"
+ * and "gone" may stand before or behind an answer that others have a part in: to see either, ask
+ * the worker whom it knows. */
 const char *council_read_after(int fd, const char *beginning);
 
 /* Connects to one of the daemon's ports. */

@@ -76,9 +76,9 @@ START_TEST(workers_and_connections_reach_each_other)
     uint64_t ref, own;
 
     council_say(b, "ref\n");
-    ref = strtoull(council_read_line(b->fd), NULL, 16);
+    ref = strtoull(client_read_line(b->fd), NULL, 16);
     council_say(a, "ref\n");
-    own = strtoull(council_read_line(a->fd), NULL, 16);
+    own = strtoull(client_read_line(a->fd), NULL, 16);
     council_say(a, "to %" PRIx64 " x\n", b->id);
     council_expect_got(b, "x", a->id);
     ck_assert_str_eq(council_read_after(a->fd, "to "), "handled");
@@ -144,7 +144,7 @@ START_TEST(the_last_words_are_heard)
     kill(members[0].pid, SIGKILL);
     WAIT_FOR(daemon_count_log(daemon, "start worker process") > started);
     kill(members[1].pid, SIGCONT);
-    ck_assert_str_eq(strtok((char *)council_read_line(members[1].fd), " "), "got");
+    ck_assert_str_eq(strtok((char *)client_read_line(members[1].fd), " "), "got");
     ck_assert_uint_eq(
         strtoull(council_read_after(members[1].fd, "gone "), NULL, 16), members[0].id);
     finish_daemon(daemon, members, 2);
@@ -242,7 +242,7 @@ START_TEST(strangers_are_no_receivers)
     }
     ck_assert_uint_eq(council_known_by(&member), 0);
     council_say(&old, "who\n");
-    ck_assert_str_eq(council_read_line(old.fd), "who 0");
+    ck_assert_str_eq(client_read_line(old.fd), "who 0");
     close(old.fd);
     finish_daemon(daemon, &member, 1);
 }
@@ -266,7 +266,7 @@ START_TEST(a_reference_is_good_for_its_own_protocol)
 
         council_open_port(daemon, &to[i], i);
         council_say(&to[i], "ref\n");
-        ref = strtoull(council_read_line(to[i].fd), NULL, 16);
+        ref = strtoull(client_read_line(to[i].fd), NULL, 16);
         council_say(&from, "tell %" PRIx64 " x\n", ref);
         ck_assert_str_eq(council_read_after(from.fd, "tell "), outcomes[i]);
         if (_i > 1)
@@ -293,7 +293,7 @@ START_TEST(guesses_are_limited)
 
     daemon_expects(daemon, "references were used that were never given out");
     council_say(&members[1], "ref\n");
-    ref = strtoull(council_read_line(members[1].fd), NULL, 16);
+    ref = strtoull(client_read_line(members[1].fd), NULL, 16);
     council_say(&members[0], "tell %" PRIx64 " x\n", ref);
     ck_assert_str_eq(council_read_after(members[0].fd, "tell "), "handled");
     for (unsigned i = 1; i <= 64; i++) {

@@ -41,31 +41,16 @@ static struct daemon *start_daemon_under(int mechanism)
     return start_daemon("", use);
 }
 
-/* Reads a line of what the connection says, without its end. */
-static const char *read_line(int fd)
-{
-    static char line[1200];
-    size_t n = 0;
-
-    while (n == 0 || line[n - 1] != '\n') {
-        ck_assert_uint_lt(n, sizeof(line));
-        ck_assert_int_eq(recv(fd, line + n, 1, 0), 1);
-        n++;
-    }
-    line[n - 1] = '\0';
-    return line;
-}
-
 static void expect_line(int fd, const char *text)
 {
-    ck_assert_str_eq(read_line(fd), text);
+    ck_assert_str_eq(client_read_line(fd), text);
 }
 
 static void open_mailer(struct daemon *daemon, struct mailer *mailer)
 {
     mailer->fd = client_open(daemon->ports[0]);
     client_send(mailer->fd, "ref\n");
-    snprintf(mailer->ref, sizeof(mailer->ref), "%s", read_line(mailer->fd));
+    snprintf(mailer->ref, sizeof(mailer->ref), "%s", client_read_line(mailer->fd));
     mailer->worker = proc_server_of(daemon->pid, mailer->fd);
     ck_assert_int_gt(mailer->worker, 0);
 }
@@ -132,7 +117,7 @@ START_TEST(handled_declined_and_unknown)
     close(b.fd);
     do
         send_text(&a, b.ref, "x");
-    while (strcmp(read_line(a.fd), "handled") == 0); /* unread by its worker */
+    while (strcmp(client_read_line(a.fd), "handled") == 0); /* unread by its worker */
     send_text(&a, b.ref, "x");
     expect_line(a.fd, "unknown");
     close(a.fd);
@@ -214,8 +199,8 @@ START_TEST(floods_in_both_directions)
     open_two(daemon, &a, &b);
     send_flood(&a, &b, 5000);
     send_flood(&b, &a, 5000);
-    read_line(a.fd);
-    read_line(b.fd);
+    client_read_line(a.fd);
+    client_read_line(b.fd);
     expect_line(a.fd, "5000 handled, 0 declined, 0 unknown, 0 busy");
     expect_line(b.fd, "5000 handled, 0 declined, 0 unknown, 0 busy");
     client_send(a.fd, "count\n");
@@ -250,7 +235,7 @@ START_TEST(a_flood_at_one_that_does_not_read)
     }
     kill(b.worker, SIGCONT);
     for (int i = 0; i < SENDERS; i++) {
-        const char *line = read_line(senders[i].fd);
+        const char *line = client_read_line(senders[i].fd);
 
         ck_assert_msg(
             sscanf(line, "%u handled, %u declined, %u unknown, %u busy", &h, &d, &u, &refused) == 4,
@@ -316,7 +301,7 @@ START_TEST(an_inbox_that_another_worker_spoils)
         expect_line(a.fd, "done");
         for (int64_t until = deadline_ms();; pause_briefly()) {
             send_text(&a, b.ref, "#1");
-            line = read_line(a.fd);
+            line = client_read_line(a.fd);
             if (strcmp(line, "handled") == 0)
                 break;
             ck_assert_str_eq(line, "unknown");

@@ -62,7 +62,7 @@ static void expect_exchange(const struct member *members, unsigned n)
 static void expect_told(const struct member *from, const struct member *to)
 {
     council_say(to, "ref\n");
-    council_say(from, "tell %s it\n", council_read_line(to->fd));
+    council_say(from, "tell %s it\n", client_read_line(to->fd));
     ck_assert_str_eq(council_read_after(to->fd, "given "), "it");
     ck_assert_str_eq(council_read_after(from->fd, "tell "), "handled");
 }

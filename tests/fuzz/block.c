@@ -2,17 +2,8 @@
 /* Reads an invented block. Nothing but memory is touched. */
 #include "fuzz/block.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void block_require(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "does not hold: %s\n", what);
-    abort();
-}
 
 static const struct conf_directive *parse(struct block *block, const char *text, size_t n)
 {
@@ -42,7 +33,7 @@ void block_read(struct block *block, const char *head,
 
     *block = (struct block) { .at = data + n + (nul != NULL), .end = data + size };
     block->cycle.arena = arena_create();
-    block_require(block->cycle.arena != NULL, "there is memory");
+    require(block->cycle.arena != NULL, "there is memory");
     RB_INIT(&block->cycle.stream.variables.all);
     report_init(&block->report, block->cycle.arena);
     conf_source_init(&block->cycle.source, block->cycle.arena, &block->report);
@@ -52,14 +43,13 @@ void block_read(struct block *block, const char *head,
         .report = &block->report,
         .options = &block->options };
     text = arena_printf(block->cycle.arena, "%s {\n%.*s\n}", head, (int)n, (const char *)data);
-    block_require(text != NULL, "there is memory");
+    require(text != NULL, "there is memory");
     if (strstr(text, "include") != NULL)
         return;
     block->directive = parse(block, text, strlen(text));
     if (block->directive == NULL)
         return;
-    block_require(
-        (set(&block->apply, NULL, block->directive, NULL) == -1) == (block->report.error_n > 0),
+    require((set(&block->apply, NULL, block->directive, NULL) == -1) == (block->report.error_n > 0),
         "what is refused is reported");
     block->variable = defined(block);
 }

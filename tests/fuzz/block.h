@@ -3,6 +3,7 @@
  * the block's text, and behind a NUL byte what is looked up, ended by NUL bytes. */
 #pragma once
 
+#include "fuzz/input.h"
 #include "settings/apply.h"
 #include "stream/variable.h"
 
@@ -25,4 +26,3 @@ void block_read(struct block *block, const char *head,
 void block_free(struct block *block);
 /* Returns what is to be looked up next, *n bytes; NULL: there is no more. */
 const char *block_next(struct block *block, size_t *n);
-void block_require(bool holds, const char *what);

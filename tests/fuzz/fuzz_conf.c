@@ -5,27 +5,18 @@
 #include "conf/conf.h"
 #include "conf/report.h"
 #include "conf/substitute.h"
-#include "fuzz/fuzz.h"
+#include "fuzz/input.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void check_tree(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "does not hold: %s\n", what);
-    abort();
-}
 
 static void check_word(const struct conf_word *word, struct conf_report *report)
 {
     const struct conf_file *file = word->file;
 
-    check_tree(word->line >= 1 && word->column >= 1, "a word has a place");
-    check_tree(word->width >= 1 && word->width <= file->size, "a word has a width");
-    check_tree(strlen(word->text) <= word->width, "a word is no longer than its source");
+    require(word->line >= 1 && word->column >= 1, "a word has a place");
+    require(word->width >= 1 && word->width <= file->size, "a word has a width");
+    require(strlen(word->text) <= word->width, "a word is no longer than its source");
     report_warn(report, word, "word");
 }
 
@@ -39,16 +30,15 @@ static void check_substitution(const struct conf_word *word)
     struct conf_word out;
     int status;
 
-    check_tree(arena != NULL, "there is memory");
+    require(arena != NULL, "there is memory");
     report_init(&report, arena);
     conf_source_init(&source, arena, &report);
     status = substitute_variables(&source, word, environment, &out);
-    check_tree((status == -1) == (report.error_n == 1), "what is not replaced has one mistake");
+    require((status == -1) == (report.error_n == 1), "what is not replaced has one mistake");
     if (status == 0)
-        check_tree(strlen(out.text) <= strlen(word->text) * 4, "a value is replaced once");
+        require(strlen(out.text) <= strlen(word->text) * 4, "a value is replaced once");
     if (!substitute_finds(word))
-        check_tree(
-            status == 0 && strcmp(out.text, word->text) == 0, "a word without variables stays");
+        require(status == 0 && strcmp(out.text, word->text) == 0, "a word without variables stays");
     arena_destroy(&arena);
 }
 
@@ -92,13 +82,12 @@ static void check_mistake(const struct report_mistake *mistake)
 
     if (p == NULL)
         return;
-    check_tree(strstr(p, "^") != NULL && strlen(p) < 4096, "an excerpt marks a word");
+    require(strstr(p, "^") != NULL && strlen(p) < 4096, "an excerpt marks a word");
     for (; *p != '\0'; p++) {
-        check_tree(
-            *p == '\n' || ((unsigned char)*p >= 0x20 && *p != 0x7f), "an excerpt is harmless");
+        require(*p == '\n' || ((unsigned char)*p >= 0x20 && *p != 0x7f), "an excerpt is harmless");
         lines += *p == '\n';
     }
-    check_tree(lines == 2, "an excerpt has two lines");
+    require(lines == 2, "an excerpt has two lines");
 }
 
 /* The text's tree with its words quoted, to be freed; *error_n says how many mistakes it had. */
@@ -112,11 +101,11 @@ static char *rewrite_tree(const char *text, size_t size, size_t *written, unsign
     char *copy = NULL;
     FILE *out = open_memstream(&copy, written);
 
-    check_tree(arena != NULL && out != NULL, "there is memory");
+    require(arena != NULL && out != NULL, "there is memory");
     report_init(&report, arena);
     conf_source_init(&source, arena, &report);
     block = conf_parse_text(&source, "fuzz", text, size);
-    check_tree(block != NULL, "there is a tree");
+    require(block != NULL, "there is a tree");
     write_block(block, &report, out);
     STAILQ_FOREACH (mistake, &report.mistakes, link)
         check_mistake(mistake);
@@ -132,11 +121,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned error_n;
     char *first = rewrite_tree((const char *)data, size, &first_n, &error_n), *second;
 
-    check_tree(error_n <= 1, "a text ends with its first mistake");
+    require(error_n <= 1, "a text ends with its first mistake");
     second = rewrite_tree(first, first_n, &second_n, &error_n);
-    check_tree(error_n == 0, "what was written has no mistake");
-    check_tree(
-        first_n == second_n && memcmp(first, second, first_n) == 0, "both trees are the same");
+    require(error_n == 0, "what was written has no mistake");
+    require(first_n == second_n && memcmp(first, second, first_n) == 0, "both trees are the same");
     free(first);
     free(second);
     return 0;

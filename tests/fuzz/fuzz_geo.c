@@ -55,7 +55,7 @@ static bool read_span(const char *text, bool ranges, struct span *span)
     int family = geo_address_parse(text, n, &span->first), all = family == 6 ? 128 : 32;
     int left = cut != NULL && !ranges ? all - atoi(cut + 1) : 0;
 
-    block_require(family != 0, "an accepted address is one");
+    require(family != 0, "an accepted address is one");
     span->is_v6 = family == 6;
     span->last = span->first;
     if (ranges)
@@ -185,7 +185,7 @@ static void look_up(
     if (is_v6 && address.high == 0 && address.low >> 32 == 0xffff)
         return;
     found = geo->texts[geo_find(geo, text, strlen(text))].p;
-    block_require(strcmp(found, expected) == 0, "both find the same range");
+    require(strcmp(found, expected) == 0, "both find the same range");
 }
 
 static void look_at_ends(const struct geo *geo, const struct model *model)

@@ -5,10 +5,9 @@
  * attacker has stopped and both workers have come by, nothing of the damage is left: all sessions
  * are given back, no memory is in use, and limits are exact. */
 #include "base/compiler.h"
-#include "fuzz/fuzz.h"
+#include "fuzz/input.h"
 #include "shm/limit_private.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -47,23 +46,6 @@ struct scene {
     const struct shm_limit_shape *shape;
     uint64_t now;
 };
-
-struct input {
-    const uint8_t *p, *end;
-};
-
-static void require(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "does not hold: %s\n", what);
-    abort();
-}
-
-static uint8_t next_byte(struct input *in)
-{
-    return in->p < in->end ? *in->p++ : 0;
-}
 
 static void start_worker(struct scene *scene, uint32_t i, uint32_t serial)
 {

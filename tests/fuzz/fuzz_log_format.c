@@ -2,23 +2,14 @@
 /* Any bytes as a string of log_format, up to a NUL, and then as the value of a variable: a string
  * is read whole or refused; a value comes back from each way of escaping, is harmless in it, and
  * never leads out of a directory. */
-#include "fuzz/fuzz.h"
+#include "fuzz/input.h"
 
 #include "settings/apply.h"
 #include "settings/template.h"
 #include "stream/access_path.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void require(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "does not hold: %s\n", what);
-    abort();
-}
 
 /* Compares the parts with what was read. */
 static void check_parts(const struct template *template, const char *text)

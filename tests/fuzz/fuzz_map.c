@@ -5,10 +5,9 @@
  * that is left is read. Every call ends, within the map's memory; and when the attacker has
  * stopped, the map becomes whole again, which most values of the first byte leave out. */
 #include "base/compiler.h"
-#include "fuzz/fuzz.h"
+#include "fuzz/input.h"
 #include "shm/map_private.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -45,23 +44,6 @@ struct scene {
     char *written[2];
     size_t at, n; /* the part */
 };
-
-struct input {
-    const uint8_t *p, *end;
-};
-
-static void require(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "does not hold: %s\n", what);
-    abort();
-}
-
-static uint8_t next_byte(struct input *in)
-{
-    return in->p < in->end ? *in->p++ : 0;
-}
 
 /* A number that is near a bound of the map, or any. */
 static uint64_t next_number(struct input *in, const struct shm_map *map)

@@ -83,10 +83,10 @@ static void look_up(const struct block *block, const char *p, size_t n)
     const char *expected = walk(block->directive->block, p, n);
     uint32_t text = map_find(map, p, n);
 
-    block_require((text == MAP_NONE) == (expected == NULL), "both find a key, or none");
+    require((text == MAP_NONE) == (expected == NULL), "both find a key, or none");
     if (expected != NULL && map->texts[text].template == NULL)
-        block_require(map->texts[text].n == strlen(expected) &&
-                          memcmp(map->texts[text].p, expected, strlen(expected)) == 0,
+        require(map->texts[text].n == strlen(expected) &&
+                    memcmp(map->texts[text].p, expected, strlen(expected)) == 0,
             "both find the same key");
 }
 

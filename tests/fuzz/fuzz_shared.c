@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory that workers share, whose pages a worker has overwritten: bytes for what happens next, by
  * threes: a slot, an event, and a byte from which the worker's writing is made. */
-#include "fuzz/fuzz.h"
+#include "fuzz/input.h"
 
 #include "shm/shared.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,14 +17,6 @@ struct world {
     struct slot_id ids[SLOTS]; /* serial 0: free */
     uint32_t serials[SLOTS];
 };
-
-static void require(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "%s\n", what);
-    abort();
-}
 
 static void acquire_slot(struct world *world)
 {

@@ -3,7 +3,7 @@
  * for its seals, one for its size, then edits of an offset (two bytes) and a byte each. Where the
  * first byte is no small number, the memory is one that stays from input to input, of metrics or of
  * a map as the second byte says. */
-#include "fuzz/fuzz.h"
+#include "fuzz/input.h"
 
 #include "base/compiler.h"
 #include "shm/map_private.h"
@@ -11,7 +11,6 @@
 #include "shm/zone.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -64,14 +63,6 @@ int nanosleep(const struct timespec *time, struct timespec *left)
     (void)time;
     (void)left;
     return 0;
-}
-
-static void require(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "%s\n", what);
-    abort();
 }
 
 /* Writes what a zone of metrics begins with. */

@@ -147,13 +147,19 @@ START_TEST(jitter_spreads_the_ends)
 }
 END_TEST
 
+/* Says the first byte of a message, which the protocol leaves until there is more. */
+static void begin_message(fb_test *test)
+{
+    script.data = scripted_leave_input;
+    fb_test_says(peer, "x");
+    fb_test_run(test);
+}
+
 START_TEST(a_slow_message_ends_the_session)
 {
     fb_test *test = start_with(RATE);
 
-    script.data = scripted_leave_input;
-    fb_test_says(peer, "x");
-    fb_test_run(test);
+    begin_message(test);
     for (int i = 0; i < 4; i++) { /* five bytes are worth 50 ms */
         fb_test_pass(test, 500);
         ck_assert_uint_eq(script.closings, 0);
@@ -195,9 +201,7 @@ START_TEST(a_client_that_is_not_read_is_not_slow)
 {
     fb_test *test = start_with(RATE);
 
-    script.data = scripted_leave_input;
-    fb_test_says(peer, "x");
-    fb_test_run(test);
+    begin_message(test);
     fb_stop(script.conn);
     scripted_settle(test);
     fb_test_pass(test, 30000);
@@ -240,9 +244,7 @@ START_TEST(beside_a_receive_timeout)
     fb_set_receive_timeout(script.conn, 0);
     fb_test_pass(test, 5000);
     ck_assert_uint_eq(script.closings, 0);
-    script.data = scripted_leave_input;
-    fb_test_says(peer, "x");
-    fb_test_run(test);
+    begin_message(test);
     fb_set_receive_timeout(script.conn, 60000);
     fb_test_pass(test, 2100);
     ck_assert_int_eq(script.reason, FB_TIMED_OUT);

@@ -124,6 +124,23 @@ void refuse_text(struct loading *loading, const char *text, const char *messages
     ck_assert_msg(loading->cycle == NULL, "%s\nis accepted", text);
 }
 
+void judge_text(struct loading *loading, const char *text, const char *wrong)
+{
+    if (wrong == NULL)
+        accept_text(loading, text, "");
+    else
+        refuse_text(loading, text, wrong);
+}
+
+const struct server *loading_server(const struct loading *loading, unsigned i)
+{
+    const struct server *server = STAILQ_FIRST(&loading->cycle->stream.servers);
+
+    while (i-- > 0)
+        server = STAILQ_NEXT(server, link);
+    return server;
+}
+
 void become_nobody(void)
 {
     if (geteuid() == 0)

@@ -28,6 +28,11 @@ void load(struct loading *loading, const char *text);
 void accept_text(struct loading *loading, const char *text, const char *messages);
 /* The text must be refused with these messages and no others. */
 void refuse_text(struct loading *loading, const char *text, const char *messages);
+/* The text must load without a message; or, where `wrong` is not NULL, be refused with that. */
+void judge_text(struct loading *loading, const char *text, const char *wrong);
+
+/* Returns the i-th server of stream {}. */
+const struct server *loading_server(const struct loading *loading, unsigned i);
 
 /* A process whose effective user is not root, until loading_end(). */
 void become_nobody(void);

@@ -94,18 +94,9 @@ START_TEST(levels_of_compression)
 }
 END_TEST
 
-static const struct server *server_of(const struct loading *loading, int i)
-{
-    const struct server *server = STAILQ_FIRST(&loading->cycle->stream.servers);
-
-    while (i-- > 0)
-        server = STAILQ_NEXT(server, link);
-    return server;
-}
-
 static const struct access_log *logs_of(const struct loading *loading, int i)
 {
-    const struct phase_handler *handler = server_of(loading, i)->after;
+    const struct phase_handler *handler = loading_server(loading, i)->after;
 
     return handler != NULL ? handler->arg : NULL;
 }
@@ -162,8 +153,8 @@ START_TEST(paths_with_variables)
     ck_assert_msg(loading.cycle != NULL, "%s", loading.report);
     logs = logs_of(&loading, 0);
     ck_assert_str_eq(logs->file->path->directory, "/l/m");
-    ck_assert_ptr_null(server_of(&loading, 0)->settings.log_cache);
-    ck_assert_int_eq(server_of(&loading, 1)->settings.log_cache->max, 1);
+    ck_assert_ptr_null(loading_server(&loading, 0)->settings.log_cache);
+    ck_assert_int_eq(loading_server(&loading, 1)->settings.log_cache->max, 1);
     needed = STAILQ_FIRST(&loading.cycle->needs.paths);
     ck_assert_ptr_nonnull(needed);
     ck_assert_str_eq(needed->path, "/l/m");

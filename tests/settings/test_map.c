@@ -22,6 +22,20 @@ static void refuse(const char *stream, const char *word, const char *message)
     loading_end(&loading);
 }
 
+/* Refuses entries with each of the words in the place of a key or a part. */
+static void refuse_each(const char *const *words, size_t n, const char *before, const char *behind,
+    const char *what, const char *form)
+{
+    for (size_t i = 0; i < n; i++) {
+        char stream[64], message[256], entry[32];
+
+        snprintf(entry, sizeof(entry), "%s%s", words[i], behind);
+        snprintf(stream, sizeof(stream), "%s%s; }", before, entry);
+        snprintf(message, sizeof(message), "invalid %s \"%s\": expected %s", what, words[i], form);
+        refuse(stream, entry, message);
+    }
+}
+
 START_TEST(a_key_stands_once)
 {
     refuse("map a $m { a 1; A 2; }", "A 2", "conflicting parameter \"A\"");
@@ -40,17 +54,8 @@ START_TEST(a_mask_has_a_form)
     static const char *const masks[] = { "*.a.*", "a.*.b", "*", "*.", "a*", "*a", "a..b", "*..a",
         ".*", "..", ".a.*" };
 
-    for (size_t i = 0; i < countof(masks); i++) {
-        char stream[64], message[256], word[16];
-
-        snprintf(word, sizeof(word), "%s 1", masks[i]);
-        snprintf(stream, sizeof(stream), "map a $m { hostnames; %s; }", word);
-        snprintf(message, sizeof(message),
-            "invalid hostname or wildcard \"%s\": expected \"example.com\", \"*.example.com\", "
-            "\".example.com\" or \"www.example.*\"",
-            masks[i]);
-        refuse(stream, word, message);
-    }
+    refuse_each(masks, countof(masks), "map a $m { hostnames; ", " 1", "hostname or wildcard",
+        "\"example.com\", \"*.example.com\", \".example.com\" or \"www.example.*\"");
 }
 END_TEST
 
@@ -232,17 +237,8 @@ START_TEST(parts_have_a_form)
     static const char *const wrong[] = { "0%", "a", "50", "%", "-1%", "1e1%", "0.001%", "0.5%%",
         "1..5%" };
 
-    for (size_t i = 0; i < countof(wrong); i++) {
-        char stream[64], message[128], word[32];
-
-        snprintf(word, sizeof(word), "%s b;", wrong[i]);
-        snprintf(stream, sizeof(stream), "split_clients x $s { %s }", word);
-        snprintf(message, sizeof(message),
-            "invalid percent value \"%s\": expected a number with up to two decimals and \"%%\", "
-            "or \"*\"",
-            wrong[i]);
-        refuse(stream, word, message);
-    }
+    refuse_each(wrong, countof(wrong), "split_clients x $s { ", " b", "percent value",
+        "a number with up to two decimals and \"%\", or \"*\"");
     refuse(
         "split_clients x $s { 50% a; 50.01% b; }", "50.01%", "percent total is greater than 100%");
     refuse("split_clients x $s { * a; 1% b; }", "1%", "percent total is greater than 100%");

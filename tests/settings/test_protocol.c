@@ -259,10 +259,7 @@ START_TEST(texts_with_variables_are_checked)
 
     begin_loading(&loading);
     snprintf(text, sizeof(text), SERVER("%s"), cases[_i].directives);
-    if (cases[_i].wrong == NULL)
-        accept_text(&loading, text, "");
-    else
-        refuse_text(&loading, text, cases[_i].wrong);
+    judge_text(&loading, text, cases[_i].wrong);
     loading_end(&loading);
 }
 END_TEST
@@ -343,10 +340,7 @@ START_TEST(clients_are_passed_to_addresses_of_ours)
         " server { listen 3; listen [::]:4; listen unix:/there; echo; }"
         " server { listen [::]:5 ipv6only=off; echo; } }",
         cases[_i].address);
-    if (cases[_i].wrong == NULL)
-        accept_text(&loading, text, "");
-    else
-        refuse_text(&loading, text, cases[_i].wrong);
+    judge_text(&loading, text, cases[_i].wrong);
     loading_end(&loading);
 }
 END_TEST

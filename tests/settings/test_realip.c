@@ -8,15 +8,6 @@
 
 #include <string.h>
 
-static const struct server *server_of(const struct loading *loading, int i)
-{
-    const struct server *server = STAILQ_FIRST(&loading->cycle->stream.servers);
-
-    while (i-- > 0)
-        server = STAILQ_NEXT(server, link);
-    return server;
-}
-
 static bool trusts(const struct server *server, const char *text)
 {
     const struct trusted_setting *trusted = &server->settings.trusted;
@@ -39,17 +30,17 @@ START_TEST(a_server_s_stand_in_place_of_the_stream_s)
         "server { listen 127.0.0.1:2; set_real_ip_from 192.0.2.1; set_real_ip_from 2001:db8::/32; }"
         "set_real_ip_from unix:; set_real_ip_from localhost; }",
         "");
-    ck_assert(trusts(server_of(&loading, 0), "10.9.9.9"));
-    ck_assert(
-        trusts(server_of(&loading, 0), "127.0.0.1") || trusts(server_of(&loading, 0), "[::1]"));
-    ck_assert(trusts(server_of(&loading, 0), "unix:/a"));
-    ck_assert(!trusts(server_of(&loading, 0), "192.0.2.1"));
-    ck_assert_int_eq(server_of(&loading, 1)->settings.trusted.n, 2);
-    ck_assert(trusts(server_of(&loading, 1), "192.0.2.1"));
-    ck_assert(trusts(server_of(&loading, 1), "[2001:db8::9]"));
-    ck_assert(!trusts(server_of(&loading, 1), "10.9.9.9"));
+    ck_assert(trusts(loading_server(&loading, 0), "10.9.9.9"));
+    ck_assert(trusts(loading_server(&loading, 0), "127.0.0.1") ||
+              trusts(loading_server(&loading, 0), "[::1]"));
+    ck_assert(trusts(loading_server(&loading, 0), "unix:/a"));
+    ck_assert(!trusts(loading_server(&loading, 0), "192.0.2.1"));
+    ck_assert_int_eq(loading_server(&loading, 1)->settings.trusted.n, 2);
+    ck_assert(trusts(loading_server(&loading, 1), "192.0.2.1"));
+    ck_assert(trusts(loading_server(&loading, 1), "[2001:db8::9]"));
+    ck_assert(!trusts(loading_server(&loading, 1), "10.9.9.9"));
     accept_text(&loading, "events { } stream { server { listen 127.0.0.1:1; } }", "");
-    ck_assert(!trusts(server_of(&loading, 0), "127.0.0.1"));
+    ck_assert(!trusts(loading_server(&loading, 0), "127.0.0.1"));
     loading_end(&loading);
 }
 END_TEST
@@ -121,10 +112,10 @@ START_TEST(there_may_be_many)
     strcpy(end, "} }");
     loading_begin(&loading);
     accept_text(&loading, text, "");
-    ck_assert_int_eq(server_of(&loading, 0)->settings.trusted.n, 1000);
-    ck_assert(trusts(server_of(&loading, 0), "10.0.0.1"));
-    ck_assert(trusts(server_of(&loading, 0), "10.3.249.1"));
-    ck_assert(!trusts(server_of(&loading, 0), "10.3.250.1"));
+    ck_assert_int_eq(loading_server(&loading, 0)->settings.trusted.n, 1000);
+    ck_assert(trusts(loading_server(&loading, 0), "10.0.0.1"));
+    ck_assert(trusts(loading_server(&loading, 0), "10.3.249.1"));
+    ck_assert(!trusts(loading_server(&loading, 0), "10.3.250.1"));
     loading_end(&loading);
     free(text);
 }

@@ -49,15 +49,6 @@ START_TEST(wrong_values)
 }
 END_TEST
 
-static const struct server *server_of(const struct loading *loading, int i)
-{
-    const struct server *server = STAILQ_FIRST(&loading->cycle->stream.servers);
-
-    while (i-- > 0)
-        server = STAILQ_NEXT(server, link);
-    return server;
-}
-
 START_TEST(servers_inherit)
 {
     struct loading loading;
@@ -72,14 +63,15 @@ START_TEST(servers_inherit)
     stream = &loading.cycle->stream;
     ck_assert_str_eq(stream->resolver->servers, "[::1]:53");
     ck_assert_int_eq(stream->resolver_timeout, 3000);
-    ck_assert_ptr_eq(server_of(&loading, 0)->settings.resolver, stream->resolver);
-    ck_assert_str_eq(server_of(&loading, 1)->settings.resolver->servers, "10.0.0.1:53,10.0.0.2:99");
-    ck_assert(!server_of(&loading, 1)->settings.resolver->ipv4);
-    ck_assert_int_eq(server_of(&loading, 1)->settings.resolver_timeout, 3000);
+    ck_assert_ptr_eq(loading_server(&loading, 0)->settings.resolver, stream->resolver);
+    ck_assert_str_eq(
+        loading_server(&loading, 1)->settings.resolver->servers, "10.0.0.1:53,10.0.0.2:99");
+    ck_assert(!loading_server(&loading, 1)->settings.resolver->ipv4);
+    ck_assert_int_eq(loading_server(&loading, 1)->settings.resolver_timeout, 3000);
     accept_text(&loading, BEGIN END, "");
     stream = &loading.cycle->stream;
     ck_assert_ptr_eq(stream->resolver, &stream->system);
-    ck_assert_ptr_eq(server_of(&loading, 0)->settings.resolver, &stream->system);
+    ck_assert_ptr_eq(loading_server(&loading, 0)->settings.resolver, &stream->system);
     ck_assert_int_eq(stream->resolver_timeout, 30000);
     loading_end(&loading);
 }

@@ -83,6 +83,13 @@ static struct fixture *start(void)
     return fixture;
 }
 
+static void stop(struct fixture *fixture)
+{
+    close(inbox);
+    fixture->worker->protocols[0].started = false;
+    fixture_stop(fixture);
+}
+
 static void send_packet(
     struct fixture *fixture, struct slot_id from, uint64_t outcome, const void *p, size_t n)
 {
@@ -110,6 +117,18 @@ static void turn_until(struct fixture *fixture, const char *expected)
     ck_assert_str_eq(calls, expected);
 }
 
+/* Nothing comes while there is no memory, which is logged; then there is some again. */
+static void turn_without_memory(struct fixture *fixture, const char *expected)
+{
+    for (int i = 0; i < 10; i++) {
+        worker_turn(fixture->worker);
+        worker_check(fixture->worker);
+    }
+    ck_assert_str_eq(calls, expected);
+    ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "no memory to receive messages"));
+    fixture->memory.until_failure = UINT_MAX;
+}
+
 /* A greeting that waits behind the news of its sender's end makes it come no second time. */
 START_TEST(who_has_gone_does_not_come)
 {
@@ -123,15 +142,9 @@ START_TEST(who_has_gone_does_not_come)
     send_packet(fixture, from, MESSAGE_IS_SENT, "hello", 5);
     send_packet(fixture, from, MESSAGE_IS_GREETING, &mark, sizeof(mark));
     send_order(fixture, MESSAGE_PEER_GONE, slot_incarnation(from), -1);
-    for (int i = 0; i < 10; i++)
-        worker_turn(fixture->worker);
-    ck_assert_str_eq(calls, "came message ");
-    ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "no memory to receive messages"));
-    fixture->memory.until_failure = UINT_MAX;
+    turn_without_memory(fixture, "came message ");
     turn_until(fixture, "came message gone ");
-    close(inbox);
-    fixture->worker->protocols[0].started = false;
-    fixture_stop(fixture);
+    stop(fixture);
 }
 END_TEST
 
@@ -149,17 +162,9 @@ START_TEST(messages_wait_for_memory)
     send_packet(fixture, from, MESSAGE_IS_SENT, "hello", 5);
     send_packet(fixture, from, MESSAGE_IS_SENT, "hello", 5);
     send_order(fixture, MESSAGE_PEER_GONE, slot_incarnation(from), -1);
-    for (int i = 0; i < 10; i++) {
-        worker_turn(fixture->worker);
-        worker_check(fixture->worker);
-    }
-    ck_assert_str_eq(calls, "came message message ");
-    ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "no memory to receive messages"));
-    fixture->memory.until_failure = UINT_MAX;
+    turn_without_memory(fixture, "came message message ");
     turn_until(fixture, "came message message message gone ");
-    close(inbox);
-    fixture->worker->protocols[0].started = false;
-    fixture_stop(fixture);
+    stop(fixture);
 }
 END_TEST
 
@@ -202,9 +207,7 @@ START_TEST(an_inbox_waits_for_a_descriptor)
     turn_until(fixture, "came gone ");
     close(ends[0]);
     close(ends[1]);
-    close(inbox);
-    fixture->worker->protocols[0].started = false;
-    fixture_stop(fixture);
+    stop(fixture);
 }
 END_TEST
 
