@@ -34,7 +34,7 @@ static void finish_start(struct master *master)
     const struct core_settings *core = &master->pool.serving->cycle->core;
 
     service_manager_ready(&master->manager);
-    process_background_done(master->background, logs_use_stderr(core));
+    process_background_done(master->background, logs_standard(core));
     master->background = -1;
     master->log.also = NULL;
     master->log.failures = NULL;
@@ -172,7 +172,7 @@ static void in_child(void *host, const struct cycle *cycle)
 
     CHECK_KIND(master, MASTER_KIND);
     if (master->background != -1) /* a process waits for us, or reads our standard error */
-        process_detach(logs_use_stderr(&cycle->core));
+        process_detach(logs_standard(&cycle->core));
 }
 
 static void exited(void *host, pid_t other)

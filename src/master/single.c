@@ -67,7 +67,7 @@ int single_main(struct start *start)
     if (slot_acquire(shared, &heritage.slot) && open_listeners(cycle, inherited, &log) == 0 &&
         zones_open(&cycle->zones, NULL, &log) == 0 && pidfile_write_pid(&pidfile, &log) == 0) {
         zones_slot_acquired(&cycle->zones, heritage.slot);
-        process_background_done(start->background, logs_use_stderr(&cycle->core));
+        process_background_done(start->background, logs_standard(&cycle->core));
         log.failures = NULL;
         conf_hooks_change(&accepted, cycle, &log);
         status = worker_main(&heritage, ROLE_SINGLE);

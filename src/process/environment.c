@@ -152,21 +152,21 @@ void process_background_failed(int ready, int code)
         report_code(ready, (unsigned char)code);
 }
 
-void process_detach(bool keep_stderr)
+void process_detach(unsigned kept)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
     for (int fd = 0; fd <= STDERR_FILENO && null != -1; fd++)
-        if (fd != STDERR_FILENO || !keep_stderr)
+        if ((kept & 1u << fd) == 0)
             dup2(null, fd);
     if (null > STDERR_FILENO)
         close(null);
 }
 
-void process_background_done(int ready, bool keep_stderr)
+void process_background_done(int ready, unsigned kept)
 {
     if (ready == -1)
         return;
-    process_detach(keep_stderr);
+    process_detach(kept);
     report_code(ready, EXIT_SUCCESS);
 }

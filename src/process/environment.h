@@ -29,7 +29,7 @@ int process_background_wait(int ready);
 void process_background_failed(int ready, int code);
 /* The daemon serves: standard descriptors go to /dev/null as below, and the parent exits. `ready`
  * may be -1, and then nothing is done. */
-void process_background_done(int ready, bool keep_stderr);
+void process_background_done(int ready, unsigned kept);
 /* Points the standard descriptors to /dev/null, so that a reader of the pipe or terminal that we
- * were started on does not wait for us; but not standard error if a log goes there. */
-void process_detach(bool keep_stderr);
+ * were started on does not wait for us; but not those of these bits, to which logs go. */
+void process_detach(unsigned kept);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Puts an opening of our own in the place of a descriptor; where there can be none it stays. */
@@ -196,21 +197,29 @@ void logs_close(struct core_settings *core)
     }
 }
 
-/* Whether standard error is one of the first n targets. */
-static bool use_stderr(const struct core_settings *core, unsigned n)
+static bool is_same_file(int a, int b)
 {
-    for (unsigned i = 0; i < n; i++)
-        if (!log_target_is_own(core_target(core, i)))
-            return true;
-    return false;
+    struct stat first, second;
+
+    return fstat(a, &first) == 0 && fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
 }
 
-bool logs_use_stderr(const struct core_settings *core)
+unsigned logs_standard(const struct core_settings *core)
 {
-    return use_stderr(core, core_target_n(core));
+    unsigned standard = 0;
+
+    for (unsigned i = 0; i < core_target_n(core); i++)
+        for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+            if (is_same_file(core_target(core, i)->fd, fd))
+                standard |= 1u << fd;
+    return standard;
 }
 
 bool logs_main_uses_stderr(const struct core_settings *core)
 {
-    return use_stderr(core, core->log_n);
+    for (unsigned i = 0; i < core->log_n; i++)
+        if (!log_target_is_own(core_target(core, i)))
+            return true;
+    return false;
 }

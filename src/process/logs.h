@@ -32,8 +32,10 @@ void logs_repair(struct core_settings *core, struct log *log);
 void logs_put_in_force(const struct core_settings *core, struct log *log, struct log_limit *limit);
 /* Closes all but standard error. */
 void logs_close(struct core_settings *core);
-/* Whether standard error is one of them; and whether it is one of the main context's. */
-bool logs_use_stderr(const struct core_settings *core);
+/* Returns which standard descriptors the logs, which are open, lead to, a bit each: by "stderr", or
+ * by a path such as /dev/stdout, which is opened again at a signal. */
+unsigned logs_standard(const struct core_settings *core);
+/* Whether standard error is one of the main context's. */
 bool logs_main_uses_stderr(const struct core_settings *core);
 
 /* Whether the target is broken. If so, it counts as working until the next line is lost. */

@@ -91,6 +91,27 @@ START_TEST(reopening_loses_no_line)
 }
 END_TEST
 
+/* A daemon in the background keeps the standard output that its log goes to. */
+START_TEST(reopening_finds_standard_output)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(
+        daemon, "%s" STREAM("access_log /dev/stdout main; access_log a.log main;"), kinds[_i]);
+    ck_assert_int_eq(daemon_start_background(daemon), 0);
+    run_sessions(daemon, 1);
+    WAIT_FOR(count_lines(daemon, "run.out") == 1);
+    ck_assert_int_eq(unlink(daemon_path(daemon, "a.log")), 0);
+    daemon_signal(daemon, SIGUSR1);
+    WAIT_FOR(daemon_has(daemon, "a.log"));
+    run_sessions(daemon, 20);
+    WAIT_FOR(count_lines(daemon, "run.out") == 21);
+    daemon_owns(daemon, "a.log");
+    daemon_stop(daemon, SIGQUIT);
+    daemon_finish(daemon);
+}
+END_TEST
+
 /* The disk has nothing before, and everything when the daemon has ended, however it was told to. */
 START_TEST(the_end_writes_what_is_buffered)
 {
@@ -328,6 +349,7 @@ static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
     tcase_add_loop_test(tcase, reopening_loses_no_line, 0, KIND_N * WAYS_N);
+    tcase_add_loop_test(tcase, reopening_finds_standard_output, 0, KIND_N);
     tcase_add_loop_test(tcase, the_end_writes_what_is_buffered, 0, KIND_N * 2);
     tcase_add_test(tcase, a_killed_worker_loses_its_buffer);
     tcase_add_loop_test(tcase, a_fifo_whose_reader_stalls, 0, KIND_N * WAYS_N);
