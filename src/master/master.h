@@ -38,6 +38,8 @@ struct master {
     struct worker_list list;     /* our workers, for a master process that comes after us */
     struct left_behind left;     /* workers of one before us */
     struct timer others_left;    /* when to see which workers of the other process have ended */
+    struct timer lost_paths;     /* when to see whether they still listen on paths of ours */
+    unsigned lost_paths_tries;   /* how often to see that yet */
     struct diag *diag;           /* diagnostics of a reload; NULL: there was no memory */
     struct waiting waiting;      /* for what commands wait */
     struct reload_status result; /* outcome of the latest reload */

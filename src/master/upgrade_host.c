@@ -14,6 +14,10 @@
 
 /* Time between two looks at workers that the other process has left. */
 #define OTHERS_LEFT_MS 500
+/* The same where they listen on paths of ours, and for how long at most: then the reload fails, and
+ * says why. */
+#define LOST_PATHS_MS 50
+#define LOST_PATHS_TRIES 100
 
 static const struct listeners *find_listeners(void *host)
 {
@@ -157,14 +161,31 @@ static void become_main(void *host)
     service_manager_ready(&master->manager);
 }
 
-/* Whether the other process, which listens no more, has taken paths of ours with it. */
-static bool has_lost_paths(const struct master *master)
+/* Has a reload bind the paths of ours again that the other process, which listens no more, has
+ * taken with it. If it was killed, its workers listen until they have seen that. */
+static void bind_lost_paths(struct loop *loop, struct timer *timer)
 {
+    struct master *master = container_of(timer, struct master, lost_paths);
     const struct generation *serving = master->pool.serving;
+    unsigned in_use;
 
-    return master->phase == MASTER_RUNS && serving != NULL &&
-           serving->phase == GENERATION_SERVING && master->upgrade.sockets.n == 0 &&
-           !upgrade_is_new(&master->upgrade) && listeners_have_lost(serving->cycle);
+    (void)loop;
+    assert(role_is(ROLE_MASTER));
+    timers_disarm(&master->timers, timer);
+    if (master->phase != MASTER_RUNS || serving == NULL || serving->phase != GENERATION_SERVING ||
+        master->upgrade.sockets.n > 0 || upgrade_is_new(&master->upgrade) ||
+        listeners_count_lost(serving->cycle, &in_use) == 0)
+        return;
+    if (in_use > 0 && master->lost_paths_tries-- > 0)
+        timers_arm(&master->timers, timer, LOST_PATHS_MS);
+    else
+        signals_raise(COMMAND_RELOAD);
+}
+
+static void look_for_lost_paths(struct master *master)
+{
+    master->lost_paths_tries = LOST_PATHS_TRIES;
+    bind_lost_paths(NULL, &master->lost_paths);
 }
 
 static void rescan(void *host)
@@ -173,8 +194,7 @@ static void rescan(void *host)
 
     look_at_others(NULL, &master->others_left);
     pool_rescan(&master->pool, NULL);
-    if (has_lost_paths(master))
-        signals_raise(COMMAND_RELOAD);
+    look_for_lost_paths(master);
 }
 
 static void go_on_alone(void *host)
@@ -189,8 +209,9 @@ static void go_on_alone(void *host)
             &master->endpoints, &master->pool.serving->cycle->core, NULL, &master->log) == -1)
         log_write(&master->log, LEVEL_ERROR, 0, ENDPOINTS_STAY);
     /* some have sessions yet: a whole generation */
-    if (!pool_revive(&master->pool) || has_lost_paths(master))
+    if (!pool_revive(&master->pool))
         signals_raise(COMMAND_RELOAD);
+    look_for_lost_paths(master);
     pool_rescan(&master->pool, NULL);
 }
 
@@ -311,6 +332,7 @@ void upgrade_host_init(
     struct master *master, struct exec_state *inheritance, const struct binary *binary)
 {
     master->others_left.expired = look_at_others;
+    master->lost_paths.expired = bind_lost_paths;
     upgrade_init(
         &master->upgrade, &ops, master, inheritance, binary, &master->log, &master->timers);
 }

@@ -380,6 +380,15 @@ bool listener_is_path_lost(const struct listener *listener)
     return st.st_dev != listener->path_device || st.st_ino != listener->path_inode;
 }
 
+bool listener_is_path_in_use(const struct listener *listener)
+{
+    int error;
+
+    assert(is_unix(listener));
+    error = probe_path(&listener->address);
+    return error == 0 || error == EAGAIN; /* the backlog is full */
+}
+
 /* Unlinks the path if it still leads to our socket; -1 with errno. */
 static int unlink_socket(const struct listener *listener)
 {

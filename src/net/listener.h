@@ -139,6 +139,8 @@ void listener_unlink(struct listener *listener, struct log *log);
 /* Whether the path of our unix socket does not lead to it any more, because somebody else has
  * deleted or replaced it. */
 bool listener_is_path_lost(const struct listener *listener);
+/* Whether a process listens on the path of a unix socket. */
+bool listener_is_path_in_use(const struct listener *listener);
 
 /* Whether both have one port and one of them is a wildcard, which includes the other's address: the
  * kernel lets the second be bound and listen only where both allow it. */

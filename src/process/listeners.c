@@ -87,14 +87,18 @@ static int commit_listener(
     return status;
 }
 
-bool listeners_have_lost(const struct cycle *cycle)
+unsigned listeners_count_lost(const struct cycle *cycle, unsigned *in_use)
 {
     const struct listener *listener;
+    unsigned lost = 0;
 
+    *in_use = 0;
     STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
-        if (listener_is_path_lost(listener))
-            return true;
-    return false;
+        if (listener_is_path_lost(listener)) {
+            lost++;
+            *in_use += listener_is_path_in_use(listener);
+        }
+    return lost;
 }
 
 void listeners_note_lost(struct cycle *in_force, bool bind_again)

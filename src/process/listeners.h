@@ -7,8 +7,9 @@
 #include "net/adopted.h"
 #include "settings/cycle.h"
 
-/* Whether a unix socket of the configuration has lost its path. */
-bool listeners_have_lost(const struct cycle *cycle);
+/* How many unix sockets of the configuration have lost their paths; and how many of these another
+ * process listens on. */
+unsigned listeners_count_lost(const struct cycle *cycle, unsigned *in_use);
 /* Notes which sockets have, so that listeners_open() binds their paths again; none of them unless
  * `bind_again` is set. */
 void listeners_note_lost(struct cycle *in_force, bool bind_again);
