@@ -388,9 +388,12 @@ START_TEST(end_during_a_reload)
 }
 END_TEST
 
+/* Processes of other users do not count, nor do those of this test that run at the same time. */
+static uid_t somebody;
+
 static void become_somebody(void)
 {
-    if (setgid(54321) == -1 || setuid(54321) == -1) /* processes of other users do not count */
+    if (setgid(somebody) == -1 || setuid(somebody) == -1)
         _exit(123);
 }
 
@@ -425,6 +428,7 @@ START_TEST(fork_fails)
     struct daemon *daemon = daemon_create(1);
     pid_t worker;
 
+    somebody = 20000 + (uid_t)getpid() % 40000;
     ck_assert_int_eq(chmod(daemon->directory, 0777), 0);
     daemon_configure(daemon, "events {} stream {" ECHO "}");
     daemon->before_exec = become_somebody_with_leaks;

@@ -33,6 +33,16 @@ static bool is_served_by(struct daemon *daemon, pid_t master)
     return server != 0;
 }
 
+/* Whether ten clients are. A worker takes who is waiting as it steps back, and one that a session
+ * keeps may do so when the others have ended. */
+static bool is_served_only_by(struct daemon *daemon, pid_t master)
+{
+    for (int i = 0; i < 10; i++)
+        if (!is_served_by(daemon, master))
+            return false;
+    return true;
+}
+
 START_TEST(forward)
 {
     struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
@@ -51,8 +61,7 @@ START_TEST(forward)
     WAIT_FOR(is_served_by(daemon, daemon->pid));
     daemon_signal(daemon, SIGQUIT);
     WAIT_FOR(proc_child_n(daemon->pid) == 2); /* the new one, and the worker with the session */
-    for (int i = 0; i < 10; i++)
-        ck_assert(is_served_by(daemon, new));
+    WAIT_FOR(is_served_only_by(daemon, new));
     client_echo(client, "goes on");
     close(client);
     upgrade_wait_complete(daemon, new);
@@ -77,8 +86,7 @@ START_TEST(back)
     } while (true);
     ck_assert_int_eq(kill(new, SIGQUIT), 0);
     WAIT_FOR(proc_child_n(new) == 1);
-    for (int i = 0; i < 10; i++)
-        ck_assert(is_served_by(daemon, daemon->pid));
+    WAIT_FOR(is_served_only_by(daemon, daemon->pid));
     client_echo(client, "goes on");
     close(client);
     upgrade_wait_rollback(daemon);
@@ -97,8 +105,7 @@ START_TEST(back_with_fresh_workers)
 
     daemon_signal(daemon, SIGWINCH);
     WAIT_FOR(proc_child_n(daemon->pid) == 1);
-    for (int i = 0; i < 10; i++)
-        ck_assert(is_served_by(daemon, new));
+    ck_assert(is_served_only_by(daemon, new));
     daemon_signal(daemon, SIGHUP);
     WAIT_FOR(proc_child_n(daemon->pid) == 3);
     WAIT_FOR(is_served_by(daemon, daemon->pid));
@@ -166,6 +173,7 @@ START_TEST(the_old_one_is_killed)
     pid_t new = upgrade_start(daemon);
 
     daemon_expects(daemon, "the master process has gone");
+    daemon_expects(daemon, ", which was killed, still ha"); /* about to end */
     daemon_owns(daemon, "forkbeard.pid.oldbin"); /* the killed process could not clean up */
     daemon_owns(daemon, "forkbeard.sock.oldbin");
     daemon_signal(daemon, SIGKILL);
@@ -189,12 +197,12 @@ START_TEST(nothing_is_left)
     unsigned descriptors;
 
     upgrade_complete(daemon, upgrade_start(daemon));
-    descriptors = proc_descriptors(daemon->pid);
+    descriptors = proc_descriptors(daemon->pid); /* or some more, that the upgrade has yet */
     for (int i = 0; i < 10; i++) {
         upgrade_roll_back(daemon, upgrade_start(daemon));
         upgrade_complete(daemon, upgrade_start(daemon));
         upgrade_echo_once(daemon);
-        WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);
+        WAIT_FOR(proc_descriptors(daemon->pid) <= descriptors);
     }
     ck_assert_uint_eq(proc_child_n(daemon->pid), 2);
     daemon_stop(daemon, SIGTERM);
