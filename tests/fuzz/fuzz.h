@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A fuzzer is one function, which libFuzzer calls with what it invents:
- *
- *   clang -fsanitize=fuzzer,address,undefined ... tests/fuzz/fuzz_conf.c
- *
- * and replay.c with what is kept in tests/fuzz/corpus, in every "make check". */
+/* A fuzzer is one function, which libFuzzer calls with what it invents, as HACKING.md says, and
+ * replay.c with what is kept in tests/fuzz/corpus, in every "make check". */
 #pragma once
 
 #include <stddef.h>
