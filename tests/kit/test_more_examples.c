@@ -151,6 +151,11 @@ END_TEST
 #define SYNC "S\0\0\0\4"
 #define NO_SERVER "E\0\0\0\46SFATAL\0C08006\0Mno server is left\0\0"
 
+/* Steps of a first client, for whom the pool connects with the database. */
+#define GREETED                                                                                    \
+    FB_TEST_SAY(STARTUP), FB_TEST_SERVER(1, DATABASE), FB_TEST_EXPECT(STARTUP),                    \
+        FB_TEST_SAY(GREETING), FB_TEST_PEER(0), FB_TEST_EXPECT(GREETING)
+
 static int dbpool(const fb_test_step *script, size_t n)
 {
     const fb_test_options options = {
@@ -167,12 +172,7 @@ START_TEST(dbpool_shares_a_connection)
     static const fb_test_step script[] = {
         FB_TEST_SAY("\0\0\0\10\4\322\26\57"), /* SSLRequest */
         FB_TEST_EXPECT("N"),
-        FB_TEST_SAY(STARTUP),
-        FB_TEST_SERVER(1, DATABASE),
-        FB_TEST_EXPECT(STARTUP),
-        FB_TEST_SAY(GREETING),
-        FB_TEST_PEER(0),
-        FB_TEST_EXPECT(GREETING),
+        GREETED,
         FB_TEST_SAY(QUERY),
         FB_TEST_PEER(1),
         FB_TEST_EXPECT(QUERY),
@@ -203,12 +203,7 @@ END_TEST
 START_TEST(dbpool_waits_for_sync)
 {
     static const fb_test_step script[] = {
-        FB_TEST_SAY(STARTUP),
-        FB_TEST_SERVER(1, DATABASE),
-        FB_TEST_EXPECT(STARTUP),
-        FB_TEST_SAY(GREETING),
-        FB_TEST_PEER(0),
-        FB_TEST_EXPECT(GREETING),
+        GREETED,
         FB_TEST_SAY(QUERY PARSE),
         FB_TEST_PEER(1),
         FB_TEST_EXPECT(QUERY PARSE),
@@ -238,12 +233,7 @@ END_TEST
 START_TEST(dbpool_keeps_transactions_whole)
 {
     static const fb_test_step script[] = {
-        FB_TEST_SAY(STARTUP),
-        FB_TEST_SERVER(1, DATABASE),
-        FB_TEST_EXPECT(STARTUP),
-        FB_TEST_SAY(GREETING),
-        FB_TEST_PEER(0),
-        FB_TEST_EXPECT(GREETING),
+        GREETED,
         FB_TEST_SAY(QUERY),
         FB_TEST_PEER(1),
         FB_TEST_EXPECT(QUERY),
