@@ -55,6 +55,46 @@ manual_entries() {
     }' "$src/man/forkbeard.conf.5.in" | sort -u
 }
 
+# "NAME CONTEXT" for each context that the settings' tables allow, and the manual names.
+allowed_contexts() {
+    awk '
+    match($0, /^ *\{ "[a-z_]+", [A-Z]+_(MAIN|EVENTS|STREAM|SERVER|ANY)[A-Z_| ]*,/) {
+        n = split(substr($0, RSTART, RLENGTH), word, /[^A-Za-z_]+/)
+        for (i = 3; i < n; i++) {
+            sub(/^[A-Z]+_/, "", word[i])
+            print word[2], tolower(word[i])
+        }
+    }' "$src"/src/settings/*.c | sort -u
+}
+
+manual_contexts() {
+    awk '
+    /^\.It Ic / {
+        name = $3
+    }
+    wanted {
+        n = split($0, context, / *, */)
+        for (i = 1; i <= n; i++)
+            print name, context[i]
+    }
+    {
+        wanted = $0 == ".It Context:"
+    }' "$src/man/forkbeard.conf.5.in" | sort -u
+}
+
+check_contexts() {
+    allowed=$(allowed_contexts)
+    named=$(manual_contexts)
+    echo "$allowed" | while read -r name context; do
+        echo "$named" | grep -qx "$name $context" ||
+            echo "$src/man/forkbeard.conf.5.in: \"$name\" does not name its context \"$context\""
+    done
+    echo "$named" | while read -r name context; do
+        ! echo "$allowed" | grep -q "^$name " || echo "$allowed" | grep -qx "$name $context" ||
+            echo "$src/man/forkbeard.conf.5.in: \"$name\" is not allowed in \"$context\""
+    done
+}
+
 check_directives() {
     example=$src/conf/forkbeard.conf.in
     manual=$(manual_entries)
@@ -77,4 +117,5 @@ check_directives() {
         echo "$tables" | grep -Eq "^$name( |\$)" ||
             echo "$src/man/forkbeard.conf.5.in: there is no directive \"$name\""
     done
+    check_contexts
 }
