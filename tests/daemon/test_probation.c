@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define IN_A_ROW 5 /* reloads */
 #define WORKERS 2
 #define MODULE "load_module " MODULES_PATH "/trouble.so;"
 #define EVERY "every worker process of generation 2 has crashed within 1000 ms of its commit"
@@ -374,23 +375,33 @@ START_TEST(one_crash_is_not_all)
 }
 END_TEST
 
-/* Reloads behind one another do not take a second each, and each is replied to. */
-START_TEST(a_reload_ends_the_probation_before)
+/* Reloads behind one another, behind so many others; how long they take. */
+static int64_t reload_in_a_row(struct daemon *daemon, unsigned before)
 {
-    struct daemon *daemon = begin_daemon(0);
-    int64_t begun = now_ms();
-    int clients[5];
+    int64_t begun = now_ms(), took_ms;
+    int clients[IN_A_ROW];
 
-    for (unsigned i = 0; i < 5; i++) {
+    for (unsigned i = 0; i < IN_A_ROW; i++) {
         clients[i] = control_open(daemon);
         control_send(clients[i], "reload");
-        WAIT_FOR(live_generation(daemon) == i + 2);
+        WAIT_FOR(live_generation(daemon) == before + i + 2);
     }
-    ck_assert(now_ms() - begun < 4000 || is_wrapped());
-    for (unsigned i = 0; i < 5; i++) {
+    took_ms = now_ms() - begun;
+    for (unsigned i = 0; i < IN_A_ROW; i++) {
         ck_assert(control_is_ok(control_receive(clients[i])));
         close(clients[i]);
     }
+    return took_ms;
+}
+
+/* They do not take a second each, if the machine does not do much else, and each is replied to. */
+START_TEST(a_reload_ends_the_probation_before)
+{
+    struct daemon *daemon = begin_daemon(0);
+    unsigned tries = 0;
+
+    while (reload_in_a_row(daemon, tries * IN_A_ROW) >= (IN_A_ROW - 1) * 1000 && !is_wrapped())
+        ck_assert_uint_lt(++tries, 5);
     daemon_stop(daemon, SIGTERM);
     daemon_finish(daemon);
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SLACK_MS 2000
+#define SLACK_MS 5000
 #define LONG_N 4
 
 bool verbs_are(const char *cell, const char *word)
