@@ -20,7 +20,7 @@
 
 static char at_start[16], at_stop[16];
 static fb_conn *ended; /* a connection that has ended */
-static _Atomic int jobs_begun;
+static _Atomic int jobs_begun, jobs_forked;
 
 static void crash(void)
 {
@@ -115,6 +115,7 @@ static void fork_as_job(void *job)
 {
     (void)job;
     fork();
+    jobs_forked++;
 }
 
 static void do_nothing(fb_worker *worker, void *job)
@@ -166,6 +167,8 @@ static void handle_command(fb_conn *conn, char letter)
         break;
     case 'F':
         run(conn, fork_as_job);
+        while (jobs_forked == 0)
+            sched_yield();
         fb_write(conn, &letter, 1);
         break;
     case 't':
