@@ -55,7 +55,9 @@ void master_end(struct master *master, bool gracefully)
         return;
     running = master->phase == MASTER_RUNS;
     master_set_phase(master, gracefully ? MASTER_QUITS : MASTER_TERMINATES);
-    /* a reload that waits is not one that takes the end back */
+    /* a reload that waits is not one that takes the end back, nor is one whose signal was sent
+     * before the command was */
+    signals_admit();
     signals_take(COMMAND_RELOAD, NULL);
     master->requested[COMMAND_RELOAD] = false;
     reload_cancel(master);

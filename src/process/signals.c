@@ -142,6 +142,14 @@ void signals_wake_by(int fd)
     wake_fd = fd;
 }
 
+void signals_admit(void)
+{
+    sigset_t blocked;
+
+    sigprocmask(SIG_SETMASK, &wait_mask, &blocked);
+    sigprocmask(SIG_SETMASK, &blocked, NULL);
+}
+
 bool signals_given(enum command command)
 {
     return given[command];

@@ -72,6 +72,9 @@ static inline bool signals_pending(void)
  * without a mask; -1: to none, as after signals_install(). */
 void signals_wake_by(int fd);
 
+/* Runs the handlers of signals that are pending: whoever gives a command by another way may have
+ * sent a signal before. */
+void signals_admit(void);
 /* Whether the command was given and not taken yet; it stays given. */
 bool signals_given(enum command command);
 /* Clears the command; returns whether it was given since the last call. `from`, if not NULL,

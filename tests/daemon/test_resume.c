@@ -184,6 +184,30 @@ START_TEST(a_reload_that_waits_is_dropped)
 }
 END_TEST
 
+/* The signal comes while the master has something else to do, before it reads the command. */
+START_TEST(a_reload_just_before_a_quit_is_dropped)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon, QUIT_ECHO);
+    for (int i = 0; i < 20; i++) {
+        int asks, quits;
+
+        daemon_start(daemon);
+        asks = control_open(daemon);
+        quits = control_open(daemon);
+        control_send(asks, "status");
+        daemon_signal(daemon, SIGHUP);
+        control_send(quits, "quit");
+        ck_assert_int_eq(daemon_wait(daemon), 0);
+        close(asks);
+        close(quits);
+    }
+    ck_assert_uint_eq(daemon_count_log(daemon, "resuming"), 0);
+    daemon_finish(daemon);
+}
+END_TEST
+
 /* A quit in each phase of a reload, by a generation that hangs: no name or process is left. */
 START_TEST(a_quit_within_a_reload)
 {
@@ -217,6 +241,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_resume_outlives_the_last_session);
     tcase_add_loop_test(tcase, a_resume_is_given_up, 0, 3);
     tcase_add_test(tcase, a_reload_that_waits_is_dropped);
+    tcase_add_test(tcase, a_reload_just_before_a_quit_is_dropped);
     tcase_add_loop_test(tcase, a_quit_within_a_reload, 0, 2);
 }
 
