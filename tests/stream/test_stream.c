@@ -41,7 +41,6 @@ static struct wildcard *open_wildcard(void)
 
         ck_assert_ptr_null(address_parse(hosts[i], wildcard->port, &binding->address));
         binding->kind = BINDING_KIND;
-        binding->ops = &session_conn_ops;
         binding->server = &wildcard->fixture->server.server;
         binding->ops = &session_conn_ops;
         address_format(&binding->address, true, binding->text);

@@ -88,7 +88,6 @@ void scripted_server_init(struct scripted_server *server, const char *address)
     server->server.protocol_index = 3;
     server->server.protocol_conf = &server->script;
     server->binding.kind = BINDING_KIND;
-    server->binding.ops = &session_conn_ops;
     server->binding.server = &server->server;
     server->binding.ops = &session_conn_ops;
     ck_assert_ptr_null(address_parse(address, 0, &server->binding.address));
