@@ -219,12 +219,18 @@ void shm_limit_rebuild_damaged(struct shm_limit *limit, uint32_t shard)
 
 /* Findings of a look. */
 struct found {
+    uint32_t used;        /* units beyond it are in no chain */
     uint32_t keys, cells; /* units that buckets lead to */
     uint32_t idle;        /* keys, and units of cells, that nobody needs */
     uint32_t kept;        /* units that another process has reserved */
     uint32_t left;        /* units that were reserved by a process that died, or gave up */
     bool damaged;
 };
+
+static bool is_used(const struct found *found, uint32_t index)
+{
+    return index != 0 && index <= found->used;
+}
 
 /* Walks a key's units of cells. */
 static void walk_cells(
@@ -235,7 +241,7 @@ static void walk_cells(
     for (; index != 0 && !found->damaged; found->cells++) {
         const struct shm_limit_unit *unit;
 
-        if (!shm_limit_is_index(limit, index) || found->cells == limit->unit_n) {
+        if (!is_used(found, index) || found->cells == found->used) {
             found->damaged = true;
             return;
         }
@@ -256,7 +262,7 @@ static void walk_chain(
         const struct shm_limit_unit *unit;
         uint64_t first;
 
-        if (!shm_limit_is_index(limit, index) || n == SHM_LIMIT_CHAIN_MAX) {
+        if (!is_used(found, index) || n == SHM_LIMIT_CHAIN_MAX) {
             found->damaged = true;
             return;
         }
@@ -280,7 +286,7 @@ static uint32_t walk_free(const struct shm_limit *limit, uint32_t shard, struct 
     for (; index != 0 && !found->damaged; n++) {
         const struct shm_limit_unit *unit;
 
-        if (!shm_limit_is_index(limit, index) || n == limit->unit_n) {
+        if (!is_used(found, index) || n == found->used) {
             found->damaged = true;
             return n;
         }
@@ -310,7 +316,7 @@ static bool look_through(struct shm_limit *limit, uint32_t shard, struct found *
     uint32_t used = ZONE_LOAD(limit->shards[shard].used), free_n;
 
     assert(limit->hold.lock == &limit->shards[shard].lock);
-    *found = (struct found) { .damaged = used > limit->unit_n };
+    *found = (struct found) { .used = used, .damaged = used > limit->unit_n };
     for (uint32_t bucket = 0; used > 0 && bucket < limit->bucket_n && !found->damaged; bucket++) {
         if (!goes_on(limit, bucket))
             return false;
