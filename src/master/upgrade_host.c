@@ -161,8 +161,8 @@ static void become_main(void *host)
     service_manager_ready(&master->manager);
 }
 
-/* Has a reload bind the paths of ours again that the other process, which listens no more, has
- * taken with it. If it was killed, its workers listen until they have seen that. */
+/* Begins a reload, which binds the paths of ours again that the other process, which listens no
+ * more, has taken with it. Waits for its workers if it was killed: they listen until they know. */
 static void bind_lost_paths(struct loop *loop, struct timer *timer)
 {
     struct master *master = container_of(timer, struct master, lost_paths);

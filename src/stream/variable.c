@@ -99,7 +99,7 @@ static struct value *place_of(struct fb_conn *client, const struct variable *var
     return &session->values[variable->index];
 }
 
-/* Has the variable's definer work the value out; -1 without memory. */
+/* Asks the variable's definer for the value; -1 without memory. */
 static int work_out(struct fb_conn *client, const struct variable *variable, struct value *value)
 {
     struct session_conn *session = session_conn_of(client);
