@@ -316,6 +316,16 @@ fb_test_peer *scripted_conn_open(fb_test *test, struct scripted_conn *script)
     return peer;
 }
 
+fb_test *scripted_start_client(
+    const char *others, struct scripted_conn *script, fb_test_peer **peer)
+{
+    fb_test *test = scripted_start_with(others);
+
+    *script = (struct scripted_conn) { .eof = scripted_ignore_eof };
+    *peer = scripted_conn_open(test, script);
+    return test;
+}
+
 fb_conn *scripted_conn_begin(
     struct scripted_conn *owner, struct scripted_conn *script, const char *address)
 {

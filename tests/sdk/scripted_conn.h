@@ -61,6 +61,9 @@ void scripted_settle(fb_test *test);
 
 /* Connects a client, whose connection is this one; it has opened. */
 fb_test_peer *scripted_conn_open(fb_test *test, struct scripted_conn *script);
+/* Starts a worker with these directives and connects a client, whose end of input is ignored. */
+fb_test *scripted_start_client(
+    const char *others, struct scripted_conn *script, fb_test_peer **peer);
 /* A connection to SERVER, which takes it; NULL as fb_connect() says. */
 fb_test_peer *scripted_conn_connect(
     fb_test *test, struct scripted_conn *owner, struct scripted_conn *script);

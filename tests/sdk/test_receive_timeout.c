@@ -9,11 +9,7 @@ static fb_test_peer *peer;
 
 static fb_test *start_with(const char *directives)
 {
-    fb_test *test = scripted_start_with(directives);
-
-    script = (struct scripted_conn) { .eof = scripted_ignore_eof };
-    peer = scripted_conn_open(test, &script);
-    return test;
+    return scripted_start_client(directives, &script, &peer);
 }
 
 /* Lets the time pass in which only we say something, and finds the connection open. */
