@@ -154,6 +154,13 @@ const fb_listener *checked_conf_listener(fb_conf *conf, const char *directive, c
     return fb_conf_listener(conf, directive, text);
 }
 
+const fb_upstream *checked_conf_upstream(fb_conf *conf, const char *directive, const char *text)
+{
+    if (!checked_place_is_conf(conf, CHECKED_CALL) || !checked_given(CHECKED_CALL, text, "text"))
+        return NULL;
+    return fb_conf_upstream(conf, directive, text);
+}
+
 fb_map *checked_conf_map(fb_conf *conf, const fb_map_options *options)
 {
     if (!checked_place_is_conf(conf, CHECKED_CALL) ||

@@ -56,6 +56,12 @@ const fb_listener *fb_conf_listener(fb_conf *conf, const char *directive, const 
     return settings_listener(conf, directive, text);
 }
 
+const fb_upstream *fb_conf_upstream(fb_conf *conf, const char *directive, const char *text)
+{
+    assert(role_is(ROLE_MASTER));
+    return settings_upstream(conf, directive, text);
+}
+
 fb_map *fb_conf_map(fb_conf *conf, const fb_map_options *options)
 {
     assert(role_is(ROLE_MASTER) && conf->protocol != NULL);

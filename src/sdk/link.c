@@ -20,6 +20,7 @@ static_assert(offsetof(fb_protocol, name) == 16 && offsetof(fb_protocol, ops) ==
     "layout of ABI 1");
 static_assert(
     sizeof(fb_variable_definition) == 24 && offsetof(fb_stream, pass) == 56, "layout of API 4");
+static_assert(offsetof(fb_upstreams, end) == 32 && sizeof(fb_try) == 24, "layout of API 4");
 static_assert(sizeof(fb_metric) == 16 && sizeof(fb_item) == 40, "layout of ABI 1");
 static_assert(
     sizeof(fb_frame_limit) == 16 && sizeof(fb_frame_layout) == 32 && sizeof(fb_bytes) == 16,
@@ -132,6 +133,7 @@ void (*const sdk_calls[])(void) = {
     CALL(fb_conf_template),
     CALL(fb_conf_variable),
     CALL(fb_conf_listener),
+    CALL(fb_conf_upstream),
     NULL,
 };
 

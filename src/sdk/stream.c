@@ -5,6 +5,7 @@
 #include "sdk/stream.h"
 
 #include "sdk/handle.h"
+#include "sdk/upstreams.h"
 #include "stream/session_pass.h"
 #include "stream/template.h"
 #include "stream/variables_protocol.h"
@@ -126,5 +127,9 @@ const fb_stream sdk_stream = {
 const void *fb_interface(fb_worker *worker, const char *name, uint32_t version)
 {
     assert(worker->worker != NULL);
-    return name != NULL && strcmp(name, "stream") == 0 && version == 1 ? &sdk_stream : NULL;
+    if (name == NULL || version != 1)
+        return NULL;
+    if (strcmp(name, "upstream") == 0)
+        return &sdk_upstreams;
+    return strcmp(name, "stream") == 0 ? &sdk_stream : NULL;
 }

@@ -29,3 +29,5 @@ struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options);
 const fb_template *settings_template(fb_conf *conf, const char *directive, const char *text);
 const fb_variable *settings_variable(fb_conf *conf, const char *directive, const char *name);
 const fb_listener *settings_listener(fb_conf *conf, const char *directive, const char *text);
+/* conf_upstream.c: Reads where clients are to be connected to; NULL after a report. */
+const fb_upstream *settings_upstream(fb_conf *conf, const char *directive, const char *text);

@@ -30,6 +30,7 @@ const char *const heartbeat_callback_names[CALLBACKS] = {
     [CALLBACK_UNWRITABLE] = "unwritable",
     [CALLBACK_READY] = "ready",
     [CALLBACK_RESOLVED] = "resolved",
+    [CALLBACK_CHOSEN] = "chosen",
     [CALLBACK_VALUE] = "value",
 };
 

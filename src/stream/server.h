@@ -13,6 +13,7 @@
 #include "stream/phases.h"
 #include "stream/set.h"
 #include "stream/variable.h"
+#include "upstream/upstream.h"
 
 #include <bsd/sys/queue.h>
 #include <forkbeard/forkbeard.h>
@@ -112,6 +113,7 @@ struct port {
 struct stream_settings {
     STAILQ_HEAD(, server) servers;
     struct listeners listeners;
+    struct upstream_list upstreams;
     struct variables variables;
     struct line_formats log_formats;
     struct access_file *access_files; /* destinations of access logs, once each */

@@ -25,6 +25,7 @@ struct session_passage;
 struct session_proxy;
 struct session_lifetime;
 struct session_receive;
+struct session_tries;
 
 /* The longest time, in ms: to add it to any time of a clock is no overflow. */
 #define SESSION_TIME_MOST ((uint64_t)INT64_MAX)
@@ -95,6 +96,7 @@ struct session_conn {
     uint16_t status;                   /* 0: none was set */
     uint8_t limit_status;              /* enum limit_status */
     uint8_t variable_depth;            /* variables that are being worked out for each other */
+    struct session_tries *tries;       /* of servers (session_tries.c), or NULL */
     struct limit_held *limits;         /* limits that the session was counted for */
     uint64_t more_received, more_sent; /* bytes that the protocol has added for the log */
 

@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "stream/limit_conn.h"
 #include "stream/session_lifetime.h"
+#include "stream/session_tries.h"
 #include "stream/trunk.h"
 
 /* Adds what a connection to a server has moved to the session of the client that it was made for,
@@ -27,6 +28,8 @@ void session_conn_clear_use(struct session_conn *session)
 
     CHECK_KIND(session, SESSION_CONN_KIND);
     assert(TAILQ_EMPTY(&session->children));
+    if (session->tries != NULL)
+        session_tries_clear(session);
     session_timers_clear(session);
     session_receive_clear(session);
     if (unlikely(session->lifetime != NULL))

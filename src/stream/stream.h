@@ -10,6 +10,7 @@
 #include "shm/shared.h"
 #include "stream/server.h"
 #include "stream/time_text.h"
+#include "upstream/upstreams.h"
 
 #include <bsd/sys/queue.h>
 #include <bsd/sys/tree.h>
@@ -47,6 +48,7 @@ struct stream {
     uint64_t name_key[2];   /* of their permutation; set before the first */
     struct spares sessions; /* for struct session_conn */
     struct time_text time;
+    struct upstreams upstreams;
     struct access_logs *access_logs; /* NULL: the configuration has none */
     struct {
         uint32_t first, last; /* slots, the longest idle first; 0: none */

@@ -5,6 +5,7 @@
 #include "stream/session_conn.h"
 #include "stream/session_pass.h"
 #include "stream/session_proxy.h"
+#include "stream/session_tries.h"
 #include "stream/time_text.h"
 
 #include <inttypes.h>
@@ -244,4 +245,4 @@ static const struct variable_row builtin[] = {
 };
 
 const struct variable_row *const variable_tables[] = { builtin, limit_conn_variables,
-    variables_proxy, NULL };
+    variables_proxy, variables_upstream, NULL };

@@ -7,6 +7,7 @@
 #include "process/role.h"
 #include "sandbox/sandbox.h"
 #include "stream/limit_conn.h"
+#include "stream/session_tries.h"
 #include "stream/shared_map.h"
 #include "worker/accept_private.h"
 #include "worker/commands.h"
@@ -143,6 +144,30 @@ static int init_stream(struct worker *worker, const struct heritage *heritage)
     return 0;
 }
 
+static uint32_t random_below(struct upstreams *upstreams, uint32_t below)
+{
+    struct worker *worker = worker_of_loop(upstreams->loop);
+    uint32_t n;
+
+    worker->random(worker, &n, sizeof(n));
+    return n % below;
+}
+
+static int open_upstreams(struct worker *worker)
+{
+    struct net *net = &worker->stream.net;
+
+    worker->stream.upstreams = (struct upstreams) {
+        .list = &worker->cycle->stream.upstreams,
+        .loop = &net->loop,
+        .log = &worker->log,
+        .memory = net->memory,
+        .tell = session_tries_tell,
+        .random = random_below,
+    };
+    return upstreams_open(&worker->stream.upstreams);
+}
+
 static bool is_confined(const struct worker *worker)
 {
     return worker->role == ROLE_WORKER && !worker->heritage->simulated;
@@ -184,8 +209,8 @@ int worker_init(struct worker *worker, const struct heritage *heritage, enum rol
         return -1;
     }
     if (accept_init(worker) == -1 || worker_open_channel(worker) == -1 ||
-        resolutions_open(worker) == -1 || worker_protocols_start(worker) == -1 ||
-        messages_greet_all(worker) == -1 ||
+        resolutions_open(worker) == -1 || open_upstreams(worker) == -1 ||
+        worker_protocols_start(worker) == -1 || messages_greet_all(worker) == -1 ||
         (resolution > 0 && loop_set_resolution(loop, (uint64_t)resolution) == -1)) {
         worker_done(worker);
         return -1;
@@ -238,6 +263,7 @@ void worker_done(struct worker *worker)
         source_detach(&net->loop, worker->channel);
     assert(net->connection_n == 0 && worker->messages == NULL && worker->threads == NULL);
     limit_conn_close(&worker->cycle->zones);
+    upstreams_close(&worker->stream.upstreams);
     signals_wake_by(-1);
     stream_done(&worker->stream);
     busy_poll_done(&worker->busy_poll);

@@ -23,6 +23,7 @@
 #define FB_ABI 1u
 #define FB_API 4u
 
+#include <forkbeard/balancer.h>
 #include <forkbeard/connection.h>
 #include <forkbeard/cxx.h>
 #include <forkbeard/frames.h>

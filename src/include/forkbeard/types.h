@@ -49,6 +49,8 @@ typedef struct fb_variable fb_variable;
 typedef struct fb_template fb_template;
 /* An address that servers of this daemon listen on, from fb_conf_listener(). Since API 4. */
 typedef struct fb_listener fb_listener;
+/* Servers that clients may be connected with, from fb_conf_upstream(). Since API 4. */
+typedef struct fb_upstream fb_upstream;
 
 /* The name of a connection, from fb_ref_of(), or of a worker, from fb_worker_id(). It may be kept
  * and sent anywhere, in any worker, and never names another connection or worker, not even after

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The servers that a client may be connected with: an address, a name, a group of `upstream {}`, or
+ * text with variables that says which. Part of <forkbeard/forkbeard.h>, whose rules hold here. All
+ * of it is since API 4.
+ *
+ * The calls are functions of a table, the interface "upstream" of version 1, which fb_interface()
+ * returns. A protocol asks for a server, connects to its target, says how that went, and may ask
+ * again for another one. The group's balancer chooses; marks of failures, limits, names, the state
+ * that workers share and the variables $upstream_... are the daemon's. */
+#pragma once
+
+#include <forkbeard/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The outcome of a choice. */
+typedef enum fb_choice {
+    FB_CHOICE_SERVER = 1, /* there is a server to connect to */
+    FB_CHOICE_WAITS,      /* for the address of a name, or in the group's `queue` */
+    FB_CHOICE_NONE,       /* no server is left: each is down, failed, full, or was tried */
+    FB_CHOICE_INVALID,    /* the text with variables is no address */
+    FB_CHOICE_NO_MEMORY,
+} fb_choice;
+
+/* How a try has gone. */
+typedef enum fb_try_end {
+    FB_TRY_SERVED = 1, /* the session was served, or its end is not the server's fault */
+    FB_TRY_FAILED,     /* the server could not be reached, or has broken its duty: it is marked */
+    FB_TRY_UNUSED,     /* the server was not asked, such as for want of memory: nothing is marked */
+} fb_try_end;
+
+/* A time that is not known. */
+#define FB_NO_TIME UINT64_MAX
+
+/* A try to have a server serve the session. It is the daemon's, and may be read until the client's
+ * `closed` returns. Later versions only append fields. */
+typedef struct fb_try {
+    const fb_target *target; /* to connect to; lasts as long as the try */
+    const char *server;      /* the server as its group names it, or the address's text */
+    uint32_t left;           /* servers that choose() might still return in this session */
+    uint32_t reserved;
+} fb_try;
+
+/* The interface "upstream", version 1. Later versions of Forkbeard only append calls: one that was
+ * added later may be used where `size` says that it is there. `client` is a client's connection,
+ * which has opened and has not ended; none of the calls runs a callback. */
+typedef struct fb_upstreams {
+    size_t size; /* bytes of this table */
+
+    /* Chooses a server among those that this session has not tried. Returns FB_CHOICE_SERVER, and
+     * sets *out to the try, which end() ends; or FB_CHOICE_WAITS, and chosen(client, state, choice,
+     * try) is called once from the loop, never as FB_CHOICE_WAITS, unless the client ends before;
+     * `state` is that of the client, `try` is NULL but for FB_CHOICE_SERVER. Or any other choice:
+     * the error log has the reason. There is one try at a time, of one upstream in a session. */
+    fb_choice (*choose)(fb_conn *client, const fb_upstream *upstream,
+        void (*chosen)(fb_conn *client, void *state, fb_choice choice, const fb_try *run),
+        const fb_try **out);
+
+    /* Note that the server has been connected, and that its first byte has come, for
+     * $upstream_connect_time and $upstream_first_byte_time and the balancers that compare times.
+     * The times begin with the choice. */
+    void (*connected)(fb_conn *client);
+    void (*first_byte)(fb_conn *client);
+
+    /* Ends the try, with the bytes of the connection to the server, which may have ended in this
+     * callback; NULL: there was none. Each try is ended once, in the client's `closed` at the
+     * latest: the daemon ends one that is left as FB_TRY_SERVED. */
+    void (*end)(fb_conn *client, const fb_conn *server, fb_try_end how);
+} fb_upstreams;
+
+/* Reads where clients are to be connected to: "10.0.0.1:80", "unix:/path", the name of an `upstream
+ * {}` of the configuration, wherever it stands, "name:80", or text with variables that is one of
+ * these in the end. It lives as long as the configuration. Returns NULL after a report at
+ * `directive`. A protocol that calls it needs no FB_NEEDS_CONNECT for it. For `set` and conf_done
+ * alone. */
+FB_SDK const fb_upstream *fb_conf_upstream(fb_conf *conf, const char *directive, const char *text);
+
+#ifdef __cplusplus
+}
+#endif

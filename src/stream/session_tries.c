@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Begins and ends the tries of a session. The group that a text with variables names is found at
+ * the first; the key of a `hash` is worked out then, too. */
+#include "stream/session_tries.h"
+
+#include "base/compiler.h"
+#include "stream/session_upstream.h"
+#include "stream/template.h"
+#include "upstream/peers.h"
+
+#include <string.h>
+
+static struct session_tries *tries_of(const struct fb_conn *client)
+{
+    const struct session_conn *session = session_conn_of(client);
+
+    assert(!client->outgoing);
+    return session != NULL ? session->tries : NULL;
+}
+
+/* Works out the key of the group's balancer; -1 without memory. */
+static int find_key(struct fb_conn *client, struct choice *choice)
+{
+    const struct template *key = choice->upstream->balance.key;
+    struct value value;
+
+    if (key == NULL)
+        return 0;
+    if (template_value(client, key, &value) == -1)
+        return -1;
+    choice->key = (fb_bytes) { (const uint8_t *)value.p, value.n };
+    return 0;
+}
+
+/* Begins the session's choice; *status has the reason where it returns NULL. */
+static struct session_tries *begin(
+    struct fb_conn *client, const struct fb_upstream *where, fb_choice *status)
+{
+    struct session_conn *session = session_conn_make(client);
+    struct session_tries *tries = session != NULL ? session_keep(client, sizeof(*tries)) : NULL;
+    struct upstream *upstream;
+
+    *status = FB_CHOICE_NO_MEMORY;
+    if (tries == NULL)
+        return NULL;
+    memset(tries, 0, sizeof(*tries));
+    tries->client = client;
+    upstream = session_upstream_find(client, where, status);
+    if (upstream == NULL)
+        return NULL;
+    choice_begin(&tries->choice, &stream_of(client)->upstreams, upstream);
+    if (find_key(client, &tries->choice) == -1) {
+        *status = FB_CHOICE_NO_MEMORY;
+        return NULL;
+    }
+    session->tries = tries;
+    return tries;
+}
+
+/* Adds a try to the session's; false without memory. */
+static bool add(struct session_tries *tries)
+{
+    const struct peer *peer = tries->choice.peer;
+    struct session_try *next = &tries->first;
+
+    if (tries->last != NULL) {
+        next = session_keep(tries->client, sizeof(*next));
+        if (next == NULL)
+            return false;
+        tries->last->next = next;
+    }
+    *next = (struct session_try) { .address = peer->target.text,
+        .connected_ms = FB_NO_TIME,
+        .first_byte_ms = FB_NO_TIME,
+        .lasted_ms = FB_NO_TIME };
+    tries->last = next;
+    tries->shown = (fb_try) {
+        .target = &peer->target, .server = peer->server->name, .left = tries->choice.left
+    };
+    return true;
+}
+
+/* Begins a try where a server was chosen. */
+static fb_choice take(struct session_tries *tries, fb_choice status)
+{
+    if (status != FB_CHOICE_SERVER || add(tries))
+        return status;
+    choice_end(&tries->choice, FB_TRY_UNUSED);
+    return FB_CHOICE_NO_MEMORY;
+}
+
+fb_choice session_tries_choose(struct fb_conn *client, const struct fb_upstream *upstream,
+    session_chosen *chosen, const fb_try **out)
+{
+    struct session_tries *tries = tries_of(client);
+    fb_choice status;
+
+    assert(chosen != NULL && upstream != NULL);
+    *out = NULL;
+    if (tries == NULL) {
+        tries = begin(client, upstream, &status);
+        if (tries == NULL)
+            return status;
+    }
+    status = take(tries, choice_next(&tries->choice));
+    if (status == FB_CHOICE_SERVER)
+        *out = &tries->shown;
+    tries->chosen = status == FB_CHOICE_WAITS ? chosen : NULL;
+    return status;
+}
+
+void session_tries_tell(struct choice *choice, fb_choice status)
+{
+    struct session_tries *tries = container_of(choice, struct session_tries, choice);
+    struct fb_conn *client = tries->client;
+    session_chosen *chosen = tries->chosen;
+
+    assert(chosen != NULL && status != FB_CHOICE_WAITS);
+    tries->chosen = NULL;
+    status = take(tries, status);
+    session_callback_begin(client, CALLBACK_CHOSEN);
+    chosen(client, client->state, status, status == FB_CHOICE_SERVER ? &tries->shown : NULL);
+    session_callback_end(client);
+}
+
+static uint64_t since_choice(const struct session_tries *tries)
+{
+    return stream_of(tries->client)->net.loop.clock.mono_ms - tries->choice.began_ms;
+}
+
+void session_tries_connected(struct fb_conn *client)
+{
+    struct session_tries *tries = tries_of(client);
+
+    if (tries == NULL || tries->choice.peer == NULL)
+        return;
+    tries->last->connected_ms = tries->choice.connected_ms = since_choice(tries);
+}
+
+void session_tries_first_byte(struct fb_conn *client)
+{
+    struct session_tries *tries = tries_of(client);
+
+    if (tries == NULL || tries->choice.peer == NULL)
+        return;
+    tries->last->first_byte_ms = tries->choice.first_byte_ms = since_choice(tries);
+}
+
+void session_tries_end(struct fb_conn *client, const struct fb_conn *server, fb_try_end how)
+{
+    struct session_tries *tries = tries_of(client);
+
+    if (tries == NULL || tries->choice.peer == NULL)
+        return;
+    tries->last->lasted_ms = since_choice(tries);
+    if (server != NULL) {
+        tries->last->sent = server->sent;
+        tries->last->received = server->received;
+    }
+    choice_end(&tries->choice, how);
+}
+
+void session_tries_clear(struct session_conn *session)
+{
+    struct session_tries *tries = session->tries;
+
+    if (tries->choice.peer != NULL)
+        session_tries_end(session->conn, NULL, FB_TRY_SERVED);
+    else if (tries->chosen != NULL)
+        choice_end(&tries->choice, FB_TRY_UNUSED);
+    session->tries = NULL;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The group of servers that a session is led to. */
+#pragma once
+
+#include "stream/session_conn.h"
+#include "upstream/upstreams.h"
+
+/* Returns the group; NULL, after a line in the error log, with what is wrong in *status. A group
+ * that is made for this session lies in its memory. */
+struct upstream *session_upstream_find(
+    struct fb_conn *client, const struct fb_upstream *where, fb_choice *status);

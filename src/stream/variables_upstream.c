@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The variables of the servers that a session has tried: lists, in the order of the tries. A try
+ * that has not come so far has "-". */
+#include "stream/session_tries.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Bytes of an item: an address, and ", ". */
+#define ITEM (ADDRESS_TEXT + 2)
+
+typedef int item_writer(char *p, size_t size, const struct session_try *run);
+
+static const struct session_tries *tries_of(const struct fb_conn *conn)
+{
+    const struct session_conn *session = session_conn_of(conn);
+
+    return session != NULL ? session->tries : NULL;
+}
+
+/* Sets the value to a list of what `write` says of each try. */
+static int write_list(struct fb_conn *conn, struct value *value, item_writer *write)
+{
+    const struct session_tries *tries = tries_of(conn);
+    const struct session_try *run;
+    size_t n = 0, used = 0;
+    char *text;
+
+    *value = value_missing();
+    if (tries == NULL || tries->last == NULL)
+        return 0;
+    for (run = &tries->first; run != NULL; run = run->next)
+        n++;
+    text = session_keep(conn, n * ITEM);
+    if (text == NULL)
+        return -1;
+    for (run = &tries->first; run != NULL; run = run->next) {
+        int length = write(text + used, ITEM, run);
+
+        assert(length >= 0 && length < ITEM - 2);
+        used += (size_t)length;
+        if (run->next != NULL) {
+            memcpy(text + used, ", ", 2);
+            used += 2;
+        }
+    }
+    *value = value_found(text, used);
+    return 0;
+}
+
+static int write_time(char *p, size_t size, uint64_t ms)
+{
+    if (ms == FB_NO_TIME)
+        return snprintf(p, size, "-");
+    return snprintf(p, size, "%" PRIu64 ".%03u", ms / 1000, (unsigned)(ms % 1000));
+}
+
+static int write_address(char *p, size_t size, const struct session_try *run)
+{
+    return snprintf(p, size, "%s", run->address);
+}
+
+static int write_connect_time(char *p, size_t size, const struct session_try *run)
+{
+    return write_time(p, size, run->connected_ms);
+}
+
+static int write_first_byte_time(char *p, size_t size, const struct session_try *run)
+{
+    return write_time(p, size, run->first_byte_ms);
+}
+
+static int write_session_time(char *p, size_t size, const struct session_try *run)
+{
+    return write_time(p, size, run->lasted_ms);
+}
+
+static int write_sent(char *p, size_t size, const struct session_try *run)
+{
+    return snprintf(p, size, "%" PRIu64, run->sent);
+}
+
+static int write_received(char *p, size_t size, const struct session_try *run)
+{
+    return snprintf(p, size, "%" PRIu64, run->received);
+}
+
+GETTER(get_addr)
+{
+    (void)variable;
+    return write_list(conn, value, write_address);
+}
+
+GETTER(get_connect_time)
+{
+    (void)variable;
+    return write_list(conn, value, write_connect_time);
+}
+
+GETTER(get_first_byte_time)
+{
+    (void)variable;
+    return write_list(conn, value, write_first_byte_time);
+}
+
+GETTER(get_session_time)
+{
+    (void)variable;
+    return write_list(conn, value, write_session_time);
+}
+
+GETTER(get_bytes_sent)
+{
+    (void)variable;
+    return write_list(conn, value, write_sent);
+}
+
+GETTER(get_bytes_received)
+{
+    (void)variable;
+    return write_list(conn, value, write_received);
+}
+
+const struct variable_row variables_upstream[] = {
+    { "upstream_addr", get_addr, VARIABLE_VOLATILE },
+    { "upstream_bytes_received", get_bytes_received, VARIABLE_VOLATILE },
+    { "upstream_bytes_sent", get_bytes_sent, VARIABLE_VOLATILE },
+    { "upstream_connect_time", get_connect_time, VARIABLE_VOLATILE },
+    { "upstream_first_byte_time", get_first_byte_time, VARIABLE_VOLATILE },
+    { "upstream_session_time", get_session_time, VARIABLE_VOLATILE },
+    { .name = NULL },
+};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Groups of servers, `upstream {}`, as the configuration has them. A directive that names a single
+ * server gets a group of its own.
+ *
+ * Only data: settings/ fills it in, and nothing changes it while sessions use it, but for the
+ * worker's peers. */
+#pragma once
+
+#include "base/check.h"
+#include "names/setting.h"
+#include "net/target.h"
+
+#include <bsd/sys/queue.h>
+
+struct balancer;
+struct conf_word;
+struct peers;
+struct template;
+struct upstream_zone;
+
+#define UPSTREAM_KIND KIND('U', 'p', 's', 't')
+
+/* A `server` of a group. */
+struct upstream_server {
+    STAILQ_ENTRY(upstream_server) link;
+    const char *name;               /* as it was written, which tells servers apart */
+    const struct fb_target *target; /* the address; NULL: workers resolve `host` */
+    const char *host;               /* a name; or NULL */
+    const char *service;            /* of the SRV records that are asked for; or NULL */
+    in_port_t port;                 /* of `host`, in host order */
+    bool resolve;                   /* `host` is asked for again when an answer has expired */
+    bool backup, down, drain;
+    uint32_t weight;      /* at least 1 */
+    uint32_t max_conns;   /* 0: any number */
+    uint32_t max_fails;   /* 0: failures are not counted */
+    int64_t fail_timeout; /* ms */
+    int64_t slow_start;   /* ms; 0: none */
+};
+
+enum upstream_time { UPSTREAM_TIME_CONNECT, UPSTREAM_TIME_FIRST_BYTE, UPSTREAM_TIME_LAST_BYTE };
+
+/* The balancer of a group with the values of its directive. */
+struct upstream_balance {
+    const struct balancer *balancer; /* balancer.h */
+    const struct template *key;      /* hash: text that the caller works out; else NULL */
+    bool consistent;                 /* hash */
+    bool two;                        /* random: of two servers the better one */
+    bool two_by_time;                /* random two: by `time`, not by connections */
+    enum upstream_time time;         /* least_time, and random two */
+    bool inflight;                   /* least_time: requests that have not ended count, too */
+};
+
+struct upstream {
+    unsigned kind; /* UPSTREAM_KIND */
+    STAILQ_ENTRY(upstream) link;
+    const char *name;
+    const struct conf_word *word; /* where it was declared */
+    bool is_single;               /* made for the address of a directive */
+    STAILQ_HEAD(upstream_servers, upstream_server) servers;
+    unsigned server_n;
+    struct upstream_balance balance;
+    struct upstream_zone *zone;           /* NULL: each worker has a state of its own */
+    uint32_t queue;                       /* sessions that may wait in each worker; 0: none */
+    int64_t queue_timeout;                /* ms */
+    const struct names_setting *resolver; /* NULL: the system's */
+    int64_t resolver_timeout;             /* ms */
+    struct peers *peers;                  /* the worker's, from upstreams_open() on */
+};
+
+STAILQ_HEAD(upstream_list, upstream);
+
+/* Where a directive leads. */
+struct fb_upstream {
+    struct upstream *upstream;            /* NULL: `text` says it in each session */
+    const struct template *text;          /* or NULL */
+    const struct upstream_list *all;      /* the groups that `text` may name */
+    const struct names_setting *resolver; /* for a name that `text` may be; as above */
+    int64_t resolver_timeout;
+};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The groups of servers in a worker: the peers of each, what they wait for, and how sessions are
+ * told. */
+#pragma once
+
+#include "names/names.h"
+#include "upstream/upstream.h"
+
+#include <forkbeard/balancer.h>
+
+struct choice;
+
+struct upstreams {
+    struct upstream_list *list;
+    struct loop *loop;
+    struct log *log;
+    const struct memory *memory;
+    /* Tells a session what choice_next() has made wait; runs its protocol, from the loop. */
+    void (*tell)(struct choice *choice, fb_choice status);
+    uint32_t (*random)(struct upstreams *upstreams, uint32_t below);
+};
+
+/* Opens the groups; -1 after an emerg line, with nothing left to undo. */
+int upstreams_open(struct upstreams *upstreams);
+void upstreams_close(struct upstreams *upstreams);
