@@ -109,6 +109,7 @@ static struct cycle *create_cycle(const struct memory *memory)
     cycle->arena = arena;
     STAILQ_INIT(&cycle->stream.servers);
     STAILQ_INIT(&cycle->stream.upstreams);
+    STAILQ_INIT(&cycle->stream.matches);
     RB_INIT(&cycle->stream.variables.all);
     RB_INIT(&cycle->stream.log_formats);
     listener_set_init(&cycle->stream.listeners);

@@ -10,6 +10,7 @@
 #include "settings/error_log.h"
 #include "settings/limit_conn.h"
 #include "settings/listen.h"
+#include "settings/match.h"
 #include "settings/protocol.h"
 #include "settings/realip.h"
 #include "settings/server_name.h"
@@ -133,6 +134,8 @@ const struct setting stream_table[] = {
         .unset = "none" },
     { "map_hash_bucket_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size, .initial = "64" },
     { "map_hash_max_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size, .initial = "2048" },
+    { "match", CONTEXT_STREAM, 1, 1, .set = match_set, .block = true, .repeats = true,
+        .unset = "none" },
     { "open_log_file_cache", CONTEXT_STREAM | CONTEXT_SERVER, 1, 4, .set = open_log_file_cache_set,
         .offset = offsetof(struct server_settings, log_cache),
         .size = sizeof(const struct access_cache_setting *), .initial = "off" },

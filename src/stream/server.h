@@ -10,6 +10,7 @@
 #include "net/listener.h"
 #include "shm/zone.h"
 #include "stream/access_log.h"
+#include "stream/match.h"
 #include "stream/phases.h"
 #include "stream/set.h"
 #include "stream/variable.h"
@@ -114,6 +115,7 @@ struct stream_settings {
     STAILQ_HEAD(, server) servers;
     struct listeners listeners;
     struct upstream_list upstreams;
+    struct match_list matches;
     struct variables variables;
     struct line_formats log_formats;
     struct access_file *access_files; /* destinations of access logs, once each */

@@ -246,6 +246,16 @@ void check_map(const struct cycle *cycle)
     ck_assert_ptr_nonnull(variable->get);
 }
 
+void check_match(const struct cycle *cycle)
+{
+    const struct match *match = STAILQ_FIRST(&cycle->stream.matches);
+
+    ck_assert_str_eq(match->name, "redis");
+    ck_assert_uint_eq(match->send.n, strlen("PING\r\n"));
+    ck_assert_mem_eq(match->send.p, "PING\r\n", match->send.n);
+    ck_assert_mem_eq(match->expect.p, "+PONG", match->expect.n);
+}
+
 /* Checks nothing, for a directive that has no effect. */
 void check_nothing(const struct cycle *cycle)
 {

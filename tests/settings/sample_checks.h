@@ -31,6 +31,7 @@ void check_return(const struct cycle *cycle);
 void check_file(const struct cycle *cycle);
 void check_directio(const struct cycle *cycle);
 void check_map(const struct cycle *cycle);
+void check_match(const struct cycle *cycle);
 void check_nothing(const struct cycle *cycle);
 void check_variable(const struct cycle *cycle);
 void check_daytime(const struct cycle *cycle);

@@ -97,6 +97,7 @@ static const struct sample samples[] = {
         .again = "$pid $mapped { }" },
     { "map_hash_bucket_size", "64", CHECK(check_nothing) },
     { "map_hash_max_size", "2048", CHECK(check_nothing) },
+    { "match", "redis { send PING\\r\\n; expect +PONG; }", CHECK(check_match), .again = "b { }" },
     { "open_log_file_cache", "max=9 inactive=20s min_uses=2", CHECK(check_log_cache) },
     { "output_limit", "off", NUMBER(INT64_MAX) },
     { "proxy_protocol_timeout", "5s", NUMBER(5000) },

@@ -71,6 +71,7 @@ static const char configuration[] =
     "events { debug_connection ::1; debug_connection ::2; }\n"
     "stream { map $pid $m { hostnames; a \"b $pid\"; .c d; include keys; } "
     "geo $g { 192.0.2.0/24 a; ::1 b; include nets; } split_clients $pid $s { 5% a; * b; }\n"
+    "match a { send b; expect c; }\n"
     "idle_timeout 1s; pair_target 127.0.0.1:1; server { listen 80; listen 127.0.0.1:80; "
     "}\n"
     "  server { pair_one 1; pair_two 2; set $m 1; set $n $m$g$s; pair; listen 81-83; pair_own x; "
