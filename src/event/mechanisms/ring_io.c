@@ -173,10 +173,12 @@ static struct io_result send_file(struct source *source, int fd, off_t *offset, 
 }
 
 /* Moves input to a pipe that the ring has received before it heard of the pipe. */
-static struct io_result write_to_pipe(struct ring *ring, struct ring_watch *watch, int pipe)
+static struct io_result write_to_pipe(
+    struct ring *ring, struct ring_watch *watch, int pipe, size_t most)
 {
     const struct ring_input *in = &watch->in;
-    ssize_t n = write(pipe, in->p + in->at, in->end - in->at);
+    size_t held = in->end - in->at;
+    ssize_t n = write(pipe, in->p + in->at, held < most ? held : most);
     uint8_t taken[RING_BUFFER_SIZE];
     struct io_span span = { taken, (size_t)n };
 
@@ -197,7 +199,7 @@ static struct io_result splice_from(struct source *source, int pipe, size_t n)
     if (watch == NULL)
         return failed_with(errno);
     if (watch->in.p != NULL)
-        return write_to_pipe(ring, watch, pipe);
+        return write_to_pipe(ring, watch, pipe, n);
     if (end_of_input(watch, &result))
         return result;
     if (!watch->splices) {
