@@ -17,6 +17,9 @@
 
 struct conn_pipe_end;
 
+/* Owners' functions that a pipe has called when the first byte of its second end has come. */
+typedef void (*conn_first_byte)(struct fb_conn *b, void *state);
+
 struct conn_ops {
     void (*opened)(struct fb_conn *conn);
     /* Returns how many of the bytes were consumed. */
@@ -46,6 +49,8 @@ struct conn_ops {
     /* Logs that our connect() has failed, or the binding of its local address; NULL: an error
      * line. */
     void (*connect_failed)(struct fb_conn *conn, int error, bool bind_failed);
+    /* The first byte of the peer has come, in a pipe: calls what conn_pipe() was given. */
+    void (*first_byte)(struct fb_conn *conn, conn_first_byte call);
     /* Fills in what log lines say besides the connection's client; `client` has room for
      * another's. */
     void (*describe)(const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT]);
@@ -119,7 +124,7 @@ struct fb_conn {
     uint32_t paused : 1;        /* back-pressure: not read, for its unsent output */
     uint32_t counted : 2;       /* enum conn_activity by which a client is counted */
     uint32_t reason : 4;        /* fb_reason of a failure; 0: none */
-    uint32_t splices : 1;       /* piped, and its input moves within the kernel */
+    uint32_t by_pipe : 1;       /* piped, and how it is read is the pipe's: spliced, or limited */
     uint32_t redeliver : 1;     /* unconsumed input is to be given to the owner again */
     uint32_t outgoing : 1;      /* we have connected it; else it was accepted */
     uint32_t owner_knows : 1;   /* the owner has the connection, so that `closed` must run */
@@ -288,9 +293,17 @@ void conn_fail_by(struct fb_conn *conn, int error);
 /* conn_flush.c: Ends the connection at once; not called from one of its own callbacks. */
 void conn_end(struct fb_conn *conn, fb_reason reason);
 
+struct conn_pipe_options {
+    uint64_t timeout;           /* ms without a byte moved; 0: any */
+    uint64_t rates[2];          /* bytes a second that are received from a, and from b; 0: any */
+    size_t most;                /* bytes received at once, while they are copied; 0: any */
+    bool ends_together;         /* the end of one peer's half ends both connections */
+    conn_first_byte first_byte; /* called when b's peer has sent the first byte; or NULL */
+};
+
 /* conn_pipe.c: Moves what each receives to the other until both have ended; -1 without memory. From
- * now on their owners are called for `closed` alone. */
-int conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms);
+ * now on their owners are called for `closed` alone, and for b's first byte. */
+int conn_pipe(struct fb_conn *a, struct fb_conn *b, const struct conn_pipe_options *options);
 
 /* conn_check.c: Asserts what holds for every connection between callbacks. */
 void conn_check(const struct fb_conn *conn);

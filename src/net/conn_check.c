@@ -43,7 +43,8 @@ static void check_pipe(const struct fb_conn *conn)
     const struct conn_direction *direction;
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
-    assert(pipe->net == conn->net);
+    assert(conn->by_pipe == (conn_direction_from(conn)->splices || pipe->limits != NULL));
+    assert(!conn_throttle_waits(conn) || conn->read != CONN_READ_ON || !conn_is_active(conn));
     direction = conn_direction_to(conn);
     assert((direction->buffered > 0) <= (direction->kernel.read != -1));
     assert(conn->pipe->other->other == conn->pipe && conn->pipe->other->whole == pipe);
@@ -81,6 +82,8 @@ void conn_check(const struct fb_conn *conn)
     check_buffers(conn);
     if (conn->pipe != NULL)
         check_pipe(conn);
+    else
+        assert(!conn->by_pipe);
     if (!conn_is_owned(conn))
         check_unowned(conn);
     if (conn->phase == CONN_OPEN)

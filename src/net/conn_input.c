@@ -254,14 +254,17 @@ static bool read_input(struct fb_conn *conn)
 
     for (int i = 0; i < RECEIVES_A_TURN && conn_may_read(conn); i++) {
         struct io_span in = { conn->net->scratch, conn->net->scratch_size };
-        bool again = conn->redeliver && conn->in != NULL;
+        bool again = conn->redeliver && conn->in != NULL, by_pipe = conn->by_pipe;
         struct chunk *chunk;
 
         if (!reading->ready && !again)
             break;
-        if (!again && conn->pipe != NULL && conn_splice_input(conn)) {
-            i += SPLICE_COUNTS - 1;
-            continue;
+        if (by_pipe && !again) {
+            if (conn_splice_input(conn)) {
+                i += SPLICE_COUNTS - 1;
+                continue;
+            }
+            in.n = conn_throttle_copy_room(conn, in.n);
         }
         if (!again && !(conn->in != NULL ? receive_behind(conn) : receive(conn, &in)))
             return conn->read != CONN_READ_ENDED || deliver_end(conn);
@@ -270,6 +273,8 @@ static bool read_input(struct fb_conn *conn)
             in = (struct io_span) { chunk->p, chunk_length(chunk) };
         if (!deliver(conn, (fb_bytes) { in.p, in.n }, chunk))
             return false;
+        if (by_pipe && conn->by_pipe)
+            conn_throttle_note(conn, in.n);
     }
     return true;
 }
@@ -339,7 +344,7 @@ static NOINLINE void read_otherwise(struct fb_conn *conn)
 static inline bool reads_plainly(const struct fb_conn *conn)
 {
     return conn->phase == CONN_OPEN && conn->read == CONN_READ_ON && !conn->paused &&
-           !conn->splices && !conn->redeliver && conn->in == NULL &&
+           !conn->by_pipe && !conn->redeliver && conn->in == NULL &&
            conn->source.events[EVENT_READ].ready;
 }
 

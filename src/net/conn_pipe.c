@@ -3,8 +3,9 @@
  *
  * Responsible for the callbacks of both while they are piped, and for the time in which a byte has
  * to move, which is the deadline of one of them. Bytes are copied through the worker's scratch
- * buffer at first; a direction that has moved much is spliced (conn_splice.c). Invariant: the pipe
- * lives until its second end has ended, and each owner's `closed` runs for its own. */
+ * buffer at first; a direction that has moved much is spliced (conn_splice.c), and one that has a
+ * rate waits for it (conn_throttle.c). Invariant: the pipe lives until its second end has ended,
+ * and each owner's `closed` runs for its own. */
 #include "net/conn_pipe.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@ static uint64_t moved_ms(const struct conn_pipe *pipe)
  * connect() as well. */
 static void time_end(struct conn_pipe *pipe, struct fb_conn *conn, uint64_t ms)
 {
-    uint64_t now = pipe->net->loop.clock.mono_ms;
+    uint64_t now = conn->net->loop.clock.mono_ms;
     uint64_t most = pipe->connect_by > now ? pipe->connect_by - now : 0;
 
     pipe->timed = conn;
@@ -40,6 +41,15 @@ static void time_other(struct conn_pipe *pipe, struct fb_conn *conn, uint64_t ms
     time_end(pipe, conn, ms);
 }
 
+/* Whether an end is not read for its rate: then nobody is to blame that no byte moves. */
+static bool is_throttled(const struct conn_pipe *pipe)
+{
+    for (int i = 0; i < 2; i++)
+        if (pipe->ends[i].conn != NULL && conn_throttle_waits(pipe->ends[i].conn))
+            return true;
+    return false;
+}
+
 /* Ends both, or waits for what is left of the time since a byte moved. The time of a connect() that
  * is over ends the end that waits for it. */
 static void pipe_expired(struct fb_conn *conn)
@@ -52,6 +62,8 @@ static void pipe_expired(struct fb_conn *conn)
         conn_connect_failed(conn, ETIMEDOUT, false);
     } else if (idle < pipe->timeout) {
         time_end(pipe, conn, pipe->timeout - idle);
+    } else if (is_throttled(pipe)) { /* its time begins when the rate allows more */
+        time_end(pipe, conn, pipe->timeout);
     } else {
         for (int i = 0; i < 2; i++)
             if (pipe->ends[i].conn != NULL)
@@ -68,6 +80,39 @@ static void pipe_opened(struct fb_conn *conn)
         conn_deadline_clear(conn);
 }
 
+/* The rate allows more: reads on, unless the other end has yet to take what it was given, whose
+ * flush reads on then. */
+static void throttle_expired(struct loop *loop, struct timer *timer)
+{
+    struct conn_throttle *throttle = container_of(timer, struct conn_throttle, timer);
+    struct fb_conn *conn = throttle->end->conn;
+    struct fb_conn *to = conn_pipe_other(conn);
+
+    assert(conn_throttle_of(conn) == throttle && loop == &conn->net->loop);
+    conn_note_moved(conn);
+    if (to != NULL && !conn_is_connecting(to))
+        conn_mark_dirty(to);
+    net_flush(conn->net);
+}
+
+/* Does what there is to do when so many bytes have moved: tells of the first, or goes over to
+ * splicing. */
+static COLD void look_at_direction(struct fb_conn *conn, struct fb_conn *to)
+{
+    struct conn_pipe *pipe = conn_pipe_of(conn);
+    struct conn_direction *direction = conn_direction_from(conn);
+    bool can_splice = conn->source.io->splice_in != NULL && to->source.io->splice_out != NULL;
+    conn_first_byte call = pipe->first_byte;
+
+    direction->look_at = can_splice ? CONN_PIPE_COPIED_MOST : UINT64_MAX;
+    if (can_splice && direction->moved >= CONN_PIPE_COPIED_MOST)
+        conn_pipe_set_splices(conn, true);
+    if (call == NULL || conn->pipe != &pipe->ends[1])
+        return;
+    pipe->first_byte = NULL;
+    conn->pipe->ops->first_byte(conn, call);
+}
+
 static size_t pipe_data(struct fb_conn *conn, fb_bytes in)
 {
     struct conn_direction *direction = conn_direction_from(conn);
@@ -78,10 +123,9 @@ static size_t pipe_data(struct fb_conn *conn, fb_bytes in)
     conn_write(to, in.p, in.n);
     if (unlikely(conn_is_connecting(to)))
         conn_stop(conn);
-    direction->copied += in.n;
-    if (unlikely(direction->copied >= CONN_PIPE_COPIED_MOST) &&
-        conn->source.io->splice_in != NULL && to->source.io->splice_out != NULL)
-        conn->splices = 1;
+    direction->moved += in.n;
+    if (unlikely(direction->moved >= direction->look_at))
+        look_at_direction(conn, to);
     return in.n;
 }
 
@@ -117,7 +161,9 @@ static void follow_other(struct fb_conn *conn, fb_reason reason)
     switch (reason) {
     case FB_FINISHED:
     case FB_PEER_GONE:
-        if (conn->write == CONN_WRITE_ENDED && conn->read == CONN_READ_ENDED)
+        if (conn_pipe_of(conn)->ends_together && conn->read == CONN_READ_ENDED)
+            conn_fail(conn, FB_PEER_GONE);
+        else if (conn->write == CONN_WRITE_ENDED && conn->read == CONN_READ_ENDED)
             conn_mark_dirty(conn);
         else
             close_other(conn);
@@ -132,12 +178,14 @@ static void follow_other(struct fb_conn *conn, fb_reason reason)
     }
 }
 
-static void free_pipe(struct conn_pipe *pipe)
+static void free_pipe(struct conn_pipe *pipe, struct net *net)
 {
     for (int i = 0; i < 2; i++)
         assert(pipe->ends[i].conn == NULL && pipe->ends[i].from.buffered == 0);
     pipe->kind = 0;
-    spares_give(&pipe->net->pipes, pipe);
+    if (unlikely(pipe->limits != NULL))
+        memory_release(net->memory, pipe->limits);
+    spares_give(&net->pipes, pipe);
 }
 
 static void pipe_closed(struct fb_conn *conn, fb_reason reason)
@@ -147,12 +195,15 @@ static void pipe_closed(struct fb_conn *conn, fb_reason reason)
     struct fb_conn *other = end->other->conn;
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
-    conn_splice_release(pipe->net, &end->other->from);
+    conn_splice_release(conn->net, &end->other->from);
     if (other == NULL)
-        conn_splice_release(pipe->net, &end->from);
+        conn_splice_release(conn->net, &end->from);
+    if (unlikely(pipe->limits != NULL))
+        conn_throttle_end(conn);
     if (pipe->timed == conn)
         pipe->timed = NULL;
     conn->ops = end->ops;
+    conn->by_pipe = 0;
     conn->pipe = NULL;
     end->conn = NULL;
     if (conn->moved_ms > pipe->ended_moved_ms)
@@ -160,7 +211,7 @@ static void pipe_closed(struct fb_conn *conn, fb_reason reason)
     if (other != NULL)
         follow_other(other, reason);
     else
-        free_pipe(pipe);
+        free_pipe(pipe, conn->net);
     conn->ops->closed(conn, reason);
 }
 
@@ -190,10 +241,15 @@ static void join_end(struct conn_pipe *pipe, struct conn_pipe_end *end, struct c
     struct fb_conn *conn)
 {
     *end = (struct conn_pipe_end) {
-        .whole = pipe, .other = other, .conn = conn, .ops = conn->ops, .from.kernel = { -1, -1 }
+        .whole = pipe,
+        .other = other,
+        .conn = conn,
+        .ops = conn->ops,
+        .from = { .kernel = { -1, -1 }, .look_at = CONN_PIPE_COPIED_MOST },
     };
     conn->pipe = end;
     conn->ops = &pipe_ops;
+    conn->by_pipe = pipe->limits != NULL;
     conn->paused = 0;
     conn->unwritable = 0;
 }
@@ -233,7 +289,25 @@ static void begin_end(struct fb_conn *conn)
         conn_mark_dirty(conn);
 }
 
-int conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms)
+/* Has the first byte of the second end told of, if none has come yet. */
+static inline void await_first_byte(struct conn_pipe *pipe, conn_first_byte call)
+{
+    struct conn_pipe_end *end = &pipe->ends[1];
+
+    pipe->first_byte = NULL;
+    if (call == NULL || end->conn->received > 0)
+        return;
+    assert(end->ops->first_byte != NULL);
+    pipe->first_byte = call;
+    end->from.look_at = 1;
+}
+
+static inline bool has_limits(const struct conn_pipe_options *options)
+{
+    return (options->rates[0] | options->rates[1] | options->most) != 0;
+}
+
+int conn_pipe(struct fb_conn *a, struct fb_conn *b, const struct conn_pipe_options *options)
 {
     struct net *net = a->net;
     struct conn_pipe *pipe;
@@ -243,13 +317,19 @@ int conn_pipe(struct fb_conn *a, struct fb_conn *b, uint64_t timeout_ms)
     pipe = spares_take(&net->pipes);
     if (pipe == NULL)
         return -1;
+    pipe->limits = NULL;
+    if (has_limits(options) && !conn_throttle_begin(pipe, net, options, throttle_expired)) {
+        spares_give(&net->pipes, pipe);
+        return -1;
+    }
     pipe->kind = CONN_PIPE_KIND;
-    pipe->net = net;
-    pipe->timeout = timeout_ms;
+    pipe->ends_together = options->ends_together;
+    pipe->timeout = options->timeout;
     pipe->ended_moved_ms = 0;
     pipe->timed = NULL;
     join_end(pipe, &pipe->ends[0], &pipe->ends[1], a);
     join_end(pipe, &pipe->ends[1], &pipe->ends[0], b);
+    await_first_byte(pipe, options->first_byte);
     begin_time(pipe);
     begin_end(a);
     begin_end(b);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/check.h"
+#include "event/timer.h"
 #include "net/conn_private.h"
 
 #define CONN_PIPE_KIND KIND('P', 'I', 'P', 'E')
@@ -13,9 +14,11 @@
 
 struct conn_direction {
     struct pipe_ends kernel; /* the kernel's pipe; -1: none, and then `buffered` is 0 */
-    size_t buffered;         /* bytes in it */
-    size_t copied;           /* bytes copied since the direction last began to copy */
-    unsigned little;         /* times in a row that little was spliced */
+    uint32_t buffered;       /* bytes in it */
+    uint16_t little;         /* times in a row that little was spliced */
+    bool splices;            /* bytes move within the kernel, where they can */
+    uint64_t moved;          /* bytes that were received in the pipe */
+    uint64_t look_at;        /* `moved` from which on to do more than to copy */
 };
 
 struct conn_pipe_end {
@@ -26,14 +29,29 @@ struct conn_pipe_end {
     struct conn_direction from; /* what it receives */
 };
 
+/* The rate of a direction. Its timer is set while reading waits for it. */
+struct conn_throttle {
+    struct timer timer;
+    struct conn_pipe_end *end;
+    uint64_t rate; /* bytes a second; 0: any */
+};
+
+struct conn_limits {
+    struct conn_throttle from[2]; /* of the ends */
+    uint64_t began_ms;
+    size_t most; /* bytes to receive at once, while they are copied */
+};
+
 struct conn_pipe {
     unsigned kind;
-    struct net *net;
+    bool ends_together; /* when one peer has ended its half, and what it has sent is delivered */
     struct conn_pipe_end ends[2];
-    uint64_t timeout;        /* ms without a byte moved; 0: none */
-    uint64_t ended_moved_ms; /* the moved_ms of the end that has ended */
-    struct fb_conn *timed;   /* the end whose deadline the timeout has, or NULL */
-    uint64_t connect_by;     /* ms: by when `timed` has to be connected; UINT64_MAX: at any time */
+    struct conn_limits *limits; /* or NULL */
+    conn_first_byte first_byte; /* to be called; or NULL */
+    uint64_t timeout;           /* ms without a byte moved; 0: none */
+    uint64_t ended_moved_ms;    /* the moved_ms of the end that has ended */
+    struct fb_conn *timed;      /* the end whose deadline the timeout has, or NULL */
+    uint64_t connect_by; /* ms: by when `timed` has to be connected; UINT64_MAX: at any time */
 };
 
 static inline struct conn_pipe *conn_pipe_of(const struct fb_conn *conn)
@@ -70,6 +88,36 @@ static inline bool conn_pipe_flows(const struct fb_conn *to)
     const struct fb_conn *from = conn_pipe_other(to);
 
     return from != NULL && from->read == CONN_READ_ON && conn_direction_to(to)->buffered == 0;
+}
+
+/* Returns the rate of what the connection receives; NULL: the pipe has no limits. */
+static inline struct conn_throttle *conn_throttle_of(const struct fb_conn *conn)
+{
+    struct conn_pipe *pipe = conn_pipe_of(conn);
+
+    return pipe->limits != NULL ? &pipe->limits->from[conn->pipe - pipe->ends] : NULL;
+}
+
+/* conn_throttle.c: Gives a pipe its limits, where the options come to any; false without memory. */
+bool conn_throttle_begin(struct conn_pipe *pipe, struct net *net,
+    const struct conn_pipe_options *options,
+    void (*expired)(struct loop *loop, struct timer *timer));
+/* An end of a pipe with limits has ended, and is timed no more. */
+void conn_throttle_end(struct fb_conn *conn);
+
+/* Whether reading waits for the rate. */
+static inline bool conn_throttle_waits(const struct fb_conn *conn)
+{
+    const struct conn_throttle *throttle = conn_throttle_of(conn);
+
+    return throttle != NULL && timer_is_set(&throttle->timer);
+}
+
+/* Notes whether input of a direction is to be received as by any connection. */
+static inline void conn_pipe_set_splices(struct fb_conn *conn, bool splices)
+{
+    conn_direction_from(conn)->splices = splices;
+    conn->by_pipe = splices || conn_pipe_of(conn)->limits != NULL;
 }
 
 /* conn_splice.c: Gives the kernel's pipe of a direction back; bytes in it are lost. */

@@ -8,6 +8,7 @@
  *     conn_output.c                  owners' calls that send; the flush of dirty connections
  *     conn_flush.c                   what else a flush has to do, and the end of a connection
  *     conn_splice.c                  a pipe's bytes within the kernel
+ *     conn_throttle.c                how much a pipe receives
  *     conn_send.c                    output as a ring of chunks, and the system call
  *     conn_state.c                   phase, halves, dirty mark
  *     conn_deadline.c, conn_log.c, chunk.c */
@@ -182,6 +183,15 @@ static inline bool conn_splice_is_empty(const struct fb_conn *conn)
 }
 /* Whether both directions of its pipe have ended; true without a pipe. */
 bool conn_splice_is_done(const struct fb_conn *conn);
+
+/* ---- conn_throttle.c ---- */
+
+/* Returns how many of `most` bytes may be received now from a piped connection, at least 1: by the
+ * rate, and where they are copied. */
+size_t conn_throttle_room(const struct fb_conn *conn, size_t most);
+size_t conn_throttle_copy_room(const struct fb_conn *conn, size_t most);
+/* Stops reading where the rate asks for it, when n bytes were received. */
+void conn_throttle_note(struct fb_conn *conn, size_t n);
 
 /* ---- conn_flush.c ---- */
 

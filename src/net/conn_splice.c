@@ -9,6 +9,7 @@
 #include "net/conn_pipe.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <unistd.h>
 
 /* Bytes at a time that are few, and how often in a row. */
@@ -56,8 +57,8 @@ static void copy_again(struct fb_conn *conn)
 {
     struct conn_direction *direction = conn_direction_from(conn);
 
-    conn->splices = 0;
-    direction->copied = 0;
+    conn_pipe_set_splices(conn, false);
+    direction->look_at = direction->moved + CONN_PIPE_COPIED_MOST;
     direction->little = 0;
 }
 
@@ -73,9 +74,10 @@ static void push_held(struct fb_conn *to)
 
         switch (result.status) {
         case IO_DONE:
-            conn_trace(to, "sent %zu of %zu bytes of a pipe", result.n, direction->buffered);
+            conn_trace(
+                to, "sent %zu of %" PRIu32 " bytes of a pipe", result.n, direction->buffered);
             assert(result.n <= direction->buffered);
-            direction->buffered -= result.n;
+            direction->buffered -= (uint32_t)result.n;
             to->sent += result.n;
             conn_note_moved(to);
             break;
@@ -99,8 +101,9 @@ static void take_spliced(struct fb_conn *conn, struct fb_conn *to, size_t n)
 
     conn_trace(conn, "received %zu bytes into a pipe", n);
     conn->received += n;
-    direction->buffered += n;
-    direction->little = n < LITTLE ? direction->little + 1 : 0;
+    direction->moved += n;
+    direction->buffered += (uint32_t)n;
+    direction->little = n < LITTLE ? (uint16_t)(direction->little + 1) : 0;
     if (direction->little == LITTLE_TIMES)
         copy_again(conn);
     conn_note_moved(conn);
@@ -109,6 +112,7 @@ static void take_spliced(struct fb_conn *conn, struct fb_conn *to, size_t n)
         conn_stop(conn);
         conn_mark_dirty(to);
     }
+    conn_throttle_note(conn, n);
 }
 
 bool conn_splice_input(struct fb_conn *conn)
@@ -117,13 +121,14 @@ bool conn_splice_input(struct fb_conn *conn)
     struct fb_conn *to = conn_pipe_other(conn);
     struct io_result result;
 
-    if (!conn->splices || to == NULL || !conn_may_write(to) || to->out != NULL)
+    if (!direction->splices || to == NULL || !conn_may_write(to) || to->out != NULL)
         return false;
     if (!acquire_kernel_pipe(conn->net, direction)) {
         copy_again(conn);
         return false;
     }
-    result = conn->source.io->splice_in(&conn->source, direction->kernel.write, SPLICE_MOST);
+    result = conn->source.io->splice_in(
+        &conn->source, direction->kernel.write, conn_throttle_room(conn, SPLICE_MOST));
     switch (result.status) {
     case IO_DONE:
         take_spliced(conn, to, result.n);
@@ -164,6 +169,15 @@ bool conn_splice_is_done(const struct fb_conn *conn)
     return conn->pipe == NULL || (has_ended(conn) && has_ended(conn_pipe_other(conn)));
 }
 
+/* The other peer has ended its half, and has got through all that it had to say. */
+static void pass_end_on(struct fb_conn *to)
+{
+    if (to->pipe->whole->ends_together)
+        conn_close(to);
+    else if (conn_may_write(to))
+        conn_set_write(to, CONN_WRITE_ENDING);
+}
+
 void conn_splice_progress(struct fb_conn *to)
 {
     struct fb_conn *from = conn_pipe_other(to);
@@ -175,8 +189,8 @@ void conn_splice_progress(struct fb_conn *to)
         return;
     if (to->out != NULL || conn_direction_to(to)->buffered > 0)
         conn_stop(from);
-    else if (from->read == CONN_READ_ENDED && conn_may_write(to))
-        conn_set_write(to, CONN_WRITE_ENDING);
-    else if (from->read == CONN_READ_STOPPED)
+    else if (from->read == CONN_READ_ENDED)
+        pass_end_on(to);
+    else if (from->read == CONN_READ_STOPPED && !conn_throttle_waits(from))
         conn_resume(from);
 }

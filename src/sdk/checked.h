@@ -97,6 +97,7 @@ struct checked_slot {
     LIST_HEAD(, checked_block) blocks;
     SLIST_HEAD(, checked_target) targets;
     SLIST_HEAD(, checked_read) reads;
+    void (*first_byte)(fb_conn *b, void *state); /* that fb_pipe() was given */
 };
 
 struct checked_watch {

@@ -135,18 +135,43 @@ int checked_is_reused(const fb_conn *conn)
     return conn != NULL ? fb_is_reused(conn) : 0;
 }
 
+static void first_byte_came(fb_conn *b, void *state)
+{
+    struct checked_slot *slot = checked_slot_of(b);
+    struct checked_scope scope;
+
+    assert(slot != NULL && slot->first_byte != NULL);
+    checked_enter_conn(&scope, b, "first_byte");
+    slot->first_byte(checked_handle_of(b), state);
+    checked_leave_conn(&scope, b);
+}
+
+/* Puts a wrapper in the place of the protocol's function, where the protocol is checked. */
+static void wrap_first_byte(fb_conn *b, fb_pipe_options *own)
+{
+    struct checked_slot *slot = checked_slot_of(b);
+
+    if (own->first_byte == NULL || slot == NULL)
+        return;
+    slot->first_byte = own->first_byte;
+    own->first_byte = first_byte_came;
+}
+
 void checked_pipe(fb_conn *a, fb_conn *b, const fb_pipe_options *options)
 {
+    fb_pipe_options own;
+
     a = checked_conn(a, CHECKED_CALL);
     b = a != NULL ? checked_conn(b, CHECKED_CALL) : NULL;
     if (b == NULL)
         return;
-    if (a == b)
+    if (a == b) {
         checked_report_call(NULL, CHECKED_CALL, "with one connection as both");
-    else if (options != NULL && options->size < sizeof(options->size))
-        checked_report_call(NULL, CHECKED_CALL, "with options whose size is %zu", options->size);
-    else
-        fb_pipe(a, b, options);
+    } else if (checked_options(CHECKED_CALL, &own, sizeof(own), options)) {
+        if (b->pipe == NULL)
+            wrap_first_byte(b, &own);
+        fb_pipe(a, b, &own);
+    }
 }
 
 /* ---- Files ---- */

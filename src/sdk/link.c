@@ -30,8 +30,10 @@ static_assert(
     sizeof(fb_name_record) == 40 && sizeof(fb_names) == 56 && sizeof(fb_resolve_options) == 40,
     "layout of API 4");
 static_assert(offsetof(fb_file_read, error) == 24 && sizeof(fb_file_read) == 32, "layout of ABI 1");
+static_assert(offsetof(fb_map_options, memory) == 32 && offsetof(fb_pipe_options, timeout) == 8,
+    "layout of ABI 1");
 static_assert(
-    offsetof(fb_map_options, memory) == 32 && sizeof(fb_pipe_options) == 16, "layout of ABI 1");
+    offsetof(fb_pipe_options, buffer) == 40 && sizeof(fb_pipe_options) == 56, "layout of API 4");
 #endif
 
 /* Any function's type may be turned into this one, and none is called through it. */

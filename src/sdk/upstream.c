@@ -2,6 +2,7 @@
 /* The SDK's calls on connections to servers: making one, keeping it for the next user, and piping
  * it together with a client's. Each such connection has an owner and ends with it, unless
  * fb_keep() has given it to the keepalive pool. */
+#include "base/compiler.h"
 #include "net/target.h"
 #include "sdk/handle.h"
 
@@ -146,16 +147,43 @@ static bool end_both(fb_conn *a, fb_conn *b)
     return true;
 }
 
+/* Fills in what the options ask for, which are of this header. */
+static inline void take_pipe_options(struct conn_pipe_options *own, const fb_pipe_options *options)
+{
+    *own = (struct conn_pipe_options) {
+        .timeout = options->timeout,
+        .rates = { options->rate_from_a, options->rate_from_b },
+        .most = options->buffer,
+        .ends_together = (options->flags & FB_PIPE_ENDS_TOGETHER) != 0,
+        .first_byte = options->first_byte,
+    };
+}
+
+/* The same for those of an older header, which are shorter, or for none. */
+static COLD void take_older_pipe_options(
+    struct conn_pipe_options *own, const fb_pipe_options *options)
+{
+    fb_pipe_options copy = { 0 };
+
+    if (options != NULL)
+        memcpy(&copy, options, options->size);
+    take_pipe_options(own, &copy);
+}
+
 void fb_pipe(fb_conn *a, fb_conn *b, const fb_pipe_options *options)
 {
-    bool has_timeout = options != NULL && options->size >= sizeof(*options);
+    struct conn_pipe_options own;
 
     if (!SDK_VALID(a) || !SDK_VALID(b) || a == b || a->pipe != NULL || b->pipe != NULL)
         return;
     if (end_both(a, b))
         return;
     assert(a->net == b->net);
-    if (conn_pipe(a, b, has_timeout ? options->timeout : 0) == 0)
+    if (options != NULL && options->size >= sizeof(*options))
+        take_pipe_options(&own, options);
+    else
+        take_older_pipe_options(&own, options);
+    if (conn_pipe(a, b, &own) == 0)
         return;
     conn_fail(a, FB_NO_MEMORY);
     conn_fail(b, FB_NO_MEMORY);

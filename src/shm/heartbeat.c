@@ -32,6 +32,7 @@ const char *const heartbeat_callback_names[CALLBACKS] = {
     [CALLBACK_RESOLVED] = "resolved",
     [CALLBACK_CHOSEN] = "chosen",
     [CALLBACK_VALUE] = "value",
+    [CALLBACK_FIRST_BYTE] = "first_byte",
 };
 
 void heartbeat_start(struct heartbeat *heartbeat, uint64_t stall_us)

@@ -406,6 +406,7 @@ const struct conn_ops session_conn_ops = {
     .keepalive = keepalive_put,
     .connect_again = upstream_connect_again,
     .connect_failed = upstream_connect_failed,
+    .first_byte = session_call_first_byte,
     .failed = session_failed,
     .describe = session_describe,
 };

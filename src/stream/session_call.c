@@ -12,6 +12,13 @@ void session_call_closed(struct fb_conn *conn, const fb_ops *ops, fb_reason reas
     session_callback_end(conn);
 }
 
+void session_call_first_byte(struct fb_conn *conn, conn_first_byte call)
+{
+    session_callback_begin(conn, CALLBACK_FIRST_BYTE);
+    call(conn, conn->state);
+    session_callback_end(conn);
+}
+
 void session_call_draining(struct fb_conn *conn)
 {
     const struct stream *stream = stream_of(conn);

@@ -187,10 +187,16 @@ void splicing_turn(struct splicing *splicing)
 
 void splicing_open_pipe(struct splicing *splicing, struct pipe_end ends[2])
 {
+    splicing_open_pipe_with(splicing, ends, &(const struct conn_pipe_options) { 0 });
+}
+
+void splicing_open_pipe_with(
+    struct splicing *splicing, struct pipe_end ends[2], const struct conn_pipe_options *options)
+{
     for (int i = 0; i < 2; i++)
         open_end(splicing, &ends[i]);
     loop_run(&splicing->net.loop, QUEUE_NORMAL);
-    ck_assert_int_eq(conn_pipe(ends[0].conn, ends[1].conn, 0), 0);
+    ck_assert_int_eq(conn_pipe(ends[0].conn, ends[1].conn, options), 0);
     net_flush(&splicing->net);
     recvs = splices_in = splices_out = 0;
 }

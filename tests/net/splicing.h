@@ -43,6 +43,8 @@ void splicing_stop(struct splicing *splicing);
 unsigned count_descriptors(const char *like);
 
 void splicing_open_pipe(struct splicing *splicing, struct pipe_end ends[2]);
+void splicing_open_pipe_with(
+    struct splicing *splicing, struct pipe_end ends[2], const struct conn_pipe_options *options);
 void splicing_close_far(struct pipe_end ends[2]);
 /* Sends as much as the socket takes, up to the place `until`. */
 void pipe_end_say(struct pipe_end *end, size_t until);

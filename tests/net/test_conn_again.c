@@ -202,8 +202,7 @@ START_TEST(piped_meanwhile)
 
     conn_deadline_set(a->conn, 60000);
     conn_write(a->conn, "header, ", 8);
-    ck_assert_int_eq(
-        conn_pipe(swapped ? client->conn : a->conn, swapped ? a->conn : client->conn, 1000), 0);
+    ck_assert_int_eq(owner_pipe(swapped ? client : a, swapped ? a : client, 1000), 0);
     flush(fixture, a);
     sim_says(client->socket, "request");
     if (ends)

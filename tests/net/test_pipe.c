@@ -30,7 +30,7 @@ static struct two open_piped(int i, uint64_t timeout)
 {
     struct two two = open_two(i);
 
-    ck_assert_int_eq(conn_pipe(two.a->conn, two.b->conn, timeout), 0);
+    ck_assert_int_eq(owner_pipe(two.a, two.b, timeout), 0);
     settle_both(two.fixture);
     return two;
 }
@@ -224,7 +224,7 @@ START_TEST(unconsumed_input_comes_first)
     sim_says(two.b->socket, "from b, ");
     fixture_run(two.fixture);
     conn_stop(two.b->conn);
-    conn_pipe(two.a->conn, two.b->conn, 0);
+    owner_pipe(two.a, two.b, 0);
     settle_both(two.fixture);
     ck_assert_str_eq(owner_sent(two.b), "from a, ");
     ck_assert_str_eq(owner_sent(two.a), "from b, ");
@@ -238,7 +238,7 @@ END_TEST
 static size_t join_behind_a_line(struct owner *owner, fb_bytes in)
 {
     conn_write(owner->other->conn, "header ", 7);
-    conn_pipe(owner->conn, owner->other->conn, 0);
+    owner_pipe(owner, owner->other, 0);
     return in.n < 5 ? in.n : 5;
 }
 
@@ -265,7 +265,7 @@ START_TEST(one_had_ended_its_half_before)
     sim_end(two.a->socket);
     fixture_run(two.fixture);
     two.a->eofs = 0;
-    conn_pipe(two.a->conn, two.b->conn, 0);
+    owner_pipe(two.a, two.b, 0);
     settle_both(two.fixture);
     ck_assert(two.b->socket->shut);
     sim_says(two.b->socket, "reply");
@@ -284,7 +284,7 @@ START_TEST(a_flood_before_the_pipe)
     sim_set_room(two.b->socket, 0);
     owner_write_pattern(two.b, 100000);
     settle_both(two.fixture);
-    conn_pipe(two.a->conn, two.b->conn, 0);
+    owner_pipe(two.a, two.b, 0);
     sim_says(two.b->socket, "heard"); /* although it had been held back */
     settle_both(two.fixture);
     ck_assert_str_eq(owner_sent(two.a), "heard");
@@ -391,7 +391,7 @@ START_TEST(without_memory_nothing_changes)
     struct two two = open_two(_i);
 
     two.fixture->memory.until_failure = 0;
-    ck_assert_int_eq(conn_pipe(two.a->conn, two.b->conn, 0), -1);
+    ck_assert_int_eq(owner_pipe(two.a, two.b, 0), -1);
     two.fixture->memory.until_failure = UINT32_MAX;
     sim_says(two.a->socket, "as ever");
     settle_both(two.fixture);

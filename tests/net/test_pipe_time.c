@@ -27,7 +27,7 @@ START_TEST(when_nothing_moves_both_time_out)
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);
     struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
-    conn_pipe(a->conn, b->conn, ms);
+    owner_pipe(a, b, ms);
     settle_both(fixture);
     fixture_pass(fixture, ms - 1);
     ck_assert_uint_eq(a->closings + b->closings, 0);
@@ -45,7 +45,7 @@ START_TEST(what_moves_does_not_time_out)
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);
     struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
-    conn_pipe(a->conn, b->conn, ms);
+    owner_pipe(a, b, ms);
     settle_both(fixture);
     for (int i = 0; i < 10; i++) {
         fixture_pass(fixture, ms * 9 / 10);
@@ -64,7 +64,7 @@ START_TEST(what_a_slow_reader_takes_moves)
     struct fixture *fixture = fixture_start_net(_i, 2);
     struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
-    conn_pipe(a->conn, b->conn, 1000);
+    owner_pipe(a, b, 1000);
     sim_set_room(b->socket, 0);
     sim_says(a->socket, "0123456789");
     settle_both(fixture);
@@ -87,7 +87,7 @@ START_TEST(without_a_timeout_it_waits)
     struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
     conn_deadline_set(a->conn, 1000); /* the session's, which is over */
-    conn_pipe(a->conn, b->conn, 0);
+    owner_pipe(a, b, 0);
     settle_both(fixture);
     fixture_pass(fixture, 100000000);
     ck_assert_uint_eq(a->closings + a->expirations, 0);
@@ -102,7 +102,7 @@ START_TEST(the_time_runs_on_when_an_end_has_gone)
     struct owner *a = owner_open(fixture), *b = owner_open(fixture);
     bool swapped = _i / FIXTURE_EVENTS;
 
-    conn_pipe(swapped ? b->conn : a->conn, swapped ? a->conn : b->conn, 1000);
+    owner_pipe(swapped ? b : a, swapped ? a : b, 1000);
     sim_set_room(b->socket, 0);
     sim_says(a->socket, "the last words");
     settle_both(fixture);
@@ -130,7 +130,7 @@ START_TEST(the_other_is_still_connecting)
     sim_server_answer(server, SIM_SILENT, 0);
     b = owner_connect(fixture, NULL);
     conn_write(b->conn, "header, ", 8);
-    conn_pipe(a->conn, b->conn, 0);
+    owner_pipe(a, b, 0);
     sim_says(a->socket, "request, ");
     settle_both(fixture);
     sim_says(a->socket, "more");
@@ -163,7 +163,7 @@ START_TEST(the_other_is_refused)
 
     sim_server_answer(server, SIM_SILENT, 0);
     b = owner_connect(fixture, NULL);
-    conn_pipe(a->conn, b->conn, 0);
+    owner_pipe(a, b, 0);
     sim_says(a->socket, "request");
     settle_both(fixture);
     sim_server_answer(server, SIM_REFUSES, 0);
@@ -185,7 +185,7 @@ static struct owner *connect_unanswered(
     sim_server_answer(server, SIM_SILENT, 0);
     b = owner_connect(fixture, NULL);
     conn_deadline_set(b->conn, 60000);
-    conn_pipe(a->conn, b->conn, 0);
+    owner_pipe(a, b, 0);
     settle_both(fixture);
     fixture_pass(fixture, 59999);
     return b;
@@ -225,7 +225,7 @@ START_TEST(two_that_never_answer)
         conn_deadline_set(a->conn, ms);
         conn_deadline_set(b->conn, ms);
     }
-    conn_pipe(a->conn, b->conn, 1000);
+    owner_pipe(a, b, 1000);
     settle_both(fixture);
     fixture_pass(fixture, ms == 500 ? 499 : 999);
     ck_assert_uint_eq(a->closings + b->closings, 0);
@@ -249,7 +249,7 @@ START_TEST(one_that_answers_late)
     sim_server_answer(server, SIM_SILENT, 0);
     b = owner_connect(fixture, NULL);
     conn_deadline_set(b->conn, 800);
-    conn_pipe(swapped ? b->conn : a->conn, swapped ? a->conn : b->conn, 1000);
+    owner_pipe(swapped ? b : a, swapped ? a : b, 1000);
     settle_both(fixture);
     fixture_pass(fixture, 700);
     sim_server_answer(server, SIM_ACCEPTS, 0);
@@ -291,7 +291,7 @@ START_TEST(the_client_goes_before_the_other_is_connected)
 
     sim_server_answer(server, SIM_SILENT, 0);
     b = owner_connect(fixture, NULL);
-    conn_pipe(a->conn, b->conn, 0);
+    owner_pipe(a, b, 0);
     sim_says(a->socket, "request");
     settle_both(fixture);
     conn_fail(a->conn, FB_ABORTED);
@@ -316,7 +316,7 @@ START_TEST(it_gets_through_whatever_the_kernel_does)
     size_t said[2] = { 0 };
     struct owner *ends[] = { a, b };
 
-    conn_pipe(a->conn, b->conn, 0);
+    owner_pipe(a, b, 0);
     fixture_settle(fixture);
     sim_trouble(fixture->sim, (uint64_t)_i, &trouble);
     for (int step = 0; step < 100; step++) {

@@ -87,6 +87,71 @@ START_TEST(its_timeout)
 }
 END_TEST
 
+static void note_first(fb_conn *b, void *state)
+{
+    struct scripted_conn *script = state;
+
+    ck_assert_ptr_eq(script->conn, b);
+    script->n += fb_received(b);
+}
+
+START_TEST(its_other_options)
+{
+    const fb_pipe_options options = { .size = sizeof(options),
+        .timeout = 3000,
+        .rate_from_a = 4,
+        .rate_from_b = 8,
+        .flags = FB_PIPE_ENDS_TOGETHER,
+        .buffer = 2,
+        .first_byte = note_first };
+    struct two two;
+
+    set_up(&two);
+    fb_pipe(two.a.conn, two.b.conn, &options);
+    scripted_settle(two.test);
+    fb_test_says(two.client, "question");
+    fb_test_run(two.test);
+    ck_assert_str_eq(peer_heard(two.server), "qu"); /* for half a second */
+    fb_test_pass(two.test, 500);
+    ck_assert_str_eq(peer_heard(two.server), "ques");
+    fb_test_says(two.server, "answer");
+    fb_test_run(two.test);
+    ck_assert_uint_eq(two.b.n, 2);
+    for (int i = 0; i < 8; i++)
+        fb_test_pass(two.test, 250);
+    ck_assert_str_eq(peer_heard(two.server), "question");
+    ck_assert_str_eq(peer_heard(two.client), "answer");
+    ck_assert_uint_eq(two.b.n, 2);
+    fb_test_shut(two.server);
+    scripted_settle(two.test);
+    ck_assert_int_eq(two.b.reason, FB_PEER_GONE);
+    ck_assert_int_eq(two.a.reason, FB_FINISHED);
+    scripted_finish(&two.test);
+}
+END_TEST
+
+/* The older header knows of nothing behind the timeout. */
+START_TEST(options_of_an_older_header)
+{
+    fb_pipe_options options = { .size = offsetof(fb_pipe_options, rate_from_a), .timeout = 3000 };
+    struct two two;
+
+    memset((char *)&options + options.size, 1, sizeof(options) - options.size);
+    set_up(&two);
+    fb_pipe(two.a.conn, two.b.conn, &options);
+    scripted_settle(two.test);
+    fb_test_says(two.client, "question");
+    ck_assert_str_eq(peer_heard(two.server), "question");
+    fb_test_says(two.server, "answer");
+    ck_assert_str_eq(peer_heard(two.client), "answer");
+    fb_test_shut(two.client);
+    ck_assert(fb_test_has_ended(two.server) && !fb_test_is_closed(two.server));
+    fb_test_pass(two.test, 3000);
+    ck_assert_int_eq(two.a.reason, FB_TIMED_OUT);
+    scripted_finish(&two.test);
+}
+END_TEST
+
 /* A client that has never said anything is closed while its output waits: the pipe's time alone
  * runs. */
 START_TEST(a_silent_client_is_closed)
@@ -256,6 +321,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_client_and_its_server);
     tcase_add_test(tcase, calls_that_a_pipe_does_not_heed);
     tcase_add_test(tcase, its_timeout);
+    tcase_add_test(tcase, its_other_options);
+    tcase_add_test(tcase, options_of_an_older_header);
     tcase_add_test(tcase, a_silent_client_is_closed);
     tcase_add_test(tcase, without_memory_both_end);
     tcase_add_loop_test(tcase, one_of_them_ends_already, 0, 4);

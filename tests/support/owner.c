@@ -126,6 +126,15 @@ static void owner_connect_again(struct fb_conn *conn)
     conn_connect_again(conn, &server_address()->any, server_address()->length, NULL);
 }
 
+static void owner_first_byte(struct fb_conn *conn, conn_first_byte call)
+{
+    struct owner *owner = enter_callback(conn);
+
+    owner->first_bytes++;
+    call(conn, owner);
+    leave_callback(owner);
+}
+
 static void owner_describe(
     const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT])
 {
@@ -142,6 +151,7 @@ static const struct conn_ops owner_ops = {
     .expired = owner_expired,
     .closed = owner_closed,
     .connect_again = owner_connect_again,
+    .first_byte = owner_first_byte,
     .describe = owner_describe,
 };
 
@@ -169,6 +179,13 @@ struct owner *owner_open(struct fixture *fixture)
     fixture_run(fixture);
     ck_assert_uint_eq(owner->openings, 1);
     return owner;
+}
+
+int owner_pipe(struct owner *a, struct owner *b, uint64_t timeout)
+{
+    const struct conn_pipe_options options = { .timeout = timeout };
+
+    return conn_pipe(a->conn, b->conn, &options);
 }
 
 struct sim_server *owner_server(struct fixture *fixture)

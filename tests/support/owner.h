@@ -22,7 +22,7 @@ struct owner {
     size_t n;            /* for the callbacks */
     /* the record */
     unsigned openings, datas, eofs, writables, expirations, closings;
-    unsigned connects_again;
+    unsigned connects_again, first_bytes;
     fb_reason reason;
     char last[256]; /* the bytes of the latest `data` or `eof` */
     size_t last_n;
@@ -33,6 +33,8 @@ struct owner {
 struct owner *owner_open(struct fixture *fixture);
 /* Makes a connection with the callbacks of `like`, not yet opened. */
 struct owner *owner_create(struct fixture *fixture, const struct owner *like);
+/* Pipes two, with nothing but a timeout; 0: none. Returns conn_pipe()'s result. */
+int owner_pipe(struct owner *a, struct owner *b, uint64_t timeout);
 /* A server, at 192.0.2.9:80, and a connection to it, whose socket is known when the server has
  * accepted it: owner_accept(). */
 struct sim_server *owner_server(struct fixture *fixture);

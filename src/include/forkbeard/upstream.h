@@ -89,13 +89,31 @@ FB_SDK void fb_keep(fb_conn *conn, uint64_t ms);
 typedef struct fb_pipe_options {
     size_t size;      /* sizeof(fb_pipe_options) */
     uint64_t timeout; /* ms without a byte moved, after which both end as FB_TIMED_OUT; 0: never */
+
+    /* Bytes a second that are received from the peer of `a`, and from that of `b`; 0: any. A pipe
+     * has received at most as many for each second that has begun, but for input from before it,
+     * which is moved at once and counts. To wait for the rate is no time without a byte moved.
+     * These and all that follow: since API 4. */
+    uint64_t rate_from_a, rate_from_b;
+    uint32_t flags; /* FB_PIPE_... */
+    /* Most bytes that are received at once, and held for the other peer, while they are copied
+     * through memory; 0: the worker's own choice, which is the most that there may be. */
+    size_t buffer;
+    /* Called once, when the first byte of b's peer has come. NULL: none; never called when `b` has
+     * received any before. */
+    void (*first_byte)(fb_conn *b, void *state);
 } fb_pipe_options;
+
+/* The end of either peer's half ends both connections, once what that peer has sent was delivered
+ * to the other: the peer's own as FB_PEER_GONE, the other as FB_FINISHED. */
+#define FB_PIPE_ENDS_TOGETHER 1u
 
 /* Moves the bytes that each connection receives to the other, until both have ended. Unconsumed
  * input of `data` is moved first, but not the `rest` of an `eof`. The end of one peer's half ends
  * the other's; when one connection breaks, the other is reset, and ends as FB_PIPE_BROKEN. From
- * now on only `closed` is called. The two must differ, and neither may be in a pipe already: else
- * nothing happens. Without memory both end as FB_NO_MEMORY. `options` may be NULL. */
+ * now on only `closed` is called, and `first_byte`. The two must differ, and neither may be in a
+ * pipe already: else nothing happens. Without memory both end as FB_NO_MEMORY. `options` may be
+ * NULL. */
 FB_SDK void fb_pipe(fb_conn *a, fb_conn *b, const fb_pipe_options *options);
 
 #ifdef __cplusplus
