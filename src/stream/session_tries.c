@@ -57,19 +57,35 @@ static struct session_tries *begin(
     return tries;
 }
 
+/* Returns the address's text, which is to last as long as the session: that of a peer does not,
+ * unless the configuration has it. NULL without memory. */
+static const char *keep_address(struct fb_conn *client, const struct peer *peer)
+{
+    const char *text = peer->target.text;
+    char *copy;
+
+    if (likely(peer->server->target != NULL))
+        return peer->server->target->text;
+    copy = session_keep(client, strlen(text) + 1);
+    return copy != NULL ? strcpy(copy, text) : NULL;
+}
+
 /* Adds a try to the session's; false without memory. */
 static bool add(struct session_tries *tries)
 {
     const struct peer *peer = tries->choice.peer;
+    const char *address = keep_address(tries->client, peer);
     struct session_try *next = &tries->first;
 
+    if (address == NULL)
+        return false;
     if (tries->last != NULL) {
         next = session_keep(tries->client, sizeof(*next));
         if (next == NULL)
             return false;
         tries->last->next = next;
     }
-    *next = (struct session_try) { .address = peer->target.text,
+    *next = (struct session_try) { .address = address,
         .connected_ms = FB_NO_TIME,
         .first_byte_ms = FB_NO_TIME,
         .lasted_ms = FB_NO_TIME };
@@ -134,7 +150,8 @@ void session_tries_connected(struct fb_conn *client)
 
     if (tries == NULL || tries->choice.peer == NULL)
         return;
-    tries->last->connected_ms = tries->choice.connected_ms = since_choice(tries);
+    choice_connected(&tries->choice);
+    tries->last->connected_ms = tries->choice.connected_ms;
 }
 
 void session_tries_first_byte(struct fb_conn *client)
@@ -143,7 +160,8 @@ void session_tries_first_byte(struct fb_conn *client)
 
     if (tries == NULL || tries->choice.peer == NULL)
         return;
-    tries->last->first_byte_ms = tries->choice.first_byte_ms = since_choice(tries);
+    choice_first_byte(&tries->choice);
+    tries->last->first_byte_ms = tries->choice.first_byte_ms;
 }
 
 void session_tries_end(struct fb_conn *client, const struct fb_conn *server, fb_try_end how)
@@ -156,6 +174,7 @@ void session_tries_end(struct fb_conn *client, const struct fb_conn *server, fb_
     if (server != NULL) {
         tries->last->sent = server->sent;
         tries->last->received = server->received;
+        choice_count(&tries->choice, server->sent, server->received);
     }
     choice_end(&tries->choice, how);
 }
@@ -169,4 +188,33 @@ void session_tries_clear(struct session_conn *session)
     else if (tries->chosen != NULL)
         choice_end(&tries->choice, FB_TRY_UNUSED);
     session->tries = NULL;
+}
+
+void *session_tries_keep(struct choice *choice, size_t n)
+{
+    return session_keep(container_of(choice, struct session_tries, choice)->client, n);
+}
+
+static void PRINTF_FORMAT(3, 4)
+    put_line(struct log *log, const struct log_line *line, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    log_vput(log, line, format, args);
+    va_end(args);
+}
+
+void session_tries_report(
+    struct choice *choice, enum log_level level, const char *upstream, const char *message)
+{
+    struct fb_conn *client = container_of(choice, struct session_tries, choice)->client;
+    struct log_line line = { .level = level };
+    char text[ADDRESS_TEXT];
+
+    if (!session_log_wants(client, level))
+        return;
+    conn_log_line(client, &line, text);
+    line.upstream = upstream;
+    put_line(client->net->log, &line, "%s", message);
 }

@@ -37,6 +37,10 @@ void session_tries_end(struct fb_conn *client, const struct fb_conn *server, fb_
 void session_tries_clear(struct session_conn *session);
 /* Tells the session of a choice that has waited: the upstreams' tell(). */
 void session_tries_tell(struct choice *choice, fb_choice status);
+/* The upstreams' keep() and report(). */
+void *session_tries_keep(struct choice *choice, size_t n);
+void session_tries_report(
+    struct choice *choice, enum log_level level, const char *upstream, const char *message);
 
 /* variables_upstream.c */
 extern const struct variable_row variables_upstream[];

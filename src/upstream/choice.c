@@ -1,39 +1,261 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chooses the peers of a group in turn. */
+/* Chooses the peers of a group in turn, and marks what becomes of the tries, as nginx does. */
 #include "upstream/choice.h"
 
-#include "event/loop.h"
-#include "upstream/peers.h"
+#include "base/compiler.h"
+#include "upstream/balancer.h"
+
+#include <string.h>
 
 void choice_begin(struct choice *choice, struct upstreams *upstreams, struct upstream *upstream)
 {
-    assert(upstream->peers != NULL);
+    const struct peers *peers = upstream->peers;
+
+    CHECK_KIND(peers, PEERS_KIND);
     *choice = (struct choice) {
         .kind = CHOICE_KIND,
         .upstreams = upstreams,
         .upstream = upstream,
-        .left = upstream->peers->n,
+        .left = peers->choosable,
+        .version = peers->version,
+        .connected_ms = FB_NO_TIME,
+        .first_byte_ms = FB_NO_TIME,
     };
+}
+
+static void clear_tried(struct choice *choice, const struct peer *peer)
+{
+    uint32_t index = peer->index;
+
+    if (index < 64)
+        choice->tried &= ~(UINT64_C(1) << index);
+    else if ((index - 64) / 64 < choice->more_n)
+        choice->more_tried[(index - 64) / 64] &= ~(UINT64_C(1) << index % 64);
+}
+
+/* Returns memory for the bits of all peers' indexes; -1 without. */
+static int add_words(struct choice *choice, const struct peers *peers)
+{
+    uint32_t n = (peers->index_n - 64 + 63) / 64;
+    uint64_t *words = choice->upstreams->keep(choice, n * sizeof(*words));
+
+    assert(n > choice->more_n);
+    if (words == NULL)
+        return -1;
+    memset(words, 0, n * sizeof(*words));
+    if (choice->more_n > 0)
+        memcpy(words, choice->more_tried, choice->more_n * sizeof(*words));
+    choice->more_tried = words;
+    choice->more_n = n;
+    return 0;
+}
+
+static int set_tried(struct choice *choice, const struct peer *peer)
+{
+    uint32_t index = peer->index;
+
+    if (index < 64) {
+        choice->tried |= UINT64_C(1) << index;
+        return 0;
+    }
+    index -= 64;
+    if (index / 64 >= choice->more_n && add_words(choice, choice->upstream->peers) == -1)
+        return -1;
+    choice->more_tried[index / 64] |= UINT64_C(1) << index % 64;
+    return 0;
+}
+
+/* Forgets what was tried of peers that have gone, whose indexes others have now. */
+static COLD void follow_list(struct choice *choice)
+{
+    const struct peers *peers = choice->upstream->peers;
+
+    choice->left = 0;
+    for (unsigned i = 0; i < peers->n; i++) {
+        const struct peer *peer = peers->list[i];
+
+        if ((int32_t)(peer->born - choice->version) > 0)
+            clear_tried(choice, peer);
+        choice->left += !peer->is_off && !choice_has_tried(choice, peer);
+    }
+    choice->version = peers->version;
+}
+
+uint32_t peer_weight(const struct choice *choice, const struct peer *peer)
+{
+    uint64_t weight = (uint64_t)peer->weight * PEER_WEIGHT_UNIT, part = weight;
+    uint64_t since = PEER_LOAD(peer->state->available_ms);
+    uint32_t lost = PEER_LOAD(peer->state->lost_weight);
+
+    assert(peer->weight >= 1 && peer->weight <= PEER_WEIGHT_MOST);
+    if (peer->server->slow_start > 0 && since != 0) {
+        uint64_t slow = (uint64_t)peer->server->slow_start;
+        uint64_t age = peer_age(choice_now(choice), since);
+
+        if (slow > UINT32_MAX) /* so that the product fits */
+            slow = UINT32_MAX;
+        if (age < slow)
+            part = 1 + weight * age / slow;
+    }
+    weight = lost < weight ? weight - lost : 0;
+    return (uint32_t)(part < weight ? part : weight);
+}
+
+/* Returns the only peer of the group, unless it may not be used; its failures do not count. */
+static struct peer *choose_single(const struct choice *choice)
+{
+    struct peer *peer = choice->upstream->peers->list[0];
+
+    return choice_has_tried(choice, peer) || peer_is_down(peer) || peer_is_full(peer) ? NULL : peer;
+}
+
+/* Has the balancer choose among those whose turn it is. */
+static struct peer *choose_balanced(struct choice *choice)
+{
+    const struct balancer *balancer = choice->upstream->balance.balancer;
+    struct peer *peer = balancer != NULL ? balancer->choose(choice) : round_robin_choose(choice);
+
+    assert(peer == NULL || (peer->backup == choice->backup && !choice_has_tried(choice, peer)));
+    return peer;
+}
+
+static struct peer *choose(struct choice *choice)
+{
+    const struct peers *peers = choice->upstream->peers;
+    uint64_t now_ms = choice_now(choice);
+    struct peer *peer;
+
+    if (peers->is_single)
+        return choose_single(choice);
+    peer = choose_balanced(choice);
+    if (peer == NULL && !choice->backup && peers->n > peers->primary_n) {
+        choice->backup = true;
+        peer = choose_balanced(choice);
+    }
+    if (peer != NULL &&
+        peer_age(now_ms, PEER_LOAD(peer->state->checked_ms)) > (uint64_t)peer->server->fail_timeout)
+        PEER_STORE(peer->state->checked_ms, now_ms);
+    return peer;
+}
+
+static void add_conns(struct peer *peer, int64_t by)
+{
+    PEER_STORE(*peer->conns, (int64_t)((uint64_t)PEER_LOAD(*peer->conns) + (uint64_t)by));
+}
+
+static COLD fb_choice say_none(struct choice *choice)
+{
+    choice->upstreams->report(choice, LEVEL_ERROR, choice->upstream->name,
+        "no live upstreams while connecting to upstream");
+    return FB_CHOICE_NONE;
 }
 
 fb_choice choice_next(struct choice *choice)
 {
-    struct peers *peers = choice->upstream->peers;
+    const struct peers *peers = choice->upstream->peers;
+    struct peer *peer;
 
     CHECK_KIND(choice, CHOICE_KIND);
-    assert(choice->peer == NULL);
-    if (choice->left == 0)
-        return FB_CHOICE_NONE;
-    choice->left--;
-    choice->peer = &peers->list[peers->next++ % peers->n];
-    choice->began_ms = choice->upstreams->loop->clock.mono_ms;
+    assert(choice->peer == NULL && peers->kind == PEERS_KIND);
+    if (unlikely(choice->version != peers->version))
+        follow_list(choice);
+    peer = choose(choice);
+    if (unlikely(peer == NULL))
+        return say_none(choice);
+    if (set_tried(choice, peer) == -1)
+        return FB_CHOICE_NO_MEMORY;
+    choice->left -= choice->left > 0;
+    peer->refs++;
+    add_conns(peer, 1);
+    choice->peer = peer;
+    choice->began_ms = choice_now(choice);
     choice->connected_ms = choice->first_byte_ms = FB_NO_TIME;
     return FB_CHOICE_SERVER;
 }
 
+/* Forgets the failures of a peer that serves again, a fail_timeout after the last of them. */
+static void mark_alive(const struct choice *choice, struct peer *peer)
+{
+    struct peer_state *state = peer->state;
+    uint32_t fails = PEER_LOAD(state->fails);
+
+    if (fails == 0 || PEER_LOAD(state->accessed_ms) >= PEER_LOAD(state->checked_ms))
+        return;
+    if (peer->server->max_fails > 0 && fails >= peer->server->max_fails)
+        PEER_STORE(state->available_ms, choice_now(choice));
+    PEER_STORE(state->fails, 0);
+}
+
+static COLD void mark_failed(struct choice *choice, struct peer *peer)
+{
+    uint32_t max_fails = peer->server->max_fails;
+    struct peer_state *state = peer->state;
+    uint32_t fails = PEER_LOAD(state->fails), lost = PEER_LOAD(state->lost_weight);
+    uint32_t weight = peer->weight * PEER_WEIGHT_UNIT, less;
+
+    fails += fails < UINT32_MAX;
+    PEER_STORE(state->fails, fails);
+    PEER_STORE(state->accessed_ms, choice_now(choice));
+    PEER_STORE(state->checked_ms, choice_now(choice));
+    atomic_fetch_add_explicit(&state->failures, 1, memory_order_relaxed);
+    if (max_fails == 0)
+        return;
+    less = peer->weight / max_fails * PEER_WEIGHT_UNIT;
+    PEER_STORE(state->lost_weight, lost < weight - less ? lost + less : weight);
+    if (fails < max_fails)
+        return;
+    atomic_fetch_add_explicit(&state->disabled, fails == max_fails, memory_order_relaxed);
+    choice->upstreams->report(choice, LEVEL_WARN, peer->target.text,
+        "upstream server temporarily disabled while connecting to upstream");
+}
+
+void choice_connected(struct choice *choice)
+{
+    struct peer *peer = choice->peer;
+
+    CHECK_KIND(peer, PEER_KIND);
+    choice->connected_ms = choice_now(choice) - choice->began_ms;
+    peer_note_time(peer, UPSTREAM_TIME_CONNECT, choice->connected_ms);
+    if (!choice->upstream->peers->is_single)
+        mark_alive(choice, peer);
+}
+
+void choice_first_byte(struct choice *choice)
+{
+    CHECK_KIND(choice->peer, PEER_KIND);
+    choice->first_byte_ms = choice_now(choice) - choice->began_ms;
+    peer_note_time(choice->peer, UPSTREAM_TIME_FIRST_BYTE, choice->first_byte_ms);
+}
+
+void choice_count(struct choice *choice, uint64_t sent, uint64_t received)
+{
+    struct peer_state *state = choice->peer->state;
+
+    atomic_fetch_add_explicit(&state->sent, sent, memory_order_relaxed);
+    atomic_fetch_add_explicit(&state->received, received, memory_order_relaxed);
+}
+
 void choice_end(struct choice *choice, fb_try_end how)
 {
+    struct peers *peers = choice->upstream->peers;
+    struct peer *peer = choice->peer;
+
     CHECK_KIND(choice, CHOICE_KIND);
-    (void)how;
+    if (peer == NULL)
+        return;
     choice->peer = NULL;
+    add_conns(peer, -1);
+    if (how == FB_TRY_UNUSED) {
+        clear_tried(choice, peer);
+        choice->left++;
+    } else {
+        atomic_fetch_add_explicit(&peer->state->sessions, 1, memory_order_relaxed);
+        if (how == FB_TRY_SERVED && choice->connected_ms != FB_NO_TIME)
+            peer_note_time(peer, UPSTREAM_TIME_LAST_BYTE, choice_now(choice) - choice->began_ms);
+        if (!peers->is_single && how == FB_TRY_FAILED)
+            mark_failed(choice, peer);
+        else if (!peers->is_single)
+            mark_alive(choice, peer);
+    }
+    peer_release(peers, peer);
 }

@@ -1,21 +1,153 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The peers of a group as a worker knows them: the addresses of its servers. */
+/* The peers of a group as a worker knows them: an address each, of a server of the configuration,
+ * with what is known of it. The list is replaced as a whole when the addresses of a name change; a
+ * peer that stays is the same in both lists, and one that goes lasts until its last try has ended.
+ *
+ * Invariants: no two peers of a list have the same index; primaries stand before backups. A state
+ * may be memory that other workers write: its numbers are input, which is bounded here, and never
+ * asserted. */
 #pragma once
 
-#include "upstream/upstream.h"
+#include "upstream/upstreams.h"
+
+#include <stdatomic.h>
 
 #define PEER_KIND KIND('P', 'e', 'e', 'r')
+#define PEERS_KIND KIND('P', 'r', 's', 's')
+
+/* A weight of 1, in the unit that balancers count with: slow_start has parts of it. */
+#define PEER_WEIGHT_UNIT 256u
+/* The greatest weight of a server that makes a difference. */
+#define PEER_WEIGHT_MOST (UINT32_MAX / PEER_WEIGHT_UNIT)
+/* A time of 1 ms, in the unit that averages have. */
+#define PEER_TIME_UNIT 256u
+
+/* What health checks say of a peer. */
+enum peer_health {
+    PEER_HEALTH_UNCHECKED, /* there are none, or nothing is known: the peer is used */
+    PEER_HEALTH_GOOD,
+    PEER_HEALTH_CHECKING, /* it is not used before the first check */
+    PEER_HEALTH_BAD,
+};
+
+/* What the operator says of a server. */
+enum upstream_operator {
+    UPSTREAM_AUTO, /* as the configuration has it */
+    UPSTREAM_UP,   /* used, whatever `down` and `drain` say */
+    UPSTREAM_DRAIN,
+    UPSTREAM_DOWN,
+};
+
+/* What is known of a peer. All zero: nothing. Times are the loop's monotonic ms; 0: never. */
+struct peer_state {
+    _Atomic int64_t current_weight; /* of round robin */
+    _Atomic uint64_t checked_ms;   /* the last failure, or the try that came a fail_timeout later */
+    _Atomic uint64_t accessed_ms;  /* the last failure */
+    _Atomic uint64_t available_ms; /* since when it can be used again, after it could not */
+    _Atomic uint32_t fails;        /* failures that count, now */
+    _Atomic uint32_t lost_weight;  /* by failures; it comes back choice by choice */
+    _Atomic uint32_t health;       /* enum peer_health */
+    _Atomic uint32_t times[3];     /* averages by enum upstream_time; 0: not known */
+
+    _Atomic uint64_t sessions, sent, received; /* tries, and their bytes to and from the server */
+    _Atomic uint64_t failures, disabled;       /* ever; and how often max_fails was reached */
+
+    /* of health checks */
+    _Atomic uint64_t next_check_ms;          /* who moves it on makes the check that is due */
+    _Atomic uint32_t passes, misses;         /* checks in a row */
+    _Atomic uint64_t checks, check_failures; /* ever, */
+    _Atomic uint64_t unhealthy;              /* and how often it became so */
+};
 
 struct peer {
-    unsigned kind; /* PEER_KIND */
-    struct fb_target target;
+    unsigned kind;   /* PEER_KIND */
+    uint32_t refs;   /* the list's, and that of each running try */
+    uint32_t index;  /* its bit among those that a session has tried */
+    uint32_t born;   /* version of the list when it was added */
+    uint32_t weight; /* 1 to PEER_WEIGHT_MOST */
+    bool backup;
+    bool stays;  /* within a call: the list that is made has it, too */
+    bool is_off; /* the configuration or the operator has it get no sessions */
     const struct upstream_server *server;
-    unsigned index; /* in the group's list */
+    struct peer_state *state;
+    _Atomic int64_t *conns; /* this worker's tries that run; written by it alone */
+    struct fb_target target;
+    _Atomic int64_t own_conns; /* these two where no zone has them */
+    struct peer_state own_state;
 };
 
 struct peers {
+    unsigned kind; /* PEERS_KIND */
+    struct upstreams *upstreams;
     struct upstream *upstream;
-    struct peer *list;
+    struct peer **list; /* primaries, then backups */
     unsigned n;
-    unsigned next; /* the turn of round robin */
+    unsigned primary_n;
+    unsigned index_n;   /* every index is less */
+    unsigned choosable; /* peers that are not off: the tries of a session */
+    uint32_t version;   /* it changes when the list does; it wraps */
+    uint64_t weight;    /* sum of all weights */
+    bool is_single;     /* one peer alone, which no failure keeps from being used */
+    void *cache;        /* the balancer's, which its forget() frees */
 };
+
+/* An address that a name stands for. */
+struct peer_address {
+    struct fb_target target;
+    uint32_t weight; /* 0: the server's */
+    bool backup;     /* or the server is one */
+};
+
+/* Makes the peers of the group's addresses; NULL without memory. */
+struct peers *peers_create(struct upstreams *upstreams, struct upstream *upstream);
+/* No try runs. */
+void peers_destroy(struct peers **peers);
+/* Gives a server of the group these addresses instead of those that it has; -1 without memory, and
+ * then it keeps those. The addresses are copied; of two that are alike both count. */
+int peers_replace(struct peers *peers, const struct upstream_server *server,
+    const struct peer_address *addresses, unsigned n);
+/* Notes what checks say of a peer. */
+void peers_set_health(struct peers *peers, struct peer *peer, enum peer_health health);
+
+/* Frees a peer that has no other user. */
+void peer_release(struct peers *peers, struct peer *peer);
+/* The tries that run, of all workers that share the state. */
+uint32_t peer_conns(const struct peer *peer);
+/* Returns the average, in parts of PEER_TIME_UNIT to the ms; 0: none is known. */
+uint32_t peer_time(const struct peer *peer, enum upstream_time time);
+/* Has the average take a time in. */
+void peer_note_time(struct peer *peer, enum upstream_time time, uint64_t ms);
+
+#define PEER_LOAD(number) atomic_load_explicit(&(number), memory_order_relaxed)
+#define PEER_STORE(number, value) atomic_store_explicit(&(number), (value), memory_order_relaxed)
+
+/* Clocks of two workers, each as of its turn, differ by less than this. */
+#define PEER_SKEW_MS 60000
+
+/* Returns how long ago that was; a time that cannot be is long ago. */
+static inline uint64_t peer_age(uint64_t now_ms, uint64_t then_ms)
+{
+    if (then_ms <= now_ms)
+        return now_ms - then_ms;
+    return then_ms - now_ms <= PEER_SKEW_MS ? 0 : UINT64_MAX;
+}
+
+/* Whether it has failed too often, too lately. */
+static inline bool peer_has_failed(const struct peer *peer, uint64_t now_ms)
+{
+    const struct upstream_server *server = peer->server;
+
+    return server->max_fails > 0 && PEER_LOAD(peer->state->fails) >= server->max_fails &&
+           peer_age(now_ms, PEER_LOAD(peer->state->checked_ms)) <= (uint64_t)server->fail_timeout;
+}
+
+/* Whether the configuration, the operator or a health check has it get no sessions. */
+static inline bool peer_is_down(const struct peer *peer)
+{
+    return peer->is_off || PEER_LOAD(peer->state->health) >= PEER_HEALTH_CHECKING;
+}
+
+static inline bool peer_is_full(const struct peer *peer)
+{
+    return peer->server->max_conns > 0 && peer_conns(peer) >= peer->server->max_conns;
+}

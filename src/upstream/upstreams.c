@@ -4,35 +4,9 @@
 #include "upstream/upstreams.h"
 
 #include "base/log.h"
-#include "base/memory.h"
 #include "upstream/peers.h"
 
 #include <errno.h>
-
-static struct peers *create_peers(const struct memory *memory, struct upstream *upstream)
-{
-    struct peers *peers = memory_alloc(memory, sizeof(*peers));
-    const struct upstream_server *server;
-
-    if (peers == NULL)
-        return NULL;
-    *peers = (struct peers) { .upstream = upstream };
-    peers->list = memory_alloc(memory, (upstream->server_n + 1) * sizeof(*peers->list));
-    if (peers->list == NULL) {
-        memory_release(memory, peers);
-        return NULL;
-    }
-    STAILQ_FOREACH (server, &upstream->servers, link) {
-        if (server->target == NULL)
-            continue;
-        assert(peers->n < upstream->server_n);
-        peers->list[peers->n] = (struct peer) {
-            .kind = PEER_KIND, .target = *server->target, .server = server, .index = peers->n
-        };
-        peers->n++;
-    }
-    return peers;
-}
 
 int upstreams_open(struct upstreams *upstreams)
 {
@@ -41,7 +15,7 @@ int upstreams_open(struct upstreams *upstreams)
     STAILQ_FOREACH (upstream, upstreams->list, link) {
         CHECK_KIND(upstream, UPSTREAM_KIND);
         assert(upstream->peers == NULL);
-        upstream->peers = create_peers(upstreams->memory, upstream);
+        upstream->peers = peers_create(upstreams, upstream);
         if (upstream->peers == NULL) {
             log_write(upstreams->log, LEVEL_EMERG, errno, "no memory for the upstreams");
             upstreams_close(upstreams);
@@ -57,11 +31,7 @@ void upstreams_close(struct upstreams *upstreams)
 
     if (upstreams->list == NULL)
         return;
-    STAILQ_FOREACH (upstream, upstreams->list, link) {
-        if (upstream->peers == NULL)
-            continue;
-        memory_release(upstreams->memory, upstream->peers->list);
-        memory_release(upstreams->memory, upstream->peers);
-        upstream->peers = NULL;
-    }
+    STAILQ_FOREACH (upstream, upstreams->list, link)
+        if (upstream->peers != NULL)
+            peers_destroy(&upstream->peers);
 }

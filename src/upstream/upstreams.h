@@ -3,6 +3,7 @@
  * told. */
 #pragma once
 
+#include "base/log_level.h"
 #include "names/names.h"
 #include "upstream/upstream.h"
 
@@ -17,6 +18,11 @@ struct upstreams {
     const struct memory *memory;
     /* Tells a session what choice_next() has made wait; runs its protocol, from the loop. */
     void (*tell)(struct choice *choice, fb_choice status);
+    /* Returns n bytes of the session's memory, or NULL. */
+    void *(*keep)(struct choice *choice, size_t n);
+    /* Logs a line of the session that names this upstream. */
+    void (*report)(
+        struct choice *choice, enum log_level level, const char *upstream, const char *message);
     uint32_t (*random)(struct upstreams *upstreams, uint32_t below);
 };
 

@@ -163,6 +163,8 @@ static int open_upstreams(struct worker *worker)
         .log = &worker->log,
         .memory = net->memory,
         .tell = session_tries_tell,
+        .keep = session_tries_keep,
+        .report = session_tries_report,
         .random = random_below,
     };
     return upstreams_open(&worker->stream.upstreams);

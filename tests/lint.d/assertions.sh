@@ -4,7 +4,7 @@
 # folders. Static assertions do not count.
 
 check_assertions() {
-    for folder in master pool control upgrade worker stream net shm event; do
+    for folder in master pool control upgrade worker stream upstream net shm event; do
         [ ! -d "$src/src/$folder" ] || facts A "src/$folder" | awk -F '\t' -v folder="$folder" '
         {
             lines += $3

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Smooth weighted round robin: each choice adds to every peer its weight, takes the peer that has
+ * most, and subtracts from that one what all have got. A weight that failures have lessened grows
+ * by 1 a choice. */
+#include "upstream/balancer.h"
+
+/* Returns the peer's account. It is less than all weights together, unless it is damaged. */
+static int64_t account_of(const struct peers *peers, const struct peer *peer)
+{
+    const int64_t most = (int64_t)(2 * PEER_WEIGHT_UNIT * peers->weight);
+    int64_t account = PEER_LOAD(peer->state->current_weight);
+
+    return account > most ? most : account < -most ? -most : account;
+}
+
+static void regain_weight(struct peer_state *state)
+{
+    uint32_t lost = PEER_LOAD(state->lost_weight);
+
+    if (lost > 0)
+        PEER_STORE(state->lost_weight, lost > PEER_WEIGHT_UNIT ? lost - PEER_WEIGHT_UNIT : 0);
+}
+
+struct peer *round_robin_choose(struct choice *choice)
+{
+    const struct peers *peers = choice->upstream->peers;
+    struct peer *best = NULL;
+    int64_t most = 0, total = 0;
+
+    for (unsigned i = choice_first(choice); i < choice_end_of(choice); i++) {
+        struct peer *peer = peers->list[i];
+        int64_t weight, account;
+
+        if (!choice_may_use(choice, peer))
+            continue;
+        weight = peer_weight(choice, peer);
+        account = account_of(peers, peer) + weight;
+        PEER_STORE(peer->state->current_weight, account);
+        total += weight;
+        regain_weight(peer->state);
+        if (best == NULL || account > most) {
+            best = peer;
+            most = account;
+        }
+    }
+    if (best != NULL)
+        PEER_STORE(best->state->current_weight, most - total);
+    return best;
+}
+
+const struct balancer balancer_round_robin = {
+    .name = "round_robin",
+    .choose = round_robin_choose,
+    .takes_backup = true,
+    .takes_slow_start = true,
+};
