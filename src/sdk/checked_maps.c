@@ -161,6 +161,19 @@ const fb_upstream *checked_conf_upstream(fb_conf *conf, const char *directive, c
     return fb_conf_upstream(conf, directive, text);
 }
 
+const fb_health_check *checked_conf_health_check(fb_conf *conf, const char *directive,
+    const fb_upstream *upstream, const fb_health_options *options)
+{
+    fb_health_options own;
+
+    if (!checked_place_is_conf(conf, CHECKED_CALL) ||
+        !checked_given(CHECKED_CALL, directive, "directive") ||
+        !checked_given(CHECKED_CALL, upstream, "upstream") ||
+        !checked_options(CHECKED_CALL, &own, sizeof(own), options))
+        return NULL;
+    return fb_conf_health_check(conf, directive, upstream, &own);
+}
+
 fb_map *checked_conf_map(fb_conf *conf, const fb_map_options *options)
 {
     if (!checked_place_is_conf(conf, CHECKED_CALL) ||

@@ -62,6 +62,13 @@ const fb_upstream *fb_conf_upstream(fb_conf *conf, const char *directive, const 
     return settings_upstream(conf, directive, text);
 }
 
+const fb_health_check *fb_conf_health_check(fb_conf *conf, const char *directive,
+    const fb_upstream *upstream, const fb_health_options *options)
+{
+    assert(role_is(ROLE_MASTER));
+    return settings_health_check(conf, directive, upstream, options);
+}
+
 fb_map *fb_conf_map(fb_conf *conf, const fb_map_options *options)
 {
     assert(role_is(ROLE_MASTER) && conf->protocol != NULL);

@@ -21,6 +21,9 @@ static_assert(offsetof(fb_protocol, name) == 16 && offsetof(fb_protocol, ops) ==
 static_assert(
     sizeof(fb_variable_definition) == 24 && offsetof(fb_stream, pass) == 56, "layout of API 4");
 static_assert(offsetof(fb_upstreams, end) == 32 && sizeof(fb_try) == 24, "layout of API 4");
+static_assert(offsetof(fb_upstreams, probed) == 56 && sizeof(fb_probe) == 40 &&
+                  sizeof(fb_health_options) == 32,
+    "layout of API 4");
 static_assert(sizeof(fb_metric) == 16 && sizeof(fb_item) == 40, "layout of ABI 1");
 static_assert(
     sizeof(fb_frame_limit) == 16 && sizeof(fb_frame_layout) == 32 && sizeof(fb_bytes) == 16,
@@ -136,6 +139,7 @@ void (*const sdk_calls[])(void) = {
     CALL(fb_conf_variable),
     CALL(fb_conf_listener),
     CALL(fb_conf_upstream),
+    CALL(fb_conf_health_check),
     NULL,
 };
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The interface "upstream": the servers that a client may be connected with. Each call asks for the
- * client first; a connection that is none is answered as if no server was left. */
+ * client first; a connection that is none is answered as if no server was left. The checks of
+ * servers are the worker's. */
 #include "sdk/upstreams.h"
 
 #include "sdk/handle.h"
+#include "stream/match.h"
 #include "stream/session_tries.h"
+#include "upstream/health.h"
 
 #include <assert.h>
 
@@ -39,10 +42,67 @@ static void upstreams_end(fb_conn *client, const fb_conn *server, fb_try_end how
         session_tries_end(client, server, how);
 }
 
+/* The checks of servers */
+
+static struct health_probe *probe_of(const fb_probe *shown)
+{
+    struct health_probe *probe = container_of(shown, struct health_probe, shown);
+
+    CHECK_KIND(probe, PROBE_KIND);
+    return probe;
+}
+
+static const fb_probe *upstreams_claim(
+    fb_worker *worker, const fb_health_check *check, uint64_t *wait)
+{
+    struct stream *stream = &worker->worker->stream;
+    const struct match *match = check->check->match;
+    struct health_probe *probe = NULL;
+
+    *wait = HEALTH_RETRY_MS;
+    if (!stream->draining)
+        probe = health_claim(&stream->upstreams, check->upstream, check->check, wait);
+    if (probe == NULL)
+        return NULL;
+    if (match != NULL) {
+        probe->shown.send = (fb_bytes) { (const uint8_t *)match->send.p, match->send.n };
+        probe->shown.expects = match_expects(match);
+    }
+    return &probe->shown;
+}
+
+static fb_verdict upstreams_verdict(fb_conn *conn, const fb_probe *probe, fb_bytes answer)
+{
+    const struct match *match = probe_of(probe)->check->match;
+
+    if (!sdk_handle_check(conn, "fb_upstreams.verdict") || answer.n == 0)
+        return FB_VERDICT_MORE;
+    if (match == NULL || !match_expects(match))
+        return FB_VERDICT_PASSED;
+    switch (match_test(match, conn, (const char *)answer.p, answer.n)) {
+    case MATCH_FOUND:
+        return FB_VERDICT_PASSED;
+    case MATCH_MORE:
+        return FB_VERDICT_MORE;
+    default:
+        return FB_VERDICT_FAILED;
+    }
+}
+
+static void upstreams_probed(
+    fb_worker *worker, const fb_probe *probe, fb_probe_end how, const char *doing, int error)
+{
+    assert(how >= FB_PROBE_PASSED && how <= FB_PROBE_UNUSED && doing != NULL);
+    health_end(&worker->worker->stream.upstreams, probe_of(probe), how, doing, error);
+}
+
 const fb_upstreams sdk_upstreams = {
     .size = sizeof(fb_upstreams),
     .choose = upstreams_choose,
     .connected = upstreams_connected,
     .first_byte = upstreams_first_byte,
     .end = upstreams_end,
+    .claim = upstreams_claim,
+    .verdict = upstreams_verdict,
+    .probed = upstreams_probed,
 };

@@ -6,6 +6,7 @@
 
 #include "conf/report.h"
 #include "settings/cycle.h"
+#include "settings/health_checks.h"
 #include "settings/passes.h"
 #include "settings/paths.h"
 #include "settings/scope.h"
@@ -35,6 +36,7 @@ struct apply {
     RB_HEAD(error_destinations, error_destination) error_logs; /* of stream {} and its servers */
     RB_HEAD(access_destinations, access_destination) access_logs;
     STAILQ_HEAD(, pass_use) passes; /* addresses that protocols pass clients to */
+    STAILQ_HEAD(, health_use) health_checks;
     bool cut;                       /* a text ended early, at a lexical error */
     bool lacks_module; /* a module was refused: an unknown directive may be the module's */
 };

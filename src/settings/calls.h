@@ -31,3 +31,6 @@ const fb_variable *settings_variable(fb_conf *conf, const char *directive, const
 const fb_listener *settings_listener(fb_conf *conf, const char *directive, const char *text);
 /* conf_upstream.c: Reads where clients are to be connected to; NULL after a report. */
 const fb_upstream *settings_upstream(fb_conf *conf, const char *directive, const char *text);
+/* health_checks.c: Declares a check of servers; NULL after a report. */
+const fb_health_check *settings_health_check(fb_conf *conf, const char *directive,
+    const fb_upstream *upstream, const fb_health_options *options);

@@ -88,6 +88,7 @@ static void apply_configuration(
 
     STAILQ_INIT(&apply.paths);
     STAILQ_INIT(&apply.passes);
+    STAILQ_INIT(&apply.health_checks);
     if (mechanisms == NULL || protocol_add(&apply, NULL) == -1) /* table 4 */
         return;
     apply.tables[TABLE_CORE] = core_table;

@@ -253,4 +253,5 @@ void stream_apply(struct apply *apply)
     resolver_finish(apply, scope);
     ports_build(apply, scope);
     passes_finish(apply, scope);
+    health_checks_finish(apply);
 }

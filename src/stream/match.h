@@ -20,8 +20,8 @@ struct match {
     STAILQ_ENTRY(match) link;
     const char *name;
     struct match_bytes send;
-    struct match_bytes expect; /* what the answer begins with */
-    const struct regex *regex; /* what is found in the answer; NULL: none */
+    struct match_bytes expect; /* begins the answer */
+    const struct regex *regex; /* found in the answer; NULL: none */
 };
 
 STAILQ_HEAD(match_list, match);

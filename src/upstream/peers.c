@@ -75,8 +75,9 @@ static void note_list(struct peers *peers)
     peers->primary_n = peers->choosable = peers->index_n = 0;
     peers->weight = 0;
     for (unsigned i = 0; i < peers->n; i++) {
-        const struct peer *peer = peers->list[i];
+        struct peer *peer = peers->list[i];
 
+        health_begin(peers, peer);
         peers->primary_n += !peer->backup;
         peers->choosable += !peer->is_off;
         peers->weight += peer->weight;

@@ -8,7 +8,7 @@
  * asserted. */
 #pragma once
 
-#include "upstream/upstreams.h"
+#include "upstream/health.h"
 
 #include <stdatomic.h>
 
@@ -52,11 +52,7 @@ struct peer_state {
     _Atomic uint64_t sessions, sent, received; /* tries, and their bytes to and from the server */
     _Atomic uint64_t failures, disabled;       /* ever; and how often max_fails was reached */
 
-    /* of health checks */
-    _Atomic uint64_t next_check_ms;          /* who moves it on makes the check that is due */
-    _Atomic uint32_t passes, misses;         /* checks in a row */
-    _Atomic uint64_t checks, check_failures; /* ever, */
-    _Atomic uint64_t unhealthy;              /* and how often it became so */
+    struct health_state checks[HEALTH_CHECKS_MOST];
 };
 
 struct peer {
@@ -144,7 +140,8 @@ static inline bool peer_has_failed(const struct peer *peer, uint64_t now_ms)
 /* Whether the configuration, the operator or a health check has it get no sessions. */
 static inline bool peer_is_down(const struct peer *peer)
 {
-    return peer->is_off || PEER_LOAD(peer->state->health) >= PEER_HEALTH_CHECKING;
+    return peer->is_off ||
+           (peer->server->is_checked && PEER_LOAD(peer->state->health) >= PEER_HEALTH_CHECKING);
 }
 
 static inline bool peer_is_full(const struct peer *peer)

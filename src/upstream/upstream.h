@@ -16,6 +16,7 @@ struct balancer;
 struct conf_word;
 struct peers;
 struct template;
+struct upstream_check;
 struct upstream_zone;
 
 #define UPSTREAM_KIND KIND('U', 'p', 's', 't')
@@ -30,6 +31,7 @@ struct upstream_server {
     in_port_t port;                 /* of `host`, in host order */
     bool resolve;                   /* `host` is asked for again when an answer has expired */
     bool backup, down, drain;
+    bool is_checked;      /* health checks decide whether it is used */
     uint32_t weight;      /* at least 1 */
     uint32_t max_conns;   /* 0: any number */
     uint32_t max_fails;   /* 0: failures are not counted */
@@ -60,6 +62,7 @@ struct upstream {
     unsigned server_n;
     struct upstream_balance balance;
     struct upstream_zone *zone;           /* NULL: each worker has a state of its own */
+    struct upstream_check *checks;        /* list of health checks (health.h) */
     uint32_t queue;                       /* sessions that may wait in each worker; 0: none */
     int64_t queue_timeout;                /* ms */
     const struct names_setting *resolver; /* NULL: the system's */

@@ -4,6 +4,7 @@
 #include "upstream/upstreams.h"
 
 #include "base/log.h"
+#include "upstream/health.h"
 #include "upstream/peers.h"
 
 #include <errno.h>
@@ -31,6 +32,7 @@ void upstreams_close(struct upstreams *upstreams)
 
     if (upstreams->list == NULL)
         return;
+    health_close(upstreams);
     STAILQ_FOREACH (upstream, upstreams->list, link)
         if (upstream->peers != NULL)
             peers_destroy(&upstream->peers);

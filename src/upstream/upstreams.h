@@ -10,6 +10,7 @@
 #include <forkbeard/balancer.h>
 
 struct choice;
+struct health_probe;
 
 struct upstreams {
     struct upstream_list *list;
@@ -24,6 +25,8 @@ struct upstreams {
     void (*report)(
         struct choice *choice, enum log_level level, const char *upstream, const char *message);
     uint32_t (*random)(struct upstreams *upstreams, uint32_t below);
+    uint32_t generation;              /* changes with each reload */
+    LIST_HEAD(, health_probe) probes; /* health checks that run (health.h) */
 };
 
 /* Opens the groups; -1 after an emerg line, with nothing left to undo. */

@@ -166,6 +166,7 @@ static int open_upstreams(struct worker *worker)
         .keep = session_tries_keep,
         .report = session_tries_report,
         .random = random_below,
+        .generation = worker->heritage->place >> PLACE_NUMBER_BITS,
     };
     return upstreams_open(&worker->stream.upstreams);
 }

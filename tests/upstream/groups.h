@@ -95,6 +95,7 @@ static struct upstream_server *group_add(struct group *group, uint32_t weight)
     ck_assert_ptr_null(target_parse(group->names[i], false, &group->targets[i]));
     *server = (struct upstream_server) { .name = group->names[i],
         .target = &group->targets[i],
+        .is_checked = true,
         .weight = weight,
         .max_fails = 1,
         .fail_timeout = 10000 };

@@ -43,6 +43,30 @@ typedef struct fb_try {
     uint32_t reserved;
 } fb_try;
 
+/* A check of one server that is to be made. It is the daemon's, and may be read until it has
+ * ended. Later versions only append fields. */
+typedef struct fb_probe {
+    const fb_target *target; /* to connect to */
+    fb_bytes send;           /* to be sent then; perhaps none */
+    uint64_t timeout;        /* ms that all of it may take, from the claim on */
+    uint32_t expects;        /* 1: the server has to answer; verdict() says what */
+    uint32_t reserved;
+} fb_probe;
+
+/* The meaning of a server's answer to a check. */
+typedef enum fb_verdict {
+    FB_VERDICT_PASSED = 1, /* right, whatever follows */
+    FB_VERDICT_MORE,       /* the bytes that follow decide */
+    FB_VERDICT_FAILED,     /* wrong, whatever follows */
+} fb_verdict;
+
+/* How a check has ended. */
+typedef enum fb_probe_end {
+    FB_PROBE_PASSED = 1,
+    FB_PROBE_FAILED, /* the server did not do what it has to */
+    FB_PROBE_UNUSED, /* could not be made, such as for want of memory: another worker may */
+} fb_probe_end;
+
 /* The interface "upstream", version 1. Later versions of Forkbeard only append calls: one that was
  * added later may be used where `size` says that it is there. `client` is a client's connection,
  * which has opened and has not ended; none of the calls runs a callback. */
@@ -68,7 +92,29 @@ typedef struct fb_upstreams {
      * callback; NULL: there was none. Each try is ended once, in the client's `closed` at the
      * latest: the daemon ends one that is left as FB_TRY_SERVED. */
     void (*end)(fb_conn *client, const fb_conn *server, fb_try_end how);
+
+    /* Claims a check of a server that is due. Each is claimed by one of all workers, and by another
+     * one when that dies; a worker that drains claims none. Returns NULL where none is due, and
+     * sets *wait to the ms after which to ask again. */
+    const fb_probe *(*claim)(fb_worker *worker, const fb_health_check *check, uint64_t *wait);
+    /* Compares all that the server has answered so far, at least one byte, with what the check
+     * expects. `conn` is the connection to it. */
+    fb_verdict (*verdict)(fb_conn *conn, const fb_probe *probe, fb_bytes answer);
+    /* Ends the check. `doing` is what the protocol was doing when it ended, "connecting to
+     * upstream" for instance, and `error` the errno with which that has failed, or 0, for the error
+     * log. A check that is left is unused when the worker ends. */
+    void (*probed)(
+        fb_worker *worker, const fb_probe *probe, fb_probe_end how, const char *doing, int error);
 } fb_upstreams;
+
+/* Describes a check of the servers of a group. */
+typedef struct fb_health_options {
+    size_t size;             /* sizeof(fb_health_options) */
+    const char *const *args; /* interval=5s, match=NAME and the like, as nginx has them */
+    uint32_t arg_n;
+    uint32_t reserved;
+    uint64_t timeout; /* ms that one check may take */
+} fb_health_options;
 
 /* Reads where clients are to be connected to: "10.0.0.1:80", "unix:/path", the name of an `upstream
  * {}` of the configuration, wherever it stands, "name:80", or text with variables that is one of
@@ -76,6 +122,11 @@ typedef struct fb_upstreams {
  * `directive`. A protocol that calls it needs no FB_NEEDS_CONNECT for it. For `set` and conf_done
  * alone. */
 FB_SDK const fb_upstream *fb_conf_upstream(fb_conf *conf, const char *directive, const char *text);
+/* Declares a check of the servers of a group, which has to have a `zone`; the options' arguments
+ * live as long as the configuration. Returns NULL after a report at `directive`. Mistakes in what
+ * stands elsewhere are reported there, too, when all has been read. For conf_done alone. */
+FB_SDK const fb_health_check *fb_conf_health_check(fb_conf *conf, const char *directive,
+    const fb_upstream *upstream, const fb_health_options *options);
 
 #ifdef __cplusplus
 }

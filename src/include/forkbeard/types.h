@@ -52,6 +52,9 @@ typedef struct fb_listener fb_listener;
 /* Servers that clients may be connected with, from fb_conf_upstream(). Since API 4. */
 typedef struct fb_upstream fb_upstream;
 
+/* A check of the health of servers, from fb_conf_health_check(). Since API 4. */
+typedef struct fb_health_check fb_health_check;
+
 /* The name of a connection, from fb_ref_of(), or of a worker, from fb_worker_id(). It may be kept
  * and sent anywhere, in any worker, and never names another connection or worker, not even after
  * the end of its own. It is good for the protocol that it is from alone, unless that has

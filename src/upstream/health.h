@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Health checks of the peers of a group: which is due, who makes it, and what follows from its
+ * outcome. Whoever moves the time of the next check on makes the one that is due, so that each is
+ * made by one of the workers that share the state, and another makes the next one if this dies.
+ * Never connects: a protocol does, and says how it went.
+ *
+ * Invariant: a probe holds its peer from health_claim() to health_end(). The numbers of a state may
+ * be memory that other workers write: they are input, and never asserted. */
+#pragma once
+
+#include "base/check.h"
+#include "upstream/upstreams.h"
+
+#include <netinet/in.h>
+
+/* Different checks that a group may have. */
+#define HEALTH_CHECKS_MOST 4
+
+/* Time beyond its time-out that a check may take before others take it for lost. */
+#define HEALTH_SLACK_MS 1000
+/* When a check that could not be made is due again. */
+#define HEALTH_RETRY_MS 1000
+
+#define PROBE_KIND KIND('P', 'r', 'o', 'b')
+
+struct match;
+struct peer;
+struct peers;
+
+/* A check of a group's servers, as the configuration has it. */
+struct upstream_check {
+    struct upstream_check *next;
+    unsigned index;            /* among the group's, below HEALTH_CHECKS_MOST */
+    int64_t interval, jitter;  /* ms */
+    int64_t timeout;           /* ms, of one check */
+    uint32_t fails, passes;    /* in a row, until a server is unhealthy, or healthy again */
+    in_port_t port;            /* in host order; 0: the server's */
+    bool mandatory;            /* a server gets no session before its first check has passed */
+    bool persistent;           /* ... but keeps what it was over a reload */
+    const char *match_name;    /* or NULL */
+    const struct match *match; /* NULL: to be connected to is enough */
+};
+
+/* A protocol's directive, as it is used. */
+struct fb_health_check {
+    struct upstream *upstream;
+    const struct upstream_check *check;
+};
+
+/* Knowledge of a peer by one check. All zero: none. */
+struct health_state {
+    _Atomic uint64_t id;                          /* names the check; 0: none */
+    _Atomic uint64_t next_ms;                     /* when the next one is due, monotonic */
+    _Atomic uint64_t last_ms;                     /* when the last one has ended; 0: never */
+    _Atomic uint32_t health;                      /* enum peer_health */
+    _Atomic uint32_t passes, misses;              /* in a row */
+    _Atomic uint64_t checks, failures, unhealthy; /* ever, and how often it became so */
+};
+
+/* A check that runs. */
+struct health_probe {
+    unsigned kind;  /* PROBE_KIND */
+    fb_probe shown; /* to the protocol */
+    LIST_ENTRY(health_probe) link;
+    struct upstream *upstream;
+    struct peer *peer;
+    const struct upstream_check *check;
+    struct fb_target target;
+    uint64_t due_ms;   /* when the next check is */
+    uint64_t lease_ms; /* when others make it, if this does not end */
+};
+
+/* Begins what is known of a peer that the group has got, unless other workers have. */
+void health_begin(struct peers *peers, struct peer *peer);
+/* Claims a check that is due, and sets *wait to 0; NULL: none is, and perhaps in *wait ms. */
+struct health_probe *health_claim(struct upstreams *upstreams, struct upstream *upstream,
+    const struct upstream_check *check, uint64_t *wait);
+/* Ends it: the peer was healthy or not while the protocol did this, which failed with an errno, or
+ * 0. */
+void health_end(struct upstreams *upstreams, struct health_probe *probe, fb_probe_end how,
+    const char *doing, int error);
+/* Ends the checks that protocols have left. */
+void health_close(struct upstreams *upstreams);
