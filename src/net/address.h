@@ -27,6 +27,9 @@ struct address {
  * and a NUL. */
 #define ADDRESS_TEXT 120
 
+/* Bytes of the longest host's name that is read, and a NUL. */
+#define ADDRESS_HOST_MAX 256
+
 /* Parses numeric forms only: "1.2.3.4", "1.2.3.4:80", "[::1]", "[::1]:80", "unix:/path". Without a
  * port the address has `port`. Returns NULL, or what is wrong with the text, as a constant
  * string. */
@@ -34,6 +37,10 @@ const char *address_parse(const char *text, in_port_t port, struct address *out)
 /* Parses the same, with the network interface of a link-local address, "[fe80::1%eth0]:80", or a
  * name in the place of the host, which the system resolves to the first address that it knows. */
 const char *address_parse_host(const char *text, in_port_t port, struct address *out);
+/* Whether a name, or what is meant to be one, stands in the place of the host. */
+bool address_has_name(const char *text);
+/* Splits "name:80", or "name", whose port is 0, and asks nobody. Returns as the calls above do. */
+const char *address_parse_name(const char *text, char host[ADDRESS_HOST_MAX], in_port_t *port);
 /* Asks the resolver for a name's addresses, without ports: at most `max`, *n of them. Returns as
  * the calls above do. */
 const char *address_resolve(const char *name, struct address *out, unsigned max, unsigned *n);

@@ -18,7 +18,7 @@
 
 /* The parts of "HOST", "HOST:PORT", "[HOST]" or "[HOST]:PORT". */
 struct parts {
-    char host[NI_MAXHOST];
+    char host[ADDRESS_HOST_MAX];
     bool brackets;
     const char *port; /* NULL: none */
 };
@@ -299,6 +299,32 @@ const char *address_parse_host(const char *text, in_port_t port, struct address 
     if (wrong == NULL && strcmp(parts.host, "*") == 0)
         wrong = "expected a host";
     return wrong != NULL ? wrong : parse_host(&parts, port, out, 1, &n);
+}
+
+bool address_has_name(const char *text)
+{
+    if (is_unix(text) || *text == '[')
+        return false;
+    while (*text != '\0' && !isalpha((unsigned char)*text))
+        text++;
+    return *text != '\0';
+}
+
+const char *address_parse_name(const char *text, char host[ADDRESS_HOST_MAX], in_port_t *port)
+{
+    struct parts parts;
+    in_port_t found = 0;
+    const char *wrong = split_parts(text, &parts);
+
+    if (wrong == NULL)
+        wrong = check_name(parts.host);
+    if (wrong == NULL && parts.port != NULL)
+        wrong = parse_port(parts.port, strlen(parts.port), &found);
+    if (wrong != NULL)
+        return wrong;
+    strcpy(host, parts.host);
+    *port = found;
+    return NULL;
 }
 
 const char *address_parse_listen(

@@ -7,14 +7,12 @@
 #include "settings/answers.h"
 #include "settings/set_value.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <grp.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #define NOT_CHECKED "the configuration was changed after it had been checked, try again"
 #define NO_ROOM "there is no memory for what the name service has answered"
@@ -56,16 +54,6 @@ static void end_question(const struct apply *apply, bool was_foreign)
 static bool is_foreign(const struct apply *apply)
 {
     return apply->options->progress != NULL && apply->options->progress->foreign;
-}
-
-/* Whether the text may hold a name of a host; a numeric address has a letter only in brackets. */
-static bool has_name(const char *text)
-{
-    if (strncasecmp(text, "unix:", 5) == 0 || *text == '[')
-        return false;
-    while (*text != '\0' && !isalpha((unsigned char)*text))
-        text++;
-    return *text != '\0';
 }
 
 static const char *note_answer(
@@ -182,7 +170,7 @@ const char *lookup_listen(struct apply *apply, const struct conf_word *word,
 {
     const size_t head = offsetof(struct listen_addresses, addresses);
     struct listen_addresses noted = { .last = 0 };
-    bool named = has_name(word->text), foreign = is_foreign(apply);
+    bool named = address_has_name(word->text), foreign = is_foreign(apply);
     const char *wrong;
     long size;
 
@@ -211,7 +199,7 @@ const char *lookup_listen(struct apply *apply, const struct conf_word *word,
 
 const char *lookup_host(struct apply *apply, const char *text, in_port_t port, struct address *out)
 {
-    bool named = has_name(text), foreign = is_foreign(apply);
+    bool named = address_has_name(text), foreign = is_foreign(apply);
     const char *wrong;
 
     if (named && is_answered(apply))
@@ -231,7 +219,7 @@ const char *lookup_host(struct apply *apply, const char *text, in_port_t port, s
 
 const char *lookup_target(struct apply *apply, const char *text, struct fb_target *out)
 {
-    bool named = has_name(text), foreign = is_foreign(apply);
+    bool named = address_has_name(text), foreign = is_foreign(apply);
     const char *wrong;
 
     if (named && is_answered(apply))
@@ -279,7 +267,7 @@ static const char *find_clients(struct apply *apply, const struct conf_word *wor
     const char *wrong = address_block_parse(word->text, &blocks[0]);
 
     *n = 1;
-    if (wrong == NULL || strpbrk(word->text, "/:") != NULL || !has_name(word->text))
+    if (wrong == NULL || strpbrk(word->text, "/:") != NULL || !address_has_name(word->text))
         return wrong;
     wrong = find_addresses(apply, word, addresses, n);
     for (unsigned i = 0; wrong == NULL && i < *n; i++)
