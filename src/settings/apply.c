@@ -18,26 +18,30 @@
 
 #define UNIX "unix:"
 
+/* Room for the names of all contexts. */
+#define CONTEXTS_TEXT 96
+
 /* A default of ours: its words, and its bytes. */
 #define INITIAL_WORDS_MAX 4
 #define INITIAL_MAX 64
 
-static const char *context_name(unsigned at)
+/* Lists the contexts: `"stream", "server" or "upstream"`. */
+static const char *name_contexts(unsigned at, char text[CONTEXTS_TEXT])
 {
-    switch (at) {
-    case CONTEXT_MAIN:
-        return "the main context";
-    case CONTEXT_EVENTS:
-        return "\"events\"";
-    case CONTEXT_STREAM:
-        return "\"stream\"";
-    case CONTEXT_SERVER:
-        return "\"server\"";
-    case CONTEXT_MAIN | CONTEXT_STREAM | CONTEXT_SERVER:
-        return "the main context, \"stream\" or \"server\"";
-    default:
-        return "\"stream\" or \"server\"";
+    static const char *const names[] = { "the main context", "\"events\"", "\"stream\"",
+        "\"server\"", "\"upstream\"" };
+    int n = 0;
+
+    static_assert(CONTEXT_ANY == (1u << countof(names)) - 1, "each context has a name");
+    for (unsigned i = 0; i < countof(names); i++) {
+        unsigned bit = 1u << i, rest = at & ~(2 * bit - 1);
+        const char *behind = rest == 0 ? "" : (rest & (rest - 1)) == 0 ? " or " : ", ";
+
+        if (at & bit)
+            n += snprintf(text + n, CONTEXTS_TEXT - (size_t)n, "%s%s", names[i], behind);
     }
+    assert(n > 0 && n < CONTEXTS_TEXT);
+    return text;
 }
 
 void *apply_alloc(struct apply *apply, size_t size)
@@ -164,7 +168,7 @@ static unsigned contexts_of(const struct apply *apply, const char *name)
 
 const struct setting *apply_find_row(const struct apply *apply, const char *name)
 {
-    return find_row(apply, name, CONTEXT_ANY);
+    return find_row(apply, name, CONTEXT_ANY & ~(unsigned)CONTEXT_OWN);
 }
 
 /* Suggests a name for an unknown one: of this context, of any, and of nginx. */
@@ -195,6 +199,7 @@ static void report_unknown(struct apply *apply, const struct conf_directive *dir
     unsigned elsewhere = contexts_of(apply, name->text);
     unsigned no_effect = elsewhere == 0 ? nginx_no_effect(name->text) : 0;
     unsigned at = elsewhere != 0 ? elsewhere : no_effect;
+    char contexts[CONTEXTS_TEXT];
     bool is_server_s = apply->scope->at & (CONTEXT_STREAM | CONTEXT_SERVER);
 
     if ((no_effect & apply->scope->at) && directive->block != NULL)
@@ -205,7 +210,7 @@ static void report_unknown(struct apply *apply, const struct conf_directive *dir
             name->text);
     else if (at != 0)
         report_error(apply->report, name, "\"%s\" directive is not allowed here, it belongs in %s",
-            name->text, context_name(at));
+            name->text, name_contexts(at, contexts));
     else if (apply->lacks_module && is_server_s)
         apply->scope->refused = true;
     else if (nginx_only(name->text))
@@ -280,6 +285,8 @@ static void *base_of(struct apply *apply, const struct setting *setting)
         return &apply->cycle->core;
     if (setting->at & CONTEXT_EVENTS)
         return &apply->cycle->events;
+    if (setting->at & CONTEXT_OWN)
+        return apply->scope->own;
     assert(apply->scope->settings != NULL);
     return apply->scope->settings;
 }

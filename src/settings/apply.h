@@ -17,7 +17,15 @@
 #define APPLY_KIND KIND('A', 'P', 'L', 'Y')
 
 /* Places in the list of tables. */
-enum { TABLE_CORE, TABLE_EVENTS, TABLE_MECHANISMS, TABLE_STREAM, TABLE_PROTOCOLS, TABLES };
+enum {
+    TABLE_CORE,
+    TABLE_EVENTS,
+    TABLE_MECHANISMS,
+    TABLE_STREAM,
+    TABLE_UPSTREAM,
+    TABLE_PROTOCOLS,
+    TABLES
+};
 
 struct access_destination;
 struct error_destination;
@@ -37,7 +45,10 @@ struct apply {
     RB_HEAD(access_destinations, access_destination) access_logs;
     STAILQ_HEAD(, pass_use) passes; /* addresses that protocols pass clients to */
     STAILQ_HEAD(, health_use) health_checks;
-    bool cut;                       /* a text ended early, at a lexical error */
+    RB_HEAD(upstream_names, upstream_entry) upstreams; /* settings/upstream_find.c */
+    STAILQ_HEAD(, upstream_use) upstream_uses;         /* directives that lead to one */
+    STAILQ_HEAD(, upstream_zone_use) upstream_zones;   /* zones that groups have named */
+    bool cut;                                          /* a text ended early, at a lexical error */
     bool lacks_module; /* a module was refused: an unknown directive may be the module's */
 };
 
@@ -55,7 +66,7 @@ void apply_initial(struct apply *apply, struct scope *scope, const struct settin
  * servers set `settings`. Takes no memory. */
 void apply_table_defaults(struct cycle *cycle, struct server_settings *settings, unsigned at,
     const struct setting *table);
-/* Returns the row of that name in any context, or NULL. */
+/* Returns the row of that name in any context but those of CONTEXT_OWN, or NULL. */
 const struct setting *apply_find_row(const struct apply *apply, const char *name);
 
 /* Allocates memory of the cycle, zeroed; NULL after a report. */

@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 
 struct fb_target;
+struct names_setting;
 struct scope;
 
 /* core.c: the rest of the main context; only for a configuration without mistakes. */
@@ -65,3 +66,5 @@ void needs_add_port(struct apply *apply, in_port_t port);
 /* resolver.c; marks the resolvers that the workers will have. */
 SETTER(resolver_set);
 void resolver_finish(struct apply *apply, struct scope *stream);
+/* Marks one that groups of servers ask. */
+void resolver_use(struct apply *apply, const struct names_setting *resolver);

@@ -1,49 +1,158 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads for protocols where clients are to be connected to. A text may name a group that stands
- * further down: it is looked up at the end. */
-#include "settings/calls.h"
-
+ * further down: it is looked up at the end, where what is no name of a group becomes a group of its
+ * own, one for all directives of the same address. */
+#include "names/client.h"
 #include "settings/apply.h"
-#include "settings/lookup.h"
+#include "settings/blocks.h"
+#include "settings/calls.h"
 #include "settings/protocol.h"
 #include "settings/template.h"
+#include "settings/upstream.h"
 
-/* Makes a group of one address. */
-static struct upstream *make_single(fb_conf *conf, const char *directive, const char *text)
+#include <string.h>
+
+/* A directive that leads to a group. */
+struct upstream_use {
+    STAILQ_ENTRY(upstream_use) link;
+    struct fb_upstream *where;
+    const char *text;
+    const struct conf_word *word;
+    const struct server_settings *settings; /* of its block */
+};
+
+/* Returns the argument that has the text, or the place of the directive. */
+static const struct conf_word *word_of(const fb_conf *conf, const char *directive, const char *text)
 {
-    struct apply *apply = conf->apply;
-    struct upstream *upstream = apply_alloc(apply, sizeof(*upstream));
-    struct upstream_server *server = apply_alloc(apply, sizeof(*server));
-    const struct fb_target *target = settings_target(conf, directive, text);
-
-    if (upstream == NULL || server == NULL || target == NULL)
-        return NULL;
-    upstream->kind = UPSTREAM_KIND;
-    upstream->is_single = true;
-    upstream->name = server->name = target->text;
-    server->target = target;
-    server->weight = server->max_fails = 1;
-    server->fail_timeout = 10000;
-    STAILQ_INIT(&upstream->servers);
-    STAILQ_INSERT_TAIL(&upstream->servers, server, link);
-    upstream->server_n = 1;
-    STAILQ_INSERT_TAIL(&apply->cycle->stream.upstreams, upstream, link);
-    return upstream;
+    for (unsigned i = 0; conf->directive != NULL && i < conf->directive->arg_n; i++)
+        if (conf->directive->args[i].text == text)
+            return &conf->directive->args[i];
+    return settings_place(conf, directive);
 }
 
 const fb_upstream *settings_upstream(fb_conf *conf, const char *directive, const char *text)
 {
     struct apply *apply = conf->apply;
     struct fb_upstream *where = apply_alloc(apply, sizeof(*where));
+    struct upstream_use *use = apply_alloc(apply, sizeof(*use));
+    const char *copy = apply_strdup(apply, text);
     const fb_template *template = settings_template(conf, directive, text);
-    struct value constant;
 
-    if (where == NULL || template == NULL)
+    if (where == NULL || use == NULL || copy == NULL || template == NULL)
         return NULL;
     where->all = &apply->cycle->stream.upstreams;
     where->text = (const struct template *)template;
-    if (!template_is_constant(where->text, &constant))
-        return where;
-    where->upstream = make_single(conf, directive, text);
-    return where->upstream != NULL ? where : NULL;
+    *use = (struct upstream_use) {
+        .where = where,
+        .text = copy,
+        .word = word_of(conf, directive, text),
+        .settings = conf->scope->settings,
+    };
+    STAILQ_INSERT_TAIL(&apply->upstream_uses, use, link);
+    return where;
+}
+
+/* A text with variables may become any address, and any name. */
+static void finish_text(struct apply *apply, const struct upstream_use *use)
+{
+    const struct stream_settings *stream = &apply->cycle->stream;
+    struct fb_upstream *where = use->where;
+
+    where->resolver = use->settings->resolver;
+    if (where->resolver == NULL)
+        where->resolver = stream->resolver;
+    where->resolver_timeout = use->settings->resolver_timeout;
+    if (where->resolver_timeout == 0)
+        where->resolver_timeout = stream->resolver_timeout;
+    apply->cycle->needs.connect = true;
+    if (names_client_built())
+        resolver_use(apply, where->resolver);
+}
+
+/* Reports a name that no group has, and which lacks the port of a server. */
+static void report_no_port(struct apply *apply, const struct upstream_use *use)
+{
+    const char *near = upstream_nearest(apply, use->text);
+
+    report_error(apply->report, use->word, "no port in upstream \"%s\"%s%s%s", use->text,
+        near != NULL ? ", did you mean \"" : "", near != NULL ? near : "",
+        near != NULL ? "\"?" : "");
+}
+
+/* Parses the one server of a group; -1 after a report. */
+static int parse_single(
+    struct apply *apply, const struct upstream_use *use, struct upstream_server *server)
+{
+    const char *wrong = upstream_server_parse(apply, use->text, server);
+    bool is_name = wrong == NULL && server->host != NULL;
+
+    if (is_name && server->port != 0 && upstream_find(apply, server->host) != NULL)
+        report_error(apply->report, use->word, "upstream \"%s\" may not have port %u", server->host,
+            server->port);
+    else if (is_name && server->port == 0)
+        report_no_port(apply, use);
+    else if (wrong != NULL)
+        report_error(apply->report, use->word, "invalid address \"%s\": %s", use->text, wrong);
+    else
+        return 0;
+    return -1;
+}
+
+/* Makes the group of a single address, unless there is one; NULL after a report. */
+static struct upstream *make_single(
+    struct apply *apply, const struct upstream_use *use, const struct upstream *like)
+{
+    struct upstream *upstream = apply_alloc(apply, sizeof(*upstream)), *found;
+    struct upstream_server *server = upstream_server_make(apply);
+
+    if (upstream == NULL || server == NULL || parse_single(apply, use, server) == -1)
+        return NULL;
+    if (server->target != NULL)
+        server->name = server->target->text;
+    *upstream = *like;
+    upstream->name = server->name;
+    STAILQ_INIT(&upstream->servers);
+    found = upstream_find_single(apply, upstream);
+    if (found != NULL)
+        return found;
+    upstream_server_add(apply, upstream, server);
+    return upstream_add(apply, upstream) == 0 ? upstream : NULL;
+}
+
+/* Returns the group of a single address, made where there is none yet; NULL after a report. */
+static struct upstream *find_single(struct apply *apply, const struct upstream_use *use)
+{
+    struct upstream like = {
+        .kind = UPSTREAM_KIND,
+        .name = use->text,
+        .word = use->word,
+        .is_single = true,
+    };
+    struct upstream *found;
+
+    if (address_has_name(use->text)) { /* different resolvers know different addresses */
+        like.resolver = use->settings->resolver;
+        like.resolver_timeout = use->settings->resolver_timeout;
+    }
+    found = upstream_find_single(apply, &like);
+    return found != NULL ? found : make_single(apply, use, &like);
+}
+
+void upstream_finish_uses(struct apply *apply, struct scope *stream)
+{
+    const struct upstream_use *use;
+    struct value constant;
+
+    assert(stream->at == CONTEXT_STREAM);
+    if (apply->cut || apply->cycle->source.partial) /* groups may stand in what was not read */
+        return;
+    STAILQ_FOREACH (use, &apply->upstream_uses, link) {
+        if (!template_is_constant(use->where->text, &constant)) {
+            finish_text(apply, use);
+            continue;
+        }
+        use->where->upstream = upstream_find(apply, use->text);
+        if (use->where->upstream == NULL)
+            use->where->upstream = find_single(apply, use);
+    }
 }

@@ -89,12 +89,16 @@ static void apply_configuration(
     STAILQ_INIT(&apply.paths);
     STAILQ_INIT(&apply.passes);
     STAILQ_INIT(&apply.health_checks);
-    if (mechanisms == NULL || protocol_add(&apply, NULL) == -1) /* table 4 */
+    RB_INIT(&apply.upstreams);
+    STAILQ_INIT(&apply.upstream_uses);
+    STAILQ_INIT(&apply.upstream_zones);
+    if (mechanisms == NULL || protocol_add(&apply, NULL) == -1) /* the last table */
         return;
     apply.tables[TABLE_CORE] = core_table;
     apply.tables[TABLE_EVENTS] = events_table;
     apply.tables[TABLE_MECHANISMS] = mechanisms;
     apply.tables[TABLE_STREAM] = stream_table;
+    apply.tables[TABLE_UPSTREAM] = upstream_table;
     read_all(&apply);
 }
 

@@ -76,6 +76,8 @@ const char *nginx_lacking(const char *name)
         return ": this version has no TLS";
     if (strcmp(name, "http") == 0 || strcmp(name, "mail") == 0)
         return ": all servers belong in \"stream\"";
+    if (strcmp(name, "state") == 0)
+        return ": servers are those of the configuration";
     return "";
 }
 

@@ -125,7 +125,7 @@ SETTER(resolver_set)
     return 0;
 }
 
-static void mark_used(struct apply *apply, const struct names_setting *wanted)
+void resolver_use(struct apply *apply, const struct names_setting *wanted)
 {
     struct names_setting *resolver = &apply->cycle->stream.system;
 
@@ -159,9 +159,9 @@ void resolver_finish(struct apply *apply, struct scope *stream)
             continue;
         if ((server->protocol->needs & FB_NEEDS_RESOLVER) ||
             settings->resolver != &settings->system)
-            mark_used(apply, settings->resolver);
+            resolver_use(apply, settings->resolver);
         if ((server->protocol->needs & FB_NEEDS_RESOLVER) ||
             server->settings.resolver != &settings->system)
-            mark_used(apply, server->settings.resolver);
+            resolver_use(apply, server->settings.resolver);
     }
 }

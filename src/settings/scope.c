@@ -10,8 +10,7 @@
 
 void scope_init(struct scope *scope, unsigned at, struct scope *outer)
 {
-    assert(
-        at == CONTEXT_MAIN || at == CONTEXT_EVENTS || at == CONTEXT_STREAM || at == CONTEXT_SERVER);
+    assert((at & CONTEXT_ANY) == at && at != 0 && (at & (at - 1)) == 0);
     assert((outer == NULL) == (at == CONTEXT_MAIN));
     scope->kind = SCOPE_KIND;
     scope->at = at;

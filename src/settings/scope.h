@@ -24,6 +24,7 @@ struct scope {
     bool refused;                           /* a mistake was found, servers' not counted */
     unsigned server_errors;                 /* mistakes in its servers */
     STAILQ_HEAD(, scope_entry) seen;        /* directives that were written in it */
+    void *own;                              /* set by a block of CONTEXT_OWN, else NULL */
     struct server_settings *settings;       /* set by a stream or server block, else NULL */
     struct server *server;                  /* made by a server block, else NULL */
     STAILQ_HEAD(, scope) servers;           /* stream block: its servers */

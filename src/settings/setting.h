@@ -11,9 +11,18 @@
 
 #include <forkbeard/forkbeard.h>
 
-/* Contexts, in which a directive may stand. */
-enum context { CONTEXT_MAIN = 1, CONTEXT_EVENTS = 2, CONTEXT_STREAM = 4, CONTEXT_SERVER = 8 };
-#define CONTEXT_ANY (CONTEXT_MAIN | CONTEXT_EVENTS | CONTEXT_STREAM | CONTEXT_SERVER)
+/* Contexts, in which a directive may stand. Two rows of a name may stand in different ones. */
+enum context {
+    CONTEXT_MAIN = 1,
+    CONTEXT_EVENTS = 2,
+    CONTEXT_STREAM = 4,
+    CONTEXT_SERVER = 8,
+    CONTEXT_UPSTREAM = 16,
+};
+/* All of them; and blocks whose directives set a struct of the block's own, scope->own. */
+#define CONTEXT_ANY                                                                                \
+    (CONTEXT_MAIN | CONTEXT_EVENTS | CONTEXT_STREAM | CONTEXT_SERVER | CONTEXT_UPSTREAM)
+#define CONTEXT_OWN CONTEXT_UPSTREAM
 
 struct apply;
 
@@ -43,6 +52,7 @@ struct setting {
 extern const struct setting core_table[];
 extern const struct setting events_table[];
 extern const struct setting stream_table[];
+extern const struct setting upstream_table[];
 
 #define SETTER(name)                                                                               \
     int name(struct apply *apply, const struct setting *setting,                                   \

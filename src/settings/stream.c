@@ -17,6 +17,7 @@
 #include "settings/set.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
+#include "settings/upstream.h"
 
 #include "stream/stream.h"
 
@@ -171,6 +172,8 @@ const struct setting stream_table[] = {
         .repeats = true, .unset = "none" },
     { "tcp_nodelay", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag, SERVER(tcp_nodelay),
         .initial = "on" },
+    { "upstream", CONTEXT_STREAM, 1, 1, .set = upstream_set, .block = true, .repeats = true,
+        .unset = "none" },
     { "variables_hash_bucket_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size,
         .initial = "64" },
     { "variables_hash_max_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size,
@@ -251,6 +254,7 @@ void stream_apply(struct apply *apply)
     limit_conn_check(apply, scope);
     access_log_finish(apply, scope);
     resolver_finish(apply, scope);
+    upstream_finish(apply, scope);
     ports_build(apply, scope);
     passes_finish(apply, scope);
     health_checks_finish(apply);

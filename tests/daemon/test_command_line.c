@@ -72,7 +72,7 @@ static const struct {
         "unknown directive \"worker_proces\", did you mean \"worker_processes\"?" },
     { { "explain", "rlimit" }, 1,
         "did you mean \"worker_rlimit_core\", \"worker_rlimit_nofile\"?" },
-    { { "explain", "proxy_pass" }, 1, "\"proxy_pass\" directive of nginx is not supported" },
+    { { "explain", "uwsgi_pass" }, 1, "\"uwsgi_pass\" directive of nginx is not supported" },
     { { "explain", "ssl_preread" }, 1,
         "\"ssl_preread\" directive of nginx is not supported: this version has no TLS" },
     { { "explain", "nonsense" }, 1, "unknown directive \"nonsense\": \"forkbeard explain\" lists" },

@@ -2,8 +2,9 @@
 # shellcheck shell=sh disable=SC2016,SC2154 # read by tests/lint
 # Directives, their manual and the example agree.
 
-# "NAME DEFAULT" for each row of the tables of directives; "NAME" alone for one that has no default and
-# does not say so. A protocol's row without a default has none.
+# "NAME DEFAULT" for each row of the tables of directives, which may be two of a name in different
+# contexts; "NAME" alone for one that has no default and does not say so. A protocol's row without a
+# default has none.
 directives() {
     set -- "$src"/src/settings/*.c "$src"/src/event/mechanisms/*.c "$src"/src/protocols/*/*.c
     awk '
@@ -16,7 +17,7 @@ directives() {
         gsub(/"/, "", text)
         return text
     }
-    /^ *\{ "[a-z_]+", [A-Z_]+_(MAIN|EVENTS|STREAM|SERVER|ANY)[ ,]/ || /^ *(\.options = \{ *)?\{ *\.name = "/ {
+    /^ *\{ "[a-z_]+", [A-Z_]+_(MAIN|EVENTS|STREAM|SERVER|UPSTREAM|ANY)[ ,]/ || /^ *(\.options = \{ *)?\{ *\.name = "/ {
         row = ""
         open = 1
     }
@@ -27,7 +28,7 @@ directives() {
         open = 0
         name = value("name")
         initial = value("initial")
-        if (match(row, /\{ "[a-z_]+", [A-Z_]+_(MAIN|EVENTS|STREAM|SERVER|ANY)[ ,]/)) {
+        if (match(row, /\{ "[a-z_]+", [A-Z_]+_(MAIN|EVENTS|STREAM|SERVER|UPSTREAM|ANY)[ ,]/)) {
             split(row, word, "\"")
             name = word[2]
             if (initial == "")
@@ -58,7 +59,7 @@ manual_entries() {
 # "NAME CONTEXT" for each context that the settings' tables allow, and the manual names.
 allowed_contexts() {
     awk '
-    match($0, /^ *\{ "[a-z_]+", [A-Z]+_(MAIN|EVENTS|STREAM|SERVER|ANY)[A-Z_| ]*,/) {
+    match($0, /^ *\{ "[a-z_]+", [A-Z]+_(MAIN|EVENTS|STREAM|SERVER|UPSTREAM|ANY)[A-Z_| ]*,/) {
         n = split(substr($0, RSTART, RLENGTH), word, /[^A-Za-z_]+/)
         for (i = 3; i < n; i++) {
             sub(/^[A-Z]+_/, "", word[i])
@@ -107,7 +108,7 @@ check_directives() {
             echo "$src/src: the row of \"$name\" has neither a default nor a word for none"
         elif [ -z "$entry" ]; then
             echo "$src/man/forkbeard.conf.5.in: \"$name\" has no entry with a default"
-        elif [ "$entry" != "$name $initial" ]; then
+        elif ! echo "$entry" | grep -Fqx -e "$name $initial"; then
             echo "$src/man/forkbeard.conf.5.in: the default of \"$name\" is \"$initial\"," \
                 "not \"${entry#"$name "}\""
         fi

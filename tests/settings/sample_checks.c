@@ -283,3 +283,44 @@ void check_lifetime(const struct cycle *cycle)
     ck_assert_int_eq(server_of(cycle)->settings.lifetime.grace, 3000);
     ck_assert_ptr_nonnull(server_of(cycle)->before);
 }
+
+static const struct upstream *upstream_of(const struct cycle *cycle)
+{
+    ck_assert(!STAILQ_EMPTY(&cycle->stream.upstreams));
+    return STAILQ_FIRST(&cycle->stream.upstreams);
+}
+
+void check_upstream(const struct cycle *cycle)
+{
+    ck_assert_str_eq(upstream_of(cycle)->name, "other");
+    ck_assert_uint_eq(upstream_of(cycle)->server_n, 1);
+}
+
+void check_upstream_server(const struct cycle *cycle)
+{
+    const struct upstream_server *server = STAILQ_FIRST(&upstream_of(cycle)->servers);
+
+    ck_assert_str_eq(server->name, "127.0.0.1:81");
+    ck_assert_str_eq(server->target->text, "127.0.0.1:81");
+    ck_assert_uint_eq(server->weight, 2);
+    ck_assert_uint_eq(server->max_fails, 0);
+    ck_assert_int_eq(server->fail_timeout, 10000);
+}
+
+void check_upstream_queue(const struct cycle *cycle)
+{
+    ck_assert_uint_eq(upstream_of(cycle)->queue, 7);
+    ck_assert_int_eq(upstream_of(cycle)->queue_timeout, 3000);
+}
+
+void check_upstream_resolver(const struct cycle *cycle)
+{
+    ck_assert_str_eq(upstream_of(cycle)->resolver->servers, "127.0.0.53:53,[::1]:5353");
+    ck_assert_ptr_eq(cycle->stream.resolver, &cycle->stream.system);
+}
+
+void check_upstream_timeout(const struct cycle *cycle)
+{
+    ck_assert_int_eq(upstream_of(cycle)->resolver_timeout, 9000);
+    ck_assert_int_eq(cycle->stream.resolver_timeout, 30000);
+}

@@ -40,3 +40,8 @@ void check_echo(const struct cycle *cycle);
 void check_stub_status(const struct cycle *cycle);
 void check_min_rate(const struct cycle *cycle);
 void check_lifetime(const struct cycle *cycle);
+void check_upstream(const struct cycle *cycle);
+void check_upstream_server(const struct cycle *cycle);
+void check_upstream_queue(const struct cycle *cycle);
+void check_upstream_resolver(const struct cycle *cycle);
+void check_upstream_timeout(const struct cycle *cycle);

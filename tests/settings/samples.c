@@ -109,6 +109,8 @@ static const struct sample samples[] = {
 #endif
     { "resolver_timeout", "3s", NUMBER(3000) },
     { "server_name", "a", CHECK(check_server), .again = "b" },
+    { "server", "127.0.0.1:81 weight=2 max_fails=0", CHECK(check_upstream_server),
+        .again = "unix:/tmp/x", .at = CONTEXT_UPSTREAM },
     { "server", "{ listen 127.0.0.1:2; }", CHECK(check_server),
         .again = "{ listen 127.0.0.1:3; }" },
     { "set", "$place here", CHECK(check_variable), .again = "$place there" },
@@ -116,8 +118,17 @@ static const struct sample samples[] = {
         .again = "a $mapped { }" },
     { "set_real_ip_from", "192.0.2.0/24", CHECK(check_trusted), .again = "unix:" },
     { "tcp_nodelay", "off", NUMBER(0) },
+    { "upstream", "other { server 127.0.0.1:81; }", CHECK(check_upstream),
+        .again = "Any { server 127.0.0.1:81; }" },
     { "variables_hash_bucket_size", "64", CHECK(check_nothing) },
     { "variables_hash_max_size", "1024", CHECK(check_nothing) },
+#if HAVE_CARES
+    { "resolver", "127.0.0.53 [::1]:5353 valid=30s ipv6=off", CHECK(check_upstream_resolver),
+        .at = CONTEXT_UPSTREAM },
+#endif
+    { "queue", "7 timeout=3s", CHECK(check_upstream_queue) },
+    { "resolver_timeout", "9s", CHECK(check_upstream_timeout), .at = CONTEXT_UPSTREAM },
+    { "zone", "a 64k", CHECK(check_nothing) },
     { "daytime", "", CHECK(check_daytime) },
     { "discard", "", CHECK(check_discard) },
     { "echo", "", CHECK(check_echo) },
@@ -132,13 +143,16 @@ static const struct sample samples[] = {
 
 static struct directive_case cases[CASES_MAX];
 
-static const struct sample *find_sample(const char *name)
+static const struct sample *find_sample(const char *name, unsigned at)
 {
+    const struct sample *found = NULL;
+
     for (size_t i = 0; i < countof(samples); i++)
-        if (strcmp(samples[i].name, name) == 0)
-            return &samples[i];
-    ck_abort_msg("\"%s\" has no sample in samples.c", name);
-    return NULL;
+        if (strcmp(samples[i].name, name) == 0 &&
+            (samples[i].at == at || (samples[i].at == 0 && found == NULL)))
+            found = &samples[i];
+    ck_assert_msg(found != NULL, "\"%s\" has no sample in samples.c", name);
+    return found;
 }
 
 /* The cases end where one has no name. */
@@ -151,13 +165,16 @@ static struct directive_case *find_case(const char *name)
     return found;
 }
 
-static struct directive_case *add_case(const char *name)
+static struct directive_case *add_case(const char *name, unsigned at)
 {
-    struct directive_case *added = find_case(name);
+    struct directive_case *added = cases;
 
-    ck_assert_msg(added->name == NULL, "two tables have \"%s\"", name);
+    for (; added->name != NULL; added++)
+        ck_assert_msg(strcmp(added->name, name) != 0 || !(added->at & at),
+            "two rows of a context have \"%s\"", name);
     added->name = name;
-    added->sample = find_sample(name);
+    added->at = at;
+    added->sample = find_sample(name, at);
     return added;
 }
 
@@ -180,8 +197,7 @@ static void add_table(const struct setting *table, enum field_of field_of)
             find_case(table->name)->at |= table->at; /* two rows, of two tables */
             continue;
         }
-        added = add_case(table->name);
-        added->at = table->at;
+        added = add_case(table->name, table->at);
         added->least = table->least;
         added->most = table->most;
         added->repeats = table->repeats;
@@ -199,8 +215,7 @@ static void add_mechanism_option(const struct mechanism_option *option)
 
     if (option->name == NULL)
         return;
-    added = add_case(option->name);
-    added->at = CONTEXT_EVENTS;
+    added = add_case(option->name, CONTEXT_EVENTS);
     added->least = added->most = 1;
     snprintf(added->number, sizeof(added->number), "%lld", (long long)option->initial);
     added->initial = added->number;
@@ -220,7 +235,7 @@ static void write_handler(const fb_protocol *protocol, char text[64])
         const char *name = protocol->directives[i].name;
 
         if (protocol->directives[i].flags & FB_DIRECTIVE_HANDLER)
-            snprintf(text, 64, "%s %s; ", name, find_sample(name)->value);
+            snprintf(text, 64, "%s %s; ", name, find_sample(name, CONTEXT_SERVER)->value);
     }
 }
 
@@ -228,10 +243,10 @@ static void add_protocol(const fb_protocol *protocol)
 {
     for (unsigned i = 0; i < protocol->directive_n; i++) {
         const fb_directive *directive = &protocol->directives[i];
-        struct directive_case *added = add_case(directive->name);
+        bool is_handler = (directive->flags & FB_DIRECTIVE_HANDLER) != 0;
+        unsigned at = is_handler ? CONTEXT_SERVER : CONTEXT_STREAM | CONTEXT_SERVER;
+        struct directive_case *added = add_case(directive->name, at);
 
-        added->at = directive->flags & FB_DIRECTIVE_HANDLER ? CONTEXT_SERVER
-                                                            : CONTEXT_STREAM | CONTEXT_SERVER;
         added->least = added->most = directive->value != FB_VALUE_NONE;
         if (directive->value == FB_VALUE_CUSTOM) {
             added->least = directive->args_least;
@@ -253,11 +268,14 @@ const struct directive_case *directive_cases(void)
     add_table(core_table, FIELD_OF_CORE);
     add_table(events_table, FIELD_OF_EVENTS);
     add_table(stream_table, FIELD_OF_SERVER);
+    add_table(upstream_table, FIELD_OF_UPSTREAM);
     add_mechanism_options();
     for (int i = 0; protocols_builtin[i] != NULL; i++)
         add_protocol(protocols_builtin[i]);
-    while (cases[n].name != NULL)
-        n++;
+    for (; cases[n].name != NULL; n++)
+        for (const struct directive_case *other = cases; other->name != NULL; other++)
+            if (strcmp(other->name, cases[n].name) == 0)
+                cases[n].anywhere |= other->at;
     ck_assert_msg(n == countof(samples), "samples.c has samples of directives that there are not");
     return cases;
 }

@@ -10,7 +10,7 @@
 enum field { FIELD_OTHER, FIELD_NUMBER, FIELD_TEXT };
 
 /* The struct that a field of the table lies in. */
-enum field_of { FIELD_OF_CORE, FIELD_OF_EVENTS, FIELD_OF_SERVER };
+enum field_of { FIELD_OF_CORE, FIELD_OF_EVENTS, FIELD_OF_SERVER, FIELD_OF_UPSTREAM };
 
 struct sample {
     const char *name;
@@ -20,12 +20,14 @@ struct sample {
     int64_t number;                  /* the number that the value sets */
     int64_t initial;                 /* the number by default, where that cannot be written */
     const char *text, *initial_text; /* the first is within the directory */
+    unsigned at;                     /* contexts of one row of several with the name; 0: any */
     void (*check)(const struct cycle *cycle); /* whether the value was set; or NULL */
 };
 
 struct directive_case {
     const char *name;
     unsigned at, least, most;
+    unsigned anywhere; /* contexts of all rows with the name */
     bool repeats, block;
     const char *initial; /* the default in the table, or NULL: */
     const char *unset;   /* the word that the table has for no default */

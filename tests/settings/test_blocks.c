@@ -102,8 +102,9 @@ START_TEST(what_only_nginx_has_is_called_so)
     } rows[] = {
         { "http", ": all servers belong in \"stream\"" },
         { "mail", ": all servers belong in \"stream\"" },
-        { "upstream", "" },
-        { "proxy_pass", "" },
+        { "keyval", "" },
+        { "fastcgi_pass", "" },
+        { "state", ": servers are those of the configuration" },
         { "gzip", "" },
         { "location", "" },
         { "http2", "" },
@@ -134,8 +135,8 @@ START_TEST(what_only_nginx_has_is_called_so)
         snprintf(text, sizeof(text), "%s { server { location / { } } } events { }", rows[i].name);
         refuse_text(&loading, text, expected);
     }
-    refuse_text(&loading, "events { } stream { server { listen 1; proxy_pass a:1; } }",
-        "\"proxy_pass\" directive of nginx is not supported in /main:1:40\n");
+    refuse_text(&loading, "events { } stream { server { listen 1; uwsgi_pass a:1; } }",
+        "\"uwsgi_pass\" directive of nginx is not supported in /main:1:40\n");
     loading_end(&loading);
 }
 END_TEST
@@ -165,7 +166,7 @@ START_TEST(what_has_no_effect_here_is_accepted_with_a_notice)
         "ssl_engine pkcs11;\n"
         "events { rtsig_signo 40; acceptex_read on; }\n"
         "stream { server_names_hash_max_size 1024; preread_timeout 1s;\n"
-        "server { listen 1; preread_buffer_size 1k; } }\n",
+        "server { listen 1; preread_buffer_size 1k; status_zone a; } }\n",
         "notice: \"lock_file\" directive of nginx has no effect here, ignored in /main:1:1\n"
         "notice: \"pcre_jit\" directive of nginx has no effect here, ignored in /main:2:1\n"
         "notice: \"ssl_engine\" directive of nginx has no effect here, ignored in /main:3:1\n"
@@ -176,7 +177,8 @@ START_TEST(what_has_no_effect_here_is_accepted_with_a_notice)
         "notice: \"preread_timeout\" directive of nginx has no effect here, ignored in "
         "/main:5:43\n"
         "notice: \"preread_buffer_size\" directive of nginx has no effect here, ignored in "
-        "/main:6:20\n");
+        "/main:6:20\n"
+        "notice: \"status_zone\" directive of nginx has no effect here, ignored in /main:6:44\n");
     refuse_text(&loading, "events { pcre_jit on; } lock_file { }",
         "\"pcre_jit\" directive is not allowed here, it belongs in the main context in "
         "/main:1:10\n"
@@ -193,9 +195,9 @@ START_TEST(a_misspelt_name_of_nginx_is_suggested)
     refuse_text(&loading, "events { } stream { ssl_prereda on; }",
         "unknown directive \"ssl_prereda\", \"ssl_preread\" directive of nginx is not supported "
         "either: this version has no TLS in /main:1:21\n");
-    refuse_text(&loading, "lokc_file a; events { } stream { proxy_passs a; gzip_types b; }",
+    refuse_text(&loading, "lokc_file a; events { } stream { uwsgi_passs a; gzip_types b; }",
         "unknown directive \"lokc_file\", did you mean \"lock_file\"? in /main:1:1\n"
-        "unknown directive \"proxy_passs\", \"proxy_pass\" directive of nginx is not supported "
+        "unknown directive \"uwsgi_passs\", \"uwsgi_pass\" directive of nginx is not supported "
         "either in /main:1:34\n"
         "\"gzip_types\" directive of nginx is not supported in /main:1:49\n");
     loading_end(&loading);

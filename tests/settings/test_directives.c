@@ -35,21 +35,32 @@ static const char *default_of(const struct directive_case *directive)
 }
 
 /* The places as messages name them. */
-static const char *name_places(unsigned at, char text[64])
+static const char *name_places(unsigned at)
 {
-    static const char *const blocks[] = { "events", "stream", "server" };
-    size_t n = 0;
-
-    if (at & CONTEXT_MAIN)
-        return at == CONTEXT_MAIN ? "the main context"
-                                  : "the main context, \"stream\" or \"server\"";
-    for (unsigned i = 0; i < countof(blocks); i++)
-        if (at & (CONTEXT_EVENTS << i))
-            n += (size_t)snprintf(text + n, 64 - n, "%s\"%s\"", n > 0 ? " or " : "", blocks[i]);
-    return text;
+    switch (at) {
+    case CONTEXT_MAIN:
+        return "the main context";
+    case CONTEXT_MAIN | CONTEXT_STREAM | CONTEXT_SERVER:
+        return "the main context, \"stream\" or \"server\"";
+    case CONTEXT_EVENTS:
+        return "\"events\"";
+    case CONTEXT_STREAM:
+        return "\"stream\"";
+    case CONTEXT_UPSTREAM:
+        return "\"upstream\"";
+    case CONTEXT_STREAM | CONTEXT_UPSTREAM:
+        return "\"stream\" or \"upstream\"";
+    case CONTEXT_STREAM | CONTEXT_SERVER | CONTEXT_UPSTREAM:
+        return "\"stream\", \"server\" or \"upstream\"";
+    case CONTEXT_STREAM | CONTEXT_SERVER:
+        return "\"stream\" or \"server\"";
+    default:
+        return "\"server\"";
+    }
 }
 
-static const unsigned places[] = { CONTEXT_MAIN, CONTEXT_EVENTS, CONTEXT_STREAM, CONTEXT_SERVER };
+static const unsigned places[] = { CONTEXT_MAIN, CONTEXT_EVENTS, CONTEXT_STREAM, CONTEXT_SERVER,
+    CONTEXT_UPSTREAM };
 
 /* A configuration with a directive, all on one line. Returns the directive's column. */
 static unsigned wrap_directive(
@@ -68,6 +79,10 @@ static unsigned wrap_directive(
     case CONTEXT_STREAM:
         before = "events { } stream { ";
         behind = " server { listen 127.0.0.1:1; } }";
+        break;
+    case CONTEXT_UPSTREAM:
+        before = "events { } stream { upstream any { ";
+        behind = " server 127.0.0.1:2; } server { listen 127.0.0.1:1; } }";
         break;
     default:
         before = "events { } stream { server { ";
@@ -162,10 +177,10 @@ END_TEST
 static void try_misplaced(
     struct loading *loading, const struct directive_case *directive, unsigned at)
 {
-    char written[WRITTEN_MAX], text[512], expected[256], belongs[64];
+    char written[WRITTEN_MAX], text[512], expected[256];
     unsigned column;
 
-    if (directive->at & at)
+    if (directive->anywhere & at)
         return;
     write_directive(written, directive->name, directive, directive->sample->value);
     column = wrap_directive(text, at, directive, written);
@@ -173,7 +188,7 @@ static void try_misplaced(
         return;
     snprintf(expected, sizeof(expected),
         "\"%s\" directive is not allowed here, it belongs in %s in " HERE "%u\n", directive->name,
-        name_places(directive->at, belongs), column);
+        name_places(directive->anywhere), column);
     refuse_text(loading, text, expected);
 }
 
@@ -362,42 +377,63 @@ START_TEST(a_default_may_be_written)
 }
 END_TEST
 
-/* The default that the manual shows, to be freed; NULL where it shows none. */
-static char *manual_default(const char *name)
+/* Whether the line, of contexts in the manual, begins with the first of these. */
+static bool names_context(const char *line, unsigned at)
+{
+    static const char *const names[] = { "main", "events", "stream", "server", "upstream" };
+    const char *first = names[__builtin_ctz(at)];
+
+    return strncmp(line, first, strlen(first)) == 0 ||
+           (at == CONTEXT_ANY && strcmp(line, "any") == 0);
+}
+
+/* Reads the manual up to the next default of a directive, and to its contexts. */
+static bool read_default(FILE *file, const char *name, char initial[256], char contexts[64])
+{
+    char item[80], line[512] = "";
+    bool within = false, next = false, found = false, last = false;
+    size_t length = (size_t)snprintf(item, sizeof(item), ".It Ic %s", name);
+
+    while (!last && fgets(line, sizeof(line), file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        if (next && !found)
+            strcpy(initial, line);
+        last = next && found;
+        found = found || next;
+        if (strncmp(line, ".It Ic ", 7) == 0)
+            within = strncmp(line, item, length) == 0 && strchr(" ", line[length]) != NULL;
+        next = within && strcmp(line, found ? ".It Context:" : ".It Default:") == 0;
+    }
+    snprintf(contexts, 64, "%s", line);
+    return last;
+}
+
+/* The default that the manual shows of a row; NULL where it shows none. */
+static const char *manual_default(const char *name, unsigned at, char initial[256])
 {
     const char *srcdir = getenv("srcdir");
-    char path[512], item[80], *line = NULL;
-    size_t size = 0, length;
-    bool within = false, next = false, found = false;
+    char path[512], contexts[64] = "";
+    bool found;
     FILE *file;
 
     snprintf(path, sizeof(path), "%s/man/forkbeard.conf.5.in", srcdir != NULL ? srcdir : ".");
     file = fopen(path, "re");
     ck_assert_msg(file != NULL, "%s cannot be opened", path);
-    length = (size_t)snprintf(item, sizeof(item), ".It Ic %s", name);
-    while (!found && getline(&line, &size, file) != -1) {
-        line[strcspn(line, "\n")] = '\0';
-        found = next;
-        if (strncmp(line, ".It Ic ", 7) == 0)
-            within = strncmp(line, item, length) == 0 && strchr(" ", line[length]) != NULL;
-        next = within && strcmp(line, ".It Default:") == 0;
-    }
+    do
+        found = read_default(file, name, initial, contexts);
+    while (found && !names_context(contexts, at));
     fclose(file);
-    if (!found) {
-        free(line);
-        line = NULL;
-    }
-    return line;
+    return found ? initial : NULL;
 }
 
 START_TEST(the_manual_shows_the_default)
 {
     for (const struct directive_case *row = directive_cases(); row->name != NULL; row++) {
-        char *text = manual_default(row->name);
+        char initial[256];
+        const char *text = manual_default(row->name, row->at, initial);
 
         ck_assert_msg(text != NULL, "the manual has no default of \"%s\"", row->name);
         ck_assert_str_eq(text, default_of(row));
-        free(text);
     }
 }
 END_TEST

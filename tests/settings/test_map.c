@@ -98,8 +98,8 @@ START_TEST(an_unknown_variable_may_be_nginx_s)
     refuse("map $ssl_preread_server_name $m { } server { listen 1; set $a $m; }",
         "$ssl_preread_server_name",
         "\"ssl_preread_server_name\" variable of nginx is not supported: this version has no TLS");
-    refuse("map $Upstream_addr $m { } server { listen 1; set $a $m; }", "$Upstream_addr",
-        "\"upstream_addr\" variable of nginx is not supported");
+    refuse("map $Geoip_org $m { } server { listen 1; set $a $m; }", "$Geoip_org",
+        "\"geoip_org\" variable of nginx is not supported");
     refuse("map $upstream_nothing $m { } server { listen 1; set $a $m; }", "$upstream_nothing",
         "unknown \"upstream_nothing\" variable");
 }

@@ -88,11 +88,11 @@ START_TEST(nothing_that_follows_from_a_lacking_module_is_told)
     loading_begin(&loading);
     refuse_text(&loading,
         "load_module none.so; events { } stream { upper_limit 5; server { listen 1; upper;"
-        " idle_timeout x; proxy_pass y; } server { upper; } server { } }",
+        " idle_timeout x; mqtt_pass y; } server { upper; } server { } }",
         "module \"/none.so\" cannot be opened (2: No such file or directory) in /main:1:13\n"
         "invalid value \"x\" in \"idle_timeout\" directive: expected a time such as 500ms, 30s or "
         "1h 30m in /main:1:96\n"
-        "no \"listen\" is defined for this server in /main:1:133\n");
+        "no \"listen\" is defined for this server in /main:1:132\n");
     refuse_text(&loading, "load_module none.so; evnets { } upper;",
         "module \"/none.so\" cannot be opened (2: No such file or directory) in /main:1:13\n"
         "unknown directive \"evnets\", did you mean \"events\"? in /main:1:22\n"

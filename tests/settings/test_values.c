@@ -22,7 +22,7 @@
 #define TAG_32 "abcdefghijklmnopqrstuvwxyz012345"
 #define SYSLOG(text, message) "error_log", "syslog:" text " error", "syslog:" text, message
 
-static const struct {
+static const struct wrong {
     const char *name, *values, *word, *message;
 } wrong[] = {
     { "control", "run/a.sock", "run/a.sock", "expected unix:PATH or \"off\"" },
@@ -150,11 +150,16 @@ static const struct {
 #include "settings/wrong_stream.def"
 };
 
+static const struct wrong wrong_upstream[] = {
+#include "settings/wrong_upstream.def"
+};
+
 /* They take anything, nothing, or have a test of their own. */
 static const char *const exempt[] = { "events", "geo", "include", "listen", "map", "server", "set",
     "split_clients", "stream", "user", "daytime", "discard", "echo", "file", "pass", "resolver",
     "resolver_timeout", "return", "server_name", "stub_status", "access_log", "log_format",
-    "open_log_file_cache", "proxy_protocol_timeout", "set_real_ip_from", "limit_conn_zone" };
+    "open_log_file_cache", "proxy_protocol_timeout", "set_real_ip_from", "limit_conn_zone",
+    "upstream" };
 
 /* A configuration on one line with the directive in the first place where it may stand. Returns the
  * column of its first value. */
@@ -167,6 +172,9 @@ static unsigned wrap_directive(char text[512], unsigned at, const char *name, co
         behind = " }";
     } else if (at & CONTEXT_SERVER) {
         before = "events { } stream { server { listen 127.0.0.1:1; ";
+        behind = " } }";
+    } else if (at & CONTEXT_UPSTREAM) {
+        before = "events { } stream { upstream any { ";
         behind = " } }";
     } else if (at & CONTEXT_STREAM) {
         before = "events { } stream { ";
@@ -186,25 +194,30 @@ static unsigned place_of(const char *name)
     return directive->at;
 }
 
+static void try_wrong(struct loading *loading, const struct wrong *row, unsigned at)
+{
+    char text[512], expected[512];
+    unsigned column = wrap_directive(text, at, row->name, row->values);
+
+    if (row->word[0] != '\0') /* the last of its kind: a value may stand there twice */
+        column += (unsigned)(strstr(row->values, row->word) - row->values);
+    if (strchr(row->word, ' ') != NULL) /* the quote */
+        column--;
+    snprintf(expected, sizeof(expected),
+        "invalid value \"%s\" in \"%s\" directive: %s in /main:1:%u\n", row->word, row->name,
+        row->message, column);
+    refuse_text(loading, text, expected);
+}
+
 START_TEST(a_wrong_value_is_refused_with_what_was_expected)
 {
     struct loading loading;
 
     loading_begin(&loading);
-    for (size_t i = 0; i < countof(wrong); i++) {
-        char text[512], expected[512];
-        unsigned column =
-            wrap_directive(text, place_of(wrong[i].name), wrong[i].name, wrong[i].values);
-
-        if (wrong[i].word[0] != '\0') /* the last of its kind: a value may stand there twice */
-            column += (unsigned)(strstr(wrong[i].values, wrong[i].word) - wrong[i].values);
-        if (strchr(wrong[i].word, ' ') != NULL) /* the quote */
-            column--;
-        snprintf(expected, sizeof(expected),
-            "invalid value \"%s\" in \"%s\" directive: %s in /main:1:%u\n", wrong[i].word,
-            wrong[i].name, wrong[i].message, column);
-        refuse_text(&loading, text, expected);
-    }
+    for (size_t i = 0; i < countof(wrong); i++)
+        try_wrong(&loading, &wrong[i], place_of(wrong[i].name));
+    for (size_t i = 0; i < countof(wrong_upstream); i++)
+        try_wrong(&loading, &wrong_upstream[i], CONTEXT_UPSTREAM);
     loading_end(&loading);
 }
 END_TEST
@@ -217,13 +230,23 @@ static bool is_exempt(const char *name)
     return false;
 }
 
+static bool is_tried(const struct wrong *rows, size_t n, const char *name)
+{
+    while (n > 0 && strcmp(rows->name, name) != 0) {
+        rows++;
+        n--;
+    }
+    return n > 0;
+}
+
 START_TEST(every_directive_refuses_something)
 {
     for (const struct directive_case *row = directive_cases(); row->name != NULL; row++) {
-        bool found = is_exempt(row->name);
+        bool is_upstream = row->at == CONTEXT_UPSTREAM;
+        bool found = is_exempt(row->name) ||
+                     (is_upstream ? is_tried(wrong_upstream, countof(wrong_upstream), row->name)
+                                  : is_tried(wrong, countof(wrong), row->name));
 
-        for (size_t i = 0; i < countof(wrong) && !found; i++)
-            found = strcmp(wrong[i].name, row->name) == 0;
         ck_assert_msg(found, "no wrong value of \"%s\" is tried", row->name);
     }
 }

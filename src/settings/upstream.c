@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `upstream {}`: a group of servers that directives name, wherever it stands. What a group does not
+ * say itself it has from stream {}, at whose end it gets it. */
+#include "settings/upstream.h"
+
+#include "base/number.h"
+#include "settings/apply.h"
+#include "settings/blocks.h"
+#include "settings/set_value.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#define ZONE_LEAST 32768
+#define ZONE_MOST (INT64_C(1) << 36)
+#define QUEUE_MOST INT32_MAX
+#define QUEUE_TIMEOUT_MS 60000
+
+/* A zone that groups name; the size stands with one of them. */
+struct upstream_zone_use {
+    STAILQ_ENTRY(upstream_zone_use) link;
+    const char *name;
+    int64_t size;                  /* bytes; 0: not said yet */
+    const struct conf_word *named; /* where it was named first */
+};
+
+/* Returns the zone of the word's name; NULL after a report. */
+static struct upstream_zone_use *find_zone(struct apply *apply, const struct conf_word *word)
+{
+    struct upstream_zone_use *use;
+
+    STAILQ_FOREACH (use, &apply->upstream_zones, link)
+        if (strcmp(use->name, word->text) == 0)
+            return use;
+    use = apply_alloc(apply, sizeof(*use));
+    if (use == NULL)
+        return NULL;
+    *use = (struct upstream_zone_use) { .name = word->text, .named = word };
+    STAILQ_INSERT_TAIL(&apply->upstream_zones, use, link);
+    return use;
+}
+
+static SETTER(set_zone)
+{
+    struct upstream_zone_use *use;
+    int64_t size = 0;
+
+    (void)setting;
+    (void)field;
+    if (directive->args[0].text[0] == '\0')
+        return set_bad_value(apply, directive, 0, "expected the name of a zone");
+    if (directive->arg_n == 2 &&
+        number_parse_size(directive->args[1].text, 1, ZONE_MOST, &size) != NUMBER_OK)
+        return set_bad_value(apply, directive, 1, "expected a size such as 64k or 1m");
+    if (directive->arg_n == 2 && size < ZONE_LEAST)
+        return set_bad_value(apply, directive, 1, "zone is too small: a zone has at least 32k");
+    use = find_zone(apply, &directive->args[0]);
+    if (use == NULL)
+        return -1;
+    if (use->size != 0 && size != 0 && use->size != size)
+        return set_bad_value(apply, directive, 1,
+            "the size %" PRId64 " of shared memory zone \"%s\" conflicts with already declared "
+            "size %" PRId64,
+            size, use->name, use->size);
+    if (size != 0)
+        use->size = size;
+    return 0;
+}
+
+static SETTER(set_queue)
+{
+    struct upstream *upstream = ((struct upstream_block *)field)->upstream;
+    int64_t most;
+
+    (void)setting;
+    if (number_parse(directive->args[0].text, 1, QUEUE_MOST, &most) != NUMBER_OK)
+        return set_bad_value(apply, directive, 0, "expected a number of sessions, at least 1");
+    upstream->queue = (uint32_t)most;
+    upstream->queue_timeout = QUEUE_TIMEOUT_MS;
+    if (directive->arg_n == 2 && (strncmp(directive->args[1].text, "timeout=", 8) != 0 ||
+                                     number_parse_msec(directive->args[1].text + 8, 1, INT64_MAX,
+                                         &upstream->queue_timeout) != NUMBER_OK))
+        return set_bad_value(apply, directive, 1, "expected timeout=time, such as timeout=60s");
+    return 0;
+}
+
+#define BLOCK(member) .offset = offsetof(struct upstream_block, member)
+
+const struct setting upstream_table[] = {
+    { "queue", CONTEXT_UPSTREAM, 1, 2, .set = set_queue, .unset = "none" },
+    { "resolver", CONTEXT_UPSTREAM, 1, UCHAR_MAX, .set = resolver_set, BLOCK(resolver),
+        .unset = "stream's" },
+    { "resolver_timeout", CONTEXT_UPSTREAM, 1, 1, .set = set_msec, BLOCK(resolver_timeout),
+        .least_value = 1, .greatest_value = INT64_MAX, .unset = "stream's" },
+    { "server", CONTEXT_UPSTREAM, 1, UCHAR_MAX, .set = upstream_server_set, .repeats = true,
+        .unset = "none" },
+    { "zone", CONTEXT_UPSTREAM, 1, 2, .set = set_zone, .unset = "none" },
+    { .name = NULL },
+};
+
+/* Checks what the directives of a block have to do with each other. */
+static void check_block(
+    struct apply *apply, struct scope *scope, const struct upstream_block *block)
+{
+    const struct conf_word *name = &scope->directive->name;
+
+    CHECK_KIND(block->upstream, UPSTREAM_KIND);
+    if (!scope_is_whole(apply, scope))
+        return;
+    if (block->upstream->server_n == 0)
+        report_error(apply->report, name, "no servers are inside upstream");
+    else if (!block->has_primary)
+        report_error(apply->report, name, "no servers in upstream \"%s\": each is a \"backup\"",
+            block->upstream->name);
+}
+
+SETTER(upstream_set)
+{
+    struct upstream *upstream = apply_alloc(apply, sizeof(*upstream));
+    struct upstream_block block = { .upstream = upstream };
+    const struct conf_word *name = &directive->args[0];
+    unsigned errors = apply->report->error_n;
+    struct scope scope;
+
+    (void)setting;
+    (void)field;
+    if (upstream == NULL)
+        return -1;
+    if (*name->text == '\0')
+        return set_bad_value(apply, directive, 0, "expected a name");
+    upstream->kind = UPSTREAM_KIND;
+    upstream->name = name->text;
+    upstream->word = name;
+    STAILQ_INIT(&upstream->servers);
+    if (upstream_add(apply, upstream) == -1 && apply->report->error_n == errors)
+        report_error(apply->report, name, "duplicate upstream \"%s\"", name->text);
+
+    memset(&scope, 0, sizeof(scope));
+    scope.own = &block;
+    apply_scope(apply, &scope, CONTEXT_UPSTREAM, directive);
+    check_block(apply, &scope, &block);
+    upstream->resolver = block.resolver;
+    upstream->resolver_timeout = block.resolver_timeout;
+    return 0;
+}
+
+/* Gives the groups what they have from stream {}, and has workers resolve the names of servers. */
+static void finish_resolvers(struct apply *apply)
+{
+    const struct stream_settings *stream = &apply->cycle->stream;
+    const struct upstream_server *server;
+    struct upstream *upstream;
+
+    STAILQ_FOREACH (upstream, &stream->upstreams, link) {
+        if (upstream->resolver == NULL)
+            upstream->resolver = stream->resolver;
+        if (upstream->resolver_timeout == 0)
+            upstream->resolver_timeout = stream->resolver_timeout;
+        STAILQ_FOREACH (server, &upstream->servers, link)
+            if (server->host != NULL) {
+                resolver_use(apply, upstream->resolver);
+                break;
+            }
+    }
+}
+
+static void finish_zones(struct apply *apply)
+{
+    const struct upstream_zone_use *use;
+
+    STAILQ_FOREACH (use, &apply->upstream_zones, link)
+        if (use->size == 0)
+            report_error(apply->report, use->named,
+                "zero size shared memory zone \"%s\": none of its groups gives the size",
+                use->name);
+}
+
+void upstream_finish(struct apply *apply, struct scope *stream)
+{
+    upstream_finish_uses(apply, stream);
+    finish_resolvers(apply);
+    if (scope_is_whole(apply, stream))
+        finish_zones(apply);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `upstream {}` in the configuration: its directives, and how groups are found by their names, by
+ * directives that may stand before them. Private to settings/. */
+#pragma once
+
+#include "settings/setting.h"
+#include "upstream/upstream.h"
+
+#include <bsd/sys/tree.h>
+
+struct scope;
+
+/* A block while it is read, which its directives set. */
+struct upstream_block {
+    struct upstream *upstream;
+    const struct conf_word *balance;             /* directive of the balancer; NULL: none */
+    const struct conf_word *backup, *slow_start; /* the first parameters of these names, or NULL */
+    bool has_primary;                            /* a server is no backup */
+    const struct names_setting *resolver;
+    int64_t resolver_timeout;
+};
+
+/* A group by its name, or by the address of a directive. */
+struct upstream_entry {
+    RB_ENTRY(upstream_entry) node;
+    struct upstream *upstream;
+};
+
+/* upstream.c: the block; and what groups have of stream {} and need of workers, once all of it was
+ * read. */
+SETTER(upstream_set);
+void upstream_finish(struct apply *apply, struct scope *stream);
+
+/* upstream_server.c: `server` of the block; a server with all its defaults (NULL after a report);
+ * and its place, an address or a name, from text: NULL, or what is wrong with it. */
+SETTER(upstream_server_set);
+struct upstream_server *upstream_server_make(struct apply *apply);
+const char *upstream_server_parse(
+    struct apply *apply, const char *text, struct upstream_server *server);
+/* Adds the server, and what workers need for it, to the group. */
+void upstream_server_add(
+    struct apply *apply, struct upstream *upstream, struct upstream_server *server);
+
+/* upstream_find.c: Adds a group to those of the configuration; -1: there is one of its name, or no
+ * memory, which was reported. */
+int upstream_add(struct apply *apply, struct upstream *upstream);
+/* Returns the group of that name, which nobody has made for a single address, or NULL. */
+struct upstream *upstream_find(struct apply *apply, const char *name);
+/* Returns the group like this one of a single address, or NULL. */
+struct upstream *upstream_find_single(struct apply *apply, struct upstream *like);
+/* Returns the nearest name of a group, or NULL. */
+const char *upstream_nearest(struct apply *apply, const char *name);
+
+/* conf_upstream.c: Finds the groups that directives lead to, once all of stream {} was read. */
+void upstream_finish_uses(struct apply *apply, struct scope *stream);

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds the groups of a configuration: those of `upstream {}` by their names, whatever the case of
+ * their letters, and those of single addresses by all that distinguishes them. */
+#include "settings/upstream.h"
+
+#include "settings/apply.h"
+
+#include <string.h>
+#include <strings.h>
+
+static int compare_numbers(int64_t a, int64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int compare_entries(const struct upstream_entry *a, const struct upstream_entry *b)
+{
+    const struct upstream *x = a->upstream, *y = b->upstream;
+    int order = compare_numbers(x->is_single, y->is_single);
+
+    if (order == 0)
+        order = x->is_single ? strcmp(x->name, y->name) : strcasecmp(x->name, y->name);
+    if (order == 0 && x->is_single)
+        order = compare_numbers((intptr_t)x->resolver, (intptr_t)y->resolver);
+    if (order == 0 && x->is_single)
+        order = compare_numbers(x->resolver_timeout, y->resolver_timeout);
+    return order;
+}
+
+RB_GENERATE_INTERNAL(
+    upstream_names, upstream_entry, node, compare_entries, static __attribute__((unused)))
+
+static struct upstream *find_like(struct apply *apply, struct upstream *like)
+{
+    struct upstream_entry wanted = { .upstream = like }, *found;
+
+    found = RB_FIND(upstream_names, &apply->upstreams, &wanted);
+    return found != NULL ? found->upstream : NULL;
+}
+
+int upstream_add(struct apply *apply, struct upstream *upstream)
+{
+    struct upstream_entry *entry = apply_alloc(apply, sizeof(*entry));
+
+    CHECK_KIND(upstream, UPSTREAM_KIND);
+    if (entry == NULL)
+        return -1;
+    entry->upstream = upstream;
+    if (RB_INSERT(upstream_names, &apply->upstreams, entry) != NULL)
+        return -1;
+    STAILQ_INSERT_TAIL(&apply->cycle->stream.upstreams, upstream, link);
+    return 0;
+}
+
+struct upstream *upstream_find(struct apply *apply, const char *name)
+{
+    struct upstream like = { .name = name };
+
+    return find_like(apply, &like);
+}
+
+struct upstream *upstream_find_single(struct apply *apply, struct upstream *like)
+{
+    assert(like->is_single);
+    return find_like(apply, like);
+}
+
+static const char *next_name(void *arg)
+{
+    struct upstream_entry **next = arg, *entry = *next;
+
+    if (entry == NULL || entry->upstream->is_single) /* these come last */
+        return NULL;
+    *next = RB_NEXT(upstream_names, NULL, entry);
+    return entry->upstream->name;
+}
+
+const char *upstream_nearest(struct apply *apply, const char *name)
+{
+    struct upstream_entry *first = RB_MIN(upstream_names, &apply->upstreams);
+
+    return nearest_name(name, next_name, &first);
+}
