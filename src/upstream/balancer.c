@@ -20,3 +20,24 @@ const struct balancer *balancer_find(const char *name)
             return balancers[i];
     return NULL;
 }
+
+uint64_t balancer_weight(const struct choice *choice)
+{
+    uint64_t weight = 0;
+
+    for (unsigned i = choice_first(choice); i < choice_end_of(choice); i++)
+        weight += choice->upstream->peers->list[i]->weight;
+    return weight;
+}
+
+struct peer *balancer_peer_at(const struct choice *choice, uint64_t weight)
+{
+    const struct peers *peers = choice->upstream->peers;
+    unsigned i = choice_first(choice);
+
+    while (weight >= peers->list[i]->weight) {
+        weight -= peers->list[i++]->weight;
+        assert(i < choice_end_of(choice));
+    }
+    return peers->list[i];
+}

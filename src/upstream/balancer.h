@@ -28,3 +28,21 @@ const struct balancer *balancer_find(const char *name);
 
 /* The smooth weighted round robin, which other balancers fall back to. */
 struct peer *round_robin_choose(struct choice *choice);
+
+/* A turn of it among some peers of a group, all zero at first: each is added, then one taken. */
+struct round_robin {
+    struct peer *best; /* NULL: none was added */
+    int64_t most, total;
+};
+
+void round_robin_add(struct round_robin *turn, const struct choice *choice, struct peer *peer);
+struct peer *round_robin_take(const struct round_robin *turn);
+
+/* A session's choice that a key or chance makes is left to round robin after so many peers that may
+ * not be used. */
+#define BALANCER_MISSES 21
+
+/* Return the sum of the weights of the peers whose turn it is, and the peer that has this one of
+ * them. */
+uint64_t balancer_weight(const struct choice *choice);
+struct peer *balancer_peer_at(const struct choice *choice, uint64_t weight);

@@ -4,6 +4,7 @@
 
 #include "base/compiler.h"
 #include "upstream/balancer.h"
+#include "upstream/least_time.h"
 
 #include <string.h>
 
@@ -81,11 +82,10 @@ static COLD void follow_list(struct choice *choice)
     choice->version = peers->version;
 }
 
-uint32_t peer_weight(const struct choice *choice, const struct peer *peer)
+uint32_t peer_slow_weight(const struct choice *choice, const struct peer *peer)
 {
-    uint64_t weight = (uint64_t)peer->weight * PEER_WEIGHT_UNIT, part = weight;
+    uint64_t weight = (uint64_t)peer->weight * PEER_WEIGHT_UNIT;
     uint64_t since = PEER_LOAD(peer->state->available_ms);
-    uint32_t lost = PEER_LOAD(peer->state->lost_weight);
 
     assert(peer->weight >= 1 && peer->weight <= PEER_WEIGHT_MOST);
     if (peer->server->slow_start > 0 && since != 0) {
@@ -95,10 +95,18 @@ uint32_t peer_weight(const struct choice *choice, const struct peer *peer)
         if (slow > UINT32_MAX) /* so that the product fits */
             slow = UINT32_MAX;
         if (age < slow)
-            part = 1 + weight * age / slow;
+            weight = 1 + (weight - 1) * age / slow;
     }
+    return (uint32_t)weight;
+}
+
+uint32_t peer_weight(const struct choice *choice, const struct peer *peer)
+{
+    uint32_t weight = peer->weight * PEER_WEIGHT_UNIT, lost = PEER_LOAD(peer->state->lost_weight);
+    uint32_t slow = peer_slow_weight(choice, peer);
+
     weight = lost < weight ? weight - lost : 0;
-    return (uint32_t)(part < weight ? part : weight);
+    return slow < weight ? slow : weight;
 }
 
 /* Returns the only peer of the group, unless it may not be used; its failures do not count. */
@@ -170,6 +178,7 @@ fb_choice choice_next(struct choice *choice)
     choice->peer = peer;
     choice->began_ms = choice_now(choice);
     choice->connected_ms = choice->first_byte_ms = FB_NO_TIME;
+    least_time_begin(choice);
     return FB_CHOICE_SERVER;
 }
 
@@ -216,6 +225,7 @@ void choice_connected(struct choice *choice)
     CHECK_KIND(peer, PEER_KIND);
     choice->connected_ms = choice_now(choice) - choice->began_ms;
     peer_note_time(peer, UPSTREAM_TIME_CONNECT, choice->connected_ms);
+    least_time_end(choice, UPSTREAM_TIME_CONNECT);
     if (!choice->upstream->peers->is_single)
         mark_alive(choice, peer);
 }
@@ -225,6 +235,7 @@ void choice_first_byte(struct choice *choice)
     CHECK_KIND(choice->peer, PEER_KIND);
     choice->first_byte_ms = choice_now(choice) - choice->began_ms;
     peer_note_time(choice->peer, UPSTREAM_TIME_FIRST_BYTE, choice->first_byte_ms);
+    least_time_end(choice, UPSTREAM_TIME_FIRST_BYTE);
 }
 
 void choice_count(struct choice *choice, uint64_t sent, uint64_t received)
@@ -243,6 +254,7 @@ void choice_end(struct choice *choice, fb_try_end how)
     CHECK_KIND(choice, CHOICE_KIND);
     if (peer == NULL)
         return;
+    least_time_end(choice, UPSTREAM_TIME_LAST_BYTE);
     choice->peer = NULL;
     add_conns(peer, -1);
     if (how == FB_TRY_UNUSED) {

@@ -30,6 +30,11 @@ struct choice {
     uint32_t more_n;      /* words of these */
     uint32_t version;
     bool backup; /* the backups' turn has come */
+
+    bool is_running;   /* least_time: its peer has it among the tries that run */
+    uint32_t hash;     /* hash: the sum of all that were made of the key */
+    uint32_t rehashes; /* hash: how many */
+    uint32_t misses;   /* hash, random: peers that could not be used */
 };
 
 /* Begins the choice of a session, in memory that outlives it. */
@@ -82,3 +87,5 @@ static inline bool choice_may_use(const struct choice *choice, const struct peer
 
 /* Returns the weight that the peer has now, by failures and slow_start, in PEER_WEIGHT_UNITs. */
 uint32_t peer_weight(const struct choice *choice, const struct peer *peer);
+/* Returns the same by slow_start alone, which is never 0. */
+uint32_t peer_slow_weight(const struct choice *choice, const struct peer *peer);

@@ -66,7 +66,9 @@ struct peer {
     bool is_off; /* the configuration or the operator has it get no sessions */
     const struct upstream_server *server;
     struct peer_state *state;
-    _Atomic int64_t *conns; /* this worker's tries that run; written by it alone */
+    uint32_t running;          /* least_time: this worker's tries whose time is not known yet */
+    uint64_t running_began_ms; /* sum of when these began */
+    _Atomic int64_t *conns;    /* this worker's tries that run; written by it alone */
     struct fb_target target;
     _Atomic int64_t own_conns; /* these two where no zone has them */
     struct peer_state own_state;

@@ -21,31 +21,36 @@ static void regain_weight(struct peer_state *state)
         PEER_STORE(state->lost_weight, lost > PEER_WEIGHT_UNIT ? lost - PEER_WEIGHT_UNIT : 0);
 }
 
+void round_robin_add(struct round_robin *turn, const struct choice *choice, struct peer *peer)
+{
+    int64_t weight = peer_weight(choice, peer);
+    int64_t account = account_of(choice->upstream->peers, peer) + weight;
+
+    PEER_STORE(peer->state->current_weight, account);
+    turn->total += weight;
+    regain_weight(peer->state);
+    if (turn->best == NULL || account > turn->most) {
+        turn->best = peer;
+        turn->most = account;
+    }
+}
+
+struct peer *round_robin_take(const struct round_robin *turn)
+{
+    if (turn->best != NULL)
+        PEER_STORE(turn->best->state->current_weight, turn->most - turn->total);
+    return turn->best;
+}
+
 struct peer *round_robin_choose(struct choice *choice)
 {
     const struct peers *peers = choice->upstream->peers;
-    struct peer *best = NULL;
-    int64_t most = 0, total = 0;
+    struct round_robin turn = { .best = NULL };
 
-    for (unsigned i = choice_first(choice); i < choice_end_of(choice); i++) {
-        struct peer *peer = peers->list[i];
-        int64_t weight, account;
-
-        if (!choice_may_use(choice, peer))
-            continue;
-        weight = peer_weight(choice, peer);
-        account = account_of(peers, peer) + weight;
-        PEER_STORE(peer->state->current_weight, account);
-        total += weight;
-        regain_weight(peer->state);
-        if (best == NULL || account > most) {
-            best = peer;
-            most = account;
-        }
-    }
-    if (best != NULL)
-        PEER_STORE(best->state->current_weight, most - total);
-    return best;
+    for (unsigned i = choice_first(choice); i < choice_end_of(choice); i++)
+        if (choice_may_use(choice, peers->list[i]))
+            round_robin_add(&turn, choice, peers->list[i]);
+    return round_robin_take(&turn);
 }
 
 const struct balancer balancer_round_robin = {
