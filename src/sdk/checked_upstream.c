@@ -232,7 +232,7 @@ int checked_read_file(fb_conn *conn, int fd, uint64_t offset, size_t n,
         free(read);
         return -1;
     }
-    begun = TAILQ_LAST(&session_conn_of(conn)->reads, session_own_reads);
+    begun = TAILQ_LAST(&session_use_of(conn)->reads, session_own_reads);
     assert(begun != NULL);
     read->outcome = &begun->outcome;
     SLIST_INSERT_HEAD(&slot->reads, read, link);

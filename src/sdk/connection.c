@@ -4,6 +4,7 @@
  * ends close. */
 #include "net/conn.h"
 #include "sdk/handle.h"
+#include "stream/session_use.h"
 
 #include <assert.h>
 
@@ -97,18 +98,18 @@ void *fb_alloc(fb_conn *conn, size_t n)
 
 void *fb_temp_alloc(fb_conn *conn, size_t n)
 {
-    struct session_conn *session = SDK_VALID(conn) ? session_conn_make(conn) : NULL;
+    struct session_use *use = SDK_VALID(conn) ? session_use_create(conn) : NULL;
 
-    assert(session == NULL || session->conn == conn);
-    if (session == NULL || !check_size(conn, n, __func__))
+    assert(use == NULL || use->session->conn == conn);
+    if (use == NULL || !check_size(conn, n, __func__))
         return NULL;
-    return net_alloc(conn->net, &session->temporary, n);
+    return net_alloc(conn->net, &use->temporary, n);
 }
 
 void fb_temp_reset(fb_conn *conn)
 {
-    if (SDK_VALID(conn) && conn->session != NULL)
-        net_release(conn->net, &session_conn_of(conn)->temporary);
+    if (SDK_VALID(conn) && session_use_of(conn) != NULL)
+        net_release(conn->net, &session_use_of(conn)->temporary);
 }
 
 void *fb_state_of(const fb_conn *conn)

@@ -7,6 +7,7 @@
 #include "sdk/handle.h"
 #include "sdk/upstreams.h"
 #include "stream/session_pass.h"
+#include "stream/session_record.h"
 #include "stream/template.h"
 #include "stream/variables_protocol.h"
 
@@ -98,12 +99,12 @@ static uint32_t stream_status(const fb_conn *conn)
 static void stream_count(fb_conn *conn, uint64_t received, uint64_t sent)
 {
     struct fb_conn *client = client_of(conn, "fb_stream.count");
-    struct session_conn *session = client != NULL ? session_conn_make(client) : NULL;
+    struct session_record *record = client != NULL ? session_record_make(client) : NULL;
 
-    if (session == NULL)
+    if (record == NULL)
         return;
-    session->more_received += received;
-    session->more_sent += sent;
+    record->more_received += received;
+    record->more_sent += sent;
 }
 
 static int stream_pass(fb_conn *conn, const fb_listener *listener)

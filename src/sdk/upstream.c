@@ -5,6 +5,7 @@
 #include "base/compiler.h"
 #include "net/target.h"
 #include "sdk/handle.h"
+#include "stream/session_reuse.h"
 
 #include <assert.h>
 #include <string.h>

@@ -8,6 +8,7 @@
 #include "settings/blocks.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
+#include "stream/session_use.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "stream/access_log.h"
 
 #include "stream/access_gzip.h"
-#include "stream/session_conn.h"
+#include "stream/session_record.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,10 +3,10 @@
  *
  * Responsible for where an incomplete frame begins, how long it may become and since when it is
  * awaited. Never keeps bytes: an incomplete frame stays with the connection as any unconsumed input
- * does. Invariant: the frame timer is set only while a frame has begun (frame_most > 0). */
+ * does. Invariant: the frame timer is set only while a frame has begun (frame.most > 0). */
 #include "stream/frame.h"
 
-#include "stream/session_conn.h"
+#include "stream/session_use.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,15 +16,15 @@
 
 static void frame_expired(struct loop *loop, struct timer *timer)
 {
-    struct session_conn *session = container_of(timer, struct session_conn, frame_timer);
-    struct fb_conn *conn = session->conn;
+    struct session_use *use = container_of(timer, struct session_use, frame.timer);
+    struct fb_conn *conn = use->session->conn;
 
-    CHECK_KIND(session, SESSION_CONN_KIND);
-    assert(session->frame_most > 0 && conn_is_owned(conn));
+    CHECK_KIND(use, SESSION_USE_KIND);
+    assert(use->frame.most > 0 && conn_is_owned(conn));
     if (!conn_is_active(conn) || conn->pipe != NULL)
         return;                            /* no protocol waits for the frame any more */
     if (conn->read == CONN_READ_STOPPED) { /* the protocol has us wait */
-        timer_set(loop, timer, session->frame_timeout);
+        timer_set(loop, timer, use->frame.timeout);
         return;
     }
     conn_log(conn, LEVEL_INFO, ETIMEDOUT, "a frame took too long to arrive");
@@ -32,23 +32,23 @@ static void frame_expired(struct loop *loop, struct timer *timer)
     net_flush(conn->net);
 }
 
-void frame_forget(struct session_conn *session)
+void frame_forget(struct session_use *use)
 {
-    session->frame_most = session->frame_scanned = 0;
-    session->frame_at = NULL;
-    timer_del(&session->conn->net->loop, &session->frame_timer);
+    use->frame.most = use->frame.scanned = 0;
+    use->frame.at = NULL;
+    timer_del(&use->session->conn->net->loop, &use->frame.timer);
 }
 
 /* Returns where the frame begins that is not whole. */
-static const uint8_t *beginning(const struct session_conn *session)
+static const uint8_t *beginning(const struct session_use *use)
 {
-    return session->frame_at != NULL ? session->frame_at : session->conn->net->lent.p;
+    return use->frame.at != NULL ? use->frame.at : use->session->conn->net->lent.p;
 }
 
 /* Whether the frame that has begun is the one at the front of `rest`. */
-static bool is_begun(const struct session_conn *session, const fb_bytes *rest)
+static bool is_begun(const struct session_use *use, const fb_bytes *rest)
 {
-    return session != NULL && session->frame_most > 0 && beginning(session) == rest->p;
+    return use != NULL && use->frame.most > 0 && beginning(use) == rest->p;
 }
 
 /* Adds without overflow: a limit may be SIZE_MAX. */
@@ -59,27 +59,28 @@ static size_t sum(size_t a, size_t b)
 
 /* Notes that an incomplete frame begins at `rest`; it may be `most` bytes with its delimiter or
  * length. */
-static struct session_conn *wait_for(
+static struct session_frame *wait_for(
     struct fb_conn *conn, const fb_bytes *rest, size_t most, const struct fb_frame_limit *limit)
 {
-    struct session_conn *session;
+    struct session_frame *frame;
+    struct session_use *use;
 
     if (rest->n == 0)
         return NULL; /* the frame has not begun */
-    session = session_conn_make(conn);
-    if (session == NULL)
+    use = session_use_make(conn);
+    if (use == NULL)
         return NULL;
-    if (!is_begun(session, rest))
-        frame_forget(session);
-    session->frame_at = rest->p;
-    session->frame_most = sum(most, 1);
-    session->frame_scanned = 0;
-    session->frame_timeout =
-        limit->timeout < SESSION_TIME_MOST ? limit->timeout : SESSION_TIME_MOST;
-    session->frame_timer.expired = frame_expired;
-    if (limit->timeout > 0 && !timer_is_set(&session->frame_timer))
-        timer_set(&conn->net->loop, &session->frame_timer, session->frame_timeout);
-    return session;
+    if (!is_begun(use, rest))
+        frame_forget(use);
+    frame = &use->frame;
+    frame->at = rest->p;
+    frame->most = sum(most, 1);
+    frame->scanned = 0;
+    frame->timeout = limit->timeout < SESSION_TIME_MOST ? limit->timeout : SESSION_TIME_MOST;
+    frame->timer.expired = frame_expired;
+    if (limit->timeout > 0 && !timer_is_set(&frame->timer))
+        timer_set(&conn->net->loop, &frame->timer, frame->timeout);
+    return frame;
 }
 
 static int too_long(struct fb_conn *conn)
@@ -96,16 +97,16 @@ static int take_frame(
     *frame = (fb_bytes) { rest->p + before, n };
     rest->p += before + n + behind;
     rest->n -= before + n + behind;
-    if (conn->session != NULL)
-        frame_forget(session_conn_of(conn));
+    if (session_use_of(conn) != NULL)
+        frame_forget(session_use_of(conn));
     return 1;
 }
 
-void frame_consumed(struct session_conn *session, const uint8_t *at)
+void frame_consumed(struct session_use *use, const uint8_t *at)
 {
-    if (session->frame_most > 0 && beginning(session) != at)
-        frame_forget(session);
-    session->frame_at = NULL;
+    if (use->frame.most > 0 && beginning(use) != at)
+        frame_forget(use);
+    use->frame.at = NULL;
 }
 
 /* Whether the protocol is to be given no more frames for now. */
@@ -127,18 +128,17 @@ static uint64_t hash(const uint8_t *p, size_t n)
 /* Returns how many bytes at the front were searched for this delimiter before. */
 static size_t searched(const struct fb_conn *conn, const fb_bytes *rest, const void *p, size_t n)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_use *use = session_use_of(conn);
 
-    if (!is_begun(session, rest) || session->frame_scanned > rest->n ||
-        session->frame_delimiter != hash(p, n))
+    if (!is_begun(use, rest) || use->frame.scanned > rest->n || use->frame.delimiter != hash(p, n))
         return 0;
-    return session->frame_scanned;
+    return use->frame.scanned;
 }
 
 int frame_until(struct fb_conn *conn, fb_bytes *rest, const void *delimiter, size_t n,
     const struct fb_frame_limit *limit, fb_bytes *frame)
 {
-    struct session_conn *session;
+    struct session_frame *begun;
     const uint8_t *end;
     size_t scanned;
 
@@ -150,10 +150,10 @@ int frame_until(struct fb_conn *conn, fb_bytes *rest, const void *delimiter, siz
         return take_frame(conn, rest, 0, (size_t)(end - rest->p), n, frame);
     if (end != NULL || rest->n >= sum(limit->most, n))
         return too_long(conn);
-    session = wait_for(conn, rest, sum(limit->most, n), limit);
-    if (session != NULL && rest->n >= n) {
-        session->frame_scanned = rest->n - n + 1; /* the delimiter's beginning may be there */
-        session->frame_delimiter = hash(delimiter, n);
+    begun = wait_for(conn, rest, sum(limit->most, n), limit);
+    if (begun != NULL && rest->n >= n) {
+        begun->scanned = rest->n - n + 1; /* the delimiter's beginning may be there */
+        begun->delimiter = hash(delimiter, n);
     }
     return 0;
 }

@@ -3,7 +3,7 @@
  * in nginx. */
 #include "stream/geo.h"
 
-#include "stream/session_conn.h"
+#include "stream/session_record.h"
 
 #include <arpa/inet.h>
 #include <string.h>

@@ -38,8 +38,8 @@ static void idle_closed(struct fb_conn *conn, fb_reason reason)
     (void)reason;
     assert(session_is_keepalive(conn));
     TAILQ_REMOVE(&stream_of(conn)->keepalive, session_conn_of(conn), sibling);
-    if (session_conn_of(conn)->trunk != NULL)
-        trunk_take(session_conn_of(conn));
+    if (session_trunk_of(session_conn_of(conn)) != NULL)
+        trunk_take(session_conn_of(conn)->reuse);
     session_set_phase(conn, SESSION_ENDED);
     session_conn_free(conn);
 }
@@ -72,17 +72,19 @@ bool keepalive_has(const struct fb_conn *conn)
 /* Whether the connection may have another user. */
 static bool is_worth_it(const struct fb_conn *conn)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct trunk *trunk;
 
     if (!conn->outgoing || stream_of(conn)->draining)
         return false;
-    return session->trunk == NULL || !trunk_is_old(conn, session->trunk);
+    trunk = session_trunk_of(session_conn_of(conn));
+    return trunk == NULL || !trunk_is_old(conn, trunk);
 }
 
 void keepalive_keep(struct fb_conn *conn, uint64_t ms)
 {
     if (conn->outgoing)
-        session_conn_of(conn)->keep_ms = ms > 0 ? ms : 1;
+        session_conn_of(conn)->keep_ms =
+            (uint32_t)(ms < CONN_DEADLINE_MOST ? ms : CONN_DEADLINE_MOST) + (ms == 0);
     if (is_worth_it(conn))
         conn_keep(conn);
     else
@@ -102,7 +104,7 @@ static struct fb_target *copy_target(struct fb_conn *conn, const struct fb_targe
 /* Returns for how long the connection may be idle, at least 1 ms. */
 static uint64_t time_to_keep(const struct session_conn *session)
 {
-    const struct trunk *trunk = session->trunk;
+    const struct trunk *trunk = session_trunk_of(session);
     uint64_t age = session->conn->net->loop.clock.mono_ms - session->conn->opened_ms;
 
     if (trunk == NULL || trunk->age == 0 || age + session->keep_ms <= trunk->age)
@@ -115,24 +117,27 @@ bool keepalive_put(struct fb_conn *conn)
     struct stream *stream = stream_of(conn);
     struct session_conn *session = session_conn_of(conn);
     struct fb_target target = *session->target;
+    struct session_reuse *reuse = session->reuse;
+    struct trunk *trunk = session_trunk_of(session);
 
     assert(conn->outgoing && conn->phase == CONN_KEEPING && conn->in == NULL);
     session_conn_end_children(session);
     session_call_closed(conn, session->ops, FB_FINISHED);
     session_conn_clear(session);
-    if (session->first_ops != NULL)
-        session->ops = session->first_ops;
-    session->first_ops = NULL;
+    if (reuse != NULL && reuse->first_ops != NULL) {
+        session->ops = reuse->first_ops;
+        reuse->first_ops = NULL;
+    }
     session->error = 0;
-    session->target = session->trunk != NULL ? &session->trunk->target : copy_target(conn, &target);
+    session->target = trunk != NULL ? &trunk->target : copy_target(conn, &target);
     session_set_phase(conn, SESSION_KEEPALIVE);
     conn->ops = &idle_ops;
     conn->state = NULL;
     if (conn->idle)
         idle_leave(conn);
     TAILQ_INSERT_HEAD(&stream->keepalive, session, sibling);
-    if (session->trunk != NULL)
-        trunk_put(session);
+    if (trunk != NULL)
+        trunk_put(reuse);
     if (session->target == NULL || stream->draining)
         return false;
     conn_deadline_set(conn, time_to_keep(session));
@@ -154,7 +159,7 @@ static struct session_conn *find_idle(
 
     TAILQ_FOREACH (session, &stream->keepalive, sibling) {
         CHECK_KIND(session, SESSION_CONN_KIND);
-        if (session->ops == ops && session->trunk == NULL && is_sound(session->conn) &&
+        if (session->ops == ops && session_trunk_of(session) == NULL && is_sound(session->conn) &&
             address_equal(&session->target->address, &target->address))
             return session;
     }
@@ -175,23 +180,28 @@ static struct fb_conn *take_idle(struct stream *stream, struct session_conn *ses
 
 struct fb_conn *keepalive_find(const struct trunk *trunk)
 {
-    struct session_conn *session;
+    struct session_reuse *reuse;
 
-    TAILQ_FOREACH (session, &trunk->idle, alike) {
-        CHECK_KIND(session, SESSION_CONN_KIND);
-        if (is_sound(session->conn) && !trunk_is_old(session->conn, trunk))
-            return session->conn;
+    TAILQ_FOREACH (reuse, &trunk->idle, alike) {
+        struct fb_conn *conn = reuse->session->conn;
+
+        CHECK_KIND(reuse->session, SESSION_CONN_KIND);
+        if (is_sound(conn) && !trunk_is_old(conn, trunk))
+            return conn;
     }
     return NULL;
 }
 
 bool keepalive_may_be_found(const struct trunk *trunk)
 {
-    const struct session_conn *session;
+    const struct session_reuse *reuse;
 
-    TAILQ_FOREACH (session, &trunk->idle, alike)
-        if (conn_is_active(session->conn) && session->conn->source.events[EVENT_READ].ready)
+    TAILQ_FOREACH (reuse, &trunk->idle, alike) {
+        const struct fb_conn *conn = reuse->session->conn;
+
+        if (conn_is_active(conn) && conn->source.events[EVENT_READ].ready)
             return true;
+    }
     return false;
 }
 
@@ -201,7 +211,7 @@ struct fb_conn *keepalive_take(struct stream *stream, const struct trunk *trunk)
 
     if (conn == NULL)
         return NULL;
-    trunk_take(session_conn_of(conn));
+    trunk_take(session_conn_of(conn)->reuse);
     return take_idle(stream, session_conn_of(conn));
 }
 

@@ -5,7 +5,7 @@
 #include "stream/limit_conn.h"
 
 #include "base/compiler.h"
-#include "stream/session_conn.h"
+#include "stream/session_record.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -101,10 +101,10 @@ static bool find_key(struct fb_conn *conn, const struct limit_zone *zone, struct
 
 /* Returns where the session has what another server, which has passed it, has counted for the zone
  * and key: its coming, or itself. Or the end of the list. */
-static struct limit_held **find_held(struct session_conn *session, const struct limit_zone *zone,
+static struct limit_held **find_held(struct session_record *record, const struct limit_zone *zone,
     const struct value *key, bool coming)
 {
-    struct limit_held **at = &session->limits;
+    struct limit_held **at = &record->limits;
 
     while (*at != NULL && ((*at)->zone != zone || ((*at)->count == NULL) != coming ||
                               (*at)->key.n != key->n || memcmp((*at)->key.p, key->p, key->n) != 0))
@@ -126,30 +126,30 @@ static struct limit_held *make_held(
     return held;
 }
 
-static void add_held(struct session_conn *session, struct limit_held *held)
+static void add_held(struct session_record *record, struct limit_held *held)
 {
-    held->next = session->limits;
-    session->limits = held;
+    held->next = record->limits;
+    record->limits = held;
 }
 
-static void give_back(struct session_conn *session, const struct limit_held *held)
+static void give_back(const struct fb_conn *conn, const struct limit_held *held)
 {
     if (held->count != NULL)
-        shm_limit_give(held->zone->handle, held->count, now_ns(session->conn));
+        shm_limit_give(held->zone->handle, held->count, now_ns(conn));
 }
 
 /* Counts the session for a rule, and no more for the same one of the server before. */
 static enum shm_limit_status count_session(
     struct fb_conn *conn, const struct limit_rule *rule, const struct value *key)
 {
-    struct session_conn *session = session_conn_of(conn);
-    struct limit_held **before = find_held(session, rule->zone, key, false), *held = *before;
+    struct session_record *record = session_record_of(conn);
+    struct limit_held **before = find_held(record, rule->zone, key, false), *held = *before;
     enum shm_limit_status status;
 
     assert(rule->most > 0);
     if (held != NULL) {
         *before = held->next;
-        give_back(session, held);
+        give_back(conn, held);
     } else {
         held = make_held(conn, rule->zone, key);
         if (held == NULL)
@@ -158,7 +158,7 @@ static enum shm_limit_status count_session(
     status =
         shm_limit_take(rule->zone->handle, key->p, key->n, now_ns(conn), rule->most, &held->count);
     if (status == SHM_LIMIT_OK)
-        add_held(session, held);
+        add_held(record, held);
     return status;
 }
 
@@ -166,8 +166,8 @@ static enum shm_limit_status count_session(
 static enum shm_limit_status note_coming(
     struct fb_conn *conn, const struct limit_rule *rule, const struct value *key)
 {
-    struct session_conn *session = session_conn_of(conn);
-    struct limit_held *held = *find_held(session, rule->zone, key, true);
+    struct session_record *record = session_record_of(conn);
+    struct limit_held *held = *find_held(record, rule->zone, key, true);
     enum shm_limit_status status;
 
     if (held != NULL)
@@ -176,7 +176,7 @@ static enum shm_limit_status note_coming(
     if (status == SHM_LIMIT_OK && session_server_of(conn)->passes) {
         held = make_held(conn, rule->zone, key);
         if (held != NULL)
-            add_held(session, held);
+            add_held(record, held);
     }
     return status;
 }
@@ -202,21 +202,21 @@ static COLD void log_refusal(struct fb_conn *conn, const struct server_settings 
 static bool passes(
     struct fb_conn *conn, const struct server_settings *settings, const struct limit_rule *rule)
 {
-    struct session_conn *session = session_conn_make(conn);
+    struct session_record *record = session_record_make(conn);
     enum shm_limit_status status;
     struct value key;
 
     assert(!conn->outgoing && rule->zone->handle->header != NULL);
     assert((rule->most > 0) != (rule->rate.interval_ns > 0));
-    if (session == NULL || !find_key(conn, rule->zone, &key))
+    if (record == NULL || !find_key(conn, rule->zone, &key))
         return true;
     status = rule->most > 0 ? count_session(conn, rule, &key) : note_coming(conn, rule, &key);
     look_at_mended(conn, rule->zone);
-    session->limit_status = LIMIT_PASSED;
+    record->limit_status = LIMIT_PASSED;
     if (status == SHM_LIMIT_OK)
         return true;
     log_refusal(conn, settings, rule, status);
-    session->limit_status = settings->limit_conn_dry_run ? LIMIT_REJECTED_DRY_RUN : LIMIT_REJECTED;
+    record->limit_status = settings->limit_conn_dry_run ? LIMIT_REJECTED_DRY_RUN : LIMIT_REJECTED;
     return false;
 }
 
@@ -237,13 +237,13 @@ unsigned limit_conn_run(struct fb_conn *conn, const void *arg)
 
 void limit_conn_release(struct session_conn *session)
 {
-    struct limit_held *held = session->limits;
+    struct limit_held *held = session->record->limits;
 
     CHECK_KIND(session, SESSION_CONN_KIND);
     assert(!session->conn->outgoing);
-    session->limits = NULL;
+    session->record->limits = NULL;
     for (; held != NULL; held = held->next) {
-        give_back(session, held);
+        give_back(session->conn, held);
         look_at_mended(session->conn, held->zone);
     }
 }
@@ -255,8 +255,8 @@ static int get_status(struct fb_conn *conn, const struct variable *variable, str
         [LIMIT_REJECTED] = "REJECTED",
         [LIMIT_REJECTED_DRY_RUN] = "REJECTED_DRY_RUN",
     };
-    const struct session_conn *session = session_conn_of(conn);
-    uint8_t status = session != NULL ? session->limit_status : LIMIT_NONE;
+    const struct session_record *record = session_record_of(conn);
+    uint8_t status = record != NULL ? record->limit_status : LIMIT_NONE;
 
     (void)variable;
     assert(status <= LIMIT_REJECTED_DRY_RUN);

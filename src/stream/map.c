@@ -3,7 +3,7 @@
  * fails ends the search, and the value is the one of what nothing matches, as in nginx. */
 #include "stream/map.h"
 
-#include "stream/session_conn.h"
+#include "stream/session_record.h"
 
 #include <assert.h>
 

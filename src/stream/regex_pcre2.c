@@ -4,7 +4,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "stream/regex.h"
 
-#include "stream/session_conn.h"
+#include "stream/session_record.h"
 
 #include <pcre2.h>
 #include <stdio.h>

@@ -15,6 +15,7 @@
 #include "stream/session_log.h"
 #include "stream/session_pass.h"
 #include "stream/session_proxy.h"
+#include "stream/session_use.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -150,8 +151,8 @@ static void session_opened(struct fb_conn *conn)
 {
     assert(conn->session_phase == SESSION_NEW);
     CHECK_KIND(session_binding_of(conn), BINDING_KIND); /* once, not for each callback */
-    if (conn->session != NULL)
-        session_reads_release(session_conn_of(conn));
+    if (unlikely(session_use_of(conn) != NULL))
+        session_reads_release(session_use_of(conn));
     if (conn->outgoing) {
         become_active(conn); /* the timer was the connect's */
     } else {
@@ -203,12 +204,12 @@ void session_close(struct fb_conn *conn)
 /* Returns how much unconsumed input ends a connection. */
 static size_t input_limit(const struct fb_conn *conn)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_use *use = session_use_of(conn);
     const struct server *server = session_server_of(conn);
     const fb_protocol *protocol = server->protocol;
 
-    if (session != NULL && session->frame_most > 0)
-        return session->frame_most;
+    if (use != NULL && use->frame.most > 0)
+        return use->frame.most;
     if (server->settings.input_limit > 0)
         return (size_t)server->settings.input_limit;
     return protocol->input_limit > 0 ? protocol->input_limit : INPUT_LIMIT;
@@ -226,7 +227,8 @@ static NOINLINE size_t see_to_rest(struct fb_conn *conn, fb_bytes in, size_t use
         return in.n;
     }
     if (conn->session != NULL) {
-        frame_consumed(session_conn_of(conn), in.p + used);
+        if (session_use_of(conn) != NULL)
+            frame_consumed(session_use_of(conn), in.p + used);
         if (session_conn_of(conn)->has_become) { /* the rest is for the new callbacks */
             session_conn_of(conn)->has_become = false;
             return used;
@@ -271,8 +273,8 @@ static void session_eof(struct fb_conn *conn, fb_bytes rest)
 {
     const fb_ops *ops = session_ops_of(conn);
 
-    if (conn->session != NULL)
-        frame_forget(session_conn_of(conn));
+    if (session_use_of(conn) != NULL)
+        frame_forget(session_use_of(conn));
     if (!SESSION_HAS(ops, eof)) {
         session_close(conn);
         return;
@@ -286,8 +288,8 @@ static void session_writable(struct fb_conn *conn)
 {
     const fb_ops *ops = session_ops_of(conn);
 
-    if (conn->session != NULL)
-        session_reads_release(session_conn_of(conn));
+    if (unlikely(session_use_of(conn) != NULL))
+        session_reads_release(session_use_of(conn));
     if (!SESSION_HAS(ops, writable))
         return;
     session_callback_begin(conn, CALLBACK_WRITABLE);

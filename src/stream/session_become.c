@@ -4,10 +4,35 @@
  * Responsible for what of the connection belongs to the callbacks that leave it, and for offering
  * the input that they have not consumed to the new ones. Never calls a protocol. Invariant: a
  * client whose session has operations of its own has had those of its protocol before. */
-#include "stream/session_conn.h"
+#include "stream/session_reuse.h"
+#include "stream/session_use.h"
+
+/* Notes with which operations a connection to a server was made; -1 without memory. */
+static int keep_first_ops(struct fb_conn *conn, struct session_conn *session)
+{
+    struct session_reuse *reuse = session_reuse_make(stream_of(conn), session);
+
+    if (reuse == NULL) {
+        conn_fail(conn, FB_NO_MEMORY);
+        return -1;
+    }
+    if (reuse->first_ops == NULL)
+        reuse->first_ops = session->ops;
+    return 0;
+}
+
+/* Forgets what the callbacks that leave wait for. */
+static void forget_use(struct session_use *use)
+{
+    session_timers_clear(use);
+    session_reads_clear(use);
+    names_cancel_owned(&use->resolutions);
+    frame_forget(use);
+}
 
 int session_become(struct fb_conn *conn, const fb_ops *ops, void *state)
 {
+    struct session_use *use = session_use_of(conn);
     struct session_conn *session;
 
     assert(ops != NULL && conn_is_owned(conn) && !session_is_keepalive(conn));
@@ -16,14 +41,12 @@ int session_become(struct fb_conn *conn, const fb_ops *ops, void *state)
     session = session_conn_make(conn);
     if (session == NULL)
         return -1;
-    if (conn->outgoing && session->first_ops == NULL)
-        session->first_ops = session->ops;
+    if (conn->outgoing && keep_first_ops(conn, session) == -1)
+        return -1;
     if (!conn->outgoing && session->ops == NULL)
         stream_of(conn)->became_n++;
-    session_timers_clear(session);
-    session_reads_clear(session);
-    names_cancel_owned(&session->resolutions);
-    frame_forget(session);
+    if (use != NULL)
+        forget_use(use);
     session->ops = ops;
     session->has_become = true;
     conn->state = state;

@@ -5,6 +5,8 @@
 #include "stream/idle.h"
 #include "stream/keepalive.h"
 #include "stream/session.h"
+#include "stream/session_record.h"
+#include "stream/session_use.h"
 #include "stream/trunk.h"
 
 static void check_links(const struct fb_conn *conn, const struct session_conn *session)
@@ -19,23 +21,17 @@ static void check_links(const struct fb_conn *conn, const struct session_conn *s
         assert(child->conn->session == child);
     }
     assert(session->parent == NULL || conn->outgoing);
-    assert(session->name == 0 || session_name_was_given(stream_of(conn), session->name));
-    assert(session->frame_most > 0 || !timer_is_set(&session->frame_timer));
     assert(!conn->outgoing || session->ops != NULL);
-    assert(session->receive == NULL || conn->ops != &session_conn_ops);
-    assert(session->lifetime == NULL || !conn->outgoing);
-    assert(session->trunk == NULL || session->is_rare);
-    assert(session->attached == NULL || session->is_rare);
-    assert(!session->waits || (session->trunk != NULL && conn->session_phase == SESSION_NEW));
+    assert(session->reuse == NULL || (conn->outgoing && session->reuse->session == session));
+    assert(!session->waits ||
+           (session_trunk_of(session) != NULL && conn->session_phase == SESSION_NEW));
 }
 
 static void check_kept(const struct fb_conn *conn, const struct session_conn *session)
 {
     assert(conn->outgoing && keepalive_has(conn) && session != NULL);
-    assert(
-        session->parent == NULL && TAILQ_EMPTY(&session->children) && RB_EMPTY(&session->timers));
-    assert(TAILQ_EMPTY(&session->reads));
-    assert(session->name == 0 && session->unanswered == 0 && conn->state == NULL);
+    assert(session->parent == NULL && TAILQ_EMPTY(&session->children));
+    assert(session->use == NULL && session->record == NULL && conn->state == NULL);
     assert(!conn_is_active(conn) || conn->limited);
 }
 
@@ -47,6 +43,10 @@ void session_check(const struct fb_conn *conn)
     assert((conn->session_phase == SESSION_KEEPALIVE) == (keepalive_has(conn) && session != NULL));
     if (session != NULL)
         check_links(conn, session);
+    if (session != NULL && session->use != NULL)
+        session_use_check(session);
+    if (session != NULL && session->record != NULL)
+        CHECK_KIND(session->record, SESSION_RECORD_KIND);
     if (!conn_is_owned(conn)) {
         assert(session == NULL && conn->session_phase == SESSION_ENDED);
         return;
@@ -86,6 +86,8 @@ void stream_check(const struct stream *stream)
     assert(keepalive_n == 0);
     trunk_check_all(stream);
     spares_check(&stream->sessions);
+    spares_check(&stream->uses);
+    spares_check(&stream->records);
     assert(idle_n == stream->idle.n);
     idle_check(stream);
     assert(stream->draining || !timer_is_set(&stream->drain));

@@ -2,6 +2,9 @@
 /* The making of a session_conn; session_conn_end.c has the end. */
 #include "stream/session_conn.h"
 
+/* A relayed client costs two of them. */
+static_assert(sizeof(struct session_conn) <= 120, "a session has become dearer");
+
 struct session_conn *session_conn_create(struct stream *stream)
 {
     struct session_conn *session = spares_take(&stream->sessions);
@@ -10,8 +13,6 @@ struct session_conn *session_conn_create(struct stream *stream)
         return NULL;
     *session = (struct session_conn) { .kind = SESSION_CONN_KIND };
     TAILQ_INIT(&session->children);
-    TAILQ_INIT(&session->reads);
-    RB_INIT(&session->timers);
     return session;
 }
 
@@ -36,12 +37,4 @@ struct session_conn *session_conn_make(struct fb_conn *conn)
     session->conn = conn;
     conn->session = session;
     return session;
-}
-
-void *session_keep(struct fb_conn *conn, size_t n)
-{
-    struct fb_conn *client = session_client_of(conn);
-    struct session_conn *session = session_conn_make(client);
-
-    return session == NULL ? NULL : net_alloc(client->net, &session->kept, n);
 }

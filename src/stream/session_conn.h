@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The part of a session that needs memory beyond the connection's slot: a server's operations, time
- * limits, timers, memory, a frame that has begun, a name for references. Made when first needed; a
- * plain client never has one.
+/* The part of a session that needs memory beyond the connection's slot: a server's operations, the
+ * connections that were made for it, a time limit of its own. Made when first needed; a plain
+ * client never has one. What few connections need lies beyond it: session_use.h, session_record.h,
+ * session_reuse.h.
  *
  * Responsible for giving all of that back when the connection changes hands or ends. Invariant: a
  * session_conn belongs to one connection, whose `session` points back at it. */
@@ -9,23 +10,17 @@
 
 #include "base/check.h"
 #include "base/wiped.h"
-#include "event/id_timers.h"
-#include "names/names.h"
 #include "net/conn.h"
 #include "stream/session_log.h"
 #include "stream/stream.h"
 
 #include <bsd/sys/queue.h>
-#include <bsd/sys/tree.h>
 
 #define SESSION_CONN_KIND KIND('S', 'E', 'S', 'S')
 
-struct captures;
-struct session_passage;
-struct session_proxy;
-struct session_lifetime;
-struct session_receive;
-struct session_tries;
+struct session_record;
+struct session_reuse;
+struct session_use;
 
 /* The longest time, in ms: to add it to any time of a clock is no overflow. */
 #define SESSION_TIME_MOST ((uint64_t)INT64_MAX)
@@ -43,68 +38,30 @@ enum session_phase {
 };
 
 struct session_conn {
+    unsigned kind;
+    int error; /* errno of a system call on the connection that has failed */
     struct fb_conn *conn;
+    const fb_ops *ops; /* NULL: those of the connection's protocol; a client's are fb_become()'s */
+    uint64_t timeout;
+    struct chunk *lasting;               /* arena of fb_alloc() */
+    struct session_use *use;             /* NULL: its user has set up nothing else */
+    struct session_record *record;       /* at a session's root: what is known of it, or NULL */
+    TAILQ_HEAD(, session_conn) children; /* connections that were made for this one */
+    uint16_t status;                     /* a client's; 0: none was set */
+    bool own_timeout : 1;                /* fb_set_timeout() has set `timeout` */
+    bool has_become : 1;                 /* fb_become() has run since `data` was last called */
+    bool untold : 1; /* fb_become() has run in a draining worker, and `draining` has not */
 
     /* a connection to a server */
-    const fb_ops *ops; /* NULL: those of the connection's protocol; a client's are fb_become()'s */
+    bool is_own : 1;   /* the worker's: in its list, without a parent */
+    bool waits : 1;    /* in the trunk's queue: it has no socket */
+    bool reused : 1;   /* taken from the keepalive pool */
+    uint8_t log_level; /* level of its connect()'s failure */
+    uint32_t keep_ms;  /* fb_keep()'s */
     const struct fb_target *target;
-    struct session_conn *parent;         /* session that it was made for; NULL: none */
-    TAILQ_ENTRY(session_conn) sibling;   /* in the parent's children, the pool, or the worker's */
-    TAILQ_HEAD(, session_conn) children; /* connections that were made for this one */
-    struct trunk *trunk;             /* a group of connections that are alike (trunk.c), or NULL */
-    TAILQ_ENTRY(session_conn) alike; /* among those of the trunk that wait, or are idle */
-    struct chunk *attached;          /* fb_attach()'s, or NULL */
-    int error;                       /* errno of a system call on the connection that has failed */
-    uint8_t log_level;               /* level of its connect()'s failure */
-    bool is_own;                     /* the worker's: in its list, without a parent */
-    bool waits;                      /* in the trunk's queue: it has no socket */
-    bool is_rare;                    /* owned by the worker, or has a trunk or something attached */
-    bool reused;                     /* taken from the keepalive pool */
-    const fb_ops *first_ops;         /* the operations of its connect, where it has others now */
-
-    /* a client: the connections that were made for it, and what they have moved until their end */
-    uint64_t server_n, from_servers, to_servers;
-
-    bool own_timeout; /* fb_set_timeout() has set `timeout` */
-    bool has_become;  /* fb_become() has run since `data` was last called */
-    bool untold;      /* fb_become() has run in a draining worker, and `draining` has not */
-    unsigned kind;
-    uint64_t timeout, keep_ms;
-    struct id_timers timers;           /* of the protocol */
-    struct chunk *lasting, *temporary; /* arenas of fb_alloc() and fb_temp_alloc() */
-
-    /* a frame that is not whole (frame.c) */
-    const uint8_t *frame_at;  /* start of it in the input that is lent; NULL: at its beginning */
-    size_t frame_most;        /* input that it may be, until it is whole; 0: there is none */
-    size_t frame_scanned;     /* bytes of it known not to hold the delimiter */
-    uint64_t frame_delimiter; /* a hash of it */
-    uint64_t frame_timeout;
-    struct timer frame_timer;
-
-    struct session_receive *receive;   /* time to receive in (session_receive.c); NULL: any */
-    struct session_lifetime *lifetime; /* session_lifetime.c; NULL: any */
-
-    TAILQ_HEAD(session_own_reads, session_read) reads; /* of files (session_read.c) */
-    struct names_owned resolutions;                    /* of names */
-
-    /* a client: what is known of its session */
-    struct chunk *kept;                /* memory of session_keep() */
-    struct value *values;              /* of variables, by their indexes; NULL: none is known */
-    const struct session_proxy *proxy; /* the PROXY header it began with; NULL: none is kept */
-    const struct captures *captures;   /* of the last regular expression that matched, or NULL */
-    struct session_passage *passage;   /* from server to server, or NULL */
-    uint16_t status;                   /* 0: none was set */
-    uint8_t limit_status;              /* enum limit_status */
-    uint8_t variable_depth;            /* variables that are being worked out for each other */
-    struct session_tries *tries;       /* of servers (session_tries.c), or NULL */
-    struct limit_held *limits;         /* limits that the session was counted for */
-    uint64_t more_received, more_sent; /* bytes that the protocol has added for the log */
-
-    /* messages */
-    RB_ENTRY(session_conn) named;
-    uint64_t name; /* 0: no reference has been asked for */
-    unsigned unanswered;
-    unsigned guesses; /* references that were never given out */
+    struct session_conn *parent;       /* session that it was made for; NULL: none */
+    TAILQ_ENTRY(session_conn) sibling; /* in the parent's children, the pool, or the worker's */
+    struct session_reuse *reuse;       /* NULL: nothing goes to its next user */
 };
 
 /* Returns NULL where the connection has none. */
@@ -136,10 +93,6 @@ static inline struct fb_conn *session_client_of(const struct fb_conn *conn)
         conn = session_conn_of(conn)->parent->conn;
     return conn_at_slot(conn->net, conn_slot(conn));
 }
-
-/* Returns n bytes that last as long as the client's session, aligned for any type; NULL without
- * memory. */
-void *session_keep(struct fb_conn *conn, size_t n);
 
 /* The status of a session, as $status shows it; 0: none was set, and it has not ended. */
 static inline unsigned session_status(const struct fb_conn *conn)
@@ -173,9 +126,6 @@ void session_conn_clear(struct session_conn *session);
 void session_conn_clear_use(struct session_conn *session);
 /* Frees the connection's, which has one, at the connection's end. */
 void session_conn_free(struct fb_conn *conn);
-/* fb_attach() and fb_attached() */
-int session_attach(struct fb_conn *conn, void *p, void (*release)(void *p));
-void *session_attached(const struct fb_conn *conn);
 /* Ends the connections that were made for this one. */
 void session_conn_end_children(struct session_conn *session);
 
@@ -225,34 +175,6 @@ static inline bool session_is_keepalive(const struct fb_conn *conn)
     return conn->session_phase == SESSION_KEEPALIVE;
 }
 
-/* session_timers.c: fb_timer() and fb_timer_cancel() */
-void session_timer_set(struct fb_conn *conn, uint32_t id, uint64_t ms);
-void session_timer_cancel(struct fb_conn *conn, uint32_t id);
-void session_timers_clear(struct session_conn *session);
-
-/* session_receive.c: Ends the connection when no input has come for `ms`; 0: never. */
-void session_receive_set(struct fb_conn *conn, uint64_t ms);
-void session_receive_clear(struct session_conn *session);
-/* Handles a phase of a session, by a struct rate_setting: from now on messages of the client have
- * to come at that rate. Returns 0; without memory the connection has failed. */
-unsigned session_receive_begin_rate(struct fb_conn *conn, const void *setting);
-
-/* session_names.c: A number that stands for the connection in references, of SESSION_NAME_BITS bits
- * and at least SESSION_NAME_LEAST; 0 without memory. */
-#define SESSION_NAME_BITS 40
-#define SESSION_NAME_LEAST (UINT64_C(1) << 19)
-uint64_t session_name(struct fb_conn *conn);
-/* Whether some connection has had the name. */
-bool session_name_was_given(const struct stream *stream, uint64_t name);
-/* Returns the connection of that name, or NULL. */
-struct fb_conn *session_find(struct stream *stream, uint64_t name);
-void session_name_drop(struct session_conn *session);
-
-/* session_read.c: Forgets the session's reads of files: their `done` never runs. */
-void session_reads_clear(struct session_conn *session);
-/* Queues those that have waited for the connection's output. */
-void session_reads_release(struct session_conn *session);
-
 /* session.c: Gives a client whose PROXY header has come to its server's protocol. */
 void session_begin(struct fb_conn *conn);
 /* session.c: Waits no more for a client's first byte: bytes have to move from now on. */
@@ -285,11 +207,6 @@ void upstream_connect_failed(struct fb_conn *conn, int error, bool bind_failed);
 
 /* keepalive.c: fb_keep() */
 void keepalive_keep(struct fb_conn *conn, uint64_t ms);
-
-/* frame.c: `data` has consumed input up to `at`. */
-void frame_consumed(struct session_conn *session, const uint8_t *at);
-/* Forgets a frame that has begun: it will not become whole. */
-void frame_forget(struct session_conn *session);
 
 /* session_check.c: Asserts what holds for a session's connection between callbacks. */
 void session_check(const struct fb_conn *conn);

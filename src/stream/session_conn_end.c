@@ -5,48 +5,42 @@
  * calls a protocol but through the end of a child. Invariant: after it nothing points to the
  * connection but its slot, and in the keepalive pool its list. */
 #include "base/compiler.h"
-#include "stream/limit_conn.h"
-#include "stream/session_lifetime.h"
-#include "stream/session_tries.h"
-#include "stream/trunk.h"
+#include "stream/session_log.h"
+#include "stream/session_record.h"
+#include "stream/session_reuse.h"
+#include "stream/session_use.h"
 
-/* Adds what a connection to a server has moved to the session of the client that it was made for,
+/* Adds what a connection to a server has moved to the record of the session that it was made for,
  * directly or for another such connection. */
 static void count_bytes(const struct fb_conn *conn, struct session_conn *parent)
 {
+    struct session_record *record;
+
     while (parent->conn->outgoing && parent->parent != NULL)
         parent = parent->parent;
-    parent->server_n++;
-    parent->from_servers += conn->received;
-    parent->to_servers += conn->sent;
+    record = session_record_create(parent);
+    if (record == NULL)
+        return;
+    record->server_n++;
+    record->from_servers += conn->received;
+    record->to_servers += conn->sent;
 }
 
 void session_conn_clear_use(struct session_conn *session)
 {
     struct fb_conn *conn = session->conn;
-    struct net *net = conn->net;
 
     CHECK_KIND(session, SESSION_CONN_KIND);
     assert(TAILQ_EMPTY(&session->children));
-    if (session->tries != NULL)
-        session_tries_clear(session);
-    session_timers_clear(session);
-    session_receive_clear(session);
-    if (unlikely(session->lifetime != NULL))
-        session_lifetime_clear(session);
-    session_reads_clear(session);
-    names_cancel_owned(&session->resolutions);
-    timer_del(&net->loop, &session->frame_timer);
-    session->frame_most = 0;
-    net_release(net, &session->lasting);
-    net_release(net, &session->temporary);
-    session_name_drop(session);
-    session->unanswered = 0;
-    session->guesses = 0;
+    if (unlikely(session->use != NULL))
+        session_use_free(session);
+    if (unlikely(session->lasting != NULL))
+        net_release(conn->net, &session->lasting);
     session->own_timeout = session->has_become = session->untold = false;
     if (session->parent != NULL) {
         TAILQ_REMOVE(&session->parent->children, session, sibling);
-        count_bytes(conn, session->parent);
+        if (session_log_wants(conn, LEVEL_INFO))
+            count_bytes(conn, session->parent);
     }
     session->parent = NULL;
     if (unlikely(session->is_own)) {
@@ -58,26 +52,9 @@ void session_conn_clear_use(struct session_conn *session)
 void session_conn_clear(struct session_conn *session)
 {
     session_conn_clear_use(session);
-    if (unlikely(session->limits != NULL))
-        limit_conn_release(session);
-    session->limit_status = 0;
-    net_release(session->conn->net, &session->kept);
-    session->values = NULL;
-    session->proxy = NULL;
-    session->captures = NULL;
-    session->passage = NULL;
+    if (unlikely(session->record != NULL))
+        session_record_free(session);
     session->status = 0;
-    session->more_received = session->more_sent = 0;
-}
-
-static COLD void free_rare(struct session_conn *session)
-{
-    struct fb_conn *conn = session->conn;
-
-    if (session->trunk != NULL)
-        trunk_leave(stream_of(conn), session);
-    if (session->attached != NULL)
-        chunk_free(&conn->net->chunks, session->attached);
 }
 
 void session_conn_free(struct fb_conn *conn)
@@ -86,8 +63,8 @@ void session_conn_free(struct fb_conn *conn)
 
     assert(session != NULL && session->conn == conn);
     session_conn_clear(session);
-    if (unlikely(session->is_rare))
-        free_rare(session);
+    if (unlikely(session->reuse != NULL))
+        session_reuse_free(stream_of(conn), session);
     session_conn_discard(stream_of(conn), session);
     conn->session = NULL;
 }

@@ -8,6 +8,7 @@
 #include "stream/session_lifetime.h"
 
 #include "stream/session_call.h"
+#include "stream/session_record.h"
 
 #define SESSION_LIFETIME_KIND KIND('S', 'L', 'I', 'F')
 /* A session that is not idle when its time is over is looked at so often until it is. */
@@ -60,7 +61,7 @@ static void lifetime_expired(struct loop *loop, struct timer *timer)
     uint64_t now = loop->clock.mono_ms, left;
 
     CHECK_KIND(lifetime, SESSION_LIFETIME_KIND);
-    assert(lifetime->session->lifetime == lifetime && !conn->outgoing);
+    assert(lifetime->session->record->lifetime == lifetime && !conn->outgoing);
     if (conn_has_failed(conn))
         return;
     if (lifetime->ends_at == 0)
@@ -86,25 +87,25 @@ static uint64_t take_jitter(const struct fb_conn *conn, uint64_t jitter)
 unsigned session_lifetime_begin(struct fb_conn *conn, const void *arg)
 {
     const struct lifetime_setting *setting = arg;
-    struct session_conn *session = session_conn_make(conn);
+    struct session_record *record = session_record_make(conn);
     struct session_lifetime *lifetime;
     uint64_t now = conn->net->loop.clock.mono_ms, ends, age = now - conn->opened_ms;
 
-    if (session == NULL)
+    if (record == NULL)
         return 0;
     lifetime = memory_alloc(conn->net->memory, sizeof(*lifetime));
     if (lifetime == NULL) {
         conn_fail(conn, FB_NO_MEMORY);
         return 0;
     }
-    assert(session->lifetime == NULL && setting->jitter <= setting->time);
+    assert(record->lifetime == NULL && setting->jitter <= setting->time);
     *lifetime = (struct session_lifetime) {
         .kind = SESSION_LIFETIME_KIND,
-        .session = session,
+        .session = session_conn_of(conn),
         .grace = (uint64_t)setting->grace,
         .timer.expired = lifetime_expired,
     };
-    session->lifetime = lifetime;
+    record->lifetime = lifetime;
     ends = (uint64_t)setting->time - take_jitter(conn, (uint64_t)setting->jitter);
     timer_set(&conn->net->loop, &lifetime->timer, ends > age ? ends - age : 1);
     return 0;
@@ -112,28 +113,35 @@ unsigned session_lifetime_begin(struct fb_conn *conn, const void *arg)
 
 void session_lifetime_clear(struct session_conn *session)
 {
-    struct session_lifetime *lifetime = session->lifetime;
+    struct session_lifetime *lifetime = session->record->lifetime;
     struct net *net = session->conn->net;
 
     CHECK_KIND(lifetime, SESSION_LIFETIME_KIND);
     assert(lifetime->session == session);
-    session->lifetime = NULL;
+    session->record->lifetime = NULL;
     timer_del(&net->loop, &lifetime->timer);
     lifetime->kind = 0;
     memory_release(net->memory, lifetime);
 }
 
+/* Returns NULL where the session may live for ever. */
+static const struct session_lifetime *lifetime_of(const struct fb_conn *conn)
+{
+    const struct session_record *record = session_record_of(conn);
+
+    return record != NULL ? record->lifetime : NULL;
+}
+
 bool session_lifetime_has_ended(const struct fb_conn *conn)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_lifetime *lifetime = lifetime_of(conn);
 
-    return session != NULL && session->lifetime != NULL && session->lifetime->has_ended;
+    return lifetime != NULL && lifetime->has_ended;
 }
 
 bool session_lifetime_was_told(const struct fb_conn *conn)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_lifetime *lifetime = lifetime_of(conn);
 
-    return session != NULL && session->lifetime != NULL &&
-           session->lifetime->told == session_ops_of(conn);
+    return lifetime != NULL && lifetime->told == session_ops_of(conn);
 }

@@ -7,6 +7,7 @@
 #include "stream/session_log.h"
 
 #include "stream/session_lifetime.h"
+#include "stream/session_record.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,13 +54,13 @@ void session_log_start(const struct fb_conn *conn)
 
 static COLD void log_client_end(const struct fb_conn *conn, const char *reason)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_record *record = session_record_of(conn);
     uint64_t ms = conn->net->loop.clock.mono_ms - conn->opened_ms;
     char servers[96] = "";
 
-    if (session != NULL && session->server_n > 0)
+    if (record != NULL && record->server_n > 0)
         snprintf(servers, sizeof(servers), ", bytes from/to upstream:%" PRIu64 "/%" PRIu64,
-            session->from_servers, session->to_servers);
+            record->from_servers, record->to_servers);
     conn_log(conn, LEVEL_INFO, 0,
         "client disconnected, bytes from/to client:%" PRIu64 "/%" PRIu64
         "%s, session time: %" PRIu64 ".%03u, reason: %s",

@@ -4,21 +4,21 @@
  * Responsible for finding a connection by a name that came from elsewhere. Never trusts one: a name
  * whose connection has ended is not found. Names are a count, in a permutation that only who has
  * the stream's key can follow: nobody guesses the name of another connection from those that he
- * has. Invariant: a session_conn is in the tree if its name is not 0. */
+ * has. Invariant: a session_use is in the tree if its name is not 0. */
 #include "shm/siphash.h"
-#include "stream/session_conn.h"
+#include "stream/session_use.h"
 
 #define HALF_BITS (SESSION_NAME_BITS / 2)
 #define HALF_MASK ((UINT64_C(1) << HALF_BITS) - 1)
 #define ROUNDS 6
 
-static int compare_names(const struct session_conn *a, const struct session_conn *b)
+static int compare_names(const struct session_use *a, const struct session_use *b)
 {
     return (a->name > b->name) - (a->name < b->name);
 }
 
 RB_GENERATE_INTERNAL(
-    session_names, session_conn, named, compare_names, static __attribute__((unused)))
+    session_names, session_use, named, compare_names, static __attribute__((unused)))
 
 static uint64_t round_of(const struct stream *stream, unsigned round, uint64_t half)
 {
@@ -54,16 +54,16 @@ static uint64_t next_name(struct stream *stream)
 uint64_t session_name(struct fb_conn *conn)
 {
     struct stream *stream = stream_of(conn);
-    struct session_conn *session = session_conn_make(conn);
+    struct session_use *use = session_use_create(conn);
 
-    if (session == NULL)
+    if (use == NULL)
         return 0;
-    if (session->name == 0) {
-        session->name = next_name(stream);
-        RB_INSERT(session_names, &stream->named, session);
+    if (use->name == 0) {
+        use->name = next_name(stream);
+        RB_INSERT(session_names, &stream->named, use);
     }
-    assert(session->name >= SESSION_NAME_LEAST);
-    return session->name;
+    assert(use->name >= SESSION_NAME_LEAST);
+    return use->name;
 }
 
 bool session_name_was_given(const struct stream *stream, uint64_t name)
@@ -75,19 +75,19 @@ bool session_name_was_given(const struct stream *stream, uint64_t name)
 
 struct fb_conn *session_find(struct stream *stream, uint64_t name)
 {
-    struct session_conn key = { .name = name };
-    struct session_conn *session = RB_FIND(session_names, &stream->named, &key);
+    struct session_use key = { .name = name };
+    struct session_use *use = RB_FIND(session_names, &stream->named, &key);
 
-    if (session == NULL)
+    if (use == NULL)
         return NULL;
-    CHECK_KIND(session, SESSION_CONN_KIND);
-    assert(session->conn->session == session);
-    return session->conn;
+    CHECK_KIND(use, SESSION_USE_KIND);
+    assert(use->session->use == use);
+    return use->session->conn;
 }
 
-void session_name_drop(struct session_conn *session)
+void session_name_drop(struct session_use *use)
 {
-    if (session->name != 0)
-        RB_REMOVE(session_names, &stream_of(session->conn)->named, session);
-    session->name = 0;
+    if (use->name != 0)
+        RB_REMOVE(session_names, &stream_of(use->session->conn)->named, use);
+    use->name = 0;
 }

@@ -9,7 +9,7 @@
 #include "stream/idle.h"
 #include "stream/session.h"
 #include "stream/session_call.h"
-#include "stream/session_conn.h"
+#include "stream/session_record.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +21,14 @@ struct session_passage {
     struct address next;     /* that of `binding` */
     struct binding *binding; /* the next one; NULL: the client is there */
 };
+
+/* Returns NULL where the client was not passed, and is not to be. */
+static struct session_passage *passage_of(const struct fb_conn *conn)
+{
+    const struct session_record *record = session_record_of(conn);
+
+    return record != NULL ? record->passage : NULL;
+}
 
 /* ---- Addresses ---- */
 
@@ -121,8 +129,7 @@ static struct binding *find_binding(
 
 int session_pass(struct fb_conn *conn, const struct fb_listener *listener)
 {
-    struct session_conn *session = session_conn_of(conn);
-    struct session_passage *passage = session != NULL ? session->passage : NULL;
+    struct session_passage *passage = passage_of(conn);
     struct address address;
     struct binding *binding;
 
@@ -140,7 +147,7 @@ int session_pass(struct fb_conn *conn, const struct fb_listener *listener)
         if (passage == NULL)
             return -1;
         *passage = (struct session_passage) { .n = 0 };
-        session_conn_of(conn)->passage = passage;
+        session_record_of(conn)->passage = passage;
     }
     if (passage->n == FB_PASSES_MAX) {
         conn_log(conn, LEVEL_ERROR, 0,
@@ -155,18 +162,16 @@ int session_pass(struct fb_conn *conn, const struct fb_listener *listener)
 
 const struct address *session_pass_address(const struct fb_conn *conn)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_passage *passage = passage_of(conn);
 
-    if (session == NULL || session->passage == NULL || session->passage->n == 0)
-        return NULL;
-    return &session->passage->address;
+    return passage != NULL && passage->n > 0 ? &passage->address : NULL;
 }
 
 bool session_pass_is_due(const struct fb_conn *conn)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_passage *passage = passage_of(conn);
 
-    return session != NULL && session->passage != NULL && session->passage->binding != NULL;
+    return passage != NULL && passage->binding != NULL;
 }
 
 /* ---- The way ---- */
@@ -177,7 +182,7 @@ static void leave_server(struct fb_conn *conn)
     struct session_conn *session = session_conn_of(conn);
 
     assert(!conn->outgoing && conn->session_phase > SESSION_HEADER &&
-           session->passage->n < FB_PASSES_MAX);
+           session->record->passage->n < FB_PASSES_MAX);
     session_conn_end_children(session);
     conn_leave_begin(conn);
     session_call_closed(conn, session_ops_of(conn), FB_FINISHED);
@@ -185,17 +190,14 @@ static void leave_server(struct fb_conn *conn)
     if (conn->idle)
         idle_leave(conn);
     session_conn_clear_use(session);
-    session->values = NULL;
-    session->captures = NULL;
+    session_record_reset(session);
     session->status = 0;
-    session->limit_status = 0;
-    session->more_received = session->more_sent = 0;
     session->ops = NULL;
     conn->state = NULL;
     conn_deadline_clear(conn);
     conn_resume(conn);
     session_set_phase(conn, SESSION_NEW);
-    assert(session->name == 0 && session->receive == NULL && !conn->limited);
+    assert(session->use == NULL && !conn->limited);
 }
 
 void session_pass_open(struct fb_conn *conn, void (*open)(struct fb_conn *conn))
@@ -209,7 +211,7 @@ void session_pass_open(struct fb_conn *conn, void (*open)(struct fb_conn *conn))
     stream->opening = NULL;
     if (!session_pass_is_due(conn) || !conn_is_active(conn) || conn->pipe != NULL)
         return;
-    passage = session_conn_of(conn)->passage;
+    passage = passage_of(conn);
     conn_debug(conn, "passed to %s", passage->binding->text);
     leave_server(conn);
     if (!conn_is_active(conn))

@@ -6,7 +6,7 @@
 #include "base/error_text.h"
 #include "net/proxy_protocol.h"
 #include "stream/session.h"
-#include "stream/session_conn.h"
+#include "stream/session_record.h"
 
 #include <errno.h>
 #include <string.h>
@@ -93,7 +93,7 @@ static bool keep_header(struct fb_conn *conn, fb_bytes header)
     proxy->own = conn->peer;
     proxy->n = header.n;
     memcpy(proxy->header, header.p, header.n);
-    session_conn_of(conn)->proxy = proxy;
+    session_record_of(conn)->proxy = proxy;
     return true;
 }
 

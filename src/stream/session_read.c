@@ -28,15 +28,15 @@ static void unpost_read(struct stream *stream, struct session_read *read)
 static void forget_read(struct session_read *read)
 {
     CHECK_KIND(read, SESSION_READ_KIND);
-    TAILQ_REMOVE(&read->session->reads, read, link);
-    read->session = NULL;
+    TAILQ_REMOVE(&read->use->reads, read, link);
+    read->use = NULL;
     atomic_store_explicit(&read->is_forgotten, true, memory_order_relaxed);
 }
 
 static void free_read(struct net *net, struct session_read *read)
 {
     CHECK_KIND(read, SESSION_READ_KIND);
-    assert(read->session == NULL && !read->is_posted);
+    assert(read->use == NULL && !read->is_posted);
     read->kind = 0;
     memory_release(net->memory, read);
 }
@@ -71,7 +71,7 @@ static void run_reads(struct loop *loop, struct source *source)
         read = TAILQ_FIRST(&stream->reads);
         if (read == NULL)
             break;
-        conn = read->session->conn;
+        conn = read->use->session->conn;
         unpost_read(stream, read);
         if (conn_is_active(conn) && conn->pipe == NULL && !conn->paused)
             call_done(conn, read);
@@ -96,25 +96,25 @@ static struct source *make_source(struct stream *stream)
 
 int session_read_begin(struct fb_conn *conn, struct session_read *read, session_read_done *done)
 {
-    struct session_conn *session;
+    struct session_use *use;
 
     assert(conn_is_owned(conn) && done != NULL);
     if (!conn_is_active(conn) || conn->pipe != NULL || make_source(stream_of(conn)) == NULL)
         return -1;
-    session = session_conn_make(conn);
-    if (session == NULL)
+    use = session_use_create(conn);
+    if (use == NULL)
         return -1;
     read->kind = SESSION_READ_KIND;
-    read->session = session;
+    read->use = use;
     read->done = done;
-    TAILQ_INSERT_TAIL(&session->reads, read, link);
+    TAILQ_INSERT_TAIL(&use->reads, read, link);
     session_await_no_more(conn);
     return 0;
 }
 
 void session_read_cancel(struct session_read *read)
 {
-    struct net *net = read->session->conn->net;
+    struct net *net = read->use->session->conn->net;
 
     assert(!read->has_ended);
     forget_read(read);
@@ -127,18 +127,18 @@ void session_read_end(struct stream *stream, struct session_read *read, const fb
     assert(!read->has_ended && (outcome->error == 0 || outcome->bytes.n == 0));
     read->has_ended = true;
     read->outcome = *outcome;
-    if (read->session == NULL)
+    if (read->use == NULL)
         free_read(&stream->net, read);
     else
         post_read(stream, read);
 }
 
-void session_reads_clear(struct session_conn *session)
+void session_reads_clear(struct session_use *use)
 {
-    struct stream *stream = stream_of(session->conn);
+    struct stream *stream = stream_of(use->session->conn);
     struct session_read *read;
 
-    while ((read = TAILQ_FIRST(&session->reads)) != NULL) {
+    while ((read = TAILQ_FIRST(&use->reads)) != NULL) {
         if (read->is_posted)
             unpost_read(stream, read);
         forget_read(read);
@@ -147,11 +147,11 @@ void session_reads_clear(struct session_conn *session)
     }
 }
 
-void session_reads_release(struct session_conn *session)
+void session_reads_release(struct session_use *use)
 {
     struct session_read *read;
 
-    TAILQ_FOREACH (read, &session->reads, link)
+    TAILQ_FOREACH (read, &use->reads, link)
         if (read->has_ended && !read->is_posted)
-            post_read(stream_of(session->conn), read);
+            post_read(stream_of(use->session->conn), read);
 }

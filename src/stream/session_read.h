@@ -8,7 +8,7 @@
  * freed. */
 #pragma once
 
-#include "stream/session_conn.h"
+#include "stream/session_use.h"
 
 #include <stdatomic.h>
 
@@ -21,7 +21,7 @@ struct session_read {
     unsigned kind;
     TAILQ_ENTRY(session_read) link;   /* in its session's list */
     TAILQ_ENTRY(session_read) posted; /* in the stream's list, if `is_posted` */
-    struct session_conn *session;     /* NULL: forgotten */
+    struct session_use *use;          /* NULL: forgotten */
     session_read_done *done;
     fb_file_read outcome;
     atomic_bool is_forgotten; /* for a thread that has not begun yet */

@@ -7,7 +7,7 @@
  * Invariant: a session_receive is its session_conn's, and lives as long as that has its present
  * user. */
 #include "stream/session.h"
-#include "stream/session_conn.h"
+#include "stream/session_use.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 
 struct session_receive {
     unsigned kind;
-    struct session_conn *session;
+    struct session_use *use;
     uint64_t timeout;    /* ms; SESSION_TIME_MOST at most; 0: none */
     uint64_t since;      /* monotonic ms: when input last came, or the time began */
     struct conn_ops ops; /* the connection's: those of each session, but for `data` */
@@ -32,7 +32,8 @@ static void measure(struct session_receive *receive, struct fb_conn *conn, size_
 {
     struct loop *loop = &conn->net->loop;
 
-    assert(receive->rate != NULL && receive->rate->bytes > 0 && receive->session->conn == conn);
+    assert(
+        receive->rate != NULL && receive->rate->bytes > 0 && receive->use->session->conn == conn);
     receive->begun = loop->clock.mono_ms;
     receive->before = conn->received - rest;
     if (!timer_is_set(&receive->rate_timer))
@@ -43,8 +44,8 @@ static void measure(struct session_receive *receive, struct fb_conn *conn, size_
  * was taken. */
 static void note_rest(struct fb_conn *conn, size_t in, size_t used)
 {
-    const struct session_conn *session = session_conn_of(conn);
-    struct session_receive *receive = session != NULL ? session->receive : NULL;
+    const struct session_use *use = session_use_of(conn);
+    struct session_receive *receive = use != NULL ? use->receive : NULL;
 
     if (receive == NULL || receive->rate == NULL)
         return;
@@ -58,7 +59,7 @@ static size_t receive_data(struct fb_conn *conn, fb_bytes in)
 {
     size_t used;
 
-    session_conn_of(conn)->receive->since = conn->net->loop.clock.mono_ms;
+    session_use_of(conn)->receive->since = conn->net->loop.clock.mono_ms;
     used = session_conn_ops.data(conn, in);
     note_rest(conn, in.n, used);
     return used;
@@ -73,11 +74,11 @@ static bool is_heard(const struct fb_conn *conn)
 static void receive_expired(struct loop *loop, struct timer *timer)
 {
     struct session_receive *receive = container_of(timer, struct session_receive, timer);
-    struct fb_conn *conn = receive->session->conn;
+    struct fb_conn *conn = receive->use->session->conn;
     uint64_t now = loop->clock.mono_ms;
 
     CHECK_KIND(receive, SESSION_RECEIVE_KIND);
-    assert(receive->session->receive == receive && conn_is_owned(conn));
+    assert(receive->use->receive == receive && conn_is_owned(conn));
     if (!conn_is_active(conn) || conn->pipe != NULL || conn->read == CONN_READ_ENDED)
         return; /* the wait is over */
     if (!is_heard(conn))
@@ -94,7 +95,7 @@ static void receive_expired(struct loop *loop, struct timer *timer)
 static void rate_expired(struct loop *loop, struct timer *timer)
 {
     struct session_receive *receive = container_of(timer, struct session_receive, rate_timer);
-    struct fb_conn *conn = receive->session->conn;
+    struct fb_conn *conn = receive->use->session->conn;
     uint64_t now = loop->clock.mono_ms, bytes = conn->received - receive->before, due;
 
     CHECK_KIND(receive, SESSION_RECEIVE_KIND);
@@ -124,41 +125,41 @@ static void rate_expired(struct loop *loop, struct timer *timer)
  * connection has been failed. */
 static struct session_receive *create_receive(struct fb_conn *conn)
 {
-    struct session_conn *session = session_conn_make(conn);
+    struct session_use *use = session_use_make(conn);
     struct session_receive *receive;
 
-    if (session == NULL)
+    if (use == NULL)
         return NULL;
     receive = memory_alloc(conn->net->memory, sizeof(*receive));
     if (receive == NULL) {
         conn_fail(conn, FB_NO_MEMORY);
         return NULL;
     }
-    assert(session->receive == NULL && conn->ops == &session_conn_ops);
+    assert(use->receive == NULL && conn->ops == &session_conn_ops);
     *receive = (struct session_receive) {
         .kind = SESSION_RECEIVE_KIND,
-        .session = session,
+        .use = use,
         .ops = session_conn_ops,
         .timer.expired = receive_expired,
         .rate_timer.expired = rate_expired,
     };
     receive->ops.data = receive_data;
     conn->ops = &receive->ops;
-    session->receive = receive;
+    use->receive = receive;
     return receive;
 }
 
-void session_receive_clear(struct session_conn *session)
+void session_receive_clear(struct session_use *use)
 {
-    struct session_receive *receive = session->receive;
-    struct fb_conn *conn = session->conn;
+    struct session_receive *receive = use->receive;
+    struct fb_conn *conn = use->session->conn;
 
     if (receive == NULL)
         return;
     CHECK_KIND(receive, SESSION_RECEIVE_KIND);
     assert(conn->ops == &receive->ops); /* a pipe has given it back */
     conn->ops = &session_conn_ops;
-    session->receive = NULL;
+    use->receive = NULL;
     timer_del(&conn->net->loop, &receive->timer);
     timer_del(&conn->net->loop, &receive->rate_timer);
     receive->kind = 0;
@@ -167,8 +168,8 @@ void session_receive_clear(struct session_conn *session)
 
 void session_receive_set(struct fb_conn *conn, uint64_t ms)
 {
-    struct session_conn *session = session_conn_of(conn);
-    struct session_receive *receive = session != NULL ? session->receive : NULL;
+    struct session_use *use = session_use_of(conn);
+    struct session_receive *receive = use != NULL ? use->receive : NULL;
     struct loop *loop = &conn->net->loop;
 
     assert(conn_is_owned(conn) && conn->pipe == NULL);
@@ -176,7 +177,7 @@ void session_receive_set(struct fb_conn *conn, uint64_t ms)
         if (receive != NULL && receive->rate != NULL)
             timer_del(loop, &receive->timer);
         else if (receive != NULL)
-            session_receive_clear(session);
+            session_receive_clear(use);
         return;
     }
     if (receive == NULL)

@@ -2,15 +2,15 @@
 /* The timers of protocols' connections: any number a connection, each with an id of the protocol's.
  *
  * Responsible for running the protocol's `timer` once for each that was set. Never runs it for a
- * connection that closes or is piped. Invariant: a connection's timers are in its session_conn's
+ * connection that closes or is piped. Invariant: a connection's timers are in its session_use's
  * tree. */
-#include "stream/session_conn.h"
+#include "stream/session_use.h"
 
-void session_timers_clear(struct session_conn *session)
+void session_timers_clear(struct session_use *use)
 {
-    struct net *net = session->conn->net;
+    struct net *net = use->session->conn->net;
 
-    id_timers_clear(&session->timers, &net->loop, net->memory);
+    id_timers_clear(&use->timers, &net->loop, net->memory);
 }
 
 static void call_timer(struct fb_conn *conn, uint32_t id)
@@ -24,13 +24,12 @@ static void call_timer(struct fb_conn *conn, uint32_t id)
 
 static void timer_expired(struct loop *loop, struct timer *expired)
 {
-    struct session_conn *session =
-        container_of(id_timers_owner(expired), struct session_conn, timers);
-    struct fb_conn *conn = session->conn;
+    struct session_use *use = container_of(id_timers_owner(expired), struct session_use, timers);
+    struct fb_conn *conn = use->session->conn;
     struct net *net = conn->net;
     uint32_t id;
 
-    CHECK_KIND(session, SESSION_CONN_KIND);
+    CHECK_KIND(use, SESSION_USE_KIND);
     assert(conn_is_owned(conn) && !session_is_keepalive(conn));
     if (!id_timers_take(expired, loop, net->memory, &id))
         return;
@@ -40,19 +39,19 @@ static void timer_expired(struct loop *loop, struct timer *expired)
 
 void session_timer_set(struct fb_conn *conn, uint32_t id, uint64_t ms)
 {
-    struct session_conn *session = session_conn_make(conn);
+    struct session_use *use = session_use_make(conn);
     struct net *net = conn->net;
 
     assert(conn_is_owned(conn));
-    if (session != NULL &&
-        id_timers_set(&session->timers, &net->loop, net->memory, timer_expired, id, ms) == -1)
+    if (use != NULL &&
+        id_timers_set(&use->timers, &net->loop, net->memory, timer_expired, id, ms) == -1)
         conn_fail(conn, FB_NO_MEMORY);
 }
 
 void session_timer_cancel(struct fb_conn *conn, uint32_t id)
 {
-    struct session_conn *session = session_conn_of(conn);
+    struct session_use *use = session_use_of(conn);
 
-    if (session != NULL)
-        id_timers_cancel(&session->timers, &conn->net->loop, conn->net->memory, id);
+    if (use != NULL)
+        id_timers_cancel(&use->timers, &conn->net->loop, conn->net->memory, id);
 }

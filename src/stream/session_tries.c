@@ -12,10 +12,10 @@
 
 static struct session_tries *tries_of(const struct fb_conn *client)
 {
-    const struct session_conn *session = session_conn_of(client);
+    const struct session_record *record = session_record_of(client);
 
     assert(!client->outgoing);
-    return session != NULL ? session->tries : NULL;
+    return record != NULL ? record->tries : NULL;
 }
 
 /* Works out the key of the group's balancer; -1 without memory. */
@@ -36,8 +36,7 @@ static int find_key(struct fb_conn *client, struct choice *choice)
 static struct session_tries *begin(
     struct fb_conn *client, const struct fb_upstream *where, fb_choice *status)
 {
-    struct session_conn *session = session_conn_make(client);
-    struct session_tries *tries = session != NULL ? session_keep(client, sizeof(*tries)) : NULL;
+    struct session_tries *tries = session_keep(client, sizeof(*tries));
     struct upstream *upstream;
 
     *status = FB_CHOICE_NO_MEMORY;
@@ -53,7 +52,7 @@ static struct session_tries *begin(
         *status = FB_CHOICE_NO_MEMORY;
         return NULL;
     }
-    session->tries = tries;
+    session_record_of(client)->tries = tries;
     return tries;
 }
 
@@ -181,13 +180,13 @@ void session_tries_end(struct fb_conn *client, const struct fb_conn *server, fb_
 
 void session_tries_clear(struct session_conn *session)
 {
-    struct session_tries *tries = session->tries;
+    struct session_tries *tries = session->record->tries;
 
     if (tries->choice.peer != NULL)
         session_tries_end(session->conn, NULL, FB_TRY_SERVED);
     else if (tries->chosen != NULL)
         choice_end(&tries->choice, FB_TRY_UNUSED);
-    session->tries = NULL;
+    session->record->tries = NULL;
 }
 
 void *session_tries_keep(struct choice *choice, size_t n)

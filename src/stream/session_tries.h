@@ -5,7 +5,7 @@
  * the last try alone may run, and it runs as long as the choice has a peer. */
 #pragma once
 
-#include "stream/session_conn.h"
+#include "stream/session_record.h"
 #include "upstream/choice.h"
 
 struct session_try {

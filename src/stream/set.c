@@ -3,7 +3,7 @@
 #include "stream/set.h"
 
 #include "stream/phases.h"
-#include "stream/session_conn.h"
+#include "stream/session_record.h"
 
 int set_get_nothing(struct fb_conn *conn, const struct variable *variable, struct value *value)
 {

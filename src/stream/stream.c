@@ -5,7 +5,8 @@
 
 #include "base/mapping.h"
 #include "stream/session.h"
-#include "stream/session_conn.h"
+#include "stream/session_record.h"
+#include "stream/session_use.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -24,6 +25,8 @@ int stream_init(struct stream *stream, const struct net_options *options, struct
     if (net_init(&stream->net, options) == -1)
         return -1;
     spares_init(&stream->sessions, stream->net.memory, sizeof(struct session_conn));
+    spares_init(&stream->uses, stream->net.memory, sizeof(struct session_use));
+    spares_init(&stream->records, stream->net.memory, sizeof(struct session_record));
     return 0;
 }
 
@@ -36,6 +39,8 @@ void stream_done(struct stream *stream)
     if (stream->reads_next != NULL)
         source_close(&stream->net.loop, stream->reads_next, false);
     spares_done(&stream->sessions);
+    spares_done(&stream->uses);
+    spares_done(&stream->records);
     for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
         if (stream->slabs[i].base != NULL)
             munmap(stream->slabs[i].base, stream->slabs[i].size);

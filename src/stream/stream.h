@@ -21,6 +21,7 @@
 struct access_logs;
 struct session_conn;
 struct session_read;
+struct session_use;
 struct stream_own;
 struct trunk;
 
@@ -42,11 +43,13 @@ struct stream {
     own; /* connections to servers that the worker has, and no session */
     RB_HEAD(trunks, trunk)
     trunks;
-    RB_HEAD(session_names, session_conn)
+    RB_HEAD(session_names, session_use)
     named;                  /* connections that others may have a reference of */
     uint64_t last_name;     /* names that were given */
     uint64_t name_key[2];   /* of their permutation; set before the first */
     struct spares sessions; /* for struct session_conn */
+    struct spares uses;     /* for struct session_use */
+    struct spares records;  /* for struct session_record */
     struct time_text time;
     struct upstreams upstreams;
     struct access_logs *access_logs; /* NULL: the configuration has none */

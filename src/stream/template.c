@@ -2,7 +2,7 @@
 /* The text of a template in one session. A text of one part is not copied. */
 #include "stream/template.h"
 
-#include "stream/session_conn.h"
+#include "stream/session_record.h"
 
 #include <string.h>
 
@@ -21,11 +21,11 @@ bool template_is_constant(const struct template *template, struct value *text)
 
 static struct value capture_of(struct fb_conn *conn, unsigned i)
 {
-    const struct session_conn *session = session_conn_of(session_client_of(conn));
+    const struct session_record *record = session_record_of(session_client_of(conn));
 
-    if (session == NULL || session->captures == NULL)
+    if (record == NULL || record->captures == NULL)
         return value_missing();
-    return session->captures->at[i];
+    return record->captures->at[i];
 }
 
 struct value template_part_value(struct fb_conn *conn, const struct template_part *part)
@@ -65,8 +65,8 @@ int template_value(struct fb_conn *conn, const struct template *template, struct
 
 void captures_set(struct fb_conn *conn, const struct captures *captures)
 {
-    struct session_conn *session = session_conn_make(session_client_of(conn));
+    struct session_record *record = session_record_make(session_client_of(conn));
 
-    if (session != NULL)
-        session->captures = captures;
+    if (record != NULL)
+        record->captures = captures;
 }

@@ -106,65 +106,65 @@ bool trunk_is_full(const struct trunk *trunk)
 
 void trunk_wake(struct trunk *trunk)
 {
-    struct session_conn *first = TAILQ_FIRST(&trunk->waiting);
+    struct session_reuse *first = TAILQ_FIRST(&trunk->waiting);
 
     if (first != NULL && (has_place(trunk) || !TAILQ_EMPTY(&trunk->idle)))
-        conn_connect_soon(first->conn);
+        conn_connect_soon(first->session->conn);
 }
 
-static void leave_queue(struct session_conn *session)
+static void leave_queue(struct session_reuse *reuse)
 {
-    struct trunk *trunk = session->trunk;
+    struct trunk *trunk = reuse->trunk;
 
-    assert(session->waits && trunk->waiting_n > 0);
-    session->waits = false;
+    assert(reuse->session->waits && trunk->waiting_n > 0);
+    reuse->session->waits = false;
     trunk->waiting_n--;
-    TAILQ_REMOVE(&trunk->waiting, session, alike);
+    TAILQ_REMOVE(&trunk->waiting, reuse, alike);
 }
 
-void trunk_enter(struct session_conn *session, struct trunk *trunk)
+void trunk_enter(struct session_reuse *reuse, struct trunk *trunk)
 {
-    if (session->waits)
-        leave_queue(session);
-    session->trunk = trunk;
+    if (reuse->session->waits)
+        leave_queue(reuse);
+    reuse->trunk = trunk;
     trunk->conn_n++;
 }
 
-void trunk_wait(struct session_conn *session, struct trunk *trunk)
+void trunk_wait(struct session_reuse *reuse, struct trunk *trunk)
 {
-    assert(session->trunk == NULL && trunk_is_full(trunk));
-    session->trunk = trunk;
-    session->waits = true;
+    assert(reuse->trunk == NULL && trunk_is_full(trunk));
+    reuse->trunk = trunk;
+    reuse->session->waits = true;
     trunk->waiting_n++;
-    TAILQ_INSERT_TAIL(&trunk->waiting, session, alike);
+    TAILQ_INSERT_TAIL(&trunk->waiting, reuse, alike);
 }
 
-void trunk_leave(struct stream *stream, struct session_conn *session)
+void trunk_leave(struct stream *stream, struct session_reuse *reuse)
 {
-    struct trunk *trunk = session->trunk;
+    struct trunk *trunk = reuse->trunk;
 
     CHECK_KIND(trunk, TRUNK_KIND);
-    if (session->waits) {
-        leave_queue(session);
+    if (reuse->session->waits) {
+        leave_queue(reuse);
     } else {
         assert(trunk->conn_n > 0);
         trunk->conn_n--;
     }
-    session->trunk = NULL;
+    reuse->trunk = NULL;
     trunk_wake(trunk);
     trunk_release(stream, trunk);
 }
 
-void trunk_put(struct session_conn *session)
+void trunk_put(struct session_reuse *reuse)
 {
-    assert(!session->waits);
-    TAILQ_INSERT_HEAD(&session->trunk->idle, session, alike);
-    trunk_wake(session->trunk);
+    assert(!reuse->session->waits);
+    TAILQ_INSERT_HEAD(&reuse->trunk->idle, reuse, alike);
+    trunk_wake(reuse->trunk);
 }
 
-void trunk_take(struct session_conn *session)
+void trunk_take(struct session_reuse *reuse)
 {
-    TAILQ_REMOVE(&session->trunk->idle, session, alike);
+    TAILQ_REMOVE(&reuse->trunk->idle, reuse, alike);
 }
 
 struct io_connect *trunk_options(const struct trunk *trunk, struct io_connect *options)
@@ -185,18 +185,19 @@ bool trunk_is_old(const struct fb_conn *conn, const struct trunk *trunk)
 void trunk_check_all(const struct stream *stream)
 {
     struct trunk *trunk;
-    const struct session_conn *session;
+    const struct session_reuse *reuse;
 
     RB_FOREACH (trunk, trunks, (struct trunks *)&stream->trunks) {
         uint32_t waiting_n = 0, idle_n = 0;
 
         CHECK_KIND(trunk, TRUNK_KIND);
-        TAILQ_FOREACH (session, &trunk->waiting, alike) {
-            assert(session->trunk == trunk && session->waits && session->conn->source.fd == -1);
+        TAILQ_FOREACH (reuse, &trunk->waiting, alike) {
+            assert(reuse->trunk == trunk && reuse->session->waits &&
+                   reuse->session->conn->source.fd == -1);
             waiting_n++;
         }
-        TAILQ_FOREACH (session, &trunk->idle, alike) {
-            assert(session->trunk == trunk && session_is_keepalive(session->conn));
+        TAILQ_FOREACH (reuse, &trunk->idle, alike) {
+            assert(reuse->trunk == trunk && session_is_keepalive(reuse->session->conn));
             idle_n++;
         }
         assert(waiting_n == trunk->waiting_n && idle_n <= trunk->conn_n);

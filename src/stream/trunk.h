@@ -8,7 +8,7 @@
 #pragma once
 
 #include "net/target.h"
-#include "stream/session_conn.h"
+#include "stream/session_reuse.h"
 
 struct trunk {
     unsigned kind;
@@ -23,8 +23,8 @@ struct trunk {
     uint64_t age;          /* ms from which on one is not kept; 0: any */
 
     uint32_t conn_n, waiting_n;
-    TAILQ_HEAD(trunk_list, session_conn) waiting; /* the first in front */
-    struct trunk_list idle;                       /* the latest use in front */
+    TAILQ_HEAD(trunk_list, session_reuse) waiting; /* the first in front */
+    struct trunk_list idle;                        /* the latest use in front */
     size_t key_n;
     uint8_t key[];
 };
@@ -41,14 +41,14 @@ void trunk_release(struct stream *stream, struct trunk *trunk);
 /* Whether a new connection has to wait, because as many as may be are there, or others wait. */
 bool trunk_is_full(const struct trunk *trunk);
 /* Count a connection, which leaves the queue where it has waited. */
-void trunk_enter(struct session_conn *session, struct trunk *trunk);
+void trunk_enter(struct session_reuse *reuse, struct trunk *trunk);
 /* Puts a connection at the end of the queue; `limit` is reached. */
-void trunk_wait(struct session_conn *session, struct trunk *trunk);
+void trunk_wait(struct session_reuse *reuse, struct trunk *trunk);
 /* Takes a connection that ends, or leaves its place, out of its trunk. */
-void trunk_leave(struct stream *stream, struct session_conn *session);
+void trunk_leave(struct stream *stream, struct session_reuse *reuse);
 /* Puts an idle connection, and takes it out. */
-void trunk_put(struct session_conn *session);
-void trunk_take(struct session_conn *session);
+void trunk_put(struct session_reuse *reuse);
+void trunk_take(struct session_reuse *reuse);
 /* Lets the first that waits look for a connection, if there may be one. Where it is just ending,
  * its end wakes the next. */
 void trunk_wake(struct trunk *trunk);

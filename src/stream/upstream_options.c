@@ -42,7 +42,7 @@ static const struct fb_target *own_target(const struct order *order, struct sess
     return copy;
 }
 
-/* Begins to connect, or to wait; NULL without a free slot. */
+/* Begins to connect, or to wait; NULL without a free slot, or memory. */
 static struct fb_conn *begin(const struct order *order, struct session_conn *session)
 {
     struct net *net = &order->stream->net;
@@ -50,13 +50,16 @@ static struct fb_conn *begin(const struct order *order, struct session_conn *ses
     struct io_connect options, *how = NULL;
 
     if (order->trunk != NULL) {
-        session->is_rare = true;
+        struct session_reuse *reuse = session_reuse_make(order->stream, session);
+
+        if (reuse == NULL)
+            return NULL;
         if (trunk_is_full(order->trunk)) {
-            trunk_wait(session, order->trunk);
+            trunk_wait(reuse, order->trunk);
             return conn_connect_later(
                 net, order->owner, &address->any, &session_conn_ops, order->binding, session);
         }
-        trunk_enter(session, order->trunk);
+        trunk_enter(reuse, order->trunk);
         how = trunk_options(order->trunk, &options);
     }
     return conn_connect(net, order->owner, &address->any, address->length, how, &session_conn_ops,
@@ -65,8 +68,8 @@ static struct fb_conn *begin(const struct order *order, struct session_conn *ses
 
 static void give_up(const struct order *order, struct session_conn *session)
 {
-    if (session->trunk != NULL)
-        trunk_leave(order->stream, session);
+    if (session->reuse != NULL)
+        session_reuse_free(order->stream, session);
     net_release(&order->stream->net, &session->lasting);
     session_conn_discard(order->stream, session);
 }
@@ -205,12 +208,12 @@ struct fb_conn *upstream_connect_with(struct stream *stream, struct binding *own
  * was attached while this one waited. */
 static void take_over(struct session_conn *session, struct fb_conn *idle)
 {
-    struct session_conn *from = session_conn_of(idle);
+    struct session_reuse *reuse = session->reuse, *from = session_conn_of(idle)->reuse;
 
-    if (from->attached != NULL && session->attached != NULL)
-        chunk_free(&idle->net->chunks, session->attached);
+    if (from->attached != NULL && reuse->attached != NULL)
+        chunk_free(&idle->net->chunks, reuse->attached);
     if (from->attached != NULL)
-        session->attached = from->attached;
+        reuse->attached = from->attached;
     from->attached = NULL;
     session->reused = true;
     session->conn->opened_ms = idle->opened_ms;
@@ -221,13 +224,13 @@ static void take_over(struct session_conn *session, struct fb_conn *idle)
  * or because another one has taken it. */
 static COLD void serve_waiting(struct session_conn *session)
 {
-    struct trunk *trunk = session->trunk;
+    struct trunk *trunk = session_trunk_of(session);
     struct fb_conn *conn = session->conn, *idle;
     const struct address *address = &trunk->target.address;
     struct io_connect options;
 
     assert(session->waits);
-    if (TAILQ_FIRST(&trunk->waiting) != session)
+    if (TAILQ_FIRST(&trunk->waiting) != session->reuse)
         return;
     idle = keepalive_find(trunk);
     if (idle == NULL && trunk->limit > 0 && trunk->conn_n >= trunk->limit) {
@@ -235,7 +238,7 @@ static COLD void serve_waiting(struct session_conn *session)
             conn_connect_soon(conn);
         return;
     }
-    trunk_enter(session, trunk);
+    trunk_enter(session->reuse, trunk);
     conn_deadline_clear(conn);
     if (idle != NULL) {
         take_over(session, idle);
@@ -258,8 +261,8 @@ void upstream_connect_again(struct fb_conn *conn)
         serve_waiting(session);
         return;
     }
-    if (session->trunk != NULL)
-        how = trunk_options(session->trunk, &options);
+    if (session_trunk_of(session) != NULL)
+        how = trunk_options(session_trunk_of(session), &options);
     conn_connect_again(conn, &address->any, address->length, how);
 }
 
@@ -274,7 +277,7 @@ void upstream_connect_failed(struct fb_conn *conn, int error, bool bind_failed)
         conn_log(conn, level, error, "no connection to the server has become free");
     else if (bind_failed)
         conn_log(conn, level, error, "bind() to %s failed",
-            address_format(&session->trunk->local, true, text));
+            address_format(&session_trunk_of(session)->local, true, text));
     else
         conn_log(conn, level, error, "connect() failed");
 }

@@ -3,7 +3,7 @@
 #include "stream/value.h"
 
 #include "net/address.h"
-#include "stream/session_conn.h"
+#include "stream/session_record.h"
 
 #include <stdarg.h>
 #include <stdio.h>

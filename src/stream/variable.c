@@ -3,7 +3,7 @@
  * its own memory, made when the first is asked for. */
 #include "stream/variable.h"
 
-#include "stream/session_conn.h"
+#include "stream/session_record.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -84,38 +84,38 @@ struct variable *variables_next(struct variables *variables, struct variable *va
 static struct value *place_of(struct fb_conn *client, const struct variable *variable)
 {
     const struct variables *variables = session_server_of(client)->variables;
-    struct session_conn *session = session_conn_make(client);
-    size_t size = (variables->used_n + 1) * sizeof(*session->values);
+    struct session_record *record = session_record_make(client);
+    size_t size = (variables->used_n + 1) * sizeof(*record->values);
 
     assert(variable->index > 0 && variable->index <= variables->used_n);
-    if (session == NULL)
+    if (record == NULL)
         return NULL;
-    if (session->values == NULL) {
-        session->values = net_alloc(client->net, &session->kept, size);
-        if (session->values == NULL)
+    if (record->values == NULL) {
+        record->values = net_alloc(client->net, &record->kept, size);
+        if (record->values == NULL)
             return NULL;
-        memset(session->values, 0, size);
+        memset(record->values, 0, size);
     }
-    return &session->values[variable->index];
+    return &record->values[variable->index];
 }
 
 /* Asks the variable's definer for the value; -1 without memory. */
 static int work_out(struct fb_conn *client, const struct variable *variable, struct value *value)
 {
-    struct session_conn *session = session_conn_of(client);
+    struct session_record *record = session_record_of(client);
     int rc;
 
     assert(variable->get != NULL);
-    if (session->variable_depth == VARIABLE_DEPTH_MAX) {
+    if (record->variable_depth == VARIABLE_DEPTH_MAX) {
         conn_log(client, LEVEL_ERROR, 0,
             "variable \"%s\" is not evaluated: %d others wait for its value", variable->name,
             VARIABLE_DEPTH_MAX);
         *value = (struct value) { .state = VALUE_UNKNOWN };
         return 0;
     }
-    session->variable_depth++;
+    record->variable_depth++;
     rc = variable->get(client, variable, value);
-    session->variable_depth--;
+    record->variable_depth--;
     return rc;
 }
 

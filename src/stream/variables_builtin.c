@@ -2,9 +2,9 @@
 /* The variables that are there without a definition: a row each, with what works it out. A subject
  * with several of its own has a file and a table beside this one, listed in variable_tables. */
 #include "stream/limit_conn.h"
-#include "stream/session_conn.h"
 #include "stream/session_pass.h"
 #include "stream/session_proxy.h"
+#include "stream/session_record.h"
 #include "stream/session_tries.h"
 #include "stream/time_text.h"
 
@@ -130,14 +130,16 @@ static char *write_remote_addr(struct fb_conn *conn, char *p)
 
 static char *write_bytes_received(struct fb_conn *conn, char *p)
 {
-    return write_number(
-        p, conn->received + (conn->session != NULL ? session_conn_of(conn)->more_received : 0));
+    const struct session_record *record = session_record_of(conn);
+
+    return write_number(p, conn->received + (record != NULL ? record->more_received : 0));
 }
 
 static char *write_bytes_sent(struct fb_conn *conn, char *p)
 {
-    return write_number(
-        p, conn->sent + (conn->session != NULL ? session_conn_of(conn)->more_sent : 0));
+    const struct session_record *record = session_record_of(conn);
+
+    return write_number(p, conn->sent + (record != NULL ? record->more_sent : 0));
 }
 
 static char *write_connection(struct fb_conn *conn, char *p)

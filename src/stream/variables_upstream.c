@@ -14,9 +14,9 @@ typedef int item_writer(char *p, size_t size, const struct session_try *run);
 
 static const struct session_tries *tries_of(const struct fb_conn *conn)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_record *record = session_record_of(conn);
 
-    return session != NULL ? session->tries : NULL;
+    return record != NULL ? record->tries : NULL;
 }
 
 /* Sets the value to a list of what `write` says of each try. */

@@ -185,7 +185,7 @@ static void submit_waiting(struct file_reads *reads)
     struct file_read *read;
 
     while ((read = TAILQ_FIRST(&reads->waiting)) != NULL)
-        if (read->base.session == NULL) {
+        if (read->base.use == NULL) {
             TAILQ_REMOVE(&reads->waiting, read, place);
             end_read(read, 0);
         } else if (reads->under_way_n >= reads->most || !submit_read(reads, read)) {
@@ -204,7 +204,7 @@ static void request_ended(struct loop *loop, struct file_aio_request *request)
     reads->under_way_n--;
     if (result < 0)
         end_read(read, (int)-result);
-    else if (note_progress(read, (size_t)result) && read->base.session != NULL)
+    else if (note_progress(read, (size_t)result) && read->base.use != NULL)
         TAILQ_INSERT_HEAD(&reads->waiting, read, place);
     else
         end_read(read, 0);

@@ -3,7 +3,7 @@
  * been reported to the connection or the protocol that sent it. Reports run on the loop, never
  * within the call that sends. */
 #include "base/check.h"
-#include "stream/session_conn.h"
+#include "stream/session_use.h"
 #include "worker/messages_private.h"
 #include "worker/references.h"
 
@@ -103,13 +103,13 @@ static void report_to_worker(
 
 static void report_to_conn(struct fb_conn *conn, const struct fb_answer *answer, bool guessed)
 {
-    struct session_conn *session = session_conn_of(conn);
+    struct session_use *use = session_use_of(conn);
     const fb_protocol *protocol = session_server_of(conn)->protocol;
     fb_outcome outcome = answer->outcome;
 
-    assert(session->unanswered > 0);
-    session->unanswered--;
-    session->guesses += guessed;
+    assert(use->unanswered > 0);
+    use->unanswered--;
+    use->guesses += guessed;
     if (!conn_is_active(conn) || conn->pipe != NULL || !SESSION_HAS(session_ops_of(conn), answered))
         return;
     if (outcome == FB_MESSAGE_BUSY && protocol->api < 4) /* API 3 knows of three outcomes */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sends messages of connections and of workers. What cannot be sent is answered here, by the loop;
  * nothing is done by halves: without memory nothing is sent. */
-#include "stream/session_conn.h"
+#include "stream/session_use.h"
 #include "worker/messages_private.h"
 #include "worker/references.h"
 
@@ -38,16 +38,16 @@ uint64_t messages_send(
     struct worker *worker, struct fb_conn *from, fb_ref to, const void *p, size_t n)
 {
     fb_ref own = references_make(worker, from);
-    struct session_conn *session = session_conn_of(from);
+    struct session_use *use = session_use_of(from);
     unsigned index = session_server_of(from)->protocol_index;
     uint64_t number;
 
-    if (own == 0 || n > FB_MESSAGE_MAX || session->unanswered >= UNANSWERED_MAX)
+    if (own == 0 || n > FB_MESSAGE_MAX || use->unanswered >= UNANSWERED_MAX)
         return 0;
-    if (session->guesses >= GUESSES_MAX && !references_is_worker(to))
+    if (use->guesses >= GUESSES_MAX && !references_is_worker(to))
         to = 0; /* unknown */
     number = send_one(worker, &worker->protocols[index], own, to, p, n);
-    session->unanswered += number != 0;
+    use->unanswered += number != 0;
     return number;
 }
 

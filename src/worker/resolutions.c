@@ -3,7 +3,7 @@
  * and the protocol's callback with the heartbeat around it. */
 #include "worker/resolutions.h"
 
-#include "stream/session_conn.h"
+#include "stream/session_use.h"
 #include "worker/worker.h"
 
 #include <assert.h>
@@ -68,11 +68,11 @@ void resolutions_close(struct worker *worker)
 /* Makes the connection own it; an errno where it cannot. */
 static int set_owner(struct fb_conn *owner, struct names_wish *wish)
 {
-    struct session_conn *session = conn_is_active(owner) ? session_conn_make(owner) : NULL;
+    struct session_use *use = conn_is_active(owner) ? session_use_create(owner) : NULL;
 
-    if (session == NULL)
+    if (use == NULL)
         return conn_is_active(owner) ? ENOMEM : ECANCELED;
-    wish->owned = &session->resolutions;
+    wish->owned = &use->resolutions;
     return 0;
 }
 

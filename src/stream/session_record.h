@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The record of a session, at its root: values of variables, limits that it was counted for, its
+ * lifetime, what its connections to servers have moved. Made when first needed.
+ *
+ * Responsible for giving that back when the session ends. Invariant: a session_record belongs to
+ * one session_conn, which no other has made: a client's, or the worker's own. */
+#pragma once
+
+#include "stream/session_conn.h"
+
+#define SESSION_RECORD_KIND KIND('S', 'R', 'E', 'C')
+
+struct captures;
+struct limit_held;
+struct session_lifetime;
+struct session_passage;
+struct session_proxy;
+struct session_tries;
+struct value;
+
+struct session_record {
+    unsigned kind;
+    uint8_t limit_status;              /* enum limit_status */
+    uint8_t variable_depth;            /* variables that are being worked out for each other */
+    struct chunk *kept;                /* memory of session_keep() */
+    struct value *values;              /* by variables' indexes; NULL: none is known */
+    const struct session_proxy *proxy; /* the PROXY header it began with; NULL: none is kept */
+    const struct captures *captures;   /* by the last regular expression that matched */
+    struct session_passage *passage;   /* from server to server, or NULL */
+    struct session_lifetime *lifetime; /* session_lifetime.c; NULL: any */
+    struct session_tries *tries;       /* NULL: no server was chosen */
+    struct limit_held *limits;         /* limits that the session was counted for */
+    uint64_t more_received, more_sent; /* bytes that the protocol has added for the log */
+    /* the connections that were made for it, and what they had moved when they ended; counted where
+     * a log takes that */
+    uint64_t server_n, from_servers, to_servers;
+};
+
+/* Returns NULL where the connection has none. */
+static inline struct session_record *session_record_of(const struct fb_conn *conn)
+{
+    const struct session_conn *session = session_conn_of(conn);
+
+    if (session == NULL || session->record == NULL)
+        return NULL;
+    CHECK_KIND(session->record, SESSION_RECORD_KIND);
+    return session->record;
+}
+
+/* Returns the session's, created where there is none; NULL without memory. */
+struct session_record *session_record_create(struct session_conn *session);
+/* Returns the connection's in the same way, but fails the connection where there is no memory. */
+struct session_record *session_record_make(struct fb_conn *conn);
+/* Frees the session's, which has one, with all that it holds. */
+void session_record_free(struct session_conn *session);
+/* Forgets what was found out for one server, before another has the client. */
+void session_record_reset(struct session_conn *session);
+
+/* Returns n bytes that last as long as the client's session, aligned for any type; NULL without
+ * memory. */
+void *session_keep(struct fb_conn *conn, size_t n);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Goes with a connection to a server from one of its users to the next: its trunk, a pointer that
+ * was attached to it, the callbacks of its connect. Made when first needed.
+ *
+ * Never looks at what was attached. Its release runs from the loop, once, after the last user's
+ * `closed`. Invariant: the connection is an outgoing one. */
+#pragma once
+
+#include "stream/session_conn.h"
+
+struct trunk;
+
+struct session_reuse {
+    struct session_conn *session;
+    struct trunk *trunk;              /* a group of connections that are alike (trunk.c), or NULL */
+    TAILQ_ENTRY(session_reuse) alike; /* among those of the trunk that wait, or are idle */
+    struct chunk *attached;           /* fb_attach()'s, or NULL */
+    const fb_ops *first_ops;          /* NULL: it has those of its connect */
+};
+
+/* Returns the session's, created where there is none; NULL without memory. */
+struct session_reuse *session_reuse_make(struct stream *stream, struct session_conn *session);
+/* Frees the session's, which has one. */
+void session_reuse_free(struct stream *stream, struct session_conn *session);
+
+/* Returns the connection's trunk, or NULL. */
+static inline struct trunk *session_trunk_of(const struct session_conn *session)
+{
+    return session->reuse != NULL ? session->reuse->trunk : NULL;
+}
+
+/* fb_attach() and fb_attached() */
+int session_attach(struct fb_conn *conn, void *p, void (*release)(void *p));
+void *session_attached(const struct fb_conn *conn);
