@@ -341,7 +341,7 @@ static int set_local(fb_conf *conf, void *value, const char *const *args, uint32
         local->v6.sin6_family = AF_INET6;
     else
         return fb_conf_errorf(conf, NULL, "\"%s\" is no address", args[0]);
-    return 0;
+    return fb_conf_need(conf, FB_NEEDS_BIND);
 }
 
 static const fb_directive directives[] = {
@@ -381,5 +381,5 @@ FB_PROTOCOL(socks5) = {
     .conn_state = sizeof(struct socks),
     .conf_state = sizeof(struct socks_conf),
     .ops = &greeting_ops,
-    .needs = FB_NEEDS_CONNECT | FB_NEEDS_BIND | FB_NEEDS_RESOLVER,
+    .needs = FB_NEEDS_CONNECT | FB_NEEDS_RESOLVER,
 };

@@ -31,9 +31,6 @@
 #define VARIABLES_MOST 1000
 
 #define PATH_FLAGS (FB_DIRECTIVE_READS | FB_DIRECTIVE_WRITES)
-#define NEEDS                                                                                      \
-    (FB_NEEDS_EXEC | FB_NEEDS_CODE | FB_NEEDS_NAMES | FB_NEEDS_UDP | FB_NEEDS_LISTEN |             \
-        FB_NEEDS_CONNECT | FB_NEEDS_BIND | FB_NEEDS_RESOLVER)
 
 #define NAME_MOST 31 /* the name of a map's zone is a protocol's and the map's */
 
@@ -359,7 +356,7 @@ static const char *check_needs(const fb_protocol *protocol, char *text)
         return write_text(text,
             "has unknown flags (flags %#" PRIx64 "): is it built for a newer forkbeard?",
             own.flags);
-    if ((own.needs & ~(uint64_t)NEEDS) != 0)
+    if ((own.needs & ~(uint64_t)MODULE_NEEDS) != 0)
         return write_text(text,
             "has unknown needs (needs %#" PRIx64 "): is it built for a newer forkbeard?",
             own.needs);

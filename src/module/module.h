@@ -24,6 +24,11 @@ extern void (*const sdk_calls[])(void);
 extern const struct relink_call sdk_checked_calls[];
 extern const fb_protocol *(*const sdk_checked_protocol)(struct arena *arena, const fb_protocol *);
 
+/* The rights that a protocol can ask for. */
+#define MODULE_NEEDS                                                                               \
+    (FB_NEEDS_EXEC | FB_NEEDS_CODE | FB_NEEDS_NAMES | FB_NEEDS_UDP | FB_NEEDS_LISTEN |             \
+        FB_NEEDS_CONNECT | FB_NEEDS_BIND | FB_NEEDS_RESOLVER | FB_NEEDS_TRANSPARENT)
+
 #define MODULE_KIND KIND('M', 'O', 'D', 'L')
 
 struct module {

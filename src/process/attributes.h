@@ -8,6 +8,11 @@
 
 /* Allows core dumps again, which a change of the user has forbidden; a failure is an alert. */
 void process_allow_dumps(struct log *log);
+/* Keep CAP_NET_RAW alone of what root may do, to connect from addresses of others, over a change of
+ * the user: what is called before it, and behind it. A failure is an alert, and then nothing is
+ * kept. */
+void process_keep_capabilities(struct log *log);
+void process_take_net_raw(struct log *log);
 /* Makes this process the parent of each descendant whose own parent ends; -1 with errno. */
 int process_adopt_orphans(void);
 /* Ends this child process when its parent ends; where the system cannot, after this time. */

@@ -70,7 +70,7 @@ static void choose_cpus(const struct core_settings *core, unsigned index, struct
         log_write(log, LEVEL_ALERT, errno, "sched_setaffinity() failed");
 }
 
-static int change_user(const struct core_settings *core, struct log *log)
+static int change_user(const struct core_settings *core, bool transparent, struct log *log)
 {
     if (core->user == NULL || geteuid() != 0)
         return 0;
@@ -84,10 +84,14 @@ static int change_user(const struct core_settings *core, struct log *log)
             core->group_n, core->user);
         return -1;
     }
+    if (transparent && core->uid != 0)
+        process_keep_capabilities(log);
     if (setuid(core->uid) == -1) {
         log_write(log, LEVEL_EMERG, errno, "setuid(%u) failed", (unsigned)core->uid);
         return -1;
     }
+    if (transparent && core->uid != 0)
+        process_take_net_raw(log);
     /* changing the user forbade core dumps, which worker_rlimit_core has just allowed */
     if (core->rlimit_core > 0)
         process_allow_dumps(log);
@@ -106,7 +110,7 @@ int process_confine(const struct cycle *cycle, unsigned index, struct log *log)
         log_write(
             log, LEVEL_ALERT, errno, "setpriority(%" PRId64 ") failed", core->worker_priority);
     choose_cpus(core, index, log);
-    if (change_user(core, log) == -1)
+    if (change_user(core, cycle->needs.transparent, log) == -1)
         return -1;
     if (core->working_directory != NULL && chdir(core->working_directory) == -1) {
         log_write(log, LEVEL_EMERG, errno, "chdir(\"%s\") failed", core->working_directory);

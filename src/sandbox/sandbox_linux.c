@@ -54,6 +54,7 @@ static void note_needs(const struct needs *needs, struct log *log)
         { needs->resolver, "ask servers of names" },
         { needs->connect, "connect to any server" },
         { needs->bind, "connect from any local address" },
+        { needs->transparent, "connect from addresses of others, by CAP_NET_RAW if root gives it" },
     };
     static const char *const accesses[] = {
         [NEEDS_TO_READ] = "read",

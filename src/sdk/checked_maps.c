@@ -174,6 +174,11 @@ const fb_health_check *checked_conf_health_check(fb_conf *conf, const char *dire
     return fb_conf_health_check(conf, directive, upstream, &own);
 }
 
+int checked_conf_need(fb_conf *conf, uint64_t needs)
+{
+    return checked_place_is_conf(conf, CHECKED_CALL) ? fb_conf_need(conf, needs) : -1;
+}
+
 fb_map *checked_conf_map(fb_conf *conf, const fb_map_options *options)
 {
     if (!checked_place_is_conf(conf, CHECKED_CALL) ||

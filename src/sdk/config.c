@@ -69,6 +69,12 @@ const fb_health_check *fb_conf_health_check(fb_conf *conf, const char *directive
     return settings_health_check(conf, directive, upstream, options);
 }
 
+int fb_conf_need(fb_conf *conf, uint64_t needs)
+{
+    assert(role_is(ROLE_MASTER));
+    return settings_need(conf, needs);
+}
+
 fb_map *fb_conf_map(fb_conf *conf, const fb_map_options *options)
 {
     assert(role_is(ROLE_MASTER) && conf->protocol != NULL);

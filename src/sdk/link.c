@@ -140,6 +140,7 @@ void (*const sdk_calls[])(void) = {
     CALL(fb_conf_listener),
     CALL(fb_conf_upstream),
     CALL(fb_conf_health_check),
+    CALL(fb_conf_need),
     NULL,
 };
 

@@ -4,6 +4,7 @@
 #include "settings/calls.h"
 
 #include "base/check.h"
+#include "module/module.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/lookup.h"
@@ -82,6 +83,22 @@ const struct fb_target *settings_target(fb_conf *conf, const char *directive, co
     }
     settings_report(conf, directive, "invalid address \"%s\": %s", text, wrong);
     return NULL;
+}
+
+int settings_need(fb_conf *conf, uint64_t needs)
+{
+    struct server *server = conf->scope->server;
+
+    CHECK_KIND(conf->scope, SCOPE_KIND);
+    if (needs & ~(uint64_t)MODULE_NEEDS)
+        return settings_report(conf, NULL,
+            "protocol \"%s\" needs a right that this version of forkbeard does not know",
+            conf->protocol->name);
+    if (server != NULL)
+        server->needs |= needs;
+    else
+        conf->apply->cycle->stream.needs |= needs;
+    return 0;
 }
 
 /* Zones */

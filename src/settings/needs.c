@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Collects the needs of all protocols that have a server, for the sandbox, and the targets of all.
+/* Collects the needs of all protocols that have a server, and of what their directives ask for, for
+ * the sandbox, and the targets of all.
  * Protocols without a server add no other need; each path and port is listed once. */
 #include "settings/needs.h"
 
@@ -78,17 +79,24 @@ static void add_values(struct apply *apply, const struct server *server)
     }
 }
 
+/* Adds rights, FB_NEEDS_.... */
+static void add_rights(struct needs *needs, uint64_t rights)
+{
+    needs->exec = needs->exec || (rights & FB_NEEDS_EXEC);
+    needs->code = needs->code || (rights & FB_NEEDS_CODE);
+    needs->names = needs->names || (rights & FB_NEEDS_NAMES);
+    needs->udp = needs->udp || (rights & FB_NEEDS_UDP);
+    needs->listen = needs->listen || (rights & FB_NEEDS_LISTEN);
+    needs->connect = needs->connect || (rights & FB_NEEDS_CONNECT);
+    needs->bind = needs->bind || (rights & (FB_NEEDS_BIND | FB_NEEDS_TRANSPARENT));
+    needs->transparent = needs->transparent || (rights & FB_NEEDS_TRANSPARENT);
+}
+
 static void add_protocol(struct apply *apply, const fb_protocol *protocol)
 {
     struct needs *needs = &apply->cycle->needs;
 
-    needs->exec = needs->exec || (protocol->needs & FB_NEEDS_EXEC);
-    needs->code = needs->code || (protocol->needs & FB_NEEDS_CODE);
-    needs->names = needs->names || (protocol->needs & FB_NEEDS_NAMES);
-    needs->udp = needs->udp || (protocol->needs & FB_NEEDS_UDP);
-    needs->listen = needs->listen || (protocol->needs & FB_NEEDS_LISTEN);
-    needs->connect = needs->connect || (protocol->needs & FB_NEEDS_CONNECT);
-    needs->bind = needs->bind || (protocol->needs & FB_NEEDS_BIND);
+    add_rights(needs, protocol->needs);
     if (protocol->api < API_OF_NEEDS)
         needs->unknown = protocol->name;
     add_list(apply, protocol->reads, NEEDS_TO_READ);
@@ -128,10 +136,12 @@ void needs_collect(struct apply *apply)
     const struct server *server;
 
     apply->cycle->needs.ring = apply->cycle->events.mechanism->unfiltered;
+    add_rights(&apply->cycle->needs, apply->cycle->stream.needs);
     STAILQ_FOREACH (server, &apply->cycle->stream.servers, link) {
         if (server->protocol == NULL)
             continue;
         add_protocol(apply, server->protocol);
+        add_rights(&apply->cycle->needs, server->needs);
         add_values(apply, server);
         apply->cycle->needs.aio = apply->cycle->needs.aio || server->settings.aio.way == FB_AIO_ON;
     }

@@ -25,7 +25,8 @@ struct needs_port {
     in_port_t port; /* in host order */
 };
 
-/* Sum of the needs of all protocols that have a server; see the SDK's FB_NEEDS_... */
+/* Sum of the needs of all protocols that have a server, and of what directives of protocols have
+ * asked for; see the SDK's FB_NEEDS_... */
 struct needs {
     bool exec;           /* other programs */
     bool code;           /* executable memory */
@@ -36,6 +37,7 @@ struct needs {
     bool aio;            /* kernel AIO, by `aio on` of a server */
     bool connect;        /* servers that the configuration does not name */
     bool bind;           /* local addresses of connections to servers */
+    bool transparent;    /* addresses of others as these */
     bool ring;           /* a ring, which is made before: the event mechanism's own need */
     bool unix_targets;   /* targets of the configuration that are unix sockets */
     const char *unknown; /* a protocol of an older SDK, which cannot declare needs; or NULL */

@@ -138,6 +138,11 @@ void resolver_use(struct apply *apply, const struct names_setting *wanted)
         needs_add_port(apply, NAMES_PORT);
 }
 
+static bool asks(const struct server *server)
+{
+    return ((server->protocol->needs | server->needs) & FB_NEEDS_RESOLVER) != 0;
+}
+
 /* A protocol asks the resolver of each of its servers, and that of stream {}. One that does not
  * declare it may use what the operator has written. */
 void resolver_finish(struct apply *apply, struct scope *stream)
@@ -152,16 +157,16 @@ void resolver_finish(struct apply *apply, struct scope *stream)
         settings->resolver = &settings->system;
     if (settings->resolver_timeout == 0)
         settings->resolver_timeout = TIMEOUT_MS;
+    if (names_client_built() && (settings->needs & FB_NEEDS_RESOLVER))
+        resolver_use(apply, settings->resolver);
     STAILQ_FOREACH (server, &settings->servers, link) {
         if (server->settings.resolver == NULL)
             server->settings.resolver = &settings->system;
         if (server->protocol == NULL || !names_client_built())
             continue;
-        if ((server->protocol->needs & FB_NEEDS_RESOLVER) ||
-            settings->resolver != &settings->system)
+        if (asks(server) || settings->resolver != &settings->system)
             resolver_use(apply, settings->resolver);
-        if ((server->protocol->needs & FB_NEEDS_RESOLVER) ||
-            server->settings.resolver != &settings->system)
+        if (asks(server) || server->settings.resolver != &settings->system)
             resolver_use(apply, server->settings.resolver);
     }
 }

@@ -86,6 +86,7 @@ struct server {
     struct phase_handler *after;   /* those of PHASE_LOG */
     const struct log_route *route; /* of the log's lines about it; NULL: where all others go */
     bool passes;                   /* the protocol may pass clients to other servers */
+    uint64_t needs;                /* FB_NEEDS_... that its directives have asked for */
     struct server_settings settings;
 };
 
@@ -125,4 +126,5 @@ struct stream_settings {
     struct names_setting system;          /* the resolver of the system, the first of all */
     const struct names_setting *resolver; /* stream {}'s, for workers; NULL: none is used */
     int64_t resolver_timeout;             /* ms; stream {}'s */
+    uint64_t needs; /* FB_NEEDS_... that directives outside of servers have asked for */
 };

@@ -125,8 +125,8 @@ SPOIL(replaced_path, (p->directives[1].value = FB_VALUE_STRING,
 SPOIL(number_path, p->directives[1].flags = FB_DIRECTIVE_READS)
 SPOIL(
     path, (p->directives[1].value = FB_VALUE_STRING, p->directives[1].flags = FB_DIRECTIVE_WRITES))
-SPOIL(every_need, p->protocol.needs = FB_NEEDS_RESOLVER * 2 - 1)
-SPOIL(unknown_need, p->protocol.needs = FB_NEEDS_RESOLVER * 2)
+SPOIL(every_need, p->protocol.needs = FB_NEEDS_TRANSPARENT * 2 - 1)
+SPOIL(unknown_need, p->protocol.needs = FB_NEEDS_TRANSPARENT * 2)
 SPOIL(old_api, (p->protocol.api = 1, p->protocol.size = offsetof(fb_protocol, needs),
                    p->protocol.needs = UINT64_MAX))
 SPOIL(worker_ops, p->protocol.worker_ops = &first_ops)
@@ -197,7 +197,7 @@ static const struct {
     { great_state,
         "wants 4294967295 bytes of conn_state for each connection, of which 16777216 are the "
         "most: take what is large from fb_alloc()" },
-    { unknown_need, "has unknown needs (needs 0x100): is it built for a newer forkbeard?" },
+    { unknown_need, "has unknown needs (needs 0x200): is it built for a newer forkbeard?" },
     { old_api, NULL },
     { worker_ops, NULL },
     { short_worker_ops, "says that its fb_worker_ops has 0 bytes, and it cannot: begin it with" },

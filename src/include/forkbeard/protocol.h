@@ -188,6 +188,9 @@ typedef struct fb_variable_definition {
 #define FB_NEEDS_CONNECT 32u   /* connects to other servers than the targets of its directives */
 #define FB_NEEDS_BIND 64u      /* connects from local addresses that it chooses. Since API 4 */
 #define FB_NEEDS_RESOLVER 128u /* asks servers of names, by fb_resolve(). Since API 4 */
+/* Connects from addresses of others, by FB_CONNECT_TRANSPARENT: workers keep CAP_NET_RAW of a
+ * master that is root. Includes FB_NEEDS_BIND. Since API 4 */
+#define FB_NEEDS_TRANSPARENT 256u
 
 /* References to connections of this protocol are also good for other protocols: they may find them,
  * and send them messages. */
@@ -313,6 +316,10 @@ FB_SDK const fb_variable *fb_conf_variable(fb_conf *conf, const char *directive,
  * listens on an address without variables in the end. Returns NULL after a report at `directive`.
  * Since API 4. */
 FB_SDK const fb_listener *fb_conf_listener(fb_conf *conf, const char *directive, const char *text);
+/* Declares FB_NEEDS_... that the descriptor does not have, because what is being set needs them: in
+ * a server for that, in stream {} for all. Returns 0; -1 after a report, when this version does not
+ * know one of them. Since API 4. */
+FB_SDK int fb_conf_need(fb_conf *conf, uint64_t needs);
 
 /* Describes a map that all workers share. The map outlives workers, and reloads that change none of
  * these options. */
