@@ -31,13 +31,18 @@ struct io_span {
     size_t n;
 };
 
+/* What a connect() begins with, and a failure may be of. */
+enum io_step { IO_CONNECT, IO_TRANSPARENT, IO_BIND };
+
 /* Options of a socket that is to connect, and how it went. */
 struct io_connect {
     const struct sockaddr *local; /* address to bind the socket to; NULL: the kernel's choice */
     socklen_t local_length;
-    int receive_buffer; /* bytes; 0: the system's */
-    bool datagrams;     /* a socket of datagrams, which is connected at once */
-    bool bind_failed;   /* out: the error is the local address's */
+    int receive_buffer;  /* bytes; 0: the system's */
+    bool datagrams;      /* a socket of datagrams, which is connected at once */
+    bool transparent;    /* `local` may be another host's address */
+    bool keepalive;      /* the kernel asks a silent peer whether it is still there */
+    enum io_step failed; /* out: what the error is of */
 };
 
 struct io_ops {

@@ -104,12 +104,22 @@ static int bind_local(int fd, const struct sockaddr *address, const struct io_co
 static COLD int prepare_socket(int fd, const struct sockaddr *address, struct io_connect *options)
 {
     int bytes = options->receive_buffer, error = 0;
+    static const int on = 1;
 
     if (bytes > 0) /* a limit of the system's may make it less */
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+    if (options->keepalive)
+        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    options->failed = IO_TRANSPARENT;
+    if (options->transparent && options->local != NULL)
+        error = io_socket_set_transparent(fd, options->local->sa_family);
+    if (error != 0)
+        return error;
+    options->failed = IO_BIND;
     if (options->local != NULL)
         error = bind_local(fd, address, options);
-    options->bind_failed = error != 0;
+    if (error == 0)
+        options->failed = IO_CONNECT;
     return error;
 }
 

@@ -17,6 +17,9 @@ struct io_result io_socket_connect(struct source *source, const struct sockaddr 
     socklen_t length, struct io_connect *options);
 /* Makes bind() leave the choice of a port to connect(), where the system can: as Linux can. */
 void io_socket_spare_port(int fd);
+/* Allows bind() addresses of other hosts; returns 0, or an errno, where the system or the process
+ * cannot. */
+int io_socket_set_transparent(int fd, sa_family_t family);
 struct io_result io_socket_connected(struct source *source);
 int io_socket_name(const struct source *source, struct sockaddr *address, socklen_t *length);
 struct io_result io_socket_shutdown(struct source *source);

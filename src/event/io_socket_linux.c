@@ -16,6 +16,18 @@ void io_socket_spare_port(int fd)
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on)); /* IPv6 sockets too */
 }
 
+int io_socket_set_transparent(int fd, sa_family_t family)
+{
+    static const int on = 1;
+    int result;
+
+    if (family == AF_INET6)
+        result = setsockopt(fd, IPPROTO_IPV6, IPV6_TRANSPARENT, &on, sizeof(on));
+    else
+        result = setsockopt(fd, IPPROTO_IP, IP_TRANSPARENT, &on, sizeof(on));
+    return result == 0 ? 0 : errno;
+}
+
 static struct io_result moved(ssize_t n, enum io_status again)
 {
     if (n == -1)

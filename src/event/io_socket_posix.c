@@ -14,6 +14,13 @@ void io_socket_spare_port(int fd)
     (void)fd;
 }
 
+int io_socket_set_transparent(int fd, sa_family_t family)
+{
+    (void)fd;
+    (void)family;
+    return ENOPROTOOPT;
+}
+
 /* Bytes that the socket does not take are read again the next time. */
 struct io_result io_socket_sendfile(struct source *source, int fd, off_t *offset, size_t n)
 {

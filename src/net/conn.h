@@ -48,7 +48,7 @@ struct conn_ops {
     void (*failed)(struct fb_conn *conn, int error);
     /* Logs that our connect() has failed, or the binding of its local address; NULL: an error
      * line. */
-    void (*connect_failed)(struct fb_conn *conn, int error, bool bind_failed);
+    void (*connect_failed)(struct fb_conn *conn, int error, enum io_step step);
     /* The first byte of the peer has come, in a pipe: calls what conn_pipe() was given. */
     void (*first_byte)(struct fb_conn *conn, conn_first_byte call);
     /* Fills in what log lines say besides the connection's client; `client` has room for
@@ -250,7 +250,7 @@ void conn_connect_again(struct fb_conn *conn, const struct sockaddr *address, so
 void conn_take_over(struct fb_conn *conn, struct fb_conn *from);
 /* conn_state.c: Fails a connection whose connect() has failed, with a log line, or lasts too long
  * for its owner (ETIMEDOUT). */
-void conn_connect_failed(struct fb_conn *conn, int error, bool bind_failed);
+void conn_connect_failed(struct fb_conn *conn, int error, enum io_step step);
 /* Gives an idle connection of the keepalive pool to an owner, whose `opened` will run. */
 void conn_reopen(struct fb_conn *conn, const struct conn_ops *ops, void *owner);
 

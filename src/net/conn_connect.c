@@ -38,7 +38,7 @@ static COLD void not_begun(struct fb_conn *conn, int error, const struct io_conn
     if (lacks && conn->ops->connect_again != NULL)
         conn_mark_dirty(conn);
     else
-        conn_connect_failed(conn, error, options != NULL && options->bind_failed);
+        conn_connect_failed(conn, error, options != NULL ? options->failed : IO_CONNECT);
 }
 
 struct fb_conn *conn_connect_later(struct net *net, const struct fb_conn *client,
@@ -93,7 +93,7 @@ void conn_connect_again(struct fb_conn *conn, const struct sockaddr *address, so
     assert(conn->source.fd == -1 && conn_is_connecting(conn));
     error = begin_connect(conn, address, length, options);
     if (error != 0)
-        conn_connect_failed(conn, error, options != NULL && options->bind_failed);
+        conn_connect_failed(conn, error, options != NULL ? options->failed : IO_CONNECT);
 }
 
 void conn_take_over(struct fb_conn *conn, struct fb_conn *from)

@@ -256,7 +256,7 @@ static void check_connect(struct fb_conn *conn)
         watch_writing(conn);
         break;
     default:
-        conn_connect_failed(conn, result.error, false);
+        conn_connect_failed(conn, result.error, IO_CONNECT);
     }
 }
 

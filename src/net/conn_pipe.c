@@ -59,7 +59,7 @@ static void pipe_expired(struct fb_conn *conn)
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
     if (pipe->timed != conn || now >= pipe->connect_by) {
-        conn_connect_failed(conn, ETIMEDOUT, false);
+        conn_connect_failed(conn, ETIMEDOUT, IO_CONNECT);
     } else if (idle < pipe->timeout) {
         time_end(pipe, conn, pipe->timeout - idle);
     } else if (is_throttled(pipe)) { /* its time begins when the rate allows more */

@@ -119,13 +119,13 @@ static const struct conn_ops *owner_ops(const struct fb_conn *conn)
     return conn->pipe != NULL ? conn->pipe->ops : conn->ops;
 }
 
-void conn_connect_failed(struct fb_conn *conn, int error, bool bind_failed)
+void conn_connect_failed(struct fb_conn *conn, int error, enum io_step step)
 {
     assert(conn->outgoing && error != 0);
     if (owner_ops(conn)->connect_failed != NULL)
-        owner_ops(conn)->connect_failed(conn, error, bind_failed);
+        owner_ops(conn)->connect_failed(conn, error, step);
     else
-        conn_log(conn, LEVEL_ERROR, error, bind_failed ? "bind() failed" : "connect() failed");
+        conn_log(conn, LEVEL_ERROR, error, step == IO_BIND ? "bind() failed" : "connect() failed");
     conn_fail_by(conn, error);
 }
 

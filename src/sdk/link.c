@@ -18,6 +18,9 @@ static_assert(offsetof(fb_protocol, name) == 16 && offsetof(fb_protocol, ops) ==
                   offsetof(fb_protocol, conf_accepted) == 144 &&
                   offsetof(fb_protocol, variables) == 160 && sizeof(fb_protocol) == 176,
     "layout of ABI 1");
+static_assert(offsetof(fb_connect_options, key) == 48 &&
+                  offsetof(fb_connect_options, flags) == 88 && sizeof(fb_connect_options) == 96,
+    "layout of API 4");
 static_assert(
     sizeof(fb_variable_definition) == 24 && offsetof(fb_stream, pass) == 56, "layout of API 4");
 static_assert(offsetof(fb_upstreams, end) == 32 && sizeof(fb_try) == 24, "layout of API 4");

@@ -6,6 +6,7 @@
 #include "net/target.h"
 #include "sdk/handle.h"
 #include "stream/session_reuse.h"
+#include "stream/trunk.h"
 
 #include <assert.h>
 #include <string.h>
@@ -15,22 +16,10 @@ fb_conn *fb_connect(fb_conn *owner, const fb_target *target, const fb_ops *ops, 
     fb_conn *conn = NULL;
 
     if (SDK_VALID(owner))
-        conn = upstream_connect(owner, target, ops, state);
+        conn = upstream_connect(owner, target, ops, state, UPSTREAM_TIMEOUT_MS, 0);
     assert(conn == NULL ||
            (conn->outgoing && session_conn_of(conn)->parent == session_conn_of(owner)));
     return conn;
-}
-
-/* Returns the caller's options, which may be of an older header. */
-static fb_connect_options copy_options(const fb_connect_options *options)
-{
-    fb_connect_options copy = { 0 };
-
-    if (options != NULL)
-        memcpy(&copy, options, options->size < sizeof(copy) ? options->size : sizeof(copy));
-    if (copy.log_level > FB_LOG_DEBUG)
-        copy.log_level = FB_LOG_DEBUG;
-    return copy;
 }
 
 /* Returns the owner of a worker's connections; NULL without memory. */
@@ -58,30 +47,64 @@ static bool take_address(struct fb_target *target, const struct sockaddr *addres
     return true;
 }
 
-fb_conn *fb_connect_with(fb_worker *worker, const fb_target *target, const fb_ops *ops, void *state,
-    const fb_connect_options *options)
+/* Connects by options of this header. */
+static NOINLINE fb_conn *connect_by(fb_worker *worker, const fb_target *target, const fb_ops *ops,
+    void *state, const fb_connect_options *options)
 {
-    fb_connect_options copy = copy_options(options);
     struct worker *process = worker_of(worker);
     struct binding *own = NULL;
     struct fb_target made;
 
-    assert(target != NULL || copy.address != NULL);
-    if (copy.owner != NULL && !SDK_VALID(copy.owner))
+    assert(target != NULL || options->address != NULL);
+    if (options->owner != NULL && !SDK_VALID(options->owner))
         return NULL;
-    if (process->phase >= WORKER_ENDING || copy.key_n > FB_KEY_MAX)
+    if (process->phase >= WORKER_ENDING || options->key_n > FB_KEY_MAX)
         return NULL;
-    if (target == NULL) {
-        if (!take_address(&made, copy.address))
-            return NULL;
-        target = &made;
-    }
-    if (copy.owner == NULL) {
+    if (options->owner == NULL) {
         own = own_binding(worker);
         if (own == NULL)
             return NULL;
     }
-    return upstream_connect_with(&process->stream, own, target, ops, state, &copy);
+    if (target != NULL)
+        return upstream_connect_with(&process->stream, own, target,
+            (options->flags & FB_CONNECT_LASTING) != 0, ops, state, options);
+    if (!take_address(&made, options->address))
+        return NULL;
+    return upstream_connect_with(&process->stream, own, &made, false, ops, state, options);
+}
+
+/* The same by options of an older header, which are shorter, or by none. */
+static COLD fb_conn *connect_by_older(fb_worker *worker, const fb_target *target, const fb_ops *ops,
+    void *state, const fb_connect_options *options)
+{
+    fb_connect_options copy = { 0 };
+
+    if (options != NULL)
+        memcpy(&copy, options, options->size);
+    return connect_by(worker, target, ops, state, &copy);
+}
+
+/* Whether fb_connect() could make the connection, but for its time and the level of its failure. */
+static inline bool is_plain(const fb_target *target, const fb_connect_options *options)
+{
+    return target != NULL && options->owner != NULL && (options->flags & FB_CONNECT_LASTING) &&
+           !trunk_is_wanted(options);
+}
+
+fb_conn *fb_connect_with(fb_worker *worker, const fb_target *target, const fb_ops *ops, void *state,
+    const fb_connect_options *options)
+{
+    uint32_t level;
+
+    if (unlikely(options == NULL || options->size < sizeof(*options)))
+        return connect_by_older(worker, target, ops, state, options);
+    if (!is_plain(target, options))
+        return connect_by(worker, target, ops, state, options);
+    if (!SDK_VALID(options->owner))
+        return NULL;
+    level = options->log_level < FB_LOG_DEBUG ? options->log_level : FB_LOG_DEBUG;
+    return upstream_connect(options->owner, target, ops, state,
+        options->timeout > 0 ? options->timeout : UPSTREAM_TIMEOUT_MS, (uint8_t)level);
 }
 
 int fb_error_of(const fb_conn *conn)

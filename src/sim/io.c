@@ -300,7 +300,7 @@ static struct io_result socket_connect(struct source *source, const struct socka
         return result_failed(sim->shortage);
     }
     s = sim_connect(source, address, length, options);
-    if (options != NULL && options->bind_failed)
+    if (options != NULL && options->failed != IO_CONNECT)
         return record_result(s, 'o', result_failed(s->connect_error));
     if (s->view.datagrams)
         return record_result(s, 'o', done_with(0));

@@ -180,7 +180,7 @@ static int bind_local(
 
     if (options->local->sa_family != address->sa_family || address->sa_family == AF_UNIX)
         return EAFNOSUPPORT;
-    if (is_foreign(options->local))
+    if (is_foreign(options->local) && !options->transparent)
         return EADDRNOTAVAIL;
     assert(options->local_length <= sizeof(s->view.local));
     memcpy(&s->view.local, options->local, options->local_length);
@@ -196,9 +196,10 @@ static int apply_options(
     int error = 0;
 
     s->view.receive_buffer = options->receive_buffer;
+    s->view.keepalive = options->keepalive;
     if (options->local != NULL)
         error = bind_local(s, address, options);
-    options->bind_failed = error != 0;
+    options->failed = error != 0 ? IO_BIND : IO_CONNECT;
     return error;
 }
 

@@ -42,6 +42,7 @@ struct sim_socket {
     socklen_t peer_length, local_length; /* 0: not known; the peer is 192.0.2.1:1234 at first */
     /* set by the simulation: what the program did */
     int receive_buffer; /* bytes that it has asked for before it connected; 0: none */
+    bool keepalive;     /* SO_KEEPALIVE */
     unsigned recvs, sends;
     size_t room; /* bytes that the peer still takes; SIZE_MAX at first */
     uint8_t *sent;

@@ -327,7 +327,7 @@ static void session_expired(struct fb_conn *conn)
 
     if (conn->session_phase == SESSION_NEW) { /* only a connect has a timer before `opened` */
         assert(conn->outgoing);
-        conn_connect_failed(conn, ETIMEDOUT, false);
+        conn_connect_failed(conn, ETIMEDOUT, IO_CONNECT);
         return;
     }
     if (conn->session_phase == SESSION_ACTIVE) {

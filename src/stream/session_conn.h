@@ -190,20 +190,22 @@ void stream_drain_late(struct fb_conn *conn);
 
 /* Time in which a server has to answer a connect(). */
 #define UPSTREAM_TIMEOUT_MS 60000
-/* upstream.c: fb_connect() */
-struct fb_conn *upstream_connect(
-    struct fb_conn *owner, const struct fb_target *target, const fb_ops *ops, void *state);
+/* upstream.c: fb_connect(), with the time in which the server has to answer, and the level of the
+ * line about a failure. */
+struct fb_conn *upstream_connect(struct fb_conn *owner, const struct fb_target *target,
+    const fb_ops *ops, void *state, uint64_t timeout, uint8_t log_level);
 /* Asks for idle connections to be closed by the flush that follows the running callback, and lets
  * as many be made now; `owner`, or NULL, keeps what it uses. */
 void upstream_make_room(struct stream *stream, const struct fb_conn *owner);
-/* upstream_options.c: fb_connect_with(). The target may be the caller's for the call alone. */
+/* upstream_options.c: fb_connect_with(). The target is the caller's for the call alone, unless it
+ * is lasting. */
 struct fb_conn *upstream_connect_with(struct stream *stream, struct binding *own,
-    const struct fb_target *target, const fb_ops *ops, void *state,
+    const struct fb_target *target, bool lasting, const fb_ops *ops, void *state,
     const fb_connect_options *options);
 /* Begins a connect() for which there was no descriptor, or no place. */
 void upstream_connect_again(struct fb_conn *conn);
 /* Logs, with the level that was asked for. */
-void upstream_connect_failed(struct fb_conn *conn, int error, bool bind_failed);
+void upstream_connect_failed(struct fb_conn *conn, int error, enum io_step step);
 
 /* keepalive.c: fb_keep() */
 void keepalive_keep(struct fb_conn *conn, uint64_t ms);

@@ -31,17 +31,13 @@ static int compare_trunks(const struct trunk *a, const struct trunk *b)
     if (result == 0)
         result = compare_numbers((uintptr_t)a->receive_buffer, (uintptr_t)b->receive_buffer);
     if (result == 0)
+        result = compare_numbers(a->flags, b->flags);
+    if (result == 0)
         result = compare_numbers(a->key_n, b->key_n);
     return result != 0 || a->key_n == 0 ? result : memcmp(a->key, b->key, a->key_n);
 }
 
 RB_GENERATE_INTERNAL(trunks, trunk, node, compare_trunks, static __attribute__((unused)))
-
-bool trunk_is_wanted(const fb_connect_options *options)
-{
-    return options->local != NULL || options->receive_buffer > 0 || options->key_n > 0 ||
-           options->limit > 0 || options->age > 0;
-}
 
 static struct trunk *create_trunk(struct stream *stream, const struct fb_target *target,
     const fb_ops *ops, const fb_connect_options *options)
@@ -57,6 +53,7 @@ static struct trunk *create_trunk(struct stream *stream, const struct fb_target 
         address_from(&trunk->local, options->local);
     trunk->receive_buffer =
         options->receive_buffer < INT32_MAX ? (int)options->receive_buffer : INT32_MAX;
+    trunk->flags = options->flags & TRUNK_FLAGS;
     trunk->key_n = options->key_n;
     if (options->key_n > 0)
         memcpy(trunk->key, options->key, options->key_n);
@@ -169,12 +166,17 @@ void trunk_take(struct session_reuse *reuse)
 
 struct io_connect *trunk_options(const struct trunk *trunk, struct io_connect *options)
 {
-    *options = (struct io_connect) { .receive_buffer = trunk->receive_buffer };
+    *options = (struct io_connect) {
+        .receive_buffer = trunk->receive_buffer,
+        .transparent = (trunk->flags & FB_CONNECT_TRANSPARENT) != 0,
+        .keepalive = (trunk->flags & FB_CONNECT_TCP_KEEPALIVE) != 0,
+    };
     if (trunk->local.length > 0) {
         options->local = &trunk->local.any;
         options->local_length = trunk->local.length;
     }
-    return options->local != NULL || options->receive_buffer > 0 ? options : NULL;
+    return options->local != NULL || options->receive_buffer > 0 || trunk->flags != 0 ? options
+                                                                                      : NULL;
 }
 
 bool trunk_is_old(const struct fb_conn *conn, const struct trunk *trunk)

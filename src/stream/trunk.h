@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Trunks: the connections of a worker to one target that are alike, so that any of them may serve
- * the next user: the same operations, key, local address and receive buffer.
+ * the next user: the same operations, key, and options of sockets.
  *
  * Responsible for how many there are, for the idle ones among them, and for who waits for one.
  * Never connects. Invariant: a trunk lives as long as a connection of it does, also one that
@@ -18,6 +18,7 @@ struct trunk {
     const fb_ops *ops;
     struct address local; /* length 0: the kernel's choice */
     int receive_buffer;
+    uint32_t flags; /* FB_CONNECT_... that its sockets are given */
     /* the latest options */
     uint32_t limit, queue; /* of connections, 0: none; of those that wait */
     uint64_t age;          /* ms from which on one is not kept; 0: any */
@@ -29,8 +30,16 @@ struct trunk {
     uint8_t key[];
 };
 
+/* Flags of fb_connect_options that sockets are given. */
+#define TRUNK_FLAGS (FB_CONNECT_TRANSPARENT | FB_CONNECT_TCP_KEEPALIVE)
+
 /* Whether these options need a trunk. */
-bool trunk_is_wanted(const fb_connect_options *options);
+static inline bool trunk_is_wanted(const fb_connect_options *options)
+{
+    return options->local != NULL || options->age > 0 ||
+           (options->receive_buffer | options->key_n | options->limit |
+               (options->flags & TRUNK_FLAGS)) != 0;
+}
 /* Returns the trunk of these options, made where there is none; NULL without memory. The caller
  * gives it to a connection, or releases it. */
 struct trunk *trunk_get(struct stream *stream, const struct fb_target *target, const fb_ops *ops,

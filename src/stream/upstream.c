@@ -40,8 +40,8 @@ COLD void upstream_make_room(struct stream *stream, const struct fb_conn *owner)
 
 /* Begins a new connection; NULL without memory or a free slot. Log lines of a failure need its
  * parent and target at once. */
-static struct fb_conn *connect_new(
-    struct fb_conn *owner, const struct fb_target *target, const fb_ops *ops)
+static struct fb_conn *connect_new(struct fb_conn *owner, const struct fb_target *target,
+    const fb_ops *ops, uint64_t timeout, uint8_t log_level)
 {
     const struct address *address = &target->address;
     struct net *net = owner->net;
@@ -53,6 +53,7 @@ static struct fb_conn *connect_new(
     session->ops = ops;
     session->target = target;
     session->parent = session_conn_of(owner);
+    session->log_level = log_level;
     if (unlikely(net->connection_n >= net->connections_max + net->overdraft))
         upstream_make_room(stream_of(owner), owner);
     conn = conn_connect(
@@ -64,12 +65,12 @@ static struct fb_conn *connect_new(
     session->conn = conn;
     if (unlikely(conn_lacks_descriptor(conn)))
         idle_reclaim(stream_of(owner), owner, "descriptors are not enough");
-    conn_deadline_set(conn, UPSTREAM_TIMEOUT_MS);
+    conn_deadline_set(conn, timeout);
     return conn;
 }
 
-struct fb_conn *upstream_connect(
-    struct fb_conn *owner, const struct fb_target *target, const fb_ops *ops, void *state)
+struct fb_conn *upstream_connect(struct fb_conn *owner, const struct fb_target *target,
+    const fb_ops *ops, void *state, uint64_t timeout, uint8_t log_level)
 {
     struct session_conn *parent, *session;
     struct fb_conn *conn;
@@ -82,7 +83,7 @@ struct fb_conn *upstream_connect(
         return NULL;
     conn = connect_reused(owner, target, ops);
     if (conn == NULL)
-        conn = connect_new(owner, target, ops);
+        conn = connect_new(owner, target, ops, timeout, log_level);
     if (conn == NULL)
         return NULL;
     session = session_conn_of(conn);

@@ -20,9 +20,15 @@ struct order {
     struct session_conn *parent; /* the owner's */
     struct trunk *trunk;         /* or NULL */
     const struct fb_target *target;
+    bool lasting; /* the target lives as long as the connection */
     const fb_ops *ops;
     const fb_connect_options *options;
 };
+
+static uint8_t log_level_of(const fb_connect_options *options)
+{
+    return (uint8_t)(options->log_level < FB_LOG_DEBUG ? options->log_level : FB_LOG_DEBUG);
+}
 
 static uint64_t connect_timeout(const fb_connect_options *options)
 {
@@ -36,6 +42,8 @@ static const struct fb_target *own_target(const struct order *order, struct sess
 
     if (order->trunk != NULL)
         return &order->trunk->target;
+    if (order->lasting)
+        return order->target;
     copy = net_alloc(&order->stream->net, &session->lasting, sizeof(*copy));
     if (copy != NULL)
         *copy = *order->target;
@@ -98,7 +106,7 @@ static struct fb_conn *connect_new(const struct order *order)
         return NULL;
     session->ops = order->ops;
     session->parent = order->parent;
-    session->log_level = (uint8_t)order->options->log_level;
+    session->log_level = log_level_of(order->options);
     session->target = own_target(order, session);
     if (net->connection_n >= net->connections_max + net->overdraft)
         upstream_make_room(stream, order->owner);
@@ -148,7 +156,7 @@ static void adopt(const struct order *order, struct fb_conn *conn, void *state)
     struct session_conn *session = session_conn_of(conn);
 
     session->parent = order->parent;
-    session->log_level = (uint8_t)order->options->log_level;
+    session->log_level = log_level_of(order->options);
     conn->state = state;
     if (order->parent != NULL) {
         TAILQ_INSERT_HEAD(&order->parent->children, session, sibling);
@@ -173,12 +181,15 @@ static struct fb_conn *fill_order(const struct order *order, void *state)
 }
 
 struct fb_conn *upstream_connect_with(struct stream *stream, struct binding *own,
-    const struct fb_target *target, const fb_ops *ops, void *state,
+    const struct fb_target *target, bool lasting, const fb_ops *ops, void *state,
     const fb_connect_options *options)
 {
-    struct order order = {
-        .stream = stream, .binding = own, .target = target, .ops = ops, .options = options
-    };
+    struct order order = { .stream = stream,
+        .binding = own,
+        .target = target,
+        .lasting = lasting,
+        .ops = ops,
+        .options = options };
     struct fb_conn *conn;
 
     assert(target != NULL && ops != NULL && (own == NULL) == (options->owner != NULL));
@@ -266,7 +277,7 @@ void upstream_connect_again(struct fb_conn *conn)
     conn_connect_again(conn, &address->any, address->length, how);
 }
 
-void upstream_connect_failed(struct fb_conn *conn, int error, bool bind_failed)
+void upstream_connect_failed(struct fb_conn *conn, int error, enum io_step step)
 {
     const struct session_conn *session = session_conn_of(conn);
     enum log_level level =
@@ -275,7 +286,10 @@ void upstream_connect_failed(struct fb_conn *conn, int error, bool bind_failed)
 
     if (session->waits)
         conn_log(conn, level, error, "no connection to the server has become free");
-    else if (bind_failed)
+    else if (step == IO_TRANSPARENT)
+        conn_log(conn, level, error, "setsockopt(IP_TRANSPARENT) failed: cannot connect from %s",
+            address_format(&session->trunk->local, false, text));
+    else if (step == IO_BIND)
         conn_log(conn, level, error, "bind() to %s failed",
             address_format(&session_trunk_of(session)->local, true, text));
     else

@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -110,12 +111,76 @@ START_TEST(a_protocol_has_to_say_that_it_binds)
 }
 END_TEST
 
+START_TEST(a_protocol_has_to_say_that_it_is_transparent)
+{
+    struct daemon *daemon = start_pooler("pooler_foreign.so", mechanisms_name(0), 0);
+    int fd = client_open(daemon->ports[0]);
+
+    daemon_expects(daemon, "setsockopt(IP_TRANSPARENT) failed: cannot connect from 127.0.0.7");
+    daemon_expects(daemon, "the server failed");
+    client_send(fd, "a line\n");
+    client_expect_gone(fd);
+    daemon_wait_log(daemon,
+        "setsockopt(IP_TRANSPARENT) failed: cannot connect from 127.0.0.7 (1: Operation not "
+        "permitted)");
+    close(fd);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static uint64_t capabilities_of(pid_t pid)
+{
+    const char *found = strstr(proc_text(pid, "status"), "CapPrm:");
+
+    ck_assert_ptr_nonnull(found);
+    return strtoull(found + strlen("CapPrm:"), NULL, 16);
+}
+
+#define NET_RAW ((uint64_t)1 << 13)
+
+/* Workers keep the one capability, where the master is root and has it. */
+START_TEST(rights_that_a_directive_asks_for)
+{
+    struct daemon *daemon;
+    pid_t worker;
+    int fd;
+
+    if (geteuid() != 0 || !(capabilities_of(getpid()) & NET_RAW))
+        return;
+    daemon = start_pooler("pooler_asks.so;\nsandbox strict", mechanisms_name(0), 0);
+    ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
+    ck_assert_uint_eq(capabilities_of(worker), NET_RAW);
+    fd = client_open(daemon->ports[0]);
+    client_send(fd, "a line\n");
+    client_expect(fd, "a line\n");
+    close(fd);
+    daemon_finish(daemon);
+}
+END_TEST
+
+START_TEST(a_right_that_nobody_knows)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_configure(daemon,
+        "load_module " MODULES_PATH "/pooler_newer.so;\nstream { server { listen 127.0.0.1:$0; "
+        "pooler 127.0.0.1:1; } }\n");
+    ck_assert_int_eq(daemon_run(daemon, "-t", "-c", "forkbeard.conf", NULL), 1);
+    ck_assert_ptr_nonnull(strstr(daemon->err,
+        "protocol \"pooler\" needs a right that this version of forkbeard does not know"));
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     resources_fixture(tc);
     tcase_add_loop_test(tc, clients_take_turns, 0, mechanisms_count());
     tcase_add_test(tc, a_worker_that_drains_ends);
     tcase_add_test(tc, a_protocol_has_to_say_that_it_binds);
+    tcase_add_test(tc, a_protocol_has_to_say_that_it_is_transparent);
+    tcase_add_test(tc, rights_that_a_directive_asks_for);
+    tcase_add_test(tc, a_right_that_nobody_knows);
 }
 
 TEST_MAIN("pooler", add_tests)

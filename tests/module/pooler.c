@@ -10,6 +10,12 @@
 #ifndef POOLER_NEEDS
 #define POOLER_NEEDS FB_NEEDS_BIND
 #endif
+#ifndef POOLER_ASKS /* for rights where it is configured */
+#define POOLER_ASKS 0
+#endif
+#ifndef POOLER_FLAGS
+#define POOLER_FLAGS 0
+#endif
 
 struct pooler {
     const fb_target *target;
@@ -65,6 +71,7 @@ static size_t client_data(fb_conn *conn, void *state, fb_bytes in)
         .limit = 1,
         .queue = 1000,
         .queue_timeout = 20000,
+        .flags = POOLER_FLAGS,
     };
     fb_conn *server;
 
@@ -81,6 +88,13 @@ static size_t client_data(fb_conn *conn, void *state, fb_bytes in)
 
 static const fb_ops ops = { .size = sizeof(fb_ops), .opened = client_opened, .data = client_data };
 
+static int conf_done(fb_conf *conf, void *own, const void *parent)
+{
+    (void)own;
+    (void)parent;
+    return POOLER_ASKS != 0 ? fb_conf_need(conf, POOLER_ASKS) : 0;
+}
+
 static const fb_directive directives[] = {
     { .name = "pooler", .value = FB_VALUE_TARGET, .flags = FB_DIRECTIVE_HANDLER },
 };
@@ -90,6 +104,7 @@ FB_PROTOCOL(pooler) = {
     .name = "pooler",
     FB_PROTOCOL_DIRECTIVES(directives),
     .conf_state = sizeof(struct pooler),
+    .conf_done = conf_done,
     .worker_state = sizeof(fb_conn *),
     .ops = &ops,
     .needs = POOLER_NEEDS,

@@ -270,7 +270,7 @@ END_TEST
 /* The connect's time is over while it waits, as in a worker that was stopped. */
 static void give_up(struct owner *owner)
 {
-    conn_connect_failed(owner->conn, ETIMEDOUT, false);
+    conn_connect_failed(owner->conn, ETIMEDOUT, IO_CONNECT);
 }
 
 START_TEST(its_time_is_over_meanwhile)

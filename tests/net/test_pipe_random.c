@@ -39,7 +39,7 @@ static bool one_in(const struct pair *pair, uint32_t n)
 
 static void give_up(struct owner *owner)
 {
-    conn_connect_failed(owner->conn, ETIMEDOUT, false);
+    conn_connect_failed(owner->conn, ETIMEDOUT, IO_CONNECT);
 }
 
 static void say_some(const struct pair *pair, struct end *end)

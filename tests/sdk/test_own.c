@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* fb_connect_with(): connections of a worker, and options of connecting. */
+#include "net/target.h"
 #include "sdk/scripted_conn.h"
 
 #include <arpa/inet.h>
@@ -234,6 +235,61 @@ START_TEST(the_kernel_has_no_such_address)
 }
 END_TEST
 
+/* ... but for one that is allowed to have it. */
+START_TEST(it_connects_from_the_address_of_another)
+{
+    fb_test *test = scripted_start();
+    struct sockaddr_in local = address_of("203.0.113.1", 0);
+    struct scripted_conn own = { 0 };
+
+    fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
+    connect_with(
+        test, &own, WITH(.local = (struct sockaddr *)&local, .flags = FB_CONNECT_TRANSPARENT));
+    scripted_settle(test);
+    ck_assert_uint_eq(own.openings, 1);
+    scripted_finish(&test);
+}
+END_TEST
+
+START_TEST(the_kernel_asks_a_silent_server)
+{
+    fb_test *test = scripted_start();
+    struct scripted_conn own = { 0 };
+    fb_test_server *server = fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
+
+    connect_with(test, &own, WITH(.flags = _i == 0 ? 0 : FB_CONNECT_TCP_KEEPALIVE));
+    scripted_settle(test);
+    ck_assert(fb_test_accept(server)->socket->keepalive == (_i == 1));
+    scripted_finish(&test);
+}
+END_TEST
+
+START_TEST(a_lasting_target_is_not_copied)
+{
+    fb_test *test = scripted_start();
+    struct scripted_conn client = { 0 }, server = { 0 };
+    fb_connect_options options = { .size = sizeof(options) };
+    struct fb_target target = { .text = SERVER };
+    const struct session_conn *session;
+
+    ck_assert_ptr_null(address_parse(SERVER, 0, &target.address));
+    fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
+    scripted_conn_open(test, &client);
+    options.owner = client.conn;
+    options.flags = _i == 0 ? 0 : FB_CONNECT_LASTING;
+    server.conn =
+        fb_connect_with(fb_test_worker(test), &target, &scripted_conn_ops, &server, &options);
+    ck_assert_ptr_nonnull(server.conn);
+    session = session_conn_of(server.conn);
+    ck_assert((session->target == &target) == (_i == 1));
+    ck_assert((session->lasting == NULL) == (_i == 1));
+    ck_assert_ptr_null(session->trunk);
+    scripted_settle(test);
+    ck_assert_uint_eq(server.openings, 1);
+    scripted_finish(&test);
+}
+END_TEST
+
 static int error_seen;
 
 static void see_error(struct scripted_conn *script, fb_reason reason)
@@ -357,6 +413,9 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, worker_connections_are_the_most);
     tcase_add_loop_test(tc, it_connects_from_an_address, 0, 2);
     tcase_add_loop_test(tc, the_kernel_has_no_such_address, 0, 2);
+    tcase_add_test(tc, it_connects_from_the_address_of_another);
+    tcase_add_loop_test(tc, the_kernel_asks_a_silent_server, 0, 2);
+    tcase_add_loop_test(tc, a_lasting_target_is_not_copied, 0, 2);
     tcase_add_loop_test(tc, the_errno_is_told, 0, 4);
     tcase_add_loop_test(tc, the_level_of_its_failure, 0, 4);
     tcase_add_loop_test(tc, without_a_descriptor_it_is_tried_again, 0, 2);

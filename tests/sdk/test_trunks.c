@@ -60,6 +60,7 @@ START_TEST(a_key_finds_its_own)
         { .size = sizeof(others[0]), KEY("bob\0x") },
         { .size = sizeof(others[0]), KEY("bob"), .receive_buffer = 4096 },
         { .size = sizeof(others[0]), KEY("bob"), .local = (struct sockaddr *)&local },
+        { .size = sizeof(others[0]), KEY("bob"), .flags = FB_CONNECT_TCP_KEEPALIVE },
         { .size = sizeof(others[0]) },
     };
     struct scripted_conn a = { 0 }, b = { 0 };
@@ -470,7 +471,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_loop_test(tc, a_key_finds_its_own, 0, 5);
+    tcase_add_loop_test(tc, a_key_finds_its_own, 0, 6);
     tcase_add_loop_test(tc, without_a_key_as_always, 0, 2);
     tcase_add_loop_test(tc, they_wait_in_turn, 0, 2);
     tcase_add_loop_test(tc, what_was_written_is_sent, 0, 2);

@@ -44,7 +44,18 @@ typedef struct fb_connect_options {
     uint32_t queue;         /* how many may wait for one where `limit` is reached; 0: none */
     uint64_t queue_timeout; /* ms that this one waits, before `timeout` begins; 0: for ever */
     uint64_t age;           /* ms from which on one is not kept; 0: any */
+
+    uint32_t flags; /* FB_CONNECT_... */
 } fb_connect_options;
+
+/* `local` may be an address of another host, that of a client: the kernel has to be set up to bring
+ * the answers here. Needs FB_NEEDS_TRANSPARENT; where it is refused, or the system cannot, the
+ * connection fails. An idle connection is reused where this and the next are the same, too. */
+#define FB_CONNECT_TRANSPARENT 1u
+/* The kernel asks a silent peer now and then whether it is still there. */
+#define FB_CONNECT_TCP_KEEPALIVE 2u
+/* `target` lasts until `closed`, as that of fb_connect(): it is not copied. */
+#define FB_CONNECT_LASTING 4u
 
 /* Connects to a server as fb_connect() does, with options, which are lent as the target is, until
  * the call returns. `options` may be NULL: then the connection is the worker's. It can be called in
