@@ -81,7 +81,7 @@ START_TEST(a_rate_is_that_of_one_direction)
 }
 END_TEST
 
-/* What was not used of the rate may be used later; what has come takes its time. */
+/* A rate that was not used may be used later; bytes that have come take their time. */
 START_TEST(a_rate_is_spread_over_its_second)
 {
     struct two two = open_two(_i);
@@ -153,7 +153,7 @@ START_TEST(a_slow_reader_and_a_rate)
     sim_set_room(two.b->socket, 0);
     fixture_pass(two.fixture, 500);
     ck_assert_uint_eq(sim_unread(two.a->socket), 2000);
-    fixture_pass(two.fixture, 5000); /* and then for the reader */
+    fixture_pass(two.fixture, 5000); /* the reader is waited for */
     ck_assert_uint_eq(sim_unread(two.a->socket), 2000);
     sim_set_room(two.b->socket, SIZE_MAX);
     fixture_run(two.fixture);

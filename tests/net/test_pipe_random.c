@@ -24,7 +24,7 @@ struct pair {
     struct sim_server *server;
     struct end ends[2];
     bool meddled;       /* an owner has ended it */
-    bool ends_together; /* so that an end may take bytes away */
+    bool ends_together; /* an end may take bytes away */
 };
 
 static uint32_t any_below(const struct pair *pair, uint32_t below)
