@@ -288,7 +288,7 @@ void upstream_connect_failed(struct fb_conn *conn, int error, enum io_step step)
         conn_log(conn, level, error, "no connection to the server has become free");
     else if (step == IO_TRANSPARENT)
         conn_log(conn, level, error, "setsockopt(IP_TRANSPARENT) failed: cannot connect from %s",
-            address_format(&session->trunk->local, false, text));
+            address_format(&session_trunk_of(session)->local, false, text));
     else if (step == IO_BIND)
         conn_log(conn, level, error, "bind() to %s failed",
             address_format(&session_trunk_of(session)->local, true, text));

@@ -2,6 +2,7 @@
 /* fb_connect_with(): connections of a worker, and options of connecting. */
 #include "net/target.h"
 #include "sdk/scripted_conn.h"
+#include "stream/session_reuse.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -283,7 +284,7 @@ START_TEST(a_lasting_target_is_not_copied)
     session = session_conn_of(server.conn);
     ck_assert((session->target == &target) == (_i == 1));
     ck_assert((session->lasting == NULL) == (_i == 1));
-    ck_assert_ptr_null(session->trunk);
+    ck_assert_ptr_null(session_trunk_of(session));
     scripted_settle(test);
     ck_assert_uint_eq(server.openings, 1);
     scripted_finish(&test);
