@@ -21,7 +21,7 @@ struct balancer {
 /* Returns NULL where there is none of that name. */
 const struct balancer *balancer_find(const char *name);
 
-/* Those of the list, by name. */
+/* The rows of balancers.def. */
 #define BALANCER(name) extern const struct balancer balancer_##name;
 #include "upstream/balancers.def"
 #undef BALANCER

@@ -5,8 +5,12 @@
 #include "base/compiler.h"
 #include "upstream/balancer.h"
 #include "upstream/least_time.h"
+#include "upstream/zone.h"
 
 #include <string.h>
+
+/* The tries to choose a peer while locks are taken from this worker. */
+#define TRIES 8
 
 void choice_begin(struct choice *choice, struct upstreams *upstreams, struct upstream *upstream)
 {
@@ -92,7 +96,7 @@ uint32_t peer_slow_weight(const struct choice *choice, const struct peer *peer)
         uint64_t slow = (uint64_t)peer->server->slow_start;
         uint64_t age = peer_age(choice_now(choice), since);
 
-        if (slow > UINT32_MAX) /* so that the product fits */
+        if (slow > UINT32_MAX) /* the product fits */
             slow = UINT32_MAX;
         if (age < slow)
             weight = 1 + (weight - 1) * age / slow;
@@ -114,10 +118,11 @@ static struct peer *choose_single(const struct choice *choice)
 {
     struct peer *peer = choice->upstream->peers->list[0];
 
+    CHECK_KIND(peer, PEER_KIND);
     return choice_has_tried(choice, peer) || peer_is_down(peer) || peer_is_full(peer) ? NULL : peer;
 }
 
-/* Has the balancer choose among those whose turn it is. */
+/* Lets the balancer choose among the primaries, or the backups. */
 static struct peer *choose_balanced(struct choice *choice)
 {
     const struct balancer *balancer = choice->upstream->balance.balancer;
@@ -158,23 +163,69 @@ static COLD fb_choice say_none(struct choice *choice)
     return FB_CHOICE_NONE;
 }
 
+/* Whether more tries run than the peer may have. */
+static bool is_overfull(const struct peer *peer)
+{
+    return peer->server->max_conns > 0 && peer_conns(peer) > peer->server->max_conns;
+}
+
+/* Chooses with the group locked, where other workers choose in it, too. A lock that was taken from
+ * this worker meanwhile may have let two have the last place of a peer: both see that. */
+static struct peer *choose_shared(struct choice *choice)
+{
+    const struct upstream *upstream = choice->upstream;
+
+    assert(upstream->zone->header != NULL);
+    for (int tries = 0; tries < TRIES; tries++) {
+        struct zone_hold hold = { .lock = NULL };
+        struct peer *peer;
+
+        upstream_zone_lock(upstream->zone, upstream->peers->lock, &hold);
+        peer = choose(choice);
+        if (peer != NULL)
+            add_conns(peer, 1);
+        if (likely(zone_lock_release(&hold)) || peer == NULL)
+            return peer;
+        atomic_thread_fence(memory_order_seq_cst);
+        if (!is_overfull(peer))
+            return peer;
+        add_conns(peer, -1);
+    }
+    return NULL;
+}
+
+static struct peer *choose_counted(struct choice *choice)
+{
+    struct peer *peer;
+
+    if (choice->upstream->zone != NULL)
+        return choose_shared(choice);
+    peer = choose(choice);
+    if (peer != NULL)
+        add_conns(peer, 1);
+    return peer;
+}
+
 fb_choice choice_next(struct choice *choice)
 {
-    const struct peers *peers = choice->upstream->peers;
+    struct peers *peers = choice->upstream->peers;
     struct peer *peer;
 
     CHECK_KIND(choice, CHOICE_KIND);
     assert(choice->peer == NULL && peers->kind == PEERS_KIND);
+    if (choice->upstream->zone != NULL)
+        peers_follow_operator(peers);
     if (unlikely(choice->version != peers->version))
         follow_list(choice);
-    peer = choose(choice);
+    peer = choose_counted(choice);
     if (unlikely(peer == NULL))
         return say_none(choice);
-    if (set_tried(choice, peer) == -1)
+    if (unlikely(set_tried(choice, peer) == -1)) {
+        add_conns(peer, -1);
         return FB_CHOICE_NO_MEMORY;
+    }
     choice->left -= choice->left > 0;
     peer->refs++;
-    add_conns(peer, 1);
     choice->peer = peer;
     choice->began_ms = choice_now(choice);
     choice->connected_ms = choice->first_byte_ms = FB_NO_TIME;
@@ -254,6 +305,8 @@ void choice_end(struct choice *choice, fb_try_end how)
     CHECK_KIND(choice, CHOICE_KIND);
     if (peer == NULL)
         return;
+    CHECK_KIND(peer, PEER_KIND);
+    assert(peer->refs > 0 && how >= FB_TRY_SERVED && how <= FB_TRY_UNUSED);
     least_time_end(choice, UPSTREAM_TIME_LAST_BYTE);
     choice->peer = NULL;
     add_conns(peer, -1);

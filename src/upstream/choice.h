@@ -19,14 +19,14 @@ struct choice {
     uint32_t left; /* servers that may still be tried */
     struct upstreams *upstreams;
     struct upstream *upstream;
-    struct peer *peer;                    /* of the try that runs; NULL: none */
-    fb_bytes key;                         /* of `hash`, in the session's memory */
+    struct peer *peer;                    /* tried now; NULL: none */
+    fb_bytes key;                         /* text of `hash`, in the session's memory */
     uint64_t began_ms;                    /* when the try began, monotonic */
     uint64_t connected_ms, first_byte_ms; /* times of the try; FB_NO_TIME: none */
 
-    /* what was tried, by the indexes of peers; what they mean belongs to a version of the list */
+    /* the peers that were tried, by their indexes in this version of the list */
     uint64_t tried;
-    uint64_t *more_tried; /* of indexes from 64 on */
+    uint64_t *more_tried; /* bits from index 64 on */
     uint32_t more_n;      /* words of these */
     uint32_t version;
     bool backup; /* the backups' turn has come */

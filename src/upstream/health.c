@@ -148,6 +148,8 @@ struct health_probe *health_claim(struct upstreams *upstreams, struct upstream *
     struct health_probe claimed = { .upstream = upstream, .check = check };
 
     CHECK_KIND(peers, PEERS_KIND);
+    if (upstream->zone != NULL)
+        peers_follow_operator(peers);
     *wait = (uint64_t)check->interval;
     for (unsigned i = 0; i < peers->n; i++) {
         struct peer *peer = peers->list[i];

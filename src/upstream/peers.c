@@ -2,15 +2,59 @@
 /* Makes the lists of peers, replaces them, and keeps their numbers. */
 #include "upstream/peers.h"
 
+#include "base/compiler.h"
 #include "base/memory.h"
 #include "event/loop.h"
 #include "upstream/balancer.h"
+#include "upstream/zone.h"
 
 #include <errno.h>
 #include <string.h>
 
 /* The new time is one part in so many of an average. */
 #define TIME_PARTS 16
+
+/* Gives the peer its state in the zone, or one of its own where that is full. */
+static void join_zone(const struct peers *peers, struct peer *peer)
+{
+    struct upstream_zone *zone = peers->upstream->zone;
+    const struct upstream_place place = {
+        .upstream = peers->upstream->name,
+        .server = peer->server->name,
+        .address = peer->target.text,
+    };
+    struct peer_state *state =
+        upstream_zone_join(zone, &place, peers->upstreams->loop->clock.mono_ms, &peer->entry);
+
+    if (state == NULL) {
+        log_write(peers->upstreams->log, LEVEL_ERROR, 0,
+            "zone \"%s\" is full: each worker has its own state of server \"%s\", %s, of upstream "
+            "\"%s\"",
+            zone->name, place.server, place.address, place.upstream);
+        return;
+    }
+    peer->state = state;
+    peer->zone = zone;
+    peer->conns = &zone->row[peer->entry];
+}
+
+/* Works out whether the configuration or the operator has the peer get no sessions. */
+static void heed_operator(const struct peers *peers, struct peer *peer)
+{
+    const struct upstream_server *server = peer->server;
+    enum upstream_operator said = UPSTREAM_AUTO;
+    uint64_t since_ms = 0;
+
+    if (peers->upstream->zone != NULL)
+        said = upstream_operator_said(
+            peers->upstream->zone, peers->upstream->name, server->name, &since_ms);
+    if (said == UPSTREAM_AUTO)
+        peer->is_off = server->down || server->drain;
+    else
+        peer->is_off = said != UPSTREAM_UP;
+    if (!peer->is_off && PEER_LOAD(peer->state->available_ms) < since_ms)
+        PEER_STORE(peer->state->available_ms, since_ms);
+}
 
 static struct peer *create_peer(const struct peers *peers, const struct upstream_server *server,
     const struct peer_address *address)
@@ -26,11 +70,13 @@ static struct peer *create_peer(const struct peers *peers, const struct upstream
     peer->refs = 1;
     peer->weight = weight < PEER_WEIGHT_MOST ? weight : PEER_WEIGHT_MOST;
     peer->backup = server->backup || address->backup;
-    peer->is_off = server->down || server->drain;
     peer->server = server;
     peer->target = address->target;
     peer->state = &peer->own_state;
     peer->conns = &peer->own_conns;
+    if (peers->upstream->zone != NULL)
+        join_zone(peers, peer);
+    heed_operator(peers, peer);
     return peer;
 }
 
@@ -40,8 +86,18 @@ void peer_release(struct peers *peers, struct peer *peer)
     assert(peer->refs > 0);
     if (--peer->refs > 0)
         return;
+    if (peer->zone != NULL)
+        upstream_zone_leave(peer->zone, peer->entry);
     peer->kind = 0;
     memory_release(peers->upstreams->memory, peer);
+}
+
+/* Gives up a peer that was in a list, or was made for one. */
+static void unlist_peer(struct peers *peers, struct peer *peer)
+{
+    if (peer->zone != NULL)
+        upstream_zone_unlist(peer->zone, peer->entry);
+    peer_release(peers, peer);
 }
 
 /* Drops what the balancer has made of the list. */
@@ -117,6 +173,10 @@ struct peers *peers_create(struct upstreams *upstreams, struct upstream *upstrea
     if (peers == NULL)
         return NULL;
     *peers = (struct peers) { .kind = PEERS_KIND, .upstreams = upstreams, .upstream = upstream };
+    if (upstream->zone != NULL) {
+        peers->lock = upstream_zone_lock_of(upstream->zone, upstream->name);
+        peers->said = upstream_operators_version(upstream->zone);
+    }
     peers->list = memory_alloc(upstreams->memory, (upstream->server_n + 1) * sizeof(*peers->list));
     if (peers->list == NULL || add_tier(peers, false) == -1 || add_tier(peers, true) == -1) {
         peers_destroy(&peers);
@@ -135,7 +195,7 @@ void peers_destroy(struct peers **where)
     forget_list(peers);
     for (unsigned i = 0; i < peers->n; i++) {
         assert(peers->list[i]->refs == 1);
-        peer_release(peers, peers->list[i]);
+        unlist_peer(peers, peers->list[i]);
     }
     memory_release(memory, peers->list);
     peers->kind = 0;
@@ -172,7 +232,7 @@ static void abandon(struct peers *peers, struct replacement *replacement)
         if (replacement->peers[i]->stays)
             replacement->peers[i]->stays = false;
         else
-            peer_release(peers, replacement->peers[i]);
+            unlist_peer(peers, replacement->peers[i]);
     memory_release(peers->upstreams->memory, replacement->peers);
 }
 
@@ -256,7 +316,7 @@ static void release_old(struct peers *peers, const struct upstream_server *serve
         struct peer *peer = peers->list[i];
 
         if (peer->server == server && !peer->stays)
-            peer_release(peers, peer);
+            unlist_peer(peers, peer);
     }
 }
 
@@ -269,6 +329,7 @@ int peers_replace(struct peers *peers, const struct upstream_server *server,
     unsigned at = 0, list_n;
 
     CHECK_KIND(peers, PEERS_KIND);
+    assert(server != NULL && (addresses != NULL || n == 0));
     if (collect_peers(peers, addresses, n, &replacement) == -1)
         return -1;
     list = memory_alloc(memory, (peers->n + n + 1) * sizeof(*list));
@@ -297,6 +358,20 @@ int peers_replace(struct peers *peers, const struct upstream_server *server,
     return 0;
 }
 
+void peers_follow_operator(struct peers *peers)
+{
+    uint32_t version = upstream_operators_version(peers->upstream->zone);
+
+    CHECK_KIND(peers, PEERS_KIND);
+    if (likely(version == peers->said))
+        return;
+    peers->said = version;
+    for (unsigned i = 0; i < peers->n; i++)
+        heed_operator(peers, peers->list[i]);
+    peers->version++; /* sessions count anew whom they may try */
+    note_list(peers);
+}
+
 void peers_set_health(struct peers *peers, struct peer *peer, enum peer_health health)
 {
     uint32_t before = PEER_LOAD(peer->state->health);
@@ -310,9 +385,9 @@ void peers_set_health(struct peers *peers, struct peer *peer, enum peer_health h
 
 uint32_t peer_conns(const struct peer *peer)
 {
-    int64_t n = PEER_LOAD(*peer->conns);
-
-    return n < 0 ? 0 : n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+    if (peer->zone != NULL)
+        return upstream_zone_conns(peer->zone, peer->entry);
+    return (uint32_t)((uint64_t)PEER_LOAD(*peer->conns) & UINT32_MAX);
 }
 
 uint32_t peer_time(const struct peer *peer, enum upstream_time time)

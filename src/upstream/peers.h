@@ -22,25 +22,25 @@
 /* A time of 1 ms, in the unit that averages have. */
 #define PEER_TIME_UNIT 256u
 
-/* What health checks say of a peer. */
+/* A word of health checks about a peer. */
 enum peer_health {
-    PEER_HEALTH_UNCHECKED, /* there are none, or nothing is known: the peer is used */
+    PEER_HEALTH_UNCHECKED, /* no check, or no result: the peer is used */
     PEER_HEALTH_GOOD,
-    PEER_HEALTH_CHECKING, /* it is not used before the first check */
+    PEER_HEALTH_CHECKING, /* not used before the first check */
     PEER_HEALTH_BAD,
 };
 
-/* What the operator says of a server. */
+/* A word of the operator about a server. */
 enum upstream_operator {
-    UPSTREAM_AUTO, /* as the configuration has it */
+    UPSTREAM_AUTO, /* by the configuration */
     UPSTREAM_UP,   /* used, whatever `down` and `drain` say */
     UPSTREAM_DRAIN,
     UPSTREAM_DOWN,
 };
 
-/* What is known of a peer. All zero: nothing. Times are the loop's monotonic ms; 0: never. */
+/* Numbers about a peer. All zero: nothing is known. Times are the loop's monotonic ms; 0: never. */
 struct peer_state {
-    _Atomic int64_t current_weight; /* of round robin */
+    _Atomic int64_t current_weight; /* account of round robin */
     _Atomic uint64_t checked_ms;   /* the last failure, or the try that came a fail_timeout later */
     _Atomic uint64_t accessed_ms;  /* the last failure */
     _Atomic uint64_t available_ms; /* since when it can be used again, after it could not */
@@ -58,7 +58,7 @@ struct peer_state {
 struct peer {
     unsigned kind;   /* PEER_KIND */
     uint32_t refs;   /* the list's, and that of each running try */
-    uint32_t index;  /* its bit among those that a session has tried */
+    uint32_t index;  /* bit of sessions that have tried it */
     uint32_t born;   /* version of the list when it was added */
     uint32_t weight; /* 1 to PEER_WEIGHT_MOST */
     bool backup;
@@ -66,11 +66,13 @@ struct peer {
     bool is_off; /* the configuration or the operator has it get no sessions */
     const struct upstream_server *server;
     struct peer_state *state;
-    uint32_t running;          /* least_time: this worker's tries whose time is not known yet */
-    uint64_t running_began_ms; /* sum of when these began */
-    _Atomic int64_t *conns;    /* this worker's tries that run; written by it alone */
+    uint32_t running;           /* least_time: this worker's tries whose time is not known yet */
+    uint64_t running_began_ms;  /* sum of when these began */
+    struct upstream_zone *zone; /* owner of the state, in this entry; NULL: the peer */
+    uint32_t entry;
+    _Atomic int64_t *conns; /* the low 32 bits: tries of this worker; written by it alone */
     struct fb_target target;
-    _Atomic int64_t own_conns; /* these two where no zone has them */
+    _Atomic int64_t own_conns; /* the peer's, where no zone has these two */
     struct peer_state own_state;
 };
 
@@ -83,9 +85,11 @@ struct peers {
     unsigned primary_n;
     unsigned index_n;   /* every index is less */
     unsigned choosable; /* peers that are not off: the tries of a session */
-    uint32_t version;   /* it changes when the list does; it wraps */
+    uint32_t version;   /* changes when the list does; it wraps */
     uint64_t weight;    /* sum of all weights */
-    bool is_single;     /* one peer alone, which no failure keeps from being used */
+    uint32_t lock;      /* number in the zone, if there is one */
+    uint32_t said;      /* version of what the operator has said that is heeded */
+    bool is_single;     /* no failure keeps the only peer from being used */
     void *cache;        /* the balancer's, which its forget() frees */
 };
 
@@ -93,7 +97,7 @@ struct peers {
 struct peer_address {
     struct fb_target target;
     uint32_t weight; /* 0: the server's */
-    bool backup;     /* or the server is one */
+    bool backup;     /* true for all of a backup server */
 };
 
 /* Makes the peers of the group's addresses; NULL without memory. */
@@ -104,6 +108,8 @@ void peers_destroy(struct peers **peers);
  * then it keeps those. The addresses are copied; of two that are alike both count. */
 int peers_replace(struct peers *peers, const struct upstream_server *server,
     const struct peer_address *addresses, unsigned n);
+/* Heeds what the operator has said since; the group has a zone. */
+void peers_follow_operator(struct peers *peers);
 /* Notes what checks say of a peer. */
 void peers_set_health(struct peers *peers, struct peer *peer, enum peer_health health);
 
@@ -113,7 +119,7 @@ void peer_release(struct peers *peers, struct peer *peer);
 uint32_t peer_conns(const struct peer *peer);
 /* Returns the average, in parts of PEER_TIME_UNIT to the ms; 0: none is known. */
 uint32_t peer_time(const struct peer *peer, enum upstream_time time);
-/* Has the average take a time in. */
+/* Adds a time to the average. */
 void peer_note_time(struct peer *peer, enum upstream_time time, uint64_t ms);
 
 #define PEER_LOAD(number) atomic_load_explicit(&(number), memory_order_relaxed)
@@ -130,13 +136,17 @@ static inline uint64_t peer_age(uint64_t now_ms, uint64_t then_ms)
     return then_ms - now_ms <= PEER_SKEW_MS ? 0 : UINT64_MAX;
 }
 
-/* Whether it has failed too often, too lately. */
+/* Whether the server's max_fails was reached within its fail_timeout. */
+static inline bool peer_state_has_failed(
+    const struct peer_state *state, const struct upstream_server *server, uint64_t now_ms)
+{
+    return server->max_fails > 0 && PEER_LOAD(state->fails) >= server->max_fails &&
+           peer_age(now_ms, PEER_LOAD(state->checked_ms)) <= (uint64_t)server->fail_timeout;
+}
+
 static inline bool peer_has_failed(const struct peer *peer, uint64_t now_ms)
 {
-    const struct upstream_server *server = peer->server;
-
-    return server->max_fails > 0 && PEER_LOAD(peer->state->fails) >= server->max_fails &&
-           peer_age(now_ms, PEER_LOAD(peer->state->checked_ms)) <= (uint64_t)server->fail_timeout;
+    return peer_state_has_failed(peer->state, peer->server, now_ms);
 }
 
 /* Whether the configuration, the operator or a health check has it get no sessions. */

@@ -2,6 +2,7 @@
 /* Smooth weighted round robin: each choice adds to every peer its weight, takes the peer that has
  * most, and subtracts from that one what all have got. A weight that failures have lessened grows
  * by 1 a choice. */
+#include "base/compiler.h"
 #include "upstream/balancer.h"
 
 /* Returns the peer's account. It is less than all weights together, unless it is damaged. */
@@ -13,12 +14,15 @@ static int64_t account_of(const struct peers *peers, const struct peer *peer)
     return account > most ? most : account < -most ? -most : account;
 }
 
-static void regain_weight(struct peer_state *state)
+static void regain_weight(const struct peer *peer)
 {
-    uint32_t lost = PEER_LOAD(state->lost_weight);
+    uint32_t lost = PEER_LOAD(peer->state->lost_weight), most = peer->weight * PEER_WEIGHT_UNIT;
 
-    if (lost > 0)
-        PEER_STORE(state->lost_weight, lost > PEER_WEIGHT_UNIT ? lost - PEER_WEIGHT_UNIT : 0);
+    if (likely(lost == 0))
+        return;
+    if (lost > most) /* damaged */
+        lost = most;
+    PEER_STORE(peer->state->lost_weight, lost > PEER_WEIGHT_UNIT ? lost - PEER_WEIGHT_UNIT : 0);
 }
 
 void round_robin_add(struct round_robin *turn, const struct choice *choice, struct peer *peer)
@@ -28,7 +32,7 @@ void round_robin_add(struct round_robin *turn, const struct choice *choice, stru
 
     PEER_STORE(peer->state->current_weight, account);
     turn->total += weight;
-    regain_weight(peer->state);
+    regain_weight(peer);
     if (turn->best == NULL || account > turn->most) {
         turn->best = peer;
         turn->most = account;
@@ -37,6 +41,7 @@ void round_robin_add(struct round_robin *turn, const struct choice *choice, stru
 
 struct peer *round_robin_take(const struct round_robin *turn)
 {
+    assert(turn->total >= 0);
     if (turn->best != NULL)
         PEER_STORE(turn->best->state->current_weight, turn->most - turn->total);
     return turn->best;

@@ -5,6 +5,7 @@
 
 #include "base/log_level.h"
 #include "names/names.h"
+#include "shm/slot.h"
 #include "upstream/upstream.h"
 
 #include <forkbeard/balancer.h>
@@ -17,6 +18,7 @@ struct upstreams {
     struct loop *loop;
     struct log *log;
     const struct memory *memory;
+    struct slot_id id; /* the worker's, for zones */
     /* Tells a session what choice_next() has made wait; runs its protocol, from the loop. */
     void (*tell)(struct choice *choice, fb_choice status);
     /* Returns n bytes of the session's memory, or NULL. */

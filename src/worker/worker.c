@@ -162,6 +162,7 @@ static int open_upstreams(struct worker *worker)
         .loop = &net->loop,
         .log = &worker->log,
         .memory = net->memory,
+        .id = worker->heritage->slot,
         .tell = session_tries_tell,
         .keep = session_tries_keep,
         .report = session_tries_report,

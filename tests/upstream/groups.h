@@ -161,7 +161,7 @@ static inline char group_session(struct group *group, fb_try_end how)
     return letter;
 }
 
-/* Has sessions come one after another, and checks who serves each. */
+/* Begins sessions one after another, and checks who serves each. */
 static inline void group_expect(struct group *group, const char *letters)
 {
     char seen[201] = "";

@@ -116,7 +116,7 @@ START_TEST(one_session_at_a_time_tries_a_server_that_had_failed)
     group_open(group);
     ck_assert_int_eq(group_session(group, FB_TRY_FAILED), 'a');
     group_wait(group, 10001);
-    group_expect(group, "bb"); /* its weight comes back */
+    group_expect(group, "bb"); /* meanwhile its weight comes back */
     group_begin(group, &choice);
     ck_assert_int_eq(group_next(group, &choice), 'a');
     group_expect(group, "bbbb");
@@ -140,7 +140,7 @@ START_TEST(server_fails_again_after_its_pause)
     group_open(group);
     ck_assert_int_eq(group_session(group, FB_TRY_FAILED), 'a');
     group_wait(group, 10001);
-    group_expect(group, "bb"); /* its weight comes back */
+    group_expect(group, "bb"); /* meanwhile its weight comes back */
     ck_assert_int_eq(group_session(group, FB_TRY_FAILED), 'a');
     ck_assert_uint_eq(group->reports, 2);
     ck_assert_uint_eq(group_peer(group, 0)->state->failures, 2);

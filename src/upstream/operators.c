@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Keeps what the operator says of servers in pages that masters alone write: workers find out by a
+ * number that changes. A place whose word is that of the configuration is free for another
+ * server. */
+#include "upstream/zone_private.h"
+
+#include <errno.h>
+
+#define STATE_BITS 2
+#define STATE_MASK 3u
+
+static_assert(UPSTREAM_DOWN <= STATE_MASK, "a word has room for the state");
+
+uint32_t upstream_operators_version(const struct upstream_zone *zone)
+{
+    return ZONE_LOAD(zone->header->version);
+}
+
+/* Returns the place of a server; UINT32_MAX: nothing was said of it. */
+static uint32_t find_said(const struct upstream_zone_header *header, uint32_t n, uint64_t server)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t there = ZONE_LOAD(header->said[i].server);
+
+        if (there == server)
+            return i;
+        if (there == 0)
+            break;
+    }
+    return UINT32_MAX;
+}
+
+static enum upstream_operator state_of(uint64_t word)
+{
+    return (enum upstream_operator)(word & STATE_MASK);
+}
+
+enum upstream_operator upstream_operator_said(
+    const struct upstream_zone *zone, const char *upstream, const char *server, uint64_t *since_ms)
+{
+    const struct upstream_zone_header *header = zone_memory(zone->zone);
+    uint64_t key = upstream_zone_server_key(header, upstream, server), word;
+    uint32_t at = find_said(header, upstream_zone_layout(&zone->shape).n, key);
+
+    assert(server != NULL && upstream != NULL);
+    *since_ms = 0;
+    if (at == UINT32_MAX)
+        return UPSTREAM_AUTO;
+    word = ZONE_LOAD(header->said[at].word);
+    if (ZONE_LOAD(header->said[at].server) != key)
+        return UPSTREAM_AUTO; /* given to another server meanwhile */
+    *since_ms = word >> STATE_BITS;
+    return state_of(word);
+}
+
+/* Returns a place that no server needs; UINT32_MAX: there is none. */
+static uint32_t find_room(const struct upstream_zone_header *header, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (ZONE_LOAD(header->said[i].server) == 0 ||
+            state_of(ZONE_LOAD(header->said[i].word)) == UPSTREAM_AUTO)
+            return i;
+    return UINT32_MAX;
+}
+
+int upstream_operator_set(const struct upstream *upstream, const struct upstream_server *server,
+    enum upstream_operator to, uint64_t now_ms)
+{
+    const struct upstream_zone *zone = upstream->zone;
+    struct upstream_zone_header *header;
+    struct upstream_zone_said *said;
+    uint32_t n, at;
+    uint64_t key;
+
+    assert(to <= UPSTREAM_DOWN);
+    header = zone != NULL ? zone_memory(zone->zone) : NULL;
+    if (header == NULL) {
+        errno = ENOTSUP;
+        return -1;
+    }
+    n = upstream_zone_layout(&zone->shape).n;
+    key = upstream_zone_server_key(header, upstream->name, server->name);
+    at = find_said(header, n, key);
+    if (at == UINT32_MAX)
+        at = find_room(header, n);
+    if (at == UINT32_MAX) {
+        errno = ENOSPC;
+        return -1;
+    }
+    said = &header->said[at];
+    ZONE_STORE(said->server, key);
+    ZONE_STORE(said->word, now_ms << STATE_BITS | to);
+    ZONE_STORE(header->version, ZONE_LOAD(header->version) + 1);
+    return 0;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Makes and opens the zones of groups. The header fills its pages: masters publish there which
+ * workers have died, and what the operator says. */
+#include "shm/siphash.h"
+#include "upstream/zone_private.h"
+
+#include <bsd/stdlib.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The number of the layout that the content of a zone has. */
+#define ZONE_VERSION 1
+
+static_assert(SLOT_HALVES * SLOT_MAX == 1 << SLOT_BITS, "any slot in a lock is an index");
+
+struct upstream_zone_layout upstream_zone_layout(const struct upstream_zone_shape *shape)
+{
+    struct upstream_zone_layout l = { .n = UPSTREAM_ZONE_ENTRIES };
+
+    if (shape->size / sizeof(struct upstream_zone_entry) < l.n)
+        l.n = (uint32_t)(shape->size / sizeof(struct upstream_zone_entry));
+    l.locks = segment_pages(
+        sizeof(struct upstream_zone_header) + l.n * sizeof(struct upstream_zone_said));
+    l.entries = l.locks + (UPSTREAM_ZONE_LOCKS + 1) * sizeof(struct upstream_zone_lock);
+    l.size = l.entries + l.n * sizeof(struct upstream_zone_entry);
+    assert(l.entries % CACHE_LINE == 0);
+    return l;
+}
+
+static size_t zone_size(const void *shape)
+{
+    struct upstream_zone_layout l = upstream_zone_layout(shape);
+
+    return l.n > 0 ? l.size : 0;
+}
+
+static int init_zone(void *memory, const void *shape)
+{
+    struct upstream_zone_header *header = memory;
+
+    assert(header->magic == 0);
+    arc4random_buf(header->seed, sizeof(header->seed));
+    header->size = ((const struct upstream_zone_shape *)shape)->size;
+    header->unit = sizeof(struct upstream_zone_entry);
+    header->revision = UPSTREAM_ZONE_REVISION;
+    header->magic = UPSTREAM_ZONE_MAGIC;
+    return 0;
+}
+
+static bool is_zone(const void *memory, const void *shape)
+{
+    const struct upstream_zone_header *header = memory;
+
+    return header->magic == UPSTREAM_ZONE_MAGIC && header->revision == UPSTREAM_ZONE_REVISION &&
+           header->unit == sizeof(struct upstream_zone_entry) &&
+           header->size == ((const struct upstream_zone_shape *)shape)->size;
+}
+
+/* Leaves only the header to the master, for each worker alike. */
+static struct segment_part writable_part(const void *shape, uint32_t slot)
+{
+    struct upstream_zone_layout l = upstream_zone_layout(shape);
+
+    (void)slot;
+    return (struct segment_part) { .offset = l.locks, .size = segment_pages(l.size) - l.locks };
+}
+
+static void acquire_slot(void *memory, const void *shape, struct slot_id id)
+{
+    struct upstream_zone_header *header = memory;
+
+    (void)shape;
+    assert(slot_id_is_valid(id));
+    ZONE_STORE(header->living[id.slot], id.serial);
+}
+
+/* Frees the locks that the worker has held. */
+static void release_slot(void *memory, const void *shape, struct slot_id id)
+{
+    struct upstream_zone_header *header = memory;
+    uint32_t serial;
+
+    (void)shape;
+    assert(id.slot < SLOT_HALVES * SLOT_MAX);
+    serial = ZONE_LOAD(header->living[id.slot]);
+    if (serial == 0)
+        return; /* a worker without this memory, or a death that was noted */
+    ZONE_STORE(header->released[id.slot], serial);
+    ZONE_STORE(header->living[id.slot], 0);
+}
+
+const struct zone_kind upstream_zone_kind = {
+    .name = "upstream",
+    .size = zone_size,
+    .init = init_zone,
+    .is = is_zone,
+    .writable = writable_part,
+    .slot_acquired = acquire_slot,
+    .slot_released = release_slot,
+};
+
+/* Declares one of the two zones. */
+static struct zone *declare(struct zones *zones, struct arena *arena, const struct zone_kind *kind,
+    const char *prefix, const char *name, const void *shape)
+{
+    char whole[ZONE_NAME_MAX + 1];
+    int n = snprintf(whole, sizeof(whole), "%s:%s", prefix, name);
+
+    if (n >= 0 && (size_t)n < sizeof(whole))
+        return zone_declare(zones, arena, kind, whole, ZONE_VERSION, shape);
+    errno = ENAMETOOLONG;
+    return NULL;
+}
+
+struct upstream_zone *upstream_zone_declare(
+    struct zones *zones, struct arena *arena, const char *name, uint64_t size)
+{
+    struct upstream_zone *zone = arena_alloc(arena, sizeof(*zone));
+    struct upstream_zone_layout l;
+    uint8_t *kinds;
+
+    if (zone == NULL)
+        return NULL;
+    *zone = (struct upstream_zone) { .name = name, .shape = { .size = size } };
+    l = upstream_zone_layout(&zone->shape);
+    if (l.n == 0 || name[0] == '\0') {
+        errno = l.n == 0 ? EOVERFLOW : EINVAL;
+        return NULL;
+    }
+    kinds = arena_alloc(arena, l.n);
+    if (kinds == NULL)
+        return NULL;
+    memset(kinds, SHM_GAUGE, l.n);
+    zone->rows_shape = (struct shm_metrics_shape) { .n = l.n, .kinds = kinds };
+    zone->zone = declare(zones, arena, &upstream_zone_kind, "upstream", name, &zone->shape);
+    if (zone->zone != NULL)
+        zone->rows =
+            declare(zones, arena, &shm_metrics_kind, "upstream_rows", name, &zone->rows_shape);
+    return zone->rows != NULL ? zone : NULL;
+}
+
+int upstream_zone_open(struct upstream_zone *zone, const struct memory *memory, struct slot_id id)
+{
+    struct upstream_zone_layout l = upstream_zone_layout(&zone->shape);
+    char *base = zone_memory(zone->zone);
+
+    assert(zone->header == NULL && slot_id_is_valid(id));
+    assert(base != NULL && zone_memory(zone->rows) != NULL);
+    zone->listed = memory_alloc(memory, l.n * sizeof(*zone->listed));
+    if (zone->listed == NULL)
+        return -1;
+    memset(zone->listed, 0, l.n * sizeof(*zone->listed));
+    zone->header = (void *)base;
+    zone->locks = (void *)(base + l.locks);
+    zone->entries = (void *)(base + l.entries);
+    zone->n = l.n;
+    zone->metrics = zone_memory(zone->rows);
+    zone->row = shm_metrics_row(zone->metrics, &zone->rows_shape, id.slot);
+    zone->locker = (struct zone_locker) { .id = id, .released = zone->header->released };
+    return 0;
+}
+
+void upstream_zone_close(struct upstream_zone *zone, const struct memory *memory)
+{
+    if (zone->header == NULL)
+        return;
+    for (uint32_t i = 0; i < zone->n; i++)
+        assert(!zone->listed[i]);
+    memory_release(memory, zone->listed);
+    zone->listed = NULL;
+    zone->header = NULL;
+}
+
+uint64_t upstream_zone_hash(
+    const struct upstream_zone_header *header, unsigned seed, const char *text)
+{
+    assert(seed < 2);
+    return siphash(header->seed[seed], text, strlen(text));
+}
+
+uint64_t upstream_zone_server_key(
+    const struct upstream_zone_header *header, const char *upstream, const char *server)
+{
+    const uint64_t parts[] = { upstream_zone_hash(header, 0, upstream),
+        upstream_zone_hash(header, 0, server) };
+    uint64_t key = siphash(header->seed[0], parts, sizeof(parts));
+
+    return key != 0 ? key : 1;
+}
+
+uint32_t upstream_zone_lock_of(const struct upstream_zone *zone, const char *upstream)
+{
+    return (uint32_t)(upstream_zone_hash(zone->header, 1, upstream) % UPSTREAM_ZONE_LOCKS);
+}
+
+/* A lock that its holder has left, or that was taken from it, guards nothing to repair. */
+void upstream_zone_lock(struct upstream_zone *zone, uint32_t lock, struct zone_hold *hold)
+{
+    assert(lock <= UPSTREAM_ZONE_TABLE && hold->lock == NULL);
+    zone_lock(&zone->locker, &zone->locks[lock].lock, hold);
+}
+
+uint32_t upstream_zone_conns(const struct upstream_zone *zone, uint32_t entry)
+{
+    int64_t sum = shm_metrics_total(zone->metrics, &zone->rows_shape, entry);
+
+    assert(entry < zone->n);
+    return (uint32_t)((uint64_t)sum & UINT32_MAX);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `zone` of a group: what is known of its peers stands in memory that all workers share, and that a
+ * reload and an upgrade keep. An entry is found by the names of the group and of the server, and by
+ * the address.
+ *
+ * Two zones of shm/ make it: one of entries, the locks of groups, and what the operator says, which
+ * masters alone write; and rows with the tries that each worker runs, which its death zeroes, so
+ * that max_conns is exact again then. Any worker may write into the entries: they are input. A lock
+ * guards the order of choices and nothing that must be whole: who finds one that a dead worker has
+ * left goes on. An entry that no worker uses is given up when there is no room for another. */
+#pragma once
+
+#include "base/memory.h"
+#include "shm/metrics.h"
+#include "shm/zone.h"
+#include "shm/zone_lock.h"
+#include "upstream/peers.h"
+
+/* The most peers of a zone, however large it is. */
+#define UPSTREAM_ZONE_ENTRIES 16384
+
+struct upstream_zone_shape {
+    uint64_t size; /* bytes for entries */
+};
+
+struct upstream_zone {
+    const char *name;
+    struct upstream_zone_shape shape;
+    struct shm_metrics_shape rows_shape;
+    struct zone *zone, *rows;
+
+    /* a worker's, while it is open */
+    struct upstream_zone_header *header; /* NULL: closed */
+    struct upstream_zone_lock *locks;
+    struct upstream_zone_entry *entries;
+    uint32_t n; /* entries */
+    struct shm_metrics *metrics;
+    shm_row *row; /* this worker's */
+    bool *listed; /* for each entry: a list of this worker has its peer */
+    struct zone_locker locker;
+};
+
+/* A peer as a zone knows it. */
+struct upstream_place {
+    const char *upstream, *server, *address;
+};
+
+extern const struct zone_kind upstream_zone_kind;
+
+/* Adds the zones of a group's zone to the configuration's. The name must last as long as the arena.
+ * NULL with errno: EEXIST, ENAMETOOLONG, EINVAL for an empty name, EOVERFLOW for a size that cannot
+ * be, ENOMEM. */
+struct upstream_zone *upstream_zone_declare(
+    struct zones *zones, struct arena *arena, const char *name, uint64_t size);
+
+/* A worker, in this slot: opens the zone, whose memory is open; -1 without memory. */
+int upstream_zone_open(struct upstream_zone *zone, const struct memory *memory, struct slot_id id);
+/* Closes it, when all have left, or if it is not open. */
+void upstream_zone_close(struct upstream_zone *zone, const struct memory *memory);
+
+/* Returns the state of a peer that has come into a list, and *entry, which is made where there is
+ * none; NULL: the zone is full. */
+struct peer_state *upstream_zone_join(struct upstream_zone *zone,
+    const struct upstream_place *place, uint64_t now_ms, uint32_t *entry);
+/* Notes that the peer has gone from its list. */
+void upstream_zone_unlist(struct upstream_zone *zone, uint32_t entry);
+/* Notes that the peer is gone. */
+void upstream_zone_leave(struct upstream_zone *zone, uint32_t entry);
+
+/* Returns which lock a group has. */
+uint32_t upstream_zone_lock_of(const struct upstream_zone *zone, const char *upstream);
+/* Locks the group against choices of other workers. */
+void upstream_zone_lock(struct upstream_zone *zone, uint32_t lock, struct zone_hold *hold);
+
+/* The tries of a peer that all workers run. */
+uint32_t upstream_zone_conns(const struct upstream_zone *zone, uint32_t entry);
+
+/* operators.c: Changes whenever the operator has said something. */
+uint32_t upstream_operators_version(const struct upstream_zone *zone);
+/* Returns what is said of a server, and since when: monotonic ms, or 0. */
+enum upstream_operator upstream_operator_said(
+    const struct upstream_zone *zone, const char *upstream, const char *server, uint64_t *since_ms);
+/* The master: has all workers use a server as the operator says, from now on, and over a reload and
+ * an upgrade; -1 with errno: ENOTSUP without a zone, ENOSPC where the zone is full. */
+int upstream_operator_set(const struct upstream *upstream, const struct upstream_server *server,
+    enum upstream_operator to, uint64_t now_ms);
+
+/* Numbers of a peer, as the master reads them: any of them may be invented. */
+struct upstream_numbers {
+    const struct upstream_server *server;
+    char address[ADDRESS_TEXT];
+    enum upstream_operator said;
+    enum peer_health health;
+    bool failed;    /* max_fails was reached, within fail_timeout */
+    uint32_t conns; /* tries that run */
+    uint32_t fails;
+    uint64_t sessions, sent, received;
+    uint64_t failures, disabled;
+    uint32_t times[3]; /* averages in parts of PEER_TIME_UNIT to the ms; 0: not known */
+};
+
+/* status.c: The master: calls `each` for each peer of the group that workers use; -1 with errno:
+ * ENOTSUP without a zone, ENOMEM. */
+int upstream_status_read(const struct upstream *upstream, uint64_t now_ms,
+    void (*each)(void *arg, const struct upstream_numbers *numbers), void *arg);

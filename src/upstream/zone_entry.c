@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds the entries of peers, and makes them. The table's lock orders that; a call whose lock was
+ * taken from it begins again. A worker notes in its row that it uses an entry before it looks whose
+ * the entry is, so that nobody gives it up meanwhile. */
+#include "shm/siphash.h"
+#include "upstream/zone_private.h"
+
+#include <string.h>
+
+/* The tries of a call from which the lock is taken. */
+#define TRIES 8
+/* The key of an entry that is being made. */
+#define KEY_MADE 1
+
+struct entry_key {
+    uint64_t words[2];
+};
+
+/* Returns the key of the peer that has so many like it before it in its list. */
+static struct entry_key key_of(
+    const struct upstream_zone *zone, const struct upstream_place *place, uint64_t before)
+{
+    struct entry_key key;
+
+    for (unsigned i = 0; i < 2; i++) {
+        const uint64_t parts[] = { upstream_zone_hash(zone->header, i, place->upstream),
+            upstream_zone_hash(zone->header, i, place->server),
+            upstream_zone_hash(zone->header, i, place->address), before };
+
+        key.words[i] = siphash(zone->header->seed[i], parts, sizeof(parts));
+    }
+    if (key.words[0] <= KEY_MADE)
+        key.words[0] += KEY_MADE + 1;
+    return key;
+}
+
+static bool has_key(const struct upstream_zone_entry *entry, const struct entry_key *key)
+{
+    return ZONE_LOAD(entry->key[0]) == key->words[0] && ZONE_LOAD(entry->key[1]) == key->words[1];
+}
+
+static void use_entry(struct upstream_zone *zone, uint32_t i, int64_t by)
+{
+    assert(i < zone->n);
+    shm_metric_add(&zone->row[i], by * UPSTREAM_ZONE_USE);
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+static uint32_t uses_of(const struct upstream_zone *zone, uint32_t i)
+{
+    return upstream_zone_uses(shm_metrics_total(zone->metrics, &zone->rows_shape, i));
+}
+
+/* Whether some worker uses the entry. This one knows that by itself, whatever others write. */
+static bool is_used(const struct upstream_zone *zone, uint32_t i)
+{
+    return zone->listed[i] || upstream_zone_uses(PEER_LOAD(zone->row[i])) > 0 ||
+           uses_of(zone, i) > 0;
+}
+
+/* Finds the entry of the key: true; else *free is one that was never used, or UINT32_MAX. */
+static bool find_entry(
+    const struct upstream_zone *zone, const struct entry_key *key, uint32_t *found, uint32_t *free)
+{
+    uint32_t at = (uint32_t)(key->words[0] % zone->n);
+
+    assert(zone->n > 0);
+    *free = UINT32_MAX;
+    for (uint32_t i = 0; i < zone->n; i++, at = at + 1 < zone->n ? at + 1 : 0) {
+        const struct upstream_zone_entry *entry = &zone->entries[at];
+
+        *found = at;
+        if (has_key(entry, key))
+            return true;
+        if (ZONE_LOAD(entry->key[0]) == 0 && !is_used(zone, at)) {
+            *free = at;
+            return false;
+        }
+    }
+    return false;
+}
+
+/* Returns the entry that nobody uses for the longest time; UINT32_MAX: there is none. */
+static uint32_t find_unused(const struct upstream_zone *zone)
+{
+    uint32_t oldest = UINT32_MAX;
+    uint64_t oldest_ms = 0;
+
+    for (uint32_t i = 0; i < zone->n; i++) {
+        uint64_t used_ms = ZONE_LOAD(zone->entries[i].used_ms);
+
+        if ((oldest == UINT32_MAX || used_ms < oldest_ms) && !is_used(zone, i)) {
+            oldest = i;
+            oldest_ms = used_ms;
+        }
+    }
+    return oldest;
+}
+
+/* Makes the entry that of the peer, of which nothing is known; false where another worker does so
+ * with it, or the lock was taken. */
+static bool make_entry(struct upstream_zone *zone, const struct upstream_place *place,
+    const struct entry_key *key, uint32_t i, const struct zone_hold *hold)
+{
+    struct upstream_zone_entry *entry = &zone->entries[i];
+
+    assert(i < zone->n && key->words[0] > KEY_MADE);
+    use_entry(zone, i, 1);
+    if (uses_of(zone, i) != 1 || !zone_lock_holds(hold)) {
+        use_entry(zone, i, -1);
+        return false;
+    }
+    ZONE_STORE(entry->key[0], KEY_MADE);
+    memset((void *)&entry->state, 0, sizeof(entry->state));
+    memset(entry->address, 0, sizeof(entry->address));
+    memcpy(entry->address, place->address, strnlen(place->address, sizeof(entry->address) - 1));
+    ZONE_STORE(
+        entry->server, upstream_zone_server_key(zone->header, place->upstream, place->server));
+    ZONE_STORE(entry->key[1], key->words[1]);
+    ZONE_STORE(entry->key[0], key->words[0]);
+    return true;
+}
+
+/* Notes that this worker uses the entry, if it is still that of the key. */
+static bool join_entry(struct upstream_zone *zone, const struct entry_key *key, uint32_t i)
+{
+    assert(!zone->listed[i]);
+    use_entry(zone, i, 1);
+    if (has_key(&zone->entries[i], key))
+        return true;
+    use_entry(zone, i, -1);
+    return false;
+}
+
+enum outcome { JOINED, FULL, AGAIN };
+
+/* Joins the peer's entry with the table locked. */
+static enum outcome join_locked(struct upstream_zone *zone, const struct upstream_place *place,
+    const struct zone_hold *hold, uint32_t *found)
+{
+    for (uint64_t before = 0; before <= zone->n; before++) {
+        struct entry_key key = key_of(zone, place, before);
+        uint32_t free;
+
+        if (find_entry(zone, &key, found, &free)) {
+            if (zone->listed[*found])
+                continue; /* belongs to another peer of the list with this address */
+            return join_entry(zone, &key, *found) ? JOINED : AGAIN;
+        }
+        *found = free != UINT32_MAX ? free : find_unused(zone);
+        if (*found == UINT32_MAX)
+            return FULL;
+        return make_entry(zone, place, &key, *found, hold) ? JOINED : AGAIN;
+    }
+    return FULL;
+}
+
+struct peer_state *upstream_zone_join(struct upstream_zone *zone,
+    const struct upstream_place *place, uint64_t now_ms, uint32_t *entry)
+{
+    assert(zone->header != NULL);
+    for (int tries = 0; tries < TRIES; tries++) {
+        struct zone_hold hold = { .lock = NULL };
+        enum outcome outcome;
+        bool held;
+
+        upstream_zone_lock(zone, UPSTREAM_ZONE_TABLE, &hold);
+        outcome = join_locked(zone, place, &hold, entry);
+        held = zone_lock_release(&hold);
+        if (held && outcome == FULL)
+            return NULL;
+        if (held && outcome == JOINED) {
+            zone->listed[*entry] = true;
+            ZONE_STORE(zone->entries[*entry].used_ms, now_ms);
+            return &zone->entries[*entry].state;
+        }
+        if (outcome == JOINED)
+            use_entry(zone, *entry, -1);
+    }
+    return NULL;
+}
+
+void upstream_zone_unlist(struct upstream_zone *zone, uint32_t entry)
+{
+    assert(entry < zone->n && zone->listed[entry]);
+    zone->listed[entry] = false;
+}
+
+void upstream_zone_leave(struct upstream_zone *zone, uint32_t entry)
+{
+    assert(zone->header != NULL);
+    use_entry(zone, entry, -1);
+}

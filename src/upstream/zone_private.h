@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The layout of a group's zone, for its own files. It follows from the shape alone, which each
+ * process has in its own memory.
+ *
+ * Entries are an open hash table: an entry that has had a key always has one, so that no chain
+ * breaks; it is only ever replaced by another. */
+#pragma once
+
+#include "upstream/zone.h"
+
+#include <stdalign.h>
+
+#define UPSTREAM_ZONE_MAGIC 0x66627570u
+#define UPSTREAM_ZONE_REVISION 1u
+/* Locks of groups; two groups may have the same one. */
+#define UPSTREAM_ZONE_LOCKS 32
+/* The lock of the table comes after them. */
+#define UPSTREAM_ZONE_TABLE UPSTREAM_ZONE_LOCKS
+
+/* A number of a row: the tries that the worker runs, and how often it uses the entry. */
+#define UPSTREAM_ZONE_USE (INT64_C(1) << 32)
+
+/* An operator's word about a server. */
+struct upstream_zone_said {
+    _Atomic uint64_t server; /* the key of its names; 0: free */
+    _Atomic uint64_t word;   /* when it was said (ms), and an enum upstream_operator (2 bits) */
+};
+
+/* The pages that masters alone write. */
+struct upstream_zone_header {
+    uint32_t magic, revision;
+    uint64_t size; /* the shape's */
+    uint64_t unit; /* bytes of an entry */
+    uint64_t seed[2][2];
+    _Atomic uint32_t version; /* grows with each word of operators */
+    /* serial of each slot's last incarnation that has died; 0: none */
+    alignas(CACHE_LINE) _Atomic uint32_t released[SLOT_HALVES * SLOT_MAX];
+    /* serial of each slot's incarnation that lives; 0: none */
+    _Atomic uint32_t living[SLOT_HALVES * SLOT_MAX];
+    struct upstream_zone_said said[]; /* n of the layout */
+};
+
+struct upstream_zone_lock {
+    alignas(CACHE_LINE) struct zone_lock lock;
+};
+
+struct upstream_zone_entry {
+    alignas(CACHE_LINE) struct peer_state state;
+    _Atomic uint64_t key[2];  /* the first: 0 where it was never used, 1 while it is made */
+    _Atomic uint64_t server;  /* the key of the names alone */
+    _Atomic uint64_t used_ms; /* when a worker has last begun to use it */
+    char address[ADDRESS_TEXT];
+};
+
+struct upstream_zone_layout {
+    uint32_t n;                  /* entries */
+    size_t locks, entries, size; /* offsets */
+};
+
+struct upstream_zone_layout upstream_zone_layout(const struct upstream_zone_shape *shape);
+
+/* Returns the key of a server's names; never 0. */
+uint64_t upstream_zone_server_key(
+    const struct upstream_zone_header *header, const char *upstream, const char *server);
+/* Returns a hash of the text by one of the two seeds. */
+uint64_t upstream_zone_hash(
+    const struct upstream_zone_header *header, unsigned seed, const char *text);
+
+/* How many workers' lists and tries use an entry, by the sum of all rows. */
+static inline uint32_t upstream_zone_uses(int64_t sum)
+{
+    return (uint32_t)((uint64_t)sum >> 32);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The words of an operator about servers, which all workers heed; and what the master reads. */
+#include "upstream/zoned.h"
+
+#include <errno.h>
+
+/* Says something of a server of the group, as the master does for an operator. */
+static void say(struct zoned_worker *worker, unsigned server, enum upstream_operator to)
+{
+    struct upstream upstream = worker->group->upstream; /* as the master has it */
+
+    upstream.zone = worker->zoned->zone;
+    upstream.peers = NULL;
+    ck_assert_int_eq(upstream_operator_set(&upstream, &worker->group->servers[server], to,
+                         worker->group->loop.clock.mono_ms),
+        0);
+}
+
+START_TEST(operator_is_heeded_by_all)
+{
+    struct zoned zoned, after;
+    struct zoned_worker a, b;
+    struct choice choice;
+
+    zoned_start(&zoned, 8, NULL);
+    zoned_worker(&a, &zoned, 1, 3);
+    zoned_begin(&b, &zoned, 2, 1);
+    for (int i = 0; i < 3; i++)
+        group_add(b.group, 1)->down = i == 2;
+    group_open(b.group);
+    say(&a, 0, UPSTREAM_DRAIN);
+    say(&a, 2, UPSTREAM_DOWN);
+    group_expect(a.group, "bb");
+    group_begin(a.group, &choice);
+    group_expect(b.group, "bb");
+    say(&a, 0, UPSTREAM_DOWN);
+    say(&a, 0, UPSTREAM_AUTO);
+    say(&a, 1, UPSTREAM_DRAIN);
+    group_expect(b.group, "aa");
+    say(&a, 2, UPSTREAM_UP);
+    group_expect(b.group, "acacac");
+    ck_assert_int_eq(group_next(a.group, &choice), 'a');
+    ck_assert_uint_eq(choice.left, 1);
+    choice_end(&choice, FB_TRY_SERVED);
+    zoned_start(&after, 8, &zoned);
+    zoned_end(&a);
+    zoned_end(&b);
+    zoned_stop(&zoned);
+    zoned_worker(&a, &after, 1, 3);
+    group_expect(a.group, "caca");
+    zoned_end(&a);
+    zoned_stop(&after);
+}
+END_TEST
+
+START_TEST(operator_begins_a_slow_start)
+{
+    struct zoned zoned;
+    struct zoned_worker a;
+    unsigned n = 0;
+
+    zoned_start(&zoned, 8, NULL);
+    zoned_begin(&a, &zoned, 1, 1);
+    group_add(a.group, 1)->slow_start = 1000;
+    group_add(a.group, 1);
+    group_open(a.group);
+    group_expect(a.group, "abab");
+    say(&a, 0, UPSTREAM_DOWN);
+    group_expect(a.group, "bbb");
+    group_wait(a.group, 5000);
+    say(&a, 0, UPSTREAM_AUTO);
+    group_wait(a.group, 500); /* half the weight: a third of the sessions */
+    for (int i = 0; i < 300; i++)
+        n += group_session(a.group, FB_TRY_SERVED) == 'a';
+    ck_assert_uint_ge(n, 99);
+    ck_assert_uint_le(n, 101);
+    zoned_end(&a);
+    zoned_stop(&zoned);
+}
+END_TEST
+
+START_TEST(operator_can_speak_of_as_many_servers_as_fit)
+{
+    struct zoned zoned;
+    struct zoned_worker a;
+    struct upstream upstream;
+
+    zoned_start(&zoned, 2, NULL);
+    zoned_worker(&a, &zoned, 1, 3);
+    memory_log_take(&zoned.declared.log);
+    say(&a, 0, UPSTREAM_DOWN);
+    say(&a, 2, UPSTREAM_DOWN);
+    upstream = a.group->upstream;
+    upstream.zone = zoned.zone;
+    ck_assert_int_eq(upstream_operator_set(&upstream, &a.group->servers[1], UPSTREAM_DOWN, 1), -1);
+    ck_assert_int_eq(errno, ENOSPC);
+    group_expect(a.group, "bb");
+    say(&a, 0, UPSTREAM_AUTO);
+    say(&a, 1, UPSTREAM_DOWN);
+    group_expect(a.group, "aa");
+    upstream.zone = NULL;
+    ck_assert_int_eq(upstream_operator_set(&upstream, &a.group->servers[1], UPSTREAM_DOWN, 1), -1);
+    ck_assert_int_eq(errno, ENOTSUP);
+    zoned_end(&a);
+    zoned_stop(&zoned);
+}
+END_TEST
+
+START_TEST(master_reads_the_numbers)
+{
+    struct zoned zoned;
+    struct zoned_worker a, b;
+    struct upstream upstream;
+    struct choice choice;
+    struct seen seen = { .n = 0 };
+    unsigned first;
+
+    zoned_start(&zoned, 8, NULL);
+    zoned_worker(&a, &zoned, 1, 2);
+    zoned_worker(&b, &zoned, 2, 1);
+    upstream = a.group->upstream;
+    upstream.zone = zoned.zone;
+    group_begin(b.group, &choice);
+    ck_assert_int_eq(group_next(b.group, &choice), 'a');
+    group_expect(a.group, "a");
+    ck_assert_int_eq(group_session(a.group, FB_TRY_FAILED), 'b');
+    say(&a, 0, UPSTREAM_DRAIN);
+    choice_count(&choice, 5, 6);
+    ck_assert_int_eq(upstream_status_read(&upstream, a.group->loop.clock.mono_ms, see, &seen), 0);
+    ck_assert_uint_eq(seen.n, 2);
+    first = seen.numbers[0].server == &a.group->servers[0] ? 0 : 1;
+    ck_assert_str_eq(seen.numbers[first].address, "127.0.0.1:9000");
+    ck_assert_uint_eq(seen.numbers[first].conns, 1);
+    ck_assert_uint_eq(seen.numbers[first].sent, 5);
+    ck_assert_int_eq(seen.numbers[first].said, UPSTREAM_DRAIN);
+    ck_assert(!seen.numbers[first].failed);
+    ck_assert_uint_eq(seen.numbers[1 - first].failures, 1);
+    ck_assert(seen.numbers[1 - first].failed);
+    choice_end(&choice, FB_TRY_SERVED);
+    zoned_end(&a);
+    zoned_end(&b);
+    seen.n = 0;
+    ck_assert_int_eq(upstream_status_read(&upstream, 0, see, &seen), 0);
+    ck_assert_uint_eq(seen.n, 0);
+    zoned_stop(&zoned);
+}
+END_TEST
+
+static void operators_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, operator_is_heeded_by_all);
+    tcase_add_test(tcase, operator_begins_a_slow_start);
+    tcase_add_test(tcase, operator_can_speak_of_as_many_servers_as_fit);
+    tcase_add_test(tcase, master_reads_the_numbers);
+}
+
+TEST_MAIN("operators", operators_tests)
