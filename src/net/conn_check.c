@@ -47,10 +47,10 @@ static void check_pipe(const struct fb_conn *conn)
     assert(!conn_throttle_waits(conn) || conn->read != CONN_READ_ON || !conn_is_active(conn));
     direction = conn_direction_to(conn);
     assert((direction->buffered > 0) <= (direction->kernel.read != -1));
-    assert(conn->pipe->other->other == conn->pipe && conn->pipe->other->whole == pipe);
-    assert(conn_pipe_other(conn) == NULL || conn_pipe_other(conn)->pipe == conn->pipe->other);
-    assert(pipe->timeout > 0 || pipe->timed == NULL);
-    assert(pipe->timed != conn || conn->limited || conn_has_failed(conn));
+    assert(conn->pipe == &pipe->ends[conn_pipe_index(conn)]);
+    assert(conn_pipe_other(conn) == NULL || conn_pipe_of(conn_pipe_other(conn)) == pipe);
+    assert(pipe->timeout > 0 || pipe->timed == CONN_PIPE_UNTIMED);
+    assert(pipe->timed != conn_pipe_index(conn) || conn->limited || conn_has_failed(conn));
 }
 
 /* Checks a connection whose `closed` has run. */

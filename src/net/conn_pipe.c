@@ -10,14 +10,21 @@
 
 #include <errno.h>
 
+/* Each proxied session has one. */
+static_assert(sizeof(struct conn_pipe) <= 120, "a pipe has become dearer");
+
 /* Returns when a byte last moved at either end. */
 static uint64_t moved_ms(const struct conn_pipe *pipe)
 {
-    uint64_t last = pipe->ended_moved_ms;
+    uint64_t last = 0;
 
-    for (int i = 0; i < 2; i++)
-        if (pipe->ends[i].conn != NULL && pipe->ends[i].conn->moved_ms > last)
-            last = pipe->ends[i].conn->moved_ms;
+    for (int i = 0; i < 2; i++) {
+        const struct conn_pipe_end *end = &pipe->ends[i];
+        uint64_t moved = end->conn != NULL ? end->conn->moved_ms : end->ended_moved_ms;
+
+        if (moved > last)
+            last = moved;
+    }
     return last;
 }
 
@@ -28,7 +35,7 @@ static void time_end(struct conn_pipe *pipe, struct fb_conn *conn, uint64_t ms)
     uint64_t now = conn->net->loop.clock.mono_ms;
     uint64_t most = pipe->connect_by > now ? pipe->connect_by - now : 0;
 
-    pipe->timed = conn;
+    pipe->timed = (int8_t)conn_pipe_index(conn);
     conn_deadline_set(conn, ms < most ? ms : most);
 }
 
@@ -58,7 +65,7 @@ static void pipe_expired(struct fb_conn *conn)
     uint64_t now = conn->net->loop.clock.mono_ms, idle = now - moved_ms(pipe);
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
-    if (pipe->timed != conn || now >= pipe->connect_by) {
+    if (pipe->timed != conn_pipe_index(conn) || now >= pipe->connect_by) {
         conn_connect_failed(conn, ETIMEDOUT, IO_CONNECT);
     } else if (idle < pipe->timeout) {
         time_end(pipe, conn, pipe->timeout - idle);
@@ -74,7 +81,7 @@ static void pipe_expired(struct fb_conn *conn)
 /* The time of the connect() is over: the deadline, if it is the pipe's too, may come early now. */
 static void pipe_opened(struct fb_conn *conn)
 {
-    if (conn_pipe_of(conn)->timed == conn)
+    if (conn_pipe_of(conn)->timed == conn_pipe_index(conn))
         conn_pipe_of(conn)->connect_by = UINT64_MAX;
     else
         conn_deadline_clear(conn);
@@ -102,12 +109,15 @@ static COLD void look_at_direction(struct fb_conn *conn, struct fb_conn *to)
     struct conn_pipe *pipe = conn_pipe_of(conn);
     struct conn_direction *direction = conn_direction_from(conn);
     bool can_splice = conn->source.io->splice_in != NULL && to->source.io->splice_out != NULL;
-    conn_first_byte call = pipe->first_byte;
+    conn_first_byte call = conn_pipe_index(conn) == 1 ? pipe->first_byte : NULL;
 
-    direction->look_at = can_splice ? CONN_PIPE_COPIED_MOST : UINT64_MAX;
-    if (can_splice && direction->moved >= CONN_PIPE_COPIED_MOST)
+    if (call != NULL)
+        direction->look_at = CONN_PIPE_COPIED_MOST; /* nothing had come before the pipe */
+    if (!can_splice)
+        direction->look_at = UINT64_MAX;
+    else if (conn->received >= direction->look_at)
         conn_pipe_set_splices(conn, true);
-    if (call == NULL || conn->pipe != &pipe->ends[1])
+    if (call == NULL)
         return;
     pipe->first_byte = NULL;
     conn->pipe->ops->first_byte(conn, call);
@@ -123,8 +133,7 @@ static size_t pipe_data(struct fb_conn *conn, fb_bytes in)
     conn_write(to, in.p, in.n);
     if (unlikely(conn_is_connecting(to)))
         conn_stop(conn);
-    direction->moved += in.n;
-    if (unlikely(direction->moved >= direction->look_at))
+    if (unlikely(conn->received >= direction->look_at))
         look_at_direction(conn, to);
     return in.n;
 }
@@ -151,7 +160,7 @@ static void close_other(struct fb_conn *conn)
     uint64_t idle = conn->net->loop.clock.mono_ms - moved_ms(pipe);
 
     conn_close(conn);
-    if (pipe->timeout > 0 && pipe->timed == NULL)
+    if (pipe->timeout > 0 && pipe->timed == CONN_PIPE_UNTIMED)
         time_other(pipe, conn, idle < pipe->timeout ? pipe->timeout - idle : 1);
 }
 
@@ -190,26 +199,24 @@ static void free_pipe(struct conn_pipe *pipe, struct net *net)
 
 static void pipe_closed(struct fb_conn *conn, fb_reason reason)
 {
-    struct conn_pipe_end *end = conn->pipe;
     struct conn_pipe *pipe = conn_pipe_of(conn);
-    struct fb_conn *other = end->other->conn;
+    struct conn_pipe_end *end = conn->pipe, *other = conn_pipe_other_end(conn);
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
-    conn_splice_release(conn->net, &end->other->from);
-    if (other == NULL)
+    conn_splice_release(conn->net, &other->from);
+    if (other->conn == NULL)
         conn_splice_release(conn->net, &end->from);
     if (unlikely(pipe->limits != NULL))
         conn_throttle_end(conn);
-    if (pipe->timed == conn)
-        pipe->timed = NULL;
+    if (pipe->timed == end->from.index)
+        pipe->timed = CONN_PIPE_UNTIMED;
     conn->ops = end->ops;
     conn->by_pipe = 0;
     conn->pipe = NULL;
     end->conn = NULL;
-    if (conn->moved_ms > pipe->ended_moved_ms)
-        pipe->ended_moved_ms = conn->moved_ms;
-    if (other != NULL)
-        follow_other(other, reason);
+    end->ended_moved_ms = conn->moved_ms;
+    if (other->conn != NULL)
+        follow_other(other->conn, reason);
     else
         free_pipe(pipe, conn->net);
     conn->ops->closed(conn, reason);
@@ -237,19 +244,19 @@ static const struct conn_ops pipe_ops = {
     .describe = pipe_describe,
 };
 
-static void join_end(struct conn_pipe *pipe, struct conn_pipe_end *end, struct conn_pipe_end *other,
-    struct fb_conn *conn)
+static void join_end(struct conn_pipe *pipe, int index, struct fb_conn *conn)
 {
-    *end = (struct conn_pipe_end) {
-        .whole = pipe,
-        .other = other,
+    pipe->ends[index] = (struct conn_pipe_end) {
         .conn = conn,
         .ops = conn->ops,
-        .from = { .kernel = { -1, -1 }, .look_at = CONN_PIPE_COPIED_MOST },
+        .from = { .kernel = { -1, -1 },
+            .index = (uint8_t)index,
+            .look_at = conn->received + CONN_PIPE_COPIED_MOST },
     };
-    conn->pipe = end;
+    conn->pipe = &pipe->ends[index];
     conn->ops = &pipe_ops;
-    conn->by_pipe = pipe->limits != NULL;
+    if (unlikely(pipe->limits != NULL))
+        conn_throttle_join(pipe, index);
     conn->paused = 0;
     conn->unwritable = 0;
 }
@@ -262,7 +269,7 @@ static void begin_time(struct conn_pipe *pipe)
     if (pipe->timeout > 0)
         time_other(pipe, ends[conn_pipe_is_unopened(ends[0])], pipe->timeout);
     for (int i = 0; i < 2; i++)
-        if (ends[i] != pipe->timed && !conn_pipe_is_unopened(ends[i]))
+        if (i != pipe->timed && !conn_pipe_is_unopened(ends[i]))
             conn_deadline_clear(ends[i]);
 }
 
@@ -325,10 +332,9 @@ int conn_pipe(struct fb_conn *a, struct fb_conn *b, const struct conn_pipe_optio
     pipe->kind = CONN_PIPE_KIND;
     pipe->ends_together = options->ends_together;
     pipe->timeout = options->timeout;
-    pipe->ended_moved_ms = 0;
-    pipe->timed = NULL;
-    join_end(pipe, &pipe->ends[0], &pipe->ends[1], a);
-    join_end(pipe, &pipe->ends[1], &pipe->ends[0], b);
+    pipe->timed = CONN_PIPE_UNTIMED;
+    join_end(pipe, 0, a);
+    join_end(pipe, 1, b);
     await_first_byte(pipe, options->first_byte);
     begin_time(pipe);
     begin_end(a);

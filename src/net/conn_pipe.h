@@ -17,15 +17,16 @@ struct conn_direction {
     uint32_t buffered;       /* bytes in it */
     uint16_t little;         /* times in a row that little was spliced */
     bool splices;            /* bytes move within the kernel, where they can */
-    uint64_t moved;          /* bytes that were received in the pipe */
-    uint64_t look_at;        /* `moved` from which on to do more than to copy */
+    uint8_t index;           /* of the end in the pipe */
+    uint64_t look_at;        /* bytes received from which on to do more than to copy */
 };
 
 struct conn_pipe_end {
-    struct conn_pipe *whole;
-    struct conn_pipe_end *other;
-    struct fb_conn *conn;       /* NULL: it has ended */
-    const struct conn_ops *ops; /* the owner's */
+    struct fb_conn *conn; /* NULL: it has ended */
+    union {
+        const struct conn_ops *ops; /* the owner's */
+        uint64_t ended_moved_ms;    /* of an end that has ended: its moved_ms */
+    };
     struct conn_direction from; /* what it receives */
 };
 
@@ -33,7 +34,8 @@ struct conn_pipe_end {
 struct conn_throttle {
     struct timer timer;
     struct conn_pipe_end *end;
-    uint64_t rate; /* bytes a second; 0: any */
+    uint64_t rate;   /* bytes a second; 0: any */
+    uint64_t before; /* bytes that were received before the pipe */
 };
 
 struct conn_limits {
@@ -45,24 +47,37 @@ struct conn_limits {
 struct conn_pipe {
     unsigned kind;
     bool ends_together; /* when one peer has ended its half, and what it has sent is delivered */
+    int8_t timed;       /* index of the end whose deadline the timeout has; CONN_PIPE_UNTIMED */
     struct conn_pipe_end ends[2];
     struct conn_limits *limits; /* or NULL */
     conn_first_byte first_byte; /* to be called; or NULL */
     uint64_t timeout;           /* ms without a byte moved; 0: none */
-    uint64_t ended_moved_ms;    /* the moved_ms of the end that has ended */
-    struct fb_conn *timed;      /* the end whose deadline the timeout has, or NULL */
     uint64_t connect_by; /* ms: by when `timed` has to be connected; UINT64_MAX: at any time */
 };
 
-static inline struct conn_pipe *conn_pipe_of(const struct fb_conn *conn)
+/* None of the ends is timed. */
+#define CONN_PIPE_UNTIMED (-1)
+
+/* Returns the index of the connection's end. */
+static inline int conn_pipe_index(const struct fb_conn *conn)
 {
     assert(conn->pipe->conn == conn);
-    return conn->pipe->whole;
+    return conn->pipe->from.index;
+}
+
+static inline struct conn_pipe *conn_pipe_of(const struct fb_conn *conn)
+{
+    return container_of(conn->pipe - conn_pipe_index(conn), struct conn_pipe, ends[0]);
+}
+
+static inline struct conn_pipe_end *conn_pipe_other_end(const struct fb_conn *conn)
+{
+    return conn->pipe->from.index == 0 ? conn->pipe + 1 : conn->pipe - 1;
 }
 
 static inline struct fb_conn *conn_pipe_other(const struct fb_conn *conn)
 {
-    return conn->pipe->other->conn;
+    return conn_pipe_other_end(conn)->conn;
 }
 
 static inline struct conn_direction *conn_direction_from(const struct fb_conn *conn)
@@ -72,7 +87,7 @@ static inline struct conn_direction *conn_direction_from(const struct fb_conn *c
 
 static inline struct conn_direction *conn_direction_to(const struct fb_conn *conn)
 {
-    return &conn->pipe->other->from;
+    return &conn_pipe_other_end(conn)->from;
 }
 
 /* Whether a deadline of a piped connection may be that of its connect(). */
@@ -95,13 +110,15 @@ static inline struct conn_throttle *conn_throttle_of(const struct fb_conn *conn)
 {
     struct conn_pipe *pipe = conn_pipe_of(conn);
 
-    return pipe->limits != NULL ? &pipe->limits->from[conn->pipe - pipe->ends] : NULL;
+    return pipe->limits != NULL ? &pipe->limits->from[conn_pipe_index(conn)] : NULL;
 }
 
 /* conn_throttle.c: Gives a pipe its limits, where the options come to any; false without memory. */
 bool conn_throttle_begin(struct conn_pipe *pipe, struct net *net,
     const struct conn_pipe_options *options,
     void (*expired)(struct loop *loop, struct timer *timer));
+/* An end has joined a pipe with limits. */
+void conn_throttle_join(struct conn_pipe *pipe, int index);
 /* An end of a pipe with limits has ended, and is timed no more. */
 void conn_throttle_end(struct fb_conn *conn);
 

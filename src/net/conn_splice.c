@@ -58,7 +58,7 @@ static void copy_again(struct fb_conn *conn)
     struct conn_direction *direction = conn_direction_from(conn);
 
     conn_pipe_set_splices(conn, false);
-    direction->look_at = direction->moved + CONN_PIPE_COPIED_MOST;
+    direction->look_at = conn->received + CONN_PIPE_COPIED_MOST;
     direction->little = 0;
 }
 
@@ -101,7 +101,6 @@ static void take_spliced(struct fb_conn *conn, struct fb_conn *to, size_t n)
 
     conn_trace(conn, "received %zu bytes into a pipe", n);
     conn->received += n;
-    direction->moved += n;
     direction->buffered += (uint32_t)n;
     direction->little = n < LITTLE ? (uint16_t)(direction->little + 1) : 0;
     if (direction->little == LITTLE_TIMES)
@@ -155,7 +154,6 @@ bool conn_splice_input(struct fb_conn *conn)
 
 size_t conn_splice_buffered(const struct fb_conn *conn)
 {
-    CHECK_KIND(conn->pipe->whole, CONN_PIPE_KIND);
     return conn_direction_to(conn)->buffered;
 }
 
@@ -172,7 +170,7 @@ bool conn_splice_is_done(const struct fb_conn *conn)
 /* The other peer has ended its half, and has got through all that it had to say. */
 static void pass_end_on(struct fb_conn *to)
 {
-    if (to->pipe->whole->ends_together)
+    if (conn_pipe_of(to)->ends_together)
         conn_close(to);
     else if (conn_may_write(to))
         conn_set_write(to, CONN_WRITE_ENDING);
@@ -182,7 +180,6 @@ void conn_splice_progress(struct fb_conn *to)
 {
     struct fb_conn *from = conn_pipe_other(to);
 
-    CHECK_KIND(to->pipe->whole, CONN_PIPE_KIND);
     if (conn_direction_to(to)->buffered > 0 && to->out == NULL)
         push_held(to);
     if (from == NULL)

@@ -32,16 +32,32 @@ bool conn_throttle_begin(struct conn_pipe *pipe, struct net *net,
     return true;
 }
 
+void conn_throttle_join(struct conn_pipe *pipe, int index)
+{
+    struct fb_conn *conn = pipe->ends[index].conn;
+    size_t left = conn->in != NULL ? chunk_length(conn->in) : 0;
+
+    pipe->limits->from[index].before = conn->received - left;
+    conn->by_pipe = 1;
+}
+
 void conn_throttle_end(struct fb_conn *conn)
 {
     timer_del(&conn->net->loop, &conn_throttle_of(conn)->timer);
+}
+
+/* Returns the bytes that were received in the pipe. */
+static uint64_t moved_by(const struct fb_conn *conn, const struct conn_throttle *throttle)
+{
+    assert(conn->received >= throttle->before);
+    return conn->received - throttle->before;
 }
 
 /* Returns how many bytes the rate allows now. */
 static uint64_t allowed(const struct fb_conn *conn, const struct conn_throttle *throttle)
 {
     uint64_t passed = conn->net->loop.clock.mono_ms - conn_pipe_of(conn)->limits->began_ms, most;
-    uint64_t moved = conn_direction_from(conn)->moved;
+    uint64_t moved = moved_by(conn, throttle);
 
     if (__builtin_mul_overflow(throttle->rate, passed / 1000 + 1, &most))
         return UINT64_MAX;
@@ -78,8 +94,7 @@ static uint64_t time_to_wait(
 
     if (allowed(conn, throttle) > 0)
         return wait;
-    at = conn_pipe_of(conn)->limits->began_ms +
-         conn_direction_from(conn)->moved / throttle->rate * 1000;
+    at = conn_pipe_of(conn)->limits->began_ms + moved_by(conn, throttle) / throttle->rate * 1000;
     assert(at > now);
     return at - now > wait ? at - now : wait;
 }
