@@ -19,7 +19,7 @@ enum context {
     CONTEXT_SERVER = 8,
     CONTEXT_UPSTREAM = 16,
 };
-/* All of them; and blocks whose directives set a struct of the block's own, scope->own. */
+/* Any context; and blocks whose directives set a struct of the block's own, scope->own. */
 #define CONTEXT_ANY                                                                                \
     (CONTEXT_MAIN | CONTEXT_EVENTS | CONTEXT_STREAM | CONTEXT_SERVER | CONTEXT_UPSTREAM)
 #define CONTEXT_OWN CONTEXT_UPSTREAM

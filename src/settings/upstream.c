@@ -22,7 +22,7 @@ struct upstream_zone_use {
     STAILQ_ENTRY(upstream_zone_use) link;
     const char *name;
     int64_t size;                  /* bytes; 0: not said yet */
-    const struct conf_word *named; /* where it was named first */
+    const struct conf_word *named; /* by the first of its groups */
 };
 
 /* Returns the zone of the word's name; NULL after a report. */

@@ -131,10 +131,10 @@ END_TEST
 START_TEST(a_server_has_the_defaults_of_nginx)
 {
     const struct upstream_server *server;
+    const struct upstream *group;
 
     take("upstream a { server 127.0.0.1:9; } " SERVER(1, "lead 127.0.0.1:10;"));
-    for (const struct upstream *group = first_group(); group != NULL;
-        group = STAILQ_NEXT(group, link)) {
+    STAILQ_FOREACH (group, &loading.cycle->stream.upstreams, link) {
         ck_assert_uint_eq(group->server_n, 1);
         server = STAILQ_FIRST(&group->servers);
         ck_assert_uint_eq(server->weight, 1);
