@@ -88,7 +88,15 @@ static SETTER(set_queue)
 #define BLOCK(member) .offset = offsetof(struct upstream_block, member)
 
 const struct setting upstream_table[] = {
+    { "hash", CONTEXT_UPSTREAM, 1, 2, .set = upstream_balance_set_hash, .repeats = true,
+        .unset = "none" },
+    { "least_conn", CONTEXT_UPSTREAM, 0, 0, .set = upstream_balance_set_least_conn, .repeats = true,
+        .unset = "none" },
+    { "least_time", CONTEXT_UPSTREAM, 1, 2, .set = upstream_balance_set_least_time, .repeats = true,
+        .unset = "none" },
     { "queue", CONTEXT_UPSTREAM, 1, 2, .set = set_queue, .unset = "none" },
+    { "random", CONTEXT_UPSTREAM, 0, 2, .set = upstream_balance_set_random, .repeats = true,
+        .unset = "none" },
     { "resolver", CONTEXT_UPSTREAM, 1, UCHAR_MAX, .set = resolver_set, BLOCK(resolver),
         .unset = "stream's" },
     { "resolver_timeout", CONTEXT_UPSTREAM, 1, 1, .set = set_msec, BLOCK(resolver_timeout),
@@ -106,6 +114,7 @@ static void check_block(
     const struct conf_word *name = &scope->directive->name;
 
     CHECK_KIND(block->upstream, UPSTREAM_KIND);
+    upstream_balance_check(apply, block);
     if (!scope_is_whole(apply, scope))
         return;
     if (block->upstream->server_n == 0)

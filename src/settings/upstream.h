@@ -41,6 +41,14 @@ const char *upstream_server_parse(
 void upstream_server_add(
     struct apply *apply, struct upstream *upstream, struct upstream_server *server);
 
+/* upstream_balance.c: the balancers; and whether the servers' parameters are for that of the block,
+ * whichever comes first. */
+SETTER(upstream_balance_set_hash);
+SETTER(upstream_balance_set_least_conn);
+SETTER(upstream_balance_set_least_time);
+SETTER(upstream_balance_set_random);
+void upstream_balance_check(struct apply *apply, const struct upstream_block *block);
+
 /* upstream_find.c: Adds a group to those of the configuration; -1: there is one of its name, or no
  * memory, which was reported. */
 int upstream_add(struct apply *apply, struct upstream *upstream);

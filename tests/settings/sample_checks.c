@@ -7,6 +7,7 @@
 #include "stream/limit_conn.h"
 #include "stream/template.h"
 #include "support/test.h"
+#include "upstream/balancer.h"
 
 #include <arpa/inet.h>
 #include <limits.h>
@@ -323,4 +324,43 @@ void check_upstream_timeout(const struct cycle *cycle)
 {
     ck_assert_int_eq(upstream_of(cycle)->resolver_timeout, 9000);
     ck_assert_int_eq(cycle->stream.resolver_timeout, 30000);
+}
+
+static const struct upstream_balance *balance_of(const struct cycle *cycle, const char *name)
+{
+    const struct upstream_balance *balance = &upstream_of(cycle)->balance;
+
+    ck_assert_ptr_nonnull(balance->balancer);
+    ck_assert_str_eq(balance->balancer->name, name);
+    return balance;
+}
+
+void check_upstream_hash(const struct cycle *cycle)
+{
+    const struct upstream_balance *balance = balance_of(cycle, "hash");
+
+    ck_assert_ptr_nonnull(balance->key);
+    ck_assert_uint_eq(balance->key->part_n, 1);
+    ck_assert(balance->consistent);
+}
+
+void check_upstream_least_conn(const struct cycle *cycle)
+{
+    balance_of(cycle, "least_conn");
+}
+
+void check_upstream_least_time(const struct cycle *cycle)
+{
+    const struct upstream_balance *balance = balance_of(cycle, "least_time");
+
+    ck_assert_int_eq(balance->time, UPSTREAM_TIME_FIRST_BYTE);
+    ck_assert(balance->inflight);
+}
+
+void check_upstream_random(const struct cycle *cycle)
+{
+    const struct upstream_balance *balance = balance_of(cycle, "random");
+
+    ck_assert_int_eq(balance->time, UPSTREAM_TIME_LAST_BYTE);
+    ck_assert(balance->two && balance->two_by_time);
 }

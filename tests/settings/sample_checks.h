@@ -45,3 +45,7 @@ void check_upstream_server(const struct cycle *cycle);
 void check_upstream_queue(const struct cycle *cycle);
 void check_upstream_resolver(const struct cycle *cycle);
 void check_upstream_timeout(const struct cycle *cycle);
+void check_upstream_hash(const struct cycle *cycle);
+void check_upstream_least_conn(const struct cycle *cycle);
+void check_upstream_least_time(const struct cycle *cycle);
+void check_upstream_random(const struct cycle *cycle);

@@ -12,6 +12,7 @@
 
 #define NUMBER(is) .field = FIELD_NUMBER, .number = (is)
 #define PATH(is, initially) .field = FIELD_TEXT, .text = (is), .initial_text = (initially)
+#define REDEFINED "load balancing method redefined"
 #define CHECK(function) .check = (function)
 
 /* A directive that may be repeated has `again`. */
@@ -126,6 +127,13 @@ static const struct sample samples[] = {
     { "resolver", "127.0.0.53 [::1]:5353 valid=30s ipv6=off", CHECK(check_upstream_resolver),
         .at = CONTEXT_UPSTREAM },
 #endif
+    { "hash", "$remote_addr consistent", CHECK(check_upstream_hash), .again = "$remote_port",
+        .warning = REDEFINED },
+    { "least_conn", "", CHECK(check_upstream_least_conn), .again = "", .warning = REDEFINED },
+    { "least_time", "first_byte inflight", CHECK(check_upstream_least_time), .again = "connect",
+        .warning = REDEFINED },
+    { "random", "two least_time=last_byte", CHECK(check_upstream_random), .again = "",
+        .warning = REDEFINED },
     { "queue", "7 timeout=3s", CHECK(check_upstream_queue) },
     { "resolver_timeout", "9s", CHECK(check_upstream_timeout), .at = CONTEXT_UPSTREAM },
     { "zone", "a 64k", CHECK(check_nothing) },

@@ -20,6 +20,7 @@ struct sample {
     int64_t number;                  /* the number that the value sets */
     int64_t initial;                 /* the number by default, where that cannot be written */
     const char *text, *initial_text; /* the first is within the directory */
+    const char *warning;             /* of a second one in the block; NULL: none */
     unsigned at;                     /* contexts of one row of several with the name; 0: any */
     void (*check)(const struct cycle *cycle); /* whether the value was set; or NULL */
 };

@@ -241,11 +241,15 @@ static void try_repeated(
     written[length] = ' ';
     write_directive(written + length + 1, directive->name, directive, again);
     column = wrap_directive(text, at, directive, written);
+    expected[0] = '\0';
+    column += (unsigned)length + 1;
+    if (directive->sample->warning != NULL)
+        snprintf(expected, sizeof(expected), "warning: %s in " HERE "%u\n",
+            directive->sample->warning, column);
     if (directive->repeats) {
-        accept_text(loading, text, "");
+        accept_text(loading, text, expected);
         return;
     }
-    column += (unsigned)length + 1;
     snprintf(expected, sizeof(expected),
         "\"%s\" directive is duplicate: it was first set in /main:1 in " HERE "%u\n",
         directive->name, column);

@@ -250,6 +250,35 @@ START_TEST(a_block_that_cannot_serve)
 }
 END_TEST
 
+START_TEST(a_balancer_is_not_for_every_parameter)
+{
+    static const struct {
+        const char *balancer, *name;
+    } rows[] = { { "hash $pid", "hash" }, { "hash $pid consistent", "hash" },
+        { "random", "random" }, { "random two least_conn", "random" } };
+    char text[256], message[256];
+
+    for (size_t i = 0; i < countof(rows); i++) {
+        snprintf(message, sizeof(message),
+            "load balancing method \"%s\" does not support parameter \"backup\"", rows[i].name);
+        snprintf(text, sizeof(text),
+            "upstream a { server 127.0.0.1:9; %s; server [::1]:9 backup; }", rows[i].balancer);
+        refuse(text, "backup", message);
+        snprintf(text, sizeof(text), "upstream a { server [::1]:9 backup; server [::1]:10; %s; }",
+            rows[i].balancer);
+        refuse(text, "backup", message);
+        snprintf(message, sizeof(message),
+            "load balancing method \"%s\" does not support parameter \"slow_start=3s\"",
+            rows[i].name);
+        snprintf(text, sizeof(text), "upstream a { %s; server [::1]:9 slow_start=3s; }",
+            rows[i].balancer);
+        refuse(text, "slow_start=3s", message);
+    }
+    take("upstream a { least_conn; server [::1]:9 slow_start=3s; server [::1]:8 backup; }");
+    take("upstream a { least_time connect; server [::1]:9 slow_start=3s; server [::1]:8 backup; }");
+}
+END_TEST
+
 START_TEST(groups_share_a_zone)
 {
 #define ONE "upstream a { server 127.0.0.1:9; zone z"
@@ -276,6 +305,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_text_with_variables_is_looked_up_in_each_session);
     tcase_add_test(tcase, what_leads_nowhere);
     tcase_add_test(tcase, a_block_that_cannot_serve);
+    tcase_add_test(tcase, a_balancer_is_not_for_every_parameter);
     tcase_add_test(tcase, groups_share_a_zone);
 }
 

@@ -150,6 +150,9 @@ static const struct wrong {
 #include "settings/wrong_stream.def"
 };
 
+#define METHOD                                                                                     \
+    "expected \"least_conn\", or \"least_time=\" and \"connect\", \"first_byte\" or \"last_byte\""
+
 static const struct wrong wrong_upstream[] = {
 #include "settings/wrong_upstream.def"
 };
@@ -159,7 +162,7 @@ static const char *const exempt[] = { "events", "geo", "include", "listen", "map
     "split_clients", "stream", "user", "daytime", "discard", "echo", "file", "pass", "resolver",
     "resolver_timeout", "return", "server_name", "stub_status", "access_log", "log_format",
     "open_log_file_cache", "proxy_protocol_timeout", "set_real_ip_from", "limit_conn_zone",
-    "upstream" };
+    "upstream", "least_conn", "match" };
 
 /* A configuration on one line with the directive in the first place where it may stand. Returns the
  * column of its first value. */
