@@ -24,6 +24,7 @@ struct fb_resolution {
     TAILQ_ENTRY(fb_resolution) link; /* among all, or among those that are due */
     LIST_ENTRY(fb_resolution) owned; /* in the owner's list */
     bool has_owner, is_due;
+    bool quiet; /* a failure is logged by the asker */
     struct timer timer;
     uint64_t timeout;
     uint32_t type; /* an fb_name_type */
@@ -48,7 +49,7 @@ struct names {
     struct names_list all, due;
     unsigned n;
     bool ending;
-    /* tells a protocol, whose resolution is gone when it returns */
+    /* tells a protocol, or without a handle the daemon; the resolution is gone when it returns */
     void (*tell)(struct names *names, struct fb_worker *handle, names_resolved *resolved,
         const fb_names *what, void *arg);
     void (*told)(struct names *names); /* after some were told */
@@ -64,7 +65,7 @@ void names_destroy(struct names **names);
 /* Slots of the loop that it will need. */
 unsigned names_slots(const struct names_setting *settings);
 
-/* A question of a protocol. */
+/* A question of a protocol, or (without a handle) of the daemon itself. */
 struct names_wish {
     struct fb_worker *handle;
     const char *name;              /* NULL with `address` */
@@ -72,6 +73,7 @@ struct names_wish {
     const struct address *address; /* FB_NAME_PTR's, or NULL */
     uint64_t timeout;              /* ms; 0: for ever */
     in_port_t port;
+    bool quiet;                /* a failure is logged by the asker */
     struct names_owned *owned; /* the owner's list, or NULL */
     names_resolved *resolved;
     void *arg;

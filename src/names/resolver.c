@@ -97,13 +97,24 @@ static void cache_question(
 
 /* ---- The end of a question ---- */
 
+/* Whether somebody waits who has not said that they log a failure themselves. */
+static bool is_loud(const struct resolver_question *question)
+{
+    const struct resolver_part *part;
+
+    TAILQ_FOREACH (part, &question->parts, link)
+        if (!part->resolution->quiet)
+            return true;
+    return false;
+}
+
 static void log_failure(struct resolver_question *question)
 {
     enum log_level level = question->outcome == FB_NAME_ABSENT ? LEVEL_INFO : LEVEL_ERROR;
     const char *name = question->name;
 
     if (question->outcome == FB_NAME_FOUND || question->outcome == FB_NAME_NO_DATA ||
-        question->is_logged)
+        question->is_logged || !is_loud(question))
         return;
     log_write(question->resolver->names->loop->log, level, 0,
         "\"%s\" (%s) could not be resolved: %s", name, type_name(question->type), question->why);
@@ -359,7 +370,7 @@ void resolver_log_late(struct resolver *resolver, struct resolver_part *part, ui
 {
     struct resolver_question *question = part->question;
 
-    if (question == NULL || question->is_logged)
+    if (question == NULL || question->is_logged || part->resolution->quiet)
         return;
     question->is_logged = true;
     log_write(resolver->names->loop->log, LEVEL_ERROR, 0,

@@ -162,6 +162,7 @@ static struct fb_resolution *create_resolution(
         .resolver = resolver,
         .timer.expired = names_expired,
         .timeout = wish->timeout,
+        .quiet = wish->quiet,
         .type = wish->type,
         .port = wish->port,
         .handle = wish->handle,

@@ -20,6 +20,10 @@ static void tell(struct names *names, struct fb_worker *handle, names_resolved *
     struct worker *worker = worker_of_names(names);
     struct heartbeat *heartbeat = worker->stream.net.heartbeat;
 
+    if (handle == NULL) { /* the daemon's own question, in which no protocol can get stuck */
+        resolved(NULL, what, arg);
+        return;
+    }
     assert(handle->worker == worker && worker->names == names);
     heartbeat_begin(heartbeat, CALLBACK_RESOLVED, handle->index);
     resolved(handle, what, arg);
