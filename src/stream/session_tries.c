@@ -7,6 +7,7 @@
 #include "stream/session_upstream.h"
 #include "stream/template.h"
 #include "upstream/peers.h"
+#include "upstream/queue.h"
 
 #include <string.h>
 
@@ -100,7 +101,7 @@ static fb_choice take(struct session_tries *tries, fb_choice status)
 {
     if (status != FB_CHOICE_SERVER || add(tries))
         return status;
-    choice_end(&tries->choice, FB_TRY_UNUSED);
+    queue_end(&tries->choice, FB_TRY_UNUSED);
     return FB_CHOICE_NO_MEMORY;
 }
 
@@ -117,7 +118,7 @@ fb_choice session_tries_choose(struct fb_conn *client, const struct fb_upstream 
         if (tries == NULL)
             return status;
     }
-    status = take(tries, choice_next(&tries->choice));
+    status = take(tries, queue_choose(&tries->choice));
     if (status == FB_CHOICE_SERVER)
         *out = &tries->shown;
     tries->chosen = status == FB_CHOICE_WAITS ? chosen : NULL;
@@ -175,7 +176,7 @@ void session_tries_end(struct fb_conn *client, const struct fb_conn *server, fb_
         tries->last->received = server->received;
         choice_count(&tries->choice, server->sent, server->received);
     }
-    choice_end(&tries->choice, how);
+    queue_end(&tries->choice, how);
 }
 
 void session_tries_clear(struct session_conn *session)
@@ -185,7 +186,7 @@ void session_tries_clear(struct session_conn *session)
     if (tries->choice.peer != NULL)
         session_tries_end(session->conn, NULL, FB_TRY_SERVED);
     else if (tries->chosen != NULL)
-        choice_end(&tries->choice, FB_TRY_UNUSED);
+        queue_end(&tries->choice, FB_TRY_UNUSED);
     session->record->tries = NULL;
 }
 

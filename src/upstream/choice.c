@@ -156,11 +156,10 @@ static void add_conns(struct peer *peer, int64_t by)
     PEER_STORE(*peer->conns, (int64_t)((uint64_t)PEER_LOAD(*peer->conns) + (uint64_t)by));
 }
 
-static COLD fb_choice say_none(struct choice *choice)
+COLD void choice_report_none(struct choice *choice)
 {
     choice->upstreams->report(choice, LEVEL_ERROR, choice->upstream->name,
         "no live upstreams while connecting to upstream");
-    return FB_CHOICE_NONE;
 }
 
 /* Whether more tries run than the peer may have. */
@@ -219,7 +218,7 @@ fb_choice choice_next(struct choice *choice)
         follow_list(choice);
     peer = choose_counted(choice);
     if (unlikely(peer == NULL))
-        return say_none(choice);
+        return FB_CHOICE_NONE;
     if (unlikely(set_tried(choice, peer) == -1)) {
         add_conns(peer, -1);
         return FB_CHOICE_NO_MEMORY;

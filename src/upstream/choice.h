@@ -14,12 +14,15 @@
 #define CHOICE_KIND KIND('C', 'h', 'o', 'i')
 
 /* A session's, in its memory. */
+struct waiter;
+
 struct choice {
     unsigned kind; /* CHOICE_KIND */
     uint32_t left; /* servers that may still be tried */
     struct upstreams *upstreams;
     struct upstream *upstream;
     struct peer *peer;                    /* tried now; NULL: none */
+    struct waiter *waiter;                /* queue.c's, while it waits; else NULL */
     fb_bytes key;                         /* text of `hash`, in the session's memory */
     uint64_t began_ms;                    /* when the try began, monotonic */
     uint64_t connected_ms, first_byte_ms; /* times of the try; FB_NO_TIME: none */
@@ -39,8 +42,10 @@ struct choice {
 
 /* Begins the choice of a session, in memory that outlives it. */
 void choice_begin(struct choice *choice, struct upstreams *upstreams, struct upstream *upstream);
-/* Chooses a peer: SERVER; NONE, after an error-log line; WAITS: tell() of the upstreams follows. */
+/* Chooses a peer: SERVER, NONE or NO_MEMORY. */
 fb_choice choice_next(struct choice *choice);
+/* Logs that no server is left. */
+void choice_report_none(struct choice *choice);
 /* Note times of the try: since it began. */
 void choice_connected(struct choice *choice);
 void choice_first_byte(struct choice *choice);

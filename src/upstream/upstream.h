@@ -15,6 +15,8 @@
 struct balancer;
 struct conf_word;
 struct peers;
+struct queue;
+struct resolve;
 struct template;
 struct upstream_check;
 struct upstream_zone;
@@ -58,6 +60,7 @@ struct upstream {
     const char *name;
     const struct conf_word *word; /* where it was declared */
     bool is_single;               /* made for the address of a directive */
+    bool is_of_session;           /* made for a session, whose memory it lies in */
     STAILQ_HEAD(upstream_servers, upstream_server) servers;
     unsigned server_n;
     struct upstream_balance balance;
@@ -67,7 +70,12 @@ struct upstream {
     int64_t queue_timeout;                /* ms */
     const struct names_setting *resolver; /* NULL: the system's */
     int64_t resolver_timeout;             /* ms */
-    struct peers *peers;                  /* the worker's, from upstreams_open() on */
+    /* the worker's, from upstreams_open() on */
+    struct peers *peers;
+    struct resolve *resolves; /* the names of servers; NULL: there are none */
+    uint32_t unanswered;      /* of these: no answer has come yet, good or bad */
+    const char *unresolved;   /* why a session's name has no address; NULL: it has */
+    struct queue *waiting;    /* sessions; NULL: none had to wait */
 };
 
 STAILQ_HEAD(upstream_list, upstream);

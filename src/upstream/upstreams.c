@@ -1,39 +1,55 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens the groups of a configuration in a worker, which makes the peers of each, and closes them
- * when no session is left. */
+/* Opens the groups of a configuration in a worker, which makes the peers of each and has its names
+ * asked for, and closes them when no session is left. */
 #include "upstream/upstreams.h"
 
 #include "base/log.h"
 #include "upstream/health.h"
 #include "upstream/peers.h"
+#include "upstream/queue.h"
+#include "upstream/resolve.h"
 #include "upstream/zone.h"
 
 #include <errno.h>
 
-/* Makes the peers of a group; -1 with errno. */
-static int open_group(struct upstreams *upstreams, struct upstream *upstream)
+int upstreams_open_group(struct upstreams *upstreams, struct upstream *upstream)
 {
     struct upstream_zone *zone = upstream->zone;
 
     CHECK_KIND(upstream, UPSTREAM_KIND);
-    assert(upstream->peers == NULL);
+    assert(upstream->peers == NULL && upstream->waiting == NULL);
     if (zone != NULL && zone->header == NULL &&
         upstream_zone_open(zone, upstreams->memory, upstreams->id) == -1)
         return -1;
     upstream->peers = peers_create(upstreams, upstream);
-    return upstream->peers != NULL ? 0 : -1;
+    if (upstream->peers == NULL)
+        return -1;
+    if (resolve_open(upstreams, upstream) == 0)
+        return 0;
+    peers_destroy(&upstream->peers);
+    return -1;
+}
+
+void upstreams_close_group(struct upstream *upstream)
+{
+    if (upstream->peers == NULL)
+        return;
+    resolve_close(upstream);
+    queue_forget(upstream);
+    peers_destroy(&upstream->peers);
 }
 
 int upstreams_open(struct upstreams *upstreams)
 {
     struct upstream *upstream;
 
-    STAILQ_FOREACH (upstream, upstreams->list, link)
-        if (open_group(upstreams, upstream) == -1) {
-            log_write(upstreams->log, LEVEL_EMERG, errno, "no memory for the upstreams");
-            upstreams_close(upstreams);
-            return -1;
-        }
+    STAILQ_FOREACH (upstream, upstreams->list, link) {
+        if (upstreams_open_group(upstreams, upstream) == 0)
+            continue;
+        log_write(upstreams->log, LEVEL_EMERG, errno, "no memory for the upstreams");
+        upstreams_close(upstreams);
+        return -1;
+    }
     return 0;
 }
 
@@ -46,8 +62,7 @@ void upstreams_close(struct upstreams *upstreams)
     assert(upstreams->memory != NULL);
     health_close(upstreams);
     STAILQ_FOREACH (upstream, upstreams->list, link)
-        if (upstream->peers != NULL)
-            peers_destroy(&upstream->peers);
+        upstreams_close_group(upstream);
     STAILQ_FOREACH (upstream, upstreams->list, link)
         if (upstream->zone != NULL)
             upstream_zone_close(upstream->zone, upstreams->memory);

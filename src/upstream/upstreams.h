@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/log_level.h"
+#include "event/source.h"
 #include "names/names.h"
 #include "shm/slot.h"
 #include "upstream/upstream.h"
@@ -19,7 +20,7 @@ struct upstreams {
     struct log *log;
     const struct memory *memory;
     struct slot_id id; /* the worker's, for zones */
-    /* Tells a session what choice_next() has made wait; runs its protocol, from the loop. */
+    /* Tells a session what queue_choose() has made wait; runs its protocol, from the loop. */
     void (*tell)(struct choice *choice, fb_choice status);
     /* Returns n bytes of the session's memory, or NULL. */
     void *(*keep)(struct choice *choice, size_t n);
@@ -27,10 +28,22 @@ struct upstreams {
     void (*report)(
         struct choice *choice, enum log_level level, const char *upstream, const char *message);
     uint32_t (*random)(struct upstreams *upstreams, uint32_t below);
-    uint32_t generation;              /* changes with each reload */
-    LIST_HEAD(, health_probe) probes; /* health checks that run (health.h) */
+    uint32_t generation;                       /* changes with each reload */
+    LIST_HEAD(, health_probe) probes;          /* health checks that run (health.h) */
+    struct names *names;                       /* NULL: there are no resolvers */
+    const struct names_setting *system;        /* the resolver of who has none */
+    void (*told)(struct upstreams *upstreams); /* after some were told */
+
+    /* queue.c */
+    struct source_ops queue_ops; /* the source's: by them it leads here */
+    struct source *source;       /* stands for the queues that are looked at soon; NULL: none */
+    TAILQ_HEAD(, queue) due;
 };
 
 /* Opens the groups; -1 after an emerg line, with nothing left to undo. */
 int upstreams_open(struct upstreams *upstreams);
 void upstreams_close(struct upstreams *upstreams);
+/* Opens one group, such as a session's; -1 without memory, with nothing left to undo. */
+int upstreams_open_group(struct upstreams *upstreams, struct upstream *upstream);
+/* No session has a try, or waits; a group that is not open is left alone. */
+void upstreams_close_group(struct upstream *upstream);

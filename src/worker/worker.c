@@ -9,6 +9,7 @@
 #include "stream/limit_conn.h"
 #include "stream/session_tries.h"
 #include "stream/shared_map.h"
+#include "upstream/queue.h"
 #include "worker/accept_private.h"
 #include "worker/commands.h"
 #include "worker/logs.h"
@@ -102,8 +103,8 @@ static void random_bytes(struct worker *worker, void *p, size_t n)
 static unsigned listener_slots(const struct cycle *cycle)
 {
     const struct listener *listener;
-    /* the channel, the bell, posts, what messages and reads of files need, and watches */
-    unsigned n = 7 + FB_WATCHES_MAX + resolutions_slots(cycle);
+    /* the channel, the bell, posts, messages, upstreams, reads of files, and watches */
+    unsigned n = 8 + FB_WATCHES_MAX + resolutions_slots(cycle);
 
     STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
         n += listener->fd_n;
@@ -153,6 +154,11 @@ static uint32_t random_below(struct upstreams *upstreams, uint32_t below)
     return n % below;
 }
 
+static void told_upstreams(struct upstreams *upstreams)
+{
+    net_flush(net_of_loop(upstreams->loop));
+}
+
 static int open_upstreams(struct worker *worker)
 {
     struct net *net = &worker->stream.net;
@@ -168,7 +174,12 @@ static int open_upstreams(struct worker *worker)
         .report = session_tries_report,
         .random = random_below,
         .generation = worker->heritage->place >> PLACE_NUMBER_BITS,
+        .names = worker->names,
+        .system = &worker->cycle->stream.system,
+        .told = told_upstreams,
     };
+    if (queue_open(&worker->stream.upstreams) == -1)
+        return -1;
     return upstreams_open(&worker->stream.upstreams);
 }
 
@@ -268,6 +279,7 @@ void worker_done(struct worker *worker)
     assert(net->connection_n == 0 && worker->messages == NULL && worker->threads == NULL);
     limit_conn_close(&worker->cycle->zones);
     upstreams_close(&worker->stream.upstreams);
+    queue_close(&worker->stream.upstreams);
     signals_wake_by(-1);
     stream_done(&worker->stream);
     busy_poll_done(&worker->busy_poll);

@@ -59,6 +59,7 @@ START_TEST(session_tries_each_server_once)
         choice_end(&choice, FB_TRY_FAILED);
     }
     ck_assert_int_eq(group_next(group, &choice), '-');
+    choice_report_none(&choice);
     ck_assert_str_eq(
         group->reported, "error group: no live upstreams while connecting to upstream");
     group_close(&group);

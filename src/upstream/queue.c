@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The queues of the groups in a worker, each of which has two lists: those that wait for a name,
+ * and those that wait for room, as `queue` has it. Both are in the order in which their times end.
+ * A source of the loop's own, which has no descriptor, stands for the queues that are to be looked
+ * at. Other workers, and time, make room too: while somebody waits for it, it is looked for by a
+ * timer. */
+#include "upstream/queue.h"
+
+#include "base/memory.h"
+
+#include <stdio.h>
+
+#define QUEUE_KIND KIND('Q', 'u', 'e', 'u')
+/* Room that another worker may have made is looked for so often. */
+#define POLL_MS 100
+/* Sessions of a queue that are looked at: the first may have tried the server that has room. */
+#define LOOKED_AT 16
+/* Sessions that are told before other events have their turn. */
+#define TOLD_A_TURN 256
+/* The time for a name where there is no resolver_timeout; and what sessions have beyond it, so that
+ * the question's own end, which says what is wrong, comes first. */
+#define NAME_TIMEOUT_MS 30000
+#define NAME_GRACE_MS 20
+
+enum reason { FOR_NAME, FOR_ROOM, REASONS };
+
+struct waiter {
+    TAILQ_ENTRY(waiter) link;
+    struct choice *choice;
+    struct queue *queue;
+    enum reason reason;
+    uint64_t until_ms; /* monotonic */
+};
+
+TAILQ_HEAD(waiter_list, waiter);
+
+/* The queue of a group, from the first session on that has to wait. */
+struct queue {
+    unsigned kind;
+    struct upstreams *upstreams;
+    struct upstream *upstream;
+    TAILQ_ENTRY(queue) due; /* among those that are looked at soon */
+    bool is_due;
+    struct timer timer;
+    struct waiter_list lists[REASONS];
+    uint32_t n[REASONS];
+};
+
+static uint64_t now_of(const struct queue *queue)
+{
+    return queue->upstreams->loop->clock.mono_ms;
+}
+
+/* ---- Queues ---- */
+
+static void make_due(struct queue *queue)
+{
+    struct upstreams *upstreams = queue->upstreams;
+
+    CHECK_KIND(queue, QUEUE_KIND);
+    if (!queue->is_due)
+        TAILQ_INSERT_TAIL(&upstreams->due, queue, due);
+    queue->is_due = true;
+    loop_post(upstreams->loop, &upstreams->source->events[EVENT_READ], QUEUE_NEXT);
+}
+
+static void clear_due(struct queue *queue)
+{
+    if (queue->is_due)
+        TAILQ_REMOVE(&queue->upstreams->due, queue, due);
+    queue->is_due = false;
+}
+
+static void expired(struct loop *loop, struct timer *timer)
+{
+    (void)loop;
+    make_due(container_of(timer, struct queue, timer));
+}
+
+/* Sets the timer by the first of each list. */
+static void set_timer(struct queue *queue)
+{
+    uint64_t now = now_of(queue), ms = queue->n[FOR_ROOM] > 0 ? POLL_MS : UINT64_MAX;
+
+    for (int i = 0; i < REASONS; i++) {
+        const struct waiter *first = TAILQ_FIRST(&queue->lists[i]);
+
+        if (first != NULL && first->until_ms <= now + 1)
+            ms = 1;
+        else if (first != NULL && first->until_ms - now < ms)
+            ms = first->until_ms - now;
+    }
+    if (ms == UINT64_MAX)
+        timer_del(queue->upstreams->loop, &queue->timer);
+    else
+        timer_set(queue->upstreams->loop, &queue->timer, ms);
+}
+
+/* Returns the group's queue; NULL without memory. */
+static struct queue *get_queue(const struct choice *choice)
+{
+    struct upstream *upstream = choice->upstream;
+    struct queue *queue = upstream->waiting;
+
+    if (queue != NULL)
+        return queue;
+    queue = memory_alloc(choice->upstreams->memory, sizeof(*queue));
+    if (queue == NULL)
+        return NULL;
+    *queue = (struct queue) {
+        .kind = QUEUE_KIND,
+        .upstreams = choice->upstreams,
+        .upstream = upstream,
+        .timer.expired = expired,
+    };
+    for (int i = 0; i < REASONS; i++)
+        TAILQ_INIT(&queue->lists[i]);
+    upstream->waiting = queue;
+    return queue;
+}
+
+void queue_wake(struct upstream *upstream)
+{
+    struct queue *queue = upstream->waiting;
+
+    if (queue != NULL && queue->n[FOR_NAME] + queue->n[FOR_ROOM] > 0)
+        make_due(queue);
+}
+
+void queue_forget(struct upstream *upstream)
+{
+    struct queue *queue = upstream->waiting;
+
+    if (queue == NULL)
+        return;
+    CHECK_KIND(queue, QUEUE_KIND);
+    assert(queue->n[FOR_NAME] == 0 && queue->n[FOR_ROOM] == 0);
+    timer_del(queue->upstreams->loop, &queue->timer);
+    clear_due(queue);
+    queue->kind = 0;
+    upstream->waiting = NULL;
+    memory_release(queue->upstreams->memory, queue);
+}
+
+/* ---- Waiting ---- */
+
+/* Puts a session at the end of a list, with the time that it has. */
+static void append(struct queue *queue, struct waiter *waiter, enum reason reason)
+{
+    const struct upstream *upstream = queue->upstream;
+    int64_t ms = reason == FOR_ROOM ? upstream->queue_timeout : upstream->resolver_timeout;
+
+    if (reason == FOR_NAME && ms == 0)
+        ms = NAME_TIMEOUT_MS;
+    assert(reason < REASONS && waiter->queue == queue);
+    waiter->reason = reason;
+    waiter->until_ms = now_of(queue) + (uint64_t)ms + (reason == FOR_NAME ? NAME_GRACE_MS : 0);
+    TAILQ_INSERT_TAIL(&queue->lists[reason], waiter, link);
+    queue->n[reason]++;
+}
+
+static void take_out(struct waiter *waiter)
+{
+    struct queue *queue = waiter->queue;
+
+    CHECK_KIND(queue, QUEUE_KIND);
+    assert(queue->n[waiter->reason] > 0);
+    TAILQ_REMOVE(&queue->lists[waiter->reason], waiter, link);
+    queue->n[waiter->reason]--;
+}
+
+static void free_waiter(struct waiter *waiter)
+{
+    struct choice *choice = waiter->choice;
+
+    assert(choice->waiter == waiter);
+    choice->waiter = NULL;
+    memory_release(choice->upstreams->memory, waiter);
+}
+
+/* Whether the session may wait for room: some server might serve it, and the queue is not full. */
+static bool may_wait_for_room(const struct choice *choice)
+{
+    const struct upstream *upstream = choice->upstream;
+    const struct queue *queue = upstream->waiting;
+
+    return choice->left > 0 && upstream->queue > 0 &&
+           (queue == NULL || queue->n[FOR_ROOM] < upstream->queue);
+}
+
+/* Says why the session cannot be served. */
+static fb_choice refuse(struct choice *choice)
+{
+    const struct upstream *upstream = choice->upstream;
+    char text[MESSAGE_NAME + 128];
+
+    if (!upstream->is_of_session || upstream->unresolved == NULL || upstream->peers->n > 0) {
+        choice_report_none(choice);
+        return FB_CHOICE_NONE;
+    }
+    snprintf(text, sizeof(text), "%s could not be resolved: %s",
+        STAILQ_FIRST(&upstream->servers)->host, upstream->unresolved);
+    choice->upstreams->report(choice, LEVEL_ERROR, upstream->name, text);
+    return FB_CHOICE_INVALID;
+}
+
+static fb_choice wait_for(struct choice *choice, enum reason reason)
+{
+    struct queue *queue = get_queue(choice);
+    struct waiter *waiter = memory_alloc(choice->upstreams->memory, sizeof(*waiter));
+
+    assert(choice->waiter == NULL && choice->peer == NULL);
+    if (queue == NULL || waiter == NULL) {
+        memory_release(choice->upstreams->memory, waiter);
+        return FB_CHOICE_NO_MEMORY;
+    }
+    *waiter = (struct waiter) { .choice = choice, .queue = queue };
+    choice->waiter = waiter;
+    append(queue, waiter, reason);
+    set_timer(queue);
+    return FB_CHOICE_WAITS;
+}
+
+/* Whether others wait for a name. */
+static bool has_name_waiters(const struct upstream *upstream)
+{
+    return upstream->waiting != NULL && upstream->waiting->n[FOR_NAME] > 0;
+}
+
+/* Whether others wait, before whom nobody is served: for room, or to be told of a name. */
+static bool others_wait(const struct upstream *upstream)
+{
+    const struct queue *queue = upstream->waiting;
+
+    return queue != NULL &&
+           (queue->n[FOR_ROOM] > 0 || (queue->n[FOR_NAME] > 0 && upstream->unanswered == 0));
+}
+
+fb_choice queue_choose(struct choice *choice)
+{
+    const struct upstream *upstream = choice->upstream;
+    fb_choice status = others_wait(upstream) ? FB_CHOICE_NONE : choice_next(choice);
+
+    if (status != FB_CHOICE_NONE)
+        return status;
+    if (upstream->unanswered > 0 || has_name_waiters(upstream))
+        return wait_for(choice, FOR_NAME);
+    if (may_wait_for_room(choice))
+        return wait_for(choice, FOR_ROOM);
+    return refuse(choice);
+}
+
+void queue_end(struct choice *choice, fb_try_end how)
+{
+    struct waiter *waiter = choice->waiter;
+
+    CHECK_KIND(choice, CHOICE_KIND);
+    if (waiter == NULL) {
+        choice_end(choice, how);
+        if (others_wait(choice->upstream))
+            make_due(choice->upstream->waiting);
+        return;
+    }
+    take_out(waiter);
+    set_timer(waiter->queue);
+    free_waiter(waiter);
+}
+
+/* ---- Serving ---- */
+
+/* Returns what a session is to be told now; FB_CHOICE_WAITS: nothing. */
+static fb_choice look_at(struct queue *queue, struct waiter *waiter)
+{
+    struct choice *choice = waiter->choice;
+    fb_choice status = choice_next(choice);
+    bool has_name = queue->upstream->unanswered == 0;
+
+    assert(choice->waiter == waiter && choice->upstream == queue->upstream);
+    if (status != FB_CHOICE_NONE)
+        return status;
+    if (waiter->reason == FOR_NAME && has_name && may_wait_for_room(choice)) {
+        take_out(waiter);
+        append(queue, waiter, FOR_ROOM);
+        return FB_CHOICE_WAITS;
+    }
+    if (waiter->reason == FOR_NAME && has_name)
+        return refuse(choice);
+    if (waiter->until_ms > now_of(queue))
+        return FB_CHOICE_WAITS;
+    choice->upstreams->report(choice, LEVEL_ERROR, queue->upstream->name,
+        waiter->reason == FOR_NAME ? "the name of no server was resolved in time"
+                                   : "upstream queue timed out");
+    return FB_CHOICE_NONE;
+}
+
+/* Finds a session that is to be told something; NULL: none. */
+static struct waiter *find_ready(struct queue *queue, fb_choice *status)
+{
+    for (int reason = 0; reason < REASONS; reason++) {
+        bool all = reason == FOR_NAME && queue->upstream->unanswered == 0;
+        struct waiter *waiter, *next;
+        unsigned n = 0;
+
+        TAILQ_FOREACH_SAFE (waiter, &queue->lists[reason], link, next) {
+            if (++n > LOOKED_AT && !all)
+                break;
+            *status = look_at(queue, waiter);
+            if (*status != FB_CHOICE_WAITS)
+                return waiter;
+        }
+    }
+    return NULL;
+}
+
+/* Serves one session of the queue, which may be gone afterwards. */
+static void serve(struct queue *queue)
+{
+    struct upstreams *upstreams = queue->upstreams;
+    fb_choice status;
+    struct waiter *waiter = find_ready(queue, &status);
+    struct choice *choice;
+
+    CHECK_KIND(queue, QUEUE_KIND);
+    assert(queue->is_due);
+    clear_due(queue);
+    if (waiter != NULL) {
+        take_out(waiter);
+        choice = waiter->choice;
+        free_waiter(waiter);
+        queue_wake(queue->upstream);
+    }
+    set_timer(queue);
+    if (waiter != NULL)
+        upstreams->tell(choice, status);
+}
+
+static void run_due(struct loop *loop, struct source *source)
+{
+    struct upstreams *upstreams =
+        container_of((struct source_ops *)source->ops, struct upstreams, queue_ops);
+
+    assert(upstreams->loop == loop);
+    for (unsigned n = 0; n < TOLD_A_TURN && !TAILQ_EMPTY(&upstreams->due); n++)
+        serve(TAILQ_FIRST(&upstreams->due));
+    upstreams->told(upstreams);
+    if (!TAILQ_EMPTY(&upstreams->due))
+        loop_post(loop, &source->events[EVENT_READ], QUEUE_NEXT);
+}
+
+int queue_open(struct upstreams *upstreams)
+{
+    assert(upstreams->source == NULL);
+    TAILQ_INIT(&upstreams->due);
+    upstreams->queue_ops = (struct source_ops) { .run = { [EVENT_READ] = run_due } };
+    upstreams->source = loop_make_own(upstreams->loop, QUEUE_NORMAL, &upstreams->queue_ops);
+    return upstreams->source != NULL ? 0 : -1;
+}
+
+void queue_close(struct upstreams *upstreams)
+{
+    if (upstreams->source == NULL)
+        return;
+    assert(TAILQ_EMPTY(&upstreams->due));
+    source_close(upstreams->loop, upstreams->source, false);
+    upstreams->source = NULL;
+}

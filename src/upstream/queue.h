@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sessions that wait: for the first answer about a name of their group, or for a server that has
+ * room.
+ *
+ * Responsible for the order in which they are served, for the time that each may wait, and for
+ * telling them from the loop, never within a call. Invariant: while sessions of a group wait, the
+ * group has a timer, or is due. */
+#pragma once
+
+#include "upstream/choice.h"
+
+/* Chooses for a session as choice_next() does, or has it wait. */
+fb_choice queue_choose(struct choice *choice);
+/* Ends a try as choice_end() does, which may make room for those that wait; or ends the wait. */
+void queue_end(struct choice *choice, fb_try_end how);
+
+/* Has those that wait be looked at soon: the group's names or servers have changed. */
+void queue_wake(struct upstream *upstream);
+/* Opens the queue of a worker; -1 after an emerg line. */
+int queue_open(struct upstreams *upstreams);
+/* Closes it, or one that was not opened; nobody waits any more. */
+void queue_close(struct upstreams *upstreams);
+/* Frees the group's queue; nobody waits in it. */
+void queue_forget(struct upstream *upstream);

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Asks for names in rounds: a round asks for the SRV records of a server with a `service`, and then
+ * for the addresses of each target, or else for those of the server's host alone. A round collects
+ * a draft. What has failed in it keeps what was found before; what does not exist keeps nothing. */
+#include "upstream/resolve.h"
+
+#include "upstream/resolve_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct memory *memory_of(const struct resolve *resolve)
+{
+    return resolve->upstreams->memory;
+}
+
+/* ---- What was found ---- */
+
+/* ---- Hosts ---- */
+
+static void take_addresses(const struct target *target, const fb_names *names)
+{
+    struct resolve *resolve = target->resolve;
+    bool has_weight = resolve->server->service != NULL && resolve->server->weight == 1;
+
+    for (size_t i = 0; i < names->n; i++) {
+        struct resolve_found found = {
+            .priority = target->priority,
+            .weight = has_weight ? target->weight : 0,
+        };
+
+        if (address_from(&found.address, names->records[i].address))
+            resolve_set_add(resolve->draft, &found);
+    }
+}
+
+/* Takes what a question has come to; false: nothing, for a reason that is noted. */
+static bool take_outcome(struct resolve *resolve, const char *name, const fb_names *names)
+{
+    assert((names->outcome == FB_NAME_FOUND) == (names->why == NULL));
+    if (names->ttl < resolve->ttl)
+        resolve->ttl = names->ttl;
+    if (names->outcome == FB_NAME_FOUND)
+        return true;
+    if (names->outcome != FB_NAME_ABSENT && names->outcome != FB_NAME_NO_DATA)
+        resolve->has_failed = true;
+    resolve_note_failure(resolve, name, names->why);
+    return false;
+}
+
+static void target_resolved(struct fb_worker *handle, const fb_names *names, void *arg)
+{
+    struct target *target = arg;
+    struct resolve *resolve = target->resolve;
+
+    (void)handle;
+    CHECK_KIND(resolve, RESOLVE_KIND);
+    assert(target->resolution != NULL && resolve->waits > 0);
+    target->resolution = NULL;
+    resolve->waits--;
+    if (names->outcome == FB_NAME_ENDED)
+        return;
+    if (take_outcome(resolve, target->name, names))
+        take_addresses(target, names);
+    if (resolve->waits == 0)
+        resolve_end_round(resolve);
+}
+
+/* Asks for records; NULL with errno. */
+static struct fb_resolution *ask(struct resolve *resolve, const char *name, fb_name_type type,
+    in_port_t port, names_resolved *resolved, void *arg)
+{
+    struct upstreams *upstreams = resolve->upstreams;
+    const struct names_setting *setting = resolve->upstream->resolver;
+    const struct names_wish wish = {
+        .name = name,
+        .type = type,
+        .timeout = (uint64_t)resolve->upstream->resolver_timeout,
+        .port = port,
+        .quiet = true,
+        .resolved = resolved,
+        .arg = arg,
+    };
+
+    if (upstreams->names == NULL) {
+        errno = ENOSYS;
+        return NULL;
+    }
+    return names_resolve(upstreams->names, setting != NULL ? setting : upstreams->system, &wish);
+}
+
+/* Says in words why a question could not be asked. */
+static const char *why_not_asked(int error)
+{
+    switch (error) {
+    case EINVAL:
+        return "it is no name of a host";
+    case ENOMEM:
+        return "there is no memory";
+    case EAGAIN:
+        return "too many names are being resolved";
+    default:
+        return "there is no resolver";
+    }
+}
+
+static void ask_target(struct resolve *resolve, struct target *target)
+{
+    target->resolution =
+        ask(resolve, target->name, FB_NAME_ADDRESSES, target->port, target_resolved, target);
+    if (target->resolution != NULL) {
+        resolve->waits++;
+        return;
+    }
+    resolve->has_failed = resolve->has_failed || errno != EINVAL;
+    resolve_note_failure(resolve, target->name, why_not_asked(errno));
+}
+
+/* Makes room for the round's targets, and for the draft; -1 without memory. */
+static int make_round(struct resolve *resolve, size_t n)
+{
+    const struct memory *memory = memory_of(resolve);
+
+    assert(resolve->targets == NULL && resolve->draft == NULL && n > 0);
+    resolve->targets = memory_alloc(memory, n * sizeof(*resolve->targets));
+    resolve->draft = resolve_set_create(memory);
+    if (resolve->targets == NULL || resolve->draft == NULL) {
+        resolve_note_memory(resolve);
+        resolve_free_round(resolve);
+        return -1;
+    }
+    return 0;
+}
+
+static void ask_targets(struct resolve *resolve)
+{
+    for (unsigned i = 0; i < resolve->target_n; i++)
+        ask_target(resolve, &resolve->targets[i]);
+}
+
+/* ---- Services ---- */
+
+/* Takes a record as a target; one without a port, or that says that there is no such service, is
+ * left out. */
+static void add_target(struct resolve *resolve, const fb_name_record *record)
+{
+    struct target *target = &resolve->targets[resolve->target_n];
+
+    if (strcmp(record->name, ".") == 0)
+        return;
+    if (record->port == 0) {
+        resolve_note_failure(resolve, record->name, "its port is 0");
+        return;
+    }
+    *target = (struct target) {
+        .resolve = resolve,
+        .priority = record->priority,
+        .weight = record->weight,
+        .port = record->port,
+    };
+    snprintf(target->name, sizeof(target->name), "%s", record->name);
+    resolve->target_n++;
+}
+
+static void service_resolved(struct fb_worker *handle, const fb_names *names, void *arg)
+{
+    struct resolve *resolve = arg;
+
+    (void)handle;
+    CHECK_KIND(resolve, RESOLVE_KIND);
+    assert(resolve->service != NULL && resolve->waits == 0);
+    resolve->service = NULL;
+    if (names->outcome == FB_NAME_ENDED)
+        return;
+    if (make_round(resolve, names->n + 1) == 0 && take_outcome(resolve, names->name, names)) {
+        for (size_t i = 0; i < names->n; i++)
+            add_target(resolve, &names->records[i]);
+        if (resolve->target_n == 0)
+            resolve_note_failure(resolve, names->name, "there is no such service");
+        ask_targets(resolve);
+    }
+    if (resolve->waits == 0)
+        resolve_end_round(resolve);
+}
+
+/* ---- Rounds ---- */
+
+/* Writes what was asked for: the host, or the name of its service. */
+static const char *name_of(const struct upstream_server *server, char text[MESSAGE_NAME])
+{
+    const char *service = server->service;
+    int n;
+
+    if (service == NULL)
+        n = snprintf(text, MESSAGE_NAME, "%s", server->host);
+    else if (strchr(service, '.') != NULL)
+        n = snprintf(text, MESSAGE_NAME, "%s.%s", service, server->host);
+    else
+        n = snprintf(text, MESSAGE_NAME, "_%s._tcp.%s", service, server->host);
+    return n < MESSAGE_NAME ? text : "";
+}
+
+static void ask_service(struct resolve *resolve)
+{
+    char name[MESSAGE_NAME];
+
+    resolve->service =
+        ask(resolve, name_of(resolve->server, name), FB_NAME_SRV, 0, service_resolved, resolve);
+    if (resolve->service != NULL)
+        return;
+    resolve->has_failed = true;
+    resolve_note_failure(resolve, name, why_not_asked(errno));
+}
+
+static void ask_host(struct resolve *resolve)
+{
+    struct target *target;
+
+    if (make_round(resolve, 1) == -1)
+        return;
+    target = &resolve->targets[resolve->target_n++];
+    *target = (struct target) { .resolve = resolve, .port = resolve->server->port };
+    snprintf(target->name, sizeof(target->name), "%s", resolve->server->host);
+    ask_targets(resolve);
+}
+
+static void begin_round(struct resolve *resolve)
+{
+    assert(resolve->service == NULL && resolve->waits == 0 && resolve->draft == NULL);
+    resolve->why = NULL;
+    resolve->has_failed = false;
+    resolve->ttl = MESSAGE_TTL_MOST;
+    if (resolve->server->service != NULL)
+        ask_service(resolve);
+    else
+        ask_host(resolve);
+    if (resolve->service == NULL && resolve->waits == 0)
+        resolve_end_round(resolve);
+}
+
+static void expired(struct loop *loop, struct timer *timer)
+{
+    struct resolve *resolve = container_of(timer, struct resolve, timer);
+
+    (void)loop;
+    CHECK_KIND(resolve, RESOLVE_KIND);
+    begin_round(resolve);
+}
+
+/* ---- The group ---- */
+
+static struct resolve *create(
+    struct upstreams *upstreams, struct upstream *upstream, const struct upstream_server *server)
+{
+    struct resolve *resolve = memory_alloc(upstreams->memory, sizeof(*resolve));
+
+    if (resolve == NULL)
+        return NULL;
+    *resolve = (struct resolve) {
+        .kind = RESOLVE_KIND,
+        .upstreams = upstreams,
+        .upstream = upstream,
+        .server = server,
+        .timer.expired = expired,
+    };
+    upstream->unanswered++;
+    return resolve;
+}
+
+int resolve_open(struct upstreams *upstreams, struct upstream *upstream)
+{
+    const struct upstream_server *server;
+    struct resolve **next = &upstream->resolves, *resolve;
+
+    assert(upstream->resolves == NULL && upstream->unanswered == 0);
+    STAILQ_FOREACH (server, &upstream->servers, link) {
+        if (server->target != NULL)
+            continue;
+        *next = create(upstreams, upstream, server);
+        if (*next == NULL) {
+            resolve_close(upstream);
+            return -1;
+        }
+        next = &(*next)->next;
+    }
+    for (resolve = upstream->resolves; resolve != NULL; resolve = resolve->next)
+        begin_round(resolve);
+    return 0;
+}
+
+/* Gives up the round that runs. */
+static void cancel_round(struct resolve *resolve)
+{
+    if (resolve->service != NULL)
+        names_cancel(resolve->service);
+    resolve->service = NULL;
+    for (unsigned i = 0; i < resolve->target_n; i++)
+        if (resolve->targets[i].resolution != NULL)
+            names_cancel(resolve->targets[i].resolution);
+    resolve->waits = 0;
+    resolve_free_round(resolve);
+}
+
+void resolve_close(struct upstream *upstream)
+{
+    struct resolve *resolve;
+
+    while ((resolve = upstream->resolves) != NULL) {
+        const struct memory *memory = memory_of(resolve);
+
+        CHECK_KIND(resolve, RESOLVE_KIND);
+        upstream->resolves = resolve->next;
+        timer_del(resolve->upstreams->loop, &resolve->timer);
+        cancel_round(resolve);
+        memory_release(memory, resolve->found);
+        resolve->kind = 0;
+        memory_release(memory, resolve);
+    }
+    upstream->unanswered = 0;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of a round: its draft takes the place of what was found before where it differs, the log
+ * has what is new, and the next round gets its time. */
+#include "upstream/resolve_private.h"
+
+#include "base/log.h"
+#include "upstream/peers.h"
+#include "upstream/queue.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* After a failure a name is asked for again after this time, then after twice as long ... */
+#define RETRY_MS 1000u
+#define RETRY_MOST_MS 30000u
+
+static const struct memory *memory_of(const struct resolve *resolve)
+{
+    return resolve->upstreams->memory;
+}
+
+/* ---- What was found ---- */
+
+/* Gives the group's server these addresses; -1 without memory. */
+static int replace_peers(struct resolve *resolve, const struct resolve_set *set)
+{
+    struct peer_address *all = memory_alloc(memory_of(resolve), (set->n + 1) * sizeof(*all));
+    int result;
+
+    if (all == NULL)
+        return -1;
+    for (size_t i = 0; i < set->n; i++) {
+        const struct resolve_found *found = &set->list[i];
+
+        all[i] = (struct peer_address) { .weight = found->weight, .backup = found->backup };
+        all[i].target.address = found->address;
+        address_format(&found->address, true, all[i].target.text);
+    }
+    result = peers_replace(resolve->upstream->peers, resolve->server, all, (unsigned)set->n);
+    memory_release(memory_of(resolve), all);
+    return result;
+}
+
+/* Makes the draft what was found, and the group's peers after it; -1 without memory. */
+static int take_draft(struct resolve *resolve)
+{
+    struct resolve_set *set;
+
+    if (resolve_set_equal(resolve->found, resolve->draft))
+        return 0;
+    set = resolve_set_copy(memory_of(resolve), resolve->draft);
+    if (set == NULL)
+        return -1;
+    if (replace_peers(resolve, set) == -1) {
+        memory_release(memory_of(resolve), set);
+        return -1;
+    }
+    memory_release(memory_of(resolve), resolve->found);
+    resolve->found = set;
+    return 0;
+}
+
+/* ---- The log ---- */
+
+static void log_failure(struct resolve *resolve)
+{
+    const struct resolve_set *found = resolve->found;
+
+    assert(resolve->why != NULL);
+    if (resolve->upstream->is_of_session || resolve->logged == resolve->why)
+        return;
+    resolve->logged = resolve->why;
+    log_write(resolve->upstreams->log, LEVEL_ERROR, 0,
+        "\"%s\" could not be resolved: %s, server \"%s\" of upstream \"%s\" %s", resolve->why_name,
+        resolve->why, resolve->server->name, resolve->upstream->name,
+        found == NULL || found->n == 0 ? "is down" : "keeps its addresses");
+}
+
+static void log_found(struct resolve *resolve, size_t before)
+{
+    if (resolve->upstream->is_of_session)
+        return;
+    if (resolve->logged != NULL || before != resolve->found->n)
+        log_write(resolve->upstreams->log, resolve->logged != NULL ? LEVEL_NOTICE : LEVEL_INFO, 0,
+            "server \"%s\" of upstream \"%s\" has been resolved, addresses: %zu",
+            resolve->server->name, resolve->upstream->name, resolve->found->n);
+    if (resolve->found->is_cut && before != resolve->found->n)
+        log_write(resolve->upstreams->log, LEVEL_WARN, 0,
+            "server \"%s\" of upstream \"%s\" has more addresses than %d, which are used",
+            resolve->server->name, resolve->upstream->name, RESOLVE_ADDRESSES);
+    resolve->logged = NULL;
+}
+
+void resolve_note_failure(struct resolve *resolve, const char *name, const char *why)
+{
+    if (resolve->why != NULL)
+        return;
+    resolve->why = why;
+    snprintf(resolve->why_name, sizeof(resolve->why_name), "%s", name);
+}
+
+void resolve_note_memory(struct resolve *resolve)
+{
+    resolve->has_failed = true;
+    resolve_note_failure(resolve, resolve->server->host, "there is no memory");
+}
+
+/* ---- The end of a round ---- */
+
+static uint32_t random_below(const struct resolve *resolve, uint32_t below)
+{
+    return resolve->upstreams->random(resolve->upstreams, below);
+}
+
+/* Returns a growing time until the next round, of which a quarter is chance. */
+static uint64_t retry_delay(const struct resolve *resolve)
+{
+    unsigned doubled = resolve->failures < 6 ? resolve->failures : 6;
+    uint32_t ms = RETRY_MS << (doubled > 0 ? doubled - 1 : 0);
+
+    if (ms > RETRY_MOST_MS)
+        ms = RETRY_MOST_MS;
+    return ms - random_below(resolve, ms / 4);
+}
+
+/* Sets the time of the next round, if there will be one. An answer is asked for again when its time
+ * has passed for sure, and once a second at most. */
+static void schedule(struct resolve *resolve)
+{
+    uint64_t ms = (uint64_t)(resolve->ttl > 0 ? resolve->ttl : 1) * 1000 + 1;
+
+    if (resolve->upstream->is_of_session)
+        return;
+    if (resolve->failures > 0)
+        ms = retry_delay(resolve);
+    else if (!resolve->server->resolve)
+        return;
+    else
+        ms += random_below(resolve, 250);
+    timer_set(resolve->upstreams->loop, &resolve->timer, ms);
+}
+
+void resolve_free_round(struct resolve *resolve)
+{
+    assert(resolve->service == NULL && resolve->waits == 0);
+    memory_release(memory_of(resolve), resolve->targets);
+    memory_release(memory_of(resolve), resolve->draft);
+    resolve->targets = NULL;
+    resolve->draft = NULL;
+    resolve->target_n = 0;
+}
+
+static void note_answered(struct resolve *resolve)
+{
+    if (resolve->has_answered)
+        return;
+    resolve->has_answered = true;
+    assert(resolve->upstream->unanswered > 0);
+    resolve->upstream->unanswered--;
+}
+
+void resolve_end_round(struct resolve *resolve)
+{
+    size_t before = resolve->found != NULL ? resolve->found->n : 0;
+
+    CHECK_KIND(resolve, RESOLVE_KIND);
+    assert(resolve->waits == 0 && resolve->service == NULL);
+    if (resolve->draft != NULL) {
+        if (resolve->has_failed && resolve->found != NULL)
+            resolve_set_join(resolve->draft, resolve->found);
+        resolve_set_sort(resolve->draft, resolve->server->backup);
+        if (take_draft(resolve) == -1)
+            resolve_note_memory(resolve);
+    }
+    resolve->upstream->unresolved = resolve->why;
+    if (resolve->has_failed || resolve->found == NULL || resolve->found->n == 0)
+        resolve->failures++;
+    else
+        resolve->failures = 0;
+    if (resolve->why != NULL)
+        log_failure(resolve);
+    else
+        log_found(resolve, before);
+    note_answered(resolve);
+    resolve_free_round(resolve);
+    schedule(resolve);
+    queue_wake(resolve->upstream);
+}

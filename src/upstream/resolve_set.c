@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sets of addresses: few enough that each is compared with every other one. */
+#include "upstream/resolve_set.h"
+
+#include <assert.h>
+#include <string.h>
+
+static struct resolve_set *create(const struct memory *memory, size_t room)
+{
+    struct resolve_set *set =
+        memory_alloc(memory, sizeof(*set) + room * sizeof(struct resolve_found));
+
+    if (set == NULL)
+        return NULL;
+    set->n = 0;
+    set->room = room;
+    set->is_cut = false;
+    return set;
+}
+
+struct resolve_set *resolve_set_create(const struct memory *memory)
+{
+    return create(memory, RESOLVE_ADDRESSES);
+}
+
+struct resolve_set *resolve_set_copy(const struct memory *memory, const struct resolve_set *set)
+{
+    struct resolve_set *copy = create(memory, set->n);
+
+    assert(set->n <= set->room);
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy->list, set->list, set->n * sizeof(set->list[0]));
+    copy->n = set->n;
+    copy->is_cut = set->is_cut;
+    return copy;
+}
+
+static bool has_address(const struct resolve_set *set, const struct resolve_found *found)
+{
+    for (size_t i = 0; i < set->n; i++)
+        if (address_equal(&set->list[i].address, &found->address))
+            return true;
+    return false;
+}
+
+void resolve_set_add(struct resolve_set *set, const struct resolve_found *found)
+{
+    assert(set->n <= set->room);
+    if (set->n == set->room)
+        set->is_cut = true;
+    else
+        set->list[set->n++] = *found;
+}
+
+void resolve_set_join(struct resolve_set *set, const struct resolve_set *other)
+{
+    for (size_t i = 0; i < other->n; i++)
+        if (!has_address(set, &other->list[i]))
+            resolve_set_add(set, &other->list[i]);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct resolve_found *one = a, *other = b;
+
+    if (one->priority != other->priority)
+        return one->priority < other->priority ? -1 : 1;
+    return address_compare(&one->address, &other->address);
+}
+
+void resolve_set_sort(struct resolve_set *set, bool backup)
+{
+    size_t n = set->n;
+
+    qsort(set->list, n, sizeof(set->list[0]), compare);
+    set->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct resolve_found found = set->list[i];
+        bool is_first = found.priority == set->list[0].priority;
+
+        if ((backup && !is_first) || has_address(set, &found))
+            continue;
+        found.backup = backup || !is_first;
+        set->list[set->n++] = found;
+    }
+    assert(n == 0 || set->n > 0);
+}
+
+bool resolve_set_equal(const struct resolve_set *a, const struct resolve_set *b)
+{
+    if (a == NULL || b == NULL || a->n != b->n)
+        return false;
+    for (size_t i = 0; i < a->n; i++)
+        if (a->list[i].backup != b->list[i].backup || a->list[i].weight != b->list[i].weight ||
+            !address_equal(&a->list[i].address, &b->list[i].address))
+            return false;
+    return true;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The addresses that a server's name, or its service, stands for.
+ *
+ * Responsible for their order, which is the same in each worker, and for having each once. */
+#pragma once
+
+#include "base/memory.h"
+#include "net/address.h"
+
+#include <stdint.h>
+
+/* Addresses of one server that are taken; the rest is left out. */
+#define RESOLVE_ADDRESSES 512
+
+struct resolve_found {
+    struct address address;
+    uint16_t priority; /* of the SRV record; else 0 */
+    uint32_t weight;   /* of the SRV record; 0: the server's own */
+    bool backup;
+};
+
+struct resolve_set {
+    size_t n, room;
+    bool is_cut; /* there were more than there is room for */
+    struct resolve_found list[];
+};
+
+/* Makes an empty set with room for all that is taken, or a copy without more room than it needs.
+ * NULL without memory. */
+struct resolve_set *resolve_set_create(const struct memory *memory);
+struct resolve_set *resolve_set_copy(const struct memory *memory, const struct resolve_set *set);
+
+void resolve_set_add(struct resolve_set *set, const struct resolve_found *found);
+/* Adds those of another set that it does not have. */
+void resolve_set_join(struct resolve_set *set, const struct resolve_set *other);
+/* Brings the set into its order. Addresses of the lowest priority are primaries, the others are
+ * backups; of a server that is a backup itself the others are left out. */
+void resolve_set_sort(struct resolve_set *set, bool backup);
+/* Whether two sets in their order are the same; either may be NULL. */
+bool resolve_set_equal(const struct resolve_set *a, const struct resolve_set *b);

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sessions that wait for room in their group: their order, their time, the queue's size, and who
+ * leaves it. */
+#include "upstream/led.h"
+
+#include <stdio.h>
+
+#define ADDRESS "10.0.0.1:80"
+#define FULL "upstream u { server " ADDRESS " max_conns=1; queue 2 timeout=5s; }"
+
+/* Starts a worker whose only server serves one client, which it connects. */
+static fb_test *start(fb_test_peer **client)
+{
+    fb_test *test = led_start(FULL, "proxy_pass u;");
+
+    *client = led_connect(test, ADDRESS);
+    return test;
+}
+
+/* Connects a client that waits. */
+static fb_test_peer *connect_waiting(fb_test *test)
+{
+    fb_test_peer *client = fb_test_connect(test);
+
+    fb_test_run(test);
+    ck_assert(!fb_test_is_closed(client));
+    ck_assert_ptr_null(fb_test_accept(fb_test_serve(test, ADDRESS, FB_TEST_ACCEPTS)));
+    return client;
+}
+
+START_TEST(first_come_first_served)
+{
+    fb_test_peer *clients[3];
+    fb_test *test = start(&clients[0]);
+
+    clients[1] = connect_waiting(test);
+    clients[2] = connect_waiting(test);
+    led_connect(test, NULL); /* no place is left in the queue */
+    led_logged(test, "no live upstreams while connecting to upstream", 1);
+    for (int i = 1; i < 3; i++) {
+        led_close(test, clients[i - 1]);
+        led_expect(test, clients[i], ADDRESS);
+    }
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+START_TEST(no_room_in_time)
+{
+    fb_test_peer *client, *waiting;
+    fb_test *test = start(&client);
+
+    waiting = connect_waiting(test);
+    fb_test_pass(test, 4900);
+    ck_assert(!fb_test_is_closed(waiting));
+    fb_test_pass(test, 200);
+    ck_assert(fb_test_is_closed(waiting));
+    led_logged(test, "upstream queue timed out", 1);
+    ck_assert(!fb_test_is_closed(client));
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+/* A place in the queue is free as soon as its client has gone. */
+START_TEST(clients_leave_the_queue)
+{
+    fb_test_peer *client, *first, *second, *third;
+    fb_test *test = start(&client);
+
+    first = connect_waiting(test);
+    second = connect_waiting(test);
+    led_close(test, first);
+    fb_test_pass(test, 1500); /* a client that is not read from is looked at each second */
+    third = connect_waiting(test);
+    led_close(test, client);
+    led_expect(test, second, ADDRESS);
+    led_close(test, third);
+    fb_test_pass(test, 1500);
+    led_close(test, second);
+    led_connect(test, ADDRESS);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+/* A worker that drains serves out its queue. */
+START_TEST(drains)
+{
+    fb_test_peer *client, *waiting;
+    fb_test *test = start(&client);
+
+    waiting = connect_waiting(test);
+    fb_test_drain(test, 0);
+    fb_test_run(test);
+    ck_assert(!fb_test_is_closed(waiting));
+    led_close(test, client);
+    led_expect(test, waiting, ADDRESS);
+    led_close(test, waiting);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+/* A worker ends while sessions wait, for room and for a name. */
+START_TEST(ends_while_they_wait)
+{
+    fb_test_peer *client;
+    fb_test *test = start(&client);
+
+    connect_waiting(test);
+    connect_waiting(test);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+/* Every server that a session has not tried comes into question, and none that it has. */
+START_TEST(sessions_that_have_tried_a_server)
+{
+    fb_test *test = led_start("upstream u { server 10.0.0.1:80; server 10.0.0.2:80 max_conns=1; "
+                              "queue 2 timeout=5s; }",
+        "proxy_pass u;");
+
+    fb_test_serve(test, "10.0.0.1:80", FB_TEST_REFUSES);
+    fb_test_serve(test, "10.0.0.2:80", FB_TEST_ACCEPTS);
+    for (int i = 0; i < 4; i++)
+        fb_test_connect(test);
+    fb_test_run(test);
+    fb_test_pass(test, 20000);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+/* The name comes first, and then the queue. */
+START_TEST(a_name_and_then_room)
+{
+    fb_test *test =
+        led_start("upstream u { server a.test:80 max_conns=1; queue 5; }", "proxy_pass u;");
+    fb_test_peer *clients[3];
+
+    fb_test_name(test, "a.test 60 A 10.0.0.1");
+    fb_test_serve(test, ADDRESS, FB_TEST_ACCEPTS);
+    for (int i = 0; i < 3; i++)
+        clients[i] = fb_test_connect(test);
+    for (int i = 0; i < 3; i++) {
+        led_expect(test, clients[i], ADDRESS);
+        led_close(test, clients[i]);
+    }
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, first_come_first_served);
+    tcase_add_test(tcase, no_room_in_time);
+    tcase_add_test(tcase, clients_leave_the_queue);
+    tcase_add_test(tcase, drains);
+    tcase_add_test(tcase, ends_while_they_wait);
+    tcase_add_test(tcase, sessions_that_have_tried_a_server);
+    tcase_add_test(tcase, a_name_and_then_room);
+}
+
+TEST_MAIN("queue", add_tests)
