@@ -51,6 +51,7 @@ static struct session_tries *begin(
     choice_begin(&tries->choice, &stream_of(client)->upstreams, upstream);
     if (find_key(client, &tries->choice) == -1) {
         *status = FB_CHOICE_NO_MEMORY;
+        session_upstream_close(upstream);
         return NULL;
     }
     session_record_of(client)->tries = tries;
@@ -187,6 +188,7 @@ void session_tries_clear(struct session_conn *session)
         session_tries_end(session->conn, NULL, FB_TRY_SERVED);
     else if (tries->chosen != NULL)
         queue_end(&tries->choice, FB_TRY_UNUSED);
+    session_upstream_close(tries->choice.upstream);
     session->record->tries = NULL;
 }
 

@@ -9,3 +9,5 @@
  * that is made for this session lies in its memory. */
 struct upstream *session_upstream_find(
     struct fb_conn *client, const struct fb_upstream *where, fb_choice *status);
+/* Closes a group that was made for a session; leaves any other alone. */
+void session_upstream_close(struct upstream *upstream);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* proxy_pass with variables: what the text may be, what a name in it comes to, and that nothing of
+ * it is left. */
+#include "support/test.h"
+
+#include <forkbeard/test.h>
+#include <stdio.h>
+#include <string.h>
+
+extern const fb_protocol fb_protocol_proxy;
+
+static fb_test *start(const char *to)
+{
+    char server[512];
+    const fb_test_options options = {
+        .size = sizeof(options), .server = server, .log_format = "$status $upstream_addr"
+    };
+
+    snprintf(server, sizeof(server), "set $to \"%s\"; proxy_pass $to;", to);
+    return fb_test_start_with(&fb_protocol_proxy, &options);
+}
+
+static void expect_logged(fb_test *test, const char *text)
+{
+    const char *log = fb_test_logged(test);
+
+    if (strstr(log, text) == NULL)
+        ck_abort_msg("no \"%s\" in the log:\n%s", text, log);
+}
+
+static void expect_session(fb_test *test, const char *line)
+{
+    fb_test_run(test);
+    ck_assert_str_eq(fb_test_access_log(test), line);
+}
+
+/* Has a client served by a server at this address. */
+static void serve(fb_test *test, fb_test_peer *client, const char *address)
+{
+    fb_test_peer *server = fb_test_accept(fb_test_serve(test, address, FB_TEST_ACCEPTS));
+
+    ck_assert_ptr_nonnull(server);
+    fb_test_says(client, "ping");
+    ck_assert_uint_eq(fb_test_heard(server).n, 4);
+    fb_test_reset(client);
+    fb_test_run(test);
+}
+
+static const struct {
+    const char *text, *wrong;
+} invalid[] = {
+    { "", "no host in upstream \"\"" },
+    { ":80", "no host in upstream \":80\"" },
+    { "a.test", "no port in upstream \"a.test\"" },
+    { "10.0.0.1", "no port in upstream \"10.0.0.1\"" },
+    { "[::1]", "no port in upstream \"[::1]\"" },
+    { "a.test:", "invalid port in upstream \"a.test:\"" },
+    { "a.test:0", "invalid port in upstream \"a.test:0\"" },
+    { "a.test:65536", "invalid port in upstream \"a.test:65536\"" },
+    { "a.test:80x", "invalid port in upstream \"a.test:80x\"" },
+    { "1::2:80", "invalid port in upstream \"1::2:80\"" },
+    { "a.test/b:80", "invalid host in upstream \"a.test/b:80\"" },
+    { "[::1:80", "in upstream \"[::1:80\"" },
+    { "[x]:80", "invalid IPv6 address in upstream \"[x]:80\"" },
+    { "unix:", "no path of the unix domain socket in upstream \"unix:\"" },
+    { "a..b:80", "a..b could not be resolved: it is no name of a host" },
+    { "a.test:80", "a.test could not be resolved: there is no such name" },
+};
+
+START_TEST(texts_that_are_no_address)
+{
+    fb_test *test = start(invalid[_i].text);
+    fb_test_peer *client = fb_test_connect(test);
+
+    expect_session(test, "502 -\n");
+    ck_assert(fb_test_is_closed(client));
+    expect_logged(test, invalid[_i].wrong);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+static const char *const addresses[] = { "10.0.0.1:80", "[2001:db8::1]:80", "unix:/socket" };
+
+START_TEST(texts_that_are_addresses)
+{
+    fb_test *test = start(addresses[_i]);
+    fb_test_peer *client;
+    char line[128];
+
+    fb_test_serve(test, addresses[_i], FB_TEST_ACCEPTS);
+    client = fb_test_connect(test);
+    fb_test_run(test);
+    serve(test, client, addresses[_i]);
+    snprintf(line, sizeof(line), "200 %s\n", addresses[_i]);
+    expect_session(test, line);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+START_TEST(a_name_is_resolved)
+{
+    fb_test *test = start("a.test:80");
+    fb_test_peer *client;
+
+    fb_test_name(test, "a.test 60 A 10.0.0.1");
+    fb_test_serve(test, "10.0.0.1:80", FB_TEST_ACCEPTS);
+    client = fb_test_connect(test);
+    fb_test_run(test);
+    serve(test, client, "10.0.0.1:80");
+    expect_session(test, "200 10.0.0.1:80\n");
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+START_TEST(names_that_nobody_answers)
+{
+    fb_test *test = start("a.test:80");
+    fb_test_peer *client;
+
+    fb_test_names(test, FB_TEST_SILENT);
+    client = fb_test_connect(test);
+    fb_test_pass(test, 29000);
+    ck_assert(!fb_test_is_closed(client));
+    fb_test_pass(test, 1100);
+    ck_assert(fb_test_is_closed(client));
+    expect_logged(test, "a.test could not be resolved: no server has answered");
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+/* The session ends while its name is asked for, and then the worker does. */
+START_TEST(clients_that_do_not_wait)
+{
+    fb_test *test = start("a.test:80");
+    fb_test_peer *client;
+
+    fb_test_names(test, FB_TEST_SILENT);
+    client = fb_test_connect(test);
+    fb_test_connect(test);
+    fb_test_run(test);
+    fb_test_reset(client);
+    fb_test_run(test);
+    fb_test_pass(test, 1000);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, texts_that_are_no_address, 0, sizeof(invalid) / sizeof(*invalid));
+    tcase_add_loop_test(tcase, texts_that_are_addresses, 0, sizeof(addresses) / sizeof(*addresses));
+    tcase_add_test(tcase, a_name_is_resolved);
+    tcase_add_test(tcase, names_that_nobody_answers);
+    tcase_add_test(tcase, clients_that_do_not_wait);
+}
+
+TEST_MAIN("places", add_tests)
