@@ -48,6 +48,7 @@ struct mechanism {
     bool by_use_alone;        /* only the directive `use` chooses it, though it is available */
     bool unfiltered;          /* system calls pass by the filter of system calls */
     bool tells_broken;        /* calls loop_report_broken() for a source that is paused, too */
+    bool tells_refused;       /* sets `eof` with the report that a connect() has failed, too */
     bool yields;              /* refused by the kernel, it gives way to the best other */
     uint32_t descriptors_max; /* no descriptor from here on can be watched; 0: no limit */
     struct mechanism_option options[MECHANISM_OPTIONS]; /* named ones first */

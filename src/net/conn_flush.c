@@ -231,10 +231,18 @@ static COLD void try_connect_again(struct fb_conn *conn)
         conn->ops->connect_again(conn);
 }
 
-/* Asks how our connect() has ended. */
+/* Whether the report that our connect() has ended says by itself that it has succeeded. */
+static bool is_told_connected(const struct fb_conn *conn)
+{
+    const struct source *source = &conn->source;
+
+    return conn->net->loop.mechanism->tells_refused && !source->eof && source->io->pending == NULL;
+}
+
+/* Finds out how our connect() has ended. */
 static void check_connect(struct fb_conn *conn)
 {
-    struct io_result result;
+    struct io_result result = { .status = IO_DONE };
 
     if (unlikely(conn->source.fd == -1)) {
         try_connect_again(conn);
@@ -244,7 +252,8 @@ static void check_connect(struct fb_conn *conn)
         conn_watch_connect(conn);
         return;
     }
-    result = conn->source.io->connected(&conn->source);
+    if (!is_told_connected(conn))
+        result = conn->source.io->connected(&conn->source);
     switch (result.status) {
     case IO_DONE:
         conn_trace(conn, "connected");

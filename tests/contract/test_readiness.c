@@ -342,6 +342,10 @@ START_TEST(a_connect_ends_in_a_write_event)
     ck_assert_int_eq(error_of(served), 0);
     ck_assert_int_eq(error_of(refused), ECONNREFUSED);
     ck_assert_uint_eq(served->runs[EVENT_READ], 0);
+    if (fixture->loop->mechanism->tells_refused) {
+        ck_assert(!served->source.eof);
+        ck_assert(refused->source.eof);
+    }
     unwatch(&listener);
     unwatch(&served);
     unwatch(&refused);

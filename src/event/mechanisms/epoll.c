@@ -271,6 +271,7 @@ const struct mechanism mechanism_epoll = {
     .exclusive = true,
     .forgets = true,
     .tells_broken = true,
+    .tells_refused = true,
     .options = { { .name = "epoll_events", .least = 1, .greatest = 65536, .initial = 512 } },
     .io = &io_socket,
     .available = epoll_available,

@@ -209,6 +209,7 @@ const struct mechanism mechanism_poll = {
     .name = "poll",
     .masks = LINUX_SYSTEM,
     .tells_broken = true,
+    .tells_refused = true,
     .io = &io_socket,
     .available = poll_available,
     .init = poll_init,
