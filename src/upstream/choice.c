@@ -104,15 +104,6 @@ uint32_t peer_slow_weight(const struct choice *choice, const struct peer *peer)
     return (uint32_t)weight;
 }
 
-uint32_t peer_weight(const struct choice *choice, const struct peer *peer)
-{
-    uint32_t weight = peer->weight * PEER_WEIGHT_UNIT, lost = PEER_LOAD(peer->state->lost_weight);
-    uint32_t slow = peer_slow_weight(choice, peer);
-
-    weight = lost < weight ? weight - lost : 0;
-    return slow < weight ? slow : weight;
-}
-
 /* Returns the only peer of the group, unless it may not be used; its failures do not count. */
 static struct peer *choose_single(const struct choice *choice)
 {
@@ -228,7 +219,8 @@ fb_choice choice_next(struct choice *choice)
     choice->peer = peer;
     choice->began_ms = choice_now(choice);
     choice->connected_ms = choice->first_byte_ms = FB_NO_TIME;
-    least_time_begin(choice);
+    if (unlikely(choice->upstream->balance.inflight))
+        least_time_begin(choice);
     return FB_CHOICE_SERVER;
 }
 
@@ -268,14 +260,22 @@ static COLD void mark_failed(struct choice *choice, struct peer *peer)
         "upstream server temporarily disabled while connecting to upstream");
 }
 
+/* Adds to an average that somebody can ask for. */
+static void note_time(const struct choice *choice, enum upstream_time time, uint64_t ms)
+{
+    if (!choice->upstream->is_single)
+        peer_note_time(choice->peer, time, ms);
+}
+
 void choice_connected(struct choice *choice)
 {
     struct peer *peer = choice->peer;
 
     CHECK_KIND(peer, PEER_KIND);
     choice->connected_ms = choice_now(choice) - choice->began_ms;
-    peer_note_time(peer, UPSTREAM_TIME_CONNECT, choice->connected_ms);
-    least_time_end(choice, UPSTREAM_TIME_CONNECT);
+    note_time(choice, UPSTREAM_TIME_CONNECT, choice->connected_ms);
+    if (unlikely(choice->is_running))
+        least_time_end(choice, UPSTREAM_TIME_CONNECT);
     if (!choice->upstream->peers->is_single)
         mark_alive(choice, peer);
 }
@@ -284,8 +284,9 @@ void choice_first_byte(struct choice *choice)
 {
     CHECK_KIND(choice->peer, PEER_KIND);
     choice->first_byte_ms = choice_now(choice) - choice->began_ms;
-    peer_note_time(choice->peer, UPSTREAM_TIME_FIRST_BYTE, choice->first_byte_ms);
-    least_time_end(choice, UPSTREAM_TIME_FIRST_BYTE);
+    note_time(choice, UPSTREAM_TIME_FIRST_BYTE, choice->first_byte_ms);
+    if (unlikely(choice->is_running))
+        least_time_end(choice, UPSTREAM_TIME_FIRST_BYTE);
 }
 
 void choice_count(struct choice *choice, uint64_t sent, uint64_t received)
@@ -306,8 +307,8 @@ void choice_end(struct choice *choice, fb_try_end how)
         return;
     CHECK_KIND(peer, PEER_KIND);
     assert(peer->refs > 0 && how >= FB_TRY_SERVED && how <= FB_TRY_UNUSED);
-    least_time_end(choice, UPSTREAM_TIME_LAST_BYTE);
-    choice->peer = NULL;
+    if (unlikely(choice->is_running))
+        least_time_end(choice, UPSTREAM_TIME_LAST_BYTE);
     add_conns(peer, -1);
     if (how == FB_TRY_UNUSED) {
         clear_tried(choice, peer);
@@ -315,11 +316,12 @@ void choice_end(struct choice *choice, fb_try_end how)
     } else {
         atomic_fetch_add_explicit(&peer->state->sessions, 1, memory_order_relaxed);
         if (how == FB_TRY_SERVED && choice->connected_ms != FB_NO_TIME)
-            peer_note_time(peer, UPSTREAM_TIME_LAST_BYTE, choice_now(choice) - choice->began_ms);
+            note_time(choice, UPSTREAM_TIME_LAST_BYTE, choice_now(choice) - choice->began_ms);
         if (!peers->is_single && how == FB_TRY_FAILED)
             mark_failed(choice, peer);
         else if (!peers->is_single)
             mark_alive(choice, peer);
     }
+    choice->peer = NULL;
     peer_release(peers, peer);
 }

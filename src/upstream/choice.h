@@ -90,7 +90,17 @@ static inline bool choice_may_use(const struct choice *choice, const struct peer
            !peer_is_down(peer) && !peer_has_failed(peer, choice_now(choice)) && !peer_is_full(peer);
 }
 
-/* Returns the weight that the peer has now, by failures and slow_start, in PEER_WEIGHT_UNITs. */
-uint32_t peer_weight(const struct choice *choice, const struct peer *peer);
-/* Returns the same by slow_start alone, which is never 0. */
+/* Returns the weight that the peer has now by slow_start, in PEER_WEIGHT_UNITs; never 0. */
 uint32_t peer_slow_weight(const struct choice *choice, const struct peer *peer);
+
+/* Returns the weight that the peer has now, by failures and slow_start. */
+static inline uint32_t peer_weight(const struct choice *choice, const struct peer *peer)
+{
+    uint32_t weight = peer->weight * PEER_WEIGHT_UNIT, lost = PEER_LOAD(peer->state->lost_weight);
+    uint32_t slow = weight;
+
+    if (peer->server->slow_start > 0)
+        slow = peer_slow_weight(choice, peer);
+    weight = lost < weight ? weight - lost : 0;
+    return slow < weight ? slow : weight;
+}

@@ -80,12 +80,10 @@ static struct peer *create_peer(const struct peers *peers, const struct upstream
     return peer;
 }
 
-void peer_release(struct peers *peers, struct peer *peer)
+void peer_free(struct peers *peers, struct peer *peer)
 {
     CHECK_KIND(peer, PEER_KIND);
-    assert(peer->refs > 0);
-    if (--peer->refs > 0)
-        return;
+    assert(peer->refs == 0);
     if (peer->zone != NULL)
         upstream_zone_leave(peer->zone, peer->entry);
     peer->kind = 0;

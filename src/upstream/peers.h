@@ -113,8 +113,16 @@ void peers_follow_operator(struct peers *peers);
 /* Notes what checks say of a peer. */
 void peers_set_health(struct peers *peers, struct peer *peer, enum peer_health health);
 
+/* Frees a peer that nobody uses. */
+void peer_free(struct peers *peers, struct peer *peer);
 /* Frees a peer that has no other user. */
-void peer_release(struct peers *peers, struct peer *peer);
+static inline void peer_release(struct peers *peers, struct peer *peer)
+{
+    assert(peer->refs > 0);
+    if (--peer->refs == 0)
+        peer_free(peers, peer);
+}
+
 /* The tries that run, of all workers that share the state. */
 uint32_t peer_conns(const struct peer *peer);
 /* Returns the average, in parts of PEER_TIME_UNIT to the ms; 0: none is known. */

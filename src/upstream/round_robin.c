@@ -14,29 +14,33 @@ static int64_t account_of(const struct peers *peers, const struct peer *peer)
     return account > most ? most : account < -most ? -most : account;
 }
 
-static void regain_weight(const struct peer *peer)
+static COLD void regain_weight(const struct peer *peer)
 {
     uint32_t lost = PEER_LOAD(peer->state->lost_weight), most = peer->weight * PEER_WEIGHT_UNIT;
 
-    if (likely(lost == 0))
-        return;
     if (lost > most) /* damaged */
         lost = most;
     PEER_STORE(peer->state->lost_weight, lost > PEER_WEIGHT_UNIT ? lost - PEER_WEIGHT_UNIT : 0);
 }
 
-void round_robin_add(struct round_robin *turn, const struct choice *choice, struct peer *peer)
+static inline void add(struct round_robin *turn, const struct choice *choice, struct peer *peer)
 {
     int64_t weight = peer_weight(choice, peer);
     int64_t account = account_of(choice->upstream->peers, peer) + weight;
 
     PEER_STORE(peer->state->current_weight, account);
     turn->total += weight;
-    regain_weight(peer);
+    if (unlikely(PEER_LOAD(peer->state->lost_weight) != 0))
+        regain_weight(peer);
     if (turn->best == NULL || account > turn->most) {
         turn->best = peer;
         turn->most = account;
     }
+}
+
+void round_robin_add(struct round_robin *turn, const struct choice *choice, struct peer *peer)
+{
+    add(turn, choice, peer);
 }
 
 struct peer *round_robin_take(const struct round_robin *turn)
@@ -54,7 +58,7 @@ struct peer *round_robin_choose(struct choice *choice)
 
     for (unsigned i = choice_first(choice); i < choice_end_of(choice); i++)
         if (choice_may_use(choice, peers->list[i]))
-            round_robin_add(&turn, choice, peers->list[i]);
+            add(&turn, choice, peers->list[i]);
     return round_robin_take(&turn);
 }
 
