@@ -98,6 +98,8 @@ struct checked_slot {
     SLIST_HEAD(, checked_target) targets;
     SLIST_HEAD(, checked_read) reads;
     void (*first_byte)(fb_conn *b, void *state); /* that fb_pipe() was given */
+    /* called when the choice of a server has waited */
+    void (*chosen)(fb_conn *client, void *state, fb_choice choice, const fb_try *run);
 };
 
 struct checked_watch {

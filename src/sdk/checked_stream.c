@@ -5,6 +5,7 @@
 
 #include "sdk/checked_calls.h"
 #include "sdk/handle.h"
+#include "sdk/upstreams.h"
 
 #include <string.h>
 
@@ -109,5 +110,7 @@ const void *checked_interface(fb_worker *worker, const char *name, uint32_t vers
     if (worker == NULL || !checked_given(CHECKED_CALL, name, "name"))
         return NULL;
     table = fb_interface(worker, name, version);
+    if (table == &sdk_upstreams)
+        return &checked_upstreams;
     return table == &sdk_stream ? &checked_stream : table;
 }

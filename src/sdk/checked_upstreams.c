@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The interface "upstream" in the checked mode: a table of wrappers, as of "stream". A call with a
+ * wrong argument does nothing after its report; a choice is then that no server is left. */
+#include "sdk/checked_calls.h"
+#include "sdk/upstreams.h"
+
+/* The protocol's callback is kept with the client's slot, because there is one wait at a time. */
+static void is_chosen(fb_conn *client, void *state, fb_choice choice, const fb_try *run)
+{
+    struct checked_slot *slot = checked_slot_of(client);
+    struct checked_scope scope;
+
+    assert(slot != NULL && slot->chosen != NULL);
+    checked_enter_conn(&scope, client, "chosen");
+    slot->chosen(checked_handle_of(client), state, choice, run);
+    checked_leave_conn(&scope, client);
+}
+
+static fb_choice checked_choose(fb_conn *client, const fb_upstream *upstream,
+    void (*chosen)(fb_conn *client, void *state, fb_choice choice, const fb_try *run),
+    const fb_try **out)
+{
+    static const char call[] = "upstream.choose";
+    struct checked_slot *slot;
+
+    client = checked_conn(client, call);
+    if (client == NULL || !checked_given(call, upstream, "upstream") ||
+        !checked_given(call, (const void *)(uintptr_t)chosen, "chosen") ||
+        !checked_given(call, out, "out"))
+        return FB_CHOICE_NONE;
+    slot = checked_slot_of(client);
+    if (slot != NULL)
+        slot->chosen = chosen;
+    return sdk_upstreams.choose(client, upstream, slot != NULL ? is_chosen : chosen, out);
+}
+
+static void checked_connected(fb_conn *client)
+{
+    client = checked_conn(client, "upstream.connected");
+    if (client != NULL)
+        sdk_upstreams.connected(client);
+}
+
+static void checked_first_byte(fb_conn *client)
+{
+    client = checked_conn(client, "upstream.first_byte");
+    if (client != NULL)
+        sdk_upstreams.first_byte(client);
+}
+
+static void checked_end_try(fb_conn *client, const fb_conn *server, fb_try_end how)
+{
+    static const char call[] = "upstream.end";
+
+    client = checked_conn(client, call);
+    if (server != NULL)
+        server = checked_conn(server, call);
+    if (how < FB_TRY_SERVED || how > FB_TRY_UNUSED)
+        checked_report_call(NULL, call, "with %d, which is no fb_try_end", (int)how);
+    else if (client != NULL)
+        sdk_upstreams.end(client, server, how);
+}
+
+const fb_upstreams checked_upstreams = {
+    .size = sizeof(fb_upstreams),
+    .choose = checked_choose,
+    .connected = checked_connected,
+    .first_byte = checked_first_byte,
+    .end = checked_end_try,
+};
