@@ -18,6 +18,12 @@ struct log_place {
 
 struct log_route;
 
+/* The state of a session that is led to a server, as nginx has it. Only the text form shows it. */
+struct log_relay {
+    const char *action; /* for example "connecting to upstream" */
+    uint64_t from_client, to_client, from_upstream, to_upstream; /* bytes */
+};
+
 /* Texts may be NULL. */
 struct log_line {
     enum log_level level;
@@ -26,6 +32,7 @@ struct log_line {
     const char *client, *server, *upstream; /* addresses */
     const char *protocol;                   /* name; not shown in the text form */
     const struct log_place *place;          /* NULL: none */
+    struct log_relay relay;                 /* without meaning where it has no action */
     const struct log_route *route;          /* where the line goes; NULL: to the log's targets */
     bool named; /* the message names client and server, which the text form does not repeat */
     bool force; /* write to every target whatever its level (debug_connection) */

@@ -5,6 +5,7 @@
 #include "base/log_form.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,9 +59,19 @@ static void add_head(struct log_text *text, const struct log_entry *entry)
     log_text_add_format(text, "%s [%s] %d#0: ", entry->stamp->date, level, (int)entry->pid);
 }
 
-/* Adds the addresses, which nginx calls the line's context. */
+static void add_relayed(struct log_text *text, const struct log_relay *relay)
+{
+    log_text_add_format(text,
+        ", bytes from/to client:%" PRIu64 "/%" PRIu64 ", bytes from/to upstream:%" PRIu64
+        "/%" PRIu64,
+        relay->from_client, relay->to_client, relay->from_upstream, relay->to_upstream);
+}
+
+/* Adds what nginx calls the line's context: what was done, the addresses, and bytes. */
 static void add_context(struct log_text *text, const struct log_line *line)
 {
+    if (line->relay.action != NULL)
+        log_text_add_format(text, " while %s", line->relay.action);
     if (line->client != NULL) {
         log_text_add(text, ", client: ");
         log_text_add(text, line->client);
@@ -74,6 +85,8 @@ static void add_context(struct log_text *text, const struct log_line *line)
         log_text_add(text, line->upstream);
         log_text_add(text, "\"");
     }
+    if (line->relay.action != NULL)
+        add_relayed(text, &line->relay);
 }
 
 static void add_place(struct log_entry *entry)

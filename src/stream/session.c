@@ -15,6 +15,7 @@
 #include "stream/session_log.h"
 #include "stream/session_pass.h"
 #include "stream/session_proxy.h"
+#include "stream/session_tries.h"
 #include "stream/session_use.h"
 
 #include <errno.h>
@@ -327,13 +328,15 @@ static void session_expired(struct fb_conn *conn)
 
     if (conn->session_phase == SESSION_NEW) { /* only a connect has a timer before `opened` */
         assert(conn->outgoing);
-        conn_connect_failed(conn, ETIMEDOUT, IO_CONNECT);
+        upstream_connect_expired(conn);
         return;
     }
     if (conn->session_phase == SESSION_ACTIVE) {
         passed = conn_idle_ms(conn);
         timeout = idle_timeout(conn);
     }
+    if (conn->session_phase == SESSION_AWAITED && conn->read == CONN_READ_STOPPED)
+        passed = 0;         /* the byte may wait in the kernel */
     if (passed < timeout) { /* bytes have moved, or the time is longer than a deadline can be */
         set_timeout(conn, timeout - passed);
         return;
@@ -394,6 +397,8 @@ static void session_describe(
     line->route = session_server_of(conn)->route;
     if (conn->outgoing && conn->session != NULL) /* none once it has been closed and lingers */
         line->upstream = session_conn_of(conn)->target->text;
+    if (conn->session != NULL)
+        session_tries_describe(conn, line);
 }
 
 const struct conn_ops session_conn_ops = {

@@ -204,6 +204,8 @@ struct fb_conn *upstream_connect_with(struct stream *stream, struct binding *own
     const fb_connect_options *options);
 /* Begins a connect() for which there was no descriptor, or no place. */
 void upstream_connect_again(struct fb_conn *conn);
+/* Ends a connection whose server has not answered in time. */
+void upstream_connect_expired(struct fb_conn *conn);
 /* Logs, with the level that was asked for. */
 void upstream_connect_failed(struct fb_conn *conn, int error, enum io_step step);
 

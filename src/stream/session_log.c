@@ -8,7 +8,9 @@
 
 #include "stream/session_lifetime.h"
 #include "stream/session_record.h"
+#include "stream/session_tries.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,19 +54,46 @@ void session_log_start(const struct fb_conn *conn)
         session_binding_of(conn)->text);
 }
 
-static COLD void log_client_end(const struct fb_conn *conn, const char *reason)
+void session_log_connected(const struct fb_conn *client, const struct fb_conn *server)
+{
+    char text[ADDRESS_TEXT], local[ADDRESS_TEXT] = "?";
+    struct log_line line = { .level = LEVEL_INFO, .named = true };
+    struct address address = { .length = sizeof(address.un) };
+
+    assert(!client->outgoing && server->outgoing);
+    conn_log_line(client, &line, text);
+    if (server->source.io->name(&server->source, &address.any, &address.length) == 0)
+        address_format(&address, true, local);
+    put_line(client->net->log, &line, "proxy %s connected to %s", local,
+        session_conn_of(server)->target->text);
+}
+
+/* Returns who has ended the session. */
+static const char *ended_by(const struct session_record *record)
+{
+    return record != NULL && record->tries != NULL && record->tries->upstream_ended ? "upstream"
+                                                                                    : "client";
+}
+
+static COLD void log_client_end(const struct fb_conn *conn, fb_reason reason)
 {
     const struct session_record *record = session_record_of(conn);
     uint64_t ms = conn->net->loop.clock.mono_ms - conn->opened_ms;
-    char servers[96] = "";
+    char servers[96] = "", client[ADDRESS_TEXT];
+    struct log_line line = { .level = LEVEL_INFO };
 
+    if (reason == FB_TIMED_OUT && record != NULL && record->tries != NULL)
+        conn_log(conn, LEVEL_INFO, ETIMEDOUT, "connection timed out");
+    conn_log_line(conn, &line, client);
+    line.relay.action = line.upstream = NULL; /* the message has the bytes */
     if (record != NULL && record->server_n > 0)
         snprintf(servers, sizeof(servers), ", bytes from/to upstream:%" PRIu64 "/%" PRIu64,
             record->from_servers, record->to_servers);
-    conn_log(conn, LEVEL_INFO, 0,
-        "client disconnected, bytes from/to client:%" PRIu64 "/%" PRIu64
-        "%s, session time: %" PRIu64 ".%03u, reason: %s",
-        conn->received, conn->sent, servers, ms / 1000, (unsigned)(ms % 1000), reason);
+    put_line(conn->net->log, &line,
+        "%s disconnected, bytes from/to client:%" PRIu64 "/%" PRIu64 "%s, session time: %" PRIu64
+        ".%03u, reason: %s",
+        ended_by(record), conn->received, conn->sent, servers, ms / 1000, (unsigned)(ms % 1000),
+        session_lifetime_has_ended(conn) ? "its lifetime is over" : reasons[reason]);
 }
 
 void session_log_end(const struct fb_conn *conn, fb_reason reason)
@@ -73,8 +102,7 @@ void session_log_end(const struct fb_conn *conn, fb_reason reason)
     if (conn->outgoing)
         conn_debug(conn, "connection to server ended: %s", reasons[reason]);
     else if (session_log_wants(conn, LEVEL_INFO))
-        log_client_end(
-            conn, session_lifetime_has_ended(conn) ? "its lifetime is over" : reasons[reason]);
+        log_client_end(conn, reason);
 }
 
 static void put_stall(struct log *log, const struct log_line *line,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two lines of a client's session at level info, in nginx's words, and that of a callback that
- * took too long.
+/* The lines of a client's session at level info, in nginx's words, and that of a callback that took
+ * too long.
  *
  * Responsible for what they say. Each is written by the caller's only call; nothing is formatted
  * where no log takes the line. */
@@ -17,6 +17,8 @@ static inline bool session_log_wants(const struct fb_conn *conn, enum log_level 
 /* Logs that the client has connected; called when its protocol is about to have it, and a log wants
  * LEVEL_INFO. */
 void session_log_start(const struct fb_conn *conn) COLD;
+/* Logs that a server has been connected for the client; called when a log wants LEVEL_INFO. */
+void session_log_connected(const struct fb_conn *client, const struct fb_conn *server) COLD;
 /* Logs that the session has ended, its bytes, its time, and why. */
 void session_log_end(const struct fb_conn *conn, fb_reason reason);
 /* Logs that a callback of the connection took longer than `stall_threshold`. */

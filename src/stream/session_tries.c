@@ -145,6 +145,14 @@ static uint64_t since_choice(const struct session_tries *tries)
     return stream_of(tries->client)->net.loop.clock.mono_ms - tries->choice.began_ms;
 }
 
+/* Returns the connection to the server that was made last; NULL: there is none. */
+static const struct fb_conn *server_of(const struct fb_conn *client)
+{
+    const struct session_conn *child = TAILQ_FIRST(&session_conn_of(client)->children);
+
+    return child != NULL ? child->conn : NULL;
+}
+
 void session_tries_connected(struct fb_conn *client)
 {
     struct session_tries *tries = tries_of(client);
@@ -153,6 +161,8 @@ void session_tries_connected(struct fb_conn *client)
         return;
     choice_connected(&tries->choice);
     tries->last->connected_ms = tries->choice.connected_ms;
+    if (unlikely(session_log_wants(client, LEVEL_INFO)) && server_of(client) != NULL)
+        session_log_connected(client, server_of(client));
 }
 
 void session_tries_first_byte(struct fb_conn *client)
@@ -176,8 +186,35 @@ void session_tries_end(struct fb_conn *client, const struct fb_conn *server, fb_
         tries->last->sent = server->sent;
         tries->last->received = server->received;
         choice_count(&tries->choice, server->sent, server->received);
+        tries->upstream_ended = server->reason == FB_PEER_GONE || server->reason == FB_RESET;
     }
     queue_end(&tries->choice, how);
+}
+
+COLD void session_tries_describe(const struct fb_conn *conn, struct log_line *line)
+{
+    const struct fb_conn *client = session_client_of(conn), *server;
+    const struct session_tries *tries = client->outgoing ? NULL : tries_of(client);
+
+    if (tries == NULL)
+        return;
+    server = conn->outgoing ? conn : server_of(client);
+    line->relay = (struct log_relay) {
+        .action = "connecting to upstream",
+        .from_client = client->received,
+        .to_client = client->sent,
+        .from_upstream = server != NULL ? server->received : 0,
+        .to_upstream = server != NULL ? server->sent : 0,
+    };
+    if (tries->last == NULL)
+        return;
+    line->upstream = tries->last->address;
+    if (tries->last->connected_ms != FB_NO_TIME)
+        line->relay.action = "proxying connection";
+    if (server == NULL) {
+        line->relay.from_upstream = tries->last->received;
+        line->relay.to_upstream = tries->last->sent;
+    }
 }
 
 void session_tries_clear(struct session_conn *session)

@@ -23,6 +23,7 @@ struct session_tries {
     struct fb_conn *client;
     session_chosen *chosen;   /* NULL: nobody waits */
     fb_try shown;             /* the try that runs, as the protocol sees it */
+    bool upstream_ended;      /* the server, and not the client, has ended the session */
     struct session_try *last; /* NULL: none was begun */
     struct session_try first;
 };
@@ -33,6 +34,8 @@ fb_choice session_tries_choose(struct fb_conn *client, const struct fb_upstream 
 void session_tries_connected(struct fb_conn *client);
 void session_tries_first_byte(struct fb_conn *client);
 void session_tries_end(struct fb_conn *client, const struct fb_conn *server, fb_try_end how);
+/* Adds to a log line of a client, or of its connection to a server, what its session is doing. */
+void session_tries_describe(const struct fb_conn *conn, struct log_line *line);
 /* Ends what the session's end finds running. */
 void session_tries_clear(struct session_conn *session);
 /* Tells the session of a choice that has waited: the upstreams' tell(). */

@@ -277,11 +277,28 @@ void upstream_connect_again(struct fb_conn *conn)
     conn_connect_again(conn, &address->any, address->length, how);
 }
 
+/* Returns the level of the line about a failure. */
+static enum log_level level_of(const struct session_conn *session)
+{
+    return session->log_level != 0 ? (enum log_level)session->log_level : LEVEL_ERROR;
+}
+
+void upstream_connect_expired(struct fb_conn *conn)
+{
+    const struct session_conn *session = session_conn_of(conn);
+
+    if (session->waits) {
+        conn_connect_failed(conn, ETIMEDOUT, IO_CONNECT);
+        return;
+    }
+    conn_log(conn, level_of(session), ETIMEDOUT, "upstream timed out");
+    conn_fail_by(conn, ETIMEDOUT);
+}
+
 void upstream_connect_failed(struct fb_conn *conn, int error, enum io_step step)
 {
     const struct session_conn *session = session_conn_of(conn);
-    enum log_level level =
-        session->log_level != 0 ? (enum log_level)session->log_level : LEVEL_ERROR;
+    enum log_level level = level_of(session);
     char text[ADDRESS_TEXT];
 
     if (session->waits)

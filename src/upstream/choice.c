@@ -149,8 +149,7 @@ static void add_conns(struct peer *peer, int64_t by)
 
 COLD void choice_report_none(struct choice *choice)
 {
-    choice->upstreams->report(choice, LEVEL_ERROR, choice->upstream->name,
-        "no live upstreams while connecting to upstream");
+    choice->upstreams->report(choice, LEVEL_ERROR, choice->upstream->name, "no live upstreams");
 }
 
 /* Whether more tries run than the peer may have. */
@@ -256,8 +255,8 @@ static COLD void mark_failed(struct choice *choice, struct peer *peer)
     if (fails < max_fails)
         return;
     atomic_fetch_add_explicit(&state->disabled, fails == max_fails, memory_order_relaxed);
-    choice->upstreams->report(choice, LEVEL_WARN, peer->target.text,
-        "upstream server temporarily disabled while connecting to upstream");
+    choice->upstreams->report(
+        choice, LEVEL_WARN, peer->target.text, "upstream server temporarily disabled");
 }
 
 /* Adds to an average that somebody can ask for. */
