@@ -1,100 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* proxy_pass: connects each client with a server, and moves bytes both ways. */
-#include <forkbeard/forkbeard.h>
-
-struct proxy_conf {
-    const fb_upstream *upstream;
-    int64_t connect_timeout, timeout;
-};
-
-struct proxy_worker {
-    const fb_stream *stream;
-    const fb_upstreams *upstreams;
-};
-
-/* The state of a client, which its connections to servers share. */
-struct proxy {
-    fb_conn *client;
-    int connected;
-};
-
-static const fb_ops server_ops;
-
-static void fail(fb_conn *client, uint32_t status)
-{
-    const struct proxy_worker *own = fb_worker_state(client);
-
-    own->stream->set_status(client, status);
-    fb_close(client);
-}
-
-static void connect_to(fb_conn *client, struct proxy *proxy, const fb_try *run)
-{
-    const struct proxy_conf *conf = fb_conf_of(client);
-    const struct proxy_worker *own = fb_worker_state(client);
-    fb_conn *server = fb_connect(client, run->target, &server_ops, proxy);
-
-    if (server != NULL) {
-        fb_set_timeout(server, (uint64_t)conf->connect_timeout);
-        return;
-    }
-    own->upstreams->end(client, NULL, FB_TRY_UNUSED);
-    fail(client, 503);
-}
-
-static void proxy_chosen(fb_conn *client, void *state, fb_choice choice, const fb_try *run)
-{
-    if (choice == FB_CHOICE_SERVER)
-        connect_to(client, state, run);
-    else
-        fail(client, 502);
-}
-
-static int server_opened(fb_conn *server, void *state)
-{
-    struct proxy *proxy = state;
-    const struct proxy_conf *conf = fb_conf_of(proxy->client);
-    const struct proxy_worker *own = fb_worker_state(server);
-    const fb_pipe_options options = { .size = sizeof(options), .timeout = (uint64_t)conf->timeout };
-
-    proxy->connected = 1;
-    own->upstreams->connected(proxy->client);
-    fb_pipe(proxy->client, server, &options);
-    return 0;
-}
-
-static void server_closed(fb_conn *server, void *state, fb_reason reason)
-{
-    const struct proxy *proxy = state;
-    const struct proxy_worker *own = fb_worker_state(server);
-
-    (void)reason;
-    own->upstreams->end(proxy->client, server, proxy->connected ? FB_TRY_SERVED : FB_TRY_FAILED);
-    if (!proxy->connected)
-        fail(proxy->client, 502);
-}
-
-static const fb_ops server_ops = {
-    .size = sizeof(fb_ops), .opened = server_opened, .closed = server_closed
-};
-
-static int proxy_opened(fb_conn *client, void *state)
-{
-    const struct proxy_conf *conf = fb_conf_of(client);
-    const struct proxy_worker *own = fb_worker_state(client);
-    struct proxy *proxy = state;
-    const fb_try *run;
-    fb_choice choice;
-
-    proxy->client = client;
-    fb_stop(client); /* early input waits in the kernel until the server is there */
-    choice = own->upstreams->choose(client, conf->upstream, proxy_chosen, &run);
-    if (choice != FB_CHOICE_WAITS)
-        proxy_chosen(client, proxy, choice, run);
-    return 0;
-}
-
-static const fb_ops ops = { .size = sizeof(fb_ops), .opened = proxy_opened };
+/* proxy_pass: connects each client with a server, and moves bytes both ways. Here are the
+ * directives, which are nginx's; session.c serves the clients. */
+#include "protocols/proxy/proxy.h"
 
 static int proxy_worker_start(fb_worker *worker, void *state)
 {
@@ -123,18 +30,76 @@ static const fb_directive directives[] = {
         .set = set_pass,
         .args_least = 1,
         .args_most = 1 },
+    { .name = "proxy_bind",
+        .value = FB_VALUE_CUSTOM,
+        .offset = offsetof(struct proxy_conf, bind),
+        .room = sizeof(struct proxy_bind),
+        .set = proxy_bind_set,
+        .args_least = 1,
+        .args_most = 2,
+        .initial = "off" },
+    { .name = "proxy_buffer_size",
+        .value = FB_VALUE_SIZE,
+        .offset = offsetof(struct proxy_conf, buffer_size),
+        .least = 1,
+        .greatest = INT32_MAX,
+        .initial = "16k" },
     { .name = "proxy_connect_timeout",
         .value = FB_VALUE_MSEC,
         .offset = offsetof(struct proxy_conf, connect_timeout),
         .least = 1,
         .greatest = INT64_MAX,
         .initial = "60s" },
+    { .name = "proxy_download_rate",
+        .value = FB_VALUE_CUSTOM,
+        .offset = offsetof(struct proxy_conf, download),
+        .room = sizeof(struct proxy_rate),
+        .set = proxy_rate_set_download,
+        .args_least = 1,
+        .args_most = 1,
+        .initial = "0" },
+    { .name = "proxy_half_close",
+        .value = FB_VALUE_FLAG,
+        .offset = offsetof(struct proxy_conf, half_close),
+        .initial = "off" },
+    { .name = "proxy_next_upstream",
+        .value = FB_VALUE_FLAG,
+        .offset = offsetof(struct proxy_conf, next_upstream),
+        .initial = "on" },
+    { .name = "proxy_next_upstream_timeout",
+        .value = FB_VALUE_MSEC,
+        .offset = offsetof(struct proxy_conf, next_upstream_timeout),
+        .initial = "0" },
+    { .name = "proxy_next_upstream_tries",
+        .value = FB_VALUE_NUMBER,
+        .offset = offsetof(struct proxy_conf, next_upstream_tries),
+        .initial = "0" },
+    { .name = "proxy_protocol",
+        .value = FB_VALUE_CUSTOM,
+        .offset = offsetof(struct proxy_conf, header),
+        .room = sizeof(enum proxy_header),
+        .set = proxy_header_set,
+        .args_least = 1,
+        .args_most = 2,
+        .initial = "off" },
+    { .name = "proxy_socket_keepalive",
+        .value = FB_VALUE_FLAG,
+        .offset = offsetof(struct proxy_conf, socket_keepalive),
+        .initial = "off" },
     { .name = "proxy_timeout",
         .value = FB_VALUE_MSEC,
         .offset = offsetof(struct proxy_conf, timeout),
         .least = 1,
         .greatest = INT64_MAX,
         .initial = "10m" },
+    { .name = "proxy_upload_rate",
+        .value = FB_VALUE_CUSTOM,
+        .offset = offsetof(struct proxy_conf, upload),
+        .room = sizeof(struct proxy_rate),
+        .set = proxy_rate_set_upload,
+        .args_least = 1,
+        .args_most = 1,
+        .initial = "0" },
 };
 
 FB_PROTOCOL(proxy) = {
@@ -144,6 +109,6 @@ FB_PROTOCOL(proxy) = {
     .conn_state = sizeof(struct proxy),
     .conf_state = sizeof(struct proxy_conf),
     .worker_state = sizeof(struct proxy_worker),
-    .ops = &ops,
+    .ops = &proxy_session_ops,
     .worker_start = proxy_worker_start,
 };

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The PROXY header, version 1 or 2, which tells a server whose connection it is given.
+ *
+ * Addresses are those that the session has: of a client of whom another header has told, the one
+ * that was believed. Where the families of the two ends differ for that reason, both are sent as
+ * IPv6 addresses, because a header has one family. */
+#include "protocols/proxy/proxy.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+/* An end of the connection: as an IPv4 address, and as an IPv6 address. */
+struct end {
+    bool is_ipv4;
+    struct in_addr ipv4;
+    struct in6_addr ipv6;
+    in_port_t port; /* in the order of the network */
+};
+
+/* Reads an address; false: it is neither of IPv4 nor of IPv6. */
+static bool read_end(struct end *end, const struct sockaddr_storage *address)
+{
+    const struct sockaddr_in *in = (const struct sockaddr_in *)address;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
+
+    end->is_ipv4 = address->ss_family == AF_INET;
+    if (end->is_ipv4) {
+        end->ipv4 = in->sin_addr;
+        end->port = in->sin_port;
+        memset(&end->ipv6, 0, sizeof(end->ipv6));
+        memset(end->ipv6.s6_addr + 10, 0xff, 2);
+        memcpy(end->ipv6.s6_addr + 12, &end->ipv4, 4);
+        return true;
+    }
+    end->ipv6 = in6->sin6_addr;
+    end->port = in6->sin6_port;
+    return address->ss_family == AF_INET6;
+}
+
+/* Reads both ends; false: a header cannot name them. */
+static bool read_ends(fb_conn *client, struct end ends[2])
+{
+    struct sockaddr_storage peer, local;
+
+    return fb_peer_address(client, &peer) == 0 && fb_local_address(client, &local) == 0 &&
+           read_end(&ends[0], &peer) && read_end(&ends[1], &local);
+}
+
+static void write_v1(fb_conn *server, const struct end ends[2], bool known)
+{
+    char line[128] = "PROXY UNKNOWN\r\n", text[2][INET6_ADDRSTRLEN];
+    bool is_ipv4 = known && ends[0].is_ipv4 && ends[1].is_ipv4;
+
+    for (int i = 0; i < 2 && known; i++)
+        inet_ntop(is_ipv4 ? AF_INET : AF_INET6,
+            is_ipv4 ? (const void *)&ends[i].ipv4 : (const void *)&ends[i].ipv6, text[i],
+            sizeof(text[i]));
+    if (known)
+        snprintf(line, sizeof(line), "PROXY %s %s %s %u %u\r\n", is_ipv4 ? "TCP4" : "TCP6", text[0],
+            text[1], ntohs(ends[0].port), ntohs(ends[1].port));
+    fb_write(server, line, strlen(line));
+}
+
+static void write_v2(fb_conn *server, const struct end ends[2], bool known)
+{
+    uint8_t header[52] = "\r\n\r\n\0\r\nQUIT\n\x21"; /* version 2, PROXY */
+    bool is_ipv4 = known && ends[0].is_ipv4 && ends[1].is_ipv4;
+    size_t size = is_ipv4 ? sizeof(struct in_addr) : sizeof(struct in6_addr), n = 0;
+
+    for (int i = 0; i < 2 && known; i++, n += size)
+        memcpy(header + 16 + n, is_ipv4 ? (const void *)&ends[i].ipv4 : (const void *)&ends[i].ipv6,
+            size);
+    for (int i = 0; i < 2 && known; i++, n += sizeof(in_port_t))
+        memcpy(header + 16 + n, &ends[i].port, sizeof(in_port_t));
+    header[13] = !known ? 0x00 : is_ipv4 ? 0x11 : 0x21; /* unspecified, or a stream */
+    header[15] = (uint8_t)n;
+    fb_write(server, header, 16 + n);
+}
+
+void proxy_header_write(fb_conn *client, fb_conn *server, enum proxy_header header)
+{
+    struct end ends[2];
+    bool known = read_ends(client, ends);
+
+    if (header == PROXY_HEADER_V2)
+        write_v2(server, ends, known);
+    else
+        write_v1(server, ends, known);
+}
+
+int proxy_header_set(fb_conf *conf, void *value, const char *const *args, uint32_t n)
+{
+    enum proxy_header *header = value;
+
+    if (strcmp(args[0], "on") == 0)
+        *header = PROXY_HEADER_V1;
+    else if (strcmp(args[0], "off") == 0)
+        *header = PROXY_HEADER_NONE;
+    else
+        return fb_conf_errorf(conf, "proxy_protocol", "expected on or off, not \"%s\"", args[0]);
+    if (n == 1)
+        return 0;
+    if (strcmp(args[1], "version=1") != 0 && strcmp(args[1], "version=2") != 0)
+        return fb_conf_errorf(
+            conf, "proxy_protocol", "expected version=1 or version=2, not \"%s\"", args[1]);
+    if (*header != PROXY_HEADER_NONE && args[1][8] == '2')
+        *header = PROXY_HEADER_V2;
+    return 0;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The configuration of the proxy, the state of a session, and what its files call of each other.
+ *
+ * A session goes from try to try until a server is connected (session.c), and is a pipe from then
+ * on. Invariant: a session has at most one connection to a server. */
+#pragma once
+
+#include <forkbeard/forkbeard.h>
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+/* The PROXY header that a server is sent. */
+enum proxy_header { PROXY_HEADER_NONE, PROXY_HEADER_V1, PROXY_HEADER_V2 };
+
+/* The address that servers are connected from. */
+struct proxy_bind {
+    const struct sockaddr_storage *address; /* NULL: none, or `text` says it in each session */
+    const fb_template *text;
+    bool transparent; /* the address need not be this machine's */
+};
+
+/* Bytes a second. */
+struct proxy_rate {
+    const fb_template *text; /* NULL: `fixed` holds */
+    uint64_t fixed;          /* 0: any */
+};
+
+struct proxy_conf {
+    const fb_upstream *upstream;
+    int64_t connect_timeout, timeout; /* ms */
+    int64_t buffer_size;
+    int64_t half_close;            /* 1: one half may end long before the other */
+    int64_t next_upstream;         /* 1: a server that cannot be reached has the next one tried */
+    int64_t next_upstream_tries;   /* 0: as many as there are servers */
+    int64_t next_upstream_timeout; /* ms, in which tries begin; 0: any */
+    int64_t socket_keepalive;      /* 1: the kernel probes silent servers */
+    struct proxy_bind bind;
+    struct proxy_rate download, upload;
+    enum proxy_header header;
+};
+
+struct proxy_worker {
+    const fb_stream *stream;
+    const fb_upstreams *upstreams;
+};
+
+/* The state of a client, which its connection to a server shares. */
+struct proxy {
+    fb_conn *client;
+    uint64_t began_ms; /* when the first try did, monotonic */
+    uint32_t failed;   /* tries that have */
+    uint32_t left;     /* servers that are left beside the present one */
+    bool connected;    /* the server of the present try has been reached */
+    bool unbound;      /* the text of proxy_bind has turned out to be no address */
+};
+
+/* session.c: the callbacks of clients */
+extern const fb_ops proxy_session_ops;
+
+/* header.c: Writes the header of the client to its server. */
+void proxy_header_write(fb_conn *client, fb_conn *server, enum proxy_header header);
+/* header.c: proxy_protocol on|off [version=1|2] */
+int proxy_header_set(fb_conf *conf, void *value, const char *const *args, uint32_t n);
+
+/* rate.c: Works out a rate for a client's session. Returns 0; -1 without memory. */
+int proxy_rate_of(fb_conn *client, const struct proxy_rate *rate, uint64_t *out);
+/* rate.c: proxy_download_rate and proxy_upload_rate */
+int proxy_rate_set_download(fb_conf *conf, void *value, const char *const *args, uint32_t n);
+int proxy_rate_set_upload(fb_conf *conf, void *value, const char *const *args, uint32_t n);
+
+/* bind.c: Works out the address that a client's server is connected from. Returns `room`, a
+ * constant, or NULL for none; -1 in *status without memory, else 0. */
+const struct sockaddr *proxy_bind_address(
+    struct proxy *proxy, struct sockaddr_storage *room, int *status);
+/* bind.c: proxy_bind address [transparent] | off */
+int proxy_bind_set(fb_conf *conf, void *value, const char *const *args, uint32_t n);

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A session: servers are tried one after the other until one is connected; then bytes move both
+ * ways until an end.
+ *
+ * What a client says early waits in the kernel meanwhile, and so does the end of its half.
+ * Invariant: each try is ended before the next one begins, and in the `closed` of its connection at
+ * the latest. */
+#include "protocols/proxy/proxy.h"
+
+#include <assert.h>
+#include <errno.h>
+
+static void begin_try(struct proxy *proxy);
+
+static void fail(struct proxy *proxy, uint32_t status)
+{
+    const struct proxy_worker *own = fb_worker_state(proxy->client);
+
+    own->stream->set_status(proxy->client, status);
+    fb_close(proxy->client);
+}
+
+/* Ends a session whose server was not asked, for a reason of ours. */
+static void give_up(struct proxy *proxy)
+{
+    const struct proxy_worker *own = fb_worker_state(proxy->client);
+
+    own->upstreams->end(proxy->client, NULL, FB_TRY_UNUSED);
+    fail(proxy, 500);
+}
+
+/* Whether a server that cannot be reached has the next one tried. */
+static bool may_try_again(const struct proxy *proxy)
+{
+    const struct proxy_conf *conf = fb_conf_of(proxy->client);
+    uint64_t passed = fb_mono_ms(fb_worker_of(proxy->client)) - proxy->began_ms;
+
+    return conf->next_upstream && proxy->left > 0 &&
+           (conf->next_upstream_tries == 0 ||
+               proxy->failed < (uint64_t)conf->next_upstream_tries) &&
+           (conf->next_upstream_timeout == 0 || passed < (uint64_t)conf->next_upstream_timeout);
+}
+
+/* ---- The connection to a server ---- */
+
+static void server_first_byte(fb_conn *server, void *state)
+{
+    const struct proxy *proxy = state;
+    const struct proxy_worker *own = fb_worker_state(server);
+
+    own->upstreams->first_byte(proxy->client);
+}
+
+static int server_opened(fb_conn *server, void *state)
+{
+    struct proxy *proxy = state;
+    const struct proxy_conf *conf = fb_conf_of(proxy->client);
+    const struct proxy_worker *own = fb_worker_state(server);
+    fb_pipe_options options = {
+        .size = sizeof(options),
+        .timeout = (uint64_t)conf->timeout,
+        .flags = conf->half_close ? 0 : FB_PIPE_ENDS_TOGETHER,
+        .buffer = (size_t)conf->buffer_size,
+        .first_byte = server_first_byte,
+    };
+
+    assert(!proxy->connected);
+    if (proxy_rate_of(proxy->client, &conf->upload, &options.rate_from_a) != 0 ||
+        proxy_rate_of(proxy->client, &conf->download, &options.rate_from_b) != 0) {
+        fail(proxy, 500);
+        return 0;
+    }
+    proxy->connected = true;
+    own->upstreams->connected(proxy->client);
+    if (conf->header != PROXY_HEADER_NONE)
+        proxy_header_write(proxy->client, server, conf->header);
+    fb_pipe(proxy->client, server, &options);
+    return 0;
+}
+
+/* Ends a try of which nothing came, and begins the next one or ends the session. */
+static void server_failed(fb_conn *server, struct proxy *proxy)
+{
+    const struct proxy_worker *own = fb_worker_state(server);
+
+    own->upstreams->end(proxy->client, server, FB_TRY_FAILED);
+    proxy->failed++;
+    if (may_try_again(proxy))
+        begin_try(proxy);
+    else
+        fail(proxy, 502);
+}
+
+/* Whether the connect() has failed for the address of proxy_bind. */
+static bool is_bind_error(const struct proxy_conf *conf, int error)
+{
+    if (conf->bind.address == NULL && conf->bind.text == NULL)
+        return false;
+    return error == EADDRNOTAVAIL || error == EADDRINUSE || error == EACCES || error == EPERM ||
+           error == EINVAL || error == EAFNOSUPPORT;
+}
+
+static void server_closed(fb_conn *server, void *state, fb_reason reason)
+{
+    struct proxy *proxy = state;
+    const struct proxy_worker *own = fb_worker_state(server);
+
+    if (proxy->connected) {
+        own->upstreams->end(proxy->client, server, FB_TRY_SERVED);
+        return;
+    }
+    switch (reason) {
+    case FB_ABORTED: /* with its client */
+    case FB_DRAINED:
+        own->upstreams->end(proxy->client, server, FB_TRY_UNUSED);
+        break;
+    case FB_NO_MEMORY:
+        give_up(proxy);
+        break;
+    default:
+        if (is_bind_error(fb_conf_of(proxy->client), fb_error_of(server)))
+            give_up(proxy);
+        else
+            server_failed(server, proxy);
+    }
+}
+
+static const fb_ops server_ops = {
+    .size = sizeof(fb_ops), .opened = server_opened, .closed = server_closed
+};
+
+/* ---- Tries ---- */
+
+/* Connects to a server with options that most proxies do not have; NULL: it cannot be asked. */
+static fb_conn *connect_with_options(struct proxy *proxy, const fb_target *target)
+{
+    const struct proxy_conf *conf = fb_conf_of(proxy->client);
+    struct sockaddr_storage room;
+    int status;
+    fb_connect_options options = {
+        .size = sizeof(options),
+        .owner = proxy->client,
+        .timeout = (uint64_t)conf->connect_timeout,
+        .flags = FB_CONNECT_LASTING,
+    };
+
+    options.local = proxy_bind_address(proxy, &room, &status);
+    if (status != 0)
+        return NULL;
+    if (options.local != NULL && conf->bind.transparent)
+        options.flags |= FB_CONNECT_TRANSPARENT;
+    if (conf->socket_keepalive)
+        options.flags |= FB_CONNECT_TCP_KEEPALIVE;
+    return fb_connect_with(fb_worker_of(proxy->client), target, &server_ops, proxy, &options);
+}
+
+static void connect_to(struct proxy *proxy, const fb_try *run)
+{
+    const struct proxy_conf *conf = fb_conf_of(proxy->client);
+    fb_conn *server;
+
+    proxy->left = run->left;
+    if (conf->bind.address != NULL || conf->bind.text != NULL || conf->socket_keepalive) {
+        server = connect_with_options(proxy, run->target);
+    } else {
+        server = fb_connect(proxy->client, run->target, &server_ops, proxy);
+        if (server != NULL)
+            fb_set_timeout(server, (uint64_t)conf->connect_timeout);
+    }
+    if (server != NULL)
+        return;
+    fb_conn_logf(proxy->client, FB_LOG_ERROR, "no connection is left for the server");
+    give_up(proxy);
+}
+
+static void chosen(fb_conn *client, void *state, fb_choice choice, const fb_try *run)
+{
+    struct proxy *proxy = state;
+
+    assert(proxy->client == client);
+    switch (choice) {
+    case FB_CHOICE_SERVER:
+        connect_to(proxy, run);
+        break;
+    case FB_CHOICE_NONE:
+        fail(proxy, 502);
+        break;
+    default:
+        fail(proxy, 500);
+    }
+}
+
+static void begin_try(struct proxy *proxy)
+{
+    const struct proxy_conf *conf = fb_conf_of(proxy->client);
+    const struct proxy_worker *own = fb_worker_state(proxy->client);
+    const fb_try *run;
+    fb_choice choice = own->upstreams->choose(proxy->client, conf->upstream, chosen, &run);
+
+    if (choice != FB_CHOICE_WAITS)
+        chosen(proxy->client, proxy, choice, run);
+}
+
+static int session_opened(fb_conn *client, void *state)
+{
+    struct proxy *proxy = state;
+
+    proxy->client = client;
+    proxy->began_ms = fb_mono_ms(fb_worker_of(client));
+    fb_stop(client);
+    fb_set_timeout(client, 0); /* the times of the proxy hold */
+    begin_try(proxy);
+    return 0;
+}
+
+const fb_ops proxy_session_ops = { .size = sizeof(fb_ops), .opened = session_opened };
