@@ -59,19 +59,36 @@ static void combine(struct peers *peers, struct peer *peer)
         peers_set_health(peers, peer, (enum peer_health)worst);
 }
 
-/* Begins the state where it is of another check; one of the workers does. */
-static void adopt(
+/* Whether this configuration may begin the state of another one: it is newer, or nobody makes the
+ * other's checks any more. */
+static bool may_adopt(struct upstreams *upstreams, const struct health_state *state,
+    const struct upstream_check *check)
+{
+    uint64_t idle_ms = (uint64_t)check->interval + HEALTH_SLACK_MS;
+
+    return PEER_LOAD(state->id) == 0 || upstreams->generation > PEER_LOAD(state->generation) ||
+           peer_age(now_of(upstreams), PEER_LOAD(state->next_ms)) > idle_ms;
+}
+
+/* Begins the state where it is of another check; one of the workers does. Returns whether it is of
+ * this one. */
+static bool adopt(
     struct upstreams *upstreams, const struct peer *peer, const struct upstream_check *check)
 {
     struct health_state *state = state_of(peer, check);
     uint64_t id = id_of(upstreams, check), before = PEER_LOAD(state->id);
 
-    if (before == id || !atomic_compare_exchange_strong(&state->id, &before, id))
-        return;
+    if (before == id)
+        return true;
+    if (!may_adopt(upstreams, state, check) ||
+        !atomic_compare_exchange_strong(&state->id, &before, id))
+        return false;
+    PEER_STORE(state->generation, upstreams->generation);
     PEER_STORE(state->passes, 0);
     PEER_STORE(state->misses, 0);
     PEER_STORE(state->health, check->mandatory ? PEER_HEALTH_CHECKING : PEER_HEALTH_UNCHECKED);
-    PEER_STORE(state->next_ms, 0);
+    PEER_STORE(state->next_ms, now_of(upstreams));
+    return true;
 }
 
 void health_begin(struct peers *peers, struct peer *peer)
@@ -107,6 +124,7 @@ static bool claim(struct upstreams *upstreams, const struct peer *peer, struct h
     uint64_t interval = (uint64_t)check->interval,
              lost = (uint64_t)check->timeout + HEALTH_SLACK_MS;
 
+    assert(check->interval > 0 && check->timeout > 0);
     if (next > now && next - now <= greater(interval + (uint64_t)check->jitter, lost)) {
         if (next - now < *wait)
             *wait = next - now;
@@ -125,6 +143,7 @@ static struct health_probe *create_probe(
     if (probe == NULL)
         return NULL;
     *probe = *claimed;
+    assert(claimed->lease_ms >= claimed->due_ms);
     probe->kind = PROBE_KIND;
     probe->peer = peer;
     probe->target = peer->target;
@@ -148,6 +167,7 @@ struct health_probe *health_claim(struct upstreams *upstreams, struct upstream *
     struct health_probe claimed = { .upstream = upstream, .check = check };
 
     CHECK_KIND(peers, PEERS_KIND);
+    assert(upstream->checks != NULL && check->index < HEALTH_CHECKS_MOST);
     if (upstream->zone != NULL)
         peers_follow_operator(peers);
     *wait = (uint64_t)check->interval;
@@ -157,7 +177,11 @@ struct health_probe *health_claim(struct upstreams *upstreams, struct upstream *
 
         if (peer->is_off)
             continue;
-        adopt(upstreams, peer, check);
+        if (!adopt(upstreams, peer, check)) {
+            if (*wait > HEALTH_RETRY_MS)
+                *wait = HEALTH_RETRY_MS;
+            continue;
+        }
         if (!claim(upstreams, peer, &claimed, wait))
             continue;
         probe = create_probe(upstreams, &claimed, peer);
@@ -197,6 +221,7 @@ static uint32_t pass(struct health_state *state, const struct upstream_check *ch
 {
     uint32_t health = PEER_LOAD(state->health);
 
+    assert(check->passes > 0);
     PEER_STORE(state->misses, 0);
     add(&state->passes);
     if (health >= PEER_HEALTH_BAD && PEER_LOAD(state->passes) < check->passes)
@@ -208,6 +233,7 @@ static uint32_t miss(struct health_state *state, const struct upstream_check *ch
 {
     uint32_t health = PEER_LOAD(state->health);
 
+    assert(check->fails > 0);
     PEER_STORE(state->passes, 0);
     add(&state->misses);
     atomic_fetch_add(&state->failures, 1);
@@ -225,6 +251,7 @@ static void count(struct upstreams *upstreams, const struct health_probe *probe,
     atomic_fetch_add(&state->checks, 1);
     PEER_STORE(state->last_ms, now_of(upstreams));
     PEER_STORE(state->health, health);
+    combine(probe->upstream->peers, probe->peer);
     if (health == before) {
         if (!passed)
             log_outcome(upstreams, probe, LEVEL_INFO, "check failed", doing, error);
@@ -236,7 +263,6 @@ static void count(struct upstreams *upstreams, const struct health_probe *probe,
     } else if (before >= PEER_HEALTH_CHECKING) {
         log_outcome(upstreams, probe, LEVEL_NOTICE, "peer is healthy", doing, error);
     }
-    combine(probe->upstream->peers, probe->peer);
 }
 
 void health_end(struct upstreams *upstreams, struct health_probe *probe, fb_probe_end how,
@@ -246,6 +272,7 @@ void health_end(struct upstreams *upstreams, struct health_probe *probe, fb_prob
     uint64_t lease = probe->lease_ms, next = now_of(upstreams) + HEALTH_RETRY_MS;
 
     CHECK_KIND(probe, PROBE_KIND);
+    assert(how >= FB_PROBE_PASSED && how <= FB_PROBE_UNUSED && doing != NULL);
     if (PEER_LOAD(state->next_ms) == lease) { /* unless it was taken for lost */
         if (how != FB_PROBE_UNUSED) {
             count(upstreams, probe, how == FB_PROBE_PASSED, doing, error);

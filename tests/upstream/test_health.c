@@ -309,6 +309,37 @@ START_TEST(a_mandatory_check_comes_first_after_a_reload_too)
 }
 END_TEST
 
+START_TEST(an_old_worker_leaves_the_state_to_new_ones)
+{
+    struct health_probe *old;
+
+    check.mandatory = true;
+    open_workers(1);
+    old = expect_claim(0);
+    reload();
+    end(0, old, FB_PROBE_PASSED); /* no longer counts */
+    group_expect(workers[1], "-");
+    expect_none(0, HEALTH_RETRY_MS);
+    make(1, FB_PROBE_PASSED);
+    expect_lines(HEALTHY);
+    expect_none(0, HEALTH_RETRY_MS);
+    group_expect(workers[0], "a");
+}
+END_TEST
+
+START_TEST(an_old_worker_goes_on_where_a_reload_was_taken_back)
+{
+    check.mandatory = true;
+    open_workers(1);
+    reload();
+    pass_time(5000 + HEALTH_SLACK_MS);
+    expect_none(0, HEALTH_RETRY_MS);
+    pass_time(1);
+    make(0, FB_PROBE_PASSED);
+    expect_lines(HEALTHY);
+}
+END_TEST
+
 START_TEST(a_persistent_state_lasts)
 {
     check.mandatory = check.persistent = true;
@@ -393,6 +424,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_mandatory_check_comes_first);
     tcase_add_test(tcase, a_reload_keeps_the_state);
     tcase_add_test(tcase, a_mandatory_check_comes_first_after_a_reload_too);
+    tcase_add_test(tcase, an_old_worker_leaves_the_state_to_new_ones);
+    tcase_add_test(tcase, an_old_worker_goes_on_where_a_reload_was_taken_back);
     tcase_add_test(tcase, a_persistent_state_lasts);
     tcase_add_test(tcase, a_group_without_checks_uses_what_one_has_condemned);
     tcase_add_test(tcase, one_of_two_checks_is_enough_to_condemn);
