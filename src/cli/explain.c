@@ -26,6 +26,15 @@ static const char *next_name(void *arg)
     return *next == entries + countof(entries) ? NULL : (*next)++->name;
 }
 
+/* Whether an entry before has the same name: blocks of two kinds can have a directive of it. */
+static bool is_second(size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(entries[k].name, entries[i].name) == 0)
+            return true;
+    return false;
+}
+
 /* Appends `"NAME"` to a list of names. */
 static void add_name(char *list, size_t size, const char *name)
 {
@@ -51,7 +60,7 @@ static void report_unknown(const char *name, struct log *log)
     if ((near = nearest_name(name, next_name, &next)) != NULL)
         add_name(list, sizeof(list), near);
     for (size_t i = 0; near == NULL && *name != '\0' && i < countof(entries); i++)
-        if (strstr(entries[i].name, name) != NULL)
+        if (strstr(entries[i].name, name) != NULL && !is_second(i))
             add_name(list, sizeof(list), entries[i].name);
     log_write(log, LEVEL_EMERG, 0, "unknown directive \"%s\"%s%s%s", name,
         *list != '\0' ? ", did you mean " : "", list,
@@ -64,10 +73,10 @@ int cli_explain(const struct cmdline *cmdline, struct log *log)
     bool found = name == NULL;
 
     for (size_t i = 0; i < countof(entries); i++) {
-        if (name == NULL)
+        if (name == NULL && !is_second(i))
             puts(entries[i].name);
-        else if (strcmp(entries[i].name, name) == 0) {
-            fputs(entries[i].text, stdout);
+        else if (name != NULL && strcmp(entries[i].name, name) == 0) {
+            printf("%s%s", found ? "\n" : "", entries[i].text);
             found = true;
         }
     }

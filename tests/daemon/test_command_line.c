@@ -125,6 +125,8 @@ END_TEST
 static const struct {
     const char *directive, *head, *text;
 } entries[] = {
+    { "resolver_timeout", "Syntax:  resolver_timeout time;\nDefault: 30s\n",
+        "\n\nSyntax:  resolver_timeout time;\nDefault: stream's\nContext: upstream\n" },
     { "worker_processes",
         "Syntax:  worker_processes number | auto;\nDefault: 1\nContext: main\n\nThe number of "
         "workers,",
