@@ -7,7 +7,9 @@
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/set_value.h"
+#include "upstream/zone.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
@@ -17,12 +19,18 @@
 #define QUEUE_MOST INT32_MAX
 #define QUEUE_TIMEOUT_MS 60000
 
+struct zone_member {
+    struct zone_member *next;
+    struct upstream *upstream;
+};
+
 /* A zone that groups name; the size stands with one of them. */
 struct upstream_zone_use {
     STAILQ_ENTRY(upstream_zone_use) link;
     const char *name;
     int64_t size;                  /* bytes; 0: not said yet */
     const struct conf_word *named; /* by the first of its groups */
+    struct zone_member *members;
 };
 
 /* Returns the zone of the word's name; NULL after a report. */
@@ -43,11 +51,11 @@ static struct upstream_zone_use *find_zone(struct apply *apply, const struct con
 
 static SETTER(set_zone)
 {
+    struct zone_member *member = apply_alloc(apply, sizeof(*member));
     struct upstream_zone_use *use;
     int64_t size = 0;
 
     (void)setting;
-    (void)field;
     if (directive->args[0].text[0] == '\0')
         return set_bad_value(apply, directive, 0, "expected the name of a zone");
     if (directive->arg_n == 2 &&
@@ -56,7 +64,7 @@ static SETTER(set_zone)
     if (directive->arg_n == 2 && size < ZONE_LEAST)
         return set_bad_value(apply, directive, 1, "zone is too small: a zone has at least 32k");
     use = find_zone(apply, &directive->args[0]);
-    if (use == NULL)
+    if (use == NULL || member == NULL)
         return -1;
     if (use->size != 0 && size != 0 && use->size != size)
         return set_bad_value(apply, directive, 1,
@@ -65,6 +73,11 @@ static SETTER(set_zone)
             size, use->name, use->size);
     if (size != 0)
         use->size = size;
+    *member = (struct zone_member) {
+        .next = use->members,
+        .upstream = ((struct upstream_block *)field)->upstream,
+    };
+    use->members = member;
     return 0;
 }
 
@@ -174,21 +187,33 @@ static void finish_resolvers(struct apply *apply)
     }
 }
 
-static void finish_zones(struct apply *apply)
+/* Declares the zone, and gives it to its groups. */
+static void finish_zone(struct apply *apply, const struct upstream_zone_use *use)
 {
-    const struct upstream_zone_use *use;
+    struct cycle *cycle = apply->cycle;
+    struct upstream_zone *zone;
 
-    STAILQ_FOREACH (use, &apply->upstream_zones, link)
-        if (use->size == 0)
-            report_error(apply->report, use->named,
-                "zero size shared memory zone \"%s\": none of its groups gives the size",
-                use->name);
+    if (use->size == 0) {
+        report_error(apply->report, use->named,
+            "zero size shared memory zone \"%s\": none of its groups gives the size", use->name);
+        return;
+    }
+    zone = upstream_zone_declare(&cycle->zones, cycle->arena, use->name, (uint64_t)use->size);
+    if (zone == NULL)
+        report_error(apply->report, use->named, "zone \"%s\" cannot be declared: %s", use->name,
+            strerror(errno));
+    for (struct zone_member *member = use->members; member != NULL; member = member->next)
+        member->upstream->zone = zone;
 }
 
 void upstream_finish(struct apply *apply, struct scope *stream)
 {
+    const struct upstream_zone_use *use;
+
     upstream_finish_uses(apply, stream);
     finish_resolvers(apply);
-    if (scope_is_whole(apply, stream))
-        finish_zones(apply);
+    if (!scope_is_whole(apply, stream))
+        return;
+    STAILQ_FOREACH (use, &apply->upstream_zones, link)
+        finish_zone(apply, use);
 }

@@ -4,6 +4,7 @@
 #include "names/client.h"
 #include "settings/loading.h"
 #include "support/test.h"
+#include "upstream/zone.h"
 
 #include <string.h>
 
@@ -284,6 +285,9 @@ START_TEST(groups_share_a_zone)
 #define ONE "upstream a { server 127.0.0.1:9; zone z"
 #define OTHER "upstream b { server 127.0.0.1:9; zone z"
     take(ONE "; } " OTHER " 64k; }");
+    ck_assert_ptr_nonnull(first_group()->zone);
+    ck_assert_ptr_eq(STAILQ_NEXT(first_group(), link)->zone, first_group()->zone);
+    ck_assert_uint_eq(first_group()->zone->shape.size, 65536);
     take(ONE " 64k; } " OTHER " 64k; }");
     refuse(ONE "; } " OTHER "; }", "z; } upstream",
         "zero size shared memory zone \"z\": none of its groups gives the size");
