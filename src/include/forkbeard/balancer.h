@@ -20,7 +20,7 @@ typedef enum fb_choice {
     FB_CHOICE_SERVER = 1, /* there is a server to connect to */
     FB_CHOICE_WAITS,      /* for the address of a name, or in the group's `queue` */
     FB_CHOICE_NONE,       /* no server is left: each is down, failed, full, or was tried */
-    FB_CHOICE_INVALID,    /* the text with variables is no address */
+    FB_CHOICE_INVALID,    /* the text with variables is no address, or a name that has none */
     FB_CHOICE_NO_MEMORY,
 } fb_choice;
 
