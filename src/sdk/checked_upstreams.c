@@ -61,10 +61,44 @@ static void checked_end_try(fb_conn *client, const fb_conn *server, fb_try_end h
         sdk_upstreams.end(client, server, how);
 }
 
+static const fb_probe *checked_claim(
+    fb_worker *worker, const fb_health_check *check, uint64_t *wait)
+{
+    static const char call[] = "upstream.claim";
+
+    if (!checked_given(call, check, "check") || !checked_given(call, wait, "wait"))
+        return NULL;
+    return sdk_upstreams.claim(worker, check, wait);
+}
+
+static fb_verdict checked_verdict(fb_conn *conn, const fb_probe *probe, fb_bytes answer)
+{
+    static const char call[] = "upstream.verdict";
+
+    conn = checked_conn(conn, call);
+    if (conn == NULL || !checked_given(call, probe, "probe"))
+        return FB_VERDICT_FAILED;
+    return sdk_upstreams.verdict(conn, probe, answer);
+}
+
+static void checked_probed(
+    fb_worker *worker, const fb_probe *probe, fb_probe_end how, const char *doing, int error)
+{
+    static const char call[] = "upstream.probed";
+
+    if (how < FB_PROBE_PASSED || how > FB_PROBE_UNUSED)
+        checked_report_call(NULL, call, "with %d, which is no fb_probe_end", (int)how);
+    else if (checked_given(call, probe, "probe") && checked_given(call, doing, "doing"))
+        sdk_upstreams.probed(worker, probe, how, doing, error);
+}
+
 const fb_upstreams checked_upstreams = {
     .size = sizeof(fb_upstreams),
     .choose = checked_choose,
     .connected = checked_connected,
     .first_byte = checked_first_byte,
     .end = checked_end_try,
+    .claim = checked_claim,
+    .verdict = checked_verdict,
+    .probed = checked_probed,
 };

@@ -142,6 +142,7 @@ static const struct sample samples[] = {
     { "echo", "", CHECK(check_echo) },
     { "directio", "4m", CHECK(check_directio) },
     { "file", "hello", CHECK(check_file) },
+    { "health_check_timeout", "1s", CHECK(check_nothing) },
     { "pass", "127.0.0.1:$pid", CHECK(check_pass) },
     { "return", "\"hello\\n\"", CHECK(check_return) },
     { "stub_status", "", CHECK(check_stub_status) },
@@ -191,7 +192,7 @@ static struct directive_case *add_case(const char *name, unsigned at)
 static bool is_refused(const char *name)
 {
     return (!HAVE_CARES && strcmp(name, "resolver") == 0) || strcmp(name, "limit_conn") == 0 ||
-           strcmp(name, "limit_conn_rate") == 0;
+           strcmp(name, "limit_conn_rate") == 0 || strcmp(name, "health_check") == 0;
 }
 
 static void add_table(const struct setting *table, enum field_of field_of)
@@ -253,8 +254,11 @@ static void add_protocol(const fb_protocol *protocol)
         const fb_directive *directive = &protocol->directives[i];
         bool is_handler = (directive->flags & FB_DIRECTIVE_HANDLER) != 0;
         unsigned at = is_handler ? CONTEXT_SERVER : CONTEXT_STREAM | CONTEXT_SERVER;
-        struct directive_case *added = add_case(directive->name, at);
+        struct directive_case *added;
 
+        if (is_refused(directive->name))
+            continue;
+        added = add_case(directive->name, at);
         added->least = added->most = directive->value != FB_VALUE_NONE;
         if (directive->value == FB_VALUE_CUSTOM) {
             added->least = directive->args_least;

@@ -9,7 +9,47 @@ static int proxy_worker_start(fb_worker *worker, void *state)
 
     own->stream = fb_interface(worker, "stream", 1);
     own->upstreams = fb_interface(worker, "upstream", 1);
-    return own->stream == NULL || own->upstreams == NULL;
+    if (own->stream == NULL || own->upstreams == NULL)
+        return -1;
+    proxy_health_start(worker, &own->checks, own->upstreams);
+    return 0;
+}
+
+static void proxy_worker_draining(fb_worker *worker, void *state, uint64_t deadline)
+{
+    struct proxy_worker *own = state;
+
+    (void)deadline;
+    proxy_health_drain(worker, &own->checks);
+}
+
+static void proxy_worker_timer(fb_worker *worker, void *state, uint32_t id)
+{
+    struct proxy_worker *own = state;
+
+    (void)id;
+    proxy_health_run(worker, &own->checks);
+}
+
+static const fb_worker_ops worker_ops = {
+    .size = sizeof(fb_worker_ops), .timer = proxy_worker_timer, .draining = proxy_worker_draining
+};
+
+const struct proxy_health *proxy_health_of(const fb_worker *worker, size_t i)
+{
+    const struct proxy_conf *conf = fb_worker_conf(worker, i);
+
+    return conf != NULL ? &conf->health : NULL;
+}
+
+static int proxy_conf_done(fb_conf *conf, void *value, const void *parent)
+{
+    struct proxy_conf *own = value;
+
+    (void)parent;
+    own->health.most = (uint64_t)own->buffer_size;
+    own->health.local = (const struct sockaddr *)own->bind.address;
+    return proxy_health_done(conf, own->upstream, &own->health);
 }
 
 static int set_pass(fb_conf *conf, void *value, const char *const *args, uint32_t n)
@@ -22,6 +62,18 @@ static int set_pass(fb_conf *conf, void *value, const char *const *args, uint32_
 }
 
 static const fb_directive directives[] = {
+    { .name = "health_check",
+        .value = FB_VALUE_CUSTOM,
+        .offset = offsetof(struct proxy_conf, health.check),
+        .room = sizeof(struct proxy_check),
+        .set = proxy_health_set,
+        .args_most = 16 },
+    { .name = "health_check_timeout",
+        .value = FB_VALUE_MSEC,
+        .offset = offsetof(struct proxy_conf, health.timeout),
+        .least = 1,
+        .greatest = INT32_MAX,
+        .initial = "5s" },
     { .name = "proxy_pass",
         .value = FB_VALUE_CUSTOM,
         .flags = FB_DIRECTIVE_HANDLER,
@@ -110,5 +162,7 @@ FB_PROTOCOL(proxy) = {
     .conf_state = sizeof(struct proxy_conf),
     .worker_state = sizeof(struct proxy_worker),
     .ops = &proxy_session_ops,
+    .conf_done = proxy_conf_done,
     .worker_start = proxy_worker_start,
+    .worker_ops = &worker_ops,
 };

@@ -5,6 +5,8 @@
  * on. Invariant: a session has at most one connection to a server. */
 #pragma once
 
+#include "protocols/proxy/health.h"
+
 #include <forkbeard/forkbeard.h>
 
 #include <stdbool.h>
@@ -38,11 +40,13 @@ struct proxy_conf {
     struct proxy_bind bind;
     struct proxy_rate download, upload;
     enum proxy_header header;
+    struct proxy_health health;
 };
 
 struct proxy_worker {
     const fb_stream *stream;
     const fb_upstreams *upstreams;
+    struct proxy_checks checks;
 };
 
 /* The state of a client, which its connection to a server shares. */

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* health_check: connects to the servers of the group from time to time, beside all sessions. The
+ * daemon says which server is due, and what its answer means. */
+#pragma once
+
+#include <forkbeard/forkbeard.h>
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+/* Checks that run in a worker at once. */
+#define PROXY_CHECKS_MOST 32
+
+/* The timer of a worker that has it look for checks that are due. */
+#define PROXY_TIMER_CHECKS 0
+
+/* The arguments of health_check. */
+struct proxy_check {
+    bool is_set;
+    uint32_t arg_n;
+    const char *const *args;
+};
+
+/* The check of a server, in its configuration. */
+struct proxy_health {
+    struct proxy_check check;
+    int64_t timeout;                     /* ms */
+    uint64_t most;                       /* bytes of an answer that are looked at */
+    const struct sockaddr *local;        /* to connect from; NULL: any */
+    const fb_health_check *health_check; /* NULL: none */
+};
+
+/* A check that runs, which is the state of its connection. */
+struct proxy_probe {
+    struct proxy_checks *checks;
+    const fb_probe *probe; /* NULL: none */
+    uint64_t began_ms;     /* monotonic */
+    uint64_t most;
+    const char *doing; /* for the log */
+    int error;         /* errno, or 0 */
+    bool passed;
+};
+
+/* The checks of a worker. */
+struct proxy_checks {
+    const fb_upstreams *upstreams;
+    bool draining;
+    struct proxy_probe running[PROXY_CHECKS_MOST];
+};
+
+/* health_check [parameter ...] */
+int proxy_health_set(fb_conf *conf, void *value, const char *const *args, uint32_t n);
+/* Declares the check of a server that has one; -1 after a report. */
+int proxy_health_done(fb_conf *conf, const fb_upstream *upstream, struct proxy_health *own);
+/* proxy.c: Returns the check of the worker's server number i; NULL behind the last one. */
+const struct proxy_health *proxy_health_of(const fb_worker *worker, size_t i);
+
+/* Begins and ends the checks of a worker. */
+void proxy_health_start(
+    fb_worker *worker, struct proxy_checks *checks, const fb_upstreams *upstreams);
+void proxy_health_drain(fb_worker *worker, struct proxy_checks *checks);
+/* Makes the checks that are due, and sets the timer for others. */
+void proxy_health_run(fb_worker *worker, struct proxy_checks *checks);
