@@ -49,3 +49,18 @@ void check_upstream_hash(const struct cycle *cycle);
 void check_upstream_least_conn(const struct cycle *cycle);
 void check_upstream_least_time(const struct cycle *cycle);
 void check_upstream_random(const struct cycle *cycle);
+
+/* proxy_checks.c */
+void check_proxy_bind(const struct cycle *cycle);
+void check_proxy_buffer_size(const struct cycle *cycle);
+void check_proxy_connect_timeout(const struct cycle *cycle);
+void check_proxy_download_rate(const struct cycle *cycle);
+void check_proxy_half_close(const struct cycle *cycle);
+void check_proxy_next_upstream(const struct cycle *cycle);
+void check_proxy_next_upstream_timeout(const struct cycle *cycle);
+void check_proxy_next_upstream_tries(const struct cycle *cycle);
+void check_proxy_pass(const struct cycle *cycle);
+void check_proxy_protocol(const struct cycle *cycle);
+void check_proxy_socket_keepalive(const struct cycle *cycle);
+void check_proxy_timeout(const struct cycle *cycle);
+void check_proxy_upload_rate(const struct cycle *cycle);

@@ -162,7 +162,8 @@ static const char *const exempt[] = { "events", "geo", "include", "listen", "map
     "split_clients", "stream", "user", "daytime", "discard", "echo", "file", "pass", "resolver",
     "resolver_timeout", "return", "server_name", "stub_status", "access_log", "log_format",
     "open_log_file_cache", "proxy_protocol_timeout", "set_real_ip_from", "limit_conn_zone",
-    "upstream", "least_conn", "match" };
+    "upstream", "least_conn", "match", "proxy_bind", "proxy_download_rate", "proxy_pass",
+    "proxy_protocol", "proxy_upload_rate" };
 
 /* A configuration on one line with the directive in the first place where it may stand. Returns the
  * column of its first value. */
