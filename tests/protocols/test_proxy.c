@@ -172,6 +172,224 @@ START_TEST(the_log_tells_of_the_connection_and_who_ended_it)
 }
 END_TEST
 
+/* ---- Ends of halves ---- */
+
+/* What a client has said before its end arrives, and is answered where that is asked for. */
+START_TEST(the_end_of_a_half_ends_all_or_half)
+{
+    fb_test *test =
+        start(_i == 0 ? "proxy_pass " SERVER ";" : "proxy_pass " SERVER "; proxy_half_close on;",
+            NULL, NULL);
+    fb_test_server *server = fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
+    fb_test_peer *client = fb_test_connect(test), *peer;
+
+    fb_test_says(client, "last");
+    fb_test_shut(client);
+    peer = fb_test_accept(server);
+    expect_heard(peer, "last");
+    ck_assert_int_eq(fb_test_has_ended(peer), 1);
+    ck_assert_int_eq(fb_test_is_closed(peer), _i == 0);
+    if (_i == 1)
+        fb_test_says(peer, "reply");
+    fb_test_shut(peer);
+    expect_heard(client, _i == 0 ? "" : "reply");
+    ck_assert_int_eq(fb_test_is_closed(client), 1);
+    expect_logged(test, "client disconnected");
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+START_TEST(the_server_may_end_first)
+{
+    fb_test *test = start("proxy_pass " SERVER ";", NULL, NULL);
+    fb_test_server *server = fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
+    fb_test_peer *client = fb_test_connect(test), *peer = fb_test_accept(server);
+
+    fb_test_says(peer, "bye");
+    fb_test_shut(peer);
+    expect_heard(client, "bye");
+    ck_assert_int_eq(fb_test_has_ended(client), 1);
+    fb_test_shut(client);
+    fb_test_run(test);
+    expect_logged(test, "upstream disconnected, bytes from/to client:0/3, bytes from/to "
+                        "upstream:3/0, ");
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+/* A worker that drains lets its sessions go on until its time is over. */
+START_TEST(a_drain_waits_for_sessions)
+{
+    fb_test *test = start("proxy_pass " SERVER ";", NULL, NULL);
+    fb_test_server *server = fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
+    fb_test_peer *client = fb_test_connect(test), *peer = fb_test_accept(server);
+
+    fb_test_drain(test, 5000);
+    fb_test_says(client, "still");
+    expect_heard(peer, "still");
+    fb_test_pass(test, 4999);
+    ck_assert_int_eq(fb_test_is_closed(client), 0);
+    fb_test_pass(test, 1);
+    ck_assert_int_eq(fb_test_is_closed(client), 1);
+    ck_assert_int_eq(fb_test_is_closed(peer), 1);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+/* ---- The next server ---- */
+
+#define GROUP                                                                                      \
+    "upstream group { server 10.0.0.1:80 fail_timeout=0; server 10.0.0.2:80 fail_timeout=0; "      \
+    "server 10.0.0.3:80 fail_timeout=0; }"
+
+START_TEST(the_next_server_is_tried)
+{
+    static const struct {
+        const char *server, *line;
+    } cases[] = {
+        { "", "200 5 0 10.0.0.1:80, 10.0.0.2:80, 10.0.0.3:80 0, 0, 0 0, 0, 5 -, -, 0.000 " },
+        { "proxy_next_upstream_tries 3;", "200 5 0 10.0.0.1:80, 10.0.0.2:80, 10.0.0.3:80 " },
+        { "proxy_next_upstream_tries 2;", "502 0 0 10.0.0.1:80, 10.0.0.2:80 0, 0 0, 0 -, - " },
+        { "proxy_next_upstream off;", "502 0 0 10.0.0.1:80 0 0 - " },
+    };
+    char server[128];
+    const char *log;
+    fb_test *test;
+    fb_test_peer *client, *peer;
+    fb_test_server *third;
+
+    snprintf(server, sizeof(server), "proxy_pass group; %s", cases[_i].server);
+    test = start(server, GROUP, NULL);
+    third = fb_test_serve(test, "10.0.0.3:80", FB_TEST_ACCEPTS);
+    client = fb_test_connect(test);
+    fb_test_says(client, "early");
+    fb_test_run(test);
+    peer = fb_test_accept(third);
+    ck_assert_int_eq(peer != NULL, cases[_i].line[0] == '2');
+    if (peer != NULL) {
+        expect_heard(peer, "early");
+        fb_test_shut(peer);
+    }
+    fb_test_shut(client);
+    fb_test_run(test);
+    log = fb_test_access_log(test);
+    ck_assert_msg(strncmp(log, cases[_i].line, strlen(cases[_i].line)) == 0, "%s", log);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+START_TEST(tries_have_a_time_together)
+{
+    fb_test *test = start("proxy_pass group; proxy_connect_timeout 4s; "
+                          "proxy_next_upstream_timeout 6s;",
+        GROUP, NULL);
+
+    fb_test_serve(test, "10.0.0.1:80", FB_TEST_SILENT);
+    fb_test_serve(test, "10.0.0.2:80", FB_TEST_SILENT);
+    fb_test_serve(test, "10.0.0.3:80", FB_TEST_SILENT);
+    fb_test_connect(test);
+    fb_test_pass(test, 20000);
+    ck_assert_str_eq(
+        fb_test_access_log(test), "502 0 0 10.0.0.1:80, 10.0.0.2:80 0, 0 0, 0 -, - 4.000, 4.000\n");
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+/* ---- Addresses to connect from, and rates ---- */
+
+START_TEST(servers_are_connected_from_an_address)
+{
+    static const struct {
+        const char *bind, *line;
+    } cases[] = {
+        { "proxy_bind 10.0.0.9;", "proxy 10.0.0.9:" },
+        { "proxy_bind 10.0.0.9:7777;", "proxy 10.0.0.9:7777 connected to" },
+        { "proxy_bind $remote_addr;", "proxy 192.0.2.1:" },
+        { "proxy_bind $remote_addr:$remote_port;", "proxy 192.0.2.1:40001 connected to" },
+        { "proxy_bind $remote_addr transparent;", "proxy 192.0.2.1:" },
+        { "proxy_bind off;", "proxy 192.0.2." },
+        { "proxy_bind none$remote_port;", "[error] *1 invalid local address \"none40001\" while" },
+        { "proxy_bind 10.0.0.9:99999$server_port;", "invalid local address \"10.0.0.9:9999980\"" },
+    };
+    char server[128];
+    fb_test *test;
+
+    snprintf(server, sizeof(server), "proxy_pass " SERVER "; %s", cases[_i].bind);
+    test = start(server, NULL, NULL);
+    fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
+    fb_test_connect(test);
+    fb_test_run(test);
+    expect_logged(test, cases[_i].line);
+    expect_logged(test, " connected to 10.0.0.1:80\n");
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+/* The fault is ours: no other server is tried, and none is marked. */
+START_TEST(an_address_that_is_not_here_is_an_error)
+{
+    fb_test *test = start("proxy_pass group; proxy_bind 203.0.113.1;", GROUP, NULL);
+
+    fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
+    fb_test_connect(test);
+    fb_test_run(test);
+    ck_assert_str_eq(fb_test_access_log(test), "500 0 0 10.0.0.1:80 0 0 - 0.000\n");
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+/* Sends more than two seconds' bytes at once; returns how many have arrived after `ms`. */
+static size_t arrived(const char *directives, bool upload, uint64_t ms, const char *line)
+{
+    static const char bytes[3000];
+    fb_test *test = start(directives, NULL, NULL);
+    fb_test_server *server = fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
+    fb_test_peer *client = fb_test_connect(test), *peer = fb_test_accept(server);
+    size_t n;
+
+    fb_test_say(upload ? client : peer, bytes, sizeof(bytes));
+    fb_test_pass(test, ms);
+    n = fb_test_heard(upload ? peer : client).n;
+    if (line != NULL)
+        expect_logged(test, line);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+    return n;
+}
+
+#define RATED(directive) "proxy_pass " SERVER "; " directive
+
+START_TEST(rates_are_kept)
+{
+    ck_assert_uint_eq(arrived(RATED("proxy_upload_rate 1k;"), true, 500, NULL), 1024);
+    ck_assert_uint_eq(arrived(RATED("proxy_upload_rate 1k;"), false, 500, NULL), 3000);
+    ck_assert_uint_eq(arrived(RATED("proxy_download_rate 1K;"), false, 1500, NULL), 2048);
+    ck_assert_uint_eq(
+        arrived(RATED("proxy_download_rate ${server_port}0;"), false, 500, NULL), 800);
+    ck_assert_uint_eq(arrived(RATED("proxy_download_rate 0;"), false, 500, NULL), 3000);
+    ck_assert_uint_eq(arrived(RATED("proxy_download_rate x$server_port;"), false, 500,
+                          "[error] *1 invalid size \"x80\" while connecting to upstream, client"),
+        3000);
+}
+END_TEST
+
+/* ---- The configuration ---- */
+
+START_TEST(mistakes_are_refused)
+{
+    static const char *const wrong[] = { "proxy_bind localhost;", "proxy_bind 10.0.0.1:0;",
+        "proxy_bind [::1];", "proxy_bind ::1:x;", "proxy_bind [10.0.0.1]:80;",
+        "proxy_bind unix:/a;", "proxy_bind off transparent;", "proxy_bind 10.0.0.1 opaque;",
+        "proxy_bind $nothing;", "proxy_bind 10.0.0.1:65536;", "proxy_upload_rate off;",
+        "proxy_upload_rate 1g;", "proxy_upload_rate k;", "proxy_upload_rate -1;",
+        "proxy_upload_rate 9223372036854775808;", "proxy_upload_rate 9007199254740992k;",
+        "proxy_download_rate $nothing;", "proxy_protocol yes;", "proxy_protocol on version=3;" };
+    char server[128];
+
+    snprintf(server, sizeof(server), "proxy_pass " SERVER "; %s", wrong[_i]);
+    ck_assert_ptr_null(fb_test_start(&fb_protocol_proxy, server));
+}
+END_TEST
+
 /* ---- PROXY headers ---- */
 
 static void expect_header(
@@ -217,6 +435,15 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_client_that_breaks_its_connection_waits_for_no_server);
     tcase_add_test(tcase, a_session_without_bytes_has_a_time);
     tcase_add_test(tcase, the_log_tells_of_the_connection_and_who_ended_it);
+    tcase_add_loop_test(tcase, the_end_of_a_half_ends_all_or_half, 0, 2);
+    tcase_add_test(tcase, the_server_may_end_first);
+    tcase_add_test(tcase, a_drain_waits_for_sessions);
+    tcase_add_loop_test(tcase, the_next_server_is_tried, 0, 4);
+    tcase_add_test(tcase, tries_have_a_time_together);
+    tcase_add_loop_test(tcase, servers_are_connected_from_an_address, 0, 8);
+    tcase_add_test(tcase, an_address_that_is_not_here_is_an_error);
+    tcase_add_test(tcase, rates_are_kept);
+    tcase_add_loop_test(tcase, mistakes_are_refused, 0, 19);
     tcase_add_test(tcase, the_server_is_told_of_the_client);
 }
 
