@@ -71,15 +71,11 @@ static const char *keep_address(struct fb_conn *client, const struct peer *peer)
     return copy != NULL ? strcpy(copy, text) : NULL;
 }
 
-/* Adds a try to the session's; false without memory. */
-static bool add(struct session_tries *tries)
+/* Adds what the variables show of a try; false without memory. */
+static bool add(struct session_tries *tries, const char *address, uint64_t lasted_ms)
 {
-    const struct peer *peer = tries->choice.peer;
-    const char *address = keep_address(tries->client, peer);
     struct session_try *next = &tries->first;
 
-    if (address == NULL)
-        return false;
     if (tries->last != NULL) {
         next = session_keep(tries->client, sizeof(*next));
         if (next == NULL)
@@ -89,21 +85,38 @@ static bool add(struct session_tries *tries)
     *next = (struct session_try) { .address = address,
         .connected_ms = FB_NO_TIME,
         .first_byte_ms = FB_NO_TIME,
-        .lasted_ms = FB_NO_TIME };
+        .lasted_ms = lasted_ms };
     tries->last = next;
-    tries->shown = (fb_try) {
-        .target = &peer->target, .server = peer->server->name, .left = tries->choice.left
-    };
     return true;
+}
+
+/* Shows the group in the place of a server that might have been left, as nginx does. */
+static COLD fb_choice show_group(struct session_tries *tries)
+{
+    if (tries->last != NULL && tries->choice.left == 0)
+        return FB_CHOICE_NONE;
+    return add(tries, tries->choice.upstream->name, 0) ? FB_CHOICE_NONE : FB_CHOICE_NO_MEMORY;
 }
 
 /* Begins a try where a server was chosen. */
 static fb_choice take(struct session_tries *tries, fb_choice status)
 {
-    if (status != FB_CHOICE_SERVER || add(tries))
+    const struct peer *peer = tries->choice.peer;
+    const char *address;
+
+    if (status == FB_CHOICE_NONE)
+        return show_group(tries);
+    if (status != FB_CHOICE_SERVER)
         return status;
-    queue_end(&tries->choice, FB_TRY_UNUSED);
-    return FB_CHOICE_NO_MEMORY;
+    address = keep_address(tries->client, peer);
+    if (address == NULL || !add(tries, address, FB_NO_TIME)) {
+        queue_end(&tries->choice, FB_TRY_UNUSED);
+        return FB_CHOICE_NO_MEMORY;
+    }
+    tries->shown = (fb_try) {
+        .target = &peer->target, .server = peer->server->name, .left = tries->choice.left
+    };
+    return status;
 }
 
 fb_choice session_tries_choose(struct fb_conn *client, const struct fb_upstream *upstream,

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of an item: an address, and ", ". */
-#define ITEM (ADDRESS_TEXT + 2)
+/* Bytes of an item that is no address: a number of 64 bits, and ", ". */
+#define ITEM 32
 
 typedef int item_writer(char *p, size_t size, const struct session_try *run);
 
@@ -24,21 +24,21 @@ static int write_list(struct fb_conn *conn, struct value *value, item_writer *wr
 {
     const struct session_tries *tries = tries_of(conn);
     const struct session_try *run;
-    size_t n = 0, used = 0;
+    size_t size = 0, used = 0;
     char *text;
 
     *value = value_missing();
     if (tries == NULL || tries->last == NULL)
         return 0;
     for (run = &tries->first; run != NULL; run = run->next)
-        n++;
-    text = session_keep(conn, n * ITEM);
+        size += ITEM + strlen(run->address); /* or it is the name of a group */
+    text = session_keep(conn, size);
     if (text == NULL)
         return -1;
     for (run = &tries->first; run != NULL; run = run->next) {
-        int length = write(text + used, ITEM, run);
+        int length = write(text + used, size - used, run);
 
-        assert(length >= 0 && length < ITEM - 2);
+        assert(length >= 0 && (size_t)length + 2 < size - used);
         used += (size_t)length;
         if (run->next != NULL) {
             memcpy(text + used, ", ", 2);

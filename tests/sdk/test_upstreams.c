@@ -7,6 +7,10 @@
 
 #define LOG "$upstream_addr|$upstream_bytes_sent|$upstream_connect_time|$upstream_first_byte_time"
 
+/* Longer than the text of any address. */
+#define NAME_20 "a-name-of-20-letters"
+#define LONG_NAME NAME_20 NAME_20 NAME_20 NAME_20 NAME_20 NAME_20 NAME_20 NAME_20
+
 struct lead_conf {
     const fb_upstream *upstream;
     const fb_template *text;
@@ -20,7 +24,7 @@ static struct lead_test {
     fb_conn *client;
     const fb_try *run;
     unsigned connections, openings;
-    char text[128];
+    char text[256];
 } test;
 
 static const struct lead_conf *conf_of(const fb_conn *conn)
@@ -99,9 +103,10 @@ static const fb_protocol lead = {
     .worker_start = lead_worker_start,
 };
 
-static fb_test_peer *begin(void (*opened)(fb_conn *client))
+static fb_test_peer *begin_with(
+    void (*opened)(fb_conn *client), const char *server, const char *stream)
 {
-    const fb_test_options options = { .size = sizeof(options), .server = "lead " SERVER ";" };
+    const fb_test_options options = { .size = sizeof(options), .server = server, .stream = stream };
     fb_test_peer *peer;
 
     memset(&test, 0, sizeof(test));
@@ -113,6 +118,11 @@ static fb_test_peer *begin(void (*opened)(fb_conn *client))
     fb_test_run(test.worker);
     ck_assert_ptr_nonnull(test.client);
     return peer;
+}
+
+static fb_test_peer *begin(void (*opened)(fb_conn *client))
+{
+    return begin_with(opened, "lead " SERVER ";", NULL);
 }
 
 static int server_opened(fb_conn *server, void *state)
@@ -186,6 +196,23 @@ START_TEST(a_server_is_tried_once)
 }
 END_TEST
 
+static void find_none(fb_conn *client)
+{
+    ck_assert_int_eq(choose(client), FB_CHOICE_NONE);
+    note_text(client);
+    fb_close(client);
+}
+
+/* The group's name stands in the list then. */
+START_TEST(a_group_without_a_server_is_told)
+{
+    begin_with(
+        find_none, "lead " LONG_NAME ";", "upstream " LONG_NAME " { server " SERVER " down; }");
+    ck_assert_str_eq(test.text, LONG_NAME "|0|-|-");
+    scripted_finish(&test.worker);
+}
+END_TEST
+
 static void leave_running(fb_conn *client)
 {
     ck_assert_int_eq(choose(client), FB_CHOICE_SERVER);
@@ -204,6 +231,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_try_is_told_by_variables);
     tcase_add_test(tcase, a_server_is_tried_once);
+    tcase_add_test(tcase, a_group_without_a_server_is_told);
     tcase_add_test(tcase, the_daemon_ends_a_try_that_is_left);
 }
 
