@@ -28,7 +28,7 @@ void led_logged(fb_test *test, const char *text, unsigned n)
         at += strlen(text);
     }
     if (found != n)
-        ck_abort_msg("\"%s\" %u times instead of %u in the log:\n%s", text, found, n, log);
+        ck_abort_msg("\"%s\" %u times instead of %u in the log:\n%.4000s", text, found, n, log);
 }
 
 void led_expect(fb_test *test, fb_test_peer *client, const char *address)
@@ -42,10 +42,10 @@ void led_expect(fb_test *test, fb_test_peer *client, const char *address)
     }
     server = fb_test_accept(fb_test_serve(test, address, FB_TEST_ACCEPTS));
     if (server == NULL)
-        ck_abort_msg("no connection to %s, log:\n%s", address, fb_test_logged(test));
+        ck_abort_msg("no connection to %s, log:\n%.4000s", address, fb_test_logged(test));
     fb_test_says(client, "ping");
     if (fb_test_heard(server).n != 4)
-        ck_abort_msg("another client's connection to %s, log:\n%s", address, fb_test_logged(test));
+        ck_abort_msg("another client's connection to %s, log:\n%.4000s", address, fb_test_logged(test));
 }
 
 fb_test_peer *led_connect(fb_test *test, const char *address)
