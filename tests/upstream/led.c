@@ -45,7 +45,8 @@ void led_expect(fb_test *test, fb_test_peer *client, const char *address)
         ck_abort_msg("no connection to %s, log:\n%.4000s", address, fb_test_logged(test));
     fb_test_says(client, "ping");
     if (fb_test_heard(server).n != 4)
-        ck_abort_msg("another client's connection to %s, log:\n%.4000s", address, fb_test_logged(test));
+        ck_abort_msg(
+            "another client's connection to %s, log:\n%.4000s", address, fb_test_logged(test));
 }
 
 fb_test_peer *led_connect(fb_test *test, const char *address)
