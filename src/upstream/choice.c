@@ -136,7 +136,9 @@ static struct peer *choose(struct choice *choice)
         choice->backup = true;
         peer = choose_balanced(choice);
     }
-    if (peer != NULL &&
+    if (peer == NULL)
+        choice->backup = false; /* who waits takes a primary that has room again, too */
+    else if (
         peer_age(now_ms, PEER_LOAD(peer->state->checked_ms)) > (uint64_t)peer->server->fail_timeout)
         PEER_STORE(peer->state->checked_ms, now_ms);
     return peer;

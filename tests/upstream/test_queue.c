@@ -128,6 +128,26 @@ START_TEST(sessions_that_have_tried_a_server)
 }
 END_TEST
 
+/* A session that waits for primaries and backups takes whichever has room first. */
+START_TEST(primaries_after_backups)
+{
+    static const char *const addresses[] = { "10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80" };
+    fb_test *test = led_start("upstream u { server 10.0.0.1:80 max_conns=1; "
+                              "server 10.0.0.2:80 max_conns=1; "
+                              "server 10.0.0.3:80 max_conns=1 backup; queue 2 timeout=5s; }",
+        "proxy_pass u;");
+    fb_test_peer *clients[3], *waiting;
+
+    for (int i = 0; i < 3; i++)
+        clients[i] = led_connect(test, addresses[i]);
+    waiting = fb_test_connect(test);
+    fb_test_run(test);
+    led_close(test, clients[0]);
+    led_expect(test, waiting, addresses[0]);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
 /* The name comes first, and then the queue. */
 START_TEST(a_name_and_then_room)
 {
@@ -155,6 +175,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, drains);
     tcase_add_test(tcase, ends_while_they_wait);
     tcase_add_test(tcase, sessions_that_have_tried_a_server);
+    tcase_add_test(tcase, primaries_after_backups);
     tcase_add_test(tcase, a_name_and_then_room);
 }
 
