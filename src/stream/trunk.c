@@ -76,18 +76,28 @@ struct trunk *trunk_get(struct stream *stream, const struct fb_target *target, c
     trunk->limit = options->limit;
     trunk->queue = options->queue;
     trunk->age = options->age;
+    assert(!trunk->held);
+    trunk->held = true;
     return trunk;
 }
 
-void trunk_release(struct stream *stream, struct trunk *trunk)
+/* Frees a trunk that nobody has. */
+static void release(struct stream *stream, struct trunk *trunk)
 {
     CHECK_KIND(trunk, TRUNK_KIND);
-    if (trunk->conn_n > 0 || trunk->waiting_n > 0)
+    if (trunk->conn_n > 0 || trunk->waiting_n > 0 || trunk->held)
         return;
     assert(TAILQ_EMPTY(&trunk->idle) && TAILQ_EMPTY(&trunk->waiting));
     RB_REMOVE(trunks, &stream->trunks, trunk);
     trunk->kind = 0;
     memory_release(stream->net.memory, trunk);
+}
+
+void trunk_drop(struct stream *stream, struct trunk *trunk)
+{
+    assert(trunk->held);
+    trunk->held = false;
+    release(stream, trunk);
 }
 
 /* Whether there is a place for one more connection. */
@@ -149,7 +159,7 @@ void trunk_leave(struct stream *stream, struct session_reuse *reuse)
     }
     reuse->trunk = NULL;
     trunk_wake(trunk);
-    trunk_release(stream, trunk);
+    release(stream, trunk);
 }
 
 void trunk_put(struct session_reuse *reuse)
@@ -203,6 +213,6 @@ void trunk_check_all(const struct stream *stream)
             idle_n++;
         }
         assert(waiting_n == trunk->waiting_n && idle_n <= trunk->conn_n);
-        assert(waiting_n + trunk->conn_n > 0);
+        assert(waiting_n + trunk->conn_n > 0 && !trunk->held);
     }
 }

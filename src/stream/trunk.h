@@ -24,6 +24,7 @@ struct trunk {
     uint64_t age;          /* ms from which on one is not kept; 0: any */
 
     uint32_t conn_n, waiting_n;
+    bool held; /* by the call that gets it */
     TAILQ_HEAD(trunk_list, session_reuse) waiting; /* the first in front */
     struct trunk_list idle;                        /* the latest use in front */
     size_t key_n;
@@ -40,12 +41,12 @@ static inline bool trunk_is_wanted(const fb_connect_options *options)
            (options->receive_buffer | options->key_n | options->limit |
                (options->flags & TRUNK_FLAGS)) != 0;
 }
-/* Returns the trunk of these options, made where there is none; NULL without memory. The caller
- * gives it to a connection, or releases it. */
+/* Returns the trunk of these options, made where there is none; NULL without memory. It lasts until
+ * the caller drops it, at least, whatever becomes of its connections. */
 struct trunk *trunk_get(struct stream *stream, const struct fb_target *target, const fb_ops *ops,
     const fb_connect_options *options);
-/* Frees a trunk that no connection has. */
-void trunk_release(struct stream *stream, struct trunk *trunk);
+/* Lets go of a trunk, which is freed unless a connection has it. */
+void trunk_drop(struct stream *stream, struct trunk *trunk);
 
 /* Whether a new connection has to wait, because as many as may be are there, or others wait. */
 bool trunk_is_full(const struct trunk *trunk);

@@ -208,8 +208,8 @@ struct fb_conn *upstream_connect_with(struct stream *stream, struct binding *own
             return NULL;
     }
     conn = fill_order(&order, state);
-    if (conn == NULL && order.trunk != NULL)
-        trunk_release(stream, order.trunk);
+    if (order.trunk != NULL)
+        trunk_drop(stream, order.trunk);
     return conn;
 }
 

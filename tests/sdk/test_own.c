@@ -192,6 +192,37 @@ START_TEST(worker_connections_are_the_most)
 }
 END_TEST
 
+/* Connections that are alike have a record together: without a free slot it is given up once, and it
+ * outlives the idle connection that gives way. */
+START_TEST(worker_connections_are_the_most_of_those_alike)
+{
+    fb_test_options options = {
+        .size = sizeof(options), .server = "scripted;", .worker_connections = 1
+    };
+    fb_connect_options alike = {
+        .size = sizeof(alike), .flags = FB_CONNECT_TCP_KEEPALIVE, .age = 1000
+    };
+    fb_test *test = fb_test_start_with(&fb_protocol_scripted, &options);
+    struct scripted_conn a = { 0 }, b = { 0 };
+
+    fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
+    if (_i == 0)
+        ck_assert_ptr_nonnull(connect_with(test, &a, NULL));
+    else
+        ck_assert_ptr_nonnull(connect_with(test, &a, &alike));
+    scripted_settle(test);
+    if (_i == 1) {
+        fb_keep(a.conn, 10000);
+        fb_test_pass(test, 10);
+        alike.age = 1; /* too old to be used again */
+    }
+    ck_assert_int_eq(connect_with(test, &b, &alike) != NULL, _i == 1);
+    scripted_settle(test);
+    ck_assert_uint_eq(b.openings, (unsigned)_i);
+    scripted_finish(&test);
+}
+END_TEST
+
 /* ---- Options ---- */
 
 START_TEST(it_connects_from_an_address)
@@ -412,6 +443,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_drain);
     tcase_add_test(tc, none_is_made_when_the_worker_ends);
     tcase_add_test(tc, worker_connections_are_the_most);
+    tcase_add_loop_test(tc, worker_connections_are_the_most_of_those_alike, 0, 2);
     tcase_add_loop_test(tc, it_connects_from_an_address, 0, 2);
     tcase_add_loop_test(tc, the_kernel_has_no_such_address, 0, 2);
     tcase_add_test(tc, it_connects_from_the_address_of_another);
