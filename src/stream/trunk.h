@@ -24,7 +24,7 @@ struct trunk {
     uint64_t age;          /* ms from which on one is not kept; 0: any */
 
     uint32_t conn_n, waiting_n;
-    bool held; /* by the call that gets it */
+    bool held;                                     /* by the call that gets it */
     TAILQ_HEAD(trunk_list, session_reuse) waiting; /* the first in front */
     struct trunk_list idle;                        /* the latest use in front */
     size_t key_n;

@@ -138,8 +138,8 @@ static struct peer *choose(struct choice *choice)
     }
     if (peer == NULL)
         choice->backup = false; /* who waits takes a primary that has room again, too */
-    else if (
-        peer_age(now_ms, PEER_LOAD(peer->state->checked_ms)) > (uint64_t)peer->server->fail_timeout)
+    else if (peer_age(now_ms, PEER_LOAD(peer->state->checked_ms)) >
+             (uint64_t)peer->server->fail_timeout)
         PEER_STORE(peer->state->checked_ms, now_ms);
     return peer;
 }
