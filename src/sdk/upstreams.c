@@ -10,6 +10,7 @@
 #include "upstream/health.h"
 
 #include <assert.h>
+#include <errno.h>
 
 static fb_choice upstreams_choose(fb_conn *client, const fb_upstream *upstream,
     void (*chosen)(fb_conn *client, void *state, fb_choice choice, const fb_try *run),
@@ -64,6 +65,7 @@ static const fb_probe *upstreams_claim(
         probe = health_claim(&stream->upstreams, check->upstream, check->check, wait);
     if (probe == NULL)
         return NULL;
+    probe->is_early = worker->worker->phase < WORKER_SERVING;
     if (match != NULL) {
         probe->shown.send = (fb_bytes) { (const uint8_t *)match->send.p, match->send.n };
         probe->shown.expects = match_expects(match);
@@ -89,11 +91,21 @@ static fb_verdict upstreams_verdict(fb_conn *conn, const fb_probe *probe, fb_byt
     }
 }
 
+/* Whether the server may be one of this daemon, which listens when the workers serve. */
+static bool listens_later(const struct health_probe *probe, int error)
+{
+    return probe->is_early && (error == ECONNREFUSED || error == ENOENT);
+}
+
 static void upstreams_probed(
     fb_worker *worker, const fb_probe *probe, fb_probe_end how, const char *doing, int error)
 {
+    struct health_probe *run = probe_of(probe);
+
     assert(how >= FB_PROBE_PASSED && how <= FB_PROBE_UNUSED && doing != NULL);
-    health_end(&worker->worker->stream.upstreams, probe_of(probe), how, doing, error);
+    if (how == FB_PROBE_FAILED && listens_later(run, error))
+        how = FB_PROBE_UNUSED;
+    health_end(&worker->worker->stream.upstreams, run, how, doing, error);
 }
 
 const fb_upstreams sdk_upstreams = {

@@ -69,6 +69,7 @@ struct health_probe {
     struct fb_target target;
     uint64_t due_ms;   /* when the next check is */
     uint64_t lease_ms; /* when others make it, if this does not end */
+    bool is_early;     /* begun before the daemon's own listeners are open */
 };
 
 /* Begins what is known of a peer that the group has got, unless other workers have. */

@@ -342,6 +342,22 @@ START_TEST(a_check_by_a_regular_expression)
 }
 END_TEST
 
+/* Workers begin to check before the addresses of a start listen. */
+START_TEST(a_server_of_the_daemon_itself_is_healthy_from_the_start)
+{
+    struct daemon *daemon = daemon_start_new(2,
+        "worker_processes 2; events { } stream {"
+        "upstream s { zone s 64k; server 127.0.0.1:$1; }"
+        "server { listen 127.0.0.1:$0; proxy_pass s; health_check interval=100ms mandatory; }"
+        "server { listen 127.0.0.1:$1; return 1; } }");
+
+    daemon_wait_log(daemon, "peer is healthy");
+    ck_assert_int_eq(serve(daemon), '1');
+    ck_assert_uint_eq(daemon_count_log(daemon, "unhealthy"), 0);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -353,6 +369,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_reload_keeps_the_states);
     tcase_add_test(tcase, a_mandatory_check_comes_before_the_first_session);
     tcase_add_test(tcase, a_check_by_a_regular_expression);
+    tcase_add_test(tcase, a_server_of_the_daemon_itself_is_healthy_from_the_start);
 }
 
 TEST_MAIN("health", add_tests)
