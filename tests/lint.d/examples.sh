@@ -22,7 +22,7 @@ check_examples() {
         conf/forkbeard.conf.default >"$made/all"
     cmp -s "$made/all" conf/forkbeard.conf.default && echo "$made/all: nothing was commented out"
     sed -E "s|/[^ ;]*/(forkbeard\.pid\|forkbeard\.sock\|error\.log)|$made/\1|" "$made/all" >"$made/conf"
-    for example in "$src/conf/try.conf" "$made/conf"; do
+    for example in "$src/conf/try.conf" "$src/conf/balance.conf" "$made/conf"; do
         said=$(src/forkbeard -t -q -c "$example" 2>&1) || echo "$said"
     done
     said=$(src/forkbeard -t -q -e stderr -g "pid $made/forkbeard.pid;" \
