@@ -192,8 +192,8 @@ START_TEST(worker_connections_are_the_most)
 }
 END_TEST
 
-/* Connections that are alike have a record together: without a free slot it is given up once, and it
- * outlives the idle connection that gives way. */
+/* Connections that are alike have a record together: without a free slot it is given up once, and
+ * it outlives the idle connection that gives way. */
 START_TEST(worker_connections_are_the_most_of_those_alike)
 {
     fb_test_options options = {
