@@ -338,6 +338,20 @@ START_TEST(an_address_that_is_not_here_is_an_error)
 }
 END_TEST
 
+/* A check's address is that of sessions, or each server would be unhealthy. */
+START_TEST(checks_connect_from_an_address_of_others)
+{
+    fb_test *test = start("proxy_pass one; proxy_bind 203.0.113.1 transparent; health_check;",
+        "upstream one { zone one 32k; server " SERVER "; }", NULL);
+    fb_test_server *server = fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
+
+    fb_test_pass(test, 6000);
+    ck_assert_ptr_nonnull(fb_test_accept(server));
+    ck_assert_ptr_null(strstr(fb_test_logged(test), "unhealthy"));
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
 /* Sends more than two seconds' bytes at once; returns how many have arrived after `ms`. */
 static size_t arrived(const char *directives, bool upload, uint64_t ms, const char *line)
 {
@@ -442,6 +456,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, tries_have_a_time_together);
     tcase_add_loop_test(tcase, servers_are_connected_from_an_address, 0, 8);
     tcase_add_test(tcase, an_address_that_is_not_here_is_an_error);
+    tcase_add_test(tcase, checks_connect_from_an_address_of_others);
     tcase_add_test(tcase, rates_are_kept);
     tcase_add_loop_test(tcase, mistakes_are_refused, 0, 19);
     tcase_add_test(tcase, the_server_is_told_of_the_client);

@@ -53,6 +53,7 @@ static bool begin_check(
         .local = health->local,
         .timeout = run->probe->timeout,
         .log_level = FB_LOG_INFO,
+        .flags = health->flags,
     };
 
     run->began_ms = fb_mono_ms(worker);

@@ -27,6 +27,7 @@ struct proxy_health {
     int64_t timeout;                     /* ms */
     uint64_t most;                       /* bytes of an answer that are looked at */
     const struct sockaddr *local;        /* to connect from; NULL: any */
+    uint32_t flags;                      /* FB_CONNECT_TRANSPARENT or none */
     const fb_health_check *health_check; /* NULL: none */
 };
 

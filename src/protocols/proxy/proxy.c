@@ -45,10 +45,12 @@ const struct proxy_health *proxy_health_of(const fb_worker *worker, size_t i)
 static int proxy_conf_done(fb_conf *conf, void *value, const void *parent)
 {
     struct proxy_conf *own = value;
+    bool transparent = own->bind.transparent && own->bind.address != NULL;
 
     (void)parent;
     own->health.most = (uint64_t)own->buffer_size;
     own->health.local = (const struct sockaddr *)own->bind.address;
+    own->health.flags = transparent ? FB_CONNECT_TRANSPARENT : 0;
     return proxy_health_done(conf, own->upstream, &own->health);
 }
 
