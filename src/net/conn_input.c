@@ -6,7 +6,7 @@
  * Responsible for conn->in and for calling the owner with input and with its end. Invariant: lent
  * input stays valid until the flush behind its callback has ended; conn->in is NULL or holds at
  * least one byte. */
-#include "net/conn_private.h"
+#include "net/conn_pipe.h"
 
 #include <string.h>
 
@@ -253,7 +253,7 @@ static bool read_input(struct fb_conn *conn)
     const struct event *reading = &conn->source.events[EVENT_READ];
 
     for (int i = 0; i < RECEIVES_A_TURN && conn_may_read(conn); i++) {
-        struct io_span in = { conn->net->scratch, conn->net->scratch_size };
+        struct io_span in = { conn->net->scratch, conn_pipe_room(conn, conn->net->scratch_size) };
         bool again = conn->redeliver && conn->in != NULL, by_pipe = conn->by_pipe;
         struct chunk *chunk;
 
@@ -264,7 +264,7 @@ static bool read_input(struct fb_conn *conn)
                 i += SPLICE_COUNTS - 1;
                 continue;
             }
-            in.n = conn_throttle_copy_room(conn, in.n);
+            in.n = conn_throttle_room(conn, in.n);
         }
         if (!again && !(conn->in != NULL ? receive_behind(conn) : receive(conn, &in)))
             return conn->read != CONN_READ_ENDED || deliver_end(conn);
@@ -358,7 +358,7 @@ void conn_run_read(struct loop *loop, struct source *source)
         read_otherwise(conn);
         return;
     }
-    net->received = (struct io_span) { net->scratch, net->scratch_size };
+    net->received = (struct io_span) { net->scratch, conn_pipe_room(conn, net->scratch_size) };
     if (unlikely(!receive(conn, &net->received))) {
         end_input(conn);
         return;

@@ -12,6 +12,8 @@
 
 /* Each proxied session has one. */
 static_assert(sizeof(struct conn_pipe) <= 120, "a pipe has become dearer");
+/* A whole buffer is no limit. */
+static_assert(NET_SCRATCH <= UINT16_MAX + 1, "a limit does not fit into a direction");
 
 /* Returns when a byte last moved at either end. */
 static uint64_t moved_ms(const struct conn_pipe *pipe)
@@ -244,13 +246,14 @@ static const struct conn_ops pipe_ops = {
     .describe = pipe_describe,
 };
 
-static void join_end(struct conn_pipe *pipe, int index, struct fb_conn *conn)
+static void join_end(struct conn_pipe *pipe, int index, struct fb_conn *conn, size_t most)
 {
     pipe->ends[index] = (struct conn_pipe_end) {
         .conn = conn,
         .ops = conn->ops,
         .from = { .kernel = { -1, -1 },
-            .index = (uint8_t)index,
+            .index = index != 0,
+            .most = most < NET_SCRATCH ? (uint16_t)most : 0,
             .look_at = conn->received + CONN_PIPE_COPIED_MOST },
     };
     conn->pipe = &pipe->ends[index];
@@ -309,11 +312,6 @@ static inline void await_first_byte(struct conn_pipe *pipe, conn_first_byte call
     end->from.look_at = 1;
 }
 
-static inline bool has_limits(const struct conn_pipe_options *options)
-{
-    return (options->rates[0] | options->rates[1] | options->most) != 0;
-}
-
 int conn_pipe(struct fb_conn *a, struct fb_conn *b, const struct conn_pipe_options *options)
 {
     struct net *net = a->net;
@@ -325,7 +323,8 @@ int conn_pipe(struct fb_conn *a, struct fb_conn *b, const struct conn_pipe_optio
     if (pipe == NULL)
         return -1;
     pipe->limits = NULL;
-    if (has_limits(options) && !conn_throttle_begin(pipe, net, options, throttle_expired)) {
+    if ((options->rates[0] | options->rates[1]) != 0 &&
+        !conn_throttle_begin(pipe, net, options->rates, throttle_expired)) {
         spares_give(&net->pipes, pipe);
         return -1;
     }
@@ -333,8 +332,8 @@ int conn_pipe(struct fb_conn *a, struct fb_conn *b, const struct conn_pipe_optio
     pipe->ends_together = options->ends_together;
     pipe->timeout = options->timeout;
     pipe->timed = CONN_PIPE_UNTIMED;
-    join_end(pipe, 0, a);
-    join_end(pipe, 1, b);
+    join_end(pipe, 0, a, options->most);
+    join_end(pipe, 1, b, options->most);
     await_first_byte(pipe, options->first_byte);
     begin_time(pipe);
     begin_end(a);

@@ -15,9 +15,10 @@
 struct conn_direction {
     struct pipe_ends kernel; /* the kernel's pipe; -1: none, and then `buffered` is 0 */
     uint32_t buffered;       /* bytes in it */
-    uint16_t little;         /* times in a row that little was spliced */
-    bool splices;            /* bytes move within the kernel, where they can */
-    uint8_t index;           /* of the end in the pipe */
+    uint16_t most;           /* bytes received at once while they are copied; 0: any */
+    uint8_t little;          /* times in a row that little was spliced */
+    bool splices : 1;        /* bytes move within the kernel, where they can */
+    uint8_t index : 1;       /* of the end in the pipe */
     uint64_t look_at;        /* bytes received from which on to do more than to copy */
 };
 
@@ -30,6 +31,14 @@ struct conn_pipe_end {
     struct conn_direction from; /* what it receives */
 };
 
+/* Returns how much of `room` bytes a connection receives at once. */
+static inline size_t conn_pipe_room(const struct fb_conn *conn, size_t room)
+{
+    size_t most = conn->pipe != NULL ? conn->pipe->from.most : 0;
+
+    return most > 0 && most < room ? most : room;
+}
+
 /* The rate of a direction. Its timer is set while reading waits for it. */
 struct conn_throttle {
     struct timer timer;
@@ -41,7 +50,6 @@ struct conn_throttle {
 struct conn_limits {
     struct conn_throttle from[2]; /* of the ends */
     uint64_t began_ms;
-    size_t most; /* bytes to receive at once, while they are copied */
 };
 
 struct conn_pipe {
@@ -113,9 +121,8 @@ static inline struct conn_throttle *conn_throttle_of(const struct fb_conn *conn)
     return pipe->limits != NULL ? &pipe->limits->from[conn_pipe_index(conn)] : NULL;
 }
 
-/* conn_throttle.c: Gives a pipe its limits, where the options come to any; false without memory. */
-bool conn_throttle_begin(struct conn_pipe *pipe, struct net *net,
-    const struct conn_pipe_options *options,
+/* conn_throttle.c: Gives a pipe its rates; false without memory. */
+bool conn_throttle_begin(struct conn_pipe *pipe, struct net *net, const uint64_t rates[2],
     void (*expired)(struct loop *loop, struct timer *timer));
 /* An end has joined a pipe with limits. */
 void conn_throttle_join(struct conn_pipe *pipe, int index);

@@ -186,10 +186,8 @@ bool conn_splice_is_done(const struct fb_conn *conn);
 
 /* ---- conn_throttle.c ---- */
 
-/* Returns how many of `most` bytes may be received now from a piped connection, at least 1: by the
- * rate, and where they are copied. */
+/* Returns how many of `most` bytes the rate lets a piped connection receive now, at least 1. */
 size_t conn_throttle_room(const struct fb_conn *conn, size_t most);
-size_t conn_throttle_copy_room(const struct fb_conn *conn, size_t most);
 /* Stops reading where the rate asks for it, when n bytes were received. */
 void conn_throttle_note(struct fb_conn *conn, size_t n);
 

@@ -102,7 +102,7 @@ static void take_spliced(struct fb_conn *conn, struct fb_conn *to, size_t n)
     conn_trace(conn, "received %zu bytes into a pipe", n);
     conn->received += n;
     direction->buffered += (uint32_t)n;
-    direction->little = n < LITTLE ? (uint16_t)(direction->little + 1) : 0;
+    direction->little = n < LITTLE ? (uint8_t)(direction->little + 1) : 0;
     if (direction->little == LITTLE_TIMES)
         copy_again(conn);
     conn_note_moved(conn);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How much piped connections may receive: a rate of each direction, and bytes at once.
+/* How much piped connections may receive: a rate of each direction.
  *
  * Responsible for stopping a direction that is ahead of its rate, and for the time until it may go
  * on. Never reads on: conn_pipe.c does. Invariant: what a direction has received is at most its
@@ -9,24 +9,18 @@
 
 #include <inttypes.h>
 
-bool conn_throttle_begin(struct conn_pipe *pipe, struct net *net,
-    const struct conn_pipe_options *options,
+bool conn_throttle_begin(struct conn_pipe *pipe, struct net *net, const uint64_t rates[2],
     void (*expired)(struct loop *loop, struct timer *timer))
 {
-    size_t most =
-        options->most < net->scratch_size ? options->most : 0; /* of a whole buffer: none */
-    struct conn_limits *limits;
+    struct conn_limits *limits = memory_alloc(net->memory, sizeof(*limits));
 
-    assert(pipe->limits == NULL);
-    if (options->rates[0] == 0 && options->rates[1] == 0 && most == 0)
-        return true;
-    limits = memory_alloc(net->memory, sizeof(*limits));
+    assert(pipe->limits == NULL && (rates[0] | rates[1]) != 0);
     if (limits == NULL)
         return false;
-    *limits = (struct conn_limits) { .began_ms = net->loop.clock.mono_ms, .most = most };
+    *limits = (struct conn_limits) { .began_ms = net->loop.clock.mono_ms };
     for (int i = 0; i < 2; i++)
         limits->from[i] = (struct conn_throttle) {
-            .timer.expired = expired, .end = &pipe->ends[i], .rate = options->rates[i]
+            .timer.expired = expired, .end = &pipe->ends[i], .rate = rates[i]
         };
     pipe->limits = limits;
     return true;
@@ -74,15 +68,6 @@ size_t conn_throttle_room(const struct fb_conn *conn, size_t most)
     n = allowed(conn, throttle);
     assert(n > 0 && !timer_is_set(&throttle->timer));
     return n < most ? (size_t)n : most;
-}
-
-size_t conn_throttle_copy_room(const struct fb_conn *conn, size_t most)
-{
-    const struct conn_limits *limits = conn_pipe_of(conn)->limits;
-
-    if (limits != NULL && limits->most > 0 && limits->most < most)
-        most = limits->most;
-    return conn_throttle_room(conn, most);
 }
 
 /* Returns the ms to wait when n bytes were received: as long as the rate takes for these, and until

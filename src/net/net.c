@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-#define SCRATCH_SIZE (64 * 1024)
 /* Numbers of connections that a worker takes at a time, unless they have to follow each other, so
  * that the word that all workers count in is not written for each client. */
 #define NUMBERS 64
@@ -49,7 +48,7 @@ int net_init(struct net *net, const struct net_options *options)
         .numbers_n = options->numbers_in_a_row ? 1 : NUMBERS,
         .lingering_timeout = options->lingering_timeout,
         .stopped.timer.expired = conn_stopped_expired,
-        .scratch_size = SCRATCH_SIZE,
+        .scratch_size = NET_SCRATCH,
         .memory = options->memory != NULL ? options->memory : &memory_plain,
     };
     chunk_pool_init(&net->chunks, net->memory);
@@ -57,7 +56,7 @@ int net_init(struct net *net, const struct net_options *options)
     conn_wheel_init(&net->wheel, expire_conn);
     if (loop_init(&net->loop, &loop) == -1)
         return -1;
-    net->scratch = memory_alloc(net->memory, SCRATCH_SIZE);
+    net->scratch = memory_alloc(net->memory, NET_SCRATCH);
     if (net->scratch == NULL) {
         log_write(net->log, LEVEL_EMERG, errno, "no memory for the worker's buffer");
         loop_done(&net->loop);

@@ -26,6 +26,8 @@ struct pipe_ends {
 };
 
 #define NET_SPARE_PIPES 8
+/* Bytes of the buffer that input is received into. */
+#define NET_SCRATCH (64 * 1024)
 /* The most that the connections can be beyond connections_max. */
 #define NET_OVERDRAFT 32
 /* Bytes of copied output that need no chunk until the flush. */

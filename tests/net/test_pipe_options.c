@@ -212,22 +212,22 @@ START_TEST(few_bytes_at_once)
 }
 END_TEST
 
-/* A limit as great as the buffer is none, and takes no memory. */
-START_TEST(limits_take_memory_where_there_are_any)
+/* Rates alone take memory beside the pipe's. */
+START_TEST(rates_take_memory_where_there_are_any)
 {
     struct two two = open_two(_i);
 
-    PIPE_BOTH(&two, .most = SIZE_MAX, .timeout = 1000, .ends_together = true);
+    PIPE_BOTH(&two, .most = 100, .timeout = 1000, .ends_together = true);
     ck_assert_uint_eq(fixture_blocks_held(two.fixture), 1);
     end_two(&two);
     two = open_two(_i);
-    PIPE_BOTH(&two, .most = 100);
+    PIPE_BOTH(&two, .rates = { 1 });
     ck_assert_uint_eq(fixture_blocks_held(two.fixture), 2);
     end_two(&two);
 }
 END_TEST
 
-START_TEST(without_memory_for_limits)
+START_TEST(without_memory_for_rates)
 {
     const struct conn_pipe_options options = { .rates = { 1, 1 } };
     struct two two = open_two(_i);
@@ -420,8 +420,8 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_rate_beyond_all_numbers, 0, n);
     tcase_add_loop_test(tcase, an_end_waits_for_the_rate, 0, n);
     tcase_add_loop_test(tcase, few_bytes_at_once, 0, n);
-    tcase_add_loop_test(tcase, limits_take_memory_where_there_are_any, 0, n);
-    tcase_add_loop_test(tcase, without_memory_for_limits, 0, n);
+    tcase_add_loop_test(tcase, rates_take_memory_where_there_are_any, 0, n);
+    tcase_add_loop_test(tcase, without_memory_for_rates, 0, n);
     tcase_add_loop_test(tcase, they_end_together, 0, 2 * n);
     tcase_add_loop_test(tcase, one_had_ended_before, 0, n);
     tcase_add_loop_test(tcase, the_others_half_had_ended_before, 0, n);
