@@ -52,11 +52,11 @@ struct proxy_worker {
 /* The state of a client, which its connection to a server shares. */
 struct proxy {
     fb_conn *client;
-    uint64_t began_ms; /* when the first try did, monotonic */
-    uint32_t failed;   /* tries that have */
-    uint32_t left;     /* servers that are left beside the present one */
-    bool connected;    /* the server of the present try has been reached */
-    bool unbound;      /* the text of proxy_bind has turned out to be no address */
+    uint32_t began_ms;    /* when the first try did, monotonic; it wraps */
+    uint32_t failed : 29; /* tries that have */
+    bool may_go_on : 1;   /* servers are left beside the present one */
+    bool connected : 1;   /* the server of the present try has been reached */
+    bool unbound : 1;     /* the text of proxy_bind has turned out to be no address */
 };
 
 /* session.c: the callbacks of clients */

@@ -10,6 +10,9 @@
 #include <assert.h>
 #include <errno.h>
 
+/* There is room for one beside each connection, also those to servers. */
+static_assert(sizeof(struct proxy) <= 16, "a proxied session has become dearer");
+
 static void begin_try(struct proxy *proxy);
 
 static void fail(struct proxy *proxy, uint32_t status)
@@ -33,9 +36,9 @@ static void give_up(struct proxy *proxy)
 static bool may_try_again(const struct proxy *proxy)
 {
     const struct proxy_conf *conf = fb_conf_of(proxy->client);
-    uint64_t passed = fb_mono_ms(fb_worker_of(proxy->client)) - proxy->began_ms;
+    uint32_t passed = (uint32_t)fb_mono_ms(fb_worker_of(proxy->client)) - proxy->began_ms;
 
-    return conf->next_upstream && proxy->left > 0 &&
+    return conf->next_upstream && proxy->may_go_on &&
            (conf->next_upstream_tries == 0 ||
                proxy->failed < (uint64_t)conf->next_upstream_tries) &&
            (conf->next_upstream_timeout == 0 || passed < (uint64_t)conf->next_upstream_timeout);
@@ -159,7 +162,7 @@ static void connect_to(struct proxy *proxy, const fb_try *run)
     const struct proxy_conf *conf = fb_conf_of(proxy->client);
     fb_conn *server;
 
-    proxy->left = run->left;
+    proxy->may_go_on = run->left > 0;
     if (conf->bind.address != NULL || conf->bind.text != NULL || conf->socket_keepalive) {
         server = connect_with_options(proxy, run->target);
     } else {
@@ -206,7 +209,7 @@ static int session_opened(fb_conn *client, void *state)
     struct proxy *proxy = state;
 
     proxy->client = client;
-    proxy->began_ms = fb_mono_ms(fb_worker_of(client));
+    proxy->began_ms = (uint32_t)fb_mono_ms(fb_worker_of(client));
     fb_stop(client);
     fb_set_timeout(client, 0); /* the times of the proxy hold */
     begin_try(proxy);
