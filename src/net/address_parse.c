@@ -99,7 +99,7 @@ static const char *parse_unix(const char *text, struct address *out)
     size_t n = strlen(path);
 
     if (n == 0)
-        return "no path of the unix domain socket";
+        return "no path in the unix domain socket";
     if (n >= sizeof(out->un.sun_path))
         return "too long path of the unix domain socket, at most 107 bytes";
     *out = (struct address) { .un.sun_family = AF_UNIX };

@@ -75,7 +75,7 @@ static const struct {
     { "127.0.0.256:80", "invalid IPv4 address", NULL, 0 },
     { "a b:80", "invalid host", NULL, 0 },
     { "http//x:80", "invalid host", NULL, 0 },
-    { "unix:", "no path of the unix domain socket", NULL, 0 },
+    { "unix:", "no path in the unix domain socket", NULL, 0 },
     { "unix:" PATH_107 "8", "too long path of the unix domain socket, at most 107 bytes", NULL, 0 },
 };
 

@@ -41,7 +41,7 @@ static const struct {
     { "[::1:80", true, NULL, "\"]\" is missing" },
     { "[x]:80", true, NULL, "invalid IPv6 address" },
     { "a b:80", true, NULL, "invalid host" },
-    { "unix:", true, NULL, "no path of the unix domain socket" },
+    { "unix:", true, NULL, "no path in the unix domain socket" },
 };
 
 START_TEST(a_target_is_an_address_with_a_port)

@@ -92,7 +92,7 @@ static const struct {
     { "::1:80", "::1:80", "more than one \":\", an IPv6 address needs brackets" },
     { "1.2.3:80", "1.2.3:80", "invalid IPv4 address" },
     { "a/b:80", "a/b:80", "invalid host" },
-    { "unix:", "unix:", "no path of the unix domain socket" },
+    { "unix:", "unix:", "no path in the unix domain socket" },
 };
 
 static const struct listener *first_listener(const struct loading *loading)

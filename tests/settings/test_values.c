@@ -48,7 +48,7 @@ static const struct wrong {
     { SYSLOG("server=::1", "\"server=::1\": more than one \":\", an IPv6 address needs brackets") },
     { SYSLOG("server=1.2.3.4:0", "\"server=1.2.3.4:0\": port out of range 1 to 65535") },
     { SYSLOG("server=*", "\"server=*\": expected a host") },
-    { SYSLOG("server=unix:", "\"server=unix:\": no path of the unix domain socket") },
+    { SYSLOG("server=unix:", "\"server=unix:\": no path in the unix domain socket") },
     { SYSLOG(
         "server=1.2.3.4,server=1.2.3.5", "\"server=1.2.3.5\": there is more than one \"server\"") },
     { SYSLOG("server=1.2.3.4,", "\"\": " PARAMETERS) },

@@ -62,7 +62,7 @@ static const struct {
     { "a.test/b:80", "invalid host in upstream \"a.test/b:80\"" },
     { "[::1:80", "in upstream \"[::1:80\"" },
     { "[x]:80", "invalid IPv6 address in upstream \"[x]:80\"" },
-    { "unix:", "no path of the unix domain socket in upstream \"unix:\"" },
+    { "unix:", "no path in the unix domain socket in upstream \"unix:\"" },
     { "a..b:80", "a..b could not be resolved: it is no name of a host" },
     { "a.test:80", "a.test could not be resolved: there is no such name" },
 };
