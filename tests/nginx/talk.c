@@ -8,6 +8,7 @@
  *     hold NAME FROM TO BYTES     the same, and keeps the connection
  *     end NAME                    ends a connection that was kept
  *     many NAME FROM TO NUMBER    talks from as many addresses, which follow each other
+ *     full TO                     listens on a port, and lets it answer nobody
  *
  * FROM is an address, or "-" for any; TO is a port of the server's IPv4 address, "[::1]", or the
  * path of a unix socket. BYTES have the escapes \r, \n, \\, \xHH, and \| before what comes back. */
@@ -177,6 +178,19 @@ static void keep(struct talk *talk, const char *name, int fd)
     held->fd = fd;
 }
 
+/* Has a listener whose queue is full: the kernel drops what comes from others. */
+static void fill_port(struct talk *talk, const char *to)
+{
+    union end end;
+    socklen_t n = target_of(talk, to, &end);
+    int fd = socket(end.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd == -1 || bind(fd, &end.any, n) == -1 || listen(fd, 0) == -1)
+        err(1, "listen on %s", to);
+    keep(talk, "", fd);
+    keep(talk, "", open_to(talk, "-", to));
+}
+
 static void end(struct talk *talk, const char *name)
 {
     for (unsigned i = 0; i < talk->held_n; i++)
@@ -202,6 +216,10 @@ static void run(struct talk *talk, char *line)
         errx(1, "not understood: %s", line);
     if (strcmp(verb, "end") == 0) {
         end(talk, name);
+        return;
+    }
+    if (strcmp(verb, "full") == 0) {
+        fill_port(talk, name);
         return;
     }
     bytes = line + (at > 0 ? (size_t)at : strlen(line));
