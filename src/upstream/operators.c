@@ -35,22 +35,30 @@ static enum upstream_operator state_of(uint64_t word)
     return (enum upstream_operator)(word & STATE_MASK);
 }
 
-enum upstream_operator upstream_operator_said(
-    const struct upstream_zone *zone, const char *upstream, const char *server, uint64_t *since_ms)
+/* Returns what is said of a server by this name, or of this address; 0: nothing. */
+static uint64_t word_of(const struct upstream_zone *zone, const char *upstream, const char *server)
 {
     const struct upstream_zone_header *header = zone_memory(zone->zone);
     uint64_t key = upstream_zone_server_key(header, upstream, server), word;
     uint32_t at = find_said(header, upstream_zone_layout(&zone->shape).n, key);
 
-    assert(server != NULL && upstream != NULL);
-    *since_ms = 0;
     if (at == UINT32_MAX)
-        return UPSTREAM_AUTO;
+        return 0;
     word = ZONE_LOAD(header->said[at].word);
-    if (ZONE_LOAD(header->said[at].server) != key)
-        return UPSTREAM_AUTO; /* given to another server meanwhile */
-    *since_ms = word >> STATE_BITS;
-    return state_of(word);
+    return ZONE_LOAD(header->said[at].server) == key ? word
+                                                     : 0; /* the place may be another's by now */
+}
+
+enum upstream_operator upstream_operator_said(
+    const struct upstream_zone *zone, const struct upstream_place *place, uint64_t *since_ms)
+{
+    uint64_t of_server, of_address;
+
+    assert(place->upstream != NULL && place->server != NULL && place->address != NULL);
+    of_server = word_of(zone, place->upstream, place->server);
+    of_address = word_of(zone, place->upstream, place->address);
+    *since_ms = (of_server > of_address ? of_server : of_address) >> STATE_BITS;
+    return state_of(state_of(of_address) != UPSTREAM_AUTO ? of_address : of_server);
 }
 
 /* Returns a place that no server needs; UINT32_MAX: there is none. */
@@ -63,8 +71,8 @@ static uint32_t find_room(const struct upstream_zone_header *header, uint32_t n)
     return UINT32_MAX;
 }
 
-int upstream_operator_set(const struct upstream *upstream, const struct upstream_server *server,
-    enum upstream_operator to, uint64_t now_ms)
+int upstream_operator_set(
+    const struct upstream *upstream, const char *server, enum upstream_operator to, uint64_t now_ms)
 {
     const struct upstream_zone *zone = upstream->zone;
     struct upstream_zone_header *header;
@@ -79,7 +87,7 @@ int upstream_operator_set(const struct upstream *upstream, const struct upstream
         return -1;
     }
     n = upstream_zone_layout(&zone->shape).n;
-    key = upstream_zone_server_key(header, upstream->name, server->name);
+    key = upstream_zone_server_key(header, upstream->name, server);
     at = find_said(header, n, key);
     if (at == UINT32_MAX)
         at = find_room(header, n);

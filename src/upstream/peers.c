@@ -14,15 +14,20 @@
 /* The new time is one part in so many of an average. */
 #define TIME_PARTS 16
 
-/* Gives the peer its state in the zone, or one of its own where that is full. */
-static void join_zone(const struct peers *peers, struct peer *peer)
+static struct upstream_place place_of(const struct peers *peers, const struct peer *peer)
 {
-    struct upstream_zone *zone = peers->upstream->zone;
-    const struct upstream_place place = {
+    return (struct upstream_place) {
         .upstream = peers->upstream->name,
         .server = peer->server->name,
         .address = peer->target.text,
     };
+}
+
+/* Gives the peer its state in the zone, or one of its own where that is full. */
+static void join_zone(const struct peers *peers, struct peer *peer)
+{
+    struct upstream_zone *zone = peers->upstream->zone;
+    const struct upstream_place place = place_of(peers, peer);
     struct peer_state *state =
         upstream_zone_join(zone, &place, peers->upstreams->loop->clock.mono_ms, &peer->entry);
 
@@ -38,16 +43,20 @@ static void join_zone(const struct peers *peers, struct peer *peer)
     peer->conns = &zone->row[peer->entry];
 }
 
-/* Works out whether the configuration or the operator has the peer get no sessions. */
+/* Works out whether the configuration or the operator has the peer get no sessions, and whether
+ * checks may. */
 static void heed_operator(const struct peers *peers, struct peer *peer)
 {
     const struct upstream_server *server = peer->server;
     enum upstream_operator said = UPSTREAM_AUTO;
     uint64_t since_ms = 0;
 
-    if (peers->upstream->zone != NULL)
-        said = upstream_operator_said(
-            peers->upstream->zone, peers->upstream->name, server->name, &since_ms);
+    if (peers->upstream->zone != NULL) {
+        const struct upstream_place place = place_of(peers, peer);
+
+        said = upstream_operator_said(peers->upstream->zone, &place, &since_ms);
+    }
+    peer->is_up = said == UPSTREAM_UP;
     if (said == UPSTREAM_AUTO)
         peer->is_off = server->down || server->drain;
     else

@@ -33,7 +33,7 @@ enum peer_health {
 /* A word of the operator about a server. */
 enum upstream_operator {
     UPSTREAM_AUTO, /* by the configuration */
-    UPSTREAM_UP,   /* used, whatever `down` and `drain` say */
+    UPSTREAM_UP,   /* used, whatever `down`, `drain` and health checks say */
     UPSTREAM_DRAIN,
     UPSTREAM_DOWN,
 };
@@ -64,6 +64,7 @@ struct peer {
     bool backup;
     bool stays;  /* within a call: the list that is made has it, too */
     bool is_off; /* the configuration or the operator has it get no sessions */
+    bool is_up;  /* the operator has it get sessions, whatever checks say */
     const struct upstream_server *server;
     struct peer_state *state;
     uint32_t running;           /* least_time: this worker's tries whose time is not known yet */
@@ -160,8 +161,8 @@ static inline bool peer_has_failed(const struct peer *peer, uint64_t now_ms)
 /* Whether the configuration, the operator or a health check has it get no sessions. */
 static inline bool peer_is_down(const struct peer *peer)
 {
-    return peer->is_off ||
-           (peer->server->is_checked && PEER_LOAD(peer->state->health) >= PEER_HEALTH_CHECKING);
+    return peer->is_off || (peer->server->is_checked && !peer->is_up &&
+                               PEER_LOAD(peer->state->health) >= PEER_HEALTH_CHECKING);
 }
 
 static inline bool peer_is_full(const struct peer *peer)

@@ -77,18 +77,21 @@ uint32_t upstream_zone_conns(const struct upstream_zone *zone, uint32_t entry);
 
 /* operators.c: Changes whenever the operator has said something. */
 uint32_t upstream_operators_version(const struct upstream_zone *zone);
-/* Returns what is said of a server, and since when: monotonic ms, or 0. */
+/* Returns what is said of the address, or else of the server, and since when: monotonic ms, or
+ * 0. */
 enum upstream_operator upstream_operator_said(
-    const struct upstream_zone *zone, const char *upstream, const char *server, uint64_t *since_ms);
-/* The master: has all workers use a server as the operator says, from now on, and over a reload and
- * an upgrade; -1 with errno: ENOTSUP without a zone, ENOSPC where the zone is full. */
-int upstream_operator_set(const struct upstream *upstream, const struct upstream_server *server,
+    const struct upstream_zone *zone, const struct upstream_place *place, uint64_t *since_ms);
+/* The master: has all workers use a server, by its name or an address, as the operator says, from
+ * now on, and over a reload and an upgrade; -1 with errno: ENOTSUP without a zone, ENOSPC where the
+ * zone is full. */
+int upstream_operator_set(const struct upstream *upstream, const char *server,
     enum upstream_operator to, uint64_t now_ms);
 
 /* Numbers of a peer, as the master reads them: any of them may be invented. */
 struct upstream_numbers {
     const struct upstream_server *server;
-    char address[ADDRESS_TEXT];
+    char address[ADDRESS_TEXT]; /* printable; "": its name has none that workers use */
+    bool is_used;               /* workers use it; else the numbers are not known */
     enum upstream_operator said;
     enum peer_health health;
     bool failed;    /* max_fails was reached, within fail_timeout */
@@ -99,7 +102,7 @@ struct upstream_numbers {
     uint32_t times[3]; /* averages in parts of PEER_TIME_UNIT to the ms; 0: not known */
 };
 
-/* status.c: The master: calls `each` for each peer of the group that workers use; -1 with errno:
- * ENOTSUP without a zone, ENOMEM. */
+/* status.c: The master: calls `each` for each peer of the group, in the order of servers, and for a
+ * server without any; -1 with errno: ENOTSUP without a zone, ENOMEM. */
 int upstream_status_read(const struct upstream *upstream, uint64_t now_ms,
     void (*each)(void *arg, const struct upstream_numbers *numbers), void *arg);

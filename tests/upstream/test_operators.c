@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The words of an operator about servers, which all workers heed; and what the master reads. */
+#include "upstream/zone_private.h"
 #include "upstream/zoned.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* Says something of a server of the group, as the master does for an operator. */
-static void say(struct zoned_worker *worker, unsigned server, enum upstream_operator to)
+static void say_by_name(struct zoned_worker *worker, const char *server, enum upstream_operator to)
 {
-    struct upstream upstream = worker->group->upstream; /* as the master has it */
+    struct upstream upstream = worker->group->upstream;
 
     upstream.zone = worker->zoned->zone;
     upstream.peers = NULL;
-    ck_assert_int_eq(upstream_operator_set(&upstream, &worker->group->servers[server], to,
-                         worker->group->loop.clock.mono_ms),
-        0);
+    ck_assert_int_eq(
+        upstream_operator_set(&upstream, server, to, worker->group->loop.clock.mono_ms), 0);
+}
+
+static void say(struct zoned_worker *worker, unsigned server, enum upstream_operator to)
+{
+    say_by_name(worker, worker->group->servers[server].name, to);
 }
 
 START_TEST(operator_is_heeded_by_all)
@@ -92,14 +98,16 @@ START_TEST(operator_can_speak_of_as_many_servers_as_fit)
     say(&a, 2, UPSTREAM_DOWN);
     upstream = a.group->upstream;
     upstream.zone = zoned.zone;
-    ck_assert_int_eq(upstream_operator_set(&upstream, &a.group->servers[1], UPSTREAM_DOWN, 1), -1);
+    ck_assert_int_eq(
+        upstream_operator_set(&upstream, a.group->servers[1].name, UPSTREAM_DOWN, 1), -1);
     ck_assert_int_eq(errno, ENOSPC);
     group_expect(a.group, "bb");
     say(&a, 0, UPSTREAM_AUTO);
     say(&a, 1, UPSTREAM_DOWN);
     group_expect(a.group, "aa");
     upstream.zone = NULL;
-    ck_assert_int_eq(upstream_operator_set(&upstream, &a.group->servers[1], UPSTREAM_DOWN, 1), -1);
+    ck_assert_int_eq(
+        upstream_operator_set(&upstream, a.group->servers[1].name, UPSTREAM_DOWN, 1), -1);
     ck_assert_int_eq(errno, ENOTSUP);
     zoned_end(&a);
     zoned_stop(&zoned);
@@ -113,13 +121,25 @@ START_TEST(master_reads_the_numbers)
     struct upstream upstream;
     struct choice choice;
     struct seen seen = { .n = 0 };
-    unsigned first;
 
     zoned_start(&zoned, 8, NULL);
-    zoned_worker(&a, &zoned, 1, 2);
-    zoned_worker(&b, &zoned, 2, 1);
+    zoned_begin(&a, &zoned, 1, 1);
+    group_add(a.group, 1);
+    group_add(a.group, 1);
     upstream = a.group->upstream;
     upstream.zone = zoned.zone;
+    say(&a, 1, UPSTREAM_UP);
+    ck_assert_int_eq(upstream_status_read(&upstream, 0, see, &seen), 0);
+    ck_assert_uint_eq(seen.n, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_ptr_eq(seen.numbers[i].server, &a.group->servers[i]);
+        ck_assert_int_eq(seen.numbers[i].said, i == 0 ? UPSTREAM_AUTO : UPSTREAM_UP);
+        ck_assert_str_eq(seen.numbers[i].address, i == 0 ? "127.0.0.1:9000" : "127.0.0.1:9001");
+        ck_assert(!seen.numbers[i].is_used);
+    }
+    seen.n = 0;
+    group_open(a.group);
+    zoned_worker(&b, &zoned, 2, 1);
     group_begin(b.group, &choice);
     ck_assert_int_eq(group_next(b.group, &choice), 'a');
     group_expect(a.group, "a");
@@ -128,20 +148,114 @@ START_TEST(master_reads_the_numbers)
     choice_count(&choice, 5, 6);
     ck_assert_int_eq(upstream_status_read(&upstream, a.group->loop.clock.mono_ms, see, &seen), 0);
     ck_assert_uint_eq(seen.n, 2);
-    first = seen.numbers[0].server == &a.group->servers[0] ? 0 : 1;
-    ck_assert_str_eq(seen.numbers[first].address, "127.0.0.1:9000");
-    ck_assert_uint_eq(seen.numbers[first].conns, 1);
-    ck_assert_uint_eq(seen.numbers[first].sent, 5);
-    ck_assert_int_eq(seen.numbers[first].said, UPSTREAM_DRAIN);
-    ck_assert(!seen.numbers[first].failed);
-    ck_assert_uint_eq(seen.numbers[1 - first].failures, 1);
-    ck_assert(seen.numbers[1 - first].failed);
+    ck_assert(seen.numbers[0].is_used);
+    ck_assert_ptr_eq(seen.numbers[0].server, &a.group->servers[0]);
+    ck_assert_str_eq(seen.numbers[0].address, "127.0.0.1:9000");
+    ck_assert_uint_eq(seen.numbers[0].conns, 1);
+    ck_assert_uint_eq(seen.numbers[0].sent, 5);
+    ck_assert_int_eq(seen.numbers[0].said, UPSTREAM_DRAIN);
+    ck_assert(!seen.numbers[0].failed);
+    ck_assert_uint_eq(seen.numbers[1].failures, 1);
+    ck_assert(seen.numbers[1].failed);
     choice_end(&choice, FB_TRY_SERVED);
     zoned_end(&a);
     zoned_end(&b);
-    seen.n = 0;
+    zoned_stop(&zoned);
+}
+END_TEST
+
+/* Says something of a server, and asserts which of the three peers get no sessions then. */
+static void say_off(
+    struct zoned_worker *worker, const char *server, enum upstream_operator to, const char *off)
+{
+    say_by_name(worker, server, to);
+    group_session(worker->group, FB_TRY_SERVED);
+    for (unsigned i = 0; i < 3; i++)
+        ck_assert_int_eq(group_peer(worker->group, i)->is_off, off[i] == '1');
+}
+
+START_TEST(operator_can_speak_of_an_address)
+{
+    struct peer_address addresses[2] = { { .weight = 0 } };
+    struct seen seen = { .n = 0 };
+    struct upstream upstream;
+    struct zoned_worker a;
+    struct zoned zoned;
+    const char *name;
+
+    zoned_start(&zoned, 8, NULL);
+    zoned_begin(&a, &zoned, 1, 1);
+    name = group_add(a.group, 1)->name;
+    a.group->servers[0].target = NULL;
+    group_add(a.group, 1);
+    group_open(a.group);
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_ptr_null(
+            target_parse(i == 0 ? "127.0.1.1:80" : "127.0.1.2:80", false, &addresses[i].target));
+    ck_assert_int_eq(peers_replace(a.group->upstream.peers, a.group->servers, addresses, 2), 0);
+    say_off(&a, "127.0.1.1:80", UPSTREAM_DRAIN, "100");
+    say_off(&a, "127.0.1.1:80", UPSTREAM_AUTO, "000");
+    say_off(&a, name, UPSTREAM_DOWN, "110");
+    say_off(&a, "127.0.1.2:80", UPSTREAM_UP, "100");
+    upstream = a.group->upstream;
+    upstream.zone = zoned.zone;
     ck_assert_int_eq(upstream_status_read(&upstream, 0, see, &seen), 0);
-    ck_assert_uint_eq(seen.n, 0);
+    ck_assert_uint_eq(seen.n, 3);
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_int_eq(seen.numbers[i].said,
+            strcmp(seen.numbers[i].address, "127.0.1.1:80") == 0 ? UPSTREAM_DOWN : UPSTREAM_UP);
+    say_off(&a, "127.0.1.2:80", UPSTREAM_AUTO, "110");
+    say_off(&a, name, UPSTREAM_AUTO, "000");
+    zoned_end(&a);
+    zoned_stop(&zoned);
+}
+END_TEST
+
+START_TEST(master_shows_no_address_that_is_none)
+{
+    struct peer_address address = { .weight = 0 };
+    struct seen seen = { .n = 0 };
+    struct upstream upstream;
+    struct zoned_worker a;
+    struct zoned zoned;
+
+    zoned_start(&zoned, 8, NULL);
+    zoned_begin(&a, &zoned, 1, 1);
+    address.target = group_add(a.group, 1)->target[0];
+    a.group->servers[0].target = NULL;
+    group_open(a.group);
+    ck_assert_int_eq(peers_replace(a.group->upstream.peers, a.group->servers, &address, 1), 0);
+    memset(a.zone.entries[group_peer(a.group, 0)->entry].address, '\033', ADDRESS_TEXT);
+    upstream = a.group->upstream;
+    upstream.zone = zoned.zone;
+    ck_assert_int_eq(upstream_status_read(&upstream, 0, see, &seen), 0);
+    ck_assert_uint_eq(seen.n, 1);
+    ck_assert_str_eq(seen.numbers[0].address, "");
+    ck_assert(!seen.numbers[0].is_used);
+    zoned_end(&a);
+    zoned_stop(&zoned);
+}
+END_TEST
+
+START_TEST(operator_overrules_health_checks)
+{
+    struct zoned zoned;
+    struct zoned_worker a;
+
+    zoned_start(&zoned, 8, NULL);
+    zoned_begin(&a, &zoned, 1, 1);
+    group_add(a.group, 1);
+    group_add(a.group, 1)->is_checked = true;
+    group_open(a.group);
+    peers_set_health(a.group->upstream.peers, group_peer(a.group, 1), PEER_HEALTH_BAD);
+    group_expect(a.group, "aa");
+    say(&a, 1, UPSTREAM_UP);
+    group_expect(a.group, "aba");
+    say(&a, 1, UPSTREAM_DRAIN);
+    group_expect(a.group, "aa");
+    say(&a, 1, UPSTREAM_AUTO);
+    group_expect(a.group, "aa");
+    zoned_end(&a);
     zoned_stop(&zoned);
 }
 END_TEST
@@ -152,6 +266,9 @@ static void operators_tests(TCase *tcase)
     tcase_add_test(tcase, operator_begins_a_slow_start);
     tcase_add_test(tcase, operator_can_speak_of_as_many_servers_as_fit);
     tcase_add_test(tcase, master_reads_the_numbers);
+    tcase_add_test(tcase, operator_can_speak_of_an_address);
+    tcase_add_test(tcase, master_shows_no_address_that_is_none);
+    tcase_add_test(tcase, operator_overrules_health_checks);
 }
 
 TEST_MAIN("operators", operators_tests)
