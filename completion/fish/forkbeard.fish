@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Completion of forkbeard(8) for fish.
 
-set -l words status explain upgrade
+set -l words status explain upstream upgrade
 
 complete -c forkbeard -f
 complete -c forkbeard -s h -d 'Show a summary of the options'
@@ -25,6 +25,8 @@ complete -c forkbeard -l wait -x -d 'Wait so long for the end of all master proc
 
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a status -d 'Show the status of the running daemon'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a explain -d 'Show the entry of a directive in the manual'
+complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a upstream -d 'Show the servers of upstreams, or change the state of one'
 complete -c forkbeard -n "not __fish_seen_subcommand_from $words" -a upgrade -d 'Show, complete or roll back an upgrade'
 complete -c forkbeard -n '__fish_seen_subcommand_from explain' -a '(forkbeard explain)' -d directive
 complete -c forkbeard -n '__fish_seen_subcommand_from upgrade' -a 'status forward back'
+complete -c forkbeard -n '__fish_seen_subcommand_from upstream' -a 'up drain down auto'

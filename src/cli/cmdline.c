@@ -179,12 +179,12 @@ static int check_unknown(struct cmdline *cmdline, int letter, const char *argume
     return 0;
 }
 
-/* Whether a word's argument can be this: one of "forward|back", or any for "directive". */
+/* Whether a word's argument can be this: one of "forward|back", or any for "[directive]". */
 static bool is_argument(const char *expected, const char *argument)
 {
     size_t n = strlen(argument);
 
-    if (strchr(expected, '|') == NULL)
+    if (*expected == '[' || strchr(expected, '|') == NULL)
         return true;
     for (; expected != NULL; expected = strchr(expected, '|')) {
         expected += *expected == '|';
@@ -207,6 +207,11 @@ static char **parse_word(struct cmdline *cmdline, char **words)
     words++;
     if (word->argument != NULL && words[0] != NULL && is_argument(word->argument, words[0]))
         cmdline->argument = *words++;
+    cmdline->more = words;
+    while (words[0] != NULL && cmdline->more_n < word->more) {
+        cmdline->more_n++;
+        words++;
+    }
     return words;
 }
 

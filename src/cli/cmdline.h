@@ -25,6 +25,7 @@ struct cmdline_word {
     const char *name; /* NULL behind the last row */
     /* NULL: none follows; "forward|back": one of these follows; "[directive]": one may follow */
     const char *argument;
+    unsigned more;    /* arguments that may follow the first, of any kind */
     unsigned options; /* enum cmdline_option */
     const char *help; /* a newline ends each line but the last */
     /* Returns the exit code. */
@@ -43,10 +44,12 @@ struct cmdline {
     const struct cmdline_word *words;
     const struct cmdline_word *word; /* or NULL */
     const char *argument;            /* the one behind the word, or NULL */
-    unsigned options;                /* enum cmdline_option: those that were given */
-    int64_t timeout_ms;              /* --timeout; 0: the command's own */
-    const char *control;             /* --control: an absolute path; NULL: the configuration's */
-    int64_t wait_ms;                 /* --wait; 0: not given */
+    char **more;                     /* arguments behind it; NULL behind the last */
+    unsigned more_n;
+    unsigned options;    /* enum cmdline_option: those that were given */
+    int64_t timeout_ms;  /* --timeout; 0: the command's own */
+    const char *control; /* --control: an absolute path; NULL: the configuration's */
+    int64_t wait_ms;     /* --wait; 0: not given */
     struct cycle_options cycle;
 };
 

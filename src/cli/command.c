@@ -120,6 +120,12 @@ static int load_paths(const struct cmdline *cmdline, struct log *log, struct cyc
     return *cycle != NULL ? 0 : -1;
 }
 
+static void report_no_control(struct log *log)
+{
+    log_write(log, LEVEL_EMERG, 0,
+        "the configuration has no control socket: see the directive \"control\"");
+}
+
 static void report_connect(const char *path, int error, struct log *log)
 {
     log_write(log, LEVEL_EMERG, error, "connect() to the control socket \"%s\" failed", path);
@@ -165,6 +171,32 @@ static int send_signal(const struct cmdline *cmdline, const char *path, int why,
             "socket",
             s->name, (int)pid);
     return EXIT_SUCCESS;
+}
+
+int cli_ask(const struct cmdline *cmdline, const char *request, cli_print *print, struct log *log)
+{
+    int64_t deadline = cli_now_ms() + timeout_ms(cmdline);
+    struct cli_exchange exchange = { .fd = -1 };
+    struct core_settings core;
+    int status = EXIT_FAILURE;
+    struct cycle *cycle;
+
+    if (load_paths(cmdline, log, &cycle, &core) == -1)
+        return EXIT_FAILURE;
+    if (core.control == NULL)
+        report_no_control(log);
+    else if (cli_connect(&exchange, core.control, deadline) == -1 && errno == EAGAIN)
+        status = report_silence(cmdline, core.control, "", log);
+    else if (exchange.fd == -1)
+        report_connect(core.control, errno, log);
+    else
+        status = wait_for_reply(
+            cmdline, core.control, cli_send(&exchange, request), &exchange, deadline, log);
+    if (exchange.line_n > 0)
+        status = print(cmdline, &exchange, log);
+    cli_disconnect(&exchange);
+    cycle_destroy(&cycle);
+    return status;
 }
 
 /* Connects to a process that has left the configuration's paths; -1 where there is none, but
@@ -441,8 +473,7 @@ int cli_status(const struct cmdline *cmdline, struct log *log)
     if (load_paths(cmdline, log, &cycle, &core) == -1)
         return EXIT_FAILURE;
     if (core.control == NULL)
-        log_write(log, LEVEL_EMERG, 0,
-            "the configuration has no control socket: see the directive \"control\"");
+        report_no_control(log);
     else if (cycle != NULL && masters_find(&masters, &core) == -1)
         log_write(log, LEVEL_EMERG, errno, "no memory for the names of master processes");
     else

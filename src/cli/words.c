@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/explain.h"
 #include "cli/upgrade_command.h"
+#include "cli/upstream_command.h"
 
 const struct cmdline_word words_table[] = {
     { .name = "status",
@@ -16,6 +17,12 @@ const struct cmdline_word words_table[] = {
         .argument = "[directive]",
         .help = "show the manual's entry of a directive, or the names of all",
         .run = cli_explain },
+    { .name = "upstream",
+        .argument = "[name [up|drain|down|auto server]]",
+        .more = 2,
+        .options = CMDLINE_JSON | CMDLINE_TIMEOUT | CMDLINE_CONTROL,
+        .help = "show the servers of all upstreams or of one, or change a server's state",
+        .run = cli_upstream },
     { .name = "upgrade",
         .argument = "status|forward|back",
         .options = CMDLINE_JSON | CMDLINE_TIMEOUT | CMDLINE_CONTROL,

@@ -6,11 +6,12 @@
 
 #include "base/json.h"
 #include "control/reply.h"
+#include "control/upstream.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define COMMANDS "expected status, reload, reopen, upgrade, resume, quit, leave or stop"
+#define COMMANDS "expected status, upstream, reload, reopen, upgrade, resume, quit, leave or stop"
 
 static const struct signal_row *find_command(const char *word)
 {
@@ -90,7 +91,7 @@ void control_command_handle(struct control_client *client, size_t n)
 {
     struct json_value request = json_parse(client->in, n);
     const struct signal_row *command;
-    char word[32], error[128];
+    char word[32], error[160];
 
     assert(client->phase == CLIENT_READING);
     assert(n <= client->in_n);
@@ -106,6 +107,8 @@ void control_command_handle(struct control_client *client, size_t n)
     command = find_command(word);
     if (strcmp(word, "status") == 0) {
         reply_status(client);
+    } else if (strcmp(word, "upstream") == 0) {
+        control_upstream_handle(client, request);
     } else if (command != NULL) {
         give_command(client, command);
     } else {

@@ -43,6 +43,15 @@ struct control_outcome {
     const struct diag *diag; /* messages, or NULL */
 };
 
+/* Outcome of a change of a server's state. */
+enum control_set {
+    CONTROL_SET_DONE,
+    CONTROL_SET_NO_STATE,  /* no such state */
+    CONTROL_SET_NO_SERVER, /* the group has none of this name, nor of this address */
+    CONTROL_SET_NO_ZONE,   /* the group has no zone, in which it would stand */
+    CONTROL_SET_NO_ROOM,   /* the zone is full */
+};
+
 /* Operations of the host; `host` is its own pointer, given at control_init(). */
 struct control_ops {
     /* Fills in the daemon's state; strings stay valid until the next call. */
@@ -56,6 +65,13 @@ struct control_ops {
     const char *(*protocol)(void *host, unsigned i);
     /* Fills in metric number `j` of protocol number `i`; false behind the last. */
     bool (*metric)(void *host, unsigned i, unsigned j, struct control_metric *out);
+    /* Fills in group number `i` of the configuration in force; false behind the last. */
+    bool (*upstream)(void *host, unsigned i, struct control_upstream *out);
+    /* Calls `each` for each server of group number `i`, at each of its addresses. */
+    void (*upstream_servers)(void *host, unsigned i,
+        void (*each)(void *arg, const struct control_server *server), void *arg);
+    /* Gives a server of group number `i` this state. */
+    enum control_set (*upstream_set)(void *host, unsigned i, const char *server, const char *state);
     /* Takes a command that a client has given, to carry it out as if a signal had said so; or
      * returns why it is refused. */
     const char *(*command)(void *host, enum command command);

@@ -76,5 +76,22 @@ struct control_metric {
     int64_t total;
 };
 
+/* A group of `upstream {}`. */
+struct control_upstream {
+    const char *name, *balancer;
+    const char *zone; /* NULL: each worker has a state of its own, which nobody else knows */
+};
+
+/* A server of a group, at one address; what no zone tells is 0. */
+struct control_server {
+    const char *name;    /* as the configuration has it */
+    const char *address; /* NULL: its name has none yet */
+    const char *state;   /* as sessions see it; NULL: not known */
+    const char *set;     /* the operator's word: "auto", "up", "drain", "down"; NULL: no zone */
+    bool backup;
+    uint32_t weight, max_conns;
+    uint64_t connections, sessions, failures;
+};
+
 /* Writes the members of a reply to "status". */
 void control_status_write(struct control *control, struct json *json);

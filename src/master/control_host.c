@@ -3,6 +3,7 @@
  * of a reload is reload.c's. Pointers into generations are never kept. */
 #include "base/check.h"
 #include "master/master.h"
+#include "master/upstream_host.h"
 #include "process/role.h"
 #include "shm/metrics.h"
 #include "stream/stream.h"
@@ -285,6 +286,9 @@ static const struct control_ops ops = {
     .worker = fill_worker,
     .protocol = protocol_name,
     .metric = fill_metric,
+    .upstream = upstream_host_fill,
+    .upstream_servers = upstream_host_servers,
+    .upstream_set = upstream_host_set,
     .command = take_command,
     .is_worker = is_worker,
     .is_worker_user = is_worker_user,

@@ -4,7 +4,14 @@
 #pragma once
 
 #include "control/control.h"
+#include "support/test.h"
 
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 struct host {
@@ -17,7 +24,10 @@ struct host {
     struct listeners listeners;
     const char *refusal;
     pid_t worker, master;
-    enum command taken; /* the latest command */
+    enum command taken;       /* the latest command */
+    const char *server_state; /* set last; NULL: none */
+    enum control_set server_refusal;
+    unsigned server_n; /* more servers that the group has */
 };
 
 static void fill_status(void *host, struct control_status *out)
@@ -81,5 +91,97 @@ static bool is_master(void *host, pid_t pid)
     return ((struct host *)host)->master == pid;
 }
 
+static bool fill_upstream(void *host, unsigned i, struct control_upstream *out)
+{
+    (void)host;
+    *out = (struct control_upstream) { .name = "u", .balancer = "round_robin", .zone = "z" };
+    return i == 0;
+}
+
+static void fill_upstream_servers(
+    void *host, unsigned i, void (*each)(void *arg, const struct control_server *server), void *arg)
+{
+    const struct host *self = host;
+    const struct control_server server = { .name = "127.0.0.1:1",
+        .address = "127.0.0.1:1",
+        .state = "up",
+        .set = self->server_state != NULL ? self->server_state : "auto",
+        .weight = 2,
+        .sessions = 3 };
+
+    ck_assert_uint_eq(i, 0);
+    each(arg, &server);
+    for (unsigned j = 0; j < self->server_n; j++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "s%u:1", j / 2);
+        each(arg, &(struct control_server) { .name = name });
+    }
+}
+
+static enum control_set set_upstream(void *host, unsigned i, const char *server, const char *state)
+{
+    struct host *self = host;
+
+    ck_assert_uint_eq(i, 0);
+    if (self->server_refusal != CONTROL_SET_DONE)
+        return self->server_refusal;
+    ck_assert_str_eq(server, "127.0.0.1:1");
+    self->server_state = strcmp(state, "drain") == 0 ? "drain" : "up";
+    return CONTROL_SET_DONE;
+}
+
 static const struct control_ops ops = { fill_status, fill_generation, fill_worker, protocol_name,
-    fill_metric, take_command, is_worker, is_worker_user, is_master };
+    fill_metric, fill_upstream, fill_upstream_servers, set_upstream, take_command, is_worker,
+    is_worker_user, is_master };
+
+static inline void set_up(struct host *host)
+{
+    memset(host, 0, sizeof(*host));
+    signal(SIGIO, SIG_IGN);
+    strcpy(host->directory, "/tmp/fb_control.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(host->directory));
+    snprintf(host->path, sizeof(host->path), "%s/sock", host->directory);
+    log_init(&host->log, NULL, 0);
+    host->listeners = (struct listeners) { .list = STAILQ_HEAD_INITIALIZER(host->listeners.list) };
+    host->clock.mono_ms = 1000;
+    timers_init(&host->timers, &host->clock, NULL);
+    control_socket_init(&host->socket);
+    ck_assert_int_eq(control_socket_create(&host->socket, host->path, false, &host->log), 0);
+    control_init(&host->control, &ops, host, &host->socket, &host->log, &host->timers);
+}
+
+static inline void tear_down(struct host *host)
+{
+    control_end(&host->control);
+    ck_assert_uint_eq(timers_check(&host->timers), 0);
+    control_socket_remove(&host->socket, &host->log);
+    ck_assert_int_eq(access(host->path, F_OK), -1);
+    ck_assert_int_eq(rmdir(host->directory), 0);
+}
+
+static inline int connect_client(const struct host *host)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    strcpy(address.sun_path, host->path);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
+static inline void send_text(struct host *host, int fd, const char *text)
+{
+    ck_assert_int_eq(send(fd, text, strlen(text), 0), (int)strlen(text));
+    control_serve(&host->control);
+}
+
+/* The reply that has come, or "" where there is none yet. */
+static inline const char *received(int fd)
+{
+    static char text[4096];
+    ssize_t n = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+
+    text[n > 0 ? n : 0] = '\0';
+    return text;
+}

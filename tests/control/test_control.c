@@ -12,57 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void set_up(struct host *host)
-{
-    memset(host, 0, sizeof(*host));
-    signal(SIGIO, SIG_IGN);
-    strcpy(host->directory, "/tmp/fb_control.XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(host->directory));
-    snprintf(host->path, sizeof(host->path), "%s/sock", host->directory);
-    log_init(&host->log, NULL, 0);
-    host->listeners = (struct listeners) { .list = STAILQ_HEAD_INITIALIZER(host->listeners.list) };
-    host->clock.mono_ms = 1000;
-    timers_init(&host->timers, &host->clock, NULL);
-    control_socket_init(&host->socket);
-    ck_assert_int_eq(control_socket_create(&host->socket, host->path, false, &host->log), 0);
-    control_init(&host->control, &ops, host, &host->socket, &host->log, &host->timers);
-}
-
-static void tear_down(struct host *host)
-{
-    control_end(&host->control);
-    ck_assert_uint_eq(timers_check(&host->timers), 0);
-    control_socket_remove(&host->socket, &host->log);
-    ck_assert_int_eq(access(host->path, F_OK), -1);
-    ck_assert_int_eq(rmdir(host->directory), 0);
-}
-
-static int connect_client(const struct host *host)
-{
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-
-    strcpy(address.sun_path, host->path);
-    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-    return fd;
-}
-
-static void send_text(struct host *host, int fd, const char *text)
-{
-    ck_assert_int_eq(send(fd, text, strlen(text), 0), (int)strlen(text));
-    control_serve(&host->control);
-}
-
-/* The reply that has come, or "" where there is none yet. */
-static const char *received(int fd)
-{
-    static char text[4096];
-    ssize_t n = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
-
-    text[n > 0 ? n : 0] = '\0';
-    return text;
-}
-
 START_TEST(a_status_names_generations_and_workers)
 {
     struct host host;

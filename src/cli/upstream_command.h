@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `forkbeard upstream`: shows the servers of upstreams, and changes the state of one. */
+#pragma once
+
+#include "cli/cmdline.h"
+
+/* Returns the exit code. */
+int cli_upstream(const struct cmdline *cmdline, struct log *log);

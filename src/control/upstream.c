@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Replies to the command "upstream" from what the host says of its groups. A change is answered
+ * with what has become of its group. However many servers there are, a reply has no more than
+ * SERVERS_MAX of them. */
+#include "control/upstream.h"
+
+#include "base/compiler.h"
+#include "control/reply.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SERVERS_MAX 4096
+/* Bytes of a name in a request, with its NUL. */
+#define NAME_SIZE 512
+/* Names that an error lists, and bytes that it shows of each. */
+#define NAMES_LISTED 8
+#define NAME_SHOWN 80
+
+struct listing {
+    struct json *json;
+    uint32_t n, left_out;
+};
+
+static void write_server(void *arg, const struct control_server *server)
+{
+    struct listing *listing = arg;
+    struct json *json = listing->json;
+
+    if (listing->n == SERVERS_MAX) {
+        listing->left_out++;
+        return;
+    }
+    listing->n++;
+    json_object(json, NULL);
+    json_string(json, "server", server->name);
+    json_string(json, "address", server->address);
+    json_string(json, "state", server->state);
+    json_string(json, "set", server->set);
+    json_bool(json, "backup", server->backup);
+    json_number(json, "weight", server->weight);
+    json_number(json, "max_conns", server->max_conns);
+    json_number(json, "connections", (int64_t)server->connections);
+    json_number(json, "sessions", (int64_t)server->sessions);
+    json_number(json, "failures", (int64_t)server->failures);
+    json_close(json);
+}
+
+/* Writes the groups, or the one of this name. */
+static void write_upstreams(const struct control *control, const char *name, struct json *json)
+{
+    const struct control_ops *ops = control->ops;
+    struct listing listing = { .json = json };
+    struct control_upstream upstream;
+
+    json_array(json, "upstreams");
+    for (unsigned i = 0; ops->upstream(control->host, i, &upstream); i++) {
+        assert(upstream.name != NULL && upstream.balancer != NULL);
+        if (name != NULL && strcmp(name, upstream.name) != 0)
+            continue;
+        json_object(json, NULL);
+        json_string(json, "name", upstream.name);
+        json_string(json, "balancer", upstream.balancer);
+        json_string(json, "zone", upstream.zone);
+        json_array(json, "servers");
+        ops->upstream_servers(control->host, i, write_server, &listing);
+        json_close(json);
+        json_close(json);
+    }
+    json_close(json);
+    json_number(json, "left_out", listing.left_out);
+}
+
+/* An error that lists names. */
+struct refusal {
+    char text[1024];
+    size_t n;
+    unsigned names;
+    char last[NAME_SHOWN];
+};
+
+static PRINTF_FORMAT(2, 3) void add_text(struct refusal *refusal, const char *format, ...)
+{
+    size_t left = sizeof(refusal->text) - refusal->n;
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vsnprintf(refusal->text + refusal->n, left, format, args);
+    va_end(args);
+    if (n > 0)
+        refusal->n += (size_t)n < left ? (size_t)n : left - 1;
+}
+
+/* Adds a name, but for the one that came last: a server has one line for each address. */
+static void add_name(struct refusal *refusal, const char *name)
+{
+    if (refusal->names > 0 && strncmp(refusal->last, name, NAME_SHOWN - 1) == 0)
+        return;
+    if (refusal->names++ > NAMES_LISTED)
+        return;
+    if (refusal->names > NAMES_LISTED)
+        add_text(refusal, ", ...");
+    else
+        add_text(refusal, "%s \"%.*s\"", refusal->names > 1 ? "," : "", NAME_SHOWN, name);
+    snprintf(refusal->last, sizeof(refusal->last), "%s", name);
+}
+
+static void add_server(void *arg, const struct control_server *server)
+{
+    add_name(arg, server->name);
+}
+
+static void refuse_upstream(
+    const struct control *control, const char *name, struct refusal *refusal)
+{
+    struct control_upstream upstream;
+
+    add_text(refusal, "unknown upstream \"%.*s\"", NAME_SHOWN, name);
+    if (!control->ops->upstream(control->host, 0, &upstream)) {
+        add_text(refusal, ": the configuration in force has none");
+        return;
+    }
+    add_text(refusal, ", the configuration in force has");
+    for (unsigned i = 0; control->ops->upstream(control->host, i, &upstream); i++)
+        add_name(refusal, upstream.name);
+}
+
+/* Finds the group of this name; false: there is none. */
+static bool find_upstream(const struct control *control, const char *name, unsigned *found)
+{
+    struct control_upstream upstream;
+
+    for (*found = 0; control->ops->upstream(control->host, *found, &upstream); ++*found)
+        if (strcmp(upstream.name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The server and the state that a request has for group number `i`. */
+struct change {
+    unsigned i;
+    char upstream[NAME_SIZE], server[NAME_SIZE], state[16];
+};
+
+/* Says why the host has refused a change. */
+static void refuse_change(const struct control *control, const struct change *change,
+    enum control_set why, struct refusal *refusal)
+{
+    switch (why) {
+    case CONTROL_SET_NO_STATE:
+        add_text(refusal, "unknown state \"%s\", expected up, drain, down or auto", change->state);
+        break;
+    case CONTROL_SET_NO_ZONE:
+        add_text(refusal,
+            "upstream \"%s\" has no zone, without which workers cannot be told of a state: add "
+            "\"zone %s 64k;\" to it and reload",
+            change->upstream, change->upstream);
+        break;
+    case CONTROL_SET_NO_SERVER:
+        add_text(refusal, "upstream \"%s\" has no server \"%.*s\", it has", change->upstream,
+            NAME_SHOWN, change->server);
+        control->ops->upstream_servers(control->host, change->i, add_server, refusal);
+        break;
+    default:
+        add_text(refusal,
+            "the zone of upstream \"%s\" has no room for another state: make it larger and reload",
+            change->upstream);
+    }
+}
+
+/* Makes the change that the request asks for; false where it is refused. */
+static bool change_state(
+    struct control_client *client, struct json_value request, struct refusal *refusal)
+{
+    const struct control *control = client->control;
+    struct change change;
+    enum control_set set;
+
+    if (!json_text(json_member(request, "upstream"), change.upstream, NAME_SIZE) ||
+        !json_text(json_member(request, "server"), change.server, NAME_SIZE) ||
+        !json_text(json_member(request, "state"), change.state, sizeof(change.state))) {
+        add_text(refusal, "the request has no \"upstream\", \"server\" and \"state\" of text");
+        return false;
+    }
+    if (!find_upstream(control, change.upstream, &change.i)) {
+        refuse_upstream(control, change.upstream, refusal);
+        return false;
+    }
+    set = control->ops->upstream_set(control->host, change.i, change.server, change.state);
+    if (set != CONTROL_SET_DONE) {
+        refuse_change(control, &change, set, refusal);
+        return false;
+    }
+    log_write(control->log, LEVEL_NOTICE, 0,
+        "\"upstream %s %s %s\" received from %d by the control socket", change.upstream,
+        change.state, change.server, (int)client->pid);
+    return true;
+}
+
+void control_upstream_handle(struct control_client *client, struct json_value request)
+{
+    bool changes =
+        json_member(request, "state").text != NULL || json_member(request, "server").text != NULL;
+    char name[NAME_SIZE];
+    bool named = json_text(json_member(request, "upstream"), name, sizeof(name)), ok;
+    struct refusal refusal = { .n = 0 };
+    struct json json;
+    unsigned i;
+
+    CHECK_KIND(client, CONTROL_CLIENT_KIND);
+    if (changes) {
+        ok = change_state(client, request, &refusal);
+    } else {
+        ok = !named || find_upstream(client->control, name, &i);
+        if (!ok)
+            refuse_upstream(client->control, name, &refusal);
+    }
+    if (!ok) {
+        control_reply_error(client, refusal.text, false);
+        return;
+    }
+    control_reply_begin(&json, true);
+    write_upstreams(client->control, named ? name : NULL, &json);
+    control_reply_end(&json, client);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tells the control socket of groups of servers, and gives a server the state that an operator asks
+ * for. What a zone says is numbers that workers write: they are shown, and decide nothing. */
+#include "master/upstream_host.h"
+
+#include "base/compiler.h"
+#include "master/master.h"
+#include "upstream/balancer.h"
+#include "upstream/zone.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+static const char *const operator_names[] = {
+    [UPSTREAM_AUTO] = "auto",
+    [UPSTREAM_UP] = "up",
+    [UPSTREAM_DRAIN] = "drain",
+    [UPSTREAM_DOWN] = "down",
+};
+
+/* Returns this group or the next one that is an `upstream {}`, or NULL. */
+static const struct upstream *next_upstream(const struct upstream *upstream)
+{
+    while (upstream != NULL && upstream->is_single)
+        upstream = STAILQ_NEXT(upstream, link);
+    return upstream;
+}
+
+/* Returns group number `i` of the configuration in force, or NULL. */
+static const struct upstream *find_upstream(const void *host, unsigned i)
+{
+    const struct master *master = host;
+    const struct upstream *upstream;
+
+    CHECK_KIND(master, MASTER_KIND);
+    assert(master->pool.serving != NULL);
+    upstream = next_upstream(STAILQ_FIRST(&master->pool.serving->cycle->stream.upstreams));
+    while (upstream != NULL && i-- > 0)
+        upstream = next_upstream(STAILQ_NEXT(upstream, link));
+    return upstream;
+}
+
+bool upstream_host_fill(void *host, unsigned i, struct control_upstream *out)
+{
+    const struct upstream *upstream = find_upstream(host, i);
+    const struct balancer *balancer;
+
+    if (upstream == NULL)
+        return false;
+    balancer = upstream->balance.balancer;
+    *out = (struct control_upstream) {
+        .name = upstream->name,
+        .balancer = balancer != NULL ? balancer->name : "round_robin",
+        .zone = upstream->zone != NULL ? upstream->zone->name : NULL,
+    };
+    return true;
+}
+
+/* Returns the state as sessions see it: the operator decides before the configuration, and that
+ * before what was seen. NULL: it is not known. */
+static const char *state_of(const struct upstream_numbers *numbers)
+{
+    const struct upstream_server *server = numbers->server;
+
+    if (numbers->said == UPSTREAM_DOWN || (numbers->said == UPSTREAM_AUTO && server->down))
+        return "down";
+    if (numbers->said == UPSTREAM_DRAIN || (numbers->said == UPSTREAM_AUTO && server->drain))
+        return "draining";
+    if (numbers->address[0] == '\0')
+        return "unresolved";
+    if (!numbers->is_used)
+        return NULL;
+    if (numbers->said != UPSTREAM_UP && numbers->health == PEER_HEALTH_BAD)
+        return "unhealthy";
+    if (numbers->said != UPSTREAM_UP && numbers->health == PEER_HEALTH_CHECKING)
+        return "checking";
+    if (numbers->failed)
+        return "failed";
+    return server->max_conns > 0 && numbers->conns >= server->max_conns ? "full" : "up";
+}
+
+static struct control_server server_of(const struct upstream_server *server)
+{
+    return (struct control_server) {
+        .name = server->name,
+        .address = server->target != NULL ? server->target->text : NULL,
+        .backup = server->backup,
+        .weight = server->weight,
+        .max_conns = server->max_conns,
+    };
+}
+
+struct listing {
+    void (*each)(void *arg, const struct control_server *server);
+    void *arg;
+};
+
+static void list_numbers(void *arg, const struct upstream_numbers *numbers)
+{
+    const struct listing *listing = arg;
+    struct control_server server = server_of(numbers->server);
+
+    assert((size_t)numbers->said < countof(operator_names));
+    server.address = numbers->address[0] != '\0' ? numbers->address : NULL;
+    server.state = state_of(numbers);
+    server.set = operator_names[numbers->said];
+    server.connections = numbers->conns;
+    server.sessions = numbers->sessions & INT64_MAX;
+    server.failures = numbers->failures & INT64_MAX;
+    listing->each(listing->arg, &server);
+}
+
+void upstream_host_servers(
+    void *host, unsigned i, void (*each)(void *arg, const struct control_server *server), void *arg)
+{
+    uint64_t now_ms = ((const struct master *)host)->clock.mono_ms;
+    const struct upstream *upstream = find_upstream(host, i);
+    struct listing listing = { each, arg };
+    const struct upstream_server *server;
+
+    assert(upstream != NULL);
+    if (upstream_status_read(upstream, now_ms, list_numbers, &listing) == 0)
+        return;
+    STAILQ_FOREACH (server, &upstream->servers, link) {
+        struct control_server shown = server_of(server);
+
+        each(arg, &shown);
+    }
+}
+
+/* A server that is looked for by its name or an address. */
+struct search {
+    const char *text;
+    const char *name; /* NULL: not found */
+};
+
+static void match_address(void *arg, const struct upstream_numbers *numbers)
+{
+    struct search *search = arg;
+
+    if (search->name == NULL && strcmp(numbers->address, search->text) == 0)
+        search->name = numbers->server->target != NULL ? numbers->server->name : search->text;
+}
+
+/* Returns the name that the state of a server stands under, or the address that is one of several;
+ * NULL: there is no such server. */
+static const char *find_server(const struct upstream *upstream, const char *text, uint64_t now_ms)
+{
+    struct search search = { .text = text };
+    const struct upstream_server *server;
+    uint64_t since_ms;
+
+    STAILQ_FOREACH (server, &upstream->servers, link)
+        if (strcmp(server->name, text) == 0)
+            return server->name;
+    if (upstream_status_read(upstream, now_ms, match_address, &search) == 0 &&
+        search.name == NULL &&
+        upstream_operator_said(upstream->zone,
+            &(struct upstream_place) { upstream->name, text, text }, &since_ms) != UPSTREAM_AUTO)
+        return text; /* gone by now, but for its state */
+    return search.name;
+}
+
+enum control_set upstream_host_set(void *host, unsigned i, const char *server, const char *state)
+{
+    uint64_t now_ms = ((const struct master *)host)->clock.mono_ms;
+    const struct upstream *upstream = find_upstream(host, i);
+    const char *name;
+    unsigned to = 0;
+
+    assert(upstream != NULL);
+    while (to < countof(operator_names) && strcmp(operator_names[to], state) != 0)
+        to++;
+    if (to == countof(operator_names))
+        return CONTROL_SET_NO_STATE;
+    if (upstream->zone == NULL)
+        return CONTROL_SET_NO_ZONE;
+    name = find_server(upstream, server, now_ms);
+    if (name == NULL)
+        return CONTROL_SET_NO_SERVER;
+    if (upstream_operator_set(upstream, name, (enum upstream_operator)to, now_ms) == 0)
+        return CONTROL_SET_DONE;
+    return errno == ENOTSUP ? CONTROL_SET_NO_ZONE : CONTROL_SET_NO_ROOM;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command "upstream" on the control socket: what its replies are, and its refusals. */
+#include "base/compiler.h"
+#include "control/host.h"
+
+START_TEST(upstreams_are_listed_and_changed)
+{
+    static const char up[] =
+        "{\"ok\":true,\"upstreams\":[{\"name\":\"u\",\"balancer\":\"round_robin\",\"zone\":\"z\","
+        "\"servers\":[{\"server\":\"127.0.0.1:1\",\"address\":\"127.0.0.1:1\",\"state\":\"up\","
+        "\"set\":\"%s\",\"backup\":false,\"weight\":2,\"max_conns\":0,\"connections\":0,"
+        "\"sessions\":3,\"failures\":0}]}],\"left_out\":0}\n";
+    struct host host;
+    char expected[512];
+    int fd;
+
+    set_up(&host);
+    fd = connect_client(&host);
+    send_text(&host, fd, "{\"command\":\"upstream\"}\n");
+    snprintf(expected, sizeof(expected), up, "auto");
+    ck_assert_str_eq(received(fd), expected);
+    send_text(&host, fd,
+        "{\"command\":\"upstream\",\"upstream\":\"u\",\"state\":\"drain\","
+        "\"server\":\"127.0.0.1:1\"}\n");
+    snprintf(expected, sizeof(expected), up, "drain");
+    ck_assert_str_eq(received(fd), expected);
+    send_text(&host, fd, "{\"command\":\"upstream\",\"upstream\":\"u\"}\n");
+    ck_assert_str_eq(received(fd), expected);
+    close(fd);
+    tear_down(&host);
+}
+END_TEST
+
+/* Receives up to the end of the line, while the control sends; returns how often `text` is in it,
+ * and the last bytes. */
+static unsigned count_in_reply(struct host *host, int fd, const char *text, char end[32])
+{
+    size_t n = 0, size = 4 << 20;
+    char *reply = malloc(size + 1);
+    unsigned count = 0;
+
+    ck_assert_ptr_nonnull(reply);
+    while (n == 0 || reply[n - 1] != '\n') {
+        ssize_t piece = recv(fd, reply + n, size - n, 0);
+
+        ck_assert_int_gt(piece, 0);
+        n += (size_t)piece;
+        control_serve(&host->control);
+    }
+    reply[n] = '\0';
+    for (const char *at = reply; (at = strstr(at, text)) != NULL; at++)
+        count++;
+    snprintf(end, 32, "%s", reply + n - 24);
+    free(reply);
+    return count;
+}
+
+START_TEST(a_long_list_is_cut)
+{
+    struct host host;
+    char end[32];
+    int fd;
+
+    set_up(&host);
+    host.server_n = 5000;
+    fd = connect_client(&host);
+    send_text(&host, fd, "{\"command\":\"upstream\"}\n");
+    ck_assert_uint_eq(count_in_reply(&host, fd, "\"server\":", end), 4096);
+    ck_assert_ptr_nonnull(strstr(end, "],\"left_out\":905}\n"));
+    close(fd);
+    tear_down(&host);
+}
+END_TEST
+
+#define DRAIN(upstream, server)                                                                    \
+    "{\"command\":\"upstream\",\"upstream\":\"" upstream "\",\"state\":\"drain\",\"server\":"      \
+    "\"" server "\"}\n"
+
+static const struct {
+    const char *request;
+    enum control_set refusal;
+    unsigned more;
+    const char *error;
+} refused_changes[] = {
+    { "{\"command\":\"upstream\",\"upstream\":\"v\"}\n", CONTROL_SET_DONE, 0,
+        "unknown upstream \\\"v\\\", the configuration in force has \\\"u\\\"" },
+    { DRAIN("v", "127.0.0.1:1"), CONTROL_SET_DONE, 0,
+        "unknown upstream \\\"v\\\", the configuration in force has \\\"u\\\"" },
+    { DRAIN("u", "a"), CONTROL_SET_NO_SERVER, 4,
+        "upstream \\\"u\\\" has no server \\\"a\\\", it has \\\"127.0.0.1:1\\\", \\\"s0:1\\\", "
+        "\\\"s1:1\\\"" },
+    { DRAIN("u", "a"), CONTROL_SET_NO_SERVER, 100,
+        "upstream \\\"u\\\" has no server \\\"a\\\", it has \\\"127.0.0.1:1\\\", \\\"s0:1\\\", "
+        "\\\"s1:1\\\", \\\"s2:1\\\", \\\"s3:1\\\", \\\"s4:1\\\", \\\"s5:1\\\", \\\"s6:1\\\", ..." },
+    { DRAIN("u", "a"), CONTROL_SET_NO_STATE, 0,
+        "unknown state \\\"drain\\\", expected up, drain, down or auto" },
+    { DRAIN("u", "a"), CONTROL_SET_NO_ZONE, 0,
+        "upstream \\\"u\\\" has no zone, without which workers cannot be told of a state: add "
+        "\\\"zone u 64k;\\\" to it and reload" },
+    { DRAIN("u", "a"), CONTROL_SET_NO_ROOM, 0,
+        "the zone of upstream \\\"u\\\" has no room for another state: make it larger and reload" },
+    { "{\"command\":\"upstream\",\"state\":1,\"server\":[]}\n", CONTROL_SET_DONE, 0,
+        "the request has no \\\"upstream\\\", \\\"server\\\" and \\\"state\\\" of text" },
+    { "{\"command\":\"upstream\",\"upstream\":\"u\",\"server\":\"a\"}\n", CONTROL_SET_DONE, 0,
+        "the request has no \\\"upstream\\\", \\\"server\\\" and \\\"state\\\" of text" },
+};
+
+START_TEST(a_refused_change_says_what_there_is)
+{
+    struct host host;
+    char expected[1024];
+    int fd;
+
+    set_up(&host);
+    host.server_refusal = refused_changes[_i].refusal;
+    host.server_n = refused_changes[_i].more;
+    fd = connect_client(&host);
+    send_text(&host, fd, refused_changes[_i].request);
+    snprintf(
+        expected, sizeof(expected), "{\"ok\":false,\"error\":\"%s\"}\n", refused_changes[_i].error);
+    ck_assert_str_eq(received(fd), expected);
+    ck_assert_ptr_null(host.server_state);
+    close(fd);
+    tear_down(&host);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, upstreams_are_listed_and_changed);
+    tcase_add_test(tcase, a_long_list_is_cut);
+    tcase_add_loop_test(tcase, a_refused_change_says_what_there_is, 0, countof(refused_changes));
+}
+
+TEST_MAIN("control upstream", add_tests)
