@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define INTERVAL_MS 5000
+#define TIMEOUT_MS 5000
 #define RUN_MOST 1000000 /* checks in a row */
 
 /* Returns the value of the argument "NAME=value"; NULL if it is another one. */
@@ -117,6 +118,8 @@ const fb_health_check *settings_health_check(fb_conf *conf, const char *directiv
         return NULL;
     *check = (struct upstream_check) { .interval = INTERVAL_MS, .fails = 1, .passes = 1 };
     check->timeout = options->timeout < INT32_MAX ? (int64_t)options->timeout : INT32_MAX;
+    if (check->timeout == 0)
+        check->timeout = TIMEOUT_MS;
     if (read_args(conf, directive, options, check) == -1)
         return NULL;
     *use = (struct health_use) {

@@ -16,6 +16,9 @@ struct checker_conf {
     const fb_health_check *check;
 };
 
+/* The time that the protocol gives a check. */
+static uint64_t checker_timeout = 700;
+
 struct checker_args {
     const char *const *args;
     uint32_t arg_n;
@@ -43,9 +46,10 @@ static int set_check(fb_conf *conf, void *value, const char *const *args, uint32
 static int checker_done(fb_conf *conf, void *own, const void *parent)
 {
     struct checker_conf *checker = own;
-    const fb_health_options options = {
-        .size = sizeof(options), .args = checker->args, .arg_n = checker->arg_n, .timeout = 700
-    };
+    const fb_health_options options = { .size = sizeof(options),
+        .args = checker->args,
+        .arg_n = checker->arg_n,
+        .timeout = checker_timeout };
 
     (void)parent;
     checker->check = fb_conf_health_check(conf, "check", checker->upstream, &options);
@@ -151,6 +155,15 @@ START_TEST(a_check_has_nginx_s_defaults)
 }
 END_TEST
 
+START_TEST(a_time_of_none_is_the_default)
+{
+    checker_timeout = 0;
+    load_checks("server { listen 1; lead u; check; }");
+    checker_timeout = 700;
+    ck_assert_int_eq(check_of(0)->timeout, 5000);
+}
+END_TEST
+
 START_TEST(a_check_has_what_is_written)
 {
     const struct upstream_check *check;
@@ -229,6 +242,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, a_check_has_nginx_s_defaults);
+    tcase_add_test(tcase, a_time_of_none_is_the_default);
     tcase_add_test(tcase, a_check_has_what_is_written);
     tcase_add_test(tcase, equal_checks_of_a_group_are_one);
     tcase_add_test(tcase, a_value_has_a_form);
