@@ -132,6 +132,11 @@ fb_choice session_tries_choose(struct fb_conn *client, const struct fb_upstream 
         if (tries == NULL)
             return status;
     }
+    if (unlikely(tries->choice.peer != NULL || tries->chosen != NULL)) {
+        conn_log(client, LEVEL_ALERT, 0, "a server is chosen while a try of the session %s",
+            tries->chosen != NULL ? "waits" : "runs");
+        return FB_CHOICE_INVALID;
+    }
     status = take(tries, queue_choose(&tries->choice));
     if (status == FB_CHOICE_SERVER)
         *out = &tries->shown;

@@ -213,6 +213,26 @@ START_TEST(a_group_without_a_server_is_told)
 }
 END_TEST
 
+static void choose_twice(fb_conn *client)
+{
+    ck_assert_int_eq(choose(client), FB_CHOICE_SERVER);
+    ck_assert_int_eq(choose(client), FB_CHOICE_INVALID);
+    ck_assert_ptr_null(test.run);
+    test.upstreams->end(client, NULL, FB_TRY_UNUSED);
+    ck_assert_int_eq(choose(client), FB_CHOICE_SERVER);
+    fb_close(client);
+}
+
+/* Each try ends before the next choice. */
+START_TEST(a_choice_while_a_try_runs_is_a_mistake)
+{
+    begin(choose_twice);
+    ck_assert_ptr_nonnull(strstr(
+        fb_test_logged(test.worker), "[alert] *1 a server is chosen while a try of the session"));
+    ck_assert_int_eq(fb_test_end(&test.worker), 1); /* an alert is a fault */
+}
+END_TEST
+
 static void leave_running(fb_conn *client)
 {
     ck_assert_int_eq(choose(client), FB_CHOICE_SERVER);
@@ -232,6 +252,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_try_is_told_by_variables);
     tcase_add_test(tcase, a_server_is_tried_once);
     tcase_add_test(tcase, a_group_without_a_server_is_told);
+    tcase_add_test(tcase, a_choice_while_a_try_runs_is_a_mistake);
     tcase_add_test(tcase, the_daemon_ends_a_try_that_is_left);
 }
 
