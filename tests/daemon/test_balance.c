@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* conf/balance.conf as it is, but for its ports and the places of its logs: the servers take turns,
- * one that is taken away is missed by no client, and without any of them the backup serves. */
+ * one that is taken away or drained is missed by no client, and without any of them the backup
+ * serves. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
@@ -143,11 +144,35 @@ START_TEST(no_client_misses_a_server_that_is_taken_away)
 }
 END_TEST
 
+static void set_state(struct daemon *daemon, const char *state, unsigned server)
+{
+    char address[32];
+
+    snprintf(address, sizeof(address), "127.0.0.1:%u", daemon->ports[server]);
+    ck_assert_int_eq(
+        daemon_run(daemon, "upstream", "servers", state, address, "-c", "forkbeard.conf", NULL), 0);
+}
+
+START_TEST(a_server_is_drained_and_comes_back)
+{
+    struct example example;
+    struct daemon *daemon = start(&example);
+
+    set_state(daemon, "drain", 3);
+    for (unsigned i = 0; i < 4 * SERVERS; i++)
+        ck_assert(!is_told(daemon, "server three") && !is_told(daemon, "backup"));
+    set_state(daemon, "auto", 3);
+    WAIT_FOR(is_told(daemon, "server three"));
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
     tcase_add_test(tcase, the_servers_take_turns);
     tcase_add_test(tcase, no_client_misses_a_server_that_is_taken_away);
+    tcase_add_test(tcase, a_server_is_drained_and_comes_back);
 }
 
 TEST_MAIN("balance", add_tests)
