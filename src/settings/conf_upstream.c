@@ -40,7 +40,7 @@ const fb_upstream *settings_upstream(fb_conf *conf, const char *directive, const
 
     if (where == NULL || use == NULL || copy == NULL || template == NULL)
         return NULL;
-    where->all = &apply->cycle->stream.upstreams;
+    where->named = &apply->cycle->stream.named_upstreams;
     where->text = (const struct template *)template;
     *use = (struct upstream_use) {
         .where = where,
@@ -146,6 +146,7 @@ void upstream_finish_uses(struct apply *apply, struct scope *stream)
     assert(stream->at == CONTEXT_STREAM);
     if (apply->cut || apply->cycle->source.partial) /* groups may stand in what was not read */
         return;
+    upstream_number_names(apply);
     STAILQ_FOREACH (use, &apply->upstream_uses, link) {
         if (!template_is_constant(use->where->text, &constant)) {
             finish_text(apply, use);

@@ -65,6 +65,32 @@ struct upstream *upstream_find_single(struct apply *apply, struct upstream *like
     return find_like(apply, like);
 }
 
+void upstream_number_names(struct apply *apply)
+{
+    struct named_upstreams *named = &apply->cycle->stream.named_upstreams;
+    struct upstream_entry *entry;
+    uint32_t n = 0;
+    int rc = 0;
+
+    assert(named->groups == NULL);
+    RB_FOREACH (entry, upstream_names, &apply->upstreams)
+        n++;
+    named->groups = apply_alloc(apply, (n + 1) * sizeof(struct upstream *));
+    if (named->groups == NULL)
+        return;
+    n = 0;
+    RB_FOREACH (entry, upstream_names, &apply->upstreams) {
+        struct upstream *upstream = entry->upstream;
+
+        if (upstream->is_single || rc == -1)
+            continue;
+        named->groups[n] = upstream;
+        rc = map_table_add(&named->numbers, upstream->name, strlen(upstream->name), n++);
+    }
+    if (map_table_finish(&named->numbers, apply->cycle->arena) == -1 || rc == -1)
+        report_error(apply->report, NULL, "out of memory");
+}
+
 static const char *next_name(void *arg)
 {
     struct upstream_entry **next = arg, *entry = *next;

@@ -10,6 +10,7 @@
 #include "net/listener.h"
 #include "shm/zone.h"
 #include "stream/access_log.h"
+#include "stream/map_table.h"
 #include "stream/match.h"
 #include "stream/phases.h"
 #include "stream/set.h"
@@ -112,10 +113,17 @@ struct port {
     bool several;
 };
 
+/* The groups of `upstream {}`, which a text with variables may name. */
+struct named_upstreams {
+    struct map_table numbers; /* by name */
+    struct upstream **groups;
+};
+
 struct stream_settings {
     STAILQ_HEAD(, server) servers;
     struct listeners listeners;
     struct upstream_list upstreams;
+    struct named_upstreams named_upstreams; /* of these */
     struct match_list matches;
     struct variables variables;
     struct line_formats log_formats;

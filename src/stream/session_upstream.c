@@ -18,16 +18,12 @@ struct own_group {
     struct fb_target target; /* unless it has a name */
 };
 
-/* Returns the group that the text names. */
-static struct upstream *find_named(const struct upstream_list *all, const struct value *text)
+/* Returns the group that the text names, or NULL. */
+static struct upstream *find_named(const struct named_upstreams *named, const struct value *text)
 {
-    struct upstream *upstream;
+    uint32_t number = map_table_find(&named->numbers, text->p, text->n);
 
-    STAILQ_FOREACH (upstream, all, link)
-        if (!upstream->is_single && strlen(upstream->name) == text->n &&
-            strncasecmp(upstream->name, text->p, text->n) == 0)
-            return upstream;
-    return NULL;
+    return number != MAP_NONE ? named->groups[number] : NULL;
 }
 
 /* Takes "HOST:PORT" apart, with a NUL behind the host. Returns NULL, or what is wrong with it. */
@@ -129,7 +125,7 @@ struct upstream *session_upstream_find(
     *status = FB_CHOICE_NO_MEMORY;
     if (template_value(client, where->text, &text) == -1)
         return NULL;
-    upstream = find_named(where->all, &text);
+    upstream = find_named(where->named, &text);
     return upstream != NULL ? upstream : make_group(client, where, &text, status);
 }
 

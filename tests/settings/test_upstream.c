@@ -210,7 +210,7 @@ START_TEST(a_text_with_variables_is_looked_up_in_each_session)
     take(SERVER(1, "lead $remote_addr:9; resolver_timeout 4s;"));
     ck_assert_ptr_null(led_to(0)->upstream);
     ck_assert_ptr_nonnull(led_to(0)->text);
-    ck_assert_ptr_eq(led_to(0)->all, &loading.cycle->stream.upstreams);
+    ck_assert_ptr_eq(led_to(0)->named, &loading.cycle->stream.named_upstreams);
     ck_assert_ptr_eq(led_to(0)->resolver, &loading.cycle->stream.system);
     ck_assert_int_eq(led_to(0)->resolver_timeout, 4000);
     ck_assert(loading.cycle->needs.connect);

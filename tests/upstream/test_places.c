@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* proxy_pass with variables: what the text may be, what a name in it comes to, and that nothing of
  * it is left. */
-#include "support/test.h"
+#include "upstream/led.h"
 
-#include <forkbeard/test.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -145,12 +144,38 @@ START_TEST(clients_that_do_not_wait)
 }
 END_TEST
 
+/* A text is the name of a group whatever the case of its letters, and of no other one that begins
+ * like it. */
+START_TEST(groups_are_found_by_name)
+{
+    static const struct {
+        const char *text, *address;
+    } names[] = {
+        { "Group_1.TEST", "10.0.0.1:80" }, { "group_10.test", "10.0.0.10:80" },
+        { "GROUP_200.test", "10.0.0.200:80" }, { "group_1.test:80", NULL }, { "group_1.tes", NULL },
+        { "10.0.0.201:80", "10.0.0.201:80" }, /* a group of its own has the text as its name */
+    };
+    char stream[200 * 64], server[128];
+    size_t n = 0;
+    fb_test *test;
+
+    for (int i = 1; i <= 200; i++)
+        n += (size_t)snprintf(stream + n, sizeof(stream) - n,
+            "upstream grouP_%d.test { server 10.0.0.%d:80; }", i, i);
+    snprintf(server, sizeof(server), "set $to %s; proxy_pass $to;", names[_i].text);
+    test = led_start(stream, server);
+    led_connect(test, names[_i].address);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, texts_that_are_no_address, 0, sizeof(invalid) / sizeof(*invalid));
     tcase_add_loop_test(tcase, texts_that_are_addresses, 0, sizeof(addresses) / sizeof(*addresses));
     tcase_add_test(tcase, a_name_is_resolved);
     tcase_add_test(tcase, names_that_nobody_answers);
+    tcase_add_loop_test(tcase, groups_are_found_by_name, 0, 6);
     tcase_add_test(tcase, clients_that_do_not_wait);
 }
 
