@@ -67,6 +67,7 @@ static struct group *group_create(void)
     log_init(&group->log, NULL, 0);
     STAILQ_INIT(&group->list);
     STAILQ_INSERT_TAIL(&group->list, &group->upstream, link);
+    group->loop.log = &group->log;
     group->loop.clock.mono_ms = 100000;
     group->upstreams = (struct upstreams) {
         .list = &group->list,
