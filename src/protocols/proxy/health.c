@@ -169,18 +169,20 @@ static void probe_timer(fb_conn *server, void *state, uint32_t id)
     fb_abort(server);
 }
 
-static fb_probe_end end_of(const struct proxy_probe *run, fb_reason reason)
+static fb_probe_end end_of(fb_conn *server, const struct proxy_probe *run, fb_reason reason)
 {
     if (run->passed || (reason == FB_FINISHED && !run->probe->expects))
         return FB_PROBE_PASSED;
-    return reason == FB_DRAINED || reason == FB_NO_MEMORY ? FB_PROBE_UNUSED : FB_PROBE_FAILED;
+    if (reason == FB_DRAINED || reason == FB_NO_MEMORY || proxy_is_shortage(fb_error_of(server)))
+        return FB_PROBE_UNUSED;
+    return FB_PROBE_FAILED;
 }
 
 static void probe_closed(fb_conn *server, void *state, fb_reason reason)
 {
     fb_worker *worker = fb_worker_of(server);
     struct proxy_probe *run = state;
-    fb_probe_end how = end_of(run, reason);
+    fb_probe_end how = end_of(server, run, reason);
 
     if (run->error == 0 && how == FB_PROBE_FAILED)
         run->error = fb_error_of(server);

@@ -5,6 +5,7 @@
 
 #include <forkbeard/forkbeard.h>
 
+#include <errno.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 
@@ -13,6 +14,13 @@
 
 /* The timer of a worker that has it look for checks that are due. */
 #define PROXY_TIMER_CHECKS 0
+
+/* Whether a connection could not be made for want of what the worker itself needs, so that nothing
+ * is said of the server. */
+static inline bool proxy_is_shortage(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
 
 /* The arguments of health_check. */
 struct proxy_check {
