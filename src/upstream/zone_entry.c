@@ -16,16 +16,33 @@ struct entry_key {
     uint64_t words[2];
 };
 
+/* What the keys of a place's peers are made of, for each of the two words. */
+struct place_hash {
+    uint64_t parts[2][3];
+};
+
+static struct place_hash hash_place(
+    const struct upstream_zone *zone, const struct upstream_place *place)
+{
+    struct place_hash hash;
+
+    for (unsigned i = 0; i < 2; i++) {
+        hash.parts[i][0] = upstream_zone_hash(zone->header, i, place->upstream);
+        hash.parts[i][1] = upstream_zone_hash(zone->header, i, place->server);
+        hash.parts[i][2] = upstream_zone_hash(zone->header, i, place->address);
+    }
+    return hash;
+}
+
 /* Returns the key of the peer that has so many like it before it in its list. */
 static struct entry_key key_of(
-    const struct upstream_zone *zone, const struct upstream_place *place, uint64_t before)
+    const struct upstream_zone *zone, const struct place_hash *hash, uint64_t before)
 {
     struct entry_key key;
 
     for (unsigned i = 0; i < 2; i++) {
-        const uint64_t parts[] = { upstream_zone_hash(zone->header, i, place->upstream),
-            upstream_zone_hash(zone->header, i, place->server),
-            upstream_zone_hash(zone->header, i, place->address), before };
+        const uint64_t parts[] = { hash->parts[i][0], hash->parts[i][1], hash->parts[i][2],
+            before };
 
         key.words[i] = siphash(zone->header->seed[i], parts, sizeof(parts));
     }
@@ -138,8 +155,10 @@ enum outcome { JOINED, FULL, AGAIN };
 static enum outcome join_locked(struct upstream_zone *zone, const struct upstream_place *place,
     const struct zone_hold *hold, uint32_t *found)
 {
+    const struct place_hash hash = hash_place(zone, place);
+
     for (uint64_t before = 0; before <= zone->n; before++) {
-        struct entry_key key = key_of(zone, place, before);
+        struct entry_key key = key_of(zone, &hash, before);
         uint32_t free;
 
         if (find_entry(zone, &key, found, &free)) {
