@@ -88,6 +88,8 @@ void stream_check(const struct stream *stream)
     spares_check(&stream->sessions);
     spares_check(&stream->uses);
     spares_check(&stream->records);
+    spares_check(&stream->tries);
+    spares_check(&stream->ended_tries);
     assert(idle_n == stream->idle.n);
     idle_check(stream);
     assert(stream->draining || !timer_is_set(&stream->drain));

@@ -20,6 +20,7 @@
 
 struct session_record;
 struct session_reuse;
+struct session_tries;
 struct session_use;
 
 /* The longest time, in ms: to add it to any time of a clock is no overflow. */
@@ -58,7 +59,10 @@ struct session_conn {
     bool reused : 1;   /* taken from the keepalive pool */
     uint8_t log_level; /* level of its connect()'s failure */
     uint32_t keep_ms;  /* fb_keep()'s */
-    const struct fb_target *target;
+    union {
+        const struct fb_target *target;
+        struct session_tries *tries; /* a client's, of servers; NULL: none was chosen */
+    };
     struct session_conn *parent;       /* session that it was made for; NULL: none */
     TAILQ_ENTRY(session_conn) sibling; /* in the parent's children, the pool, or the worker's */
     struct session_reuse *reuse;       /* NULL: nothing goes to its next user */

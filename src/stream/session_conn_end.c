@@ -8,6 +8,7 @@
 #include "stream/session_log.h"
 #include "stream/session_record.h"
 #include "stream/session_reuse.h"
+#include "stream/session_tries.h"
 #include "stream/session_use.h"
 
 /* Adds what a connection to a server has moved to the record of the session that it was made for,
@@ -52,6 +53,8 @@ void session_conn_clear_use(struct session_conn *session)
 void session_conn_clear(struct session_conn *session)
 {
     session_conn_clear_use(session);
+    if (!session->conn->outgoing && session->tries != NULL)
+        session_tries_clear(session);
     if (unlikely(session->record != NULL))
         session_record_free(session);
     session->status = 0;

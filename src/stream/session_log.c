@@ -69,20 +69,24 @@ void session_log_connected(const struct fb_conn *client, const struct fb_conn *s
 }
 
 /* Returns who has ended the session. */
-static const char *ended_by(const struct session_record *record)
+static const char *ended_by(const struct session_tries *tries)
 {
-    return record != NULL && record->tries != NULL && record->tries->upstream_ended ? "upstream"
-                                                                                    : "client";
+    const struct session_try *run = tries != NULL ? tries->ended : NULL;
+
+    while (run != NULL && run->next != NULL)
+        run = run->next;
+    return run != NULL && run->upstream_ended ? "upstream" : "client";
 }
 
 static COLD void log_client_end(const struct fb_conn *conn, fb_reason reason)
 {
     const struct session_record *record = session_record_of(conn);
+    const struct session_tries *tries = session_tries_of(conn);
     uint64_t ms = conn->net->loop.clock.mono_ms - conn->opened_ms;
     char servers[96] = "", client[ADDRESS_TEXT];
     struct log_line line = { .level = LEVEL_INFO };
 
-    if (reason == FB_TIMED_OUT && record != NULL && record->tries != NULL)
+    if (reason == FB_TIMED_OUT && tries != NULL)
         conn_log(conn, LEVEL_INFO, ETIMEDOUT, "connection timed out");
     conn_log_line(conn, &line, client);
     line.relay.action = line.upstream = NULL; /* the message has the bytes */
@@ -92,7 +96,7 @@ static COLD void log_client_end(const struct fb_conn *conn, fb_reason reason)
     put_line(conn->net->log, &line,
         "%s disconnected, bytes from/to client:%" PRIu64 "/%" PRIu64 "%s, session time: %" PRIu64
         ".%03u, reason: %s",
-        ended_by(record), conn->received, conn->sent, servers, ms / 1000, (unsigned)(ms % 1000),
+        ended_by(tries), conn->received, conn->sent, servers, ms / 1000, (unsigned)(ms % 1000),
         session_lifetime_has_ended(conn) ? "its lifetime is over" : reasons[reason]);
 }
 

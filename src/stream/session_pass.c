@@ -9,7 +9,7 @@
 #include "stream/idle.h"
 #include "stream/session.h"
 #include "stream/session_call.h"
-#include "stream/session_record.h"
+#include "stream/session_tries.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +190,8 @@ static void leave_server(struct fb_conn *conn)
     if (conn->idle)
         idle_leave(conn);
     session_conn_clear_use(session);
+    if (session->tries != NULL)
+        session_tries_clear(session);
     session_record_reset(session);
     session->status = 0;
     session->ops = NULL;

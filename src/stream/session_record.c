@@ -5,7 +5,6 @@
 #include "base/compiler.h"
 #include "stream/limit_conn.h"
 #include "stream/session_lifetime.h"
-#include "stream/session_tries.h"
 
 struct session_record *session_record_create(struct session_conn *session)
 {
@@ -50,8 +49,6 @@ void session_record_reset(struct session_conn *session)
     struct session_record *record = session->record;
 
     CHECK_KIND(record, SESSION_RECORD_KIND);
-    if (record->tries != NULL)
-        session_tries_clear(session);
     if (record->lifetime != NULL)
         session_lifetime_clear(session);
     record->values = NULL;

@@ -15,7 +15,6 @@ struct limit_held;
 struct session_lifetime;
 struct session_passage;
 struct session_proxy;
-struct session_tries;
 struct value;
 
 struct session_record {
@@ -28,8 +27,9 @@ struct session_record {
     const struct captures *captures;   /* by the last regular expression that matched */
     struct session_passage *passage;   /* from server to server, or NULL */
     struct session_lifetime *lifetime; /* session_lifetime.c; NULL: any */
-    struct session_tries *tries;       /* NULL: no server was chosen */
     struct limit_held *limits;         /* limits that the session was counted for */
+    /* the call of who waits for the choice of a server */
+    void (*chosen)(fb_conn *client, void *state, fb_choice choice, const fb_try *run);
     uint64_t more_received, more_sent; /* bytes that the protocol has added for the log */
     /* the connections that were made for it, and what they had moved when they ended; counted where
      * a log takes that */

@@ -11,25 +11,22 @@
 
 #include <string.h>
 
-static struct session_tries *tries_of(const struct fb_conn *client)
-{
-    const struct session_record *record = session_record_of(client);
-
-    assert(!client->outgoing);
-    return record != NULL ? record->tries : NULL;
-}
+/* Each proxied session has one. */
+static_assert(sizeof(struct session_tries) <= 72, "a proxied session has become dearer");
 
 /* Works out the key of the group's balancer; -1 without memory. */
 static int find_key(struct fb_conn *client, struct choice *choice)
 {
     const struct template *key = choice->upstream->balance.key;
+    struct choice_more *more;
     struct value value;
 
     if (key == NULL)
         return 0;
-    if (template_value(client, key, &value) == -1)
+    more = choice_make_more(choice);
+    if (more == NULL || template_value(client, key, &value) == -1)
         return -1;
-    choice->key = (fb_bytes) { (const uint8_t *)value.p, value.n };
+    more->key = (fb_bytes) { (const uint8_t *)value.p, value.n };
     return 0;
 }
 
@@ -37,25 +34,27 @@ static int find_key(struct fb_conn *client, struct choice *choice)
 static struct session_tries *begin(
     struct fb_conn *client, const struct fb_upstream *where, fb_choice *status)
 {
-    struct session_tries *tries = session_keep(client, sizeof(*tries));
-    struct upstream *upstream;
+    struct session_conn *session = session_conn_make(client);
+    struct session_tries *tries = spares_take(&stream_of(client)->tries);
+    struct upstream *upstream = NULL;
 
     *status = FB_CHOICE_NO_MEMORY;
-    if (tries == NULL)
-        return NULL;
-    memset(tries, 0, sizeof(*tries));
-    tries->client = client;
-    upstream = session_upstream_find(client, where, status);
-    if (upstream == NULL)
-        return NULL;
-    choice_begin(&tries->choice, &stream_of(client)->upstreams, upstream);
-    if (find_key(client, &tries->choice) == -1) {
-        *status = FB_CHOICE_NO_MEMORY;
-        session_upstream_close(upstream);
+    if (session != NULL && tries != NULL)
+        upstream = session_upstream_find(client, where, status);
+    if (upstream == NULL) {
+        if (tries != NULL)
+            spares_give(&stream_of(client)->tries, tries);
         return NULL;
     }
-    session_record_of(client)->tries = tries;
-    return tries;
+    tries->client = client;
+    tries->ended = NULL;
+    choice_begin(&tries->choice, upstream);
+    session->tries = tries;
+    if (likely(find_key(client, &tries->choice) == 0))
+        return tries;
+    *status = FB_CHOICE_NO_MEMORY;
+    session_tries_clear(session);
+    return NULL;
 }
 
 /* Returns the address's text, which is to last as long as the session: that of a peer does not,
@@ -71,58 +70,107 @@ static const char *keep_address(struct fb_conn *client, const struct peer *peer)
     return copy != NULL ? strcpy(copy, text) : NULL;
 }
 
-/* Adds what the variables show of a try; false without memory. */
-static bool add(struct session_tries *tries, const char *address, uint64_t lasted_ms)
+static uint64_t since_choice(const struct session_tries *tries)
 {
-    struct session_try *next = &tries->first;
+    return choice_now(&tries->choice) - tries->choice.began_ms;
+}
 
-    if (tries->last != NULL) {
-        next = session_keep(tries->client, sizeof(*next));
-        if (next == NULL)
-            return false;
-        tries->last->next = next;
-    }
-    *next = (struct session_try) { .address = address,
-        .connected_ms = FB_NO_TIME,
-        .first_byte_ms = FB_NO_TIME,
-        .lasted_ms = lasted_ms };
-    tries->last = next;
+/* Adds what is to be told of a try that has ended; false without memory. */
+static bool add_ended(struct session_tries *tries, const struct session_try *run)
+{
+    struct session_try **place = &tries->ended;
+    struct session_try *copy = spares_take(&stream_of(tries->client)->ended_tries);
+
+    if (copy == NULL)
+        return false;
+    *copy = *run;
+    while (unlikely(*place != NULL))
+        place = &(*place)->next;
+    *place = copy;
     return true;
+}
+
+/* Fills in the try that runs; NULL: none. */
+static const struct session_try *running_try(
+    const struct session_tries *tries, struct session_try *out)
+{
+    const struct choice *choice = &tries->choice;
+
+    if (choice->peer == NULL)
+        return NULL;
+    *out = (struct session_try) {
+        .address = choice->peer->target.text,
+        .lasted_ms = FB_NO_TIME,
+        .connected_ms = choice->connected_ms,
+        .first_byte_ms = choice->first_byte_ms,
+    };
+    return out;
+}
+
+const struct session_try *session_tries_first(
+    const struct session_tries *tries, struct session_try *running)
+{
+    return tries->ended != NULL ? tries->ended : running_try(tries, running);
+}
+
+const struct session_try *session_tries_next(
+    const struct session_tries *tries, const struct session_try *run, struct session_try *running)
+{
+    if (run == running)
+        return NULL;
+    return run->next != NULL ? run->next : running_try(tries, running);
+}
+
+/* Returns the try that was begun last, or NULL; *running as above. */
+static const struct session_try *last_try(
+    const struct session_tries *tries, struct session_try *running)
+{
+    const struct session_try *last = NULL, *next = session_tries_first(tries, running);
+
+    while (next != NULL) {
+        last = next;
+        next = session_tries_next(tries, last, running);
+    }
+    return last;
 }
 
 /* Shows the group in the place of a server that might have been left, as nginx does. */
 static COLD fb_choice show_group(struct session_tries *tries)
 {
-    if (tries->last != NULL && tries->choice.left == 0)
+    const struct session_try group = {
+        .address = tries->choice.upstream->name,
+        .connected_ms = CHOICE_NO_TIME,
+        .first_byte_ms = CHOICE_NO_TIME,
+    };
+
+    if (tries->ended != NULL && tries->choice.left == 0)
         return FB_CHOICE_NONE;
-    return add(tries, tries->choice.upstream->name, 0) ? FB_CHOICE_NONE : FB_CHOICE_NO_MEMORY;
+    return add_ended(tries, &group) ? FB_CHOICE_NONE : FB_CHOICE_NO_MEMORY;
 }
 
-/* Begins a try where a server was chosen. */
-static fb_choice take(struct session_tries *tries, fb_choice status)
+/* Shows the protocol a try, where one has begun; all sessions have the same place for it. */
+static fb_choice show_try(struct session_tries *tries, fb_choice status, const fb_try **out)
 {
     const struct peer *peer = tries->choice.peer;
-    const char *address;
+    fb_try *shown = &stream_of(tries->client)->shown_try;
 
+    *out = NULL;
     if (status == FB_CHOICE_NONE)
         return show_group(tries);
     if (status != FB_CHOICE_SERVER)
         return status;
-    address = keep_address(tries->client, peer);
-    if (address == NULL || !add(tries, address, FB_NO_TIME)) {
-        queue_end(&tries->choice, FB_TRY_UNUSED);
-        return FB_CHOICE_NO_MEMORY;
-    }
-    tries->shown = (fb_try) {
+    *shown = (fb_try) {
         .target = &peer->target, .server = peer->server->name, .left = tries->choice.left
     };
+    *out = shown;
     return status;
 }
 
 fb_choice session_tries_choose(struct fb_conn *client, const struct fb_upstream *upstream,
     session_chosen *chosen, const fb_try **out)
 {
-    struct session_tries *tries = tries_of(client);
+    struct session_tries *tries = session_tries_of(client);
+    struct session_record *record;
     fb_choice status;
 
     assert(chosen != NULL && upstream != NULL);
@@ -132,15 +180,20 @@ fb_choice session_tries_choose(struct fb_conn *client, const struct fb_upstream 
         if (tries == NULL)
             return status;
     }
-    if (unlikely(tries->choice.peer != NULL || tries->chosen != NULL)) {
+    if (unlikely(tries->choice.peer != NULL || choice_waits(&tries->choice))) {
         conn_log(client, LEVEL_ALERT, 0, "a server is chosen while a try of the session %s",
-            tries->chosen != NULL ? "waits" : "runs");
+            choice_waits(&tries->choice) ? "waits" : "runs");
         return FB_CHOICE_INVALID;
     }
-    status = take(tries, queue_choose(&tries->choice));
-    if (status == FB_CHOICE_SERVER)
-        *out = &tries->shown;
-    tries->chosen = status == FB_CHOICE_WAITS ? chosen : NULL;
+    status = show_try(tries, queue_choose(&tries->choice), out);
+    if (likely(status != FB_CHOICE_WAITS))
+        return status;
+    record = session_record_create(session_conn_of(client));
+    if (record == NULL) {
+        queue_end(&tries->choice, FB_TRY_UNUSED);
+        return FB_CHOICE_NO_MEMORY;
+    }
+    record->chosen = chosen;
     return status;
 }
 
@@ -148,19 +201,14 @@ void session_tries_tell(struct choice *choice, fb_choice status)
 {
     struct session_tries *tries = container_of(choice, struct session_tries, choice);
     struct fb_conn *client = tries->client;
-    session_chosen *chosen = tries->chosen;
+    session_chosen *chosen = session_record_of(client)->chosen;
+    const fb_try *run;
 
     assert(chosen != NULL && status != FB_CHOICE_WAITS);
-    tries->chosen = NULL;
-    status = take(tries, status);
+    status = show_try(tries, status, &run);
     session_callback_begin(client, CALLBACK_CHOSEN);
-    chosen(client, client->state, status, status == FB_CHOICE_SERVER ? &tries->shown : NULL);
+    chosen(client, client->state, status, run);
     session_callback_end(client);
-}
-
-static uint64_t since_choice(const struct session_tries *tries)
-{
-    return stream_of(tries->client)->net.loop.clock.mono_ms - tries->choice.began_ms;
 }
 
 /* Returns the connection to the server that was made last; NULL: there is none. */
@@ -173,46 +221,61 @@ static const struct fb_conn *server_of(const struct fb_conn *client)
 
 void session_tries_connected(struct fb_conn *client)
 {
-    struct session_tries *tries = tries_of(client);
+    struct session_tries *tries = session_tries_of(client);
 
     if (tries == NULL || tries->choice.peer == NULL)
         return;
     choice_connected(&tries->choice);
-    tries->last->connected_ms = tries->choice.connected_ms;
     if (unlikely(session_log_wants(client, LEVEL_INFO)) && server_of(client) != NULL)
         session_log_connected(client, server_of(client));
 }
 
 void session_tries_first_byte(struct fb_conn *client)
 {
-    struct session_tries *tries = tries_of(client);
+    struct session_tries *tries = session_tries_of(client);
 
-    if (tries == NULL || tries->choice.peer == NULL)
-        return;
-    choice_first_byte(&tries->choice);
-    tries->last->first_byte_ms = tries->choice.first_byte_ms;
+    if (tries != NULL && tries->choice.peer != NULL)
+        choice_first_byte(&tries->choice);
+}
+
+/* Keeps what is to be told of the try that ends; without memory it is not told of. */
+static void keep_ended(struct session_tries *tries, const struct fb_conn *server)
+{
+    const struct choice *choice = &tries->choice;
+    struct session_try run = {
+        .address = keep_address(tries->client, choice->peer),
+        .lasted_ms = since_choice(tries),
+        .connected_ms = choice->connected_ms,
+        .first_byte_ms = choice->first_byte_ms,
+    };
+
+    if (server != NULL) {
+        run.sent = server->sent;
+        run.received = server->received;
+        run.upstream_ended = server->reason == FB_PEER_GONE || server->reason == FB_RESET;
+    }
+    if (run.address != NULL)
+        add_ended(tries, &run);
 }
 
 void session_tries_end(struct fb_conn *client, const struct fb_conn *server, fb_try_end how)
 {
-    struct session_tries *tries = tries_of(client);
+    struct session_tries *tries = session_tries_of(client);
 
     if (tries == NULL || tries->choice.peer == NULL)
         return;
-    tries->last->lasted_ms = since_choice(tries);
-    if (server != NULL) {
-        tries->last->sent = server->sent;
-        tries->last->received = server->received;
+    keep_ended(tries, server);
+    if (server != NULL)
         choice_count(&tries->choice, server->sent, server->received);
-        tries->upstream_ended = server->reason == FB_PEER_GONE || server->reason == FB_RESET;
-    }
     queue_end(&tries->choice, how);
 }
 
 COLD void session_tries_describe(const struct fb_conn *conn, struct log_line *line)
 {
     const struct fb_conn *client = session_client_of(conn), *server;
-    const struct session_tries *tries = client->outgoing ? NULL : tries_of(client);
+    const struct session_tries *tries = client->outgoing ? NULL : session_tries_of(client);
+    const struct session_try *last;
+    struct session_try running;
 
     if (tries == NULL)
         return;
@@ -224,32 +287,34 @@ COLD void session_tries_describe(const struct fb_conn *conn, struct log_line *li
         .from_upstream = server != NULL ? server->received : 0,
         .to_upstream = server != NULL ? server->sent : 0,
     };
-    if (tries->last == NULL)
+    last = last_try(tries, &running);
+    if (last == NULL)
         return;
-    line->upstream = tries->last->address;
-    if (tries->last->connected_ms != FB_NO_TIME)
+    line->upstream = last->address;
+    if (last->connected_ms != CHOICE_NO_TIME)
         line->relay.action = "proxying connection";
     if (server == NULL) {
-        line->relay.from_upstream = tries->last->received;
-        line->relay.to_upstream = tries->last->sent;
+        line->relay.from_upstream = last->received;
+        line->relay.to_upstream = last->sent;
     }
 }
 
 void session_tries_clear(struct session_conn *session)
 {
-    struct session_tries *tries = session->record->tries;
+    struct stream *stream = stream_of(session->conn);
+    struct session_tries *tries = session->tries;
+    struct session_try *run;
 
-    if (tries->choice.peer != NULL)
-        session_tries_end(session->conn, NULL, FB_TRY_SERVED);
-    else if (tries->chosen != NULL)
-        queue_end(&tries->choice, FB_TRY_UNUSED);
+    if (tries->choice.peer != NULL || choice_waits(&tries->choice))
+        queue_end(&tries->choice, tries->choice.peer != NULL ? FB_TRY_SERVED : FB_TRY_UNUSED);
+    while ((run = tries->ended) != NULL) {
+        tries->ended = run->next;
+        spares_give(&stream->ended_tries, run);
+    }
+    choice_done(&tries->choice);
     session_upstream_close(tries->choice.upstream);
-    session->record->tries = NULL;
-}
-
-void *session_tries_keep(struct choice *choice, size_t n)
-{
-    return session_keep(container_of(choice, struct session_tries, choice)->client, n);
+    session->tries = NULL;
+    spares_give(&stream->tries, tries);
 }
 
 static void PRINTF_FORMAT(3, 4)

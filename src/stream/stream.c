@@ -5,7 +5,7 @@
 
 #include "base/mapping.h"
 #include "stream/session.h"
-#include "stream/session_record.h"
+#include "stream/session_tries.h"
 #include "stream/session_use.h"
 
 #include <assert.h>
@@ -27,6 +27,8 @@ int stream_init(struct stream *stream, const struct net_options *options, struct
     spares_init(&stream->sessions, stream->net.memory, sizeof(struct session_conn));
     spares_init(&stream->uses, stream->net.memory, sizeof(struct session_use));
     spares_init(&stream->records, stream->net.memory, sizeof(struct session_record));
+    spares_init(&stream->tries, stream->net.memory, sizeof(struct session_tries));
+    spares_init(&stream->ended_tries, stream->net.memory, sizeof(struct session_try));
     return 0;
 }
 
@@ -41,6 +43,8 @@ void stream_done(struct stream *stream)
     spares_done(&stream->sessions);
     spares_done(&stream->uses);
     spares_done(&stream->records);
+    spares_done(&stream->tries);
+    spares_done(&stream->ended_tries);
     for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
         if (stream->slabs[i].base != NULL)
             munmap(stream->slabs[i].base, stream->slabs[i].size);

@@ -44,12 +44,15 @@ struct stream {
     RB_HEAD(trunks, trunk)
     trunks;
     RB_HEAD(session_names, session_use)
-    named;                  /* connections that others may have a reference of */
-    uint64_t last_name;     /* names that were given */
-    uint64_t name_key[2];   /* of their permutation; set before the first */
-    struct spares sessions; /* for struct session_conn */
-    struct spares uses;     /* for struct session_use */
-    struct spares records;  /* for struct session_record */
+    named;                     /* connections that others may have a reference of */
+    uint64_t last_name;        /* names that were given */
+    uint64_t name_key[2];      /* of their permutation; set before the first */
+    struct spares sessions;    /* for struct session_conn */
+    struct spares uses;        /* for struct session_use */
+    struct spares records;     /* for struct session_record */
+    struct spares tries;       /* for struct session_tries */
+    struct spares ended_tries; /* for struct session_try */
+    fb_try shown_try;          /* the last that a protocol was shown */
     struct time_text time;
     struct upstreams upstreams;
     struct access_logs *access_logs; /* NULL: the configuration has none */

@@ -12,38 +12,34 @@
 
 typedef int item_writer(char *p, size_t size, const struct session_try *run);
 
-static const struct session_tries *tries_of(const struct fb_conn *conn)
-{
-    const struct session_record *record = session_record_of(conn);
-
-    return record != NULL ? record->tries : NULL;
-}
-
 /* Sets the value to a list of what `write` says of each try. */
 static int write_list(struct fb_conn *conn, struct value *value, item_writer *write)
 {
-    const struct session_tries *tries = tries_of(conn);
-    const struct session_try *run;
+    const struct session_tries *tries = conn->outgoing ? NULL : session_tries_of(conn);
+    const struct session_try *run, *first;
+    struct session_try running;
     size_t size = 0, used = 0;
     char *text;
 
     *value = value_missing();
-    if (tries == NULL || tries->last == NULL)
+    first = tries != NULL ? session_tries_first(tries, &running) : NULL;
+    if (first == NULL)
         return 0;
-    for (run = &tries->first; run != NULL; run = run->next)
+    for (run = first; run != NULL; run = session_tries_next(tries, run, &running))
         size += ITEM + strlen(run->address); /* or it is the name of a group */
     text = session_keep(conn, size);
     if (text == NULL)
         return -1;
-    for (run = &tries->first; run != NULL; run = run->next) {
-        int length = write(text + used, size - used, run);
+    for (run = first; run != NULL; run = session_tries_next(tries, run, &running)) {
+        int length;
 
-        assert(length >= 0 && (size_t)length + 2 < size - used);
-        used += (size_t)length;
-        if (run->next != NULL) {
+        if (run != first) {
             memcpy(text + used, ", ", 2);
             used += 2;
         }
+        length = write(text + used, size - used, run);
+        assert(length >= 0 && (size_t)length + 2 < size - used);
+        used += (size_t)length;
     }
     *value = value_found(text, used);
     return 0;
@@ -56,6 +52,12 @@ static int write_time(char *p, size_t size, uint64_t ms)
     return snprintf(p, size, "%" PRIu64 ".%03u", ms / 1000, (unsigned)(ms % 1000));
 }
 
+/* Writes a time of which a choice has 32 bits. */
+static int write_early_time(char *p, size_t size, uint32_t ms)
+{
+    return write_time(p, size, ms != CHOICE_NO_TIME ? ms : FB_NO_TIME);
+}
+
 static int write_address(char *p, size_t size, const struct session_try *run)
 {
     return snprintf(p, size, "%s", run->address);
@@ -63,12 +65,12 @@ static int write_address(char *p, size_t size, const struct session_try *run)
 
 static int write_connect_time(char *p, size_t size, const struct session_try *run)
 {
-    return write_time(p, size, run->connected_ms);
+    return write_early_time(p, size, run->connected_ms);
 }
 
 static int write_first_byte_time(char *p, size_t size, const struct session_try *run)
 {
-    return write_time(p, size, run->first_byte_ms);
+    return write_early_time(p, size, run->first_byte_ms);
 }
 
 static int write_session_time(char *p, size_t size, const struct session_try *run)

@@ -3,6 +3,7 @@
 #include "upstream/choice.h"
 
 #include "base/compiler.h"
+#include "base/memory.h"
 #include "upstream/balancer.h"
 #include "upstream/least_time.h"
 #include "upstream/zone.h"
@@ -12,20 +13,46 @@
 /* The tries to choose a peer while locks are taken from this worker. */
 #define TRIES 8
 
-void choice_begin(struct choice *choice, struct upstreams *upstreams, struct upstream *upstream)
+/* Each proxied session has one. */
+static_assert(sizeof(struct choice) <= 56, "a choice has become dearer");
+
+void choice_begin(struct choice *choice, struct upstream *upstream)
 {
     const struct peers *peers = upstream->peers;
 
     CHECK_KIND(peers, PEERS_KIND);
     *choice = (struct choice) {
         .kind = CHOICE_KIND,
-        .upstreams = upstreams,
         .upstream = upstream,
         .left = peers->choosable,
         .version = peers->version,
-        .connected_ms = FB_NO_TIME,
-        .first_byte_ms = FB_NO_TIME,
+        .connected_ms = CHOICE_NO_TIME,
+        .first_byte_ms = CHOICE_NO_TIME,
     };
+}
+
+void choice_done(struct choice *choice)
+{
+    const struct memory *memory = choice_upstreams(choice)->memory;
+
+    CHECK_KIND(choice, CHOICE_KIND);
+    assert(choice->peer == NULL && !choice_waits(choice));
+    choice->kind = 0;
+    if (likely(choice->more == NULL))
+        return;
+    memory_release(memory, choice->more->tried);
+    memory_release(memory, choice->more);
+    choice->more = NULL;
+}
+
+struct choice_more *choice_make_more(struct choice *choice)
+{
+    if (choice->more != NULL)
+        return choice->more;
+    choice->more = memory_alloc(choice_upstreams(choice)->memory, sizeof(*choice->more));
+    if (choice->more != NULL)
+        *choice->more = (struct choice_more) { .waiter = NULL };
+    return choice->more;
 }
 
 static void clear_tried(struct choice *choice, const struct peer *peer)
@@ -34,39 +61,44 @@ static void clear_tried(struct choice *choice, const struct peer *peer)
 
     if (index < 64)
         choice->tried &= ~(UINT64_C(1) << index);
-    else if ((index - 64) / 64 < choice->more_n)
-        choice->more_tried[(index - 64) / 64] &= ~(UINT64_C(1) << index % 64);
+    else if (choice_has_tried(choice, peer))
+        choice->more->tried[(index - 64) / 64] &= ~(UINT64_C(1) << index % 64);
 }
 
-/* Returns memory for the bits of all peers' indexes; -1 without. */
-static int add_words(struct choice *choice, const struct peers *peers)
+/* Makes room for the bits of all peers' indexes; -1 without memory. */
+static int add_words(struct choice_more *more, const struct peers *peers)
 {
+    const struct memory *memory = peers->upstreams->memory;
     uint32_t n = (peers->index_n - 64 + 63) / 64;
-    uint64_t *words = choice->upstreams->keep(choice, n * sizeof(*words));
+    uint64_t *words = memory_alloc(memory, n * sizeof(*words));
 
-    assert(n > choice->more_n);
+    assert(n > more->tried_n);
     if (words == NULL)
         return -1;
     memset(words, 0, n * sizeof(*words));
-    if (choice->more_n > 0)
-        memcpy(words, choice->more_tried, choice->more_n * sizeof(*words));
-    choice->more_tried = words;
-    choice->more_n = n;
+    if (more->tried_n > 0)
+        memcpy(words, more->tried, more->tried_n * sizeof(*words));
+    memory_release(memory, more->tried);
+    more->tried = words;
+    more->tried_n = n;
     return 0;
 }
 
 static int set_tried(struct choice *choice, const struct peer *peer)
 {
     uint32_t index = peer->index;
+    struct choice_more *more;
 
     if (index < 64) {
         choice->tried |= UINT64_C(1) << index;
         return 0;
     }
     index -= 64;
-    if (index / 64 >= choice->more_n && add_words(choice, choice->upstream->peers) == -1)
+    more = choice_make_more(choice);
+    if (more == NULL ||
+        (index / 64 >= more->tried_n && add_words(more, choice->upstream->peers) == -1))
         return -1;
-    choice->more_tried[index / 64] |= UINT64_C(1) << index % 64;
+    more->tried[index / 64] |= UINT64_C(1) << index % 64;
     return 0;
 }
 
@@ -151,7 +183,8 @@ static void add_conns(struct peer *peer, int64_t by)
 
 COLD void choice_report_none(struct choice *choice)
 {
-    choice->upstreams->report(choice, LEVEL_ERROR, choice->upstream->name, "no live upstreams");
+    choice_upstreams(choice)->report(
+        choice, LEVEL_ERROR, choice->upstream->name, "no live upstreams");
 }
 
 /* Whether more tries run than the peer may have. */
@@ -219,7 +252,7 @@ fb_choice choice_next(struct choice *choice)
     peer->refs++;
     choice->peer = peer;
     choice->began_ms = choice_now(choice);
-    choice->connected_ms = choice->first_byte_ms = FB_NO_TIME;
+    choice->connected_ms = choice->first_byte_ms = CHOICE_NO_TIME;
     if (unlikely(choice->upstream->balance.inflight))
         least_time_begin(choice);
     return FB_CHOICE_SERVER;
@@ -257,7 +290,7 @@ static COLD void mark_failed(struct choice *choice, struct peer *peer)
     if (fails < max_fails)
         return;
     atomic_fetch_add_explicit(&state->disabled, fails == max_fails, memory_order_relaxed);
-    choice->upstreams->report(
+    choice_upstreams(choice)->report(
         choice, LEVEL_WARN, peer->target.text, "upstream server temporarily disabled");
 }
 
@@ -268,12 +301,20 @@ static void note_time(const struct choice *choice, enum upstream_time time, uint
         peer_note_time(choice->peer, time, ms);
 }
 
+/* Returns the time that the try has taken so far. */
+static uint32_t time_so_far(const struct choice *choice)
+{
+    uint64_t ms = choice_now(choice) - choice->began_ms;
+
+    return ms < CHOICE_NO_TIME ? (uint32_t)ms : CHOICE_NO_TIME - 1;
+}
+
 void choice_connected(struct choice *choice)
 {
     struct peer *peer = choice->peer;
 
     CHECK_KIND(peer, PEER_KIND);
-    choice->connected_ms = choice_now(choice) - choice->began_ms;
+    choice->connected_ms = time_so_far(choice);
     note_time(choice, UPSTREAM_TIME_CONNECT, choice->connected_ms);
     if (unlikely(choice->is_running))
         least_time_end(choice, UPSTREAM_TIME_CONNECT);
@@ -284,7 +325,7 @@ void choice_connected(struct choice *choice)
 void choice_first_byte(struct choice *choice)
 {
     CHECK_KIND(choice->peer, PEER_KIND);
-    choice->first_byte_ms = choice_now(choice) - choice->began_ms;
+    choice->first_byte_ms = time_so_far(choice);
     note_time(choice, UPSTREAM_TIME_FIRST_BYTE, choice->first_byte_ms);
     if (unlikely(choice->is_running))
         least_time_end(choice, UPSTREAM_TIME_FIRST_BYTE);
@@ -316,7 +357,7 @@ void choice_end(struct choice *choice, fb_try_end how)
         choice->left++;
     } else {
         atomic_fetch_add_explicit(&peer->state->sessions, 1, memory_order_relaxed);
-        if (how == FB_TRY_SERVED && choice->connected_ms != FB_NO_TIME)
+        if (how == FB_TRY_SERVED && choice->connected_ms != CHOICE_NO_TIME)
             note_time(choice, UPSTREAM_TIME_LAST_BYTE, choice_now(choice) - choice->began_ms);
         if (!peers->is_single && how == FB_TRY_FAILED)
             mark_failed(choice, peer);

@@ -11,37 +11,45 @@
 
 #include <forkbeard/balancer.h>
 
-#define CHOICE_KIND KIND('C', 'h', 'o', 'i')
+#define CHOICE_KIND 0xc5u
 
-/* A session's, in its memory. */
+/* A time that is not known. */
+#define CHOICE_NO_TIME UINT32_MAX
+
 struct waiter;
 
-struct choice {
-    unsigned kind; /* CHOICE_KIND */
-    uint32_t left; /* servers that may still be tried */
-    struct upstreams *upstreams;
-    struct upstream *upstream;
-    struct peer *peer;                    /* tried now; NULL: none */
-    struct waiter *waiter;                /* queue.c's, while it waits; else NULL */
-    fb_bytes key;                         /* text of `hash`, in the session's memory */
-    uint64_t began_ms;                    /* when the try began, monotonic */
-    uint64_t connected_ms, first_byte_ms; /* times of the try; FB_NO_TIME: none */
-
-    /* the peers that were tried, by their indexes in this version of the list */
-    uint64_t tried;
-    uint64_t *more_tried; /* bits from index 64 on */
-    uint32_t more_n;      /* words of these */
-    uint32_t version;
-    bool backup; /* the backups' turn has come */
-
-    bool is_running;   /* least_time: its peer has it among the tries that run */
-    uint32_t hash;     /* hash: the sum of all that were made of the key */
-    uint32_t rehashes; /* hash: how many */
-    uint32_t misses;   /* hash, random: peers that could not be used */
+/* What few choices need. */
+struct choice_more {
+    struct waiter *waiter; /* queue.c's, while it waits; else NULL */
+    fb_bytes key;          /* text of `hash`, in the session's memory */
+    uint32_t hash;         /* hash: the sum of all that were made of the key */
+    uint32_t rehashes;     /* hash: how many */
+    uint32_t tried_n;      /* words of `tried` */
+    uint64_t *tried;       /* bits of peers that were tried, from index 64 on; or NULL */
 };
 
-/* Begins the choice of a session, in memory that outlives it. */
-void choice_begin(struct choice *choice, struct upstreams *upstreams, struct upstream *upstream);
+/* A session's: each that is proxied has one. */
+struct choice {
+    struct upstream *upstream;
+    struct peer *peer;        /* tried now; NULL: none */
+    struct choice_more *more; /* made when first needed; or NULL */
+    uint64_t tried;           /* peers, by their indexes in this version of the list */
+    uint32_t version;
+    uint32_t left;                        /* servers that may still be tried */
+    uint32_t connected_ms, first_byte_ms; /* times of the try; CHOICE_NO_TIME: none */
+    uint64_t began_ms : 48;               /* when the try began, monotonic */
+    uint64_t kind : 8;                    /* CHOICE_KIND */
+    uint64_t misses : 5;                  /* hash, random: peers that could not be used */
+    uint64_t backup : 1;                  /* the backups' turn has come */
+    uint64_t is_running : 1;              /* least_time: its peer has it among the tries that run */
+};
+
+/* Begins the choice of a session. */
+void choice_begin(struct choice *choice, struct upstream *upstream);
+/* Frees what it has; no try runs, and it does not wait. */
+void choice_done(struct choice *choice);
+/* Returns what few need, made where there is none; NULL without memory. */
+struct choice_more *choice_make_more(struct choice *choice);
 /* Chooses a peer: SERVER, NONE or NO_MEMORY. */
 fb_choice choice_next(struct choice *choice);
 /* Logs that no server is left. */
@@ -54,9 +62,20 @@ void choice_count(struct choice *choice, uint64_t sent, uint64_t received);
 /* Ends the try, or the wait. */
 void choice_end(struct choice *choice, fb_try_end how);
 
+static inline struct upstreams *choice_upstreams(const struct choice *choice)
+{
+    return choice->upstream->peers->upstreams;
+}
+
 static inline uint64_t choice_now(const struct choice *choice)
 {
-    return choice->upstreams->loop->clock.mono_ms;
+    return choice_upstreams(choice)->loop->clock.mono_ms;
+}
+
+/* Whether the session waits. */
+static inline bool choice_waits(const struct choice *choice)
+{
+    return choice->more != NULL && choice->more->waiter != NULL;
 }
 
 /* The peers whose turn it is, by their places in the list: from the first to before the end. */
@@ -79,7 +98,8 @@ static inline bool choice_has_tried(const struct choice *choice, const struct pe
     if (index < 64)
         return (choice->tried >> index & 1) != 0;
     index -= 64;
-    return index / 64 < choice->more_n && (choice->more_tried[index / 64] >> index % 64 & 1) != 0;
+    return choice->more != NULL && index / 64 < choice->more->tried_n &&
+           (choice->more->tried[index / 64] >> index % 64 & 1) != 0;
 }
 
 /* Whether a balancer may choose the peer: it was not tried, is not down, has not failed and has

@@ -21,9 +21,10 @@ static uint32_t hash_key(fb_bytes key, uint32_t rehashes)
 
 static struct peer *choose(struct choice *choice)
 {
+    struct choice_more *more = choice->more;
     uint64_t weight;
 
-    if (choice->key.n == 0 || choice->backup)
+    if (more == NULL || more->key.n == 0 || choice->backup)
         return round_robin_choose(choice);
     if (choice->upstream->balance.consistent)
         return ketama_choose(choice);
@@ -31,8 +32,8 @@ static struct peer *choose(struct choice *choice)
     while (weight > 0 && choice->misses < BALANCER_MISSES) {
         struct peer *peer;
 
-        choice->hash += hash_key(choice->key, choice->rehashes++);
-        peer = balancer_peer_at(choice, choice->hash % weight);
+        more->hash += hash_key(more->key, more->rehashes++);
+        peer = balancer_peer_at(choice, more->hash % weight);
         if (choice_may_use(choice, peer))
             return peer;
         choice->misses++;

@@ -172,16 +172,17 @@ static struct peer *choose_of_server(
 struct peer *ketama_choose(struct choice *choice)
 {
     struct peers *peers = choice->upstream->peers;
+    const fb_bytes key = choice->more->key;
     const struct circle *circle;
     uint32_t at;
 
-    assert(choice->key.n > 0 && !choice->backup);
+    assert(key.n > 0 && !choice->backup);
     if (peers->cache == NULL && peers->primary_n > 0)
         peers->cache = create_circle(peers, balancer_weight(choice));
     circle = peers->cache;
     if (circle == NULL)
         return round_robin_choose(choice);
-    at = find_point(circle, crc32_add(0, choice->key.p, choice->key.n));
+    at = find_point(circle, crc32_add(0, key.p, key.n));
     while (choice->misses < BALANCER_MISSES) {
         uint32_t first = circle->points[(at + choice->misses) % circle->n].first;
         struct peer *peer = choose_of_server(choice, circle, first);

@@ -104,12 +104,12 @@ static struct queue *get_queue(const struct choice *choice)
 
     if (queue != NULL)
         return queue;
-    queue = memory_alloc(choice->upstreams->memory, sizeof(*queue));
+    queue = memory_alloc(choice_upstreams(choice)->memory, sizeof(*queue));
     if (queue == NULL)
         return NULL;
     *queue = (struct queue) {
         .kind = QUEUE_KIND,
-        .upstreams = choice->upstreams,
+        .upstreams = choice_upstreams(choice),
         .upstream = upstream,
         .timer.expired = expired,
     };
@@ -173,9 +173,9 @@ static void free_waiter(struct waiter *waiter)
 {
     struct choice *choice = waiter->choice;
 
-    assert(choice->waiter == waiter);
-    choice->waiter = NULL;
-    memory_release(choice->upstreams->memory, waiter);
+    assert(choice->more->waiter == waiter);
+    choice->more->waiter = NULL;
+    memory_release(choice_upstreams(choice)->memory, waiter);
 }
 
 /* Whether the session may wait for room: some server might serve it, and the queue is not full. */
@@ -200,22 +200,23 @@ static fb_choice refuse(struct choice *choice)
     }
     snprintf(text, sizeof(text), "%s could not be resolved: %s",
         STAILQ_FIRST(&upstream->servers)->host, upstream->unresolved);
-    choice->upstreams->report(choice, LEVEL_ERROR, upstream->name, text);
+    choice_upstreams(choice)->report(choice, LEVEL_ERROR, upstream->name, text);
     return FB_CHOICE_INVALID;
 }
 
 static fb_choice wait_for(struct choice *choice, enum reason reason)
 {
     struct queue *queue = get_queue(choice);
-    struct waiter *waiter = memory_alloc(choice->upstreams->memory, sizeof(*waiter));
+    struct choice_more *more = choice_make_more(choice);
+    struct waiter *waiter = memory_alloc(choice_upstreams(choice)->memory, sizeof(*waiter));
 
-    assert(choice->waiter == NULL && choice->peer == NULL);
-    if (queue == NULL || waiter == NULL) {
-        memory_release(choice->upstreams->memory, waiter);
+    assert(!choice_waits(choice) && choice->peer == NULL);
+    if (queue == NULL || more == NULL || waiter == NULL) {
+        memory_release(choice_upstreams(choice)->memory, waiter);
         return FB_CHOICE_NO_MEMORY;
     }
     *waiter = (struct waiter) { .choice = choice, .queue = queue };
-    choice->waiter = waiter;
+    more->waiter = waiter;
     append(queue, waiter, reason);
     set_timer(queue);
     return FB_CHOICE_WAITS;
@@ -252,15 +253,16 @@ fb_choice queue_choose(struct choice *choice)
 
 void queue_end(struct choice *choice, fb_try_end how)
 {
-    struct waiter *waiter = choice->waiter;
+    struct waiter *waiter;
 
     CHECK_KIND(choice, CHOICE_KIND);
-    if (waiter == NULL) {
+    if (!choice_waits(choice)) {
         choice_end(choice, how);
         if (others_wait(choice->upstream))
             make_due(choice->upstream->waiting);
         return;
     }
+    waiter = choice->more->waiter;
     take_out(waiter);
     set_timer(waiter->queue);
     free_waiter(waiter);
@@ -275,7 +277,7 @@ static fb_choice look_at(struct queue *queue, struct waiter *waiter)
     fb_choice status = choice_next(choice);
     bool has_name = queue->upstream->unanswered == 0;
 
-    assert(choice->waiter == waiter && choice->upstream == queue->upstream);
+    assert(choice->more->waiter == waiter && choice->upstream == queue->upstream);
     if (status != FB_CHOICE_NONE)
         return status;
     if (waiter->reason == FOR_NAME && has_name && may_wait_for_room(choice)) {
@@ -287,7 +289,7 @@ static fb_choice look_at(struct queue *queue, struct waiter *waiter)
         return refuse(choice);
     if (waiter->until_ms > now_of(queue))
         return FB_CHOICE_WAITS;
-    choice->upstreams->report(choice, LEVEL_ERROR, queue->upstream->name,
+    choice_upstreams(choice)->report(choice, LEVEL_ERROR, queue->upstream->name,
         waiter->reason == FOR_NAME ? "the name of no server was resolved in time"
                                    : "upstream queue timed out");
     return FB_CHOICE_NONE;

@@ -10,7 +10,8 @@ static struct peer *draw(struct choice *choice, uint64_t weight)
     uint32_t below = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
 
     assert(weight > 0);
-    return balancer_peer_at(choice, choice->upstreams->random(choice->upstreams, below));
+    return balancer_peer_at(
+        choice, choice_upstreams(choice)->random(choice_upstreams(choice), below));
 }
 
 static struct peer *choose(struct choice *choice)

@@ -22,8 +22,6 @@ struct upstreams {
     struct slot_id id; /* the worker's, for zones */
     /* Tells a session what queue_choose() has made wait; runs its protocol, from the loop. */
     void (*tell)(struct choice *choice, fb_choice status);
-    /* Returns n bytes of the session's memory, or NULL. */
-    void *(*keep)(struct choice *choice, size_t n);
     /* Logs a line of the session that names this upstream. */
     void (*report)(
         struct choice *choice, enum log_level level, const char *upstream, const char *message);

@@ -170,7 +170,6 @@ static int open_upstreams(struct worker *worker)
         .memory = net->memory,
         .id = worker->heritage->slot,
         .tell = session_tries_tell,
-        .keep = session_tries_keep,
         .report = session_tries_report,
         .random = random_below,
         .generation = worker->heritage->place >> PLACE_NUMBER_BITS,

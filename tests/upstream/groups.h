@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define GROUP_SERVERS 100
-#define GROUP_KEPT 16 /* pieces of memory that sessions may keep */
 
 struct group {
     struct loop loop;
@@ -24,13 +23,11 @@ struct group {
     char names[GROUP_SERVERS][24];
     char reported[200]; /* the last line: LEVEL UPSTREAM: TEXT */
     unsigned reports;
-    void *kept[GROUP_KEPT];
-    unsigned kept_n;
 };
 
 static struct group *group_of(const struct choice *choice)
 {
-    return container_of(choice->upstreams, struct group, upstreams);
+    return container_of(choice_upstreams(choice), struct group, upstreams);
 }
 
 static void group_report(
@@ -41,15 +38,6 @@ static void group_report(
     snprintf(group->reported, sizeof(group->reported), "%s %s: %s", log_level_name(level), upstream,
         message);
     group->reports++;
-}
-
-static void *group_keep(struct choice *choice, size_t n)
-{
-    struct group *group = group_of(choice);
-
-    ck_assert_uint_lt(group->kept_n, GROUP_KEPT);
-    group->kept[group->kept_n] = malloc(n);
-    return group->kept[group->kept_n++];
 }
 
 static uint32_t group_random(struct upstreams *upstreams, uint32_t below)
@@ -74,7 +62,6 @@ static struct group *group_create(void)
         .loop = &group->loop,
         .log = &group->log,
         .memory = &memory_plain,
-        .keep = group_keep,
         .report = group_report,
         .random = group_random,
     };
@@ -112,8 +99,6 @@ static void group_open(struct group *group)
 static void group_close(struct group **group)
 {
     upstreams_close(&(*group)->upstreams);
-    while ((*group)->kept_n > 0)
-        free((*group)->kept[--(*group)->kept_n]);
     free(*group);
     *group = NULL;
 }
@@ -131,7 +116,7 @@ static inline struct peer *group_peer(const struct group *group, unsigned i)
 
 static inline void group_begin(struct group *group, struct choice *choice)
 {
-    choice_begin(choice, &group->upstreams, &group->upstream);
+    choice_begin(choice, &group->upstream);
 }
 
 /* A letter for the server that was chosen, by its number; '-': none. */

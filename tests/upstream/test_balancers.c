@@ -37,7 +37,10 @@ static struct group *create_hashed(const uint32_t *weights, bool consistent)
 
 static void set_key(struct choice *choice, const char *key)
 {
-    choice->key = (fb_bytes) { (const uint8_t *)key, strlen(key) };
+    static struct choice_more more; /* of one session at a time */
+
+    more = (struct choice_more) { .key = { (const uint8_t *)key, strlen(key) } };
+    choice->more = &more;
 }
 
 /* Begins a session with the key of its number. */

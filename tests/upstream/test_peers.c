@@ -156,6 +156,7 @@ START_TEST(more_servers_than_bits_of_a_word_are_tried_once_each)
         choice_end(&choice, FB_TRY_FAILED);
     }
     ck_assert_int_eq(choice_next(&choice), FB_CHOICE_NONE);
+    choice_done(&choice);
     group_close(&group);
 }
 END_TEST

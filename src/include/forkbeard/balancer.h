@@ -35,8 +35,8 @@ typedef enum fb_try_end {
 /* A time that is not known. */
 #define FB_NO_TIME UINT64_MAX
 
-/* A try to have a server serve the session. It is the daemon's, lasts until end(), and the next
- * choose() uses its memory again. Later versions only append fields. */
+/* A try to have a server serve the session. It is the daemon's, and may be read until the callback
+ * returns that was given it, or has asked for it. Later versions only append fields. */
 typedef struct fb_try {
     const fb_target *target; /* to connect to */
     const char *server;      /* the server as its group names it, or the address's text */
