@@ -112,20 +112,38 @@ processes() {
     fi
 }
 
+# group: the upstream block of who proxies to one: two servers, whose state is in a zone
+group() {
+    echo "upstream group { zone group 64k; server 127.0.0.1:$backend; " \
+        "server 127.0.0.2:$backend backup; }"
+}
+
+# start_in_group PEER ROLE: the proxy PEER, to a group
+start_in_group() {
+    [ "$2" = relay ] || return 1
+    group=$(group) target=group
+    "start_$1" "$2" && status=0 || status=1
+    group='' target=''
+    return "$status"
+}
+
+start_forkbeard_group() {
+    start_in_group forkbeard "$1"
+}
+
+start_nginx_group() {
+    start_in_group nginx "$1"
+}
+
 # start_forkbeard ROLE: with $main and $events as further directives
 start_forkbeard() {
     case $1 in
-    echo) handler='echo;' modules= ;;
-    return) handler='return hello\n;' modules= ;;
-    relay)
-        relay_module=$build/examples/relay/.libs/relay.so
-        [ -f "$relay_module" ] || return 1
-        handler="relay 127.0.0.1:$backend;" modules="load_module $relay_module;"
-        ;;
+    echo) handler='echo;' ;;
+    return) handler='return hello\n;' ;;
+    relay) handler="proxy_pass ${target:-127.0.0.1:$backend};" ;;
     *) return 1 ;;
     esac
     cat >"$directory/$port.conf" <<END
-$modules
 daemon off;
 $(processes)
 pid $directory/$port.pid;
@@ -134,7 +152,7 @@ worker_rlimit_nofile $(ulimit -n);
 worker_shutdown_timeout 1s;
 ${main-}
 events { worker_connections ${connections:-4096}; ${events-} }
-stream { server { listen 127.0.0.1:$port${listen_options-}; $handler } }
+stream { ${group-} server { listen 127.0.0.1:$port${listen_options-}; $handler } }
 END
     launch "$forkbeard" -c "$directory/$port.conf"
 }
@@ -165,7 +183,7 @@ start_nginx() {
         handler='echo;' modules="load_module $programs/nginx_echo_module.so;"
         ;;
     return) handler='return "hello\n";' ;;
-    relay) handler="proxy_pass 127.0.0.1:$backend;" ;;
+    relay) handler="proxy_pass ${target:-127.0.0.1:$backend};" ;;
     *) return 1 ;;
     esac
     stream=$(find /usr/lib/nginx/modules -name ngx_stream_module.so 2>/dev/null || :)
@@ -179,7 +197,7 @@ pid $directory/$port.pid;
 error_log $directory/$port.log;
 worker_rlimit_nofile $(ulimit -n);
 events { worker_connections ${connections:-4096}; ${events-} }
-stream { server { listen 127.0.0.1:$port${listen_options-}; $handler } }
+stream { ${group-} server { listen 127.0.0.1:$port${listen_options-}; $handler } }
 END
     launch "$nginx" -p "$directory/$port.nginx" -c "$directory/$port.conf" -e "$directory/$port.log"
 }

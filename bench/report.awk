@@ -121,7 +121,7 @@ function losses(    i, j, r, p, t, list)
         list = ""
         for (j = 1; j <= peers_n; j++) {
             p = peers[j]
-            if (p == "forkbeard" || p ~ /^limit/)
+            if (p ~ /^forkbeard/ || p ~ /^limit/)
                 continue
             t = time[r, p, "cpu_us"]
             if (t != "" && t < 0.97 * time[r, "forkbeard", "cpu_us"])
@@ -201,8 +201,8 @@ function shown(n)
 }
 
 BEGIN {
-    peers_n = split("forkbeard limit limit-splice nginx haproxy haproxy-splice libevent libuv", \
-        peers, " ")
+    peers_n = split("forkbeard forkbeard-group limit limit-splice nginx nginx-group haproxy " \
+        "haproxy-splice libevent libuv", peers, " ")
 }
 
 $1 == "what" {

@@ -47,18 +47,20 @@ row_of() {
         ;;
     relay-msg)
         role=relay options='-k echo -c 64' few=6400 many=32000 backend_role=echo
-        peers='forkbeard limit limit-splice nginx haproxy' measures='time instructions calls'
-        what='64 bytes echoed through a relay, 64 connections'
+        peers='forkbeard forkbeard-group limit limit-splice nginx nginx-group haproxy'
+        measures='time instructions calls'
+        what='64 bytes echoed through a proxy, 64 connections'
         ;;
     relay-conn)
         role=relay options='-k message -c 16' few=400 many=2400 backend_role=echo
-        peers='forkbeard limit limit-splice nginx haproxy' measures='time instructions calls'
-        what='connect through a relay, 64 bytes echoed, close; 16 clients'
+        peers='forkbeard forkbeard-group limit limit-splice nginx nginx-group haproxy'
+        measures='time instructions calls'
+        what='connect through a proxy, 64 bytes echoed, close; 16 clients'
         ;;
     relay-bulk)
         role=relay options='-k bulk -s 65536' backend_role=source
         peers='forkbeard limit limit-splice nginx haproxy haproxy-splice'
-        what='64 KiB of a long download through a relay'
+        what='64 KiB of a long download through a proxy'
         ;;
     *) refuse "there is no row \"$1\"" ;;
     esac
