@@ -24,6 +24,9 @@ struct log_relay {
     uint64_t from_client, to_client, from_upstream, to_upstream; /* bytes */
 };
 
+/* How bytes were to be moved where a line says that this has failed. */
+enum log_transfer { LOG_NO_TRANSFER, LOG_RECEIVING, LOG_SENDING };
+
 /* Texts may be NULL. */
 struct log_line {
     enum log_level level;
@@ -33,6 +36,7 @@ struct log_line {
     const char *protocol;                   /* name; not shown in the text form */
     const struct log_place *place;          /* NULL: none */
     struct log_relay relay;                 /* without meaning where it has no action */
+    enum log_transfer transfer;             /* not shown: it decides about the action */
     const struct log_route *route;          /* where the line goes; NULL: to the log's targets */
     bool named; /* the message names client and server, which the text form does not repeat */
     bool force; /* write to every target whatever its level (debug_connection) */

@@ -311,6 +311,9 @@ void conn_check(const struct fb_conn *conn);
 /* conn_log.c: Logs a line with the connection's number, client and whatever its owner adds. */
 void conn_log(const struct fb_conn *conn, enum log_level level, int error, const char *format, ...)
     PRINTF_FORMAT(4, 5);
+/* The call has failed to move bytes. */
+void conn_log_failed(
+    const struct fb_conn *conn, enum log_transfer transfer, int error, const char *call);
 /* Fills in what a line says of its connection; `client` is for its text. */
 void conn_log_line(const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT]);
 void conn_vlog(

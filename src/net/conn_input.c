@@ -89,7 +89,7 @@ static COLD void note_nothing(struct fb_conn *conn, struct io_result result)
             conn_mark_dirty(conn);
         break;
     case IO_FAILED:
-        conn_log(conn, LEVEL_INFO, result.error, "recv() failed");
+        conn_log_failed(conn, LOG_RECEIVING, result.error, "recv()");
         conn_fail_by(conn, result.error);
         break;
     default:

@@ -19,6 +19,28 @@ void conn_log_line(const struct fb_conn *conn, struct log_line *line, char clien
     conn->ops->describe(conn, line, client);
 }
 
+static void PRINTF_FORMAT(3, 4)
+    put_line(struct log *log, const struct log_line *line, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    log_vput(log, line, format, args);
+    va_end(args);
+}
+
+COLD void conn_log_failed(
+    const struct fb_conn *conn, enum log_transfer transfer, int error, const char *call)
+{
+    char client[ADDRESS_TEXT];
+    struct log_line line = { .level = LEVEL_INFO, .error = error, .transfer = transfer };
+
+    if (line.level > conn->net->log->level && !conn->debug)
+        return;
+    conn_log_line(conn, &line, client);
+    put_line(conn->net->log, &line, "%s failed", call);
+}
+
 void conn_vlog(
     const struct fb_conn *conn, enum log_level level, int error, const char *format, va_list args)
 {

@@ -172,7 +172,7 @@ bool conn_note_sent(struct fb_conn *conn, struct io_result result, size_t offere
         writing->ready = false;
         return true;
     default:
-        conn_log(conn, LEVEL_INFO, result.error, "send() failed");
+        conn_log_failed(conn, LOG_SENDING, result.error, "send()");
         conn_fail_by(conn, result.error);
         return false;
     }

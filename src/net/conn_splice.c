@@ -87,7 +87,7 @@ static void push_held(struct fb_conn *to)
             writing->ready = false;
             break;
         default:
-            conn_log(to, LEVEL_INFO, result.error, "splice() failed");
+            conn_log_failed(to, LOG_SENDING, result.error, "splice()");
             conn_fail_by(to, result.error);
         }
     }
@@ -144,7 +144,7 @@ bool conn_splice_input(struct fb_conn *conn)
         conn_mark_dirty(to);
         break;
     case IO_FAILED:
-        conn_log(conn, LEVEL_INFO, result.error, "splice() failed");
+        conn_log_failed(conn, LOG_RECEIVING, result.error, "splice()");
         conn_fail_by(conn, result.error);
         break;
     }

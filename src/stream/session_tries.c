@@ -270,6 +270,21 @@ void session_tries_end(struct fb_conn *client, const struct fb_conn *server, fb_
     queue_end(&tries->choice, how);
 }
 
+static COLD const char *action_of(
+    const struct fb_conn *conn, const struct session_tries *tries, enum log_transfer transfer)
+{
+    static const char *const actions[][2] = {
+        [LOG_NO_TRANSFER] = { "proxying connection", "proxying connection" },
+        [LOG_RECEIVING] = { "proxying and reading from client",
+            "proxying and reading from upstream" },
+        [LOG_SENDING] = { "proxying and sending to client", "proxying and sending to upstream" },
+    };
+
+    if (tries->last == NULL || tries->last->connected_ms == FB_NO_TIME)
+        return "connecting to upstream";
+    return actions[transfer][conn->outgoing];
+}
+
 COLD void session_tries_describe(const struct fb_conn *conn, struct log_line *line)
 {
     const struct fb_conn *client = session_client_of(conn), *server;
@@ -281,7 +296,7 @@ COLD void session_tries_describe(const struct fb_conn *conn, struct log_line *li
         return;
     server = conn->outgoing ? conn : server_of(client);
     line->relay = (struct log_relay) {
-        .action = "connecting to upstream",
+        .action = action_of(conn, tries, line->transfer),
         .from_client = client->received,
         .to_client = client->sent,
         .from_upstream = server != NULL ? server->received : 0,
@@ -291,8 +306,6 @@ COLD void session_tries_describe(const struct fb_conn *conn, struct log_line *li
     if (last == NULL)
         return;
     line->upstream = last->address;
-    if (last->connected_ms != CHOICE_NO_TIME)
-        line->relay.action = "proxying connection";
     if (server == NULL) {
         line->relay.from_upstream = last->received;
         line->relay.to_upstream = last->sent;

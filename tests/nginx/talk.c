@@ -6,6 +6,7 @@
  *     talk NAME FROM TO [BYTES]   sends, and reads until the end
  *     echo NAME FROM TO BYTES     sends, reads as many bytes as there are behind a "\|", or all
  *     hold NAME FROM TO BYTES     the same, and keeps the connection
+ *     break NAME FROM TO BYTES    the same as "echo", and breaks the connection
  *     end NAME                    ends a connection that was kept
  *     many NAME FROM TO NUMBER    talks from as many addresses, which follow each other
  *     full TO                     listens on a port, and lets it answer nobody
@@ -168,6 +169,16 @@ static void ask_many(
     }
 }
 
+/* Closes it with a reset. */
+static void break_off(int fd)
+{
+    static const struct linger at_once = { .l_onoff = 1 };
+
+    if (setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)) == -1)
+        err(1, "setsockopt");
+    close(fd);
+}
+
 static void keep(struct talk *talk, const char *name, int fd)
 {
     struct held *held = &talk->held[talk->held_n++];
@@ -232,6 +243,8 @@ static void run(struct talk *talk, char *line)
     ask(name, fd, bytes, n, strcmp(verb, "talk") == 0 ? SIZE_MAX : back);
     if (strcmp(verb, "hold") == 0)
         keep(talk, name, fd);
+    else if (strcmp(verb, "break") == 0)
+        break_off(fd);
     else
         close(fd);
 }

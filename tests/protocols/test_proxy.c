@@ -163,11 +163,28 @@ START_TEST(the_log_tells_of_the_connection_and_who_ended_it)
     fb_test_reset(fb_test_accept(server));
     fb_test_run(test);
     ck_assert_int_eq(fb_test_was_reset(client), 1);
+    expect_logged(test, "Connection reset by peer) while proxying and reading from upstream, ");
     expect_logged(test, "[info] *1 proxy 192.0.2.");
     expect_logged(test, " connected to 10.0.0.1:80\n");
     expect_logged(test, "[info] *1 upstream disconnected, bytes from/to client:2/0, bytes from/to "
                         "upstream:0/2, session time: 0.000, reason: the other connection of its "
                         "pipe broke, client: 192.0.2.1, server: 192.0.2.80:80\n");
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+START_TEST(the_log_says_where_bytes_were_lost)
+{
+    fb_test *test = start("proxy_pass " SERVER ";", NULL, NULL);
+    fb_test_server *server = fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
+    fb_test_peer *client = fb_test_connect(test);
+
+    fb_test_accept(server);
+    fb_test_run(test);
+    fb_test_reset(client);
+    fb_test_run(test);
+    expect_logged(test, "Connection reset by peer) while proxying and reading from client, ");
+    expect_logged(test, "client disconnected, bytes from/to client:0/0, ");
     ck_assert_int_eq(fb_test_end(&test), 0);
 }
 END_TEST
@@ -449,6 +466,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_client_that_breaks_its_connection_waits_for_no_server);
     tcase_add_test(tcase, a_session_without_bytes_has_a_time);
     tcase_add_test(tcase, the_log_tells_of_the_connection_and_who_ended_it);
+    tcase_add_test(tcase, the_log_says_where_bytes_were_lost);
     tcase_add_loop_test(tcase, the_end_of_a_half_ends_all_or_half, 0, 2);
     tcase_add_test(tcase, the_server_may_end_first);
     tcase_add_test(tcase, a_drain_waits_for_sessions);
