@@ -74,7 +74,7 @@ struct resolver {
     struct resolver_questions questions;
     TAILQ_HEAD(, resolver_question) waiting, cached;
     unsigned asked_n, cached_n;
-    unsigned unwanted_n; /* of asked_n: nobody waits for them any more */
+    unsigned unwanted_n; /* names of asked_n for which nobody waits any more */
     size_t cached_bytes;
     bool has_warned; /* about /etc/hosts, which cannot be read */
 };

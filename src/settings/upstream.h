@@ -56,7 +56,7 @@ int upstream_add(struct apply *apply, struct upstream *upstream);
 struct upstream *upstream_find(struct apply *apply, const char *name);
 /* Returns the group like this one of a single address, or NULL. */
 struct upstream *upstream_find_single(struct apply *apply, struct upstream *like);
-/* Has sessions find the groups by their names, once all were added. */
+/* Lets sessions find the groups by their names, once all were added. */
 void upstream_number_names(struct apply *apply);
 /* Returns the nearest name of a group, or NULL. */
 const char *upstream_nearest(struct apply *apply, const char *name);

@@ -270,8 +270,9 @@ void session_tries_end(struct fb_conn *client, const struct fb_conn *server, fb_
     queue_end(&tries->choice, how);
 }
 
+/* Names what a connection of the session was doing; last: its last try, or NULL. */
 static COLD const char *action_of(
-    const struct fb_conn *conn, const struct session_tries *tries, enum log_transfer transfer)
+    const struct fb_conn *conn, const struct session_try *last, enum log_transfer transfer)
 {
     static const char *const actions[][2] = {
         [LOG_NO_TRANSFER] = { "proxying connection", "proxying connection" },
@@ -280,7 +281,7 @@ static COLD const char *action_of(
         [LOG_SENDING] = { "proxying and sending to client", "proxying and sending to upstream" },
     };
 
-    if (tries->last == NULL || tries->last->connected_ms == FB_NO_TIME)
+    if (last == NULL || last->connected_ms == CHOICE_NO_TIME)
         return "connecting to upstream";
     return actions[transfer][conn->outgoing];
 }
@@ -295,14 +296,14 @@ COLD void session_tries_describe(const struct fb_conn *conn, struct log_line *li
     if (tries == NULL)
         return;
     server = conn->outgoing ? conn : server_of(client);
+    last = last_try(tries, &running);
     line->relay = (struct log_relay) {
-        .action = action_of(conn, tries, line->transfer),
+        .action = action_of(conn, last, line->transfer),
         .from_client = client->received,
         .to_client = client->sent,
         .from_upstream = server != NULL ? server->received : 0,
         .to_upstream = server != NULL ? server->sent : 0,
     };
-    last = last_try(tries, &running);
     if (last == NULL)
         return;
     line->upstream = last->address;

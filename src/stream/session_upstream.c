@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* What such a group is made of. */
+/* The parts of such a group. */
 struct own_group {
     struct upstream upstream;
     struct upstream_server server;

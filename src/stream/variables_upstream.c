@@ -26,7 +26,7 @@ static int write_list(struct fb_conn *conn, struct value *value, item_writer *wr
     if (first == NULL)
         return 0;
     for (run = first; run != NULL; run = session_tries_next(tries, run, &running))
-        size += ITEM + strlen(run->address); /* or it is the name of a group */
+        size += ITEM + strlen(run->address); /* an address, or a group's name */
     text = session_keep(conn, size);
     if (text == NULL)
         return -1;

@@ -18,7 +18,7 @@
 
 struct waiter;
 
-/* What few choices need. */
+/* Parts that few choices need. */
 struct choice_more {
     struct waiter *waiter; /* queue.c's, while it waits; else NULL */
     fb_bytes key;          /* text of `hash`, in the session's memory */

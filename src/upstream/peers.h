@@ -26,7 +26,7 @@
 enum peer_health {
     PEER_HEALTH_UNCHECKED, /* no check, or no result: the peer is used */
     PEER_HEALTH_GOOD,
-    PEER_HEALTH_CHECKING, /* not used before the first check */
+    PEER_HEALTH_CHECKING, /* the first check comes before any use */
     PEER_HEALTH_BAD,
 };
 

@@ -14,7 +14,7 @@ fb_choice queue_choose(struct choice *choice);
 /* Ends a try as choice_end() does, which may make room for those that wait; or ends the wait. */
 void queue_end(struct choice *choice, fb_try_end how);
 
-/* Has those that wait be looked at soon: the group's names or servers have changed. */
+/* Looks soon at those that wait: the group's names or servers have changed. */
 void queue_wake(struct upstream *upstream);
 /* Opens the queue of a worker; -1 after an emerg line. */
 int queue_open(struct upstreams *upstreams);

@@ -12,7 +12,7 @@
 struct target {
     struct resolve *resolve;
     struct fb_resolution *resolution; /* NULL: it is not asked for, or was answered */
-    uint16_t priority, weight;        /* of the SRV record */
+    uint16_t priority, weight;        /* the SRV record's */
     in_port_t port;
     char name[MESSAGE_NAME];
 };
@@ -27,7 +27,7 @@ struct resolve {
     struct resolve_set *found;
     bool has_answered; /* a round has ended */
     unsigned failures; /* rounds in a row that have found nothing, or in which a question failed */
-    const char *why;   /* of the latest round's failure; NULL: there was none */
+    const char *why;   /* reason of the latest round's failure; NULL: none */
     char why_name[MESSAGE_NAME];
     const char *logged; /* the failure that the error log knows of; NULL: none */
     /* the round that runs */

@@ -14,14 +14,14 @@
 
 struct resolve_found {
     struct address address;
-    uint16_t priority; /* of the SRV record; else 0 */
-    uint32_t weight;   /* of the SRV record; 0: the server's own */
+    uint16_t priority; /* the SRV record's; else 0 */
+    uint32_t weight;   /* the SRV record's; 0: the server's own */
     bool backup;
 };
 
 struct resolve_set {
     size_t n, room;
-    bool is_cut; /* there were more than there is room for */
+    bool is_cut; /* more were found than have room */
     struct resolve_found list[];
 };
 

@@ -27,11 +27,11 @@ struct upstream_zone;
 /* A `server` of a group. */
 struct upstream_server {
     STAILQ_ENTRY(upstream_server) link;
-    const char *name;               /* as it was written, which tells servers apart */
+    const char *name;               /* the text that was written, which tells servers apart */
     const struct fb_target *target; /* the address; NULL: workers resolve `host` */
     const char *host;               /* a name; or NULL */
-    const char *service;            /* of the SRV records that are asked for; or NULL */
-    in_port_t port;                 /* of `host`, in host order */
+    const char *service;            /* names the SRV records that are asked for; or NULL */
+    in_port_t port;                 /* port of `host`, in host order */
     bool resolve;                   /* `host` is asked for again when an answer has expired */
     bool backup, down, drain;
     bool is_checked;      /* health checks decide whether it is used */
@@ -59,7 +59,7 @@ struct upstream {
     unsigned kind; /* UPSTREAM_KIND */
     STAILQ_ENTRY(upstream) link;
     const char *name;
-    const struct conf_word *word; /* where it was declared */
+    const struct conf_word *word; /* the place of its declaration */
     bool is_single;               /* made for the address of a directive */
     bool is_of_session;           /* made for a session, whose memory it lies in */
     STAILQ_HEAD(upstream_servers, upstream_server) servers;
@@ -74,14 +74,14 @@ struct upstream {
     /* the worker's, from upstreams_open() on */
     struct peers *peers;
     struct resolve *resolves; /* the names of servers; NULL: there are none */
-    uint32_t unanswered;      /* of these: no answer has come yet, good or bad */
+    uint32_t unanswered;      /* those of them without an answer yet, good or bad */
     const char *unresolved;   /* why a session's name has no address; NULL: it has */
     struct queue *waiting;    /* sessions; NULL: none had to wait */
 };
 
 STAILQ_HEAD(upstream_list, upstream);
 
-/* Where a directive leads. */
+/* The place that a directive leads to. */
 struct fb_upstream {
     struct upstream *upstream;            /* NULL: `text` says it in each session */
     const struct template *text;          /* or NULL */

@@ -16,7 +16,7 @@ struct entry_key {
     uint64_t words[2];
 };
 
-/* What the keys of a place's peers are made of, for each of the two words. */
+/* Parts of the keys of a place's peers, for each of the two words. */
 struct place_hash {
     uint64_t parts[2][3];
 };

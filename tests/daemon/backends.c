@@ -52,7 +52,9 @@ static _Noreturn void serve(char digit)
     static struct pollfd fds[CONNECTIONS_MAX + 1] = { { .fd = LISTENER, .events = POLLIN } };
     nfds_t n = 1;
 
-    while (poll(fds, n, -1) > 0) {
+    for (;;) {
+        if (poll(fds, n, -1) == -1)
+            continue; /* stopped, and continued */
         for (nfds_t i = n - 1; i > 0; i--)
             if (fds[i].revents != 0 && !answer(fds[i].fd, digit)) {
                 close(fds[i].fd);
@@ -65,23 +67,35 @@ static _Noreturn void serve(char digit)
                 fds[n++] = (struct pollfd) { .fd = fd, .events = POLLIN };
         }
     }
-    _exit(1);
 }
 
 /* ---- In the test ---- */
 
+/* The process of a backend: keeps no other descriptor of the test's, clients and listening sockets
+ * that would not end with their owners. */
+static _Noreturn void run(const struct backend *backend)
+{
+    if (dup2(backend->listener, LISTENER) == -1)
+        _exit(1);
+    closefrom(LISTENER + 1);
+    serve((char)('0' + backend->number));
+}
+
 void backend_start(struct backend *backend)
 {
+    int ready[2];
+    char byte;
+
     ck_assert_int_eq(backend->pid, 0);
+    ck_assert_int_eq(pipe(ready), 0);
     backend->listener = listen_at(backend->number, backend->port);
     backend->pid = fork();
     ck_assert_int_ne(backend->pid, -1);
-    if (backend->pid != 0)
-        return;
-    if (dup2(backend->listener, LISTENER) == -1)
-        _exit(1);
-    closefrom(LISTENER + 1); /* clients of the test's threads, which would not end */
-    serve((char)('0' + backend->number));
+    if (backend->pid == 0)
+        run(backend);
+    close(ready[1]);
+    ck_assert_int_eq(read(ready[0], &byte, 1), 0); /* the other end is closed there, too */
+    close(ready[0]);
 }
 
 void backend_kill(struct backend *backend)

@@ -191,7 +191,7 @@ END_TEST
 
 /* ---- Ends of halves ---- */
 
-/* What a client has said before its end arrives, and is answered where that is asked for. */
+/* Bytes that a client has sent before its end arrive, and are answered where that is asked for. */
 START_TEST(the_end_of_a_half_ends_all_or_half)
 {
     fb_test *test =

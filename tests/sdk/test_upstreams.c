@@ -223,7 +223,7 @@ static void choose_twice(fb_conn *client)
     fb_close(client);
 }
 
-/* Each try ends before the next choice. */
+/* A try ends before the next choice. */
 START_TEST(a_choice_while_a_try_runs_is_a_mistake)
 {
     begin(choose_twice);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the directives of the proxy set. In `stream {}`, whose server is no protocol's, they set
+/* Checks what the directives of the proxy set. In `stream {}`, whose server is no protocol's, they set
  * nothing. */
 #include "protocols/proxy/proxy.h"
 #include "settings/sample_checks.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What tests of upstreams have in common: a worker of the kit whose clients proxy_pass leads to
+/* Tests of upstreams have in common: a worker of the kit whose clients proxy_pass leads to
  * simulated servers, and what has become of them. */
 #pragma once
 

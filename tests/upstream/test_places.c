@@ -33,7 +33,7 @@ static void expect_session(fb_test *test, const char *line)
     ck_assert_str_eq(fb_test_access_log(test), line);
 }
 
-/* Has a client served by a server at this address. */
+/* Expects that a client is served by a server at this address. */
 static void serve(fb_test *test, fb_test_peer *client, const char *address)
 {
     fb_test_peer *server = fb_test_accept(fb_test_serve(test, address, FB_TEST_ACCEPTS));

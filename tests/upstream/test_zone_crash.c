@@ -20,7 +20,7 @@
 #define HELD 4 /* sessions of a worker at once */
 #define STEPS_MOST 200
 
-/* What workers tell the test. */
+/* Numbers that workers tell the test. */
 struct ledger {
     _Atomic int32_t inside[WORKERS][SERVERS];
     _Atomic uint64_t steps[WORKERS], ended[WORKERS], refused[WORKERS];
@@ -224,7 +224,7 @@ static void check_numbers(struct crash *crash)
     ledger->asked++;
 }
 
-/* Each worker that was killed may have ended one session more than it could tell. */
+/* A worker that was killed may have ended one session more than it could tell. */
 static void check_sessions(const struct crash *crash)
 {
     uint64_t ended = 0, refused = 0, counted = 0;

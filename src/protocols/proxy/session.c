@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <errno.h>
 
-/* There is room for one beside each connection, also those to servers. */
+/* Room for a state of this size is beside each connection, also those to servers. */
 static_assert(sizeof(struct proxy) <= 16, "a proxied session has become dearer");
 
 static void begin_try(struct proxy *proxy);
