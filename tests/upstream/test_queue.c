@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+extern const fb_protocol fb_protocol_proxy;
+
 #define ADDRESS "10.0.0.1:80"
 #define FULL "upstream u { server " ADDRESS " max_conns=1; queue 2 timeout=5s; }"
 
@@ -167,6 +169,32 @@ START_TEST(a_name_and_then_room)
 }
 END_TEST
 
+/* Room is made by a session's end, or by the death of a worker. */
+START_TEST(room_that_another_worker_makes)
+{
+    const fb_test_options options = { .size = sizeof(options),
+        .stream = "upstream u { zone z 64k; server " ADDRESS " max_conns=1; queue 2 timeout=5s; }",
+        .server = "proxy_pass u;",
+        .workers = 2 };
+    fb_test *test = fb_test_start_with(&fb_protocol_proxy, &options);
+    fb_test_server *server = fb_test_serve(test, ADDRESS, FB_TEST_ACCEPTS);
+    fb_test_peer *client = fb_test_connect_to(test, 0, 0), *waiting;
+
+    led_expect(test, client, ADDRESS);
+    waiting = fb_test_connect_to(test, 1, 0);
+    fb_test_pass(test, 1000);
+    ck_assert(!fb_test_is_closed(waiting));
+    ck_assert_ptr_null(fb_test_accept(server));
+    if (_i == 0)
+        led_close(test, client);
+    else
+        fb_test_kill(test, 0);
+    fb_test_pass(test, 100);
+    led_expect(test, waiting, ADDRESS);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, first_come_first_served);
@@ -177,6 +205,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, sessions_that_have_tried_a_server);
     tcase_add_test(tcase, primaries_after_backups);
     tcase_add_test(tcase, a_name_and_then_room);
+    tcase_add_loop_test(tcase, room_that_another_worker_makes, 0, 2);
 }
 
 TEST_MAIN("queue", add_tests)
