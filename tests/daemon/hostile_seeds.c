@@ -2,6 +2,8 @@
 /* A life is a list of steps, each with a deadline, in a process of its own. */
 #include "daemon/hostile_seeds.h"
 
+#include "base/compiler.h"
+
 #include "daemon/abreast.h"
 #include "daemon/client.h"
 #include "daemon/control.h"
@@ -99,12 +101,12 @@ static const char *expect_reply(
     return reply;
 }
 
-/* A session with any worker, or false if nobody took it in time. */
-static bool try_session(struct life *life, struct session *session)
+/* A session with any worker, or by proxy, or false if nobody took it in time. */
+static bool try_session_at(struct session *session, in_port_t port)
 {
-    struct sockaddr_in address = { .sin_family = AF_INET,
-        .sin_port = htons(life->daemon->ports[0]),
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+    };
     char reply[256];
 
     session->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -115,6 +117,11 @@ static bool try_session(struct life *life, struct session *session)
     close(session->fd);
     session->fd = -1;
     return false;
+}
+
+static bool try_session(struct life *life, struct session *session)
+{
+    return try_session_at(session, life->daemon->ports[0]);
 }
 
 static bool is_new(const struct life *life, pid_t worker)
@@ -174,10 +181,12 @@ static void start_daemon(struct life *life)
 {
     static const char *const ways[][2] = { { "accept_mutex on;", "" }, { "accept_mutex off;", "" },
         { "accept_mutex off;", "reuseport" } };
+    static const char *const balancers[] = { "", "least_conn;", "least_time first_byte;",
+        "random two;", "hash $remote_port consistent;" };
     unsigned way = life->seed % 3;
 
     begin_step(life, "start");
-    life->daemon = daemon_create(1);
+    life->daemon = daemon_create(2);
     daemon_expects(life->daemon, "[alert]");
     daemon_expects(life->daemon, "[crit]");
     daemon_expects(life->daemon, "ssertion"); /* the attacker's own */
@@ -185,9 +194,12 @@ static void start_daemon(struct life *life)
         "load_module " MODULES_PATH "/attacker.so; worker_processes %d;\n"
         "worker_shutdown_timeout %dms; %s\n"
         "events { worker_connections 24; accept_mutex_delay 100ms; %s }\n"
-        "stream { server { listen 127.0.0.1:$0 %s; attacker; } }\n",
+        "stream { server { listen 127.0.0.1:$0 %s; attacker; }\n"
+        "upstream u { zone u 64k; %s server 127.0.0.1:$0 max_conns=20 fail_timeout=100ms;\n"
+        "server 127.0.0.1:$0 weight=5 max_fails=0; }\n"
+        "server { listen 127.0.0.1:$1 %s; proxy_pass u; health_check interval=100ms; } }\n",
         WORKERS, SHUTDOWN_MS, life->seed % 4 == 3 ? "sandbox strict;" : "", ways[way][0],
-        ways[way][1]);
+        ways[way][1], balancers[life->seed % countof(balancers)], ways[way][1]);
     daemon_start(life->daemon);
     for (unsigned i = 0; i < WORKERS; i++)
         life->sessions[i].fd = -1;
@@ -261,6 +273,20 @@ static void check_new_client(struct life *life)
     while (!try_session(life, &session))
         if (now_ms() > until)
             abreast_fail("no new client is served within %u ms", life->plan->serve_ms);
+    close(session.fd);
+}
+
+/* A client is served by way of a group, of whose servers the attacker may have said anything: what
+ * is wrong is found out by the next checks. */
+static void check_proxied_client(struct life *life, const char *step)
+{
+    struct session session;
+    int64_t until = now_ms() + life->plan->serve_ms + TRY_MS;
+
+    begin_step(life, step);
+    while (!try_session_at(&session, life->daemon->ports[1]))
+        if (now_ms() > until)
+            abreast_fail("no proxied client is served within %u ms", life->plan->serve_ms);
     close(session.fd);
 }
 
@@ -418,6 +444,8 @@ static void live_once(struct life *life)
     check_status(life);
     if (!life->stays)
         check_new_client(life);
+    if (!life->stays)
+        check_proxied_client(life, "a proxied client");
     check_others(life, "the others after the status");
     reload(life);
     begin_step(life, "clients after the reload");
