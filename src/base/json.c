@@ -28,20 +28,20 @@ char *json_end(struct json *json, size_t *n)
         free(text);
         text = NULL;
     } else {
-        text[json->n] = '\n';
-        ++*n;
+        text[(*n)++] = '\n';
+        text[*n] = '\0';
     }
     json_begin(json);
     return text;
 }
 
-/* Appends, and leaves room for one byte more, which ends the line. */
+/* Appends, and leaves room for two bytes more, which end the line. */
 static void append_bytes(struct json *json, const char *bytes, size_t n)
 {
     size_t size = json->size > 0 ? json->size : SIZE_MIN;
     char *larger;
 
-    while (size - json->n <= n)
+    while (size - json->n <= n + 1)
         size *= 2;
     if (json->failed)
         return;

@@ -14,7 +14,7 @@ static void expect(struct json *json, const char *expected)
 
     ck_assert_ptr_nonnull(text);
     ck_assert_uint_eq(n, strlen(expected));
-    ck_assert_msg(memcmp(text, expected, n) == 0, "%.*s", (int)n, text);
+    ck_assert_str_eq(text, expected);
     free(text);
 }
 
