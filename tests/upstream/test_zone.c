@@ -300,8 +300,6 @@ START_TEST(damage_is_survived)
     zoned_begin(&attacker, &zoned, 3, 1);
     group_add(attacker.group, 1);
     group_open(attacker.group);
-    upstream = a.group->upstream;
-    upstream.zone = zoned.zone;
     for (unsigned i = 0; i < 400; i++) {
         struct zoned_worker *worker = i % 2 == 0 ? &a : &b;
         struct choice choice;
@@ -314,6 +312,8 @@ START_TEST(damage_is_survived)
             choice_end(&choice, random_below(&random, 2) == 0 ? FB_TRY_FAILED : FB_TRY_SERVED);
         group_wait(worker->group, 1000);
         seen.n = 0;
+        upstream = worker->group->upstream;
+        upstream.zone = zoned.zone;
         ck_assert_int_eq(upstream_status_read(&upstream, 1, see, &seen), 0);
         if (i % 50 == 0) {
             zoned_end(worker);
