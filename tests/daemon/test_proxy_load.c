@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One of three servers is killed, stopped and started again while clients come without a pause. No
- * client may notice, but those whose server has died after it was connected: what these have sent
- * cannot be taken back. The access log says who they are. */
+/* Kills, stops and starts one of three servers while clients come without a pause. No client may
+ * notice, but those whose server has died after it was connected: what these have sent cannot be
+ * taken back. The access log says who they are. */
 #include "daemon/backends.h"
 #include "daemon/load_clients.h"
 #include "daemon/proc.h"
