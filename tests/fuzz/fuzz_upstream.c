@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What two workers do with a group: sessions choose peers and end their tries, names change lists,
+/* Two workers use a group: sessions choose peers and end their tries, names change lists,
  * the operator speaks, checks are made, workers are killed and started anew, and between them an
  * attacker stores into the entries and locks of the zone. The first byte chooses the balancer, the
  * second what there is; then a byte each says what comes next, and those behind it how. After each
@@ -25,13 +25,16 @@ static void choose(struct worker *worker, struct session *session)
 {
     static const uint8_t keys[][2] = { "x", "y", "z" };
     uint8_t how = next_byte(worker->scene->in);
+    struct choice_more *more;
     fb_choice status;
 
     if (session->choice.peer != NULL)
         return;
     if (!session->began) {
-        choice_begin(&session->choice, &worker->upstreams, &worker->upstream);
-        session->choice.key = (fb_bytes) { keys[how % countof(keys)], how % 2 };
+        choice_begin(&session->choice, &worker->upstream);
+        more = choice_make_more(&session->choice);
+        require(more != NULL, "memory");
+        more->key = (fb_bytes) { keys[how % countof(keys)], how % 2 };
         session->began = true;
     }
     status = choice_next(&session->choice);
@@ -76,7 +79,7 @@ static void say(struct worker *worker)
 
     if (worker->scene->zone == NULL)
         return;
-    upstream_operator_set(&worker->upstream, &worker->servers[what % SERVERS],
+    upstream_operator_set(&worker->upstream, worker->servers[what % SERVERS].name,
         (enum upstream_operator)(what / SERVERS % 4), worker->scene->now_ms);
 }
 

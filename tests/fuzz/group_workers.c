@@ -29,21 +29,6 @@ static const struct memory counted = { .alloc = count_alloc, .release = count_re
 
 static const char *const server_names[SERVERS] = { "a", "b", "c", "d", "e" };
 
-static struct session *session_of(const struct choice *choice)
-{
-    return container_of((struct choice *)choice, struct session, choice);
-}
-
-static void *keep(struct choice *choice, size_t n)
-{
-    struct session *session = session_of(choice);
-
-    if (session->kept_n == KEPT)
-        return NULL;
-    session->kept[session->kept_n] = malloc(n);
-    return session->kept[session->kept_n++];
-}
-
 static void report(
     struct choice *choice, enum log_level level, const char *upstream, const char *message)
 {
@@ -116,7 +101,6 @@ void start_worker(struct scene *scene, unsigned i)
         .loop = &worker->loop,
         .log = &worker->log,
         .memory = &counted,
-        .keep = keep,
         .report = report,
         .random = random_number,
         .generation = scene->serial,
@@ -150,8 +134,8 @@ void end_try(struct session *session, fb_try_end how)
 void end_session(struct session *session, fb_try_end how)
 {
     end_try(session, how);
-    while (session->kept_n > 0)
-        free(session->kept[--session->kept_n]);
+    if (session->began)
+        choice_done(&session->choice);
     memset(session, 0, sizeof(*session));
 }
 
@@ -165,7 +149,7 @@ void end_worker(struct worker *worker)
     worker->runs = false;
 }
 
-/* What is left of the worker is freed as that of a ghost, whose row is its own. */
+/* Frees what is left of the worker as that of a ghost, whose row is its own. */
 void kill_worker(struct worker *worker, uint8_t how)
 {
     struct peers *peers = worker->upstream.peers;

@@ -13,13 +13,10 @@
 #define ENTRIES 8   /* fewer than all peers of all names */
 #define ADDRESSES 4 /* of a name, at most */
 #define PROBES 3
-#define KEPT 8
 
 struct session {
     struct choice choice;
     bool began;
-    void *kept[KEPT];
-    unsigned kept_n;
 };
 
 struct worker {

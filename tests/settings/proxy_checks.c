@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks what the directives of the proxy set. In `stream {}`, whose server is no protocol's, they set
- * nothing. */
+/* Checks what the directives of the proxy set. In `stream {}`, whose server is no protocol's, they
+ * set nothing. */
 #include "protocols/proxy/proxy.h"
 #include "settings/sample_checks.h"
 
