@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rows that open a daemon's logs, change its binary, and kill its processes. */
+/* The rows that open a daemon's logs, drain a server, change the binary, and kill processes. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/proc.h"
@@ -38,6 +38,49 @@ static void reopen_worst(struct scene *scene)
 const struct verbs_steps verbs_reopen = {
     .act = reopen_act, .worst = reopen_worst, .worst_conf = VERBS_ECHO
 };
+
+/* Gives a server of VERBS_BALANCES a state; returns the exit code. */
+static int set_state(struct scene *scene, const char *state)
+{
+    char server[128];
+
+    snprintf(server, sizeof(server), "unix:%s", daemon_path(scene->daemon, "one"));
+    return daemon_run(
+        scene->daemon, "upstream", "name", state, server, "-c", "forkbeard.conf", NULL);
+}
+
+/* The session is led to the server that is drained, or to the other one. */
+static void drain_set_up(struct scene *scene)
+{
+    daemon_configure(scene->daemon, "%s", VERBS_BALANCES);
+    verbs_run(scene, "-s reload", 0);
+    close(scene->session);
+    scene->session = verbs_open_session(scene->daemon);
+}
+
+static void drain_act(struct scene *scene)
+{
+    ck_assert_int_eq(set_state(scene, "drain"), 0);
+}
+
+static void drain_back(struct scene *scene)
+{
+    ck_assert_int_eq(set_state(scene, "auto"), 0);
+}
+
+static void drain_worst(struct scene *scene)
+{
+    proc_freeze(scene->daemon->pid);
+    ck_assert_int_eq(set_state(scene, "drain"), 3);
+    client_echo(scene->session, "goes on");
+    daemon_signal(scene->daemon, SIGCONT);
+}
+
+const struct verbs_steps verbs_drain_server = { .set_up = drain_set_up,
+    .act = drain_act,
+    .back = drain_back,
+    .worst = drain_worst,
+    .worst_conf = VERBS_BALANCES };
 
 static void upgrade_act(struct scene *scene)
 {

@@ -6,6 +6,11 @@
 
 #define VERBS_SERVER "listen 127.0.0.1:$0; listen unix:$D/socket; "
 #define VERBS_ECHO "worker_processes 2; events {} stream { server { " VERBS_SERVER "echo; } }"
+#define VERBS_BALANCES                                                                             \
+    "worker_processes 2; events {} stream { "                                                      \
+    "upstream name { zone name 64k; server unix:$D/one; server unix:$D/two; } "                    \
+    "server { " VERBS_SERVER "proxy_pass name; } "                                                 \
+    "server { listen unix:$D/one; listen unix:$D/two; echo; } }"
 #define VERBS_HANGS                                                                                \
     "load_module " MODULES_PATH                                                                    \
     "/hangs.so; worker_processes 2; worker_start_timeout " VERBS_TIMEOUT                           \
