@@ -322,7 +322,7 @@ START_TEST(damage_is_survived)
         }
     }
     zones_slot_released(&zoned.declared.zones, attacker.group->upstreams.id);
-    attacker.zone.row = NULL;
+    attacker.zone.row = calloc(attacker.zone.n, sizeof(*attacker.zone.row));
 
     /* what it has written fades away: after some sessions all servers have their turns again */
     group_wait(a.group, 100 * 60000);
@@ -340,9 +340,8 @@ START_TEST(damage_is_survived)
     }
     for (unsigned i = 0; i < 3; i++)
         ck_assert_uint_eq(served[i], 100);
-    for (unsigned i = 0; i < attacker.zone.n; i++)
-        attacker.zone.listed[i] = false;
-    free(attacker.zone.listed);
+    group_close(&attacker.group);
+    free(attacker.zone.row);
     zoned_end(&a);
     zoned_end(&b);
     zoned_stop(&zoned);
