@@ -7,6 +7,7 @@
 #include "daemon/upgrade.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #define BACKENDS 3
@@ -205,6 +206,14 @@ static void reload(struct shared_test *test)
     daemon_wait_log(test->daemon, " serves in place of generation ");
 }
 
+static void go_on(struct shared_test *test, bool upgrade)
+{
+    if (upgrade)
+        upgrade_complete(test->daemon, upgrade_start(test->daemon));
+    else
+        reload(test);
+}
+
 static void only_the_first_serves(const struct shared_test *test)
 {
     for (int i = 0; i < 20; i++)
@@ -265,15 +274,42 @@ START_TEST(what_checks_say_is_kept)
     begin(&test, &(struct shared_options) { ZONE, { "", "", "" }, "health_check interval=100ms;" });
     backend_kill(&test.backends[1]);
     daemon_wait_log(test.daemon, "peer is unhealthy");
-    if (_i == 0)
-        reload(&test);
-    else
-        upgrade_complete(test.daemon, upgrade_start(test.daemon));
+    go_on(&test, _i == 1);
     avoid_the_second(&test);
     ck_assert_uint_eq(daemon_count_log(test.daemon, "connecting to upstream, client"), 0);
     ck_assert_uint_eq(daemon_count_log(test.daemon, "peer is unhealthy"), 1);
     backend_start(&test.backends[1]);
     daemon_wait_log(test.daemon, "peer is healthy");
+    WAIT_FOR(backend_is_used(test.daemon, '2'));
+    finish(&test);
+}
+END_TEST
+
+/* Says a word of the operator about the second server. */
+static void say_of_the_second(const struct shared_test *test, const char *word)
+{
+    struct daemon *daemon = test->daemon;
+    char server[32];
+
+    snprintf(server, sizeof(server), "127.0.0.2:%u", daemon->ports[1]);
+    ck_assert_int_eq(
+        daemon_run(daemon, "upstream", "s", word, server, "-c", "forkbeard.conf", NULL), 0);
+}
+
+/* _i: an upgrade. */
+START_TEST(what_the_operator_says_is_kept)
+{
+    struct shared_test test;
+
+    begin(&test, &(struct shared_options) { ZONE, { "", "", "" }, "" });
+    while (open_client(&test) != '2')
+        ;
+    say_of_the_second(&test, "drain");
+    client_echo(test.clients[test.client_n - 1], "goes on");
+    avoid_the_second(&test);
+    go_on(&test, _i == 1);
+    avoid_the_second(&test);
+    say_of_the_second(&test, "auto");
     WAIT_FOR(backend_is_used(test.daemon, '2'));
     finish(&test);
 }
@@ -287,6 +323,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, max_conns_is_exact_after_the_death_of_a_worker);
     tcase_add_loop_test(tcase, failures_and_sessions_are_kept, 0, 2);
     tcase_add_loop_test(tcase, what_checks_say_is_kept, 0, 2);
+    tcase_add_loop_test(tcase, what_the_operator_says_is_kept, 0, 2);
 }
 
 TEST_MAIN("upstream_shared", add_tests)
