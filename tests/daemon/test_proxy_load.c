@@ -15,7 +15,7 @@
 #define VICTIM 1 /* the index of who is killed or stopped */
 #define VICTIM_DIGIT '2'
 #define VICTIM_ADDRESS "127.0.0.2:"
-#define KILLS 5
+#define KILLS 4
 #define WAITERS_MAX 64
 
 /* $0 is where clients come, $1 where servers serve. */
@@ -23,7 +23,7 @@
     "worker_processes 2; events {}"                                                                \
     "stream { log_format tries '$remote_port $status $upstream_addr'; access_log tries.log tries;" \
     "match echo { send PING; expect PING; }"                                                       \
-    "upstream s { zone s 64k; server 127.0.0.1:$1 fail_timeout=200ms;"                             \
+    "upstream s { zone s 64k; %s server 127.0.0.1:$1 fail_timeout=200ms;"                          \
     "server 127.0.0.2:$1 fail_timeout=200ms; server 127.0.0.3:$1 fail_timeout=200ms; }"            \
     "server { listen 127.0.0.1:$0; proxy_pass s; %s } }"
 
@@ -36,13 +36,14 @@ struct load_test {
     unsigned kills;
 };
 
-static void begin(struct load_test *test, const char *more)
+/* Starts the servers, the daemon and its clients; with lines for the group, and for the server. */
+static void begin(struct load_test *test, const char *method, const char *more)
 {
     struct daemon *daemon = daemon_create(2);
 
     *test = (struct load_test) { .daemon = daemon, .victim = &test->backends[VICTIM] };
     backends_start(test->backends, BACKENDS, daemon->ports[1]);
-    daemon_configure(daemon, CONFIGURATION, more);
+    daemon_configure(daemon, CONFIGURATION, method, more);
     daemon_owns(daemon, "tries.log");
     daemon_start(daemon);
     load_clients_start(&test->load, daemon->ports[0]);
@@ -88,22 +89,41 @@ static bool is_victim_used(const struct load_test *test)
     return backend_is_used(test->daemon, VICTIM_DIGIT);
 }
 
-/* _i: it starts again at once. */
+static void reload(struct daemon *daemon)
+{
+    daemon_mark_log(daemon);
+    daemon_signal(daemon, SIGHUP);
+    daemon_wait_log(daemon, " serves in place of generation ");
+}
+
+/* Kills the victim and starts it again, after the clients were served without it for a while, at
+ * once, or after a reload. */
+static void kill_victim(struct load_test *test)
+{
+    unsigned n = test->kills++;
+
+    backend_kill(test->victim);
+    if (n % 3 == 0) {
+        load_clients_wait(&test->load, 200);
+        ck_assert(!is_victim_used(test));
+    } else if (n % 3 == 2) {
+        reload(test->daemon);
+    }
+    backend_start(test->victim);
+    WAIT_FOR(is_victim_used(test));
+    load_clients_wait(&test->load, 50);
+}
+
+static const char *const methods[] = { "", "least_conn;", "least_time first_byte;", "random;",
+    "random two;", "hash $remote_port;", "hash $remote_port consistent;" };
+
 START_TEST(a_server_is_killed)
 {
     struct load_test test;
 
-    begin(&test, "");
-    for (; test.kills < KILLS; test.kills++) {
-        backend_kill(test.victim);
-        if (_i == 0) {
-            load_clients_wait(&test.load, 200);
-            ck_assert(!is_victim_used(&test));
-        }
-        backend_start(test.victim);
-        WAIT_FOR(is_victim_used(&test));
-        load_clients_wait(&test.load, 50);
-    }
+    begin(&test, methods[_i], "");
+    for (int i = 0; i < KILLS; i++)
+        kill_victim(&test);
     finish(&test);
 }
 END_TEST
@@ -141,7 +161,7 @@ START_TEST(a_server_is_stopped)
 {
     struct load_test test;
 
-    begin(&test, "");
+    begin(&test, "", "");
     stop_victim(&test);
     continue_victim(&test);
     ck_assert_uint_eq(daemon_count_log(test.daemon, "temporarily disabled"), 0);
@@ -159,7 +179,7 @@ START_TEST(a_stopped_server_takes_no_more_connections)
 {
     struct load_test test;
 
-    begin(&test, "proxy_connect_timeout 500ms;");
+    begin(&test, "", "proxy_connect_timeout 500ms;");
     stop_victim(&test);
     backend_set_queue(test.victim, 0);
     WAIT_FOR(is_served_by_others(&test) &&
@@ -176,7 +196,7 @@ START_TEST(a_stopped_server_fails_its_checks)
 {
     struct load_test test;
 
-    begin(&test, CHECK);
+    begin(&test, "", CHECK);
     stop_victim(&test);
     daemon_wait_log(test.daemon,
         "peer is unhealthy (110: Connection timed out) while reading response from upstream, "
@@ -192,7 +212,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
-    tcase_add_loop_test(tcase, a_server_is_killed, 0, 2);
+    tcase_add_loop_test(tcase, a_server_is_killed, 0, sizeof(methods) / sizeof(methods[0]));
     tcase_add_test(tcase, a_server_is_stopped);
     tcase_add_test(tcase, a_stopped_server_takes_no_more_connections);
     tcase_add_test(tcase, a_stopped_server_fails_its_checks);
