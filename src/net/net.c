@@ -12,12 +12,24 @@
  * that the word that all workers count in is not written for each client. */
 #define NUMBERS 64
 
+/* Whether the outcome of our connect() was reported in this turn, and is yet to be seen: after a
+ * worker has stood still, its servers are not to blame for the time. */
+static bool has_connect_outcome(const struct fb_conn *conn)
+{
+    return conn->phase == CONN_CONNECTING && conn->source.events[EVENT_WRITE].ready &&
+           conn->source.events[EVENT_WRITE].queue == QUEUE_NORMAL;
+}
+
 /* The deadline of a connection, which has none any more, was reached. */
 static void expire_conn(struct fb_conn *conn)
 {
     struct net *net = conn->net;
 
     assert(conn->phase != CONN_FREE && !conn->limited);
+    if (has_connect_outcome(conn)) {
+        conn_deadline_set(conn, 1);
+        return;
+    }
     conn_trace(conn, "deadline has come");
     if (conn_is_owned(conn))
         conn->ops->expired(conn);

@@ -138,6 +138,27 @@ START_TEST(a_silent_server_times_out)
 }
 END_TEST
 
+/* The worker stands still meanwhile. */
+START_TEST(a_server_that_has_answered_in_time_is_not_late)
+{
+    fb_test *test = scripted_start();
+    struct scripted_conn a = { 0 }, b = { 0 };
+
+    scripted_conn_open(test, &a);
+    fb_test_serve(test, SERVER, FB_TEST_SILENT);
+    scripted_conn_begin(&a, &b, SERVER);
+    fb_set_timeout(b.conn, 2000);
+    scripted_settle(test);
+    fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
+    sim_pass(test->sim, 3000);
+    scripted_settle(test);
+    ck_assert_uint_eq(b.openings, 1);
+    fb_test_pass(test, 1000);
+    ck_assert_uint_eq(b.closings, 0);
+    scripted_finish(&test);
+}
+END_TEST
+
 START_TEST(a_connected_one_waits_as_long_as_it_is_told)
 {
     fb_test *test = fb_test_start(&fb_protocol_scripted, "scripted; idle_timeout off;");
@@ -375,6 +396,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_refusal_that_connect_itself_tells);
     tcase_add_test(tcase, opened_refuses_a_server);
     tcase_add_loop_test(tcase, a_silent_server_times_out, 0, 2);
+    tcase_add_test(tcase, a_server_that_has_answered_in_time_is_not_late);
     tcase_add_test(tcase, a_connected_one_waits_as_long_as_it_is_told);
     tcase_add_test(tcase, all_connections_are_in_use);
     tcase_add_test(tcase, what_is_kept_makes_room);
