@@ -23,7 +23,7 @@ struct point {
 
 struct circle {
     uint32_t *firsts; /* by a primary's place: that of its server's first peer */
-    uint32_t n;
+    uint32_t n, most; /* points, and those that there is room for */
     struct point points[];
 };
 
@@ -43,28 +43,37 @@ static uint32_t hash_server(const char *name)
     return crc32_add(crc, name + n - digits, digits);
 }
 
-/* Finds the peer of the list that is the first of the server at `at`, or has its name. */
-static uint32_t find_first(const struct peers *peers, const uint32_t *firsts, uint32_t at)
-{
-    const struct upstream_server *server = peers->list[at]->server;
+/* A primary by the name of its server. */
+struct named {
+    const char *name;
+    uint32_t place;
+    uint32_t weight; /* the greatest of the server whose first peer has this one's index */
+};
 
-    if (at > 0 && peers->list[at - 1]->server == server)
-        return firsts[at - 1];
-    for (uint32_t i = 0; i < at; i++)
-        if (firsts[i] == i && strcmp(peers->list[i]->server->name, server->name) == 0)
-            return i;
-    return at;
+static int compare_named(const void *a, const void *b)
+{
+    const struct named *one = a, *other = b;
+    int order = strcmp(one->name, other->name);
+
+    return order != 0 ? order : (one->place > other->place) - (one->place < other->place);
 }
 
-/* Returns the greatest weight of the server's peers. */
-static uint32_t weight_of(const struct peers *peers, const uint32_t *firsts, uint32_t first)
+/* Finds for each primary the first that has its server's name, and the weights of these. */
+static void find_firsts(const struct peers *peers, struct named *list, uint32_t *firsts)
 {
-    uint32_t weight = 0;
+    for (uint32_t i = 0; i < peers->primary_n; i++)
+        list[i] = (struct named) { .name = peers->list[i]->server->name, .place = i };
+    qsort(list, peers->primary_n, sizeof(*list), compare_named);
+    for (uint32_t i = 0; i < peers->primary_n; i++) {
+        bool is_alike = i > 0 && strcmp(list[i].name, list[i - 1].name) == 0;
 
-    for (uint32_t i = first; i < peers->primary_n; i++)
-        if (firsts[i] == first && peers->list[i]->weight > weight)
-            weight = peers->list[i]->weight;
-    return weight;
+        firsts[list[i].place] = is_alike ? firsts[list[i - 1].place] : list[i].place;
+    }
+    for (uint32_t i = 0; i < peers->primary_n; i++) {
+        assert(firsts[i] <= i);
+        if (peers->list[i]->weight > list[firsts[i]].weight)
+            list[firsts[i]].weight = peers->list[i]->weight;
+    }
 }
 
 /* Returns how many points a weight has, where all weights are `total`. */
@@ -105,6 +114,7 @@ static void sort_points(struct circle *circle)
 {
     uint32_t n = 1;
 
+    assert(circle->n > 0 && circle->n <= circle->most);
     qsort(circle->points, circle->n, sizeof(circle->points[0]), compare_points);
     for (uint32_t i = 1; i < circle->n; i++)
         if (circle->points[i].hash != circle->points[n - 1].hash)
@@ -112,8 +122,8 @@ static void sort_points(struct circle *circle)
     circle->n = n;
 }
 
-/* Makes the circle of servers whose weights are `total`; NULL without memory. */
-static struct circle *create_circle(const struct peers *peers, uint64_t total)
+/* Makes room for the circle of servers whose weights are `total`; NULL without memory. */
+static struct circle *alloc_circle(const struct peers *peers, uint64_t total)
 {
     uint64_t most = total * POINTS_OF_WEIGHT;
     struct circle *circle;
@@ -127,15 +137,28 @@ static struct circle *create_circle(const struct peers *peers, uint64_t total)
     if (circle == NULL)
         return NULL;
     circle->n = 0;
+    circle->most = (uint32_t)most;
     circle->firsts = (uint32_t *)(circle->points + most);
-    for (uint32_t i = 0; i < peers->primary_n; i++)
-        circle->firsts[i] = find_first(peers, circle->firsts, i);
-    for (uint32_t i = 0; i < peers->primary_n; i++)
-        if (circle->firsts[i] == i)
-            add_points(circle, i, peers->list[i]->server,
-                points_of(weight_of(peers, circle->firsts, i), total));
-    assert(circle->n > 0 && circle->n <= most);
-    sort_points(circle);
+    return circle;
+}
+
+static struct circle *create_circle(const struct peers *peers, uint64_t total)
+{
+    const struct memory *memory = peers->upstreams->memory;
+    struct named *list = memory_alloc(memory, peers->primary_n * sizeof(*list));
+    struct circle *circle;
+
+    if (list == NULL)
+        return NULL;
+    circle = alloc_circle(peers, total);
+    if (circle != NULL) {
+        find_firsts(peers, list, circle->firsts);
+        for (uint32_t i = 0; i < peers->primary_n; i++)
+            if (circle->firsts[i] == i)
+                add_points(circle, i, peers->list[i]->server, points_of(list[i].weight, total));
+        sort_points(circle);
+    }
+    memory_release(memory, list);
     return circle;
 }
 
