@@ -57,6 +57,7 @@ static struct group *group_create(void)
     STAILQ_INSERT_TAIL(&group->list, &group->upstream, link);
     group->loop.log = &group->log;
     group->loop.clock.mono_ms = 100000;
+    group->loop.log = &group->log;
     group->upstreams = (struct upstreams) {
         .list = &group->list,
         .loop = &group->loop,
