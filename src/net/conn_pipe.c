@@ -264,13 +264,22 @@ static void join_end(struct conn_pipe *pipe, int index, struct fb_conn *conn, si
     conn->unwritable = 0;
 }
 
+/* Returns the index of the end that is to have the pipe's time: one that is open and has a
+ * deadline, which is only put off, where there is one. */
+static int choose_timed(struct fb_conn *const ends[2])
+{
+    if (conn_pipe_is_unopened(ends[0]))
+        return 1;
+    return !ends[0]->limited && ends[1]->limited && !conn_pipe_is_unopened(ends[1]);
+}
+
 /* Ends the owner's deadlines, but those of connects, and begins the pipe's time. */
 static void begin_time(struct conn_pipe *pipe)
 {
-    struct fb_conn *ends[] = { pipe->ends[0].conn, pipe->ends[1].conn };
+    struct fb_conn *const ends[] = { pipe->ends[0].conn, pipe->ends[1].conn };
 
     if (pipe->timeout > 0)
-        time_other(pipe, ends[conn_pipe_is_unopened(ends[0])], pipe->timeout);
+        time_other(pipe, ends[choose_timed(ends)], pipe->timeout);
     for (int i = 0; i < 2; i++)
         if (i != pipe->timed && !conn_pipe_is_unopened(ends[i]))
             conn_deadline_clear(ends[i]);
