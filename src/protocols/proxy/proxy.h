@@ -67,8 +67,14 @@ void proxy_header_write(fb_conn *client, fb_conn *server, enum proxy_header head
 /* header.c: proxy_protocol on|off [version=1|2] */
 int proxy_header_set(fb_conf *conf, void *value, const char *const *args, uint32_t n);
 
-/* rate.c: Works out a rate for a client's session. Returns 0; -1 without memory. */
-int proxy_rate_of(fb_conn *client, const struct proxy_rate *rate, uint64_t *out);
+/* rate.c: Works out a rate that is text. Returns 0; -1 without memory. */
+int proxy_rate_evaluate(fb_conn *client, const struct proxy_rate *rate, uint64_t *out);
+/* Does the same for any rate. */
+static inline int proxy_rate_of(fb_conn *client, const struct proxy_rate *rate, uint64_t *out)
+{
+    *out = rate->fixed;
+    return rate->text != NULL ? proxy_rate_evaluate(client, rate, out) : 0;
+}
 /* rate.c: proxy_download_rate and proxy_upload_rate */
 int proxy_rate_set_download(fb_conf *conf, void *value, const char *const *args, uint32_t n);
 int proxy_rate_set_upload(fb_conf *conf, void *value, const char *const *args, uint32_t n);

@@ -28,14 +28,11 @@ static bool parse(fb_bytes text, uint64_t *out)
     return n > 0;
 }
 
-int proxy_rate_of(fb_conn *client, const struct proxy_rate *rate, uint64_t *out)
+int proxy_rate_evaluate(fb_conn *client, const struct proxy_rate *rate, uint64_t *out)
 {
     const struct proxy_worker *own = fb_worker_state(client);
     fb_bytes text;
 
-    *out = rate->fixed;
-    if (rate->text == NULL)
-        return 0;
     if (own->stream->evaluate(client, rate->text, &text) != 0)
         return -1;
     if (!parse(text, out)) {
