@@ -18,7 +18,7 @@ fb_conn *fb_connect(fb_conn *owner, const fb_target *target, const fb_ops *ops, 
     if (SDK_VALID(owner))
         conn = upstream_connect(owner, target, ops, state, UPSTREAM_TIMEOUT_MS, 0);
     assert(conn == NULL ||
-           (conn->outgoing && session_conn_of(conn)->parent == session_conn_of(owner)));
+           (conn->outgoing && session_parent_of(session_conn_of(conn)) == session_conn_of(owner)));
     return conn;
 }
 

@@ -58,9 +58,9 @@ static bool is_used_by(const struct fb_conn *conn, const struct fb_conn *user)
 {
     const struct session_conn *session;
 
-    for (; user != NULL && user != conn; user = session->parent->conn) {
+    for (; user != NULL && user != conn; user = session->maker->conn) {
         session = session_conn_of(user);
-        if (session == NULL || session->parent == NULL)
+        if (session == NULL || !session->is_child)
             return false;
     }
     return user != NULL;

@@ -37,7 +37,7 @@ static void idle_closed(struct fb_conn *conn, fb_reason reason)
 {
     (void)reason;
     assert(session_is_keepalive(conn));
-    TAILQ_REMOVE(&stream_of(conn)->keepalive, session_conn_of(conn), sibling);
+    TAILQ_REMOVE(&stream_of(conn)->keepalive, session_conn_of(conn), among);
     if (session_trunk_of(session_conn_of(conn)) != NULL)
         trunk_take(session_conn_of(conn)->reuse);
     session_set_phase(conn, SESSION_ENDED);
@@ -135,7 +135,7 @@ bool keepalive_put(struct fb_conn *conn)
     conn->state = NULL;
     if (conn->idle)
         idle_leave(conn);
-    TAILQ_INSERT_HEAD(&stream->keepalive, session, sibling);
+    TAILQ_INSERT_HEAD(&stream->keepalive, session, among);
     if (trunk != NULL)
         trunk_put(reuse);
     if (session->target == NULL || stream->draining)
@@ -157,7 +157,7 @@ static struct session_conn *find_idle(
 {
     struct session_conn *session;
 
-    TAILQ_FOREACH (session, &stream->keepalive, sibling) {
+    TAILQ_FOREACH (session, &stream->keepalive, among) {
         CHECK_KIND(session, SESSION_CONN_KIND);
         if (session->ops == ops && session_trunk_of(session) == NULL && is_sound(session->conn) &&
             address_equal(&session->target->address, &target->address))
@@ -170,8 +170,8 @@ static struct fb_conn *take_idle(struct stream *stream, struct session_conn *ses
 {
     struct fb_conn *conn = session->conn;
 
-    assert(session_is_keepalive(conn) && keepalive_has(conn) && session->parent == NULL);
-    TAILQ_REMOVE(&stream->keepalive, session, sibling);
+    assert(session_is_keepalive(conn) && keepalive_has(conn) && !session->is_child);
+    TAILQ_REMOVE(&stream->keepalive, session, among);
     conn_deadline_clear(conn);
     session_set_phase(conn, SESSION_NEW);
     session->reused = true;
@@ -237,7 +237,7 @@ void keepalive_close_all(struct stream *stream)
 {
     struct session_conn *session;
 
-    TAILQ_FOREACH (session, &stream->keepalive, sibling)
+    TAILQ_FOREACH (session, &stream->keepalive, among)
         conn_close(session->conn);
     net_flush(&stream->net);
 }

@@ -237,11 +237,11 @@ unsigned limit_conn_run(struct fb_conn *conn, const void *arg)
 
 void limit_conn_release(struct session_conn *session)
 {
-    struct limit_held *held = session->record->limits;
+    struct limit_held *held = session->known->limits;
 
     CHECK_KIND(session, SESSION_CONN_KIND);
     assert(!session->conn->outgoing);
-    session->record->limits = NULL;
+    session->known->limits = NULL;
     for (; held != NULL; held = held->next) {
         give_back(session->conn, held);
         look_at_mended(session->conn, held->zone);

@@ -15,12 +15,12 @@ static void check_links(const struct fb_conn *conn, const struct session_conn *s
 
     CHECK_KIND(session, SESSION_CONN_KIND);
     assert(session->conn == conn);
-    TAILQ_FOREACH (child, &session->children, sibling) {
+    LIST_FOREACH (child, &session->children, sibling) {
         CHECK_KIND(child, SESSION_CONN_KIND);
-        assert(child->parent == session && child->conn->outgoing);
+        assert(session_parent_of(child) == session && child->conn->outgoing);
         assert(child->conn->session == child);
     }
-    assert(session->parent == NULL || conn->outgoing);
+    assert(!session->is_child || conn->outgoing);
     assert(!conn->outgoing || session->ops != NULL);
     assert(session->reuse == NULL || (conn->outgoing && session->reuse->session == session));
     assert(!session->waits ||
@@ -30,8 +30,8 @@ static void check_links(const struct fb_conn *conn, const struct session_conn *s
 static void check_kept(const struct fb_conn *conn, const struct session_conn *session)
 {
     assert(conn->outgoing && keepalive_has(conn) && session != NULL);
-    assert(session->parent == NULL && TAILQ_EMPTY(&session->children));
-    assert(session->use == NULL && session->record == NULL && conn->state == NULL);
+    assert(!session->is_child && LIST_EMPTY(&session->children));
+    assert(session->use == NULL && session->known == NULL && conn->state == NULL);
     assert(!conn_is_active(conn) || conn->limited);
 }
 
@@ -45,8 +45,8 @@ void session_check(const struct fb_conn *conn)
         check_links(conn, session);
     if (session != NULL && session->use != NULL)
         session_use_check(session);
-    if (session != NULL && session->record != NULL)
-        CHECK_KIND(session->record, SESSION_RECORD_KIND);
+    if (session != NULL && session_own_record(session) != NULL)
+        CHECK_KIND(session_own_record(session), SESSION_RECORD_KIND);
     if (!conn_is_owned(conn)) {
         assert(session == NULL && conn->session_phase == SESSION_ENDED);
         return;
@@ -56,8 +56,7 @@ void session_check(const struct fb_conn *conn)
     if (conn->session_phase == SESSION_KEEPALIVE)
         check_kept(conn, session);
     else if (conn->outgoing)
-        assert(session != NULL && (session->parent != NULL) != session->is_own &&
-               session->target != NULL);
+        assert(session != NULL && session->is_child != session->is_own && session->target != NULL);
     if (conn->session_phase == SESSION_HEADER && conn_is_active(conn))
         assert(conn->limited && conn->ops == &session_proxy_ops && conn->state == NULL);
     if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn) && conn->pipe == NULL)
@@ -78,7 +77,7 @@ void stream_check(const struct stream *stream)
         keepalive_n += session_is_keepalive(conn);
         idle_n += conn->idle;
     }
-    TAILQ_FOREACH (session, &stream->keepalive, sibling) {
+    TAILQ_FOREACH (session, &stream->keepalive, among) {
         CHECK_KIND(session, SESSION_CONN_KIND);
         assert(session_is_keepalive(session->conn) && keepalive_n > 0);
         keepalive_n--;

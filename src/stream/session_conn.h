@@ -44,16 +44,20 @@ struct session_conn {
     struct fb_conn *conn;
     const fb_ops *ops; /* NULL: those of the connection's protocol; a client's are fb_become()'s */
     uint64_t timeout;
-    struct chunk *lasting;               /* arena of fb_alloc() */
-    struct session_use *use;             /* NULL: its user has set up nothing else */
-    struct session_record *record;       /* at a session's root: what is known of it, or NULL */
-    TAILQ_HEAD(, session_conn) children; /* connections that were made for this one */
-    uint16_t status;                     /* a client's; 0: none was set */
-    bool own_timeout : 1;                /* fb_set_timeout() has set `timeout` */
-    bool has_become : 1;                 /* fb_become() has run since `data` was last called */
+    struct chunk *lasting;   /* arena of fb_alloc() */
+    struct session_use *use; /* NULL: its user has set up nothing else */
+    union {
+        struct session_record *known; /* at a session's root: what is known of it, or NULL */
+        struct session_conn *maker;   /* of a child: the session that it was made for */
+    };
+    LIST_HEAD(, session_conn) children; /* connections that were made for this one */
+    uint16_t status;                    /* a client's; 0: none was set */
+    bool own_timeout : 1;               /* fb_set_timeout() has set `timeout` */
+    bool has_become : 1;                /* fb_become() has run since `data` was last called */
     bool untold : 1; /* fb_become() has run in a draining worker, and `draining` has not */
 
     /* a connection to a server */
+    bool is_child : 1; /* made for another session; else the worker's, or kept */
     bool is_own : 1;   /* the worker's: in its list, without a parent */
     bool waits : 1;    /* in the trunk's queue: it has no socket */
     bool reused : 1;   /* taken from the keepalive pool */
@@ -63,10 +67,32 @@ struct session_conn {
         const struct fb_target *target;
         struct session_tries *tries; /* a client's, of servers; NULL: none was chosen */
     };
-    struct session_conn *parent;       /* session that it was made for; NULL: none */
-    TAILQ_ENTRY(session_conn) sibling; /* in the parent's children, the pool, or the worker's */
-    struct session_reuse *reuse;       /* NULL: nothing goes to its next user */
+    union {
+        LIST_ENTRY(session_conn) sibling; /* of a child */
+        TAILQ_ENTRY(session_conn) among;  /* in the pool, or the worker's */
+    };
+    struct session_reuse *reuse; /* NULL: nothing goes to its next user */
 };
+
+/* Returns the session that a connection was made for; NULL: none. */
+static inline struct session_conn *session_parent_of(const struct session_conn *session)
+{
+    return session->is_child ? session->maker : NULL;
+}
+
+/* Makes a connection that has no record the child of a session. */
+static inline void session_conn_adopt(struct session_conn *session, struct session_conn *parent)
+{
+    assert(session->is_child || session->known == NULL);
+    session->is_child = true;
+    session->maker = parent;
+}
+
+/* Returns what is known of the session at whose root the connection is, or NULL. */
+static inline struct session_record *session_own_record(const struct session_conn *session)
+{
+    return session->is_child ? NULL : session->known;
+}
 
 /* Returns NULL where the connection has none. */
 static inline struct session_conn *session_conn_of(const struct fb_conn *conn)
@@ -93,8 +119,8 @@ static inline const struct server *session_server_of(const struct fb_conn *conn)
  * itself where the worker has it. */
 static inline struct fb_conn *session_client_of(const struct fb_conn *conn)
 {
-    while (conn->outgoing && conn->session != NULL && session_conn_of(conn)->parent != NULL)
-        conn = session_conn_of(conn)->parent->conn;
+    while (conn->outgoing && conn->session != NULL && session_conn_of(conn)->is_child)
+        conn = session_conn_of(conn)->maker->conn;
     return conn_at_slot(conn->net, conn_slot(conn));
 }
 

@@ -17,8 +17,8 @@ static void count_bytes(const struct fb_conn *conn, struct session_conn *parent)
 {
     struct session_record *record;
 
-    while (parent->conn->outgoing && parent->parent != NULL)
-        parent = parent->parent;
+    while (parent->is_child)
+        parent = parent->maker;
     record = session_record_create(parent);
     if (record == NULL)
         return;
@@ -32,20 +32,21 @@ void session_conn_clear_use(struct session_conn *session)
     struct fb_conn *conn = session->conn;
 
     CHECK_KIND(session, SESSION_CONN_KIND);
-    assert(TAILQ_EMPTY(&session->children));
+    assert(LIST_EMPTY(&session->children));
     if (unlikely(session->use != NULL))
         session_use_free(session);
     if (unlikely(session->lasting != NULL))
         net_release(conn->net, &session->lasting);
     session->own_timeout = session->has_become = session->untold = false;
-    if (session->parent != NULL) {
-        TAILQ_REMOVE(&session->parent->children, session, sibling);
+    if (session->is_child) {
+        LIST_REMOVE(session, sibling);
         if (session_log_wants(conn, LEVEL_INFO))
-            count_bytes(conn, session->parent);
+            count_bytes(conn, session->maker);
+        session->is_child = false;
+        session->known = NULL;
     }
-    session->parent = NULL;
     if (unlikely(session->is_own)) {
-        TAILQ_REMOVE(&stream_of(conn)->own, session, sibling);
+        TAILQ_REMOVE(&stream_of(conn)->own, session, among);
         session->is_own = false;
     }
 }
@@ -55,7 +56,7 @@ void session_conn_clear(struct session_conn *session)
     session_conn_clear_use(session);
     if (!session->conn->outgoing && session->tries != NULL)
         session_tries_clear(session);
-    if (unlikely(session->record != NULL))
+    if (unlikely(session->known != NULL))
         session_record_free(session);
     session->status = 0;
 }
@@ -87,8 +88,8 @@ void session_conn_end_children(struct session_conn *session)
     struct session_conn *child;
 
     CHECK_KIND(session, SESSION_CONN_KIND);
-    while ((child = TAILQ_FIRST(&session->children)) != NULL) {
-        assert(child->parent == session && child->conn->outgoing);
+    while ((child = LIST_FIRST(&session->children)) != NULL) {
+        assert(session_parent_of(child) == session && child->conn->outgoing);
         conn_end(child->conn, reason_to_end(child->conn));
     }
 }

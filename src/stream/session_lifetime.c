@@ -61,7 +61,7 @@ static void lifetime_expired(struct loop *loop, struct timer *timer)
     uint64_t now = loop->clock.mono_ms, left;
 
     CHECK_KIND(lifetime, SESSION_LIFETIME_KIND);
-    assert(lifetime->session->record->lifetime == lifetime && !conn->outgoing);
+    assert(lifetime->session->known->lifetime == lifetime && !conn->outgoing);
     if (conn_has_failed(conn))
         return;
     if (lifetime->ends_at == 0)
@@ -113,12 +113,12 @@ unsigned session_lifetime_begin(struct fb_conn *conn, const void *arg)
 
 void session_lifetime_clear(struct session_conn *session)
 {
-    struct session_lifetime *lifetime = session->record->lifetime;
+    struct session_lifetime *lifetime = session->known->lifetime;
     struct net *net = session->conn->net;
 
     CHECK_KIND(lifetime, SESSION_LIFETIME_KIND);
     assert(lifetime->session == session);
-    session->record->lifetime = NULL;
+    session->known->lifetime = NULL;
     timer_del(&net->loop, &lifetime->timer);
     lifetime->kind = 0;
     memory_release(net->memory, lifetime);

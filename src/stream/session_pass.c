@@ -182,7 +182,7 @@ static void leave_server(struct fb_conn *conn)
     struct session_conn *session = session_conn_of(conn);
 
     assert(!conn->outgoing && conn->session_phase > SESSION_HEADER &&
-           session->record->passage->n < FB_PASSES_MAX);
+           session->known->passage->n < FB_PASSES_MAX);
     session_conn_end_children(session);
     conn_leave_begin(conn);
     session_call_closed(conn, session_ops_of(conn), FB_FINISHED);

@@ -8,14 +8,15 @@
 
 struct session_record *session_record_create(struct session_conn *session)
 {
-    struct session_record *record = session->record;
+    struct session_record *record = session_own_record(session);
 
+    assert(!session->is_child);
     if (record != NULL)
         return record;
     record = spares_take(&stream_of(session->conn)->records);
     if (record != NULL)
         *record = (struct session_record) { .kind = SESSION_RECORD_KIND };
-    return session->record = record;
+    return session->known = record;
 }
 
 struct session_record *session_record_make(struct fb_conn *conn)
@@ -33,20 +34,20 @@ struct session_record *session_record_make(struct fb_conn *conn)
 
 void session_record_free(struct session_conn *session)
 {
-    struct session_record *record = session->record;
+    struct session_record *record = session_own_record(session);
 
     session_record_reset(session);
     if (record->limits != NULL)
         limit_conn_release(session);
     net_release(session->conn->net, &record->kept);
-    session->record = NULL;
+    session->known = NULL;
     record->kind = 0;
     spares_give(&stream_of(session->conn)->records, record);
 }
 
 void session_record_reset(struct session_conn *session)
 {
-    struct session_record *record = session->record;
+    struct session_record *record = session_own_record(session);
 
     CHECK_KIND(record, SESSION_RECORD_KIND);
     if (record->lifetime != NULL)

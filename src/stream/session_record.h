@@ -41,10 +41,10 @@ static inline struct session_record *session_record_of(const struct fb_conn *con
 {
     const struct session_conn *session = session_conn_of(conn);
 
-    if (session == NULL || session->record == NULL)
+    if (session == NULL || session->is_child || session->known == NULL)
         return NULL;
-    CHECK_KIND(session->record, SESSION_RECORD_KIND);
-    return session->record;
+    CHECK_KIND(session->known, SESSION_RECORD_KIND);
+    return session->known;
 }
 
 /* Returns the session's, created where there is none; NULL without memory. */

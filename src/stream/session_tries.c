@@ -214,7 +214,7 @@ void session_tries_tell(struct choice *choice, fb_choice status)
 /* Returns the connection to the server that was made last; NULL: there is none. */
 static const struct fb_conn *server_of(const struct fb_conn *client)
 {
-    const struct session_conn *child = TAILQ_FIRST(&session_conn_of(client)->children);
+    const struct session_conn *child = LIST_FIRST(&session_conn_of(client)->children);
 
     return child != NULL ? child->conn : NULL;
 }

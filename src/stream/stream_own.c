@@ -42,7 +42,7 @@ static uint32_t count_family(const struct session_conn *session)
     if (conn_is_active(session->conn) && session->conn->phase == CONN_OPEN &&
         SESSION_HAS(session->ops, draining))
         return 0;
-    TAILQ_FOREACH (child, &session->children, sibling) {
+    LIST_FOREACH (child, &session->children, sibling) {
         n = count_family(child);
         if (n == 0)
             return 0;
@@ -58,7 +58,7 @@ bool stream_is_drained(const struct stream *stream)
 
     if (stream->net.client_n > 0)
         return false;
-    TAILQ_FOREACH (session, &stream->own, sibling) {
+    TAILQ_FOREACH (session, &stream->own, among) {
         n = count_family(session);
         if (n == 0)
             return false;

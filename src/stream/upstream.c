@@ -52,7 +52,7 @@ static struct fb_conn *connect_new(struct fb_conn *owner, const struct fb_target
         return NULL;
     session->ops = ops;
     session->target = target;
-    session->parent = session_conn_of(owner);
+    session_conn_adopt(session, session_conn_of(owner));
     session->log_level = log_level;
     if (unlikely(net->connection_n >= net->connections_max + net->overdraft))
         upstream_make_room(stream_of(owner), owner);
@@ -89,8 +89,8 @@ struct fb_conn *upstream_connect(struct fb_conn *owner, const struct fb_target *
     session = session_conn_of(conn);
     assert(session->ops == ops && session->conn == conn);
     session->target = target;
-    session->parent = parent;
-    TAILQ_INSERT_HEAD(&parent->children, session, sibling);
+    session_conn_adopt(session, parent);
+    LIST_INSERT_HEAD(&parent->children, session, sibling);
     conn->state = state;
     conn->number = owner->number;
     conn->debug = owner->debug;

@@ -105,7 +105,8 @@ static struct fb_conn *connect_new(const struct order *order)
     if (session == NULL)
         return NULL;
     session->ops = order->ops;
-    session->parent = order->parent;
+    if (order->parent != NULL)
+        session_conn_adopt(session, order->parent);
     session->log_level = log_level_of(order->options);
     session->target = own_target(order, session);
     if (net->connection_n >= net->connections_max + net->overdraft)
@@ -155,15 +156,15 @@ static void adopt(const struct order *order, struct fb_conn *conn, void *state)
 {
     struct session_conn *session = session_conn_of(conn);
 
-    session->parent = order->parent;
     session->log_level = log_level_of(order->options);
     conn->state = state;
     if (order->parent != NULL) {
-        TAILQ_INSERT_HEAD(&order->parent->children, session, sibling);
+        session_conn_adopt(session, order->parent);
+        LIST_INSERT_HEAD(&order->parent->children, session, sibling);
         conn->number = order->owner->number;
         conn->debug = order->owner->debug;
     } else {
-        TAILQ_INSERT_HEAD(&order->stream->own, session, sibling);
+        TAILQ_INSERT_HEAD(&order->stream->own, session, among);
         session->is_own = true;
         conn->debug = 0;
     }
