@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-/* Each proxied session has one. */
+/* A pipe is part of each proxied session. */
 static_assert(sizeof(struct conn_pipe) <= 120, "a pipe has become dearer");
 /* A whole buffer is no limit. */
 static_assert(NET_SCRATCH <= UINT16_MAX + 1, "a limit does not fit into a direction");

@@ -48,7 +48,7 @@ struct session_conn {
     struct session_use *use; /* NULL: its user has set up nothing else */
     union {
         struct session_record *known; /* at a session's root: what is known of it, or NULL */
-        struct session_conn *maker;   /* of a child: the session that it was made for */
+        struct session_conn *maker;   /* a child's: the session that it was made for */
     };
     LIST_HEAD(, session_conn) children; /* connections that were made for this one */
     uint16_t status;                    /* a client's; 0: none was set */
@@ -68,7 +68,7 @@ struct session_conn {
         struct session_tries *tries; /* a client's, of servers; NULL: none was chosen */
     };
     union {
-        LIST_ENTRY(session_conn) sibling; /* of a child */
+        LIST_ENTRY(session_conn) sibling; /* a child's */
         TAILQ_ENTRY(session_conn) among;  /* in the pool, or the worker's */
     };
     struct session_reuse *reuse; /* NULL: nothing goes to its next user */

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* Each proxied session has one. */
+/* Tries are part of each proxied session. */
 static_assert(sizeof(struct session_tries) <= 72, "a proxied session has become dearer");
 
 /* Works out the key of the group's balancer; -1 without memory. */

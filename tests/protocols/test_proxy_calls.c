@@ -20,10 +20,10 @@ static const struct way ways[] = {
     { "proxy_pass " SERVER ";", NULL },
     { "proxy_pass group;",
         "upstream group { zone group 64k; server " SERVER "; server 10.0.0.2:80; }" },
-    { "proxy_pass " SERVER "; proxy_buffer_size 128; proxy_half_close on; proxy_timeout 1d;", NULL },
+    { "proxy_pass " SERVER "; proxy_buffer_size 128; proxy_half_close on;", NULL },
 };
 
-/* Has `from` say a message, which `to` hears after one receive and one send. */
+/* Passes a message on, from what one says to what the other hears, in a receive and a send. */
 static void pass_message(fb_test *test, fb_test_peer *from, fb_test_peer *to)
 {
     const struct sim_socket *in = from->socket, *out = to->socket;

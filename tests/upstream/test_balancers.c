@@ -37,7 +37,7 @@ static struct group *create_hashed(const uint32_t *weights, bool consistent)
 
 static void set_key(struct choice *choice, const char *key)
 {
-    static struct choice_more more; /* of one session at a time */
+    static struct choice_more more; /* sessions have it one after the other */
 
     more = (struct choice_more) { .key = { (const uint8_t *)key, strlen(key) } };
     choice->more = &more;
