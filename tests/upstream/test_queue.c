@@ -150,25 +150,6 @@ START_TEST(primaries_after_backups)
 }
 END_TEST
 
-/* The name comes first, and then the queue. */
-START_TEST(a_name_and_then_room)
-{
-    fb_test *test =
-        led_start("upstream u { server a.test:80 max_conns=1; queue 5; }", "proxy_pass u;");
-    fb_test_peer *clients[3];
-
-    fb_test_name(test, "a.test 60 A 10.0.0.1");
-    fb_test_serve(test, ADDRESS, FB_TEST_ACCEPTS);
-    for (int i = 0; i < 3; i++)
-        clients[i] = fb_test_connect(test);
-    for (int i = 0; i < 3; i++) {
-        led_expect(test, clients[i], ADDRESS);
-        led_close(test, clients[i]);
-    }
-    ck_assert_int_eq(fb_test_end(&test), 0);
-}
-END_TEST
-
 /* Room is made by a session's end, or by the death of a worker. */
 START_TEST(room_that_another_worker_makes)
 {
@@ -204,7 +185,6 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, ends_while_they_wait);
     tcase_add_test(tcase, sessions_that_have_tried_a_server);
     tcase_add_test(tcase, primaries_after_backups);
-    tcase_add_test(tcase, a_name_and_then_room);
     tcase_add_loop_test(tcase, room_that_another_worker_makes, 0, 2);
 }
 

@@ -237,6 +237,25 @@ START_TEST(hundreds_of_addresses)
 }
 END_TEST
 
+/* The name comes first, and then the queue. */
+START_TEST(a_name_and_then_room)
+{
+    fb_test *test =
+        led_start("upstream u { server a.test:80 max_conns=1; queue 5; }", "proxy_pass u;");
+    fb_test_peer *clients[3];
+
+    fb_test_name(test, "a.test 60 A 10.0.0.1");
+    fb_test_serve(test, "10.0.0.1:80", FB_TEST_ACCEPTS);
+    for (int i = 0; i < 3; i++)
+        clients[i] = fb_test_connect(test);
+    for (int i = 0; i < 3; i++) {
+        led_expect(test, clients[i], "10.0.0.1:80");
+        led_close(test, clients[i]);
+    }
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_name_that_comes_later);
@@ -248,6 +267,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, services_that_lead_nowhere, 0, sizeof(nowhere) / sizeof(*nowhere));
     tcase_add_test(tcase, sessions_wait_for_the_first_answer);
     tcase_add_test(tcase, hundreds_of_addresses);
+    tcase_add_test(tcase, a_name_and_then_room);
 }
 
 TEST_MAIN("resolve", add_tests)
