@@ -121,6 +121,47 @@ START_TEST(lock_is_taken_from_a_worker_that_stands_still)
 }
 END_TEST
 
+/* Chooses in turn, while another worker takes the lock and a place of the same peer. */
+static struct peer *choose_and_lose_lock(struct choice *choice)
+{
+    struct upstream_zone *zone = choice->upstream->zone;
+    shm_row *other = shm_metrics_row(zone->metrics, &zone->rows_shape, 2);
+    struct peer *peer = round_robin_choose(choice);
+
+    ZONE_STORE(zone->locks[choice->upstream->peers->lock].lock.word, 0);
+    if (peer != NULL)
+        PEER_STORE(other[peer->entry], PEER_LOAD(other[peer->entry]) + 1);
+    return peer;
+}
+
+static const struct balancer losing = { .name = "losing", .choose = choose_and_lose_lock };
+
+START_TEST(limit_holds_when_the_lock_is_lost)
+{
+    struct zoned zoned;
+    struct zoned_worker a, b;
+    struct choice choice;
+
+    zoned_start(&zoned, 8, NULL);
+    zoned_begin(&a, &zoned, 1, 1);
+    zoned_worker(&b, &zoned, 2, 2);
+    a.group->upstream.balance.balancer = &losing;
+    group_add(a.group, 1)->max_conns = 1;
+    group_add(a.group, 1)->max_conns = _i == 0 ? 1 : 2;
+    group_open(a.group);
+    group_begin(a.group, &choice);
+    ck_assert_int_eq(group_next(a.group, &choice), _i == 0 ? '-' : 'b');
+    ck_assert_uint_eq(peer_conns(group_peer(a.group, 0)), 1);
+    ck_assert_uint_eq(peer_conns(group_peer(a.group, 1)), _i == 0 ? 1 : 2);
+    choice_end(&choice, FB_TRY_SERVED);
+    zoned_end(&b);
+    ck_assert_uint_eq(peer_conns(group_peer(a.group, 0)), 0);
+    ck_assert_uint_eq(peer_conns(group_peer(a.group, 1)), 0);
+    zoned_end(&a);
+    zoned_stop(&zoned);
+}
+END_TEST
+
 START_TEST(state_is_kept_over_a_reload)
 {
     struct zoned before, after;
@@ -376,6 +417,7 @@ static void zone_tests(TCase *tcase)
     tcase_add_test(tcase, limit_of_connections_is_that_of_all_workers);
     tcase_add_test(tcase, lock_of_a_dead_worker_is_free);
     tcase_add_test(tcase, lock_is_taken_from_a_worker_that_stands_still);
+    tcase_add_loop_test(tcase, limit_holds_when_the_lock_is_lost, 0, 2);
     tcase_add_test(tcase, state_is_kept_over_a_reload);
     tcase_add_test(tcase, zone_of_another_size_begins_anew);
     tcase_add_test(tcase, full_zone_leaves_the_rest_to_each_worker);
