@@ -13,7 +13,7 @@
 /* The tries to choose a peer while locks are taken from this worker. */
 #define TRIES 8
 
-/* A choice is part of each proxied session. */
+/* A proxied session has one. */
 static_assert(sizeof(struct choice) <= 56, "a choice has become dearer");
 
 void choice_begin(struct choice *choice, struct upstream *upstream)
@@ -169,7 +169,7 @@ static struct peer *choose(struct choice *choice)
         peer = choose_balanced(choice);
     }
     if (peer == NULL)
-        choice->backup = false; /* who waits takes a primary that has room again, too */
+        choice->backup = false; /* a session that waits takes a primary that has room again, too */
     else if (peer_age(now_ms, PEER_LOAD(peer->state->checked_ms)) >
              (uint64_t)peer->server->fail_timeout)
         PEER_STORE(peer->state->checked_ms, now_ms);

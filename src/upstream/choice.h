@@ -18,7 +18,7 @@
 
 struct waiter;
 
-/* The part of a choice that few sessions need. */
+/* Parts that few choices need. */
 struct choice_more {
     struct waiter *waiter; /* queue.c's, while it waits; else NULL */
     fb_bytes key;          /* text of `hash`, in the session's memory */
@@ -28,7 +28,7 @@ struct choice_more {
     uint64_t *tried;       /* bits of peers that were tried, from index 64 on; or NULL */
 };
 
-/* The choice of a session, part of each that is proxied. */
+/* A session's: each that is proxied has one. */
 struct choice {
     struct upstream *upstream;
     struct peer *peer;        /* tried now; NULL: none */

@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <errno.h>
 
-/* Room for a state lies beside each connection, also those to servers. */
+/* Room for a state of this size lies beside each connection, also those to servers. */
 static_assert(sizeof(struct proxy) <= 16, "a proxied session has become dearer");
 
 static void begin_try(struct proxy *proxy);
@@ -94,9 +94,11 @@ static void server_failed(fb_conn *server, struct proxy *proxy)
         fail(proxy, 502);
 }
 
-/* Whether the connect() has failed for the address of proxy_bind. */
-static bool is_bind_error(const struct proxy_conf *conf, int error)
+/* Whether the connect() has failed for the address of proxy_bind, or for want of descriptors. */
+static bool is_own_error(const struct proxy_conf *conf, int error)
 {
+    if (proxy_is_shortage(error))
+        return true;
     if (conf->bind.address == NULL && conf->bind.text == NULL)
         return false;
     return error == EADDRNOTAVAIL || error == EADDRINUSE || error == EACCES || error == EPERM ||
@@ -121,7 +123,7 @@ static void server_closed(fb_conn *server, void *state, fb_reason reason)
         give_up(proxy);
         break;
     default:
-        if (is_bind_error(fb_conf_of(proxy->client), fb_error_of(server)))
+        if (is_own_error(fb_conf_of(proxy->client), fb_error_of(server)))
             give_up(proxy);
         else
             server_failed(server, proxy);
