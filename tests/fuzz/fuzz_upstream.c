@@ -79,7 +79,9 @@ static void say(struct worker *worker)
 
     if (worker->scene->zone == NULL)
         return;
-    upstream_operator_set(&worker->upstream, worker->servers[what % SERVERS].name,
+    upstream_operator_set(&worker->upstream,
+        what > 200 ? worker->scene->targets[what % ADDRESSES].text
+                   : worker->servers[what % SERVERS].name,
         (enum upstream_operator)(what / SERVERS % 4), worker->scene->now_ms);
 }
 
@@ -108,6 +110,8 @@ static void see(void *arg, const struct upstream_numbers *numbers)
 
     ++*n;
     require(numbers->server != NULL && strlen(numbers->address) < ADDRESS_TEXT, "a peer has names");
+    for (const char *p = numbers->address; *p != '\0'; p++)
+        require(*p > ' ' && *p < 0x7f, "an address is printable");
     require(numbers->health <= PEER_HEALTH_BAD && numbers->said <= UPSTREAM_DOWN, "a known state");
 }
 
@@ -118,7 +122,7 @@ static void read_status(const struct worker *worker)
     if (worker->scene->zone == NULL)
         return;
     require(upstream_status_read(&worker->upstream, worker->scene->now_ms, see, &n) == 0, "status");
-    require(n <= ENTRIES + SERVERS, "no entry is seen twice");
+    require(n <= ENTRIES + SERVERS, "each entry, and each server without one, is seen once");
 }
 
 /* Stores what any worker can store. */
