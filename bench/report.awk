@@ -246,6 +246,10 @@ $1 == "memory" {
     memory[++memory_n] = "| " $3 " | " $2 " | " $4 " | " $5 " |"
 }
 
+$1 == "proxied" {
+    proxied[++proxied_n] = "| " $3 " | " $2 " | " $4 " | " $5 " |"
+}
+
 $1 == "spread" {
     spread[++spread_n] = "| " $3 " | " $2 " | " $4 " | " $5 " | " $6 " |"
 }
@@ -305,6 +309,15 @@ END {
         print "|---|---:|---:|---:|"
         for (i = 1; i <= memory_n; i++)
             print memory[i]
+        print ""
+    }
+    if (proxied_n > 0) {
+        print "## Memory of an idle proxied session\n"
+        print "Bytes of a session after one exchange, as above; two workers.\n"
+        print "| proxy | sessions | whole tree | growth |"
+        print "|---|---:|---:|---:|"
+        for (i = 1; i <= proxied_n; i++)
+            print proxied[i]
         print ""
     }
     if (spread_n > 0) {
