@@ -31,7 +31,7 @@ struct io_span {
     size_t n;
 };
 
-/* What a connect() begins with, and a failure may be of. */
+/* The steps of a connect(), each of which may fail. */
 enum io_step { IO_CONNECT, IO_TRANSPARENT, IO_BIND };
 
 /* Options of a socket that is to connect, and how it went. */

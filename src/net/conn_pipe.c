@@ -308,7 +308,7 @@ static void begin_end(struct fb_conn *conn)
         conn_mark_dirty(conn);
 }
 
-/* Has the first byte of the second end told of, if none has come yet. */
+/* Lets the first byte of the second end be told of, if none has come yet. */
 static inline void await_first_byte(struct conn_pipe *pipe, conn_first_byte call)
 {
     struct conn_pipe_end *end = &pipe->ends[1];

@@ -12,12 +12,14 @@
  * that the word that all workers count in is not written for each client. */
 #define NUMBERS 64
 
-/* Whether the outcome of our connect() was reported in this turn, and is yet to be seen: after a
- * worker has stood still, its servers are not to blame for the time. */
-static bool has_connect_outcome(const struct fb_conn *conn)
+/* Whether the deadline was reached before this turn, in which an outcome of our connect() was
+ * reported that is yet to be seen: the worker has stood still, and its server is not to blame. */
+static bool has_missed_outcome(const struct fb_conn *conn)
 {
-    return conn->phase == CONN_CONNECTING && conn->source.events[EVENT_WRITE].ready &&
-           conn->source.events[EVENT_WRITE].queue == QUEUE_NORMAL;
+    const struct event *writing = &conn->source.events[EVENT_WRITE];
+
+    return conn->phase == CONN_CONNECTING && writing->ready && writing->queue == QUEUE_NORMAL &&
+           (int32_t)(conn->deadline - (uint32_t)conn->net->loop.clock.mono_ms) < 0;
 }
 
 /* The deadline of a connection, which has none any more, was reached. */
@@ -26,7 +28,7 @@ static void expire_conn(struct fb_conn *conn)
     struct net *net = conn->net;
 
     assert(conn->phase != CONN_FREE && !conn->limited);
-    if (has_connect_outcome(conn)) {
+    if (has_missed_outcome(conn)) {
         conn_deadline_set(conn, 1);
         return;
     }
