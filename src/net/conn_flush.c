@@ -131,6 +131,13 @@ static void watch_writing(struct fb_conn *conn)
         conn_fail(conn, FB_NO_MEMORY);
 }
 
+/* Leaves a closed connection until more happens: it is read no more. */
+static void wait_closed(struct fb_conn *conn)
+{
+    source_disarm(&conn->net->loop, &conn->source, EVENT_READ);
+    conn_count(conn);
+}
+
 /* The output of a closed connection was sent: when it has left too, keeps it open for another
  * owner, lingers, or ends it. */
 static void finish_close(struct fb_conn *conn)
@@ -138,7 +145,7 @@ static void finish_close(struct fb_conn *conn)
     assert(conn->out == NULL && conn->unsent == 0);
     if (!conn_has_left(conn)) {
         watch_writing(conn);
-        conn_count(conn);
+        wait_closed(conn);
     } else if (conn->phase == CONN_KEEPING && conn->in == NULL && conn->read != CONN_READ_ENDED)
         keep_open(conn);
     else if (input_is_pending(conn))
@@ -295,13 +302,15 @@ static void end_or_wait(struct fb_conn *conn)
     case CONN_CLOSING:
     case CONN_KEEPING:
         if (conn_has_output(conn) || !conn_splice_is_empty(conn)) /* `writable` may have added it */
-            break;
-        finish_close(conn);
+            wait_closed(conn);
+        else
+            finish_close(conn);
         return;
     case CONN_CLOSING_UNCONNECTED:
         if (conn_has_output(conn))
-            break;
-        conn_end(conn, FB_FINISHED);
+            wait_closed(conn);
+        else
+            conn_end(conn, FB_FINISHED);
         return;
     case CONN_FAILED:
     case CONN_LINGERED:
@@ -317,7 +326,7 @@ static void end_or_wait(struct fb_conn *conn)
 static inline bool only_closes(const struct fb_conn *conn)
 {
     return conn->phase == CONN_CLOSING && conn->unsent == 0 && conn->out == NULL &&
-           conn->pipe == NULL && conn->write != CONN_WRITE_ENDING &&
+           conn_splice_is_empty(conn) && conn->write != CONN_WRITE_ENDING &&
            !conn->source.events[EVENT_WRITE].armed;
 }
 
@@ -326,6 +335,10 @@ void conn_flush(struct fb_conn *conn)
     assert(conn->phase != CONN_FREE && conn->phase != CONN_ENDING);
     if (only_closes(conn)) {
         finish_close(conn);
+        return;
+    }
+    if (conn_has_failed(conn)) {
+        conn_end(conn, (fb_reason)conn->reason);
         return;
     }
     if (conn_can_send(conn) || advance_connect(conn))

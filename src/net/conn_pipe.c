@@ -140,13 +140,25 @@ static size_t pipe_data(struct fb_conn *conn, fb_bytes in)
     return in.n;
 }
 
+/* Whether an end has nothing to send. */
+static bool is_quiet(const struct fb_conn *conn)
+{
+    return conn->phase == CONN_OPEN && conn->unsent == 0 && conn->out == NULL &&
+           conn_direction_to(conn)->buffered == 0;
+}
+
+/* The peer of an end has ended its half. The flush passes that on, unless there is nothing that has
+ * to be sent before. */
 static void pipe_eof(struct fb_conn *conn, fb_bytes rest)
 {
     struct fb_conn *to = conn_pipe_other(conn);
 
     if (rest.n > 0 && to != NULL)
         conn_write(to, rest.p, rest.n);
-    conn_mark_dirty(to != NULL ? to : conn);
+    if (likely(to != NULL && conn_pipe_of(conn)->ends_together && is_quiet(to)))
+        conn_close(to);
+    else
+        conn_mark_dirty(to != NULL ? to : conn);
 }
 
 static void pipe_writable(struct fb_conn *conn)

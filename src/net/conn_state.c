@@ -165,8 +165,6 @@ void conn_shutdown(struct fb_conn *conn)
 static void begin_close(struct fb_conn *conn, enum conn_phase phase)
 {
     conn_set_phase(conn, phase);
-    if (conn->source.events[EVENT_READ].armed)
-        conn_update_reading(conn);
     conn_mark_dirty(conn);
 }
 
