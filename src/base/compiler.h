@@ -12,6 +12,9 @@
  * and takes its branch for the unlikely one. */
 #define COLD __attribute__((cold, noinline))
 
+/* A function that is a part of each of its callers, of which one alone runs often. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 

@@ -13,22 +13,27 @@ static COLD void drop_input(struct fb_conn *conn)
     conn->in = NULL;
 }
 
-/* Returns whether output was discarded by a fault of ours, so that the peer must not take the end
- * of the connection for that of the output. */
-static inline bool detach_owner(struct fb_conn *conn, fb_reason reason)
+/* Drops output, also bytes for which there was no memory; returns whether it was by a fault of
+ * ours, so that the peer must not take the end of the connection for that of the output. */
+static COLD bool cut_output(struct fb_conn *conn, fb_reason reason)
+{
+    conn_drop_output(conn);
+    return reason == FB_NO_MEMORY || reason == FB_IO_ERROR || reason == FB_OUTPUT_LIMIT;
+}
+
+/* Ends the connection for its owner; returns whether output was cut off. */
+static ALWAYS_INLINE bool detach_owner(struct fb_conn *conn, fb_reason reason)
 {
     bool owner_knows = conn->owner_knows, cut_off = false;
 
     conn_set_phase(conn, CONN_ENDING); /* `closed` can add nothing */
     conn_deadline_clear(conn);
-    if (unlikely(conn->unsent > 0 || conn_has_output(conn))) { /* bytes without memory are gone */
-        cut_off = reason == FB_NO_MEMORY || reason == FB_IO_ERROR || reason == FB_OUTPUT_LIMIT;
-        conn_drop_output(conn);
-    }
+    if (unlikely(conn->unsent > 0 || conn_has_output(conn)))
+        cut_off = cut_output(conn, reason);
     if (unlikely(conn->in != NULL))
         drop_input(conn);
-    conn_count(conn);
-    assert(conn->counted == CONN_WAITING);
+    if (unlikely(conn->counted != CONN_WAITING))
+        conn_count_as(conn, CONN_WAITING);
     conn->owner_knows = 0;
     if (owner_knows)
         conn->ops->closed(conn, reason);
@@ -82,11 +87,11 @@ static COLD void linger(struct fb_conn *conn)
         conn_set_write(conn, CONN_WRITE_ENDED);
     }
     detach_owner(conn, FB_FINISHED);
+    conn_set_phase(conn, CONN_LINGERING);
     if (conn->reason != 0) { /* aborted from `closed` */
-        release_slot(conn, conn->reason == FB_ABORTED);
+        conn_end(conn, (fb_reason)conn->reason);
         return;
     }
-    conn_set_phase(conn, CONN_LINGERING);
     conn->source.events[EVENT_READ].ready = true; /* input_is_pending() has left it there */
     if (source_arm(loop, &conn->source, EVENT_READ) == -1)
         conn_end(conn, FB_NO_MEMORY);

@@ -179,12 +179,12 @@ static void close_other(struct fb_conn *conn)
 }
 
 /* Does to one end what follows from the end of the other. */
-static void follow_other(struct fb_conn *conn, fb_reason reason)
+static inline void follow_other(struct conn_pipe *pipe, struct fb_conn *conn, fb_reason reason)
 {
     switch (reason) {
     case FB_FINISHED:
     case FB_PEER_GONE:
-        if (conn_pipe_of(conn)->ends_together && conn->read == CONN_READ_ENDED)
+        if (pipe->ends_together && conn->read == CONN_READ_ENDED)
             conn_fail(conn, FB_PEER_GONE);
         else if (conn->write == CONN_WRITE_ENDED && conn->read == CONN_READ_ENDED)
             conn_mark_dirty(conn);
@@ -215,6 +215,7 @@ static void pipe_closed(struct fb_conn *conn, fb_reason reason)
 {
     struct conn_pipe *pipe = conn_pipe_of(conn);
     struct conn_pipe_end *end = conn->pipe, *other = conn_pipe_other_end(conn);
+    const struct conn_ops *ops = end->ops;
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
     conn_splice_release(conn->net, &other->from);
@@ -224,16 +225,16 @@ static void pipe_closed(struct fb_conn *conn, fb_reason reason)
         conn_throttle_end(conn);
     if (pipe->timed == end->from.index)
         pipe->timed = CONN_PIPE_UNTIMED;
-    conn->ops = end->ops;
+    conn->ops = ops;
     conn->by_pipe = 0;
     conn->pipe = NULL;
     end->conn = NULL;
     end->ended_moved_ms = conn->moved_ms;
     if (other->conn != NULL)
-        follow_other(other->conn, reason);
+        follow_other(pipe, other->conn, reason);
     else
         free_pipe(pipe, conn->net);
-    conn->ops->closed(conn, reason);
+    ops->closed(conn, reason);
 }
 
 static void pipe_connect_again(struct fb_conn *conn)

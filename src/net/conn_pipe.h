@@ -145,4 +145,11 @@ static inline void conn_pipe_set_splices(struct fb_conn *conn, bool splices)
 }
 
 /* conn_splice.c: Gives the kernel's pipe of a direction back; bytes in it are lost. */
-void conn_splice_release(struct net *net, struct conn_direction *direction);
+void conn_splice_give_back(struct net *net, struct conn_direction *direction);
+/* Does so where the direction has one. */
+static inline void conn_splice_release(struct net *net, struct conn_direction *direction)
+{
+    if (unlikely(direction->kernel.read != -1))
+        conn_splice_give_back(net, direction);
+    assert(direction->buffered == 0);
+}

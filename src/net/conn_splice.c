@@ -36,12 +36,9 @@ static bool acquire_kernel_pipe(struct net *net, struct conn_direction *directio
     return true;
 }
 
-void conn_splice_release(struct net *net, struct conn_direction *direction)
+void conn_splice_give_back(struct net *net, struct conn_direction *direction)
 {
-    if (direction->kernel.read == -1) {
-        assert(direction->buffered == 0);
-        return;
-    }
+    assert(direction->kernel.read != -1);
     if (direction->buffered == 0 && net->spare_pipe_n < NET_SPARE_PIPES) {
         net->spare_pipes[net->spare_pipe_n++] = direction->kernel;
     } else {
