@@ -358,12 +358,15 @@ static NOINLINE void note_end(struct fb_conn *conn, fb_reason reason)
 
 static void session_closed(struct fb_conn *conn, fb_reason reason)
 {
-    if (conn->session != NULL)
+    const struct session_conn *session = session_conn_of(conn);
+    const struct server *server = session_server_of(conn);
+
+    if (session != NULL && !LIST_EMPTY(&session->children))
         session_conn_end_children(session_conn_of(conn));
     session_log_end(conn, reason);
-    if (session_server_of(conn)->after != NULL && !conn->outgoing)
+    if (server->after != NULL && !conn->outgoing)
         note_end(conn, reason);
-    if (reason == FB_PIPE_BROKEN && session_server_of(conn)->protocol->api < 4)
+    if (reason == FB_PIPE_BROKEN && server->protocol->api < 4)
         reason = FB_ABORTED; /* API 3 knows no other */
     if (is_served(conn))
         session_call_closed(conn, session_ops_of(conn), reason);

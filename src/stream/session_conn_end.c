@@ -27,7 +27,8 @@ static void count_bytes(const struct fb_conn *conn, struct session_conn *parent)
     record->to_servers += conn->sent;
 }
 
-void session_conn_clear_use(struct session_conn *session)
+/* Gives back what the present user of the connection has. */
+static inline void end_use(struct session_conn *session)
 {
     struct fb_conn *conn = session->conn;
 
@@ -37,27 +38,37 @@ void session_conn_clear_use(struct session_conn *session)
         session_use_free(session);
     if (unlikely(session->lasting != NULL))
         net_release(conn->net, &session->lasting);
-    session->own_timeout = session->has_become = session->untold = false;
     if (session->is_child) {
         LIST_REMOVE(session, sibling);
         if (session_log_wants(conn, LEVEL_INFO))
             count_bytes(conn, session->maker);
-        session->is_child = false;
-        session->known = NULL;
     }
-    if (unlikely(session->is_own)) {
+    if (unlikely(session->is_own))
         TAILQ_REMOVE(&stream_of(conn)->own, session, among);
-        session->is_own = false;
-    }
+}
+
+/* Gives back what the session at whose root the connection is has beyond that. */
+static inline void end_session(struct session_conn *session)
+{
+    if (!session->conn->outgoing && session->tries != NULL)
+        session_tries_clear(session);
+    if (unlikely(session_own_record(session) != NULL))
+        session_record_free(session);
+}
+
+void session_conn_clear_use(struct session_conn *session)
+{
+    end_use(session);
+    session->own_timeout = session->has_become = session->untold = session->is_own = false;
+    if (session->is_child)
+        session->known = NULL;
+    session->is_child = false;
 }
 
 void session_conn_clear(struct session_conn *session)
 {
     session_conn_clear_use(session);
-    if (!session->conn->outgoing && session->tries != NULL)
-        session_tries_clear(session);
-    if (unlikely(session->known != NULL))
-        session_record_free(session);
+    end_session(session);
     session->status = 0;
 }
 
@@ -66,7 +77,8 @@ void session_conn_free(struct fb_conn *conn)
     struct session_conn *session = session_conn_of(conn);
 
     assert(session != NULL && session->conn == conn);
-    session_conn_clear(session);
+    end_use(session);
+    end_session(session);
     if (unlikely(session->reuse != NULL))
         session_reuse_free(stream_of(conn), session);
     session_conn_discard(stream_of(conn), session);

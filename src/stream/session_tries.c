@@ -75,19 +75,17 @@ static uint64_t since_choice(const struct session_tries *tries)
     return choice_now(&tries->choice) - tries->choice.began_ms;
 }
 
-/* Adds what is to be told of a try that has ended; false without memory. */
-static bool add_ended(struct session_tries *tries, const struct session_try *run)
+/* Adds an ended try, of which the caller fills in all that is to be told; NULL without memory. */
+static inline struct session_try *add_ended(struct session_tries *tries)
 {
     struct session_try **place = &tries->ended;
-    struct session_try *copy = spares_take(&stream_of(tries->client)->ended_tries);
+    struct session_try *run = spares_take(&stream_of(tries->client)->ended_tries);
 
-    if (copy == NULL)
-        return false;
-    *copy = *run;
+    if (unlikely(run == NULL))
+        return NULL;
     while (unlikely(*place != NULL))
         place = &(*place)->next;
-    *place = copy;
-    return true;
+    return *place = run;
 }
 
 /* Fills in the try that runs; NULL: none. */
@@ -137,15 +135,19 @@ static const struct session_try *last_try(
 /* Shows the group in the place of a server that might have been left, as nginx does. */
 static COLD fb_choice show_group(struct session_tries *tries)
 {
-    const struct session_try group = {
+    struct session_try *group;
+
+    if (tries->ended != NULL && tries->choice.left == 0)
+        return FB_CHOICE_NONE;
+    group = add_ended(tries);
+    if (group == NULL)
+        return FB_CHOICE_NO_MEMORY;
+    *group = (struct session_try) {
         .address = tries->choice.upstream->name,
         .connected_ms = CHOICE_NO_TIME,
         .first_byte_ms = CHOICE_NO_TIME,
     };
-
-    if (tries->ended != NULL && tries->choice.left == 0)
-        return FB_CHOICE_NONE;
-    return add_ended(tries, &group) ? FB_CHOICE_NONE : FB_CHOICE_NO_MEMORY;
+    return FB_CHOICE_NONE;
 }
 
 /* Shows the protocol a try, where one has begun; all sessions have the same place for it. */
@@ -242,20 +244,22 @@ void session_tries_first_byte(struct fb_conn *client)
 static void keep_ended(struct session_tries *tries, const struct fb_conn *server)
 {
     const struct choice *choice = &tries->choice;
-    struct session_try run = {
-        .address = keep_address(tries->client, choice->peer),
+    const char *address = keep_address(tries->client, choice->peer);
+    struct session_try *run = address != NULL ? add_ended(tries) : NULL;
+
+    if (unlikely(run == NULL))
+        return;
+    *run = (struct session_try) {
+        .address = address,
         .lasted_ms = since_choice(tries),
         .connected_ms = choice->connected_ms,
         .first_byte_ms = choice->first_byte_ms,
     };
-
-    if (server != NULL) {
-        run.sent = server->sent;
-        run.received = server->received;
-        run.upstream_ended = server->reason == FB_PEER_GONE || server->reason == FB_RESET;
-    }
-    if (run.address != NULL)
-        add_ended(tries, &run);
+    if (server == NULL)
+        return;
+    run->sent = server->sent;
+    run->received = server->received;
+    run->upstream_ended = server->reason == FB_PEER_GONE || server->reason == FB_RESET;
 }
 
 void session_tries_end(struct fb_conn *client, const struct fb_conn *server, fb_try_end how)
