@@ -84,21 +84,24 @@ static int add_words(struct choice_more *more, const struct peers *peers)
     return 0;
 }
 
-static int set_tried(struct choice *choice, const struct peer *peer)
+/* Sets the bit of an index from 64 on; -1 without memory. */
+static NOINLINE int set_tried_more(struct choice *choice, uint32_t index)
 {
-    uint32_t index = peer->index;
-    struct choice_more *more;
+    struct choice_more *more = choice_make_more(choice);
 
-    if (index < 64) {
-        choice->tried |= UINT64_C(1) << index;
-        return 0;
-    }
     index -= 64;
-    more = choice_make_more(choice);
     if (more == NULL ||
         (index / 64 >= more->tried_n && add_words(more, choice->upstream->peers) == -1))
         return -1;
     more->tried[index / 64] |= UINT64_C(1) << index % 64;
+    return 0;
+}
+
+static inline int set_tried(struct choice *choice, const struct peer *peer)
+{
+    if (unlikely(peer->index >= 64))
+        return set_tried_more(choice, peer->index);
+    choice->tried |= UINT64_C(1) << peer->index;
     return 0;
 }
 
@@ -137,7 +140,7 @@ uint32_t peer_slow_weight(const struct choice *choice, const struct peer *peer)
 }
 
 /* Returns the only peer of the group, unless it may not be used; its failures do not count. */
-static struct peer *choose_single(const struct choice *choice)
+static inline struct peer *choose_single(const struct choice *choice)
 {
     struct peer *peer = choice->upstream->peers->list[0];
 
@@ -155,15 +158,13 @@ static struct peer *choose_balanced(struct choice *choice)
     return peer;
 }
 
-static struct peer *choose(struct choice *choice)
+/* Chooses among several peers. */
+static NOINLINE struct peer *choose_of_many(struct choice *choice)
 {
     const struct peers *peers = choice->upstream->peers;
     uint64_t now_ms = choice_now(choice);
-    struct peer *peer;
+    struct peer *peer = choose_balanced(choice);
 
-    if (peers->is_single)
-        return choose_single(choice);
-    peer = choose_balanced(choice);
     if (peer == NULL && !choice->backup && peers->n > peers->primary_n) {
         choice->backup = true;
         peer = choose_balanced(choice);
@@ -174,6 +175,11 @@ static struct peer *choose(struct choice *choice)
              (uint64_t)peer->server->fail_timeout)
         PEER_STORE(peer->state->checked_ms, now_ms);
     return peer;
+}
+
+static inline struct peer *choose(struct choice *choice)
+{
+    return choice->upstream->peers->is_single ? choose_single(choice) : choose_of_many(choice);
 }
 
 static void add_conns(struct peer *peer, int64_t by)
@@ -195,7 +201,7 @@ static bool is_overfull(const struct peer *peer)
 
 /* Chooses with the group locked, where other workers choose in it, too. A lock that was taken from
  * this worker meanwhile may have let two have the last place of a peer: both see that. */
-static struct peer *choose_shared(struct choice *choice)
+static NOINLINE struct peer *choose_shared(struct choice *choice)
 {
     const struct upstream *upstream = choice->upstream;
 
@@ -222,10 +228,10 @@ static struct peer *choose_counted(struct choice *choice)
 {
     struct peer *peer;
 
-    if (choice->upstream->zone != NULL)
+    if (unlikely(choice->upstream->zone != NULL))
         return choose_shared(choice);
     peer = choose(choice);
-    if (peer != NULL)
+    if (likely(peer != NULL))
         add_conns(peer, 1);
     return peer;
 }
@@ -251,7 +257,7 @@ fb_choice choice_next(struct choice *choice)
     choice->left -= choice->left > 0;
     peer->refs++;
     choice->peer = peer;
-    choice->began_ms = choice_now(choice);
+    choice->began_ms = peers->upstreams->loop->clock.mono_ms;
     choice->connected_ms = choice->first_byte_ms = CHOICE_NO_TIME;
     if (unlikely(choice->upstream->balance.inflight))
         least_time_begin(choice);

@@ -125,7 +125,7 @@ static inline void peer_release(struct peers *peers, struct peer *peer)
 }
 
 /* The tries that run, of all workers that share the state. */
-uint32_t peer_conns(const struct peer *peer);
+uint32_t peer_conns(const struct peer *peer) NOINLINE;
 /* Returns the average, in parts of PEER_TIME_UNIT to the ms; 0: none is known. */
 uint32_t peer_time(const struct peer *peer, enum upstream_time time);
 /* Adds a time to the average. */
