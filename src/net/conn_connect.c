@@ -41,12 +41,13 @@ static COLD void not_begun(struct fb_conn *conn, int error, const struct io_conn
         conn_connect_failed(conn, error, options != NULL ? options->failed : IO_CONNECT);
 }
 
-struct fb_conn *conn_connect_later(struct net *net, const struct fb_conn *client,
+/* Makes a connection without a connect(); NULL without a free slot. */
+static inline struct fb_conn *make(struct net *net, const struct fb_conn *client,
     const struct sockaddr *address, const struct conn_ops *ops, void *owner, void *session)
 {
     struct fb_conn *conn = conn_take_slot(net, address, ops, owner);
 
-    if (conn == NULL)
+    if (unlikely(conn == NULL))
         return NULL;
     conn_set_phase(conn, CONN_CONNECTING);
     conn->outgoing = 1;
@@ -56,6 +57,12 @@ struct fb_conn *conn_connect_later(struct net *net, const struct fb_conn *client
     if (client != NULL)
         conn->debug = client->debug;
     return conn;
+}
+
+struct fb_conn *conn_connect_later(struct net *net, const struct fb_conn *client,
+    const struct sockaddr *address, const struct conn_ops *ops, void *owner, void *session)
+{
+    return make(net, client, address, ops, owner, session);
 }
 
 void conn_connect_soon(struct fb_conn *conn)
@@ -72,15 +79,17 @@ struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
     const struct sockaddr *address, socklen_t length, struct io_connect *options,
     const struct conn_ops *ops, void *owner, void *session)
 {
-    struct fb_conn *conn = conn_connect_later(net, client, address, ops, owner, session);
+    struct fb_conn *conn = make(net, client, address, ops, owner, session);
     int error;
 
-    if (conn == NULL)
+    if (unlikely(conn == NULL))
         return NULL;
     error = begin_connect(conn, address, length, options);
-    if (unlikely(error != 0))
+    if (likely(error == 0 && !conn_has_failed(conn)))
+        return conn;
+    if (error != 0)
         not_begun(conn, error, options);
-    if (unlikely(conn_has_failed(conn) || conn_lacks_descriptor(conn)))
+    if (conn_has_failed(conn) || conn_lacks_descriptor(conn))
         conn_postpone_flush(conn); /* an owner that tries again at once leaves others their turn */
     return conn;
 }

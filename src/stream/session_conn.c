@@ -23,13 +23,11 @@ void session_conn_discard(struct stream *stream, struct session_conn *session)
     spares_give(&stream->sessions, session);
 }
 
-struct session_conn *session_conn_make(struct fb_conn *conn)
+struct session_conn *session_conn_add(struct fb_conn *conn)
 {
-    struct session_conn *session = session_conn_of(conn);
+    struct session_conn *session = session_conn_create(stream_of(conn));
 
-    if (session != NULL)
-        return session;
-    session = session_conn_create(stream_of(conn));
+    assert(conn->session == NULL);
     if (session == NULL) {
         conn_fail(conn, FB_NO_MEMORY);
         return NULL;

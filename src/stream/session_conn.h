@@ -136,9 +136,17 @@ static inline unsigned session_status(const struct fb_conn *conn)
 struct session_conn *session_conn_create(struct stream *stream);
 /* Frees one that no connection has. */
 void session_conn_discard(struct stream *stream, struct session_conn *session);
-/* Returns the connection's, created where there is none; NULL without memory, and then the
- * connection has been failed. */
-struct session_conn *session_conn_make(struct fb_conn *conn);
+/* Creates the connection's, which has none; NULL without memory, and then the connection has been
+ * failed. */
+struct session_conn *session_conn_add(struct fb_conn *conn);
+/* Returns the connection's, created where there is none; NULL as above. */
+static inline struct session_conn *session_conn_make(struct fb_conn *conn)
+{
+    struct session_conn *session = session_conn_of(conn);
+
+    return likely(session != NULL) ? session : session_conn_add(conn);
+}
+
 static inline void session_set_status(struct fb_conn *conn, unsigned status)
 {
     struct session_conn *session;

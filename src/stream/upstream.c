@@ -14,13 +14,18 @@
 #include <stdio.h>
 
 /* Takes a connection from the keepalive pool; NULL where there is none. */
-static struct fb_conn *connect_reused(
-    struct fb_conn *owner, const struct fb_target *target, const fb_ops *ops)
+static NOINLINE struct fb_conn *connect_reused(struct fb_conn *owner, struct session_conn *parent,
+    const struct fb_target *target, const fb_ops *ops)
 {
     struct fb_conn *conn = keepalive_get(stream_of(owner), target, ops);
 
-    if (conn != NULL)
-        conn_reopen(conn, &session_conn_ops, owner->owner);
+    if (conn == NULL)
+        return NULL;
+    conn_reopen(conn, &session_conn_ops, owner->owner);
+    session_conn_of(conn)->target = target;
+    session_conn_adopt(session_conn_of(conn), parent);
+    conn->number = owner->number;
+    conn->debug = owner->debug;
     return conn;
 }
 
@@ -40,25 +45,25 @@ COLD void upstream_make_room(struct stream *stream, const struct fb_conn *owner)
 
 /* Begins a new connection; NULL without memory or a free slot. Log lines of a failure need its
  * parent and target at once. */
-static struct fb_conn *connect_new(struct fb_conn *owner, const struct fb_target *target,
-    const fb_ops *ops, uint64_t timeout, uint8_t log_level)
+static inline struct fb_conn *connect_new(struct fb_conn *owner, struct session_conn *parent,
+    const struct fb_target *target, const fb_ops *ops, uint64_t timeout, uint8_t log_level)
 {
     const struct address *address = &target->address;
     struct net *net = owner->net;
     struct session_conn *session = session_conn_create(stream_of(owner));
     struct fb_conn *conn;
 
-    if (session == NULL)
+    if (unlikely(session == NULL))
         return NULL;
     session->ops = ops;
     session->target = target;
-    session_conn_adopt(session, session_conn_of(owner));
+    session_conn_adopt(session, parent);
     session->log_level = log_level;
     if (unlikely(net->connection_n >= net->connections_max + net->overdraft))
         upstream_make_room(stream_of(owner), owner);
     conn = conn_connect(
         net, owner, &address->any, address->length, NULL, &session_conn_ops, owner->owner, session);
-    if (conn == NULL) {
+    if (unlikely(conn == NULL)) {
         session_conn_discard(stream_of(owner), session);
         return NULL;
     }
@@ -73,26 +78,24 @@ struct fb_conn *upstream_connect(struct fb_conn *owner, const struct fb_target *
     const fb_ops *ops, void *state, uint64_t timeout, uint8_t log_level)
 {
     struct session_conn *parent, *session;
-    struct fb_conn *conn;
+    struct fb_conn *conn = NULL;
 
     assert(target != NULL && ops != NULL);
     if (!conn_is_active(owner))
         return NULL;
     parent = session_conn_make(owner);
-    if (parent == NULL)
+    if (unlikely(parent == NULL))
         return NULL;
-    conn = connect_reused(owner, target, ops);
-    if (conn == NULL)
-        conn = connect_new(owner, target, ops, timeout, log_level);
-    if (conn == NULL)
+    if (unlikely(!TAILQ_EMPTY(&stream_of(owner)->keepalive)))
+        conn = connect_reused(owner, parent, target, ops);
+    if (likely(conn == NULL))
+        conn = connect_new(owner, parent, target, ops, timeout, log_level);
+    if (unlikely(conn == NULL))
         return NULL;
     session = session_conn_of(conn);
-    assert(session->ops == ops && session->conn == conn);
-    session->target = target;
-    session_conn_adopt(session, parent);
+    assert(session->ops == ops && session->conn == conn && conn->outgoing);
+    assert(session->is_child && session->maker == parent);
     LIST_INSERT_HEAD(&parent->children, session, sibling);
     conn->state = state;
-    conn->number = owner->number;
-    conn->debug = owner->debug;
     return conn;
 }
