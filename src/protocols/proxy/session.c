@@ -159,9 +159,8 @@ static fb_conn *connect_with_options(struct proxy *proxy, const fb_target *targe
     return fb_connect_with(fb_worker_of(proxy->client), target, &server_ops, proxy, &options);
 }
 
-static void connect_to(struct proxy *proxy, const fb_try *run)
+static void connect_to(struct proxy *proxy, const struct proxy_conf *conf, const fb_try *run)
 {
-    const struct proxy_conf *conf = fb_conf_of(proxy->client);
     fb_conn *server;
 
     proxy->may_go_on = run->left > 0;
@@ -178,14 +177,12 @@ static void connect_to(struct proxy *proxy, const fb_try *run)
     give_up(proxy);
 }
 
-static void chosen(fb_conn *client, void *state, fb_choice choice, const fb_try *run)
+static void follow_choice(
+    struct proxy *proxy, const struct proxy_conf *conf, fb_choice choice, const fb_try *run)
 {
-    struct proxy *proxy = state;
-
-    assert(proxy->client == client);
     switch (choice) {
     case FB_CHOICE_SERVER:
-        connect_to(proxy, run);
+        connect_to(proxy, conf, run);
         break;
     case FB_CHOICE_NONE:
         fail(proxy, 502);
@@ -193,6 +190,14 @@ static void chosen(fb_conn *client, void *state, fb_choice choice, const fb_try 
     default:
         fail(proxy, 500);
     }
+}
+
+static void chosen(fb_conn *client, void *state, fb_choice choice, const fb_try *run)
+{
+    struct proxy *proxy = state;
+
+    assert(proxy->client == client);
+    follow_choice(proxy, fb_conf_of(client), choice, run);
 }
 
 static void begin_try(struct proxy *proxy)
@@ -203,7 +208,7 @@ static void begin_try(struct proxy *proxy)
     fb_choice choice = own->upstreams->choose(proxy->client, conf->upstream, chosen, &run);
 
     if (choice != FB_CHOICE_WAITS)
-        chosen(proxy->client, proxy, choice, run);
+        follow_choice(proxy, conf, choice, run);
 }
 
 static int session_opened(fb_conn *client, void *state)
