@@ -46,7 +46,7 @@ int fb_become(fb_conn *conn, const fb_ops *ops, void *state)
     return SDK_VALID(conn) ? session_become(conn, ops, state) : -1;
 }
 
-void fb_set_timeout(fb_conn *conn, uint64_t ms)
+inline void fb_set_timeout(fb_conn *conn, uint64_t ms)
 {
     if (SDK_VALID(conn) && conn->pipe == NULL)
         session_set_timeout(conn, ms);

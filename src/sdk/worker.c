@@ -15,7 +15,7 @@ fb_worker *fb_worker_of(const fb_conn *conn)
     return sdk_protocol_of(conn);
 }
 
-void *fb_worker_state(const fb_conn *conn)
+inline void *fb_worker_state(const fb_conn *conn)
 {
     return SDK_VALID(conn) ? sdk_protocol_of(conn)->state : NULL;
 }

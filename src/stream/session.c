@@ -33,7 +33,7 @@ static bool is_served(const struct fb_conn *conn)
     return conn->outgoing || conn->session_phase > SESSION_HEADER;
 }
 
-static void set_timeout(struct fb_conn *conn, uint64_t ms)
+static inline void set_timeout(struct fb_conn *conn, uint64_t ms)
 {
     if (ms > 0)
         conn_deadline_set(conn, ms);
@@ -52,7 +52,7 @@ static inline uint64_t idle_timeout(const struct fb_conn *conn)
 }
 
 /* Enters the phase in which bytes have to move, and starts the time of that. */
-static void become_active(struct fb_conn *conn)
+static inline void become_active(struct fb_conn *conn)
 {
     session_set_phase(conn, SESSION_ACTIVE);
     conn_note_moved(conn);
