@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections that we make.
  *
- * Responsible for beginning a connect() and for its failure. How it ends is asked for by the flush,
- * when the socket is writable. Invariant: `closed` runs for each, also when it never
- * opens. */
+ * Responsible for beginning a connect(), for its failure, and for opening the connection at once
+ * when it has succeeded. Where more is to be done then, or how it has ended is to be asked for, the
+ * flush does so. Invariant: `closed` runs for each, also when it never opens. */
 #include "net/conn_private.h"
 
 #include <errno.h>
@@ -125,4 +125,27 @@ void conn_reopen(struct fb_conn *conn, const struct conn_ops *ops, void *owner)
     conn->received = conn->sent = 0;
     loop_unpost(&conn->net->loop, &conn->source.events[EVENT_READ]);
     loop_post_soon(&conn->net->loop, &conn->source.events[EVENT_READ]);
+}
+
+/* Whether our connect() has succeeded, and a flush would have nothing to do but to say so. */
+static inline bool is_plainly_connected(const struct fb_conn *conn)
+{
+    return conn->phase == CONN_CONNECTING && conn->pipe == NULL && conn->out == NULL &&
+           conn->unsent == 0 && conn->write == CONN_WRITE_ON &&
+           conn->source.events[EVENT_WRITE].ready && conn_is_told_connected(conn);
+}
+
+void conn_run_write(struct loop *loop, struct source *source)
+{
+    struct fb_conn *conn = container_of(source, struct fb_conn, source);
+
+    if (is_plainly_connected(conn)) {
+        conn_trace(conn, "connected");
+        conn_set_phase(conn, CONN_OPENING);
+        source_disarm(loop, source, EVENT_WRITE);
+        conn_run_read(loop, source); /* `opened` runs */
+        return;
+    }
+    conn_flush(conn);
+    net_flush(net_of_loop(loop));
 }

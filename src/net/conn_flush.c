@@ -243,14 +243,6 @@ static COLD void try_connect_again(struct fb_conn *conn)
         conn->ops->connect_again(conn);
 }
 
-/* Whether the report that our connect() has ended says by itself that it has succeeded. */
-static bool is_told_connected(const struct fb_conn *conn)
-{
-    const struct source *source = &conn->source;
-
-    return conn->net->loop.mechanism->tells_refused && !source->eof && source->io->pending == NULL;
-}
-
 /* Finds out how our connect() has ended. */
 static void check_connect(struct fb_conn *conn)
 {
@@ -264,7 +256,7 @@ static void check_connect(struct fb_conn *conn)
         conn_watch_connect(conn);
         return;
     }
-    if (!is_told_connected(conn))
+    if (!conn_is_told_connected(conn))
         result = conn->source.io->connected(&conn->source);
     switch (result.status) {
     case IO_DONE:

@@ -226,9 +226,3 @@ void net_flush(struct net *net)
     if (DEBUG_BUILD)
         net_check(net);
 }
-
-void conn_run_write(struct loop *loop, struct source *source)
-{
-    conn_flush(container_of(source, struct fb_conn, source));
-    net_flush(net_of_loop(loop));
-}

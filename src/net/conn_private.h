@@ -62,6 +62,14 @@ static inline bool conn_is_connecting(const struct fb_conn *conn)
     return conn->phase == CONN_CONNECTING || conn->phase == CONN_CLOSING_UNCONNECTED;
 }
 
+/* Whether the report that our connect() has ended says by itself that it has succeeded. */
+static inline bool conn_is_told_connected(const struct fb_conn *conn)
+{
+    const struct source *source = &conn->source;
+
+    return conn->net->loop.mechanism->tells_refused && !source->eof && source->io->pending == NULL;
+}
+
 static inline enum conn_activity conn_activity(const struct fb_conn *conn)
 {
     if (conn->unsent > 0)
@@ -157,7 +165,7 @@ bool conn_memory_is_unsent(const struct fb_conn *conn, size_t n);
  * failed. */
 NOINLINE bool conn_check_room(struct fb_conn *conn);
 
-/* ---- conn_output.c ---- */
+/* ---- conn_connect.c ---- */
 
 /* Goes on when the peer has taken output, or our connect() has been answered. */
 void conn_run_write(struct loop *loop, struct source *source);
