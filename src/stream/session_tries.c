@@ -150,6 +150,13 @@ static COLD fb_choice show_group(struct session_tries *tries)
     return FB_CHOICE_NONE;
 }
 
+/* Whether the time of the first byte is asked for: by a variable, or of the peers of a group. */
+static inline bool wants_first_byte(const struct session_tries *tries)
+{
+    return !tries->choice.upstream->is_single ||
+           session_server_of(tries->client)->variables->uses_first_byte;
+}
+
 /* Shows the protocol a try, where one has begun; all sessions have the same place for it. */
 static fb_choice show_try(struct session_tries *tries, fb_choice status, const fb_try **out)
 {
@@ -162,7 +169,10 @@ static fb_choice show_try(struct session_tries *tries, fb_choice status, const f
     if (status != FB_CHOICE_SERVER)
         return status;
     *shown = (fb_try) {
-        .target = &peer->target, .server = peer->server->name, .left = tries->choice.left
+        .target = &peer->target,
+        .server = peer->server->name,
+        .left = tries->choice.left,
+        .wants_first_byte = wants_first_byte(tries),
     };
     *out = shown;
     return status;

@@ -20,6 +20,7 @@ struct fb_conn;
 #define VARIABLE_VOLATILE 1u   /* worked out at each use */
 #define VARIABLE_CHANGEABLE 2u /* a directive may define it once more */
 #define VARIABLE_COUNTED 4u    /* its use has clients numbered one by one over all workers */
+#define VARIABLE_FIRST_BYTE 8u /* its use has protocols tell of the first byte of servers */
 
 /* Variables that are worked out for each other at a time, as in nginx: each takes stack. */
 #define VARIABLE_DEPTH_MAX 100
@@ -47,9 +48,10 @@ struct variable {
 struct variables {
     RB_HEAD(variable_tree, variable) all;
     unsigned used_n;
-    bool uses_proxy;  /* sessions keep their PROXY headers (variables_proxy.c) */
-    bool uses_number; /* a variable that is VARIABLE_COUNTED is used */
-    char *hostname;   /* for $hostname; in the configuration's memory */
+    bool uses_proxy;      /* sessions keep their PROXY headers (variables_proxy.c) */
+    bool uses_number;     /* a variable that is VARIABLE_COUNTED is used */
+    bool uses_first_byte; /* one that is VARIABLE_FIRST_BYTE is */
+    char *hostname;       /* for $hostname; in the configuration's memory */
 };
 
 /* Begins a function that works a variable out. */

@@ -129,7 +129,7 @@ const struct variable_row variables_upstream[] = {
     { "upstream_bytes_received", get_bytes_received, VARIABLE_VOLATILE },
     { "upstream_bytes_sent", get_bytes_sent, VARIABLE_VOLATILE },
     { "upstream_connect_time", get_connect_time, VARIABLE_VOLATILE },
-    { "upstream_first_byte_time", get_first_byte_time, VARIABLE_VOLATILE },
+    { "upstream_first_byte_time", get_first_byte_time, VARIABLE_VOLATILE | VARIABLE_FIRST_BYTE },
     { "upstream_session_time", get_session_time, VARIABLE_VOLATILE },
     { .name = NULL },
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define LOG "$upstream_addr|$upstream_bytes_sent|$upstream_connect_time|$upstream_first_byte_time"
+#define TEXT "lead_text " LOG ";"
 
 /* Longer than the text of any address. */
 #define NAME_20 "a-name-of-20-letters"
@@ -89,7 +90,7 @@ static const fb_directive directives[] = {
     { .name = "lead_text",
         .value = FB_VALUE_TEMPLATE,
         .offset = offsetof(struct lead_conf, text),
-        .initial = LOG },
+        .initial = "$upstream_addr" },
 };
 
 static const fb_ops ops = { .size = sizeof(fb_ops), .opened = lead_opened };
@@ -122,7 +123,7 @@ static fb_test_peer *begin_with(
 
 static fb_test_peer *begin(void (*opened)(fb_conn *client))
 {
-    return begin_with(opened, "lead " SERVER ";", NULL);
+    return begin_with(opened, "lead " SERVER "; " TEXT, NULL);
 }
 
 static int server_opened(fb_conn *server, void *state)
@@ -155,6 +156,7 @@ static void lead_client(fb_conn *client)
     ck_assert_int_eq(choose(client), FB_CHOICE_SERVER);
     ck_assert_str_eq(test.run->server, SERVER);
     ck_assert_uint_eq(test.run->left, 0);
+    ck_assert_uint_eq(test.run->wants_first_byte, 1); /* LOG shows its time */
     server = fb_connect(client, test.run->target, &server_ops, NULL);
     ck_assert_ptr_nonnull(server);
 }
@@ -171,6 +173,20 @@ START_TEST(a_try_is_told_by_variables)
     fb_test_reset(peer);
     fb_test_run(test.worker);
     ck_assert_str_eq(test.text, SERVER "|4|0.000|1.234");
+    scripted_finish(&test.worker);
+}
+END_TEST
+
+static void choose_untold(fb_conn *client)
+{
+    ck_assert_int_eq(choose(client), FB_CHOICE_SERVER);
+    ck_assert_uint_eq(test.run->wants_first_byte, 0);
+    test.upstreams->end(client, NULL, FB_TRY_UNUSED);
+}
+
+START_TEST(the_first_byte_is_not_asked_for)
+{
+    begin_with(choose_untold, "lead " SERVER ";", NULL);
     scripted_finish(&test.worker);
 }
 END_TEST
@@ -206,8 +222,8 @@ static void find_none(fb_conn *client)
 /* The group's name stands in the list then. */
 START_TEST(a_group_without_a_server_is_told)
 {
-    begin_with(
-        find_none, "lead " LONG_NAME ";", "upstream " LONG_NAME " { server " SERVER " down; }");
+    begin_with(find_none, "lead " LONG_NAME "; " TEXT,
+        "upstream " LONG_NAME " { server " SERVER " down; }");
     ck_assert_str_eq(test.text, LONG_NAME "|0|-|-");
     scripted_finish(&test.worker);
 }
@@ -250,6 +266,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_try_is_told_by_variables);
+    tcase_add_test(tcase, the_first_byte_is_not_asked_for);
     tcase_add_test(tcase, a_server_is_tried_once);
     tcase_add_test(tcase, a_group_without_a_server_is_told);
     tcase_add_test(tcase, a_choice_while_a_try_runs_is_a_mistake);

@@ -38,11 +38,11 @@ typedef enum fb_try_end {
 /* A try to have a server serve the session. It is the daemon's, and may be read until the callback
  * returns that was given it, or has asked for it. Later versions only append fields. */
 typedef struct fb_try {
-    const fb_target *target; /* to connect to; lasts until end() */
-    const char *server;      /* the server as its group names it, or the address's text */
-    uint32_t left;           /* servers that choose() might still return in this session; others
+    const fb_target *target;   /* to connect to; lasts until end() */
+    const char *server;        /* the server as its group names it, or the address's text */
+    uint32_t left;             /* servers that choose() might still return in this session; others
                                 may fill them meanwhile */
-    uint32_t reserved;
+    uint32_t wants_first_byte; /* 1: first_byte() is to be called; 0: nobody asks for the time */
 } fb_try;
 
 /* A check of one server that is to be made. It is the daemon's, and lasts until probed(). Later

@@ -53,8 +53,9 @@ struct proxy_worker {
 struct proxy {
     fb_conn *client;
     uint32_t began_ms;    /* when the first try did, monotonic; it wraps */
-    uint32_t failed : 29; /* tries that have */
+    uint32_t failed : 28; /* tries that have */
     bool may_go_on : 1;   /* servers are left beside the present one */
+    bool times_first : 1; /* the first byte of the present one is to be told of */
     bool connected : 1;   /* the server of the present try has been reached */
     bool unbound : 1;     /* the text of proxy_bind has turned out to be no address */
 };

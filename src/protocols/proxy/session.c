@@ -64,7 +64,7 @@ static int server_opened(fb_conn *server, void *state)
         .timeout = (uint64_t)conf->timeout,
         .flags = conf->half_close ? 0 : FB_PIPE_ENDS_TOGETHER,
         .buffer = (size_t)conf->buffer_size,
-        .first_byte = server_first_byte,
+        .first_byte = proxy->times_first ? server_first_byte : NULL,
     };
 
     assert(!proxy->connected);
@@ -164,6 +164,7 @@ static void connect_to(struct proxy *proxy, const struct proxy_conf *conf, const
     fb_conn *server;
 
     proxy->may_go_on = run->left > 0;
+    proxy->times_first = run->wants_first_byte != 0;
     if (conf->bind.address != NULL || conf->bind.text != NULL || conf->socket_keepalive) {
         server = connect_with_options(proxy, run->target);
     } else {
