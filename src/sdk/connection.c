@@ -14,13 +14,13 @@
 void fb_stop(fb_conn *conn)
 {
     if (SDK_VALID(conn) && conn->pipe == NULL)
-        conn_stop(conn);
+        session_stop(conn);
 }
 
 void fb_resume(fb_conn *conn)
 {
     if (SDK_VALID(conn) && conn->pipe == NULL)
-        conn_resume(conn);
+        session_resume(conn);
 }
 
 void fb_shutdown(fb_conn *conn)

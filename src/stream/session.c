@@ -71,6 +71,24 @@ void session_set_timeout(struct fb_conn *conn, uint64_t ms)
         set_timeout(conn, ms);
 }
 
+/* Stops reading. The first byte of a client, which may lie in the kernel then, is not awaited
+ * meanwhile. */
+void session_stop(struct fb_conn *conn)
+{
+    if (conn->session_phase == SESSION_AWAITED && conn->read == CONN_READ_ON &&
+        conn_is_active(conn))
+        conn_deadline_clear(conn);
+    conn_stop(conn);
+}
+
+void session_resume(struct fb_conn *conn)
+{
+    if (conn->session_phase == SESSION_AWAITED && conn->read == CONN_READ_STOPPED &&
+        conn_is_active(conn))
+        set_timeout(conn, (uint64_t)session_server_of(conn)->settings.first_byte_timeout);
+    conn_resume(conn);
+}
+
 /* Runs the phases before the protocol; false: one has ended the session. */
 static NOINLINE bool pass_phases(struct fb_conn *conn, const struct phase_handler *handler)
 {
@@ -335,8 +353,6 @@ static void session_expired(struct fb_conn *conn)
         passed = conn_idle_ms(conn);
         timeout = idle_timeout(conn);
     }
-    if (conn->session_phase == SESSION_AWAITED && conn->read == CONN_READ_STOPPED)
-        passed = 0;         /* the byte may wait in the kernel */
     if (passed < timeout) { /* bytes have moved, or the time is longer than a deadline can be */
         set_timeout(conn, timeout - passed);
         return;

@@ -60,7 +60,7 @@ void session_check(const struct fb_conn *conn)
     if (conn->session_phase == SESSION_HEADER && conn_is_active(conn))
         assert(conn->limited && conn->ops == &session_proxy_ops && conn->state == NULL);
     if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn) && conn->pipe == NULL)
-        assert(conn->limited);
+        assert(conn->limited == (conn->read != CONN_READ_STOPPED));
     if (conn->phase == CONN_OPEN && conn->session_phase == SESSION_NEW)
         assert(conn->pipe != NULL); /* piped before it was connected: `opened` is not called */
 }

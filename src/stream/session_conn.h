@@ -220,6 +220,8 @@ void session_await_no_more(struct fb_conn *conn);
 /* session.c: fb_set_timeout() and fb_close() */
 void session_set_timeout(struct fb_conn *conn, uint64_t ms);
 void session_close(struct fb_conn *conn);
+void session_stop(struct fb_conn *conn);
+void session_resume(struct fb_conn *conn);
 
 /* session_become.c: fb_become(); -1 without memory, and then the connection has been failed. */
 int session_become(struct fb_conn *conn, const fb_ops *ops, void *state);

@@ -309,6 +309,24 @@ START_TEST(no_timeout_is_for_ever)
 }
 END_TEST
 
+START_TEST(a_stopped_client_owes_no_byte)
+{
+    struct scripted_conn a = { 0 };
+    fb_test *test =
+        fb_test_start(&fb_protocol_scripted, "scripted; idle_timeout 10s; first_byte_timeout 5s;");
+
+    scripted_conn_open(test, &a);
+    fb_stop(a.conn);
+    fb_test_pass(test, 60000);
+    fb_resume(a.conn);
+    fb_test_pass(test, 4999);
+    ck_assert_uint_eq(a.closings, 0);
+    fb_test_pass(test, 1);
+    ck_assert_int_eq(a.reason, FB_TIMED_OUT);
+    scripted_finish(&test);
+}
+END_TEST
+
 START_TEST(at_first_it_is_the_servers)
 {
     struct scripted_conn a = { 0 };
@@ -339,6 +357,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_timeout_ends_it, 0, countof(timeouts));
     tcase_add_loop_test(tcase, what_moves_does_not_time_out, 0, countof(timeouts));
     tcase_add_test(tcase, no_timeout_is_for_ever);
+    tcase_add_test(tcase, a_stopped_client_owes_no_byte);
     tcase_add_test(tcase, at_first_it_is_the_servers);
 }
 
