@@ -285,15 +285,16 @@ static void open_conn(struct fb_conn *conn)
     conn->owner_knows = 1;
     conn->opening = 1;
     conn->ops->opened(conn);
-    if (conn_may_read(conn))
+    if (!conn->source.events[EVENT_READ].armed && conn_may_read(conn))
         conn_update_reading(conn);
 }
 
-/* The connection that has been opened goes on: its deadline counts from now on. */
+/* The connection that has been opened goes on: its deadline counts from now on. One that it had
+ * while it connected, and that was only put off, is in the wheel. */
 static void rest_opened(struct fb_conn *conn)
 {
     conn->opening = 0;
-    if (conn->limited)
+    if (conn->limited && conn->timed.prev == 0)
         conn_deadline_enter(conn);
 }
 

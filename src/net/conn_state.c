@@ -135,7 +135,7 @@ void conn_stop(struct fb_conn *conn)
 {
     if (conn->read == CONN_READ_ON)
         conn_set_read(conn, CONN_READ_STOPPED);
-    conn_update_reading(conn);
+    source_disarm(&conn->net->loop, &conn->source, EVENT_READ);
     conn_stopped_begin(conn);
 }
 
