@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 int set_bad_value(struct apply *apply, const struct conf_directive *directive, unsigned arg,
     const char *format, ...)
@@ -49,11 +50,16 @@ int set_bad_name(struct apply *apply, const struct conf_directive *directive, un
 int set_choice(struct apply *apply, const struct conf_directive *directive,
     const char *const *names, const char *expected, void *field)
 {
+    const char *text = directive->args[0].text;
+    int64_t found = -1;
+
     for (int i = 0; names[i] != NULL; i++)
-        if (strcmp(directive->args[0].text, names[i]) == 0) {
-            *(int64_t *)field = i;
-            return 0;
-        }
+        if (strcmp(text, names[i]) == 0 || (found == -1 && strcasecmp(text, names[i]) == 0))
+            found = i;
+    if (found != -1) {
+        *(int64_t *)field = found;
+        return 0;
+    }
     return set_bad_name(apply, directive, 0, names, expected);
 }
 

@@ -16,7 +16,8 @@ SETTER(set_string);
 SETTER(set_path);
 SETTER(set_nothing);
 SETTER(set_include);
-/* Sets the place that the argument has among the names. */
+/* Sets the place that the argument has among the names, whose letters may be of either case, as in
+ * nginx; of names that differ in that alone it is the one that is written so. */
 int set_choice(struct apply *apply, const struct conf_directive *directive,
     const char *const *names, const char *expected, void *field);
 

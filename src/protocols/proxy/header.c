@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* An end of the connection: as an IPv4 address, and as an IPv6 address. */
 struct end {
@@ -94,9 +95,9 @@ int proxy_header_set(fb_conf *conf, void *value, const char *const *args, uint32
 {
     enum proxy_header *header = value;
 
-    if (strcmp(args[0], "on") == 0)
+    if (strcasecmp(args[0], "on") == 0)
         *header = PROXY_HEADER_V1;
-    else if (strcmp(args[0], "off") == 0)
+    else if (strcasecmp(args[0], "off") == 0)
         *header = PROXY_HEADER_NONE;
     else
         return fb_conf_errorf(conf, "proxy_protocol", "expected on or off, not \"%s\"", args[0]);
