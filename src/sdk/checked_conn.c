@@ -140,6 +140,14 @@ int checked_local_address(const fb_conn *conn, struct sockaddr_storage *out)
                                                                    : -1;
 }
 
+int checked_parse_address(fb_bytes text, struct sockaddr_storage *out)
+{
+    if (!checked_given(CHECKED_CALL, out, "out") ||
+        (text.n > 0 && !checked_given(CHECKED_CALL, text.p, "text.p")))
+        return -1;
+    return fb_parse_address(text, out);
+}
+
 char *checked_address_text(const struct sockaddr_storage *address, char *text, size_t size)
 {
     if (!checked_given(CHECKED_CALL, address, "address") ||

@@ -144,6 +144,7 @@ void (*const sdk_calls[])(void) = {
     CALL(fb_conf_upstream),
     CALL(fb_conf_health_check),
     CALL(fb_conf_need),
+    CALL(fb_parse_address),
     NULL,
 };
 

@@ -3,6 +3,7 @@
 #include "sdk/scripted_conn.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 START_TEST(a_server_answers)
@@ -388,6 +389,67 @@ START_TEST(bytes_are_counted)
 }
 END_TEST
 
+/* Texts of addresses, and the text of what was read; NULL: none. */
+static const struct {
+    const char *text, *read;
+} parsed[] = {
+    { "192.0.2.1", "192.0.2.1:0" },
+    { "192.0.2.1:1", "192.0.2.1:1" },
+    { "192.0.2.1:65535", "192.0.2.1:65535" },
+    { "2001:db8::1", "[2001:db8::1]:0" },
+    { "[2001:db8::1]:80", "[2001:db8::1]:80" },
+    { "::ffff:192.0.2.1", "[::ffff:192.0.2.1]:0" },
+    { "2001:db8::1:80", "[2001:db8::1:80]:0" },
+    { "", NULL },
+    { ":80", NULL },
+    { "192.0.2", NULL },
+    { "192.0.2.1:", NULL },
+    { "192.0.2.1:0", NULL },
+    { "192.0.2.1:65536", NULL },
+    { "192.0.2.1:99999999999", NULL },
+    { "192.0.2.1:-1", NULL },
+    { "192.0.2.1:80 ", NULL },
+    { " 192.0.2.1", NULL },
+    { "[192.0.2.1]:80", NULL },
+    { "[2001:db8::1]", NULL },
+    { "[2001:db8::1:80", NULL },
+    { "2001:db8::1]:80", NULL },
+    { "fe80::1%eth0", NULL },
+    { "localhost:80", NULL },
+    { "unix:/run/socket", NULL },
+    { "[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:655350", NULL },
+};
+
+START_TEST(texts_of_addresses_are_read)
+{
+    size_t n = strlen(parsed[_i].text);
+    char *exact = malloc(n + 1), text[120];
+    struct sockaddr_storage address;
+    int status;
+
+    ck_assert_ptr_nonnull(exact);
+    memcpy(exact, parsed[_i].text, n);
+    exact[n] = '7'; /* belongs to nobody's text */
+    status = fb_parse_address((fb_bytes) { (const uint8_t *)exact, n }, &address);
+    ck_assert_int_eq(status, parsed[_i].read != NULL ? 0 : -1);
+    if (status == 0)
+        ck_assert_str_eq(fb_address_text(&address, text, sizeof(text)), parsed[_i].read);
+    else
+        ck_assert_int_eq(address.ss_family, AF_UNSPEC);
+    free(exact);
+}
+END_TEST
+
+START_TEST(a_text_with_a_nul_is_no_address)
+{
+    static const uint8_t text[] = "192.0.2.1\0:80";
+    struct sockaddr_storage address;
+
+    ck_assert_int_eq(fb_parse_address((fb_bytes) { text, sizeof(text) - 1 }, &address), -1);
+    ck_assert_int_eq(fb_parse_address((fb_bytes) { NULL, 0 }, &address), -1);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_server_answers);
@@ -406,6 +468,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, lines_of_connections_to_servers);
     tcase_add_test(tcase, addresses_of_both_ends);
     tcase_add_test(tcase, bytes_are_counted);
+    tcase_add_loop_test(tcase, texts_of_addresses_are_read, 0, sizeof(parsed) / sizeof(*parsed));
+    tcase_add_test(tcase, a_text_with_a_nul_is_no_address);
 }
 
 TEST_MAIN("sdk_servers", add_tests)

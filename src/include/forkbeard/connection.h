@@ -127,6 +127,12 @@ FB_SDK int fb_local_address(const fb_conn *conn, struct sockaddr_storage *out);
 /* Writes an address as "192.0.2.1:80", "[2001:db8::1]:80" or "unix:/path", cut to `size` bytes, the
  * NUL included; 120 bytes hold any. Returns `text`. */
 FB_SDK char *fb_address_text(const struct sockaddr_storage *address, char *text, size_t size);
+/* Reads an IPv4 or IPv6 address, "192.0.2.1" or "2001:db8::1", whose port is 0 then, or with a port
+ * from 1 to 65535, "192.0.2.1:80" or "[2001:db8::1]:80"; no name, no network interface, and nothing
+ * around it. The text, which need not end with a NUL, is lent until the call returns. It may be
+ * called from anywhere, also from a directive's setter. Returns 0, or -1 when the text is anything
+ * else, and *out has no address (AF_UNSPEC) then. Since API 4. */
+FB_SDK int fb_parse_address(fb_bytes text, struct sockaddr_storage *out);
 /* Return the bytes received and sent so far; also in `closed`. */
 FB_SDK uint64_t fb_received(const fb_conn *conn);
 FB_SDK uint64_t fb_sent(const fb_conn *conn);
