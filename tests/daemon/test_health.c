@@ -221,6 +221,24 @@ START_TEST(a_server_has_to_answer_in_time)
 }
 END_TEST
 
+START_TEST(an_answer_comes_while_the_worker_stands_still)
+{
+    struct daemon *daemon = start("match=ping", PING);
+    int fd = take(0);
+    pid_t worker = proc_server_of(daemon->pid, fd);
+
+    client_expect(fd, "PING\r\n");
+    ck_assert_int_eq(kill(worker, SIGSTOP), 0);
+    client_send(fd, "+PONG");
+    usleep(1500 * 1000); /* longer than the time of the check */
+    ck_assert_int_eq(kill(worker, SIGCONT), 0);
+    wait_end(fd);
+    answer("+PONG", "");
+    ck_assert_uint_eq(daemon_count_log(daemon, "health check \"ping\" of peer 127.0.0.1:"), 0);
+    finish(daemon);
+}
+END_TEST
+
 /* Empties the queue of a server. */
 static void take_all(unsigned i)
 {
@@ -364,6 +382,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, sessions_avoid_a_server_until_it_passes);
     tcase_add_test(tcase, a_server_has_to_say_the_right_words);
     tcase_add_test(tcase, a_server_has_to_answer_in_time);
+    tcase_add_test(tcase, an_answer_comes_while_the_worker_stands_still);
     tcase_add_test(tcase, all_workers_make_one_check_in_each_interval);
     tcase_add_test(tcase, another_worker_goes_on_when_the_one_that_checks_dies);
     tcase_add_test(tcase, a_reload_keeps_the_states);

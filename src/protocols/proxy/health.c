@@ -7,6 +7,8 @@
 
 /* When a worker without room for another connection tries again. */
 #define RETRY_MS 1000
+/* Turns of the loop in which the answer of a check may still come when its time is over. */
+#define OVERDUE_TURNS 2
 
 enum { TIMER_TIMEOUT };
 
@@ -129,9 +131,12 @@ static int probe_opened(fb_conn *server, void *state)
 {
     struct proxy_probe *run = state;
     const fb_probe *probe = run->probe;
-    uint64_t passed_ms = fb_mono_ms(fb_worker_of(server)) - run->began_ms;
+    uint64_t passed_ms = fb_mono_ms(fb_worker_of(server)) - run->began_ms, left_ms = probe->timeout;
 
-    fb_timer(server, TIMER_TIMEOUT, passed_ms < probe->timeout ? probe->timeout - passed_ms : 1);
+    if (passed_ms <
+        probe->timeout) /* else the worker has stood still, and the server answers now */
+        left_ms -= passed_ms;
+    fb_timer(server, TIMER_TIMEOUT, left_ms);
     run->doing = "sending to upstream";
     if (probe->send.n > 0)
         fb_write(server, probe->send.p, probe->send.n);
@@ -160,11 +165,17 @@ static size_t probe_data(fb_conn *server, void *state, fb_bytes in)
     return in.n;
 }
 
+/* Ends a check that is late, unless its answer comes in the next turns. A worker that has stood
+ * still does not blame the server: the wait may have been broken off when the worker was continued,
+ * and has found nothing then, and what it finds is given to probe_data() behind the timers. */
 static void probe_timer(fb_conn *server, void *state, uint32_t id)
 {
     struct proxy_probe *run = state;
 
-    (void)id;
+    if (run->overdue_n++ < OVERDUE_TURNS) {
+        fb_timer(server, id, 1);
+        return;
+    }
     run->error = ETIMEDOUT;
     fb_abort(server);
 }

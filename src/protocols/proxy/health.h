@@ -48,6 +48,7 @@ struct proxy_probe {
     const char *doing; /* for the log */
     int error;         /* errno, or 0 */
     bool passed;
+    uint8_t overdue_n; /* turns that have found its time over */
 };
 
 /* The checks of a worker. */
