@@ -65,13 +65,17 @@ struct control_ops {
     const char *(*protocol)(void *host, unsigned i);
     /* Fills in metric number `j` of protocol number `i`; false behind the last. */
     bool (*metric)(void *host, unsigned i, unsigned j, struct control_metric *out);
-    /* Fills in group number `i` of the configuration in force; false behind the last. */
-    bool (*upstream)(void *host, unsigned i, struct control_upstream *out);
-    /* Calls `each` for each server of group number `i`, at each of its addresses. */
-    void (*upstream_servers)(void *host, unsigned i,
+    /* Fills in the group of the configuration in force that follows this one, or the first one for
+     * NULL, and returns what it is known by; NULL behind the last. */
+    const void *(*upstream)(void *host, const void *before, struct control_upstream *out);
+    /* Calls `each` for each server of the group, at each of its addresses. */
+    void (*upstream_servers)(void *host, const void *group,
         void (*each)(void *arg, const struct control_server *server), void *arg);
-    /* Gives a server of group number `i` this state. */
-    enum control_set (*upstream_set)(void *host, unsigned i, const char *server, const char *state);
+    /* Gives a server of the group this state. */
+    enum control_set (*upstream_set)(
+        void *host, const void *group, const char *server, const char *state);
+    /* Ends a command about groups, which see the servers as they were at its first look. */
+    void (*upstreams_end)(void *host);
     /* Takes a command that a client has given, to carry it out as if a signal had said so; or
      * returns why it is refused. */
     const char *(*command)(void *host, enum command command);

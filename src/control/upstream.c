@@ -53,9 +53,10 @@ static void write_upstreams(const struct control *control, const char *name, str
     const struct control_ops *ops = control->ops;
     struct listing listing = { .json = json };
     struct control_upstream upstream;
+    const void *group = NULL;
 
     json_array(json, "upstreams");
-    for (unsigned i = 0; ops->upstream(control->host, i, &upstream); i++) {
+    while ((group = ops->upstream(control->host, group, &upstream)) != NULL) {
         assert(upstream.name != NULL && upstream.balancer != NULL);
         if (name != NULL && strcmp(name, upstream.name) != 0)
             continue;
@@ -64,7 +65,7 @@ static void write_upstreams(const struct control *control, const char *name, str
         json_string(json, "balancer", upstream.balancer);
         json_string(json, "zone", upstream.zone);
         json_array(json, "servers");
-        ops->upstream_servers(control->host, i, write_server, &listing);
+        ops->upstream_servers(control->host, group, write_server, &listing);
         json_close(json);
         json_close(json);
     }
@@ -116,31 +117,35 @@ static void refuse_upstream(
     const struct control *control, const char *name, struct refusal *refusal)
 {
     struct control_upstream upstream;
+    const void *group = control->ops->upstream(control->host, NULL, &upstream);
 
     add_text(refusal, "unknown upstream \"%.*s\"", NAME_SHOWN, name);
-    if (!control->ops->upstream(control->host, 0, &upstream)) {
+    if (group == NULL) {
         add_text(refusal, ": the configuration in force has none");
         return;
     }
     add_text(refusal, ", the configuration in force has");
-    for (unsigned i = 0; control->ops->upstream(control->host, i, &upstream); i++)
+    while (group != NULL) {
         add_name(refusal, upstream.name);
+        group = control->ops->upstream(control->host, group, &upstream);
+    }
 }
 
-/* Finds the group of this name; false: there is none. */
-static bool find_upstream(const struct control *control, const char *name, unsigned *found)
+/* Returns the group of this name; NULL: there is none. */
+static const void *find_upstream(const struct control *control, const char *name)
 {
     struct control_upstream upstream;
+    const void *group = NULL;
 
-    for (*found = 0; control->ops->upstream(control->host, *found, &upstream); ++*found)
+    while ((group = control->ops->upstream(control->host, group, &upstream)) != NULL)
         if (strcmp(upstream.name, name) == 0)
-            return true;
-    return false;
+            break;
+    return group;
 }
 
-/* The server and the state that a request has for group number `i`. */
+/* The server and the state that a request has for a group. */
 struct change {
-    unsigned i;
+    const void *group;
     char upstream[NAME_SIZE], server[NAME_SIZE], state[16];
 };
 
@@ -161,7 +166,7 @@ static void refuse_change(const struct control *control, const struct change *ch
     case CONTROL_SET_NO_SERVER:
         add_text(refusal, "upstream \"%s\" has no server \"%.*s\", it has", change->upstream,
             NAME_SHOWN, change->server);
-        control->ops->upstream_servers(control->host, change->i, add_server, refusal);
+        control->ops->upstream_servers(control->host, change->group, add_server, refusal);
         break;
     default:
         add_text(refusal,
@@ -184,11 +189,12 @@ static bool change_state(
         add_text(refusal, "the request has no \"upstream\", \"server\" and \"state\" of text");
         return false;
     }
-    if (!find_upstream(control, change.upstream, &change.i)) {
+    change.group = find_upstream(control, change.upstream);
+    if (change.group == NULL) {
         refuse_upstream(control, change.upstream, refusal);
         return false;
     }
-    set = control->ops->upstream_set(control->host, change.i, change.server, change.state);
+    set = control->ops->upstream_set(control->host, change.group, change.server, change.state);
     if (set != CONTROL_SET_DONE) {
         refuse_change(control, &change, set, refusal);
         return false;
@@ -199,29 +205,36 @@ static bool change_state(
     return true;
 }
 
-void control_upstream_handle(struct control_client *client, struct json_value request)
+/* Carries the request out, and writes the reply that it has where that is no error. */
+static bool answer(
+    struct control_client *client, struct json_value request, struct refusal *refusal)
 {
-    bool changes =
-        json_member(request, "state").text != NULL || json_member(request, "server").text != NULL;
+    const struct control *control = client->control;
     char name[NAME_SIZE];
-    bool named = json_text(json_member(request, "upstream"), name, sizeof(name)), ok;
-    struct refusal refusal = { .n = 0 };
+    bool named = json_text(json_member(request, "upstream"), name, sizeof(name));
     struct json json;
-    unsigned i;
 
-    CHECK_KIND(client, CONTROL_CLIENT_KIND);
-    if (changes) {
-        ok = change_state(client, request, &refusal);
-    } else {
-        ok = !named || find_upstream(client->control, name, &i);
-        if (!ok)
-            refuse_upstream(client->control, name, &refusal);
-    }
-    if (!ok) {
-        control_reply_error(client, refusal.text, false);
-        return;
+    if (json_member(request, "state").text != NULL || json_member(request, "server").text != NULL) {
+        if (!change_state(client, request, refusal))
+            return false;
+    } else if (named && find_upstream(control, name) == NULL) {
+        refuse_upstream(control, name, refusal);
+        return false;
     }
     control_reply_begin(&json, true);
-    write_upstreams(client->control, named ? name : NULL, &json);
+    write_upstreams(control, named ? name : NULL, &json);
     control_reply_end(&json, client);
+    return true;
+}
+
+void control_upstream_handle(struct control_client *client, struct json_value request)
+{
+    struct refusal refusal = { .n = 0 };
+    bool ok;
+
+    CHECK_KIND(client, CONTROL_CLIENT_KIND);
+    ok = answer(client, request, &refusal);
+    client->control->ops->upstreams_end(client->control->host);
+    if (!ok)
+        control_reply_error(client, refusal.text, false);
 }

@@ -27,34 +27,51 @@ static const struct upstream *next_upstream(const struct upstream *upstream)
     return upstream;
 }
 
-/* Returns group number `i` of the configuration in force, or NULL. */
-static const struct upstream *find_upstream(const void *host, unsigned i)
+static const struct upstream_list *list_of(const void *host)
 {
     const struct master *master = host;
-    const struct upstream *upstream;
 
     CHECK_KIND(master, MASTER_KIND);
     assert(master->pool.serving != NULL);
-    upstream = next_upstream(STAILQ_FIRST(&master->pool.serving->cycle->stream.upstreams));
-    while (upstream != NULL && i-- > 0)
-        upstream = next_upstream(STAILQ_NEXT(upstream, link));
+    return &master->pool.serving->cycle->stream.upstreams;
+}
+
+static const struct upstream *group_of(const void *group)
+{
+    const struct upstream *upstream = group;
+
+    CHECK_KIND(upstream, UPSTREAM_KIND);
+    assert(!upstream->is_single);
     return upstream;
 }
 
-bool upstream_host_fill(void *host, unsigned i, struct control_upstream *out)
+const void *upstream_host_next(void *host, const void *before, struct control_upstream *out)
 {
-    const struct upstream *upstream = find_upstream(host, i);
+    const struct upstream *upstream;
     const struct balancer *balancer;
 
+    if (before == NULL)
+        upstream = next_upstream(STAILQ_FIRST(list_of(host)));
+    else
+        upstream = next_upstream(STAILQ_NEXT(group_of(before), link));
     if (upstream == NULL)
-        return false;
+        return NULL;
     balancer = upstream->balance.balancer;
     *out = (struct control_upstream) {
         .name = upstream->name,
         .balancer = balancer != NULL ? balancer->name : "round_robin",
         .zone = upstream->zone != NULL ? upstream->zone->name : NULL,
     };
-    return true;
+    return upstream;
+}
+
+void upstream_host_end(void *host)
+{
+    const struct upstream *upstream;
+
+    STAILQ_FOREACH (upstream, list_of(host), link)
+        if (upstream->zone != NULL)
+            upstream_status_forget(upstream->zone);
 }
 
 /* Returns the state as sessions see it: the operator decides before the configuration, and that
@@ -111,15 +128,14 @@ static void list_numbers(void *arg, const struct upstream_numbers *numbers)
     listing->each(listing->arg, &server);
 }
 
-void upstream_host_servers(
-    void *host, unsigned i, void (*each)(void *arg, const struct control_server *server), void *arg)
+void upstream_host_servers(void *host, const void *group,
+    void (*each)(void *arg, const struct control_server *server), void *arg)
 {
     uint64_t now_ms = ((const struct master *)host)->clock.mono_ms;
-    const struct upstream *upstream = find_upstream(host, i);
+    const struct upstream *upstream = group_of(group);
     struct listing listing = { each, arg };
     const struct upstream_server *server;
 
-    assert(upstream != NULL);
     if (upstream_status_read(upstream, now_ms, list_numbers, &listing) == 0)
         return;
     STAILQ_FOREACH (server, &upstream->servers, link) {
@@ -162,14 +178,14 @@ static const char *find_server(const struct upstream *upstream, const char *text
     return search.name;
 }
 
-enum control_set upstream_host_set(void *host, unsigned i, const char *server, const char *state)
+enum control_set upstream_host_set(
+    void *host, const void *group, const char *server, const char *state)
 {
     uint64_t now_ms = ((const struct master *)host)->clock.mono_ms;
-    const struct upstream *upstream = find_upstream(host, i);
+    const struct upstream *upstream = group_of(group);
     const char *name;
     unsigned to = 0;
 
-    assert(upstream != NULL);
     while (to < countof(operator_names) && strcmp(operator_names[to], state) != 0)
         to++;
     if (to == countof(operator_names))

@@ -5,7 +5,9 @@
 
 #include "control/control.h"
 
-bool upstream_host_fill(void *host, unsigned i, struct control_upstream *out);
-void upstream_host_servers(void *host, unsigned i,
+const void *upstream_host_next(void *host, const void *before, struct control_upstream *out);
+void upstream_host_servers(void *host, const void *group,
     void (*each)(void *arg, const struct control_server *server), void *arg);
-enum control_set upstream_host_set(void *host, unsigned i, const char *server, const char *state);
+enum control_set upstream_host_set(
+    void *host, const void *group, const char *server, const char *state);
+void upstream_host_end(void *host);

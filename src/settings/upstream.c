@@ -9,6 +9,7 @@
 #include "settings/set_value.h"
 #include "upstream/zone.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -30,6 +31,7 @@ struct upstream_zone_use {
     const char *name;
     int64_t size;                  /* bytes; 0: not said yet */
     const struct conf_word *named; /* by the first of its groups */
+    const struct conf_word *sized; /* where the size stands first */
     struct zone_member *members;
 };
 
@@ -71,8 +73,10 @@ static SETTER(set_zone)
             "the size %" PRId64 " of shared memory zone \"%s\" conflicts with already declared "
             "size %" PRId64,
             size, use->name, use->size);
-    if (size != 0)
+    if (size != 0 && use->size == 0) {
         use->size = size;
+        use->sized = &directive->args[1];
+    }
     *member = (struct zone_member) {
         .next = use->members,
         .upstream = ((struct upstream_block *)field)->upstream,
@@ -187,6 +191,25 @@ static void finish_resolvers(struct apply *apply)
     }
 }
 
+/* Reports a zone that has no room for the servers of its groups. */
+static void check_size(struct apply *apply, const struct upstream_zone_use *use)
+{
+    uint64_t servers = 0, size;
+
+    assert(use->size > 0 && use->sized != NULL);
+    for (const struct zone_member *member = use->members; member != NULL; member = member->next)
+        servers += member->upstream->server_n;
+    size = upstream_zone_size_for(servers);
+    if (servers > UPSTREAM_ZONE_ENTRIES)
+        report_error(apply->report, use->sized,
+            "zone \"%s\" has %" PRIu64 " servers, and no zone has room for more than %u", use->name,
+            servers, UPSTREAM_ZONE_ENTRIES);
+    else if (size > (uint64_t)use->size)
+        report_error(apply->report, use->sized,
+            "zone \"%s\" is too small: its %" PRIu64 " servers need at least %" PRIu64 "k",
+            use->name, servers, (size + 1023) / 1024);
+}
+
 /* Declares the zone, and gives it to its groups. */
 static void finish_zone(struct apply *apply, const struct upstream_zone_use *use)
 {
@@ -198,6 +221,7 @@ static void finish_zone(struct apply *apply, const struct upstream_zone_use *use
             "zero size shared memory zone \"%s\": none of its groups gives the size", use->name);
         return;
     }
+    check_size(apply, use);
     zone = upstream_zone_declare(&cycle->zones, cycle->arena, use->name, (uint64_t)use->size);
     if (zone == NULL)
         report_error(apply->report, use->named, "zone \"%s\" cannot be declared: %s", use->name,

@@ -8,40 +8,118 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A server by the key of its names. Of those that have one name together the first stands for
- * all. */
+/* An entry that workers use, by the key of its server. */
+struct used_entry {
+    uint64_t server;
+    uint32_t entry;
+};
+
+/* Findings of one pass over a zone, in the order of the keys, for all groups of the zone. */
+struct upstream_zone_reading {
+    uint32_t n;
+    struct used_entry entries[];
+};
+
+/* A server by the key of its names, at its place in the group. Of those that have one name together
+ * the first stands for all. */
 struct keyed_server {
     uint64_t key;
     const struct upstream_server *server;
-    bool has_peer;
+    uint32_t place;
 };
 
-/* An entry of a server, by their places. */
+/* A server's entry; UINT32_MAX: none. */
 struct server_entry {
-    uint32_t server, entry;
+    const struct upstream_server *server;
+    uint32_t place, entry;
 };
 
 /* A group that is read. */
 struct reading {
     const struct upstream *upstream;
     const struct upstream_zone_entry *entries;
-    uint32_t entry_n;
+    const struct upstream_zone_reading *zone;
     struct keyed_server *servers; /* server_n of these */
     struct server_entry *found;
     uint32_t n;
     uint64_t now_ms;
 };
 
-/* Returns which server has the key; server_n: none. */
-static uint32_t find_server(const struct reading *reading, uint64_t key)
+/* Returns the sum of all rows for an entry. */
+static int64_t sum_of(const struct upstream_zone *zone, uint32_t entry)
 {
-    uint32_t i = 0;
-
-    while (i < reading->upstream->server_n && reading->servers[i].key != key)
-        i++;
-    return i;
+    return shm_metrics_total(zone_memory(zone->rows), &zone->rows_shape, entry);
 }
 
+/* ---- The zone ---- */
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct used_entry *x = a, *y = b;
+
+    if (x->server != y->server)
+        return x->server < y->server ? -1 : 1;
+    return x->entry < y->entry ? -1 : x->entry > y->entry;
+}
+
+/* Reads the zone for all groups that are listed now; -1 without memory. */
+static int read_zone(struct upstream_zone *zone)
+{
+    const char *base = zone_memory(zone->zone);
+    struct upstream_zone_layout l = upstream_zone_layout(&zone->shape);
+    const struct upstream_zone_entry *entries = (const void *)(base + l.entries);
+    struct upstream_zone_reading *reading;
+
+    if (zone->reading != NULL)
+        return 0;
+    reading = malloc(sizeof(*reading) + l.n * sizeof(*reading->entries));
+    if (reading == NULL)
+        return -1;
+    reading->n = 0;
+    zone->looked_at += l.n;
+    for (uint32_t i = 0; i < l.n; i++)
+        if (ZONE_LOAD(entries[i].key[0]) != 0 && upstream_zone_uses(sum_of(zone, i)) > 0)
+            reading->entries[reading->n++] =
+                (struct used_entry) { .server = ZONE_LOAD(entries[i].server), .entry = i };
+    qsort(reading->entries, reading->n, sizeof(*reading->entries), compare_entries);
+    zone->reading = reading;
+    return 0;
+}
+
+void upstream_status_forget(struct upstream_zone *zone)
+{
+    free(zone->reading);
+    zone->reading = NULL;
+}
+
+/* Returns the first entry of the server; reading->n: it has none. */
+static uint32_t find_first(const struct upstream_zone_reading *reading, uint64_t server)
+{
+    uint32_t from = 0, to = reading->n;
+
+    while (from < to) {
+        uint32_t middle = from + (to - from) / 2;
+
+        if (reading->entries[middle].server < server)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from < reading->n && reading->entries[from].server == server ? from : reading->n;
+}
+
+/* ---- The group ---- */
+
+static int compare_servers(const void *a, const void *b)
+{
+    const struct keyed_server *x = a, *y = b;
+
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->place < y->place ? -1 : x->place > y->place;
+}
+
+/* Puts the servers in the order of their keys, those of one name in their own. */
 static void key_servers(struct reading *reading, const struct upstream_zone_header *header)
 {
     const struct upstream *upstream = reading->upstream;
@@ -50,20 +128,15 @@ static void key_servers(struct reading *reading, const struct upstream_zone_head
 
     STAILQ_FOREACH (server, &upstream->servers, link) {
         assert(n < upstream->server_n);
-        reading->servers[n++] = (struct keyed_server) {
+        reading->servers[n] = (struct keyed_server) {
             .key = upstream_zone_server_key(header, upstream->name, server->name),
             .server = server,
+            .place = n,
         };
+        n++;
     }
     assert(n == upstream->server_n);
-}
-
-/* Returns the sum of all rows for an entry. */
-static int64_t sum_of(const struct reading *reading, uint32_t entry)
-{
-    const struct upstream_zone *zone = reading->upstream->zone;
-
-    return shm_metrics_total(zone_memory(zone->rows), &zone->rows_shape, entry);
+    qsort(reading->servers, n, sizeof(*reading->servers), compare_servers);
 }
 
 /* Copies the address of a peer; false where a worker has written what is none. */
@@ -81,35 +154,36 @@ static bool copy_address(const struct upstream_server *server,
     return address[0] != '\0' && address[strspn(address, known)] == '\0';
 }
 
-/* Finds the entries of the group's servers that workers use. */
-static void find_entries(struct reading *reading)
+/* Adds an entry of the server, or that it has none. */
+static void add_found(struct reading *reading, const struct keyed_server *server, uint32_t entry)
 {
-    for (uint32_t i = 0; i < reading->entry_n; i++) {
-        uint32_t server = find_server(reading, ZONE_LOAD(reading->entries[i].server));
-        char address[ADDRESS_TEXT];
-
-        if (server == reading->upstream->server_n || upstream_zone_uses(sum_of(reading, i)) == 0 ||
-            !copy_address(reading->servers[server].server, &reading->entries[i], address))
-            continue;
-        reading->servers[server].has_peer = true;
-        reading->found[reading->n++] = (struct server_entry) { server, i };
-    }
+    reading->found[reading->n++] =
+        (struct server_entry) { .server = server->server, .place = server->place, .entry = entry };
 }
 
-/* Adds the servers without an entry, each with one that is none. */
-static void add_others(struct reading *reading)
+/* Finds the entries of a server that workers use, or notes that there are none. */
+static void find_entries(struct reading *reading, const struct keyed_server *server)
 {
-    for (uint32_t i = 0; i < reading->upstream->server_n; i++)
-        if (!reading->servers[i].has_peer && find_server(reading, reading->servers[i].key) == i)
-            reading->found[reading->n++] = (struct server_entry) { i, UINT32_MAX };
+    const struct upstream_zone_reading *zone = reading->zone;
+    uint32_t before = reading->n, i = find_first(zone, server->key);
+
+    for (; i < zone->n && zone->entries[i].server == server->key; i++) {
+        uint32_t entry = zone->entries[i].entry;
+        char address[ADDRESS_TEXT];
+
+        if (copy_address(server->server, &reading->entries[entry], address))
+            add_found(reading, server, entry);
+    }
+    if (reading->n == before)
+        add_found(reading, server, UINT32_MAX);
 }
 
 static int compare_places(const void *a, const void *b)
 {
     const struct server_entry *x = a, *y = b;
 
-    if (x->server != y->server)
-        return x->server < y->server ? -1 : 1;
+    if (x->place != y->place)
+        return x->place < y->place ? -1 : 1;
     return x->entry < y->entry ? -1 : x->entry > y->entry;
 }
 
@@ -133,7 +207,7 @@ static void read_state(const struct upstream_zone_entry *entry, struct upstream_
 static void read_peer(const struct reading *reading, const struct server_entry *found,
     struct upstream_numbers *numbers)
 {
-    const struct upstream_server *server = reading->servers[found->server].server;
+    const struct upstream_server *server = found->server;
     const struct upstream_zone_entry *entry;
     uint64_t since_ms;
 
@@ -143,7 +217,8 @@ static void read_peer(const struct reading *reading, const struct server_entry *
         if (!copy_address(server, entry, numbers->address))
             numbers->address[0] = '\0'; /* changed meanwhile */
         numbers->is_used = true;
-        numbers->conns = (uint32_t)((uint64_t)sum_of(reading, found->entry) & UINT32_MAX);
+        numbers->conns =
+            (uint32_t)((uint64_t)sum_of(reading->upstream->zone, found->entry) & UINT32_MAX);
         numbers->failed = peer_state_has_failed(&entry->state, server, reading->now_ms);
         read_state(entry, numbers);
     } else if (server->target != NULL) {
@@ -158,16 +233,17 @@ static void read_peer(const struct reading *reading, const struct server_entry *
 static int read_group(struct reading *reading, const struct upstream_zone_header *header,
     void (*each)(void *arg, const struct upstream_numbers *numbers), void *arg)
 {
-    size_t server_n = reading->upstream->server_n;
+    uint32_t server_n = reading->upstream->server_n;
 
     reading->servers = calloc(server_n + 1, sizeof(*reading->servers));
-    reading->found = malloc((reading->entry_n + server_n + 1) * sizeof(*reading->found));
+    reading->found = malloc((reading->zone->n + server_n + 1) * sizeof(*reading->found));
     if (reading->servers == NULL || reading->found == NULL)
         return -1;
     key_servers(reading, header);
-    find_entries(reading);
-    add_others(reading);
-    assert(reading->n <= reading->entry_n + server_n);
+    for (uint32_t i = 0; i < server_n; i++)
+        if (i == 0 || reading->servers[i].key != reading->servers[i - 1].key)
+            find_entries(reading, &reading->servers[i]);
+    assert(reading->n <= reading->zone->n + server_n);
     qsort(reading->found, reading->n, sizeof(*reading->found), compare_places);
     for (uint32_t i = 0; i < reading->n; i++) {
         struct upstream_numbers numbers;
@@ -181,10 +257,9 @@ static int read_group(struct reading *reading, const struct upstream_zone_header
 int upstream_status_read(const struct upstream *upstream, uint64_t now_ms,
     void (*each)(void *arg, const struct upstream_numbers *numbers), void *arg)
 {
-    const struct upstream_zone *zone = upstream->zone;
+    struct upstream_zone *zone = upstream->zone;
     const char *base = zone != NULL ? zone_memory(zone->zone) : NULL;
     struct reading reading = { .upstream = upstream, .now_ms = now_ms };
-    struct upstream_zone_layout l;
     int status;
 
     if (base == NULL) {
@@ -192,9 +267,10 @@ int upstream_status_read(const struct upstream *upstream, uint64_t now_ms,
         return -1;
     }
     assert(zone_memory(zone->rows) != NULL);
-    l = upstream_zone_layout(&zone->shape);
-    reading.entries = (const void *)(base + l.entries);
-    reading.entry_n = l.n;
+    if (read_zone(zone) == -1)
+        return -1;
+    reading.zone = zone->reading;
+    reading.entries = (const void *)(base + upstream_zone_layout(&zone->shape).entries);
     status = read_group(&reading, (const void *)base, each, arg);
     free(reading.servers);
     free(reading.found);

@@ -12,6 +12,8 @@
 /* The number of the layout that the content of a zone has. */
 #define ZONE_VERSION 1
 
+static_assert(UPSTREAM_ZONE_ENTRIES < UINT16_MAX, "struct upstream_zone_listed has room");
+static_assert(sizeof(struct upstream_zone_entry) == 640, "the manual says so");
 static_assert(SLOT_HALVES * SLOT_MAX == 1 << SLOT_BITS, "any slot in a lock is an index");
 
 struct upstream_zone_layout upstream_zone_layout(const struct upstream_zone_shape *shape)
@@ -26,6 +28,11 @@ struct upstream_zone_layout upstream_zone_layout(const struct upstream_zone_shap
     l.size = l.entries + l.n * sizeof(struct upstream_zone_entry);
     assert(l.entries % CACHE_LINE == 0);
     return l;
+}
+
+uint64_t upstream_zone_size_for(uint64_t peers)
+{
+    return peers * sizeof(struct upstream_zone_entry);
 }
 
 static size_t zone_size(const void *shape)
@@ -140,6 +147,15 @@ struct upstream_zone *upstream_zone_declare(
     return zone->rows != NULL ? zone : NULL;
 }
 
+/* Releases what the worker notes of entries. */
+static void release_notes(struct upstream_zone *zone, const struct memory *memory)
+{
+    memory_release(memory, zone->listed);
+    memory_release(memory, zone->unused);
+    zone->listed = NULL;
+    zone->unused = NULL;
+}
+
 int upstream_zone_open(struct upstream_zone *zone, const struct memory *memory, struct slot_id id)
 {
     struct upstream_zone_layout l = upstream_zone_layout(&zone->shape);
@@ -148,8 +164,13 @@ int upstream_zone_open(struct upstream_zone *zone, const struct memory *memory, 
     assert(zone->header == NULL && slot_id_is_valid(id));
     assert(base != NULL && zone_memory(zone->rows) != NULL);
     zone->listed = memory_alloc(memory, l.n * sizeof(*zone->listed));
-    if (zone->listed == NULL)
+    zone->unused = memory_alloc(memory, l.n * sizeof(*zone->unused));
+    if (zone->listed == NULL || zone->unused == NULL) {
+        release_notes(zone, memory);
         return -1;
+    }
+    zone->unused_n = 0;
+    zone->full_ms = UINT64_MAX;
     memset(zone->listed, 0, l.n * sizeof(*zone->listed));
     zone->header = (void *)base;
     zone->locks = (void *)(base + l.locks);
@@ -166,9 +187,8 @@ void upstream_zone_close(struct upstream_zone *zone, const struct memory *memory
     if (zone->header == NULL)
         return;
     for (uint32_t i = 0; i < zone->n; i++)
-        assert(!zone->listed[i]);
-    memory_release(memory, zone->listed);
-    zone->listed = NULL;
+        assert(!zone->listed[i].is_listed);
+    release_notes(zone, memory);
     zone->header = NULL;
 }
 

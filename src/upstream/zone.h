@@ -23,11 +23,27 @@ struct upstream_zone_shape {
     uint64_t size; /* bytes for entries */
 };
 
+/* An entry as the lists of a worker have it. Peers that are alike have an entry each. */
+struct upstream_zone_listed {
+    bool is_listed;  /* a list has the peer of this entry */
+    uint16_t before; /* peers like it that come before it */
+    uint16_t first;  /* entry of the first of them */
+    uint16_t next;   /* if it is the first: lists have those with 1 to `next` - 1 before them */
+};
+
+/* An entry that no worker used when this was noted. */
+struct upstream_zone_unused {
+    uint64_t used_ms; /* when it was last begun to be used */
+    uint32_t entry;
+};
+
 struct upstream_zone {
     const char *name;
     struct upstream_zone_shape shape;
     struct shm_metrics_shape rows_shape;
     struct zone *zone, *rows;
+    /* the master's, while it lists groups (status.c); NULL: it does not */
+    struct upstream_zone_reading *reading;
 
     /* a worker's, while it is open */
     struct upstream_zone_header *header; /* NULL: closed */
@@ -35,8 +51,12 @@ struct upstream_zone {
     struct upstream_zone_entry *entries;
     uint32_t n; /* entries */
     struct shm_metrics *metrics;
-    shm_row *row; /* this worker's */
-    bool *listed; /* for each entry: a list of this worker has its peer */
+    shm_row *row;                        /* this worker's */
+    struct upstream_zone_listed *listed; /* one for each entry */
+    struct upstream_zone_unused *unused; /* so many, of which the last is given up first */
+    uint32_t unused_n;
+    uint64_t full_ms;   /* when a search found none of them; UINT64_MAX: there may be some */
+    uint64_t looked_at; /* entries that searches have looked at, ever */
     struct zone_locker locker;
 };
 
@@ -46,6 +66,9 @@ struct upstream_place {
 };
 
 extern const struct zone_kind upstream_zone_kind;
+
+/* Returns the bytes that a zone for so many peers has, UPSTREAM_ZONE_ENTRIES at most. */
+uint64_t upstream_zone_size_for(uint64_t peers);
 
 /* Adds the zones of a group's zone to the configuration's. The name must last as long as the arena.
  * NULL with errno: EEXIST, ENAMETOOLONG, EINVAL for an empty name, EOVERFLOW for a size that cannot
@@ -103,6 +126,9 @@ struct upstream_numbers {
 };
 
 /* status.c: The master: calls `each` for each peer of the group, in the order of servers, and for a
- * server without any; -1 with errno: ENOTSUP without a zone, ENOMEM. */
+ * server without any; -1 with errno: ENOTSUP without a zone, ENOMEM. All groups of a zone are read
+ * as it was at the first of them, in one pass, until it is forgotten. */
 int upstream_status_read(const struct upstream *upstream, uint64_t now_ms,
     void (*each)(void *arg, const struct upstream_numbers *numbers), void *arg);
+/* Forgets which entries the zone has. */
+void upstream_status_forget(struct upstream_zone *zone);

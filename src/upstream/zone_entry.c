@@ -5,6 +5,7 @@
 #include "shm/siphash.h"
 #include "upstream/zone_private.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The tries of a call from which the lock is taken. */
@@ -71,13 +72,13 @@ static uint32_t uses_of(const struct upstream_zone *zone, uint32_t i)
 /* Whether some worker uses the entry. This one knows that by itself, whatever others write. */
 static bool is_used(const struct upstream_zone *zone, uint32_t i)
 {
-    return zone->listed[i] || upstream_zone_uses(PEER_LOAD(zone->row[i])) > 0 ||
+    return zone->listed[i].is_listed || upstream_zone_uses(PEER_LOAD(zone->row[i])) > 0 ||
            uses_of(zone, i) > 0;
 }
 
 /* Finds the entry of the key: true; else *free is one that was never used, or UINT32_MAX. */
 static bool find_entry(
-    const struct upstream_zone *zone, const struct entry_key *key, uint32_t *found, uint32_t *free)
+    struct upstream_zone *zone, const struct entry_key *key, uint32_t *found, uint32_t *free)
 {
     uint32_t at = (uint32_t)(key->words[0] % zone->n);
 
@@ -87,6 +88,7 @@ static bool find_entry(
         const struct upstream_zone_entry *entry = &zone->entries[at];
 
         *found = at;
+        zone->looked_at++;
         if (has_key(entry, key))
             return true;
         if (ZONE_LOAD(entry->key[0]) == 0 && !is_used(zone, at)) {
@@ -97,21 +99,57 @@ static bool find_entry(
     return false;
 }
 
-/* Returns the entry that nobody uses for the longest time; UINT32_MAX: there is none. */
-static uint32_t find_unused(const struct upstream_zone *zone)
+/* Orders entries so that those that were used long ago come last. */
+static int compare_unused(const void *a, const void *b)
 {
-    uint32_t oldest = UINT32_MAX;
-    uint64_t oldest_ms = 0;
+    const struct upstream_zone_unused *x = a, *y = b;
 
-    for (uint32_t i = 0; i < zone->n; i++) {
-        uint64_t used_ms = ZONE_LOAD(zone->entries[i].used_ms);
+    if (x->used_ms != y->used_ms)
+        return x->used_ms > y->used_ms ? -1 : 1;
+    return x->entry > y->entry ? -1 : x->entry < y->entry;
+}
 
-        if ((oldest == UINT32_MAX || used_ms < oldest_ms) && !is_used(zone, i)) {
-            oldest = i;
-            oldest_ms = used_ms;
-        }
+/* Notes all entries that nobody uses, so that many servers are found room for in one pass. */
+static void note_unused(struct upstream_zone *zone)
+{
+    zone->unused_n = 0;
+    zone->looked_at += zone->n;
+    for (uint32_t i = 0; i < zone->n; i++)
+        if (!is_used(zone, i))
+            zone->unused[zone->unused_n++] = (struct upstream_zone_unused) {
+                .used_ms = ZONE_LOAD(zone->entries[i].used_ms),
+                .entry = i,
+            };
+    qsort(zone->unused, zone->unused_n, sizeof(*zone->unused), compare_unused);
+}
+
+/* Takes an entry of those that were noted, unused ever since; UINT32_MAX: none is left. */
+static uint32_t take_unused(struct upstream_zone *zone)
+{
+    while (zone->unused_n > 0) {
+        const struct upstream_zone_unused *unused = &zone->unused[--zone->unused_n];
+
+        assert(unused->entry < zone->n);
+        if (ZONE_LOAD(zone->entries[unused->entry].used_ms) == unused->used_ms &&
+            !is_used(zone, unused->entry))
+            return unused->entry;
     }
-    return oldest;
+    return UINT32_MAX;
+}
+
+/* Returns the entry that nobody uses for the longest time; UINT32_MAX: there is none, which is not
+ * looked for again in the same turn. */
+static uint32_t find_unused(struct upstream_zone *zone, uint64_t now_ms)
+{
+    uint32_t found = take_unused(zone);
+
+    if (found != UINT32_MAX || zone->full_ms == now_ms)
+        return found;
+    note_unused(zone);
+    found = take_unused(zone);
+    if (found == UINT32_MAX)
+        zone->full_ms = now_ms;
+    return found;
 }
 
 /* Makes the entry that of the peer, of which nothing is known; false where another worker does so
@@ -141,7 +179,7 @@ static bool make_entry(struct upstream_zone *zone, const struct upstream_place *
 /* Notes that this worker uses the entry, if it is still that of the key. */
 static bool join_entry(struct upstream_zone *zone, const struct entry_key *key, uint32_t i)
 {
-    assert(!zone->listed[i]);
+    assert(!zone->listed[i].is_listed);
     use_entry(zone, i, 1);
     if (has_key(&zone->entries[i], key))
         return true;
@@ -151,32 +189,78 @@ static bool join_entry(struct upstream_zone *zone, const struct entry_key *key, 
 
 enum outcome { JOINED, FULL, AGAIN };
 
+/* An entry that is joined, of a peer with so many like it before it. */
+struct joined {
+    uint32_t entry, before;
+    uint32_t first; /* entry of the first like it */
+};
+
+/* Returns for how many peers like it before it a peer is looked for next, after so many: the
+ * entries of those that lists have are not looked at again. */
+static uint32_t pass_listed(struct upstream_zone *zone, uint32_t first, uint32_t before)
+{
+    struct upstream_zone_listed *listed = &zone->listed[first];
+
+    assert(listed->next > 0);
+    if (before == 0)
+        return listed->next;
+    if (listed->next == before)
+        listed->next++;
+    return before + 1;
+}
+
 /* Joins the peer's entry with the table locked. */
 static enum outcome join_locked(struct upstream_zone *zone, const struct upstream_place *place,
-    const struct zone_hold *hold, uint32_t *found)
+    uint64_t now_ms, const struct zone_hold *hold, struct joined *joined)
 {
     const struct place_hash hash = hash_place(zone, place);
 
-    for (uint64_t before = 0; before <= zone->n; before++) {
+    for (uint32_t before = 0; before < zone->n;) {
         struct entry_key key = key_of(zone, &hash, before);
         uint32_t free;
+        bool found = find_entry(zone, &key, &joined->entry, &free);
 
-        if (find_entry(zone, &key, found, &free)) {
-            if (zone->listed[*found])
-                continue; /* belongs to another peer of the list with this address */
-            return join_entry(zone, &key, *found) ? JOINED : AGAIN;
+        if (before == 0)
+            joined->first = joined->entry;
+        joined->before = before;
+        if (found && zone->listed[joined->entry].is_listed) {
+            before = pass_listed(zone, joined->first, before); /* another peer's, that is like it */
+            continue;
         }
-        *found = free != UINT32_MAX ? free : find_unused(zone);
-        if (*found == UINT32_MAX)
+        if (found)
+            return join_entry(zone, &key, joined->entry) ? JOINED : AGAIN;
+        joined->entry = free != UINT32_MAX ? free : find_unused(zone, now_ms);
+        if (joined->entry == UINT32_MAX)
             return FULL;
-        return make_entry(zone, place, &key, *found, hold) ? JOINED : AGAIN;
+        if (before == 0)
+            joined->first = joined->entry;
+        return make_entry(zone, place, &key, joined->entry, hold) ? JOINED : AGAIN;
     }
     return FULL;
+}
+
+/* Notes that a list has the entry. */
+static void list_entry(struct upstream_zone *zone, const struct joined *joined)
+{
+    struct upstream_zone_listed *listed = &zone->listed[joined->entry];
+
+    assert(!listed->is_listed && joined->before < zone->n);
+    assert((joined->entry == joined->first) == (joined->before == 0));
+    *listed = (struct upstream_zone_listed) {
+        .is_listed = true,
+        .before = (uint16_t)joined->before,
+        .first = (uint16_t)joined->first,
+        .next = 1,
+    };
+    if (joined->before > 0)
+        pass_listed(zone, joined->first, joined->before);
 }
 
 struct peer_state *upstream_zone_join(struct upstream_zone *zone,
     const struct upstream_place *place, uint64_t now_ms, uint32_t *entry)
 {
+    struct joined joined = { .entry = UINT32_MAX, .first = UINT32_MAX };
+
     assert(zone->header != NULL);
     for (int tries = 0; tries < TRIES; tries++) {
         struct zone_hold hold = { .lock = NULL };
@@ -184,29 +268,36 @@ struct peer_state *upstream_zone_join(struct upstream_zone *zone,
         bool held;
 
         upstream_zone_lock(zone, UPSTREAM_ZONE_TABLE, &hold);
-        outcome = join_locked(zone, place, &hold, entry);
+        outcome = join_locked(zone, place, now_ms, &hold, &joined);
         held = zone_lock_release(&hold);
         if (held && outcome == FULL)
             return NULL;
         if (held && outcome == JOINED) {
-            zone->listed[*entry] = true;
+            list_entry(zone, &joined);
+            *entry = joined.entry;
             ZONE_STORE(zone->entries[*entry].used_ms, now_ms);
             return &zone->entries[*entry].state;
         }
         if (outcome == JOINED)
-            use_entry(zone, *entry, -1);
+            use_entry(zone, joined.entry, -1);
     }
     return NULL;
 }
 
 void upstream_zone_unlist(struct upstream_zone *zone, uint32_t entry)
 {
-    assert(entry < zone->n && zone->listed[entry]);
-    zone->listed[entry] = false;
+    struct upstream_zone_listed *listed = &zone->listed[entry], *first;
+
+    assert(entry < zone->n && listed->is_listed && listed->first < zone->n);
+    listed->is_listed = false;
+    first = &zone->listed[listed->first];
+    if (listed->before > 0 && first->next > listed->before)
+        first->next = listed->before;
 }
 
 void upstream_zone_leave(struct upstream_zone *zone, uint32_t entry)
 {
     assert(zone->header != NULL);
     use_entry(zone, entry, -1);
+    zone->full_ms = UINT64_MAX;
 }

@@ -27,7 +27,10 @@ struct host {
     enum command taken;       /* the latest command */
     const char *server_state; /* set last; NULL: none */
     enum control_set server_refusal;
-    unsigned server_n; /* more servers that the group has */
+    unsigned server_n;    /* more servers that each group has */
+    unsigned group_n;     /* more groups */
+    unsigned group_steps; /* from group to group */
+    unsigned group_ends;  /* commands about groups */
 };
 
 static void fill_status(void *host, struct control_status *out)
@@ -91,15 +94,33 @@ static bool is_master(void *host, pid_t pid)
     return ((struct host *)host)->master == pid;
 }
 
-static bool fill_upstream(void *host, unsigned i, struct control_upstream *out)
+/* Groups that the host may have. */
+#define GROUPS_MOST 1000
+
+/* Returns the group after that, of which only the number counts. The first is "u". */
+static const void *next_upstream(void *host, const void *before, struct control_upstream *out)
 {
-    (void)host;
-    *out = (struct control_upstream) { .name = "u", .balancer = "round_robin", .zone = "z" };
-    return i == 0;
+    static const char groups[GROUPS_MOST];
+    static char name[16];
+    struct host *self = host;
+    size_t i = before != NULL ? (size_t)((const char *)before - groups) + 1 : 0;
+
+    self->group_steps++;
+    if (i > self->group_n)
+        return NULL;
+    ck_assert_uint_lt(i, GROUPS_MOST);
+    snprintf(name, sizeof(name), i > 0 ? "u%zu" : "u", i);
+    *out = (struct control_upstream) { .name = name, .balancer = "round_robin", .zone = "z" };
+    return &groups[i];
 }
 
-static void fill_upstream_servers(
-    void *host, unsigned i, void (*each)(void *arg, const struct control_server *server), void *arg)
+static void end_upstreams(void *host)
+{
+    ((struct host *)host)->group_ends++;
+}
+
+static void fill_upstream_servers(void *host, const void *group,
+    void (*each)(void *arg, const struct control_server *server), void *arg)
 {
     const struct host *self = host;
     const struct control_server server = { .name = "127.0.0.1:1",
@@ -109,7 +130,7 @@ static void fill_upstream_servers(
         .weight = 2,
         .sessions = 3 };
 
-    ck_assert_uint_eq(i, 0);
+    ck_assert_ptr_nonnull(group);
     each(arg, &server);
     for (unsigned j = 0; j < self->server_n; j++) {
         char name[16];
@@ -119,11 +140,12 @@ static void fill_upstream_servers(
     }
 }
 
-static enum control_set set_upstream(void *host, unsigned i, const char *server, const char *state)
+static enum control_set set_upstream(
+    void *host, const void *group, const char *server, const char *state)
 {
     struct host *self = host;
 
-    ck_assert_uint_eq(i, 0);
+    ck_assert_ptr_nonnull(group);
     if (self->server_refusal != CONTROL_SET_DONE)
         return self->server_refusal;
     ck_assert_str_eq(server, "127.0.0.1:1");
@@ -132,8 +154,8 @@ static enum control_set set_upstream(void *host, unsigned i, const char *server,
 }
 
 static const struct control_ops ops = { fill_status, fill_generation, fill_worker, protocol_name,
-    fill_metric, fill_upstream, fill_upstream_servers, set_upstream, take_command, is_worker,
-    is_worker_user, is_master };
+    fill_metric, next_upstream, fill_upstream_servers, set_upstream, end_upstreams, take_command,
+    is_worker, is_worker_user, is_master };
 
 static inline void set_up(struct host *host)
 {

@@ -72,6 +72,27 @@ START_TEST(a_long_list_is_cut)
 }
 END_TEST
 
+START_TEST(groups_are_walked_once)
+{
+    struct host host;
+    char end[32];
+    int fd;
+
+    set_up(&host);
+    host.group_n = GROUPS_MOST - 1;
+    fd = connect_client(&host);
+    send_text(&host, fd, "{\"command\":\"upstream\"}\n");
+    ck_assert_uint_eq(count_in_reply(&host, fd, "\"name\":", end), GROUPS_MOST);
+    ck_assert_uint_eq(host.group_steps, GROUPS_MOST + 1);
+    ck_assert_uint_eq(host.group_ends, 1);
+    send_text(&host, fd, "{\"command\":\"upstream\",\"upstream\":\"v\"}\n");
+    ck_assert_ptr_nonnull(strstr(received(fd), "has \\\"u\\\", \\\"u1\\\", "));
+    ck_assert_uint_eq(host.group_ends, 2);
+    close(fd);
+    tear_down(&host);
+}
+END_TEST
+
 #define DRAIN(upstream, server)                                                                    \
     "{\"command\":\"upstream\",\"upstream\":\"" upstream "\",\"state\":\"drain\",\"server\":"      \
     "\"" server "\"}\n"
@@ -129,6 +150,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, upstreams_are_listed_and_changed);
     tcase_add_test(tcase, a_long_list_is_cut);
+    tcase_add_test(tcase, groups_are_walked_once);
     tcase_add_loop_test(tcase, a_refused_change_says_what_there_is, 0, countof(refused_changes));
 }
 

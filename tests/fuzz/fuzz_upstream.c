@@ -122,6 +122,7 @@ static void read_status(const struct worker *worker)
     if (worker->scene->zone == NULL)
         return;
     require(upstream_status_read(&worker->upstream, worker->scene->now_ms, see, &n) == 0, "status");
+    upstream_status_forget(worker->upstream.zone);
     require(n <= ENTRIES + SERVERS, "each entry, and each server without one, is seen once");
 }
 

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+/* Room for as many servers as no zone has. */
+#define TEXT_ROOM (400 * 1024)
 #define BEGIN "events { } stream { "
 #define END " }"
 #define SERVER(n, more) "server { listen 127.0.0.1:" #n "; " more " } "
@@ -59,7 +61,7 @@ static void end(void)
 
 static void take(const char *stream)
 {
-    char text[1024];
+    static char text[TEXT_ROOM];
 
     snprintf(text, sizeof(text), BEGIN "%s" END, stream);
     accept_text(&loading, text, "");
@@ -68,7 +70,8 @@ static void take(const char *stream)
 /* The message is at the last place of `word`. */
 static void refuse(const char *stream, const char *word, const char *message)
 {
-    char text[1024], expected[1024];
+    static char text[TEXT_ROOM];
+    char expected[1024];
     const char *at = NULL, *next = stream;
 
     while ((next = strstr(next, word)) != NULL)
@@ -297,6 +300,39 @@ START_TEST(groups_share_a_zone)
 }
 END_TEST
 
+/* Writes a group of so many servers that have a zone of this size, and none else. */
+static void write_group(
+    char *text, size_t room, const char *name, unsigned servers, const char *size)
+{
+    size_t n = (size_t)snprintf(text, room, "upstream %s { zone z %s; ", name, size);
+
+    for (unsigned i = 0; i < servers; i++)
+        n += (size_t)snprintf(text + n, room - n, "server 127.0.0.1:9; ");
+    snprintf(text + n, room - n, "} ");
+    ck_assert_uint_lt(n + 2, room);
+}
+
+START_TEST(a_zone_has_room_for_its_servers)
+{
+    static char text[TEXT_ROOM - 100];
+    size_t n;
+
+    write_group(text, sizeof(text), "a", 51, "32k");
+    take(text);
+    n = strlen(text);
+    write_group(text + n, sizeof(text) - n, "b", 52, "");
+    refuse(text, "32k", "zone \"z\" is too small: its 103 servers need at least 65k");
+    write_group(text, sizeof(text), "a", 51, "65k");
+    n = strlen(text);
+    write_group(text + n, sizeof(text) - n, "b", 52, "");
+    take(text);
+    write_group(text, sizeof(text), "a", 16384, "10m");
+    take(text);
+    write_group(text, sizeof(text), "a", 16385, "1g");
+    refuse(text, "1g", "zone \"z\" has 16385 servers, and no zone has room for more than 16384");
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_checked_fixture(tcase, begin, end);
@@ -311,6 +347,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_block_that_cannot_serve);
     tcase_add_test(tcase, a_balancer_is_not_for_every_parameter);
     tcase_add_test(tcase, groups_share_a_zone);
+    tcase_add_test(tcase, a_zone_has_room_for_its_servers);
 }
 
 TEST_MAIN("upstream", add_tests)

@@ -129,7 +129,7 @@ START_TEST(master_reads_the_numbers)
     upstream = a.group->upstream;
     upstream.zone = zoned.zone;
     say(&a, 1, UPSTREAM_UP);
-    ck_assert_int_eq(upstream_status_read(&upstream, 0, see, &seen), 0);
+    ck_assert_int_eq(zoned_read(&upstream, 0, &seen), 0);
     ck_assert_uint_eq(seen.n, 2);
     for (unsigned i = 0; i < 2; i++) {
         ck_assert_ptr_eq(seen.numbers[i].server, &a.group->servers[i]);
@@ -146,7 +146,7 @@ START_TEST(master_reads_the_numbers)
     ck_assert_int_eq(group_session(a.group, FB_TRY_FAILED), 'b');
     say(&a, 0, UPSTREAM_DRAIN);
     choice_count(&choice, 5, 6);
-    ck_assert_int_eq(upstream_status_read(&upstream, a.group->loop.clock.mono_ms, see, &seen), 0);
+    ck_assert_int_eq(zoned_read(&upstream, a.group->loop.clock.mono_ms, &seen), 0);
     ck_assert_uint_eq(seen.n, 2);
     ck_assert(seen.numbers[0].is_used);
     ck_assert_ptr_eq(seen.numbers[0].server, &a.group->servers[0]);
@@ -158,6 +158,41 @@ START_TEST(master_reads_the_numbers)
     ck_assert_uint_eq(seen.numbers[1].failures, 1);
     ck_assert(seen.numbers[1].failed);
     choice_end(&choice, FB_TRY_SERVED);
+    zoned_end(&a);
+    zoned_end(&b);
+    zoned_stop(&zoned);
+}
+END_TEST
+
+START_TEST(master_reads_a_zone_once_for_all_its_groups)
+{
+    struct zoned zoned;
+    struct zoned_worker a, b;
+    struct upstream groups[2];
+    struct seen seen = { .n = 0 };
+
+    zoned_start(&zoned, 8, NULL);
+    zoned_worker(&a, &zoned, 1, 2);
+    zoned_begin(&b, &zoned, 2, 1);
+    b.group->upstream.name = "other";
+    for (int i = 0; i < 3; i++)
+        group_add(b.group, 1)->name = "same";
+    group_open(b.group);
+    for (int i = 0; i < 2; i++) {
+        groups[i] = i == 0 ? a.group->upstream : b.group->upstream;
+        groups[i].zone = zoned.zone;
+        ck_assert_int_eq(upstream_status_read(&groups[i], 0, see, &seen), 0);
+    }
+    ck_assert_uint_eq(seen.n, 5);
+    for (unsigned i = 0; i < 5; i++) {
+        ck_assert(seen.numbers[i].is_used);
+        ck_assert_ptr_eq(
+            seen.numbers[i].server, i < 2 ? &a.group->servers[i] : &b.group->servers[0]);
+    }
+    ck_assert_uint_eq(zoned.zone->looked_at, 8);
+    upstream_status_forget(zoned.zone);
+    ck_assert_int_eq(zoned_read(&groups[1], 0, &seen), 0);
+    ck_assert_uint_eq(zoned.zone->looked_at, 16);
     zoned_end(&a);
     zoned_end(&b);
     zoned_stop(&zoned);
@@ -199,7 +234,7 @@ START_TEST(operator_can_speak_of_an_address)
     say_off(&a, "127.0.1.2:80", UPSTREAM_UP, "100");
     upstream = a.group->upstream;
     upstream.zone = zoned.zone;
-    ck_assert_int_eq(upstream_status_read(&upstream, 0, see, &seen), 0);
+    ck_assert_int_eq(zoned_read(&upstream, 0, &seen), 0);
     ck_assert_uint_eq(seen.n, 3);
     for (unsigned i = 0; i < 2; i++)
         ck_assert_int_eq(seen.numbers[i].said,
@@ -228,7 +263,7 @@ START_TEST(master_shows_no_address_that_is_none)
     memset(a.zone.entries[group_peer(a.group, 0)->entry].address, '\033', ADDRESS_TEXT);
     upstream = a.group->upstream;
     upstream.zone = zoned.zone;
-    ck_assert_int_eq(upstream_status_read(&upstream, 0, see, &seen), 0);
+    ck_assert_int_eq(zoned_read(&upstream, 0, &seen), 0);
     ck_assert_uint_eq(seen.n, 1);
     ck_assert_str_eq(seen.numbers[0].address, "");
     ck_assert(!seen.numbers[0].is_used);
@@ -266,6 +301,7 @@ static void operators_tests(TCase *tcase)
     tcase_add_test(tcase, operator_begins_a_slow_start);
     tcase_add_test(tcase, operator_can_speak_of_as_many_servers_as_fit);
     tcase_add_test(tcase, master_reads_the_numbers);
+    tcase_add_test(tcase, master_reads_a_zone_once_for_all_its_groups);
     tcase_add_test(tcase, operator_can_speak_of_an_address);
     tcase_add_test(tcase, master_shows_no_address_that_is_none);
     tcase_add_test(tcase, operator_overrules_health_checks);

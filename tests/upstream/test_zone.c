@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Groups whose state is shared: by two workers, beyond the death of one, over a reload; a zone that
- * is full, or was damaged. */
+ * was damaged. */
 #include "upstream/zoned.h"
 
 #include <errno.h>
@@ -200,115 +200,6 @@ START_TEST(zone_of_another_size_begins_anew)
 }
 END_TEST
 
-START_TEST(full_zone_leaves_the_rest_to_each_worker)
-{
-    struct zoned zoned;
-    struct zoned_worker a, b;
-
-    zoned_start(&zoned, 2, NULL);
-    zoned_worker(&a, &zoned, 1, 3);
-    ck_assert_str_eq(memory_log_take(&zoned.declared.log),
-        "t: [error] zone \"shared\" is full: each worker has its own state of server "
-        "\"127.0.0.1:9002\", 127.0.0.1:9002, of upstream \"group\"\n");
-    zoned_worker(&b, &zoned, 2, 3);
-    memory_log_take(&zoned.declared.log);
-    ck_assert_ptr_null(group_peer(b.group, 2)->zone);
-    group_expect(a.group, "abcabc");
-    group_expect(b.group, "abcabc");
-    zoned_end(&a);
-    zoned_end(&b);
-    zoned_stop(&zoned);
-}
-END_TEST
-
-START_TEST(entries_that_nobody_uses_give_way)
-{
-    struct zoned zoned;
-    struct zoned_worker a, b;
-
-    zoned_start(&zoned, 4, NULL);
-    zoned_worker(&a, &zoned, 1, 4);
-    group_expect(a.group, "abcd");
-    for (unsigned round = 0; round < 5; round++) {
-        zoned_begin(&b, &zoned, 2, 1 + round);
-        b.group->upstream.name = "other";
-        group_add(b.group, 1);
-        group_open(b.group);
-        ck_assert_int_eq(group_peer(b.group, 0)->zone == NULL, round == 0);
-        if (round == 0) {
-            memory_log_take(&zoned.declared.log);
-            zoned_end(&b);
-            zoned_end(&a);
-            zoned_begin(&a, &zoned, 1, 2);
-            for (int i = 0; i < 3; i++)
-                group_add(a.group, 1);
-            group_wait(a.group, 10);
-            group_open(a.group);
-            ck_assert_uint_eq(group_peer(a.group, 2)->state->sessions, 1);
-            continue;
-        }
-        group_session(b.group, FB_TRY_SERVED);
-        ck_assert_uint_eq(group_peer(b.group, 0)->state->sessions, round);
-        zoned_end(&b);
-    }
-    zoned_end(&a);
-    zoned_stop(&zoned);
-}
-END_TEST
-
-START_TEST(servers_that_are_alike_have_a_state_each)
-{
-    struct zoned zoned;
-    struct zoned_worker a, b;
-
-    zoned_start(&zoned, 8, NULL);
-    zoned_begin(&a, &zoned, 1, 1);
-    zoned_begin(&b, &zoned, 2, 1);
-    for (int i = 0; i < 2; i++) {
-        group_add(a.group, 1)->name = "same";
-        group_add(b.group, 1)->name = "same";
-        a.group->targets[i] = b.group->targets[i] = a.group->targets[0];
-    }
-    group_open(a.group);
-    group_open(b.group);
-    for (unsigned i = 0; i < 2; i++)
-        ck_assert_uint_eq(group_peer(a.group, i)->entry, group_peer(b.group, i)->entry);
-    ck_assert_uint_ne(group_peer(a.group, 0)->entry, group_peer(a.group, 1)->entry);
-    zoned_end(&a);
-    zoned_end(&b);
-    zoned_stop(&zoned);
-}
-END_TEST
-
-START_TEST(address_that_comes_back_finds_its_state)
-{
-    struct zoned zoned;
-    struct zoned_worker a;
-    struct peer_address address = { .weight = 0 };
-    struct choice choice;
-    uint32_t entry;
-
-    zoned_start(&zoned, 8, NULL);
-    zoned_begin(&a, &zoned, 1, 1);
-    address.target = group_add(a.group, 1)->target[0];
-    a.group->servers[0].target = NULL;
-    group_open(a.group);
-    ck_assert_int_eq(peers_replace(a.group->upstream.peers, a.group->servers, &address, 1), 0);
-    entry = group_peer(a.group, 0)->entry;
-    group_begin(a.group, &choice);
-    ck_assert_int_eq(group_next(a.group, &choice), 'a');
-    ck_assert_int_eq(peers_replace(a.group->upstream.peers, a.group->servers, NULL, 0), 0);
-    group_expect(a.group, "-");
-    ck_assert_int_eq(peers_replace(a.group->upstream.peers, a.group->servers, &address, 1), 0);
-    ck_assert_uint_eq(group_peer(a.group, 0)->entry, entry);
-    ck_assert_uint_eq(peer_conns(group_peer(a.group, 0)), 1);
-    choice_end(&choice, FB_TRY_SERVED);
-    ck_assert_uint_eq(peer_conns(group_peer(a.group, 0)), 0);
-    zoned_end(&a);
-    zoned_stop(&zoned);
-}
-END_TEST
-
 /* Writes something anywhere into what workers can write: entries and locks, and another row. */
 static void damage(struct zoned_worker *attacker, uint64_t *random)
 {
@@ -355,7 +246,7 @@ START_TEST(damage_is_survived)
         seen.n = 0;
         upstream = worker->group->upstream;
         upstream.zone = zoned.zone;
-        ck_assert_int_eq(upstream_status_read(&upstream, 1, see, &seen), 0);
+        ck_assert_int_eq(zoned_read(&upstream, 1, &seen), 0);
         if (i % 50 == 0) {
             zoned_end(worker);
             zoned_worker(worker, &zoned, i % 2 + 1, 3);
@@ -420,10 +311,6 @@ static void zone_tests(TCase *tcase)
     tcase_add_loop_test(tcase, limit_holds_when_the_lock_is_lost, 0, 2);
     tcase_add_test(tcase, state_is_kept_over_a_reload);
     tcase_add_test(tcase, zone_of_another_size_begins_anew);
-    tcase_add_test(tcase, full_zone_leaves_the_rest_to_each_worker);
-    tcase_add_test(tcase, entries_that_nobody_uses_give_way);
-    tcase_add_test(tcase, servers_that_are_alike_have_a_state_each);
-    tcase_add_test(tcase, address_that_comes_back_finds_its_state);
     tcase_add_loop_test(tcase, damage_is_survived, 0, 20);
     tcase_add_test(tcase, impossible_zones_are_refused);
 }

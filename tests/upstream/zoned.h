@@ -95,3 +95,12 @@ static inline void see(void *arg, const struct upstream_numbers *numbers)
     ck_assert_uint_lt(strlen(numbers->address), ADDRESS_TEXT);
     seen->numbers[seen->n++] = *numbers;
 }
+
+/* Reads a group as the master does for a command. */
+static inline int zoned_read(const struct upstream *upstream, uint64_t now_ms, struct seen *seen)
+{
+    int status = upstream_status_read(upstream, now_ms, see, seen);
+
+    upstream_status_forget(upstream->zone);
+    return status;
+}
