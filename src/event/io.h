@@ -66,6 +66,9 @@ struct io_ops {
     struct io_result (*connect)(struct source *source, const struct sockaddr *address,
         socklen_t length, struct io_connect *options);
     struct io_result (*connected)(struct source *source);
+    /* Looks, without receiving: IO_EOF when the peer has ended its half and nothing is left to
+     * receive before that, IO_FAILED on an error; else IO_AGAIN_READ. */
+    struct io_result (*ended)(const struct source *source);
     /* The local address; -1 where it is not known. */
     int (*name)(const struct source *source, struct sockaddr *address, socklen_t *length);
     /* At most n bytes of a file, from *offset, which moves on; IO_EOF at the file's end. */

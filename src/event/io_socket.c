@@ -171,6 +171,16 @@ struct io_result io_socket_connected(struct source *source)
     return (struct io_result) { .status = IO_DONE };
 }
 
+struct io_result io_socket_ended(const struct source *source)
+{
+    char byte;
+    ssize_t n = recv(source->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+    if (n == -1)
+        return io_socket_failed(IO_AGAIN_READ);
+    return (struct io_result) { .status = n == 0 ? IO_EOF : IO_AGAIN_READ };
+}
+
 int io_socket_name(const struct source *source, struct sockaddr *address, socklen_t *length)
 {
     return getsockname(source->fd, address, length);

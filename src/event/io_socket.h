@@ -21,6 +21,7 @@ void io_socket_spare_port(int fd);
  * cannot. */
 int io_socket_set_transparent(int fd, sa_family_t family);
 struct io_result io_socket_connected(struct source *source);
+struct io_result io_socket_ended(const struct source *source);
 int io_socket_name(const struct source *source, struct sockaddr *address, socklen_t *length);
 struct io_result io_socket_shutdown(struct source *source);
 void io_socket_close(struct source *source, bool reset);
@@ -33,7 +34,8 @@ struct io_result io_socket_splice_out(struct source *source, int pipe, size_t n)
 /* The operations of every table. */
 #define IO_SOCKET_COMMON                                                                           \
     .send = io_socket_send, .waits = io_socket_waits, .connect = io_socket_connect,                \
-    .name = io_socket_name, .shutdown = io_socket_shutdown, .close = io_socket_close
+    .ended = io_socket_ended, .name = io_socket_name, .shutdown = io_socket_shutdown,              \
+    .close = io_socket_close
 /* The operations whose answers a mechanism may know. */
 #define IO_SOCKET_ASKING                                                                           \
     .recv = io_socket_recv, .accept = io_socket_accept, .connected = io_socket_connected

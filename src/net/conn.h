@@ -133,6 +133,7 @@ struct fb_conn {
     uint32_t session_phase : 3; /* the owner's */
     uint32_t limited : 1;       /* a deadline is set: the owner's, or net/'s while it lingers */
     uint32_t opening : 1;       /* `opened` and its flush run: a first deadline is entered behind */
+    uint32_t ends_stopped : 1;  /* the end of the peer's half ends it while it is stopped */
     uint32_t unwritable : 1;    /* `unwritable` has run, and `writable` not yet */
 };
 
@@ -270,6 +271,9 @@ void conn_push(struct fb_conn *conn);
 /* conn_state.c: Calls no more `data` until resumed; unconsumed input is then offered again. */
 void conn_stop(struct fb_conn *conn);
 void conn_resume(struct fb_conn *conn);
+/* Lets a connection that is stopped end with FB_PEER_GONE when its peer has ended its half and all
+ * that came before was received; or no longer. */
+void conn_end_with_peer(struct fb_conn *conn, bool ends);
 /* Offers unconsumed input, also what the running `data` will leave, again from the loop. */
 void conn_offer_again(struct fb_conn *conn);
 /* Sends what is unsent, then ends our half; ends the connection when the peer's has ended too. */

@@ -110,19 +110,22 @@ void net_done(struct net *net)
     loop_done(&net->loop);
 }
 
+struct fb_conn *net_conn_at(const struct net *net, uint32_t index)
+{
+    struct source *source = source_at(&net->loop.sources, index);
+    struct fb_conn *conn = container_of(source, struct fb_conn, source);
+
+    /* a listener's slot is zero behind its source: CONN_FREE */
+    return source->in_use && conn->phase != CONN_FREE ? conn : NULL;
+}
+
 struct fb_conn *net_next_conn(const struct net *net, uint32_t *index)
 {
-    const struct source_table *table = &net->loop.sources;
+    struct fb_conn *conn = NULL;
 
-    while (*index < table->used_n) {
-        struct source *source = source_at(table, (*index)++);
-        struct fb_conn *conn = container_of(source, struct fb_conn, source);
-
-        /* a listener's slot is zero behind its source: CONN_FREE */
-        if (source->in_use && conn->phase != CONN_FREE)
-            return conn;
-    }
-    return NULL;
+    while (conn == NULL && *index < net->loop.sources.used_n)
+        conn = net_conn_at(net, (*index)++);
+    return conn;
 }
 
 void net_each(struct net *net, void (*visit)(struct fb_conn *conn, void *arg), void *arg)

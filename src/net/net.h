@@ -123,6 +123,8 @@ static inline uint64_t net_next_number(struct net *net)
 void net_each(struct net *net, void (*visit)(struct fb_conn *conn, void *arg), void *arg);
 /* conn_stopped.c: The timer's, which looks at stopped connections. */
 void conn_stopped_expired(struct loop *loop, struct timer *timer);
+/* Returns the connection in a slot that has been used, or NULL: none is there now. */
+struct fb_conn *net_conn_at(const struct net *net, uint32_t index);
 /* Returns the next open connection from slot *index on, or NULL; begins with *index 0. */
 struct fb_conn *net_next_conn(const struct net *net, uint32_t *index);
 /* Ends every connection at once, with `reason`. */

@@ -34,6 +34,13 @@ static fb_choice checked_choose(fb_conn *client, const fb_upstream *upstream,
     return sdk_upstreams.choose(client, upstream, slot != NULL ? is_chosen : chosen, out);
 }
 
+static void checked_end_with_client(fb_conn *client)
+{
+    client = checked_conn(client, "upstream.end_with_client");
+    if (client != NULL)
+        sdk_upstreams.end_with_client(client);
+}
+
 static void checked_connected(fb_conn *client)
 {
     client = checked_conn(client, "upstream.connected");
@@ -101,4 +108,5 @@ const fb_upstreams checked_upstreams = {
     .claim = checked_claim,
     .verdict = checked_verdict,
     .probed = checked_probed,
+    .end_with_client = checked_end_with_client,
 };

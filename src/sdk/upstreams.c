@@ -24,6 +24,12 @@ static fb_choice upstreams_choose(fb_conn *client, const fb_upstream *upstream,
     return session_tries_choose(client, upstream, chosen, out);
 }
 
+static void upstreams_end_with_client(fb_conn *client)
+{
+    if (sdk_handle_check(client, "fb_upstreams.end_with_client") && !client->outgoing)
+        session_tries_end_with_client(client);
+}
+
 static void upstreams_connected(fb_conn *client)
 {
     if (sdk_handle_check(client, "fb_upstreams.connected") && !client->outgoing)
@@ -117,4 +123,5 @@ const fb_upstreams sdk_upstreams = {
     .claim = upstreams_claim,
     .verdict = upstreams_verdict,
     .probed = upstreams_probed,
+    .end_with_client = upstreams_end_with_client,
 };

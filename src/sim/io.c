@@ -324,6 +324,22 @@ static struct io_result socket_connected(struct source *source)
         s, 'O', s->connect_error != 0 ? result_failed(s->connect_error) : done_with(0));
 }
 
+static struct io_result socket_ended(const struct source *source)
+{
+    struct sim_endpoint *s = sim_endpoint_of(source, "ended()");
+    const struct sim_step *step = s != NULL ? STAILQ_FIRST(&s->steps) : NULL;
+
+    while (step != NULL && step->kind == SIM_STEP_STALL)
+        step = STAILQ_NEXT(step, link);
+    if (s == NULL)
+        return result_failed(EBADF);
+    if (s->connecting || step == NULL || step->kind == SIM_STEP_BYTES)
+        return record_result(s, 'p', result_again(EVENT_READ));
+    if (step->kind == SIM_STEP_BROKEN)
+        return record_result(s, 'p', result_failed(step->error));
+    return record_result(s, 'p', (struct io_result) { .status = IO_EOF });
+}
+
 static int socket_name(const struct source *source, struct sockaddr *address, socklen_t *length)
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "name()");
@@ -378,6 +394,7 @@ const struct io_ops sim_io = {
     .waits = socket_waits,
     .connect = socket_connect,
     .connected = socket_connected,
+    .ended = socket_ended,
     .name = socket_name,
     .sendfile = socket_sendfile,
     .shutdown = socket_shutdown,

@@ -197,6 +197,7 @@ static void leave_server(struct fb_conn *conn)
     session->ops = NULL;
     conn->state = NULL;
     conn_deadline_clear(conn);
+    conn_end_with_peer(conn, false);
     conn_resume(conn);
     session_set_phase(conn, SESSION_NEW);
     assert(session->use == NULL && !conn->limited);

@@ -209,6 +209,14 @@ fb_choice session_tries_choose(struct fb_conn *client, const struct fb_upstream 
     return status;
 }
 
+void session_tries_end_with_client(struct fb_conn *client)
+{
+    const struct session_tries *tries = session_tries_of(client);
+
+    if (tries != NULL && choice_waits(&tries->choice))
+        conn_end_with_peer(client, true);
+}
+
 void session_tries_tell(struct choice *choice, fb_choice status)
 {
     struct session_tries *tries = container_of(choice, struct session_tries, choice);
@@ -217,6 +225,7 @@ void session_tries_tell(struct choice *choice, fb_choice status)
     const fb_try *run;
 
     assert(chosen != NULL && status != FB_CHOICE_WAITS);
+    conn_end_with_peer(client, false);
     status = show_try(tries, status, &run);
     session_callback_begin(client, CALLBACK_CHOSEN);
     chosen(client, client->state, status, run);

@@ -46,6 +46,7 @@ const struct session_try *session_tries_next(
 /* Do what the calls of fb_upstreams promise. */
 fb_choice session_tries_choose(struct fb_conn *client, const struct fb_upstream *upstream,
     session_chosen *chosen, const fb_try **out);
+void session_tries_end_with_client(struct fb_conn *client);
 void session_tries_connected(struct fb_conn *client);
 void session_tries_first_byte(struct fb_conn *client);
 void session_tries_end(struct fb_conn *client, const struct fb_conn *server, fb_try_end how);

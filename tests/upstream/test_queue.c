@@ -84,6 +84,51 @@ START_TEST(clients_leave_the_queue)
 }
 END_TEST
 
+/* A client that ends its half without a word has gone; what came before that end is served. */
+START_TEST(clients_end_their_half)
+{
+    fb_test_peer *client, *silent, *speaker, *next, *server;
+    fb_test *test = start(&client);
+
+    silent = connect_waiting(test);
+    speaker = connect_waiting(test);
+    fb_test_shut(silent);
+    fb_test_says(speaker, "hi");
+    fb_test_shut(speaker);
+    fb_test_pass(test, 1500);
+    ck_assert(fb_test_is_closed(silent));
+    ck_assert(!fb_test_is_closed(speaker));
+    led_logged(test,
+        "client disconnected, bytes from/to client:0/0, session time: 0.500, reason: the client "
+        "closed",
+        1);
+    next = connect_waiting(test);
+    led_close(test, client);
+    server = fb_test_accept(fb_test_serve(test, ADDRESS, FB_TEST_ACCEPTS));
+    ck_assert_ptr_nonnull(server);
+    ck_assert_uint_eq(fb_test_heard(server).n, 2);
+    led_close(test, next);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+START_TEST(clients_keep_half_a_connection)
+{
+    fb_test *test = led_start(FULL, "proxy_pass u; proxy_half_close on;");
+    fb_test_peer *client = led_connect(test, ADDRESS), *waiting;
+
+    waiting = connect_waiting(test);
+    fb_test_shut(waiting);
+    fb_test_pass(test, 1500);
+    ck_assert(!fb_test_is_closed(waiting));
+    led_close(test, client);
+    ck_assert_ptr_nonnull(fb_test_accept(fb_test_serve(test, ADDRESS, FB_TEST_ACCEPTS)));
+    fb_test_reset(waiting);
+    fb_test_run(test);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
 /* A worker that drains serves out its queue. */
 START_TEST(drains)
 {
@@ -181,6 +226,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, first_come_first_served);
     tcase_add_test(tcase, no_room_in_time);
     tcase_add_test(tcase, clients_leave_the_queue);
+    tcase_add_test(tcase, clients_end_their_half);
+    tcase_add_test(tcase, clients_keep_half_a_connection);
     tcase_add_test(tcase, drains);
     tcase_add_test(tcase, ends_while_they_wait);
     tcase_add_test(tcase, sessions_that_have_tried_a_server);

@@ -238,6 +238,7 @@ const struct io_ops ring_io = {
     .waits = io_socket_waits,
     .connect = begin_connect,
     .connected = end_connect,
+    .ended = io_socket_ended,
     .name = io_socket_name,
     .sendfile = send_file,
     .splice_in = splice_from,

@@ -117,6 +117,12 @@ typedef struct fb_upstreams {
      * ends. */
     void (*probed)(
         fb_worker *worker, const fb_probe *probe, fb_probe_end how, const char *doing, int error);
+
+    /* Lets a session that waits, and whose client is stopped, end with its client: where that has
+     * ended its half, and nothing that it has sent before is left, the connection is closed within
+     * a second, with FB_PEER_GONE, in the place of `chosen`. Without a wait, does nothing. Since
+     * API 4. */
+    void (*end_with_client)(fb_conn *client);
 } fb_upstreams;
 
 /* Describes a check of the servers of a group. */

@@ -2,7 +2,9 @@
 /* A session: servers are tried one after the other until one is connected; then bytes move both
  * ways until an end.
  *
- * What a client says early waits in the kernel meanwhile, and so does the end of its half.
+ * What a client says early waits in the kernel meanwhile, and so does the end of its half. While
+ * the session waits for a server, a client that has ended its half without a word has gone, unless
+ * proxy_half_close is on.
  * Invariant: each try is ended before the next one begins, and in the `closed` of its connection at
  * the latest. */
 #include "protocols/proxy/proxy.h"
@@ -210,6 +212,8 @@ static void begin_try(struct proxy *proxy)
 
     if (choice != FB_CHOICE_WAITS)
         follow_choice(proxy, conf, choice, run);
+    else if (!conf->half_close)
+        own->upstreams->end_with_client(proxy->client);
 }
 
 static int session_opened(fb_conn *client, void *state)
