@@ -35,6 +35,7 @@ struct log_line {
     const char *client, *server, *upstream; /* addresses */
     const char *protocol;                   /* name; not shown in the text form */
     const struct log_place *place;          /* NULL: none */
+    const char *action;                     /* for example "prereading client data"; without it: */
     struct log_relay relay;                 /* without meaning where it has no action */
     enum log_transfer transfer;             /* not shown: it decides about the action */
     const struct log_route *route;          /* where the line goes; NULL: to the log's targets */

@@ -70,8 +70,10 @@ static void add_relayed(struct log_text *text, const struct log_relay *relay)
 /* Adds what nginx calls the line's context: what was done, the addresses, and bytes. */
 static void add_context(struct log_text *text, const struct log_line *line)
 {
-    if (line->relay.action != NULL)
-        log_text_add_format(text, " while %s", line->relay.action);
+    const char *action = line->action != NULL ? line->action : line->relay.action;
+
+    if (action != NULL)
+        log_text_add_format(text, " while %s", action);
     if (line->client != NULL) {
         log_text_add(text, ", client: ");
         log_text_add(text, line->client);

@@ -19,6 +19,7 @@
 #include "settings/template.h"
 #include "settings/upstream.h"
 
+#include "stream/session_preread.h"
 #include "stream/stream.h"
 
 #include <limits.h>
@@ -143,6 +144,11 @@ const struct setting stream_table[] = {
     { "output_limit", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_output_limit,
         SERVER(output_limit), .least_value = 64 * 1024, .greatest_value = INT64_MAX,
         .unset = "set by the protocol" },
+    { "preread_buffer_size", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_size,
+        SERVER(preread_buffer_size), .least_value = 1, .greatest_value = INT64_MAX,
+        .initial = "16k" },
+    { "preread_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
+        SERVER(preread_timeout), .least_value = 1, .greatest_value = INT64_MAX, .initial = "30s" },
     { "proxy_protocol_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
         SERVER(proxy_protocol_timeout), .least_value = 1, .greatest_value = INT64_MAX,
         .initial = "30s" },
@@ -170,6 +176,8 @@ const struct setting stream_table[] = {
         .unset = "none" },
     { "split_clients", CONTEXT_STREAM, 2, 2, .set = split_clients_set, .block = true,
         .repeats = true, .unset = "none" },
+    { "ssl_preread", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag, SERVER(ssl_preread),
+        .initial = "off" },
     { "tcp_nodelay", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag, SERVER(tcp_nodelay),
         .initial = "on" },
     { "upstream", CONTEXT_STREAM, 1, 1, .set = upstream_set, .block = true, .repeats = true,
@@ -245,6 +253,8 @@ void stream_apply(struct apply *apply)
         access_finish(apply, server);
         session_lifetime_finish(apply, server);
         limit_conn_finish(apply, server);
+        if (server->settings->ssl_preread)
+            phase_add(apply, server->server, PHASE_PREREAD, session_preread_begin, NULL);
         error_log_finish_server(apply, server);
     }
     if (scope_is_whole(apply, scope) && scope->server_errors == 0)

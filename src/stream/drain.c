@@ -18,7 +18,7 @@
 static bool is_protocols(const struct fb_conn *conn)
 {
     return conn->pipe == NULL && !session_is_keepalive(conn) &&
-           conn->session_phase != SESSION_HEADER;
+           conn->session_phase != SESSION_HEADER && conn->session_phase != SESSION_PREREAD;
 }
 
 static bool is_idle(const struct fb_conn *conn)

@@ -6,7 +6,14 @@
 struct fb_conn;
 
 /* In the order in which they run. The protocol serves between the last two. */
-enum stream_phase { PHASE_POST_ACCEPT, PHASE_PREACCESS, PHASE_ACCESS, PHASE_LOG, STREAM_PHASES };
+enum stream_phase {
+    PHASE_POST_ACCEPT,
+    PHASE_PREACCESS,
+    PHASE_ACCESS,
+    PHASE_PREREAD, /* its handler holds the session up, and is the last that may */
+    PHASE_LOG,
+    STREAM_PHASES
+};
 
 struct phase_handler {
     struct phase_handler *next; /* of the same server, in the order of phases, and of addition */

@@ -57,6 +57,9 @@ struct server_settings {
     int64_t first_byte_timeout;     /* ms; 0: none */
     int64_t receive_timeout;        /* ms; 0: none */
     int64_t proxy_protocol_timeout; /* ms */
+    int64_t ssl_preread;
+    int64_t preread_buffer_size;    /* bytes */
+    int64_t preread_timeout;        /* ms */
     struct trusted_setting trusted; /* set_real_ip_from */
     int64_t input_limit;            /* bytes; 0: the protocol's */
     int64_t output_limit;           /* bytes; 0: the protocol's; INT64_MAX: none */

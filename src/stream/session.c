@@ -30,7 +30,7 @@
  * by a handler of a phase or for lack of memory. */
 static bool is_served(const struct fb_conn *conn)
 {
-    return conn->outgoing || conn->session_phase > SESSION_HEADER;
+    return conn->outgoing || conn->session_phase > SESSION_PREREAD;
 }
 
 static inline void set_timeout(struct fb_conn *conn, uint64_t ms)
@@ -89,9 +89,12 @@ void session_resume(struct fb_conn *conn)
     conn_resume(conn);
 }
 
-/* Runs the phases before the protocol; false: one has ended the session. */
+/* Runs the phases before the protocol, unless the last of them, which has held the session up, is
+ * over; false: one holds it up, or has ended it. */
 static NOINLINE bool pass_phases(struct fb_conn *conn, const struct phase_handler *handler)
 {
+    if (conn->session_phase == SESSION_PREREAD)
+        return true;
     for (; handler != NULL; handler = handler->next) {
         unsigned status = handler->run(conn, handler->arg);
 
@@ -102,7 +105,7 @@ static NOINLINE bool pass_phases(struct fb_conn *conn, const struct phase_handle
         if (!conn_is_active(conn))
             return false;
     }
-    return true;
+    return conn->session_phase != SESSION_PREREAD;
 }
 
 /* Begins a client's session, of which its protocol may hear later. */
@@ -113,7 +116,7 @@ static void note_start(struct fb_conn *conn)
         session_log_start(conn);
 }
 
-/* Gives a client to its server's protocol; false: the connection ends. */
+/* Gives a client to its server's protocol; false: not yet, or the connection ends. */
 static bool begin_client(struct fb_conn *conn)
 {
     const struct server *server = session_server_of(conn);
@@ -184,7 +187,7 @@ static void session_opened(struct fb_conn *conn)
 
 static void begin_session(struct fb_conn *conn)
 {
-    assert(conn->session_phase == SESSION_HEADER && conn->ops == &session_conn_ops);
+    assert(conn->session_phase == SESSION_HEADER || conn->session_phase == SESSION_PREREAD);
     if (begin_client(conn))
         open_session(conn);
 }

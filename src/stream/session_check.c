@@ -59,6 +59,8 @@ void session_check(const struct fb_conn *conn)
         assert(session != NULL && session->is_child != session->is_own && session->target != NULL);
     if (conn->session_phase == SESSION_HEADER && conn_is_active(conn))
         assert(conn->limited && conn->ops == &session_proxy_ops && conn->state == NULL);
+    if (conn->session_phase == SESSION_PREREAD && conn_is_active(conn))
+        assert(conn->limited && conn->state == NULL && session_record_of(conn)->preread != NULL);
     if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn) && conn->pipe == NULL)
         assert(conn->limited == (conn->read != CONN_READ_STOPPED));
     if (conn->phase == CONN_OPEN && conn->session_phase == SESSION_NEW)

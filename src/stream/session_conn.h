@@ -31,6 +31,7 @@ struct session_use;
 enum session_phase {
     SESSION_NEW,       /* `opened` has not run */
     SESSION_HEADER,    /* the client's PROXY header is not whole, and proxy_protocol_timeout runs */
+    SESSION_PREREAD,   /* the client's first bytes are looked at, and preread_timeout runs */
     SESSION_AWAITED,   /* the client's first byte has not come, and first_byte_timeout runs */
     SESSION_ACTIVE,    /* idle_timeout runs, or none */
     SESSION_KEEPALIVE, /* a connection to a server, in the keepalive pool, without an owner */
@@ -213,7 +214,8 @@ static inline bool session_is_keepalive(const struct fb_conn *conn)
     return conn->session_phase == SESSION_KEEPALIVE;
 }
 
-/* session.c: Gives a client whose PROXY header has come to its server's protocol. */
+/* session.c: Gives a client whose PROXY header has come, or whose first bytes have been looked at,
+ * to its server's protocol. */
 void session_begin(struct fb_conn *conn);
 /* session.c: Waits no more for a client's first byte: bytes have to move from now on. */
 void session_await_no_more(struct fb_conn *conn);

@@ -48,7 +48,7 @@ static void tell_session(struct session_lifetime *lifetime, struct fb_conn *conn
 
     assert(now < lifetime->ends_at);
     if (conn->pipe != NULL || conn->phase != CONN_OPEN || stream_of(conn)->draining ||
-        ops == lifetime->told)
+        conn->session_phase == SESSION_PREREAD || ops == lifetime->told)
         return;
     lifetime->told = ops;
     session_call_draining_in(conn, lifetime->ends_at - now);

@@ -89,7 +89,7 @@ static COLD void log_client_end(const struct fb_conn *conn, fb_reason reason)
     if (reason == FB_TIMED_OUT && tries != NULL)
         conn_log(conn, LEVEL_INFO, ETIMEDOUT, "connection timed out");
     conn_log_line(conn, &line, client);
-    line.relay.action = line.upstream = NULL; /* the message has the bytes */
+    line.action = line.relay.action = line.upstream = NULL; /* the message has the bytes */
     if (record != NULL && record->server_n > 0)
         snprintf(servers, sizeof(servers), ", bytes from/to upstream:%" PRIu64 "/%" PRIu64,
             record->from_servers, record->to_servers);

@@ -181,7 +181,7 @@ static void leave_server(struct fb_conn *conn)
 {
     struct session_conn *session = session_conn_of(conn);
 
-    assert(!conn->outgoing && conn->session_phase > SESSION_HEADER &&
+    assert(!conn->outgoing && conn->session_phase > SESSION_PREREAD &&
            session->known->passage->n < FB_PASSES_MAX);
     session_conn_end_children(session);
     conn_leave_begin(conn);
@@ -208,7 +208,8 @@ void session_pass_open(struct fb_conn *conn, void (*open)(struct fb_conn *conn))
     struct stream *stream = stream_of(conn);
     struct session_passage *passage;
 
-    assert(conn->ops == &session_conn_ops && stream->opening == NULL);
+    assert(stream->opening == NULL);
+    assert(conn->ops == &session_conn_ops || conn->session_phase == SESSION_PREREAD);
     stream->opening = conn;
     open(conn);
     stream->opening = NULL;

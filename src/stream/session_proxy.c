@@ -116,7 +116,7 @@ size_t session_proxy_data(struct fb_conn *conn, fb_bytes in)
 {
     struct proxy_protocol header;
 
-    assert(conn->session_phase == SESSION_HEADER && conn->received == in.n);
+    assert(conn->session_phase == SESSION_HEADER && conn->received <= in.n);
     switch (proxy_protocol_parse(in, &header)) {
     case PROXY_PROTOCOL_MORE:
         return 0;

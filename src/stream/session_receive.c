@@ -190,6 +190,13 @@ void session_receive_set(struct fb_conn *conn, uint64_t ms)
     timer_set(loop, &receive->timer, receive->timeout);
 }
 
+const struct conn_ops *session_receive_ops(const struct fb_conn *conn)
+{
+    const struct session_use *use = session_use_of(conn);
+
+    return use != NULL && use->receive != NULL ? &use->receive->ops : &session_conn_ops;
+}
+
 unsigned session_receive_begin_rate(struct fb_conn *conn, const void *setting)
 {
     struct session_receive *receive = create_receive(conn);

@@ -53,6 +53,7 @@ void session_record_reset(struct session_conn *session)
     if (record->lifetime != NULL)
         session_lifetime_clear(session);
     record->values = NULL;
+    record->preread = NULL;
     record->captures = NULL;
     record->limit_status = 0;
     record->more_received = record->more_sent = 0;

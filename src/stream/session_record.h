@@ -14,6 +14,7 @@ struct captures;
 struct limit_held;
 struct session_lifetime;
 struct session_passage;
+struct session_preread;
 struct session_proxy;
 struct value;
 
@@ -24,6 +25,7 @@ struct session_record {
     struct chunk *kept;                /* memory of session_keep() */
     struct value *values;              /* by variables' indexes; NULL: none is known */
     const struct session_proxy *proxy; /* the PROXY header it began with; NULL: none is kept */
+    struct session_preread *preread;   /* what its first bytes say; NULL: nobody asks */
     const struct captures *captures;   /* by the last regular expression that matched */
     struct session_passage *passage;   /* from server to server, or NULL */
     struct session_lifetime *lifetime; /* session_lifetime.c; NULL: any */

@@ -3,6 +3,7 @@
  * with several of its own has a file and a table beside this one, listed in variable_tables. */
 #include "stream/limit_conn.h"
 #include "stream/session_pass.h"
+#include "stream/session_preread.h"
 #include "stream/session_proxy.h"
 #include "stream/session_record.h"
 #include "stream/session_tries.h"
@@ -247,4 +248,4 @@ static const struct variable_row builtin[] = {
 };
 
 const struct variable_row *const variable_tables[] = { builtin, limit_conn_variables,
-    variables_proxy, variables_upstream, NULL };
+    variables_preread, variables_proxy, variables_upstream, NULL };

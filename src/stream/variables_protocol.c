@@ -42,7 +42,7 @@ int variables_protocol_get(
     if (!variables_protocol_has(server, variable))
         return 0;
     assert(i < server->protocol->variable_n);
-    if (conn->session_phase <= SESSION_HEADER || server->protocol->variables[i].value == NULL)
+    if (conn->session_phase <= SESSION_PREREAD || server->protocol->variables[i].value == NULL)
         value->state = VALUE_UNKNOWN;
     else if (call_value(conn, i, &out) && out.n <= VALUE_MOST)
         *value = value_found(out.n > 0 ? (const char *)out.p : "", out.n);

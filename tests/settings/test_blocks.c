@@ -116,7 +116,7 @@ START_TEST(what_only_nginx_has_is_called_so)
         { "zone_sync", "" },
         { "starttls", ": this version has no TLS" },
         { "ssl", ": this version has no TLS" },
-        { "ssl_preread", ": this version has no TLS" },
+        { "ssl_protocols", ": this version has no TLS" },
         { "ssl_certificate", ": this version has no TLS" },
         { "proxy_ssl", ": this version has no TLS" },
         { "proxy_ssl_name", ": this version has no TLS" },
@@ -165,8 +165,8 @@ START_TEST(what_has_no_effect_here_is_accepted_with_a_notice)
         "pcre_jit on;\n"
         "ssl_engine pkcs11;\n"
         "events { rtsig_signo 40; acceptex_read on; }\n"
-        "stream { server_names_hash_max_size 1024; preread_timeout 1s;\n"
-        "server { listen 1; preread_buffer_size 1k; status_zone a; } }\n",
+        "stream { server_names_hash_max_size 1024; server_names_hash_bucket_size 64;\n"
+        "server { listen 1; status_zone a; } }\n",
         "notice: \"lock_file\" directive of nginx has no effect here, ignored in /main:1:1\n"
         "notice: \"pcre_jit\" directive of nginx has no effect here, ignored in /main:2:1\n"
         "notice: \"ssl_engine\" directive of nginx has no effect here, ignored in /main:3:1\n"
@@ -174,11 +174,9 @@ START_TEST(what_has_no_effect_here_is_accepted_with_a_notice)
         "notice: \"acceptex_read\" directive of nginx has no effect here, ignored in /main:4:26\n"
         "notice: \"server_names_hash_max_size\" directive of nginx has no effect here, ignored in "
         "/main:5:10\n"
-        "notice: \"preread_timeout\" directive of nginx has no effect here, ignored in "
-        "/main:5:43\n"
-        "notice: \"preread_buffer_size\" directive of nginx has no effect here, ignored in "
-        "/main:6:20\n"
-        "notice: \"status_zone\" directive of nginx has no effect here, ignored in /main:6:44\n");
+        "notice: \"server_names_hash_bucket_size\" directive of nginx has no effect here, ignored "
+        "in /main:5:43\n"
+        "notice: \"status_zone\" directive of nginx has no effect here, ignored in /main:6:20\n");
     refuse_text(&loading, "events { pcre_jit on; } lock_file { }",
         "\"pcre_jit\" directive is not allowed here, it belongs in the main context in "
         "/main:1:10\n"
@@ -192,8 +190,9 @@ START_TEST(a_misspelt_name_of_nginx_is_suggested)
     struct loading loading;
 
     loading_begin(&loading);
-    refuse_text(&loading, "events { } stream { ssl_prereda on; }",
-        "unknown directive \"ssl_prereda\", \"ssl_preread\" directive of nginx is not supported "
+    refuse_text(&loading, "events { } stream { ssl_protocosl on; }",
+        "unknown directive \"ssl_protocosl\", \"ssl_protocols\" directive of nginx is not "
+        "supported "
         "either: this version has no TLS in /main:1:21\n");
     refuse_text(&loading, "lokc_file a; events { } stream { uwsgi_passs a; gzip_types b; }",
         "unknown directive \"lokc_file\", did you mean \"lock_file\"? in /main:1:1\n"

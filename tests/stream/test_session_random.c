@@ -2,6 +2,8 @@
 /* Sessions of servers that are configured at random, whose clients and protocols do anything at any
  * time, now and then without memory, perhaps while the worker drains: nothing is left of them. The
  * number of a test that fails is its seed. */
+#include "stream/hello.h"
+#include "stream/session_preread.h"
 #include "stream/ways.h"
 #include "support/random.h"
 
@@ -82,6 +84,11 @@ static void configure_somehow(void)
             add_limit(i, 1 + any_below(CLIENTS));
         if (any_below(8) == 0)
             add_before(i, PHASE_ACCESS, refuse, NULL);
+        if (any_below(3) == 0) {
+            server->settings.preread_timeout = 1 + any_below(5000);
+            server->settings.preread_buffer_size = 1 + any_below(200);
+            add_before(i, PHASE_PREREAD, session_preread_begin, NULL);
+        }
         server->settings.first_byte_timeout = any_below(2) * 3000;
         server->settings.limit_conn_dry_run = any_below(4) == 0;
     }
@@ -91,13 +98,20 @@ static void configure_somehow(void)
 static bool do_something(struct sim_socket *client)
 {
     static const char line[] = LINE "hello";
+    struct hello hello = hello_of(HELLO_NAME, sizeof(HELLO_NAME) - 1);
     size_t n;
 
-    switch (any_below(12)) {
+    switch (any_below(14)) {
     case 0:
         n = 1 + any_below(sizeof(line) - 2);
         sim_say(client, line, n);
         sim_say(client, line + n, sizeof(line) - 1 - n);
+        break;
+    case 12:
+        sim_say(client, hello.p, hello.n);
+        break;
+    case 13:
+        sim_say(client, hello.p, any_below((uint32_t)hello.n) + 1);
         break;
     case 1:
     case 2:

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The ClientHello with which a client begins TLS: which protocol, server and application it asks
+ * for. Read without taking part in the handshake.
+ *
+ * Responsible for the bytes alone, which may come in any pieces: each call goes on behind the last
+ * whole record. Never allocates, and never looks behind the bytes that it is given. Invariant: what
+ * is known already stays true of any bytes that follow. */
+#pragma once
+
+#include <forkbeard/types.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum client_hello_status {
+    CLIENT_HELLO_MORE,  /* the next record is not whole */
+    CLIENT_HELLO_WHOLE, /* so is the message; what follows is not looked at */
+    CLIENT_HELLO_NONE,  /* no TLS, or malformed */
+};
+
+/* Bytes of the message: those of records without their headers. */
+struct client_hello_part {
+    uint32_t at, n;
+};
+
+/* Zeroed before the first call. */
+struct client_hello {
+    uint8_t status; /* enum client_hello_status; the last two are final */
+
+    /* what is known */
+    uint16_t version;                   /* as TLS numbers them; 0: none yet */
+    struct client_hello_part name;      /* of the server */
+    struct client_hello_part protocols; /* ALPN's names, each behind its length, which is not 0 */
+
+    /* how far it has come */
+    uint8_t step;
+    uint8_t has;        /* extensions that may come once: bits */
+    size_t at;          /* bytes of the input that were looked at */
+    uint32_t taken;     /* bytes of the message */
+    uint32_t need;      /* ... that the step lacks */
+    uint32_t number;    /* what the step has read, where it is a number */
+    uint32_t left;      /* bytes of the message that are to come */
+    uint32_t extension; /* ... of an extension's contents */
+};
+
+/* Looks at what has come: `in` begins with the client's first byte, at each call. */
+enum client_hello_status client_hello_parse(struct client_hello *hello, fb_bytes in);
+/* Copies a part, of which all bytes have been looked at, from the same input. */
+void client_hello_copy(fb_bytes in, struct client_hello_part part, uint8_t *out);
+/* Writes the protocols as a list with commas in place of their lengths, which has part.n - 1 bytes;
+ * `out` has room for part.n. */
+void client_hello_list(fb_bytes in, struct client_hello_part part, uint8_t *out);
+/* Returns the name of a version, as OpenSSL has it; "" of one that has none. */
+const char *client_hello_version(uint16_t version);
