@@ -320,7 +320,7 @@ static void serve(struct queue *queue)
     struct upstreams *upstreams = queue->upstreams;
     fb_choice status;
     struct waiter *waiter = find_ready(queue, &status);
-    struct choice *choice;
+    struct choice *choice = NULL;
 
     CHECK_KIND(queue, QUEUE_KIND);
     assert(queue->is_due);

@@ -5,7 +5,7 @@
 # The source of an object, or nothing for one that is left over from an earlier tree.
 source_of() {
     source=$(echo "$1" | sed -e 's|^\./||' -e 's|/\.libs/|/|' -e 's|\.o$|.c|' \
-        -e 's|/[^/]*_la-\([^/]*\)$|/\1|')
+        -e 's|/[^/]*_l\{0,1\}a-\([^/]*\)$|/\1|')
     [ ! -e "$src/$source" ] || echo "$source"
 }
 

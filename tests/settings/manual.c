@@ -36,7 +36,7 @@ static bool read_default(FILE *file, const char *name, char initial[256], char c
             within = strncmp(line, item, length) == 0 && strchr(" ", line[length]) != NULL;
         next = within && strcmp(line, found ? ".It Context:" : ".It Default:") == 0;
     }
-    snprintf(contexts, 64, "%s", line);
+    snprintf(contexts, 64, "%.63s", line);
     return last;
 }
 
