@@ -37,6 +37,7 @@ const char *debug_queue(unsigned queue)
         [QUEUE_NORMAL] = "normal",
         [QUEUE_NEXT] = "next",
         [QUEUE_FLUSH] = "flush",
+        [QUEUE_FOUND] = "normal",
     };
 
     static_assert(countof(names) == QUEUES, "each queue has a name");

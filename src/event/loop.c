@@ -3,9 +3,12 @@
  * report of a source that has no queue (the loop's own). */
 #include "event/loop.h"
 
+#include "base/mapping.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* Slots for the loop's own sources. */
@@ -17,6 +20,25 @@ static int watch_signals(struct loop *loop)
     if (loop->wait_mask == NULL || loop->mechanism->self != NULL)
         return 0;
     return loop->mechanism->masks ? loop_watch_signals(loop) : loop_open_signal_pipe(loop);
+}
+
+/* Makes room for two events a slot, which costs memory where it is used; false with errno. */
+static bool open_found(struct loop *loop)
+{
+    size_t n = (size_t)loop->sources.n * EVENT_DIRECTIONS;
+
+    loop->found.first = mapping_reserve(n * sizeof(loop->found.first[0]));
+    if (loop->found.first == NULL)
+        return false;
+    loop->found.next = loop->found.first;
+    loop->found.end = loop->found.first + n;
+    return true;
+}
+
+static void close_tables(struct loop *loop)
+{
+    munmap(loop->found.first, (size_t)((char *)loop->found.end - (char *)loop->found.first));
+    source_table_done(&loop->sources);
 }
 
 int loop_init(struct loop *loop, const struct loop_options *options)
@@ -42,10 +64,15 @@ int loop_init(struct loop *loop, const struct loop_options *options)
         log_write(loop->log, LEVEL_EMERG, errno, "no memory for %u connections", options->slots);
         return -1;
     }
+    if (!open_found(loop)) {
+        log_write(loop->log, LEVEL_EMERG, errno, "no memory for %u connections", options->slots);
+        source_table_done(&loop->sources);
+        return -1;
+    }
     if (loop->mechanism->init(loop, options->mechanism_values.of) == -1) {
         log_write(loop->log, LEVEL_EMERG, errno, "the event mechanism \"%s\" could not be started",
             loop->mechanism->name);
-        source_table_done(&loop->sources);
+        close_tables(loop);
         return -1;
     }
     if (watch_signals(loop) == -1) {
@@ -86,7 +113,7 @@ void loop_done(struct loop *loop)
         close_left(loop);
     assert(loop->sources.in_use_n == 0);
     loop->mechanism->done(loop);
-    source_table_done(&loop->sources);
+    close_tables(loop);
 }
 
 void loop_fail(struct loop *loop, const char *call, int error)
@@ -125,22 +152,46 @@ COLD void loop_report_broken(struct loop *loop, struct source *source)
     loop_post(loop, &source->events[EVENT_READ], QUEUE_NORMAL);
 }
 
+/* Runs an event that was taken out of its queue. */
+static inline void run_event(struct loop *loop, struct event *event)
+{
+    struct source *source = source_of(event);
+
+    assert(source->in_use);
+    debug_source(loop, source, "%s event of the %s queue runs", debug_direction(event->direction),
+        debug_queue(event->queue));
+    event->queue = QUEUE_NONE;
+    event->turn = loop->turn;
+    source->ops->run[event->direction](loop, source);
+}
+
 void loop_run_posted(struct loop *loop, enum event_queue queue)
 {
     struct posted_events *posted = &loop->queues[queue];
     struct event *event;
 
     while ((event = TAILQ_FIRST(posted)) != NULL) {
-        struct source *source = source_of(event);
-
-        assert(source->in_use);
         TAILQ_REMOVE(posted, event, link);
-        event->queue = QUEUE_NONE;
-        event->turn = loop->turn;
-        debug_source(loop, source, "%s event of the %s queue runs",
-            debug_direction(event->direction), debug_queue(queue));
-        source->ops->run[event->direction](loop, source);
+        run_event(loop, event);
     }
+}
+
+void loop_run_found(struct loop *loop)
+{
+    /* a handler that gives up a listener may have the mechanism report more */
+    for (struct event **event = loop->found.first; event != loop->found.next; event++)
+        if (likely((*event)->queue == QUEUE_FOUND)) /* else unposted meanwhile */
+            run_event(loop, *event);
+    loop->found.next = loop->found.first;
+}
+
+size_t loop_count_found(const struct loop *loop)
+{
+    size_t n = 0;
+
+    for (struct event **event = loop->found.first; event != loop->found.next; event++)
+        n += (*event)->queue == QUEUE_FOUND;
+    return n;
 }
 
 void loop_move_next(struct loop *loop)
@@ -195,7 +246,7 @@ static size_t check_sources(const struct loop *loop)
 
 void loop_check(const struct loop *loop)
 {
-    size_t posted_n = 0;
+    size_t posted_n = loop_count_found(loop);
 
     assert(loop->mechanism_state != NULL);
     assert(loop->timers.clock == &loop->clock && loop->timers.loop == loop);
@@ -203,6 +254,7 @@ void loop_check(const struct loop *loop)
     assert(loop->ticker == NULL || loop->ticker->queue == QUEUE_NONE);
     assert(loop->signaler == NULL || loop->wait_mask != NULL);
     assert(loop->signal_fd == -1 || (loop->signaler != NULL && !loop->mechanism->masks));
+    assert(loop->found.first <= loop->found.next && loop->found.next <= loop->found.end);
     assert(loop->noticeable == (loop->checked || loop->wait_error != 0));
     assert(TAILQ_EMPTY(&loop->queues[QUEUE_NONE]));
     for (int queue = QUEUE_NONE + 1; queue < QUEUES; queue++)

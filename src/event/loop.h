@@ -27,6 +27,9 @@ struct loop {
     void *mechanism_state; /* the mechanism's own, with a kind of its own */
     struct source_table sources;
     struct posted_events queues[QUEUES];
+    struct {
+        struct event **first, **next, **end;
+    } found; /* events that the wait has reported; each runs if it is in QUEUE_FOUND then */
     struct timers timers;
     struct log *log;
     const sigset_t *wait_mask; /* signals blocked within the wait; NULL: leave the mask alone */
@@ -104,6 +107,9 @@ void loop_report_broken(struct loop *loop, struct source *source);
 
 /* loop.c: Runs the events of a queue that is not empty. */
 void loop_run_posted(struct loop *loop, enum event_queue queue);
+/* loop.c: Run the events that the wait has reported, and count those that have yet to run. */
+void loop_run_found(struct loop *loop);
+size_t loop_count_found(const struct loop *loop);
 /* loop.c: Takes the report of an armed source that is not of the normal queue: a listener's, or one
  * of the loop's own. */
 void loop_take_special(struct loop *loop, struct source *source, enum event_direction direction);
@@ -170,13 +176,40 @@ static inline void loop_unpost(struct loop *loop, struct event *event)
         return;
     debug_source(loop, source_of(event), "%s event taken out of the %s queue",
         debug_direction(event->direction), debug_queue(event->queue));
-    TAILQ_REMOVE(&loop->queues[event->queue], event, link);
+    if (event->queue != QUEUE_FOUND)
+        TAILQ_REMOVE(&loop->queues[event->queue], event, link);
     event->queue = QUEUE_NONE;
+}
+
+/* Posts an event that the mechanism has reported to the normal queue, without a link. */
+static inline void loop_post_found(struct loop *loop, struct event *event)
+{
+    struct event **place = loop->found.next;
+
+    if (unlikely(event->queue != QUEUE_NONE || place == loop->found.end)) {
+        loop_post(loop, event, QUEUE_NORMAL);
+        return;
+    }
+    event->queue = QUEUE_FOUND;
+    *place = event;
+    loop->found.next = place + 1;
+    debug_source(loop, source_of(event), "%s event posted to the %s queue",
+        debug_direction(event->direction), debug_queue(QUEUE_FOUND));
+}
+
+/* Whether no event of a queue is posted. */
+static inline bool loop_is_empty(const struct loop *loop, enum event_queue queue)
+{
+    return TAILQ_EMPTY(&loop->queues[queue]) &&
+           (queue != QUEUE_NORMAL || loop->found.next == loop->found.first ||
+               loop_count_found(loop) == 0);
 }
 
 /* Runs a queue until it is empty, with the events that handlers post to it meanwhile. */
 static inline void loop_run(struct loop *loop, enum event_queue queue)
 {
+    if (queue == QUEUE_NORMAL && loop->found.next != loop->found.first)
+        loop_run_found(loop);
     if (!TAILQ_EMPTY(&loop->queues[queue]))
         loop_run_posted(loop, queue);
 }
@@ -187,7 +220,7 @@ static inline bool loop_promote(struct loop *loop)
 {
     if (unlikely(!TAILQ_EMPTY(&loop->queues[QUEUE_NEXT])))
         loop_move_next(loop);
-    return !TAILQ_EMPTY(&loop->queues[QUEUE_NORMAL]) || !TAILQ_EMPTY(&loop->queues[QUEUE_ACCEPT]);
+    return !loop_is_empty(loop, QUEUE_NORMAL) || !loop_is_empty(loop, QUEUE_ACCEPT);
 }
 
 /* Returns the source of a slot if the slot is still in that generation, else NULL: for
@@ -217,7 +250,7 @@ static inline void loop_report(
     if (!event->armed)
         return;
     if (likely(source->queue == QUEUE_NORMAL))
-        loop_post(loop, event, QUEUE_NORMAL);
+        loop_post_found(loop, event);
     else
         loop_take_special(loop, source, direction);
 }

@@ -40,10 +40,11 @@ struct mechanism_values {
 };
 
 struct mechanism {
-    const char *name; /* in the directive `use` */
-    bool edge;        /* events are reported once a change: go on until "again" */
-    bool exclusive;   /* can wake one of several waiting processes for a listener */
-    bool forgets;     /* watches what is closed no more, and says nothing of it */
+    const char *name;   /* in the directive `use` */
+    bool edge;          /* events are reported once a change: go on until "again" */
+    bool exclusive;     /* can wake one of several waiting processes for a listener */
+    bool forgets;       /* watches what is closed no more, and says nothing of it */
+    bool ends_by_close; /* del_conn has nothing to do for a descriptor that is closed: not called */
     bool masks; /* the wait takes a signal mask, and while events are ready looks at no signal */
     bool by_use_alone;        /* only the directive `use` chooses it, though it is available */
     bool unfiltered;          /* system calls pass by the filter of system calls */

@@ -7,7 +7,6 @@
 #include "base/wiped.h"
 
 #include <assert.h>
-#include <string.h>
 #include <sys/mman.h>
 
 int source_table_init(struct source_table *table, uint32_t n, size_t stride)
@@ -30,48 +29,9 @@ void source_table_done(struct source_table *table)
     table->base = NULL;
 }
 
-struct source *source_get(struct source_table *table)
-{
-    struct source *source;
-    uint32_t generation;
-    uint16_t turn;
-
-    if (table->free != SOURCE_NONE) {
-        source = source_at(table, table->free);
-        assert(!source->in_use && table->free < table->used_n);
-        table->free = source->position;
-        generation = source->generation;
-        turn = source->events[EVENT_READ].turn; /* kept: see event/loop.h, loop_post_soon() */
-        memset(source, 0, table->stride);
-        source->generation = generation;
-        source->events[EVENT_READ].turn = turn;
-    } else if (table->used_n < table->n) {
-        source = source_at(table, table->used_n++);
-    } else {
-        return NULL;
-    }
-    source->in_use = true;
-    source->fd = -1;
-    source->queue = QUEUE_NORMAL;
-    source->events[EVENT_WRITE].direction = EVENT_WRITE;
-    table->in_use_n++;
-    return source;
-}
-
-static inline bool is_at_rest(const struct event *event)
+static bool is_at_rest(const struct event *event)
 {
     return !event->active && event->queue == QUEUE_NONE;
-}
-
-void source_put(struct source_table *table, struct source *source)
-{
-    assert(source->in_use && table->in_use_n > 0 && !source->listening);
-    assert(is_at_rest(&source->events[EVENT_READ]) && is_at_rest(&source->events[EVENT_WRITE]));
-    source->in_use = false;
-    source->generation++;
-    source->position = table->free;
-    table->free = source_index(table, source);
-    table->in_use_n--;
 }
 
 void source_table_check(const struct source_table *table)
@@ -81,8 +41,10 @@ void source_table_check(const struct source_table *table)
     assert(table->base != NULL && table->used_n <= table->n);
     assert(table->in_use_n <= table->used_n);
     for (uint32_t i = table->free; i != SOURCE_NONE; i = source_at(table, i)->position) {
-        assert(i < table->used_n);
-        assert(!source_at(table, i)->in_use);
+        const struct source *source = source_at(table, i);
+
+        assert(i < table->used_n && !source->in_use);
+        assert(is_at_rest(&source->events[EVENT_READ]) && is_at_rest(&source->events[EVENT_WRITE]));
         free_n++;
         assert(free_n <= table->used_n - table->in_use_n); /* no circle */
     }

@@ -9,11 +9,13 @@
 #include "base/compiler.h"
 #include "event/io.h"
 
+#include <assert.h>
 #include <bsd/sys/queue.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct loop;
 struct source;
@@ -26,6 +28,7 @@ enum event_queue {
     QUEUE_NORMAL,
     QUEUE_NEXT,  /* for the next turn */
     QUEUE_FLUSH, /* connections that a callback has marked dirty: run right after it */
+    QUEUE_FOUND, /* the part of the normal queue that the wait has reported: loop->found */
     QUEUES,
 };
 
@@ -78,11 +81,6 @@ struct source_table {
 /* Maps n slots of `stride` bytes; -1 with errno. */
 int source_table_init(struct source_table *table, uint32_t n, size_t stride);
 void source_table_done(struct source_table *table);
-
-/* Takes a slot, zeroed but for its generation; NULL when every slot is in use. */
-struct source *source_get(struct source_table *table);
-/* Gives a slot back, whose events are neither active nor posted any more. */
-void source_put(struct source_table *table, struct source *source);
 
 /* Arms a direction. The event of a source that is known to be ready is posted by loop_post_soon(),
  * because its edge will not come again. -1 with errno where the mechanism refuses (no memory). */
@@ -142,4 +140,44 @@ static inline struct source *source_of(struct event *event)
     if (event->direction == EVENT_READ)
         return container_of(event, struct source, events[EVENT_READ]);
     return container_of(event, struct source, events[EVENT_WRITE]);
+}
+
+/* Takes a slot, zeroed but for its generation; NULL when every slot is in use. */
+static inline struct source *source_get(struct source_table *table)
+{
+    struct source *source;
+    uint32_t generation;
+    uint16_t turn;
+
+    if (likely(table->free != SOURCE_NONE)) {
+        source = source_at(table, table->free);
+        assert(!source->in_use && table->free < table->used_n);
+        table->free = source->position;
+        generation = source->generation;
+        turn = source->events[EVENT_READ].turn; /* kept: see event/loop.h, loop_post_soon() */
+        memset(source, 0, table->stride);
+        source->generation = generation;
+        source->events[EVENT_READ].turn = turn;
+    } else if (table->used_n < table->n) {
+        source = source_at(table, table->used_n++);
+    } else {
+        return NULL;
+    }
+    source->in_use = true;
+    source->fd = -1;
+    source->queue = QUEUE_NORMAL;
+    source->events[EVENT_WRITE].direction = EVENT_WRITE;
+    table->in_use_n++;
+    return source;
+}
+
+/* Gives a slot back, whose events are neither active nor posted any more. */
+static inline void source_put(struct source_table *table, struct source *source)
+{
+    assert(source->in_use && !source->listening);
+    source->in_use = false;
+    source->generation++;
+    source->position = table->free;
+    table->free = source_index(table, source);
+    table->in_use_n--;
 }

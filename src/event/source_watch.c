@@ -147,7 +147,8 @@ static inline void end_watching(struct loop *loop, struct source *source, bool c
     if (source->events[EVENT_READ].active || source->events[EVENT_WRITE].active) {
         debug_source(loop, source, "%s stops watching%s", loop->mechanism->name,
             closing ? ", the descriptor is closed" : "");
-        loop->mechanism->del_conn(loop, source, closing);
+        if (!(closing && loop->mechanism->ends_by_close))
+            loop->mechanism->del_conn(loop, source, closing);
     }
     end_event(loop, &source->events[EVENT_READ]);
     end_event(loop, &source->events[EVENT_WRITE]);

@@ -18,7 +18,8 @@ static bool has_missed_outcome(const struct fb_conn *conn)
 {
     const struct event *writing = &conn->source.events[EVENT_WRITE];
 
-    return conn->phase == CONN_CONNECTING && writing->ready && writing->queue == QUEUE_NORMAL &&
+    return conn->phase == CONN_CONNECTING && writing->ready &&
+           (writing->queue == QUEUE_FOUND || writing->queue == QUEUE_NORMAL) &&
            (int32_t)(conn->deadline - (uint32_t)conn->net->loop.clock.mono_ms) < 0;
 }
 

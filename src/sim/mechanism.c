@@ -384,7 +384,7 @@ bool sim_idle(const struct loop *loop)
 
     CHECK_KIND(state, SIM_LOOP_KIND);
     for (int i = 0; i < QUEUES; i++)
-        if (!TAILQ_EMPTY(&loop->queues[i]))
+        if (!loop_is_empty(loop, i))
             return false;
     if (distance != -1 && loop->clock.mono_ms + (uint64_t)distance <= state->sim->clock.mono_ms)
         return false;

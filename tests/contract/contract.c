@@ -118,7 +118,7 @@ void turn_until_quiet(struct fixture *fixture)
 
     do {
         loop_wait(fixture->loop, 0);
-        any = !TAILQ_EMPTY(&fixture->loop->queues[QUEUE_NORMAL]);
+        any = !loop_is_empty(fixture->loop, QUEUE_NORMAL);
         loop_run(fixture->loop, QUEUE_NORMAL);
     } while (any);
 }
@@ -131,7 +131,7 @@ void check_quiet(struct fixture *fixture)
 
         loop_wait(fixture->loop, QUIET_MS);
         for (int queue = 0; queue < QUEUES; queue++)
-            ck_assert_msg(TAILQ_EMPTY(&fixture->loop->queues[queue]), "something was reported");
+            ck_assert_msg(loop_is_empty(fixture->loop, queue), "something was reported");
         if (i > 0)
             ck_assert_msg(now_us() - start >= (QUIET_MS - 1) * 1000, "the wait was cut short");
     }

@@ -219,6 +219,30 @@ START_TEST(what_is_reported_while_paused_is_remembered)
 }
 END_TEST
 
+static void report_other(struct watched *source)
+{
+    source->other->then = NULL;
+    loop_report(source->fixture->loop, &source->other->source, EVENT_READ);
+}
+
+/* A mechanism may find more while handlers run, when one of them gives up a listener. */
+START_TEST(what_is_reported_while_handlers_run_runs_too)
+{
+    struct named_sources *named = start_sources();
+    struct watched *a = named->sources[0], *b = named->sources[1];
+
+    ck_assert_int_eq(source_arm(named->loop, &a->source, EVENT_READ), 0);
+    ck_assert_int_eq(source_arm(named->loop, &b->source, EVENT_READ), 0);
+    a->then = report_other;
+    a->other = b;
+    loop_report(named->loop, &a->source, EVENT_READ);
+    loop_run(named->loop, QUEUE_NORMAL);
+    ck_assert_str_eq(named->order, "ab");
+    ck_assert(loop_is_empty(named->loop, QUEUE_NORMAL));
+    stop_sources(named);
+}
+END_TEST
+
 START_TEST(a_source_of_no_queue_runs_within_the_wait)
 {
     struct named_sources *named = start_sources();
@@ -275,6 +299,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_closed_source_does_not_run);
     tcase_add_test(tcase, an_event_finds_only_its_own_life_of_a_slot);
     tcase_add_test(tcase, what_is_reported_while_paused_is_remembered);
+    tcase_add_test(tcase, what_is_reported_while_handlers_run_runs_too);
     tcase_add_test(tcase, a_source_of_no_queue_runs_within_the_wait);
     tcase_add_test(tcase, a_refused_watch_changes_nothing);
     tcase_add_test(tcase, clock_and_bytes_are_the_mechanisms);

@@ -180,7 +180,7 @@ void splicing_turn(struct splicing *splicing)
     struct loop *loop = &splicing->net.loop;
 
     loop_promote(loop);
-    loop_wait(loop, TAILQ_EMPTY(&loop->queues[QUEUE_NORMAL]) ? 1 : 0);
+    loop_wait(loop, loop_is_empty(loop, QUEUE_NORMAL) ? 1 : 0);
     timers_run(&loop->timers);
     loop_run(loop, QUEUE_NORMAL);
 }

@@ -6,7 +6,7 @@
 static void stop_loop(struct fixture *fixture)
 {
     for (int i = 0; i < QUEUES; i++)
-        ck_assert(TAILQ_EMPTY(&fixture->loop->queues[i]));
+        ck_assert(loop_is_empty(fixture->loop, i));
     loop_done(fixture->loop);
 }
 

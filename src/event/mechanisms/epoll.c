@@ -36,7 +36,8 @@ struct epoll_state {
     unsigned kind;
     int fd;
     int events_n;
-    bool haunted; /* reports what nobody watches any more */
+    bool haunted;              /* reports what nobody watches any more */
+    struct epoll_event change; /* the latest that the kernel was told */
     struct epoll_event events[];
 };
 
@@ -87,15 +88,15 @@ static int control_epoll(struct loop *loop, struct source *source, int operation
 {
     struct epoll_state *state = loop->mechanism_state;
     uint64_t index = source_index(&loop->sources, source);
-    struct epoll_event event = {
-        .events = events,
-        .data.u64 = (uint64_t)source->generation << 32 | index,
-    };
 
     CHECK_KIND(state, EPOLL_KIND);
     assert(source->fd != -1 && source->in_use);
     debug_flags(loop, source, operation_words[operation], events, flag_words);
-    return epoll_ctl(state->fd, operation, source->fd, &event);
+    state->change = (struct epoll_event) {
+        .events = events,
+        .data.u64 = (uint64_t)source->generation << 32 | index,
+    };
+    return epoll_ctl(state->fd, operation, source->fd, &state->change);
 }
 
 static uint32_t events_of(const struct source *source, enum event_direction direction)
@@ -143,8 +144,9 @@ static int epoll_add_conn(struct loop *loop, struct source *source)
 
 static int epoll_del_conn(struct loop *loop, struct source *source, bool closing)
 {
-    /* no other process has a connection's descriptor, so that closing it ends the watching too */
-    return closing ? 0 : control_epoll(loop, source, EPOLL_CTL_DEL, 0);
+    assert(!closing);
+    (void)closing;
+    return control_epoll(loop, source, EPOLL_CTL_DEL, 0);
 }
 
 static uint32_t listener_events(bool exclusive)
@@ -170,7 +172,9 @@ static uint32_t note_end(struct loop *loop, struct source *source, uint32_t even
         source->eof = true;
     if (events & EPOLLERR)
         loop_report_broken(loop, source);
-    return events | EPOLLIN | (events & (EPOLLERR | EPOLLHUP) ? EPOLLOUT : 0);
+    if ((events & (EPOLLERR | EPOLLHUP)) && source->events[EVENT_WRITE].active)
+        events |= EPOLLOUT;
+    return events | EPOLLIN;
 }
 
 /* A source has gone, and is reported: its descriptor was closed under it while another one has the
@@ -236,7 +240,7 @@ static inline void report_event(struct loop *loop, const struct epoll_event *eve
         events = note_end(loop, source, events);
     if (events & EPOLLIN)
         loop_report(loop, source, EVENT_READ);
-    if ((events & EPOLLOUT) && source->events[EVENT_WRITE].active)
+    if (events & EPOLLOUT)
         loop_report(loop, source, EVENT_WRITE);
 }
 
@@ -270,6 +274,7 @@ const struct mechanism mechanism_epoll = {
     .edge = true,
     .exclusive = true,
     .forgets = true,
+    .ends_by_close = true, /* no other process has a connection's descriptor */
     .tells_broken = true,
     .tells_refused = true,
     .options = { { .name = "epoll_events", .least = 1, .greatest = 65536, .initial = 512 } },
