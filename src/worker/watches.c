@@ -20,6 +20,13 @@ static int compare_watches(const struct fb_watch *a, const struct fb_watch *b)
 
 RB_GENERATE_INTERNAL(watches_tree, fb_watch, node, compare_watches, static __attribute__((unused)))
 
+struct fb_watch *watches_find(struct worker *worker, int fd)
+{
+    struct fb_watch wanted = { .fd = fd };
+
+    return RB_FIND(watches_tree, &worker->watches.tree, &wanted);
+}
+
 static struct loop *loop_of(const struct fb_watch *watch)
 {
     return &watch->handle->worker->stream.net.loop;
@@ -33,6 +40,13 @@ static bool is_closed(const struct fb_watch *watch)
 
     return fstat(watch->fd, &now) == -1 || now.st_dev != watch->device ||
            now.st_ino != watch->inode;
+}
+
+/* Whether the mechanism would go on asking the kernel about a number whose descriptor was closed,
+ * whatever has the number now. */
+static bool asks_for_ever(const struct mechanism *mechanism)
+{
+    return !(mechanism->edge && mechanism->forgets);
 }
 
 /* Takes the source from a watch whose descriptor was closed. */
@@ -55,6 +69,15 @@ static COLD void lose_source(struct fb_watch *watch)
     abandon_source(watch);
 }
 
+/* Loses the source of the watch of a descriptor, if there is one and the descriptor was closed. */
+static void lose_closed(struct worker *worker, int fd)
+{
+    struct fb_watch *watch = watches_find(worker, fd);
+
+    if (watch != NULL && is_closed(watch))
+        lose_source(watch);
+}
+
 /* ---- Events ---- */
 
 /* Takes the direction's event, and returns its bit if it runs or is posted. */
@@ -74,7 +97,8 @@ static void run_watch(struct loop *loop, struct source *source, enum event_direc
 {
     struct worker *worker = worker_of_loop(loop);
     struct heartbeat *heartbeat = worker->stream.net.heartbeat;
-    struct fb_watch *watch = watches_find(worker, source->fd);
+    const int fd = source->fd;
+    struct fb_watch *watch = watches_find(worker, fd);
     struct fb_worker *handle;
     unsigned events;
 
@@ -83,8 +107,7 @@ static void run_watch(struct loop *loop, struct source *source, enum event_direc
     handle = watch->handle;
     events = take_event(loop, source, EVENT_READ, direction == EVENT_READ) |
              take_event(loop, source, EVENT_WRITE, direction == EVENT_WRITE);
-    /* a mechanism with levels would ask for ever, for whatever has the number now */
-    if (!(loop->mechanism->edge && loop->mechanism->forgets) && is_closed(watch)) {
+    if (asks_for_ever(loop->mechanism) && is_closed(watch)) {
         lose_source(watch);
         return;
     }
@@ -92,6 +115,8 @@ static void run_watch(struct loop *loop, struct source *source, enum event_direc
     watch->ready(handle, watch, events, watch->arg);
     worker_check_fork(worker);
     heartbeat_end(heartbeat);
+    if (asks_for_ever(loop->mechanism)) /* before a client is given the number */
+        lose_closed(worker, fd);
     net_flush(&worker->stream.net);
 }
 
@@ -110,13 +135,6 @@ static const struct source_ops watch_ops = {
 };
 
 /* ---- Watches ---- */
-
-struct fb_watch *watches_find(struct worker *worker, int fd)
-{
-    struct fb_watch wanted = { .fd = fd };
-
-    return RB_FIND(watches_tree, &worker->watches.tree, &wanted);
-}
 
 static int watch_source(struct fb_watch *watch, unsigned events)
 {
@@ -149,16 +167,12 @@ static int make_source(struct fb_watch *watch, unsigned events)
 /* Looks at the descriptor; an errno where it cannot be watched. */
 static int check_descriptor(struct worker *worker, int fd, struct stat *status)
 {
-    struct fb_watch *other;
-
     if (fstat(fd, status) == -1)
         return errno;
     if (S_ISREG(status->st_mode) || S_ISDIR(status->st_mode) || S_ISBLK(status->st_mode))
         return EPERM; /* epoll's answer, where poll() would say that it is always ready */
-    other = watches_find(worker, fd);
-    if (other != NULL && is_closed(other))
-        lose_source(other);
-    else if (other != NULL)
+    lose_closed(worker, fd);
+    if (watches_find(worker, fd) != NULL)
         return EEXIST;
     return worker->watches.n >= FB_WATCHES_MAX ? EMFILE : 0;
 }
