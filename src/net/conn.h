@@ -56,8 +56,8 @@ struct conn_ops {
     void (*describe)(const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT]);
 };
 
-/* The phase of a connection. The order matters to the predicates below; conn_state.c has the legal
- * steps. */
+/* The phase of a connection. The order matters to the predicates below; conn_private.h has the
+ * legal steps. */
 enum conn_phase {
     CONN_FREE, /* the slot holds no connection */
     /* `closed` has run: */
@@ -132,7 +132,6 @@ struct fb_conn {
     uint32_t idle : 1;          /* the owner's: may be closed to drain, or to make room */
     uint32_t session_phase : 3; /* the owner's */
     uint32_t limited : 1;       /* a deadline is set: the owner's, or net/'s while it lingers */
-    uint32_t opening : 1;       /* `opened` and its flush run: a first deadline is entered behind */
     uint32_t ends_stopped : 1;  /* the end of the peer's half ends it while it is stopped */
     uint32_t unwritable : 1;    /* `unwritable` has run, and `writable` not yet */
 };
@@ -188,7 +187,8 @@ static inline struct fb_conn *conn_at_slot(const struct net *net, uint32_t slot)
     return (struct fb_conn *)base + (slot - 1);
 }
 
-/* conn_deadline.c: Enter the connection into the wheel by its deadline, and take it out. */
+/* conn_deadline.c: Enter the connection into the wheel by its deadline, and take it out, with its
+ * deadline. */
 void conn_deadline_enter(struct fb_conn *conn);
 void conn_deadline_leave(struct fb_conn *conn);
 /* The deadline in ms of the monotonic clock; there is one. */
@@ -198,23 +198,34 @@ uint64_t conn_deadline_at(const struct fb_conn *conn);
  * cached time, and at the latest in CONN_DEADLINE_MOST. */
 static inline void conn_deadline_set(struct fb_conn *conn, uint64_t ms)
 {
-    uint32_t deadline = (uint32_t)conn->net->loop.clock.mono_ms +
-                        (uint32_t)(ms < CONN_DEADLINE_MOST ? ms : CONN_DEADLINE_MOST) + (ms == 0);
+    struct net *net = conn->net;
+    uint64_t now = net->loop.clock.mono_ms;
+    uint32_t deadline =
+        (uint32_t)now + (uint32_t)(ms < CONN_DEADLINE_MOST ? ms : CONN_DEADLINE_MOST) + (ms == 0);
     bool put_off = conn->limited && (int32_t)(deadline - conn->deadline) >= 0;
 
     conn->deadline = deadline;
     conn->limited = 1;
-    if (!put_off && (!conn->opening || conn->timed.prev != 0))
+    if (put_off) {
+        debug_source(&net->loop, &conn->source, "deadline put off: in %" PRIu64 " ms", ms);
+    } else if (likely(ms >= CONN_DEADLINE_ASIDE && conn->timed.prev == 0)) {
+        debug_source(&net->loop, &conn->source, "deadline set: in %" PRIu64 " ms", ms);
+        if (unlikely(now + ms / 2 < net->wheel.look.at))
+            conn_wheel_look_at(net, now + ms / 2);
+    } else {
         conn_deadline_enter(conn);
-    else if (put_off)
-        debug_source(&conn->net->loop, &conn->source, "deadline put off: in %" PRIu64 " ms", ms);
+    }
 }
 
 /* May be called where there is no deadline. */
 static inline void conn_deadline_clear(struct fb_conn *conn)
 {
-    if (conn->limited)
+    if (conn->timed.prev != 0)
         conn_deadline_leave(conn);
+    else if (conn->limited)
+        debug_source(&conn->net->loop, &conn->source, "deadline deleted: %" PRId32 " ms were left",
+            (int32_t)(conn->deadline - (uint32_t)conn->net->loop.clock.mono_ms));
+    conn->limited = 0;
 }
 
 /* conn_peer.c: Remembers an address; fills in one that was, or that of the connection's peer, of
@@ -223,12 +234,16 @@ void conn_peer_set(struct conn_peer *peer, const struct sockaddr *address);
 void conn_peer_of(const struct conn_peer *peer, struct address *out);
 void conn_peer_address(const struct fb_conn *conn, struct address *out);
 
-/* conn.c: Takes a slot for a connection on `fd`, which it owns from now on, and whose `opened` will
- * run from the normal queue; NULL when worker_connections are in use. */
+/* conn.c: Takes a slot for a connection on `fd`, which it owns from now on; the caller has to open
+ * it. NULL when worker_connections are in use. */
 struct fb_conn *conn_create(
     struct net *net, int fd, const struct sockaddr *peer, const struct conn_ops *ops, void *owner);
 
-/* conn_connect.c: The same for a connection that we make: `opened` or `closed` will follow. In the
+/* conn_state.c: Has `opened` run from the normal queue. */
+void conn_open_soon(struct fb_conn *conn);
+/* conn_input.c: Has `opened` run, and reads what has come already. Not within a callback. */
+void conn_open(struct fb_conn *conn);
+/* conn_connect.c: Makes a connection whose `opened` or `closed` will follow by itself. In the
  * log it bears the number of `client`, unless that is NULL. */
 struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
     const struct sockaddr *address, socklen_t length, struct io_connect *options,

@@ -124,7 +124,7 @@ void conn_reopen(struct fb_conn *conn, const struct conn_ops *ops, void *owner)
     conn->owner = owner;
     conn->received = conn->sent = 0;
     loop_unpost(&conn->net->loop, &conn->source.events[EVENT_READ]);
-    loop_post_soon(&conn->net->loop, &conn->source.events[EVENT_READ]);
+    conn_open_soon(conn);
 }
 
 /* Whether our connect() has succeeded, and a flush would have nothing to do but to say so. */
@@ -143,7 +143,7 @@ void conn_run_write(struct loop *loop, struct source *source)
         conn_trace(conn, "connected");
         conn_set_phase(conn, CONN_OPENING);
         source_disarm(loop, source, EVENT_WRITE);
-        conn_run_read(loop, source); /* `opened` runs */
+        conn_open(conn);
         return;
     }
     conn_flush(conn);

@@ -4,8 +4,10 @@
  *
  * Responsible for running `expired` once for each deadline that is reached. Never moves a
  * connection when its deadline is put off: the bucket is looked at in time, and the connection goes
- * on to a later one. Invariant: a connection that is linked is in one bucket, which begins no later
- * than its deadline; the wheel's timer is set for the first bucket that may hold any, or sooner. */
+ * on to a later one. Invariants: a connection that is linked is in one bucket, which begins no
+ * later than its deadline; the wheel's timer is set for the first bucket that may hold any, or
+ * sooner. One that has a deadline and is not linked was left aside: a look at all slots begins when
+ * at most half of its time has passed, and enters it. */
 #include "net/conn_deadline.h"
 
 #include "net/conn_private.h"
@@ -15,8 +17,9 @@
 #define BITS 6
 #define BUCKETS (1u << BITS) /* of a level */
 
-/* Bounds of one turn of the wheel, when many deadlines are reached at once: a connection that goes
- * to another bucket counts as one, one that expires as more. */
+/* Bounds of one turn of the wheel, when many deadlines are reached at once, and of one look: a
+ * connection that goes to another bucket and a slot that is looked at count as one, a connection
+ * that expires as more. */
 #define STEPS_A_TURN 4096
 #define EXPIRY_COUNTS 16
 
@@ -106,17 +109,25 @@ static void put_into_bucket(struct net *net, struct fb_conn *conn)
     }
 }
 
+/* Counts buckets from the time by which deadlines expire, unless one that is used begins before. */
+static void turn_wheel(struct net *net)
+{
+    struct conn_wheel *wheel = &net->wheel;
+    uint64_t now = *net->loop.timers.due_by;
+
+    if (wheel->next > now && wheel->now < now)
+        wheel->now = now;
+}
+
 void conn_deadline_enter(struct fb_conn *conn)
 {
     struct net *net = conn->net;
-    struct conn_wheel *wheel = &net->wheel;
 
     conn_trace(conn, "deadline set: in %" PRId32 " ms",
         (int32_t)(conn->deadline - (uint32_t)net->loop.clock.mono_ms));
     if (conn->timed.prev != 0)
         unlink_conn(net, conn);
-    if (wheel->next > net->loop.clock.mono_ms) /* no bucket is passed over */
-        wheel->now = net->loop.clock.mono_ms;
+    turn_wheel(net);
     put_into_bucket(net, conn);
 }
 
@@ -124,8 +135,7 @@ void conn_deadline_leave(struct fb_conn *conn)
 {
     conn_trace(conn, "deadline deleted: %" PRId32 " ms were left",
         (int32_t)(conn->deadline - (uint32_t)conn->net->loop.clock.mono_ms));
-    if (conn->timed.prev != 0)
-        unlink_conn(conn->net, conn);
+    unlink_conn(conn->net, conn);
     conn->timed = (struct conn_link) { 0, 0 };
     conn->limited = 0;
 }
@@ -177,8 +187,57 @@ static void wheel_expired(struct loop *loop, struct timer *timer)
     }
     if (bucket == -1)
         wheel->next = UINT64_MAX;
-    if (wheel->next > loop->clock.mono_ms) /* no rest waits for the next turn */
-        wheel->now = loop->clock.mono_ms;
+    turn_wheel(net);
+}
+
+/* ---- Deadlines that were left aside ---- */
+
+void conn_wheel_look_at(struct net *net, uint64_t at)
+{
+    struct conn_wheel *wheel = &net->wheel;
+
+    assert(at < wheel->look.at);
+    wheel->look.at = at;
+    if (wheel->look.index == 0) /* else the look that is under way sees to the next */
+        timers_arm_at(&net->loop.timers, &wheel->look.timer, at);
+}
+
+/* Looks at a slot, and enters the deadline of its connection if that was left aside; one that is
+ * reached, as the worker has stood still, expires. Returns the steps that this counts as. */
+static int look_at(struct net *net, uint32_t index)
+{
+    struct fb_conn *conn = net_conn_at(net, index);
+
+    if (conn == NULL || !conn->limited || conn->timed.prev != 0)
+        return 1;
+    if (conn_deadline_at(conn) > *net->loop.timers.due_by) {
+        conn_deadline_enter(conn);
+        return 1;
+    }
+    conn->limited = 0;
+    net->wheel.expired(conn);
+    return EXPIRY_COUNTS;
+}
+
+/* Looks at some slots; deadlines that are set from its beginning on are left to the next look. */
+static void look_expired(struct loop *loop, struct timer *timer)
+{
+    struct net *net = net_of_loop(loop);
+    struct conn_wheel *wheel = &net->wheel;
+    int steps = STEPS_A_TURN;
+
+    assert(timer == &wheel->look.timer && wheel->look.index <= loop->sources.used_n);
+    if (wheel->look.index == 0)
+        wheel->look.at = UINT64_MAX;
+    while (steps > 0 && wheel->look.index < loop->sources.used_n)
+        steps -= look_at(net, wheel->look.index++);
+    if (wheel->look.index < loop->sources.used_n) {
+        timers_arm(&loop->timers, timer, 1); /* others have their turn */
+        return;
+    }
+    wheel->look.index = 0;
+    if (wheel->look.at != UINT64_MAX)
+        timers_arm_at(&loop->timers, timer, wheel->look.at);
 }
 
 void conn_wheel_init(struct conn_wheel *wheel, void (*expired)(struct fb_conn *conn))
@@ -188,6 +247,7 @@ void conn_wheel_init(struct conn_wheel *wheel, void (*expired)(struct fb_conn *c
         .next = UINT64_MAX,
         .expired = expired,
         .timer.expired = wheel_expired,
+        .look = { .at = UINT64_MAX, .timer.expired = look_expired },
     };
 }
 
@@ -195,6 +255,7 @@ void conn_wheel_done(struct net *net)
 {
     assert(first_bucket(&net->wheel) == -1);
     timers_disarm(&net->loop.timers, &net->wheel.timer);
+    timers_disarm(&net->loop.timers, &net->wheel.look.timer);
 }
 
 /* Asserts that a bucket's links lead there and back; returns how many connections it holds. */
@@ -225,4 +286,6 @@ void conn_wheel_check(const struct net *net, uint32_t timed_n)
     assert(n == timed_n);
     assert(timed_n == 0 || wheel->next != UINT64_MAX);
     assert(timer_is_set(&wheel->timer) == (wheel->next != UINT64_MAX) || wheel->next == 0);
+    assert(timer_is_set(&wheel->look.timer) == (wheel->look.at != UINT64_MAX) ||
+           wheel->look.index != 0);
 }

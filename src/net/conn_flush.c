@@ -27,8 +27,7 @@ static ALWAYS_INLINE bool detach_owner(struct fb_conn *conn, fb_reason reason)
     bool owner_knows = conn->owner_knows, cut_off = false;
 
     conn_set_phase(conn, CONN_ENDING); /* `closed` can add nothing */
-    conn_deadline_clear(conn);
-    if (unlikely(conn->unsent > 0 || conn_has_output(conn)))
+    if (unlikely(conn->unsent > 0 || conn->out != NULL))
         cut_off = cut_output(conn, reason);
     if (unlikely(conn->in != NULL))
         drop_input(conn);
@@ -37,6 +36,7 @@ static ALWAYS_INLINE bool detach_owner(struct fb_conn *conn, fb_reason reason)
     conn->owner_knows = 0;
     if (owner_knows)
         conn->ops->closed(conn, reason);
+    conn_deadline_clear(conn); /* `closed` may have set one */
     return cut_off;
 }
 
@@ -46,15 +46,14 @@ static inline void release_slot(struct fb_conn *conn, bool reset)
     struct net *net = conn->net;
     bool outgoing = conn->outgoing;
 
-    assert(!conn->owner_knows && conn->in == NULL && conn->out == NULL);
-    assert(net->connection_n > 0 && (outgoing || net->client_n > 0));
+    assert(net->connection_n > 0);
     conn_set_phase(conn, CONN_FREE);
-    conn_deadline_clear(conn);
     source_close(&net->loop, &conn->source, reset);
     net->connection_n--;
     if (unlikely(net->overdraft > 0))
         net->overdraft--;
     if (!outgoing) {
+        assert(net->client_n > 0);
         net->client_n--;
         counters_add(net->counters, COUNTER_ACTIVE, -1);
     }
@@ -68,9 +67,10 @@ void conn_end(struct fb_conn *conn, fb_reason reason)
 {
     bool reset = reason == FB_ABORTED || reason == FB_PIPE_BROKEN;
 
-    assert(conn->phase != CONN_FREE && conn->phase != CONN_ENDING);
     conn_debug(conn, "closed, reason %d", (int)reason);
-    if (conn_is_owned(conn) && detach_owner(conn, reason))
+    if (!conn_is_owned(conn))
+        conn_deadline_clear(conn);
+    else if (detach_owner(conn, reason))
         reset = true;
     release_slot(conn, reset);
 }
@@ -103,6 +103,7 @@ static COLD void linger(struct fb_conn *conn)
  * where the worker drains and keeps none. */
 static COLD void keep_open(struct fb_conn *conn)
 {
+    assert(conn->outgoing && conn->phase == CONN_KEEPING);
     if (!conn->ops->keepalive(conn))
         conn_fail(conn, FB_NO_MEMORY);
     if (conn->phase != CONN_KEEPING)
@@ -113,14 +114,13 @@ static COLD void keep_open(struct fb_conn *conn)
     conn_redeliver(conn);
 }
 
-/* Whether bytes of the peer lie unread in the kernel. */
-static bool input_is_pending(struct fb_conn *conn)
+/* Whether bytes of the peer, which has not ended its half, lie unread in the kernel. */
+static NOINLINE bool input_is_pending(struct fb_conn *conn)
 {
     uint8_t bytes[512]; /* the scratch buffer may still hold lent bytes */
     struct io_span span = { bytes, sizeof(bytes) };
 
-    if (conn->read == CONN_READ_ENDED)
-        return false;
+    assert(conn->phase >= CONN_CLOSING && conn->read != CONN_READ_ENDED);
     return conn->source.io->recv(&conn->source, &span).status == IO_DONE;
 }
 
@@ -143,9 +143,7 @@ static void wait_closed(struct fb_conn *conn)
     conn_count(conn);
 }
 
-/* The output of a closed connection was sent: when it has left too, keeps it open for another
- * owner, lingers, or ends it. */
-static void finish_close(struct fb_conn *conn)
+void conn_finish_close(struct fb_conn *conn)
 {
     assert(conn->out == NULL && conn->unsent == 0);
     if (!conn_has_left(conn)) {
@@ -153,7 +151,7 @@ static void finish_close(struct fb_conn *conn)
         wait_closed(conn);
     } else if (conn->phase == CONN_KEEPING && conn->in == NULL && conn->read != CONN_READ_ENDED)
         keep_open(conn);
-    else if (input_is_pending(conn))
+    else if (conn->read != CONN_READ_ENDED && input_is_pending(conn))
         linger(conn);
     else
         conn_end(conn, FB_FINISHED);
@@ -228,7 +226,7 @@ void conn_watch_connect(struct fb_conn *conn)
         watch_writing(conn);
     else if (source_arm_both(loop, source) == -1)
         conn_fail(conn, FB_NO_MEMORY);
-    else
+    else if (unlikely(conn->read != CONN_READ_ON || conn->paused)) /* since before the connect() */
         source_disarm(loop, source, EVENT_READ);
 }
 
@@ -301,7 +299,7 @@ static void end_or_wait(struct fb_conn *conn)
         if (conn_has_output(conn) || !conn_splice_is_empty(conn)) /* `writable` may have added it */
             wait_closed(conn);
         else
-            finish_close(conn);
+            conn_finish_close(conn);
         return;
     case CONN_CLOSING_UNCONNECTED:
         if (conn_has_output(conn))
@@ -331,7 +329,7 @@ void conn_flush(struct fb_conn *conn)
 {
     assert(conn->phase != CONN_FREE && conn->phase != CONN_ENDING);
     if (only_closes(conn)) {
-        finish_close(conn);
+        conn_finish_close(conn);
         return;
     }
     if (conn_has_failed(conn)) {

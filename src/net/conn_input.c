@@ -76,23 +76,24 @@ static void keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct ch
 
 /* ---- Receiving ---- */
 
-/* Notes what a system call says that has received nothing. */
-static COLD void note_nothing(struct fb_conn *conn, struct io_result result)
+static void note_end(struct fb_conn *conn)
 {
-    switch (result.status) {
-    case IO_EOF:
-        conn_trace(conn, "received the end of the peer's half");
-        conn_set_read(conn, CONN_READ_ENDED);
-        source_disarm(&conn->net->loop, &conn->source, EVENT_READ);
-        if (conn->write == CONN_WRITE_ENDED &&
-            conn->pipe == NULL) /* a pipe's other end sees to it */
-            conn_mark_dirty(conn);
-        break;
-    case IO_FAILED:
+    conn_trace(conn, "received the end of the peer's half");
+    conn_set_read(conn, CONN_READ_ENDED);
+    source_disarm(&conn->net->loop, &conn->source, EVENT_READ);
+    if (conn->write == CONN_WRITE_ENDED && conn->pipe == NULL) /* a pipe's other end sees to it */
+        conn_mark_dirty(conn);
+}
+
+/* Notes what a system call says that has received nothing. */
+static NOINLINE void note_nothing(struct fb_conn *conn, struct io_result result)
+{
+    if (result.status == IO_EOF) {
+        note_end(conn);
+    } else if (result.status == IO_FAILED) {
         conn_log_failed(conn, LOG_RECEIVING, result.error, "recv()");
         conn_fail_by(conn, result.error);
-        break;
-    default:
+    } else {
         conn_trace(conn, "nothing to receive");
         conn->source.events[EVENT_READ].ready = false;
     }
@@ -238,11 +239,12 @@ static COLD bool deliver_end(struct fb_conn *conn)
 }
 
 /* Sees to what follows when nothing was received. */
-static COLD void end_input(struct fb_conn *conn)
+static NOINLINE void end_input(struct fb_conn *conn)
 {
     struct net *net = conn->net;
 
-    if (conn->read != CONN_READ_ENDED || deliver_end(conn))
+    if (conn->read != CONN_READ_ENDED || (conn->pipe != NULL && conn_pipe_end_both(conn)) ||
+        deliver_end(conn))
         net_flush_rest(net);
 }
 
@@ -279,25 +281,6 @@ static bool read_input(struct fb_conn *conn)
     return true;
 }
 
-static void open_conn(struct fb_conn *conn)
-{
-    conn_set_phase(conn, CONN_OPEN);
-    conn->owner_knows = 1;
-    conn->opening = 1;
-    conn->ops->opened(conn);
-    if (!conn->source.events[EVENT_READ].armed && conn_may_read(conn))
-        conn_update_reading(conn);
-}
-
-/* The connection that has been opened goes on: its deadline counts from now on. One that it had
- * while it connected, and that was only put off, is in the wheel. */
-static void rest_opened(struct fb_conn *conn)
-{
-    conn->opening = 0;
-    if (conn->limited && conn->timed.prev == 0)
-        conn_deadline_enter(conn);
-}
-
 /* Reads what had come before the connection was opened, in the same turn; false: the connection has
  * gone. */
 static COLD bool read_early_input(struct fb_conn *conn)
@@ -312,33 +295,56 @@ static COLD bool read_early_input(struct fb_conn *conn)
     return conn->source.generation == generation;
 }
 
+/* Goes on in the next turn with a connection that has more to receive. */
+static inline void read_on_later(struct fb_conn *conn)
+{
+    struct event *reading = &conn->source.events[EVENT_READ];
+
+    if (reading->ready && reading->armed)
+        loop_post(&conn->net->loop, reading, QUEUE_NEXT);
+}
+
+void conn_open(struct fb_conn *conn)
+{
+    struct net *net = conn->net;
+    uint32_t generation = conn->source.generation;
+
+    assert(!net->flushing);
+    conn->source.events[EVENT_READ].turn = net->loop.turn; /* a slot that is taken again waits */
+    conn_set_phase(conn, CONN_OPEN);
+    conn->owner_knows = 1;
+    conn->ops->opened(conn);
+    if (!conn->source.events[EVENT_READ].armed && conn_may_read(conn))
+        conn_update_reading(conn);
+    net_flush_rest(net);
+    if (conn->source.generation == generation && unlikely(conn->source.events[EVENT_READ].ready) &&
+        read_early_input(conn))
+        read_on_later(conn);
+}
+
 /* Does what a readable connection asks for that is not just open, without any input kept; and goes
  * on with one that has more to receive. */
 static NOINLINE void read_otherwise(struct fb_conn *conn)
 {
     struct net *net = conn->net;
-    struct event *reading = &conn->source.events[EVENT_READ];
     uint32_t generation = conn->source.generation;
 
     assert(conn->phase != CONN_FREE && !net->flushing);
-    if (conn->phase == CONN_OPENING)
-        open_conn(conn);
-    else if (conn->phase == CONN_LINGERING)
+    if (conn_is_connecting(conn)) /* `opened` runs before what the peer has sent is read */
+        return;
+    if (conn->phase == CONN_OPENING) {
+        conn_open(conn);
+        return;
+    }
+    if (conn->phase == CONN_LINGERING)
         discard_input(conn);
     else if (unlikely(conn->read == CONN_READ_STOPPED && conn->source.eof))
         conn_stopped_check(conn);
     else if (!read_input(conn))
         return;
     net_flush_rest(net);
-    if (conn->source.generation != generation)
-        return;
-    if (conn->opening) {
-        rest_opened(conn);
-        if (unlikely(reading->ready) && !read_early_input(conn))
-            return;
-    }
-    if (reading->ready && reading->armed)
-        loop_post(&net->loop, reading, QUEUE_NEXT);
+    if (conn->source.generation == generation)
+        read_on_later(conn);
 }
 
 /* Whether a connection is open and all that there is to do is to receive. */
@@ -353,7 +359,8 @@ void conn_run_read(struct loop *loop, struct source *source)
 {
     struct fb_conn *conn = container_of(source, struct fb_conn, source);
     struct net *net = net_of_loop(loop);
-    bool alive;
+    size_t passed = 0;
+    bool alive = true;
 
     if (unlikely(!reads_plainly(conn))) {
         read_otherwise(conn);
@@ -364,7 +371,11 @@ void conn_run_read(struct loop *loop, struct source *source)
         end_input(conn);
         return;
     }
-    alive = deliver(conn, (fb_bytes) { net->received.p, net->received.n }, NULL);
+    if (conn->pipe != NULL)
+        passed = conn_pipe_pass(conn, net->received);
+    if (passed < net->received.n)
+        alive =
+            deliver(conn, (fb_bytes) { net->received.p + passed, net->received.n - passed }, NULL);
     if (unlikely(source->events[EVENT_READ].ready) && alive)
         read_otherwise(conn);
 }

@@ -204,18 +204,28 @@ static inline void follow_other(struct conn_pipe *pipe, struct fb_conn *conn, fb
 static void free_pipe(struct conn_pipe *pipe, struct net *net)
 {
     for (int i = 0; i < 2; i++)
-        assert(pipe->ends[i].conn == NULL && pipe->ends[i].from.buffered == 0);
+        assert(pipe->ends[i].from.buffered == 0);
     pipe->kind = 0;
     if (unlikely(pipe->limits != NULL))
         memory_release(net->memory, pipe->limits);
     spares_give(&net->pipes, pipe);
 }
 
+/* Gives the connection back to its owner. */
+static inline void leave(struct conn_pipe_end *end)
+{
+    struct fb_conn *conn = end->conn;
+
+    conn->ops = end->ops;
+    conn->by_pipe = 0;
+    conn->pipe = NULL;
+    end->conn = NULL;
+}
+
 static void pipe_closed(struct fb_conn *conn, fb_reason reason)
 {
     struct conn_pipe *pipe = conn_pipe_of(conn);
     struct conn_pipe_end *end = conn->pipe, *other = conn_pipe_other_end(conn);
-    const struct conn_ops *ops = end->ops;
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
     conn_splice_release(conn->net, &other->from);
@@ -225,16 +235,65 @@ static void pipe_closed(struct fb_conn *conn, fb_reason reason)
         conn_throttle_end(conn);
     if (pipe->timed == end->from.index)
         pipe->timed = CONN_PIPE_UNTIMED;
-    conn->ops = ops;
-    conn->by_pipe = 0;
-    conn->pipe = NULL;
-    end->conn = NULL;
+    leave(end);
     end->ended_moved_ms = conn->moved_ms;
     if (other->conn != NULL)
         follow_other(pipe, other->conn, reason);
     else
         free_pipe(pipe, conn->net);
-    ops->closed(conn, reason);
+    conn->ops->closed(conn, reason);
+}
+
+/* Whether the end of one peer's half ends both connections at once. */
+static inline bool can_end_both(const struct conn_pipe *pipe)
+{
+    return pipe->ends_together && pipe->limits == NULL;
+}
+
+/* Whether an end is open, and nothing of it lies in the kernel's pipe or in a layer. */
+static inline bool is_plain(const struct conn_pipe_end *end)
+{
+    return end->from.kernel.read == -1 && end->conn->source.io->flush == NULL &&
+           end->conn->write == CONN_WRITE_ON;
+}
+
+/* Whether the latest receive has emptied the socket, and no wait since then has reported more. That
+ * is enough for a server whose client has gone; a client whose reply may be on its way deserves a
+ * closer look, as a close with input unread takes the reply away. */
+static inline bool was_emptied(const struct fb_conn *conn)
+{
+    const struct event *reading = &conn->source.events[EVENT_READ];
+    const struct io_ops *io = conn->source.io;
+
+    return conn->received > 0 && reading->armed && !reading->ready &&
+           (io->pending == NULL || io->pending(&conn->source) == 0);
+}
+
+bool conn_pipe_end_both(struct fb_conn *conn)
+{
+    struct conn_pipe *pipe = conn_pipe_of(conn);
+    struct conn_pipe_end *other = conn_pipe_other_end(conn);
+    uint32_t generation = conn->source.generation;
+    struct fb_conn *to = other->conn;
+
+    CHECK_KIND(pipe, CONN_PIPE_KIND);
+    assert(conn->read == CONN_READ_ENDED && conn->in == NULL);
+    if (unlikely(to == NULL || !can_end_both(pipe) || !is_quiet(to) || !is_plain(conn->pipe) ||
+                 !is_plain(other) || conn->out != NULL))
+        return false;
+    leave(conn->pipe);
+    leave(other);
+    free_pipe(pipe, conn->net);
+    conn->reason = FB_PEER_GONE; /* its owner can add nothing in the other's `closed` */
+    conn_set_phase(conn, CONN_FAILED);
+    conn_set_phase(to, CONN_CLOSING);
+    if (likely(to->outgoing && was_emptied(to)))
+        conn_end(to, FB_FINISHED);
+    else
+        conn_finish_close(to);
+    if (likely(conn->source.generation == generation)) /* else it has ended with the other */
+        conn_end(conn, FB_PEER_GONE);
+    return true;
 }
 
 static void pipe_connect_again(struct fb_conn *conn)
@@ -277,47 +336,55 @@ static void join_end(struct conn_pipe *pipe, int index, struct fb_conn *conn, si
     conn->unwritable = 0;
 }
 
-/* Returns the index of the end that is to have the pipe's time: one that is open and has a
- * deadline, which is only put off, where there is one. */
-static int choose_timed(struct fb_conn *const ends[2])
+/* Returns the end that is to have the pipe's time: one that is open and has a deadline, which is
+ * only put off, where there is one. */
+static inline struct fb_conn *choose_timed(struct fb_conn *a, struct fb_conn *b)
 {
-    if (conn_pipe_is_unopened(ends[0]))
-        return 1;
-    return !ends[0]->limited && ends[1]->limited && !conn_pipe_is_unopened(ends[1]);
+    if (a->phase != CONN_OPEN)
+        return b;
+    return !a->limited && b->limited && b->phase == CONN_OPEN ? b : a;
 }
 
 /* Ends the owner's deadlines, but those of connects, and begins the pipe's time. */
-static void begin_time(struct conn_pipe *pipe)
+static inline void begin_time(struct conn_pipe *pipe, struct fb_conn *a, struct fb_conn *b)
 {
-    struct fb_conn *const ends[] = { pipe->ends[0].conn, pipe->ends[1].conn };
+    struct fb_conn *timed = NULL;
 
-    if (pipe->timeout > 0)
-        time_other(pipe, ends[choose_timed(ends)], pipe->timeout);
-    for (int i = 0; i < 2; i++)
-        if (i != pipe->timed && !conn_pipe_is_unopened(ends[i]))
-            conn_deadline_clear(ends[i]);
-}
-
-/* Reads on, whether or not the owner had stopped the connection, and offers input that was left. */
-static void offer_again(struct fb_conn *conn)
-{
-    if (conn->read == CONN_READ_STOPPED)
-        conn_set_read(conn, CONN_READ_ON);
-    if (conn->phase == CONN_OPEN)
-        conn_redeliver(conn);
+    if (pipe->timeout > 0) {
+        timed = choose_timed(a, b);
+        time_other(pipe, timed, pipe->timeout);
+    }
+    if (a != timed && a->phase == CONN_OPEN)
+        conn_deadline_clear(a);
+    if (b != timed && b->phase == CONN_OPEN)
+        conn_deadline_clear(b);
 }
 
 /* Whether an end has nothing to send, and no end of the other to pass on. */
-static bool has_nothing_to_do(const struct fb_conn *conn)
+static inline bool has_nothing_to_do(const struct fb_conn *conn, const struct fb_conn *other)
 {
     return conn->unsent == 0 && conn->out == NULL && conn->write == CONN_WRITE_ON &&
-           conn_pipe_other(conn)->read != CONN_READ_ENDED;
+           other->read != CONN_READ_ENDED;
 }
 
-static void begin_end(struct fb_conn *conn)
+/* Whether a connection is read already, and nothing that its owner has left may have to be offered
+ * again. */
+static inline bool is_read_on(const struct fb_conn *conn)
 {
-    offer_again(conn);
-    if (!has_nothing_to_do(conn))
+    const struct event *reading = &conn->source.events[EVENT_READ];
+
+    return reading->armed && !reading->ready && conn->in == NULL && conn->net->lent.n == 0 &&
+           !conn->net->flushing;
+}
+
+/* Reads on, whether or not the owner had stopped the connection, and offers input that was left. */
+static inline void begin_end(struct fb_conn *conn, const struct fb_conn *other)
+{
+    if (conn->read == CONN_READ_STOPPED)
+        conn_set_read(conn, CONN_READ_ON);
+    if (likely(conn->phase == CONN_OPEN) && !is_read_on(conn))
+        conn_redeliver(conn);
+    if (unlikely(!has_nothing_to_do(conn, other)))
         conn_mark_dirty(conn);
 }
 
@@ -357,8 +424,8 @@ int conn_pipe(struct fb_conn *a, struct fb_conn *b, const struct conn_pipe_optio
     join_end(pipe, 0, a, options->most);
     join_end(pipe, 1, b, options->most);
     await_first_byte(pipe, options->first_byte);
-    begin_time(pipe);
-    begin_end(a);
-    begin_end(b);
+    begin_time(pipe, a, b);
+    begin_end(a, b);
+    begin_end(b, a);
     return 0;
 }

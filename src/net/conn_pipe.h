@@ -121,6 +121,13 @@ static inline struct conn_throttle *conn_throttle_of(const struct fb_conn *conn)
     return pipe->limits != NULL ? &pipe->limits->from[conn_pipe_index(conn)] : NULL;
 }
 
+/* conn_pass.c: Sends what the connection has received at once to its other end, where nothing waits
+ * to be sent before; returns how much has left. The rest is to be given to `data`. */
+size_t conn_pipe_pass(struct fb_conn *conn, struct io_span in);
+/* conn_pipe.c: Ends both, where the connection's peer has ended its half, the pipe is to end then,
+ * and nothing has to be sent before; false: not yet. Not within a callback. */
+bool conn_pipe_end_both(struct fb_conn *conn);
+
 /* conn_throttle.c: Gives a pipe its rates; false without memory. */
 bool conn_throttle_begin(struct conn_pipe *pipe, struct net *net, const uint64_t rates[2],
     void (*expired)(struct loop *loop, struct timer *timer));

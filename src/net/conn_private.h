@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Declarations that the files of connections share. The files call downwards only:
  *
- *     conn_pipe.c, conn_connect.c    owners' calls that make or join connections
+ *     conn_connect.c                 owners' calls that make connections
  *     conn.c                         slots
  *     net.c                          all connections: failed, counted, checked
  *     conn_input.c                   readable: received, given to the owner, flushed
+ *     conn_pipe.c                    two connections joined
+ *     conn_pass.c                    a pipe's bytes, from one socket to the other
  *     conn_output.c                  owners' calls that send; the flush of dirty connections
  *     conn_flush.c                   what else a flush has to do, and the end of a connection
  *     conn_splice.c                  a pipe's bytes within the kernel
@@ -24,9 +26,49 @@
 
 /* ---- conn_state.c ---- */
 
+#define TO(phase) (1U << CONN_##phase)
+
+/* For each phase those that may follow, as bits. */
+static const uint16_t conn_steps[CONN_PHASES] = {
+    [CONN_FREE] = TO(CONNECTING) | TO(OPENING),
+    [CONN_LINGERING] = TO(LINGERED) | TO(FREE),
+    [CONN_LINGERED] = TO(FREE),
+    [CONN_CONNECTING] = TO(OPENING) | TO(CLOSING_UNCONNECTED) | TO(FAILED) | TO(ENDING),
+    [CONN_OPENING] = TO(OPEN) | TO(CLOSING) | TO(FAILED) | TO(ENDING),
+    [CONN_OPEN] =
+        TO(OPENING) /* for another owner */ | TO(CLOSING) | TO(KEEPING) | TO(FAILED) | TO(ENDING),
+    [CONN_CLOSING] = TO(FAILED) | TO(ENDING),
+    [CONN_KEEPING] = TO(OPEN) | TO(CLOSING) | TO(FAILED) | TO(ENDING),
+    [CONN_CLOSING_UNCONNECTED] = TO(CLOSING) | TO(FAILED) | TO(ENDING),
+    [CONN_FAILED] = TO(ENDING),
+    [CONN_ENDING] = TO(OPEN) /* for another owner */ | TO(LINGERING) | TO(FREE),
+};
+#undef TO
+
+/* Returns the phases that one may follow, as bits: a constant, if the phase is one. */
+static ALWAYS_INLINE unsigned conn_origins(enum conn_phase phase)
+{
+#define FROM(origin) ((conn_steps[CONN_##origin] >> phase & 1U) << CONN_##origin)
+    return FROM(FREE) | FROM(LINGERING) | FROM(LINGERED) | FROM(CONNECTING) | FROM(OPENING) |
+           FROM(OPEN) | FROM(CLOSING) | FROM(KEEPING) | FROM(CLOSING_UNCONNECTED) | FROM(FAILED) |
+           FROM(ENDING);
+#undef FROM
+}
+
 /* Change the phase, the receiving half and the sending half, and assert that the step is legal. */
-void conn_set_phase(struct fb_conn *conn, enum conn_phase phase);
-void conn_set_read(struct fb_conn *conn, enum conn_read read);
+static inline void conn_set_phase(struct fb_conn *conn, enum conn_phase phase)
+{
+    assert((conn_origins(phase) >> conn->phase & 1) != 0);
+    conn->phase = phase;
+}
+
+static inline void conn_set_read(struct fb_conn *conn, enum conn_read read)
+{
+    assert(conn->read != CONN_READ_ENDED); /* no state follows the end */
+    assert(conn->read != (unsigned)read);
+    conn->read = read;
+}
+
 void conn_set_write(struct fb_conn *conn, enum conn_write write);
 
 /* Watches or pauses reading as conn_may_read() says. */
@@ -204,13 +246,40 @@ void conn_throttle_note(struct fb_conn *conn, size_t n);
 /* Flushes one connection: does what callbacks have asked for, and goes on when the peer has taken
  * output. */
 NOINLINE void conn_flush(struct fb_conn *conn);
+/* The output of a closed connection was sent: when it has left too, keeps it open for another
+ * owner, lingers, or ends it. */
+void conn_finish_close(struct fb_conn *conn);
 /* Watches for the end of our connect(), and, where that is one system call less, for input too:
- * what comes of it is noted until reading is armed. */
+ * what is reported of it is left until `opened` has run. */
 void conn_watch_connect(struct fb_conn *conn);
 
 /* ---- conn.c ---- */
 
+extern const struct source_ops conn_source_ops;
+
 /* Takes a slot and fills in what all connections begin with; NULL when worker_connections are in
  * use. Its phase is CONN_FREE until the caller sets it. */
-struct fb_conn *conn_take_slot(
-    struct net *net, const struct sockaddr *peer, const struct conn_ops *ops, void *owner);
+static inline struct fb_conn *conn_take_slot(
+    struct net *net, const struct sockaddr *peer, const struct conn_ops *ops, void *owner)
+{
+    struct loop *loop = &net->loop;
+    struct source *source;
+    struct fb_conn *conn;
+
+    if (net->connection_n >= net->connections_max + net->overdraft)
+        return NULL;
+    source = source_get(&loop->sources);
+    if (source == NULL)
+        return NULL;
+
+    conn = container_of(source, struct fb_conn, source);
+    source->ops = &conn_source_ops;
+    source->io = loop->mechanism->io;
+    source->io_state = loop->mechanism_state;
+    conn->net = net;
+    conn->ops = ops;
+    conn->owner = owner;
+    conn_peer_set(&conn->peer, peer);
+    net->connection_n++;
+    return conn;
+}

@@ -4,41 +4,10 @@
  *
  * Responsible for every change of phase, read and write, and for keeping the events armed
  * accordingly. Never moves bytes and never runs a callback of the owner. Invariant: a step that is
- * not in the table below does not happen. */
+ * not in conn_steps does not happen. */
 #include "net/conn_pipe.h"
 
 #include <errno.h>
-
-#define TO(phase) (1U << CONN_##phase)
-
-/* For each phase those that may follow. */
-static const uint16_t steps[CONN_PHASES] = {
-    [CONN_FREE] = TO(CONNECTING) | TO(OPENING),
-    [CONN_LINGERING] = TO(LINGERED) | TO(FREE),
-    [CONN_LINGERED] = TO(FREE),
-    [CONN_CONNECTING] = TO(OPENING) | TO(CLOSING_UNCONNECTED) | TO(FAILED) | TO(ENDING),
-    [CONN_OPENING] = TO(OPEN) | TO(CLOSING) | TO(FAILED) | TO(ENDING),
-    [CONN_OPEN] =
-        TO(OPENING) /* for another owner */ | TO(CLOSING) | TO(KEEPING) | TO(FAILED) | TO(ENDING),
-    [CONN_CLOSING] = TO(FAILED) | TO(ENDING),
-    [CONN_KEEPING] = TO(OPEN) | TO(CLOSING) | TO(FAILED) | TO(ENDING),
-    [CONN_CLOSING_UNCONNECTED] = TO(CLOSING) | TO(FAILED) | TO(ENDING),
-    [CONN_FAILED] = TO(ENDING),
-    [CONN_ENDING] = TO(OPEN) /* for another owner */ | TO(LINGERING) | TO(FREE),
-};
-
-void conn_set_phase(struct fb_conn *conn, enum conn_phase phase)
-{
-    assert(conn->phase < CONN_PHASES && (steps[conn->phase] & 1U << phase) != 0);
-    conn->phase = phase;
-}
-
-void conn_set_read(struct fb_conn *conn, enum conn_read read)
-{
-    assert(conn->read != CONN_READ_ENDED); /* no state follows the end */
-    assert(conn->read != (unsigned)read);
-    conn->read = read;
-}
 
 void conn_set_write(struct fb_conn *conn, enum conn_write write)
 {
@@ -72,8 +41,17 @@ void conn_redeliver(struct fb_conn *conn)
 
 void conn_establish(struct fb_conn *conn)
 {
-    conn_set_phase(conn, conn->phase == CONN_CLOSING_UNCONNECTED ? CONN_CLOSING : CONN_OPENING);
+    if (conn->phase == CONN_CLOSING_UNCONNECTED)
+        conn_set_phase(conn, CONN_CLOSING);
+    else
+        conn_set_phase(conn, CONN_OPENING);
     conn->source.events[EVENT_WRITE].ready = true; /* a new socket takes output */
+    conn_open_soon(conn);
+}
+
+void conn_open_soon(struct fb_conn *conn)
+{
+    assert(conn->phase == CONN_OPENING || conn->phase == CONN_CLOSING);
     loop_post_soon(&conn->net->loop, &conn->source.events[EVENT_READ]);
 }
 

@@ -138,12 +138,10 @@ static bool begin_client(struct fb_conn *conn)
         session_receive_set(conn, (uint64_t)server->settings.receive_timeout);
     if (!conn_is_active(conn)) /* the protocol does not know of it */
         return false;
-    if (server->settings.first_byte_timeout > 0) {
-        session_set_phase(conn, SESSION_AWAITED);
-        set_timeout(conn, (uint64_t)server->settings.first_byte_timeout);
-    } else {
+    if (server->settings.first_byte_timeout > 0)
+        session_set_phase(conn, SESSION_AWAITED); /* its time begins behind `opened` */
+    else
         become_active(conn);
-    }
     return true;
 }
 
@@ -160,10 +158,21 @@ static bool call_opened(struct fb_conn *conn, const fb_ops *ops)
     return result == 0;
 }
 
+/* Begins the time of a client's first byte, unless `opened` has stopped or piped the client. */
+static inline void await_first_byte(struct fb_conn *conn)
+{
+    if (conn->session_phase == SESSION_AWAITED && conn->read == CONN_READ_ON &&
+        conn->pipe == NULL && conn_is_active(conn))
+        set_timeout(conn, (uint64_t)session_server_of(conn)->settings.first_byte_timeout);
+}
+
 /* Tells the protocol that it has the connection. */
 static inline void open_session(struct fb_conn *conn)
 {
-    if (!call_opened(conn, session_ops_of(conn)))
+    bool taken = call_opened(conn, session_ops_of(conn));
+
+    await_first_byte(conn);
+    if (!taken)
         conn_fail(conn, FB_REFUSED);
     else if (stream_of(conn)->draining && conn_is_active(conn) && conn->pipe == NULL)
         session_call_draining(conn);

@@ -6,6 +6,7 @@
 #include "stream/keepalive.h"
 #include "stream/session.h"
 #include "stream/session_record.h"
+#include "stream/session_tries.h"
 #include "stream/session_use.h"
 #include "stream/trunk.h"
 
@@ -57,6 +58,8 @@ void session_check(const struct fb_conn *conn)
         check_kept(conn, session);
     else if (conn->outgoing)
         assert(session != NULL && session->is_child != session->is_own && session->target != NULL);
+    if (conn->ends_stopped && conn_is_active(conn))
+        assert(session->tries != NULL && choice_waits(&session->tries->choice));
     if (conn->session_phase == SESSION_HEADER && conn_is_active(conn))
         assert(conn->limited && conn->ops == &session_proxy_ops && conn->state == NULL);
     if (conn->session_phase == SESSION_PREREAD && conn_is_active(conn))

@@ -88,8 +88,8 @@ int stream_init(struct stream *stream, const struct net_options *options, struct
 /* Requires that no connection is open any more. */
 void stream_done(struct stream *stream);
 
-/* session_start.c: Starts a session on `fd`, which it owns from now on; its protocol's `opened`
- * runs later, from the loop. NULL without a free slot, and then the descriptor is closed. */
+/* session_start.c: Starts a session on `fd`, which it owns from now on; the caller has to open its
+ * connection. NULL without a free slot, and then the descriptor is closed. */
 struct fb_conn *session_start(
     struct stream *stream, struct port *port, int fd, const struct sockaddr *peer);
 

@@ -225,7 +225,7 @@ static enum outcome accept_failed(struct worker *worker, struct acceptor *accept
     }
 }
 
-static enum outcome accept_one(struct worker *worker, struct acceptor *acceptor)
+static enum outcome accept_one(struct worker *worker, struct acceptor *acceptor, fb_conn **client)
 {
     struct net *net = net_of(worker);
     struct address peer;
@@ -255,6 +255,7 @@ static enum outcome accept_one(struct worker *worker, struct acceptor *acceptor)
     conn->source.events[EVENT_READ].ready = acceptor->listener->options.deferred;
     worker->accept.disabled =
         (int64_t)net->connections_max / 8 - ((int64_t)net->connections_max - net->connection_n);
+    *client = conn; /* for the caller to open */
     return ACCEPTED;
 }
 
@@ -267,25 +268,14 @@ static bool continues(const struct net *net, enum outcome outcome, bool rescan)
            (rescan || net->connection_n < net->connections_max);
 }
 
-/* Whether another worker has taken the mutex, because we have stood still for too long: then the
- * listeners that it watches are left to it. */
-static bool steps_back(struct worker *worker, const struct acceptor *acceptor)
-{
-    struct acceptors *accept = &worker->accept;
-
-    if (!accept->holds_mutex || acceptor->own || !accept_mutex_is_lost(&accept->turns))
-        return false;
-    accept_after(worker);
-    accept_update_watching(worker);
-    return true;
-}
-
 static void accept_clients(struct worker *worker, struct acceptor *acceptor)
 {
     const struct acceptors *accept = &worker->accept;
     bool rescan = acceptor->rescan;
     bool many = rescan || acceptor->passed || worker->cycle->events.multi_accept;
     int most = rescan ? RESCAN_MAX : BATCH_MAX;
+    bool at_once = !many && !accept->holds_mutex;
+    struct fb_conn *client = NULL;
     enum outcome outcome;
     bool left = false;
     int n = 0;
@@ -294,7 +284,10 @@ static void accept_clients(struct worker *worker, struct acceptor *acceptor)
     if (timer_is_set(&accept->back) && !rescan && accept_leaves_event(worker, acceptor))
         return;
     do {
-        outcome = steps_back(worker, acceptor) ? EMPTY : accept_one(worker, acceptor);
+        outcome =
+            accept_steps_back(worker, acceptor) ? EMPTY : accept_one(worker, acceptor, &client);
+        if (outcome == ACCEPTED && !at_once)
+            conn_open_soon(client);
         left = outcome == ACCEPTED && !rescan && accept_leaves_next(worker, acceptor);
     } while (many && !left && continues(net_of(worker), outcome, rescan) && ++n < most);
     if (acceptor->source.events[EVENT_WRITE].queue != QUEUE_NONE) /* room is being made */
@@ -305,8 +298,9 @@ static void accept_clients(struct worker *worker, struct acceptor *acceptor)
         accept_note_empty(worker, acceptor);
     if (acceptor->foreign && accept->stand_ins && outcome == ACCEPTED && !left)
         accept_yield(worker, acceptor);
-    acceptor->source.events[EVENT_READ].ready =
-        false; /* the mechanism reports again what is left */
+    acceptor->source.events[EVENT_READ].ready = false; /* what is left is reported again */
+    if (outcome == ACCEPTED && at_once)                /* last: a session may do anything */
+        conn_open(client);
 }
 
 static void acceptor_readable(struct loop *loop, struct source *source)

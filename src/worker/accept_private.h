@@ -10,6 +10,9 @@
 void accept_update_watching(struct worker *worker);
 /* Does so for one listener. */
 void accept_watch(struct worker *worker, struct acceptor *acceptor);
+/* accept_turn.c: Whether another worker has taken the mutex, because we have stood still for too
+ * long: then the listeners that it watches are left to it. */
+bool accept_steps_back(struct worker *worker, const struct acceptor *acceptor);
 /* Publishes that there is no room for a client, until a slot is free. */
 void accept_publish_crowding(struct worker *worker);
 

@@ -104,3 +104,14 @@ void accept_leave_mutex(struct worker *worker)
     accept->exclusive = worker->cycle->events.mechanism->exclusive;
     accept_update_watching(worker);
 }
+
+bool accept_steps_back(struct worker *worker, const struct acceptor *acceptor)
+{
+    struct acceptors *accept = &worker->accept;
+
+    if (!accept->holds_mutex || acceptor->own || !accept_mutex_is_lost(&accept->turns))
+        return false;
+    accept_after(worker);
+    accept_update_watching(worker);
+    return true;
+}

@@ -51,11 +51,17 @@ void worker_turn(struct worker *worker)
     heartbeat_end_wait(heartbeat);
 
     /* under the mutex connections are only accepted: their sessions begin in the normal queue */
-    loop_run(loop, QUEUE_ACCEPT);
     if (accept->holds_mutex)
+        loop_run(loop, QUEUE_ACCEPT);
+    if (accept->holds_mutex) /* it has not stepped back */
         accept_after(worker);
     timers_run(&loop->timers);
     loop_run(loop, QUEUE_NORMAL);
+    /* without the mutex clients come last: one that has left has made room for another by now */
+    if (!loop_is_empty(loop, QUEUE_ACCEPT)) {
+        loop_run(loop, QUEUE_ACCEPT);
+        loop_run(loop, QUEUE_NORMAL);
+    }
     if (loop->noticeable)
         look_after(worker);
 }

@@ -95,10 +95,10 @@ phase_steps() {
     done | sort -u
 }
 
-# The same of HACKING.md, where the steps stand below "    FILE.c: TEXT".
+# The same of HACKING.md, where the steps stand below "    FILE: TEXT".
 hacking_steps() {
     awk '
-    /^    [a-z_]+\/[a-z_]+\.c: / {
+    /^    [a-z_]+\/[a-z_]+\.[ch]: / {
         file = $1
         sub(/:$/, "", file)
         next

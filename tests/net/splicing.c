@@ -173,6 +173,7 @@ static void open_end(struct splicing *splicing, struct pipe_end *end)
     *end = (struct pipe_end) { .far = fds[1] };
     end->conn = conn_create(&splicing->net, fds[0], (struct sockaddr *)&peer, &ops, end);
     ck_assert_ptr_nonnull(end->conn);
+    conn_open_soon(end->conn);
 }
 
 void splicing_turn(struct splicing *splicing)

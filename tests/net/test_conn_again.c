@@ -191,6 +191,30 @@ START_TEST(whatever_is_done_meanwhile)
 }
 END_TEST
 
+/* Stopped before its connect() has begun, it is not read until it is resumed. */
+START_TEST(stopped_meanwhile)
+{
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct sim_server *server = owner_server(fixture);
+    struct owner *a = connect_short(fixture, NULL, EMFILE);
+
+    conn_stop(a->conn);
+    flush(fixture, a);
+    sim_refuse_descriptors(fixture->sim, 0);
+    fixture_run(fixture);
+    ck_assert_uint_eq(a->openings, 1);
+    sim_says(owner_accept(server, a)->socket, "early");
+    fixture_run(fixture);
+    ck_assert_uint_eq(a->datas, 0);
+    ck_assert(!a->conn->source.events[EVENT_READ].armed);
+    conn_resume(a->conn);
+    fixture_settle(fixture);
+    fixture_run(fixture);
+    ck_assert_str_eq(a->last, "early");
+    end_all(fixture, &a);
+}
+END_TEST
+
 /* Piped with a client that speaks meanwhile, and goes perhaps. */
 START_TEST(piped_meanwhile)
 {
@@ -296,6 +320,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, the_next_turn_has_none_either, 0, 2 * n);
     tcase_add_loop_test(tcase, another_error_is_told_at_once, 0, n);
     tcase_add_loop_test(tcase, whatever_is_done_meanwhile, 0, ACTS * 2 * MOMENTS * n);
+    tcase_add_loop_test(tcase, stopped_meanwhile, 0, n);
     tcase_add_loop_test(tcase, piped_meanwhile, 0, 8 * n);
     tcase_add_loop_test(tcase, a_flush_without_an_end_leaves_it, 0, n);
     tcase_add_loop_test(tcase, its_time_is_over_meanwhile, 0, n);

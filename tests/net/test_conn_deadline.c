@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Deadlines of connections under the simulated clock: each is reached to the millisecond, whatever
  * was put off, brought forward or taken back before, and however far away it lies. */
+#include "event/loop_wake.h"
 #include "support/owner.h"
 #include "support/random.h"
 
@@ -142,10 +143,39 @@ START_TEST(any_order_of_changes)
 }
 END_TEST
 
+/* With timer_resolution deadlines are reached at ticks: none early, and each within two. */
+START_TEST(ticks_find_each_deadline)
+{
+    static const uint64_t ticks[] = { 1, 50, 500, 999, 1000, 2500 };
+    static const uint64_t distances[] = { 1, 400, 1000, 1200, 1500, 3000, 60000 };
+
+    for (size_t i = 0; i < countof(ticks) * countof(distances); i++) {
+        uint64_t tick = ticks[i / countof(distances)], distance = distances[i % countof(distances)];
+        struct fixture *fixture = fixture_start_net(_i, 1);
+        struct owner *owner = owner_open(fixture);
+        uint64_t passed = 0;
+
+        loop_wake_begin_ticks(fixture->loop, tick);
+        conn_deadline_set(owner->conn, distance);
+        while (owner->expirations == 0 && passed <= distance + 2 * tick) {
+            sim_pass(fixture->sim, tick);
+            loop_wake_tick(fixture->loop);
+            fixture_turn(fixture);
+            passed += tick;
+        }
+        ck_assert_uint_eq(owner->expirations, 1);
+        ck_assert_uint_ge(passed, distance);
+        fixture_end_all(fixture);
+        owner_free(&owner);
+        fixture_stop(fixture);
+    }
+}
+END_TEST
+
 static void expect_more(struct owner *owner)
 {
     conn_deadline_set(owner->conn, owner->n);
-    conn_wheel_check(owner->fixture->net, 1);
+    conn_wheel_check(owner->fixture->net, owner->n < CONN_DEADLINE_ASIDE);
 }
 
 /* The deadline of a connect becomes that of the connection, a sooner one or a later one. */
@@ -231,6 +261,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, each_is_reached_to_the_millisecond, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, putting_off_is_exact, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, opened_may_move_it, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, ticks_find_each_deadline, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, many_at_once_leave_others_their_turn, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, any_order_of_changes, 0, FIXTURE_EVENTS);
 }

@@ -273,6 +273,43 @@ START_TEST(they_end_together)
 }
 END_TEST
 
+static size_t have_other_say(struct owner *owner, fb_bytes in)
+{
+    sim_says(owner->other->socket, "more");
+    return in.n;
+}
+
+/* What one peer sends after the wait that has reported the end of the other's half is no reason to
+ * reset its connection, which would lose what it has not received. */
+START_TEST(bytes_come_behind_the_report_of_the_end)
+{
+    struct fixture *fixture = fixture_start_net(_i, 4);
+    struct owner *first = owner_open(fixture);
+    struct two two = { .fixture = fixture, .a = owner_open(fixture), .b = owner_open(fixture) };
+
+    PIPE_BOTH(&two, .ends_together = true);
+    sim_says(two.a->socket, "request");
+    sim_says(two.b->socket, "reply");
+    fixture_run(fixture);
+    first->data = have_other_say;
+    first->other = two.a;
+    sim_says(first->socket, "now");
+    sim_end(two.b->socket);
+    fixture_run(fixture);
+    ck_assert_str_eq(owner_sent(two.a), "reply");
+    ck_assert_int_eq(two.a->reason, FB_FINISHED);
+    ck_assert_int_eq(two.b->reason, FB_PEER_GONE);
+    ck_assert(two.a->socket->shut && !two.a->socket->closed);
+    sim_end(two.a->socket);
+    fixture_run(fixture);
+    ck_assert(two.a->socket->closed && !two.a->socket->reset);
+    owner_abort(first);
+    fixture_settle(fixture);
+    owner_free(&first);
+    end_two(&two);
+}
+END_TEST
+
 START_TEST(one_had_ended_before)
 {
     struct two two = open_two(_i);
@@ -423,6 +460,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, rates_take_memory_where_there_are_any, 0, n);
     tcase_add_loop_test(tcase, without_memory_for_rates, 0, n);
     tcase_add_loop_test(tcase, they_end_together, 0, 2 * n);
+    tcase_add_loop_test(tcase, bytes_come_behind_the_report_of_the_end, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, one_had_ended_before, 0, n);
     tcase_add_loop_test(tcase, the_others_half_had_ended_before, 0, n);
     tcase_add_loop_test(tcase, both_end_at_once, 0, n);

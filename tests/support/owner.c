@@ -169,6 +169,7 @@ struct owner *owner_create(struct fixture *fixture, const struct owner *like)
     owner->conn =
         conn_create(fixture->net, owner->socket->fd, (struct sockaddr *)&peer, &owner_ops, owner);
     ck_assert_ptr_nonnull(owner->conn);
+    conn_open_soon(owner->conn);
     return owner;
 }
 

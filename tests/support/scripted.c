@@ -113,11 +113,14 @@ struct sim_socket *scripted_connect_slow(struct fixture *fixture, size_t room)
 {
     struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(1234) };
     struct sim_socket *socket = sim_connection(fixture->sim);
+    struct fb_conn *conn;
 
     sim_set_room(socket, room);
     peer.sin_addr.s_addr = inet_addr("192.0.2.1");
-    ck_assert_ptr_nonnull(session_start(
-        fixture->stream, &fixture->server.port, socket->fd, (struct sockaddr *)&peer));
+    conn =
+        session_start(fixture->stream, &fixture->server.port, socket->fd, (struct sockaddr *)&peer);
+    ck_assert_ptr_nonnull(conn);
+    conn_open_soon(conn);
     fixture_run(fixture);
     return socket;
 }

@@ -186,6 +186,24 @@ START_TEST(alone_it_needs_no_mutex)
 }
 END_TEST
 
+/* The accept mutex is given back soon, and what it is not needed for comes after the events of
+ * those who were there before. */
+START_TEST(who_leaves_makes_room_for_who_comes_in_the_same_turn)
+{
+    struct fixture *fixture = fixture_start_worker(&single);
+    struct sim_socket *first = fixture_connect_client(fixture);
+
+    fixture_turn(fixture);
+    ck_assert_str_eq(fixture->order, "wo");
+    fixture_connect_client(fixture);
+    sim_end(first);
+    fixture_turn(fixture);
+    ck_assert_str_eq(fixture->order, "wco");
+    fixture_logged_all(fixture);
+    fixture_stop(fixture);
+}
+END_TEST
+
 START_TEST(without_the_mutex_listeners_are_exclusive_where_they_can_be)
 {
     const struct fixture_worker_options edge = { .connections = 16, .processes = 2 };
@@ -315,6 +333,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, who_does_not_hold_it_does_not_watch);
     tcase_add_test(tcase, the_wait_is_as_long_as_the_nearest_of_all);
     tcase_add_test(tcase, what_waits_for_this_turn_is_not_kept_waiting);
+    tcase_add_test(tcase, who_leaves_makes_room_for_who_comes_in_the_same_turn);
     tcase_add_test(tcase, alone_it_needs_no_mutex);
     tcase_add_test(tcase, without_the_mutex_listeners_are_exclusive_where_they_can_be);
     tcase_add_test(tcase, a_reuseport_socket_is_one_workers);
