@@ -29,6 +29,7 @@
 #define KEYS 64 /* in all parts of the map */
 #define LOG_MOST 1000000
 #define SHUTDOWN_MS 1000
+#define RELOAD_MS 15000 /* reads modules anew and starts workers, beside other daemons that do so */
 
 /* A session with a worker. */
 struct session {
@@ -322,7 +323,7 @@ static void reload(struct life *life)
 
     begin_step(life, "reload");
     close_sessions(life);
-    ask_master(life, "reload", 5000);
+    ask_master(life, "reload", RELOAD_MS);
     begin_step(life, "the old generation's end");
     until = now_ms() + SHUTDOWN_MS + 1000 + life->plan->serve_ms;
     while (!is_whole(life)) {

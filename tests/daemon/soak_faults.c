@@ -156,7 +156,7 @@ static void reload(struct daemon *daemon)
     struct json_value answer = control_ask(daemon, "reload");
 
     ck_assert_msg(control_is_ok(answer), "%.*s", (int)answer.n, answer.text);
-    ck_assert_int_le(now_ms() - begun, 3000);
+    ck_assert_int_le(now_ms() - begun, SHUTDOWN_MS + MASTER_MS + LEEWAY_MS);
 }
 
 static void check_log(struct faults *faults, const char *name)
