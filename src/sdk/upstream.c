@@ -155,15 +155,15 @@ void fb_keep(fb_conn *conn, uint64_t ms)
 /* Ends both when one of them ends already. */
 static bool end_both(fb_conn *a, fb_conn *b)
 {
+    if (likely(conn_is_active(a) && conn_is_active(b)))
+        return false;
     if (conn_has_failed(a) || conn_has_failed(b)) {
         conn_fail(a, FB_ABORTED);
         conn_fail(b, FB_ABORTED);
-        return true;
+    } else {
+        session_close(a);
+        session_close(b);
     }
-    if (conn_is_active(a) && conn_is_active(b))
-        return false;
-    session_close(a);
-    session_close(b);
     return true;
 }
 

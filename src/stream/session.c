@@ -181,12 +181,12 @@ static inline void open_session(struct fb_conn *conn)
 static void session_opened(struct fb_conn *conn)
 {
     assert(conn->session_phase == SESSION_NEW);
-    CHECK_KIND(session_binding_of(conn), BINDING_KIND); /* once, not for each callback */
     if (unlikely(session_use_of(conn) != NULL))
         session_reads_release(session_use_of(conn));
     if (conn->outgoing) {
         become_active(conn); /* the timer was the connect's */
     } else {
+        CHECK_KIND(session_binding_of(conn), BINDING_KIND); /* once, not for each callback */
         note_start(conn);
         if (!begin_client(conn))
             return;
@@ -386,19 +386,20 @@ static NOINLINE void note_end(struct fb_conn *conn, fb_reason reason)
 
 static void session_closed(struct fb_conn *conn, fb_reason reason)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    struct session_conn *session = session_conn_of(conn);
     const struct server *server = session_server_of(conn);
 
     if (session != NULL && !LIST_EMPTY(&session->children))
-        session_conn_end_children(session_conn_of(conn));
-    session_log_end(conn, reason);
+        session_conn_end_children(session);
+    if (session_log_wants(conn, LEVEL_INFO))
+        session_log_end(conn, reason);
     if (server->after != NULL && !conn->outgoing)
         note_end(conn, reason);
-    if (reason == FB_PIPE_BROKEN && server->protocol->api < 4)
+    if (unlikely(reason == FB_PIPE_BROKEN) && server->protocol->api < 4)
         reason = FB_ABORTED; /* API 3 knows no other */
     if (is_served(conn))
         session_call_closed(conn, session_ops_of(conn), reason);
-    if (conn->idle)
+    if (unlikely(conn->idle))
         idle_leave(conn);
     session_set_phase(conn, SESSION_ENDED);
     if (conn->session != NULL)

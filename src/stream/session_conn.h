@@ -26,8 +26,7 @@ struct session_use;
 /* The longest time, in ms: to add it to any time of a clock is no overflow. */
 #define SESSION_TIME_MOST ((uint64_t)INT64_MAX)
 
-/* The phase of a session on one connection: conn->session_phase. session_state.c has the legal
- * steps. */
+/* The phase of a session on one connection: conn->session_phase. */
 enum session_phase {
     SESSION_NEW,       /* `opened` has not run */
     SESSION_HEADER,    /* the client's PROXY header is not whole, and proxy_protocol_timeout runs */
@@ -95,13 +94,11 @@ static inline struct session_record *session_own_record(const struct session_con
     return session->is_child ? NULL : session->known;
 }
 
-/* Returns NULL where the connection has none. */
+/* Returns NULL where the connection has none. Its kind is checked at its end, and not by each of
+ * those who ask. */
 static inline struct session_conn *session_conn_of(const struct fb_conn *conn)
 {
-    struct session_conn *session = conn->session;
-
-    assert(session == NULL || session->kind == SESSION_CONN_KIND);
-    return session;
+    return conn->session;
 }
 
 static inline struct binding *session_binding_of(const struct fb_conn *conn)
@@ -196,13 +193,33 @@ static inline void session_callback_end(const struct fb_conn *conn)
         session_log_stall(conn);
 }
 
-/* session_state.c: For each value of the field those phases that may follow, as bits. */
-extern const uint8_t session_steps[8];
+#define TO(phase) (1U << SESSION_##phase)
+
+/* For each phase those that may follow, as bits. */
+static const uint8_t session_steps[SESSION_PHASES] = {
+    [SESSION_NEW] = TO(HEADER) | TO(PREREAD) | TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
+    [SESSION_HEADER] = TO(PREREAD) | TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
+    [SESSION_PREREAD] = TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
+    [SESSION_AWAITED] = TO(ACTIVE) | TO(NEW) /* of another server */ | TO(ENDED),
+    [SESSION_ACTIVE] = TO(KEEPALIVE) | TO(NEW) /* the same */ | TO(ENDED),
+    [SESSION_KEEPALIVE] = TO(NEW) /* for another owner */ | TO(ENDED),
+};
+#undef TO
+static_assert(SESSION_PHASES <= 8, "a phase has three bits");
+
+/* Returns the phases that one may follow, as bits: a constant, if the phase is one. */
+static ALWAYS_INLINE unsigned session_origins(enum session_phase phase)
+{
+#define FROM(origin) ((session_steps[SESSION_##origin] >> phase & 1U) << SESSION_##origin)
+    return FROM(NEW) | FROM(HEADER) | FROM(PREREAD) | FROM(AWAITED) | FROM(ACTIVE) |
+           FROM(KEEPALIVE);
+#undef FROM
+}
 
 /* Changes the phase and asserts that the step is legal. */
 static inline void session_set_phase(struct fb_conn *conn, enum session_phase phase)
 {
-    assert((session_steps[conn->session_phase] & 1U << phase) != 0);
+    assert((session_origins(phase) >> conn->session_phase & 1) != 0);
     assert(conn->outgoing || phase != SESSION_KEEPALIVE);
     assert(!conn->outgoing || (phase != SESSION_AWAITED && phase != SESSION_HEADER));
     conn->session_phase = phase;

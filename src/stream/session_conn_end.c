@@ -32,7 +32,6 @@ static inline void end_use(struct session_conn *session)
 {
     struct fb_conn *conn = session->conn;
 
-    CHECK_KIND(session, SESSION_CONN_KIND);
     assert(LIST_EMPTY(&session->children));
     if (unlikely(session->use != NULL))
         session_use_free(session);
@@ -50,7 +49,7 @@ static inline void end_use(struct session_conn *session)
 /* Gives back what the session at whose root the connection is has beyond that. */
 static inline void end_session(struct session_conn *session)
 {
-    if (!session->conn->outgoing && session->tries != NULL)
+    if (!session->is_child && session->tries != NULL && !session->conn->outgoing)
         session_tries_clear(session);
     if (unlikely(session_own_record(session) != NULL))
         session_record_free(session);
@@ -58,6 +57,7 @@ static inline void end_session(struct session_conn *session)
 
 void session_conn_clear_use(struct session_conn *session)
 {
+    CHECK_KIND(session, SESSION_CONN_KIND);
     end_use(session);
     session->own_timeout = session->has_become = session->untold = session->is_own = false;
     if (session->is_child)
@@ -76,7 +76,7 @@ void session_conn_free(struct fb_conn *conn)
 {
     struct session_conn *session = session_conn_of(conn);
 
-    assert(session != NULL && session->conn == conn);
+    assert(session->conn == conn);
     end_use(session);
     end_session(session);
     if (unlikely(session->reuse != NULL))

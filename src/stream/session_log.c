@@ -78,7 +78,7 @@ static const char *ended_by(const struct session_tries *tries)
     return run != NULL && run->upstream_ended ? "upstream" : "client";
 }
 
-static COLD void log_client_end(const struct fb_conn *conn, fb_reason reason)
+static void log_client_end(const struct fb_conn *conn, fb_reason reason)
 {
     const struct session_record *record = session_record_of(conn);
     const struct session_tries *tries = session_tries_of(conn);
@@ -105,7 +105,7 @@ void session_log_end(const struct fb_conn *conn, fb_reason reason)
     assert(reason >= FB_FINISHED && reason < (fb_reason)countof(reasons));
     if (conn->outgoing)
         conn_debug(conn, "connection to server ended: %s", reasons[reason]);
-    else if (session_log_wants(conn, LEVEL_INFO))
+    else
         log_client_end(conn, reason);
 }
 

@@ -19,8 +19,9 @@ static inline bool session_log_wants(const struct fb_conn *conn, enum log_level 
 void session_log_start(const struct fb_conn *conn) COLD;
 /* Logs that a server has been connected for the client; called when a log wants LEVEL_INFO. */
 void session_log_connected(const struct fb_conn *client, const struct fb_conn *server) COLD;
-/* Logs that the session has ended, its bytes, its time, and why. */
-void session_log_end(const struct fb_conn *conn, fb_reason reason);
+/* Logs that the session has ended, its bytes, its time, and why; called when a log wants
+ * LEVEL_INFO. */
+void session_log_end(const struct fb_conn *conn, fb_reason reason) COLD;
 /* Logs that a callback of the connection took longer than `stall_threshold`. */
 void session_log_stall(const struct fb_conn *conn) COLD;
 /* Logs such a callback that was no connection's. */

@@ -14,47 +14,51 @@
 /* Tries are part of each proxied session. */
 static_assert(sizeof(struct session_tries) <= 72, "a proxied session has become dearer");
 
-/* Works out the key of the group's balancer; -1 without memory. */
-static int find_key(struct fb_conn *client, struct choice *choice)
+/* Works out the key of the group's balancer, which has one; -1 without memory. */
+static NOINLINE int find_key(struct fb_conn *client, struct choice *choice)
 {
     const struct template *key = choice->upstream->balance.key;
-    struct choice_more *more;
+    struct choice_more *more = choice_make_more(choice);
     struct value value;
 
-    if (key == NULL)
-        return 0;
-    more = choice_make_more(choice);
     if (more == NULL || template_value(client, key, &value) == -1)
         return -1;
     more->key = (fb_bytes) { (const uint8_t *)value.p, value.n };
     return 0;
 }
 
-/* Begins the session's choice; *status has the reason where it returns NULL. */
-static struct session_tries *begin(
-    struct fb_conn *client, const struct fb_upstream *where, fb_choice *status)
+/* Begins the choice of a session in a group; NULL without memory. */
+static inline struct session_tries *begin_in(struct fb_conn *client, struct upstream *upstream)
 {
     struct session_conn *session = session_conn_make(client);
-    struct session_tries *tries = spares_take(&stream_of(client)->tries);
-    struct upstream *upstream = NULL;
+    struct session_tries *tries =
+        likely(session != NULL) ? spares_take(&stream_of(client)->tries) : NULL;
 
-    *status = FB_CHOICE_NO_MEMORY;
-    if (session != NULL && tries != NULL)
-        upstream = session_upstream_find(client, where, status);
-    if (upstream == NULL) {
-        if (tries != NULL)
-            spares_give(&stream_of(client)->tries, tries);
+    if (unlikely(tries == NULL)) {
+        session_upstream_close(upstream);
         return NULL;
     }
     tries->client = client;
     tries->ended = NULL;
     choice_begin(&tries->choice, upstream);
     session->tries = tries;
-    if (likely(find_key(client, &tries->choice) == 0))
+    if (likely(upstream->balance.key == NULL || find_key(client, &tries->choice) == 0))
         return tries;
-    *status = FB_CHOICE_NO_MEMORY;
     session_tries_clear(session);
     return NULL;
+}
+
+/* Begins it in the group that a text names; returns why the session has none then. */
+static NOINLINE fb_choice begin_by_text(struct fb_conn *client, const struct fb_upstream *where)
+{
+    fb_choice status = FB_CHOICE_NO_MEMORY;
+    struct upstream *upstream = NULL;
+
+    if (session_conn_make(client) != NULL)
+        upstream = session_upstream_find(client, where, &status);
+    if (upstream != NULL && begin_in(client, upstream) == NULL)
+        status = FB_CHOICE_NO_MEMORY;
+    return status;
 }
 
 /* Returns the address's text, which is to last as long as the session: that of a peer does not,
@@ -178,35 +182,45 @@ static fb_choice show_try(struct session_tries *tries, fb_choice status, const f
     return status;
 }
 
-fb_choice session_tries_choose(struct fb_conn *client, const struct fb_upstream *upstream,
-    session_chosen *chosen, const fb_try **out)
+/* Asks the balancer, and shows the protocol what has come of it. */
+static inline fb_choice choose(
+    struct session_tries *tries, session_chosen *chosen, const fb_try **out)
 {
-    struct session_tries *tries = session_tries_of(client);
+    fb_choice status = show_try(tries, queue_choose(&tries->choice), out);
     struct session_record *record;
-    fb_choice status;
 
-    assert(chosen != NULL && upstream != NULL);
-    *out = NULL;
-    if (tries == NULL) {
-        tries = begin(client, upstream, &status);
-        if (tries == NULL)
-            return status;
-    }
-    if (unlikely(tries->choice.peer != NULL || choice_waits(&tries->choice))) {
-        conn_log(client, LEVEL_ALERT, 0, "a server is chosen while a try of the session %s",
-            choice_waits(&tries->choice) ? "waits" : "runs");
-        return FB_CHOICE_INVALID;
-    }
-    status = show_try(tries, queue_choose(&tries->choice), out);
     if (likely(status != FB_CHOICE_WAITS))
         return status;
-    record = session_record_create(session_conn_of(client));
+    record = session_record_create(session_conn_of(tries->client));
     if (record == NULL) {
         queue_end(&tries->choice, FB_TRY_UNUSED);
         return FB_CHOICE_NO_MEMORY;
     }
     record->chosen = chosen;
     return status;
+}
+
+fb_choice session_tries_choose(struct fb_conn *client, const struct fb_upstream *upstream,
+    session_chosen *chosen, const fb_try **out)
+{
+    struct session_tries *tries = session_tries_of(client);
+    fb_choice status = FB_CHOICE_NO_MEMORY;
+
+    assert(chosen != NULL && upstream != NULL);
+    *out = NULL;
+    if (tries == NULL && likely(upstream->upstream != NULL)) {
+        tries = begin_in(client, upstream->upstream);
+    } else if (tries == NULL) {
+        status = begin_by_text(client, upstream);
+        tries = session_tries_of(client);
+    }
+    if (unlikely(tries == NULL))
+        return status;
+    if (likely(tries->choice.peer == NULL && !choice_waits(&tries->choice)))
+        return choose(tries, chosen, out);
+    conn_log(client, LEVEL_ALERT, 0, "a server is chosen while a try of the session %s",
+        choice_waits(&tries->choice) ? "waits" : "runs");
+    return FB_CHOICE_INVALID;
 }
 
 void session_tries_end_with_client(struct fb_conn *client)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the group that a directive, or its text with the session's variables, leads to. A text that
+/* Finds the group that a directive's text, with the session's variables, leads to. A text that
  * names no group is an address, or a name with a port, for which a group of the session's own is
  * made: nothing of it outlives the session. */
 #include "stream/session_upstream.h"
@@ -117,11 +117,10 @@ static struct upstream *make_group(struct fb_conn *client, const struct fb_upstr
 struct upstream *session_upstream_find(
     struct fb_conn *client, const struct fb_upstream *where, fb_choice *status)
 {
-    struct upstream *upstream = where->upstream;
+    struct upstream *upstream;
     struct value text;
 
-    if (upstream != NULL)
-        return upstream;
+    assert(where->upstream == NULL);
     *status = FB_CHOICE_NO_MEMORY;
     if (template_value(client, where->text, &text) == -1)
         return NULL;

@@ -5,8 +5,8 @@
 #include "stream/session_conn.h"
 #include "upstream/upstreams.h"
 
-/* Returns the group; NULL, after a line in the error log, with what is wrong in *status. A group
- * that is made for this session lies in its memory. */
+/* Returns the group that a text leads to; NULL, after a line in the error log, with what is wrong
+ * in *status. A group that is made for this session lies in its memory. */
 struct upstream *session_upstream_find(
     struct fb_conn *client, const struct fb_upstream *where, fb_choice *status);
 /* Closes a group that was made for a session; leaves any other alone. */

@@ -93,8 +93,7 @@ struct fb_conn *upstream_connect(struct fb_conn *owner, const struct fb_target *
     if (unlikely(conn == NULL))
         return NULL;
     session = session_conn_of(conn);
-    assert(session->ops == ops && session->conn == conn && conn->outgoing);
-    assert(session->is_child && session->maker == parent);
+    assert(session->conn == conn && session->is_child && session->maker == parent);
     LIST_INSERT_HEAD(&parent->children, session, sibling);
     conn->state = state;
     return conn;

@@ -236,6 +236,25 @@ static struct peer *choose_counted(struct choice *choice)
     return peer;
 }
 
+/* Begins a try of the peer. */
+static inline fb_choice begin_try(struct choice *choice, struct peer *peer)
+{
+    choice->peer = peer;
+    choice->began_ms = choice_now(choice);
+    choice->connected_ms = choice->first_byte_ms = CHOICE_NO_TIME;
+    return FB_CHOICE_SERVER;
+}
+
+/* Chooses the address of a directive, once a session. */
+static inline fb_choice choose_plain(struct choice *choice, const struct peers *peers)
+{
+    if (choice->tried != 0)
+        return FB_CHOICE_NONE;
+    choice->tried = 1;
+    choice->left = 0;
+    return begin_try(choice, peers->list[0]);
+}
+
 fb_choice choice_next(struct choice *choice)
 {
     struct peers *peers = choice->upstream->peers;
@@ -243,6 +262,8 @@ fb_choice choice_next(struct choice *choice)
 
     CHECK_KIND(choice, CHOICE_KIND);
     assert(choice->peer == NULL && peers->kind == PEERS_KIND);
+    if (peers->is_plain)
+        return choose_plain(choice, peers);
     if (choice->upstream->zone != NULL)
         peers_follow_operator(peers);
     if (unlikely(choice->version != peers->version))
@@ -256,9 +277,7 @@ fb_choice choice_next(struct choice *choice)
     }
     choice->left -= choice->left > 0;
     peer->refs++;
-    choice->peer = peer;
-    choice->began_ms = peers->upstreams->loop->clock.mono_ms;
-    choice->connected_ms = choice->first_byte_ms = CHOICE_NO_TIME;
+    begin_try(choice, peer);
     if (unlikely(choice->upstream->balance.inflight))
         least_time_begin(choice);
     return FB_CHOICE_SERVER;
@@ -341,20 +360,19 @@ void choice_count(struct choice *choice, uint64_t sent, uint64_t received)
 {
     struct peer_state *state = choice->peer->state;
 
+    if (choice->upstream->peers->is_plain)
+        return;
     atomic_fetch_add_explicit(&state->sent, sent, memory_order_relaxed);
     atomic_fetch_add_explicit(&state->received, received, memory_order_relaxed);
 }
 
-void choice_end(struct choice *choice, fb_try_end how)
+/* Ends the try of a peer whose numbers are kept. */
+static void end_counted(struct choice *choice, fb_try_end how)
 {
     struct peers *peers = choice->upstream->peers;
     struct peer *peer = choice->peer;
 
-    CHECK_KIND(choice, CHOICE_KIND);
-    if (peer == NULL)
-        return;
-    CHECK_KIND(peer, PEER_KIND);
-    assert(peer->refs > 0 && how >= FB_TRY_SERVED && how <= FB_TRY_UNUSED);
+    assert(peer->refs > 0);
     if (unlikely(choice->is_running))
         least_time_end(choice, UPSTREAM_TIME_LAST_BYTE);
     add_conns(peer, -1);
@@ -372,4 +390,21 @@ void choice_end(struct choice *choice, fb_try_end how)
     }
     choice->peer = NULL;
     peer_release(peers, peer);
+}
+
+void choice_end(struct choice *choice, fb_try_end how)
+{
+    assert(how >= FB_TRY_SERVED && how <= FB_TRY_UNUSED);
+    if (choice->peer == NULL)
+        return;
+    CHECK_KIND(choice->peer, PEER_KIND);
+    if (!choice->upstream->peers->is_plain) {
+        end_counted(choice, how);
+        return;
+    }
+    choice->peer = NULL;
+    if (how == FB_TRY_UNUSED) {
+        choice->tried = 0;
+        choice->left = 1;
+    }
 }

@@ -91,6 +91,7 @@ struct peers {
     uint32_t lock;      /* number in the zone, if there is one */
     uint32_t said;      /* version of what the operator has said that is heeded */
     bool is_single;     /* no failure keeps the only peer from being used */
+    bool is_plain;      /* the address of a directive: never replaced, its numbers not asked for */
     void *cache;        /* the balancer's, which its forget() frees */
 };
 

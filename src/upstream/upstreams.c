@@ -12,6 +12,13 @@
 
 #include <errno.h>
 
+/* Whether the group is made for an address that does not change. */
+static bool is_plain(const struct upstream *upstream)
+{
+    return upstream->is_single && upstream->peers->n == 1 &&
+           STAILQ_FIRST(&upstream->servers)->target != NULL;
+}
+
 int upstreams_open_group(struct upstreams *upstreams, struct upstream *upstream)
 {
     struct upstream_zone *zone = upstream->zone;
@@ -24,8 +31,10 @@ int upstreams_open_group(struct upstreams *upstreams, struct upstream *upstream)
     upstream->peers = peers_create(upstreams, upstream);
     if (upstream->peers == NULL)
         return -1;
-    if (resolve_open(upstreams, upstream) == 0)
+    if (resolve_open(upstreams, upstream) == 0) {
+        upstream->peers->is_plain = is_plain(upstream);
         return 0;
+    }
     peers_destroy(&upstream->peers);
     return -1;
 }

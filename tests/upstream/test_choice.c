@@ -252,6 +252,32 @@ START_TEST(single_server_never_fails)
 }
 END_TEST
 
+START_TEST(address_of_a_directive_is_tried_once_and_not_counted)
+{
+    struct group *group = group_create();
+    struct choice choice;
+
+    group_add(group, 1)->is_checked = false;
+    group->upstream.is_single = true;
+    group_open(group);
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(group_session(group, FB_TRY_FAILED), 'a');
+    group_begin(group, &choice);
+    ck_assert_uint_eq(choice.left, 1);
+    ck_assert_int_eq(group_next(group, &choice), 'a');
+    ck_assert_uint_eq(choice.left, 0);
+    ck_assert_uint_eq(peer_conns(group_peer(group, 0)), 0);
+    choice_end(&choice, FB_TRY_UNUSED);
+    ck_assert_uint_eq(choice.left, 1);
+    ck_assert_int_eq(group_next(group, &choice), 'a');
+    choice_end(&choice, FB_TRY_FAILED);
+    ck_assert_int_eq(group_next(group, &choice), '-');
+    choice_done(&choice);
+    ck_assert_uint_eq(PEER_LOAD(group_peer(group, 0)->state->sessions), 0);
+    group_close(&group);
+}
+END_TEST
+
 START_TEST(single_server_can_be_full_or_down)
 {
     struct group *group = group_create();
@@ -388,6 +414,7 @@ static void choice_tests(TCase *tcase)
     tcase_add_test(tcase, servers_that_are_down_or_drain_are_left_out);
     tcase_add_test(tcase, full_server_is_left_out);
     tcase_add_test(tcase, single_server_never_fails);
+    tcase_add_test(tcase, address_of_a_directive_is_tried_once_and_not_counted);
     tcase_add_test(tcase, single_server_can_be_full_or_down);
     tcase_add_test(tcase, server_with_a_backup_can_fail);
     tcase_add_test(tcase, unhealthy_server_is_left_out);

@@ -7,6 +7,7 @@ static int proxy_worker_start(fb_worker *worker, void *state)
 {
     struct proxy_worker *own = state;
 
+    own->worker = worker;
     own->stream = fb_interface(worker, "stream", 1);
     own->upstreams = fb_interface(worker, "upstream", 1);
     if (own->stream == NULL || own->upstreams == NULL)

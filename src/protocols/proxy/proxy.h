@@ -44,6 +44,7 @@ struct proxy_conf {
 };
 
 struct proxy_worker {
+    fb_worker *worker;
     const fb_stream *stream;
     const fb_upstreams *upstreams;
     struct proxy_checks checks;
@@ -70,10 +71,9 @@ int proxy_header_set(fb_conf *conf, void *value, const char *const *args, uint32
 
 /* rate.c: Works out a rate that is text. Returns 0; -1 without memory. */
 int proxy_rate_evaluate(fb_conn *client, const struct proxy_rate *rate, uint64_t *out);
-/* Does the same for any rate. */
+/* Does the same for any rate: *out is the fixed one already. */
 static inline int proxy_rate_of(fb_conn *client, const struct proxy_rate *rate, uint64_t *out)
 {
-    *out = rate->fixed;
     return rate->text != NULL ? proxy_rate_evaluate(client, rate, out) : 0;
 }
 /* rate.c: proxy_download_rate and proxy_upload_rate */

@@ -15,7 +15,7 @@
 /* Room for a state of this size lies beside each connection, also those to servers. */
 static_assert(sizeof(struct proxy) <= 16, "a proxied session has become dearer");
 
-static void begin_try(struct proxy *proxy);
+static void begin_try(struct proxy *proxy, const struct proxy_worker *own);
 
 static void fail(struct proxy *proxy, uint32_t status)
 {
@@ -64,6 +64,8 @@ static int server_opened(fb_conn *server, void *state)
     fb_pipe_options options = {
         .size = sizeof(options),
         .timeout = (uint64_t)conf->timeout,
+        .rate_from_a = conf->upload.fixed,
+        .rate_from_b = conf->download.fixed,
         .flags = conf->half_close ? 0 : FB_PIPE_ENDS_TOGETHER,
         .buffer = (size_t)conf->buffer_size,
         .first_byte = proxy->times_first ? server_first_byte : NULL,
@@ -91,7 +93,7 @@ static void server_failed(fb_conn *server, struct proxy *proxy)
     own->upstreams->end(proxy->client, server, FB_TRY_FAILED);
     proxy->failed++;
     if (may_try_again(proxy))
-        begin_try(proxy);
+        begin_try(proxy, own);
     else
         fail(proxy, 502);
 }
@@ -138,54 +140,51 @@ static const fb_ops server_ops = {
 
 /* ---- Tries ---- */
 
-/* Connects to a server with options that most proxies do not have; NULL: it cannot be asked. */
-static fb_conn *connect_with_options(struct proxy *proxy, const fb_target *target)
+/* Connects to a server by an address of ours; NULL: it cannot be asked. */
+static fb_conn *connect_bound(
+    struct proxy *proxy, const fb_target *target, fb_connect_options *options)
 {
     const struct proxy_conf *conf = fb_conf_of(proxy->client);
     struct sockaddr_storage room;
     int status;
-    fb_connect_options options = {
-        .size = sizeof(options),
-        .owner = proxy->client,
-        .timeout = (uint64_t)conf->connect_timeout,
-        .flags = FB_CONNECT_LASTING,
-    };
 
-    options.local = proxy_bind_address(proxy, &room, &status);
+    options->local = proxy_bind_address(proxy, &room, &status);
     if (status != 0)
         return NULL;
-    if (options.local != NULL && conf->bind.transparent)
-        options.flags |= FB_CONNECT_TRANSPARENT;
-    if (conf->socket_keepalive)
-        options.flags |= FB_CONNECT_TCP_KEEPALIVE;
-    return fb_connect_with(fb_worker_of(proxy->client), target, &server_ops, proxy, &options);
+    if (options->local != NULL && conf->bind.transparent)
+        options->flags |= FB_CONNECT_TRANSPARENT;
+    return fb_connect_with(fb_worker_of(proxy->client), target, &server_ops, proxy, options);
 }
 
-static void connect_to(struct proxy *proxy, const struct proxy_conf *conf, const fb_try *run)
+static void connect_to(struct proxy *proxy, const struct proxy_worker *own,
+    const struct proxy_conf *conf, const fb_try *run)
 {
-    fb_conn *server;
+    fb_conn *server, *client = proxy->client;
+    fb_connect_options options = {
+        .size = sizeof(options),
+        .owner = client,
+        .timeout = (uint64_t)conf->connect_timeout,
+        .flags = FB_CONNECT_LASTING | (conf->socket_keepalive ? FB_CONNECT_TCP_KEEPALIVE : 0),
+    };
 
     proxy->may_go_on = run->left > 0;
     proxy->times_first = run->wants_first_byte != 0;
-    if (conf->bind.address != NULL || conf->bind.text != NULL || conf->socket_keepalive) {
-        server = connect_with_options(proxy, run->target);
-    } else {
-        server = fb_connect(proxy->client, run->target, &server_ops, proxy);
-        if (server != NULL)
-            fb_set_timeout(server, (uint64_t)conf->connect_timeout);
-    }
+    if (conf->bind.address != NULL || conf->bind.text != NULL)
+        server = connect_bound(proxy, run->target, &options);
+    else
+        server = fb_connect_with(own->worker, run->target, &server_ops, proxy, &options);
     if (server != NULL)
         return;
     fb_conn_logf(proxy->client, FB_LOG_ERROR, "no connection is left for the server");
     give_up(proxy);
 }
 
-static void follow_choice(
-    struct proxy *proxy, const struct proxy_conf *conf, fb_choice choice, const fb_try *run)
+static void follow_choice(struct proxy *proxy, const struct proxy_worker *own,
+    const struct proxy_conf *conf, fb_choice choice, const fb_try *run)
 {
     switch (choice) {
     case FB_CHOICE_SERVER:
-        connect_to(proxy, conf, run);
+        connect_to(proxy, own, conf, run);
         break;
     case FB_CHOICE_NONE:
         fail(proxy, 502);
@@ -200,31 +199,32 @@ static void chosen(fb_conn *client, void *state, fb_choice choice, const fb_try 
     struct proxy *proxy = state;
 
     assert(proxy->client == client);
-    follow_choice(proxy, fb_conf_of(client), choice, run);
+    follow_choice(proxy, fb_worker_state(client), fb_conf_of(client), choice, run);
 }
 
-static void begin_try(struct proxy *proxy)
+static void begin_try(struct proxy *proxy, const struct proxy_worker *own)
 {
-    const struct proxy_conf *conf = fb_conf_of(proxy->client);
-    const struct proxy_worker *own = fb_worker_state(proxy->client);
+    fb_conn *client = proxy->client;
+    const struct proxy_conf *conf = fb_conf_of(client);
     const fb_try *run;
-    fb_choice choice = own->upstreams->choose(proxy->client, conf->upstream, chosen, &run);
+    fb_choice choice = own->upstreams->choose(client, conf->upstream, chosen, &run);
 
     if (choice != FB_CHOICE_WAITS)
-        follow_choice(proxy, conf, choice, run);
+        follow_choice(proxy, own, conf, choice, run);
     else if (!conf->half_close)
         own->upstreams->end_with_client(proxy->client);
 }
 
 static int session_opened(fb_conn *client, void *state)
 {
+    const struct proxy_worker *own = fb_worker_state(client);
     struct proxy *proxy = state;
 
     proxy->client = client;
-    proxy->began_ms = (uint32_t)fb_mono_ms(fb_worker_of(client));
+    proxy->began_ms = (uint32_t)fb_mono_ms(own->worker);
     fb_stop(client);
     fb_set_timeout(client, 0); /* the times of the proxy hold */
-    begin_try(proxy);
+    begin_try(proxy, own);
     return 0;
 }
 
