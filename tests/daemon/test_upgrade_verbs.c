@@ -190,8 +190,7 @@ START_TEST(back_with_a_session)
     session = client_open(daemon->ports[0]);
     client_echo(session, "begun");
     ck_assert_int_eq(
-        daemon_run(daemon, "upgrade", "back", "--timeout", "500ms", "-c", "forkbeard.conf", NULL),
-        3);
+        daemon_run(daemon, "upgrade", "back", "--timeout", "3s", "-c", "forkbeard.conf", NULL), 3);
     check_out(daemon->err, "process %d, serves alone", daemon->pid);
     check_out(daemon->err, "process %d, still has 1 session", new);
     for (int i = 0; i < 4; i++)

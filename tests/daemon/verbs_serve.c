@@ -240,8 +240,8 @@ const struct verbs_steps verbs_stop = {
 static void winch_act(struct scene *scene)
 {
     verbs_type(scene, scene->daemon->pid);
-    daemon_wait_log(scene->daemon, "gracefully shutting down");
-    daemon_wait_log(scene->daemon, "gracefully shutting down");
+    for (int i = 0; i < 2; i++) /* both workers: the master's own line has these words, too */
+        daemon_wait_log(scene->daemon, "#0: gracefully shutting down");
 }
 
 static void winch_back(struct scene *scene)
