@@ -371,13 +371,6 @@ START_TEST(times_go_on)
 }
 END_TEST
 
-static int stop_reading(fb_conn *conn, void *state)
-{
-    (void)state;
-    fb_stop(conn);
-    return 0;
-}
-
 static int close_at_once(fb_conn *conn, void *state)
 {
     (void)state;
@@ -391,7 +384,7 @@ START_TEST(a_protocol_may_stop_or_close)
     struct sim_socket *client;
 
     begin_preread(1);
-    test.servers[0]->script.opened = stop_reading;
+    test.servers[0]->script.opened = scripted_stop;
     client = connect_client();
     sim_says(client, "hello");
     fixture_run(test.fixture);

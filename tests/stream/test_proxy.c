@@ -287,19 +287,12 @@ START_TEST(a_drain_waits_for_headers)
 }
 END_TEST
 
-static int stop_reading(fb_conn *conn, void *state)
-{
-    (void)state;
-    fb_stop(conn);
-    return 0;
-}
-
 START_TEST(a_protocol_stops_before_its_first_bytes)
 {
     struct sim_socket *client;
 
     begin();
-    test.fixture->server.script.opened = stop_reading;
+    test.fixture->server.script.opened = scripted_stop;
     client = scripted_connect(test.fixture);
     sim_says(client, UNKNOWN "hello");
     fixture_run(test.fixture);

@@ -104,6 +104,13 @@ size_t scripted_echo(fb_conn *conn, void *state, fb_bytes in)
     return in.n;
 }
 
+int scripted_stop(fb_conn *conn, void *state)
+{
+    (void)state;
+    fb_stop(conn);
+    return 0;
+}
+
 struct sim_socket *scripted_connect(struct fixture *fixture)
 {
     return scripted_connect_slow(fixture, SIZE_MAX);

@@ -41,6 +41,8 @@ struct scripted_server {
 void scripted_server_init(struct scripted_server *server, const char *address);
 /* `data` that writes everything back. */
 size_t scripted_echo(fb_conn *conn, void *state, fb_bytes in);
+/* `opened` that stops the connection. */
+int scripted_stop(fb_conn *conn, void *state);
 
 /* Starts a session of the fixture's server and lets it open; the second has a client that takes
  * only so many bytes. */
