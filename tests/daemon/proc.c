@@ -183,7 +183,7 @@ struct request {
 
 /* Reads a piece of the kernel's answer; false when it was the last. */
 static bool read_answer(
-    int fd, void (*each)(void *arg, in_port_t client, unsigned long inode), void *arg)
+    int fd, void (*each)(void *arg, const struct inet_diag_msg *connection), void *arg)
 {
     alignas(struct nlmsghdr) char piece[32768];
     ssize_t n = recv(fd, piece, sizeof(piece), 0);
@@ -197,15 +197,15 @@ static bool read_answer(
             return false;
         ck_assert_int_ne(h->nlmsg_type, NLMSG_ERROR);
         if (m->idiag_inode != 0)
-            each(arg, ntohs(m->id.idiag_dport), m->idiag_inode);
+            each(arg, m);
     }
     return true;
 }
 
-/* Calls `each` for the connections to a server's port: their clients' ports. The kernel is asked
- * itself, because /proc/net/tcp grows slow by sockets that nobody has any more. */
+/* Calls `each` for the server's ends of the connections to its port. The kernel is asked itself,
+ * because /proc/net/tcp grows slow by sockets that nobody has any more. */
 static void list_connections(
-    in_port_t server, void (*each)(void *arg, in_port_t client, unsigned long inode), void *arg)
+    in_port_t server, void (*each)(void *arg, const struct inet_diag_msg *connection), void *arg)
 {
     struct request request = {
         .header = { sizeof(request), SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, 0, 0 },
@@ -231,12 +231,13 @@ struct holder {
     struct proc_ports *ports;
 };
 
-static void add_client(void *arg, in_port_t client, unsigned long inode)
+static void add_client(void *arg, const struct inet_diag_msg *connection)
 {
+    in_port_t client = ntohs(connection->id.idiag_dport);
     struct holder *holder = arg;
 
     for (unsigned i = 0; i < holder->inode_n; i++)
-        if (holder->inodes[i] == inode)
+        if (holder->inodes[i] == connection->idiag_inode)
             holder->ports->bits[client / 8] |= (uint8_t)(1 << client % 8);
 }
 
@@ -260,14 +261,17 @@ static in_port_t port_at(int (*name)(int, struct sockaddr *, socklen_t *), int f
 struct wanted {
     in_port_t client;
     unsigned long inode;
+    uint32_t unread; /* bytes */
 };
 
-static void take_wanted(void *arg, in_port_t client, unsigned long inode)
+static void take_wanted(void *arg, const struct inet_diag_msg *connection)
 {
     struct wanted *wanted = arg;
 
-    if (client == wanted->client)
-        wanted->inode = inode;
+    if (ntohs(connection->id.idiag_dport) != wanted->client)
+        return;
+    wanted->inode = connection->idiag_inode;
+    wanted->unread = connection->idiag_rqueue;
 }
 
 static bool find_connection(in_port_t server, struct wanted *wanted)
@@ -282,6 +286,13 @@ unsigned long proc_connection(int client)
 
     WAIT_FOR(find_connection(port_at(getpeername, client), &wanted));
     return wanted.inode;
+}
+
+bool proc_has_received(int client)
+{
+    struct wanted wanted = { .client = port_at(getsockname, client) };
+
+    return find_connection(port_at(getpeername, client), &wanted) && wanted.unread == 0;
 }
 
 pid_t proc_holder(pid_t parent, unsigned long connection)

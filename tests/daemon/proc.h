@@ -44,6 +44,8 @@ void proc_add_clients(pid_t pid, in_port_t server, struct proc_ports *ports);
 /* The server's end of a client's IPv4 connection, once it was accepted: a number by which
  * the process that holds it can be found among the children of another. 0: there is none. */
 unsigned long proc_connection(int client);
+/* Whether the server has received all that the client of an IPv4 connection has sent. */
+bool proc_has_received(int client);
 pid_t proc_holder(pid_t parent, unsigned long connection);
 /* proc_holder() of proc_connection(). */
 pid_t proc_server_of(pid_t parent, int client);

@@ -170,6 +170,7 @@ START_TEST(sessions_avoid_a_server_until_it_passes)
 END_TEST
 
 #define NO_LIVE "no live upstreams while connecting to upstream"
+#define TIMEOUT_MS 1000 /* health_check_timeout of PING */
 #define PING "match ping { send \"PING\\r\\n\"; expect +PONG; } health_check_timeout 1s; "
 
 /* Answers the next check of the first server, by pieces. */
@@ -226,11 +227,13 @@ START_TEST(an_answer_comes_while_the_worker_stands_still)
     struct daemon *daemon = start("match=ping", PING);
     int fd = take(0);
     pid_t worker = proc_server_of(daemon->pid, fd);
+    int64_t stopped_ms;
 
     client_expect(fd, "PING\r\n");
-    ck_assert_int_eq(kill(worker, SIGSTOP), 0);
+    proc_freeze(worker);
+    stopped_ms = now_ms();
     client_send(fd, "+PONG");
-    usleep(1500 * 1000); /* longer than the time of the check */
+    WAIT_FOR(now_ms() > stopped_ms + TIMEOUT_MS); /* the time of the check is over */
     ck_assert_int_eq(kill(worker, SIGCONT), 0);
     wait_end(fd);
     answer("+PONG", "");

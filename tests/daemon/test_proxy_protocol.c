@@ -13,14 +13,13 @@
 
 #define LINE "PROXY TCP4 203.0.113.9 198.51.100.7 4321 443\r\n"
 
-/* Sends bytes one by one, with pauses in which the daemon is likely to take each by itself; the
- * test passes as well where it takes several at once. */
+/* Sends bytes one by one, each when the daemon has received the one before. */
 static void send_apart(int fd, const char *text)
 {
     for (char one[2] = ""; *text != '\0'; text++) {
         one[0] = *text;
         client_send(fd, one);
-        usleep(500);
+        WAIT_FOR(proc_has_received(fd));
     }
 }
 
