@@ -181,8 +181,10 @@ static void run(struct master *master)
         if (over && may_exit(&master->upgrade, &master->manager))
             return;
         alarm_sleep(&master->alarm, &master->timers, &master->clock);
-        if (signals_take(COMMAND_REAP, NULL))
+        if (signals_take(COMMAND_REAP, NULL)) {
             pool_reap(pool);
+            signals_admit(); /* a resume may have been sent before the last worker ended */
+        }
         if (signals_take(COMMAND_CHANNEL, NULL)) {
             pool_receive_messages(pool);
             if (master->control.socket->fd != -1 || master->control.client_n > 0)

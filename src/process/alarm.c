@@ -28,7 +28,11 @@ void alarm_sleep(struct alarm *alarm, const struct timers *timers, struct clock 
         set_alarm(wait_ms);
         alarm->deadline_ms = deadline_ms;
     }
-    wakeup_sleep();
+    /* a handler may have run outside the sleep, by signals_admit() */
+    if (!signals_pending()) {
+        wakeup_sleep();
+        signals_pending();
+    }
     if (signals_take(COMMAND_DEADLINE, NULL))
         alarm->deadline_ms = 0;
     clock_read(clock);

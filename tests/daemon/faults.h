@@ -15,6 +15,7 @@ enum fault_kind {
     FAULT_EXITS,
     FAULT_ABORTS,
     FAULT_HANGS,
+    FAULT_IS_SIGNALED, /* and goes on: the call itself does what it does */
 };
 
 #define FAULT_ANY_PROCESS UINT32_MAX /* every call in every process */
@@ -26,6 +27,6 @@ struct fault_plan {
     uint32_t process; /* 0: the master, 1: the first child that it forks from now on, ... */
     uint32_t nth;     /* number of the call of this function in that process, from 1 */
     uint32_t kind;    /* enum fault_kind */
-    int32_t error;    /* errno, where it fails */
+    int32_t error;    /* errno, where it fails; a signal's number, where it is signaled */
     atomic_uint forks, calls, hits;
 };

@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -60,6 +61,9 @@ static void act(void)
     case FAULT_HANGS:
         for (;;)
             pause();
+    case FAULT_IS_SIGNALED:
+        kill(getpid(), plan->error);
+        break;
     default:
         break;
     }
@@ -86,7 +90,7 @@ static bool strikes(const char *call)
     atomic_fetch_add(&plan->hits, 1);
     act();
     errno = plan->error;
-    return true;
+    return plan->kind != FAULT_IS_SIGNALED;
 }
 
 static void *next(const char *name)
@@ -113,6 +117,11 @@ LOUD pid_t fork(void)
         round_of = plan->round;
     }
     return pid;
+}
+
+LOUD int waitid(idtype_t what, id_t id, siginfo_t *info, int options)
+{
+    return strikes("waitid") ? -1 : (int)syscall(SYS_waitid, what, id, info, options, NULL);
 }
 
 LOUD int socket(int domain, int type, int protocol)

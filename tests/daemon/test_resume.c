@@ -2,6 +2,7 @@
 /* A master process that was told to quit, and has sessions yet, is told to serve again. */
 #include "daemon/client.h"
 #include "daemon/control.h"
+#include "daemon/fault_plan.h"
 #include "daemon/proc.h"
 #include "daemon/quit.h"
 #include "daemon/upgrade.h"
@@ -119,6 +120,7 @@ START_TEST(a_resume_outlives_the_last_session)
 
     daemon_configure(daemon, "%s", QUIT_HANGS);
     daemon_write(daemon, "late", "x");
+    daemon_mark_log(daemon);
     ck_assert_int_eq(kill(pid, SIGHUP), 0);
     daemon_wait_log(daemon, "start worker process");
     daemon_wait_log(daemon, "start worker process");
@@ -128,6 +130,34 @@ START_TEST(a_resume_outlives_the_last_session)
     daemon->pid = pid;
     WAIT_FOR(daemon_pid(daemon) == pid && !quit_has_names(daemon, pid));
     WAIT_FOR(client_error(daemon->ports[0]) == 0);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The signal comes when the master wakes because the last worker has ended, before it sees that. */
+START_TEST(a_resume_just_before_the_exit)
+{
+    struct daemon *daemon = daemon_create(1);
+    struct fault_plan *plan = fault_plan_share(daemon);
+    int client;
+    pid_t pid;
+
+    daemon_configure(daemon, "worker_processes 1; events {} " QUIT_SERVER(""));
+    daemon->before_exec = fault_plan_preload;
+    daemon_start(daemon);
+    daemon->before_exec = NULL;
+    client = quit_begin_session(daemon);
+    pid = quit_daemon(daemon);
+    *plan = (struct fault_plan) { .call = "waitid", .nth = 1, .kind = FAULT_IS_SIGNALED };
+    plan->error = SIGHUP;
+    atomic_store(&plan->armed, 1);
+    close(client);
+    daemon_wait_log(daemon, "exited with code 0");
+    ck_assert_uint_eq(atomic_load(&plan->hits), 1);
+    daemon_wait_log(daemon, "signal 1 (SIGHUP) received");
+    WAIT_FOR(daemon_pid(daemon) == pid && !quit_has_names(daemon, pid));
+    daemon->pid = pid;
+    upgrade_echo_once(daemon);
     daemon_finish(daemon);
 }
 END_TEST
@@ -242,6 +272,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, not_while_another_one_runs);
     tcase_add_test(tcase, a_resume_that_fails);
     tcase_add_test(tcase, a_resume_outlives_the_last_session);
+    tcase_add_test(tcase, a_resume_just_before_the_exit);
     tcase_add_loop_test(tcase, a_resume_is_given_up, 0, 3);
     tcase_add_test(tcase, a_reload_that_waits_is_dropped);
     tcase_add_test(tcase, a_reload_just_before_a_quit_is_dropped);
