@@ -42,7 +42,8 @@ fb_worker *fb_test_worker_at(fb_test *test, unsigned worker, const char *protoco
         return NULL;
     server = find_server(test->workers[worker].cycle, protocol);
     if (server == NULL)
-        kit_misused("fb_test_worker_at(): no server has \"%s\"", protocol);
+        kit_misused("fb_test_worker_at(): no server has \"%s\"",
+            protocol != NULL ? protocol : "any protocol");
     return &test->workers[worker].worker.protocols[server->protocol_index];
 }
 
