@@ -185,6 +185,13 @@ void loop_run_found(struct loop *loop)
     loop->found.next = loop->found.first;
 }
 
+void loop_run_early(struct loop *loop, struct event *event)
+{
+    assert(loop_will_run(event));
+    loop_unpost(loop, event);
+    run_event(loop, event);
+}
+
 size_t loop_count_found(const struct loop *loop)
 {
     size_t n = 0;

@@ -110,6 +110,8 @@ void loop_run_posted(struct loop *loop, enum event_queue queue);
 /* loop.c: Run the events that the wait has reported, and count those that have yet to run. */
 void loop_run_found(struct loop *loop);
 size_t loop_count_found(const struct loop *loop);
+/* loop.c: Runs an event of those that run in this turn before the others. */
+void loop_run_early(struct loop *loop, struct event *event);
 /* loop.c: Takes the report of an armed source that is not of the normal queue: a listener's, or one
  * of the loop's own. */
 void loop_take_special(struct loop *loop, struct source *source, enum event_direction direction);
@@ -195,6 +197,12 @@ static inline void loop_post_found(struct loop *loop, struct event *event)
     loop->found.next = place + 1;
     debug_source(loop, source_of(event), "%s event posted to the %s queue",
         debug_direction(event->direction), debug_queue(QUEUE_FOUND));
+}
+
+/* Whether the event runs from the normal queue in this turn. */
+static inline bool loop_will_run(const struct event *event)
+{
+    return event->queue == QUEUE_FOUND || event->queue == QUEUE_NORMAL;
 }
 
 /* Whether no event of a queue is posted. */

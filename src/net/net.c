@@ -12,15 +12,40 @@
  * that the word that all workers count in is not written for each client. */
 #define NUMBERS 64
 
-/* Whether the deadline was reached before this turn, in which an outcome of our connect() was
- * reported that is yet to be seen: the worker has stood still, and its server is not to blame. */
-static bool has_missed_outcome(const struct fb_conn *conn)
+static bool has_come(const struct fb_conn *conn)
 {
-    const struct event *writing = &conn->source.events[EVENT_WRITE];
+    return conn != NULL && (loop_will_run(&conn->source.events[EVENT_READ]) ||
+                               loop_will_run(&conn->source.events[EVENT_WRITE]));
+}
 
-    return conn->phase == CONN_CONNECTING && writing->ready &&
-           (writing->queue == QUEUE_FOUND || writing->queue == QUEUE_NORMAL) &&
-           (int32_t)(conn->deadline - (uint32_t)conn->net->loop.clock.mono_ms) < 0;
+static void run_what_has_come(struct fb_conn *conn)
+{
+    struct event *events = conn->source.events;
+
+    if (loop_will_run(&events[EVENT_WRITE]))
+        loop_run_early(&conn->net->loop, &events[EVENT_WRITE]);
+    if (loop_will_run(&events[EVENT_READ])) /* a connection that is open now begins with it */
+        loop_run_early(&conn->net->loop, &events[EVENT_READ]);
+}
+
+/* Whether a deadline that was reached holds no more once what has come is handled, at the other end
+ * of a pipe too: a worker that has stood still does not blame its peers. */
+static bool is_put_off(struct fb_conn *conn)
+{
+    struct fb_conn *other = conn->pipe != NULL ? conn_pipe_other(conn) : NULL;
+    uint32_t deadline;
+
+    if (!has_come(conn) && !has_come(other))
+        return false;
+    conn_deadline_set(conn, 1); /* handlers may change or clear it */
+    deadline = conn->deadline;
+    run_what_has_come(conn);
+    if (has_come(other))
+        run_what_has_come(other);
+    if (!conn->limited || conn->deadline != deadline)
+        return true;
+    conn_deadline_clear(conn);
+    return false;
 }
 
 /* The deadline of a connection, which has none any more, was reached. */
@@ -29,10 +54,8 @@ static void expire_conn(struct fb_conn *conn)
     struct net *net = conn->net;
 
     assert(conn->phase != CONN_FREE && !conn->limited);
-    if (has_missed_outcome(conn)) {
-        conn_deadline_set(conn, 1);
+    if (is_put_off(conn))
         return;
-    }
     conn_trace(conn, "deadline has come");
     if (conn_is_owned(conn))
         conn->ops->expired(conn);

@@ -67,6 +67,25 @@ START_TEST(an_answer_comes_late)
 }
 END_TEST
 
+/* The worker stands still: it finds the answer and the end of the time in one turn. */
+START_TEST(an_answer_is_in_time)
+{
+    struct fixture *fixture = fixture_start_net(_i, 1);
+    struct sim_server *server = owner_server(fixture);
+    struct owner *a;
+
+    sim_server_answer(server, SIM_SILENT, 0);
+    a = owner_connect(fixture, NULL);
+    settle_both(fixture);
+    conn_deadline_set(a->conn, 50);
+    sim_server_answer(server, SIM_ACCEPTS, 0);
+    fixture_pass(fixture, 100);
+    ck_assert_uint_eq(a->openings, 1);
+    owner_accept(server, a);
+    end_all(fixture, &a);
+}
+END_TEST
+
 static const struct refusal {
     int error;
     fb_reason reason;
@@ -377,6 +396,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, a_server_accepts, 0, 2 * FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, an_answer_comes_late, 0, FIXTURE_EVENTS);
+    tcase_add_loop_test(tcase, an_answer_is_in_time, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, a_server_refuses, 0, 2 * (int)countof(refusals));
     tcase_add_loop_test(tcase, a_silent_server_is_its_owners_to_give_up, 0, FIXTURE_EVENTS);
     tcase_add_loop_test(tcase, borrowed_output_waits_in_memory_of_its_own, 0, FIXTURE_EVENTS);

@@ -208,6 +208,29 @@ START_TEST(the_other_never_answers)
 }
 END_TEST
 
+/* The worker stands still: it finds the byte and the end of the time in one turn. */
+START_TEST(what_has_come_is_in_time)
+{
+    uint64_t ms = timeouts[_i / FIXTURE_EVENTS];
+    struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);
+    struct owner *a = owner_open(fixture), *b = owner_open(fixture);
+
+    owner_pipe(a, b, ms);
+    settle_both(fixture);
+    for (int i = 0; i < 4; i++) {
+        sim_says((i % 2 ? a : b)->socket, "x");
+        fixture_pass(fixture, ms * 2);
+        ck_assert_uint_eq(a->closings + b->closings, 0);
+    }
+    ck_assert_str_eq(owner_sent(a), "xx");
+    ck_assert_str_eq(owner_sent(b), "xx");
+    fixture_pass(fixture, ms);
+    ck_assert_int_eq(a->reason, FB_TIMED_OUT);
+    ck_assert_int_eq(b->reason, FB_TIMED_OUT);
+    end_all(fixture, &a, &b);
+}
+END_TEST
+
 static const uint64_t connect_times[] = { 500, 60000, 0 };
 
 /* The two times run, whichever end waits for its connect(). */
@@ -350,6 +373,7 @@ static void add_tests(TCase *tcase)
 
     tcase_add_loop_test(tcase, when_nothing_moves_both_time_out, 0, 4 * n);
     tcase_add_loop_test(tcase, what_moves_does_not_time_out, 0, 4 * n);
+    tcase_add_loop_test(tcase, what_has_come_is_in_time, 0, 4 * n);
     tcase_add_loop_test(tcase, what_a_slow_reader_takes_moves, 0, n);
     tcase_add_loop_test(tcase, without_a_timeout_it_waits, 0, n);
     tcase_add_loop_test(tcase, the_time_runs_on_when_an_end_has_gone, 0, 2 * n);

@@ -77,6 +77,21 @@ START_TEST(the_first_byte_starts_the_idle_timeout)
 }
 END_TEST
 
+/* The worker stands still: it finds the bytes and the end of the time in one turn. */
+START_TEST(what_has_come_is_in_time)
+{
+    struct fixture *fixture = start_timed(5000, 3000);
+    struct sim_socket *client = scripted_connect(fixture);
+
+    for (int i = 0; i < 3; i++) {
+        sim_says(client, "hello");
+        fixture_pass(fixture, 6000);
+        ck_assert_uint_eq(fixture->server.record.closings, 0);
+    }
+    check_ends_after(fixture, 3000);
+}
+END_TEST
+
 /* Longer than the deadline of a connection can be. */
 START_TEST(thirty_days_are_thirty_days)
 {
@@ -215,6 +230,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, who_says_nothing_ends_with_the_first_timeout);
     tcase_add_test(tcase, the_first_byte_starts_the_idle_timeout);
+    tcase_add_test(tcase, what_has_come_is_in_time);
     tcase_add_test(tcase, thirty_days_are_thirty_days);
     tcase_add_test(tcase, without_timeouts_it_stays);
     tcase_add_test(tcase, input_defers_the_idle_timeout);
