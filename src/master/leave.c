@@ -75,6 +75,7 @@ void leave_to_child(struct master *master)
         close(ends[1]);
         if (read(ends[0], &byte, 1) == 1) {
             pidfile_remove_second(&master->endpoints.pidfile, log); /* the child has its own */
+            signals_forward(pid, log);
             log_write(log, LEVEL_NOTICE, 0, "exit, process %d lets the sessions end", (int)pid);
             _exit(EXIT_SUCCESS);
         }

@@ -191,6 +191,16 @@ void signals_send_held(pid_t pid, int handle, int number, struct log *log)
             log, LEVEL_ALERT, errno, "no signal %d could be sent to process %d", number, (int)pid);
 }
 
+void signals_forward(pid_t pid, struct log *log)
+{
+    sigset_t pending;
+
+    sigpending(&pending);
+    for (const struct signal_row *s = signals_table; s->number != 0; s++)
+        if (!s->alias && s->doing != NULL && sigismember(&pending, s->number) == 1)
+            signals_send(pid, s->number, log);
+}
+
 void signals_raise(enum command command)
 {
     assert(command > COMMAND_NONE && command < COMMAND_N);

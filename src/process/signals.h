@@ -86,6 +86,9 @@ bool signals_sleep(int ms);
 void signals_send(pid_t pid, int number, struct log *log);
 /* Does the same; where the process is not our child a handle names it, which is not -1. */
 void signals_send_held(pid_t pid, int handle, int number, struct log *log);
+/* Sends another process, which takes the place of this one, the commands of which signals have come
+ * since the last sleep. */
+void signals_forward(pid_t pid, struct log *log);
 /* Gives a command from within the process, as if its signal had arrived. */
 void signals_raise(enum command command);
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,6 +25,16 @@ void fault_plan_preload(void)
     setenv("ASAN_OPTIONS", more, 1);
     setenv("LD_PRELOAD", PRELOAD_PATH, 1);
     setenv("FB_FAULTS", plan_path, 1);
+}
+
+void fault_plan_signal(struct fault_plan *plan, const char *call, int number)
+{
+    memset(plan, 0, sizeof(*plan));
+    snprintf(plan->call, sizeof(plan->call), "%s", call);
+    plan->nth = 1;
+    plan->kind = FAULT_IS_SIGNALED;
+    plan->error = number;
+    atomic_store(&plan->armed, 1);
 }
 
 struct fault_plan *fault_plan_share(struct daemon *daemon)

@@ -7,5 +7,7 @@
 
 /* Makes the plan, without a fault. At most one daemon of a process has one. */
 struct fault_plan *fault_plan_share(struct daemon *daemon);
+/* Sends the master a signal as it makes the next of these calls. */
+void fault_plan_signal(struct fault_plan *plan, const char *call, int number);
 /* For before_exec: preloads the library. */
 void fault_plan_preload(void);

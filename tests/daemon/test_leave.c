@@ -3,6 +3,7 @@
  * all master processes, which is waited for. */
 #include "daemon/client.h"
 #include "daemon/control.h"
+#include "daemon/fault_plan.h"
 #include "daemon/proc.h"
 #include "daemon/quit.h"
 #include "daemon/resources.h"
@@ -116,7 +117,7 @@ END_TEST
 START_TEST(deadlines_hold)
 {
     struct daemon *daemon =
-        daemon_start_new(1, "worker_shutdown_timeout 300ms; worker_processes 1; events {} "
+        daemon_start_new(1, "worker_shutdown_timeout 5s; worker_processes 1; events {} "
                             "stream { server { listen 127.0.0.1:$0; echo; } }");
     int client = quit_begin_session(daemon);
     pid_t worker, left;
@@ -128,6 +129,39 @@ START_TEST(deadlines_hold)
     expect_end(daemon, left);
     client_expect_gone(client);
     close(client);
+    proc_reap_orphans();
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* The signal comes when the process that leaves acts on signals no more. _i: which one. */
+START_TEST(a_late_signal_reaches_what_was_left)
+{
+    struct daemon *daemon = daemon_create(1);
+    struct fault_plan *plan = fault_plan_share(daemon);
+    int client;
+    pid_t left;
+
+    daemon_configure(daemon, QUIT_ECHO);
+    daemon->before_exec = fault_plan_preload;
+    daemon_start(daemon);
+    daemon->before_exec = NULL;
+    client = quit_begin_session(daemon);
+    fault_plan_signal(plan, "fork", _i == 0 ? SIGUSR1 : SIGTERM);
+    ck_assert_int_eq(quit_run(daemon, "leave"), 0);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+    ck_assert_uint_eq(atomic_load(&plan->hits), 1);
+    if (_i == 0) {
+        daemon_wait_log(daemon, "signal 10 (SIGUSR1) received from ");
+        client_echo(client, "goes on");
+        left = find_left(daemon, 0);
+        quit_end_session(daemon, client, left);
+    } else {
+        daemon_wait_log(daemon, "signal 15 (SIGTERM) received from ");
+        client_expect_gone(client);
+        close(client);
+        WAIT_FOR(find_left(daemon, 0) == 0);
+    }
     proc_reap_orphans();
     daemon_finish(daemon);
 }
@@ -279,6 +313,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, none_is_left_without_sessions);
     tcase_add_test(tcase, stop_reaches_what_was_left);
     tcase_add_loop_test(tcase, deadlines_hold, 0, 2);
+    tcase_add_loop_test(tcase, a_late_signal_reaches_what_was_left, 0, 2);
     tcase_add_test(tcase, it_is_not_taken_back);
     tcase_add_test(tcase, an_upgrade_is_in_the_way);
     tcase_add_test(tcase, a_stop_comes_with_it);

@@ -148,9 +148,7 @@ START_TEST(a_resume_just_before_the_exit)
     daemon->before_exec = NULL;
     client = quit_begin_session(daemon);
     pid = quit_daemon(daemon);
-    *plan = (struct fault_plan) { .call = "waitid", .nth = 1, .kind = FAULT_IS_SIGNALED };
-    plan->error = SIGHUP;
-    atomic_store(&plan->armed, 1);
+    fault_plan_signal(plan, "waitid", SIGHUP);
     close(client);
     daemon_wait_log(daemon, "exited with code 0");
     ck_assert_uint_eq(atomic_load(&plan->hits), 1);
