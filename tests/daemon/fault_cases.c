@@ -8,7 +8,7 @@
 #define EVENTS FAULT_EVENTS
 #define STREAM "stream { server { listen 127.0.0.1:$0; echo; } }\n"
 #define TROUBLE(how)                                                                               \
-    "worker_start_timeout 1s;" MODULE("trouble") EVENTS                                            \
+    "worker_start_timeout 3s;" MODULE("trouble") EVENTS                                            \
         "stream { server { listen 127.0.0.1:$0; troubled; trouble " how "; } }\n"
 
 #define FILTER "sandbox: the filter of system calls could not be made "
@@ -83,7 +83,7 @@ const struct fault_case fault_cases[] = {
     { .conf = TROUBLE("start exit"), .says = "a worker process could not start" },
     { .conf = TROUBLE("start abort"), .says = "exited on signal 6" },
     { .conf = TROUBLE("start hang"),
-        .says = "was not ready within worker_start_timeout (1000 ms)" },
+        .says = "was not ready within worker_start_timeout (3000 ms)" },
 
     /* the process that checks the configuration */
     { .call = "mmap",
@@ -424,12 +424,12 @@ const struct fault_case fault_cases[] = {
         .process = 5,
         .nth = 1,
         .kind = FAULT_HANGS,
-        .says = "was not ready within worker_start_timeout (1000 ms)" },
+        .says = "was not ready within worker_start_timeout (3000 ms)" },
     { .call = "sendmsg",
         .process = 3,
         .nth = 1,
         .error = EPERM, /* others are tried again */
-        .says = "was not ready within worker_start_timeout (1000 ms)" },
+        .says = "was not ready within worker_start_timeout (3000 ms)" },
     { .call = "sendmsg",
         .process = 4,
         .nth = 1,

@@ -17,7 +17,7 @@
  * control socket and a log file; a zone is kept, another is new. */
 #define FAULT_AFTER                                                                                \
     "error_log error.log notice; error_log more.log; pid other.pid; control unix:other.sock;\n"    \
-    "worker_processes 3; worker_start_timeout 1s;" FAULT_MODULE("trouble")                         \
+    "worker_processes 3; worker_start_timeout 3s;" FAULT_MODULE("trouble")                         \
         FAULT_MODULE("trouble_too") FAULT_EVENTS                                                   \
         "stream { server { listen 127.0.0.1:$0; troubled; }\n"                                     \
         "server { listen 127.0.0.1:$1 reuseport; listen unix:$D/kept; echo; }\n"                   \

@@ -15,7 +15,7 @@ enum fault_kind {
     FAULT_EXITS,
     FAULT_ABORTS,
     FAULT_HANGS,
-    FAULT_IS_SIGNALED, /* and goes on: the call itself does what it does */
+    FAULT_IS_SIGNALED, /* a signal comes, and the call does what it does */
 };
 
 #define FAULT_ANY_PROCESS UINT32_MAX /* every call in every process */

@@ -24,7 +24,7 @@
 #define WORKERS 4
 #define LIFE_MS 60000
 #define ATTACK_MS 8000 /* an attacker that hangs for longer is killed from outside */
-#define TRY_MS 250
+#define TRY_MS 1000
 #define CLIENTS_MAX 256
 #define KEYS 64 /* in all parts of the map */
 #define LOG_MOST 1000000

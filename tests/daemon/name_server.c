@@ -12,6 +12,17 @@
 
 #define HEADER 12
 #define QUIET_MS 20
+#define DATAGRAM_MAX 512
+#define TAKEN 4
+#define NO_SUCH_NAME 3
+
+/* The latest questions: the resolver sends one again that has no answer within a second. After a
+ * failure it asks once more. */
+static struct question {
+    size_t n;
+    uint8_t bytes[DATAGRAM_MAX];
+} taken[TAKEN];
+static unsigned taken_n;
 
 struct name_server name_server_start(void)
 {
@@ -50,11 +61,33 @@ static void wait_readable(int fd)
     ck_assert_int_eq(poll(&entry, 1, 10000), 1);
 }
 
+static bool was_taken(const struct question *question)
+{
+    for (unsigned i = 0; i < TAKEN; i++)
+        if (taken[i].n == question->n && memcmp(taken[i].bytes, question->bytes, question->n) == 0)
+            return true;
+    return false;
+}
+
+/* Whether the question that waits was taken already: then it is dropped. */
+static bool drop_again(int fd)
+{
+    struct question question;
+    ssize_t n = recv(fd, question.bytes, sizeof(question.bytes), MSG_PEEK);
+
+    ck_assert_int_gt(n, 0);
+    question.n = (size_t)n;
+    return was_taken(&question) && recv(fd, question.bytes, sizeof(question.bytes), 0) == n;
+}
+
 bool name_server_is_quiet(const struct name_server *server)
 {
     struct pollfd entry = { .fd = server->udp, .events = POLLIN };
 
-    return poll(&entry, 1, QUIET_MS) == 0;
+    while (poll(&entry, 1, QUIET_MS) == 1)
+        if (!drop_again(server->udp))
+            return false;
+    return true;
 }
 
 /* Makes an answer of the question, in its place. */
@@ -75,13 +108,18 @@ static void begin_reply(struct name_reply *reply)
 
 void name_server_take(const struct name_server *server, struct name_reply *reply)
 {
+    struct question *question = &taken[taken_n++ % TAKEN];
     socklen_t length = sizeof(reply->from);
     ssize_t n;
 
-    wait_readable(server->udp);
-    n = recvfrom(server->udp, reply->bytes, 512, 0, (struct sockaddr *)&reply->from, &length);
+    do
+        wait_readable(server->udp);
+    while (drop_again(server->udp));
+    n = recvfrom(server->udp, question->bytes, sizeof(question->bytes), 0,
+        (struct sockaddr *)&reply->from, &length);
     ck_assert_int_gt(n, 0);
-    reply->n = (size_t)n;
+    question->n = reply->n = (size_t)n;
+    memcpy(reply->bytes, question->bytes, reply->n);
     reply->fd = -1;
     begin_reply(reply);
 }
@@ -149,6 +187,8 @@ static void send_stream(struct name_reply *reply)
 void name_server_send(const struct name_server *server, struct name_reply *reply, uint8_t code)
 {
     reply->bytes[3] |= code;
+    if (code != 0 && code != NO_SUCH_NAME)
+        memset(taken, 0, sizeof(taken));
     if (reply->fd != -1)
         send_stream(reply);
     else

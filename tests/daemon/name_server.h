@@ -32,7 +32,7 @@ enum { NAME_A = 1, NAME_CNAME = 5, NAME_PTR = 12, NAME_AAAA = 28, NAME_SRV = 33 
 
 struct name_server name_server_start(void);
 void name_server_stop(const struct name_server *server);
-/* Takes the next question, and begins an answer without records. */
+/* Takes the next question, none of the latest once more, and begins an answer without records. */
 void name_server_take(const struct name_server *server, struct name_reply *reply);
 void name_server_accept(const struct name_server *server, struct name_reply *reply);
 /* Whether no question waits. */

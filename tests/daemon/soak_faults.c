@@ -23,8 +23,8 @@
 #define WORKERS 4
 #define SHUTDOWN_MS 2000
 #define MASTER_MS 1000 /* beyond that the master kills */
-#define LEEWAY_MS 1000
-#define FIRST_MS 1000 /* while clients may wait for a worker that has just been broken */
+#define LEEWAY_MS 5000 /* for machines that do much else */
+#define FIRST_MS 1000  /* while clients may wait for a worker that has just been broken */
 #define LOG_MOST 1000000
 #define STATUS_MS 5000
 

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 3000
+#define PATIENCE_MS 10000
 #define PAUSE_NS 5000000 /* of a client between two sessions: they are steady, and no load */
 
 /* Whether the line came back. */

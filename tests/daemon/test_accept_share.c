@@ -18,7 +18,8 @@
 #define TRIES 10
 /* A limit for what has to be over within milliseconds, on a machine that does much else: less than
  * a wait of accept_mutex_delay. */
-#define SOON_MS 400
+#define SOON_MS 4000
+#define LONG_DELAY "accept_mutex_delay 10s;"
 
 struct way {
     const char *events, *parameter;
@@ -45,7 +46,7 @@ static const struct way ways[] = {
 static struct daemon *start(struct way way, const char *more)
 {
     return daemon_start_new(1,
-        "worker_processes 4; events { worker_connections 512; %s %s }"
+        "worker_processes 4; events { worker_connections 512; " LONG_DELAY " %s %s }"
         "stream { server { listen 127.0.0.1:$0 %s; echo; } }",
         way.events, more, way.parameter);
 }
@@ -272,7 +273,7 @@ START_TEST(nobody_waits_while_there_is_room)
     int clients[WORKERS * 8];
 
     daemon = daemon_start_new(1,
-        "worker_processes 4; events { worker_connections 8; %s accept_share %s; }"
+        "worker_processes 4; events { worker_connections 8; " LONG_DELAY " %s accept_share %s; }"
         "stream { server { listen 127.0.0.1:$0 %s; echo; } }",
         ways[_i].events, _i % 2 == 0 && ways[_i].parameter[0] == '\0' ? "off" : "on",
         ways[_i].parameter);
@@ -309,7 +310,7 @@ static int empty_one(struct daemon *daemon, int *clients, int n)
 START_TEST(a_full_worker_strands_nobody)
 {
     struct daemon *daemon = daemon_start_new(1,
-        "worker_processes 2; events { worker_connections 8; %s }"
+        "worker_processes 2; events { worker_connections 8; " LONG_DELAY " %s }"
         "stream { server { listen 127.0.0.1:$0 reuseport; echo; } }",
         _i == 0 ? "" : "accept_mutex off;");
     int clients[16], n = 0;
@@ -349,7 +350,7 @@ START_TEST(a_liar_harms_nobody)
 {
     static const char *const lies[] = { "N", "M" };
     struct daemon *daemon = daemon_start_new(1,
-        "load_module " MODULES_PATH "/spoiler.so; worker_processes 4; events { %s }"
+        "load_module " MODULES_PATH "/spoiler.so; worker_processes 4; events { " LONG_DELAY " %s }"
         "stream { server { listen 127.0.0.1:$0 %s; spoiler; } }",
         ways[_i / 2 * 2].events, ways[_i / 2 * 2].parameter);
     int liar = client_open(daemon->ports[0]);

@@ -99,6 +99,7 @@ START_TEST(a_reload_has_other_rules)
     ck_assert(!is_served(client_open(daemon->ports[0])));
     daemon_configure(daemon, "events {} stream { server { listen 127.0.0.1:$0; return ok; } }");
     ck_assert(control_is_ok(control_ask(daemon, "reload")));
+    daemon_wait_log(daemon, "gracefully shutting down"); /* the old worker accepts no more */
     ck_assert(is_served(client_open(daemon->ports[0])));
     daemon_finish(daemon);
 }

@@ -256,8 +256,9 @@ START_TEST(a_reload_changes_the_format)
         "events {} stream { log_format new escape=json '{\"port\":\"$server_port\"}'; "
         "access_log a.log new; server { listen 127.0.0.1:$0; echo; } }");
     ck_assert(control_is_ok(control_ask(daemon, "reload")));
+    daemon_wait_log(daemon, "gracefully shutting down"); /* the old worker accepts no more */
     run_sessions(daemon, 1);
-    close(client); /* an old worker's */
+    close(client); /* the old worker's */
     daemon_stop(daemon, SIGQUIT);
     text = daemon_text(daemon, "a.log");
     ck_assert_uint_eq(count_text(text, LINE), 3);

@@ -56,7 +56,7 @@ START_TEST(a_reload_ends_it)
 {
     struct daemon *daemon = daemon_start_new(1,
         "worker_processes 1; load_module " MODULES_PATH "/trouble.so; events { }"
-        "stream { server { listen 127.0.0.1:$0; troubled; trouble later 50; } }");
+        "stream { server { listen 127.0.0.1:$0; troubled; trouble later 300; } }");
 
     daemon_expects(daemon, "exited on signal 14");
     daemon_expects(daemon, "died at once");

@@ -318,7 +318,7 @@ START_TEST(a_path_of_a_killed_master)
         proc_freeze(workers[i]);
     ck_assert_int_eq(kill(new, SIGKILL), 0);
     upgrade_wait_rollback(daemon);
-    for (int i = 0; i < 50 * _i; i++) { /* time enough to fail */
+    for (int i = 0; i < 10 * _i; i++) { /* time enough to fail */
         ck_assert(control_is_ok(control_ask(daemon, "status")));
         pause_briefly();
     }
@@ -379,6 +379,7 @@ START_TEST(the_list_of_workers_is_made_again)
     ck_assert_int_eq(reload(daemon), 0);
     ck_assert(daemon_has(daemon, name));
     ck_assert_uint_eq(daemon_count_log(daemon, "of workers was deleted: it is made again"), 1);
+    daemon_wait_log(daemon, "gracefully shutting down"); /* the old worker accepts no more */
     sessions[1] = client_open(daemon->ports[0]);
     client_echo(sessions[1], "begun");
     ck_assert_uint_eq(proc_child_n(daemon->pid), 2);

@@ -118,7 +118,7 @@ START_TEST(what_comes_back_is_accepted_again)
     daemon_expects(daemon, ""); /* crashes are what this is about */
     configure(daemon, "load_module " MODULES_PATH "/trouble.so;",
         "server { listen 127.0.0.1:$0; witness two; }"
-        "server { listen 127.0.0.1:$1; troubled; trouble later 50; }");
+        "server { listen 127.0.0.1:$1; troubled; trouble later 300; }");
     ck_assert(!reload_daemon(daemon));
     expect_told(
         daemon, "one is accepted, two is accepted, one is gone, one is accepted, two is gone");

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define TEXT_MAX 16384
@@ -28,6 +29,11 @@ struct lines {
 /* Adds a line, with "0" for each number, and for an address of memory. */
 static void add_line(struct lines *lines, const char *line, size_t n)
 {
+    static const char anywhere[] =
+        "io_uring returns a send: "; /* a wake-up brings it, whose ever */
+
+    if (memmem(line, n, anywhere, strlen(anywhere)) != NULL)
+        return;
     ck_assert_uint_lt(lines->n + n + 2, sizeof(lines->text));
     for (size_t i = 0; i < n; i++) {
         lines->text[lines->n++] = isdigit((unsigned char)line[i]) ? '0' : line[i];
@@ -167,17 +173,19 @@ static bool has_all(struct daemon *daemon, const struct lines *listed)
 }
 
 /* Two clients, of which one is timed out while the other is connected, so that every kind of line
- * comes. */
+ * comes; false, too, where this process was too slow for the other. */
 static bool says_all(struct daemon *daemon, const struct lines *listed)
 {
     int idle = client_open(daemon->ports[0]), late;
+    bool served;
+    char byte;
 
-    client_echo(idle, "1");
+    served = send(idle, "1", 1, MSG_NOSIGNAL) == 1 && recv(idle, &byte, 1, 0) == 1;
     late = client_open(daemon->ports[0]);
     client_expect_gone(late);
     close(late);
     close(idle);
-    return has_all(daemon, listed);
+    return served && has_all(daemon, listed);
 }
 
 START_TEST(lines_of_the_loop_are_those_of_the_manual)

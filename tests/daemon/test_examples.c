@@ -201,7 +201,7 @@ END_TEST
 START_TEST(relay_times_out)
 {
     struct daemon *daemon = start_daemon(MODULE("relay"),
-        "relay_timeout 400ms; server { listen 127.0.0.1:$0; relay 127.0.0.1:$1; }"
+        "relay_timeout 3s; server { listen 127.0.0.1:$0; relay 127.0.0.1:$1; }"
         "server { listen 127.0.0.1:$1; echo; }");
     int client = client_open(daemon->ports[0]);
 

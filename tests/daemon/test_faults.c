@@ -8,7 +8,7 @@
 
 static void break_one(void *arg, unsigned i)
 {
-    struct soak_faults_plan plan = { (int)i, 2500, 1500, i % 2 == 0 };
+    struct soak_faults_plan plan = { (int)i, 2500, 6000, i % 2 == 0 };
 
     (void)arg;
     soak_faults(&plan);

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LATE "was not ready within worker_start_timeout (1000 ms)"
+#define LATE "was not ready within worker_start_timeout (2000 ms)"
 #define HANGS_FOR(time)                                                                            \
     "load_module " MODULES_PATH "/hangs.so; worker_start_timeout " time ";\n"                      \
     "events {} stream { server { listen 127.0.0.1:$0; hangs; hangs_while $D/late; } "              \
     "server { listen unix:$D/socket; echo; } }\n"
-#define HANGS HANGS_FOR("1s")
+#define HANGS HANGS_FOR("2s")
 
 /* From now on no worker becomes ready, or each does. */
 static void open_hanging(struct daemon *daemon, bool late)
@@ -88,7 +88,7 @@ START_TEST(a_late_worker_fails_the_reload)
     unsigned descriptors;
     int client;
 
-    daemon_configure(daemon, "worker_processes 2; " HANGS);
+    daemon_configure(daemon, "worker_processes 2; " HANGS_FOR("60s"));
     daemon_start(daemon);
     ck_assert_uint_eq(proc_children(daemon->pid, old, 2), 2);
     descriptors = proc_descriptors(daemon->pid);
@@ -117,6 +117,7 @@ START_TEST(a_late_worker_fails_the_reload)
     ck_assert(daemon_has(daemon, "socket"));
 
     open_hanging(daemon, false);
+    daemon_configure(daemon, "worker_processes 3; " HANGS_FOR("60s"));
     ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
     WAIT_FOR(proc_child_n(daemon->pid) == 3);
     daemon_finish(daemon);
@@ -367,6 +368,8 @@ START_TEST(the_bound_can_be_one_or_none)
         sessions[i] = client_open(daemon->ports[0]);
         client_echo(sessions[i], "held open");
         ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
+        if (_i == 0) /* the old worker accepts no more */
+            daemon_wait_log(daemon, "gracefully shutting down");
         if (_i == 1)
             client_expect_gone(sessions[i]);
         else

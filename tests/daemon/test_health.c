@@ -170,8 +170,10 @@ START_TEST(sessions_avoid_a_server_until_it_passes)
 END_TEST
 
 #define NO_LIVE "no live upstreams while connecting to upstream"
-#define TIMEOUT_MS 1000 /* health_check_timeout of PING */
-#define PING "match ping { send \"PING\\r\\n\"; expect +PONG; } health_check_timeout 1s; "
+#define TIMEOUT_MS 3000 /* health_check_timeout of PING */
+#define PING_IN(time)                                                                              \
+    "match ping { send \"PING\\r\\n\"; expect +PONG; } health_check_timeout " time "; "
+#define PING PING_IN("3s")
 
 /* Answers the next check of the first server, by pieces. */
 static void answer(const char *first, const char *second)
@@ -187,7 +189,7 @@ static void answer(const char *first, const char *second)
 
 START_TEST(a_server_has_to_say_the_right_words)
 {
-    struct daemon *daemon = start("match=ping fails=2", PING);
+    struct daemon *daemon = start("match=ping fails=2", PING_IN("30s"));
 
     daemon_expects(daemon, NO_LIVE); /* the others do not answer */
     answer("+PO", "NG\r\n");

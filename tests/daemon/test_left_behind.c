@@ -6,6 +6,7 @@
 #include "daemon/proc.h"
 #include "daemon/upgrade.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -201,6 +202,7 @@ START_TEST(the_list_moves_with_the_pid_file)
     daemon_signal(daemon, SIGKILL);
     ck_assert_int_eq(daemon_wait(daemon), 128 + SIGKILL);
     daemon_wait_log(daemon, "the master process has gone");
+    WAIT_FOR(client_error(daemon->ports[0]) == ECONNREFUSED);
     daemon_start(daemon);
     WAIT_FOR(count_left(daemon) == 1);
     status = control_ask(daemon, "status");

@@ -238,7 +238,8 @@ START_TEST(many_are_checked_reloaded_and_closed)
     check_configuration(daemon);
     reload_quickly(daemon, 4);
     ck_assert(control_is_ok(control_ask(daemon, "status")));
-    WAIT_FOR(proc_children(daemon->pid, &worker, 1) == 1);
+    WAIT_FOR(proc_child_n(daemon->pid) == 1);
+    ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
     ck_assert_uint_ge(proc_descriptors(worker), n);
     daemon_finish(daemon);
 }

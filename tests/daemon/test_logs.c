@@ -7,6 +7,7 @@
 #include "daemon/quit.h"
 #include "daemon/upgrade.h"
 
+#include <errno.h>
 #include <regex.h>
 #include <signal.h>
 #include <stdio.h>
@@ -52,7 +53,7 @@ START_TEST(syslog_by_udp)
     ck_assert_ptr_nonnull(strstr(line, " forkbeard: "));
     ck_assert_ptr_nonnull(
         strstr(line, ", reason: finished, client: 127.0.0.1, server: 127.0.0.1:"));
-    ck_assert_ptr_nonnull(strstr(line, "#0: *1 " ENDED "1/1, session time: 0."));
+    ck_assert_ptr_nonnull(strstr(line, "#0: *1 " ENDED "1/1, session time: "));
     ck_assert_ptr_null(strchr(line, '\n'));
     daemon_stop(daemon, SIGTERM);
     log_receiver_wait(receiver, "exit");
@@ -379,6 +380,7 @@ START_TEST(reopening_reaches_all_masters)
     ck_assert_int_eq(quit_run(daemon, "quit"), 0);
     WAIT_FOR(daemon_has(daemon, quit_name("forkbeard.pid", old)));
     WAIT_FOR(proc_child_n(old) == 1);
+    WAIT_FOR(client_error(daemon->ports[0]) == ECONNREFUSED);
     daemon->pid = 0;
     daemon_start(daemon);
     clients[1] = quit_begin_session(daemon);

@@ -111,11 +111,13 @@ static void fail_reload(struct daemon *daemon, int mode, const char *trouble)
     close(session);
 }
 
-/* Whether the text is in the log of the configuration that crashes. */
+/* Whether the text is in the log of the configuration that crashes, or in the one before, where no
+ * worker of the new one has accepted. */
 static bool has_line(struct daemon *daemon, const char *text)
 {
-    return daemon_has(daemon, "after.log") &&
-           strstr(daemon_text(daemon, "after.log"), text) != NULL;
+    return daemon_count_log(daemon, text) > 0 ||
+           (daemon_has(daemon, "after.log") &&
+               strstr(daemon_text(daemon, "after.log"), text) != NULL);
 }
 
 /* The number of the generation that serves. */

@@ -84,6 +84,8 @@ START_TEST(a_reload_begins_and_ends_it)
             daemon_start(daemon);
         else
             ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
+        for (int j = 0; i > 0 && j < 2; j++) /* old workers accept no more */
+            daemon_wait_log(daemon, "gracefully shutting down");
         clients[i] = client_open(daemon->ports[0]);
         if (i == 1)
             client_send(clients[i], "PROXY UNKN");

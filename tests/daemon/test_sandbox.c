@@ -223,6 +223,7 @@ START_TEST(targets)
         "sandbox strict;\n" PROBER("prober") "stream { server { listen $0; prober; "
                                              "prober_target unix:/nonexistent; } }\n");
     ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
+    daemon_wait_log(daemon, "gracefully shutting down"); /* the old worker accepts no more */
     ck_assert_str_eq(try_attempt(daemon, "unix"), "0");
     ck_assert_str_eq(try_port(daemon, 0), "EPERM");
     daemon_finish(daemon);

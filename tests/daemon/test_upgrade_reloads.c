@@ -134,7 +134,7 @@ START_TEST(queues_come_during_a_reload)
         daemon_expects(daemon, "was not ready within worker_start_timeout");
         daemon_expects(daemon, "the previous configuration stays in force");
         daemon_expects(daemon, "exited on signal 9");
-        daemon_wait_log(daemon, "stays in force");
+        WAIT_FOR(daemon_count_log(daemon, "stays in force") > 0);
     }
     ck_assert_int_eq(unlink(daemon_path(daemon, "late")), 0);
     for (int i = 0; i < CLIENTS; i++) {

@@ -86,13 +86,13 @@ START_TEST(a_reload_waits_for_an_upgrade)
     told = ask_with_progress(daemon);
     expect_waiting(told, why);
     ck_assert_int_eq(
-        daemon_run(daemon, "-s", "reload", "--timeout", "300ms", "-c", "forkbeard.conf", NULL), 3);
+        daemon_run(daemon, "-s", "reload", "--timeout", "2s", "-c", "forkbeard.conf", NULL), 3);
     ck_assert_msg(
         strstr(daemon->err, "[notice] \"reload\" waits: an upgrade is") != NULL, "%s", daemon->err);
     ck_assert_ptr_nonnull(strstr(daemon->err, "does not serve yet, at most "));
-    ck_assert_ptr_nonnull(strstr(daemon->err, "within 300 ms, because an upgrade is under way: "));
-    ck_assert_int_eq(daemon_run(daemon, "-q", "-s", "reload", "--timeout", "300ms", "-c",
-                         "forkbeard.conf", NULL),
+    ck_assert_ptr_nonnull(strstr(daemon->err, "within 2 s, because an upgrade is under way: "));
+    ck_assert_int_eq(
+        daemon_run(daemon, "-q", "-s", "reload", "--timeout", "2s", "-c", "forkbeard.conf", NULL),
         3);
     ck_assert_ptr_null(strstr(daemon->err, "[notice]"));
     ck_assert_ptr_nonnull(strstr(daemon->err, "because an upgrade is under way: "));
@@ -159,6 +159,7 @@ START_TEST(an_upgrade_waits_for_the_probation)
 {
     struct daemon *daemon = daemon_start_new(1, ECHO);
     int upgrade = control_open(daemon);
+    struct json_value line;
     pid_t new = 0;
 
     daemon_configure(daemon, LATE);
@@ -169,9 +170,14 @@ START_TEST(an_upgrade_waits_for_the_probation)
     client_send(upgrade, "{\"command\":\"upgrade\",\"progress\":true}\n");
     expect_waiting(upgrade, "a reload is under way: the workers of generation 2 start, at most ");
     ck_assert_int_eq(unlink(daemon_path(daemon, "late")), 0);
-    expect_waiting(upgrade, "a reload is under way: generation 2 serves, and has to go on without "
-                            "crashes for a moment, at most 1 s");
-    ck_assert(control_is_ok(receive_reply(upgrade)));
+    line = control_receive(upgrade);
+    if (json_member(line, "ok").text == NULL) { /* a worker that is late to accept has proven it */
+        ck_assert_ptr_nonnull(strstr(control_text(line, "waiting"),
+            "a reload is under way: generation 2 serves, and has to go on without crashes for a "
+            "moment, at most 1 s"));
+        line = receive_reply(upgrade);
+    }
+    ck_assert(control_is_ok(line));
     close(upgrade);
     WAIT_FOR((new = daemon_pid(daemon)) != daemon->pid && new > 0);
     upgrade_complete(daemon, new);

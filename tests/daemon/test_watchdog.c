@@ -58,7 +58,7 @@ START_TEST(a_stuck_worker_is_replaced_alone)
     int victim, other;
     char line[256];
 
-    daemon_configure(daemon, "worker_processes 2; worker_watchdog 200ms; " SHARED_OUT);
+    daemon_configure(daemon, "worker_processes 2; worker_watchdog 1s; " SHARED_OUT);
     daemon_start(daemon);
     expect_stuck(daemon);
     ck_assert_uint_eq(proc_children(daemon->pid, workers, WORKERS), WORKERS);
@@ -88,7 +88,7 @@ START_TEST(who_does_not_abort_is_killed)
     struct daemon *daemon = daemon_create(1);
     int client;
 
-    daemon_configure(daemon, "worker_watchdog 200ms; " STUCK);
+    daemon_configure(daemon, "worker_watchdog 1s; " STUCK);
     daemon_start(daemon);
     expect_stuck(daemon);
     daemon_expects(daemon, "exited on signal 9");
@@ -150,7 +150,7 @@ START_TEST(a_stopped_worker_is_left_alone)
     int client;
 
     daemon_configure(daemon,
-        "worker_processes 2; worker_watchdog 200ms; load_module " MODULES_PATH "/stuck.so;\n"
+        "worker_processes 2; worker_watchdog 1s; load_module " MODULES_PATH "/stuck.so;\n"
         "events { accept_mutex off; } stream { server { listen 127.0.0.1:$0; stuck; } }");
     daemon_start(daemon);
     expect_stuck(daemon);
@@ -174,7 +174,7 @@ START_TEST(neither_waiting_nor_a_job_is_being_stuck)
     pid_t workers[WORKERS];
     int client;
 
-    daemon_configure(daemon, "worker_processes 2; worker_watchdog 200ms; " SHARED_OUT);
+    daemon_configure(daemon, "worker_processes 2; worker_watchdog 1s; " SHARED_OUT);
     daemon_start(daemon);
     expect_stuck(daemon);
     ck_assert_uint_eq(proc_children(daemon->pid, workers, WORKERS), WORKERS);
@@ -194,7 +194,7 @@ START_TEST(one_that_drains_is_not_replaced)
     struct daemon *daemon = daemon_create(1);
     int client;
 
-    daemon_configure(daemon, "worker_watchdog 200ms; " STUCK);
+    daemon_configure(daemon, "worker_watchdog 1s; " STUCK);
     daemon_start(daemon);
     expect_stuck(daemon);
     client = client_open(daemon->ports[0]);
@@ -226,7 +226,7 @@ START_TEST(it_can_be_off)
     client = client_open(daemon->ports[0]);
     client_echo(client, "?");
     client_send(client, "d");
-    daemon_configure(daemon, "worker_watchdog 200ms; " STUCK);
+    daemon_configure(daemon, "worker_watchdog 1s; " STUCK);
     ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
     see_another_killed(daemon, before);
     ck_assert_int_ne(proc_state(before), 0);

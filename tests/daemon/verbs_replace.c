@@ -111,7 +111,7 @@ static void failed_upgrade_worst(struct scene *scene)
 const struct verbs_steps verbs_upgrade = { .act = upgrade_act,
     .back = upgrade_back,
     .worst = failed_upgrade_worst,
-    .worst_conf = VERBS_HANGS };
+    .worst_conf = VERBS_ECHO };
 
 static void failed_upgrade_act(struct scene *scene)
 {
@@ -124,7 +124,7 @@ static void failed_upgrade_act(struct scene *scene)
 }
 
 const struct verbs_steps verbs_failed_upgrade = {
-    .act = failed_upgrade_act, .worst = failed_upgrade_worst, .worst_conf = VERBS_HANGS
+    .act = failed_upgrade_act, .worst = failed_upgrade_worst, .worst_conf = VERBS_ECHO
 };
 
 /* Sessions: one of the old process, which `session` is already. */
@@ -183,7 +183,7 @@ static void back_act(struct scene *scene)
     if (verbs_types(scene, "QUIT"))
         verbs_type(scene, scene->other);
     else
-        ck_assert_int_eq(daemon_run(scene->daemon, "upgrade", "back", "--timeout", "500ms", "-c",
+        ck_assert_int_eq(daemon_run(scene->daemon, "upgrade", "back", "--timeout", "3s", "-c",
                              "forkbeard.conf", NULL),
             3);
     daemon_wait_log(scene->daemon, "gracefully shutting down");

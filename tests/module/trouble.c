@@ -2,24 +2,29 @@
 /* A module that has trouble where its configuration says so: "trouble PLACE KIND". The place is set
  * (the directive's setter), done (conf_done), start (worker_start) or client (opened); the kind is
  * fail, exit, abort, hang, or stop, which goes on when it is continued. "trouble later
- * MILLISECONDS" ends the worker by a signal so long after its start, "trouble first MILLISECONDS"
- * the first worker alone. It has a metric, for which the daemon opens a zone. */
+ * MILLISECONDS" ends the worker by a signal so long after all workers have started, "trouble first
+ * MILLISECONDS" the first worker alone. It has a metric, for which the daemon opens a zone. */
 #include <forkbeard/forkbeard.h>
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #ifndef TROUBLE
 #define TROUBLE "trouble"
 #endif
 
+#define LOOK_MS 5
+
+enum { LOOK, END }; /* the worker's timers */
+
 static char place[16], kind[16];
-static atomic_uint *started; /* workers of this configuration */
+static atomic_uint *started; /* workers of this configuration, which have told the master so */
+static bool counted, dies;   /* this worker */
 
 static int meet_trouble(const char *here)
 {
@@ -64,16 +69,27 @@ static int trouble_done(fb_conf *conf, void *own, const void *parent)
 
 static int trouble_start(fb_worker *worker, void *state)
 {
-    struct itimerval timer = { .it_value.tv_usec = atoi(kind) * 1000 };
-
-    (void)worker;
     (void)state;
-    if (strcmp(place, "later") == 0 ||
-        (strcmp(place, "first") == 0 && atomic_fetch_add(started, 1) == 0)) {
-        signal(SIGALRM, SIG_DFL);
-        setitimer(ITIMER_REAL, &timer, NULL);
-    }
+    if (strcmp(place, "later") == 0 || strcmp(place, "first") == 0)
+        fb_worker_timer(worker, LOOK, LOOK_MS);
     return meet_trouble("start");
+}
+
+/* A worker's loop begins to run behind its word to the master. */
+static void trouble_timer(fb_worker *worker, void *state, uint32_t id)
+{
+    (void)state;
+    if (id == END) {
+        signal(SIGALRM, SIG_DFL);
+        raise(SIGALRM);
+    }
+    if (!counted)
+        dies = atomic_fetch_add(started, 1) == 0 || strcmp(place, "later") == 0;
+    counted = true;
+    if (atomic_load(started) < fb_worker_count(worker))
+        fb_worker_timer(worker, LOOK, LOOK_MS);
+    else if (dies)
+        fb_worker_timer(worker, END, (uint64_t)atoi(kind));
 }
 
 static int trouble_opened(fb_conn *conn, void *state)
@@ -108,6 +124,8 @@ static const fb_ops ops = {
     .data = trouble_data,
 };
 
+static const fb_worker_ops worker_ops = { .size = sizeof(fb_worker_ops), .timer = trouble_timer };
+
 FB_PROTOCOL(trouble) = {
     FB_PROTOCOL_HEADER,
     .name = TROUBLE,
@@ -116,4 +134,5 @@ FB_PROTOCOL(trouble) = {
     .ops = &ops,
     .conf_done = trouble_done,
     .worker_start = trouble_start,
+    .worker_ops = &worker_ops,
 };
