@@ -40,7 +40,7 @@ static bool is_put_off(struct fb_conn *conn)
     conn_deadline_set(conn, 1); /* handlers may change or clear it */
     deadline = conn->deadline;
     run_what_has_come(conn);
-    if (has_come(other))
+    if (other != NULL)
         run_what_has_come(other);
     if (!conn->limited || conn->deadline != deadline)
         return true;

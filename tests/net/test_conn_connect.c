@@ -47,15 +47,22 @@ START_TEST(a_server_accepts)
 }
 END_TEST
 
+static struct owner *connect_unanswered(struct fixture *fixture, struct sim_server *server)
+{
+    struct owner *owner;
+
+    sim_server_answer(server, SIM_SILENT, 0);
+    owner = owner_connect(fixture, NULL);
+    settle_both(fixture);
+    return owner;
+}
+
 START_TEST(an_answer_comes_late)
 {
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct sim_server *server = owner_server(fixture);
-    struct owner *a;
+    struct owner *a = connect_unanswered(fixture, server);
 
-    sim_server_answer(server, SIM_SILENT, 0);
-    a = owner_connect(fixture, NULL);
-    settle_both(fixture);
     conn_write(a->conn, "early", 5);
     settle_both(fixture);
     ck_assert_uint_eq(a->openings, 0);
@@ -72,11 +79,8 @@ START_TEST(an_answer_is_in_time)
 {
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct sim_server *server = owner_server(fixture);
-    struct owner *a;
+    struct owner *a = connect_unanswered(fixture, server);
 
-    sim_server_answer(server, SIM_SILENT, 0);
-    a = owner_connect(fixture, NULL);
-    settle_both(fixture);
     conn_deadline_set(a->conn, 50);
     sim_server_answer(server, SIM_ACCEPTS, 0);
     fixture_pass(fixture, 100);
