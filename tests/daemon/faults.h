@@ -10,7 +10,7 @@
 
 enum fault_kind {
     FAULT_FAILS,
-    FAULT_FAILS_LATE, /* when clients have had time to come */
+    FAULT_FAILS_LATE, /* when clients have come */
     FAULT_GOES_ON_FAILING,
     FAULT_EXITS,
     FAULT_ABORTS,
@@ -29,4 +29,5 @@ struct fault_plan {
     uint32_t kind;    /* enum fault_kind */
     int32_t error;    /* errno, where it fails; a signal's number, where it is signaled */
     atomic_uint forks, calls, hits;
+    atomic_uint clients; /* sessions begun so far */
 };

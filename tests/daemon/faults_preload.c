@@ -25,6 +25,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#define CLIENTS 5
+#define PATIENCE_MS 10000
+
 #define LOUD __attribute__((visibility("default")))
 
 static struct fault_plan *plan;
@@ -46,11 +49,20 @@ __attribute__((constructor)) static void attach(void)
         plan = shared;
 }
 
+/* Waits until some clients have come. */
+static void await_clients(void)
+{
+    unsigned from = atomic_load(&plan->clients);
+
+    for (int ms = 0; ms < PATIENCE_MS && atomic_load(&plan->clients) - from < CLIENTS; ms++)
+        nanosleep(&(struct timespec) { .tv_nsec = 1000000 }, NULL);
+}
+
 static void act(void)
 {
     switch (plan->kind) {
     case FAULT_FAILS_LATE:
-        nanosleep(&(struct timespec) { .tv_nsec = 50000000 }, NULL); /* clients come meanwhile */
+        await_clients();
         break;
     case FAULT_EXITS:
         _exit(7);

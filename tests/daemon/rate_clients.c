@@ -92,6 +92,8 @@ static void begin_session(struct drive *drive, struct session *s)
         return;
     }
     atomic_fetch_add(&drive->clients->connected, 1);
+    if (atomic_load(&drive->clients->told) != NULL)
+        atomic_fetch_add(atomic_load(&drive->clients->told), 1);
     if (connect(s->fd, (struct sockaddr *)&address, sizeof(address)) == -1 && errno != EINPROGRESS)
         fail_session(drive, s, &drive->clients->refused, errno);
 }

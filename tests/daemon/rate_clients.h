@@ -20,19 +20,20 @@ struct rate_clients {
     struct rate_clients_options options;
     pthread_t thread;
     atomic_bool stops;
-    atomic_uint renewals;   /* long sessions that are still to be ended and begun again */
-    atomic_uint connected;  /* sessions begun */
-    atomic_uint echoed;     /* short sessions that ran to their end */
-    atomic_uint exchanges;  /* exchanges of long sessions */
-    atomic_uint renewed;    /* long sessions that were ended, and begun again */
-    atomic_uint refused;    /* connections that could not be had */
-    atomic_uint reset;      /* short sessions that the other side ended */
-    atomic_uint long_ended; /* the same of long ones */
-    atomic_uint wrong;      /* other bytes than were sent */
-    atomic_uint late;       /* no answer in time */
-    atomic_uint skipped;    /* sessions that could not be begun when they were due */
-    atomic_uint slowest_ms; /* the longest from connecting to the answer of a short session */
-    atomic_int error;       /* the errno of the last failure; 0: none */
+    atomic_uint renewals;        /* long sessions that are still to be ended and begun again */
+    atomic_uint connected;       /* sessions begun */
+    _Atomic(atomic_uint *) told; /* counts them as well from when it is set, for another process */
+    atomic_uint echoed;          /* short sessions that ran to their end */
+    atomic_uint exchanges;       /* exchanges of long sessions */
+    atomic_uint renewed;         /* long sessions that were ended, and begun again */
+    atomic_uint refused;         /* connections that could not be had */
+    atomic_uint reset;           /* short sessions that the other side ended */
+    atomic_uint long_ended;      /* the same of long ones */
+    atomic_uint wrong;           /* other bytes than were sent */
+    atomic_uint late;            /* no answer in time */
+    atomic_uint skipped;         /* sessions that could not be begun when they were due */
+    atomic_uint slowest_ms;      /* the longest from connecting to the answer of a short session */
+    atomic_int error;            /* the errno of the last failure; 0: none */
 };
 
 /* Waits until there were as many exchanges as long sessions. */

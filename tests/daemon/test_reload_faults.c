@@ -88,6 +88,7 @@ static struct fault_run *begin_case(void)
     run->session = client_open(daemon->ports[0]);
     client_echo(run->session, "begun");
     rate_clients_start(&run->clients, &options);
+    atomic_store(&run->clients.told, &run->plan->clients);
     ck_assert_uint_eq(proc_children(daemon->pid, run->workers, WORKERS), WORKERS);
     run->descriptors = proc_descriptors(daemon->pid);
     list_names(daemon, run->names);

@@ -169,7 +169,7 @@ START_TEST(end_is_logged)
     snprintf(line, sizeof(line), "%s %d#0: worker process %d %s", ends[_i].level, (int)daemon->pid,
         (int)worker, ends[_i].line);
     ck_assert_uint_eq(daemon_count_log(daemon, line), 1);
-    if (!crashes || now_ms() - from < 1000) /* else a slow machine may have let it live longer */
+    if (!crashes || now_ms() - from < 1000) /* a slow machine lets it live */
         ck_assert_uint_eq(daemon_count_log(daemon, "died at once"), crashes);
     close(client_open(daemon->ports[0]));
     daemon_finish(daemon);
