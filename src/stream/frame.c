@@ -76,7 +76,7 @@ static struct session_frame *wait_for(
     frame->at = rest->p;
     frame->most = sum(most, 1);
     frame->scanned = 0;
-    frame->timeout = limit->timeout < SESSION_TIME_MOST ? limit->timeout : SESSION_TIME_MOST;
+    frame->timeout = session_clamp_ms(limit->timeout);
     frame->timer.expired = frame_expired;
     if (limit->timeout > 0 && !timer_is_set(&frame->timer))
         timer_set(&conn->net->loop, &frame->timer, frame->timeout);

@@ -37,9 +37,9 @@ static void idle_closed(struct fb_conn *conn, fb_reason reason)
 {
     (void)reason;
     assert(session_is_keepalive(conn));
-    TAILQ_REMOVE(&stream_of(conn)->keepalive, session_conn_of(conn), among);
+    TAILQ_REMOVE(&stream_of(conn)->keepalive, session_outgoing_of(session_conn_of(conn)), among);
     if (session_trunk_of(session_conn_of(conn)) != NULL)
-        trunk_take(session_conn_of(conn)->reuse);
+        trunk_take(session_reuse_of(session_conn_of(conn)));
     session_set_phase(conn, SESSION_ENDED);
     session_conn_free(conn);
 }
@@ -83,7 +83,7 @@ static bool is_worth_it(const struct fb_conn *conn)
 void keepalive_keep(struct fb_conn *conn, uint64_t ms)
 {
     if (conn->outgoing)
-        session_conn_of(conn)->keep_ms =
+        session_outgoing_of(session_conn_of(conn))->keep_ms =
             (uint32_t)(ms < CONN_DEADLINE_MOST ? ms : CONN_DEADLINE_MOST) + (ms == 0);
     if (is_worth_it(conn))
         conn_keep(conn);
@@ -106,9 +106,10 @@ static uint64_t time_to_keep(const struct session_conn *session)
 {
     const struct trunk *trunk = session_trunk_of(session);
     uint64_t age = session->conn->net->loop.clock.mono_ms - session->conn->opened_ms;
+    uint32_t keep_ms = session_outgoing_of(session)->keep_ms;
 
-    if (trunk == NULL || trunk->age == 0 || age + session->keep_ms <= trunk->age)
-        return session->keep_ms;
+    if (trunk == NULL || trunk->age == 0 || age + keep_ms <= trunk->age)
+        return keep_ms;
     return age < trunk->age ? trunk->age - age : 1;
 }
 
@@ -117,7 +118,7 @@ bool keepalive_put(struct fb_conn *conn)
     struct stream *stream = stream_of(conn);
     struct session_conn *session = session_conn_of(conn);
     struct fb_target target = *session->target;
-    struct session_reuse *reuse = session->reuse;
+    struct session_reuse *reuse = session_reuse_of(session);
     struct trunk *trunk = session_trunk_of(session);
 
     assert(conn->outgoing && conn->phase == CONN_KEEPING && conn->in == NULL);
@@ -135,7 +136,7 @@ bool keepalive_put(struct fb_conn *conn)
     conn->state = NULL;
     if (conn->idle)
         idle_leave(conn);
-    TAILQ_INSERT_HEAD(&stream->keepalive, session, among);
+    TAILQ_INSERT_HEAD(&stream->keepalive, session_outgoing_of(session), among);
     if (trunk != NULL)
         trunk_put(reuse);
     if (session->target == NULL || stream->draining)
@@ -155,9 +156,11 @@ static bool is_sound(const struct fb_conn *conn)
 static struct session_conn *find_idle(
     struct stream *stream, const struct fb_target *target, const fb_ops *ops)
 {
-    struct session_conn *session;
+    struct session_outgoing *kept;
 
-    TAILQ_FOREACH (session, &stream->keepalive, among) {
+    TAILQ_FOREACH (kept, &stream->keepalive, among) {
+        struct session_conn *session = &kept->session;
+
         CHECK_KIND(session, SESSION_CONN_KIND);
         if (session->ops == ops && session_trunk_of(session) == NULL && is_sound(session->conn) &&
             address_equal(&session->target->address, &target->address))
@@ -171,7 +174,7 @@ static struct fb_conn *take_idle(struct stream *stream, struct session_conn *ses
     struct fb_conn *conn = session->conn;
 
     assert(session_is_keepalive(conn) && keepalive_has(conn) && !session->is_child);
-    TAILQ_REMOVE(&stream->keepalive, session, among);
+    TAILQ_REMOVE(&stream->keepalive, session_outgoing_of(session), among);
     conn_deadline_clear(conn);
     session_set_phase(conn, SESSION_NEW);
     session->reused = true;
@@ -211,7 +214,7 @@ struct fb_conn *keepalive_take(struct stream *stream, const struct trunk *trunk)
 
     if (conn == NULL)
         return NULL;
-    trunk_take(session_conn_of(conn)->reuse);
+    trunk_take(session_reuse_of(session_conn_of(conn)));
     return take_idle(stream, session_conn_of(conn));
 }
 
@@ -224,20 +227,20 @@ struct fb_conn *keepalive_get(
 }
 bool keepalive_evict(struct stream *stream)
 {
-    struct session_conn *session = TAILQ_LAST(&stream->keepalive, keepalive_list);
+    struct session_outgoing *kept = TAILQ_LAST(&stream->keepalive, keepalive_list);
 
-    if (session == NULL)
+    if (kept == NULL)
         return false;
-    assert(session_is_keepalive(session->conn));
-    conn_end(session->conn, FB_ABORTED);
+    assert(session_is_keepalive(kept->session.conn));
+    conn_end(kept->session.conn, FB_ABORTED);
     return true;
 }
 
 void keepalive_close_all(struct stream *stream)
 {
-    struct session_conn *session;
+    struct session_outgoing *kept;
 
-    TAILQ_FOREACH (session, &stream->keepalive, among)
-        conn_close(session->conn);
+    TAILQ_FOREACH (kept, &stream->keepalive, among)
+        conn_close(kept->session.conn);
     net_flush(&stream->net);
 }

@@ -66,7 +66,7 @@ void session_set_timeout(struct fb_conn *conn, uint64_t ms)
     if (session == NULL)
         return;
     session->own_timeout = true;
-    session->timeout = ms;
+    session->timeout = session_clamp_ms(ms);
     if ((conn->outgoing && !session->waits) || conn->session_phase == SESSION_ACTIVE)
         set_timeout(conn, ms);
 }
@@ -409,7 +409,7 @@ static void session_closed(struct fb_conn *conn, fb_reason reason)
 static void session_failed(struct fb_conn *conn, int error)
 {
     if (conn->session != NULL)
-        session_conn_of(conn)->error = error;
+        session_conn_of(conn)->error = (uint16_t)error;
 }
 
 static void session_describe(

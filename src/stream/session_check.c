@@ -12,18 +12,20 @@
 
 static void check_links(const struct fb_conn *conn, const struct session_conn *session)
 {
-    const struct session_conn *child;
+    const struct session_outgoing *child;
 
     CHECK_KIND(session, SESSION_CONN_KIND);
     assert(session->conn == conn);
     LIST_FOREACH (child, &session->children, sibling) {
-        CHECK_KIND(child, SESSION_CONN_KIND);
-        assert(session_parent_of(child) == session && child->conn->outgoing);
-        assert(child->conn->session == child);
+        CHECK_KIND(&child->session, SESSION_CONN_KIND);
+        assert(session_parent_of(&child->session) == session && child->session.conn->outgoing);
+        assert(child->session.conn->session == child);
     }
+    assert(session->is_outgoing == conn->outgoing);
     assert(!session->is_child || conn->outgoing);
     assert(!conn->outgoing || session->ops != NULL);
-    assert(session->reuse == NULL || (conn->outgoing && session->reuse->session == session));
+    assert(!conn->outgoing || session_reuse_of(session) == NULL ||
+           session_reuse_of(session)->session == session);
     assert(!session->waits ||
            (session_trunk_of(session) != NULL && conn->session_phase == SESSION_NEW));
 }
@@ -72,7 +74,7 @@ void session_check(const struct fb_conn *conn)
 
 void stream_check(const struct stream *stream)
 {
-    const struct session_conn *session;
+    const struct session_outgoing *kept;
     struct fb_conn *conn;
     uint32_t index = 0, keepalive_n = 0, idle_n = 0;
 
@@ -82,14 +84,15 @@ void stream_check(const struct stream *stream)
         keepalive_n += session_is_keepalive(conn);
         idle_n += conn->idle;
     }
-    TAILQ_FOREACH (session, &stream->keepalive, among) {
-        CHECK_KIND(session, SESSION_CONN_KIND);
-        assert(session_is_keepalive(session->conn) && keepalive_n > 0);
+    TAILQ_FOREACH (kept, &stream->keepalive, among) {
+        CHECK_KIND(&kept->session, SESSION_CONN_KIND);
+        assert(session_is_keepalive(kept->session.conn) && keepalive_n > 0);
         keepalive_n--;
     }
     assert(keepalive_n == 0);
     trunk_check_all(stream);
     spares_check(&stream->sessions);
+    spares_check(&stream->outgoing);
     spares_check(&stream->uses);
     spares_check(&stream->records);
     spares_check(&stream->tries);

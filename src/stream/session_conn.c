@@ -4,41 +4,45 @@
 
 #include <string.h>
 
-/* A relayed client costs two of them. */
-static_assert(sizeof(struct session_conn) <= 104, "a session has become dearer");
+/* A relayed client costs one of each. */
+static_assert(sizeof(struct session_conn) <= 72, "a session has become dearer");
+static_assert(sizeof(struct session_outgoing) <= 104, "a connection to a server has become dearer");
 
-/* session_conn_create() clears a struct in two parts, of which the second begins here. */
+/* init_session() clears a struct in two parts, of which the second begins here. */
 #define SECOND_PART offsetof(struct session_conn, children)
 
-struct session_conn *session_conn_create(struct stream *stream)
+static inline void init_session(struct session_conn *session)
 {
-    struct session_conn *session = spares_take(&stream->sessions);
-
-    if (session == NULL)
-        return NULL;
     /* two parts: the compiler would clear the whole by an instruction that is slow to begin */
     memset(session, 0, SECOND_PART);
     memset((char *)session + SECOND_PART, 0, sizeof(*session) - SECOND_PART);
     session->kind = SESSION_CONN_KIND;
-    return session;
 }
 
-void session_conn_discard(struct stream *stream, struct session_conn *session)
+struct session_outgoing *session_outgoing_create(struct stream *stream)
 {
-    CHECK_KIND(session, SESSION_CONN_KIND);
-    session->kind = 0;
-    spares_give(&stream->sessions, session);
+    struct session_outgoing *outgoing = spares_take(&stream->outgoing);
+
+    if (outgoing == NULL)
+        return NULL;
+    init_session(&outgoing->session);
+    outgoing->session.is_outgoing = true;
+    outgoing->reuse = NULL;
+    outgoing->keep_ms = 0;
+    outgoing->log_level = 0;
+    return outgoing;
 }
 
 struct session_conn *session_conn_add(struct fb_conn *conn)
 {
-    struct session_conn *session = session_conn_create(stream_of(conn));
+    struct session_conn *session = spares_take(&stream_of(conn)->sessions);
 
-    assert(conn->session == NULL);
+    assert(conn->session == NULL && !conn->outgoing);
     if (session == NULL) {
         conn_fail(conn, FB_NO_MEMORY);
         return NULL;
     }
+    init_session(session);
     session->conn = conn;
     conn->session = session;
     return session;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The part of a session that needs memory beyond the connection's slot: a server's operations, the
- * connections that were made for it, a time limit of its own. Made when first needed; a plain
- * client never has one. What few connections need lies beyond it: session_use.h, session_record.h,
- * session_reuse.h.
+ * connections that were made for it, a time limit of its own. A connection to a server has one; a
+ * client's is made when first needed, and a plain client never has one. What few connections need
+ * lies beyond it: session_use.h, session_record.h, session_reuse.h.
  *
  * Responsible for giving all of that back when the connection changes hands or ends. Invariant: a
  * session_conn belongs to one connection, whose `session` points back at it. */
@@ -18,13 +18,19 @@
 
 #define SESSION_CONN_KIND KIND('S', 'E', 'S', 'S')
 
+struct session_outgoing;
 struct session_record;
 struct session_reuse;
 struct session_tries;
 struct session_use;
 
 /* The longest time, in ms: to add it to any time of a clock is no overflow. */
-#define SESSION_TIME_MOST ((uint64_t)INT64_MAX)
+#define SESSION_TIME_MOST (((uint64_t)1 << 56) - 1)
+
+static inline uint64_t session_clamp_ms(uint64_t ms)
+{
+    return ms < SESSION_TIME_MOST ? ms : SESSION_TIME_MOST;
+}
 
 /* The phase of a session on one connection: conn->session_phase. */
 enum session_phase {
@@ -40,39 +46,52 @@ enum session_phase {
 
 struct session_conn {
     unsigned kind;
-    int error; /* errno of a system call on the connection that has failed */
+    uint16_t error;  /* errno of a system call on the connection that has failed */
+    uint16_t status; /* a client's; 0: none was set */
     struct fb_conn *conn;
     const fb_ops *ops; /* NULL: those of the connection's protocol; a client's are fb_become()'s */
-    uint64_t timeout;
     struct chunk *lasting;   /* arena of fb_alloc() */
     struct session_use *use; /* NULL: its user has set up nothing else */
     union {
         struct session_record *known; /* at a session's root: what is known of it, or NULL */
         struct session_conn *maker;   /* a child's: the session that it was made for */
     };
-    LIST_HEAD(, session_conn) children; /* connections that were made for this one */
-    uint16_t status;                    /* a client's; 0: none was set */
-    bool own_timeout : 1;               /* fb_set_timeout() has set `timeout` */
-    bool has_become : 1;                /* fb_become() has run since `data` was last called */
-    bool untold : 1; /* fb_become() has run in a draining worker, and `draining` has not */
+    LIST_HEAD(, session_outgoing) children; /* connections that were made for this one */
+    union {
+        const struct fb_target *target; /* outgoing */
+        struct session_tries *tries;    /* a client's, of servers; NULL: none was chosen */
+    };
+    uint64_t timeout : 56; /* ms; SESSION_TIME_MOST at most */
+    bool own_timeout : 1;  /* fb_set_timeout() has set `timeout` */
+    bool has_become : 1;   /* fb_become() has run since `data` was last called */
+    bool untold : 1;       /* fb_become() has run in a draining worker, and `draining` has not */
 
     /* a connection to a server */
-    bool is_child : 1; /* made for another session; else the worker's, or kept */
-    bool is_own : 1;   /* the worker's: in its list, without a parent */
-    bool waits : 1;    /* in the trunk's queue: it has no socket */
-    bool reused : 1;   /* taken from the keepalive pool */
-    uint8_t log_level; /* level of its connect()'s failure */
-    uint32_t keep_ms;  /* fb_keep()'s */
+    bool is_outgoing : 1; /* the first member of a struct session_outgoing */
+    bool is_child : 1;    /* made for another session; else the worker's, or kept */
+    bool is_own : 1;      /* the worker's: in its list, without a parent */
+    bool waits : 1;       /* in the trunk's queue: it has no socket */
+    bool reused : 1;      /* taken from the keepalive pool */
+};
+
+/* A connection to a server has this. */
+struct session_outgoing {
+    struct session_conn session; /* the first member */
     union {
-        const struct fb_target *target;
-        struct session_tries *tries; /* a client's, of servers; NULL: none was chosen */
-    };
-    union {
-        LIST_ENTRY(session_conn) sibling; /* a child's */
-        TAILQ_ENTRY(session_conn) among;  /* in the pool, or the worker's */
+        LIST_ENTRY(session_outgoing) sibling; /* a child's */
+        TAILQ_ENTRY(session_outgoing) among;  /* in the pool, or the worker's */
     };
     struct session_reuse *reuse; /* NULL: nothing goes to its next user */
+    uint32_t keep_ms;            /* fb_keep()'s */
+    uint8_t log_level;           /* level of its connect()'s failure */
 };
+
+/* Returns what a connection to a server has. */
+static inline struct session_outgoing *session_outgoing_of(const struct session_conn *session)
+{
+    assert(session->is_outgoing);
+    return container_of(session, struct session_outgoing, session);
+}
 
 /* Returns the session that a connection was made for; NULL: none. */
 static inline struct session_conn *session_parent_of(const struct session_conn *session)
@@ -130,11 +149,11 @@ static inline unsigned session_status(const struct fb_conn *conn)
     return session != NULL ? session->status : 0;
 }
 
-/* Creates one without a connection; NULL without memory. */
-struct session_conn *session_conn_create(struct stream *stream);
-/* Frees one that no connection has. */
-void session_conn_discard(struct stream *stream, struct session_conn *session);
-/* Creates the connection's, which has none; NULL without memory, and then the connection has been
+/* Creates that of a connection to a server, which is to be given it; NULL without memory. */
+struct session_outgoing *session_outgoing_create(struct stream *stream);
+/* session_conn_end.c: Frees one that no connection has. */
+void session_outgoing_discard(struct stream *stream, struct session_outgoing *outgoing);
+/* Creates the client's, which has none; NULL without memory, and then the connection has been
  * failed. */
 struct session_conn *session_conn_add(struct fb_conn *conn);
 /* Returns the connection's, created where there is none; NULL as above. */

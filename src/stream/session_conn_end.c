@@ -27,29 +27,37 @@ static void count_bytes(const struct fb_conn *conn, struct session_conn *parent)
     record->to_servers += conn->sent;
 }
 
+/* Takes a connection to a server from the list of who it was made for. */
+static inline void leave_maker(struct session_outgoing *outgoing)
+{
+    struct session_conn *session = &outgoing->session;
+    struct fb_conn *conn = session->conn;
+
+    if (likely(session->is_child)) {
+        LIST_REMOVE(outgoing, sibling);
+        if (session_log_wants(conn, LEVEL_INFO))
+            count_bytes(conn, session->maker);
+    } else if (session->is_own) {
+        TAILQ_REMOVE(&stream_of(conn)->own, outgoing, among);
+    }
+}
+
 /* Gives back what the present user of the connection has. */
 static inline void end_use(struct session_conn *session)
 {
-    struct fb_conn *conn = session->conn;
-
     assert(LIST_EMPTY(&session->children));
     if (unlikely(session->use != NULL))
         session_use_free(session);
     if (unlikely(session->lasting != NULL))
-        net_release(conn->net, &session->lasting);
-    if (session->is_child) {
-        LIST_REMOVE(session, sibling);
-        if (session_log_wants(conn, LEVEL_INFO))
-            count_bytes(conn, session->maker);
-    }
-    if (unlikely(session->is_own))
-        TAILQ_REMOVE(&stream_of(conn)->own, session, among);
+        net_release(session->conn->net, &session->lasting);
+    if (session->is_outgoing)
+        leave_maker(session_outgoing_of(session));
 }
 
 /* Gives back what the session at whose root the connection is has beyond that. */
 static inline void end_session(struct session_conn *session)
 {
-    if (!session->is_child && session->tries != NULL && !session->conn->outgoing)
+    if (!session->is_outgoing && session->tries != NULL)
         session_tries_clear(session);
     if (unlikely(session_own_record(session) != NULL))
         session_record_free(session);
@@ -72,16 +80,28 @@ void session_conn_clear(struct session_conn *session)
     session->status = 0;
 }
 
+void session_outgoing_discard(struct stream *stream, struct session_outgoing *outgoing)
+{
+    CHECK_KIND(&outgoing->session, SESSION_CONN_KIND);
+    if (unlikely(outgoing->reuse != NULL))
+        session_reuse_free(stream, &outgoing->session);
+    outgoing->session.kind = 0;
+    spares_give(&stream->outgoing, outgoing);
+}
+
 void session_conn_free(struct fb_conn *conn)
 {
     struct session_conn *session = session_conn_of(conn);
 
-    assert(session->conn == conn);
+    assert(session->conn == conn && session->is_outgoing == conn->outgoing);
     end_use(session);
     end_session(session);
-    if (unlikely(session->reuse != NULL))
-        session_reuse_free(stream_of(conn), session);
-    session_conn_discard(stream_of(conn), session);
+    if (session->is_outgoing) {
+        session_outgoing_discard(stream_of(conn), session_outgoing_of(session));
+    } else {
+        session->kind = 0;
+        spares_give(&stream_of(conn)->sessions, session);
+    }
     conn->session = NULL;
 }
 
@@ -97,11 +117,13 @@ static fb_reason reason_to_end(const struct fb_conn *conn)
 
 void session_conn_end_children(struct session_conn *session)
 {
-    struct session_conn *child;
+    struct session_outgoing *child;
 
     CHECK_KIND(session, SESSION_CONN_KIND);
     while ((child = LIST_FIRST(&session->children)) != NULL) {
-        assert(session_parent_of(child) == session && child->conn->outgoing);
-        conn_end(child->conn, reason_to_end(child->conn));
+        struct fb_conn *conn = child->session.conn;
+
+        assert(session_parent_of(&child->session) == session && conn->outgoing);
+        conn_end(conn, reason_to_end(conn));
     }
 }

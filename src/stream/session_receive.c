@@ -184,7 +184,7 @@ void session_receive_set(struct fb_conn *conn, uint64_t ms)
         receive = create_receive(conn);
     if (receive == NULL)
         return;
-    receive->timeout = ms < SESSION_TIME_MOST ? ms : SESSION_TIME_MOST;
+    receive->timeout = session_clamp_ms(ms);
     receive->since = loop->clock.mono_ms;
     timer_del(loop, &receive->timer);
     timer_set(loop, &receive->timer, receive->timeout);

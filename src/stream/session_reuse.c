@@ -6,26 +6,26 @@
 
 struct session_reuse *session_reuse_make(struct stream *stream, struct session_conn *session)
 {
-    struct session_reuse *reuse = session->reuse;
+    struct session_reuse *reuse = session_reuse_of(session);
 
     if (reuse != NULL)
         return reuse;
     reuse = memory_alloc(stream->net.memory, sizeof(*reuse));
     if (reuse != NULL)
         *reuse = (struct session_reuse) { .session = session };
-    return session->reuse = reuse;
+    return session_outgoing_of(session)->reuse = reuse;
 }
 
 void session_reuse_free(struct stream *stream, struct session_conn *session)
 {
-    struct session_reuse *reuse = session->reuse;
+    struct session_reuse *reuse = session_reuse_of(session);
 
     assert(reuse->session == session);
     if (reuse->trunk != NULL)
         trunk_leave(stream, reuse);
     if (reuse->attached != NULL)
         chunk_free(&stream->net.chunks, reuse->attached);
-    session->reuse = NULL;
+    session_outgoing_of(session)->reuse = NULL;
     memory_release(stream->net.memory, reuse);
 }
 
@@ -54,7 +54,7 @@ int session_attach(struct fb_conn *conn, void *p, void (*release)(void *p))
 
 void *session_attached(const struct fb_conn *conn)
 {
-    const struct session_reuse *reuse = session_conn_of(conn)->reuse;
+    const struct session_reuse *reuse = session_reuse_of(session_conn_of(conn));
 
     return reuse != NULL && reuse->attached != NULL ? reuse->attached->ref.arg : NULL;
 }

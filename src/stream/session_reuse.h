@@ -23,10 +23,18 @@ struct session_reuse *session_reuse_make(struct stream *stream, struct session_c
 /* Frees the session's, which has one. */
 void session_reuse_free(struct stream *stream, struct session_conn *session);
 
-/* Returns the connection's trunk, or NULL. */
+/* Returns what a connection to a server has of it, or NULL. */
+static inline struct session_reuse *session_reuse_of(const struct session_conn *session)
+{
+    return session_outgoing_of(session)->reuse;
+}
+
+/* Returns the trunk of a connection to a server, or NULL. */
 static inline struct trunk *session_trunk_of(const struct session_conn *session)
 {
-    return session->reuse != NULL ? session->reuse->trunk : NULL;
+    const struct session_reuse *reuse = session_reuse_of(session);
+
+    return reuse != NULL ? reuse->trunk : NULL;
 }
 
 /* fb_attach() and fb_attached() */

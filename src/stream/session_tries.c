@@ -249,9 +249,9 @@ void session_tries_tell(struct choice *choice, fb_choice status)
 /* Returns the connection to the server that was made last; NULL: there is none. */
 static const struct fb_conn *server_of(const struct fb_conn *client)
 {
-    const struct session_conn *child = LIST_FIRST(&session_conn_of(client)->children);
+    const struct session_outgoing *child = LIST_FIRST(&session_conn_of(client)->children);
 
-    return child != NULL ? child->conn : NULL;
+    return child != NULL ? child->session.conn : NULL;
 }
 
 void session_tries_connected(struct fb_conn *client)

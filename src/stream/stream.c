@@ -3,6 +3,7 @@
  * states. Never moves a state: its address holds until the connection's end. */
 #include "stream/stream.h"
 
+#include "base/compiler.h"
 #include "base/mapping.h"
 #include "stream/session.h"
 #include "stream/session_tries.h"
@@ -25,6 +26,7 @@ int stream_init(struct stream *stream, const struct net_options *options, struct
     if (net_init(&stream->net, options) == -1)
         return -1;
     spares_init(&stream->sessions, stream->net.memory, sizeof(struct session_conn));
+    spares_init(&stream->outgoing, stream->net.memory, sizeof(struct session_outgoing));
     spares_init(&stream->uses, stream->net.memory, sizeof(struct session_use));
     spares_init(&stream->records, stream->net.memory, sizeof(struct session_record));
     spares_init(&stream->tries, stream->net.memory, sizeof(struct session_tries));
@@ -41,6 +43,7 @@ void stream_done(struct stream *stream)
     if (stream->reads_next != NULL)
         source_close(&stream->net.loop, stream->reads_next, false);
     spares_done(&stream->sessions);
+    spares_done(&stream->outgoing);
     spares_done(&stream->uses);
     spares_done(&stream->records);
     spares_done(&stream->tries);
@@ -51,39 +54,40 @@ void stream_done(struct stream *stream)
     net_done(&stream->net);
 }
 
-static size_t state_size(const struct server *server)
-{
-    return ((size_t)server->protocol->conn_state + 15) & ~(size_t)15;
-}
-
 void *stream_state_at(const struct fb_conn *conn, const struct server *server)
 {
     struct stream *stream = stream_of(conn);
-    char *base = stream->slabs[server->protocol_index].base;
+    const struct stream_slab *slab = &stream->slabs[server->protocol_index];
 
-    if (base == NULL)
+    if (slab->base == NULL)
         return NULL;
-    return base + state_size(server) * source_index(&stream->net.loop.sources, &conn->source);
+    return slab->base + slab->stride * source_index(&stream->net.loop.sources, &conn->source);
+}
+
+/* Maps the states of a protocol; false without memory. */
+static COLD bool map_slab(struct stream *stream, struct stream_slab *slab, size_t state)
+{
+    size_t unit = state <= 8 ? 8 : 16; /* no type of 8 bytes has to be aligned to more */
+
+    slab->stride = (state + unit - 1) & ~(unit - 1);
+    slab->size = slab->stride * stream->net.loop.sources.n;
+    slab->base = mapping_reserve(slab->size);
+    return slab->base != NULL;
 }
 
 bool stream_alloc_state(struct fb_conn *conn, const struct server *server)
 {
     struct stream *stream = stream_of(conn);
-    struct source_table *slots = &stream->net.loop.sources;
-    size_t size = state_size(server);
-    char *base = stream->slabs[server->protocol_index].base;
+    struct stream_slab *slab = &stream->slabs[server->protocol_index];
+    size_t state = server->protocol->conn_state;
 
     assert(server->protocol_index < STREAM_PROTOCOLS_MAX && conn->state == NULL);
-    if (size == 0)
+    if (state == 0)
         return true;
-    if (base == NULL) {
-        base = mapping_reserve(size * slots->n);
-        if (base == NULL)
-            return false;
-        stream->slabs[server->protocol_index].base = base;
-        stream->slabs[server->protocol_index].size = size * slots->n;
-    }
-    conn->state = base + size * source_index(slots, &conn->source);
-    memset(conn->state, 0, size);
+    if (unlikely(slab->base == NULL) && !map_slab(stream, slab, state))
+        return false;
+    conn->state =
+        slab->base + slab->stride * source_index(&stream->net.loop.sources, &conn->source);
+    memset(conn->state, 0, slab->stride);
     return true;
 }

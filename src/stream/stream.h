@@ -20,6 +20,7 @@
 
 struct access_logs;
 struct session_conn;
+struct session_outgoing;
 struct session_read;
 struct session_use;
 struct stream_own;
@@ -31,15 +32,16 @@ struct stream {
     struct slot_id slot;               /* this worker's */
     const struct address_block *debug; /* debug_connection */
     unsigned debug_n;
-    /* states of the protocols, each at the index of the slot; mapped when first needed */
-    struct {
-        char *base;
-        size_t size;            /* bytes of the mapping */
+    /* for each protocol */
+    struct stream_slab {
+        char *base;    /* states of connections, by their slots; mapped when first needed */
+        size_t stride; /* bytes of a state */
+        size_t size;   /* bytes of the mapping */
         struct stream_own *own; /* owner of connections that the worker has; or NULL */
     } slabs[STREAM_PROTOCOLS_MAX];
-    TAILQ_HEAD(keepalive_list, session_conn)
+    TAILQ_HEAD(keepalive_list, session_outgoing)
     keepalive; /* the pool: the last that was used in front */
-    TAILQ_HEAD(own_list, session_conn)
+    TAILQ_HEAD(own_list, session_outgoing)
     own; /* connections to servers that the worker has, and no session */
     RB_HEAD(trunks, trunk)
     trunks;
@@ -47,7 +49,8 @@ struct stream {
     named;                     /* connections that others may have a reference of */
     uint64_t last_name;        /* names that were given */
     uint64_t name_key[2];      /* of their permutation; set before the first */
-    struct spares sessions;    /* for struct session_conn */
+    struct spares sessions;    /* for struct session_conn, of clients */
+    struct spares outgoing;    /* for struct session_outgoing */
     struct spares uses;        /* for struct session_use */
     struct spares records;     /* for struct session_record */
     struct spares tries;       /* for struct session_tries */

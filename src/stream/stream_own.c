@@ -36,14 +36,14 @@ void stream_own_free(struct stream *stream)
  * to come to an end by itself. */
 static uint32_t count_family(const struct session_conn *session)
 {
-    const struct session_conn *child;
+    const struct session_outgoing *child;
     uint32_t all = 1, n;
 
     if (conn_is_active(session->conn) && session->conn->phase == CONN_OPEN &&
         SESSION_HAS(session->ops, draining))
         return 0;
     LIST_FOREACH (child, &session->children, sibling) {
-        n = count_family(child);
+        n = count_family(&child->session);
         if (n == 0)
             return 0;
         all += n;
@@ -53,13 +53,13 @@ static uint32_t count_family(const struct session_conn *session)
 
 bool stream_is_drained(const struct stream *stream)
 {
-    const struct session_conn *session;
+    const struct session_outgoing *own;
     uint32_t all = 0, n;
 
     if (stream->net.client_n > 0)
         return false;
-    TAILQ_FOREACH (session, &stream->own, among) {
-        n = count_family(session);
+    TAILQ_FOREACH (own, &stream->own, among) {
+        n = count_family(&own->session);
         if (n == 0)
             return false;
         all += n;

@@ -50,21 +50,23 @@ static inline struct fb_conn *connect_new(struct fb_conn *owner, struct session_
 {
     const struct address *address = &target->address;
     struct net *net = owner->net;
-    struct session_conn *session = session_conn_create(stream_of(owner));
+    struct session_outgoing *outgoing = session_outgoing_create(stream_of(owner));
+    struct session_conn *session;
     struct fb_conn *conn;
 
-    if (unlikely(session == NULL))
+    if (unlikely(outgoing == NULL))
         return NULL;
+    outgoing->log_level = log_level;
+    session = &outgoing->session;
     session->ops = ops;
     session->target = target;
     session_conn_adopt(session, parent);
-    session->log_level = log_level;
     if (unlikely(net->connection_n >= net->connections_max + net->overdraft))
         upstream_make_room(stream_of(owner), owner);
     conn = conn_connect(
         net, owner, &address->any, address->length, NULL, &session_conn_ops, owner->owner, session);
     if (unlikely(conn == NULL)) {
-        session_conn_discard(stream_of(owner), session);
+        session_outgoing_discard(stream_of(owner), outgoing);
         return NULL;
     }
     session->conn = conn;
@@ -94,7 +96,7 @@ struct fb_conn *upstream_connect(struct fb_conn *owner, const struct fb_target *
         return NULL;
     session = session_conn_of(conn);
     assert(session->conn == conn && session->is_child && session->maker == parent);
-    LIST_INSERT_HEAD(&parent->children, session, sibling);
+    LIST_INSERT_HEAD(&parent->children, session_outgoing_of(session), sibling);
     conn->state = state;
     return conn;
 }

@@ -76,10 +76,8 @@ static struct fb_conn *begin(const struct order *order, struct session_conn *ses
 
 static void give_up(const struct order *order, struct session_conn *session)
 {
-    if (session->reuse != NULL)
-        session_reuse_free(order->stream, session);
     net_release(&order->stream->net, &session->lasting);
-    session_conn_discard(order->stream, session);
+    session_outgoing_discard(order->stream, session_outgoing_of(session));
 }
 
 /* The time in which a place, or the server's answer, has to come. */
@@ -91,7 +89,7 @@ static void set_deadline(const struct order *order, struct session_conn *session
         conn_deadline_set(conn, connect_timeout(order->options));
         return;
     }
-    session->timeout = connect_timeout(order->options);
+    session->timeout = session_clamp_ms(connect_timeout(order->options));
     if (order->options->queue_timeout > 0)
         conn_deadline_set(conn, order->options->queue_timeout);
 }
@@ -100,14 +98,16 @@ static struct fb_conn *connect_new(const struct order *order)
 {
     struct stream *stream = order->stream;
     struct net *net = &stream->net;
-    struct session_conn *session = session_conn_create(stream);
+    struct session_outgoing *outgoing = session_outgoing_create(stream);
+    struct session_conn *session;
 
-    if (session == NULL)
+    if (outgoing == NULL)
         return NULL;
+    session = &outgoing->session;
     session->ops = order->ops;
     if (order->parent != NULL)
         session_conn_adopt(session, order->parent);
-    session->log_level = log_level_of(order->options);
+    outgoing->log_level = log_level_of(order->options);
     session->target = own_target(order, session);
     if (net->connection_n >= net->connections_max + net->overdraft)
         upstream_make_room(stream, order->owner);
@@ -155,16 +155,17 @@ static bool is_refused(const struct order *order)
 static void adopt(const struct order *order, struct fb_conn *conn, void *state)
 {
     struct session_conn *session = session_conn_of(conn);
+    struct session_outgoing *outgoing = session_outgoing_of(session);
 
-    session->log_level = log_level_of(order->options);
+    outgoing->log_level = log_level_of(order->options);
     conn->state = state;
     if (order->parent != NULL) {
         session_conn_adopt(session, order->parent);
-        LIST_INSERT_HEAD(&order->parent->children, session, sibling);
+        LIST_INSERT_HEAD(&order->parent->children, outgoing, sibling);
         conn->number = order->owner->number;
         conn->debug = order->owner->debug;
     } else {
-        TAILQ_INSERT_HEAD(&order->stream->own, session, among);
+        TAILQ_INSERT_HEAD(&order->stream->own, outgoing, among);
         session->is_own = true;
         conn->debug = 0;
     }
@@ -220,7 +221,8 @@ struct fb_conn *upstream_connect_with(struct stream *stream, struct binding *own
  * was attached while this one waited. */
 static void take_over(struct session_conn *session, struct fb_conn *idle)
 {
-    struct session_reuse *reuse = session->reuse, *from = session_conn_of(idle)->reuse;
+    struct session_reuse *reuse = session_reuse_of(session);
+    struct session_reuse *from = session_reuse_of(session_conn_of(idle));
 
     if (from->attached != NULL && reuse->attached != NULL)
         chunk_free(&idle->net->chunks, reuse->attached);
@@ -242,7 +244,7 @@ static COLD void serve_waiting(struct session_conn *session)
     struct io_connect options;
 
     assert(session->waits);
-    if (TAILQ_FIRST(&trunk->waiting) != session->reuse)
+    if (TAILQ_FIRST(&trunk->waiting) != session_reuse_of(session))
         return;
     idle = keepalive_find(trunk);
     if (idle == NULL && trunk->limit > 0 && trunk->conn_n >= trunk->limit) {
@@ -250,7 +252,7 @@ static COLD void serve_waiting(struct session_conn *session)
             conn_connect_soon(conn);
         return;
     }
-    trunk_enter(session->reuse, trunk);
+    trunk_enter(session_reuse_of(session), trunk);
     conn_deadline_clear(conn);
     if (idle != NULL) {
         take_over(session, idle);
@@ -281,7 +283,9 @@ void upstream_connect_again(struct fb_conn *conn)
 /* Returns the level of the line about a failure. */
 static enum log_level level_of(const struct session_conn *session)
 {
-    return session->log_level != 0 ? (enum log_level)session->log_level : LEVEL_ERROR;
+    uint8_t level = session_outgoing_of(session)->log_level;
+
+    return level != 0 ? (enum log_level)level : LEVEL_ERROR;
 }
 
 void upstream_connect_expired(struct fb_conn *conn)

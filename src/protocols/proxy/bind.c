@@ -8,10 +8,11 @@
 #include <string.h>
 
 const struct sockaddr *proxy_bind_address(
-    struct proxy *proxy, struct sockaddr_storage *room, int *status)
+    fb_conn *client, struct sockaddr_storage *room, int *status)
 {
-    const struct proxy_conf *conf = fb_conf_of(proxy->client);
-    const struct proxy_worker *own = fb_worker_state(proxy->client);
+    const struct proxy_conf *conf = fb_conf_of(client);
+    const struct proxy_worker *own = fb_worker_state(client);
+    struct proxy *proxy = fb_state_of(client);
     const struct proxy_bind *bind = &conf->bind;
     fb_bytes text;
 
@@ -20,14 +21,14 @@ const struct sockaddr *proxy_bind_address(
         return (const struct sockaddr *)bind->address;
     if (proxy->unbound)
         return NULL;
-    *status = own->stream->evaluate(proxy->client, bind->text, &text);
+    *status = own->stream->evaluate(client, bind->text, &text);
     if (*status != 0 || text.n == 0)
         return NULL;
     if (fb_parse_address(text, room) == 0)
         return (const struct sockaddr *)room;
     proxy->unbound = true;
-    fb_conn_logf(proxy->client, FB_LOG_ERROR, "invalid local address \"%.*s\"", (int)text.n,
-        (const char *)text.p);
+    fb_conn_logf(
+        client, FB_LOG_ERROR, "invalid local address \"%.*s\"", (int)text.n, (const char *)text.p);
     return NULL;
 }
 

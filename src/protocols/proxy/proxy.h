@@ -50,9 +50,8 @@ struct proxy_worker {
     struct proxy_checks checks;
 };
 
-/* The state of a client, which its connection to a server shares. */
+/* The state of a client. That of its connection to a server is the client. */
 struct proxy {
-    fb_conn *client;
     uint32_t began_ms;    /* when the first try did, monotonic; it wraps */
     uint32_t failed : 28; /* tries that have */
     bool may_go_on : 1;   /* servers are left beside the present one */
@@ -83,6 +82,6 @@ int proxy_rate_set_upload(fb_conf *conf, void *value, const char *const *args, u
 /* bind.c: Works out the address that a client's server is connected from. Returns `room`, a
  * constant, or NULL for none; -1 in *status without memory, else 0. */
 const struct sockaddr *proxy_bind_address(
-    struct proxy *proxy, struct sockaddr_storage *room, int *status);
+    fb_conn *client, struct sockaddr_storage *room, int *status);
 /* bind.c: proxy_bind address [transparent] | off */
 int proxy_bind_set(fb_conf *conf, void *value, const char *const *args, uint32_t n);

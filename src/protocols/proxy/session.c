@@ -13,32 +13,32 @@
 #include <errno.h>
 
 /* Room for a state of this size lies beside each connection, also those to servers. */
-static_assert(sizeof(struct proxy) <= 16, "a proxied session has become dearer");
+static_assert(sizeof(struct proxy) <= 8, "a proxied session has become dearer");
 
-static void begin_try(struct proxy *proxy, const struct proxy_worker *own);
+static void begin_try(fb_conn *client, const struct proxy_worker *own);
 
-static void fail(struct proxy *proxy, uint32_t status)
+static void fail(fb_conn *client, uint32_t status)
 {
-    const struct proxy_worker *own = fb_worker_state(proxy->client);
+    const struct proxy_worker *own = fb_worker_state(client);
 
-    own->stream->set_status(proxy->client, status);
-    fb_close(proxy->client);
+    own->stream->set_status(client, status);
+    fb_close(client);
 }
 
 /* Ends a session whose server was not asked, for a reason of ours. */
-static void give_up(struct proxy *proxy)
+static void give_up(fb_conn *client)
 {
-    const struct proxy_worker *own = fb_worker_state(proxy->client);
+    const struct proxy_worker *own = fb_worker_state(client);
 
-    own->upstreams->end(proxy->client, NULL, FB_TRY_UNUSED);
-    fail(proxy, 500);
+    own->upstreams->end(client, NULL, FB_TRY_UNUSED);
+    fail(client, 500);
 }
 
 /* Whether a server that cannot be reached has the next one tried. */
-static bool may_try_again(const struct proxy *proxy)
+static bool may_try_again(const fb_conn *client, const struct proxy *proxy)
 {
-    const struct proxy_conf *conf = fb_conf_of(proxy->client);
-    uint32_t passed = (uint32_t)fb_mono_ms(fb_worker_of(proxy->client)) - proxy->began_ms;
+    const struct proxy_conf *conf = fb_conf_of(client);
+    uint32_t passed = (uint32_t)fb_mono_ms(fb_worker_of(client)) - proxy->began_ms;
 
     return conf->next_upstream && proxy->may_go_on &&
            (conf->next_upstream_tries == 0 ||
@@ -50,16 +50,16 @@ static bool may_try_again(const struct proxy *proxy)
 
 static void server_first_byte(fb_conn *server, void *state)
 {
-    const struct proxy *proxy = state;
     const struct proxy_worker *own = fb_worker_state(server);
 
-    own->upstreams->first_byte(proxy->client);
+    own->upstreams->first_byte(state);
 }
 
 static int server_opened(fb_conn *server, void *state)
 {
-    struct proxy *proxy = state;
-    const struct proxy_conf *conf = fb_conf_of(proxy->client);
+    fb_conn *client = state;
+    struct proxy *proxy = fb_state_of(client);
+    const struct proxy_conf *conf = fb_conf_of(client);
     const struct proxy_worker *own = fb_worker_state(server);
     fb_pipe_options options = {
         .size = sizeof(options),
@@ -72,30 +72,30 @@ static int server_opened(fb_conn *server, void *state)
     };
 
     assert(!proxy->connected);
-    if (proxy_rate_of(proxy->client, &conf->upload, &options.rate_from_a) != 0 ||
-        proxy_rate_of(proxy->client, &conf->download, &options.rate_from_b) != 0) {
-        fail(proxy, 500);
+    if (proxy_rate_of(client, &conf->upload, &options.rate_from_a) != 0 ||
+        proxy_rate_of(client, &conf->download, &options.rate_from_b) != 0) {
+        fail(client, 500);
         return 0;
     }
     proxy->connected = true;
-    own->upstreams->connected(proxy->client);
+    own->upstreams->connected(client);
     if (conf->header != PROXY_HEADER_NONE)
-        proxy_header_write(proxy->client, server, conf->header);
-    fb_pipe(proxy->client, server, &options);
+        proxy_header_write(client, server, conf->header);
+    fb_pipe(client, server, &options);
     return 0;
 }
 
 /* Ends a try of which nothing came, and begins the next one or ends the session. */
-static void server_failed(fb_conn *server, struct proxy *proxy)
+static void server_failed(fb_conn *server, fb_conn *client, struct proxy *proxy)
 {
     const struct proxy_worker *own = fb_worker_state(server);
 
-    own->upstreams->end(proxy->client, server, FB_TRY_FAILED);
+    own->upstreams->end(client, server, FB_TRY_FAILED);
     proxy->failed++;
-    if (may_try_again(proxy))
-        begin_try(proxy, own);
+    if (may_try_again(client, proxy))
+        begin_try(client, own);
     else
-        fail(proxy, 502);
+        fail(client, 502);
 }
 
 /* Whether the connect() has failed for the address of proxy_bind, or for want of descriptors. */
@@ -111,26 +111,27 @@ static bool is_own_error(const struct proxy_conf *conf, int error)
 
 static void server_closed(fb_conn *server, void *state, fb_reason reason)
 {
-    struct proxy *proxy = state;
+    fb_conn *client = state;
+    struct proxy *proxy = fb_state_of(client);
     const struct proxy_worker *own = fb_worker_state(server);
 
     if (proxy->connected) {
-        own->upstreams->end(proxy->client, server, FB_TRY_SERVED);
+        own->upstreams->end(client, server, FB_TRY_SERVED);
         return;
     }
     switch (reason) {
     case FB_ABORTED: /* with its client */
     case FB_DRAINED:
-        own->upstreams->end(proxy->client, server, FB_TRY_UNUSED);
+        own->upstreams->end(client, server, FB_TRY_UNUSED);
         break;
     case FB_NO_MEMORY:
-        give_up(proxy);
+        give_up(client);
         break;
     default:
-        if (is_own_error(fb_conf_of(proxy->client), fb_error_of(server)))
-            give_up(proxy);
+        if (is_own_error(fb_conf_of(client), fb_error_of(server)))
+            give_up(client);
         else
-            server_failed(server, proxy);
+            server_failed(server, client, proxy);
     }
 }
 
@@ -141,25 +142,25 @@ static const fb_ops server_ops = {
 /* ---- Tries ---- */
 
 /* Connects to a server by an address of ours; NULL: it cannot be asked. */
-static fb_conn *connect_bound(
-    struct proxy *proxy, const fb_target *target, fb_connect_options *options)
+static fb_conn *connect_bound(fb_conn *client, const fb_target *target, fb_connect_options *options)
 {
-    const struct proxy_conf *conf = fb_conf_of(proxy->client);
+    const struct proxy_conf *conf = fb_conf_of(client);
     struct sockaddr_storage room;
     int status;
 
-    options->local = proxy_bind_address(proxy, &room, &status);
+    options->local = proxy_bind_address(client, &room, &status);
     if (status != 0)
         return NULL;
     if (options->local != NULL && conf->bind.transparent)
         options->flags |= FB_CONNECT_TRANSPARENT;
-    return fb_connect_with(fb_worker_of(proxy->client), target, &server_ops, proxy, options);
+    return fb_connect_with(fb_worker_of(client), target, &server_ops, client, options);
 }
 
-static void connect_to(struct proxy *proxy, const struct proxy_worker *own,
+static void connect_to(fb_conn *client, const struct proxy_worker *own,
     const struct proxy_conf *conf, const fb_try *run)
 {
-    fb_conn *server, *client = proxy->client;
+    struct proxy *proxy = fb_state_of(client);
+    fb_conn *server;
     fb_connect_options options = {
         .size = sizeof(options),
         .owner = client,
@@ -170,49 +171,46 @@ static void connect_to(struct proxy *proxy, const struct proxy_worker *own,
     proxy->may_go_on = run->left > 0;
     proxy->times_first = run->wants_first_byte != 0;
     if (conf->bind.address != NULL || conf->bind.text != NULL)
-        server = connect_bound(proxy, run->target, &options);
+        server = connect_bound(client, run->target, &options);
     else
-        server = fb_connect_with(own->worker, run->target, &server_ops, proxy, &options);
+        server = fb_connect_with(own->worker, run->target, &server_ops, client, &options);
     if (server != NULL)
         return;
-    fb_conn_logf(proxy->client, FB_LOG_ERROR, "no connection is left for the server");
-    give_up(proxy);
+    fb_conn_logf(client, FB_LOG_ERROR, "no connection is left for the server");
+    give_up(client);
 }
 
-static void follow_choice(struct proxy *proxy, const struct proxy_worker *own,
+static void follow_choice(fb_conn *client, const struct proxy_worker *own,
     const struct proxy_conf *conf, fb_choice choice, const fb_try *run)
 {
     switch (choice) {
     case FB_CHOICE_SERVER:
-        connect_to(proxy, own, conf, run);
+        connect_to(client, own, conf, run);
         break;
     case FB_CHOICE_NONE:
-        fail(proxy, 502);
+        fail(client, 502);
         break;
     default:
-        fail(proxy, 500);
+        fail(client, 500);
     }
 }
 
 static void chosen(fb_conn *client, void *state, fb_choice choice, const fb_try *run)
 {
-    struct proxy *proxy = state;
-
-    assert(proxy->client == client);
-    follow_choice(proxy, fb_worker_state(client), fb_conf_of(client), choice, run);
+    (void)state;
+    follow_choice(client, fb_worker_state(client), fb_conf_of(client), choice, run);
 }
 
-static void begin_try(struct proxy *proxy, const struct proxy_worker *own)
+static void begin_try(fb_conn *client, const struct proxy_worker *own)
 {
-    fb_conn *client = proxy->client;
     const struct proxy_conf *conf = fb_conf_of(client);
     const fb_try *run;
     fb_choice choice = own->upstreams->choose(client, conf->upstream, chosen, &run);
 
     if (choice != FB_CHOICE_WAITS)
-        follow_choice(proxy, own, conf, choice, run);
+        follow_choice(client, own, conf, choice, run);
     else if (!conf->half_close)
-        own->upstreams->end_with_client(proxy->client);
+        own->upstreams->end_with_client(client);
 }
 
 static int session_opened(fb_conn *client, void *state)
@@ -220,11 +218,10 @@ static int session_opened(fb_conn *client, void *state)
     const struct proxy_worker *own = fb_worker_state(client);
     struct proxy *proxy = state;
 
-    proxy->client = client;
     proxy->began_ms = (uint32_t)fb_mono_ms(own->worker);
     fb_stop(client);
     fb_set_timeout(client, 0); /* the times of the proxy hold */
-    begin_try(proxy, own);
+    begin_try(client, own);
     return 0;
 }
 
