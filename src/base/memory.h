@@ -3,8 +3,11 @@
  * allocations and make them fail. The daemon uses the C library's. */
 #pragma once
 
+#include "base/compiler.h"
+
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct memory {
     void *(*alloc)(const struct memory *memory, size_t n); /* NULL with errno */
@@ -19,6 +22,18 @@ struct memory {
 
 /* The C library's malloc() and free(). */
 extern const struct memory memory_plain;
+
+/* Clears n bytes, piece by piece: all at once, the compiler would have it done by a call, or by an
+ * instruction that is slow to begin. For constant n alone is it faster than memset(). */
+static ALWAYS_INLINE void memory_clear(void *p, size_t n)
+{
+    size_t i = 0;
+
+#pragma GCC unroll 8
+    for (; n - i >= 64; i += 64)
+        memset((char *)p + i, 0, 64);
+    memset((char *)p + i, 0, n - i);
+}
 
 static inline void *memory_alloc(const struct memory *memory, size_t n)
 {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/compiler.h"
+#include "base/memory.h"
 #include "event/io.h"
 
 #include <assert.h>
@@ -15,7 +16,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 struct loop;
 struct source;
@@ -142,8 +142,9 @@ static inline struct source *source_of(struct event *event)
     return container_of(event, struct source, events[EVENT_WRITE]);
 }
 
-/* Takes a slot, zeroed but for its generation; NULL when every slot is in use. */
-static inline struct source *source_get(struct source_table *table)
+/* Takes a slot of the table's stride, zeroed but for its generation; NULL when every slot is in
+ * use. */
+static ALWAYS_INLINE struct source *source_get_sized(struct source_table *table, size_t stride)
 {
     struct source *source;
     uint32_t generation;
@@ -155,7 +156,7 @@ static inline struct source *source_get(struct source_table *table)
         table->free = source->position;
         generation = source->generation;
         turn = source->events[EVENT_READ].turn; /* kept: see event/loop.h, loop_post_soon() */
-        memset(source, 0, table->stride);
+        memory_clear(source, stride);
         source->generation = generation;
         source->events[EVENT_READ].turn = turn;
     } else if (table->used_n < table->n) {
@@ -169,6 +170,11 @@ static inline struct source *source_get(struct source_table *table)
     source->events[EVENT_WRITE].direction = EVENT_WRITE;
     table->in_use_n++;
     return source;
+}
+
+static inline struct source *source_get(struct source_table *table)
+{
+    return source_get_sized(table, table->stride);
 }
 
 /* Gives a slot back, whose events are neither active nor posted any more. */

@@ -130,10 +130,10 @@ struct fb_conn {
     uint32_t owner_knows : 1;   /* the owner has the connection, so that `closed` must run */
     uint32_t debug : 1;         /* debug_connection */
     uint32_t idle : 1;          /* the owner's: may be closed to drain, or to make room */
-    uint32_t session_phase : 3; /* the owner's */
     uint32_t limited : 1;       /* a deadline is set: the owner's, or net/'s while it lingers */
     uint32_t ends_stopped : 1;  /* the end of the peer's half ends it while it is stopped */
     uint32_t unwritable : 1;    /* `unwritable` has run, and `writable` not yet */
+    uint32_t session_phase : 4; /* the owner's; 0 at first. Last, as its high bit is often asked */
 };
 
 /* Restarts the time without a byte moved: the owner's timer stays where it is, and the owner asks

@@ -268,7 +268,7 @@ static inline struct fb_conn *conn_take_slot(
 
     if (net->connection_n >= net->connections_max + net->overdraft)
         return NULL;
-    source = source_get(&loop->sources);
+    source = source_get_sized(&loop->sources, sizeof(struct fb_conn));
     if (source == NULL)
         return NULL;
 

@@ -273,7 +273,7 @@ fb_conn *checked_conn(const fb_conn *handle, const char *call)
         return conn;
     if (!checked_place_is_worker(owner_name(checked, conn), call))
         return NULL;
-    if ((tag != 0 && tag != tag_of(slot)) || !conn_is_owned(conn) || session_is_keepalive(conn)) {
+    if ((tag != 0 && tag != tag_of(slot)) || !session_is_usable(conn)) {
         checked_report_call(owner_name(checked, conn), call, "on a connection that has ended");
         return NULL;
     }

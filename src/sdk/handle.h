@@ -18,7 +18,7 @@ void sdk_handle_report(const fb_conn *conn, const char *call);
 
 static inline bool sdk_handle_check(const fb_conn *conn, const char *call)
 {
-    if (likely(conn_is_owned(conn) && !session_is_keepalive(conn)))
+    if (likely(session_is_usable(conn)))
         return true;
     sdk_handle_report(conn, call);
     return false;

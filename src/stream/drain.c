@@ -110,7 +110,7 @@ void stream_set_idle(struct fb_conn *conn, bool idle)
 {
     struct stream *stream = stream_of(conn);
 
-    assert(conn_is_owned(conn) && !session_is_keepalive(conn));
+    assert(session_is_usable(conn));
     if (conn->idle)
         idle_leave(conn);
     if (idle) /* the time begins anew */

@@ -35,7 +35,7 @@ int session_become(struct fb_conn *conn, const fb_ops *ops, void *state)
     struct session_use *use = session_use_of(conn);
     struct session_conn *session;
 
-    assert(ops != NULL && conn_is_owned(conn) && !session_is_keepalive(conn));
+    assert(ops != NULL && session_is_usable(conn));
     if (conn->phase == CONN_ENDING) /* `closed` is running */
         return -1;
     session = session_conn_make(conn);

@@ -54,7 +54,7 @@ void session_check(const struct fb_conn *conn)
         assert(session == NULL && conn->session_phase == SESSION_ENDED);
         return;
     }
-    assert(conn->session_phase != SESSION_ENDED);
+    assert(session_is_usable(conn) || session_is_keepalive(conn));
     CHECK_KIND(session_binding_of(conn), BINDING_KIND);
     if (conn->session_phase == SESSION_KEEPALIVE)
         check_kept(conn, session);

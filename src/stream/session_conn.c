@@ -2,20 +2,13 @@
 /* The making of a session_conn; session_conn_end.c has the end. */
 #include "stream/session_conn.h"
 
-#include <string.h>
-
 /* A relayed client costs one of each. */
 static_assert(sizeof(struct session_conn) <= 72, "a session has become dearer");
 static_assert(sizeof(struct session_outgoing) <= 104, "a connection to a server has become dearer");
 
-/* init_session() clears a struct in two parts, of which the second begins here. */
-#define SECOND_PART offsetof(struct session_conn, children)
-
 static inline void init_session(struct session_conn *session)
 {
-    /* two parts: the compiler would clear the whole by an instruction that is slow to begin */
-    memset(session, 0, SECOND_PART);
-    memset((char *)session + SECOND_PART, 0, sizeof(*session) - SECOND_PART);
+    memory_clear(session, sizeof(*session));
     session->kind = SESSION_CONN_KIND;
 }
 

@@ -34,13 +34,16 @@ static inline uint64_t session_clamp_ms(uint64_t ms)
 
 /* The phase of a session on one connection: conn->session_phase. */
 enum session_phase {
-    SESSION_NEW,       /* `opened` has not run */
-    SESSION_HEADER,    /* the client's PROXY header is not whole, and proxy_protocol_timeout runs */
-    SESSION_PREREAD,   /* the client's first bytes are looked at, and preread_timeout runs */
-    SESSION_AWAITED,   /* the client's first byte has not come, and first_byte_timeout runs */
-    SESSION_ACTIVE,    /* idle_timeout runs, or none */
+    SESSION_NONE,      /* no session */
     SESSION_KEEPALIVE, /* a connection to a server, in the keepalive pool, without an owner */
     SESSION_ENDED,     /* the protocol's `closed` has run */
+
+    SESSION_USABLE = 8, /* a bit of those that follow: a protocol may use the connection */
+    SESSION_NEW = SESSION_USABLE, /* `opened` has not run; every session begins with it */
+    SESSION_HEADER,  /* the client's PROXY header is not whole, and proxy_protocol_timeout runs */
+    SESSION_PREREAD, /* the client's first bytes are looked at, and preread_timeout runs */
+    SESSION_AWAITED, /* the client's first byte has not come, and first_byte_timeout runs */
+    SESSION_ACTIVE,  /* idle_timeout runs, or none */
     SESSION_PHASES,
 };
 
@@ -215,7 +218,7 @@ static inline void session_callback_end(const struct fb_conn *conn)
 #define TO(phase) (1U << SESSION_##phase)
 
 /* For each phase those that may follow, as bits. */
-static const uint8_t session_steps[SESSION_PHASES] = {
+static const uint16_t session_steps[SESSION_PHASES] = {
     [SESSION_NEW] = TO(HEADER) | TO(PREREAD) | TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
     [SESSION_HEADER] = TO(PREREAD) | TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
     [SESSION_PREREAD] = TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
@@ -224,7 +227,7 @@ static const uint8_t session_steps[SESSION_PHASES] = {
     [SESSION_KEEPALIVE] = TO(NEW) /* for another owner */ | TO(ENDED),
 };
 #undef TO
-static_assert(SESSION_PHASES <= 8, "a phase has three bits");
+static_assert(SESSION_PHASES <= 16, "a phase has four bits");
 
 /* Returns the phases that one may follow, as bits: a constant, if the phase is one. */
 static ALWAYS_INLINE unsigned session_origins(enum session_phase phase)
@@ -244,7 +247,14 @@ static inline void session_set_phase(struct fb_conn *conn, enum session_phase ph
     conn->session_phase = phase;
 }
 
-/* Whether the connection is in the keepalive pool, where no protocol may use it. */
+/* Whether a protocol may use the connection: its session has begun and not ended, and it is not in
+ * the keepalive pool. */
+static inline bool session_is_usable(const struct fb_conn *conn)
+{
+    return (conn->session_phase & SESSION_USABLE) != 0;
+}
+
+/* Whether the connection is in the keepalive pool. */
 static inline bool session_is_keepalive(const struct fb_conn *conn)
 {
     return conn->session_phase == SESSION_KEEPALIVE;

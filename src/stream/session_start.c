@@ -6,6 +6,7 @@
  * closed. */
 #include "base/compiler.h"
 #include "stream/session.h"
+#include "stream/session_conn.h"
 
 #include <assert.h>
 #include <unistd.h>
@@ -51,7 +52,9 @@ struct fb_conn *session_start(
         close(fd);
         return NULL;
     }
-    conn->debug = is_debugged(stream, peer);
+    conn->session_phase = SESSION_NEW;
+    if (unlikely(stream->debug_n > 0))
+        conn->debug = is_debugged(stream, peer);
     counters_add(stream->net.counters, COUNTER_HANDLED, 1);
     return conn;
 }

@@ -30,7 +30,7 @@ static void timer_expired(struct loop *loop, struct timer *expired)
     uint32_t id;
 
     CHECK_KIND(use, SESSION_USE_KIND);
-    assert(conn_is_owned(conn) && !session_is_keepalive(conn));
+    assert(session_is_usable(conn));
     if (!id_timers_take(expired, loop, net->memory, &id))
         return;
     call_timer(conn, id);
