@@ -23,12 +23,16 @@ struct memory {
 /* The C library's malloc() and free(). */
 extern const struct memory memory_plain;
 
-/* Clears n bytes, piece by piece: all at once, the compiler would have it done by a call, or by an
- * instruction that is slow to begin. For constant n alone is it faster than memset(). */
+/* Clears n bytes; where the compiler knows n, piece by piece: all at once, it would have it done by
+ * a call, or by an instruction that is slow to begin. */
 static ALWAYS_INLINE void memory_clear(void *p, size_t n)
 {
     size_t i = 0;
 
+    if (!__builtin_constant_p(n)) {
+        memset(p, 0, n);
+        return;
+    }
 #pragma GCC unroll 8
     for (; n - i >= 64; i += 64)
         memset((char *)p + i, 0, 64);

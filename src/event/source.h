@@ -150,6 +150,7 @@ static ALWAYS_INLINE struct source *source_get_sized(struct source_table *table,
     uint32_t generation;
     uint16_t turn;
 
+    assert(stride == table->stride);
     if (likely(table->free != SOURCE_NONE)) {
         source = source_at(table, table->free);
         assert(!source->in_use && table->free < table->used_n);

@@ -133,7 +133,7 @@ struct fb_conn {
     uint32_t limited : 1;       /* a deadline is set: the owner's, or net/'s while it lingers */
     uint32_t ends_stopped : 1;  /* the end of the peer's half ends it while it is stopped */
     uint32_t unwritable : 1;    /* `unwritable` has run, and `writable` not yet */
-    uint32_t session_phase : 4; /* the owner's; 0 at first. Last, as its high bit is often asked */
+    uint32_t session_phase : 4; /* the owner's, else 0; last, as its high bit is often asked */
 };
 
 /* Restarts the time without a byte moved: the owner's timer stays where it is, and the owner asks

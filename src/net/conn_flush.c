@@ -34,8 +34,10 @@ static ALWAYS_INLINE bool detach_owner(struct fb_conn *conn, fb_reason reason)
     if (unlikely(conn->counted != CONN_WAITING))
         conn_count_as(conn, CONN_WAITING);
     conn->owner_knows = 0;
-    if (owner_knows)
+    if (likely(owner_knows))
         conn->ops->closed(conn, reason);
+    else
+        conn->session_phase = 0;
     conn_deadline_clear(conn); /* `closed` may have set one */
     return cut_off;
 }

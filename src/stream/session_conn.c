@@ -2,9 +2,12 @@
 /* The making of a session_conn; session_conn_end.c has the end. */
 #include "stream/session_conn.h"
 
+#include <errno.h>
+
 /* A relayed client costs one of each. */
 static_assert(sizeof(struct session_conn) <= 72, "a session has become dearer");
 static_assert(sizeof(struct session_outgoing) <= 104, "a connection to a server has become dearer");
+static_assert(EADDRNOTAVAIL <= UINT16_MAX, "an errno has 16 bits");
 
 static inline void init_session(struct session_conn *session)
 {

@@ -219,6 +219,7 @@ static inline void session_callback_end(const struct fb_conn *conn)
 
 /* For each phase those that may follow, as bits. */
 static const uint16_t session_steps[SESSION_PHASES] = {
+    [SESSION_NONE] = TO(NEW),
     [SESSION_NEW] = TO(HEADER) | TO(PREREAD) | TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
     [SESSION_HEADER] = TO(PREREAD) | TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
     [SESSION_PREREAD] = TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
@@ -233,7 +234,7 @@ static_assert(SESSION_PHASES <= 16, "a phase has four bits");
 static ALWAYS_INLINE unsigned session_origins(enum session_phase phase)
 {
 #define FROM(origin) ((session_steps[SESSION_##origin] >> phase & 1U) << SESSION_##origin)
-    return FROM(NEW) | FROM(HEADER) | FROM(PREREAD) | FROM(AWAITED) | FROM(ACTIVE) |
+    return FROM(NONE) | FROM(NEW) | FROM(HEADER) | FROM(PREREAD) | FROM(AWAITED) | FROM(ACTIVE) |
            FROM(KEEPALIVE);
 #undef FROM
 }

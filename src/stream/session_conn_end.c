@@ -27,7 +27,7 @@ static void count_bytes(const struct fb_conn *conn, struct session_conn *parent)
     record->to_servers += conn->sent;
 }
 
-/* Takes a connection to a server from the list of who it was made for. */
+/* Takes a connection to a server from the list of the session, or of the worker, that has it. */
 static inline void leave_maker(struct session_outgoing *outgoing)
 {
     struct session_conn *session = &outgoing->session;

@@ -52,7 +52,7 @@ struct fb_conn *session_start(
         close(fd);
         return NULL;
     }
-    conn->session_phase = SESSION_NEW;
+    session_set_phase(conn, SESSION_NEW);
     if (unlikely(stream->debug_n > 0))
         conn->debug = is_debugged(stream, peer);
     counters_add(stream->net.counters, COUNTER_HANDLED, 1);

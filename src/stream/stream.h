@@ -35,7 +35,7 @@ struct stream {
     /* for each protocol */
     struct stream_slab {
         char *base;    /* states of connections, by their slots; mapped when first needed */
-        size_t stride; /* bytes of a state */
+        size_t stride; /* bytes from a state to the next */
         size_t size;   /* bytes of the mapping */
         struct stream_own *own; /* owner of connections that the worker has; or NULL */
     } slabs[STREAM_PROTOCOLS_MAX];

@@ -70,7 +70,7 @@ static inline struct fb_conn *connect_new(struct fb_conn *owner, struct session_
         return NULL;
     }
     session->conn = conn;
-    conn->session_phase = SESSION_NEW;
+    session_set_phase(conn, SESSION_NEW);
     if (unlikely(conn_lacks_descriptor(conn)))
         idle_reclaim(stream_of(owner), owner, "descriptors are not enough");
     conn_deadline_set(conn, timeout);

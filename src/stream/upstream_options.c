@@ -117,7 +117,7 @@ static struct fb_conn *connect_new(const struct order *order)
         give_up(order, session);
         return NULL;
     }
-    session->conn->session_phase = SESSION_NEW;
+    session_set_phase(session->conn, SESSION_NEW);
     if (!session->waits && conn_lacks_descriptor(session->conn))
         idle_reclaim(stream, order->owner, "descriptors are not enough");
     session->conn->opened_ms = net->loop.clock.mono_ms;

@@ -2,6 +2,7 @@
 /* The server that a connection belongs to: on the kernel's sockets, which know their own
  * address. */
 #include "stream/session.h"
+#include "stream/session_conn.h"
 #include "support/fixture.h"
 
 #include <arpa/inet.h>
@@ -159,6 +160,25 @@ START_TEST(without_a_slot_the_descriptor_is_closed)
 }
 END_TEST
 
+START_TEST(a_client_that_ends_before_it_is_opened_is_not_usable)
+{
+    struct fixture *fixture = fixture_start_stream_on(mechanism_find(NULL), 1);
+    struct sockaddr_un peer = { .sun_family = AF_UNIX };
+    struct fb_conn *conn;
+    int fds[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+    conn = session_start(fixture->stream, &fixture->server.port, fds[0], (struct sockaddr *)&peer);
+    conn_open_soon(conn);
+    ck_assert(session_is_usable(conn));
+    fixture_end_all(fixture);
+    ck_assert_uint_eq(fixture->server.record.openings + fixture->server.record.closings, 0);
+    ck_assert(!session_is_usable(conn));
+    close(fds[1]);
+    fixture_stop(fixture);
+}
+END_TEST
+
 /* Two protocols do not share a state. */
 START_TEST(each_protocol_has_its_own_slab)
 {
@@ -191,6 +211,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_log_names_the_address);
     tcase_add_test(tcase, a_unix_client_has_no_name);
     tcase_add_test(tcase, without_a_slot_the_descriptor_is_closed);
+    tcase_add_test(tcase, a_client_that_ends_before_it_is_opened_is_not_usable);
     tcase_add_test(tcase, each_protocol_has_its_own_slab);
 }
 
