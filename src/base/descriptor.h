@@ -5,6 +5,8 @@
  * sets them right after. */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 
 int descriptor_socket(int domain, int type, int flags);
@@ -13,5 +15,11 @@ int descriptor_pipe(int ends[2], int flags);
 int descriptor_accept(int listener, struct sockaddr *address, socklen_t *length, int flags);
 /* Makes `place`, whatever it has been, another name of what `fd` is; they must differ. */
 int descriptor_replace(int fd, int place);
+/* Closes a descriptor, if it is not -1, and keeps errno. */
+void descriptor_close(int fd);
+/* Whether programs started by exec() inherit the descriptor from now on; -1 with errno. */
+int descriptor_set_inherited(int fd, bool inherited);
+/* Returns the inode of what the descriptor is open on; 0 where there is none, as for -1. */
+uint64_t descriptor_inode(int fd);
 /* Gives a pipe room for so many bytes, where the system lets a process do that. */
 void descriptor_widen_pipe(int end, int bytes);

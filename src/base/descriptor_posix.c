@@ -4,18 +4,9 @@
 #include "base/descriptor.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <unistd.h>
-
-static void close_keeping_errno(int fd)
-{
-    int error = errno;
-
-    close(fd);
-    errno = error;
-}
 
 /* Whether the descriptor has the flags now. An accepted socket may have its listener's, so that
  * O_NONBLOCK is taken away too. */
@@ -34,7 +25,7 @@ static int with_flags(int fd, int flags)
 {
     if (fd == -1 || has_flags(fd, flags))
         return fd;
-    close_keeping_errno(fd);
+    descriptor_close(fd);
     return -1;
 }
 
@@ -42,8 +33,8 @@ static int both_with_flags(int ends[2], int flags)
 {
     if (has_flags(ends[0], flags) && has_flags(ends[1], flags))
         return 0;
-    close_keeping_errno(ends[0]);
-    close_keeping_errno(ends[1]);
+    descriptor_close(ends[0]);
+    descriptor_close(ends[1]);
     return -1;
 }
 

@@ -3,7 +3,7 @@
  * it sends never is. */
 #include "control/client.h"
 
-#include "process/wakeup.h"
+#include "process/process_ops.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ void control_client_set(struct control_client *client, enum client_phase phase)
     assert(phase < CLIENT_PHASES);
     assert((next[client->phase] & 1u << phase) != 0);
     client->phase = phase;
-    wakeup_expect(client->fd, awaited[phase]);
+    process_ops->wakeup_expect(client->fd, awaited[phase]);
     client->activity = ++client->control->activity;
     if (phase == CLIENT_REPLYING || phase == CLIENT_LAST_REPLY)
         timers_arm(client->control->timers, &client->patience, CONTROL_PATIENCE_MS);
@@ -66,7 +66,7 @@ void control_client_destroy(struct control_client *client)
     control->client_n--;
     timers_disarm(control->timers, &client->patience);
     if (client->fd != -1) {
-        wakeup_remove(client->fd);
+        process_ops->wakeup_remove(client->fd);
         close(client->fd);
     }
     free(client->out);

@@ -6,7 +6,7 @@
 #include "control/client.h"
 #include "control/exchange.h"
 #include "control/reply.h"
-#include "process/wakeup.h"
+#include "process/process_ops.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -63,13 +63,13 @@ static void accept_later(struct control *control, int error)
     if (!control->accept_failed)
         log_write(control->log, LEVEL_ERROR, error, "accept4() for the control socket failed");
     control->accept_failed = true;
-    wakeup_expect(control->socket->fd, WAKEUP_END);
+    process_ops->wakeup_expect(control->socket->fd, WAKEUP_END);
     timers_arm(control->timers, &control->retry, RETRY_MS);
 }
 
 static void accept_clients(struct control *control)
 {
-    wakeup_expect(control->socket->fd, WAKEUP_INPUT);
+    process_ops->wakeup_expect(control->socket->fd, WAKEUP_INPUT);
     for (int i = 0; i < ACCEPT_MAX; i++) {
         int fd = control_socket_accept(control->socket);
 
@@ -81,7 +81,7 @@ static void accept_clients(struct control *control)
         control->accept_failed = false;
         control_exchange_begin(control, fd);
     }
-    raise(SIGIO); /* perhaps more wait */
+    process_ops->raise(SIGIO); /* perhaps more wait */
 }
 
 void control_serve(struct control *control)
@@ -109,10 +109,10 @@ int control_take_over(struct control *control)
     int status = 0;
 
     control_check(control);
-    if (control->socket->fd != -1 && wakeup_add(control->socket->fd) == -1)
+    if (control->socket->fd != -1 && process_ops->wakeup_add(control->socket->fd) == -1)
         status = -1;
     TAILQ_FOREACH (client, &control->clients, link)
-        if (wakeup_add(client->fd) == -1)
+        if (process_ops->wakeup_add(client->fd) == -1)
             status = -1;
     return status;
 }

@@ -6,7 +6,7 @@
 #include "control/command.h"
 #include "control/peer.h"
 #include "control/reply.h"
-#include "process/wakeup.h"
+#include "process/process_ops.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -98,7 +98,7 @@ void control_exchange_run(struct control_client *client)
     if (step == CLIENT_GONE)
         control_client_destroy(client);
     else if (step == CLIENT_DONE)
-        raise(SIGIO); /* the other clients come first */
+        process_ops->raise(SIGIO); /* the other clients come first */
 }
 
 /* Returns the client whose latest request or reply is the longest ago, of those that do not wait
@@ -159,7 +159,7 @@ void control_exchange_begin(struct control *control, int fd)
     const char *refused;
 
     assert(fd != -1);
-    if (client == NULL || wakeup_add(fd) == -1) {
+    if (client == NULL || process_ops->wakeup_add(fd) == -1) {
         log_write(control->log, LEVEL_ERROR, errno, "a client of the control socket is not served");
         free(client);
         close(fd);

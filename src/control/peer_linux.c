@@ -7,7 +7,7 @@
 #include "control/peer.h"
 
 #include "base/check.h"
-#include "process/proc.h"
+#include "process/process_ops.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -31,7 +31,7 @@ static enum kin find_kin(struct control *control, pid_t client)
     pid_t pid = client;
 
     for (int i = 0; i < GENERATIONS_MAX; i++) {
-        bool lives = proc_read(pid, &stat) && stat.state != 'Z' && stat.state != 'X';
+        bool lives = process_ops->proc_read(pid, &stat) && stat.state != 'Z' && stat.state != 'X';
 
         if (!lives && pid == client)
             return KIN_UNKNOWN;
@@ -105,7 +105,7 @@ const char *control_peer_refusal(struct control *control, int fd, pid_t *pid)
     if (peer.uid != 0 && peer.uid != geteuid())
         return refuse(
             control, &peer, "permission denied: only root and the daemon's own user may ask");
-    if (peer.pid == 0 || peer.pid == getpid())
+    if (peer.pid == 0 || peer.pid == process_ops->self())
         return NULL;
     if (control->ops->is_worker(control->host, peer.pid))
         return refuse(control, &peer, "permission denied: it is a worker process");

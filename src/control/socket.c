@@ -5,7 +5,7 @@
 
 #include "base/descriptor.h"
 #include "process/fd_passing.h"
-#include "process/wakeup.h"
+#include "process/process_ops.h"
 #include "settings/cycle.h"
 
 #include <assert.h>
@@ -110,7 +110,7 @@ static const char *open_aside(struct control_socket *control, const struct socka
         return "listen";
     if (lstat(aside->sun_path, &st) == -1)
         return "lstat";
-    if (wakeup_add(control->fd) == -1)
+    if (process_ops->wakeup_add(control->fd) == -1)
         return "fcntl";
     if (rename(aside->sun_path, control->path) == -1)
         return "rename";
@@ -145,7 +145,7 @@ int control_socket_create(
 void control_socket_close(struct control_socket *control)
 {
     if (control->fd != -1) {
-        wakeup_remove(control->fd);
+        process_ops->wakeup_remove(control->fd);
         close(control->fd);
     }
     free(control->path);

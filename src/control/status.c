@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "control/control.h"
 #include "control/queues.h"
+#include "process/process_ops.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -242,7 +243,7 @@ void control_status_write(struct control *control, struct json *json)
     assert(status.state != NULL && status.configuration != NULL);
     assert(status.listeners != NULL);
     json_string(json, "version", BUILD_VERSION);
-    json_number(json, "pid", getpid());
+    json_number(json, "pid", process_ops->self());
     json_string(json, "state", status.state);
     write_time(json, "started", status.started_ms);
     json_number(json, "uptime_ms", status.uptime_ms);

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "master/master.h"
 #include "master/upstream_host.h"
+#include "process/process_ops.h"
 #include "process/role.h"
 #include "shm/metrics.h"
 #include "stream/stream.h"
@@ -242,7 +243,7 @@ static const char *take_command(void *host, enum command command)
     if (command == COMMAND_LEAVE && master->phase == MASTER_TERMINATES)
         return "the daemon is ending";
     master->requested[command] = true;
-    raise(SIGIO); /* commands may have been looked for already in this wake-up */
+    process_ops->raise(SIGIO); /* commands may have been looked for already in this wake-up */
     return NULL;
 }
 
@@ -277,7 +278,7 @@ static bool is_master(void *host, pid_t pid)
     /* workers that were left to us are not our children */
     if (master->is_left && pid > 0 && pool_find_worker(&master->pool, pid) != NULL)
         return true;
-    return pid == getpid() || (pid > 0 && pid == master->upgrade.other);
+    return pid == process_ops->self() || (pid > 0 && pid == master->upgrade.other);
 }
 
 static const struct control_ops ops = {

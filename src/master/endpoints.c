@@ -5,6 +5,7 @@
 #include "master/endpoints.h"
 
 #include "base/check.h"
+#include "process/process_ops.h"
 #include "process/role.h"
 
 #include <assert.h>
@@ -140,7 +141,7 @@ int endpoints_publish(struct endpoints *endpoints, const struct core_settings *c
         control_socket_remove(control, log);
         *control = *next;
         control_socket_init(next);
-        raise(SIGIO); /* clients may have connected before */
+        process_ops->raise(SIGIO); /* clients may have connected before */
     }
     if (endpoints->next_pidfile.lock_fd != -1) {
         remove_pidfile(&endpoints->pidfile, log);
@@ -189,7 +190,7 @@ void endpoints_step_aside(struct endpoints *endpoints, struct log *log)
     assert(endpoints->next_pidfile.path == NULL && endpoints->next_control.fd == -1);
     if (endpoints->phase != ENDPOINTS_ASIDE) /* otherwise for the sake of our pid */
         endpoints_set(endpoints, ENDPOINTS_ASIDE);
-    snprintf(suffix, sizeof(suffix), PIDFILE_QUIT_SUFFIX "%d", (int)getpid());
+    snprintf(suffix, sizeof(suffix), PIDFILE_QUIT_SUFFIX "%d", (int)process_ops->self());
     control_socket_add_name(&endpoints->control, suffix, log);
     control_socket_leave_path(&endpoints->control);
     pidfile_add_name(&endpoints->pidfile, suffix, log); /* a failure does not keep the next start */

@@ -5,7 +5,7 @@
 #include "master/left_behind.h"
 
 #include "base/compiler.h"
-#include "process/handle.h"
+#include "process/process_ops.h"
 #include "process/role.h"
 #include "process/worker_list.h"
 
@@ -56,7 +56,7 @@ static void send_signal(void *arg, const struct left_worker *worker)
 {
     const int *number = arg;
 
-    process_handle_signal(worker->handle, *number);
+    process_ops->handle_signal(worker->handle, *number);
 }
 
 static void look(struct loop *loop, struct timer *timer)

@@ -9,8 +9,8 @@
 #include "process/attributes.h"
 #include "process/conf_hooks.h"
 #include "process/environment.h"
+#include "process/process_ops.h"
 #include "process/role.h"
-#include "process/wakeup.h"
 #include "upgrade/exec_state.h"
 
 #include <assert.h>
@@ -41,7 +41,8 @@ static bool take_command(struct master *master, enum command command)
 /* Whether the signal that is handled comes from the service manager. */
 static bool is_by_manager(const struct master *master)
 {
-    return notify_is_on() && (master->sender == SERVICE_MANAGER_PID || master->sender == getppid());
+    return notify_is_on() &&
+           (master->sender == SERVICE_MANAGER_PID || master->sender == process_ops->parent());
 }
 
 void master_end(struct master *master, bool gracefully)
@@ -172,7 +173,7 @@ static void run(struct master *master)
 {
     struct pool *pool = &master->pool;
 
-    raise(SIGCHLD); /* a container's orphans that have ended before we took signals */
+    process_ops->raise(SIGCHLD); /* a container's orphans that have ended before we took signals */
     for (;;) {
         bool over = (master->phase != MASTER_RUNS || master->failed) &&
                     master->phase != MASTER_RESUMES &&
@@ -289,13 +290,13 @@ int master_main(struct start *start)
     int code = EXIT_SUCCESS;
 
     assert(role_is(ROLE_MASTER));
-    clock_read(&master.clock);
+    process_ops->read_clock(&master.clock);
     master.started = master.clock;
     if (process_adopt_orphans() == -1) /* the control socket would not know them */
         log_write(&master.log, LEVEL_ALERT, errno, "prctl(PR_SET_CHILD_SUBREAPER) failed");
     init_parts(&master, start);
     left_behind_report(&master.left);
-    if (wakeup_begin() == -1) {
+    if (process_ops->wakeup_begin() == -1) {
         log_write(&master.log, LEVEL_EMERG, errno, "no means to wait for signals and clients");
         master.failed = true;
     } else if (pool_start_generation(&master.pool, start->cycle, &start->opened) == -1) {

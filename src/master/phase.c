@@ -3,7 +3,7 @@
  * must be legal. Only a resume leads back. */
 #include "base/check.h"
 #include "master/master.h"
-#include "process/title.h"
+#include "process/process_ops.h"
 
 #include <assert.h>
 
@@ -19,5 +19,6 @@ void master_set_phase(struct master *master, enum master_phase phase)
     CHECK_KIND(master, MASTER_KIND);
     assert((legal[master->phase] >> phase & 1) != 0);
     master->phase = phase;
-    title_set(phase == MASTER_RUNS ? "master process" : "master process is shutting down", NULL);
+    process_ops->set_title(
+        phase == MASTER_RUNS ? "master process" : "master process is shutting down", NULL);
 }

@@ -7,6 +7,7 @@
 #include "process/conf_hooks.h"
 #include "process/environment.h"
 #include "process/logs.h"
+#include "process/process_ops.h"
 #include "process/role.h"
 #include "systemd/fdstore.h"
 
@@ -183,7 +184,7 @@ static void exited(void *host, pid_t other)
     CHECK_KIND(master, MASTER_KIND);
     if (master->control.socket->fd != -1)
         control_before_reaping(&master->control);
-    if (other == 0 || waitpid(other, &status, 0) != other)
+    if (other == 0 || process_ops->reap(other, &status, true) != other)
         return;
     if (master->reload.check.pid == other)
         reload_checked(master, status);

@@ -6,6 +6,7 @@
 
 #include "process/configuration.h"
 #include "process/logs.h"
+#include "process/process_ops.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ void reload_end(struct master *master, bool ok)
         end_resume(master, ok);
     if (!ok) {
         endpoints_undo(&master->endpoints, &master->log);
-        clock_read(&master->clock);
+        process_ops->read_clock(&master->clock);
     }
     *result = (struct reload_status) { .any = true, .ok = ok, .at_ms = master->clock.wall_ms };
     if (!ok) {
@@ -101,7 +102,7 @@ void reload_checked(struct master *master, int status)
     options.answers = reload->check.answers;
     cycle = configuration_load(&options, log, -1, &opened);
     config_check_done(&reload->check);
-    clock_read(&master->clock); /* reading may have taken long */
+    process_ops->read_clock(&master->clock); /* reading may have taken long */
     if (cycle != NULL &&
         (logs_open(&cycle->core, log) == -1 ||
             endpoints_prepare(&master->endpoints, &cycle->core, replaced, log) == -1)) {

@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "master/master.h"
+#include "process/process_ops.h"
 #include "process/role.h"
 #include "systemd/fdstore.h"
 
@@ -166,12 +167,15 @@ void service_manager_forget_status(struct service_manager *manager)
 void service_manager_reload(struct service_manager *manager)
 {
     bool ended = manager->reload->phase == RELOAD_IDLE;
+    struct clock now = { .mono_ms = 0 };
 
     assert(role_is(ROLE_MASTER));
     if (*manager->phase != MASTER_RUNS || !*manager->is_main || !notify_is_on())
         return;
-    if (!ended)
-        notify_reloading(manager->log);
+    if (!ended) {
+        process_ops->read_clock(&now);
+        notify_reloading(manager->log, &now.mono);
+    }
     service_manager_show(manager);
     if (ended)
         notify_ready(manager->log);

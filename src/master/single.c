@@ -9,13 +9,13 @@
 #include "process/environment.h"
 #include "process/listeners.h"
 #include "process/logs.h"
+#include "process/process_ops.h"
 #include "systemd/fdstore.h"
 #include "systemd/notify.h"
 #include "worker/worker.h"
 
 #include <assert.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 
 /* Closes the listeners that the worker's part has not closed, because it never began to accept. */
 static void close_listeners(struct cycle *cycle, struct log *log)
@@ -46,7 +46,7 @@ static int open_listeners(struct cycle *cycle, struct adopted *inherited, struct
  * because this role ignores SIGCHLD. */
 static void reap_orphans(void)
 {
-    while (waitpid(-1, NULL, WNOHANG) > 0)
+    while (process_ops->reap(-1, NULL, false) > 0)
         continue;
 }
 
@@ -77,7 +77,7 @@ int single_main(struct start *start)
         process_background_failed(start->background, status);
     }
     close_listeners(cycle, &log);
-    notify_wait(&log);
+    notify_wait(&log, process_ops->pause);
     pidfile_release(&pidfile, &log);
     free((char *)pidfile.path);
     configuration_discard(&cycle, &log);

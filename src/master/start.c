@@ -12,9 +12,10 @@
 #include "process/config_check.h"
 #include "process/configuration.h"
 #include "process/environment.h"
+#include "process/handlers.h"
 #include "process/logs.h"
+#include "process/process_ops.h"
 #include "process/role.h"
-#include "process/title.h"
 #include "sandbox/sandbox.h"
 #include "systemd/journal.h"
 #include "systemd/notify.h"
@@ -22,7 +23,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +80,7 @@ static void log_as_configured(struct start *start, struct log *standard_error)
     struct core_settings *core = &start->cycle->core;
 
     log_init(&start->log, core->logs, core->log_n);
+    start->log.pid = process_ops->self();
     start->log.failures = standard_error->failures;
     standard_error->failures = NULL;
     start->log.diag = standard_error->diag;
@@ -118,7 +119,7 @@ static int prepare_daemon(struct start *start, struct log *standard_error)
     char *path;
 
     journal_init();
-    signal(SIGPIPE, SIG_IGN); /* a log whose reader has gone */
+    handlers_ignore_pipe(); /* a log whose reader has gone */
     logs_open_standard(&standard_error->targets[0]);
     if (logs_open(core, &start->log) == -1)
         return -1;
@@ -173,7 +174,7 @@ static void log_start(struct start *start)
     struct utsname os;
 
     if (start->inheritance.link != -1)
-        snprintf(beside, sizeof(beside), " beside process %d", (int)getppid());
+        snprintf(beside, sizeof(beside), " beside process %d", (int)process_ops->parent());
     if (uname(&os) == -1)
         os = (struct utsname) { .sysname = "" };
     log_write(&start->log, LEVEL_NOTICE, 0,
@@ -193,9 +194,9 @@ static int run_daemon(struct start *start, char **argv)
     if (!start->cycle->core.master_process)
         return single_main(start);
     arguments = join_arguments(argv);
-    title_set("master process", arguments != NULL ? arguments : "");
+    process_ops->set_title("master process", arguments != NULL ? arguments : "");
     status = master_main(start);
-    title_set("master process", "");
+    process_ops->set_title("master process", "");
     free(arguments);
     return status;
 }
@@ -266,7 +267,7 @@ int start_daemon(
     int status;
 
     log->failures = &start.failures;
-    notify_init(log);
+    notify_init(process_ops->self(), log);
     status = take_inheritance(&start, options, log);
     keep_diagnostics(&start, log);
     told = log->diag;

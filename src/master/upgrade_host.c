@@ -4,13 +4,12 @@
  * asserted. */
 #include "base/check.h"
 #include "base/compiler.h"
+#include "base/descriptor.h"
 #include "master/master.h"
 #include "process/listeners.h"
 #include "process/role.h"
 
 #include <assert.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 /* Time between two looks at workers that the other process has left. */
 #define OTHERS_LEFT_MS 500
@@ -232,12 +231,12 @@ static bool add_socket(struct master *master, const struct address *address, int
 static void adopt_socket(void *host, int fd)
 {
     struct master *master = host;
-    struct address address = { .length = sizeof(address.un) };
+    struct address address;
     char text[ADDRESS_TEXT];
 
     if (master->phase != MASTER_RUNS || master->pool.serving == NULL ||
-        getsockname(fd, &address.any, &address.length) == -1 || !add_socket(master, &address, fd)) {
-        close(fd);
+        address_of_socket(&address, fd) == -1 || !add_socket(master, &address, fd)) {
+        descriptor_close(fd);
         return;
     }
     log_write(&master->log, LEVEL_NOTICE, 0,

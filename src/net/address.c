@@ -52,6 +52,12 @@ static const char *unix_name(const struct address *address, size_t *n)
     return name;
 }
 
+int address_of_socket(struct address *out, int fd)
+{
+    *out = (struct address) { .length = sizeof(out->un) };
+    return getsockname(fd, &out->any, &out->length);
+}
+
 in_port_t address_port(const struct address *address)
 {
     switch (address->any.sa_family) {

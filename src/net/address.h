@@ -59,6 +59,8 @@ const char *address_parse_listen(
 bool address_from(struct address *out, const struct sockaddr *from);
 
 /* Returns the port in host byte order; 0 for unix:. */
+/* Reads the address that a socket has; -1 with errno. */
+int address_of_socket(struct address *out, int fd);
 in_port_t address_port(const struct address *address);
 void address_set_port(struct address *address, in_port_t port);
 bool address_equal(const struct address *a, const struct address *b);

@@ -58,7 +58,6 @@ static const char *inspect_socket(
 {
     int type, listens, reuseport, v6only;
 
-    *address = (struct address) { .length = sizeof(address->un) };
     if (read_option(fd, SOL_SOCKET, SO_TYPE, &type) == -1)
         return "it is not a socket";
     errno = 0;
@@ -66,7 +65,7 @@ static const char *inspect_socket(
         return "it is not a stream socket";
     if (read_option(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens) == -1 || !listens)
         return "it does not listen";
-    if (getsockname(fd, &address->any, &address->length) == -1)
+    if (address_of_socket(address, fd) == -1)
         return "its address is not known";
     if (address->any.sa_family != AF_INET && address->any.sa_family != AF_INET6 &&
         address->any.sa_family != AF_UNIX)

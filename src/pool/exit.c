@@ -5,6 +5,7 @@
  * SIGKILL, unless the master sent it to a worker that was late. */
 #include "pool/pool.h"
 
+#include "process/process_ops.h"
 #include "process/role.h"
 
 #include <assert.h>
@@ -133,7 +134,7 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
         follow_orphan(worker);
         return;
     }
-    if (waitpid(worker->pid, &status, 0) != worker->pid)
+    if (process_ops->reap(worker->pid, &status, true) != worker->pid)
         return;
     death_explain(&death, status, killed_because[worker->killed], cycle, &words);
     cause = (enum pool_death)(death.cause == DEATH_ASKED ? 0 : POOL_KILLS - 1 + death.cause);
@@ -172,16 +173,15 @@ void pool_bury_orphan(struct pool_worker *worker)
 
 void pool_reap(struct pool *pool)
 {
-    siginfo_t info = { .si_pid = 0 };
+    pid_t pid;
 
     assert(role_is(ROLE_MASTER));
     /* a look first: what the worker held is given back while its pid cannot be used again */
-    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
-        struct pool_worker *worker = pool_find_worker(pool, info.si_pid);
+    while ((pid = process_ops->find_exited()) != 0) {
+        struct pool_worker *worker = pool_find_worker(pool, pid);
 
-        pool->ops->exited(pool->host, worker != NULL ? 0 : info.si_pid);
+        pool->ops->exited(pool->host, worker != NULL ? 0 : pid);
         if (worker != NULL)
             bury_worker(pool, worker);
-        info.si_pid = 0;
     }
 }

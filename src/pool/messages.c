@@ -6,8 +6,8 @@
 #include "pool/pool.h"
 
 #include "base/compiler.h"
+#include "process/process_ops.h"
 #include "process/role.h"
-#include "process/wakeup.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -137,7 +137,7 @@ void pool_receive_messages(struct pool *pool)
     TAILQ_FOREACH (generation, &pool->generations, link)
         GENERATION_FOREACH_WORKER (worker, generation) {
             if (worker->killed != POOL_KILL_NONE)
-                wakeup_remove(worker->channel.fd);
+                process_ops->wakeup_remove(worker->channel.fd);
             if (worker->channel.fd == -1 || worker->killed != POOL_KILL_NONE)
                 continue;
             switch (channel_end_receive(&worker->channel, MESSAGES_A_TURN, &rule)) {
@@ -148,15 +148,15 @@ void pool_receive_messages(struct pool *pool)
                 break;
             case CHANNEL_CLOSED: /* if it lives it has lost its descriptors, and hears nothing */
                 pool_deadline_set(worker, POOL_KILL_CHANNEL_LOST);
-                wakeup_remove(worker->channel.fd);
+                process_ops->wakeup_remove(worker->channel.fd);
                 break;
             case CHANNEL_BROKEN:
                 pool_worker_break_rule(worker, rule);
                 break;
             }
         }
-    if (more)
-        raise(SIGIO); /* signals, timers and clients come first; no other signal will tell of it */
+    if (more) /* signals, timers and clients come first; no other signal will tell of it */
+        process_ops->raise(SIGIO);
     if (pool->starting != NULL)
         generation_advance(pool->starting);
 }

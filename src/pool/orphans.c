@@ -6,8 +6,8 @@
 #include "pool/pool.h"
 
 #include "process/handle.h"
+#include "process/process_ops.h"
 #include "process/role.h"
-#include "process/wakeup.h"
 
 #include <assert.h>
 
@@ -35,7 +35,7 @@ int pool_leave_begin(struct pool *pool)
     TAILQ_FOREACH (generation, &pool->generations, link)
         GENERATION_FOREACH_WORKER (worker, generation) {
             if (worker->pid > 0 && worker->handle == -1)
-                worker->handle = process_handle_open(worker->pid);
+                worker->handle = process_ops->handle_open(worker->pid);
             if (worker->pid > 0 && worker->handle == -1)
                 return -1;
         }
@@ -51,7 +51,7 @@ void pool_leave_undo(struct pool *pool)
     TAILQ_FOREACH (generation, &pool->generations, link)
         GENERATION_FOREACH_WORKER (worker, generation)
             if (worker->handle != -1) {
-                process_handle_close(worker->handle);
+                process_ops->handle_close(worker->handle);
                 worker->handle = -1;
             }
     set_inherited(pool, false);
@@ -62,7 +62,7 @@ static bool has_ended(const struct pool_worker *worker)
 {
     if (worker->pid == 0 || worker->handle == -1)
         return false;
-    return process_handle_has_ended(worker->handle) ||
+    return process_ops->handle_has_ended(worker->handle) ||
            (!process_handle_is_exact() && channel_is_closed(worker->channel.fd));
 }
 
@@ -101,7 +101,7 @@ int pool_take_over(struct pool *pool)
     assert(pool->ending);
     TAILQ_FOREACH (generation, &pool->generations, link)
         GENERATION_FOREACH_WORKER (worker, generation)
-            if (worker->pid > 0 && wakeup_add(worker->channel.fd) == -1)
+            if (worker->pid > 0 && process_ops->wakeup_add(worker->channel.fd) == -1)
                 status = -1;
     pool->orphans.expired = look;
     timers_arm(pool->timers, &pool->orphans, 0);

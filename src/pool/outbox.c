@@ -7,12 +7,12 @@
 #include "pool/pool.h"
 
 #include "base/compiler.h"
+#include "base/descriptor.h"
 #include "base/log_file.h"
 #include "process/fd_passing.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <unistd.h>
 
 static struct pool_worker *worker_of(struct channel_end *end)
 {
@@ -41,8 +41,7 @@ static bool send_log(struct pool_worker *worker, unsigned log, int fd)
     int own = log_file_open_again(fd);
     bool sent = send_message(worker, MESSAGE_LOG_FILE, log, own != -1 ? own : fd);
 
-    if (own != -1)
-        close(own);
+    descriptor_close(own);
     return sent;
 }
 
@@ -69,7 +68,7 @@ static bool send_inbox(struct pool_worker *worker)
     assert(outbox->inbox != -1);
     if (!send_message(worker, MESSAGE_INBOX, 0, outbox->inbox))
         return false;
-    close(outbox->inbox);
+    descriptor_close(outbox->inbox);
     outbox->inbox = -1;
     return true;
 }

@@ -5,9 +5,8 @@
 #include "pool/pool.h"
 
 #include "process/fd_passing.h"
-#include "process/handle.h"
+#include "process/process_ops.h"
 #include "process/role.h"
-#include "process/wakeup.h"
 
 #include <assert.h>
 
@@ -56,13 +55,13 @@ void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase ph
     } else {
         worker->generation->process_n--;
         timers_disarm(pool->timers, &worker->deadline);
-        wakeup_remove(worker->channel.fd);
+        process_ops->wakeup_remove(worker->channel.fd);
         fd_close_socket(worker->channel.fd);
         channel_end_close(&worker->channel);
         if (worker->known)
             pool_outbox_drop_inbox(worker);
         if (worker->handle != -1)
-            process_handle_close(worker->handle);
+            process_ops->handle_close(worker->handle);
         worker->handle = -1;
         worker->pid = 0;
         worker->broken_listener = -1;

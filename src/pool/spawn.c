@@ -3,18 +3,17 @@
  * memory of the master's that it has no use for stays as it is, copied on write, until it exits. */
 #include "pool/pool.h"
 
+#include "base/descriptor.h"
 #include "process/channel.h"
 #include "process/heritage.h"
 #include "process/logs.h"
+#include "process/process_ops.h"
 #include "process/role.h"
-#include "process/title.h"
-#include "process/wakeup.h"
 #include "worker/worker.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* Ends the child. The configurations are destroyed, because the destructors of modules may want
  * to do something; all other memory goes with the process. */
@@ -35,7 +34,7 @@ static int enter_memory(struct pool *pool, struct generation *own, struct herita
     struct generation *generation;
     const char *failed = shared_enter(heritage->shared, heritage->slot);
 
-    pool->log->pid = getpid();
+    pool->log->pid = process_ops->self();
     if (heritage->diag == NULL && pool->log->diag != NULL)
         diag_destroy(&pool->log->diag); /* only who starts with a reload adds to its reply */
     TAILQ_FOREACH (generation, &pool->generations, link)
@@ -48,20 +47,30 @@ static int enter_memory(struct pool *pool, struct generation *own, struct herita
     return -1;
 }
 
-static NORETURN void run_child(struct pool *pool, struct generation *own, struct heritage *heritage)
+/* Memory that a child is given. */
+struct child {
+    struct heritage heritage; /* the first, as PROCESS_WORKER promises */
+    struct generation *generation;
+};
+
+static NORETURN void run_child(void *arg)
 {
+    struct child *child = arg;
+    struct heritage *heritage = &child->heritage;
+    struct generation *own = child->generation;
+    struct pool *pool = own->pool;
     struct listener *listener;
     int status;
 
     role_set(ROLE_WORKER);
     if (enter_memory(pool, own, heritage) == -1)
-        _exit(EXIT_FAILURE); /* before any destructor of a module */
+        process_ops->exit(EXIT_FAILURE); /* before any destructor of a module */
     descriptors_close_others(&heritage->descriptors);
     STAILQ_FOREACH (listener, &own->cycle->stream.listeners.list, link)
         listener->kept_n = 0; /* only the master keeps sockets open for others */
     pool->ops->in_child(pool->host, own->cycle);
     logs_separate(&own->cycle->core);
-    title_set("worker process", "");
+    process_ops->set_title("worker process", "");
     status = worker_main(heritage, ROLE_WORKER);
     end_child(pool, heritage, status);
 }
@@ -72,39 +81,41 @@ static const char *fork_worker(struct pool_worker *worker)
 {
     struct generation *generation = worker->generation;
     struct pool *pool = generation->pool;
-    struct heritage heritage = {
-        .cycle = generation->cycle,
-        .shared = pool->shared,
-        .slot = worker->slot,
-        .index = worker->index,
-        .place = slot_place(generation->number, worker->index),
-        .bells = &generation->bells,
+    struct child child = {
+        .heritage = {
+            .cycle = generation->cycle,
+            .shared = pool->shared,
+            .slot = worker->slot,
+            .index = worker->index,
+            .place = slot_place(generation->number, worker->index),
+            .bells = &generation->bells,
+        },
+        .generation = generation,
     };
+    struct heritage *heritage = &child.heritage;
     const char *failed = NULL;
     pid_t pid = -1;
     int ends[2], error;
 
     if (channel_open(ends) == -1)
         return "socketpair";
-    heritage.channel = ends[1];
+    heritage->channel = ends[1];
     if (generation->phase == GENERATION_STARTING) {
-        heritage.diag = pool->log->diag;
-        heritage.diag_session = pool->log->diag_session;
+        heritage->diag = pool->log->diag;
+        heritage->diag_session = pool->log->diag_session;
     }
-    heritage_add_descriptors(&heritage, &generation->opened);
-    if (heritage.descriptors.failed)
+    heritage_add_descriptors(heritage, &generation->opened);
+    if (heritage->descriptors.failed)
         failed = "malloc";
-    else if (wakeup_add(ends[0]) == -1)
+    else if (process_ops->wakeup_add(ends[0]) == -1)
         failed = "fcntl";
-    else if ((pid = fork()) == 0)
-        run_child(pool, generation, &heritage);
-    else if (pid == -1)
+    else if ((pid = process_ops->fork(PROCESS_WORKER, run_child, &child)) == -1)
         failed = "fork";
     error = errno;
-    descriptors_done(&heritage.descriptors);
-    close(ends[1]);
+    descriptors_done(&heritage->descriptors);
+    descriptor_close(ends[1]);
     if (failed != NULL) {
-        close(ends[0]);
+        descriptor_close(ends[0]);
         errno = error;
         return failed;
     }

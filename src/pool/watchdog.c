@@ -7,7 +7,7 @@
 #include "pool/pool.h"
 
 #include "base/compiler.h"
-#include "process/proc.h"
+#include "process/process_ops.h"
 #include "process/signals.h"
 
 #include <assert.h>
@@ -53,7 +53,7 @@ static void check_heartbeat(struct pool_worker *worker)
     now = heartbeat_now(&shared_slot(pool->shared, worker->slot)->heartbeat);
     /* somebody takes care of one that a signal or a debugger has stopped */
     if (watch->since_ms == 0 || now != watch->heartbeat ||
-        heartbeat_callback(now) == CALLBACK_WAIT || proc_is_stopped(worker->pid))
+        heartbeat_callback(now) == CALLBACK_WAIT || process_ops->proc_is_stopped(worker->pid))
         *watch = (struct pool_watch) { .heartbeat = now, .since_ms = pool->clock->mono_ms };
     else if (++watch->repeats >= REPEATS)
         kill_stuck(worker);

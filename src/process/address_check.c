@@ -8,6 +8,7 @@
 #include "conf/report.h"
 #include "net/in_use.h"
 #include "process/pidfile.h"
+#include "process/process_ops.h"
 #include "process/socket_holder.h"
 
 #include <limits.h>
@@ -57,7 +58,8 @@ static bool is_started_by_manager(void)
     const char *value = getenv("SYSTEMD_EXEC_PID");
     int64_t pid;
 
-    return value != NULL && number_parse(value, 1, INT_MAX, &pid) == NUMBER_OK && pid == getpid();
+    return value != NULL && number_parse(value, 1, INT_MAX, &pid) == NUMBER_OK &&
+           pid == process_ops->self();
 }
 
 /* Whether a daemon with our pid file has the socket, or may have it. */

@@ -6,11 +6,10 @@
 
 #include "base/clock.h"
 #include "base/inherited.h"
-#include "process/attributes.h"
 #include "process/descriptors.h"
-#include "process/handle.h"
+#include "process/handlers.h"
+#include "process/process_ops.h"
 #include "process/signals.h"
-#include "process/title.h"
 #include "settings/answers.h"
 
 #include <assert.h>
@@ -20,7 +19,15 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <sysexits.h>
-#include <unistd.h>
+
+/* Memory that the child is given. The parent frees it once it has reaped the child. */
+struct config_child {
+    struct cycle_options options;
+    struct log *log;
+    int excerpts;
+    struct descriptors allowed; /* descriptors that it keeps */
+    pid_t parent;
+};
 
 static void add_log(struct descriptors *allowed, const struct log *log)
 {
@@ -42,27 +49,33 @@ static void unload_modules(struct cycle *cycle, struct check_progress *progress)
 }
 
 /* Detaches the child from its parent: no signal handler of the parent's role is left, and the
- * kernel ends the child with the parent. */
+ * child does not outlive the parent. */
 static void become_child(pid_t parent)
 {
     signals_reset();
-    signal(SIGPIPE, SIG_IGN);
-    process_end_with_parent(CONFIG_CHECK_MS / 1000 + 1);
-    if (getppid() != parent)
-        _exit(EXIT_FAILURE);
+    handlers_ignore_pipe();
+    if (process_ops->parent() != parent)
+        process_ops->exit(EXIT_FAILURE);
 }
 
-static NORETURN void check_in_child(
-    const struct cycle_options *options, struct log *log, int excerpts)
+/* Frees the cycle too: in a simulation the child's memory does not go with it. */
+static NORETURN void check_in_child(void *arg)
 {
+    struct config_child *child = arg;
+    int code = EXIT_SUCCESS;
     struct cycle *cycle;
 
-    title_set("configuration check", "");
-    cycle = cycle_load(options, log, excerpts);
+    become_child(child->parent);
+    descriptors_close_others(&child->allowed);
+    process_ops->set_title("configuration check", "");
+    cycle = cycle_load(&child->options, child->log, child->excerpts);
     if (cycle != NULL)
-        unload_modules(cycle, options->progress);
-    options->progress->done = true;
-    _exit(cycle != NULL ? EXIT_SUCCESS : log_exit_code(log));
+        unload_modules(cycle, child->options.progress);
+    else
+        code = log_exit_code(child->log);
+    cycle_destroy(&cycle);
+    child->options.progress->done = true;
+    process_ops->exit(code);
 }
 
 static bool is_crash(int number)
@@ -115,20 +128,37 @@ static void forget_child(struct config_check *check)
 {
     if (check->progress != NULL)
         munmap(check->progress, sizeof(*check->progress));
+    if (check->child != NULL)
+        descriptors_done(&check->child->allowed);
+    free(check->child);
     *check = (struct config_check) { .answers = check->answers };
 }
 
-static int fork_check(struct config_check *check, const struct cycle_options *options,
-    struct log *log, int excerpts, struct descriptors *allowed)
+/* Makes the memory that the child is given; -1 without memory. */
+static int prepare_child(
+    struct config_check *check, const struct cycle_options *options, struct log *log, int excerpts)
 {
-    pid_t parent = getpid();
+    struct config_child *child = malloc(sizeof(*child));
 
-    check->pid = fork();
-    if (check->pid == 0) {
-        become_child(parent);
-        descriptors_close_others(allowed);
-        check_in_child(options, log, excerpts);
-    }
+    if (child == NULL)
+        return -1;
+    *child = (struct config_child) {
+        .options = *options,
+        .log = log,
+        .excerpts = excerpts,
+        .parent = process_ops->self(),
+    };
+    child->options.progress = check->progress;
+    child->options.answers = check->answers;
+    descriptors_add(&child->allowed, excerpts);
+    add_log(&child->allowed, log);
+    check->child = child;
+    return child->allowed.failed ? -1 : 0;
+}
+
+static int fork_check(struct config_check *check)
+{
+    check->pid = process_ops->fork(PROCESS_CHECK, check_in_child, check->child);
     if (check->pid == -1)
         return -1;
     /* the checking child writes there, and no worker that is forked meanwhile */
@@ -153,23 +183,16 @@ static int share_memory(struct config_check *check)
 int config_check_begin(
     struct config_check *check, const struct cycle_options *options, struct log *log, int excerpts)
 {
-    struct cycle_options own = *options;
-    struct descriptors allowed = { .fds = NULL };
     int status = -1;
 
     assert(check->pid == 0 && check->progress == NULL && check->answers == NULL);
-    descriptors_add(&allowed, excerpts);
-    add_log(&allowed, log);
-    if (allowed.failed || share_memory(check) == -1) {
+    if (share_memory(check) == -1 || prepare_child(check, options, log, excerpts) == -1) {
         log_write(log, LEVEL_EMERG, errno, "no memory to check the configuration");
     } else {
-        own.progress = check->progress;
-        own.answers = check->answers;
-        status = fork_check(check, &own, log, excerpts, &allowed);
+        status = fork_check(check);
         if (status == -1)
             log_write(log, LEVEL_EMERG, errno, "fork() failed while checking the configuration");
     }
-    descriptors_done(&allowed);
     if (status == -1) {
         check->pid = 0;
         forget_child(check);
@@ -182,7 +205,7 @@ void config_check_kill(struct config_check *check)
 {
     assert(check->pid > 0);
     check->late = true;
-    kill(check->pid, SIGKILL);
+    process_ops->kill(check->pid, SIGKILL);
 }
 
 void config_check_cancel(struct config_check *check)
@@ -190,7 +213,7 @@ void config_check_cancel(struct config_check *check)
     if (check->pid == 0)
         return;
     config_check_kill(check);
-    waitpid(check->pid, NULL, 0); /* at once; else it could outlive us */
+    process_ops->reap(check->pid, NULL, true); /* at once; else it could outlive us */
     forget_child(check);
     config_check_done(check);
 }
@@ -211,24 +234,24 @@ static uint64_t now_ms(void)
 {
     struct clock clock = { .mono_ms = 0 };
 
-    clock_read(&clock);
+    process_ops->read_clock(&clock);
     return clock.mono_ms;
 }
 
 /* Waits for the process itself: foreign code may close any descriptor. */
 static int wait_for_child(struct config_check *check)
 {
-    int handle = process_handle_open(check->pid);
+    int handle = process_ops->handle_open(check->pid);
     uint64_t deadline = now_ms() + CONFIG_CHECK_MS;
-    int status = EXIT_FAILURE << 8; /* unless waitpid() gives another */
+    int status = EXIT_FAILURE << 8; /* unless reap() gives another */
 
-    while (waitpid(check->pid, &status, WNOHANG) == 0) {
+    while (process_ops->reap(check->pid, &status, false) == 0) {
         if (!check->late && now_ms() >= deadline)
             config_check_kill(check);
-        process_handle_wait(handle, 100);
+        process_ops->handle_wait(handle, 100);
     }
     if (handle != -1)
-        process_handle_close(handle);
+        process_ops->handle_close(handle);
     return status;
 }
 

@@ -15,8 +15,9 @@ struct config_check {
     pid_t pid; /* the child's; 0: no check is under way */
     bool late; /* the child was killed because its time was over */
     struct check_progress
-        *progress;           /* shared with the child: whose code runs; NULL without a child */
-    struct answers *answers; /* by name services, kept until config_check_done() */
+        *progress;              /* shared with the child: whose code runs; NULL without a child */
+    struct answers *answers;    /* by name services, kept until config_check_done() */
+    struct config_child *child; /* memory that the child was given; NULL without a child */
 };
 
 /* Forks the child, which shows mistakes in the log, and excerpts of the file to `excerpts` (-1:

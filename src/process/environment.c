@@ -3,7 +3,8 @@
  * function runs once, at the start, before threads and workers exist. */
 #include "process/environment.h"
 
-#include "base/descriptor.h"
+#include "process/process_ops.h"
+#include "process/ready.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -89,22 +90,29 @@ int process_set_environment(const struct core_settings *core, struct log *log)
     return status;
 }
 
+/* The parent waits for its child when start_daemon() has its pid. */
+static void wait_elsewhere(void *arg, pid_t child)
+{
+    (void)arg;
+    (void)child;
+}
+
 pid_t process_enter_background(int *ready, struct log *log)
 {
     int ends[2];
     pid_t pid;
 
-    if (getpid() == 1) {
+    if (process_ops->self() == 1) {
         log_write(log, LEVEL_EMERG, 0,
             "the first process of a container cannot go into the background, because the container "
             "would end: set \"daemon off\"");
         return -1;
     }
-    if (descriptor_pipe(ends, 0) == -1) {
+    if (ready_open(ends) == -1) {
         log_write(log, LEVEL_EMERG, errno, "pipe() failed");
         return -1;
     }
-    pid = fork();
+    pid = process_ops->fork_heir(wait_elsewhere, NULL);
     if (pid == -1) {
         log_write(log, LEVEL_EMERG, errno, "fork() failed");
         close(ends[0]);
@@ -118,7 +126,7 @@ pid_t process_enter_background(int *ready, struct log *log)
     }
     close(ends[0]);
     *ready = ends[1];
-    log->pid = getpid();
+    log->pid = process_ops->self();
     if (setsid() == -1) {
         log_write(log, LEVEL_EMERG, errno, "setsid() failed");
         return -1;
@@ -129,27 +137,16 @@ pid_t process_enter_background(int *ready, struct log *log)
 
 int process_background_wait(int ready)
 {
-    unsigned char code;
-    ssize_t n = read(ready, &code, 1);
+    int code = ready_wait(ready);
 
-    close(ready);
-    /* no byte: it was killed */
-    return n == 1 ? code : EXIT_FAILURE;
-}
-
-/* Tells the parent, which exits with the code; a failure means that it has exited already. */
-static void report_code(int ready, unsigned char code)
-{
-    if (write(ready, &code, 1) == -1)
-        errno = 0;
-    close(ready);
+    return code != -1 ? code : EXIT_FAILURE; /* it was killed */
 }
 
 void process_background_failed(int ready, int code)
 {
     assert(code != EXIT_SUCCESS);
     if (ready != -1)
-        report_code(ready, (unsigned char)code);
+        ready_tell(ready, (unsigned char)code);
 }
 
 void process_detach(unsigned kept)
@@ -168,5 +165,5 @@ void process_background_done(int ready, unsigned kept)
     if (ready == -1)
         return;
     process_detach(kept);
-    report_code(ready, EXIT_SUCCESS);
+    ready_tell(ready, EXIT_SUCCESS);
 }

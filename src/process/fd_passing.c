@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -44,6 +45,19 @@ ssize_t fd_send(int socket, const void *bytes, size_t n, int passed)
     if (sent == -1 && errno == ECONNRESET) /* the receiver has closed with unread messages */
         errno = EPIPE;
     return sent;
+}
+
+void fd_widen(int socket, int bytes)
+{
+    setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
+void fd_send_slowly(int socket, int seconds)
+{
+    struct timeval limit = { .tv_sec = seconds };
+
+    setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    fcntl(socket, F_SETFL, 0);
 }
 
 /* Takes the descriptors out of one part of a message: the first that *passed has no other for, and

@@ -13,6 +13,10 @@ ssize_t fd_send(int socket, const void *bytes, size_t n, int passed);
 /* Receives like recv(); *passed is the first descriptor that came along, close-on-exec and the
  * caller's, or -1. All others are discarded. */
 ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed);
+/* Gives what waits for a socket's receiver room for so many bytes, as far as the system lets it. */
+void fd_widen(int socket, int bytes);
+/* From now on sending waits for room, for so many seconds at most. */
+void fd_send_slowly(int socket, int seconds);
 /* Closes a descriptor that somebody has passed, which may be a socket that would wait for its peer
  * (SO_LINGER). */
 void fd_discard(int fd);

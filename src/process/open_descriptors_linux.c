@@ -12,7 +12,7 @@
 
 void open_descriptors_visit(void (*visit)(void *arg, int fd), void *arg)
 {
-    DIR *directory = opendir("/proc/self/fd");
+    DIR *directory = opendir("/proc/thread-self/fd");
     const struct dirent *entry;
 
     while (directory != NULL && (entry = readdir(directory)) != NULL) {

@@ -6,6 +6,7 @@
 
 #include "base/number.h"
 #include "process/file_lock.h"
+#include "process/process_ops.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -77,7 +78,7 @@ static void log_holder(struct log *log, const char *path, const char *name)
     struct pid_text text;
     pid_t holder = read_text(name, &text) == NULL ? parse_pid(&text) : -1;
 
-    if (holder > 0 && (kill(holder, 0) == 0 || errno == EPERM))
+    if (holder > 0 && (process_ops->kill(holder, 0) == 0 || errno == EPERM))
         log_write(log, LEVEL_EMERG, 0,
             "another master process %d runs with the pid file \"%s\": "
             "stop it, or give this one another \"pid\"",
@@ -94,7 +95,7 @@ static void log_holder(struct log *log, const char *path, const char *name)
 static void write_holder(int fd)
 {
     char text[16];
-    int n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+    int n = snprintf(text, sizeof(text), "%d\n", (int)process_ops->self());
 
     if (ftruncate(fd, 0) == -1 || pwrite(fd, text, (size_t)n, 0) == -1)
         errno = 0;
@@ -161,9 +162,9 @@ static pid_t find_unlocked_holder(const char *path)
     struct pid_text text;
     pid_t pid = read_text(path, &text) == NULL ? parse_pid(&text) : -1;
 
-    return pid > 1 && pid != getpid() && pid != getppid() && pidfile_has_deleted_lock(path, pid)
-               ? pid
-               : 0;
+    if (pid <= 1 || pid == process_ops->self() || pid == process_ops->parent())
+        return 0;
+    return pidfile_has_deleted_lock(path, pid) ? pid : 0;
 }
 
 int pidfile_lock(struct pidfile *pidfile, const char *path, struct log *log)
@@ -260,7 +261,7 @@ static int check_replaceable(const char *path, struct log *log)
 
 static int write_pid(int fd)
 {
-    int n = dprintf(fd, "%d\n", (int)getpid());
+    int n = dprintf(fd, "%d\n", (int)process_ops->self());
 
     if (n < 0 || fchmod(fd, 0644) == -1)
         return -1;
@@ -299,7 +300,7 @@ static bool names_us(const char *path)
 {
     struct pid_text text;
 
-    return read_text(path, &text) == NULL && parse_pid(&text) == getpid();
+    return read_text(path, &text) == NULL && parse_pid(&text) == process_ops->self();
 }
 
 int pidfile_write_pid(struct pidfile *pidfile, struct log *log)
@@ -323,7 +324,7 @@ static void remove_pid(const char *path, struct log *log)
             log_write(log, LEVEL_ALERT, errno, "%s() \"%s\" failed", failed, path);
         return;
     }
-    if (parse_pid(&text) == getpid() && unlink(path) == -1 && errno != ENOENT)
+    if (parse_pid(&text) == process_ops->self() && unlink(path) == -1 && errno != ENOENT)
         log_write(log, LEVEL_ALERT, errno, "unlink() \"%s\" failed", path);
 }
 

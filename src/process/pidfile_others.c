@@ -6,6 +6,7 @@
 
 #include "base/number.h"
 #include "process/file_lock.h"
+#include "process/process_ops.h"
 #include "process/worker_list.h"
 
 #include <dirent.h>
@@ -57,7 +58,7 @@ static bool is_stale(const char *base, const char *name, const char *pid_path)
 
     return strncmp(name, base, n) == 0 && strncmp(name + n, PIDFILE_QUIT_SUFFIX, suffix_n) == 0 &&
            number_parse(name + n + suffix_n, 1, INT_MAX, &pid) == NUMBER_OK &&
-           ((kill((pid_t)pid, 0) == -1 && errno == ESRCH) ||
+           ((process_ops->kill((pid_t)pid, 0) == -1 && errno == ESRCH) ||
                worker_list_has_survived(pid_path, (pid_t)pid));
 }
 

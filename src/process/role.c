@@ -4,9 +4,12 @@
 
 static enum role current = ROLE_N;
 
-void role_set(enum role role)
+enum role role_set(enum role role)
 {
+    enum role before = current;
+
     current = role;
+    return before;
 }
 
 bool role_is(enum role role)

@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 
-void role_set(enum role role);
+/* Sets the role, and returns the role before. */
+enum role role_set(enum role role);
 /* Whether the process has this role. True of every role where none was set, as in the tests of a
  * part, and of both other roles in a single process, which does what a master and a worker must. */
 bool role_is(enum role role);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of signals, their handler, and the flags that it sets. The handler only sets a flag,
+/* The table of signals, and the flags that a delivered signal sets. A delivery only sets a flag,
  * and writes a byte to a loop that cannot wait with a mask; the loop alone reads and clears it. */
 #include "process/signals.h"
 
 #include "base/compiler.h"
-#include "process/handle.h"
+#include "process/process_ops.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
-#include <sys/select.h>
 #include <unistd.h>
 
 const struct signal_row signals_table[] = {
@@ -40,145 +39,103 @@ const struct signal_row signals_table[] = {
     { .number = 0 },
 };
 
-static volatile sig_atomic_t given[COMMAND_N];
-volatile sig_atomic_t signals_any;
-static volatile sig_atomic_t senders[COMMAND_N];
-static volatile sig_atomic_t current_role;
-static volatile sig_atomic_t wake_fd = -1;
-static sigset_t wait_mask;
+static struct signals_state own = { .wake_fd = -1 };
+struct signals_state *signals_state = &own;
 
 /* A full pipe is as good: the loop will wake. */
 static void wake_loop(void)
 {
-    ssize_t written = wake_fd != -1 ? write(wake_fd, "", 1) : 0;
+    int fd = signals_state->wake_fd;
+    ssize_t written = fd != -1 ? write(fd, "", 1) : 0;
 
     (void)written;
 }
 
-static void handle_signal(int number, siginfo_t *info, void *context)
+void signals_deliver(int number, pid_t sender)
 {
-    bool by_process = info->si_code == SI_USER || info->si_code == SI_QUEUE;
-    int saved = errno;
+    struct signals_state *state = signals_state;
 
-    (void)context;
     for (const struct signal_row *s = signals_table; s->number != 0; s++) {
-        enum command command = s->commands[current_role];
+        enum command command = s->commands[state->role];
 
         if (s->number != number || s->alias)
             continue;
         /* a terminal that is resized sends it too; only a person means it */
-        if (number == SIGWINCH && !by_process)
+        if (number == SIGWINCH && sender == SIGNALS_BY_KERNEL)
             continue;
-        senders[command] = by_process ? info->si_pid : 0;
-        given[command] = 1;
-        signals_any = 1;
+        state->senders[command] = sender != SIGNALS_BY_KERNEL ? sender : 0;
+        state->given[command] = 1;
+        state->any = 1;
     }
     wake_loop();
-    errno = saved;
 }
 
 void signals_reset(void)
 {
-    struct sigaction action = { .sa_handler = SIG_DFL };
-    sigset_t none;
-
-    sigemptyset(&action.sa_mask);
-    for (int number = 1; number < NSIG; number++)
-        sigaction(number, &action, NULL); /* fails for those that cannot be caught */
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-static NORETURN void end_process(int number)
-{
-    _exit(128 + number); /* the exit code by which a shell reports a signal */
-}
-
-void signals_end_first_process(void)
-{
-    static const int numbers[] = { SIGINT, SIGQUIT, SIGTERM };
-    struct sigaction action = { .sa_handler = end_process };
-
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < countof(numbers) && getpid() == 1; i++)
-        sigaction(numbers[i], &action, NULL);
+    process_ops->reset_handlers();
 }
 
 void signals_install(enum role role)
 {
-    sigset_t blocked;
-
     assert(role < ROLE_N);
-    sigemptyset(&wait_mask);
-    sigemptyset(&blocked);
-    current_role = role;
-    wake_fd = -1;
+    signals_state->role = role;
+    signals_state->wake_fd = -1;
     for (int command = 0; command < COMMAND_N; command++)
-        given[command] = 0; /* the commands of the process that has forked us */
-
-    for (const struct signal_row *s = signals_table; s->number != 0; s++) {
-        struct sigaction action = { .sa_flags = SA_SIGINFO, .sa_sigaction = handle_signal };
-
-        if (s->alias)
-            continue;
-        if (s->commands[role] == COMMAND_NONE)
-            action = (struct sigaction) { .sa_handler = SIG_IGN };
-        else
-            sigaddset(&blocked, s->number);
-        sigfillset(&action.sa_mask);
-        sigaction(s->number, &action, NULL);
-    }
-    sigprocmask(SIG_SETMASK, &blocked, NULL);
+        signals_state->given[command] = 0; /* the commands of the process that has forked us */
+    sigemptyset(&signals_state->wait_mask);
+    process_ops->install_handlers(role);
 }
 
 const sigset_t *signals_wait_mask(void)
 {
-    return &wait_mask;
+    return &signals_state->wait_mask;
 }
 
 void signals_wake_by(int fd)
 {
     assert(fd >= -1);
-    wake_fd = fd;
+    signals_state->wake_fd = fd;
 }
 
 void signals_admit(void)
 {
-    sigset_t blocked;
-
-    sigprocmask(SIG_SETMASK, &wait_mask, &blocked);
-    sigprocmask(SIG_SETMASK, &blocked, NULL);
+    process_ops->admit_signals();
 }
 
 bool signals_given(enum command command)
 {
-    return given[command];
+    return signals_state->given[command];
 }
 
 bool signals_take(enum command command, pid_t *from)
 {
-    if (!given[command])
+    if (!signals_state->given[command])
         return false;
-    given[command] = 0;
+    signals_state->given[command] = 0;
     if (from != NULL)
-        *from = senders[command];
+        *from = signals_state->senders[command];
     return true;
+}
+
+/* Whether the process was told to end. */
+static bool is_ending(void)
+{
+    return signals_given(COMMAND_TERM) || signals_given(COMMAND_TERMINATE) ||
+           signals_given(COMMAND_QUIT);
 }
 
 bool signals_sleep(int ms)
 {
-    struct timespec time = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
-
     assert(ms > 0);
-    if (!given[COMMAND_TERM] && !given[COMMAND_TERMINATE] && !given[COMMAND_QUIT])
-        pselect(0, NULL, NULL, NULL, &time, &wait_mask);
-    return !given[COMMAND_TERM] && !given[COMMAND_TERMINATE] && !given[COMMAND_QUIT];
+    if (!is_ending())
+        process_ops->pause(ms);
+    return !is_ending();
 }
 
 void signals_send(pid_t pid, int number, struct log *log)
 {
     assert(pid > 0); /* a process, never a group */
-    if (kill(pid, number) == -1 && errno != ESRCH)
+    if (process_ops->kill(pid, number) == -1 && errno != ESRCH)
         log_write(log, LEVEL_ALERT, errno, "kill(%d, %d) failed", (int)pid, number);
 }
 
@@ -186,7 +143,7 @@ void signals_send_held(pid_t pid, int handle, int number, struct log *log)
 {
     if (handle == -1) /* our child keeps its pid until we reap it */
         signals_send(pid, number, log);
-    else if (process_handle_signal(handle, number) == -1 && errno != ESRCH)
+    else if (process_ops->handle_signal(handle, number) == -1 && errno != ESRCH)
         log_write(
             log, LEVEL_ALERT, errno, "no signal %d could be sent to process %d", number, (int)pid);
 }
@@ -195,7 +152,7 @@ void signals_forward(pid_t pid, struct log *log)
 {
     sigset_t pending;
 
-    sigpending(&pending);
+    process_ops->find_pending(&pending);
     for (const struct signal_row *s = signals_table; s->number != 0; s++)
         if (!s->alias && s->doing != NULL && sigismember(&pending, s->number) == 1)
             signals_send(pid, s->number, log);
@@ -204,9 +161,9 @@ void signals_forward(pid_t pid, struct log *log)
 void signals_raise(enum command command)
 {
     assert(command > COMMAND_NONE && command < COMMAND_N);
-    senders[command] = 0;
-    given[command] = 1;
-    signals_any = 1;
+    signals_state->senders[command] = 0;
+    signals_state->given[command] = 1;
+    signals_state->any = 1;
 }
 
 const struct signal_row *signals_find(enum role role, enum command command)

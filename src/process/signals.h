@@ -42,29 +42,40 @@ struct signal_row {
 /* The table; its last row has number 0. */
 extern const struct signal_row signals_table[];
 
+/* The flags of a process. A simulation of several processes has one for each, and exchanges
+ * signals_state with the process that runs. */
+struct signals_state {
+    volatile sig_atomic_t given[COMMAND_N];
+    volatile sig_atomic_t senders[COMMAND_N]; /* pids of those who have given the commands */
+    volatile sig_atomic_t any; /* a command may have been given since signals_pending() */
+    volatile sig_atomic_t role;
+    volatile sig_atomic_t wake_fd; /* a delivery writes a byte to it; or -1 */
+    sigset_t wait_mask;
+};
+
+extern struct signals_state *signals_state;
+
+#define SIGNALS_BY_KERNEL (-1)
+
+/* Sets the flag of the command that a signal gives; `sender` is the pid of the process that has
+ * sent it, or SIGNALS_BY_KERNEL. What a handler does. */
+void signals_deliver(int number, pid_t sender);
 /* Sets every disposition to its default and blocks nothing, whatever was inherited. */
 void signals_reset(void);
-/* Makes SIGINT, SIGQUIT and SIGTERM end this process, until signals_install(), if it is the first
- * of a container: the kernel gives such a process no signal that has no handler. */
-void signals_end_first_process(void);
 /* Installs the handlers of a role and drops commands of the role before. From now on signals with a
  * command are blocked but in a wait with signals_wait_mask(). */
 void signals_install(enum role role);
 /* The mask to wait with: lets through what signals_install() blocks. */
 const sigset_t *signals_wait_mask(void);
 
-/* A command may have been given since signals_pending() was last called; only the handlers and it
- * write here. */
-extern volatile sig_atomic_t signals_any;
-
 /* Whether a command may have been given since the last call: one test for a loop that has mostly
  * none to take. After true every command is to be tried. */
 static inline bool signals_pending(void)
 {
-    bool any = signals_any;
+    bool any = signals_state->any;
 
     if (any)
-        signals_any = 0;
+        signals_state->any = 0;
     return any;
 }
 

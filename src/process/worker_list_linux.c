@@ -8,8 +8,7 @@
  * has. */
 #include "process/worker_list.h"
 
-#include "process/handle.h"
-#include "process/proc.h"
+#include "process/process_ops.h"
 #include "shm/slot.h"
 
 #include <assert.h>
@@ -46,7 +45,7 @@ static bool make_process_record(struct record *record, pid_t pid)
     struct proc_stat stat;
     char text[RECORD];
 
-    if (!proc_read(pid, &stat))
+    if (!process_ops->proc_read(pid, &stat))
         return false;
     snprintf(text, sizeof(text), "%d %" PRIu64, (int)pid, stat.started);
     make_record(record, text);
@@ -90,7 +89,7 @@ static int make_path_of(char path[PATH_MAX], const char *pid_path, pid_t pid)
 
 static int make_path(char path[PATH_MAX], const char *pid_path)
 {
-    return make_path_of(path, pid_path, getpid());
+    return make_path_of(path, pid_path, process_ops->self());
 }
 
 /* Begins a list of this name: its descriptor, or -1 with errno. */
@@ -105,7 +104,7 @@ static int create_list(const char *path)
         return -1;
     make_boot_record(&boot);
     errno = ENOENT; /* no /proc */
-    if (make_process_record(&master, getpid()) && write_record(fd, RECORD_BOOT, &boot) &&
+    if (make_process_record(&master, process_ops->self()) && write_record(fd, RECORD_BOOT, &boot) &&
         write_record(fd, RECORD_MASTER, &master))
         return fd;
     close(fd);
@@ -124,7 +123,7 @@ void worker_list_open(struct worker_list *list, const char *pid_path, struct log
         log_write(log, LEVEL_ALERT, errno,
             "the list of workers \"%s" SUFFIX "%d\" cannot be written: if this process is killed, "
             "the next one will not know its workers",
-            pid_path, (int)getpid());
+            pid_path, (int)process_ops->self());
 }
 
 /* Whether the name still leads to the open file. */
@@ -220,12 +219,13 @@ static bool open_process(const struct record *record, pid_t *pid, int *handle)
     if (sscanf(record->text, "%d %" SCNu64, &number, &started) != 2 || number < 1)
         return false;
     *pid = number;
-    *handle = process_handle_open(*pid);
+    *handle = process_ops->handle_open(*pid);
     if (*handle == -1)
         return false;
-    if (proc_read(*pid, &stat) && stat.started == started && stat.state != 'Z' && stat.state != 'X')
+    if (process_ops->proc_read(*pid, &stat) && stat.started == started && stat.state != 'Z' &&
+        stat.state != 'X')
         return true;
-    process_handle_close(*handle);
+    process_ops->handle_close(*handle);
     return false;
 }
 
@@ -253,7 +253,7 @@ static int visit_workers(
         left.slot = i - RECORD_WORKERS;
         if (visit != NULL)
             visit(arg, &left);
-        process_handle_close(left.handle);
+        process_ops->handle_close(left.handle);
     }
     return n;
 }
@@ -274,8 +274,8 @@ static int visit_list(
     if (strcmp(boot.text, written.text) != 0)
         return 0;
     if (open_process(&record, &master, &handle)) {
-        process_handle_close(handle);
-        if (!in_use || master == getpid())
+        process_ops->handle_close(handle);
+        if (!in_use || master == process_ops->self())
             return -1;
     }
     return visit_workers(fd, master, visit, arg);

@@ -79,15 +79,15 @@ static int add_sockets(struct adopted *adopted, int64_t n, char *names, struct l
     return 0;
 }
 
-/* Whether the pid is ours: another process may have left its variables in the environment. */
-static bool is_our_pid(const char *text)
+/* Whether the text is our pid: another process may have left its variables in the environment. */
+static bool is_pid(const char *text, pid_t self)
 {
     int64_t pid;
 
-    return text != NULL && number_parse(text, 1, INT_MAX, &pid) == NUMBER_OK && pid == getpid();
+    return text != NULL && number_parse(text, 1, INT_MAX, &pid) == NUMBER_OK && pid == self;
 }
 
-int listen_fds_adopt(struct adopted *adopted, struct log *log)
+int listen_fds_adopt(struct adopted *adopted, pid_t self, struct log *log)
 {
     char *pid = take_variable("LISTEN_PID"), *fds = take_variable("LISTEN_FDS"),
          *names = take_variable("LISTEN_FDNAMES");
@@ -95,7 +95,7 @@ int listen_fds_adopt(struct adopted *adopted, struct log *log)
     int64_t n;
 
     unsetenv("LISTEN_PIDFDID");
-    if (is_our_pid(pid) && fds != NULL) {
+    if (is_pid(pid, self) && fds != NULL) {
         if (number_parse(fds, 0, INT_MAX - ADOPTED_PASSED_FIRST, &n) == NUMBER_OK) {
             status = add_sockets(adopted, n, names, log);
         } else {

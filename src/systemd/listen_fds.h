@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "net/adopted.h"
 
-/* Adds the sockets that were passed to us, if any; -1 after an emerg line. The variables are
- * removed. To be called before any descriptor is opened. */
-int listen_fds_adopt(struct adopted *sockets, struct log *log);
+#include <sys/types.h>
+
+/* Adds the sockets that were passed to us, if any; -1 after an emerg line. `self` is our pid. The
+ * variables are removed. To be called before any descriptor is opened. */
+int listen_fds_adopt(struct adopted *sockets, pid_t self, struct log *log);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 struct timers;
 
@@ -22,24 +23,37 @@ struct timers;
     "the service manager has not confirmed within %d ms what it was told, the exit waits no "      \
     "longer"
 
-/* Stores the variables of the service manager and removes them from the environment. To be called
- * at the start. */
-void notify_init(struct log *log);
+/* Variables of the environment at most that name a service manager to a process. */
+#define NOTIFY_VARIABLES 2
+
+/* The state of the calls below: what a process knows of its service manager, and has to send. */
+struct notify;
+
+/* Makes another state for a simulation, in which several processes run; NULL without memory. */
+struct notify *notify_create(void);
+/* Destroys one that is not in use. */
+void notify_destroy(struct notify **other);
+/* Takes another state into use, and returns the state before. */
+struct notify *notify_exchange(struct notify *other);
+
+/* Stores the variables of the service manager and removes them from the environment; `self` is our
+ * pid. To be called at the start. */
+void notify_init(pid_t self, struct log *log);
 /* Sends by these timers what has to wait; to be called once they run, and with NULL before they
  * end. */
 void notify_attend(struct timers *timers, struct log *log);
 /* Whether there is a service manager. */
 bool notify_is_on(void);
-/* In a process that is about to execute the daemon's binary as the next main process: puts back
- * what was taken out; -1 with errno. */
-int notify_hand_on(void);
+/* For a process that executes the daemon's binary as the next main process: the variables that
+ * were taken out, NAME=VALUE, then NULL. They are valid until notify_forget(). */
+void notify_hand_on(char *variables[NOTIFY_VARIABLES]);
 /* From now on nothing is sent: another process is the service manager's main one. */
 void notify_forget(void);
 
 /* Sends READY=1: at the start, and at the end of a reload. */
 void notify_ready(struct log *log);
-/* Sends that a reload begins. */
-void notify_reloading(struct log *log);
+/* Sends that a reload begins; `now` is the monotonic time. */
+void notify_reloading(struct log *log, const struct timespec *now);
 /* Sends that the daemon ends. */
 void notify_stopping(struct log *log);
 /* Sends the status that is shown to people: one line, in which other bytes than characters are
@@ -66,6 +80,6 @@ bool notify_is_waiting(void);
 /* Whether the manager has confirmed all that must arrive before we exit: descriptors, and the main
  * process's number. What is missing is asked for. */
 bool notify_confirm(struct log *log);
-/* Waits until that is so, for NOTIFY_EXIT_MS at most: for a process that has nothing else to do any
- * more. */
-void notify_wait(struct log *log);
+/* Waits until that is so by `pause`, which sleeps, for NOTIFY_EXIT_MS at most: for a process that
+ * has nothing else to do any more. */
+void notify_wait(struct log *log, void (*pause)(int ms));

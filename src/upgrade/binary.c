@@ -4,12 +4,13 @@
 #include "upgrade/binary.h"
 
 #include "base/compiler.h"
+#include "base/descriptor.h"
+#include "process/process_ops.h"
 #include "systemd/notify.h"
 #include "upgrade/exec_state.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,20 +55,33 @@ static bool is_for_us_alone(const char *text)
     return false;
 }
 
-/* Returns the environment for the new process, with one variable more; NULL without memory. */
-static char **list_environment(const char *const *environment, char *variable)
+/* Whether the variable is one of those that the service manager has given us. */
+static bool is_handed_on(const char *text, char *const variables[NOTIFY_VARIABLES])
 {
-    size_t n = 0, m = 0;
-    char **all;
+    for (size_t i = 0; i < NOTIFY_VARIABLES && variables[i] != NULL; i++)
+        if (strncmp(text, variables[i], strcspn(variables[i], "=") + 1) == 0)
+            return true;
+    return false;
+}
 
+char **binary_environment(const struct binary *binary, char *variable)
+{
+    const char *const *environment = binary->environment;
+    char *variables[NOTIFY_VARIABLES], **all;
+    size_t n = 0, m = 0;
+
+    assert(strncmp(variable, EXEC_STATE_VARIABLE "=", sizeof(EXEC_STATE_VARIABLE)) == 0);
+    notify_hand_on(variables);
     while (environment[n] != NULL)
         n++;
-    all = calloc(n + 2, sizeof(*all));
+    all = calloc(n + NOTIFY_VARIABLES + 2, sizeof(*all));
     if (all == NULL)
         return NULL;
     for (size_t i = 0; i < n; i++)
-        if (!is_for_us_alone(environment[i]))
+        if (!is_for_us_alone(environment[i]) && !is_handed_on(environment[i], variables))
             all[m++] = (char *)environment[i];
+    for (size_t i = 0; i < NOTIFY_VARIABLES && variables[i] != NULL; i++)
+        all[m++] = variables[i];
     all[m] = variable;
     return all;
 }
@@ -130,21 +144,13 @@ void binary_forget(struct binary *binary)
     *binary = (struct binary) { .path = NULL };
 }
 
-void binary_execute(const struct binary *binary, char *variable, const int *fds, unsigned n)
+void binary_execute(
+    const struct binary *binary, char *const environment[], const int *fds, unsigned n)
 {
-    char **list;
-
     assert(binary->path != NULL && binary->directory != NULL);
-    assert(strncmp(variable, EXEC_STATE_VARIABLE "=", sizeof(EXEC_STATE_VARIABLE)) == 0);
-    list = list_environment(binary->environment, variable);
-    if (list == NULL)
-        return;
     for (unsigned i = 0; i < n; i++)
-        if (fcntl(fds[i], F_SETFD, 0) == -1)
+        if (descriptor_set_inherited(fds[i], true) == -1)
             return;
-    if (chdir(binary->directory) == -1)
-        return;
-    environ = list;
-    if (notify_hand_on() == 0)
-        execve(binary->path, binary->arguments, environ);
+    if (chdir(binary->directory) == 0)
+        process_ops->execute(binary->path, binary->arguments, environment);
 }

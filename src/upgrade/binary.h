@@ -18,8 +18,11 @@ int binary_remember(struct binary *binary, char **argv, const char *const *envir
 char *binary_ask_kernel(void);
 /* Frees what was kept; also after binary_remember() has failed. */
 void binary_forget(struct binary *binary);
-/* In a child: executes the binary, in the directory and with the arguments and environment of
- * our own start. Variables that were meant for our pid alone are left out, and one more is
- * added, "NAME=value". The descriptors listed stay open. Returns only when that fails, with
- * errno. */
-void binary_execute(const struct binary *binary, char *variable, const int *fds, unsigned n);
+/* Lists the environment for the new process: that of our own start without the variables that were
+ * meant for our pid alone, with those of the service manager, and with one more, "NAME=value". The
+ * caller frees the list with free(), and not the strings; NULL without memory. */
+char **binary_environment(const struct binary *binary, char *variable);
+/* In a child: executes the binary, in the directory and with the arguments of our own start. The
+ * descriptors listed stay open. Returns only when that fails, with errno. */
+void binary_execute(
+    const struct binary *binary, char *const environment[], const int *fds, unsigned n);

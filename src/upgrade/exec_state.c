@@ -4,16 +4,16 @@
  * descriptor, and further values behind ",". */
 #include "upgrade/exec_state.h"
 
+#include "base/descriptor.h"
 #include "base/number.h"
+#include "process/process_ops.h"
 #include "systemd/listen_fds.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define FORM "1" /* the text's first item: the version of its form */
 
@@ -59,8 +59,8 @@ void exec_state_begin(
     handover->file = open_memstream(&handover->text, &handover->size);
     if (handover->file == NULL)
         return;
-    fprintf(handover->file, "%s=%s:%c%d:%c%u,%lu", EXEC_STATE_VARIABLE, FORM, PARENT, (int)getpid(),
-        SLOTS, side, (unsigned long)serial);
+    fprintf(handover->file, "%s=%s:%c%d:%c%u,%lu", EXEC_STATE_VARIABLE, FORM, PARENT,
+        (int)process_ops->self(), SLOTS, side, (unsigned long)serial);
     add_item(handover, LINK, link);
     if (lock != -1)
         add_item(handover, LOCK, lock);
@@ -123,7 +123,7 @@ static int read_descriptor(struct reader *reader, char **rest)
 {
     int fd = (int)read_number(reader, rest, INT_MAX);
 
-    if (reader->wrong == NULL && fcntl(fd, F_SETFD, FD_CLOEXEC) == -1)
+    if (reader->wrong == NULL && descriptor_set_inherited(fd, false) == -1)
         reader->wrong = "its descriptor is not open";
     return fd;
 }
@@ -150,7 +150,7 @@ static void read_zone(struct reader *reader, char *rest)
     /* a zone that cannot be used begins empty, as one of another layout does */
     if (reader->wrong == NULL &&
         zones_adopt(&inheritance->zones, inheritance->sockets->arena, fd) == -1)
-        close(fd);
+        descriptor_close(fd);
 }
 
 static void read_item(struct reader *reader, char *item)
@@ -205,7 +205,7 @@ static bool is_parents(struct reader *reader, char *item)
     if (is)
         read_item(reader, item);
     return is && reader->wrong == NULL && reader->inheritance->parent > 0 &&
-           reader->inheritance->parent == getppid();
+           reader->inheritance->parent == process_ops->parent();
 }
 
 /* Reads the variable, which is given without its name; -1 after an emerg line. */
@@ -259,7 +259,7 @@ int exec_state_take(struct exec_state *inheritance, struct log *log)
         log_write(log, LEVEL_EMERG, errno, "no memory for the sockets that were passed");
         return -1;
     }
-    if (listen_fds_adopt(inheritance->sockets, log) == -1)
+    if (listen_fds_adopt(inheritance->sockets, process_ops->self(), log) == -1)
         return -1;
     return take_state(inheritance, log);
 }
@@ -268,10 +268,8 @@ void exec_state_done(struct exec_state *inheritance)
 {
     assert(inheritance->link >= -1 && inheritance->lock >= -1);
     zones_close(&inheritance->zones);
-    if (inheritance->link != -1)
-        close(inheritance->link);
-    if (inheritance->lock != -1)
-        close(inheritance->lock);
+    descriptor_close(inheritance->link);
+    descriptor_close(inheritance->lock);
     inheritance->link = inheritance->lock = -1;
     adopted_destroy(&inheritance->sockets);
 }

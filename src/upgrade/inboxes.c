@@ -4,13 +4,13 @@
  * users, as those of a worker are; only their range is looked at here. */
 #include "upgrade/inboxes.h"
 
+#include "base/descriptor.h"
 #include "shm/slot.h"
 #include "upgrade/upgrade.h"
 #include "worker/messages.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <unistd.h>
 
 void upgrade_inboxes_write(struct json *json)
 {
@@ -183,8 +183,7 @@ bool upgrade_inboxes_handle(struct upgrade *upgrade, const struct upgrade_messag
         if (gone != UINT32_MAX)
             ops->worker_gone(upgrade->host, gone);
     }
-    if (message->fd != -1)
-        close(message->fd);
+    descriptor_close(message->fd);
     return true;
 }
 

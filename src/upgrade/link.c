@@ -3,28 +3,24 @@
  * sends, is dropped. */
 #include "upgrade/link.h"
 
+#include "base/descriptor.h"
 #include "process/fd_passing.h"
-#include "process/wakeup.h"
+#include "process/process_ops.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#define MESSAGE_MAX (4u << 20) /* bytes */
-#define REPORT_S 5             /* for which a new process waits for an old one that does not read */
+#define MESSAGE_MAX (4 << 20) /* bytes */
+#define REPORT_S 5            /* for which a new process waits for an old one that does not read */
 
 /* The longest line, of the sockets of all listeners, has to fit at once, also while the other
  * process does not read; the kernel gives as much of this as it may. */
 void upgrade_link_init(struct upgrade_link *link, int fd)
 {
-    int room = MESSAGE_MAX;
-
     if (fd != -1)
-        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+        fd_widen(fd, MESSAGE_MAX);
     *link = (struct upgrade_link) { .fd = fd, .passed = -1 };
 }
 
@@ -39,11 +35,10 @@ void upgrade_link_close(struct upgrade_link *link)
 {
     upgrade_link_check(link);
     if (link->fd != -1) {
-        wakeup_remove(link->fd);
-        close(link->fd);
+        process_ops->wakeup_remove(link->fd);
+        descriptor_close(link->fd);
     }
-    if (link->passed != -1)
-        close(link->passed);
+    descriptor_close(link->passed);
     free(link->in);
     upgrade_link_init(link, -1);
 }
@@ -89,7 +84,6 @@ int upgrade_link_send_fd(struct upgrade_link *link, int fd)
 
 void upgrade_report(int link, const struct diag *diag)
 {
-    struct timeval limit = { .tv_sec = REPORT_S };
     struct json json;
     size_t n, sent = 0;
     ssize_t piece = 0;
@@ -101,10 +95,9 @@ void upgrade_report(int link, const struct diag *diag)
     diag_to_json(&json, diag);
     json_close(&json);
     line = json_end(&json, &n);
-    setsockopt(link, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-    fcntl(link, F_SETFL, 0);
+    fd_send_slowly(link, REPORT_S);
     while (line != NULL && sent < n && piece != -1) {
-        piece = send(link, line + sent, n - sent, MSG_NOSIGNAL);
+        piece = fd_send(link, line + sent, n - sent, -1);
         sent += piece > 0 ? (size_t)piece : 0;
     }
     free(line);
@@ -153,8 +146,7 @@ static ssize_t receive_bytes(struct upgrade_link *link)
         link->in_n += (size_t)n;
     if (fd == -1)
         return n;
-    if (link->passed != -1) /* the message of that descriptor has no end */
-        close(link->passed);
+    descriptor_close(link->passed); /* the message of that descriptor has no end */
     link->passed = fd;
     return n;
 }

@@ -3,19 +3,11 @@
  * from the other process is input: numbers that are no inodes match nothing. */
 #include "upgrade/sockets.h"
 
+#include "base/descriptor.h"
 #include "net/listener_set.h"
 
 #include <assert.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-
-/* Returns the inode of a socket; 0 where there is none. */
-static uint64_t inode_of(int fd)
-{
-    struct stat st;
-
-    return fd != -1 && fstat(fd, &st) == 0 ? (uint64_t)st.st_ino : 0;
-}
 
 void upgrade_sockets_write(struct json *json, const struct listeners *listeners)
 {
@@ -25,7 +17,7 @@ void upgrade_sockets_write(struct json *json, const struct listeners *listeners)
     if (listeners != NULL)
         STAILQ_FOREACH (listener, &listeners->list, link)
             for (unsigned i = 0; i < listener->fd_n; i++)
-                json_number(json, NULL, (int64_t)inode_of(listener->fds[i]));
+                json_number(json, NULL, (int64_t)descriptor_inode(listener->fds[i]));
     json_close(json);
 }
 
@@ -62,7 +54,7 @@ void upgrade_sockets_read(struct upgrade_sockets *sockets, struct json_value lis
 
 bool upgrade_sockets_have(const struct upgrade_sockets *sockets, int fd)
 {
-    uint64_t inode = inode_of(fd);
+    uint64_t inode = descriptor_inode(fd);
 
     assert(sockets->n == 0 || sockets->inodes != NULL);
     return inode != 0 && sockets->n > 0 &&
@@ -77,7 +69,7 @@ bool upgrade_sockets_adopt(struct listeners *listeners, const struct address *ad
     if (listener == NULL)
         return false;
     for (unsigned i = 0; i < listener->fd_n; i++)
-        if (inode_of(listener->fds[i]) == inode_of(fd))
+        if (descriptor_inode(listener->fds[i]) == descriptor_inode(fd))
             return false;
     return listener_add(listener, fd) == 0;
 }

@@ -5,11 +5,10 @@
 #include "upgrade/upgrade.h"
 
 #include "base/descriptor.h"
+#include "process/process_ops.h"
 #include "process/role.h"
 #include "process/signals.h"
-#include "process/wakeup.h"
 #include "systemd/notify.h"
-#include "upgrade/execute.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* Beyond worker_start_timeout, which the new process meets itself and has more to say about. */
 #define GRACE_MS 5000
@@ -64,6 +62,7 @@ static void be_alone(struct upgrade *upgrade)
     upgrade_link_close(&upgrade->link);
     upgrade_inboxes_end(upgrade);
     upgrade_sockets_free(&upgrade->sockets);
+    execution_done(&upgrade->execution);
     free(upgrade->control);
     upgrade->control = NULL;
     timers_disarm(upgrade->timers, &upgrade->deadline);
@@ -168,7 +167,7 @@ static const char *refuse(const struct upgrade *upgrade, char text[DIAG_REASON_M
     const char *which = upgrade_is_new(upgrade) ? "old" : "new";
     int other = (int)upgrade->other;
 
-    if (getpid() == 1)
+    if (process_ops->self() == 1)
         return "process 1 cannot be replaced, its container would end with it: start another "
                "container";
     if (upgrade->phase == UPGRADE_NONE)
@@ -191,31 +190,30 @@ static const char *refuse(const struct upgrade *upgrade, char text[DIAG_REASON_M
             "an upgrade is under way: the %s binary, process %d, serves beside process %d; "
             "complete it by \"forkbeard upgrade forward\", or take it back by \"forkbeard upgrade "
             "back\"",
-            which, other, (int)getpid());
+            which, other, (int)process_ops->self());
     return text;
 }
 
 /* Makes the link, and starts the new process with `ends[1]`. NULL, or what has failed, with
  * errno. */
-static const char *start(struct upgrade *upgrade, struct exec_state_writer *state, int ends[2])
+static const char *start(struct upgrade *upgrade, int ends[2])
 {
+    struct execution *execution = &upgrade->execution;
     pid_t pid;
 
     if (descriptor_socketpair(AF_UNIX, SOCK_STREAM, O_NONBLOCK, ends) == -1)
         return "socketpair()";
     upgrade_link_init(&upgrade->link, ends[0]);
-    if (wakeup_add(ends[0]) == -1)
+    if (process_ops->wakeup_add(ends[0]) == -1)
         return "fcntl()";
     upgrade->diag = diag_create(); /* without it clients learn less */
     if (upgrade->diag != NULL)
         upgrade->diag_session = diag_begin(upgrade->diag);
     upgrade_announce(upgrade); /* the message waits in the link */
-    upgrade->ops->write_state(upgrade->host, state, ends[1]);
-    if (exec_state_end(state) == -1)
+    upgrade->ops->write_state(upgrade->host, &execution->state, ends[1]);
+    if (execution_prepare(execution, upgrade->binary, ends[1]) == -1)
         return "malloc()";
-    pid = fork();
-    if (pid == 0)
-        upgrade_execute(upgrade->binary, ends[1], state);
+    pid = process_ops->fork(PROCESS_BINARY, execution_run, execution);
     if (pid == -1)
         return "fork()";
     upgrade->other = pid;
@@ -229,13 +227,12 @@ static void roll_back(struct upgrade *upgrade, char why[DIAG_REASON_MAX])
     diag_reason(upgrade->diag, LEVEL_ALERT, why, DIAG_REASON_MAX);
     upgrade->ops->ended(upgrade->host, false, why, upgrade->diag);
     log_write(upgrade->log, LEVEL_ERROR, 0, "upgrade failed, process %d continues to serve: %s",
-        (int)getpid(), why);
+        (int)process_ops->self(), why);
     be_alone(upgrade);
 }
 
 void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout_ms)
 {
-    struct exec_state_writer state = { .fds = NULL };
     char why[DIAG_REASON_MAX];
     int ends[2] = { -1, -1 };
     const char *failed;
@@ -253,7 +250,7 @@ void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout
     if (upgrade->ops->prepare_hand_over(upgrade->host) == -1)
         failed = "a second pid file could not be written";
     else
-        failed = start(upgrade, &state, ends);
+        failed = start(upgrade, ends);
     if (failed != NULL) {
         snprintf(why, sizeof(why), "%s (%d: %s)", failed, errno, strerror(errno));
         roll_back(upgrade, why);
@@ -263,9 +260,7 @@ void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout
         log_write(upgrade->log, LEVEL_NOTICE, 0, "start new binary process %d, %s",
             (int)upgrade->other, upgrade->binary->path);
     }
-    if (ends[1] != -1)
-        close(ends[1]);
-    exec_state_destroy(&state);
+    descriptor_close(ends[1]);
     upgrade_check(upgrade);
 }
 
@@ -274,10 +269,11 @@ static void hand_over(struct upgrade *upgrade)
 {
     upgrade_set(upgrade, UPGRADE_HANDED_OVER);
     timers_disarm(upgrade->timers, &upgrade->deadline);
+    execution_done(&upgrade->execution);
     upgrade->ops->hand_over(upgrade->host);
     log_write(upgrade->log, LEVEL_NOTICE, 0,
         "new binary process %d serves: the upgrade is complete when process %d has quit",
-        (int)upgrade->other, (int)getpid());
+        (int)upgrade->other, (int)process_ops->self());
     upgrade->ops->ended(upgrade->host, true, NULL, upgrade->diag);
     diag_destroy(&upgrade->diag);
     leave_main(upgrade, true);
@@ -314,7 +310,7 @@ void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
         roll_back(upgrade, why);
     } else {
         log_write(upgrade->log, WIFEXITED(status) ? LEVEL_NOTICE : LEVEL_ALERT, 0,
-            "%s: process %d is the only one again", why, (int)getpid());
+            "%s: process %d is the only one again", why, (int)process_ops->self());
         be_alone(upgrade);
         upgrade->ops->take_back(upgrade->host);
         if (owed) /* the service manager has not heard of it */
@@ -351,7 +347,7 @@ void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *
     upgrade->main = false;
     upgrade->other = state->parent;
     upgrade->diag = log->diag;
-    if (wakeup_add(upgrade->link.fd) == -1)
+    if (process_ops->wakeup_add(upgrade->link.fd) == -1)
         log_write(log, LEVEL_ALERT, errno, "the link to master process %d is not watched",
             (int)upgrade->other);
     upgrade_receive(upgrade);
@@ -367,7 +363,7 @@ static void outlive(struct upgrade *upgrade)
 
     log_write(upgrade->log, LEVEL_NOTICE, 0,
         "old binary process %d has ended: process %d is the only one", (int)upgrade->other,
-        (int)getpid());
+        (int)process_ops->self());
     be_alone(upgrade);
     if (becomes_main)
         upgrade->ops->become_main(upgrade->host);

@@ -14,6 +14,7 @@
 #include "net/listener.h"
 #include "upgrade/binary.h"
 #include "upgrade/exec_state.h"
+#include "upgrade/execute.h"
 #include "upgrade/inboxes.h"
 #include "upgrade/link.h"
 #include "upgrade/sockets.h"
@@ -90,6 +91,7 @@ struct upgrade {
     struct log *log;
     struct timers *timers;
     const struct binary *binary;    /* to be executed */
+    struct execution execution;     /* given to the new process, kept until it serves */
     bool main;                      /* we are the service manager's main process */
     bool main_owed;                 /* the other one is, and is told so when the manager has been */
     pid_t other;                    /* the other master process; 0: there is none, or none yet */

@@ -56,7 +56,8 @@ bool busy_poll_is_wanted(struct busy_poll *busy, uint64_t now_ms)
 static bool has_work(const struct loop *loop)
 {
     return !loop_is_empty(loop, QUEUE_NORMAL) || !loop_is_empty(loop, QUEUE_ACCEPT) ||
-           loop->timers.soonest <= loop->clock.mono_ms || loop->wait_error != 0 || signals_any;
+           loop->timers.soonest <= loop->clock.mono_ms || loop->wait_error != 0 ||
+           signals_state->any;
 }
 
 static uint64_t now_ns(const struct loop *loop)

@@ -4,7 +4,7 @@
 #include "worker/commands.h"
 
 #include "process/logs.h"
-#include "process/title.h"
+#include "process/process_ops.h"
 #include "worker/logs.h"
 #include "worker/messages.h"
 #include "worker/peers.h"
@@ -27,7 +27,7 @@ static void begin_drain(struct worker *worker)
     worker_set_phase(worker, WORKER_DRAINING);
     log_write(&worker->log, LEVEL_NOTICE, 0, "gracefully shutting down");
     if (worker->role == ROLE_WORKER)
-        title_set("worker process is shutting down", NULL);
+        process_ops->set_title("worker process is shutting down", NULL);
     accept_release(worker);
     channel_end_send(&worker->to_master, MESSAGE_RELEASED);
     if (worker->accept.exclusive) /* a client that came just now may have woken us alone */

@@ -4,6 +4,7 @@
 #include "worker/worker.h"
 
 #include "process/privileges.h"
+#include "process/process_ops.h"
 #include "process/role.h"
 #include "sandbox/sandbox.h"
 #include "stream/limit_conn.h"
@@ -312,7 +313,7 @@ static void end_process(void *arg)
     if (worker->role == ROLE_SINGLE)
         log_write(&worker->log, LEVEL_ALERT, 0, "a protocol has called pthread_exit()");
     heartbeat_set_end(worker->stream.net.heartbeat, HEARTBEAT_THREAD_LEFT, 0);
-    _exit(EXIT_FAILURE);
+    process_ops->exit(EXIT_FAILURE);
 }
 
 /* Serves; the exit code. */
@@ -336,7 +337,7 @@ static int serve(struct worker *worker)
     }
     heartbeat_set_end(net->heartbeat, HEARTBEAT_WAIT_FAILED, net->loop.wait_error);
     if (worker->role == ROLE_WORKER) /* whose descriptors may be closed, or somebody else's */
-        _exit(EXIT_LOST);
+        process_ops->exit(EXIT_LOST);
     return EXIT_FAILURE;
 }
 
@@ -360,7 +361,7 @@ int worker_main(const struct heritage *heritage, enum role role)
     heartbeat_set_end(&slot->heartbeat, HEARTBEAT_RETURNED, 0);
     if (worker != NULL && worker->jobs_left &&
         role == ROLE_WORKER) /* jobs of modules, which stay loaded */
-        _exit(status);
+        process_ops->exit(status);
     wiped_free(worker, sizeof(*worker));
     return status;
 }

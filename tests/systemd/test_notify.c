@@ -53,7 +53,7 @@ static void start_notify(struct fixture *fixture, const char *interval, pid_t pi
         setenv("WATCHDOG_USEC", interval, 1);
         setenv("WATCHDOG_PID", text, 1);
     }
-    notify_init(&fixture->log);
+    notify_init(getpid(), &fixture->log);
 }
 
 static const char *receive_message(struct fixture *fixture)
@@ -110,8 +110,8 @@ START_TEST(each_message_is_as_the_protocol_has_it)
     ck_assert_str_eq(receive_message(&f), "MAINPID=4711");
     notify_status(&f.log, "a status");
     ck_assert_str_eq(receive_message(&f), "STATUS=a status");
-    notify_reloading(&f.log);
-    ck_assert_int_eq(strncmp(receive_message(&f), "RELOADING=1\nMONOTONIC_USEC=", 27), 0);
+    notify_reloading(&f.log, &(struct timespec) { .tv_sec = 3, .tv_nsec = 4567890 });
+    ck_assert_str_eq(receive_message(&f), "RELOADING=1\nMONOTONIC_USEC=3004567");
     ck_assert_int_eq(notify_unstore(&f.log, "name"), 0);
     ck_assert_str_eq(receive_message(&f), "FDSTOREREMOVE=1\nFDNAME=name");
     ck_assert_int_eq(f.sent, -1);
@@ -174,14 +174,17 @@ END_TEST
 /* a successor is told, whatever its pid */
 START_TEST(it_is_handed_on)
 {
+    char *variables[NOTIFY_VARIABLES];
     struct fixture f;
 
     start_notify(&f, "3000000", getpid());
-    ck_assert_int_eq(notify_hand_on(), 0);
-    ck_assert_str_eq(getenv("NOTIFY_SOCKET"), f.name);
-    ck_assert_str_eq(getenv("WATCHDOG_USEC"), "3000000");
-    ck_assert_ptr_null(getenv("WATCHDOG_PID"));
-    notify_init(&f.log);
+    notify_hand_on(variables);
+    ck_assert_int_eq(strncmp(variables[0], "NOTIFY_SOCKET=", 14), 0);
+    ck_assert_str_eq(variables[0] + 14, f.name);
+    ck_assert_str_eq(variables[1], "WATCHDOG_USEC=3000000");
+    for (unsigned i = 0; i < NOTIFY_VARIABLES; i++)
+        ck_assert_int_eq(putenv(strdup(variables[i])), 0);
+    notify_init(getpid(), &f.log);
     ck_assert_uint_eq(notify_interval(), 3000);
     check_environment();
     tear_down(&f);
@@ -201,19 +204,21 @@ END_TEST
 
 START_TEST(without_a_manager_nothing_is_said)
 {
+    char *variables[NOTIFY_VARIABLES];
     struct fixture f;
 
     set_up(&f);
     if (_i == 1)
         setenv("NOTIFY_SOCKET", "", 1);
     setenv("WATCHDOG_USEC", "3000000", 1);
-    notify_init(&f.log);
+    notify_init(getpid(), &f.log);
     ck_assert(!notify_is_on());
     ck_assert_uint_eq(notify_interval(), 0);
     notify_ready(&f.log);
     notify_status(&f.log, "text");
     ck_assert_int_eq(notify_store(&f.log, "name", f.fd), -1);
-    ck_assert_int_eq(notify_hand_on(), 0);
+    notify_hand_on(variables);
+    ck_assert_ptr_null(variables[0]);
     check_environment();
     tear_down(&f);
 }

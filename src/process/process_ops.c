@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The operations of the real system. */
+#include "process/process_ops.h"
+
+#include "process/attributes.h"
+#include "process/config_check.h"
+#include "process/handle.h"
+#include "process/handlers.h"
+#include "process/title.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/select.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+const struct process_ops *process_ops = &process_ops_system;
+
+static pid_t fork_child(enum process_kind kind, NORETURN void (*child)(void *arg), void *arg)
+{
+    pid_t pid = fork();
+
+    if (pid != 0)
+        return pid;
+    if (kind == PROCESS_CHECK)
+        process_end_with_parent(CONFIG_CHECK_MS / 1000 + 1);
+    child(arg);
+}
+
+static pid_t fork_heir(void (*parent)(void *arg, pid_t heir), void *arg)
+{
+    pid_t pid = fork();
+
+    if (pid > 0)
+        parent(arg, pid);
+    else if (pid == 0)
+        free(arg);
+    return pid;
+}
+
+static void execute(const char *path, char *const arguments[], char *const environment[])
+{
+    execve(path, arguments, environment);
+}
+
+static pid_t find_exited(void)
+{
+    siginfo_t info = { .si_pid = 0 };
+
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 ? info.si_pid : 0;
+}
+
+static pid_t reap(pid_t pid, int *status, bool wait)
+{
+    return waitpid(pid, status, wait ? 0 : WNOHANG);
+}
+
+static void raise_signal(int number)
+{
+    raise(number);
+}
+
+static void pause_for(int ms)
+{
+    struct timespec time = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L };
+
+    pselect(0, NULL, NULL, NULL, &time, signals_wait_mask());
+}
+
+static void set_alarm(int ms)
+{
+    struct itimerval alarm = { .it_value = { 0, 0 } };
+
+    if (ms != -1) {
+        alarm.it_value.tv_sec = ms / 1000;
+        alarm.it_value.tv_usec = ms > 0 ? ms % 1000 * 1000 : 1; /* 0 would stop it */
+    }
+    setitimer(ITIMER_REAL, &alarm, NULL);
+}
+
+const struct process_ops process_ops_system = {
+    .self = getpid,
+    .parent = getppid,
+    .set_title = title_set,
+    .read_clock = clock_read,
+    .exit = _exit,
+    .fork = fork_child,
+    .fork_heir = fork_heir,
+    .execute = execute,
+    .find_exited = find_exited,
+    .reap = reap,
+    .kill = kill,
+    .handle_open = process_handle_open,
+    .handle_close = process_handle_close,
+    .handle_has_ended = process_handle_has_ended,
+    .handle_signal = process_handle_signal,
+    .handle_wait = process_handle_wait,
+    .proc_read = proc_read,
+    .proc_is_stopped = proc_is_stopped,
+    .proc_runs = proc_runs,
+    .reset_handlers = handlers_reset,
+    .install_handlers = handlers_install,
+    .admit_signals = handlers_admit,
+    .find_pending = handlers_find_pending,
+    .raise = raise_signal,
+    .pause = pause_for,
+    .set_alarm = set_alarm,
+    .wakeup_begin = wakeup_begin,
+    .wakeup_add = wakeup_add,
+    .wakeup_expect = wakeup_expect,
+    .wakeup_remove = wakeup_remove,
+    .wakeup_sleep = wakeup_sleep,
+};

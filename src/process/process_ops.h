@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Everything that the daemon asks of the system about processes, signals and time, as a table of
+ * operations: the system's own (process_ops.c), or those of a simulation, in which several master
+ * processes and their workers run in one test by a seed (tests/plays). master/, pool/, upgrade/ and
+ * control/ make none of these calls directly. Descriptors are the kernel's in both: each process of
+ * the simulation has a table of descriptors of its own. */
+#pragma once
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "process/proc.h"
+#include "process/signals.h"
+#include "process/wakeup.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* Purposes of children. */
+enum process_kind {
+    PROCESS_WORKER, /* `arg` begins with its struct heritage */
+    PROCESS_CHECK,  /* checks a configuration, and exits; it ends with its parent */
+    PROCESS_BINARY, /* executes the new binary of an upgrade */
+};
+
+struct process_ops {
+    bool checked; /* structures are checked after each wake-up, as in a debug build */
+
+    /* Calls about this process: getpid(), getppid(), setproctitle(), the clocks, _exit(). */
+    pid_t (*self)(void);
+    pid_t (*parent)(void);
+    void (*set_title)(const char *role, const char *arguments);
+    void (*read_clock)(struct clock *clock);
+    NORETURN void (*exit)(int code);
+
+    /* Forks a child that runs `child`, which does not return. In a simulation it shares the
+     * memory: it changes nothing of its parent's, and has what `arg` leads to until it is reaped,
+     * or, of a worker, only during the call. -1 with errno. */
+    pid_t (*fork)(enum process_kind kind, NORETURN void (*child)(void *arg), void *arg);
+    /* Forks a child that takes the place of this process: 0 is returned in the child, which goes
+     * on with everything that this process has. In this process `parent` runs, and where it
+     * returns the child's pid is returned. In a simulation the child shares the memory, and runs
+     * first: `parent` uses nothing but `arg`, which malloc() has made and `parent` frees, also
+     * where it does not return. -1 with errno, and then `arg` stays the caller's. */
+    pid_t (*fork_heir)(void (*parent)(void *arg, pid_t heir), void *arg);
+    /* execve(): returns only when it fails, with errno. */
+    void (*execute)(const char *path, char *const arguments[], char *const environment[]);
+
+    /* Finds a child that has exited, and leaves it to be reaped: its pid stays its own until then.
+     * 0: there is none. */
+    pid_t (*find_exited)(void);
+    /* waitpid(): with `wait` until the child has exited. Returns its pid, 0 while it runs, or -1
+     * with errno. `status` may be NULL. */
+    pid_t (*reap)(pid_t pid, int *status, bool wait);
+    /* kill(). */
+    int (*kill)(pid_t pid, int number);
+
+    /* Handles of processes (process/handle.h). */
+    int (*handle_open)(pid_t pid);
+    void (*handle_close)(int handle);
+    bool (*handle_has_ended)(int handle);
+    int (*handle_signal)(int handle, int number);
+    void (*handle_wait)(int handle, int ms);
+
+    /* States of processes (process/proc.h). */
+    bool (*proc_read)(pid_t pid, struct proc_stat *stat);
+    bool (*proc_is_stopped)(pid_t child);
+    bool (*proc_runs)(pid_t pid);
+
+    /* Signals (process/handlers.h). Where a handler would run, a simulation calls
+     * signals_deliver(). */
+    void (*reset_handlers)(void);
+    void (*install_handlers)(enum role role);
+    void (*admit_signals)(void);
+    void (*find_pending)(sigset_t *pending);
+    void (*raise)(int number);
+    /* Sleeps for so many milliseconds, or until a signal comes: its handler runs meanwhile. */
+    void (*pause)(int ms);
+    /* Sets the interval timer, whose end is SIGALRM; -1: stops it. */
+    void (*set_alarm)(int ms);
+
+    /* The master's sleep, and the descriptors that end it (process/wakeup.h). */
+    int (*wakeup_begin)(void);
+    int (*wakeup_add)(int fd);
+    void (*wakeup_expect)(int fd, enum wakeup_event event);
+    void (*wakeup_remove)(int fd);
+    void (*wakeup_sleep)(void);
+};
+
+extern const struct process_ops process_ops_system;
+
+/* The operations in use: the system's, unless a simulation has exchanged them. */
+extern const struct process_ops *process_ops;
