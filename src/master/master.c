@@ -205,7 +205,7 @@ static void run(struct master *master)
             pool_tend_logs(pool);
         if (notify_is_on())
             service_manager_show(&master->manager);
-        if (DEBUG_BUILD) /* visits all workers of all generations */
+        if (DEBUG_BUILD || process_ops->checked) /* visits all workers of all generations */
             check_parts(master);
     }
 }

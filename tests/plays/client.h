@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Clients of a play: those of the control socket, who wait for replies, and those of a listener,
+ * who must be accepted. */
+#pragma once
+
+#include "plays/play.h"
+
+struct play_client {
+    TAILQ_ENTRY(play_client) link;
+    int fd;
+    bool of_control;
+    bool replied; /* a whole line has come */
+    bool ended;   /* the other end has closed */
+    size_t n;
+    char line[65536];
+};
+
+/* Connects to the control socket of this name and gives a command, such as "reload"; NULL: nobody
+ * listens. The client is the play's. */
+struct play_client *play_control(struct play *play, const char *name, const char *command);
+/* Connects to the listener of play_configure(), and sends a byte; NULL: nobody listens. */
+struct play_client *play_connect(struct play *play);
+/* Closes a client. */
+void play_client_close(struct play *play, struct play_client *client);
+void play_client_close_all(struct play *play);
+/* Receives what has come; false: nothing has. */
+bool play_client_step(struct play *play);
+/* Whether the reply says that the command was carried out. */
+bool play_client_is_ok(const struct play_client *client);

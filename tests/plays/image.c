@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The binary of a play: what main() does for a start of the daemon. */
+#include "plays/play_private.h"
+
+#include "master/start.h"
+#include "process/environment.h"
+#include "protocols/table.h"
+#include "upgrade/binary.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+/* Standard output and error are a file of the play's. */
+static void open_standard(const struct play *play)
+{
+    char path[128];
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/stderr", play->directory);
+    fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    test_require(fd != -1);
+    test_require(dup2(fd, STDOUT_FILENO) != -1);
+    test_require(dup2(fd, STDERR_FILENO) != -1);
+    close(fd);
+}
+
+int play_image(struct play_process *process)
+{
+    struct play *play = process->play;
+    char *argv[] = { (char[]) { "/forkbeard" }, NULL }, conf[128], pid[128], error_log[128];
+    const char *const *environment = process_copy_environment();
+    struct cycle_options options = {
+        .conf = conf,
+        .pid = pid,
+        .error_log = error_log,
+        .module_directory = play->directory,
+        .environment = environment,
+        .protocols = protocols_builtin,
+    };
+    struct log_target standard_error;
+    struct binary binary;
+    struct log log;
+    int code;
+
+    open_standard(play);
+    snprintf(conf, sizeof(conf), "%s/conf", play->directory);
+    snprintf(pid, sizeof(pid), "%s/pid", play->directory);
+    snprintf(error_log, sizeof(error_log), "%s/error.log", play->directory);
+    log_init_plain(&log, &standard_error, "forkbeard");
+    test_require(environment != NULL);
+    test_require(binary_remember(&binary, argv, environment) == 0);
+    code = start_daemon(&options, &binary, &log, argv);
+    binary_forget(&binary);
+    free((void *)environment);
+    return code;
+}

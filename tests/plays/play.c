@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The play: its directory, its clock, and who runs next. */
+#include "plays/play_private.h"
+
+#include "plays/client.h"
+#include "plays/worker.h"
+#include "process/pidfile.h"
+#include "systemd/notify.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The clocks begin at odd places, so that they are not taken for each other or for durations. */
+#define FIRST_MONO_MS 1000000
+#define FIRST_WALL_MS 1795253400000 /* 2026-11-21 09:30:00 UTC */
+#define STEPS_MAX 100000            /* until all wait */
+
+/* All threads of a play run on one processor: to pass the turn on costs less. */
+static void stay_on_one_processor(void)
+{
+    cpu_set_t all, one;
+    int cpu = sched_getcpu();
+
+    CPU_ZERO(&one);
+    if (cpu < 0 || sched_getaffinity(0, sizeof(all), &all) == -1 || CPU_COUNT(&all) == 1)
+        return;
+    CPU_SET((unsigned)cpu, &one);
+    sched_setaffinity(0, sizeof(one), &one);
+}
+
+struct play *play_create(uint64_t seed)
+{
+    struct play *play = calloc(1, sizeof(*play));
+    struct notify *other;
+
+    test_require(play != NULL);
+    test_require(play_now == NULL);
+    stay_on_one_processor();
+    strcpy(play->directory, "/tmp/fb-play-XXXXXX");
+    test_require(mkdtemp(play->directory) != NULL);
+    play->state = seed;
+    play->last_pid = PLAY_FIRST_PID;
+    play->clock.mono_ms = FIRST_MONO_MS;
+    play->clock.wall_ms = FIRST_WALL_MS;
+    play->clock.mono.tv_sec = FIRST_MONO_MS / 1000;
+    TAILQ_INIT(&play->processes);
+    TAILQ_INIT(&play->clients);
+    test_require(sem_init(&play->turn, 0, 0) == 0);
+    test_require(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, play->passing) == 0);
+    play->environment = environ;
+    play->signals = signals_state;
+    other = notify_create();
+    play->notify = notify_exchange(other);
+    notify_exchange(play->notify);
+    notify_destroy(&other);
+    play_now = play;
+    process_ops = &play_ops;
+    return play;
+}
+
+static void remove_directory(const struct play *play)
+{
+    DIR *directory = opendir(play->directory);
+    struct dirent *entry;
+
+    test_require(directory != NULL);
+    while ((entry = readdir(directory)) != NULL)
+        unlinkat(dirfd(directory), entry->d_name, 0);
+    closedir(directory);
+    test_require(rmdir(play->directory) == 0);
+}
+
+void play_destroy(struct play *play)
+{
+    struct play_process *process;
+
+    while ((process = TAILQ_FIRST(&play->processes)) != NULL) {
+        if (!process->exited)
+            play_process_exit(process, SIGKILL);
+        play_process_forget(process);
+    }
+    play_client_close_all(play);
+    remove_directory(play);
+    close(play->passing[0]);
+    close(play->passing[1]);
+    sem_destroy(&play->turn);
+    process_ops = &process_ops_system;
+    play_now = NULL;
+    free(play);
+}
+
+const char *play_path(const struct play *play, const char *name)
+{
+    static char path[128];
+
+    snprintf(path, sizeof(path), "%s/%s", play->directory, name);
+    return path;
+}
+
+void play_write(struct play *play, const char *name, const char *text)
+{
+    FILE *file = fopen(play_path(play, name), "we");
+
+    test_require(file != NULL);
+    test_require(fputs(text, file) >= 0);
+    test_require(fclose(file) == 0);
+}
+
+char *play_read(const struct play *play, const char *name)
+{
+    FILE *file = fopen(play_path(play, name), "re");
+    char *text = NULL;
+    size_t n = 0;
+
+    if (file == NULL || getdelim(&text, &n, '\0', file) == -1) {
+        free(text);
+        text = strdup("");
+    }
+    if (file != NULL)
+        fclose(file);
+    return text;
+}
+
+bool play_has_logged(const struct play *play, const char *text)
+{
+    char *log = play_read(play, "error.log"), *standard = play_read(play, "stderr");
+    bool has = strstr(log, text) != NULL || strstr(standard, text) != NULL;
+
+    free(log);
+    free(standard);
+    return has;
+}
+
+void play_configure(struct play *play, unsigned workers, const char *main, const char *stream)
+{
+    char *text;
+
+    ck_assert_int_ne(asprintf(&text,
+                         "daemon off;\nerror_log %s/error.log info;\npid %s/pid;\n"
+                         "control unix:%s/control;\nsandbox off;\nworker_processes %u;\n%s\n"
+                         "events { worker_connections 16; }\n"
+                         "stream { server { listen unix:%s/socket; echo; } %s }\n",
+                         play->directory, play->directory, play->directory, workers, main,
+                         play->directory, stream),
+        -1);
+    play_write(play, "conf", text);
+    free(text);
+}
+
+struct play_process *play_start(struct play *play)
+{
+    struct play_process *process = play_process_create(play, NULL, PROCESS_BINARY);
+
+    process->is_master = process->kept = true;
+    process->environment = play_copy_list(play->environment);
+    process->notify = notify_create();
+    play_process_begin(process);
+    return process;
+}
+
+void play_signal_from(struct play_process *process, int number, pid_t sender)
+{
+    play_process_signal(process, number, sender);
+}
+
+void play_signal(struct play_process *process, int number)
+{
+    play_process_signal(process, number, 1);
+}
+
+/* Forgets processes that were reaped. */
+static void forget_reaped(struct play *play)
+{
+    struct play_process *process, *next;
+
+    TAILQ_FOREACH_SAFE (process, &play->processes, link, next)
+        if (process->exited && process->parent == NULL && !process->kept)
+            play_process_forget(process);
+}
+
+/* Finds a process that would run, from a random one on; NULL: all of them wait. */
+static struct play_process *find_runnable(struct play *play)
+{
+    struct play_process *process = TAILQ_FIRST(&play->processes), *first;
+    unsigned n = 0;
+
+    TAILQ_FOREACH (first, &play->processes, link)
+        n++;
+    first = process;
+    for (uint32_t i = n > 0 ? random_below(&play->state, n) : 0; i > 0; i--)
+        first = TAILQ_NEXT(first, link);
+    for (process = first; n > 0; n--) {
+        if (play_process_is_runnable(process))
+            return process;
+        process = TAILQ_NEXT(process, link);
+        if (process == NULL)
+            process = TAILQ_FIRST(&play->processes);
+    }
+    return NULL;
+}
+
+bool play_step(struct play *play)
+{
+    struct play_process *process;
+
+    forget_reaped(play);
+    process = find_runnable(play);
+    if (process == NULL)
+        return play_client_step(play);
+    play->steps++;
+    play->latest = process->pid;
+    play_process_run(process);
+    return true;
+}
+
+void play_settle(struct play *play)
+{
+    unsigned steps = 0;
+
+    while (play_step(play))
+        if (++steps == STEPS_MAX)
+            ck_abort_msg("processes do not come to rest: process %d ran last", (int)play->latest);
+}
+
+/* Moves the clock to this moment. */
+static void set_clock(struct play *play, uint64_t ms)
+{
+    struct clock *clock = &play->clock;
+
+    test_require(ms >= clock->mono_ms);
+    clock->wall_ms += (int64_t)(ms - clock->mono_ms);
+    clock->mono_ms = ms;
+    clock->mono.tv_sec = (time_t)(ms / 1000);
+    clock->mono.tv_nsec = (long)(ms % 1000) * 1000000;
+}
+
+/* The earliest deadline to come of all processes; UINT64_MAX: there is none. */
+static uint64_t find_deadline(const struct play *play)
+{
+    const struct play_process *process;
+    uint64_t earliest = UINT64_MAX;
+
+    TAILQ_FOREACH (process, &play->processes, link) {
+        uint64_t deadline = play_process_deadline(process);
+
+        if (deadline > play->clock.mono_ms && deadline < earliest)
+            earliest = deadline;
+    }
+    return earliest;
+}
+
+bool play_pass_to_deadline(struct play *play)
+{
+    uint64_t deadline;
+
+    play_settle(play);
+    deadline = find_deadline(play);
+    if (deadline == UINT64_MAX)
+        return false;
+    set_clock(play, deadline);
+    play_settle(play);
+    return true;
+}
+
+void play_pass(struct play *play, uint64_t ms)
+{
+    uint64_t end = play->clock.mono_ms + ms;
+
+    for (;;) {
+        uint64_t deadline;
+
+        play_settle(play);
+        deadline = find_deadline(play);
+        if (deadline > end)
+            break;
+        set_clock(play, deadline);
+    }
+    set_clock(play, end);
+    play_settle(play);
+}
+
+struct play_process *play_find(const struct play *play, pid_t pid)
+{
+    struct play_process *process;
+
+    TAILQ_FOREACH (process, &play->processes, link)
+        if (process->pid == pid)
+            return process;
+    return NULL;
+}
+
+struct play_process *play_main(const struct play *play)
+{
+    pid_t pid = pidfile_peek_pid(play_path(play, "pid"));
+    struct play_process *process = pid > 0 ? play_find(play, pid) : NULL;
+
+    return process != NULL && !process->exited ? process : NULL;
+}
+
+unsigned play_count_workers(const struct play *play)
+{
+    const struct play_process *process;
+    unsigned n = 0;
+
+    TAILQ_FOREACH (process, &play->processes, link)
+        n += process->worker != NULL && !process->exited;
+    return n;
+}
+
+unsigned play_count_masters(const struct play *play)
+{
+    const struct play_process *process;
+    unsigned n = 0;
+
+    TAILQ_FOREACH (process, &play->processes, link)
+        n += process->is_master && !process->exited;
+    return n;
+}
+
+int play_exit_code(const struct play_process *process)
+{
+    test_require(process->exited);
+    return WIFEXITED(process->status) ? WEXITSTATUS(process->status)
+                                      : 128 + WTERMSIG(process->status);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A play: whole master processes of the daemon, scripted workers, clients and a service manager in
+ * one test process, on a virtual clock. Processes, signals, fork(), execve() and time are simulated
+ * (struct process_ops); descriptors are the kernel's. Each master process is a thread with a table
+ * of descriptors of its own, as fork() and execve() leave it; a worker is a script (worker.h). One
+ * process runs at a time, and only when the test lets it, so that the same seed gives the same play.
+ *
+ * The clock stands still while processes run: play_settle() lets all of them run until each waits,
+ * and play_pass() moves the clock on from deadline to deadline. */
+#pragma once
+
+#include "process/heritage.h"
+#include "process/process_ops.h"
+#include "support/random.h"
+#include "support/test.h"
+
+#include <bsd/sys/queue.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+
+struct notify;
+struct play;
+struct play_client;
+struct play_worker;
+
+enum play_wait {
+    PLAY_RUNNABLE,
+    PLAY_SLEEPS,         /* until a signal, or a descriptor that wakes it */
+    PLAY_PAUSES,         /* likewise, or until `until_ms` */
+    PLAY_AWAITS_PROCESS, /* until process `awaited` has exited, or until `until_ms` */
+};
+
+struct play_process {
+    TAILQ_ENTRY(play_process) link;
+    struct play *play;
+    pid_t pid;
+    struct play_process *parent; /* NULL: the init process, which reaps at once */
+    enum process_kind kind;
+    bool is_master; /* it has executed the binary */
+    bool exited, stopped;
+    int status; /* once it has exited: as of waitpid() */
+    uint64_t started_ms;
+    pid_t pending[NSIG]; /* blocked signals: who has sent them, or SIGNALS_BY_KERNEL; 0: none */
+    bool has_handlers;   /* else a signal does what is its default */
+    uint64_t alarm_ms;   /* 0: not set */
+
+    struct play_worker *worker; /* the script of a worker; NULL: a thread */
+
+    pthread_t thread;
+    bool has_thread, ended, doomed; /* a doomed thread ends when it runs next */
+    sem_t turn, begun;
+    bool kept; /* the test has it: it is not forgotten when it has exited */
+    enum play_wait wait;
+    pid_t awaited;
+    uint64_t until_ms;
+    int wakeups;      /* an epoll descriptor of the process's own */
+    int wakeups_seen; /* the same in the test; or -1 */
+    NORETURN void (*child)(void *arg);
+    void (*left)(void *arg, pid_t heir);
+    void *arg;
+    struct signals_state signals;
+    enum role role;
+    char **environment;
+    struct notify *notify;
+};
+
+TAILQ_HEAD(play_processes, play_process);
+TAILQ_HEAD(play_clients, play_client);
+
+/* Calls that fail when they are asked for next, each as often as its count says. */
+struct play_failures {
+    unsigned fork, wakeup_add, handle_open, execute;
+};
+
+struct play {
+    char directory[64];
+    struct clock clock;
+    uint64_t state; /* of the play's random numbers */
+    struct play_processes processes;
+    struct play_process *running; /* NULL: the test */
+    sem_t turn;                   /* the test's */
+    int passing[2];               /* by which processes pass descriptors to the test */
+    pid_t last_pid;
+    char **environment; /* the test's own state */
+    struct signals_state *signals;
+    struct notify *notify;
+    struct play_failures failures;
+    unsigned long steps;
+    pid_t latest; /* the process that ran last */
+    /* a worker was forked: a case sets what it is to do wrong */
+    void (*forked)(struct play *play, struct play_process *process);
+    void *arg; /* the case's */
+    struct play_clients clients;
+    const char *configuration; /* the text of the file now */
+};
+
+/* Makes a play in a directory of its own. */
+struct play *play_create(uint64_t seed);
+/* Ends the play: all processes are killed that have not exited, and the directory is removed. */
+void play_destroy(struct play *play);
+
+/* Writes the configuration: `workers` processes, `main` in the main context, `stream` within the
+ * stream block, beside a listener on DIRECTORY/socket. */
+void play_configure(struct play *play, unsigned workers, const char *main, const char *stream);
+/* Writes a file of the play's directory. */
+void play_write(struct play *play, const char *name, const char *text);
+const char *play_path(const struct play *play, const char *name);
+/* Reads a file of the directory whole; free() it. "" where there is none. */
+char *play_read(const struct play *play, const char *name);
+/* Whether the error log, or the standard error of a start, has this text. */
+bool play_has_logged(const struct play *play, const char *text);
+
+/* Executes the binary as a child of the init process, and returns it; it has not run yet. */
+struct play_process *play_start(struct play *play);
+/* Sends a signal as process 1 would. */
+void play_signal(struct play_process *process, int number);
+/* As play_signal(), from a process of this number. */
+void play_signal_from(struct play_process *process, int number, pid_t sender);
+
+/* Lets one process, chosen at random, run until it waits; false: all of them wait. */
+bool play_step(struct play *play);
+/* Lets all processes run until each waits. */
+void play_settle(struct play *play);
+/* Moves the clock on, and lets processes run whose deadlines come. */
+void play_pass(struct play *play, uint64_t ms);
+/* Moves the clock to the earliest deadline; false where no process has one. */
+bool play_pass_to_deadline(struct play *play);
+
+struct play_process *play_find(const struct play *play, pid_t pid);
+/* The master process that the pid file names; NULL: none. */
+struct play_process *play_main(const struct play *play);
+unsigned play_count_workers(const struct play *play);
+unsigned play_count_masters(const struct play *play);
+/* The exit code of a process that has exited; 128 and the signal's number that has ended it. */
+int play_exit_code(const struct play_process *process);

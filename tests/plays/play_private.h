@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of a play share. */
+#pragma once
+
+#include "plays/play.h"
+
+#define PLAY_FIRST_PID 5000000 /* beyond those of the kernel */
+
+/* A packet by which a process passes descriptors to the test: its pid, and what they are. */
+struct play_passed {
+    pid_t pid;
+    enum { PLAY_PASSES_WAKEUPS, PLAY_PASSES_WORKER } what;
+};
+
+/* The play whose processes run: the operations have no other way to find it. */
+extern struct play *play_now;
+extern const struct process_ops play_ops;
+
+/* process.c */
+
+struct play_process *play_process_create(
+    struct play *play, struct play_process *parent, enum process_kind kind);
+/* Begins a thread for the process; `image` runs in it. */
+void play_process_begin(struct play_process *process);
+/* Lets the process run until it waits. */
+void play_process_run(struct play_process *process);
+/* In a process's thread: lets the test run, until the process is to go on. */
+void play_process_yield(struct play_process *process);
+/* The process exits with this status of waitpid(); returns only where a script's did. */
+void play_process_exit(struct play_process *process, int status);
+/* Frees a process that was reaped. */
+void play_process_forget(struct play_process *process);
+/* Sends a signal: it ends the process, stops it, waits to be delivered, or is ignored. */
+void play_process_signal(struct play_process *process, int number, pid_t sender);
+/* In the process: delivers pending signals; whether there were any. */
+bool play_process_admit(struct play_process *process);
+/* Whether the process would run now. */
+bool play_process_is_runnable(struct play_process *process);
+/* The earliest of its deadlines; 0: none. */
+uint64_t play_process_deadline(const struct play_process *process);
+/* Whether a descriptor has woken the process whose epoll descriptor this is. */
+bool play_was_woken(int wakeups);
+/* Copies a list that ends with NULL, but not its strings. */
+char **play_copy_list(char *const *list);
+/* Sends descriptors of the running process to the test. */
+void play_process_pass(const struct play_process *process, int what, const int *fds, unsigned n);
+
+/* image.c: the binary, from its main() on; returns the exit code. */
+int play_image(struct play_process *process);

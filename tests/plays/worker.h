@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A scripted worker: it does what a worker does towards its master, as the channel, signals and
+ * shared memory show it, and accepts clients of its listeners, which it echoes to. A case or a
+ * random play has it do wrong. */
+#pragma once
+
+#include "plays/play.h"
+
+enum play_worker_phase {
+    PLAY_WORKER_STARTS,
+    PLAY_WORKER_READY,
+    PLAY_WORKER_ACCEPTS,
+    PLAY_WORKER_DRAINS, /* it has released its listeners */
+};
+
+struct play_worker {
+    struct play_process *process;
+    struct shared *shared; /* the master's mapping */
+    struct slot_id slot;
+    unsigned index;
+    uint32_t place;
+    const struct cycle *cycle; /* the generation's: not to be read once the master may have ended */
+    enum play_worker_phase phase;
+    int channel;
+    int *listeners;
+    unsigned listener_n;
+    int *sessions;
+    unsigned session_n;
+    uint64_t ready_ms; /* when it has started */
+    /* What it does wrong */
+    bool never_ready;    /* it does not finish its start */
+    bool never_accepts;  /* it does not answer MESSAGE_ACCEPT */
+    bool deaf;           /* it reads neither channel nor signals, but those that end it at once */
+    bool stuck;          /* deaf, and its heartbeat stands in a callback */
+    bool keeps_sessions; /* it does not end while it drains */
+    bool fails_start;    /* it exits with code 1 before it is ready */
+    bool crashes_accepting; /* it dies by SIGSEGV as soon as it accepts */
+    uint64_t start_ms;      /* how long it takes to start */
+};
+
+/* In the master's thread, by fork(): the worker of this heritage, whose descriptors are passed. */
+struct play_worker *play_worker_create(
+    struct play_process *process, const struct heritage *heritage);
+/* In the test: takes the channel, and then the listeners. */
+void play_worker_take(struct play_worker *worker, const int *fds, unsigned n);
+void play_worker_close(struct play_worker *worker);
+void play_worker_destroy(struct play_worker **worker);
+
+bool play_worker_is_runnable(struct play_worker *worker);
+uint64_t play_worker_deadline(const struct play_worker *worker);
+void play_worker_run(struct play_worker *worker);
+
+/* Have it end now: by an exit code, or by a signal. */
+void play_worker_exit(struct play_worker *worker, int code);
+void play_worker_crash(struct play_worker *worker, int number);
+/* Have it hang in a callback; lose its channel; and do nothing wrong any more. */
+void play_worker_stick(struct play_worker *worker);
+void play_worker_close_channel(struct play_worker *worker);
+void play_worker_recover(struct play_worker *worker);
+/* Sends the master a message. */
+void play_worker_send(struct play_worker *worker, uint32_t kind, uint32_t argument);
+/* Worker `index` of the generation that was forked last, whose process lives; NULL: none. */
+struct play_worker *play_worker_find(const struct play *play, unsigned index);
