@@ -351,6 +351,8 @@ void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *
         log_write(log, LEVEL_ALERT, errno, "the link to master process %d is not watched",
             (int)upgrade->other);
     upgrade_receive(upgrade);
+    if (upgrade->phase == UPGRADE_NONE) /* the old process has ended already */
+        return;
     upgrade_link_begin(&json);
     upgrade_inboxes_write(&json);
     send_message(upgrade, &json);

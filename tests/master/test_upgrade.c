@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Upgrades: another master process beside the first, and what follows when one of them ends. */
+#include "plays/client.h"
+#include "plays/play.h"
+#include "plays/worker.h"
+
+static struct play *start(void)
+{
+    struct play *play = play_create(1);
+
+    play_configure(play, 2, "", "");
+    play_start(play);
+    play_settle(play);
+    return play;
+}
+
+/* Finds the master process that is not this one. */
+static struct play_process *find_other(struct play *play, const struct play_process *master)
+{
+    struct play_process *process;
+
+    TAILQ_FOREACH (process, &play->processes, link)
+        if (process->is_master && !process->exited && process != master)
+            return process;
+    return NULL;
+}
+
+START_TEST(test_new_binary_serves_beside)
+{
+    struct play *play = start();
+    struct play_process *old = play_main(play);
+    struct play_client *client = play_control(play, "control", "upgrade");
+
+    play_settle(play);
+    ck_assert(play_client_is_ok(client));
+    ck_assert_uint_eq(play_count_masters(play), 2);
+    ck_assert_ptr_ne(play_main(play), old);
+    ck_assert_uint_eq(play_count_workers(play), 4);
+    play_signal(old, SIGQUIT);
+    play_settle(play);
+    ck_assert(old->exited);
+    ck_assert_uint_eq(play_count_workers(play), 2);
+    play_destroy(play);
+}
+END_TEST
+
+/* Ends the old process after each step of the new one's start. */
+START_TEST(test_old_process_is_killed_during_start)
+{
+    struct play *play = start();
+    struct play_process *old = play_main(play), *new;
+
+    play_signal(old, SIGUSR2);
+    while ((new = find_other(play, old)) == NULL)
+        ck_assert(play_step(play));
+    for (int i = 0; i < _i; i++)
+        play_step(play);
+    play_signal(old, SIGKILL);
+    play_settle(play);
+    play_pass(play, 1000);
+    ck_assert(!new->exited);
+    ck_assert_ptr_eq(play_main(play), new);
+    ck_assert_uint_eq(play_count_workers(play), 2);
+    play_destroy(play);
+}
+END_TEST
+
+START_TEST(test_failed_upgrade_changes_nothing)
+{
+    struct play *play = start();
+    struct play_process *old = play_main(play);
+    struct play_client *client;
+
+    play_configure(play, 2, "mistake;", "");
+    client = play_control(play, "control", "upgrade");
+    play_settle(play);
+    ck_assert(client->replied && !play_client_is_ok(client));
+    ck_assert_ptr_nonnull(strstr(client->line, "mistake"));
+    ck_assert_ptr_eq(play_main(play), old);
+    ck_assert_uint_eq(play_count_masters(play), 1);
+    play_destroy(play);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, test_new_binary_serves_beside);
+    tcase_add_loop_test(tcase, test_old_process_is_killed_during_start, 0, 12);
+    tcase_add_test(tcase, test_failed_upgrade_changes_nothing);
+}
+
+TEST_MAIN("upgrade", add_tests)
