@@ -116,17 +116,15 @@ static void log_closed(const struct generation *generation, int64_t most)
         most, generation->number, n, n == 1 ? "session ends" : "sessions end");
 }
 
-/* Closes the oldest generations that drain, if more are alive than max_generations allows. */
-static void bound_generations(struct pool *pool)
+void generation_bound(struct pool *pool)
 {
     int64_t most = pool->serving->cycle->core.max_generations, n = 0;
     struct generation *generation;
 
-    assert(most > 0);
     TAILQ_FOREACH (generation, &pool->generations, link)
         n += generation->phase != GENERATION_CLOSING;
     TAILQ_FOREACH (generation, &pool->generations, link) {
-        if (n <= most)
+        if (most == 0 || n <= most)
             return;
         if (generation->phase == GENERATION_CLOSING || generation == pool->serving)
             continue;
@@ -153,6 +151,7 @@ static void take_commit_back(struct generation *generation)
     timers_arm(pool->timers, &generation->release, RELEASE_MS);
     GENERATION_FOREACH_WORKER (worker, generation)
         pool_worker_order(worker, POOL_ORDER_ACCEPT);
+    generation_bound(pool);
     pool->ops->failed(pool->host);
 }
 
@@ -220,8 +219,7 @@ void generation_serve(struct generation *generation)
         if (old->process_n == 0 && old != pool->probation.before)
             pool_destroy_generation(old);
     }
-    if (generation->cycle->core.max_generations > 0)
-        bound_generations(pool);
+    generation_bound(pool);
     pool->ops->serves(pool->host, old == NULL);
     if (pool->probation.goes_back || pool->probation.due.deadline == 0)
         pool_probation_end(pool);

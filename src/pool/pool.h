@@ -352,6 +352,9 @@ void generation_advance(struct generation *generation);
 void generation_drain(struct generation *generation);
 /* Tells its workers to end at once; those that do not are killed soon. */
 void generation_close(struct generation *generation);
+/* Closes the oldest generations that drain, if more are alive than max_generations allows: else the
+ * next reload would wait for their sessions. */
+void generation_bound(struct pool *pool);
 
 /* Workers: forking (spawn.c), exits (exit.c), one record (worker.c) */
 
