@@ -53,7 +53,7 @@ int log_file_open_again(int fd)
 
     if (!log_file_is_reopenable(fd, flags))
         return -1;
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
     return log_file_open_to_write(path, LOG_FILE_FLAGS | (flags & O_APPEND));
 }
 

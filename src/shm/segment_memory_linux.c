@@ -64,6 +64,6 @@ int segment_memory_open_read_only(int fd)
 {
     char path[64];
 
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
     return open(path, O_RDONLY | O_CLOEXEC);
 }
