@@ -218,12 +218,12 @@ bool notify_confirm(struct log *log)
     return notify_queue_is_confirmed(&notify->queue);
 }
 
-void notify_wait(struct log *log, void (*pause)(int ms))
+void notify_wait(struct log *log, void (*sleep_for)(int ms))
 {
     int left_ms = NOTIFY_EXIT_MS;
 
     for (; left_ms > 0 && !notify_confirm(log); left_ms -= WAIT_MS)
-        pause(WAIT_MS);
+        sleep_for(WAIT_MS);
     if (left_ms <= 0)
         log_write(log, LEVEL_WARN, 0, NOTIFY_EXIT_LATE, NOTIFY_EXIT_MS);
 }

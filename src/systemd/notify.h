@@ -80,6 +80,6 @@ bool notify_is_waiting(void);
 /* Whether the manager has confirmed all that must arrive before we exit: descriptors, and the main
  * process's number. What is missing is asked for. */
 bool notify_confirm(struct log *log);
-/* Waits until that is so by `pause`, which sleeps, for NOTIFY_EXIT_MS at most: for a process that
- * has nothing else to do any more. */
-void notify_wait(struct log *log, void (*pause)(int ms));
+/* Waits until that is so by `sleep_for`, for NOTIFY_EXIT_MS at most: for a process that has nothing
+ * else to do any more. */
+void notify_wait(struct log *log, void (*sleep_for)(int ms));

@@ -3,8 +3,8 @@
 # fields divided by tabs. `root` is left out of the paths.
 #   F path line linkage name parameters   a function that is defined; linkage is static or public.
 #                                         Of a macro that defines one, MACRO(name), the name alone
-#   W path word called                    a word of the code, once a file, and whether a "(" follows
-#                                         it anywhere; no member's name and no tag
+#   W path word called                    a word of the code, once a file, and the first line where a
+#                                         "(" follows it, or 0; no member's name and no tag
 #   I path header                         an include, as a path of a header of src/
 #   C path line text                      a comment
 #   A path lines assertions               a file's length, and how many assertions it has
@@ -115,9 +115,10 @@ function words(code,   word, n, i) {
     gsub(/[ \t]*\(/, "( ", code)
     n = split(code, word, /[^A-Za-z_0-9(]+/)
     for (i = 1; i <= n; i++)
-        if (sub(/\($/, "", word[i]))
-            is_word[word[i]] = 1
-        else if (!(word[i] in is_word))
+        if (sub(/\($/, "", word[i])) {
+            if (!is_word[word[i]])
+                is_word[word[i]] = FNR
+        } else if (!(word[i] in is_word))
             is_word[word[i]] = 0
 }
 
