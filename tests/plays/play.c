@@ -183,14 +183,18 @@ static void forget_reaped(struct play *play)
             play_process_forget(process);
 }
 
-/* Finds a process that would run, from a random one on; NULL: all of them wait. */
+/* Finds a process that would run, from a random one on, or one that was killed; NULL: all of them
+ * wait. */
 static struct play_process *find_runnable(struct play *play)
 {
     struct play_process *process = TAILQ_FIRST(&play->processes), *first;
     unsigned n = 0;
 
-    TAILQ_FOREACH (first, &play->processes, link)
+    TAILQ_FOREACH (first, &play->processes, link) {
+        if (!first->exited && first->pending[SIGKILL] != 0)
+            return first;
         n++;
+    }
     first = process;
     for (uint32_t i = n > 0 ? random_below(&play->state, n) : 0; i > 0; i--)
         first = TAILQ_NEXT(first, link);

@@ -86,6 +86,7 @@ struct play {
     struct signals_state *signals;
     struct notify *notify;
     struct play_failures failures;
+    unsigned killed_masters; /* by a signal; they leave files behind */
     unsigned long steps;
     pid_t latest; /* the process that ran last */
     /* a worker was forked: a case sets what it is to do wrong */

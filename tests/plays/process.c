@@ -282,6 +282,7 @@ void play_process_exit(struct play_process *process, int status)
     test_require(!process->exited);
     process->exited = true;
     process->status = status;
+    play->killed_masters += process->is_master && WIFSIGNALED(status);
     process->alarm_ms = 0;
     leave_children(process);
     if (process->worker != NULL)

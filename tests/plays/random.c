@@ -22,7 +22,6 @@ struct random_play {
     bool may_end;        /* the daemon was told to end, or its master was killed */
     bool may_not_accept; /* it was told to drain */
     bool upgraded;       /* there may be two master processes */
-    bool killed;         /* a master process was: it leaves its files */
     const char *last;    /* the latest disturbance */
 };
 
@@ -177,6 +176,7 @@ static void disturb_worker(struct random_play *random)
     static const int fatal[] = { SIGSEGV, SIGABRT, SIGKILL, SIGTERM, SIGINT, SIGQUIT };
     struct play_process *process = choose(random, true);
     struct play_worker *worker;
+    int number;
 
     if (process == NULL)
         return;
@@ -185,7 +185,10 @@ static void disturb_worker(struct random_play *random)
     switch (below(random, 9)) {
     case 0:
     case 1:
-        play_signal(process, fatal[below(random, countof(fatal))]);
+        number = fatal[below(random, countof(fatal))];
+        /* one that drains is replaced when its sessions have ended */
+        random->may_not_accept |= number == SIGQUIT;
+        play_signal(process, number);
         break;
     case 2:
         play_worker_exit(worker, (int)below(random, 3));
@@ -264,7 +267,7 @@ static void kill_master(struct random_play *random)
     if (master == NULL || !one_in(random, 8))
         return;
     random->last = "kill";
-    random->may_end = random->killed = true;
+    random->may_end = true;
     play_signal(master, SIGKILL);
 }
 
@@ -375,14 +378,14 @@ static void check_end(struct random_play *random)
         if (*entry->d_name == '.' || strcmp(entry->d_name, "conf") == 0 ||
             strcmp(entry->d_name, "stderr") == 0 || strcmp(entry->d_name, "error.log") == 0)
             continue;
-        if (!random->killed) {
+        if (play->killed_masters == 0) {
             random->last = entry->d_name;
             give_up(random, "a file is left");
         }
         unlinkat(dirfd(directory), entry->d_name, 0);
     }
     closedir(directory);
-    random->killed = false;
+    play->killed_masters = 0;
 }
 
 static void begin(struct random_play *random)
