@@ -18,10 +18,13 @@
 static void committed(void *host)
 {
     struct master *master = host;
+    struct listeners *listeners = &master->pool.starting->cycle->stream.listeners;
 
     CHECK_KIND(master, MASTER_KIND);
     if (master->upgrade.main)
-        fdstore_add(&master->pool.starting->cycle->stream.listeners, &master->log);
+        fdstore_add(listeners, &master->log);
+    if (master->upgrade.phase != UPGRADE_NONE && master->pool.serving != NULL)
+        upgrade_tell_listeners(&master->upgrade, listeners);
     assert(role_is(ROLE_MASTER));
     conf_hooks_change(&master->accepted, master->pool.starting->cycle, &master->log);
     /* at the daemon's start there is no reload, and one that goes back has committed before */

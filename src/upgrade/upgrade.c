@@ -438,16 +438,14 @@ static void give_queues(struct upgrade *upgrade)
                     (int)upgrade->other);
 }
 
-/* Tells the other process that we listen no more, and then looks what it has told us: of two that
- * end at once at least one learns that the other does, and removes the paths of unix sockets. */
-static void announce_end(struct upgrade *upgrade)
+void upgrade_tell_listeners(struct upgrade *upgrade, const struct listeners *listeners)
 {
     struct json json;
 
     if (upgrade->link.fd == -1)
         return;
     upgrade_link_begin(&json);
-    upgrade_sockets_write(&json, NULL);
+    upgrade_sockets_write(&json, listeners);
     send_message(upgrade, &json);
     upgrade_receive(upgrade);
 }
@@ -464,7 +462,7 @@ void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both)
         if (upgrade_is_new(upgrade) && upgrade->main)
             leave_main(upgrade, true);
     }
-    announce_end(upgrade);
+    upgrade_tell_listeners(upgrade, NULL);
 }
 
 void upgrade_ended(struct upgrade *upgrade)

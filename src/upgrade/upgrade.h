@@ -118,6 +118,10 @@ void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout
 void upgrade_receive(struct upgrade *upgrade);
 /* Tells the other process that another generation serves, and on which sockets. */
 void upgrade_announce(struct upgrade *upgrade);
+/* Tells the other process on which sockets we listen from now on, NULL: on none, before we give up
+ * others, and then looks what it has told us: of two that give up the same socket at once at least
+ * one learns that the other does, and removes the path of a unix socket. */
+void upgrade_tell_listeners(struct upgrade *upgrade, const struct listeners *listeners);
 /* Makes the other process's workers look at their listeners, from which one of ours has
  * withdrawn. */
 void upgrade_send_rescan(struct upgrade *upgrade);

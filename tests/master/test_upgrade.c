@@ -4,6 +4,8 @@
 #include "plays/play.h"
 #include "plays/worker.h"
 
+#include <unistd.h>
+
 static struct play *start(void)
 {
     struct play *play = play_create(1);
@@ -65,6 +67,42 @@ START_TEST(test_old_process_is_killed_during_start)
 }
 END_TEST
 
+/* Two processes give up a unix socket that both have: one by a reload that has committed and does
+ * not serve yet, the other because it ends. */
+START_TEST(test_shared_path_is_removed_by_one)
+{
+    struct play *play = play_create(1);
+    struct play_process *old, *new;
+    struct play_worker *worker;
+    char stream[128];
+
+    snprintf(stream, sizeof(stream), "server { listen unix:%s/second; echo; }", play->directory);
+    play_configure(play, 1, "", stream);
+    old = play_start(play);
+    play_settle(play);
+    play_signal(old, SIGUSR2);
+    play_settle(play);
+    new = play_main(play);
+    ck_assert_ptr_ne(new, old);
+    play_configure(play, 1, "", "");
+    play_signal(new, SIGHUP);
+    do {
+        ck_assert(play_step(play));
+        worker = play_worker_find(play, 0);
+    } while (worker->phase != PLAY_WORKER_READY);
+    worker->deaf = true; /* it does not hear that it is to accept */
+    play_settle(play);
+    play_signal(old, SIGQUIT);
+    play_settle(play);
+    ck_assert(old->exited);
+    play_worker_recover(worker);
+    play_pass(play, 2000);
+    ck_assert_uint_eq(worker->phase, PLAY_WORKER_ACCEPTS);
+    ck_assert_int_eq(access(play_path(play, "second"), F_OK), -1);
+    play_destroy(play);
+}
+END_TEST
+
 START_TEST(test_failed_upgrade_changes_nothing)
 {
     struct play *play = start();
@@ -86,6 +124,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, test_new_binary_serves_beside);
     tcase_add_loop_test(tcase, test_old_process_is_killed_during_start, 0, 12);
+    tcase_add_test(tcase, test_shared_path_is_removed_by_one);
     tcase_add_test(tcase, test_failed_upgrade_changes_nothing);
 }
 
