@@ -48,6 +48,8 @@ struct play_process {
     struct play_worker *worker; /* the script of a worker; NULL: a thread */
 
     pthread_t thread;
+    pid_t thread_id;
+    unsigned inherited; /* descriptors that the test has had when it started the process */
     bool has_thread, ended, doomed; /* a doomed thread ends when it runs next */
     sem_t turn, begun;
     bool kept; /* the test has it: it is not forgotten when it has exited */
@@ -71,6 +73,7 @@ TAILQ_HEAD(play_clients, play_client);
 /* Calls that fail when they are asked for next, each as often as its count says. */
 struct play_failures {
     unsigned fork, wakeup_add, handle_open, execute;
+    unsigned call; /* the call of this number from now on, of those in calls.c, fails once; 0: none */
 };
 
 struct play {
@@ -86,6 +89,7 @@ struct play {
     struct signals_state *signals;
     struct notify *notify;
     struct play_failures failures;
+    unsigned failed_calls;
     unsigned killed_masters; /* by a signal; they leave files behind */
     unsigned long steps;
     pid_t latest; /* the process that ran last */
@@ -131,6 +135,8 @@ bool play_pass_to_deadline(struct play *play);
 struct play_process *play_find(const struct play *play, pid_t pid);
 /* The master process that the pid file names; NULL: none. */
 struct play_process *play_main(const struct play *play);
+/* Counts the open descriptors of a process that has a thread. */
+unsigned play_count_descriptors(const struct play_process *process);
 unsigned play_count_workers(const struct play *play);
 unsigned play_count_masters(const struct play *play);
 /* The exit code of a process that has exited; 128 and the signal's number that has ended it. */

@@ -8,6 +8,7 @@
 #include "process/role.h"
 #include "systemd/notify.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <sys/epoll.h>
@@ -67,11 +68,29 @@ void play_process_yield(struct play_process *process)
         end_thread(process);
 }
 
+unsigned play_count_descriptors(const struct play_process *process)
+{
+    char path[64];
+    DIR *directory;
+    unsigned n = 0;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/fd", (int)process->thread_id);
+    directory = opendir(path);
+    test_require(directory != NULL);
+    while (readdir(directory) != NULL)
+        n++;
+    closedir(directory);
+    return n - 2; /* . and .. */
+}
+
 static void *run_thread(void *arg)
 {
     struct play_process *process = arg;
 
     test_require(unshare(CLONE_FILES | CLONE_FS) == 0);
+    process->thread_id = gettid();
+    if (process->child == NULL)
+        process->inherited = play_count_descriptors(process);
     sem_post(&process->begun);
     wait_for(&process->turn);
     if (process->doomed)
@@ -313,6 +332,8 @@ void play_process_signal(struct play_process *process, int number, pid_t sender)
         process->stopped = false;
     if (number == SIGSTOP || number == SIGCONT)
         return;
+    if (process->worker != NULL)
+        play_worker_note_signal(process->worker, number, sender);
     if (number == SIGKILL || (!process->has_handlers && !is_ignored(number))) {
         process->pending[SIGKILL] = number; /* the process ends when it runs next */
         process->stopped = false;

@@ -29,6 +29,7 @@ struct play_worker *play_worker_create(
         .index = heritage->index,
         .place = heritage->place,
         .cycle = heritage->cycle,
+        .shutdown_timeout = heritage->cycle->core.worker_shutdown_timeout,
         .channel = -1,
     };
     fds[n++] = heritage->channel;
@@ -166,6 +167,9 @@ static void drain(struct play_worker *worker)
         continue;
     close_listeners(worker);
     worker->phase = PLAY_WORKER_DRAINS;
+    if (worker->shutdown_timeout > 0)
+        worker->shutdown_ms =
+            worker->process->play->clock.mono_ms + (uint64_t)worker->shutdown_timeout;
     play_worker_send(worker, MESSAGE_RELEASED, 0);
 }
 
@@ -246,6 +250,20 @@ static bool has_input(const struct play_worker *worker)
     return poll(list, n, 0) > 0;
 }
 
+void play_worker_note_signal(struct play_worker *worker, int number, pid_t sender)
+{
+    bool by_master = worker->process->parent != NULL && sender == worker->process->parent->pid;
+
+    if (by_master && (number == SIGKILL || number == SIGABRT) && !worker->disturbed)
+        worker->wronged = true;
+}
+
+/* Whether worker_shutdown_timeout has passed since it drains. */
+static bool is_late(const struct play_worker *worker)
+{
+    return worker->shutdown_ms != 0 && worker->shutdown_ms <= worker->process->play->clock.mono_ms;
+}
+
 bool play_worker_is_runnable(struct play_worker *worker)
 {
     if (has_signal(worker))
@@ -254,7 +272,8 @@ bool play_worker_is_runnable(struct play_worker *worker)
         return false;
     if (worker->phase == PLAY_WORKER_STARTS)
         return has_started(worker);
-    if (worker->phase == PLAY_WORKER_DRAINS && worker->session_n == 0 && !worker->keeps_sessions)
+    if (worker->phase == PLAY_WORKER_DRAINS && !worker->keeps_sessions &&
+        (worker->session_n == 0 || is_late(worker)))
         return true;
     return has_input(worker);
 }
@@ -264,7 +283,7 @@ uint64_t play_worker_deadline(const struct play_worker *worker)
     bool waits = worker->phase == PLAY_WORKER_STARTS && !worker->never_ready && !worker->deaf &&
                  !worker->stuck;
 
-    return waits ? worker->ready_ms : 0;
+    return waits ? worker->ready_ms : worker->shutdown_ms;
 }
 
 /* The first step: what may go wrong at a start does. */
@@ -312,7 +331,8 @@ void play_worker_run(struct play_worker *worker)
         return;
     if (serve_sessions(worker))
         return;
-    if (worker->phase == PLAY_WORKER_DRAINS && worker->session_n == 0 && !worker->keeps_sessions)
+    if (worker->phase == PLAY_WORKER_DRAINS && !worker->keeps_sessions &&
+        (worker->session_n == 0 || is_late(worker)))
         play_worker_exit(worker, 0);
 }
 

@@ -27,6 +27,10 @@ struct play_worker {
     int *sessions;
     unsigned session_n;
     uint64_t ready_ms; /* when it has started */
+    int64_t shutdown_timeout; /* worker_shutdown_timeout of its configuration; 0: none */
+    uint64_t shutdown_ms;     /* when it closes its sessions; 0: it does not drain, or may for ever */
+    bool disturbed;           /* it may be killed */
+    bool wronged;             /* its master has killed it although it was not disturbed */
     /* What it does wrong */
     bool never_ready;    /* it does not finish its start */
     bool never_accepts;  /* it does not answer MESSAGE_ACCEPT */
@@ -46,6 +50,8 @@ void play_worker_take(struct play_worker *worker, const int *fds, unsigned n);
 void play_worker_close(struct play_worker *worker);
 void play_worker_destroy(struct play_worker **worker);
 
+/* A signal was sent to the worker. */
+void play_worker_note_signal(struct play_worker *worker, int number, pid_t sender);
 bool play_worker_is_runnable(struct play_worker *worker);
 uint64_t play_worker_deadline(const struct play_worker *worker);
 void play_worker_run(struct play_worker *worker);

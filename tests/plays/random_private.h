@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of random plays share. */
+#pragma once
+
+#include "base/compiler.h"
+#include "plays/play.h"
+#include "plays/random.h"
+
+struct random_play {
+    struct play *play;
+    const struct random_play_options *options;
+    unsigned act, step;
+    const char *last;       /* the latest disturbance */
+    bool may_end;           /* the daemon was told to end, or its master process was killed */
+    bool may_not_accept;    /* workers were told to drain, and nobody replaces them */
+    bool upgraded;          /* there may be two master processes */
+    bool meddled;           /* somebody has removed files of the daemon */
+    bool lost;              /* a worker has died, and its sessions with it */
+    unsigned descriptors;   /* of a master process at rest, under the plain configuration */
+};
+
+/* Fails the test: says what was wrong, after which disturbance of which seed. */
+NORETURN void random_give_up(const struct random_play *random, const char *what);
+
+static inline uint32_t random_of(struct random_play *random, uint32_t n)
+{
+    return random_below(&random->play->state, n);
+}
+
+static inline bool random_one_in(struct random_play *random, uint32_t n)
+{
+    return random_of(random, n) == 0;
+}
+
+/* disturb.c: does something at random to the daemon. */
+void random_disturb(struct random_play *random);
+/* A worker was forked, which may do wrong from its start: play->forked. */
+void random_worker_forked(struct play *play, struct play_process *process);
+
+/* rest.c: lets the daemon come to rest, and checks what must hold then. */
+void random_rest(struct random_play *random);
+/* Ends the daemon, and checks that nothing is left. */
+void random_end(struct random_play *random);
+/* Starts the daemon with the plain configuration. */
+void random_start(struct random_play *random);
