@@ -43,6 +43,8 @@ struct play *play_create(uint64_t seed)
     stay_on_one_processor();
     strcpy(play->directory, "/tmp/fb-play-XXXXXX");
     test_require(mkdtemp(play->directory) != NULL);
+    snprintf(play->address, sizeof(play->address), "127.%d.%d.%d", getpid() >> 16 & 0x7f,
+        getpid() >> 8 & 0xff, getpid() & 0xff);
     play->state = seed;
     play->last_pid = PLAY_FIRST_PID;
     play->clock.mono_ms = FIRST_MONO_MS;
@@ -107,7 +109,16 @@ void play_write(struct play *play, const char *name, const char *text)
     FILE *file = fopen(play_path(play, name), "we");
 
     test_require(file != NULL);
-    test_require(fputs(text, file) >= 0);
+    for (const char *p = text; *p != '\0'; p++) {
+        bool is_directory = strncmp(p, "$D", 2) == 0, is_address = strncmp(p, "$A", 2) == 0;
+
+        if (!is_directory && !is_address) {
+            test_require(fputc(*p, file) != EOF);
+            continue;
+        }
+        test_require(fputs(is_directory ? play->directory : play->address, file) >= 0);
+        p++;
+    }
     test_require(fclose(file) == 0);
 }
 
@@ -141,12 +152,11 @@ void play_configure(struct play *play, unsigned workers, const char *main, const
     char *text;
 
     ck_assert_int_ne(asprintf(&text,
-                         "daemon off;\nerror_log %s/error.log info;\npid %s/pid;\n"
-                         "control unix:%s/control;\nsandbox off;\nworker_processes %u;\n%s\n"
+                         "daemon off;\nerror_log $D/error.log info;\npid $D/pid;\n"
+                         "control unix:$D/control;\nsandbox off;\nworker_processes %u;\n%s\n"
                          "events { worker_connections 16; }\n"
-                         "stream { server { listen unix:%s/socket; echo; } %s }\n",
-                         play->directory, play->directory, play->directory, workers, main,
-                         play->directory, stream),
+                         "stream { server { listen unix:$D/socket; echo; } %s }\n",
+                         workers, main, stream),
         -1);
     play_write(play, "conf", text);
     free(text);
@@ -171,6 +181,14 @@ void play_signal_from(struct play_process *process, int number, pid_t sender)
 void play_signal(struct play_process *process, int number)
 {
     play_process_signal(process, number, 1);
+}
+
+void play_kill(struct play_process *process, int number)
+{
+    if (process->exited)
+        return;
+    process->pending[SIGKILL] = number;
+    process->stopped = false;
 }
 
 /* Forgets processes that were reaped. */
@@ -296,6 +314,16 @@ struct play_process *play_find(const struct play *play, pid_t pid)
         if (process->pid == pid)
             return process;
     return NULL;
+}
+
+struct play_process *play_find_kind(const struct play *play, enum process_kind kind)
+{
+    struct play_process *process, *found = NULL;
+
+    TAILQ_FOREACH (process, &play->processes, link)
+        if (process->kind == kind && !process->exited)
+            found = process;
+    return found;
 }
 
 struct play_process *play_main(const struct play *play)

@@ -78,6 +78,7 @@ struct play_failures {
 
 struct play {
     char directory[64];
+    char address[32]; /* of the loopback interface */
     struct clock clock;
     uint64_t state; /* of the play's random numbers */
     struct play_processes processes;
@@ -108,7 +109,8 @@ void play_destroy(struct play *play);
 /* Writes the configuration: `workers` processes, `main` in the main context, `stream` within the
  * stream block, beside a listener on DIRECTORY/socket. */
 void play_configure(struct play *play, unsigned workers, const char *main, const char *stream);
-/* Writes a file of the play's directory. */
+/* Writes a file of the play's directory, in which $D stands for that directory, and $A for an
+ * address of the loopback interface that no other process uses. */
 void play_write(struct play *play, const char *name, const char *text);
 const char *play_path(const struct play *play, const char *name);
 /* Reads a file of the directory whole; free() it. "" where there is none. */
@@ -122,6 +124,8 @@ struct play_process *play_start(struct play *play);
 void play_signal(struct play_process *process, int number);
 /* As play_signal(), from a process of this number. */
 void play_signal_from(struct play_process *process, int number, pid_t sender);
+/* Ends a process by a signal that it has no handler of, when it runs next. */
+void play_kill(struct play_process *process, int number);
 
 /* Lets one process, chosen at random, run until it waits; false: all of them wait. */
 bool play_step(struct play *play);
@@ -133,6 +137,8 @@ void play_pass(struct play *play, uint64_t ms);
 bool play_pass_to_deadline(struct play *play);
 
 struct play_process *play_find(const struct play *play, pid_t pid);
+/* The process of this kind that was forked last and lives; NULL: none. */
+struct play_process *play_find_kind(const struct play *play, enum process_kind kind);
 /* The master process that the pid file names; NULL: none. */
 struct play_process *play_main(const struct play *play);
 /* Counts the open descriptors of a process that has a thread. */

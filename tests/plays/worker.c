@@ -4,7 +4,6 @@
 
 #include "plays/play_private.h"
 #include "process/channel.h"
-#include "shm/heartbeat.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -91,10 +90,16 @@ static void note_sessions(const struct play_worker *worker)
         &shared_slot(worker->shared, worker->slot)->counters.n[COUNTER_ACTIVE], worker->session_n);
 }
 
+void play_worker_end(struct play_worker *worker, enum heartbeat_end end, int code)
+{
+    if (end != HEARTBEAT_LIVES)
+        heartbeat_set_end(heartbeat_of(worker), end, 0);
+    play_process_exit(worker->process, code << 8);
+}
+
 void play_worker_exit(struct play_worker *worker, int code)
 {
-    heartbeat_set_end(heartbeat_of(worker), HEARTBEAT_RETURNED, 0);
-    play_process_exit(worker->process, code << 8);
+    play_worker_end(worker, HEARTBEAT_RETURNED, code);
 }
 
 void play_worker_crash(struct play_worker *worker, int number)
@@ -185,6 +190,9 @@ void play_worker_recover(struct play_worker *worker)
 
 static void handle_message(struct play_worker *worker, const struct channel_message *message)
 {
+    test_require(message->kind < countof(worker->received));
+    worker->received[message->kind]++;
+    worker->argument = message->argument;
     if (message->kind == MESSAGE_ACCEPT && !worker->never_accepts) {
         if (worker->phase == PLAY_WORKER_READY)
             worker->phase = PLAY_WORKER_ACCEPTS;
@@ -199,6 +207,11 @@ static void handle_message(struct play_worker *worker, const struct channel_mess
         close(message->fd);
 }
 
+static bool is_deaf(const struct play_worker *worker)
+{
+    return worker->deaf || worker->stuck;
+}
+
 /* Does what a signal asks for; false: none is pending. */
 static bool take_signal(struct play_worker *worker)
 {
@@ -206,15 +219,17 @@ static bool take_signal(struct play_worker *worker)
     static const int ends[] = { SIGABRT, SIGSEGV, SIGTERM, SIGINT };
 
     for (size_t i = 0; i < countof(ends); i++)
-        if (pending[ends[i]] != 0 && (i < 2 || !worker->deaf)) {
+        if (pending[ends[i]] != 0 && (i < 2 || !is_deaf(worker))) {
             pending[ends[i]] = 0;
+            if (i == 0 && worker->ignores_abort)
+                return true;
             if (i < 2)
                 play_worker_crash(worker, ends[i]);
             else
                 play_worker_exit(worker, 0);
             return true;
         }
-    if (pending[SIGQUIT] == 0 || worker->deaf || worker->phase == PLAY_WORKER_STARTS)
+    if (pending[SIGQUIT] == 0 || is_deaf(worker) || worker->phase == PLAY_WORKER_STARTS)
         return false;
     pending[SIGQUIT] = 0;
     drain(worker);
@@ -227,8 +242,8 @@ static bool has_signal(const struct play_worker *worker)
 
     if (pending[SIGABRT] != 0 || pending[SIGSEGV] != 0)
         return true;
-    return !worker->deaf && (pending[SIGTERM] != 0 || pending[SIGINT] != 0 ||
-                                (pending[SIGQUIT] != 0 && worker->phase != PLAY_WORKER_STARTS));
+    return !is_deaf(worker) && (pending[SIGTERM] != 0 || pending[SIGINT] != 0 ||
+                                   (pending[SIGQUIT] != 0 && worker->phase != PLAY_WORKER_STARTS));
 }
 
 static bool has_started(const struct play_worker *worker)
@@ -268,7 +283,7 @@ bool play_worker_is_runnable(struct play_worker *worker)
 {
     if (has_signal(worker))
         return true;
-    if (worker->deaf || worker->stuck)
+    if (is_deaf(worker))
         return false;
     if (worker->phase == PLAY_WORKER_STARTS)
         return has_started(worker);
@@ -280,8 +295,7 @@ bool play_worker_is_runnable(struct play_worker *worker)
 
 uint64_t play_worker_deadline(const struct play_worker *worker)
 {
-    bool waits = worker->phase == PLAY_WORKER_STARTS && !worker->never_ready && !worker->deaf &&
-                 !worker->stuck;
+    bool waits = worker->phase == PLAY_WORKER_STARTS && !worker->never_ready && !is_deaf(worker);
 
     return waits ? worker->ready_ms : worker->shutdown_ms;
 }
@@ -305,7 +319,7 @@ void play_worker_run(struct play_worker *worker)
 
     if (take_signal(worker))
         return;
-    if (worker->deaf || worker->stuck)
+    if (is_deaf(worker))
         return;
     if (worker->phase == PLAY_WORKER_STARTS) {
         if (has_started(worker))

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "plays/play.h"
+#include "shm/heartbeat.h"
 
 enum play_worker_phase {
     PLAY_WORKER_STARTS,
@@ -34,12 +35,16 @@ struct play_worker {
     /* What it does wrong */
     bool never_ready;    /* it does not finish its start */
     bool never_accepts;  /* it does not answer MESSAGE_ACCEPT */
+    bool ignores_abort;  /* SIGABRT does not end it */
     bool deaf;           /* it reads neither channel nor signals, but those that end it at once */
     bool stuck;          /* deaf, and its heartbeat stands in a callback */
     bool keeps_sessions; /* it does not end while it drains */
     bool fails_start;    /* it exits with code 1 before it is ready */
     bool crashes_accepting; /* it dies by SIGSEGV as soon as it accepts */
     uint64_t start_ms;      /* how long it takes to start */
+    /* messages of each kind that have come, and the argument of the last one */
+    unsigned received[32];
+    uint32_t argument;
 };
 
 /* In the master's thread, by fork(): the worker of this heritage, whose descriptors are passed. */
@@ -56,8 +61,9 @@ bool play_worker_is_runnable(struct play_worker *worker);
 uint64_t play_worker_deadline(const struct play_worker *worker);
 void play_worker_run(struct play_worker *worker);
 
-/* Have it end now: by an exit code, or by a signal. */
+/* Have it end now: by an exit code, by one that comes after these last words, or by a signal. */
 void play_worker_exit(struct play_worker *worker, int code);
+void play_worker_end(struct play_worker *worker, enum heartbeat_end end, int code);
 void play_worker_crash(struct play_worker *worker, int number);
 /* Have it hang in a callback; lose its channel; and do nothing wrong any more. */
 void play_worker_stick(struct play_worker *worker);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Steps that the cases of several programs have in common: a daemon that serves, a command of its
+ * control socket, a field of its status, the time that passes until a process is forked or exits. */
+#pragma once
+
+#include "plays/client.h"
+#include "plays/play.h"
+#include "plays/worker.h"
+
+/* A timer that is set for now expires a millisecond later. */
+#define CASE_AT_ONCE_MS 1
+
+/* Starts a daemon with this configuration (play_configure()), which has to serve. */
+struct play *case_start(unsigned workers, const char *main, const char *stream);
+/* Gives a command, and lets all processes run until each waits. */
+struct play_client *case_command(struct play *play, const char *command);
+/* Gives a command to the control socket of this name, such as "control.oldbin". */
+struct play_client *case_command_to(struct play *play, const char *control, const char *command);
+/* Reloads, and waits for the end of the probation; the reload has to succeed. */
+void case_reload(struct play *play);
+
+/* The command was carried out. */
+void case_expect_ok(const struct play_client *client);
+/* The command has failed, and the reply has this text. */
+void case_expect_failure(const struct play_client *client, const char *text);
+/* The command has no outcome yet. */
+void case_expect_waiting(const struct play_client *client);
+
+/* A field of the status, as text: "state", or "generations.0.workers.1.state"; "" where there is
+ * none. It stays valid until the next call. */
+const char *case_status(struct play *play, const char *path);
+/* The same of the daemon whose control socket has this name. */
+const char *case_status_of(struct play *play, const char *control, const char *path);
+/* The number of the generation that serves; 0: none does. */
+unsigned case_generation(struct play *play);
+/* Workers have died of this cause so often, and of no other. */
+void case_expect_deaths(struct play *play, const char *cause, unsigned n);
+
+/* Moves the clock on until another process is forked; returns how many milliseconds that takes. */
+uint64_t case_pass_to_fork(struct play *play);
+/* Moves the clock on until the process exits; returns how many milliseconds that takes. */
+uint64_t case_pass_to_exit(struct play_process *process);
+/* Runs single steps until a process of this kind has been forked, and returns it. */
+struct play_process *case_step_to_fork(struct play *play, enum process_kind kind);
+/* Listens on a path of the directory, as another process would; returns the descriptor. */
+int case_listen(const struct play *play, const char *name);
