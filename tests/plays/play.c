@@ -354,6 +354,21 @@ unsigned play_count_masters(const struct play *play)
     return n;
 }
 
+unsigned play_count_descriptors(const struct play_process *process)
+{
+    char path[64];
+    DIR *directory;
+    unsigned n = 0;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/fd", (int)process->thread_id);
+    directory = opendir(path);
+    test_require(directory != NULL);
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        n += *entry->d_name != '.';
+    closedir(directory);
+    return n;
+}
+
 int play_exit_code(const struct play_process *process)
 {
     test_require(process->exited);

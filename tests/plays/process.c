@@ -8,7 +8,6 @@
 #include "process/role.h"
 #include "systemd/notify.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
 #include <sys/epoll.h>
@@ -66,21 +65,6 @@ void play_process_yield(struct play_process *process)
     wait_for(&process->turn);
     if (process->doomed)
         end_thread(process);
-}
-
-unsigned play_count_descriptors(const struct play_process *process)
-{
-    char path[64];
-    DIR *directory;
-    unsigned n = 0;
-
-    snprintf(path, sizeof(path), "/proc/self/task/%d/fd", (int)process->thread_id);
-    directory = opendir(path);
-    test_require(directory != NULL);
-    while (readdir(directory) != NULL)
-        n++;
-    closedir(directory);
-    return n - 2; /* . and .. */
 }
 
 static void *run_thread(void *arg)

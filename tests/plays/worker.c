@@ -251,7 +251,7 @@ static bool has_started(const struct play_worker *worker)
     return !worker->never_ready && worker->ready_ms <= worker->process->play->clock.mono_ms;
 }
 
-/* Whether one of its descriptors is readable. */
+/* Whether one of its descriptors is readable; a listener that was shut down is not. */
 static bool has_input(const struct play_worker *worker)
 {
     struct pollfd list[1 + 64 + SESSIONS_MAX];
@@ -262,7 +262,14 @@ static bool has_input(const struct play_worker *worker)
         list[n++] = (struct pollfd) { .fd = worker->listeners[i], .events = POLLIN };
     for (unsigned i = 0; i < worker->session_n; i++)
         list[n++] = (struct pollfd) { .fd = worker->sessions[i], .events = POLLIN };
-    return poll(list, n, 0) > 0;
+    poll(list, n, 0);
+    for (unsigned i = 0; i < n; i++) {
+        bool is_listener = i > 0 && i <= worker->listener_n && worker->phase == PLAY_WORKER_ACCEPTS;
+
+        if (list[i].revents != 0 && !(is_listener && (list[i].revents & POLLHUP) != 0))
+            return true;
+    }
+    return false;
 }
 
 void play_worker_note_signal(struct play_worker *worker, int number, pid_t sender)

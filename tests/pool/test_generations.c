@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Generations that take each other's place: how many are alive, and what a reload waits for. */
-#include "plays/client.h"
-#include "plays/play.h"
-#include "plays/worker.h"
+#include "plays/case.h"
+
+#include <signal.h>
+#include <string.h>
+
+#define CLOSE_MS 2000 /* to end at once */
 
 static void crash_accepting(struct play *play, struct play_process *process)
 {
@@ -10,12 +13,14 @@ static void crash_accepting(struct play *play, struct play_process *process)
     process->worker->crashes_accepting = true;
 }
 
-static struct play_client *reload(struct play *play)
+/* Opens a session with a worker of the generation that serves. */
+static struct play_client *open_session(struct play *play)
 {
-    struct play_client *client = play_control(play, "control", "reload");
+    struct play_client *client = play_connect(play);
 
     ck_assert_ptr_nonnull(client);
     play_settle(play);
+    ck_assert(client->replied);
     return client;
 }
 
@@ -24,19 +29,12 @@ static struct play_client *reload(struct play *play)
  * their sessions. */
 START_TEST(test_bounded_when_no_way_leads_back)
 {
-    struct play *play = play_create(1);
+    struct play *play = case_start(1, "max_generations 2;", "");
     struct play_client *client;
 
-    play_configure(play, 1, "max_generations 2;", "");
-    play_start(play);
-    play_settle(play);
-    play_connect(play);
-    play_settle(play);
-    client = reload(play);
-    play_pass(play, 1100);
-    ck_assert(play_client_is_ok(client));
-    play_connect(play);
-    play_settle(play);
+    open_session(play);
+    case_reload(play);
+    open_session(play);
     play->forked = crash_accepting;
     client = play_control(play, "control", "reload");
     while (play_worker_find(play, 0)->phase == PLAY_WORKER_ACCEPTS)
@@ -47,9 +45,102 @@ START_TEST(test_bounded_when_no_way_leads_back)
     ck_assert(play_has_logged(play, "could not be started again"));
     play->forked = NULL;
     play_pass(play, 2000);
-    client = reload(play);
+    client = case_command(play, "reload");
     play_pass(play, 7000);
-    ck_assert(play_client_is_ok(client));
+    case_expect_ok(client);
+    play_destroy(play);
+}
+END_TEST
+
+/* Sessions of the oldest generations end, and no others; the reply to the reload tells how many. */
+START_TEST(test_generations_are_bounded)
+{
+    enum { MOST = 3, RELOADS = 8 };
+    struct play *play = case_start(2, "max_generations 3;", "");
+    struct play_client *sessions[RELOADS + 1];
+
+    sessions[0] = open_session(play);
+    for (unsigned i = 1; i <= RELOADS; i++) {
+        struct play_client *client = case_command(play, "reload");
+        char says[96];
+
+        play_pass(play, 1000);
+        case_expect_ok(client);
+        snprintf(says, sizeof(says), "generation %u is closed, 1 session ends", i + 1 - MOST);
+        ck_assert_int_eq(strstr(client->line, says) != NULL, i >= MOST);
+        sessions[i] = open_session(play);
+        for (unsigned j = 0; j <= i; j++)
+            ck_assert_int_eq(sessions[j]->ended, j + MOST <= i);
+        ck_assert_uint_eq(play_count_workers(play), i < MOST ? 2 + i : 2 + MOST - 1);
+    }
+    play_destroy(play);
+}
+END_TEST
+
+/* With 1 the old workers end at once, with 0 they never have to. */
+START_TEST(test_bound_is_one_or_none)
+{
+    struct play *play = case_start(1, _i == 1 ? "max_generations 1;" : "max_generations 0;", "");
+    struct play_client *sessions[10];
+
+    for (unsigned i = 0; i < 10; i++) {
+        sessions[i] = open_session(play);
+        case_reload(play);
+    }
+    for (unsigned i = 0; i < 10; i++)
+        ck_assert_int_eq(sessions[i]->ended, _i == 1);
+    ck_assert_uint_eq(play_count_workers(play), _i == 1 ? 1 : 11);
+    play_destroy(play);
+}
+END_TEST
+
+/* The generation that is closed has a worker that does not end: the next reload waits for it, says
+ * so, and goes on when it has been killed. */
+START_TEST(test_reload_waits_for_closed_generation)
+{
+    struct play *play = case_start(1, "max_generations 1;", "");
+    struct play_worker *oldest = play_worker_find(play, 0);
+    struct play_client *first, *second;
+
+    open_session(play);
+    oldest->deaf = true;
+    first = case_command(play, "reload");
+    second = case_command(play, "reload");
+    case_expect_ok(first); /* the second one ends the probation */
+    case_expect_waiting(second);
+    ck_assert_str_eq(case_status(play, "pending.0.command"), "reload");
+    ck_assert_uint_eq(case_generation(play), 2);
+    ck_assert_uint_eq(case_pass_to_exit(oldest->process), CLOSE_MS);
+    ck_assert_int_eq(play_exit_code(oldest->process), 128 + SIGKILL);
+    play_settle(play);
+    ck_assert_uint_eq(case_generation(play), 3);
+    play_pass(play, 1000);
+    case_expect_ok(second);
+    ck_assert_str_eq(case_status(play, "deaths.stop_timeout"), "1");
+    play_destroy(play);
+}
+END_TEST
+
+/* The status tells who serves, who drains and who has ended. */
+START_TEST(test_drain_is_told)
+{
+    struct play *play = case_start(2, "", "");
+    struct play_client *session = open_session(play);
+    bool first = play_worker_find(play, 0)->session_n > 0;
+
+    play_configure(play, 1, "", "");
+    case_reload(play);
+    ck_assert_str_eq(case_status(play, "generations.0.state"), "draining");
+    ck_assert_str_eq(
+        case_status(play, "generations.0.workers.0.state"), first ? "draining" : "ended");
+    ck_assert_str_eq(
+        case_status(play, "generations.0.workers.1.state"), first ? "ended" : "draining");
+    ck_assert_str_eq(case_status(play, "generations.1.state"), "live");
+    ck_assert_str_eq(case_status(play, "generations.1.workers.0.state"), "accepting");
+    ck_assert_str_eq(case_status(play, "generations.1.workers.1.state"), "");
+    play_client_close(play, session);
+    play_settle(play);
+    ck_assert_str_eq(case_status(play, "generations.0.number"), "2");
     play_destroy(play);
 }
 END_TEST
@@ -57,6 +148,10 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, test_bounded_when_no_way_leads_back);
+    tcase_add_test(tcase, test_generations_are_bounded);
+    tcase_add_loop_test(tcase, test_bound_is_one_or_none, 0, 2);
+    tcase_add_test(tcase, test_reload_waits_for_closed_generation);
+    tcase_add_test(tcase, test_drain_is_told);
 }
 
 TEST_MAIN("generations", add_tests)

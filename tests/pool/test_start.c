@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The start of a generation that fails: at the daemon's start it ends the process, and a reload
+ * leaves the generation before as it was, with nothing of the new one left. */
+#include "plays/case.h"
+
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define OTHER "server { listen unix:$D/other; listen $A:7001; echo; }"
+
+static bool has_file(const struct play *play, const char *name)
+{
+    return access(play_path(play, name), F_OK) == 0;
+}
+
+/* A socket of another process at port 7001 of the play's address. */
+static int bind_address(const struct play *play)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1, a, b, c;
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(7001) };
+
+    ck_assert_int_eq(sscanf(play->address, "127.%d.%d.%d", &a, &b, &c), 3);
+    address.sin_addr.s_addr = htonl((in_addr_t)(127u << 24 | (unsigned)(a << 16 | b << 8 | c)));
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)), 0);
+    ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
+static void fail_first_fork(struct play *play, struct play_process *process)
+{
+    (void)play;
+    (void)process;
+}
+
+/* Forking the worker after this one fails. */
+static void fail_next_fork(struct play *play, struct play_process *process)
+{
+    (void)process;
+    play->failures.fork = 1;
+    play->forked = NULL;
+}
+
+static void fail_next_wakeup(struct play *play, struct play_process *process)
+{
+    (void)process;
+    play->failures.wakeup_add = 1;
+    play->forked = NULL;
+}
+
+static void fail_start(struct play *play, struct play_process *process)
+{
+    process->worker->fails_start = true;
+    play->forked = NULL;
+}
+
+/* Failures of workers' start: what is said, and whether the first fork fails. */
+static const struct {
+    void (*forked)(struct play *play, struct play_process *process);
+    unsigned fork;
+    const char *says;
+} troubles[] = {
+    { fail_first_fork, 1, "a worker process could not be forked" },
+    { fail_next_fork, 0, "a worker process could not be forked" },
+    { fail_next_wakeup, 0, "a worker process could not be forked" },
+    { fail_start, 0, "a worker process could not start" },
+};
+
+#define TROUBLES (int)(sizeof(troubles) / sizeof(troubles[0]))
+
+/* The daemon before a reload whose new configuration has other listeners too. */
+struct before {
+    struct play *play;
+    struct play_process *master;
+    unsigned descriptors;
+    pid_t worker;
+};
+
+static struct before begin(void)
+{
+    struct before before = { .play = case_start(2, "", "") };
+
+    case_status(before.play, "state"); /* opens what stays open */
+    play_settle(before.play);
+    before.master = play_main(before.play);
+    before.descriptors = play_count_descriptors(before.master);
+    before.worker = play_worker_find(before.play, 0)->process->pid;
+    play_configure(before.play, 2, "", OTHER);
+    return before;
+}
+
+/* The reload has failed for this reason, and left nothing. */
+static void expect_unchanged(
+    const struct before *before, struct play_client *client, const char *says)
+{
+    struct play *play = before->play;
+    struct play_client *other;
+
+    case_expect_failure(client, says);
+    case_expect_failure(client, "\"generation\":1");
+    play_client_close(play, client);
+    play_pass(play, 3000);
+    ck_assert_ptr_eq(play_main(play), before->master);
+    ck_assert_uint_eq(play_count_workers(play), 2);
+    ck_assert_int_eq(play_worker_find(play, 0)->process->pid, before->worker);
+    ck_assert_uint_eq(play_count_descriptors(before->master), before->descriptors);
+    ck_assert_str_eq(case_status(play, "state"), "running");
+    ck_assert_str_eq(case_status(play, "reload.ok"), "false");
+    other = play_connect(play);
+    ck_assert_ptr_nonnull(other);
+    play_settle(play);
+    ck_assert(other->replied);
+}
+
+/* The same configuration is reloaded when the trouble is over. */
+static void reload_succeeds(const struct before *before)
+{
+    case_reload(before->play);
+    ck_assert(has_file(before->play, "other"));
+    ck_assert_str_eq(case_status(before->play, "reload.ok"), "true");
+    play_destroy(before->play);
+}
+
+START_TEST(test_workers_of_reload_do_not_start)
+{
+    struct before before = begin();
+    struct play *play = before.play;
+    struct play_client *client = play_control(play, "control", "reload");
+
+    case_step_to_fork(play, PROCESS_CHECK); /* the configuration is good */
+    play->forked = troubles[_i].forked;
+    play->failures.fork = troubles[_i].fork;
+    play_settle(play);
+    expect_unchanged(&before, client, troubles[_i].says);
+    ck_assert(!has_file(play, "other"));
+    reload_succeeds(&before);
+}
+END_TEST
+
+/* The same fails the daemon's start. */
+START_TEST(test_workers_of_daemon_do_not_start)
+{
+    struct play *play = play_create(1);
+    struct play_process *master;
+
+    play_configure(play, 2, "", "");
+    master = play_start(play);
+    case_step_to_fork(play, PROCESS_CHECK);
+    play->forked = troubles[_i].forked;
+    play->failures.fork = troubles[_i].fork;
+    play_pass(play, 3000);
+    ck_assert(master->exited);
+    ck_assert(play_has_logged(play, troubles[_i].says));
+    ck_assert(play_has_logged(play, "nothing is served"));
+    ck_assert_int_eq(play_exit_code(master), EXIT_FAILURE);
+    ck_assert_uint_eq(play_count_workers(play), 0);
+    ck_assert(!has_file(play, "socket") && !has_file(play, "pid") && !has_file(play, "control"));
+    play_destroy(play);
+}
+END_TEST
+
+/* Addresses that the new configuration alone has are not free. */
+START_TEST(test_listener_cannot_be_bound)
+{
+    static const char *const says[] = { "failed: the socket is in use",
+        "failed: the path exists and is not a socket", "failed (98: Address already in use)" };
+    struct before before = begin();
+    struct play *play = before.play;
+    int fd = -1;
+
+    if (_i == 0)
+        fd = case_listen(play, "other");
+    else if (_i == 1)
+        play_write(play, "other", "a file");
+    else
+        fd = bind_address(play);
+    if (_i == 2)
+        ck_assert_int_eq(listen(fd, 1), 0);
+    expect_unchanged(&before, case_command(play, "reload"), says[_i]);
+    ck_assert_int_eq(has_file(play, "other"), _i != 2); /* it is not ours */
+    unlink(play_path(play, "other"));
+    close(fd);
+    reload_succeeds(&before);
+}
+END_TEST
+
+/* The address is bound, and somebody else listens on it before the commit. */
+START_TEST(test_listener_cannot_listen)
+{
+    struct before before = begin();
+    struct play *play = before.play;
+    struct play_client *client;
+    int fd = bind_address(play);
+
+    client = play_control(play, "control", "reload");
+    case_step_to_fork(play, PROCESS_WORKER);
+    ck_assert_int_eq(listen(fd, 1), 0);
+    play_settle(play);
+    ck_assert(play_has_logged(play, "listen() to"));
+    expect_unchanged(&before, client, "a listener could not be opened");
+    ck_assert(!has_file(play, "other"));
+    close(fd);
+    reload_succeeds(&before);
+}
+END_TEST
+
+/* The same at the daemon's start may pass by itself: the exit code says so. */
+START_TEST(test_listener_of_daemon_cannot_listen)
+{
+    struct play *play = play_create(1);
+    struct play_process *master;
+    int fd = bind_address(play);
+
+    play_configure(play, 2, "", OTHER);
+    master = play_start(play);
+    case_step_to_fork(play, PROCESS_WORKER);
+    ck_assert_int_eq(listen(fd, 1), 0);
+    play_pass(play, 3000);
+    ck_assert(master->exited);
+    ck_assert_int_eq(play_exit_code(master), EX_TEMPFAIL);
+    ck_assert(!has_file(play, "other") && !has_file(play, "socket") && !has_file(play, "pid"));
+    close(fd);
+    play_destroy(play);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, test_workers_of_reload_do_not_start, 0, TROUBLES);
+    tcase_add_loop_test(tcase, test_workers_of_daemon_do_not_start, 0, TROUBLES);
+    tcase_add_loop_test(tcase, test_listener_cannot_be_bound, 0, 3);
+    tcase_add_test(tcase, test_listener_cannot_listen);
+    tcase_add_test(tcase, test_listener_of_daemon_cannot_listen);
+}
+
+TEST_MAIN("start", add_tests)
