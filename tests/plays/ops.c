@@ -28,6 +28,7 @@ static bool fails(unsigned *left, int error)
     if (*left == 0)
         return false;
     (*left)--;
+    play_now->failed_calls++;
     errno = error;
     return true;
 }

@@ -73,7 +73,8 @@ TAILQ_HEAD(play_clients, play_client);
 /* Calls that fail when they are asked for next, each as often as its count says. */
 struct play_failures {
     unsigned fork, wakeup_add, handle_open, execute;
-    unsigned call; /* the call of this number from now on, of those in calls.c, fails once; 0: none */
+    unsigned
+        call; /* the call of this number from now on, of those in calls.c, fails once; 0: none */
 };
 
 struct play {

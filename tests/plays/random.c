@@ -46,9 +46,16 @@ static void run_act(struct random_play *random)
     }
     play->forked = random_worker_forked;
     random->may_not_accept = random->lost = false;
-    for (random->step = 0; random->step < random->options->steps; random->step++)
-        if (random_one_in(random, 4) || (!play_step(play) && !play_pass_to_deadline(play)))
-            random_disturb(random);
+    for (random->step = 0; random->step < random->options->steps; random->step++) {
+        if (!random_one_in(random, 4)) {
+            if (play_step(play))
+                continue;
+            random_check_moment(random);
+            if (play_pass_to_deadline(play))
+                continue;
+        }
+        random_disturb(random);
+    }
     random_rest(random);
 }
 

@@ -10,13 +10,14 @@ struct random_play {
     struct play *play;
     const struct random_play_options *options;
     unsigned act, step;
-    const char *last;       /* the latest disturbance */
-    bool may_end;           /* the daemon was told to end, or its master process was killed */
-    bool may_not_accept;    /* workers were told to drain, and nobody replaces them */
-    bool upgraded;          /* there may be two master processes */
-    bool meddled;           /* somebody has removed files of the daemon */
-    bool lost;              /* a worker has died, and its sessions with it */
-    unsigned descriptors;   /* of a master process at rest, under the plain configuration */
+    const char *last;     /* the latest disturbance */
+    bool may_end;         /* the daemon was told to end, or its master process was killed */
+    bool may_not_accept;  /* workers were told to drain, and nobody replaces them */
+    bool upgraded;        /* there may be two master processes */
+    bool meddled;         /* somebody has removed files of the daemon */
+    bool lost;            /* a worker has died, and its sessions with it */
+    size_t logged;        /* bytes of the error log that were checked */
+    unsigned descriptors; /* of a master process at rest, under the plain configuration */
 };
 
 /* Fails the test: says what was wrong, after which disturbance of which seed. */
@@ -37,7 +38,9 @@ void random_disturb(struct random_play *random);
 /* A worker was forked, which may do wrong from its start: play->forked. */
 void random_worker_forked(struct play *play, struct play_process *process);
 
-/* rest.c: lets the daemon come to rest, and checks what must hold then. */
+/* rest.c: checks what must hold whenever all processes wait. */
+void random_check_moment(const struct random_play *random);
+/* Lets the daemon come to rest, and checks what must hold then. */
 void random_rest(struct random_play *random);
 /* Ends the daemon, and checks that nothing is left. */
 void random_end(struct random_play *random);

@@ -13,7 +13,7 @@
 
 #define REST_MS 130000 /* in which all that was begun must have ended */
 
-/* Nobody disturbs any more: workers recover, calls succeed. */
+/* Nobody disturbs any more, and calls succeed. */
 static void calm(struct random_play *random)
 {
     struct play *play = random->play;
@@ -21,7 +21,17 @@ static void calm(struct random_play *random)
 
     memset(&play->failures, 0, sizeof(play->failures));
     play->forked = NULL;
-    TAILQ_FOREACH (process, &play->processes, link) {
+    TAILQ_FOREACH (process, &play->processes, link)
+        if (process->worker != NULL)
+            process->worker->keeps_sessions = false;
+}
+
+/* Workers do nothing wrong any more. */
+static void recover(struct random_play *random)
+{
+    struct play_process *process;
+
+    TAILQ_FOREACH (process, &random->play->processes, link) {
         if (process->stopped)
             play_signal(process, SIGCONT);
         if (process->worker != NULL)
@@ -29,16 +39,55 @@ static void calm(struct random_play *random)
     }
 }
 
+/* Returns the line of a grave failure of a call, which none was made to fail for; or NULL. */
+static char *find_failure(const char *log)
+{
+    const char *line = log, *end;
+
+    for (; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+        char *text = strndup(line, (size_t)(end - line));
+
+        if ((strstr(text, "[alert]") != NULL || strstr(text, "[emerg]") != NULL ||
+                strstr(text, "[error]") != NULL) &&
+            strstr(text, "failed (") != NULL)
+            return text;
+        free(text);
+    }
+    return NULL;
+}
+
+/* Checks what was logged since the rest before. */
+static void check_log(struct random_play *random)
+{
+    char *log = play_read(random->play, "error.log"), *line;
+    size_t n = strlen(log);
+
+    line = find_failure(log + random->logged);
+    if (line != NULL && random->play->failed_calls == 0 && !random->meddled) {
+        random->last = line;
+        random_give_up(random, "a call has failed");
+    }
+    free(line);
+    free(log);
+    random->logged = n;
+    random->play->failed_calls = 0;
+}
+
+static void check_control(const struct random_play *random)
+{
+    const struct play_client *client;
+
+    TAILQ_FOREACH (client, &random->play->clients, link)
+        if (client->of_control && !client->replied && !client->ended)
+            random_give_up(random, "a client of the control socket waits for ever");
+}
+
 static void check_clients(const struct random_play *random)
 {
     const struct play_client *client;
 
     TAILQ_FOREACH (client, &random->play->clients, link) {
-        if (client->replied)
-            continue;
-        if (client->of_control && !client->ended)
-            random_give_up(random, "a client of the control socket waits for ever");
-        if (client->of_control || random->may_end)
+        if (client->replied || client->of_control || random->may_end)
             continue;
         if (!client->ended && !random->may_not_accept)
             random_give_up(random, "a client waits for ever");
@@ -47,14 +96,23 @@ static void check_clients(const struct random_play *random)
     }
 }
 
+void random_check_moment(const struct random_play *random)
+{
+    const struct play_process *process;
+
+    TAILQ_FOREACH (process, &random->play->processes, link)
+        if (process->exited && process->parent != NULL && process->parent->is_master &&
+            !process->parent->exited && !process->parent->stopped)
+            random_give_up(random, "a process that has exited is not reaped");
+}
+
 static void check_processes(const struct random_play *random)
 {
     struct play *play = random->play;
     const struct play_process *process;
 
+    random_check_moment(random);
     TAILQ_FOREACH (process, &play->processes, link) {
-        if (process->exited && process->parent != NULL && !process->parent->exited)
-            random_give_up(random, "a process that has exited is not reaped");
         if (process->worker != NULL && process->worker->wronged)
             random_give_up(random, "a worker that had done nothing wrong was killed");
     }
@@ -106,8 +164,15 @@ void random_rest(struct random_play *random)
     struct play *play = random->play;
 
     calm(random);
+    if (random_one_in(random, 2)) { /* what does not recover is noticed */
+        play_pass(play, REST_MS);
+        check_control(random);
+    }
+    recover(random);
     play_pass(play, REST_MS);
+    check_control(random);
     check_clients(random);
+    check_log(random);
     check_processes(random);
     if (!random->may_end && !random->upgraded && !random->meddled)
         check_plain(random);

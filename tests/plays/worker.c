@@ -183,8 +183,8 @@ void play_worker_recover(struct play_worker *worker)
     if (worker->stuck)
         heartbeat_begin_wait(heartbeat_of(worker));
     worker->never_ready = worker->never_accepts = worker->deaf = worker->stuck = false;
-    if (worker->channel == -1) /* nothing would tell it of its master's end */
-        drain(worker);
+    if (worker->channel == -1 && worker->process->parent == NULL)
+        drain(worker); /* nothing else would tell it that its master has gone */
     worker->keeps_sessions = worker->fails_start = worker->crashes_accepting = false;
 }
 

@@ -27,11 +27,11 @@ struct play_worker {
     unsigned listener_n;
     int *sessions;
     unsigned session_n;
-    uint64_t ready_ms; /* when it has started */
+    uint64_t ready_ms;        /* when it has started */
     int64_t shutdown_timeout; /* worker_shutdown_timeout of its configuration; 0: none */
-    uint64_t shutdown_ms;     /* when it closes its sessions; 0: it does not drain, or may for ever */
-    bool disturbed;           /* it may be killed */
-    bool wronged;             /* its master has killed it although it was not disturbed */
+    uint64_t shutdown_ms; /* when it closes its sessions; 0: it does not drain, or may for ever */
+    bool disturbed;       /* it may be killed */
+    bool wronged;         /* its master has killed it although it was not disturbed */
     /* What it does wrong */
     bool never_ready;    /* it does not finish its start */
     bool never_accepts;  /* it does not answer MESSAGE_ACCEPT */
