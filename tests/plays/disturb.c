@@ -30,15 +30,23 @@ static void configure(struct random_play *random)
         "worker_start_timeout 4s; worker_shutdown_timeout 60s;", "max_generations 2;",
         "max_generations 1;", "worker_watchdog 2s;", "sigterm_shutdown graceful;",
         "worker_watchdog 500ms; worker_shutdown_timeout 1s;" };
-    static const char *const servers[] = { "", "listen unix:%s/second;", "listen unix:%s/third;",
-        "listen 127.0.0.1:0;", "listen unix:%s/second; listen unix:%s/third;" };
-    const char *directory = random->play->directory;
-    const char *server = servers[random_of(random, countof(servers))];
-    char format[128], stream[256] = "";
+    char listen[160] = "", stream[200] = "";
 
-    snprintf(format, sizeof(format), "server { %s echo; }", server);
-    if (*server != '\0')
-        snprintf(stream, sizeof(stream), format, directory, directory);
+    switch (random_of(random, 5)) {
+    case 0:
+        snprintf(listen, sizeof(listen), "unix:%s/second", random->play->directory);
+        break;
+    case 1:
+        snprintf(listen, sizeof(listen), "unix:%s/third", random->play->directory);
+        break;
+    case 2: /* an address of the play's own */
+        snprintf(listen, sizeof(listen), "127.%u.%u.%u:7007 %s", 1 + getpid() % 250,
+            1 + getpid() / 250 % 250, 1 + getpid() / 62500 % 250,
+            random_one_in(random, 2) ? "reuseport" : "");
+        break;
+    }
+    if (*listen != '\0')
+        snprintf(stream, sizeof(stream), "server { listen %s; echo; }", listen);
     play_configure(random->play, 1 + random_of(random, 3),
         random_one_in(random, 6) ? "mistake;" : mains[random_of(random, countof(mains))], stream);
 }
@@ -194,6 +202,8 @@ static void fail_call(struct random_play *random)
     unsigned *calls[] = { &failures->fork, &failures->wakeup_add, &failures->handle_open,
         &failures->execute };
 
+    if (!random->faults)
+        return;
     if (random_one_in(random, 2))
         failures->call = 1 + random_of(random, 8);
     else
@@ -205,7 +215,7 @@ static void meddle(struct random_play *random)
 {
     static const char *const names[] = { "pid", "pid.lock", "control", "socket" };
 
-    if (!random_one_in(random, 6))
+    if (!random->faults || !random_one_in(random, 6))
         return;
     random->meddled = true;
     unlink(play_path(random->play, names[random_of(random, countof(names))]));
@@ -231,7 +241,7 @@ void random_worker_forked(struct play *play, struct play_process *process)
     struct random_play *random = play->arg;
     struct play_worker *worker = process->worker;
 
-    worker->start_ms = random_one_in(random, 4) ? random_of(random, 500) : 0;
+    worker->start_ms = random_one_in(random, 2) ? random_of(random, 3000) : 0;
     if (!random_one_in(random, 12))
         return;
     random->lost = worker->disturbed = true;

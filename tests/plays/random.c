@@ -5,7 +5,7 @@
 #include "plays/random_private.h"
 #include "plays/worker.h"
 
-#define LOG_SHOWN 6000 /* bytes of the error log that a failure shows */
+#define LOG_SHOWN 16000 /* bytes of the error log that a failure shows */
 
 static void show_process(const struct play_process *process)
 {
@@ -45,8 +45,10 @@ static void run_act(struct random_play *random)
         random_start(random);
     }
     play->forked = random_worker_forked;
-    random->may_not_accept = random->lost = false;
+    random->lost = false;
     for (random->step = 0; random->step < random->options->steps; random->step++) {
+        if (play_count_masters(play) == 0 && play_count_workers(play) == 0)
+            break;
         if (!random_one_in(random, 4)) {
             if (play_step(play))
                 continue;

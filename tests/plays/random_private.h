@@ -14,6 +14,7 @@ struct random_play {
     bool may_end;         /* the daemon was told to end, or its master process was killed */
     bool may_not_accept;  /* workers were told to drain, and nobody replaces them */
     bool upgraded;        /* there may be two master processes */
+    bool faults;          /* calls fail, and somebody removes files */
     bool meddled;         /* somebody has removed files of the daemon */
     bool lost;            /* a worker has died, and its sessions with it */
     size_t logged;        /* bytes of the error log that were checked */
