@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Upgrades: another master process beside the first, and what follows when one of them ends. */
-#include "plays/client.h"
-#include "plays/play.h"
-#include "plays/worker.h"
+#include "plays/case.h"
+
+#include <signal.h>
+#include <unistd.h>
 
 #include <unistd.h>
 
 static struct play *start(void)
 {
-    struct play *play = play_create(1);
-
-    play_configure(play, 2, "", "");
-    play_start(play);
-    play_settle(play);
-    return play;
+    return case_start(2, "", "");
 }
 
 /* Finds the master process that is not this one. */
@@ -120,12 +116,48 @@ START_TEST(test_failed_upgrade_changes_nothing)
 }
 END_TEST
 
+#define SECOND "server { listen unix:$D/second; echo; }"
+
+static void never_accepts(struct play *play, struct play_process *process)
+{
+    (void)play;
+    process->worker->never_accepts = true;
+}
+
+/* A reload of the new process gives a path up that the old process has too. Its workers crash before
+ * they accept, and no way leads back, because the old process has the path: the old process learns
+ * that it has the path alone, and removes it when it ends. */
+START_TEST(test_path_is_removed_after_a_failed_way_back)
+{
+    struct play *play = case_start(2, "", SECOND);
+    struct play_process *old = play_main(play);
+    struct play_client *client;
+
+    case_expect_ok(case_command(play, "upgrade"));
+    play_configure(play, 2, "", "");
+    play->forked = never_accepts;
+    client = case_command(play, "reload");
+    play->forked = NULL;
+    for (unsigned i = 0; i < 2; i++)
+        play_worker_crash(play_worker_find(play, i), SIGSEGV);
+    play_pass(play, 10000);
+    case_expect_failure(client, "\"in_force\":\"new\"");
+    ck_assert_int_eq(access(play_path(play, "second"), F_OK), 0);
+    play_signal(old, SIGQUIT);
+    play_settle(play);
+    ck_assert(old->exited);
+    ck_assert_int_eq(access(play_path(play, "second"), F_OK), -1);
+    play_destroy(play);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, test_new_binary_serves_beside);
     tcase_add_loop_test(tcase, test_old_process_is_killed_during_start, 0, 12);
     tcase_add_test(tcase, test_shared_path_is_removed_by_one);
     tcase_add_test(tcase, test_failed_upgrade_changes_nothing);
+    tcase_add_test(tcase, test_path_is_removed_after_a_failed_way_back);
 }
 
 TEST_MAIN("upgrade", add_tests)

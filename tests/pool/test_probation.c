@@ -277,6 +277,32 @@ START_TEST(test_way_back_fails)
 }
 END_TEST
 
+/* The new workers crash before they accept, and no way leads back: the new configuration is in force,
+ * and the daemon is found where that configuration says. */
+START_TEST(test_names_are_of_the_configuration_in_force)
+{
+    struct play *play = case_start(1, "", BEFORE);
+    struct play_client *client;
+    int fd;
+
+    play_write(play, "conf",
+        "daemon off; error_log $D/error.log info; pid $D/after.pid; control unix:$D/after.control;"
+        "sandbox off; worker_processes 1; events { } stream { " AFTER " }");
+    play->forked = never_accepts;
+    client = case_command(play, "reload");
+    play->forked = NULL;
+    fd = case_listen(play, "before");
+    play_worker_crash(play_worker_find(play, 0), SIGSEGV);
+    play_pass(play, 10000);
+    case_expect_failure(client, "\"in_force\":\"new\"");
+    ck_assert(has_file(play, "after.pid") && !has_file(play, "pid"));
+    ck_assert(!has_file(play, "control"));
+    ck_assert_str_eq(case_status_of(play, "after.control", "generations.0.number"), "2");
+    close(fd);
+    play_destroy(play);
+}
+END_TEST
+
 /* The generation that was started again crashes too: no other configuration is left, it serves, and
  * its workers are replaced. */
 START_TEST(test_there_is_one_way_back)
@@ -391,6 +417,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_fails_again_and_again);
     tcase_add_loop_test(tcase, test_way_back_waits_for_listeners, 0, 2);
     tcase_add_test(tcase, test_way_back_fails);
+    tcase_add_test(tcase, test_names_are_of_the_configuration_in_force);
     tcase_add_test(tcase, test_there_is_one_way_back);
     tcase_add_test(tcase, test_reload_ends_probation);
     tcase_add_test(tcase, test_reload_waits_after_a_crash);
