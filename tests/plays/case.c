@@ -5,9 +5,11 @@
 #include "base/json.h"
 #include "pool/pool.h"
 
+#include <dirent.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #define LONGEST_MS 600000
 
@@ -59,6 +61,25 @@ void case_expect_failure(const struct play_client *client, const char *text)
 void case_expect_waiting(const struct play_client *client)
 {
     ck_assert_msg(!client->replied && !client->ended, "reply: %s", client->line);
+}
+
+bool case_has(const struct play *play, const char *name)
+{
+    return access(play_path(play, name), F_OK) == 0;
+}
+
+void case_expect_nothing(struct play *play)
+{
+    DIR *directory = opendir(play->directory);
+
+    ck_assert_uint_eq(play_count_masters(play), 0);
+    ck_assert_uint_eq(play_count_workers(play), 0);
+    ck_assert_ptr_nonnull(directory);
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        if (*entry->d_name != '.' && strcmp(entry->d_name, "conf") != 0 &&
+            strcmp(entry->d_name, "stderr") != 0 && strcmp(entry->d_name, "error.log") != 0)
+            ck_abort_msg("%s is left", entry->d_name);
+    closedir(directory);
 }
 
 /* Element number `i` of an array. */

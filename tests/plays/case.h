@@ -26,6 +26,11 @@ void case_expect_failure(const struct play_client *client, const char *text);
 /* The command has no outcome yet. */
 void case_expect_waiting(const struct play_client *client);
 
+/* A file of the play's directory exists. */
+bool case_has(const struct play *play, const char *name);
+/* Processes and files are left of no daemon: those of the test alone. */
+void case_expect_nothing(struct play *play);
+
 /* A field of the status, as text: "state", or "generations.0.workers.1.state"; "" where there is
  * none. It stays valid until the next call. */
 const char *case_status(struct play *play, const char *path);

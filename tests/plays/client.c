@@ -26,15 +26,23 @@ static struct play_client *connect_client(struct play *play, const char *name)
     return client;
 }
 
-struct play_client *play_control(struct play *play, const char *name, const char *command)
+struct play_client *play_request(struct play *play, const char *name, const char *line)
 {
     struct play_client *client = connect_client(play, name);
 
     if (client == NULL)
         return NULL;
     client->of_control = true;
-    dprintf(client->fd, "{\"command\":\"%s\"}\n", command);
+    dprintf(client->fd, "%s\n", line);
     return client;
+}
+
+struct play_client *play_control(struct play *play, const char *name, const char *command)
+{
+    char line[64];
+
+    snprintf(line, sizeof(line), "{\"command\":\"%s\"}", command);
+    return play_request(play, name, line);
 }
 
 struct play_client *play_connect(struct play *play)
@@ -59,6 +67,13 @@ void play_client_close_all(struct play *play)
         play_client_close(play, TAILQ_FIRST(&play->clients));
 }
 
+static bool has_reply(const struct play_client *client)
+{
+    const char *reply = client->of_control ? strstr(client->line, "{\"ok\":") : client->line;
+
+    return reply != NULL && strchr(reply, '\n') != NULL;
+}
+
 static bool receive(struct play_client *client)
 {
     ssize_t n;
@@ -72,7 +87,7 @@ static bool receive(struct play_client *client)
         client->ended = true;
     else
         client->n += (size_t)n;
-    client->replied = memchr(client->line, '\n', client->n) != NULL;
+    client->replied = has_reply(client);
     return true;
 }
 

@@ -9,7 +9,7 @@ struct play_client {
     TAILQ_ENTRY(play_client) link;
     int fd;
     bool of_control;
-    bool replied; /* a whole line has come */
+    bool replied; /* a whole line has come; of the control socket one that is no progress */
     bool ended;   /* the other end has closed */
     size_t n;
     char line[65536];
@@ -18,6 +18,8 @@ struct play_client {
 /* Connects to the control socket of this name and gives a command, such as "reload"; NULL: nobody
  * listens. The client is the play's. */
 struct play_client *play_control(struct play *play, const char *name, const char *command);
+/* Connects as play_control() does, and sends this line. */
+struct play_client *play_request(struct play *play, const char *name, const char *line);
 /* Connects to the listener of play_configure(), and sends a byte; NULL: nobody listens. */
 struct play_client *play_connect(struct play *play);
 /* Closes a client. */

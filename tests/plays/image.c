@@ -7,8 +7,29 @@
 #include "protocols/table.h"
 #include "upgrade/binary.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
+
+void play_close_on_exec(void)
+{
+    DIR *directory = opendir("/proc/thread-self/fd");
+    struct dirent *entry;
+    int fds[256];
+    unsigned n = 0;
+
+    test_require(directory != NULL);
+    while ((entry = readdir(directory)) != NULL) {
+        int fd = atoi(entry->d_name);
+
+        if (*entry->d_name != '.' && fd != dirfd(directory) && n < countof(fds) &&
+            (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0)
+            fds[n++] = fd;
+    }
+    closedir(directory);
+    while (n > 0)
+        close(fds[--n]);
+}
 
 /* Standard output and error are a file of the play's. */
 static void open_standard(const struct play *play)

@@ -7,9 +7,7 @@
 #include "process/role.h"
 #include "systemd/notify.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -123,26 +121,6 @@ static pid_t fork_heir(void (*left)(void *arg, pid_t heir), void *arg)
     return 0;
 }
 
-static void close_on_exec(void)
-{
-    DIR *directory = opendir("/proc/thread-self/fd");
-    struct dirent *entry;
-    int fds[256];
-    unsigned n = 0;
-
-    test_require(directory != NULL);
-    while ((entry = readdir(directory)) != NULL) {
-        int fd = atoi(entry->d_name);
-
-        if (*entry->d_name != '.' && fd != dirfd(directory) && n < countof(fds) &&
-            (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0)
-            fds[n++] = fd;
-    }
-    closedir(directory);
-    while (n > 0)
-        close(fds[--n]);
-}
-
 static void execute(const char *path, char *const arguments[], char *const environment[])
 {
     struct play_process *process = running();
@@ -151,7 +129,7 @@ static void execute(const char *path, char *const arguments[], char *const envir
     (void)arguments;
     if (fails(&play_now->failures.execute, ENOENT))
         return;
-    close_on_exec();
+    play_close_on_exec();
     environ = play_copy_list(environment);
     process->has_handlers = false;
     process->alarm_ms = 0;

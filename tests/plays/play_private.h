@@ -45,5 +45,9 @@ char **play_copy_list(char *const *list);
 /* Sends descriptors of the running process to the test. */
 void play_process_pass(const struct play_process *process, int what, const int *fds, unsigned n);
 
-/* image.c: the binary, from its main() on; returns the exit code. */
+/* image.c */
+
+/* Closes the descriptors of the running thread that execve() would close. */
+void play_close_on_exec(void);
+/* The binary, from its main() on; returns the exit code. */
 int play_image(struct play_process *process);

@@ -85,6 +85,7 @@ static void *run_thread(void *arg)
     }
     if (process->child != NULL)
         process->child(process->arg);
+    play_close_on_exec(); /* of the test, which has begun the process */
     play_process_exit(process, play_image(process) << 8);
     abort();
 }

@@ -24,11 +24,6 @@ static void never_accepts(struct play *play, struct play_process *process)
     process->worker->never_accepts = true;
 }
 
-static bool has_file(const struct play *play, const char *name)
-{
-    return access(play_path(play, name), F_OK) == 0;
-}
-
 /* A daemon of this many workers, whose configuration has changed since. */
 static struct play *begin(unsigned workers)
 {
@@ -53,7 +48,7 @@ static void check_before(struct play *play, unsigned number)
     play_settle(play);
     ck_assert(client->replied);
     play_client_close(play, client);
-    ck_assert(has_file(play, "before") && !has_file(play, "after"));
+    ck_assert(case_has(play, "before") && !case_has(play, "after"));
     ck_assert_str_eq(case_status(play, "state"), "running");
     ck_assert_str_eq(case_status(play, "reload.ok"), "false");
     ck_assert_uint_eq(case_generation(play), number);
@@ -108,7 +103,7 @@ START_TEST(test_all_crash_after_its_end)
     crash_all(play, 2, SIGSEGV);
     play_pass(play, 500);
     case_expect_ok(client);
-    ck_assert(has_file(play, "after"));
+    ck_assert(case_has(play, "after"));
     ck_assert_str_eq(case_status(play, "generations.0.number"), "2");
     ck_assert_str_eq(case_status(play, "generations.0.workers.1.state"), "accepting");
     play_destroy(play);
@@ -295,8 +290,8 @@ START_TEST(test_names_are_of_the_configuration_in_force)
     play_worker_crash(play_worker_find(play, 0), SIGSEGV);
     play_pass(play, 10000);
     case_expect_failure(client, "\"in_force\":\"new\"");
-    ck_assert(has_file(play, "after.pid") && !has_file(play, "pid"));
-    ck_assert(!has_file(play, "control"));
+    ck_assert(case_has(play, "after.pid") && !case_has(play, "pid"));
+    ck_assert(!case_has(play, "control"));
     ck_assert_str_eq(case_status_of(play, "after.control", "generations.0.number"), "2");
     close(fd);
     play_destroy(play);

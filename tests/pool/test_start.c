@@ -11,11 +11,6 @@
 
 #define OTHER "server { listen unix:$D/other; listen $A:7001; echo; }"
 
-static bool has_file(const struct play *play, const char *name)
-{
-    return access(play_path(play, name), F_OK) == 0;
-}
-
 /* A socket of another process at port 7001 of the play's address. */
 static int bind_address(const struct play *play)
 {
@@ -118,7 +113,7 @@ static void expect_unchanged(
 static void reload_succeeds(const struct before *before)
 {
     case_reload(before->play);
-    ck_assert(has_file(before->play, "other"));
+    ck_assert(case_has(before->play, "other"));
     ck_assert_str_eq(case_status(before->play, "reload.ok"), "true");
     play_destroy(before->play);
 }
@@ -134,7 +129,7 @@ START_TEST(test_workers_of_reload_do_not_start)
     play->failures.fork = troubles[_i].fork;
     play_settle(play);
     expect_unchanged(&before, client, troubles[_i].says);
-    ck_assert(!has_file(play, "other"));
+    ck_assert(!case_has(play, "other"));
     reload_succeeds(&before);
 }
 END_TEST
@@ -156,7 +151,7 @@ START_TEST(test_workers_of_daemon_do_not_start)
     ck_assert(play_has_logged(play, "nothing is served"));
     ck_assert_int_eq(play_exit_code(master), EXIT_FAILURE);
     ck_assert_uint_eq(play_count_workers(play), 0);
-    ck_assert(!has_file(play, "socket") && !has_file(play, "pid") && !has_file(play, "control"));
+    ck_assert(!case_has(play, "socket") && !case_has(play, "pid") && !case_has(play, "control"));
     play_destroy(play);
 }
 END_TEST
@@ -179,7 +174,7 @@ START_TEST(test_listener_cannot_be_bound)
     if (_i == 2)
         ck_assert_int_eq(listen(fd, 1), 0);
     expect_unchanged(&before, case_command(play, "reload"), says[_i]);
-    ck_assert_int_eq(has_file(play, "other"), _i != 2); /* it is not ours */
+    ck_assert_int_eq(case_has(play, "other"), _i != 2); /* it is not ours */
     unlink(play_path(play, "other"));
     close(fd);
     reload_succeeds(&before);
@@ -200,7 +195,7 @@ START_TEST(test_listener_cannot_listen)
     play_settle(play);
     ck_assert(play_has_logged(play, "listen() to"));
     expect_unchanged(&before, client, "a listener could not be opened");
-    ck_assert(!has_file(play, "other"));
+    ck_assert(!case_has(play, "other"));
     close(fd);
     reload_succeeds(&before);
 }
@@ -220,7 +215,7 @@ START_TEST(test_listener_of_daemon_cannot_listen)
     play_pass(play, 3000);
     ck_assert(master->exited);
     ck_assert_int_eq(play_exit_code(master), EX_TEMPFAIL);
-    ck_assert(!has_file(play, "other") && !has_file(play, "socket") && !has_file(play, "pid"));
+    ck_assert(!case_has(play, "other") && !case_has(play, "socket") && !case_has(play, "pid"));
     close(fd);
     play_destroy(play);
 }
