@@ -2,6 +2,7 @@
 /* The operations of a play's processes (struct process_ops). */
 #include "plays/play_private.h"
 
+#include "plays/whole.h"
 #include "plays/worker.h"
 #include "process/proc.h"
 #include "process/role.h"
@@ -81,6 +82,10 @@ static pid_t fork_child(enum process_kind kind, NORETURN void (*child)(void *arg
     if (fails(&play_now->failures.fork, EAGAIN))
         return -1;
     process = copy_process(kind);
+    if (kind == PROCESS_WORKER && play_now->whole_workers) {
+        play_whole_begin(process, arg);
+        return process->pid;
+    }
     if (kind == PROCESS_WORKER) {
         process->worker = play_worker_create(process, arg);
         if (play_now->forked != NULL)

@@ -3,6 +3,7 @@
 #include "plays/play_private.h"
 
 #include "plays/client.h"
+#include "plays/whole.h"
 #include "plays/worker.h"
 #include "process/pidfile.h"
 #include "systemd/notify.h"
@@ -10,6 +11,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -55,6 +57,9 @@ struct play *play_create(uint64_t seed)
     play->clock.mono.tv_sec = FIRST_MONO_MS / 1000;
     TAILQ_INIT(&play->processes);
     TAILQ_INIT(&play->clients);
+    TAILQ_INIT(&play->watches);
+    play->arrivals = epoll_create1(EPOLL_CLOEXEC);
+    test_require(play->arrivals != -1);
     test_require(sem_init(&play->turn, 0, 0) == 0);
     test_require(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, play->passing) == 0);
     play->environment = environ;
@@ -91,6 +96,7 @@ void play_destroy(struct play *play)
     }
     play_client_close_all(play);
     remove_directory(play);
+    close(play->arrivals);
     close(play->passing[0]);
     close(play->passing[1]);
     sem_destroy(&play->turn);
@@ -234,6 +240,7 @@ bool play_step(struct play *play)
     struct play_process *process;
 
     forget_reaped(play);
+    play_watch_step(play);
     process = find_runnable(play);
     if (process == NULL)
         return play_client_step(play);
@@ -343,7 +350,7 @@ unsigned play_count_workers(const struct play *play)
     unsigned n = 0;
 
     TAILQ_FOREACH (process, &play->processes, link)
-        n += process->worker != NULL && !process->exited;
+        n += process->kind == PROCESS_WORKER && !process->exited;
     return n;
 }
 

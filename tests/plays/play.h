@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A play: whole master processes of the daemon, scripted workers, clients and a service manager in
- * one test process, on a virtual clock. Processes, signals, fork(), execve() and time are simulated
- * (struct process_ops); descriptors are the kernel's. Each master process is a thread with a table
- * of descriptors of its own, as fork() and execve() leave it; a worker is a script (worker.h). One
- * process runs at a time, and only when the test lets it, so that the same seed gives the same play.
+/* A play: whole master processes of the daemon, workers, clients and a service manager in one test
+ * process, on a virtual clock. Processes, signals, fork(), execve() and time are simulated (struct
+ * process_ops); descriptors are the kernel's. Each master process is a thread with a table of
+ * descriptors of its own, as fork() and execve() leave it; a worker is a script (worker.h), or with
+ * whole_workers a thread as well (whole.h). One process runs at a time, and only when the test lets
+ * it, so that the same seed gives the same play.
  *
  * The clock stands still while processes run: play_settle() lets all of them run until each waits,
  * and play_pass() moves the clock on from deadline to deadline. */
@@ -17,11 +18,14 @@
 #include <bsd/sys/queue.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <stdio.h>
 
 struct notify;
 struct play;
 struct play_client;
+struct play_watch;
+struct play_whole;
 struct play_worker;
 
 enum play_wait {
@@ -46,11 +50,13 @@ struct play_process {
     uint64_t alarm_ms;   /* 0: not set */
 
     struct play_worker *worker; /* the script of a worker; NULL: a thread */
+    struct play_whole *whole;   /* the thread of a whole worker; NULL: another's */
 
     pthread_t thread;
     pid_t thread_id;
     unsigned inherited; /* descriptors that the test has had when it started the process */
     bool has_thread, ended, doomed; /* a doomed thread ends when it runs next */
+    jmp_buf end;                    /* where the thread ends, past handlers of its cleanup */
     sem_t turn, begun;
     bool kept; /* the test has it: it is not forgotten when it has exited */
     enum play_wait wait;
@@ -69,6 +75,7 @@ struct play_process {
 
 TAILQ_HEAD(play_processes, play_process);
 TAILQ_HEAD(play_clients, play_client);
+TAILQ_HEAD(play_watches, play_watch);
 
 /* Calls that fail when they are asked for next, each as often as its count says. */
 struct play_failures {
@@ -97,7 +104,13 @@ struct play {
     pid_t latest; /* the process that ran last */
     /* a worker was forked: a case sets what it is to do wrong */
     void (*forked)(struct play *play, struct play_process *process);
-    void *arg; /* the case's */
+    /* a whole worker has accepted a client of this address */
+    void (*accepted)(struct play *play, struct play_process *process, const struct sockaddr *client,
+        socklen_t length);
+    void *arg;          /* the case's */
+    bool whole_workers; /* workers are forked as whole ones */
+    struct play_watches watches;
+    int arrivals; /* an epoll descriptor, for clients of listeners in `watches` */
     struct play_clients clients;
     const char *configuration; /* the text of the file now */
 };

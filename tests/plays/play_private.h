@@ -9,7 +9,7 @@
 /* A packet by which a process passes descriptors to the test: its pid, and what they are. */
 struct play_passed {
     pid_t pid;
-    enum { PLAY_PASSES_WAKEUPS, PLAY_PASSES_WORKER } what;
+    enum { PLAY_PASSES_WAKEUPS, PLAY_PASSES_WORKER, PLAY_PASSES_LISTENER } what;
 };
 
 /* The play whose processes run: the operations have no other way to find it. */
@@ -40,6 +40,8 @@ bool play_process_is_runnable(struct play_process *process);
 uint64_t play_process_deadline(const struct play_process *process);
 /* Whether a descriptor has woken the process whose epoll descriptor this is. */
 bool play_was_woken(int wakeups);
+/* Whether an epoll descriptor has events, which it keeps. */
+bool play_is_readable(int epoll);
 /* Copies a list that ends with NULL, but not its strings. */
 char **play_copy_list(char *const *list);
 /* Sends descriptors of the running process to the test. */

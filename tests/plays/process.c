@@ -4,11 +4,13 @@
  * the turn. */
 #include "plays/play_private.h"
 
+#include "plays/whole.h"
 #include "plays/worker.h"
 #include "process/role.h"
 #include "systemd/notify.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -55,7 +57,7 @@ static NORETURN void end_thread(struct play_process *process)
     syscall(SYS_close_range, 0u, ~0u, 0u);
     process->ended = true;
     give_turn_back(process);
-    pthread_exit(NULL);
+    longjmp(process->end, 1);
 }
 
 void play_process_yield(struct play_process *process)
@@ -77,6 +79,8 @@ static void *run_thread(void *arg)
         process->inherited = play_count_descriptors(process);
     sem_post(&process->begun);
     wait_for(&process->turn);
+    if (setjmp(process->end) != 0)
+        return NULL;
     if (process->doomed)
         end_thread(process);
     if (process->left != NULL) {
@@ -179,6 +183,8 @@ static void receive_passed(struct play *play)
         test_require(process != NULL);
         if (passed.what == PLAY_PASSES_WORKER) {
             play_worker_take(process->worker, fds, n);
+        } else if (passed.what == PLAY_PASSES_LISTENER) {
+            play_watch_take(play, fds[0]);
         } else {
             if (process->wakeups_seen != -1)
                 close(process->wakeups_seen);
@@ -253,6 +259,8 @@ void play_process_forget(struct play_process *process)
         close(process->wakeups_seen);
     if (process->worker != NULL)
         play_worker_destroy(&process->worker);
+    if (process->whole != NULL)
+        play_whole_destroy(&process->whole);
     notify_destroy(&process->notify);
     free(process->environment);
     sem_destroy(&process->turn);
@@ -288,6 +296,7 @@ void play_process_exit(struct play_process *process, int status)
     process->status = status;
     play->killed_masters += process->is_master && WIFSIGNALED(status);
     process->alarm_ms = 0;
+    play_watch_remove_all(process);
     leave_children(process);
     if (process->worker != NULL)
         play_worker_close(process->worker);
@@ -306,6 +315,12 @@ static bool is_ignored(int number)
            number == SIGURG || number == SIGIO;
 }
 
+/* Whether a process that has handlers has none for the signal, which ends it. */
+static bool is_fatal(const struct play_process *process, int number)
+{
+    return process->whole != NULL && (number == SIGABRT || number == SIGSEGV);
+}
+
 void play_process_signal(struct play_process *process, int number, pid_t sender)
 {
     test_require(number > 0 && number < NSIG && sender != 0);
@@ -319,7 +334,8 @@ void play_process_signal(struct play_process *process, int number, pid_t sender)
         return;
     if (process->worker != NULL)
         play_worker_note_signal(process->worker, number, sender);
-    if (number == SIGKILL || (!process->has_handlers && !is_ignored(number))) {
+    if (number == SIGKILL || is_fatal(process, number) ||
+        (!process->has_handlers && !is_ignored(number))) {
         process->pending[SIGKILL] = number; /* the process ends when it runs next */
         process->stopped = false;
     } else if (process->has_handlers && process->pending[number] == 0) {
@@ -364,6 +380,13 @@ bool play_was_woken(int wakeups)
     return any;
 }
 
+bool play_is_readable(int epoll)
+{
+    struct pollfd one = { .fd = epoll, .events = POLLIN };
+
+    return epoll != -1 && poll(&one, 1, 0) > 0;
+}
+
 static bool has_pending(const struct play_process *process)
 {
     for (int number = 1; number < NSIG; number++)
@@ -394,7 +417,9 @@ bool play_process_is_runnable(struct play_process *process)
         process->alarm_ms = 0;
         play_process_signal(process, SIGALRM, SIGNALS_BY_KERNEL);
     }
-    if (process->has_handlers && play_was_woken(process->wakeups_seen))
+    if (process->whole != NULL && play_whole_is_woken(process))
+        return true;
+    if (process->whole == NULL && process->has_handlers && play_was_woken(process->wakeups_seen))
         play_process_signal(process, SIGIO, SIGNALS_BY_KERNEL);
     switch (process->wait) {
     case PLAY_RUNNABLE:

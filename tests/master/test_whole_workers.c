@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Transitions of a master process with whole workers: no session is lost by them. */
+#include "plays/client.h"
+#include "plays/play.h"
+#include "plays/sessions.h"
+#include "plays/whole.h"
+
+static struct play_sessions sessions;
+
+static void accepted(struct play *play, struct play_process *process, const struct sockaddr *client,
+    socklen_t length)
+{
+    (void)play;
+    play_session_accepted(&sessions, process->pid, client, length);
+}
+
+static struct play *start(unsigned workers)
+{
+    struct play *play = play_create(1);
+
+    play->whole_workers = true;
+    play->accepted = accepted;
+    sessions.n = 0;
+    play_configure(play, workers, "", "");
+    play_start(play);
+    play_settle(play);
+    ck_assert_uint_eq(play_count_workers(play), workers);
+    return play;
+}
+
+static void finish(struct play *play)
+{
+    play_session_close_all(&sessions);
+    play_destroy(play);
+}
+
+static struct play_session *open_session(struct play *play)
+{
+    struct play_session *session;
+    struct address address;
+    char text[128];
+
+    snprintf(text, sizeof(text), "unix:%s", play_path(play, "socket"));
+    ck_assert_ptr_null(address_parse(text, 0, &address));
+    session = play_session_open(play, &sessions, &address);
+    ck_assert_ptr_nonnull(session);
+    play_session_send(session, 100);
+    return session;
+}
+
+static void check_served(struct play_session *session)
+{
+    play_session_receive(session);
+    ck_assert(!session->ended && session->worker != 0);
+    ck_assert(play_session_is_served(session));
+}
+
+START_TEST(test_start_serves)
+{
+    struct play *play = start(2);
+    struct play_session *session = open_session(play);
+
+    play_settle(play);
+    check_served(session);
+    finish(play);
+}
+END_TEST
+
+START_TEST(test_reload_keeps_session)
+{
+    struct play *play = start(2);
+    struct play_session *before = open_session(play), *after;
+    struct play_client *client;
+
+    play_settle(play);
+    client = play_control(play, "control", "reload");
+    play_pass(play, 2000);
+    ck_assert(play_client_is_ok(client));
+    ck_assert_uint_eq(play_count_workers(play), 3);
+    after = open_session(play);
+    play_session_send(before, 10);
+    play_pass(play, 1000);
+    check_served(before);
+    check_served(after);
+    ck_assert_int_ne(before->worker, after->worker);
+    finish(play);
+}
+END_TEST
+
+START_TEST(test_killed_worker_ends_own_sessions)
+{
+    struct play *play = start(2);
+    struct play_session *list[8];
+    pid_t killed;
+
+    for (size_t i = 0; i < countof(list); i++) {
+        list[i] = open_session(play);
+        play_settle(play);
+        check_served(list[i]);
+    }
+    killed = list[0]->worker;
+    play_signal(play_find(play, killed), SIGKILL);
+    play_pass(play, 3000);
+    ck_assert_uint_eq(play_count_workers(play), 2);
+    for (size_t i = 0; i < countof(list); i++) {
+        play_session_receive(list[i]);
+        ck_assert_int_eq(list[i]->ended, list[i]->worker == killed);
+    }
+    finish(play);
+}
+END_TEST
+
+START_TEST(test_quit_ends_all)
+{
+    struct play *play = start(2);
+    struct play_process *master = play_main(play);
+
+    play_signal(master, SIGQUIT);
+    play_settle(play);
+    ck_assert(master->exited);
+    ck_assert_int_eq(play_exit_code(master), 0);
+    finish(play);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, test_start_serves);
+    tcase_add_test(tcase, test_reload_keeps_session);
+    tcase_add_test(tcase, test_killed_worker_ends_own_sessions);
+    tcase_add_test(tcase, test_quit_ends_all);
+}
+
+TEST_MAIN("whole workers", add_tests)

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Begins whole workers, and runs them to their exit codes. */
+#include "plays/whole.h"
+
+#include "net/listener_set.h"
+#include "plays/play_private.h"
+#include "process/logs.h"
+#include "process/role.h"
+#include "protocols/table.h"
+#include "worker/worker.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+/* Loads the configuration again that a master has loaded, whose file may have changed. */
+static struct cycle *load_again(const struct play *play, const struct cycle *cycle)
+{
+    char conf[128], pid[128], error_log[128];
+    struct cycle_options options = {
+        .conf = conf,
+        .pid = pid,
+        .error_log = error_log,
+        .module_directory = play->directory,
+        .protocols = protocols_builtin,
+    };
+    struct log_target standard_error;
+    struct cycle *again;
+    struct log log;
+    FILE *file;
+
+    snprintf(conf, sizeof(conf), "%s/conf.worker", play->directory);
+    snprintf(pid, sizeof(pid), "%s/pid", play->directory);
+    snprintf(error_log, sizeof(error_log), "%s/error.log", play->directory);
+    file = fopen(conf, "we");
+    test_require(file != NULL);
+    conf_dump(&cycle->source, file);
+    test_require(fclose(file) == 0);
+    log_init_plain(&log, &standard_error, "forkbeard");
+    again = cycle_load(&options, &log, STDERR_FILENO);
+    test_require(again != NULL);
+    again->events.mechanism = play_mechanism();
+    again->events.mechanism_values = mechanism_defaults(play_mechanism());
+    return again;
+}
+
+/* Gives the listeners the descriptors that they have in the master, whose table is copied. */
+static void copy_listeners(struct cycle *to, const struct cycle *from)
+{
+    const struct listener *listener;
+    struct listener *copy;
+    unsigned n = 0;
+
+    STAILQ_FOREACH (copy, &to->stream.listeners.list, link)
+        n++;
+    STAILQ_FOREACH (listener, &from->stream.listeners.list, link) {
+        copy = listener_set_at(&to->stream.listeners, &listener->address);
+        test_require(copy != NULL && n-- > 0);
+        copy->fds = arena_alloc(to->arena, (listener->fd_n + 1) * sizeof(copy->fds[0]));
+        test_require(copy->fds != NULL);
+        memcpy(copy->fds, listener->fds, listener->fd_n * sizeof(copy->fds[0]));
+        copy->fd_n = listener->fd_n;
+    }
+    test_require(n == 0);
+}
+
+static void copy_bells(struct bells *to, const struct bells *from)
+{
+    *to = *from;
+    to->fds = calloc(from->fd_n + 1, sizeof(to->fds[0]));
+    test_require(to->fds != NULL);
+    if (from->fd_n > 0)
+        memcpy(to->fds, from->fds, from->fd_n * sizeof(to->fds[0]));
+    if (from->fds == NULL) {
+        free(to->fds);
+        to->fds = NULL;
+    }
+}
+
+static void random_bytes(struct worker *worker, void *p, size_t n)
+{
+    uint8_t *bytes = p;
+
+    (void)worker;
+    while (n-- > 0)
+        *bytes++ = (uint8_t)random_below(&play_now->state, 256);
+}
+
+static NORETURN void run(void *arg)
+{
+    struct play_process *process = arg;
+    struct play_whole *whole = process->whole;
+    struct heritage *heritage = &whole->heritage;
+    struct log_target standard_error;
+    struct log log;
+    int status;
+
+    role_set(ROLE_WORKER);
+    descriptors_close_others(&heritage->descriptors);
+    log_init_plain(&log, &standard_error, "forkbeard");
+    test_require(logs_open(&heritage->cycle->core, &log) == 0);
+    status = worker_main(heritage, ROLE_WORKER);
+    process_ops->exit(status);
+}
+
+void play_whole_begin(struct play_process *process, const struct heritage *heritage)
+{
+    struct play_whole *whole = calloc(1, sizeof(*whole));
+
+    test_require(whole != NULL);
+    whole->heritage = (struct heritage) {
+        .cycle = load_again(process->play, heritage->cycle),
+        .shared = heritage->shared,
+        .slot = heritage->slot,
+        .index = heritage->index,
+        .place = heritage->place,
+        .channel = heritage->channel,
+        .simulated = true,
+        .random = random_bytes,
+    };
+    if (heritage->bells != NULL) {
+        copy_bells(&whole->bells, heritage->bells);
+        whole->heritage.bells = &whole->bells;
+    }
+    copy_listeners(whole->heritage.cycle, heritage->cycle);
+    descriptors_add_all(&whole->heritage.descriptors, &heritage->descriptors);
+    descriptors_add(&whole->heritage.descriptors, process->play->passing[1]);
+    process->whole = whole;
+    process->child = run;
+    process->arg = process;
+    play_process_begin(process);
+}
+
+/* The memory of a worker that was killed, beside its configuration, is lost. */
+void play_whole_destroy(struct play_whole **whole)
+{
+    cycle_destroy(&(*whole)->heritage.cycle);
+    descriptors_done(&(*whole)->heritage.descriptors);
+    free((*whole)->bells.fds);
+    free(*whole);
+    *whole = NULL;
+}
+
+bool play_whole_is_woken(struct play_process *process)
+{
+    return process->whole->woken ||
+           (process->whole->waits && play_is_readable(process->wakeups_seen));
+}
+
+uint64_t play_whole_counter(const struct play_process *process, enum counter counter)
+{
+    const struct heritage *heritage = &process->whole->heritage;
+
+    return atomic_load(&shared_slot(heritage->shared, heritage->slot)->counters.n[counter]);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A whole worker of a play: worker_main(), in a thread with a table of descriptors of its own, on
+ * real sockets and on the play's clock. Memory is not copied on write, so that the worker has a
+ * configuration of its own: it is loaded again from the text of the master's, and names the
+ * descriptors that the master's listeners have at the moment of the fork.
+ *
+ * The worker gives its turn back when it waits for events, and at random before it accepts,
+ * receives, sends and closes. */
+#pragma once
+
+#include "plays/play.h"
+
+struct io_result;
+struct source;
+
+struct play_whole {
+    struct heritage heritage;
+    struct bells bells;
+    bool waits; /* within its wait for events */
+    bool woken; /* by an exclusive watch, of which the kernel wakes one */
+};
+
+/* In the master's thread, by fork(): begins the worker of this heritage. */
+void play_whole_begin(struct play_process *process, const struct heritage *heritage);
+void play_whole_destroy(struct play_whole **whole);
+/* Whether an event has come that the worker waits for. */
+bool play_whole_is_woken(struct play_process *process);
+/* The counter of the worker's slot. */
+uint64_t play_whole_counter(const struct play_process *process, enum counter counter);
+
+/* mechanism.c: epoll, whose waits are the play's. */
+const struct mechanism *play_mechanism(void);
+
+/* Exclusive watches of listeners (exclusive.c): which waiting worker a client wakes is modelled as
+ * Linux does it, because no worker of a play waits in the kernel. */
+
+/* A listener that a worker watches exclusively. */
+struct play_watch {
+    TAILQ_ENTRY(play_watch) link; /* in the order in which the kernel would wake them */
+    struct play_process *process;
+    struct source *source;
+    ino_t socket;
+    bool told; /* the next wait looks at the listener */
+};
+
+void play_watch_add(struct play_process *process, struct source *source);
+void play_watch_remove(struct play_process *process, const struct source *source);
+/* The watches of a process that has exited. */
+void play_watch_remove_all(struct play_process *process);
+/* Whether a client waits at a listener of this process that was told of it. */
+bool play_watch_has_event(struct play_process *process);
+/* Calls `report` for each of these. */
+void play_watch_report(
+    struct play_process *process, void (*report)(void *arg, struct source *source), void *arg);
+/* In the test: takes a descriptor of a listener, to see when clients come to it. */
+void play_watch_take(struct play *play, int fd);
+/* In the test: tells watches of the clients that have come. To be called whenever one may have. */
+void play_watch_step(struct play *play);
