@@ -58,6 +58,7 @@ struct play *play_create(uint64_t seed)
     TAILQ_INIT(&play->processes);
     TAILQ_INIT(&play->clients);
     TAILQ_INIT(&play->watches);
+    play_network_open(play);
     play->arrivals = epoll_create1(EPOLL_CLOEXEC);
     test_require(play->arrivals != -1);
     test_require(sem_init(&play->turn, 0, 0) == 0);
@@ -97,6 +98,7 @@ void play_destroy(struct play *play)
     play_client_close_all(play);
     remove_directory(play);
     close(play->arrivals);
+    play_network_close(play);
     close(play->passing[0]);
     close(play->passing[1]);
     sem_destroy(&play->turn);

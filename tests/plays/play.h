@@ -110,6 +110,7 @@ struct play {
     void *arg;          /* the case's */
     bool whole_workers; /* workers are forked as whole ones */
     struct play_watches watches;
+    int packets;  /* a socket to itself (network.c) */
     int arrivals; /* an epoll descriptor, for clients of listeners in `watches` */
     struct play_clients clients;
     const char *configuration; /* the text of the file now */

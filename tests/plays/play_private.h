@@ -47,6 +47,13 @@ char **play_copy_list(char *const *list);
 /* Sends descriptors of the running process to the test. */
 void play_process_pass(const struct play_process *process, int what, const int *fds, unsigned n);
 
+/* network.c */
+
+void play_network_open(struct play *play);
+void play_network_close(struct play *play);
+/* Waits until the kernel has delivered all that was sent to the network. */
+void play_network_settle(struct play *play);
+
 /* image.c */
 
 /* Closes the descriptors of the running thread that execve() would close. */

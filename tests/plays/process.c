@@ -75,6 +75,8 @@ static void *run_thread(void *arg)
 
     test_require(unshare(CLONE_FILES | CLONE_FS) == 0);
     process->thread_id = gettid();
+    if (process->parent == NULL && process->left == NULL) /* the test's own descriptors */
+        play_close_on_exec();
     if (process->child == NULL)
         process->inherited = play_count_descriptors(process);
     sem_post(&process->begun);
@@ -232,6 +234,8 @@ void play_process_run(struct play_process *process)
     sem_post(&process->turn);
     wait_for(&play->turn);
     receive_passed(play);
+    if (process->whole != NULL)
+        play_network_settle(play);
 }
 
 /* Ends the thread of a process, and waits for its end. */

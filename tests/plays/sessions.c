@@ -3,6 +3,7 @@
  * shows. */
 #include "plays/sessions.h"
 
+#include "plays/play_private.h"
 #include "plays/whole.h"
 
 #include <errno.h>
@@ -11,13 +12,36 @@
 #include <unistd.h>
 
 #define PATTERN 251
+#define FIRST_PORT 10000
+#define PORTS 20000
 
-/* Gives a client of a unix socket a name, by which its worker knows it: the kernel chooses one. */
-static void bind_name(int fd)
+/* The end of a TCP client is always a reset: its port would stay taken for a minute. */
+static int make_socket(int family)
 {
-    struct sockaddr name = { .sa_family = AF_UNIX };
+    static const struct linger now = { .l_onoff = 1, .l_linger = 0 };
+    static const int on = 1;
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    test_require(bind(fd, &name, sizeof(name.sa_family)) == 0);
+    test_require(fd != -1);
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    return fd;
+}
+
+/* Gives a client a name, by which its worker knows it. The kernel chooses that of a unix socket; a
+ * port is counted, because a queue of reuseport is chosen by it: on one machine the same seed gives
+ * the same queue. */
+static void bind_name(struct play_sessions *sessions, int fd, const struct address *to)
+{
+    struct address name = *to;
+
+    if (to->any.sa_family == AF_UNIX) {
+        test_require(bind(fd, &name.any, sizeof(name.any.sa_family)) == 0);
+        return;
+    }
+    do {
+        name.in.sin_port = htons((uint16_t)(FIRST_PORT + sessions->port_n++ % PORTS));
+    } while (bind(fd, &name.any, name.length) == -1 && errno == EADDRINUSE);
 }
 
 struct play_session *play_session_open(
@@ -27,10 +51,8 @@ struct play_session *play_session_open(
     int family = address->any.sa_family, error;
 
     test_require(sessions->n < PLAY_SESSIONS_MAX);
-    *session = (struct play_session) { .fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0) };
-    test_require(session->fd != -1);
-    if (family == AF_UNIX)
-        bind_name(session->fd);
+    *session = (struct play_session) { .fd = make_socket(family) };
+    bind_name(sessions, session->fd, address);
     if (connect(session->fd, &address->any, address->length) == -1) {
         error = errno;
         close(session->fd);
@@ -41,6 +63,7 @@ struct play_session *play_session_open(
     test_require(getsockname(session->fd, &session->address.any, &session->address.length) == 0);
     sessions->n++;
     sessions->connected++;
+    play_network_settle(play);
     play_watch_step(play);
     return session;
 }
@@ -56,6 +79,7 @@ void play_session_send(struct play_session *session, size_t n)
     sent = send(session->fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent > 0)
         session->sent += (size_t)sent;
+    play_network_settle(play_now);
 }
 
 void play_session_receive(struct play_session *session)
@@ -75,13 +99,10 @@ void play_session_receive(struct play_session *session)
     }
 }
 
-void play_session_close(struct play_sessions *sessions, struct play_session *session, bool reset)
+void play_session_close(struct play_sessions *sessions, struct play_session *session)
 {
-    static const struct linger now = { .l_onoff = 1, .l_linger = 0 };
-
-    if (reset)
-        setsockopt(session->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
     close(session->fd);
+    play_network_settle(play_now);
     sessions->served += session->worker != 0 && play_session_is_served(session);
     *session = sessions->list[--sessions->n];
 }
@@ -89,7 +110,7 @@ void play_session_close(struct play_sessions *sessions, struct play_session *ses
 void play_session_close_all(struct play_sessions *sessions)
 {
     while (sessions->n > 0)
-        play_session_close(sessions, &sessions->list[0], true);
+        play_session_close(sessions, &sessions->list[0]);
 }
 
 static bool is_address(const struct address *address, const struct sockaddr *other, socklen_t n)

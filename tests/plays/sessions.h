@@ -16,15 +16,15 @@ struct play_session {
     unsigned listener;      /* the case's number of it */
     pid_t worker;           /* the one that has accepted it; 0: none has */
     size_t sent, echoed;    /* bytes */
-    bool safe;              /* nothing may end it but the end of its worker */
-    bool slow;              /* its client leaves what has come for long */
+    bool safe;              /* ended by its client or its worker's death alone */
+    bool slow;              /* the client receives late */
     bool ended;             /* by the daemon */
     int error;              /* an errno by which it has ended; 0: an orderly end */
 };
 
 struct play_sessions {
     struct play_session list[PLAY_SESSIONS_MAX];
-    unsigned n;
+    unsigned n, port_n;
     unsigned long connected, accepted, served; /* served: it got back all that it had sent */
 };
 
@@ -35,8 +35,8 @@ struct play_session *play_session_open(
 void play_session_send(struct play_session *session, size_t n);
 /* Receives what has come, and checks that it is what was sent. */
 void play_session_receive(struct play_session *session);
-/* Ends the session from the client's side, which is the list's last from now on no more. */
-void play_session_close(struct play_sessions *sessions, struct play_session *session, bool reset);
+/* Ends the session from the client's side; the list's last one takes its place. */
+void play_session_close(struct play_sessions *sessions, struct play_session *session);
 void play_session_close_all(struct play_sessions *sessions);
 /* Notes that a worker has accepted the client of this address. */
 void play_session_accepted(

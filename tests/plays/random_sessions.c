@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lets clients come, talk and go at random while the daemon goes through its transitions, and
+ * checks that none of them is lost. */
+#include "plays/random_sessions_private.h"
+
+#include "plays/client.h"
+#include "plays/whole.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CLIENTS_MAX 40
+#define SMALL 6       /* sessions for which any worker has room */
+#define REST_MS 20000 /* in which all that was begun must have ended, but sessions */
+
+static void print_sessions(const struct random_sessions *random)
+{
+    for (unsigned i = 0; i < random->sessions.n; i++) {
+        const struct play_session *session = &random->sessions.list[i];
+
+        fprintf(stderr, "session %u: listener %u, worker %d, %zu sent, %zu echoed%s%s\n", i,
+            session->listener, (int)session->worker, session->sent, session->echoed,
+            session->safe ? ", safe" : "", session->ended ? ", ended" : "");
+    }
+}
+
+NORETURN void random_sessions_give_up(const struct random_sessions *random, const char *what)
+{
+    char *log = play_read(random->play, "error.log"), *conf = play_read(random->play, "conf");
+    const struct play_process *process;
+    size_t n = strlen(log);
+
+    fprintf(stderr, "%s\n%s\n", n > 6000 ? log + n - 6000 : log, conf);
+    TAILQ_FOREACH (process, &random->play->processes, link)
+        fprintf(stderr,
+            "process %d, parent %d, %s%s%s, wait %d until %llu, sessions %u, counts %u\n",
+            (int)process->pid, process->parent != NULL ? (int)process->parent->pid : 0,
+            process->is_master ? "master" : "worker", process->exited ? ", exited" : "",
+            process->stopped ? ", stopped" : "", (int)process->wait,
+            (unsigned long long)process->until_ms,
+            play_sessions_of(&random->sessions, process->pid),
+            process->whole != NULL ? (unsigned)play_whole_counter(process, COUNTER_ACTIVE) : 0);
+    print_sessions(random);
+    ck_abort_msg("seed %llu, act %u, step %u, transition \"%s\" at stage %u: %s",
+        (unsigned long long)random->options->seed, random->act, random->step, random->last,
+        random->stage, what);
+    abort();
+}
+
+uint32_t random_sessions_below(struct random_sessions *random, uint32_t n)
+{
+    return random_below(&random->play->state, n);
+}
+
+bool random_sessions_one_in(struct random_sessions *random, uint32_t n)
+{
+    return random_sessions_below(random, n) == 0;
+}
+
+static uint32_t below(struct random_sessions *random, uint32_t n)
+{
+    return random_sessions_below(random, n);
+}
+
+static bool one_in(struct random_sessions *random, uint32_t n)
+{
+    return random_sessions_one_in(random, n);
+}
+
+static void accepted(struct play *play, struct play_process *process, const struct sockaddr *client,
+    socklen_t length)
+{
+    struct random_sessions *random = play->arg;
+
+    play_session_accepted(&random->sessions, process->pid, client, length);
+}
+
+static bool was_killed(const struct random_sessions *random, pid_t worker)
+{
+    for (unsigned i = 0; i < random->killed_n; i++)
+        if (random->killed[i] == worker)
+            return true;
+    return false;
+}
+
+/* Receives what has come to a session, which the daemon may not have ended. */
+static void receive(struct random_sessions *random, struct play_session *session)
+{
+    bool ended = session->ended;
+
+    play_session_receive(session);
+    if (!session->ended || ended || random->terminated || !session->safe)
+        return;
+    if (session->worker == 0)
+        random_sessions_give_up(random, "a client that waited was lost");
+    if (!was_killed(random, session->worker))
+        random_sessions_give_up(random, "a session was ended");
+}
+
+static void connect_client(struct random_sessions *random)
+{
+    unsigned listener = below(random, LISTENERS_ALL);
+    struct play_session *session;
+
+    if (random->sessions.n >= CLIENTS_MAX)
+        return;
+    session = play_session_open(random->play, &random->sessions, &random->listeners[listener]);
+    if (session == NULL) {
+        if (listener < LISTENERS ? random->listens : random->keeps_extra)
+            random_sessions_give_up(random, "nobody listens");
+        return;
+    }
+    session->listener = listener;
+    session->slow = one_in(random, 4);
+    session->safe = listener < LISTENERS ? random->listens : random->keeps_extra;
+    if (!one_in(random, 4))
+        play_session_send(session, 1 + below(random, 300));
+}
+
+/* Lets a client do something: half of them leave at some time, the others stay. */
+static void use_session(struct random_sessions *random)
+{
+    struct play_session *session;
+
+    if (random->sessions.n == 0)
+        return;
+    session = &random->sessions.list[below(random, random->sessions.n)];
+    switch (below(random, 4)) {
+    case 0:
+        play_session_send(session, 1 + below(random, 300));
+        break;
+    case 1:
+        if (!session->slow || one_in(random, 8))
+            receive(random, session);
+        break;
+    case 2:
+        receive(random, session);
+        if (session->ended || one_in(random, 4))
+            play_session_close(&random->sessions, session);
+        break;
+    case 3:
+        if (session->ended)
+            play_session_close(&random->sessions, session);
+        break;
+    }
+}
+
+static void disturb(struct random_sessions *random)
+{
+    switch (below(random, 8)) {
+    case 0:
+    case 1:
+    case 2:
+        connect_client(random);
+        break;
+    case 3:
+    case 4:
+    case 5:
+        use_session(random);
+        break;
+    case 6:
+        if (random->noisy && one_in(random, 4))
+            transition_disturb_worker(random);
+        break;
+    case 7:
+        if (one_in(random, 4))
+            play_pass(random->play, below(random, 600));
+        break;
+    }
+}
+
+/* Workers go on that were stopped, and the transition ends. */
+static void calm(struct random_sessions *random)
+{
+    struct play_process *process;
+
+    TAILQ_FOREACH (process, &random->play->processes, link)
+        if (process->stopped)
+            play_signal(process, SIGCONT);
+    while (!random->over) {
+        random->over = transition_advance(random);
+        play_pass(random->play, below(random, 1000));
+    }
+}
+
+/* Starts the daemon where a transition has left none. */
+static void ensure_service(struct random_sessions *random)
+{
+    play_pass(random->play, REST_MS);
+    for (unsigned tries = 0; play_main(random->play) == NULL; tries++) {
+        if (random->listens || tries == 3)
+            random_sessions_give_up(random, "no daemon runs");
+        random_sessions_start(random);
+        play_pass(random->play, REST_MS);
+    }
+}
+
+/* Receives for all clients, until nothing comes any more. */
+static void receive_all(struct random_sessions *random)
+{
+    size_t before, after = 0;
+
+    do {
+        before = after;
+        after = 0;
+        for (unsigned i = 0; i < random->sessions.n; i++) {
+            receive(random, &random->sessions.list[i]);
+            after += random->sessions.list[i].echoed;
+        }
+        play_pass(random->play, 10);
+    } while (after != before);
+}
+
+static void close_ended(struct random_sessions *random)
+{
+    for (unsigned i = 0; i < random->sessions.n; i++)
+        if (random->sessions.list[i].ended)
+            play_session_close(&random->sessions, &random->sessions.list[i--]);
+}
+
+/* Clients leave, until there is room for all who wait. */
+static void make_room(struct random_sessions *random)
+{
+    while (random->sessions.n > SMALL) {
+        struct play_session *session = &random->sessions.list[below(random, random->sessions.n)];
+
+        receive(random, session);
+        play_session_close(&random->sessions, session);
+    }
+    play_pass(random->play, REST_MS);
+    receive_all(random);
+}
+
+/* Checks a daemon at rest: all clients are served, and the counters are right. */
+static void check_rest(struct random_sessions *random)
+{
+    struct play *play = random->play;
+    struct play_process *process;
+
+    for (unsigned i = 0; i < random->sessions.n; i++) {
+        const struct play_session *session = &random->sessions.list[i];
+
+        if (session->worker == 0)
+            random_sessions_give_up(random, "a client waits to be accepted for ever");
+        if (!play_session_is_served(session))
+            random_sessions_give_up(random, "a client waits for its bytes for ever");
+    }
+    TAILQ_FOREACH (process, &play->processes, link)
+        if (process->whole != NULL && !process->exited &&
+            play_whole_counter(process, COUNTER_ACTIVE) !=
+                play_sessions_of(&random->sessions, process->pid))
+            random_sessions_give_up(random, "a worker counts other sessions than it has");
+    if (play_count_workers(play) == 0)
+        random_sessions_give_up(random, "there is no worker");
+}
+
+/* Closes one in so many sessions. */
+static void end_sessions(struct random_sessions *random, uint32_t n)
+{
+    for (unsigned i = random->sessions.n; i > 0; i--) {
+        if (!one_in(random, n))
+            continue;
+        receive(random, &random->sessions.list[i - 1]);
+        play_session_close(&random->sessions, &random->sessions.list[i - 1]);
+    }
+    play_pass(random->play, 1000);
+}
+
+/* Whether the configuration in force has the extra listener: an upgrade may have failed, or was
+ * taken back. */
+static bool has_extra(struct random_sessions *random)
+{
+    struct play_session *session =
+        play_session_open(random->play, &random->sessions, &random->listeners[LISTENER_EXTRA]);
+
+    if (session != NULL)
+        session->listener = LISTENER_EXTRA;
+    return session != NULL;
+}
+
+static void run_act(struct random_sessions *random)
+{
+    transition_choose(random);
+    random->listens = true;
+    random->keeps_extra = random->has_extra && has_extra(random);
+    random->noisy = one_in(random, 2);
+    random->terminated = random->over = false;
+    for (random->step = 0; random->step < random->options->steps; random->step++) {
+        if (one_in(random, 3))
+            disturb(random);
+        else if (!random->over && one_in(random, 24))
+            random->over = transition_advance(random);
+        else if (!play_step(random->play) && one_in(random, 8))
+            play_pass(random->play, below(random, 100));
+    }
+    calm(random);
+    ensure_service(random);
+    receive_all(random);
+    if (random->small)
+        make_room(random);
+    close_ended(random);
+    play_pass(random->play, 100);
+    check_rest(random);
+    end_sessions(random, one_in(random, 3) ? 1 : 2);
+}
+
+static void end_daemon(struct random_sessions *random)
+{
+    struct play *play = random->play;
+    struct play_process *process;
+
+    random->last = "end";
+    random->terminated = true;
+    end_sessions(random, 1);
+    TAILQ_FOREACH (process, &play->processes, link)
+        if (process->is_master && !process->exited)
+            play_signal(process, SIGINT);
+    play_pass(play, REST_MS);
+    if (play_count_masters(play) > 0 || play_count_workers(play) > 0)
+        random_sessions_give_up(random, "a process is left");
+}
+
+void random_sessions_start(struct random_sessions *random)
+{
+    play_start(random->play);
+}
+
+/* Whether nobody has a port of this address, as another test program may. */
+static bool is_free(unsigned seed, unsigned n)
+{
+    static const int on = 1;
+    struct address address;
+    char text[64];
+    int fd, status;
+
+    snprintf(text, sizeof(text), "127.77.%u.%u:7000", seed % 250, 1 + n);
+    ck_assert_ptr_null(address_parse(text, 0, &address));
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    status = bind(fd, &address.any, address.length);
+    close(fd);
+    return status == 0;
+}
+
+/* The addresses are the seed's, because a queue of reuseport is chosen by them. */
+static void choose_addresses(struct random_sessions *random)
+{
+    static const char *const formats[] = { "unix:%s/socket", NULL, NULL, "unix:%s/extra" };
+    unsigned seed = (unsigned)random->options->seed, n = 0;
+
+    while (!is_free(seed, n))
+        test_require(++n < 250);
+
+    for (unsigned i = 0; i < LISTENERS_ALL; i++) {
+        char *name = random->names[i];
+
+        if (formats[i] != NULL)
+            snprintf(name, sizeof(random->names[i]), formats[i], random->play->directory);
+        else
+            snprintf(
+                name, sizeof(random->names[i]), "127.77.%u.%u:%u", seed % 250, 1 + n, 6999 + i);
+        ck_assert_ptr_null(address_parse(name, 0, &random->listeners[i]));
+    }
+}
+
+void random_sessions(
+    const struct random_sessions_options *options, struct random_sessions_result *result)
+{
+    static struct random_sessions random;
+
+    random = (struct random_sessions) { .options = options, .last = "start" };
+    random.play = play_create(options->seed);
+    random.play->arg = &random;
+    random.play->whole_workers = true;
+    random.play->accepted = accepted;
+    choose_addresses(&random);
+    transition_configure(&random);
+    random_sessions_start(&random);
+    ensure_service(&random);
+    for (random.act = 0; random.act < options->acts; random.act++)
+        run_act(&random);
+    end_daemon(&random);
+    result->steps += random.play->steps;
+    result->connected += random.sessions.connected;
+    result->accepted += random.sessions.accepted;
+    result->served += random.sessions.served;
+    play_destroy(random.play);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shared by the files of random plays with whole workers. */
+#pragma once
+
+#include "plays/random_sessions.h"
+#include "plays/sessions.h"
+
+enum {
+    LISTENER_UNIX,
+    LISTENER_TCP,
+    LISTENER_REUSEPORT,
+    LISTENERS, /* listeners of every configuration */
+    LISTENER_EXTRA = LISTENERS,
+    LISTENERS_ALL,
+};
+
+struct random_sessions {
+    struct play *play;
+    const struct random_sessions_options *options;
+    struct play_sessions sessions;
+    struct address listeners[LISTENERS_ALL];
+    char names[LISTENERS_ALL][128];
+    unsigned act, step;
+    const char *last;
+    /* The configuration file */
+    unsigned workers, connections;
+    bool has_extra;
+    /* The transition of the act */
+    unsigned transition, stage, tries;
+    struct play_process *old, *new;
+    bool over;
+    bool listens;      /* a master process listens, and will: to connect succeeds */
+    bool keeps_extra;  /* the extra listener stays open for the whole act */
+    bool small;        /* a configuration of this play was, with which workers may be full */
+    bool noisy;        /* workers are killed and stopped */
+    bool terminated;   /* sessions were ended at once */
+    pid_t killed[256]; /* workers that may have ended with their sessions */
+    unsigned killed_n;
+};
+
+uint32_t random_sessions_below(struct random_sessions *random, uint32_t n);
+bool random_sessions_one_in(struct random_sessions *random, uint32_t n);
+NORETURN void random_sessions_give_up(const struct random_sessions *random, const char *what);
+/* Starts the daemon. */
+void random_sessions_start(struct random_sessions *random);
+
+/* transitions.c */
+
+/* Writes a configuration at random. */
+void transition_configure(struct random_sessions *random);
+/* Chooses the transition of an act. */
+void transition_choose(struct random_sessions *random);
+/* Goes on with it, if it can; true: it is over. */
+bool transition_advance(struct random_sessions *random);
+/* Kills, stops or tells a worker to end. */
+void transition_disturb_worker(struct random_sessions *random);

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Transitions of the daemon in random plays with whole workers, a stage at a time. */
+#include "plays/random_sessions_private.h"
+
+#include "plays/client.h"
+
+#define SMALL_CONNECTIONS 40
+#define TRIES_MAX 100 /* to end a transition */
+
+static uint32_t below(struct random_sessions *random, uint32_t n)
+{
+    return random_sessions_below(random, n);
+}
+
+static bool one_in(struct random_sessions *random, uint32_t n)
+{
+    return random_sessions_one_in(random, n);
+}
+
+static const char *flag(struct random_sessions *random)
+{
+    return one_in(random, 2) ? "on" : "off";
+}
+
+void transition_configure(struct random_sessions *random)
+{
+    static const unsigned connections[] = { 12, 64, 64, 64, 64, 64 };
+    struct play *play = random->play;
+    const char *directory = play->directory;
+    char *text, extra[128] = "";
+
+    random->workers = 1 + below(random, 3);
+    random->connections = connections[below(random, countof(connections))];
+    random->small = random->small || random->connections < SMALL_CONNECTIONS;
+    random->has_extra = one_in(random, 2);
+    if (!random->has_extra)
+        random->keeps_extra = false;
+    else
+        snprintf(extra, sizeof(extra), "server { listen unix:%s/extra; echo; }", directory);
+    ck_assert_int_ne(asprintf(&text,
+                         "daemon off;\nerror_log %s/error.log info;\npid %s/pid;\n"
+                         "control unix:%s/control;\nsandbox off;\nworker_processes %u;\n"
+                         "worker_watchdog off;\nmax_generations 0;\n"
+                         "events { use epoll; worker_connections %u; reclaim_idle off;\n"
+                         "accept_mutex %s; multi_accept %s; accept_share %s; }\n"
+                         "stream { first_byte_timeout 1d; idle_timeout 1d;\n"
+                         "server { listen unix:%s/socket; listen %s; listen %s reuseport;"
+                         " echo; } %s }\n",
+                         directory, directory, directory, random->workers, random->connections,
+                         flag(random), flag(random), flag(random), directory,
+                         random->names[LISTENER_TCP], random->names[LISTENER_REUSEPORT], extra),
+        -1);
+    play_write(play, "conf", text);
+    free(text);
+}
+
+/* Notes that the daemon closes its listeners. Clients that have connected are accepted all the same,
+ * unless workers that would have done it were disturbed, or are full. */
+static void stop_listening(struct random_sessions *random)
+{
+    random->listens = random->keeps_extra = false;
+    for (unsigned i = 0; i < random->sessions.n; i++)
+        if (random->sessions.list[i].worker == 0 && (random->noisy || random->small))
+            random->sessions.list[i].safe = false;
+}
+
+static bool start_again(struct random_sessions *random)
+{
+    random_sessions_start(random);
+    return true;
+}
+
+static bool reload(struct random_sessions *random)
+{
+    transition_configure(random);
+    if (one_in(random, 2))
+        play_signal(play_main(random->play), SIGHUP);
+    else
+        play_control(random->play, "control", "reload");
+    return !one_in(random, 3); /* another one follows */
+}
+
+/* Begins an upgrade, and waits until the new process serves beside the old one; false: not yet. It
+ * never does when its first workers were killed. */
+static bool serve_beside(struct random_sessions *random, bool configures)
+{
+    if (random->stage == 0) {
+        random->old = play_main(random->play);
+        random->old->kept = true;
+        if (configures && one_in(random, 3))
+            transition_configure(random);
+        play_signal(random->old, SIGUSR2);
+        random->stage = 1;
+    }
+    if (random->stage == 1) {
+        random->new = play_main(random->play);
+        if (random->new == NULL || random->new == random->old)
+            return false;
+        random->new->kept = true;
+        random->stage = 2;
+        return false;
+    }
+    return true;
+}
+
+static bool upgrade(struct random_sessions *random)
+{
+    if (!serve_beside(random, true))
+        return false;
+    play_signal(random->old, SIGQUIT);
+    return true;
+}
+
+static bool upgrade_and_kill_old(struct random_sessions *random)
+{
+    if (!serve_beside(random, true))
+        return false;
+    play_signal(random->old, SIGKILL);
+    return true;
+}
+
+static bool upgrade_back(struct random_sessions *random)
+{
+    if (!serve_beside(random, true))
+        return false;
+    random->keeps_extra = false;
+    play_signal(random->new, SIGQUIT);
+    return true;
+}
+
+/* The old process reads the file again, which has what the new one has bound: so it is the same. */
+static bool upgrade_drain_and_back(struct random_sessions *random)
+{
+    if (!serve_beside(random, false))
+        return false;
+    if (random->stage == 2) {
+        play_signal(random->old, SIGWINCH);
+        random->stage = 3;
+        return false;
+    }
+    if (random->stage == 3) {
+        play_signal(random->old, SIGHUP);
+        random->stage = 4;
+        return false;
+    }
+    random->keeps_extra = false;
+    play_signal(random->new, SIGQUIT);
+    return true;
+}
+
+static bool drain_and_revive(struct random_sessions *random)
+{
+    if (random->stage++ == 0) {
+        play_signal(play_main(random->play), SIGWINCH);
+        return false;
+    }
+    play_signal(play_main(random->play), SIGHUP);
+    return true;
+}
+
+static bool quit_and_resume(struct random_sessions *random)
+{
+    if (random->stage++ == 0) {
+        random->old = play_main(random->play);
+        random->old->kept = true;
+        stop_listening(random);
+        play_signal(random->old, SIGQUIT);
+        return false;
+    }
+    if (!random->old->exited)
+        play_signal(random->old, SIGHUP);
+    return true;
+}
+
+static bool restart(struct random_sessions *random)
+{
+    if (random->stage++ == 0) {
+        stop_listening(random);
+        play_signal(play_main(random->play), SIGQUIT);
+        if (one_in(random, 2))
+            return false;
+    }
+    return start_again(random);
+}
+
+static bool leave(struct random_sessions *random)
+{
+    if (random->stage++ == 0) {
+        stop_listening(random);
+        play_control(random->play, "control", "leave");
+        if (one_in(random, 2))
+            return false;
+    }
+    return start_again(random);
+}
+
+static bool terminate(struct random_sessions *random)
+{
+    if (random->stage++ == 0) {
+        stop_listening(random);
+        random->terminated = true;
+        play_signal(play_main(random->play), one_in(random, 2) ? SIGTERM : SIGINT);
+        return false;
+    }
+    return start_again(random);
+}
+
+static bool kill_master(struct random_sessions *random)
+{
+    if (random->stage++ == 0) {
+        stop_listening(random);
+        play_signal(play_main(random->play), SIGKILL);
+        if (one_in(random, 2))
+            return false;
+    }
+    return start_again(random);
+}
+
+static bool nothing(struct random_sessions *random)
+{
+    (void)random;
+    return true;
+}
+
+static const struct {
+    const char *name;
+    bool (*advance)(struct random_sessions *random);
+} transitions[] = {
+    { "reload", reload },
+    { "reload", reload },
+    { "reload", reload },
+    { "upgrade", upgrade },
+    { "upgrade, the old process is killed", upgrade_and_kill_old },
+    { "upgrade and back", upgrade_back },
+    { "upgrade, drain and back", upgrade_drain_and_back },
+    { "drain and revive", drain_and_revive },
+    { "quit and resume", quit_and_resume },
+    { "restart", restart },
+    { "leave", leave },
+    { "terminate", terminate },
+    { "the master process is killed", kill_master },
+    { "nothing", nothing },
+};
+
+void transition_choose(struct random_sessions *random)
+{
+    random->transition = below(random, countof(transitions));
+    random->last = transitions[random->transition].name;
+    random->stage = random->tries = 0;
+    random->old = random->new = NULL;
+}
+
+bool transition_advance(struct random_sessions *random)
+{
+    if (random->tries++ == TRIES_MAX) {
+        if (!random->noisy)
+            random_sessions_give_up(random, "the transition does not end");
+        return true;
+    }
+    /* while sessions of an old master process last an upgrade is refused */
+    if (random->stage == 0 && play_count_masters(random->play) > 1)
+        return true;
+    return transitions[random->transition].advance(random);
+}
+
+/* A whole worker, chosen at random; NULL: there is none. */
+static struct play_process *choose_worker(struct random_sessions *random)
+{
+    struct play_process *process, *chosen = NULL;
+    uint32_t n = 0;
+
+    TAILQ_FOREACH (process, &random->play->processes, link)
+        if (process->kind == PROCESS_WORKER && !process->exited && one_in(random, ++n))
+            chosen = process;
+    return chosen;
+}
+
+void transition_disturb_worker(struct random_sessions *random)
+{
+    static const int numbers[] = { SIGKILL, SIGSEGV, SIGTERM, SIGINT };
+    struct play_process *process = choose_worker(random);
+
+    if (process == NULL)
+        return;
+    if (one_in(random, 2)) {
+        play_signal(process, process->stopped ? SIGCONT : SIGSTOP);
+        return;
+    }
+    if (random->killed_n == countof(random->killed))
+        return;
+    random->killed[random->killed_n++] = process->pid;
+    play_signal(process, numbers[below(random, countof(numbers))]);
+}
