@@ -236,7 +236,7 @@ static void start(struct crowd *crowd)
 
 void soak_limits(const struct soak_limits_plan *plan)
 {
-    struct crowd crowd = { .plan = plan, .random = (uint64_t)time(NULL) };
+    struct crowd crowd = { .plan = plan, .random = random_seed() };
 
     start(&crowd);
     fill(&crowd);

@@ -54,7 +54,7 @@
 START_TEST(random_writes)
 {
     const char *first = getenv("FORKBEARD_TEST_SEED"), *n = getenv("FORKBEARD_TEST_SEEDS");
-    struct hostile_plan plan = { 1, 30, 4, 400, 10000 };
+    struct hostile_plan plan = { 1, test_trials(30), 4, 400, 10000 };
 
     if (first != NULL) {
         plan.first = (unsigned)atoi(first);

@@ -123,7 +123,7 @@ START_TEST(a_server_is_killed)
     struct load_test test;
 
     begin(&test, methods[_i], "");
-    for (int i = 0; i < KILLS; i++)
+    for (int i = 0; i < (int)test_trials(KILLS); i++)
         kill_victim(&test);
     finish(&test);
 }

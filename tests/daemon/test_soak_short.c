@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The scenarios of soak.c, in a few seconds. */
+/* The scenarios of soak.c, in a few seconds; a third of them, but in a long run. */
 #include "daemon/daemon.h"
 #include "daemon/soak_idle.h"
 #include "daemon/soak_limits.h"
@@ -9,31 +9,31 @@
 
 START_TEST(kills)
 {
-    soak_kills(&soak_modes[_i], 20);
+    soak_kills(&soak_modes[_i], test_trials(20));
 }
 END_TEST
 
 START_TEST(reloads)
 {
-    soak_reloads(&soak_modes[_i], 10);
+    soak_reloads(&soak_modes[_i], test_trials(10));
 }
 END_TEST
 
 START_TEST(kills_in_reloads)
 {
-    soak_kills_in_reloads(&soak_modes[_i], 10);
+    soak_kills_in_reloads(&soak_modes[_i], test_trials(10));
 }
 END_TEST
 
 START_TEST(broken_reloads)
 {
-    soak_broken_reloads(&soak_modes[_i], 12);
+    soak_broken_reloads(&soak_modes[_i], test_trials(12));
 }
 END_TEST
 
 START_TEST(transitions)
 {
-    static const struct soak_transitions_plan plan = { 20, 500, 50, -1 };
+    const struct soak_transitions_plan plan = { test_trials(20), 500, 50, -1 };
 
     soak_transitions(&plan);
 }
@@ -41,13 +41,13 @@ END_TEST
 
 START_TEST(upgrades)
 {
-    soak_upgrades(&soak_modes[_i], 3);
+    soak_upgrades(&soak_modes[_i], test_trials(3));
 }
 END_TEST
 
 START_TEST(idle_sessions)
 {
-    static const struct soak_idle_plan plan = { 400, 6, 500, false };
+    const struct soak_idle_plan plan = { 400, test_trials(6), 500, false };
 
     soak_idle(&plan);
 }
@@ -55,7 +55,7 @@ END_TEST
 
 START_TEST(kills_within_updates)
 {
-    soak_map_kills(60);
+    soak_map_kills(test_trials(60));
 }
 END_TEST
 

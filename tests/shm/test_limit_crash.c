@@ -172,8 +172,8 @@ static void check_room_left(struct soak *soak)
 START_TEST(a_limit_is_exact_whoever_is_killed)
 {
     const char *wanted = getenv("SOAK_KILLS");
-    unsigned kills = wanted != NULL ? (unsigned)strtoul(wanted, NULL, 10) : KILLS;
-    struct soak soak = { .memory = limit_memory(&shape), .random = (uint64_t)time(NULL) };
+    unsigned kills = wanted != NULL ? (unsigned)strtoul(wanted, NULL, 10) : test_trials(KILLS);
+    struct soak soak = { .memory = limit_memory(&shape), .random = random_seed() };
     uint64_t admitted = 0, refused = 0;
 
     soak.ledger = shared_memory(sizeof(*soak.ledger));

@@ -325,8 +325,8 @@ static void let_work(struct soak *soak, uint32_t worker)
 START_TEST(a_killed_worker_takes_nothing_with_it)
 {
     const char *wanted = getenv("SOAK_KILLS");
-    unsigned kills = wanted != NULL ? (unsigned)strtoul(wanted, NULL, 10) : KILLS;
-    struct soak soak = { .map = map_create(&shapes[_i]), .random = (uint64_t)time(NULL) };
+    unsigned kills = wanted != NULL ? (unsigned)strtoul(wanted, NULL, 10) : test_trials(KILLS);
+    struct soak soak = { .map = map_create(&shapes[_i]), .random = random_seed() };
     int64_t added = 0;
 
     soak.ledger = shared_memory(sizeof(*soak.ledger));

@@ -290,7 +290,7 @@ static void anything(struct shm_map *map)
 {
     size_t n = (shm_map_size(&shape) - shm_map_written(&shape)) / sizeof(uint32_t);
     uint32_t *words = (uint32_t *)map->pool;
-    uint64_t random = (uint64_t)time(NULL);
+    uint64_t random = random_seed();
 
     for (size_t i = 0; i < n; i++)
         words[random_below(&random, (uint32_t)n)] = random_below(&random, map->entry_n + 2);
@@ -385,7 +385,7 @@ START_TEST(an_attacker_writes_while_others_work)
             _exit(0);
         }
     if ((attacker = fork_child()) == 0)
-        write_at_random(map, (uint64_t)time(NULL));
+        write_at_random(map, random_seed());
     wait_for_child(attacker);
     for (int i = 0; i < WRITERS; i++)
         wait_for_child(pids[i]);

@@ -409,7 +409,7 @@ START_TEST(a_kill_is_what_it_is_taken_for)
     make_copies(&stepping, stepping.scenario->call);
     for (unsigned i = 0; i < stepping.copy_n; i++)
         steps += stepping.copies[i].step;
-    every = getenv("SOAK_KILLS") != NULL ? 1 : steps / KILL_STEPS + 1;
+    every = getenv("SOAK_KILLS") != NULL ? 1 : steps / test_trials(KILL_STEPS) + 1;
     for (unsigned i = every / 2; i < stepping.copy_n; i += every)
         check_kill(&stepping, stepping.copies[i].step);
     tear_down(&stepping);

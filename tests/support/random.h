@@ -3,6 +3,8 @@
 #pragma once
 
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 static inline uint64_t next_random(uint64_t *state)
 {
@@ -16,4 +18,16 @@ static inline uint64_t next_random(uint64_t *state)
 static inline uint32_t random_below(uint64_t *state, uint32_t n)
 {
     return (uint32_t)(next_random(state) >> 32) % n;
+}
+
+/* The seed of a test that plays at random: always the same unless FORKBEARD_TEST_SEED, which
+ * "make soak" sets, has another. It is printed, so that a log tells what to repeat. */
+static inline uint64_t random_seed(void)
+{
+    const char *text = getenv("FORKBEARD_TEST_SEED");
+    uint64_t seed = text != NULL ? strtoull(text, NULL, 10) : 1;
+
+    printf("FORKBEARD_TEST_SEED=%llu\n", (unsigned long long)seed);
+    fflush(stdout);
+    return seed;
 }

@@ -24,6 +24,13 @@
 /* ck_assert() that does not note the place each time it holds: for what runs very often. */
 #define test_require(condition) ((condition) ? (void)0 : ck_abort_msg("%s", #condition))
 
+/* How many of `n` trials to make: all in a long run (FORKBEARD_TEST_LONG), which "make soak" is,
+ * and a third else. */
+static inline unsigned test_trials(unsigned n)
+{
+    return getenv("FORKBEARD_TEST_LONG") != NULL ? n : (n + 2) / 3;
+}
+
 /* The second that it is; time() may still give the one before at its beginning. */
 static inline time_t test_second(void)
 {

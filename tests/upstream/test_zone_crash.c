@@ -47,7 +47,7 @@ static void add_servers(struct group *group)
 static void crash_start(struct crash *crash)
 {
     memset(crash, 0, sizeof(*crash));
-    crash->random = (uint64_t)time(NULL);
+    crash->random = random_seed();
     crash->ledger = shared_memory(sizeof(*crash->ledger));
     zoned_start(&crash->zoned, 8, NULL);
     add_servers(zoned_begin(&crash->own, &crash->zoned, 0, 1));
