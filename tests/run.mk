@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The flavours of tests/run, which share the job server of this make: while tests of one wait, another one
+# is built. What is in the same folder comes one after the other. FLAVOURS says which are wanted.
+all: $(FLAVOURS)
+
+plain clang posix poll select sanitizers distcheck:
+	+@../tests/flavour $@
+
+poll: posix
+select: poll
+distcheck: plain clang
+
+.PHONY: all plain clang posix poll select sanitizers distcheck
