@@ -11,9 +11,9 @@ check_checked() {
 
     [ -n "$calls" ] || echo "$link: no call is found"
     for call in $calls; do
-        echo "$wrapped" | grep -qx "$call" || echo "$wrappers: fb_$call() has no line"
+        among "$call" "$wrapped" || echo "$wrappers: fb_$call() has no line"
     done
     for call in $wrapped; do
-        echo "$calls" | grep -qx "$call" || echo "$link: fb_$call() has no line"
+        among "$call" "$calls" || echo "$link: fb_$call() has no line"
     done
 }

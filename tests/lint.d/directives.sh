@@ -87,11 +87,11 @@ check_contexts() {
     allowed=$(allowed_contexts)
     named=$(manual_contexts)
     echo "$allowed" | while read -r name context; do
-        echo "$named" | grep -qx "$name $context" ||
+        among "$name $context" "$named" ||
             echo "$src/man/forkbeard.conf.5.in: \"$name\" does not name its context \"$context\""
     done
     echo "$named" | while read -r name context; do
-        ! echo "$allowed" | grep -q "^$name " || echo "$allowed" | grep -qx "$name $context" ||
+        ! echo "$allowed" | grep -q "^$name " || among "$name $context" "$allowed" ||
             echo "$src/man/forkbeard.conf.5.in: \"$name\" is not allowed in \"$context\""
     done
 }
@@ -108,7 +108,7 @@ check_directives() {
             echo "$src/src: the row of \"$name\" has neither a default nor a word for none"
         elif [ -z "$entry" ]; then
             echo "$src/man/forkbeard.conf.5.in: \"$name\" has no entry with a default"
-        elif ! echo "$entry" | grep -Fqx -e "$name $initial"; then
+        elif ! among "$name $initial" "$entry"; then
             echo "$src/man/forkbeard.conf.5.in: the default of \"$name\" is \"$initial\"," \
                 "not \"${entry#"$name "}\""
         fi

@@ -19,7 +19,7 @@ check_flavours() {
             print
         }')
     for name in $names; do
-        echo "$listed" | grep -qx "$name" || echo "$src: $name is in no list of tests, and never runs"
+        among "$name" "$listed" || echo "$src: $name is in no list of tests, and never runs"
     done
     echo "$names" | awk -v table="$table" '
     NR == FNR && /^# TEST / {

@@ -40,7 +40,7 @@ hacking_folders() {
     [ -n "$floors" ] || echo "$src/HACKING.md: there is no table of floors"
     for folder in "$src"/src/*/; do
         folder=$(basename "$folder")
-        [ "$folder" = include ] || echo "$floors" | grep -qx "$folder" ||
+        [ "$folder" = include ] || among "$folder" "$floors" ||
             echo "$src/HACKING.md: src/$folder is not in the table of floors"
     done
     for folder in $floors; do
@@ -56,7 +56,7 @@ hacking_names() {
         hacking_words '^(CONN|SESSION|ACCEPT|WORKER|POOL_WORKER|GENERATION|RELOAD|MASTER|UPGRADE|ENDPOINTS|CLIENT|MESSAGE|ROLE|QUEUE)_[A-Z_]+$'
         hacking_words '^[a-z][a-z0-9_]*\(\)$' | tr -d '()'
     } | while read -r line name; do
-        echo "$code" | grep -qx "$name" || echo "$src/HACKING.md:$line: there is no $name in the code"
+        among "$name" "$code" || echo "$src/HACKING.md:$line: there is no $name in the code"
     done
 }
 
@@ -121,11 +121,11 @@ hacking_phases() {
     steps=$([ -z "$tables" ] || phase_steps $tables)
     told=$(hacking_steps)
     echo "$steps" | while read -r file from to; do
-        [ -z "$file" ] || echo "$told" | grep -qx "$file $from $to" ||
+        [ -z "$file" ] || among "$file $from $to" "$told" ||
             echo "$src/HACKING.md: $file lets $to follow $from, and the tables of phases do not"
     done
     echo "$told" | while read -r file from to; do
-        [ -z "$file" ] || echo "$steps" | grep -qx "$file $from $to" ||
+        [ -z "$file" ] || among "$file $from $to" "$steps" ||
             echo "$src/HACKING.md: the tables of phases let $to follow $from, and $file does not"
     done
 }

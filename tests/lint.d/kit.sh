@@ -16,12 +16,12 @@ check_kit() {
         grep -Eq "^\.It Ft .*Fn $name( |\$)" "$page" || echo "$page: \"$name\" has no entry"
     done
     sed -n 's/^\.It Ft .*Fn \([a-z_]*\).*/\1/p' "$page" | while read -r name; do
-        echo "$kit" | grep -qx "$name" || echo "$page: there is no function \"$name\""
+        among "$name" "$kit" || echo "$page: there is no function \"$name\""
     done
     for name in $exported; do
-        echo "$both" | grep -qx "$name" || echo "$library exports $name, which is not the kit's"
+        among "$name" "$both" || echo "$library exports $name, which is not the kit's"
     done
     for name in $both; do
-        echo "$exported" | grep -qx "$name" || echo "$library does not export $name"
+        among "$name" "$exported" || echo "$library does not export $name"
     done
 }

@@ -38,7 +38,7 @@ check_reference() {
         grep -Eq "^\.It Va $name\$" "$page" || echo "$page: the field \"$name\" has no entry"
     done
     sed -n 's/^\.It Ft .*Fn \([a-z_]*\).*/\1/p' "$page" | while read -r name; do
-        echo "$sdk" | grep -qx "$name" || echo "$page: there is no function \"$name\""
+        among "$name" "$sdk" || echo "$page: there is no function \"$name\""
     done
     for guide in "$src/man/forkbeard_guide.7.in" "$src/man/forkbeard_protocols.7.in"; do
         [ -f "$guide" ] || continue

@@ -17,9 +17,9 @@ check_symbols() {
 
     [ -n "$sdk" ] || echo "$src/src/include/forkbeard: no FB_SDK function is found"
     for name in $(echo "$exported" | grep -Ev '^(_|data_start$)' | grep "$own"); do
-        echo "$sdk" | grep -qx "$name" || echo "$daemon exports $name, which is not FB_SDK"
+        among "$name" "$sdk" || echo "$daemon exports $name, which is not FB_SDK"
     done
     for name in $sdk; do
-        echo "$exported" | grep -qx "$name" || echo "$daemon does not export the SDK's $name"
+        among "$name" "$exported" || echo "$daemon does not export the SDK's $name"
     done
 }

@@ -26,11 +26,10 @@ callbacks() {
     }' "$src/src/include/forkbeard/protocol.h"
 }
 
-# seen PATTERN FOLDER ...: whether a C file there has it
-seen() {
-    pattern=$1
-    shift
-    c_files "$@" | xargs grep -q "$pattern"
+# uses FOLDER ...: the calls of the C files there, as "NAME(", and the callbacks that are set, as
+# ".NAME = x"
+uses() {
+    c_files "$@" | xargs grep -hoE '\<fb_[a-z0-9_]+\(|\.[a-z0-9_]+ = [a-z]' | sed 's/= [a-z]$/= x/' | sort -u
 }
 
 check_used() {
@@ -38,20 +37,23 @@ check_used() {
     header=$src/src/include/forkbeard
     exceptions=$(echo "$without_example" | sed -n 's/^ *\([a-z_]*\).*#.*/\1/p')
 
+    tests=$(uses tests)
+    examples=$(uses examples src/protocols)
+
     [ -n "$sdk" ] || echo "$header: no FB_SDK function is found"
     for name in $sdk; do
-        seen "\<$name(" tests || echo "$header: no test calls $name()"
-        echo "$exceptions" | grep -qx "$name" || seen "\<$name(" examples src/protocols ||
+        among "$name(" "$tests" || echo "$header: no test calls $name()"
+        among "$name" "$exceptions" || among "$name(" "$examples" ||
             echo "$header: no example and no protocol calls $name()"
     done
     for struct in fb_protocol fb_ops fb_worker_ops; do
         for name in $(callbacks $struct); do
-            seen "\.$name = [a-z]" tests || echo "$header: no test sets .$name of $struct"
-            seen "\.$name = [a-z]" examples src/protocols ||
+            among ".$name = x" "$tests" || echo "$header: no test sets .$name of $struct"
+            among ".$name = x" "$examples" ||
                 echo "$header: no example and no protocol sets .$name of $struct"
         done
     done
     for name in $exceptions; do
-        echo "$sdk" | grep -qx "$name" || echo "$here/lint.d/used.sh: there is no function \"$name\""
+        among "$name" "$sdk" || echo "$here/lint.d/used.sh: there is no function \"$name\""
     done
 }
