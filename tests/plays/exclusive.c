@@ -104,7 +104,7 @@ void play_watch_take(struct play *play, int fd)
 
     test_require(epoll_ctl(play->arrivals, EPOLL_CTL_ADD, fd, &event) == 0 || errno == EEXIST);
     close(fd);
-    play_watch_step(play); /* who waits already tells nobody: epoll looks when a watch is added */
+    play_watch_step(play); /* clients that wait already tell nobody */
 }
 
 static bool is_waiting(struct play_process *process)

@@ -8,7 +8,7 @@
 
 #include <unistd.h>
 
-/* One in so many calls lets other processes run before it. */
+/* Calls of which one, on average, lets other processes run before it. */
 #define ACCEPTS_A_PAUSE 4
 #define CALLS_A_PAUSE 16
 

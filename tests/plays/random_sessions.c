@@ -182,6 +182,9 @@ static void calm(struct random_sessions *random)
         random->over = transition_advance(random);
         play_pass(random->play, below(random, 1000));
     }
+    if (random->drained &&
+        random->noisy) /* workers may have been killed that were to accept again */
+        play_signal(random->old, SIGHUP);
 }
 
 /* Starts the daemon where a transition has left none. */
@@ -285,7 +288,7 @@ static void run_act(struct random_sessions *random)
     random->listens = true;
     random->keeps_extra = random->has_extra && has_extra(random);
     random->noisy = one_in(random, 2);
-    random->terminated = random->over = false;
+    random->terminated = random->over = random->drained = false;
     for (random->step = 0; random->step < random->options->steps; random->step++) {
         if (one_in(random, 3))
             disturb(random);

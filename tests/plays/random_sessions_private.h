@@ -29,6 +29,7 @@ struct random_sessions {
     unsigned transition, stage, tries;
     struct play_process *old, *new;
     bool over;
+    bool drained;      /* a master process was told to drain, and serves again */
     bool listens;      /* a master process listens, and will: to connect succeeds */
     bool keeps_extra;  /* the extra listener stays open for the whole act */
     bool small;        /* a configuration of this play was, with which workers may be full */

@@ -3,6 +3,7 @@
 #include "plays/random_sessions_private.h"
 
 #include "plays/client.h"
+#include "plays/whole.h"
 
 #define SMALL_CONNECTIONS 40
 #define TRIES_MAX 100 /* to end a transition */
@@ -22,6 +23,25 @@ static const char *flag(struct random_sessions *random)
     return one_in(random, 2) ? "on" : "off";
 }
 
+/* Notes that clients at listeners of this kind are accepted for certain only where workers were not
+ * disturbed, and have room. */
+static void note_closing(struct random_sessions *random, unsigned first_listener)
+{
+    for (unsigned i = 0; i < random->sessions.n; i++) {
+        struct play_session *session = &random->sessions.list[i];
+
+        if (session->worker == 0 && session->listener >= first_listener &&
+            (random->noisy || random->small))
+            session->safe = false;
+    }
+}
+
+static void give_up_extra(struct random_sessions *random)
+{
+    random->keeps_extra = false;
+    note_closing(random, LISTENER_EXTRA);
+}
+
 void transition_configure(struct random_sessions *random)
 {
     static const unsigned connections[] = { 12, 64, 64, 64, 64, 64 };
@@ -34,7 +54,7 @@ void transition_configure(struct random_sessions *random)
     random->small = random->small || random->connections < SMALL_CONNECTIONS;
     random->has_extra = one_in(random, 2);
     if (!random->has_extra)
-        random->keeps_extra = false;
+        give_up_extra(random);
     else
         snprintf(extra, sizeof(extra), "server { listen unix:%s/extra; echo; }", directory);
     ck_assert_int_ne(asprintf(&text,
@@ -54,14 +74,12 @@ void transition_configure(struct random_sessions *random)
     free(text);
 }
 
-/* Notes that the daemon closes its listeners. Clients that have connected are accepted all the same,
- * unless workers that would have done it were disturbed, or are full. */
+/* Notes that the daemon closes its listeners. Clients that have connected are accepted all the
+ * same, unless workers that would have done it were disturbed, or are full. */
 static void stop_listening(struct random_sessions *random)
 {
     random->listens = random->keeps_extra = false;
-    for (unsigned i = 0; i < random->sessions.n; i++)
-        if (random->sessions.list[i].worker == 0 && (random->noisy || random->small))
-            random->sessions.list[i].safe = false;
+    note_closing(random, 0);
 }
 
 static bool start_again(struct random_sessions *random)
@@ -123,7 +141,7 @@ static bool upgrade_back(struct random_sessions *random)
 {
     if (!serve_beside(random, true))
         return false;
-    random->keeps_extra = false;
+    give_up_extra(random);
     play_signal(random->new, SIGQUIT);
     return true;
 }
@@ -135,6 +153,7 @@ static bool upgrade_drain_and_back(struct random_sessions *random)
         return false;
     if (random->stage == 2) {
         play_signal(random->old, SIGWINCH);
+        random->drained = true;
         random->stage = 3;
         return false;
     }
@@ -143,7 +162,7 @@ static bool upgrade_drain_and_back(struct random_sessions *random)
         random->stage = 4;
         return false;
     }
-    random->keeps_extra = false;
+    give_up_extra(random);
     play_signal(random->new, SIGQUIT);
     return true;
 }
@@ -151,10 +170,13 @@ static bool upgrade_drain_and_back(struct random_sessions *random)
 static bool drain_and_revive(struct random_sessions *random)
 {
     if (random->stage++ == 0) {
-        play_signal(play_main(random->play), SIGWINCH);
+        random->old = play_main(random->play);
+        random->old->kept = true;
+        play_signal(random->old, SIGWINCH);
+        random->drained = true;
         return false;
     }
-    play_signal(play_main(random->play), SIGHUP);
+    play_signal(random->old, SIGHUP);
     return true;
 }
 
@@ -263,14 +285,16 @@ bool transition_advance(struct random_sessions *random)
     return transitions[random->transition].advance(random);
 }
 
-/* A whole worker, chosen at random; NULL: there is none. */
+/* A whole worker, chosen at random, or one that a client has just woken; NULL: there is none. */
 static struct play_process *choose_worker(struct random_sessions *random)
 {
     struct play_process *process, *chosen = NULL;
+    bool woken = one_in(random, 2);
     uint32_t n = 0;
 
     TAILQ_FOREACH (process, &random->play->processes, link)
-        if (process->kind == PROCESS_WORKER && !process->exited && one_in(random, ++n))
+        if (process->kind == PROCESS_WORKER && !process->exited &&
+            (!woken || process->whole->woken) && one_in(random, ++n))
             chosen = process;
     return chosen;
 }
