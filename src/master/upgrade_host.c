@@ -196,6 +196,23 @@ static void rescan(void *host)
     look_for_lost_paths(master);
 }
 
+/* Starts workers again where they have drained. */
+static void serve_again(struct master *master)
+{
+    if (!pool_revive(&master->pool)) /* some have sessions yet: a whole generation */
+        signals_raise(COMMAND_RELOAD);
+}
+
+/* A reload that is under way, as the one that was to roll the upgrade back, serves by itself. */
+static void serve_for_other(void *host)
+{
+    struct master *master = host;
+
+    if (master->phase == MASTER_RUNS && master->pool.serving != NULL &&
+        master->pool.starting == NULL)
+        serve_again(master);
+}
+
 static void go_on_alone(void *host)
 {
     struct master *master = host;
@@ -207,9 +224,7 @@ static void go_on_alone(void *host)
     if (endpoints_publish(
             &master->endpoints, &master->pool.serving->cycle->core, NULL, &master->log) == -1)
         log_write(&master->log, LEVEL_ERROR, 0, ENDPOINTS_STAY);
-    /* some have sessions yet: a whole generation */
-    if (!pool_revive(&master->pool))
-        signals_raise(COMMAND_RELOAD);
+    serve_again(master);
     look_for_lost_paths(master);
     pool_rescan(&master->pool, NULL);
 }
@@ -315,6 +330,7 @@ static const struct upgrade_ops ops = {
     .leave_main = leave_main,
     .become_main = become_main,
     .left_alone = go_on_alone,
+    .other_quits = serve_for_other,
     .rescan = rescan,
     .adopt_socket = adopt_socket,
     .serial = find_serial,

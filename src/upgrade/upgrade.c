@@ -382,8 +382,11 @@ static void handle_message(struct upgrade *upgrade, const struct upgrade_message
         upgrade->ops->adopt_socket(upgrade->host, message->fd);
     if (message->diag.text != NULL && upgrade->phase >= UPGRADE_STARTING)
         diag_add_json(upgrade->diag, upgrade->diag_session, message->diag);
-    if (message->sockets.text != NULL)
+    if (message->sockets.text != NULL) {
         upgrade_sockets_read(&upgrade->sockets, message->sockets);
+        if (upgrade->sockets.n == 0 && upgrade->phase == UPGRADE_HANDED_OVER)
+            upgrade->ops->other_quits(upgrade->host);
+    }
     if (message->control[0] != '\0') {
         free(upgrade->control);
         upgrade->control = strdup(message->control);

@@ -62,6 +62,8 @@ struct upgrade_ops {
     void (*become_main)(void *host);
     /* The old one is alone again, by the new one's end. */
     void (*left_alone)(void *host);
+    /* The new one quits: it listens no more, and may have sessions for long. */
+    void (*other_quits)(void *host);
     /* Makes the workers look at their listeners, which another process has released. */
     void (*rescan)(void *host);
     /* Takes a listening socket that only the other process had. */

@@ -110,6 +110,33 @@ START_TEST(test_killed_worker_ends_own_sessions)
 }
 END_TEST
 
+/* The new process quits, and has a session that stays, while the old one has drained. */
+START_TEST(test_drained_process_serves_when_other_quits)
+{
+    struct play *play = start(2);
+    struct play_process *old = play_main(play), *new;
+    struct play_session *before, *after;
+
+    old->kept = true;
+    play_signal(old, SIGUSR2);
+    play_settle(play);
+    new = play_main(play);
+    ck_assert_ptr_ne(new, old);
+    play_signal(old, SIGWINCH);
+    play_pass(play, 1000);
+    before = open_session(play);
+    play_settle(play);
+    check_served(before);
+    play_signal(new, SIGQUIT);
+    play_pass(play, 1000);
+    after = open_session(play);
+    play_pass(play, 5000);
+    check_served(after);
+    check_served(before);
+    finish(play);
+}
+END_TEST
+
 START_TEST(test_quit_ends_all)
 {
     struct play *play = start(2);
@@ -128,6 +155,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_start_serves);
     tcase_add_test(tcase, test_reload_keeps_session);
     tcase_add_test(tcase, test_killed_worker_ends_own_sessions);
+    tcase_add_test(tcase, test_drained_process_serves_when_other_quits);
     tcase_add_test(tcase, test_quit_ends_all);
 }
 
