@@ -84,8 +84,7 @@ static bool was_killed(const struct random_sessions *random, pid_t worker)
     return false;
 }
 
-/* Receives what has come to a session, which the daemon may not have ended. */
-static void receive(struct random_sessions *random, struct play_session *session)
+void random_sessions_receive(struct random_sessions *random, struct play_session *session)
 {
     bool ended = session->ended;
 
@@ -132,10 +131,10 @@ static void use_session(struct random_sessions *random)
         break;
     case 1:
         if (!session->slow || one_in(random, 8))
-            receive(random, session);
+            random_sessions_receive(random, session);
         break;
     case 2:
-        receive(random, session);
+        random_sessions_receive(random, session);
         if (session->ended || one_in(random, 4))
             play_session_close(&random->sessions, session);
         break;
@@ -199,75 +198,28 @@ static void ensure_service(struct random_sessions *random)
     }
 }
 
-/* Receives for all clients, until nothing comes any more. */
-static void receive_all(struct random_sessions *random)
-{
-    size_t before, after = 0;
-
-    do {
-        before = after;
-        after = 0;
-        for (unsigned i = 0; i < random->sessions.n; i++) {
-            receive(random, &random->sessions.list[i]);
-            after += random->sessions.list[i].echoed;
-        }
-        play_pass(random->play, 10);
-    } while (after != before);
-}
-
-static void close_ended(struct random_sessions *random)
-{
-    for (unsigned i = 0; i < random->sessions.n; i++)
-        if (random->sessions.list[i].ended)
-            play_session_close(&random->sessions, &random->sessions.list[i--]);
-}
-
-/* Clients leave, until there is room for all who wait. */
-static void make_room(struct random_sessions *random)
-{
-    while (random->sessions.n > SMALL) {
-        struct play_session *session = &random->sessions.list[below(random, random->sessions.n)];
-
-        receive(random, session);
-        play_session_close(&random->sessions, session);
-    }
-    play_pass(random->play, REST_MS);
-    receive_all(random);
-}
-
-/* Checks a daemon at rest: all clients are served, and the counters are right. */
-static void check_rest(struct random_sessions *random)
-{
-    struct play *play = random->play;
-    struct play_process *process;
-
-    for (unsigned i = 0; i < random->sessions.n; i++) {
-        const struct play_session *session = &random->sessions.list[i];
-
-        if (session->worker == 0)
-            random_sessions_give_up(random, "a client waits to be accepted for ever");
-        if (!play_session_is_served(session))
-            random_sessions_give_up(random, "a client waits for its bytes for ever");
-    }
-    TAILQ_FOREACH (process, &play->processes, link)
-        if (process->whole != NULL && !process->exited &&
-            play_whole_counter(process, COUNTER_ACTIVE) !=
-                play_sessions_of(&random->sessions, process->pid))
-            random_sessions_give_up(random, "a worker counts other sessions than it has");
-    if (play_count_workers(play) == 0)
-        random_sessions_give_up(random, "there is no worker");
-}
-
 /* Closes one in so many sessions. */
 static void end_sessions(struct random_sessions *random, uint32_t n)
 {
     for (unsigned i = random->sessions.n; i > 0; i--) {
         if (!one_in(random, n))
             continue;
-        receive(random, &random->sessions.list[i - 1]);
+        random_sessions_receive(random, &random->sessions.list[i - 1]);
         play_session_close(&random->sessions, &random->sessions.list[i - 1]);
     }
     play_pass(random->play, 1000);
+}
+
+/* Clients come, and workers that they have woken are killed before they accept. */
+static void strand_clients(struct random_sessions *random)
+{
+    for (uint32_t n = 1 + below(random, 3); n > 0; n--) {
+        connect_client(random);
+        if (one_in(random, 4))
+            play_step(random->play);
+    }
+    for (uint32_t n = 1 + below(random, 3); n > 0; n--)
+        transition_disturb_worker(random);
 }
 
 /* Whether the configuration in force has the extra listener: an upgrade may have failed, or was
@@ -297,14 +249,11 @@ static void run_act(struct random_sessions *random)
         else if (!play_step(random->play) && one_in(random, 8))
             play_pass(random->play, below(random, 100));
     }
+    if (random->noisy && one_in(random, 2))
+        strand_clients(random);
     calm(random);
     ensure_service(random);
-    receive_all(random);
-    if (random->small)
-        make_room(random);
-    close_ended(random);
-    play_pass(random->play, 100);
-    check_rest(random);
+    rest_check(random);
     end_sessions(random, one_in(random, 3) ? 1 : 2);
 }
 

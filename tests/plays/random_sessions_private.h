@@ -5,6 +5,8 @@
 #include "plays/random_sessions.h"
 #include "plays/sessions.h"
 
+#define REST_MS 20000 /* in which all that was begun must have ended, but sessions */
+
 enum {
     LISTENER_UNIX,
     LISTENER_TCP,
@@ -44,6 +46,12 @@ bool random_sessions_one_in(struct random_sessions *random, uint32_t n);
 NORETURN void random_sessions_give_up(const struct random_sessions *random, const char *what);
 /* Starts the daemon. */
 void random_sessions_start(struct random_sessions *random);
+
+/* Receives what has come to a session, which the daemon may not have ended. */
+void random_sessions_receive(struct random_sessions *random, struct play_session *session);
+
+/* rest.c: checks a daemon at rest, and closes sessions that it has ended. */
+void rest_check(struct random_sessions *random);
 
 /* transitions.c */
 
