@@ -13,14 +13,19 @@
 
 #define LONGEST_MS 600000
 
+void case_serve(struct play *play)
+{
+    play_start(play);
+    play_settle(play);
+    ck_assert_ptr_nonnull(play_main(play));
+}
+
 struct play *case_start(unsigned workers, const char *main, const char *stream)
 {
     struct play *play = play_create(1);
 
     play_configure(play, workers, main, stream);
-    play_start(play);
-    play_settle(play);
-    ck_assert_ptr_nonnull(play_main(play));
+    case_serve(play);
     return play;
 }
 

@@ -12,6 +12,8 @@
 
 /* Starts a daemon with this configuration (play_configure()), which has to serve. */
 struct play *case_start(unsigned workers, const char *main, const char *stream);
+/* Starts the daemon of a play that has its configuration; it has to serve. */
+void case_serve(struct play *play);
 /* Gives a command, and lets all processes run until each waits. */
 struct play_client *case_command(struct play *play, const char *command);
 /* Gives a command to the control socket of this name, such as "control.oldbin". */

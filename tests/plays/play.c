@@ -3,6 +3,7 @@
 #include "plays/play_private.h"
 
 #include "plays/client.h"
+#include "plays/manager.h"
 #include "plays/whole.h"
 #include "plays/worker.h"
 #include "process/pidfile.h"
@@ -20,6 +21,7 @@
 /* The clocks begin at odd places, so that they are not taken for each other or for durations. */
 #define FIRST_MONO_MS 1000000
 #define FIRST_WALL_MS 1795253400000 /* 2026-11-21 09:30:00 UTC */
+#define PASSING_FD 200              /* the least descriptor of `passing` */
 #define STEPS_MAX 100000            /* until all wait */
 
 /* All threads of a play run on one processor: to pass the turn on costs less. */
@@ -63,6 +65,13 @@ struct play *play_create(uint64_t seed)
     test_require(play->arrivals != -1);
     test_require(sem_init(&play->turn, 0, 0) == 0);
     test_require(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, play->passing) == 0);
+    for (unsigned i = 0; i < 2; i++) { /* the first ones are for what a service manager passes */
+        int fd = fcntl(play->passing[i], F_DUPFD, PASSING_FD);
+
+        test_require(fd != -1);
+        close(play->passing[i]);
+        play->passing[i] = fd;
+    }
     play->environment = environ;
     play->signals = signals_state;
     other = notify_create();
@@ -96,6 +105,7 @@ void play_destroy(struct play *play)
         play_process_forget(process);
     }
     play_client_close_all(play);
+    play_manager_destroy(&play->manager);
     remove_directory(play);
     close(play->arrivals);
     play_network_close(play);
@@ -173,12 +183,31 @@ void play_configure(struct play *play, unsigned workers, const char *main, const
     free(text);
 }
 
+/* The test's own environment, with what the service manager adds. */
+static char **make_environment(const struct play_process *process)
+{
+    struct play *play = process->play;
+    char **own = play_copy_list(play->environment), **all, **added = (char *[]) { NULL };
+    size_t n = 0, more = 0;
+
+    if (play->manager != NULL)
+        added = play_manager_environment(play->manager, process->pid);
+    while (own[n] != NULL)
+        n++;
+    while (added[more] != NULL)
+        more++;
+    all = realloc(own, (n + more + 1) * sizeof(*all));
+    test_require(all != NULL);
+    memcpy(all + n, added, (more + 1) * sizeof(*all));
+    return all;
+}
+
 struct play_process *play_start(struct play *play)
 {
     struct play_process *process = play_process_create(play, NULL, PROCESS_BINARY);
 
     process->is_master = process->kept = true;
-    process->environment = play_copy_list(play->environment);
+    process->environment = make_environment(process);
     process->notify = notify_create();
     play_process_begin(process);
     return process;
@@ -245,10 +274,13 @@ bool play_step(struct play *play)
     play_watch_step(play);
     process = find_runnable(play);
     if (process == NULL)
-        return play_client_step(play);
+        return play_client_step(play) ||
+               (play->manager != NULL && play_manager_step(play->manager, play->latest));
     play->steps++;
     play->latest = process->pid;
     play_process_run(process);
+    if (play->manager != NULL)
+        play_manager_step(play->manager, play->latest);
     return true;
 }
 

@@ -24,6 +24,7 @@
 struct notify;
 struct play;
 struct play_client;
+struct play_manager;
 struct play_watch;
 struct play_whole;
 struct play_worker;
@@ -113,7 +114,7 @@ struct play {
     int packets;  /* a socket to itself (network.c) */
     int arrivals; /* an epoll descriptor, for clients of listeners in `watches` */
     struct play_clients clients;
-    const char *configuration; /* the text of the file now */
+    struct play_manager *manager; /* NULL: there is no service manager */
 };
 
 /* Makes a play in a directory of its own. */

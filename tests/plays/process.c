@@ -4,6 +4,7 @@
  * the turn. */
 #include "plays/play_private.h"
 
+#include "plays/manager.h"
 #include "plays/whole.h"
 #include "plays/worker.h"
 #include "process/role.h"
@@ -91,6 +92,8 @@ static void *run_thread(void *arg)
     }
     if (process->child != NULL)
         process->child(process->arg);
+    if (process->play->manager != NULL)
+        play_manager_pass(process->play->manager);
     play_close_on_exec(); /* of the test, which has begun the process */
     play_process_exit(process, play_image(process) << 8);
     abort();
