@@ -479,6 +479,27 @@ START_TEST(test_exit_follows_the_answer)
 }
 END_TEST
 
+/* The workers have ended, and the exit waits for the manager: it is too late to serve again. */
+START_TEST(test_resume_comes_too_late)
+{
+    struct play_manager *manager;
+    struct play *play = start(&manager, 0, false);
+    struct play_process *master = play_main(play);
+    char name[64];
+
+    play_pass(play, 2000);
+    manager->keeps_barriers = true;
+    end(play, SIGQUIT, false);
+    play_pass(play, 100);
+    ck_assert_uint_eq(play_count_workers(play), 0);
+    snprintf(name, sizeof(name), "control.quit.%d", (int)master->pid);
+    case_expect_failure(case_command_to(play, name, "resume"), "the daemon is ending");
+    play_pass(play, NOTIFY_EXIT_MS);
+    ck_assert(master->exited);
+    play_destroy(play);
+}
+END_TEST
+
 /* The process that the manager has started leaves the sessions to a child, and exits at once: the
  * manager starts the service again, and hears nothing of the child. */
 START_TEST(test_leave)
@@ -554,6 +575,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_manager_stalls);
     tcase_add_loop_test(tcase, test_exit_waits_for_manager, 0, 2);
     tcase_add_test(tcase, test_exit_follows_the_answer);
+    tcase_add_test(tcase, test_resume_comes_too_late);
     tcase_add_test(tcase, test_leave);
     tcase_add_loop_test(tcase, test_next_start_has_the_stored_sockets, 0, 2);
 }

@@ -52,6 +52,7 @@ START_TEST(test_ends_gracefully)
     struct play_process *master = play_main(play);
 
     give_signal(play, master, _i == 0 ? SIGQUIT : SIGTERM);
+    ck_assert(!case_has(play, "pid") && !case_has(play, "pid.lock")); /* for the next start */
     play_pass(play, 10000);
     ck_assert(!master->exited);
     ck_assert_ptr_null(play_connect(play));
@@ -211,6 +212,30 @@ START_TEST(test_end_during_start)
 }
 END_TEST
 
+static void never_ready(struct play *play, struct play_process *process)
+{
+    (void)play;
+    process->worker->never_ready = true;
+}
+
+/* Before it serves the daemon has nothing to drain: a graceful end by SIGTERM is one at once. */
+START_TEST(test_term_before_it_serves)
+{
+    struct play *play = play_create(1);
+    struct play_process *master;
+
+    play_configure(play, 2, "sigterm_shutdown graceful;", "");
+    play->forked = never_ready;
+    master = play_start(play);
+    play_settle(play);
+    ck_assert_uint_eq(play_count_workers(play), 2);
+    give_signal(play, master, SIGTERM);
+    ck_assert(master->exited);
+    case_expect_nothing(play);
+    play_destroy(play);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, test_ends_at_once, 0, 2);
@@ -223,6 +248,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_logs_are_opened_again);
     tcase_add_test(tcase, test_log_cannot_be_opened_again);
     tcase_add_loop_test(tcase, test_end_during_start, 0, 3 * 14);
+    tcase_add_test(tcase, test_term_before_it_serves);
 }
 
 TEST_MAIN("signals", add_tests)

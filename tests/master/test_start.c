@@ -158,20 +158,30 @@ START_TEST(test_late_worker)
 }
 END_TEST
 
-/* A reload that is asked for by SIGHUP before the daemon serves does not begin, and a start that
- * fails does not go over to one. */
+static void never_ready_and_deaf(struct play *play, struct play_process *process)
+{
+    (void)play;
+    process->worker->never_ready = process->worker->deaf = true;
+}
+
+/* SIGHUP before the daemon serves, or while the workers of a start that has failed are ended: no
+ * reload begins. */
 START_TEST(test_failed_start_does_not_reload)
 {
     struct play *play = begin("worker_start_timeout 4s;", "");
     struct play_process *master;
+    pid_t last;
 
-    play->forked = never_ready;
+    play->forked = never_ready_and_deaf;
     master = play_start(play);
-    play_settle(play);
+    play_pass(play, _i == 0 ? 1000 : START_MS + 1000);
+    ck_assert(!master->exited);
     play_configure(play, 2, "", "");
     play->forked = NULL;
+    last = play->last_pid;
     play_signal(master, SIGHUP);
-    play_pass(play, START_MS);
+    play_pass(play, START_MS + 3000);
+    ck_assert_int_eq(play->last_pid, last);
     ck_assert(master->exited);
     ck_assert_int_eq(play_exit_code(master), EXIT_FAILURE);
     case_expect_nothing(play);
@@ -214,7 +224,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_address_is_waited_for);
     tcase_add_loop_test(tcase, test_second_daemon_leaves_the_first, 0, 3);
     tcase_add_test(tcase, test_late_worker);
-    tcase_add_test(tcase, test_failed_start_does_not_reload);
+    tcase_add_loop_test(tcase, test_failed_start_does_not_reload, 0, 2);
     tcase_add_test(tcase, test_check_of_start_hangs);
     tcase_add_test(tcase, test_check_of_start_is_not_forked);
 }

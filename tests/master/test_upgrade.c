@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #define START_MS 4000 /* worker_start_timeout */
@@ -533,12 +534,23 @@ START_TEST(test_both_end)
 }
 END_TEST
 
-/* Both quit, and have sessions: the next start serves at once. */
+/* The sessions of this process's workers end. */
+static void end_sessions(struct play_process *master)
+{
+    struct play *play = master->play;
+    struct play_process *process;
+
+    TAILQ_FOREACH (process, &play->processes, link)
+        if (process->worker != NULL && process->parent == master)
+            process->worker->keeps_sessions = false;
+    play_pass(play, 1000);
+}
+
+/* Both quit, and have sessions: the next start serves at once, and either ends first. */
 START_TEST(test_both_quit_with_sessions)
 {
     struct play *play = start();
     struct play_process *old = play_main(play), *new, *next;
-    struct play_worker *worker;
 
     for (unsigned i = 0; i < 2; i++)
         play_worker_find(play, i)->keeps_sessions = true;
@@ -547,8 +559,8 @@ START_TEST(test_both_quit_with_sessions)
     new->kept = true;
     for (unsigned i = 0; i < 2; i++)
         play_worker_find(play, i)->keeps_sessions = true;
-    give_signal(play, _i == 0 ? old : new, SIGQUIT);
-    give_signal(play, _i == 0 ? new : old, SIGQUIT);
+    give_signal(play, _i % 2 == 0 ? old : new, SIGQUIT);
+    give_signal(play, _i % 2 == 0 ? new : old, SIGQUIT);
     ck_assert(!old->exited && !new->exited);
     ck_assert(!case_has(play, "pid") && !case_has(play, "control") && !case_has(play, OLD));
     next = play_start(play);
@@ -556,13 +568,12 @@ START_TEST(test_both_quit_with_sessions)
     ck_assert_ptr_eq(play_main(play), next);
     ck_assert(is_served(play));
     ck_assert_uint_eq(play_count_masters(play), 3);
-    for (unsigned i = 0; i < 2; i++)
-        TAILQ_FOREACH (next, &play->processes, link)
-            if ((worker = next->worker) != NULL)
-                worker->keeps_sessions = false;
-    play_pass(play, 1000);
+    end_sessions(_i / 2 == 0 ? old : new);
+    ck_assert_int_eq(old->exited, _i / 2 == 0);
+    ck_assert_int_eq(new->exited, _i / 2 == 1);
+    end_sessions(_i / 2 == 0 ? new : old);
     ck_assert(old->exited && new->exited);
-    expect_alone(play_main(play));
+    expect_alone(next);
     play_destroy(play);
 }
 END_TEST
@@ -633,27 +644,103 @@ START_TEST(test_either_reloads)
 }
 END_TEST
 
-/* The names of the old process are the new one's meanwhile: they move when that has gone. */
+#define OTHER_NAMES                                                                                \
+    "daemon off; sandbox off; error_log $D/error.log info; pid $D/other.pid; worker_processes 2;"  \
+    "control unix:$D/other; events { } stream { server { listen unix:$D/socket; echo; } }"
+
+/* The names of the old process are the new one's meanwhile: they move when that has gone. The reload
+ * has ended by then, or its workers still start. */
 START_TEST(test_names_move_later)
 {
     struct play_process *old, *new;
     struct play *play = upgrade(&old, &new);
     struct play_client *client;
 
-    play_write(play, "conf",
-        "daemon off; sandbox off; error_log $D/error.log info; pid $D/other.pid; worker_processes "
-        "2;"
-        "control unix:$D/other; events { } stream { server { listen unix:$D/socket; echo; } }");
+    play_write(play, "conf", OTHER_NAMES);
+    play->forked = _i == 1 ? never_ready : NULL;
     client = case_command_to(play, OLD, "reload");
+    play->forked = NULL;
     play_pass(play, 1000);
-    case_expect_ok(client);
+    if (_i == 0)
+        case_expect_ok(client);
     ck_assert(!case_has(play, "other.pid") && !case_has(play, "other"));
     give_signal(play, new, SIGQUIT);
+    for (unsigned i = 0; i < 2; i++)
+        play_worker_find(play, i)->never_ready = false;
+    play_pass(play, 1000);
+    case_expect_ok(client);
     ck_assert(case_has(play, "other.pid") && !case_has(play, "pid") && !case_has(play, "control"));
     ck_assert(!case_has(play, OLD) && !case_has(play, "pid.oldbin"));
     ck_assert_str_eq(case_status_of(play, "other", "state"), "running");
     give_signal(play, old, SIGINT);
     case_expect_nothing(play);
+    play_destroy(play);
+}
+END_TEST
+
+/* Another process has a name by then: all stay where they are, and the old process serves. */
+START_TEST(test_names_that_cannot_move)
+{
+    struct play_process *old, *new;
+    struct play *play = upgrade(&old, &new);
+    struct play_client *client;
+
+    play_write(play, "conf", OTHER_NAMES);
+    play_write(play, "other", "no socket");
+    client = case_command_to(play, OLD, "reload");
+    play_pass(play, 1000);
+    case_expect_ok(client);
+    give_signal(play, new, SIGQUIT);
+    ck_assert(play_has_logged(play, "exists and is not a socket"));
+    ck_assert(!case_has(play, "other.pid") && !case_has(play, "other.pid.lock"));
+    expect_alone(old);
+    play_destroy(play);
+}
+END_TEST
+
+/* The lock of the first name is the old process's alone when the new one has moved. */
+START_TEST(test_names_of_the_new_one_move)
+{
+    struct play_process *old, *new;
+    struct play *play = upgrade(&old, &new);
+    struct play_client *client;
+
+    play_write(play, "conf", OTHER_NAMES);
+    client = case_command(play, "reload");
+    play_pass(play, 1000);
+    case_expect_ok(client);
+    ck_assert(case_has(play, "other.pid"));
+    give_signal(play, old, SIGQUIT);
+    ck_assert(old->exited);
+    ck_assert(!case_has(play, "pid") && !case_has(play, "pid.lock") && !case_has(play, "control"));
+    ck_assert(!case_has(play, OLD) && !case_has(play, "pid.oldbin"));
+    ck_assert_str_eq(case_status_of(play, "other", "state"), "running");
+    give_signal(play, new, SIGINT);
+    case_expect_nothing(play);
+    play_destroy(play);
+}
+END_TEST
+
+/* A third process is refused, whichever of the two has the pid file. */
+START_TEST(test_third_process_is_refused)
+{
+    struct play_process *old, *new, *third;
+    struct play *play = upgrade(&old, &new);
+    char says[64];
+
+    for (int i = 0; i < 2; i++) {
+        third = play_start(play);
+        play_pass(play, 5000);
+        ck_assert(third->exited);
+        ck_assert_int_eq(play_exit_code(third), EX_TEMPFAIL);
+        snprintf(
+            says, sizeof(says), "another master process %d runs", (int)(i == 0 ? new : old)->pid);
+        ck_assert(play_has_logged(play, says));
+        ck_assert(is_served(play));
+        if (i == 0)
+            give_signal(play, new, SIGQUIT);
+    }
+    expect_alone(old);
     play_destroy(play);
 }
 END_TEST
@@ -767,16 +854,19 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, test_new_one_dies, 0, 4);
     tcase_add_test(tcase, test_new_one_hangs);
     tcase_add_test(tcase, test_second_upgrade_is_refused);
+    tcase_add_test(tcase, test_third_process_is_refused);
     tcase_add_test(tcase, test_upgrade_while_the_other_drains);
     tcase_add_loop_test(tcase, test_end_while_the_new_one_starts, 0, 6);
     tcase_add_loop_test(tcase, test_old_process_is_killed_during_start, 0, 12);
     tcase_add_loop_test(tcase, test_one_ends_in_each_step, 0, 6 * 24);
     tcase_add_loop_test(tcase, test_both_end, 0, 9 * 4);
-    tcase_add_loop_test(tcase, test_both_quit_with_sessions, 0, 2);
+    tcase_add_loop_test(tcase, test_both_quit_with_sessions, 0, 4);
     tcase_add_loop_test(tcase, test_other_is_killed_while_one_drains, 0, 2);
     tcase_add_test(tcase, test_old_one_is_not_resumed);
     tcase_add_loop_test(tcase, test_either_reloads, 0, 2);
-    tcase_add_test(tcase, test_names_move_later);
+    tcase_add_loop_test(tcase, test_names_move_later, 0, 2);
+    tcase_add_test(tcase, test_names_that_cannot_move);
+    tcase_add_test(tcase, test_names_of_the_new_one_move);
     tcase_add_loop_test(tcase, test_paths_of_one, 0, 2);
     tcase_add_test(tcase, test_path_is_removed_after_a_failed_way_back);
 }

@@ -51,6 +51,7 @@ static void expect_kill(struct play_process *process, uint64_t ms)
 START_TEST(test_start_late_fails_reload)
 {
     struct play *play = case_start(2, TIMEOUTS, "");
+    unsigned descriptors = play_count_descriptors(play_main(play));
     struct play_client *client;
 
     play->forked = never_ready;
@@ -61,6 +62,12 @@ START_TEST(test_start_late_fails_reload)
     case_expect_failure(client, "was not ready within worker_start_timeout (4000 ms)");
     ck_assert_uint_eq(play_count_workers(play), 2);
     ck_assert_str_eq(case_status(play, "generations.0.number"), "1");
+    ck_assert_str_eq(case_status(play, "generations.1.number"), "");
+    play_client_close_all(play);
+    play_settle(play);
+    ck_assert_uint_eq(play_count_descriptors(play_main(play)), descriptors);
+    play->forked = NULL;
+    case_reload(play);
     play_destroy(play);
 }
 END_TEST
