@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -87,14 +86,6 @@ static const struct {
     { "w", "requests whose replies are not read" },
     { "b", "more than 1000 messages a second" },
     { "e", "a message of a wrong length" },
-    { "s", "a message of a wrong length" },
-    { "l", "a message of a wrong length" },
-    { "u", "a message of unknown kind" },
-    { "m", "a message of unknown kind" },
-    { "r", "a message that does not fit its phase" },
-    { "c", "a message that does not fit its phase" },
-    { "g", "an argument out of range" },
-    { "i", "an argument out of range" },
 };
 
 START_TEST(a_worker_that_breaks_a_rule_is_replaced)

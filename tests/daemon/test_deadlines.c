@@ -6,7 +6,6 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define ROGUE "load_module " MODULES_PATH "/rogue.so;\n"
@@ -75,88 +74,6 @@ START_TEST(graceful_end)
 }
 END_TEST
 
-/* Others are served meanwhile, but for those whom a worker takes that has not heard of a drain. */
-START_TEST(reload)
-{
-    bool deaf = *ways[_i].letter == 'i';
-    struct daemon *daemon;
-    int client, other = -1;
-    int64_t from;
-    pid_t worker;
-
-    daemon = start_rogue("", _i, &worker, &client);
-    from = now_ms();
-    ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
-    if (!deaf) {
-        other = client_open(daemon->ports[0]);
-        client_echo(other, "?");
-    }
-    WAIT_FOR(proc_state(worker) == 0);
-    daemon_wait_log(daemon, LATE_DRAIN);
-    check_killed(daemon, _i, from);
-    client_expect_gone(client);
-    close(client);
-    ck_assert_uint_eq(daemon_count_log(daemon, "start worker process"), 2);
-    if (deaf)
-        other = client_open(daemon->ports[0]);
-    client_echo(other, "?");
-    close(other);
-    daemon_finish(daemon);
-}
-END_TEST
-
-START_TEST(winch)
-{
-    struct daemon *daemon;
-    int64_t from;
-    pid_t worker;
-    int client;
-
-    daemon = start_rogue("", _i, &worker, &client);
-    from = now_ms();
-    daemon_signal(daemon, SIGWINCH);
-    WAIT_FOR(proc_child_n(daemon->pid) == 0);
-    daemon_wait_log(daemon, LATE_DRAIN);
-    check_killed(daemon, _i, from);
-    close(client);
-    daemon_finish(daemon);
-}
-END_TEST
-
-/* The master was not told. */
-START_TEST(a_worker_that_was_told_by_others)
-{
-    struct daemon *daemon;
-    int64_t from;
-    pid_t worker;
-    int client;
-
-    daemon = start_rogue("", 1, &worker, &client);
-    from = now_ms();
-    ck_assert_int_eq(kill(worker, SIGQUIT), 0);
-    daemon_wait_log(daemon, LATE_DRAIN);
-    check_killed(daemon, 1, from);
-    close(client);
-    daemon_wait_log(daemon, "start worker process");
-    daemon_finish(daemon);
-}
-END_TEST
-
-START_TEST(fast_end_of_a_stopped_worker)
-{
-    struct daemon *daemon;
-    pid_t worker;
-    int client;
-
-    daemon = start_rogue("", 0, &worker, &client);
-    daemon_stop(daemon, SIGTERM);
-    daemon_wait_log(daemon, ", killed: it had not ended 2 s after it was told to");
-    client_expect_gone(client);
-    close(client);
-    daemon_finish(daemon);
-}
-END_TEST
-
 /* A worker that hangs as it stops has released its listeners, and its channel is still there. */
 START_TEST(a_worker_that_hangs_as_it_stops)
 {
@@ -169,31 +86,6 @@ START_TEST(a_worker_that_hangs_as_it_stops)
     daemon_expects(daemon, LATE_DRAIN);
     daemon_stop(daemon, SIGQUIT);
     daemon_wait_log(daemon, LATE_DRAIN " in callback \"worker_stop\" of protocol \"rogue\"" WHY);
-    daemon_finish(daemon);
-}
-END_TEST
-
-/* Off: there is no deadline, whatever sessions do. */
-START_TEST(without_the_timeout)
-{
-    struct daemon *daemon = daemon_create(1);
-    pid_t worker;
-    int client;
-
-    daemon_configure(daemon, ROGUE "worker_shutdown_timeout off; " SERVER);
-    daemon_start(daemon);
-    ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
-    client = client_open(daemon->ports[0]);
-    client_echo(client, "?");
-    ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
-    proc_freeze(worker);
-    /* a drain with a deadline, which comes later, ends before */
-    daemon_configure(daemon, ROGUE TIMEOUT SERVER);
-    ck_assert_int_eq(kill(worker, SIGCONT), 0);
-    daemon_wait_log(daemon, "gracefully shutting down");
-    client_echo(client, "?");
-    close(client);
-    WAIT_FOR(proc_state(worker) == 0);
     daemon_finish(daemon);
 }
 END_TEST
@@ -239,12 +131,7 @@ static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
     tcase_add_loop_test(tcase, graceful_end, 0, WAYS + 1);
-    tcase_add_loop_test(tcase, reload, 0, WAYS);
-    tcase_add_loop_test(tcase, winch, 0, 1);
-    tcase_add_test(tcase, a_worker_that_was_told_by_others);
-    tcase_add_test(tcase, fast_end_of_a_stopped_worker);
     tcase_add_test(tcase, a_worker_that_hangs_as_it_stops);
-    tcase_add_test(tcase, without_the_timeout);
     tcase_add_test(tcase, a_job_of_a_single_process);
     tcase_add_test(tcase, fast_end_with_a_job);
 }

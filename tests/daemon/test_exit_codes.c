@@ -7,7 +7,6 @@
 
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sysexits.h>
@@ -40,41 +39,6 @@ START_TEST(port_in_use_may_pass)
     daemon_expects(daemon, "failed (98: Address already in use)");
     ck_assert_int_eq(listen(daemon->reservations[0], 1), 0);
     ck_assert_int_eq(start_code(daemon, _i), EX_TEMPFAIL);
-    daemon_finish(daemon);
-}
-END_TEST
-
-START_TEST(address_of_no_interface_may_come)
-{
-    struct daemon *daemon = daemon_create(0);
-
-    daemon_configure(daemon, "%sevents {} stream { server { listen 192.0.2.77:7007; echo; } }\n",
-        directives[_i]);
-    daemon_expects(daemon, "failed (99: Cannot assign requested address)");
-    ck_assert_int_eq(start_code(daemon, _i), EX_TEMPFAIL);
-    daemon_finish(daemon);
-}
-END_TEST
-
-/* The pid file, the control socket and a unix socket of another master process. */
-START_TEST(another_master_may_end)
-{
-    static const char *const others[] = { "pid forkbeard.pid;" ECHO,
-        "pid own.pid; control unix:$D/a.sock;" ECHO,
-        "pid own.pid; events {} stream { server { listen unix:$D/echo; echo; } }" };
-    static const char *const texts[] = { "another master process", "is in use: give this daemon",
-        "failed: the socket is in use" };
-    struct daemon *daemon = daemon_create(2);
-
-    daemon_configure(daemon,
-        "control unix:$D/a.sock; events {} stream { server { listen unix:$D/echo; echo; } }");
-    daemon_start(daemon);
-    daemon_write(daemon, "second.conf", "error_log error.log; %s", others[_i]);
-    daemon_expects(daemon, texts[_i]);
-    ck_assert_int_eq(daemon_run(daemon, "-c", "second.conf", NULL), EX_TEMPFAIL);
-    ck_assert_ptr_nonnull(strstr(daemon->err, texts[_i]));
-    daemon_stop(daemon, SIGTERM);
-    proc_reap_orphans();
     daemon_finish(daemon);
 }
 END_TEST
@@ -121,20 +85,6 @@ START_TEST(mistake_does_not_pass)
 }
 END_TEST
 
-START_TEST(one_of_two_failures_does_not_pass)
-{
-    struct daemon *daemon = daemon_create(1);
-
-    daemon_configure(daemon,
-        "%sevents {} stream { server { listen 127.0.0.1:$0; listen unix:$D/none/such; echo; } }\n",
-        directives[_i]);
-    daemon_expects(daemon, "bind()");
-    ck_assert_int_eq(listen(daemon->reservations[0], 1), 0);
-    ck_assert_int_eq(start_code(daemon, _i), 1);
-    daemon_finish(daemon);
-}
-END_TEST
-
 /* The pid file of a daemon that was killed names somebody else by now. _i: 1 without a control
  * socket, 2 with an old one's pid file as well; 3 and its lock is there. */
 START_TEST(a_stale_pid_file)
@@ -176,11 +126,8 @@ static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
     tcase_add_loop_test(tcase, port_in_use_may_pass, 0, 3);
-    tcase_add_loop_test(tcase, address_of_no_interface_may_come, 0, 3);
-    tcase_add_loop_test(tcase, another_master_may_end, 0, 3);
     tcase_add_loop_test(tcase, name_may_be_resolved_later, 0, 2);
     tcase_add_loop_test(tcase, mistake_does_not_pass, 0, 3);
-    tcase_add_loop_test(tcase, one_of_two_failures_does_not_pass, 0, 3);
     tcase_add_loop_test(tcase, a_stale_pid_file, 0, 4);
 }
 

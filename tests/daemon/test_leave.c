@@ -2,7 +2,6 @@
 /* A master process that leaves its sessions to a child, so that it can exit at once; and the end of
  * all master processes, which is waited for. */
 #include "daemon/client.h"
-#include "daemon/control.h"
 #include "daemon/fault_plan.h"
 #include "daemon/proc.h"
 #include "daemon/quit.h"
@@ -11,7 +10,6 @@
 
 #include <dirent.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,18 +82,6 @@ START_TEST(sessions_go_on)
 }
 END_TEST
 
-START_TEST(none_is_left_without_sessions)
-{
-    struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);
-
-    ck_assert_int_eq(quit_run(daemon, "leave"), 0);
-    ck_assert_int_eq(daemon_wait(daemon), 0);
-    WAIT_FOR(find_left(daemon, 0) == 0); /* a worker may still have been ending */
-    proc_reap_orphans();
-    daemon_finish(daemon);
-}
-END_TEST
-
 START_TEST(stop_reaches_what_was_left)
 {
     struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);
@@ -105,27 +91,6 @@ START_TEST(stop_reaches_what_was_left)
     daemon_start(daemon);
     ck_assert_int_eq(quit_run(daemon, "stop"), 0);
     ck_assert_int_eq(daemon_wait(daemon), 0);
-    expect_end(daemon, left);
-    client_expect_gone(client);
-    close(client);
-    proc_reap_orphans();
-    daemon_finish(daemon);
-}
-END_TEST
-
-/* The deadline is that of the process which has them now, also for a worker that does not move. */
-START_TEST(deadlines_hold)
-{
-    struct daemon *daemon =
-        daemon_start_new(1, "worker_shutdown_timeout 5s; worker_processes 1; events {} "
-                            "stream { server { listen 127.0.0.1:$0; echo; } }");
-    int client = quit_begin_session(daemon);
-    pid_t worker, left;
-
-    ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
-    left = leave(daemon, 0);
-    if (_i == 1)
-        proc_freeze(worker);
     expect_end(daemon, left);
     client_expect_gone(client);
     close(client);
@@ -163,57 +128,6 @@ START_TEST(a_late_signal_reaches_what_was_left)
         WAIT_FOR(find_left(daemon, 0) == 0);
     }
     proc_reap_orphans();
-    daemon_finish(daemon);
-}
-END_TEST
-
-START_TEST(it_is_not_taken_back)
-{
-    struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);
-    int client = quit_begin_session(daemon);
-    pid_t left = leave(daemon, 0);
-
-    daemon_expects(daemon, "resume refused");
-    ck_assert_int_eq(quit_run(daemon, "resume"), 1);
-    ck_assert_ptr_nonnull(strstr(daemon->err, "start the service"));
-    ck_assert_int_eq(quit_run(daemon, "reload"), 1);
-    quit_end_session(daemon, client, left);
-    proc_reap_orphans();
-    daemon_finish(daemon);
-}
-END_TEST
-
-START_TEST(an_upgrade_is_in_the_way)
-{
-    struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);
-    pid_t new = upgrade_start(daemon);
-
-    ck_assert_int_eq(quit_run(daemon, "leave"), 1);
-    ck_assert_ptr_nonnull(strstr(daemon->err, "the upgrade is not complete"));
-    upgrade_echo_once(daemon);
-    upgrade_roll_back(daemon, new);
-    daemon_stop(daemon, SIGTERM);
-    daemon_finish(daemon);
-}
-END_TEST
-
-/* Two commands are looked at in one wake-up: the end at once is not taken back. */
-START_TEST(a_stop_comes_with_it)
-{
-    struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);
-    int client = quit_begin_session(daemon), stop, left;
-
-    proc_freeze(daemon->pid);
-    stop = control_open(daemon);
-    left = control_open(daemon);
-    control_send(stop, "stop");
-    control_send(left, "leave");
-    daemon_signal(daemon, SIGCONT);
-    ck_assert_int_eq(daemon_wait(daemon), 0);
-    client_expect_gone(client);
-    close(client);
-    close(stop);
-    close(left);
     daemon_finish(daemon);
 }
 END_TEST
@@ -310,13 +224,8 @@ static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
     tcase_add_test(tcase, sessions_go_on);
-    tcase_add_test(tcase, none_is_left_without_sessions);
     tcase_add_test(tcase, stop_reaches_what_was_left);
-    tcase_add_loop_test(tcase, deadlines_hold, 0, 2);
     tcase_add_loop_test(tcase, a_late_signal_reaches_what_was_left, 0, 2);
-    tcase_add_test(tcase, it_is_not_taken_back);
-    tcase_add_test(tcase, an_upgrade_is_in_the_way);
-    tcase_add_test(tcase, a_stop_comes_with_it);
     tcase_add_test(tcase, the_single_process_has_nobody_to_leave_to);
     tcase_add_test(tcase, wait_until_all_have_ended);
     tcase_add_loop_test(tcase, wait_no_longer_than_needed, 0, 4);

@@ -6,14 +6,12 @@
 #include "daemon/proc.h"
 #include "daemon/upgrade.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ECHO "events {} stream { server { listen 127.0.0.1:$0; echo; } }\n"
 /* Any worker may have the next client. */
 #define REUSEPORT "events {} stream { server { listen 127.0.0.1:$0 reuseport; echo; } }\n"
 #define LEFT_MAX 8
@@ -119,7 +117,7 @@ START_TEST(the_next_master_names_them)
 }
 END_TEST
 
-/* _i: by SIGINT, by -s stop, by SIGINT after a SIGQUIT. */
+/* _i: by SIGINT, by -s stop. */
 START_TEST(a_fast_shutdown_ends_them)
 {
     struct scene scene;
@@ -131,10 +129,6 @@ START_TEST(a_fast_shutdown_ends_them)
     daemon_start(scene.daemon);
     session = client_open(scene.daemon->ports[0]);
     client_echo(session, "held open");
-    if (_i == 2)
-        daemon_signal(scene.daemon, SIGQUIT);
-    if (_i == 2)
-        daemon_wait_log(scene.daemon, "gracefully shutting down");
     client_echo(scene.sessions[0], "goes on");
     if (_i == 1)
         ck_assert_int_eq(daemon_run(scene.daemon, "-s", "stop", "-c", "forkbeard.conf", NULL), 0);
@@ -151,101 +145,6 @@ START_TEST(a_fast_shutdown_ends_them)
     daemon_finish(scene.daemon);
     for (unsigned i = 0; i < 2; i++)
         close(scene.sessions[i]);
-}
-END_TEST
-
-/* Neither a graceful end nor a start that fails does. */
-START_TEST(others_leave_them_alone)
-{
-    struct scene scene;
-
-    set_up(&scene, 1);
-    if (_i == 0) {
-        daemon_start(scene.daemon);
-        daemon_stop(scene.daemon, SIGQUIT);
-    } else {
-        daemon_expects(scene.daemon, "nowhere");
-        daemon_configure(scene.daemon, "load_module nowhere.so; " ECHO);
-        ck_assert_int_eq(daemon_run(scene.daemon, "-c", "forkbeard.conf", NULL), 1);
-        daemon_configure(scene.daemon, "control unix:nowhere/a.sock; " ECHO);
-        ck_assert_int_eq(daemon_run(scene.daemon, "-c", "forkbeard.conf", NULL), 1);
-        daemon_configure(scene.daemon, ECHO);
-    }
-    client_echo(scene.sessions[0], "goes on");
-    daemon_start(scene.daemon);
-    ck_assert_uint_eq(count_left(scene.daemon), 1);
-    tear_down(&scene);
-}
-END_TEST
-
-/* The list goes where the pid file goes: the next start finds them at the new path alone. */
-START_TEST(the_list_moves_with_the_pid_file)
-{
-    struct daemon *daemon = daemon_create(1);
-    struct json_value status;
-    pid_t worker;
-    int session;
-
-    daemon_expects(daemon, "the master process has gone");
-    daemon_expects(daemon, ", which was killed, still ha");
-    daemon_write(daemon, "forkbeard.conf", "error_log error.log notice; pid first.pid; " ECHO);
-    daemon_launch(daemon);
-    WAIT_FOR(daemon_has(daemon, "first.pid"));
-    session = client_open(daemon->ports[0]);
-    client_echo(session, "begun");
-    worker = proc_server_of(daemon->pid, session);
-    daemon_configure(daemon, ECHO);
-    daemon_signal(daemon, SIGHUP);
-    WAIT_FOR(daemon_pid(daemon) == daemon->pid);
-    daemon_wait_log(daemon, "gracefully shutting down");
-    ck_assert_uint_eq(count_left(daemon), 0);
-    daemon_signal(daemon, SIGKILL);
-    ck_assert_int_eq(daemon_wait(daemon), 128 + SIGKILL);
-    daemon_wait_log(daemon, "the master process has gone");
-    WAIT_FOR(client_error(daemon->ports[0]) == ECONNREFUSED);
-    daemon_start(daemon);
-    WAIT_FOR(count_left(daemon) == 1);
-    status = control_ask(daemon, "status");
-    ck_assert_int_eq(control_number(control_at(status, "left_behind", 0), "pid"), worker);
-    daemon_stop(daemon, SIGTERM);
-    client_expect_gone(session);
-    close(session);
-    proc_reap_orphans();
-    daemon_finish(daemon);
-}
-END_TEST
-
-/* Two masters of an upgrade have lists of their own: what is left of the one that is killed is
- * shown by the other. */
-START_TEST(a_master_of_an_upgrade_is_killed)
-{
-    struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
-    pid_t new = upgrade_start(daemon), old = daemon->pid;
-    int session;
-
-    daemon_expects(daemon, "the master process has gone");
-    daemon_owns(daemon, "forkbeard.pid.oldbin");
-    daemon_owns(daemon, "forkbeard.sock.oldbin");
-    ck_assert_uint_eq(count_left(daemon), 0);
-    for (int64_t until = deadline_ms();; close(session)) { /* a session of the old one */
-        session = client_open(daemon->ports[0]);
-        client_echo(session, "begun");
-        if (proc_holder(old, proc_connection(session)) != 0)
-            break;
-        ck_assert_int_lt(now_ms(), until);
-    }
-    daemon_signal(daemon, SIGKILL);
-    ck_assert_int_eq(proc_wait(old), 128 + SIGKILL);
-    daemon->pid = new;
-    daemon_wait_log(daemon, "has ended: process");
-    WAIT_FOR(count_left(daemon) == 1);
-    ck_assert_int_eq(
-        control_number(control_at(control_ask(daemon, "status"), "left_behind", 0), "master"), old);
-    daemon_stop(daemon, SIGTERM);
-    client_expect_gone(session);
-    close(session);
-    proc_reap_orphans();
-    daemon_finish(daemon);
 }
 END_TEST
 
@@ -311,10 +210,7 @@ static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
     tcase_add_test(tcase, the_next_master_names_them);
-    tcase_add_loop_test(tcase, a_fast_shutdown_ends_them, 0, 3);
-    tcase_add_loop_test(tcase, others_leave_them_alone, 0, 2);
-    tcase_add_test(tcase, the_list_moves_with_the_pid_file);
-    tcase_add_test(tcase, a_master_of_an_upgrade_is_killed);
+    tcase_add_loop_test(tcase, a_fast_shutdown_ends_them, 0, 2);
     tcase_add_loop_test(tcase, a_limit_forgets_them, 0, 2);
 }
 

@@ -22,7 +22,6 @@
     "worker_processes 2; events {} stream { " SERVER " server { listen unix:$D/socket; echo; } }"
 #define SINGLE "master_process off; events {} stream { " SERVER " }"
 #define LIMIT_MS 60000
-#define EXIT_MS 5000 /* how long an exit is put off */
 
 static void echo_once(struct daemon *daemon)
 {
@@ -237,58 +236,6 @@ static void a_process_stays_until_all_is_confirmed(unsigned i)
     daemon_finish(daemon);
 }
 
-/* An exit is put off for a bounded time. */
-static void it_never_confirms(unsigned i)
-{
-    struct daemon *daemon = daemon_create(1);
-    struct service_manager *manager = service_manager_create(daemon, 0, false);
-    int64_t begun;
-
-    (void)i;
-    manager->keeps_barriers = true;
-    daemon_configure(daemon, CONF);
-    daemon_expects(daemon, "the exit waits no longer");
-    daemon_start(daemon);
-    service_manager_wait(manager, "READY=1");
-    service_manager_wait_barrier(manager);
-    begun = now_ms();
-    service_manager_stop(manager, SIGTERM);
-    ck_assert_int_ge(now_ms() - begun, EXIT_MS - 500);
-    service_manager_destroy(manager);
-    daemon_finish(daemon);
-}
-
-/* A daemon that is about to exit serves no more: the manager, or another process, may know that. */
-static void a_resume_comes_too_late(unsigned i)
-{
-    struct daemon *daemon = daemon_create(1);
-    struct service_manager *manager = service_manager_create(daemon, 0, false);
-    struct json_value answer;
-    int control;
-
-    (void)i;
-    manager->keeps_barriers = true;
-    daemon_configure(daemon, CONF);
-    daemon_start(daemon);
-    service_manager_wait(manager, "READY=1");
-    service_manager_wait_barrier(manager);
-    control = control_open(daemon);
-    daemon_signal(daemon, SIGQUIT);
-    WAIT_FOR(daemon_count_log(daemon, "exited with code 0") == 2);
-    control_send(control, "resume");
-    answer = control_receive(control);
-    ck_assert(!control_is_ok(answer));
-    ck_assert_ptr_nonnull(strstr(answer.text, "the daemon is ending"));
-    close(control);
-    ck_assert_int_ne(proc_state(daemon->pid), 'Z');
-    service_manager_answer(manager);
-    while (proc_state(daemon->pid) != 'Z')
-        service_manager_is_quiet(manager);
-    ck_assert_int_eq(daemon_wait(daemon), 0);
-    service_manager_destroy(manager);
-    daemon_finish(daemon);
-}
-
 static char bad_name[256];
 
 static void set_bad_name(void)
@@ -343,8 +290,6 @@ static const struct {
     { "an upgrade that ends unheard", an_upgrade_that_ends_unheard_is_not_told, 0 },
     { "a stop stays until all is confirmed", a_process_stays_until_all_is_confirmed, 0 },
     { "a leave stays until all is confirmed", a_process_stays_until_all_is_confirmed, 1 },
-    { "it never confirms", it_never_confirms, 0 },
-    { "a resume comes too late", a_resume_comes_too_late, 0 },
 };
 
 static void run_part(void *arg, unsigned i)

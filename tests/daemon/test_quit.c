@@ -8,9 +8,7 @@
 #include "support/test.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -217,21 +215,6 @@ START_TEST(resume_is_no_reload)
 }
 END_TEST
 
-START_TEST(term_may_leave_the_names_too)
-{
-    struct daemon *daemon = daemon_start_new(1, "sigterm_shutdown graceful; " QUIT_ECHO);
-    int client = quit_begin_session(daemon);
-    pid_t old = daemon->pid;
-
-    daemon_signal(daemon, SIGTERM);
-    WAIT_FOR(quit_is_aside(daemon, old));
-    daemon->pid = 0;
-    daemon_start(daemon);
-    quit_end_session(daemon, client, old);
-    daemon_finish(daemon);
-}
-END_TEST
-
 /* A worker that stands still keeps its listeners: the reply and the lock wait for a while, and the
  * next start tries its addresses again. */
 START_TEST(a_worker_stands_still)
@@ -368,108 +351,6 @@ END_TEST
 
 /* Upgrades */
 
-/* Two processes drain, and the next start serves at once. _i: which one quits first, and whether
- * the old one ends before the other. */
-START_TEST(both_of_an_upgrade_quit)
-{
-    struct daemon *daemon = daemon_start_new(1, UPGRADE_ECHO(""));
-    pid_t old = daemon->pid, new;
-    int of_old, of_new;
-
-    of_old = quit_begin_session(daemon);
-    new = upgrade_start(daemon);
-    of_new = quit_begin_session_of(daemon, new);
-    if (_i % 2 == 0) {
-        daemon_signal(daemon, SIGQUIT);
-        WAIT_FOR(proc_child_n(old) == 2);
-        ck_assert(daemon_has(daemon, "forkbeard.pid.oldbin")); /* the other one serves */
-        ck_assert_int_eq(kill(new, SIGQUIT), 0);
-    } else {
-        ck_assert_int_eq(kill(new, SIGQUIT), 0);
-        WAIT_FOR(proc_child_n(new) == 1);
-        ck_assert_int_eq(daemon_pid(daemon), new); /* perhaps a rollback */
-        daemon_signal(daemon, SIGQUIT);
-    }
-    WAIT_FOR(quit_is_aside(daemon, old) && quit_is_aside(daemon, new));
-    ck_assert(!daemon_has(daemon, "forkbeard.pid") && !daemon_has(daemon, "forkbeard.pid.oldbin"));
-    daemon->pid = 0;
-    daemon_start(daemon);
-    upgrade_echo_once(daemon);
-    ck_assert_uint_eq(quit_count_status(daemon, "master process "), 3);
-    client_echo(of_old, "goes on");
-    client_echo(of_new, "goes on");
-    if (_i / 2 == 0) {
-        quit_end_session(daemon, of_old, old);
-        quit_end_session(daemon, of_new, new);
-    } else {
-        close(of_new);
-        WAIT_FOR(!quit_has_names(daemon, new));
-        quit_end_session(daemon, of_old, old);
-    }
-    ck_assert_int_eq(daemon_pid(daemon), daemon->pid);
-    upgrade_echo_once(daemon);
-    daemon_stop(daemon, SIGTERM);
-    proc_reap_orphans();
-    daemon_finish(daemon);
-}
-END_TEST
-
-/* A process drains when the other is killed: then it is alone, and leaves the names as well. _i:
- * the new one is killed. */
-START_TEST(one_of_an_upgrade_dies)
-{
-    struct daemon *daemon = daemon_start_new(1, UPGRADE_ECHO(""));
-    pid_t old = daemon->pid, new, drains;
-    int client;
-
-    daemon_expects(daemon, "exited on signal 9");
-    daemon_expects(daemon, "the master process has gone");
-    daemon_expects(daemon, ", which was killed, still ha"); /* workers that are about to end */
-    new = upgrade_start(daemon);
-    drains = _i == 0 ? new : old;
-    client = quit_begin_session_of(daemon, drains);
-    ck_assert_int_eq(kill(drains, SIGQUIT), 0);
-    WAIT_FOR(proc_child_n(drains) == 1 + (unsigned)_i);
-    ck_assert_int_eq(kill(_i == 0 ? old : new, SIGKILL), 0);
-    if (_i == 0) {
-        ck_assert_int_eq(proc_wait(old), 128 + SIGKILL);
-        daemon_owns(daemon, "forkbeard.pid.oldbin"); /* the killed process could not clean up */
-        daemon_owns(daemon, "forkbeard.sock.oldbin");
-    }
-    WAIT_FOR(quit_is_aside(daemon, drains));
-    ck_assert(!daemon_has(daemon, "forkbeard.pid"));
-    daemon->pid = 0;
-    WAIT_FOR(client_error(daemon->ports[0]) == ECONNREFUSED); /* orphans have let go */
-    daemon_start(daemon);
-    upgrade_echo_once(daemon);
-    quit_end_session(daemon, client, drains);
-    upgrade_echo_once(daemon);
-    daemon_stop(daemon, SIGTERM);
-    proc_reap_orphans();
-    daemon_finish(daemon);
-}
-END_TEST
-
-/* The old one of a completed upgrade drains beside the new one: it cannot come back. */
-START_TEST(an_old_one_is_not_resumed)
-{
-    struct daemon *daemon = daemon_start_new(1, UPGRADE_ECHO(""));
-    int client = quit_begin_session(daemon);
-    pid_t old = daemon->pid, new = upgrade_start(daemon);
-
-    daemon_signal(daemon, SIGQUIT);
-    WAIT_FOR(proc_child_n(old) == 2);
-    daemon_signal(daemon, SIGHUP);
-    daemon_wait_log(daemon, "resume refused: master process");
-    ck_assert_uint_eq(quit_count_status(daemon, "master process "), 2);
-    client_echo(client, "goes on");
-    close(client);
-    upgrade_wait_complete(daemon, new);
-    upgrade_echo_once(daemon);
-    daemon_finish(daemon);
-}
-END_TEST
-
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -480,14 +361,10 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, commands_when_all_shut_down);
     tcase_add_test(tcase, without_a_control_socket);
     tcase_add_loop_test(tcase, resume_is_no_reload, 0, 2);
-    tcase_add_test(tcase, term_may_leave_the_names_too);
     tcase_add_test(tcase, a_worker_stands_still);
     tcase_add_loop_test(tcase, a_start_that_waits, 0, 2);
     tcase_add_test(tcase, a_killed_one_leaves_its_names);
     tcase_add_test(tcase, a_number_is_used_again);
-    tcase_add_loop_test(tcase, both_of_an_upgrade_quit, 0, 4);
-    tcase_add_loop_test(tcase, one_of_an_upgrade_dies, 0, 2);
-    tcase_add_test(tcase, an_old_one_is_not_resumed);
 }
 
 TEST_MAIN("quit", add_tests)

@@ -10,9 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define WORKERS_MAX 16
@@ -122,23 +120,12 @@ static const struct {
     { "events {} stream { server { listen 127.0.0.1:$0 reuseport; echo; }"
       " server { listen 127.0.0.1:$1; } }\n",
         "failed (98: Address already in use)" },
-    { "events {}\nstream {\n    " ECHO "\n    wrong;\n}\n", "forkbeard.conf:6:5" },
-    { "events {}\nstream {\n    " ECHO "\n", "unexpected end of file" },
-    { "stream { " ECHO " }\n", "no \"events\" section" },
     { "events {} stream { server { listen 127.0.0.1:$1; } " ECHO " }\n",
         "failed (98: Address already in use)" },
     { "pid other.pid; events {} stream { " ECHO " server { listen 127.0.0.1:$1; } }\n",
         "failed (98: Address already in use)" },
-    { "pid nowhere/other.pid; events {} stream { " ECHO " }\n",
-        "nowhere/other.pid.lock\" failed (2: No such file or directory)" },
-    { "error_log nowhere/error.log; events {} stream { " ECHO " }\n",
-        "nowhere/error.log\" failed (2: No such file or directory)" },
     { "error_log more.log; error_log nowhere/error.log; events {} stream { " ECHO " }\n",
         "nowhere/error.log\" failed (2: No such file or directory)" },
-    { "worker_processes 3; working_directory nowhere; events {} stream { " ECHO " }\n",
-        "a worker process could not start" },
-    { "events {} stream { " ECHO " server { listen unix:$D/nowhere/socket; } }\n",
-        "failed (2: No such file or directory)" },
     { "events {} stream { server { listen unix:$D/new; } " ECHO
       " server { listen 127.0.0.1:$1; } }\n",
         "failed (98: Address already in use)" },
@@ -356,107 +343,6 @@ START_TEST(storm)
 }
 END_TEST
 
-/* Ends at many moments of a reload. */
-START_TEST(end_during_a_reload)
-{
-    struct daemon *daemon = daemon_create(1);
-    int client;
-    int64_t until;
-
-    daemon_configure(daemon,
-        "worker_processes 2; events {} stream {" ECHO "server { listen unix:$D/socket; echo; } }");
-    for (int round = 0; round < 12; round++) {
-        daemon_start(daemon);
-        client = client_open(daemon->ports[0]);
-        client_echo(client, "begun");
-        daemon_signal(daemon, SIGHUP);
-        until = now_ms() + round; /* from too early for the first fork to after the last step */
-        while (now_ms() < until)
-            ;
-        daemon_signal(daemon, _i == 0 ? SIGTERM : SIGQUIT);
-        if (_i == 1) {
-            daemon_wait_log(daemon, "shutting down");
-            client_echo(client, "finishes");
-        }
-        close(client);
-        ck_assert_int_eq(daemon_wait(daemon), 0);
-        ck_assert(!daemon_has(daemon, "forkbeard.pid"));
-        ck_assert(!daemon_has(daemon, "socket"));
-        daemon_mark_log(daemon);
-    }
-    daemon_finish(daemon);
-}
-END_TEST
-
-/* Processes of other users do not count, nor do those of this test that run at the same time. */
-static uid_t somebody;
-
-static void become_somebody(void)
-{
-    if (setgid(somebody) == -1 || setuid(somebody) == -1)
-        _exit(123);
-}
-
-/* A worker that ends could not start what looks for leaks. */
-static void become_somebody_with_leaks(void)
-{
-    daemon_ignore_leaks();
-    become_somebody();
-}
-
-/* Becomes that user, for which it needs privileges. 0: as it was. */
-static void set_process_limit(const struct daemon *daemon, rlim_t soft)
-{
-    struct rlimit limit;
-    pid_t helper;
-
-    ck_assert_int_eq(getrlimit(RLIMIT_NPROC, &limit), 0);
-    if (soft != 0)
-        limit.rlim_cur = soft;
-    helper = fork();
-    ck_assert_int_ne(helper, -1);
-    if (helper == 0) {
-        become_somebody();
-        _exit(prlimit(daemon->pid, RLIMIT_NPROC, &limit, NULL) == 0 ? 0 : 124);
-    }
-    ck_assert_int_eq(proc_wait(helper), 0);
-}
-
-/* Without processes a reload changes nothing, and a dead worker is replaced when there are some. */
-START_TEST(fork_fails)
-{
-    struct daemon *daemon = daemon_create(1);
-    pid_t worker;
-
-    somebody = 20000 + (uid_t)getpid() % 40000;
-    ck_assert_int_eq(chmod(daemon->directory, 0777), 0);
-    daemon_configure(daemon, "events {} stream {" ECHO "}");
-    daemon->before_exec = become_somebody_with_leaks;
-    daemon_start(daemon);
-    daemon_expects(daemon, "fork() failed while ");
-    daemon_expects(daemon, "a worker process could not be forked");
-    daemon_expects(daemon, "exited on signal 9");
-    set_process_limit(daemon, 1);
-    reload_in_vain(daemon, "fork() failed while checking the configuration (11: ");
-    /* room for the check, and then for the first of the workers */
-    set_process_limit(daemon, 3);
-    daemon_configure(daemon, "worker_processes 2; events {} stream {" ECHO "}");
-    reload_in_vain(daemon, "fork() failed while spawning a worker (11: ");
-    set_process_limit(daemon, 1);
-
-    ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
-    ck_assert_int_eq(kill(worker, SIGKILL), 0);
-    daemon_wait_log(daemon, "exited on signal 9");
-    daemon_wait_log(daemon, "fork() failed");
-    ck_assert_uint_eq(proc_child_n(daemon->pid), 0);
-    set_process_limit(daemon, 0);
-    WAIT_FOR(proc_child_n(daemon->pid) == 1);
-    close(client_open(daemon->ports[0]));
-    reload_daemon(daemon, 2);
-    daemon_finish(daemon);
-}
-END_TEST
-
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -468,9 +354,6 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, pid_file_moves, 0, 3);
     tcase_add_test(tcase, error_log_moves);
     tcase_add_test(tcase, storm);
-    tcase_add_loop_test(tcase, end_during_a_reload, 0, 2);
-    if (geteuid() == 0)
-        tcase_add_test(tcase, fork_fails);
 }
 
 TEST_MAIN("reload", add_tests)

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -82,7 +81,7 @@ END_TEST
 
 START_TEST(term_after_quit)
 {
-    struct daemon *daemon = daemon_start_new(2, "%s", kinds[_i]);
+    struct daemon *daemon = daemon_start_new(2, SINGLE);
     int client = client_open(daemon->ports[0]);
 
     client_echo(client, "begun");
@@ -129,7 +128,7 @@ START_TEST(refused_start_leaves_the_other_its_socket)
 
     snprintf(path, sizeof(path), "%s", daemon_path(daemon, "socket"));
     daemon_configure(next, "%sevents {} stream { server { listen unix:%s; echo; } }",
-        _i == 0 ? "" : "master_process off; ", path);
+        "master_process off; ", path);
     daemon_expects(next, "the socket is in use");
     ck_assert_int_eq(daemon_run(next, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 75);
     close(client_open_unix(path));
@@ -178,35 +177,6 @@ START_TEST(upgrade_is_declined)
     daemon_wait_log(daemon, "[error] ");
     daemon_wait_log(daemon, "upgrade refused: it needs a master process");
     ck_assert_int_eq(client_error(daemon->ports[0]), 0);
-    daemon_finish(daemon);
-}
-END_TEST
-
-/* Clients that connect while no worker is there wait for the next. */
-START_TEST(winch_drains_the_workers)
-{
-    struct daemon *daemon = daemon_start_new(2, TWO_WORKERS);
-    int old = client_open(daemon->ports[0]), late;
-
-    client_echo(old, "begun");
-    daemon_signal(daemon, SIGWINCH);
-    daemon_wait_log(daemon, "signal 28 (SIGWINCH) received from ");
-    ck_assert_int_eq(daemon_run(daemon, "status", "-c", "forkbeard.conf", NULL), 0);
-    ck_assert_msg(strstr(daemon->out, ", not accepting, up ") != NULL, "%s", daemon->out);
-    WAIT_FOR(proc_child_n(daemon->pid) == 1);
-    client_echo(old, "goes on");
-    close(old);
-    WAIT_FOR(proc_child_n(daemon->pid) == 0);
-
-    late = client_open(daemon->ports[0]);
-    client_send(late, "patience");
-    ck_assert(client_is_quiet(late));
-    daemon_signal(daemon, SIGHUP);
-    client_expect(late, "patience");
-    ck_assert_uint_eq(proc_child_n(daemon->pid), 2);
-    WAIT_FOR(daemon_run(daemon, "status", "-c", "forkbeard.conf", NULL) == 0 &&
-             strstr(daemon->out, ", running, up ") != NULL);
-    close(late);
     daemon_finish(daemon);
 }
 END_TEST
@@ -266,21 +236,6 @@ START_TEST(shutdown_timeout)
 }
 END_TEST
 
-/* TERM is not kept waiting by a worker that does not listen. */
-START_TEST(stuck_worker_is_killed)
-{
-    struct daemon *daemon = daemon_start_new(2, TWO_WORKERS);
-    pid_t workers[2];
-
-    ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
-    proc_freeze(workers[0]);
-    daemon_expects(daemon, "exited on signal 9");
-    daemon_stop(daemon, SIGTERM);
-    ck_assert_uint_eq(daemon_count_log(daemon, "exited on signal 9"), 1);
-    daemon_finish(daemon);
-}
-END_TEST
-
 /* Workers see it, drain and end; the next start copes with what was left. */
 START_TEST(killed_master)
 {
@@ -331,7 +286,7 @@ START_TEST(end_during_the_start)
     struct daemon *daemon = daemon_create(2);
     int code;
 
-    daemon_configure(daemon, "%s", kinds[_i]);
+    daemon_configure(daemon, SINGLE);
     for (int round = 0; round < 10; round++) {
         daemon_launch(daemon);
         WAIT_FOR(daemon_has(daemon, "forkbeard.pid.lock") || proc_state(daemon->pid) == 'Z');
@@ -366,18 +321,16 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, ends_at_once, 0, 4);
     tcase_add_loop_test(tcase, quit_lets_sessions_finish, 0, 2);
     tcase_add_loop_test(tcase, drain_serves_who_waits, 0, 2);
-    tcase_add_loop_test(tcase, term_after_quit, 0, 2);
+    tcase_add_test(tcase, term_after_quit);
     tcase_add_loop_test(tcase, end_leaves_a_successor_its_socket, 0, 2);
-    tcase_add_loop_test(tcase, refused_start_leaves_the_other_its_socket, 0, 2);
+    tcase_add_test(tcase, refused_start_leaves_the_other_its_socket);
     tcase_add_loop_test(tcase, logs_are_reopened, 0, 2);
     tcase_add_test(tcase, upgrade_is_declined);
-    tcase_add_test(tcase, winch_drains_the_workers);
     tcase_add_test(tcase, winch_of_a_terminal);
     tcase_add_loop_test(tcase, shutdown_timeout, 0, 2);
-    tcase_add_test(tcase, stuck_worker_is_killed);
     tcase_add_test(tcase, killed_master);
     tcase_add_loop_test(tcase, end_just_after_the_start, 0, 4);
-    tcase_add_loop_test(tcase, end_during_the_start, 0, 2);
+    tcase_add_test(tcase, end_during_the_start);
     tcase_add_test(tcase, single_process);
 }
 

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* USR2: a newer binary beside the old one, and the ways on from there. */
-#include "base/compiler.h"
 #include "daemon/client.h"
-#include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
 #include "daemon/upgrade.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define WORKERS 4
@@ -93,56 +88,6 @@ START_TEST(back)
     upgrade_echo_once(daemon);
     ck_assert_int_eq(upgrade_read_pid(daemon, "forkbeard.pid.lock"), daemon->pid);
     daemon_stop(daemon, SIGTERM);
-    daemon_finish(daemon);
-}
-END_TEST
-
-/* nginx's way: the old one's workers drain, and fresh ones take over again. */
-START_TEST(back_with_fresh_workers)
-{
-    struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
-    pid_t new = upgrade_start(daemon);
-
-    daemon_signal(daemon, SIGWINCH);
-    WAIT_FOR(proc_child_n(daemon->pid) == 1);
-    ck_assert(is_served_only_by(daemon, new));
-    daemon_signal(daemon, SIGHUP);
-    WAIT_FOR(proc_child_n(daemon->pid) == 3);
-    WAIT_FOR(is_served_by(daemon, daemon->pid));
-    ck_assert_int_eq(daemon_pid(daemon), new); /* whose names they are yet */
-    upgrade_roll_back(daemon, new);
-    upgrade_echo_once(daemon);
-    daemon_stop(daemon, SIGTERM);
-    daemon_finish(daemon);
-}
-END_TEST
-
-/* The new one dies when the old one has no workers any more. _i: a session is left. */
-START_TEST(a_drained_old_one_comes_back)
-{
-    struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
-    pid_t new;
-    int client = -1;
-
-    if (_i == 1) {
-        client = client_open(daemon->ports[0]);
-        client_echo(client, "begun");
-    }
-    daemon_expects(daemon, "exited on signal 9");
-    daemon_expects(daemon, "the master process has gone");
-    new = upgrade_start(daemon);
-    daemon_signal(daemon, SIGWINCH);
-    WAIT_FOR(proc_child_n(daemon->pid) == 1 + (unsigned)_i);
-    ck_assert_int_eq(kill(new, SIGKILL), 0);
-    upgrade_wait_rollback(daemon);
-    upgrade_echo_once(daemon);
-    if (_i == 1) {
-        client_echo(client, "goes on");
-        close(client);
-    }
-    WAIT_FOR(proc_child_n(daemon->pid) == 2);
-    daemon_stop(daemon, SIGTERM);
-    proc_reap_orphans();
     daemon_finish(daemon);
 }
 END_TEST
@@ -406,8 +351,6 @@ static void add_tests(TCase *tcase)
     resources_fixture(tcase);
     tcase_add_test(tcase, forward);
     tcase_add_test(tcase, back);
-    tcase_add_test(tcase, back_with_fresh_workers);
-    tcase_add_loop_test(tcase, a_drained_old_one_comes_back, 0, 2);
     tcase_add_test(tcase, the_new_one_is_killed);
     tcase_add_test(tcase, the_old_one_is_killed);
     tcase_add_test(tcase, nothing_is_left);

@@ -2,51 +2,17 @@
 /* Upgrades that fail, are refused, or are asked for and answered. */
 #include "base/compiler.h"
 #include "daemon/client.h"
-#include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
 #include "daemon/upgrade.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-START_TEST(there_are_no_more_than_two)
-{
-    struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
-    pid_t new = upgrade_start(daemon);
-    char line[160];
-
-    daemon_signal(daemon, SIGUSR2);
-    snprintf(line, sizeof(line),
-        "upgrade refused: an upgrade is under way: the new binary, process %d, serves beside "
-        "process %d; complete it by",
-        (int)new, (int)daemon->pid);
-    daemon_wait_log(daemon, line);
-    ck_assert_int_eq(kill(new, SIGUSR2), 0);
-    snprintf(line, sizeof(line),
-        "upgrade refused: an upgrade is under way: the old binary, process %d, serves beside",
-        (int)daemon->pid);
-    daemon_wait_log(daemon, line);
-    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 75);
-    snprintf(line, sizeof(line), "another master process %d runs with the pid file", (int)new);
-    ck_assert_msg(strstr(daemon->err, line) != NULL, "%s", daemon->err);
-    daemon_expects(daemon, "another master process");
-    upgrade_roll_back(daemon, new);
-    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 75);
-    snprintf(line, sizeof(line), "another master process %d runs", (int)daemon->pid);
-    ck_assert_msg(strstr(daemon->err, line) != NULL, "%s", daemon->err);
-    upgrade_echo_once(daemon);
-    daemon_finish(daemon);
-}
-END_TEST
 
 /* The binary under test, at a path where it can be replaced. */
 static void copy_binary(struct daemon *daemon, const char *name)
@@ -105,8 +71,6 @@ static const struct {
 } broken[] = {
     { NULL, "/binary\" failed (2: No such file or directory)" },
     { "exit 3", "exited with code 3" },
-    { "kill -SEGV $$", "exited on signal 11" },
-    { "exec sleep 600", "did not serve within worker_start_timeout" },
 };
 
 /* The old one goes on, and a later try succeeds. */
@@ -179,24 +143,6 @@ START_TEST(a_list_too_long)
     ck_assert_uint_eq(daemon_count_log(daemon, "[error]"), 1);
     WAIT_FOR(daemon_pid(daemon) == daemon->pid);
     upgrade_echo_once(daemon);
-    daemon_finish(daemon);
-}
-END_TEST
-
-static const int ends[] = { SIGTERM, SIGQUIT };
-
-/* A daemon that is told to end takes the new one along that does not serve yet. */
-START_TEST(an_end_within)
-{
-    struct daemon *daemon = start_copy(UPGRADE_ECHO(""));
-
-    replace_by_script(daemon, "exec sleep 600");
-    daemon_signal(daemon, SIGUSR2);
-    daemon_wait_log(daemon, "start new binary process");
-    daemon_signal(daemon, ends[_i]);
-    ck_assert_int_eq(daemon_wait(daemon), 0);
-    proc_check_childless();
-    unsetenv("FORKBEARD");
     daemon_finish(daemon);
 }
 END_TEST
@@ -289,20 +235,6 @@ START_TEST(refused_in_a_container)
 }
 END_TEST
 
-START_TEST(refused_for_a_single_process)
-{
-    struct daemon *daemon = daemon_start_new(2, UPGRADE_ECHO(""));
-
-    daemon_configure(daemon, UPGRADE_ECHO("master_process off;"));
-    ck_assert_int_eq(run_command(daemon, "upgrade"), 1);
-    ck_assert_msg(strstr(daemon->err, "cannot be changed for a configuration with") != NULL, "%s",
-        daemon->err);
-    daemon_expects(daemon, "cannot be changed for a configuration");
-    upgrade_echo_once(daemon);
-    daemon_finish(daemon);
-}
-END_TEST
-
 static void set_variable(void)
 {
     setenv("FORKBEARD", "1:p1:l5", 1);
@@ -324,15 +256,12 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
-    tcase_add_test(tcase, there_are_no_more_than_two);
     tcase_add_test(tcase, a_replaced_binary);
     tcase_add_loop_test(tcase, a_broken_binary, 0, (int)countof(broken));
     tcase_add_test(tcase, a_list_too_long);
-    tcase_add_loop_test(tcase, an_end_within, 0, 2);
     tcase_add_test(tcase, asked_for);
     tcase_add_test(tcase, asked_for_without_a_control_socket);
     tcase_add_test(tcase, refused_in_a_container);
-    tcase_add_test(tcase, refused_for_a_single_process);
     tcase_add_test(tcase, anothers_variable_is_ignored);
 }
 

@@ -82,28 +82,6 @@ START_TEST(a_stuck_worker_is_replaced_alone)
 }
 END_TEST
 
-/* SIGABRT may be ignored. */
-START_TEST(who_does_not_abort_is_killed)
-{
-    struct daemon *daemon = daemon_create(1);
-    int client;
-
-    daemon_configure(daemon, "worker_watchdog 1s; " STUCK);
-    daemon_start(daemon);
-    expect_stuck(daemon);
-    daemon_expects(daemon, "exited on signal 9");
-    client = client_open(daemon->ports[0]);
-    client_send(client, "i");
-    daemon_wait_log(daemon, "(worker_watchdog), it is killed");
-    daemon_wait_log(daemon, "exited on signal 9");
-    daemon_wait_log(daemon, "start worker process");
-    ck_assert_uint_eq(daemon_count_log(daemon, "it is killed"), 1);
-    client_expect_gone(client);
-    close(client);
-    daemon_finish(daemon);
-}
-END_TEST
-
 #define NAPS 40 /* sleeps of 60 ms, in one turn */
 
 START_TEST(a_long_turn_that_gets_on_is_not_stuck)
@@ -143,31 +121,6 @@ static void see_another_killed(struct daemon *daemon, pid_t not_this)
     close(client);
 }
 
-START_TEST(a_stopped_worker_is_left_alone)
-{
-    struct daemon *daemon = daemon_create(1);
-    pid_t workers[WORKERS];
-    int client;
-
-    daemon_configure(daemon,
-        "worker_processes 2; worker_watchdog 1s; load_module " MODULES_PATH "/stuck.so;\n"
-        "events { accept_mutex off; } stream { server { listen 127.0.0.1:$0; stuck; } }");
-    daemon_start(daemon);
-    expect_stuck(daemon);
-    ck_assert_uint_eq(proc_children(daemon->pid, workers, WORKERS), WORKERS);
-    client = open_with(daemon, workers[0], false);
-    client_send(client, "s");
-    WAIT_FOR(proc_state(workers[0]) == 'T');
-    see_another_killed(daemon, workers[0]);
-    ck_assert_int_eq(proc_state(workers[0]), 'T');
-    ck_assert_int_eq(kill(workers[0], SIGCONT), 0);
-    daemon_wait_log(daemon, "(worker_watchdog), it is killed");
-    client_expect_gone(client);
-    close(client);
-    daemon_finish(daemon);
-}
-END_TEST
-
 START_TEST(neither_waiting_nor_a_job_is_being_stuck)
 {
     struct daemon *daemon = daemon_create(1);
@@ -184,56 +137,6 @@ START_TEST(neither_waiting_nor_a_job_is_being_stuck)
     client_echo(client, "?");
     close(client);
     ck_assert_uint_eq(daemon_count_log(daemon, "was stuck"), 1);
-    daemon_finish(daemon);
-}
-END_TEST
-
-/* The successors are there already. */
-START_TEST(one_that_drains_is_not_replaced)
-{
-    struct daemon *daemon = daemon_create(1);
-    int client;
-
-    daemon_configure(daemon, "worker_watchdog 1s; " STUCK);
-    daemon_start(daemon);
-    expect_stuck(daemon);
-    client = client_open(daemon->ports[0]);
-    client_echo(client, "?");
-    ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
-    daemon_wait_log(daemon, "gracefully shutting down");
-    client_send(client, "d");
-    daemon_wait_log(daemon, "(worker_watchdog), it is killed");
-    client_expect_gone(client);
-    WAIT_FOR(proc_child_n(daemon->pid) == 1);
-    ck_assert_uint_eq(daemon_count_log(daemon, "start worker process"), 2);
-    close(client);
-    daemon_finish(daemon);
-}
-END_TEST
-
-/* A generation's own directive counts. */
-START_TEST(it_can_be_off)
-{
-    struct daemon *daemon = daemon_create(1);
-    pid_t before;
-    int client;
-
-    daemon_configure(daemon, "worker_watchdog 0; " STUCK);
-    daemon_start(daemon);
-    expect_stuck(daemon);
-    daemon_expects(daemon, "exited on signal 9");
-    ck_assert_uint_eq(proc_children(daemon->pid, &before, 1), 1);
-    client = client_open(daemon->ports[0]);
-    client_echo(client, "?");
-    client_send(client, "d");
-    daemon_configure(daemon, "worker_watchdog 1s; " STUCK);
-    ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
-    see_another_killed(daemon, before);
-    ck_assert_int_ne(proc_state(before), 0);
-    ck_assert(client_is_quiet(client));
-    daemon_stop(daemon, SIGTERM);
-    client_expect_gone(client);
-    close(client);
     daemon_finish(daemon);
 }
 END_TEST
@@ -304,12 +207,8 @@ static void add_tests(TCase *tcase)
     resources_fixture(tcase);
     tcase_add_loop_test(
         tcase, a_stuck_worker_is_replaced_alone, 0, (int)(sizeof(places) / sizeof(places[0])));
-    tcase_add_test(tcase, who_does_not_abort_is_killed);
     tcase_add_test(tcase, a_long_turn_that_gets_on_is_not_stuck);
-    tcase_add_test(tcase, a_stopped_worker_is_left_alone);
     tcase_add_test(tcase, neither_waiting_nor_a_job_is_being_stuck);
-    tcase_add_test(tcase, one_that_drains_is_not_replaced);
-    tcase_add_test(tcase, it_can_be_off);
     tcase_add_loop_test(tcase, a_long_callback_is_a_stall, 0, 2);
     tcase_add_test(tcase, no_callback_is_a_stall_by_zero);
 }

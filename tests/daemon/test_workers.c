@@ -4,11 +4,8 @@
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -176,43 +173,6 @@ START_TEST(end_is_logged)
 }
 END_TEST
 
-/* Replacements that cannot start come ever later, until one can. */
-START_TEST(delay_grows)
-{
-    struct daemon *daemon = daemon_create(2);
-    char path[128];
-    pid_t workers[2];
-    int64_t from;
-
-    snprintf(path, sizeof(path), "%s", daemon_path(daemon, "place"));
-    ck_assert_int_eq(mkdir(path, 0755), 0);
-    daemon_configure(daemon, "worker_processes 2; working_directory place; events {} " SERVERS);
-    daemon_start(daemon);
-    daemon_expects(daemon, "exited on signal 9");
-    daemon_expects(daemon, "/place\") failed (2: No such file or directory)");
-    daemon_expects(daemon, "a worker process died at once (");
-
-    ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
-    ck_assert_int_eq(rmdir(path), 0);
-    from = now_ms();
-    ck_assert_int_eq(kill(workers[0], SIGKILL), 0);
-    for (int time = 1, wait = 100; time <= 4; time++, wait *= 2) {
-        char line[64];
-
-        snprintf(line, sizeof(line), "(%d in a row), the next starts in %d ms", time, wait);
-        daemon_wait_log(daemon, line);
-        close(client_open(daemon->ports[0]));
-    }
-    ck_assert_int_ge(now_ms() - from, 100 + 200 + 400); /* the worker did wait */
-    ck_assert_int_eq(mkdir(path, 0755), 0);
-    WAIT_FOR(proc_child_n(daemon->pid) == 2);
-    daemon_stop(daemon, SIGTERM);
-    ck_assert_uint_ge(daemon_count_log(daemon, "died at once"), 4);
-    ck_assert_int_eq(rmdir(path), 0);
-    daemon_finish(daemon);
-}
-END_TEST
-
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -220,7 +180,6 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, statistics_outlive_workers);
     tcase_add_test(tcase, holder_of_the_mutex_dies);
     tcase_add_loop_test(tcase, end_is_logged, 0, 5);
-    tcase_add_test(tcase, delay_grows);
 }
 
 TEST_MAIN("workers", add_tests)

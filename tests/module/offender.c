@@ -18,10 +18,10 @@
 #define LINGER_S 60
 
 /* The kinds of messages, as the daemon numbers them. */
-enum { READY = 1, ACCEPT, ACCEPTING, RELEASED, RESCAN, LOG_FILE, LOG_BROKEN, WANTED = 10 };
+enum { RESCAN = 5, LOG_BROKEN = 7, WANTED = 10 };
 
 struct packet {
-    uint32_t kind, argument, more;
+    uint32_t kind, argument;
 };
 
 static int socket_option(int fd, int option)
@@ -49,7 +49,7 @@ static int find_socket(int domain, int type)
 
 static void send_packet(uint32_t kind, uint32_t argument, size_t n)
 {
-    struct packet packet = { kind, argument, 0 };
+    struct packet packet = { kind, argument };
     int channel = find_socket(AF_UNIX, SOCK_SEQPACKET);
 
     while (send(channel, &packet, n, MSG_NOSIGNAL) == -1 && errno == EAGAIN)
@@ -73,7 +73,7 @@ static void pass_sockets(int channel)
         struct cmsghdr header;
         char room[CMSG_SPACE(PASSED * sizeof(int))];
     } control = { .room = "" };
-    struct packet packet = { RESCAN, 0, 0 };
+    struct packet packet = { RESCAN, 0 };
     struct iovec piece = { &packet, 8 };
     struct msghdr header = { .msg_iov = &piece,
         .msg_iovlen = 1,
@@ -108,30 +108,6 @@ static void attack(fb_conn *conn, uint8_t letter)
         break;
     case 'e':
         send_packet(RESCAN, 0, 0);
-        break;
-    case 's':
-        send_packet(RESCAN, 0, 4);
-        break;
-    case 'l':
-        send_packet(RESCAN, 0, sizeof(struct packet));
-        break;
-    case 'u':
-        send_packet(77, 0, 8);
-        break;
-    case 'm':
-        send_packet(ACCEPT, 0, 8);
-        break;
-    case 'r':
-        send_packet(READY, 0, 8);
-        break;
-    case 'c':
-        send_packet(ACCEPTING, 0, 8);
-        break;
-    case 'g':
-        send_packet(LOG_BROKEN, 1000, 8);
-        break;
-    case 'i':
-        send_packet(WANTED, UINT32_MAX, 8);
         break;
     case 'd':
         pass_sockets(find_socket(AF_UNIX, SOCK_SEQPACKET));

@@ -309,8 +309,10 @@ void play_process_exit(struct play_process *process, int status)
         play_worker_close(process->worker);
     if (process->parent != NULL)
         play_process_signal(process->parent, SIGCHLD, SIGNALS_BY_KERNEL);
-    if (play->running == process)
+    if (play->running == process) {
+        play_worker_forget_memory(play, process->thread_id);
         end_thread(process);
+    }
     test_require(play->running == NULL);
     join(process); /* its descriptors are closed at once */
 }

@@ -24,6 +24,7 @@ struct play_worker *play_worker_create(
     *worker = (struct play_worker) {
         .process = process,
         .shared = heritage->shared,
+        .tid = process->parent->thread_id,
         .slot = heritage->slot,
         .index = heritage->index,
         .place = heritage->place,
@@ -79,15 +80,32 @@ void play_worker_destroy(struct play_worker **worker)
     *worker = NULL;
 }
 
+/* The slot of a worker whose master has unmapped its memory is nobody's: the kernel would have left
+ * the worker a mapping of its own. */
+static struct slot *slot_of(const struct play_worker *worker)
+{
+    static struct slot unmapped;
+
+    return worker->shared != NULL ? shared_slot(worker->shared, worker->slot) : &unmapped;
+}
+
+void play_worker_forget_memory(const struct play *play, pid_t tid)
+{
+    struct play_process *process;
+
+    TAILQ_FOREACH (process, &play->processes, link)
+        if (process->worker != NULL && process->worker->tid == tid)
+            process->worker->shared = NULL;
+}
+
 static struct heartbeat *heartbeat_of(const struct play_worker *worker)
 {
-    return &shared_slot(worker->shared, worker->slot)->heartbeat;
+    return &slot_of(worker)->heartbeat;
 }
 
 static void note_sessions(const struct play_worker *worker)
 {
-    atomic_store(
-        &shared_slot(worker->shared, worker->slot)->counters.n[COUNTER_ACTIVE], worker->session_n);
+    atomic_store(&slot_of(worker)->counters.n[COUNTER_ACTIVE], worker->session_n);
 }
 
 void play_worker_end(struct play_worker *worker, enum heartbeat_end end, int code)

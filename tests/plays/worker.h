@@ -16,7 +16,8 @@ enum play_worker_phase {
 
 struct play_worker {
     struct play_process *process;
-    struct shared *shared; /* the master's mapping */
+    struct shared *shared; /* the master's mapping; NULL: it has exited */
+    pid_t tid;             /* of the thread whose mapping it is */
     struct slot_id slot;
     unsigned index;
     uint32_t place;
@@ -57,6 +58,9 @@ void play_worker_destroy(struct play_worker **worker);
 
 /* A signal was sent to the worker. */
 void play_worker_note_signal(struct play_worker *worker, int number, pid_t sender);
+/* The master process that is this thread exits, and has unmapped its memory. */
+void play_worker_forget_memory(const struct play *play, pid_t tid);
+
 bool play_worker_is_runnable(struct play_worker *worker);
 uint64_t play_worker_deadline(const struct play_worker *worker);
 void play_worker_run(struct play_worker *worker);

@@ -134,13 +134,13 @@ END_TEST
 /* Packets that are no message, and one of kind 0. */
 START_TEST(test_packet_that_is_no_message)
 {
-    static const size_t lengths[] = { 1, 7, 9, 4096, 8 };
+    static const size_t lengths[] = { 0, 1, 7, 9, 4096, 8 };
     static const char bytes[4096];
     struct play *play = case_start(1, "", "");
     struct play_worker *worker = play_worker_find(play, 0);
 
     ck_assert_int_eq(send(worker->channel, bytes, lengths[_i], MSG_NOSIGNAL), (ssize_t)lengths[_i]);
-    expect_broken(worker, _i < 4 ? "a message of a wrong length" : "a message of unknown kind");
+    expect_broken(worker, _i < 5 ? "a message of a wrong length" : "a message of unknown kind");
     play_destroy(play);
 }
 END_TEST
@@ -185,7 +185,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(
         tcase, test_message_of_starting_worker, 0, sizeof(early) / sizeof(early[0]));
     tcase_add_loop_test(tcase, test_senseless_request, 0, 2);
-    tcase_add_loop_test(tcase, test_packet_that_is_no_message, 0, 5);
+    tcase_add_loop_test(tcase, test_packet_that_is_no_message, 0, 6);
     tcase_add_loop_test(tcase, test_too_many_messages, 0, 2);
     tcase_add_test(tcase, test_broken_rule_is_a_crash);
 }
