@@ -45,21 +45,6 @@ static void finish_start(struct master *master)
     log_update(&master->log);
 }
 
-/* Publishes the pid file and the control socket of the configuration that serves. -1: those of the
- * daemon's start cannot be published; later ones stay where they are then. */
-static int publish_endpoints(struct master *master, bool first)
-{
-    int status = endpoints_publish(&master->endpoints, &master->pool.serving->cycle->core,
-        master->upgrade.control, &master->log);
-
-    if (status == -1 && first)
-        return -1;
-    if (status == -1)
-        log_write(&master->log, LEVEL_ERROR, 0, ENDPOINTS_STAY);
-    worker_list_move(&master->list, master->endpoints.pidfile.path, &master->log);
-    return 0;
-}
-
 static void serves(void *host, bool first)
 {
     struct master *master = host;
@@ -68,12 +53,17 @@ static void serves(void *host, bool first)
     assert(role_is(ROLE_MASTER));
     assert(first == (master->reload.phase == RELOAD_IDLE));
     /* the first pid file says to the outside that every listener is ready */
-    if (publish_endpoints(master, first) == -1) { /* without them nobody would find us */
-        master->failed = true;
-        if (master->phase == MASTER_RUNS)
-            master_end(master, false);
-        return;
+    if (endpoints_publish(&master->endpoints, &master->pool.serving->cycle->core,
+            master->upgrade.control, &master->log) == -1) {
+        if (first) { /* without them nobody would find us */
+            master->failed = true;
+            if (master->phase == MASTER_RUNS)
+                master_end(master, false);
+            return;
+        }
+        log_write(&master->log, LEVEL_ERROR, 0, ENDPOINTS_STAY);
     }
+    worker_list_move(&master->list, master->endpoints.pidfile.path, &master->log);
     if (master->reload.phase == RELOAD_GOING_BACK) {
         log_write(&master->log, LEVEL_ERROR, 0,
             "reload failed: the previous configuration is in force again, correct the new one and "
@@ -106,18 +96,9 @@ static void goes_back(void *host)
     reload_set_phase(&master->reload, RELOAD_GOING_BACK);
     endpoints_undo(
         &master->endpoints, &master->log); /* prepared ones of a generation that never served */
-    /* it has given listeners up, though it has never come to serve */
+    /* the generation has given listeners up, even where it has never come to serve */
     if (master->upgrade.phase != UPGRADE_NONE)
         upgrade_announce(&master->upgrade);
-}
-
-/* No way leads back to the configuration before. */
-static void stay(struct master *master)
-{
-    log_write(&master->log, LEVEL_ERROR, 0,
-        "reload failed, and the previous configuration could not be started again: the new one "
-        "stays in force");
-    publish_endpoints(master, false);
 }
 
 static void failed(void *host)
@@ -125,8 +106,16 @@ static void failed(void *host)
     struct master *master = host;
 
     CHECK_KIND(master, MASTER_KIND);
-    if (master->reload.phase == RELOAD_GOING_BACK && master->phase == MASTER_RUNS)
-        stay(master);
+    if (master->reload.phase == RELOAD_GOING_BACK && master->phase == MASTER_RUNS) {
+        log_write(&master->log, LEVEL_ERROR, 0,
+            "reload failed, and the previous configuration could not be started again: the new one "
+            "stays in force");
+        /* a generation that has never come to serve has published nothing */
+        if (endpoints_publish(&master->endpoints, &master->pool.serving->cycle->core,
+                master->upgrade.control, &master->log) == -1)
+            log_write(&master->log, LEVEL_ERROR, 0, ENDPOINTS_STAY);
+        worker_list_move(&master->list, master->endpoints.pidfile.path, &master->log);
+    }
     if (master->reload.phase != RELOAD_IDLE)
         reload_end(master, false);
     else
