@@ -76,10 +76,12 @@ static void *run_thread(void *arg)
 
     test_require(unshare(CLONE_FILES | CLONE_FS) == 0);
     process->thread_id = gettid();
-    if (process->parent == NULL && process->left == NULL) /* the test's own descriptors */
-        play_close_on_exec();
-    if (process->child == NULL)
+    if (process->child == NULL && process->left == NULL) {
+        if (process->play->manager != NULL)
+            play_manager_pass(process->play->manager);
+        play_close_on_exec(); /* the test's own descriptors */
         process->inherited = play_count_descriptors(process);
+    }
     sem_post(&process->begun);
     wait_for(&process->turn);
     if (setjmp(process->end) != 0)
@@ -92,9 +94,6 @@ static void *run_thread(void *arg)
     }
     if (process->child != NULL)
         process->child(process->arg);
-    if (process->play->manager != NULL)
-        play_manager_pass(process->play->manager);
-    play_close_on_exec(); /* of the test, which has begun the process */
     play_process_exit(process, play_image(process) << 8);
     abort();
 }
