@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers of a master process that was killed: they let their sessions end; the next master process
- * names them, and ends them when it is told to end at once. */
+/* Workers of a master process that was killed: they let their sessions end; the next master
+ * process names them, and ends them when it is told to end at once. */
 #include "plays/case.h"
 
 #include <signal.h>
@@ -49,7 +49,7 @@ START_TEST(test_next_master_names_them)
     ck_assert_int_eq(atoi(case_status(play, "left_behind.0.pid")), left->process->pid);
     ck_assert_int_eq(atoi(case_status(play, "left_behind.0.master")), master);
     ck_assert_str_eq(case_status(play, "left_behind.1.pid"), "");
-    /* its last session ends */
+    /* the last session ends */
     left->keeps_sessions = false;
     play_settle(play);
     ck_assert(left->process->exited);
@@ -156,8 +156,8 @@ START_TEST(test_list_moves_with_pid_file)
 }
 END_TEST
 
-/* Two master processes of an upgrade have lists of their own: what is left of the one that is killed
- * the other shows, and both names of it go. */
+/* Two master processes of an upgrade have lists of their own: what is left of the one that is
+ * killed the other shows, and both names of it go. */
 START_TEST(test_master_of_upgrade_is_killed)
 {
     struct play *play = case_start(1, "", "");

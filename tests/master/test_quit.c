@@ -111,8 +111,8 @@ START_TEST(test_several_drain_at_once)
 }
 END_TEST
 
-/* A worker that hears nothing holds its listeners: the reply and the lock wait for it, and no longer
- * than two seconds. */
+/* A worker that hears nothing holds its listeners: the reply and the lock wait for it, and no
+ * longer than two seconds. */
 START_TEST(test_quit_waits_for_listeners)
 {
     struct play *play = case_start(2, "", "");
@@ -147,7 +147,7 @@ START_TEST(test_start_waits_for_lock)
     struct play *play = case_start(1, "", "");
     struct play_process *old = play_main(play), *next;
 
-    play_signal(old, SIGSTOP); /* it does not see the signal yet */
+    play_signal(old, SIGSTOP); /* the signal waits */
     play_signal(old, SIGQUIT);
     next = play_start(play);
     play_pass(play, AWAIT_MS / 2);
@@ -285,8 +285,8 @@ START_TEST(test_resume_without_quit)
 }
 END_TEST
 
-/* The configuration has a mistake, or a worker does not start: the end goes on, and may be taken back
- * later. */
+/* The configuration has a mistake, or a worker does not start: the end goes on, and may be taken
+ * back later. */
 START_TEST(test_resume_fails)
 {
     struct play_process *master;
@@ -444,7 +444,7 @@ START_TEST(test_leave_and_stop)
     struct play_process *master = play_main(play);
     struct play_client *session = open_session(play);
 
-    if (_i == 2) /* both are looked at in one wake-up */
+    if (_i == 2) /* one wake-up finds both commands */
         play_control(play, "control", "stop");
     play_control(play, "control", "leave");
     if (_i == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reloads: what they change, each failure of the check and of the master's own reading, and an end of
- * the daemon in each phase. Failures of the new generation are in tests/pool. */
+/* Reloads: what they change, each failure of the check and of the master's own reading, and an
+ * end of the daemon in each phase. Failures of the new generation are in tests/pool. */
 #include "plays/case.h"
 
 #include <signal.h>

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the service manager is told of starts, reloads, ends and upgrades, by which process, and how
- * long the daemon waits for it. */
+/* Messages to the service manager about starts, reloads, ends and upgrades: each comes from the
+ * main process, of which there is one at any time. */
 #include "plays/case.h"
 #include "plays/manager.h"
-
-#include "systemd/notify.h"
 
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #define SERVING "STATUS=Serving: 2 workers, generation "
-#define OPERATOR 4711 /* whoever types a command */
+#define OPERATOR 4711 /* the pid of a shell */
 
 /* The next message that is of interest. */
 static void expect(struct play_manager *manager, const char *text)
@@ -74,7 +72,7 @@ static void never_ready(struct play *play, struct play_process *process)
     process->worker->never_ready = true;
 }
 
-/* Nobody is told of a start that fails, nor before the workers are ready. */
+/* The manager is not told of a start that fails, nor before the workers are ready. */
 START_TEST(test_failed_start_is_not_ready)
 {
     struct play *play = play_create(1);
@@ -147,7 +145,7 @@ START_TEST(test_failure_is_told_and_stays)
         ck_assert_str_eq(play_manager_next(manager), "READY=1");
         play_worker_crash(play_worker_find(play, 0), SIGKILL);
         play_pass(play, 100);
-        ck_assert_str_ne(play_manager_next(manager), text); /* one worker for a moment */
+        ck_assert_str_ne(play_manager_next(manager), text); /* with a worker less for a moment */
         ck_assert_str_eq(play_manager_next(manager), text);
     }
     play_configure(play, 2, "", "");
@@ -203,8 +201,8 @@ START_TEST(test_drain_is_told)
 }
 END_TEST
 
-/* A quit of an operator may be taken back: the manager, who would kill what is left some time after
- * an end, is not told of one. The copies of sockets would be in the way of the next start. */
+/* A quit of an operator may be taken back: the manager, who would kill what is left some time
+ * after an end, is not told of one. The copies of sockets would be in the way of the next start. */
 START_TEST(test_quit_may_be_taken_back)
 {
     struct play_manager *manager;
@@ -290,7 +288,8 @@ START_TEST(test_upgrade_is_told)
     ck_assert_str_eq(case_status(play, "upgrade.main"), "true");
     ck_assert_str_eq(case_status_of(play, "control.oldbin", "upgrade.main"), "false");
     play_pass(play, 10000);
-    ck_assert_uint_eq(play_manager_count(manager, "WATCHDOG=1"), 10); /* of the new one alone */
+    ck_assert_uint_eq(
+        play_manager_count(manager, "WATCHDOG=1"), 10); /* signs of life of the new process alone */
     play_signal_from(old, SIGQUIT, OPERATOR);
     play_pass(play, 1000);
     ck_assert(old->exited);
@@ -324,7 +323,7 @@ START_TEST(test_rollback_is_told)
 }
 END_TEST
 
-/* Nothing changes for the manager when the new process does not come to serve. */
+/* The manager is told nothing when the new process does not come to serve. */
 START_TEST(test_failed_upgrade_is_not_told)
 {
     struct play_manager *manager;
@@ -381,125 +380,6 @@ START_TEST(test_back_to_one_that_ends)
 }
 END_TEST
 
-/* Managers that do not do their part */
-
-/* The daemon serves all the same, and says it once. */
-START_TEST(test_manager_has_gone)
-{
-    struct play *play = play_create(1);
-    struct play_manager *manager = play_manager_create(play, 2000000, false);
-    char *log;
-    const char *says = "cannot be reached", *first;
-
-    play_manager_go(manager);
-    play_configure(play, 2, "", "");
-    case_serve(play);
-    case_reload(play);
-    play_pass(play, 10000);
-    log = play_read(play, "error.log");
-    first = strstr(log, says);
-    ck_assert_ptr_nonnull(first);
-    ck_assert_ptr_null(strstr(first + 1, says));
-    free(log);
-    play_signal(play_main(play), SIGQUIT);
-    play_pass(play, 100);
-    ck_assert_uint_eq(play_count_masters(play), 0);
-    play_destroy(play);
-}
-END_TEST
-
-/* The manager does not read: the daemon goes on, and says it once; what must arrive does later, and
- * of the rest what is true then. */
-START_TEST(test_manager_stalls)
-{
-    struct play *play = play_create(1);
-    struct play_manager *manager = play_manager_create(play, 0, false);
-
-    play_configure(play, 2, "", "");
-    play_manager_fill(manager);
-    case_serve(play);
-    play_pass(play, 2000);
-    ck_assert(play_has_logged(play, "does not read: messages wait for it"));
-    for (unsigned i = 0; i < 3; i++)
-        case_reload(play);
-    ck_assert_uint_eq(manager->message_n, 0);
-    manager->stalls = false;
-    play_pass(play, 1000);
-    ck_assert(play_has_logged(play, "reads again"));
-    ck_assert_uint_eq(play_manager_count(manager, "RELOADING=1"), 1);
-    ck_assert_uint_eq(play_manager_count(manager, "STATUS="), 1);
-    ck_assert_str_eq(play_manager_wait(manager, "STATUS="), SERVING "4");
-    ck_assert_uint_eq(manager->stored_n, 1);
-    play_destroy(play);
-}
-END_TEST
-
-/* An exit waits for the manager, and no longer than it may. */
-START_TEST(test_exit_waits_for_manager)
-{
-    struct play_manager *manager;
-    struct play *play = start(&manager, 0, false);
-    struct play_process *master = play_main(play);
-
-    play_pass(play, 2000); /* the barrier of the start was answered */
-    if (_i == 0)
-        manager->keeps_barriers = true;
-    else
-        play_manager_fill(manager);
-    end(play, SIGQUIT, false); /* the copies of sockets are dropped, which has to arrive */
-    play_pass(play, NOTIFY_EXIT_MS - 100);
-    ck_assert(!master->exited);
-    ck_assert_uint_eq(play_count_workers(play), 0);
-    play_pass(play, 200);
-    ck_assert(master->exited);
-    ck_assert_int_eq(play_exit_code(master), 0);
-    play_destroy(play);
-}
-END_TEST
-
-/* A manager that answers late, but in time. */
-START_TEST(test_exit_follows_the_answer)
-{
-    struct play_manager *manager;
-    struct play *play = start(&manager, 0, false);
-    struct play_process *master = play_main(play);
-
-    play_pass(play, 2000);
-    manager->keeps_barriers = true;
-    end(play, SIGQUIT, false);
-    play_pass(play, 1000);
-    ck_assert(!master->exited);
-    close(manager->barrier);
-    manager->barrier = -1;
-    manager->keeps_barriers = false;
-    play_pass(play, 500); /* the longest pause between two looks */
-    ck_assert(master->exited);
-    ck_assert_uint_eq(manager->stored_n, 0);
-    play_destroy(play);
-}
-END_TEST
-
-/* The workers have ended, and the exit waits for the manager: it is too late to serve again. */
-START_TEST(test_resume_comes_too_late)
-{
-    struct play_manager *manager;
-    struct play *play = start(&manager, 0, false);
-    struct play_process *master = play_main(play);
-    char name[64];
-
-    play_pass(play, 2000);
-    manager->keeps_barriers = true;
-    end(play, SIGQUIT, false);
-    play_pass(play, 100);
-    ck_assert_uint_eq(play_count_workers(play), 0);
-    snprintf(name, sizeof(name), "control.quit.%d", (int)master->pid);
-    case_expect_failure(case_command_to(play, name, "resume"), "the daemon is ending");
-    play_pass(play, NOTIFY_EXIT_MS);
-    ck_assert(master->exited);
-    play_destroy(play);
-}
-END_TEST
-
 /* The process that the manager has started leaves the sessions to a child, and exits at once: the
  * manager starts the service again, and hears nothing of the child. */
 START_TEST(test_leave)
@@ -529,8 +409,8 @@ START_TEST(test_leave)
 }
 END_TEST
 
-/* The manager starts the service again, and passes the sockets that it has stored: a client who has
- * come meanwhile is served. */
+/* The manager starts the service again, and passes the sockets that it has stored: a client who
+ * has come meanwhile is served. */
 START_TEST(test_next_start_has_the_stored_sockets)
 {
     struct play_manager *manager;
@@ -571,11 +451,6 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_failed_upgrade_is_not_told);
     tcase_add_loop_test(tcase, test_manager_ends_both, 0, 3);
     tcase_add_test(tcase, test_back_to_one_that_ends);
-    tcase_add_test(tcase, test_manager_has_gone);
-    tcase_add_test(tcase, test_manager_stalls);
-    tcase_add_loop_test(tcase, test_exit_waits_for_manager, 0, 2);
-    tcase_add_test(tcase, test_exit_follows_the_answer);
-    tcase_add_test(tcase, test_resume_comes_too_late);
     tcase_add_test(tcase, test_leave);
     tcase_add_loop_test(tcase, test_next_start_has_the_stored_sockets, 0, 2);
 }

@@ -113,7 +113,8 @@ START_TEST(test_reload_changes_sigterm)
 }
 END_TEST
 
-/* Workers drain, and none takes their place; the master process goes on, and SIGHUP starts others. */
+/* Workers drain, and none takes their place; the master process goes on, and SIGHUP starts
+ * others. */
 START_TEST(test_winch_drains)
 {
     struct play *play = begin("");

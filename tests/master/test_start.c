@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starts that fail: the exit code is 75 for what may pass by itself, and for nothing else; a line says
- * what is in the way; nothing is left, and another daemon is left alone. Starts whose workers fail are
- * in tests/pool/test_start.c. */
+/* Starts that fail: the exit code is 75 for what may pass by itself, and for nothing else; a line
+ * says what is in the way; nothing is left, and another daemon is left alone. Starts whose
+ * workers fail are in tests/pool/test_start.c. */
 #include "plays/case.h"
 
 #include <signal.h>
@@ -137,7 +137,7 @@ static void never_ready(struct play *play, struct play_process *process)
     process->worker->never_ready = true;
 }
 
-/* A worker is late: the start fails when its time has passed, and is served by nobody until then. */
+/* A worker is late: the start fails when its time has passed, and nobody is served until then. */
 START_TEST(test_late_worker)
 {
     struct play *play = begin("worker_start_timeout 4s;", "");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a reload or an upgrade waits for: clients who want to know are told, with the time that it lasts
- * at most, and so are the status and the log. */
+/* Reasons for which a reload or an upgrade waits: clients who want to know are told, with the
+ * time that it lasts at most, and so are the status and the log. */
 #include "plays/case.h"
 
 #include <signal.h>

@@ -87,6 +87,59 @@ void case_expect_nothing(struct play *play)
     closedir(directory);
 }
 
+bool case_is_served(struct play *play)
+{
+    struct play_client *client = play_connect(play);
+    bool served;
+
+    if (client == NULL)
+        return false;
+    play_settle(play);
+    served = client->replied;
+    play_client_close(play, client);
+    return served;
+}
+
+void case_signal(struct play_process *process, int number)
+{
+    play_signal(process, number);
+    play_settle(process->play);
+}
+
+struct play_process *case_upgrade(struct play *play)
+{
+    const struct play_process *old = play_main(play);
+    struct play_process *new;
+
+    case_expect_ok(case_command(play, "upgrade"));
+    new = play_main(play);
+    ck_assert(new != NULL &&new != old);
+    new->kept = true;
+    return new;
+}
+
+struct play_process *case_find_other(const struct play_process *master)
+{
+    struct play_process *process;
+
+    TAILQ_FOREACH (process, &master->play->processes, link)
+        if (process->is_master && !process->exited && process != master)
+            return process;
+    return NULL;
+}
+
+void case_expect_alone(const struct play_process *master)
+{
+    struct play *play = master->play;
+
+    ck_assert_uint_eq(play_count_masters(play), 1);
+    ck_assert_ptr_eq(play_main(play), master);
+    ck_assert_uint_eq(play_count_workers(play), 2);
+    ck_assert_str_eq(case_status(play, "upgrade"), "null");
+    ck_assert_str_eq(case_status(play, "state"), "running");
+    ck_assert(case_is_served(play));
+}
+
 /* Element number `i` of an array. */
 static struct json_value find_element(struct json_value array, unsigned i)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Steps that the cases of several programs have in common: a daemon that serves, a command of its
- * control socket, a field of its status, the time that passes until a process is forked or exits. */
+/* Steps that cases have in common: a daemon that serves, commands of its control socket, fields of
+ * its status, the time that passes until a process is forked or exits. */
 #pragma once
 
 #include "plays/client.h"
@@ -32,6 +32,17 @@ void case_expect_waiting(const struct play_client *client);
 bool case_has(const struct play *play, const char *name);
 /* Processes and files are left of no daemon: those of the test alone. */
 void case_expect_nothing(struct play *play);
+
+/* A client of the listener is served. */
+bool case_is_served(struct play *play);
+/* Sends a signal, and lets all processes run until each waits. */
+void case_signal(struct play_process *process, int number);
+/* Upgrades to a new process, which has to serve, and returns it. */
+struct play_process *case_upgrade(struct play *play);
+/* Finds the master process that is not this one; NULL: there is none. */
+struct play_process *case_find_other(const struct play_process *master);
+/* The master process is the only one, with two workers, and has the names of the configuration. */
+void case_expect_alone(const struct play_process *master);
 
 /* A field of the status, as text: "state", or "generations.0.workers.1.state"; "" where there is
  * none. It stays valid until the next call. */

@@ -13,7 +13,7 @@
 struct play_manager {
     struct play *play;
     int fd;
-    char environment[6][PLAY_MANAGER_VARIABLE]; /* of processes that it starts */
+    char environment[6][PLAY_MANAGER_VARIABLE]; /* variables of processes that it starts */
     pid_t main;                                 /* 0: the next process that is started */
     struct {
         pid_t sender;
@@ -25,14 +25,14 @@ struct play_manager {
         int fd;
     } store[PLAY_MANAGER_STORE];
     unsigned stored_n;
-    bool stalls;         /* it does not read */
-    bool keeps_barriers; /* it does not answer; the latest stays open */
-    int barrier;         /* that one, or -1 */
+    bool stalls;         /* its socket is not read */
+    bool keeps_barriers; /* barriers are not answered; the latest stays open */
+    int barrier;         /* the latest one that was kept, or -1 */
     unsigned ignored;    /* messages of other processes */
 };
 
-/* From now on processes of the play are started by it. `watchdog_us`: how often it wants to hear of
- * the daemon, or 0; `other`: of another process. */
+/* From now on processes of the play are started by it. `watchdog_us`: how often it wants to hear
+ * of the daemon, or 0; `other`: of another process. */
 struct play_manager *play_manager_create(struct play *play, uint64_t watchdog_us, bool other);
 void play_manager_destroy(struct play_manager **manager);
 /* Crashes: nobody reads from the socket any more. */

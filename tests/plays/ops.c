@@ -61,7 +61,7 @@ static NORETURN void exit_process(int code)
     abort();
 }
 
-/* What a child has from its parent, beside descriptors. */
+/* Copies to a child beside descriptors. */
 static struct play_process *copy_process(enum process_kind kind)
 {
     struct play_process *from = running();
@@ -328,7 +328,7 @@ static int wakeup_add_play(int fd)
 
     if (fails(&play_now->failures.wakeup_add, ENOMEM))
         return -1;
-    wakeup_begin_play(); /* as in the daemon, descriptors may be added before */
+    wakeup_begin_play(); /* descriptors may be added before, as in the daemon */
     wakeups = running()->wakeups;
     if (epoll_ctl(wakeups, EPOLL_CTL_ADD, fd, &event) == 0)
         return 0;

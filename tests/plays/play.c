@@ -24,7 +24,7 @@
 #define PASSING_FD 200              /* the least descriptor of `passing` */
 #define STEPS_MAX 100000            /* until all wait */
 
-/* All threads of a play run on one processor: to pass the turn on costs less. */
+/* Keeps all threads of a play on one processor: to pass the turn on costs less. */
 static void stay_on_one_processor(void)
 {
     cpu_set_t all, one;

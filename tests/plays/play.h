@@ -42,12 +42,12 @@ struct play_process {
     pid_t pid;
     struct play_process *parent; /* NULL: the init process, which reaps at once */
     enum process_kind kind;
-    bool is_master; /* it has executed the binary */
+    bool is_master; /* the binary was executed */
     bool exited, stopped;
     int status; /* once it has exited: as of waitpid() */
     uint64_t started_ms;
     pid_t pending[NSIG]; /* blocked signals: who has sent them, or SIGNALS_BY_KERNEL; 0: none */
-    bool has_handlers;   /* else a signal does what is its default */
+    bool has_handlers;   /* false: a signal does what is its default */
     uint64_t alarm_ms;   /* 0: not set */
 
     struct play_worker *worker; /* the script of a worker; NULL: a thread */
@@ -87,9 +87,9 @@ struct play_failures {
 
 struct play {
     char directory[64];
-    char address[32]; /* of the loopback interface */
+    char address[32]; /* an address of the loopback interface */
     struct clock clock;
-    uint64_t state; /* of the play's random numbers */
+    uint64_t state; /* the play's random numbers */
     struct play_processes processes;
     struct play_process *running; /* NULL: the test */
     sem_t turn;                   /* the test's */
@@ -138,7 +138,7 @@ bool play_has_logged(const struct play *play, const char *text);
 struct play_process *play_start(struct play *play);
 /* Sends a signal as process 1 would. */
 void play_signal(struct play_process *process, int number);
-/* As play_signal(), from a process of this number. */
+/* Sends a signal as a process of this number would. */
 void play_signal_from(struct play_process *process, int number, pid_t sender);
 /* Ends a process by a signal that it has no handler of, when it runs next. */
 void play_kill(struct play_process *process, int number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of a play share. */
+/* Declarations that the files of a play share. */
 #pragma once
 
 #include "plays/play.h"

@@ -313,10 +313,10 @@ void play_process_exit(struct play_process *process, int status)
         end_thread(process);
     }
     test_require(play->running == NULL);
-    join(process); /* its descriptors are closed at once */
+    join(process); /* the descriptors are closed at once */
 }
 
-/* What a signal does to a process without a handler. */
+/* Whether a process without a handler ignores the signal. */
 static bool is_ignored(int number)
 {
     return number == SIGCHLD || number == SIGWINCH || number == SIGCONT || number == SIGPIPE ||

@@ -80,8 +80,8 @@ void play_worker_destroy(struct play_worker **worker)
     *worker = NULL;
 }
 
-/* The slot of a worker whose master has unmapped its memory is nobody's: the kernel would have left
- * the worker a mapping of its own. */
+/* The slot of a worker whose master has unmapped its memory is nobody's: the kernel would have
+ * left the worker a mapping of its own. */
 static struct slot *slot_of(const struct play_worker *worker)
 {
     static struct slot unmapped;

@@ -11,13 +11,13 @@ enum play_worker_phase {
     PLAY_WORKER_STARTS,
     PLAY_WORKER_READY,
     PLAY_WORKER_ACCEPTS,
-    PLAY_WORKER_DRAINS, /* it has released its listeners */
+    PLAY_WORKER_DRAINS, /* the listeners are released */
 };
 
 struct play_worker {
     struct play_process *process;
     struct shared *shared; /* the master's mapping; NULL: it has exited */
-    pid_t tid;             /* of the thread whose mapping it is */
+    pid_t tid;             /* the thread whose mapping it is */
     struct slot_id slot;
     unsigned index;
     uint32_t place;
@@ -65,11 +65,11 @@ bool play_worker_is_runnable(struct play_worker *worker);
 uint64_t play_worker_deadline(const struct play_worker *worker);
 void play_worker_run(struct play_worker *worker);
 
-/* Have it end now: by an exit code, by one that comes after these last words, or by a signal. */
+/* End the process now: by an exit code, by one after these last words, or by a signal. */
 void play_worker_exit(struct play_worker *worker, int code);
 void play_worker_end(struct play_worker *worker, enum heartbeat_end end, int code);
 void play_worker_crash(struct play_worker *worker, int number);
-/* Have it hang in a callback; lose its channel; and do nothing wrong any more. */
+/* Hang in a callback; lose the channel; and take all faults back. */
 void play_worker_stick(struct play_worker *worker);
 void play_worker_close_channel(struct play_worker *worker);
 void play_worker_recover(struct play_worker *worker);

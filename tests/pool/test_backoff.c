@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers that crash at once and again: the delay before the next process grows, and the status says
- * that nobody serves until one does. */
+/* Workers that crash at once and again: the delay before the next process grows, and the status
+ * says that nobody serves until one does. */
 #include "plays/case.h"
 
 #include <signal.h>
@@ -35,7 +35,7 @@ START_TEST(test_delay_doubles_up_to_half_a_minute)
 }
 END_TEST
 
-/* Each worker has a delay of its own. */
+/* A delay is that of one worker. */
 START_TEST(test_delay_is_of_one_worker)
 {
     struct play *play = case_start(2, "", "");

@@ -174,7 +174,7 @@ static const struct {
 
 #define DRAINS (int)(sizeof(drains) / sizeof(drains[0]))
 
-/* Its sessions do not end, or it hears nothing at all. */
+/* Sessions that do not end, and a worker that hears nothing at all. */
 START_TEST(test_drain_late_is_killed)
 {
     struct play *play = case_start(1, TIMEOUTS, "");
@@ -294,7 +294,8 @@ START_TEST(test_channel_lost_is_killed)
     expect_kill(worker->process, LOST_MS);
     case_expect_deaths(play, "channel_lost", 1);
     ck_assert_str_eq(case_status(play, "generations.0.workers.0.restarts"), "0");
-    ck_assert_uint_eq(case_pass_to_fork(play), CASE_AT_ONCE_MS); /* it has lived for a second */
+    ck_assert_uint_eq(
+        case_pass_to_fork(play), CASE_AT_ONCE_MS); /* a worker that has lived for a second */
     play_destroy(play);
 }
 END_TEST

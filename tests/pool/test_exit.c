@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Deaths of workers: with which cause each is counted, and when the next process is forked, in every
- * phase of the worker and of its generation. */
+/* Deaths of workers: with which cause each is counted, and when the next process is forked, in
+ * every phase of the worker and of its generation. */
 #include "plays/case.h"
 
 #include <signal.h>
@@ -242,7 +242,7 @@ static struct play_worker *drain_worker(struct play **play, const char *main)
     return worker;
 }
 
-/* Its generation is swept, and nothing takes its place. */
+/* The generation is swept, and no other process takes the place of the worker. */
 START_TEST(test_crash_of_draining_is_not_replaced)
 {
     struct play *play;

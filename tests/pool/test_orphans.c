@@ -86,7 +86,8 @@ START_TEST(test_deadline_holds)
 }
 END_TEST
 
-/* The process that was left is told to end at once, or is killed: its workers know by the channel. */
+/* The process that was left is told to end at once, or is killed: its workers know by the
+ * channel. */
 START_TEST(test_end_reaches_workers)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGKILL };
@@ -121,7 +122,7 @@ START_TEST(test_it_is_not_resumed)
 }
 END_TEST
 
-/* Nothing is left for long where no worker has a session. */
+/* No process is left for long where no worker has a session. */
 START_TEST(test_none_is_left_without_sessions)
 {
     struct play *play = case_start(2, "", "");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of the master to workers beside those without an argument: inboxes, incarnations that have
- * gone, log files, listening sockets. A worker that does not read keeps nobody else waiting, and
- * loses nothing. */
+/* Messages of the master to workers beside those without an argument: inboxes, incarnations that
+ * have gone, log files, listening sockets. A worker that does not read keeps nobody else waiting,
+ * and loses nothing. */
 #include "plays/case.h"
 
 #include "pool/pool.h"
@@ -70,7 +70,7 @@ START_TEST(test_lost_inbox_is_made_again)
 }
 END_TEST
 
-/* Nobody is that incarnation: the asker learns it. */
+/* The asker learns that no worker is that incarnation. */
 START_TEST(test_unknown_incarnation_has_gone)
 {
     struct play *play = case_start(1, "", "");

@@ -78,7 +78,7 @@ START_TEST(test_reload_is_replied_to_after_probation)
 }
 END_TEST
 
-/* All crash in the last millisecond of the probation. */
+/* Workers that all crash in the last millisecond of the probation. */
 START_TEST(test_all_crash_before_its_end)
 {
     struct play *play = begin(2);
@@ -93,7 +93,7 @@ START_TEST(test_all_crash_before_its_end)
 }
 END_TEST
 
-/* All crash after it: they are replaced, and the reload has succeeded. */
+/* Workers that all crash after it are replaced, and the reload has succeeded. */
 START_TEST(test_all_crash_after_its_end)
 {
     struct play *play = begin(2);
@@ -221,8 +221,8 @@ START_TEST(test_fails_again_and_again)
 }
 END_TEST
 
-/* A worker that holds the address which has to be bound again hears nothing: the way back waits for
- * it, and at most so long; then the address cannot be bound, and the new configuration stays. */
+/* A worker that holds the address which has to be bound again hears nothing: the way back waits
+ * for it, for so long; then the address cannot be bound, and the new configuration stays. */
 START_TEST(test_way_back_waits_for_listeners)
 {
     struct play *play = begin(1);
@@ -243,7 +243,7 @@ START_TEST(test_way_back_waits_for_listeners)
         ck_assert_uint_eq(case_generation(play), 2);
     } else {
         play_pass(play, 2500);
-        before->deaf = false; /* it releases what it holds */
+        before->deaf = false; /* the listeners are released now */
         play_pass(play, 1);
         expect_back(client);
         check_before(play, 3);
@@ -272,8 +272,8 @@ START_TEST(test_way_back_fails)
 }
 END_TEST
 
-/* The new workers crash before they accept, and no way leads back: the new configuration is in force,
- * and the daemon is found where that configuration says. */
+/* The new workers crash before they accept, and no way leads back: the new configuration is in
+ * force, and the daemon is found where that configuration says. */
 START_TEST(test_names_are_of_the_configuration_in_force)
 {
     struct play *play = case_start(1, "", BEFORE);
@@ -298,8 +298,8 @@ START_TEST(test_names_are_of_the_configuration_in_force)
 }
 END_TEST
 
-/* The generation that was started again crashes too: no other configuration is left, it serves, and
- * its workers are replaced. */
+/* The generation that was started again crashes too: no other configuration is left, it serves,
+ * and its workers are replaced. */
 START_TEST(test_there_is_one_way_back)
 {
     struct play *play = begin(1);

@@ -174,7 +174,7 @@ START_TEST(test_listener_cannot_be_bound)
     if (_i == 2)
         ck_assert_int_eq(listen(fd, 1), 0);
     expect_unchanged(&before, case_command(play, "reload"), says[_i]);
-    ck_assert_int_eq(case_has(play, "other"), _i != 2); /* it is not ours */
+    ck_assert_int_eq(case_has(play, "other"), _i != 2); /* another process has it */
     unlink(play_path(play, "other"));
     close(fd);
     reload_succeeds(&before);

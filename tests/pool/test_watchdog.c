@@ -21,7 +21,7 @@ START_TEST(test_stuck_worker_is_killed)
     ck_assert_int_eq(play_exit_code(worker->process), 128 + SIGABRT);
     ck_assert(play_has_logged(play, "was stuck in callback \"data\""));
     case_expect_deaths(play, "watchdog", 1);
-    ck_assert_uint_eq(case_pass_to_fork(play), CASE_AT_ONCE_MS); /* it has lived long */
+    ck_assert_uint_eq(case_pass_to_fork(play), CASE_AT_ONCE_MS); /* a worker that has lived long */
     ck_assert_str_eq(case_status(play, "generations.0.workers.0.restarts"), "1");
     ck_assert_str_eq(case_status(play, "generations.0.workers.1.restarts"), "0");
     play_destroy(play);
@@ -139,7 +139,7 @@ START_TEST(test_draining_worker_is_not_replaced)
 }
 END_TEST
 
-/* Each generation has the watchdog of its own configuration. */
+/* The watchdog is that of the generation, by its own configuration. */
 START_TEST(test_watchdog_is_off)
 {
     struct play *play = case_start(1, "worker_watchdog 0; worker_shutdown_timeout 0;", "");

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Upgrades one of whose two processes ends, or both, by each signal, in each phase and in each
+ * order: the other one serves and has the names, or nothing is left. */
+#include "plays/case.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+#define KILL_MS 2000
+#define OLD "control.oldbin" /* the control socket of the old process */
+
+static struct play *start(void)
+{
+    return case_start(2, "worker_start_timeout 4s;", "");
+}
+
+/* Starts a new process beside a daemon. */
+static struct play *upgrade(struct play_process **old, struct play_process **new)
+{
+    struct play *play = start();
+
+    *old = play_main(play);
+    *new = case_upgrade(play);
+    return play;
+}
+
+static void never_ready(struct play *play, struct play_process *process)
+{
+    (void)play;
+    process->worker->never_ready = true;
+}
+
+static const int ending[] = { SIGQUIT, SIGTERM, SIGINT };
+
+/* The old process is told to end while the new one starts: it takes the new one along. */
+START_TEST(test_end_while_the_new_one_starts)
+{
+    struct play *play = start();
+    struct play_process *old = play_main(play), *new;
+    struct play_client *client;
+
+    play->forked = never_ready;
+    client = case_command(play, "upgrade");
+    new = case_find_other(old);
+    new->kept = true;
+    if (_i >= 3)
+        play_signal(new, SIGSTOP);
+    case_signal(old, ending[_i % 3]);
+    if (_i >= 3) {
+        ck_assert(!old->exited);
+        play_pass(play, KILL_MS);
+    }
+    play_pass(play, 1000);
+    ck_assert(client->replied || client->ended);
+    ck_assert(!play_client_is_ok(client));
+    ck_assert(new->exited && old->exited);
+    ck_assert_int_eq(play_exit_code(old), 0);
+    play_pass(play, 60000); /* workers of the new one, if it was killed, end by themselves */
+    if (_i < 3)
+        case_expect_nothing(play);
+    else
+        ck_assert_uint_eq(play_count_masters(play), 0);
+    play_destroy(play);
+}
+END_TEST
+
+/* Ends the old process after each step of the new one's start. */
+START_TEST(test_old_process_is_killed_during_start)
+{
+    struct play *play = start();
+    struct play_process *old = play_main(play), *new;
+
+    play_signal(old, SIGUSR2);
+    while ((new = case_find_other(old)) == NULL)
+        ck_assert(play_step(play));
+    for (int i = 0; i < _i; i++)
+        play_step(play);
+    play_signal(old, SIGKILL);
+    play_settle(play);
+    play_pass(play, 1000);
+    ck_assert(!new->exited);
+    ck_assert_ptr_eq(play_main(play), new);
+    ck_assert_uint_eq(play_count_workers(play), 2);
+    play_destroy(play);
+}
+END_TEST
+
+/* Either process is told to end after each step of an upgrade: one of them is left, which serves
+ * and has the names, or none, if the old one was told before the new one served. */
+START_TEST(test_one_ends_in_each_step)
+{
+    bool ends_old = _i % 2 == 0;
+    int number = ending[_i / 2 % 3], steps = _i / 6;
+    struct play *play = start();
+    struct play_process *old = play_main(play), *new, *left;
+    struct play_client *client = play_control(play, "control", "upgrade");
+
+    while ((new = case_find_other(old)) == NULL)
+        ck_assert(play_step(play));
+    new->kept = true;
+    for (int i = 0; i < steps; i++)
+        play_step(play);
+    play_signal(ends_old ? old : new, number);
+    play_pass(play, 5000);
+    ck_assert(client->replied || client->ended);
+    ck_assert((ends_old ? old : new)->exited);
+    left = ends_old ? new : old;
+    if (!left->exited)
+        case_expect_alone(left);
+    else
+        ck_assert(ends_old);
+    if (!left->exited)
+        case_signal(left, SIGINT);
+    play_pass(play, 5000);
+    case_expect_nothing(play);
+    play_destroy(play);
+}
+END_TEST
+
+/* Two signals end the two processes, in either order or at once. */
+START_TEST(test_both_end)
+{
+    int first = ending[_i % 3], second = ending[_i / 3 % 3], order = _i / 9;
+    struct play_process *old, *new;
+    struct play *play = upgrade(&old, &new);
+
+    play_signal(order % 2 == 0 ? old : new, first);
+    if (order < 2)
+        play_settle(play);
+    play_signal(order % 2 == 0 ? new : old, second);
+    play_pass(play, 5000);
+    ck_assert(old->exited && new->exited);
+    ck_assert_int_eq(play_exit_code(old), 0);
+    ck_assert_int_eq(play_exit_code(new), 0);
+    case_expect_nothing(play);
+    play_destroy(play);
+}
+END_TEST
+
+/* The sessions of this process's workers end. */
+static void end_sessions(struct play_process *master)
+{
+    struct play *play = master->play;
+    struct play_process *process;
+
+    TAILQ_FOREACH (process, &play->processes, link)
+        if (process->worker != NULL && process->parent == master)
+            process->worker->keeps_sessions = false;
+    play_pass(play, 1000);
+}
+
+/* Two processes quit, and have sessions: the next start serves at once, and either ends first. */
+START_TEST(test_both_quit_with_sessions)
+{
+    struct play *play = start();
+    struct play_process *old = play_main(play), *new, *next;
+
+    for (unsigned i = 0; i < 2; i++)
+        play_worker_find(play, i)->keeps_sessions = true;
+    case_expect_ok(case_command(play, "upgrade"));
+    new = play_main(play);
+    new->kept = true;
+    for (unsigned i = 0; i < 2; i++)
+        play_worker_find(play, i)->keeps_sessions = true;
+    case_signal(_i % 2 == 0 ? old : new, SIGQUIT);
+    case_signal(_i % 2 == 0 ? new : old, SIGQUIT);
+    ck_assert(!old->exited && !new->exited);
+    ck_assert(!case_has(play, "pid") && !case_has(play, "control") && !case_has(play, OLD));
+    next = play_start(play);
+    play_settle(play);
+    ck_assert_ptr_eq(play_main(play), next);
+    ck_assert(case_is_served(play));
+    ck_assert_uint_eq(play_count_masters(play), 3);
+    end_sessions(_i / 2 == 0 ? old : new);
+    ck_assert_int_eq(old->exited, _i / 2 == 0);
+    ck_assert_int_eq(new->exited, _i / 2 == 1);
+    end_sessions(_i / 2 == 0 ? new : old);
+    ck_assert(old->exited && new->exited);
+    case_expect_alone(next);
+    play_destroy(play);
+}
+END_TEST
+
+/* A process drains, and the other is killed: then it is alone, and leaves the names as well. */
+START_TEST(test_other_is_killed_while_one_drains)
+{
+    struct play_process *old, *new, *drains;
+    struct play *play = upgrade(&old, &new);
+    struct play_process *process;
+    char name[64];
+
+    drains = _i == 0 ? new : old;
+    TAILQ_FOREACH (process, &play->processes, link)
+        if (process->worker != NULL && process->parent == drains)
+            process->worker->keeps_sessions = true;
+    case_signal(drains, SIGQUIT);
+    play_kill(_i == 0 ? old : new, SIGKILL);
+    play_pass(play, 3000);
+    ck_assert(!drains->exited);
+    snprintf(name, sizeof(name), "control.quit.%d", (int)drains->pid);
+    ck_assert_str_eq(case_status_of(play, name, "state"), "quitting");
+    ck_assert(!case_has(play, "pid") && !case_has(play, "control"));
+    play_start(play);
+    play_pass(play, 3000);
+    ck_assert(case_is_served(play));
+    play_destroy(play);
+}
+END_TEST
+
+/* The old process that drains beside the new one is not resumed. */
+START_TEST(test_old_one_is_not_resumed)
+{
+    struct play *play = start();
+    struct play_process *old = play_main(play);
+    struct play_client *session = play_connect(play);
+
+    play_settle(play);
+    case_expect_ok(case_command(play, "upgrade"));
+    case_signal(old, SIGQUIT);
+    case_expect_failure(case_command_to(play, OLD, "resume"), "runs");
+    case_signal(old, SIGHUP);
+    ck_assert(!session->ended);
+    ck_assert_uint_eq(play_count_masters(play), 2);
+    play_client_close(play, session);
+    play_settle(play);
+    ck_assert(old->exited);
+    play_destroy(play);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, test_end_while_the_new_one_starts, 0, 6);
+    tcase_add_loop_test(tcase, test_old_process_is_killed_during_start, 0, 12);
+    tcase_add_loop_test(tcase, test_one_ends_in_each_step, 0, 6 * 24);
+    tcase_add_loop_test(tcase, test_both_end, 0, 9 * 4);
+    tcase_add_loop_test(tcase, test_both_quit_with_sessions, 0, 4);
+    tcase_add_loop_test(tcase, test_other_is_killed_while_one_drains, 0, 2);
+    tcase_add_test(tcase, test_old_one_is_not_resumed);
+}
+
+TEST_MAIN("upgrade_ends", add_tests)
