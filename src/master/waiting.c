@@ -23,11 +23,9 @@ static const struct {
     { COMMAND_UPGRADE, CONTROL_WAIT_UPGRADE, "upgrade" },
 };
 
-static uint64_t time_left(const struct master *master, const struct timer *timer)
+static uint64_t time_left(const struct clock *clock, const struct timer *timer)
 {
-    uint64_t now = master->clock.mono_ms;
-
-    return timer->deadline > now ? timer->deadline - now : 0;
+    return timer->deadline > clock->mono_ms ? timer->deadline - clock->mono_ms : 0;
 }
 
 /* Writes the reason, and returns how many milliseconds it lasts at most; 0: no bound is known. */
@@ -37,7 +35,7 @@ static uint64_t describe(const struct master *master, char *text, size_t size)
 
     if (master->reload.phase == RELOAD_CHECKING) {
         snprintf(text, size, "a reload is under way: its configuration is checked");
-        return time_left(master, &master->reload.deadline);
+        return time_left(&master->clock, &master->reload.deadline);
     }
     if (master->reload.phase != RELOAD_IDLE) {
         size_t n = (size_t)snprintf(text, size, "a reload is under way: ");
@@ -50,7 +48,7 @@ static uint64_t describe(const struct master *master, char *text, size_t size)
                 ? "an upgrade is under way: the new binary, process %d, does not serve yet"
                 : "an upgrade is rolled back: the new binary, process %d, is ending",
             (int)upgrade->other);
-        return time_left(master, &upgrade->deadline);
+        return time_left(&master->clock, &upgrade->deadline);
     }
     return pool_describe_wait(&master->pool, text, size);
 }

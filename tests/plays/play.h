@@ -57,7 +57,7 @@ struct play_process {
     pid_t thread_id;
     unsigned inherited; /* descriptors that the test has had when it started the process */
     bool has_thread, ended, doomed; /* a doomed thread ends when it runs next */
-    jmp_buf end;                    /* where the thread ends, past handlers of its cleanup */
+    jmp_buf end; /* longjmp() to the end of the thread, past its cleanup handlers */
     sem_t turn, begun;
     bool kept; /* the test has it: it is not forgotten when it has exited */
     enum play_wait wait;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of random plays share. */
+/* Shared by the files of random plays. */
 #pragma once
 
 #include "base/compiler.h"
@@ -13,12 +13,12 @@ struct random_play {
     const char *last;     /* the latest disturbance */
     bool may_end;         /* the daemon was told to end, or its master process was killed */
     bool may_not_accept;  /* workers were told to drain, and nobody replaces them */
-    bool upgraded;        /* there may be two master processes */
+    bool upgraded;        /* two master processes may run */
     bool faults;          /* calls fail, and somebody removes files */
     bool meddled;         /* somebody has removed files of the daemon */
     bool lost;            /* a worker has died, and its sessions with it */
     size_t logged;        /* bytes of the error log that were checked */
-    unsigned descriptors; /* of a master process at rest, under the plain configuration */
+    unsigned descriptors; /* open in a master process at rest, under the plain configuration */
 };
 
 /* Fails the test: says what was wrong, after which disturbance of which seed. */

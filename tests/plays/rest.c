@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What must hold of a daemon that nobody disturbs any more: of one that has ended nothing is left,
- * and of any other all that was begun has ended. Then a reload of a plain configuration leads to
+/* Checks a daemon whose disturbances have stopped: an ended one has left nothing, and in any other
+ * each command, start and drain has ended. Then a reload of a plain configuration leads to
  * the same state whatever was before: one generation, one worker, no deadline, and as many
  * descriptors as after the first start. */
 #include "plays/client.h"
@@ -48,7 +48,7 @@ static void check_log(struct random_play *random)
     random->logged = n;
 }
 
-/* Nobody disturbs any more, and calls succeed. */
+/* Stops the disturbances: calls succeed, and sessions end. */
 static void calm(struct random_play *random)
 {
     struct play *play = random->play;
@@ -166,7 +166,7 @@ void random_rest(struct random_play *random)
     struct play *play = random->play;
 
     calm(random);
-    if (random_one_in(random, 2)) { /* what does not recover is noticed */
+    if (random_one_in(random, 2)) { /* deadlines decide about workers that do not recover */
         play_pass(play, REST_MS);
         check_control(random);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What must hold in a random play when disturbances have stopped and time has passed: no client
- * waits while a worker has room, and where there is room for all each of them is served. */
+/* Checks a random play whose disturbances have stopped, after some time: no client waits while a
+ * worker has room, and where there is room for all each of them is served. */
 #include "plays/random_sessions_private.h"
 
 #include "plays/whole.h"

@@ -202,7 +202,7 @@ void play_worker_recover(struct play_worker *worker)
         heartbeat_begin_wait(heartbeat_of(worker));
     worker->never_ready = worker->never_accepts = worker->deaf = worker->stuck = false;
     if (worker->channel == -1 && worker->process->parent == NULL)
-        drain(worker); /* nothing else would tell it that its master has gone */
+        drain(worker); /* no other event tells of the end of its master */
     worker->keeps_sessions = worker->fails_start = worker->crashes_accepting = false;
 }
 

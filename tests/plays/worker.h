@@ -31,17 +31,17 @@ struct play_worker {
     uint64_t ready_ms;        /* when it has started */
     int64_t shutdown_timeout; /* worker_shutdown_timeout of its configuration; 0: none */
     uint64_t shutdown_ms; /* when it closes its sessions; 0: it does not drain, or may for ever */
-    bool disturbed;       /* it may be killed */
-    bool wronged;         /* its master has killed it although it was not disturbed */
-    /* What it does wrong */
-    bool never_ready;    /* it does not finish its start */
-    bool never_accepts;  /* it does not answer MESSAGE_ACCEPT */
-    bool ignores_abort;  /* SIGABRT does not end it */
-    bool deaf;           /* it reads neither channel nor signals, but those that end it at once */
-    bool stuck;          /* deaf, and its heartbeat stands in a callback */
-    bool keeps_sessions; /* it does not end while it drains */
-    bool fails_start;    /* it exits with code 1 before it is ready */
-    bool crashes_accepting; /* it dies by SIGSEGV as soon as it accepts */
+    bool disturbed;       /* killing it is no wrong */
+    bool wronged;         /* killed by its master although it was not disturbed */
+    /* Mistakes of the worker */
+    bool never_ready;       /* the start does not end */
+    bool never_accepts;     /* MESSAGE_ACCEPT is not answered */
+    bool ignores_abort;     /* SIGABRT does not end it */
+    bool deaf;              /* reads neither channel nor signals, but those that end it at once */
+    bool stuck;             /* deaf, and its heartbeat stands in a callback */
+    bool keeps_sessions;    /* a drain does not end */
+    bool fails_start;       /* exits with code 1 before it is ready */
+    bool crashes_accepting; /* dies by SIGSEGV as soon as it accepts */
     uint64_t start_ms;      /* how long it takes to start */
     /* messages of each kind that have come, and the argument of the last one */
     unsigned received[32];
