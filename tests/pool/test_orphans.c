@@ -138,11 +138,11 @@ END_TEST
 /* The child cannot be made: the command has failed, and the process goes on to end as by "quit". */
 START_TEST(test_no_child_can_be_left)
 {
-    struct play *play = case_start(1, "", "");
-    struct play_process *master = play_main(play);
+    struct play *play = case_start(2, "", "");
+    struct play_process *master = play_main(play), *crashes = play_worker_find(play, 1)->process;
     struct play_client *client;
 
-    play_worker_find(play, 0)->keeps_sessions = true;
+    play_worker_find(play, 0)->keeps_sessions = play_worker_find(play, 1)->keeps_sessions = true;
     if (_i == 0)
         play->failures.fork = 1;
     else
@@ -150,6 +150,11 @@ START_TEST(test_no_child_can_be_left)
     client = case_command(play, "leave");
     case_expect_failure(client, "no child process could be left");
     ck_assert(!master->exited);
+    crashes->kept = true;
+    play_worker_crash(crashes->worker, SIGSEGV); /* the worker is still the process's child */
+    play_pass(play, 1000);
+    ck_assert_ptr_null(crashes->parent); /* it was reaped */
+    ck_assert(play_has_logged(play, "exited on signal 11"));
     play_worker_find(play, 0)->keeps_sessions = false;
     play_settle(play);
     ck_assert(master->exited);

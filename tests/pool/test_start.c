@@ -187,12 +187,18 @@ START_TEST(test_listener_cannot_listen)
     struct before before = begin();
     struct play *play = before.play;
     struct play_client *client;
+    struct play_process *new;
     int fd = bind_address(play);
 
     client = play_control(play, "control", "reload");
-    case_step_to_fork(play, PROCESS_WORKER);
+    new = case_step_to_fork(play, PROCESS_WORKER);
+    new->kept = true;
     ck_assert_int_eq(listen(fd, 1), 0);
+    while (!new->exited &&new->worker->phase < PLAY_WORKER_ACCEPTS)
+        ck_assert(play_step(play));
+    ck_assert(!new->exited); /* clients of listeners that did listen are accepted */
     play_settle(play);
+    ck_assert(new->exited);
     ck_assert(play_has_logged(play, "listen() to"));
     expect_unchanged(&before, client, "a listener could not be opened");
     ck_assert(!case_has(play, "other"));
