@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#define PLAYS 20
+#define PLAYS 30
 
 static unsigned long number_of(const char *name, unsigned long otherwise)
 {

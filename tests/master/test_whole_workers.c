@@ -137,6 +137,75 @@ START_TEST(test_drained_process_serves_when_other_quits)
 }
 END_TEST
 
+/* Workers that the kernel wakes one at a time. */
+static void configure_exclusive(struct play *play)
+{
+    char *text, *at;
+
+    play_configure(play, 2, "", "");
+    text = play_read(play, "conf");
+    at = strstr(text, "worker_connections 16;");
+    ck_assert_ptr_nonnull(at);
+    memcpy(at, "accept_mutex off;     ", strlen("worker_connections 16;"));
+    play_write(play, "conf", text);
+    free(text);
+}
+
+static struct play_process *find_woken(struct play *play)
+{
+    struct play_process *process;
+
+    TAILQ_FOREACH (process, &play->processes, link)
+        if (process->whole != NULL && !process->exited && process->whole->woken)
+            return process;
+    return NULL;
+}
+
+/* After each step of a reload a client comes, and the worker that it wakes is killed. */
+START_TEST(test_woken_worker_is_killed_during_reload)
+{
+    struct play *play = start(2);
+    struct play_process *woken;
+    struct play_session *session;
+
+    configure_exclusive(play);
+    play_signal(play_main(play), SIGHUP);
+    play_pass(play, 2000);
+    play_signal(play_main(play), SIGHUP);
+    for (int i = 0; i < _i; i++)
+        play_step(play);
+    session = open_session(play);
+    woken = find_woken(play);
+    if (woken != NULL)
+        play_signal(woken, SIGKILL);
+    play_pass(play, 500);
+    check_served(session);
+    finish(play);
+}
+END_TEST
+
+/* No other worker can be forked for a while: those that were not woken look for the client. */
+START_TEST(test_client_of_killed_worker_is_accepted_by_other)
+{
+    struct play *play = start(2);
+    struct play_process *woken;
+    struct play_session *session;
+
+    configure_exclusive(play);
+    play_signal(play_main(play), SIGHUP);
+    play_pass(play, 2000);
+    session = open_session(play);
+    woken = find_woken(play);
+    ck_assert_ptr_nonnull(woken);
+    play->failures.fork = 1;
+    play_signal(woken, SIGKILL);
+    play_pass(play, 100);
+    ck_assert_uint_eq(play_count_workers(play), 1);
+    check_served(session);
+    finish(play);
+}
+END_TEST
+
 START_TEST(test_quit_ends_all)
 {
     struct play *play = start(2);
@@ -156,6 +225,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_reload_keeps_session);
     tcase_add_test(tcase, test_killed_worker_ends_own_sessions);
     tcase_add_test(tcase, test_drained_process_serves_when_other_quits);
+    tcase_add_loop_test(tcase, test_woken_worker_is_killed_during_reload, 0, 40);
+    tcase_add_test(tcase, test_client_of_killed_worker_is_accepted_by_other);
     tcase_add_test(tcase, test_quit_ends_all);
 }
 

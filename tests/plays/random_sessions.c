@@ -97,9 +97,8 @@ void random_sessions_receive(struct random_sessions *random, struct play_session
         random_sessions_give_up(random, "a session was ended");
 }
 
-static void connect_client(struct random_sessions *random)
+static void connect_client(struct random_sessions *random, unsigned listener)
 {
-    unsigned listener = below(random, LISTENERS_ALL);
     struct play_session *session;
 
     if (random->sessions.n >= CLIENTS_MAX)
@@ -151,7 +150,7 @@ static void disturb(struct random_sessions *random)
     case 0:
     case 1:
     case 2:
-        connect_client(random);
+        connect_client(random, below(random, LISTENERS_ALL));
         break;
     case 3:
     case 4:
@@ -210,14 +209,21 @@ static void end_sessions(struct random_sessions *random, uint32_t n)
     play_pass(random->play, 1000);
 }
 
-/* Clients come, and workers that they have woken are killed before they accept. */
-static void strand_clients(struct random_sessions *random)
+void random_sessions_burst(struct random_sessions *random)
 {
-    for (uint32_t n = 1 + below(random, 3); n > 0; n--) {
-        connect_client(random);
+    unsigned listener = below(random, LISTENERS_ALL);
+
+    for (uint32_t n = below(random, 6); n > 0; n--) {
+        connect_client(random, listener);
         if (one_in(random, 4))
             play_step(random->play);
     }
+}
+
+/* Clients come, and workers that they have woken are killed before they accept. */
+static void strand_clients(struct random_sessions *random)
+{
+    random_sessions_burst(random);
     for (uint32_t n = 1 + below(random, 3); n > 0; n--)
         transition_disturb_worker(random);
 }
@@ -234,6 +240,17 @@ static bool has_extra(struct random_sessions *random)
     return session != NULL;
 }
 
+/* Goes on with the transition; workers that clients wake soon after may be killed. */
+static void advance(struct random_sessions *random)
+{
+    random->over = transition_advance(random);
+    if (!random->noisy || !one_in(random, 2))
+        return;
+    for (uint32_t n = below(random, 40); n > 0; n--)
+        play_step(random->play);
+    strand_clients(random);
+}
+
 static void run_act(struct random_sessions *random)
 {
     transition_choose(random);
@@ -245,7 +262,7 @@ static void run_act(struct random_sessions *random)
         if (one_in(random, 3))
             disturb(random);
         else if (!random->over && one_in(random, 24))
-            random->over = transition_advance(random);
+            advance(random);
         else if (!play_step(random->play) && one_in(random, 8))
             play_pass(random->play, below(random, 100));
     }

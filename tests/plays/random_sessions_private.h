@@ -47,6 +47,8 @@ NORETURN void random_sessions_give_up(const struct random_sessions *random, cons
 /* Starts the daemon. */
 void random_sessions_start(struct random_sessions *random);
 
+/* Connects a few clients at once. */
+void random_sessions_burst(struct random_sessions *random);
 /* Receives what has come to a session, which the daemon may not have ended. */
 void random_sessions_receive(struct random_sessions *random, struct play_session *session);
 

@@ -7,6 +7,7 @@
 
 #define SMALL_CONNECTIONS 40
 #define TRIES_MAX 100 /* to end a transition */
+#define SIGNALS 8
 
 static uint32_t below(struct random_sessions *random, uint32_t n)
 {
@@ -24,14 +25,14 @@ static const char *flag(struct random_sessions *random)
 }
 
 /* Notes that clients at listeners of this kind are accepted for certain only where workers were not
- * disturbed, and have room. */
+ * disturbed, and have room; nobody accepts them while the daemon is told to drain. */
 static void note_closing(struct random_sessions *random, unsigned first_listener)
 {
     for (unsigned i = 0; i < random->sessions.n; i++) {
         struct play_session *session = &random->sessions.list[i];
 
         if (session->worker == 0 && session->listener >= first_listener &&
-            (random->noisy || random->small))
+            (random->noisy || random->small || random->drained))
             session->safe = false;
     }
 }
@@ -78,6 +79,8 @@ void transition_configure(struct random_sessions *random)
  * same, unless workers that would have done it were disturbed, or are full. */
 static void stop_listening(struct random_sessions *random)
 {
+    if (one_in(random, 2))
+        random_sessions_burst(random);
     random->listens = random->keeps_extra = false;
     note_closing(random, 0);
 }
@@ -238,6 +241,50 @@ static bool kill_master(struct random_sessions *random)
     return start_again(random);
 }
 
+/* A master process, chosen at random, that lives and is not this one; NULL: there is none. */
+static struct play_process *choose_master(
+    struct random_sessions *random, const struct play_process *except)
+{
+    struct play_process *process, *chosen = NULL;
+    uint32_t n = 0;
+
+    TAILQ_FOREACH (process, &random->play->processes, link)
+        if (process->is_master && !process->exited && process != except && one_in(random, ++n))
+            chosen = process;
+    return chosen;
+}
+
+/* Signals at random that end no master process; then one of two quits, and the other serves. */
+static bool signal_at_random(struct random_sessions *random)
+{
+    static const int numbers[] = { SIGHUP, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH };
+    int number;
+
+    if (random->stage++ < SIGNALS) {
+        if (one_in(random, 4))
+            transition_configure(random);
+        number = numbers[below(random, countof(numbers))];
+        random->drained = random->drained || number == SIGWINCH;
+        play_signal(choose_master(random, NULL), number);
+        return false;
+    }
+    if (random->stage < SIGNALS + 20) /* an upgrade may be under way */
+        return false;
+    if (random->old == NULL) {
+        random->old = choose_master(random, NULL);
+        random->old->kept = true;
+        random->new = choose_master(random, random->old);
+        give_up_extra(random);
+        if (random->new != NULL)
+            play_signal(random->new, SIGQUIT);
+        return false;
+    }
+    if (random->stage < SIGNALS + 40)
+        return false;
+    play_signal(random->old, SIGHUP);
+    return true;
+}
+
 static bool nothing(struct random_sessions *random)
 {
     (void)random;
@@ -261,6 +308,8 @@ static const struct {
     { "leave", leave },
     { "terminate", terminate },
     { "the master process is killed", kill_master },
+    { "signals", signal_at_random },
+    { "signals", signal_at_random },
     { "nothing", nothing },
 };
 
