@@ -16,6 +16,7 @@ static bool fails(int error)
 {
     struct play *play = play_now;
 
+    play_note_call();
     if (play == NULL || play->running == NULL || play->failures.call == 0)
         return false;
     if (--play->failures.call > 0)

@@ -236,6 +236,23 @@ static void pass_time(struct random_play *random)
     play_pass(random->play, random_of(random, 3000));
 }
 
+void random_call_made(struct play *play, struct play_process *process)
+{
+    static const int numbers[] = { SIGHUP, SIGHUP, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD, SIGQUIT,
+        SIGINT };
+    struct random_play *random = play->arg;
+    int number;
+
+    if (!random_one_in(random, 200))
+        return;
+    number = numbers[random_of(random, countof(numbers))];
+    if ((number == SIGQUIT || number == SIGINT) && !random_one_in(random, 4))
+        return;
+    random->may_end |= number == SIGQUIT || number == SIGINT;
+    random->upgraded |= number == SIGUSR2;
+    play_signal(process, number);
+}
+
 void random_worker_forked(struct play *play, struct play_process *process)
 {
     struct random_play *random = play->arg;

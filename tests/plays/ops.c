@@ -21,6 +21,15 @@ static struct play_process *running(void)
     return process;
 }
 
+void play_note_call(void)
+{
+    struct play *play = play_now;
+    struct play_process *process = play != NULL ? play->running : NULL;
+
+    if (process != NULL && process->is_master && process->has_handlers && play->called != NULL)
+        play->called(play, process);
+}
+
 /* Whether a call that a case wants to fail fails now. */
 static bool fails(unsigned *left, int error)
 {
@@ -52,6 +61,7 @@ static void set_title(const char *role, const char *arguments)
 
 static void read_clock(struct clock *clock)
 {
+    play_note_call();
     *clock = play_now->clock;
 }
 
@@ -79,6 +89,7 @@ static pid_t fork_child(enum process_kind kind, NORETURN void (*child)(void *arg
 {
     struct play_process *process;
 
+    play_note_call();
     if (fails(&play_now->failures.fork, EAGAIN))
         return -1;
     process = copy_process(kind);
@@ -104,6 +115,7 @@ static pid_t fork_heir(void (*left)(void *arg, pid_t heir), void *arg)
     struct play_process *process = running(), *heir, *child;
     pid_t pid = process->pid;
 
+    play_note_call();
     if (fails(&play_now->failures.fork, EAGAIN))
         return -1;
     heir = copy_process(PROCESS_BINARY);
@@ -148,6 +160,7 @@ static pid_t find_exited(void)
 {
     const struct play_process *process, *me = running();
 
+    play_note_call();
     TAILQ_FOREACH (process, &play_now->processes, link)
         if (process->parent == me && process->exited)
             return process->pid;
@@ -158,6 +171,7 @@ static pid_t reap(pid_t pid, int *status, bool wait)
 {
     struct play_process *me = running(), *process = play_find(play_now, pid);
 
+    play_note_call();
     if (process == NULL || process->parent != me) {
         errno = ECHILD;
         return -1;
@@ -181,6 +195,7 @@ static int kill_process(pid_t pid, int number)
 {
     struct play_process *process = play_find(play_now, pid);
 
+    play_note_call();
     if (process == NULL || (process->exited && process->parent == NULL)) {
         errno = ESRCH;
         return -1;

@@ -108,6 +108,8 @@ struct play {
     /* a whole worker has accepted a client of this address */
     void (*accepted)(struct play *play, struct play_process *process, const struct sockaddr *client,
         socklen_t length);
+    /* a master process, which runs, makes a call: a signal may come now */
+    void (*called)(struct play *play, struct play_process *process);
     void *arg;          /* the case's */
     bool whole_workers; /* workers are forked as whole ones */
     struct play_watches watches;

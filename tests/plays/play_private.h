@@ -54,6 +54,9 @@ void play_network_close(struct play *play);
 /* Waits until the kernel has delivered all that was sent to the network. */
 void play_network_settle(struct play *play);
 
+/* ops.c: the running process makes a call. */
+void play_note_call(void);
+
 /* image.c */
 
 /* Closes the descriptors of the running thread that execve() would close. */

@@ -45,6 +45,7 @@ static void run_act(struct random_play *random)
         random_start(random);
     }
     play->forked = random_worker_forked;
+    play->called = random_call_made;
     random->lost = false;
     for (random->step = 0; random->step < random->options->steps; random->step++) {
         if (play_count_masters(play) == 0 && play_count_workers(play) == 0)

@@ -38,6 +38,8 @@ static inline bool random_one_in(struct random_play *random, uint32_t n)
 void random_disturb(struct random_play *random);
 /* A worker was forked, which may do wrong from its start: play->forked. */
 void random_worker_forked(struct play *play, struct play_process *process);
+/* A master process makes a call, in which a signal may come: play->called. */
+void random_call_made(struct play *play, struct play_process *process);
 
 /* rest.c: checks what must hold whenever all processes wait. */
 void random_check_moment(const struct random_play *random);

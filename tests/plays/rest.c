@@ -56,6 +56,7 @@ static void calm(struct random_play *random)
 
     memset(&play->failures, 0, sizeof(play->failures));
     play->forked = NULL;
+    play->called = NULL;
     TAILQ_FOREACH (process, &play->processes, link)
         if (process->worker != NULL)
             process->worker->keeps_sessions = false;
@@ -235,6 +236,7 @@ void random_start(struct random_play *random)
     random->faults = random_one_in(random, 2);
     play->failed_calls = 0;
     play->forked = NULL;
+    play->called = NULL;
     play_configure(play, 1, "worker_watchdog off;", "");
     play_start(play);
     play_settle(play);
