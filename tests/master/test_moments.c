@@ -77,7 +77,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, test_reload_before_a_quit, 0, 3);
     tcase_add_loop_test(tcase, test_resume_while_the_last_worker_is_reaped, 0, 3);
-    tcase_add_loop_test(tcase, test_stop_during_a_leave, 0, 8);
+    tcase_add_loop_test(tcase, test_stop_during_a_leave, 0, 24);
 }
 
 TEST_MAIN("moments", add_tests)
