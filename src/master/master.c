@@ -64,6 +64,9 @@ void master_end(struct master *master, bool gracefully)
     reload_cancel(master);
     pool_conclude_start(&master->pool);
     upgrade_ending(&master->upgrade, gracefully, by_service_manager);
+    /* before the listeners are closed: the path of a socket stays for copies of it */
+    if (running && gracefully && !master->leaves && !master->termed && !is_by_manager(master))
+        quit_drop_stored(master);
     if (running) /* later a unix path may be another daemon's */
         pool_close_listeners(&master->pool);
     pool_end(&master->pool, gracefully);

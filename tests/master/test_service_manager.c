@@ -197,6 +197,7 @@ START_TEST(test_drain_is_told)
         "STATUS=Draining: the sessions of 2 workers may end by themselves");
     expect(manager, "STATUS=Draining: the sessions of 1 worker may end by themselves");
     ck_assert_uint_eq(manager->stored_n, 1); /* for the next start */
+    ck_assert(case_has(play, "socket"));
     play_destroy(play);
 }
 END_TEST
@@ -219,6 +220,7 @@ START_TEST(test_quit_may_be_taken_back)
     expect(manager, "STATUS=Draining: the sessions of 2 workers may end by themselves");
     expect(manager, "STATUS=Draining: the sessions of 1 worker may end by themselves");
     ck_assert_uint_eq(manager->stored_n, 0);
+    ck_assert(!case_has(play, "socket")); /* a path without a socket */
     snprintf(name, sizeof(name), "control.quit.%d", (int)master->pid);
     client = case_command_to(play, name, "resume");
     play_pass(play, 1000);
