@@ -4,6 +4,7 @@
 
 #include "plays/client.h"
 #include "plays/manager.h"
+#include "plays/server.h"
 #include "plays/whole.h"
 #include "plays/worker.h"
 #include "process/pidfile.h"
@@ -274,7 +275,7 @@ bool play_step(struct play *play)
     play_watch_step(play);
     process = find_runnable(play);
     if (process == NULL)
-        return play_client_step(play) ||
+        return play_client_step(play) || (play->server != NULL && play_server_step(play->server)) ||
                (play->manager != NULL && play_manager_step(play->manager, play->latest));
     play->steps++;
     play->latest = process->pid;

@@ -24,6 +24,7 @@
 struct notify;
 struct play;
 struct play_client;
+struct play_server;
 struct play_manager;
 struct play_watch;
 struct play_whole;
@@ -110,8 +111,9 @@ struct play {
         socklen_t length);
     /* a master process, which runs, makes a call: a signal may come now */
     void (*called)(struct play *play, struct play_process *process);
-    void *arg;          /* the case's */
-    bool whole_workers; /* workers are forked as whole ones */
+    void *arg;                  /* the case's */
+    struct play_server *server; /* outside of the daemon (server.h), or NULL */
+    bool whole_workers;         /* workers are forked as whole ones */
     struct play_watches watches;
     int packets;  /* a socket to itself (network.c) */
     int arrivals; /* an epoll descriptor, for clients of listeners in `watches` */

@@ -4,6 +4,7 @@
 #include "plays/random_sessions_private.h"
 
 #include "plays/client.h"
+#include "plays/server.h"
 #include "plays/whole.h"
 
 #include <errno.h>
@@ -91,6 +92,8 @@ void random_sessions_receive(struct random_sessions *random, struct play_session
     play_session_receive(session);
     if (!session->ended || ended || random->terminated || !session->safe)
         return;
+    if (session->listener == LISTENER_PROXY && random->small)
+        return; /* there was no room for the connection to the server */
     if (session->worker == 0)
         random_sessions_give_up(random, "a client that waited was lost");
     if (!was_killed(random, session->worker))
@@ -162,6 +165,7 @@ static void disturb(struct random_sessions *random)
             transition_disturb_worker(random);
         break;
     case 7:
+        play_server_step(random->play->server);
         if (one_in(random, 4))
             play_pass(random->play, below(random, 600));
         break;
@@ -315,7 +319,8 @@ static bool is_free(unsigned seed, unsigned n)
 /* The addresses are the seed's, because a queue of reuseport is chosen by them. */
 static void choose_addresses(struct random_sessions *random)
 {
-    static const char *const formats[] = { "unix:%s/socket", NULL, NULL, "unix:%s/extra" };
+    static const char *const formats[] = { "unix:%s/socket", NULL, NULL, "unix:%s/proxy",
+        "unix:%s/extra" };
     unsigned seed = (unsigned)random->options->seed, n = 0;
 
     while (!is_free(seed, n))
@@ -343,6 +348,7 @@ void random_sessions(
     random.play->arg = &random;
     random.play->whole_workers = true;
     random.play->accepted = accepted;
+    random.play->server = play_server_create(random.play, "server");
     choose_addresses(&random);
     transition_configure(&random);
     random_sessions_start(&random);
@@ -350,6 +356,9 @@ void random_sessions(
     for (random.act = 0; random.act < options->acts; random.act++)
         run_act(&random);
     end_daemon(&random);
+    if (play_server_count(random.play->server) > 0)
+        random_sessions_give_up(&random, "a worker has left a connection to the server");
+    play_server_destroy(&random.play->server);
     result->steps += random.play->steps;
     result->connected += random.sessions.connected;
     result->accepted += random.sessions.accepted;

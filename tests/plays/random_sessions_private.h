@@ -11,7 +11,8 @@ enum {
     LISTENER_UNIX,
     LISTENER_TCP,
     LISTENER_REUSEPORT,
-    LISTENERS, /* listeners of every configuration */
+    LISTENER_PROXY, /* whose sessions are passed to a server */
+    LISTENERS,      /* listeners of every configuration */
     LISTENER_EXTRA = LISTENERS,
     LISTENERS_ALL,
 };

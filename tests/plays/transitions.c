@@ -5,7 +5,7 @@
 #include "plays/client.h"
 #include "plays/whole.h"
 
-#define SMALL_CONNECTIONS 40
+#define SMALL_CONNECTIONS 100
 #define TRIES_MAX 100 /* to end a transition */
 #define SIGNALS 8
 
@@ -45,7 +45,7 @@ static void give_up_extra(struct random_sessions *random)
 
 void transition_configure(struct random_sessions *random)
 {
-    static const unsigned connections[] = { 12, 64, 64, 64, 64, 64 };
+    static const unsigned connections[] = { 16, 128, 128, 128, 128, 128 };
     struct play *play = random->play;
     const char *directory = play->directory;
     char *text, extra[128] = "";
@@ -58,18 +58,19 @@ void transition_configure(struct random_sessions *random)
         give_up_extra(random);
     else
         snprintf(extra, sizeof(extra), "server { listen unix:%s/extra; echo; }", directory);
-    ck_assert_int_ne(asprintf(&text,
-                         "daemon off;\nerror_log %s/error.log info;\npid %s/pid;\n"
-                         "control unix:%s/control;\nsandbox off;\nworker_processes %u;\n"
-                         "worker_watchdog off;\nmax_generations 0;\n"
-                         "events { use epoll; worker_connections %u; reclaim_idle off;\n"
-                         "accept_mutex %s; multi_accept %s; accept_share %s; }\n"
-                         "stream { first_byte_timeout 1d; idle_timeout 1d;\n"
-                         "server { listen unix:%s/socket; listen %s; listen %s reuseport;"
-                         " echo; } %s }\n",
-                         directory, directory, directory, random->workers, random->connections,
-                         flag(random), flag(random), flag(random), directory,
-                         random->names[LISTENER_TCP], random->names[LISTENER_REUSEPORT], extra),
+    ck_assert_int_ne(
+        asprintf(&text,
+            "daemon off;\nerror_log %s/error.log info;\npid %s/pid;\n"
+            "control unix:%s/control;\nsandbox off;\nworker_processes %u;\n"
+            "worker_watchdog off;\nmax_generations 0;\n"
+            "events { use epoll; worker_connections %u; reclaim_idle off;\n"
+            "accept_mutex %s; multi_accept %s; accept_share %s; }\n"
+            "stream { first_byte_timeout 1d; idle_timeout 1d;\n"
+            "server { listen unix:%s/socket; listen %s; listen %s reuseport;"
+            " echo; }\nserver { listen unix:%s/proxy; proxy_pass unix:%s/server; } %s }\n",
+            directory, directory, directory, random->workers, random->connections, flag(random),
+            flag(random), flag(random), directory, random->names[LISTENER_TCP],
+            random->names[LISTENER_REUSEPORT], directory, directory, extra),
         -1);
     play_write(play, "conf", text);
     free(text);
@@ -331,6 +332,8 @@ bool transition_advance(struct random_sessions *random)
     /* while sessions of an old master process last an upgrade is refused */
     if (random->stage == 0 && play_count_masters(random->play) > 1)
         return true;
+    if (random->stage == 0 && play_main(random->play) == NULL) /* its names are not back yet */
+        return false;
     return transitions[random->transition].advance(random);
 }
 

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A server outside of the daemon, to which whole workers pass their sessions: it sends back what it
+ * receives, and ends a connection when its peer has. */
+#pragma once
+
+#include "plays/play.h"
+
+/* Listens on this path of the play's directory. */
+struct play_server *play_server_create(const struct play *play, const char *name);
+void play_server_destroy(struct play_server **server);
+/* Accepts and echoes; false: nothing has come. */
+bool play_server_step(struct play_server *server);
+/* How many connections it has. */
+unsigned play_server_count(const struct play_server *server);
