@@ -312,8 +312,25 @@ START_TEST(test_end_in_each_phase)
 }
 END_TEST
 
+/* Somebody has deleted the lock of the pid file: a reload makes it again, and the names stay. */
+START_TEST(test_deleted_lock_is_made_again)
+{
+    struct play *play = case_start(1, "", "");
+    struct play_process *master = play_main(play);
+
+    ck_assert_int_eq(unlink(play_path(play, "pid.lock")), 0);
+    case_reload(play);
+    ck_assert(case_has(play, "pid.lock") && case_has(play, "pid"));
+    ck_assert_ptr_eq(play_main(play), master);
+    case_signal(master, SIGINT);
+    case_expect_nothing(play);
+    play_destroy(play);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
+    tcase_add_test(tcase, test_deleted_lock_is_made_again);
     tcase_add_test(tcase, test_start_serves);
     tcase_add_loop_test(tcase, test_reload_replaces_workers, 0, 2);
     tcase_add_test(tcase, test_listeners_and_workers_change);
