@@ -295,23 +295,24 @@ static bool nothing(struct random_sessions *random)
 static const struct {
     const char *name;
     bool (*advance)(struct random_sessions *random);
+    bool upgrades; /* which is refused while sessions of an old master process last */
 } transitions[] = {
-    { "reload", reload },
-    { "reload", reload },
-    { "reload", reload },
-    { "upgrade", upgrade },
-    { "upgrade, the old process is killed", upgrade_and_kill_old },
-    { "upgrade and back", upgrade_back },
-    { "upgrade, drain and back", upgrade_drain_and_back },
-    { "drain and revive", drain_and_revive },
-    { "quit and resume", quit_and_resume },
-    { "restart", restart },
-    { "leave", leave },
-    { "terminate", terminate },
-    { "the master process is killed", kill_master },
-    { "signals", signal_at_random },
-    { "signals", signal_at_random },
-    { "nothing", nothing },
+    { "reload", reload, false },
+    { "reload", reload, false },
+    { "reload", reload, false },
+    { "upgrade", upgrade, true },
+    { "upgrade, the old process is killed", upgrade_and_kill_old, true },
+    { "upgrade and back", upgrade_back, true },
+    { "upgrade, drain and back", upgrade_drain_and_back, true },
+    { "drain and revive", drain_and_revive, false },
+    { "quit and resume", quit_and_resume, false },
+    { "restart", restart, false },
+    { "leave", leave, false },
+    { "terminate", terminate, false },
+    { "the master process is killed", kill_master, false },
+    { "signals", signal_at_random, true },
+    { "signals", signal_at_random, true },
+    { "nothing", nothing, false },
 };
 
 void transition_choose(struct random_sessions *random)
@@ -329,8 +330,8 @@ bool transition_advance(struct random_sessions *random)
             random_sessions_give_up(random, "the transition does not end");
         return true;
     }
-    /* while sessions of an old master process last an upgrade is refused */
-    if (random->stage == 0 && play_count_masters(random->play) > 1)
+    if (random->stage == 0 && transitions[random->transition].upgrades &&
+        play_count_masters(random->play) > 1)
         return true;
     if (random->stage == 0 && play_main(random->play) == NULL) /* its names are not back yet */
         return false;
