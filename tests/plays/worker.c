@@ -210,7 +210,7 @@ static void handle_message(struct play_worker *worker, const struct channel_mess
 {
     test_require(message->kind < countof(worker->received));
     worker->received[message->kind]++;
-    worker->argument = message->argument;
+    worker->arguments[message->kind] = message->argument;
     if (message->kind == MESSAGE_ACCEPT && !worker->never_accepts) {
         if (worker->phase == PLAY_WORKER_READY)
             worker->phase = PLAY_WORKER_ACCEPTS;

@@ -43,9 +43,9 @@ struct play_worker {
     bool fails_start;       /* exits with code 1 before it is ready */
     bool crashes_accepting; /* dies by SIGSEGV as soon as it accepts */
     uint64_t start_ms;      /* how long it takes to start */
-    /* messages of each kind that have come, and the argument of the last one */
+    /* messages of each kind that have come, and the argument of the last one of each */
     unsigned received[32];
-    uint32_t argument;
+    uint32_t arguments[32];
 };
 
 /* In the master's thread, by fork(): the worker of this heritage, whose descriptors are passed. */

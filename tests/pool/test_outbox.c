@@ -49,7 +49,7 @@ START_TEST(test_inbox_is_given)
     /* a second request has the same inbox */
     want_inbox(workers[0], incarnation(workers[1]));
     ck_assert_uint_eq(workers[0]->received[MESSAGE_INBOX_OF_PEER], 2);
-    ck_assert_uint_eq(workers[0]->argument, incarnation(workers[1]));
+    ck_assert_uint_eq(workers[0]->arguments[MESSAGE_INBOX_OF_PEER], incarnation(workers[1]));
     ck_assert_uint_eq(workers[1]->received[MESSAGE_INBOX], 1);
     play_destroy(play);
 }
@@ -78,7 +78,8 @@ START_TEST(test_unknown_incarnation_has_gone)
 
     want_inbox(worker, incarnation(worker) + (5u << SLOT_BITS));
     ck_assert_uint_eq(worker->received[MESSAGE_PEER_GONE], 1);
-    ck_assert_uint_eq(worker->argument, incarnation(worker) + (5u << SLOT_BITS));
+    ck_assert_uint_eq(
+        worker->arguments[MESSAGE_PEER_GONE], incarnation(worker) + (5u << SLOT_BITS));
     play_destroy(play);
 }
 END_TEST
@@ -101,7 +102,7 @@ START_TEST(test_end_of_known_worker_is_told)
     ck_assert_uint_eq(workers[0]->received[MESSAGE_PEER_GONE], 1);
     want_inbox(workers[0], gone);
     ck_assert_uint_eq(workers[0]->received[MESSAGE_PEER_GONE], 2);
-    ck_assert_uint_eq(workers[0]->argument, gone);
+    ck_assert_uint_eq(workers[0]->arguments[MESSAGE_PEER_GONE], gone);
     play_destroy(play);
 }
 END_TEST
