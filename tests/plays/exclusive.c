@@ -126,6 +126,8 @@ static void tell(struct play *play, ino_t socket)
             return;
         }
         watch->told = true;
+        /* a stopped process looks again when it goes on, as from epoll_wait() with EINTR */
+        watch->process->whole->woken = watch->process->whole->waits;
     }
 }
 
