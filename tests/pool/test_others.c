@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers of two master processes during an upgrade: they learn of each other, ask for inboxes, and are
- * told when the others have gone. */
+/* Workers of two master processes during an upgrade: they learn of each other, ask for inboxes, and
+ * are told when the others have gone. */
 #include "plays/case.h"
 
 #include "process/channel.h"
