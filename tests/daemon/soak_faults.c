@@ -219,11 +219,7 @@ void soak_faults(const struct soak_faults_plan *plan)
     wait_ms(until);
     served = atomic_load(&faults.clients.served);
     steady_clients_check(&faults.clients, names[plan->fault], plan->delay_ms);
-    until = now_ms() + SHUTDOWN_MS + MASTER_MS + LEEWAY_MS;
-    while (proc_child_n(faults.daemon->pid) != WORKERS) {
-        ck_assert_msg(now_ms() < until, "%u workers are left", proc_child_n(faults.daemon->pid));
-        pause_briefly();
-    }
+    WAIT_FOR(proc_child_n(faults.daemon->pid) == WORKERS);
     end_faults(&faults);
     printf("%s, then %s: %u clients served within %u ms\n", names[plan->fault],
         plan->quits ? "QUIT" : "TERM", served, plan->delay_ms);
