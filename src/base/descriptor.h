@@ -19,7 +19,7 @@ int descriptor_replace(int fd, int place);
 void descriptor_close(int fd);
 /* Whether programs started by exec() inherit the descriptor from now on; -1 with errno. */
 int descriptor_set_inherited(int fd, bool inherited);
-/* Returns the inode of what the descriptor is open on; 0 where there is none, as for -1. */
+/* Returns the inode that the descriptor is open on; 0 for a closed one, or -1. */
 uint64_t descriptor_inode(int fd);
 /* Gives a pipe room for so many bytes, where the system lets a process do that. */
 void descriptor_widen_pipe(int end, int bytes);

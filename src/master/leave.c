@@ -42,7 +42,7 @@ struct leaving {
     struct log log;
     struct pidfile pidfile;
     char path[PATH_MAX]; /* the pid file's */
-    int ends[2];         /* a pipe, by which the child says that it has taken over */
+    int ends[2];         /* a pipe: the child writes once it has taken over */
 };
 
 /* In this process, once it has a child: exits when that has taken over, and returns when it has

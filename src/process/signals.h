@@ -46,7 +46,7 @@ extern const struct signal_row signals_table[];
  * signals_state with the process that runs. */
 struct signals_state {
     volatile sig_atomic_t given[COMMAND_N];
-    volatile sig_atomic_t senders[COMMAND_N]; /* pids of those who have given the commands */
+    volatile sig_atomic_t senders[COMMAND_N]; /* pids of the senders, by command */
     volatile sig_atomic_t any; /* a command may have been given since signals_pending() */
     volatile sig_atomic_t role;
     volatile sig_atomic_t wake_fd; /* a delivery writes a byte to it; or -1 */
