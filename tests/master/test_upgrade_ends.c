@@ -228,6 +228,45 @@ START_TEST(test_old_one_is_not_resumed)
 }
 END_TEST
 
+/* The old process has drained, and its reload has committed but does not serve yet when the new
+ * process ends: the reload's workers serve, and no others. A session may be left. */
+START_TEST(test_end_beside_a_committed_reload)
+{
+    struct play *play = start();
+    struct play_process *old = play_main(play), *new;
+    struct play_client *session = _i >= 4 ? play_connect(play) : NULL;
+    struct play_worker *worker;
+
+    play_settle(play);
+    new = case_upgrade(play);
+    case_signal(old, SIGWINCH);
+    play_signal(old, SIGHUP);
+    do {
+        ck_assert(play_step(play));
+        worker = play_worker_find(play, 0);
+    } while (worker->phase != PLAY_WORKER_READY);
+    worker->deaf = true; /* MESSAGE_ACCEPT is not heard */
+    play_settle(play);
+    ck_assert_uint_eq(play_worker_find(play, 1)->phase, PLAY_WORKER_ACCEPTS);
+    if (_i % 4 == 3)
+        play_kill(new, SIGKILL);
+    else
+        play_signal(new, ending[_i % 4]);
+    play_pass(play, 1000);
+    ck_assert(new->exited);
+    play_worker_recover(worker);
+    play_pass(play, 2000);
+    if (session != NULL) {
+        ck_assert(!session->ended);
+        play_client_close(play, session);
+        play_settle(play);
+    }
+    case_expect_alone(old);
+    ck_assert_uint_eq(case_generation(play), 2);
+    play_destroy(play);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, test_end_while_the_new_one_starts, 0, 6);
@@ -237,6 +276,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, test_both_quit_with_sessions, 0, 4);
     tcase_add_loop_test(tcase, test_other_is_killed_while_one_drains, 0, 2);
     tcase_add_test(tcase, test_old_one_is_not_resumed);
+    tcase_add_loop_test(tcase, test_end_beside_a_committed_reload, 0, 8);
 }
 
 TEST_MAIN("upgrade_ends", add_tests)
