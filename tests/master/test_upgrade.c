@@ -173,10 +173,8 @@ START_TEST(test_either_reloads)
 {
     struct play_process *old, *new;
     struct play *play = upgrade(&old, &new);
-    struct play_client *client = case_command_to(play, _i == 0 ? "control" : OLD, "reload");
 
-    play_pass(play, 1000);
-    case_expect_ok(client);
+    case_reload_of(play, _i == 0 ? "control" : OLD);
     ck_assert_uint_eq(play_count_workers(play), 4);
     ck_assert(case_is_served(play));
     case_signal(_i == 0 ? old : new, SIGQUIT);
@@ -225,13 +223,10 @@ START_TEST(test_names_that_cannot_move)
 {
     struct play_process *old, *new;
     struct play *play = upgrade(&old, &new);
-    struct play_client *client;
 
     play_write(play, "conf", OTHER_NAMES);
     play_write(play, "other", "no socket");
-    client = case_command_to(play, OLD, "reload");
-    play_pass(play, 1000);
-    case_expect_ok(client);
+    case_reload_of(play, OLD);
     case_signal(new, SIGQUIT);
     ck_assert(play_has_logged(play, "exists and is not a socket"));
     ck_assert(!case_has(play, "other.pid") && !case_has(play, "other.pid.lock"));
@@ -245,12 +240,9 @@ START_TEST(test_names_of_the_new_one_move)
 {
     struct play_process *old, *new;
     struct play *play = upgrade(&old, &new);
-    struct play_client *client;
 
     play_write(play, "conf", OTHER_NAMES);
-    client = case_command(play, "reload");
-    play_pass(play, 1000);
-    case_expect_ok(client);
+    case_reload(play);
     ck_assert(case_has(play, "other.pid"));
     case_signal(old, SIGQUIT);
     ck_assert(old->exited);

@@ -2,11 +2,13 @@
 /* Upgrades one of whose two processes ends, or both, by each signal, in each phase and in each
  * order: the other one serves and has the names, or nothing is left. */
 #include "plays/case.h"
+#include "plays/sessions.h"
 
 #include <signal.h>
 #include <stdio.h>
 
 #define KILL_MS 2000
+#define CLIENTS 32
 #define OLD "control.oldbin" /* the control socket of the old process */
 
 static struct play *start(void)
@@ -267,6 +269,58 @@ START_TEST(test_end_beside_a_committed_reload)
 }
 END_TEST
 
+/* Clients of port 7000 come, whom the kernel gives to its queues. */
+static void open_sessions(struct play *play, struct play_sessions *sessions)
+{
+    struct address address;
+    char name[64];
+
+    snprintf(name, sizeof(name), "%s:7000", play->address);
+    ck_assert_ptr_null(address_parse(name, 0, &address));
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        struct play_session *session = play_session_open(play, sessions, &address);
+
+        ck_assert_ptr_nonnull(session);
+        play_session_send(session, 10);
+    }
+}
+
+static void expect_all_served(struct play_sessions *sessions)
+{
+    for (unsigned i = 0; i < sessions->n; i++) {
+        play_session_receive(&sessions->list[i]);
+        ck_assert(!sessions->list[i].ended && play_session_is_served(&sessions->list[i]));
+    }
+    play_session_close_all(sessions);
+}
+
+/* Queues that only one process has are given to the other at a quit, while workers of a reload
+ * start there: clients in the queues are served when these workers are ready, or have failed. */
+START_TEST(test_queues_come_while_a_reload_starts)
+{
+    static const char queues[] = "server { listen $A:7000 reuseport; echo; }";
+    static struct play_sessions sessions;
+    struct play *play = case_start(1, "worker_start_timeout 4s;", queues);
+    struct play_process *old = play_main(play), *new = case_upgrade(play);
+    bool old_gives = _i % 2 == 0, fails = _i / 2 == 1;
+
+    play_configure(play, 4, "worker_start_timeout 4s;", queues);
+    case_reload_of(play, old_gives ? OLD : "control");
+    play_configure(play, 1, "worker_start_timeout 4s;", queues);
+    play->forked = never_ready;
+    case_signal(old_gives ? new : old, SIGHUP);
+    play->forked = NULL;
+    case_signal(old_gives ? old : new, SIGQUIT);
+    ck_assert((old_gives ? old : new)->exited);
+    open_sessions(play, &sessions);
+    if (!fails)
+        play_worker_recover(play_worker_find(play, 0));
+    play_pass(play, 10000);
+    expect_all_served(&sessions);
+    play_destroy(play);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, test_end_while_the_new_one_starts, 0, 6);
@@ -277,6 +331,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, test_other_is_killed_while_one_drains, 0, 2);
     tcase_add_test(tcase, test_old_one_is_not_resumed);
     tcase_add_loop_test(tcase, test_end_beside_a_committed_reload, 0, 8);
+    tcase_add_loop_test(tcase, test_queues_come_while_a_reload_starts, 0, 4);
 }
 
 TEST_MAIN("upgrade_ends", add_tests)

@@ -43,13 +43,18 @@ struct play_client *case_command(struct play *play, const char *command)
     return case_command_to(play, "control", command);
 }
 
-void case_reload(struct play *play)
+void case_reload_of(struct play *play, const char *control)
 {
-    struct play_client *client = case_command(play, "reload");
+    struct play_client *client = case_command_to(play, control, "reload");
 
     play_pass(play, POOL_PROBATION_MS);
     case_expect_ok(client);
     play_client_close(play, client);
+}
+
+void case_reload(struct play *play)
+{
+    case_reload_of(play, "control");
 }
 
 void case_expect_ok(const struct play_client *client)

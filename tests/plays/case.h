@@ -20,6 +20,8 @@ struct play_client *case_command(struct play *play, const char *command);
 struct play_client *case_command_to(struct play *play, const char *control, const char *command);
 /* Reloads, and waits for the end of the probation; the reload has to succeed. */
 void case_reload(struct play *play);
+/* The same of the daemon whose control socket has this name. */
+void case_reload_of(struct play *play, const char *control);
 
 /* The command was carried out. */
 void case_expect_ok(const struct play_client *client);
