@@ -2,6 +2,7 @@
 /* Transitions of a master process with whole workers: no session is lost by them. */
 #include "plays/client.h"
 #include "plays/play.h"
+#include "plays/server.h"
 #include "plays/sessions.h"
 #include "plays/whole.h"
 
@@ -14,18 +15,23 @@ static void accepted(struct play *play, struct play_process *process, const stru
     play_session_accepted(&sessions, process->pid, client, length);
 }
 
-static struct play *start(unsigned workers)
+static struct play *start_with(unsigned workers, const char *stream)
 {
     struct play *play = play_create(1);
 
     play->whole_workers = true;
     play->accepted = accepted;
     sessions.n = 0;
-    play_configure(play, workers, "", "");
+    play_configure(play, workers, "", stream);
     play_start(play);
     play_settle(play);
     ck_assert_uint_eq(play_count_workers(play), workers);
     return play;
+}
+
+static struct play *start(unsigned workers)
+{
+    return start_with(workers, "");
 }
 
 static void finish(struct play *play)
@@ -34,18 +40,23 @@ static void finish(struct play *play)
     play_destroy(play);
 }
 
-static struct play_session *open_session(struct play *play)
+static struct play_session *open_session_of(struct play *play, const char *listener)
 {
     struct play_session *session;
     struct address address;
     char text[128];
 
-    snprintf(text, sizeof(text), "unix:%s", play_path(play, "socket"));
+    snprintf(text, sizeof(text), "unix:%s", play_path(play, listener));
     ck_assert_ptr_null(address_parse(text, 0, &address));
     session = play_session_open(play, &sessions, &address);
     ck_assert_ptr_nonnull(session);
     play_session_send(session, 100);
     return session;
+}
+
+static struct play_session *open_session(struct play *play)
+{
+    return open_session_of(play, "socket");
 }
 
 static void check_served(struct play_session *session)
@@ -133,6 +144,80 @@ START_TEST(test_drained_process_serves_when_other_quits)
     play_pass(play, 5000);
     check_served(after);
     check_served(before);
+    finish(play);
+}
+END_TEST
+
+/* Opens the only session that a limit admits. */
+static struct play_session *open_only_session(struct play *play)
+{
+    struct play_session *session = open_session(play);
+
+    play_settle(play);
+    check_served(session);
+    return session;
+}
+
+/* Either process is killed, and later its worker, whose session a limit counts until then: nobody
+ * but the process that is left can take the session out of the count. */
+START_TEST(test_limit_forgets_worker_of_killed_process)
+{
+    struct play *play = start_with(1, "limit_conn_zone all zone=all:32k; limit_conn all 1;");
+    struct play_process *old = play_main(play), *new, *killed;
+    struct play_session *session = _i == 0 ? open_only_session(play) : NULL, *refused;
+
+    play_signal(old, SIGUSR2);
+    play_settle(play);
+    new = play_main(play);
+    ck_assert_ptr_ne(new, old);
+    killed = _i == 0 ? old : new;
+    if (_i == 1) {
+        play_signal(old, SIGWINCH);
+        play_settle(play);
+        session = open_only_session(play);
+    }
+    ck_assert_ptr_eq(play_find(play, session->worker)->parent, killed);
+    play_kill(killed, SIGKILL);
+    play_pass(play, 2000);
+    refused = open_session(play);
+    play_settle(play);
+    play_session_receive(refused);
+    ck_assert(refused->ended);
+    play_signal(play_find(play, session->worker), SIGKILL);
+    play_pass(play, 1000);
+    open_only_session(play);
+    finish(play);
+}
+END_TEST
+
+static void expect_connections(struct play *play, unsigned n)
+{
+    struct play_client *client = play_request(play, "control", "{\"command\":\"upstream\"}");
+    char text[64];
+
+    play_settle(play);
+    ck_assert(play_client_is_ok(client));
+    snprintf(text, sizeof(text), "\"connections\":%u,", n);
+    ck_assert_msg(strstr(client->line, text) != NULL, "reply: %s", client->line);
+}
+
+/* "upstream" tells an operator how many connections workers have to a server at this moment. */
+START_TEST(test_connections_to_server_are_told)
+{
+    struct play *play = start_with(2, "upstream u { zone u 64k; server unix:$D/server; }"
+                                      "server { listen unix:$D/proxy; proxy_pass u; }");
+
+    play->server = play_server_create(play, "server");
+    for (unsigned n = 0; n < 3; n++) {
+        expect_connections(play, n);
+        open_session_of(play, "proxy");
+        play_settle(play);
+    }
+    expect_connections(play, 3);
+    play_session_close_all(&sessions);
+    play_pass(play, 1000);
+    expect_connections(play, 0);
+    play_server_destroy(&play->server);
     finish(play);
 }
 END_TEST
@@ -225,6 +310,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_reload_keeps_session);
     tcase_add_test(tcase, test_killed_worker_ends_own_sessions);
     tcase_add_test(tcase, test_drained_process_serves_when_other_quits);
+    tcase_add_loop_test(tcase, test_limit_forgets_worker_of_killed_process, 0, 2);
+    tcase_add_test(tcase, test_connections_to_server_are_told);
     tcase_add_loop_test(tcase, test_woken_worker_is_killed_during_reload, 0, 40);
     tcase_add_test(tcase, test_client_of_killed_worker_is_accepted_by_other);
     tcase_add_test(tcase, test_quit_ends_all);

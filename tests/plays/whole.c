@@ -9,6 +9,7 @@
 #include "protocols/table.h"
 #include "worker/worker.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -61,6 +62,24 @@ static void copy_listeners(struct cycle *to, const struct cycle *from)
         copy->fd_n = listener->fd_n;
     }
     test_require(n == 0);
+}
+
+/* In the master's thread: maps its zones as the worker of a slot may use them. */
+static void enter_zones(struct cycle *to, const struct cycle *from, struct slot_id slot)
+{
+    struct log_target standard_error;
+    struct zone *zone;
+    struct log log;
+
+    STAILQ_FOREACH (zone, &to->zones, link) {
+        const struct segment *segment = &zones_find(&from->zones, zone->name)->segment;
+
+        zone->segment.fd = fcntl(segment->fd, F_DUPFD_CLOEXEC, 0);
+        zone->segment.size = segment->size;
+        test_require(zone->segment.fd != -1);
+    }
+    log_init_plain(&log, &standard_error, "forkbeard");
+    test_require(zones_enter(&to->zones, slot, &log) == 0); /* closes the descriptors */
 }
 
 static void copy_bells(struct bells *to, const struct bells *from)
@@ -122,6 +141,7 @@ void play_whole_begin(struct play_process *process, const struct heritage *herit
         whole->heritage.bells = &whole->bells;
     }
     copy_listeners(whole->heritage.cycle, heritage->cycle);
+    enter_zones(whole->heritage.cycle, heritage->cycle, heritage->slot);
     descriptors_add_all(&whole->heritage.descriptors, &heritage->descriptors);
     descriptors_add(&whole->heritage.descriptors, process->play->passing[1]);
     process->whole = whole;
@@ -133,6 +153,7 @@ void play_whole_begin(struct play_process *process, const struct heritage *herit
 /* The memory of a worker that was killed, beside its configuration, is lost. */
 void play_whole_destroy(struct play_whole **whole)
 {
+    zones_close(&(*whole)->heritage.cycle->zones);
     cycle_destroy(&(*whole)->heritage.cycle);
     descriptors_done(&(*whole)->heritage.descriptors);
     free((*whole)->bells.fds);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A whole worker of a play: worker_main(), in a thread with a table of descriptors of its own, on
  * real sockets and on the play's clock. Memory is not copied on write, so that the worker has a
- * configuration of its own: it is loaded again from the text of the master's, and names the
- * descriptors that the master's listeners have at the moment of the fork.
+ * configuration of its own: it is loaded again from the text of the master's, names the descriptors
+ * that the master's listeners have at the moment of the fork, and maps the same zones.
  *
  * The worker gives its turn back when it waits for events, and at random before it accepts,
  * receives, sends and closes. */
