@@ -196,13 +196,6 @@ static void rescan(void *host)
     look_for_lost_paths(master);
 }
 
-/* Starts workers again where they have drained. */
-static void serve_again(struct pool *pool)
-{
-    if (!pool_revive(pool)) /* some have sessions yet: a whole generation */
-        signals_raise(COMMAND_RELOAD);
-}
-
 /* A reload that is under way, as the one that was to roll the upgrade back, serves by itself. */
 static void serve_for_other(void *host)
 {
@@ -210,7 +203,7 @@ static void serve_for_other(void *host)
 
     if (master->phase == MASTER_RUNS && master->pool.serving != NULL &&
         master->pool.starting == NULL)
-        serve_again(&master->pool);
+        pool_revive(&master->pool);
 }
 
 static void go_on_alone(void *host)
@@ -224,7 +217,7 @@ static void go_on_alone(void *host)
     if (endpoints_publish(
             &master->endpoints, &master->pool.serving->cycle->core, NULL, &master->log) == -1)
         log_write(&master->log, LEVEL_ERROR, 0, ENDPOINTS_STAY);
-    serve_again(&master->pool);
+    pool_revive(&master->pool);
     look_for_lost_paths(master);
     pool_rescan(&master->pool, NULL);
 }

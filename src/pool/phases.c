@@ -19,7 +19,7 @@ void pool_set_generation_phase(struct generation *generation, enum generation_ph
         [GENERATION_SERVING] =
             1u << GENERATION_REPLACED | 1u << GENERATION_DRAINING | 1u << GENERATION_CLOSING,
         [GENERATION_REPLACED] = 1u << GENERATION_DRAINING | 1u << GENERATION_CLOSING,
-        [GENERATION_DRAINING] = 1u << GENERATION_SERVING | 1u << GENERATION_CLOSING,
+        [GENERATION_DRAINING] = 1u << GENERATION_CLOSING,
         [GENERATION_CLOSING] = 0,
     };
 

@@ -104,26 +104,6 @@ void pool_drain(struct pool *pool)
         generation_drain(serving);
 }
 
-bool pool_revive(struct pool *pool)
-{
-    struct generation *serving = pool->serving;
-    struct pool_worker *worker;
-    bool all = true;
-
-    if (serving == NULL || serving->phase != GENERATION_DRAINING)
-        return true;
-    if (pool->starting != NULL && pool->starting->phase == GENERATION_COMMITTED)
-        return true; /* the starting one has the listeners */
-    pool_set_generation_phase(serving, GENERATION_SERVING);
-    GENERATION_FOREACH_WORKER (worker, serving) {
-        if (worker->phase == POOL_WORKER_EMPTY)
-            pool_worker_respawn_in(worker, 0);
-        else
-            all = false;
-    }
-    return all;
-}
-
 void pool_end(struct pool *pool, bool gracefully)
 {
     struct generation *generation;

@@ -271,11 +271,11 @@ bool pool_may_start(const struct pool *pool);
  * where no bound is known. */
 uint64_t pool_describe_wait(const struct pool *pool, char *text, size_t size);
 
-/* Tells the serving generation's workers to drain, and none to replace them. */
+/* Tells the serving generation's workers to drain; none is replaced. */
 void pool_drain(struct pool *pool);
-/* Undoes pool_drain(): workers that have gone are replaced. Returns false where some are left with
- * sessions, so that only a new generation makes all of them accept. */
-bool pool_revive(struct pool *pool);
+/* Undoes pool_drain(): a new generation serves with the same configuration and listeners, unless
+ * one that starts has them already (start.c). */
+void pool_revive(struct pool *pool);
 /* Returns a generation of which a draining worker may hold listeners, each for a bounded time; or
  * NULL. */
 const struct generation *pool_find_holder(const struct pool *pool);
@@ -290,7 +290,6 @@ void pool_end(struct pool *pool, bool gracefully);
 void pool_close_listeners(struct pool *pool);
 
 /* Phases (phases.c) */
-
 void pool_set_generation_phase(struct generation *generation, enum generation_phase phase);
 void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase phase);
 
@@ -307,8 +306,7 @@ void pool_destroy_generation(struct generation *generation);
  * and are being ended. What comes later of it the operations tell. */
 int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descriptors *opened);
 
-/* Starts the configuration of a generation that ends again, beside the generation that serves.
- * Returns as pool_start_generation() does. */
+/* Does so with the configuration of a generation that ends, beside the one that serves. */
 int pool_restart_generation(struct pool *pool, const struct generation *before);
 
 /* Probation (probation.c) */
@@ -344,7 +342,7 @@ void generation_serve(struct generation *generation);
 
 /* Takes the starting generation back after an emerg line. */
 void generation_withdraw(struct generation *generation, const char *why);
-/* Takes the starting generation back as generation_withdraw() does, and calls ops->failed. */
+/* Does so, and calls ops->failed. */
 void generation_abort(struct generation *generation, const char *why);
 /* A worker of the starting generation has come further: the generation does when all have. */
 void generation_advance(struct generation *generation);
@@ -352,8 +350,7 @@ void generation_advance(struct generation *generation);
 void generation_drain(struct generation *generation);
 /* Tells its workers to end at once; those that do not are killed soon. */
 void generation_close(struct generation *generation);
-/* Closes the oldest generations that drain, if more are alive than max_generations allows: else the
- * next reload would wait for their sessions. */
+/* Closes the oldest that drain beyond max_generations: the next reload would wait for them. */
 void generation_bound(struct pool *pool);
 
 /* Workers: forking (spawn.c), exits (exit.c), one record (worker.c) */
@@ -362,11 +359,9 @@ void generation_bound(struct pool *pool);
 int pool_spawn(struct pool_worker *worker);
 /* Names of causes in the status; NULL: not counted there. */
 extern const char *const pool_death_names[POOL_DEATHS];
-
-/* Returns the record of the worker that this process is, or NULL. */
+/* Returns the record of the worker that is this process, or this incarnation, which may be
+ * invented; or NULL. */
 struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid);
-/* Returns the record of the worker that is this incarnation, which may be invented, or NULL
- * (worker.c). */
 struct pool_worker *pool_worker_of_incarnation(const struct pool *pool, uint32_t incarnation);
 /* Reaps all children that have exited, and replaces workers as their exit deserves. */
 void pool_reap(struct pool *pool);
@@ -402,8 +397,7 @@ void pool_bury_orphan(struct pool_worker *worker);
  * that of its drain. */
 void pool_deadline_set(struct pool_worker *worker, enum pool_kill why);
 
-/* Kills a worker that has broken this rule of the channel, after an alert line that says so
- * (rules.c). */
+/* Kills a worker that has broken this rule, after an alert line (rules.c). */
 void pool_worker_break_rule(struct pool_worker *worker, const char *rule);
 
 /* Messages to workers (outbox.c), beside those without an argument: each is sent at once, or when

@@ -114,6 +114,14 @@ static struct generation *create_generation(
     return generation;
 }
 
+static void start_watchdog(struct generation *generation)
+{
+    int64_t watchdog = generation->cycle->core.worker_watchdog;
+
+    if (watchdog > 0)
+        timers_arm(generation->pool->timers, &generation->watch, (uint64_t)(watchdog + 1) / 2);
+}
+
 /* Forks the workers of the generation that starts; -1: it was withdrawn. */
 static int fork_workers(struct generation *generation)
 {
@@ -125,9 +133,7 @@ static int fork_workers(struct generation *generation)
             generation_withdraw(generation, "a worker process could not be forked");
             return -1;
         }
-    if (generation->cycle->core.worker_watchdog > 0)
-        timers_arm(generation->pool->timers, &generation->watch,
-            (uint64_t)(generation->cycle->core.worker_watchdog + 1) / 2);
+    start_watchdog(generation);
     return 0;
 }
 
@@ -183,4 +189,37 @@ int pool_restart_generation(struct pool *pool, const struct generation *before)
         return -1;
     }
     return fork_workers(generation);
+}
+
+void pool_revive(struct pool *pool)
+{
+    struct generation *before = pool->serving, *generation;
+    struct descriptors opened = { .fds = NULL };
+    struct pool_worker *worker;
+    struct cycle *cycle;
+
+    if (before == NULL || before->phase != GENERATION_DRAINING)
+        return;
+    if (pool->starting != NULL && pool->starting->phase == GENERATION_COMMITTED)
+        return; /* the starting one has the listeners */
+    cycle = cycle_share(before->cycle);
+    descriptors_add_all(&opened, &before->opened);
+    generation = create_generation(pool, cycle, &opened);
+    if (generation == NULL) {
+        descriptors_done(&opened);
+        configuration_discard(&cycle, pool->log);
+        return;
+    }
+    log_write(pool->log, LEVEL_NOTICE, 0,
+        "generation %u serves with the configuration of generation %u, whose workers drain",
+        generation->number, before->number);
+    pool_set_generation_phase(generation, GENERATION_COMMITTED); /* the listeners are open */
+    pool_set_generation_phase(generation, GENERATION_SERVING);
+    pool->serving = generation;
+    GENERATION_FOREACH_WORKER (worker, generation)
+        pool_worker_respawn_in(worker, 0);
+    start_watchdog(generation);
+    if (before->process_n == 0 && before != pool->probation.before)
+        pool_destroy_generation(before);
+    generation_bound(pool);
 }

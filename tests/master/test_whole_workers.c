@@ -222,6 +222,32 @@ START_TEST(test_connections_to_server_are_told)
 }
 END_TEST
 
+/* All workers of the old process have sessions, and the configuration file has a mistake. */
+START_TEST(test_drained_process_needs_no_file_to_serve)
+{
+    struct play *play = start(1);
+    struct play_process *old = play_main(play), *new;
+    struct play_session *before = open_session(play), *after;
+
+    play_settle(play);
+    check_served(before);
+    play_signal(old, SIGUSR2);
+    play_settle(play);
+    new = play_main(play);
+    ck_assert_ptr_ne(new, old);
+    play_signal(old, SIGWINCH);
+    play_pass(play, 1000);
+    play_configure(play, 1, "mistake;", "");
+    play_signal(new, _i == 0 ? SIGQUIT : SIGKILL);
+    play_pass(play, 1000);
+    after = open_session(play);
+    play_pass(play, 5000);
+    check_served(after);
+    check_served(before);
+    finish(play);
+}
+END_TEST
+
 /* Workers that the kernel wakes one at a time. */
 static void configure_exclusive(struct play *play)
 {
@@ -310,6 +336,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_reload_keeps_session);
     tcase_add_test(tcase, test_killed_worker_ends_own_sessions);
     tcase_add_test(tcase, test_drained_process_serves_when_other_quits);
+    tcase_add_loop_test(tcase, test_drained_process_needs_no_file_to_serve, 0, 2);
     tcase_add_loop_test(tcase, test_limit_forgets_worker_of_killed_process, 0, 2);
     tcase_add_test(tcase, test_connections_to_server_are_told);
     tcase_add_loop_test(tcase, test_woken_worker_is_killed_during_reload, 0, 40);
