@@ -90,6 +90,8 @@ void pool_check(const struct pool *pool)
         assert(!starts || !serves);
         if (generation->phase == GENERATION_SERVING)
             assert(serves);
+        if (generation->phase == GENERATION_REPLACED && !serves && pool->starting == NULL)
+            assert(pool->probation.goes_back || !generation_accepts(pool->serving));
         if (generation->phase == GENERATION_REPLACED && serves) {
             assert(pool->starting != NULL);
             assert(pool->starting->phase == GENERATION_COMMITTED);

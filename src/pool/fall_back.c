@@ -53,8 +53,7 @@ void pool_fall_back_advance(struct pool *pool)
         return;
     if (pool_restart_generation(pool, pool->probation.before) == -1) {
         pool_probation_end(pool);
-        generation_bound(pool);
-        pool->ops->failed(pool->host);
+        generation_failed(pool);
     }
 }
 

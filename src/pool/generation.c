@@ -48,14 +48,6 @@ void generation_withdraw(struct generation *generation, const char *why)
     take_start_back(generation);
 }
 
-void generation_abort(struct generation *generation, const char *why)
-{
-    struct pool *pool = generation->pool;
-
-    generation_withdraw(generation, why);
-    pool->ops->failed(pool->host);
-}
-
 void generation_drain(struct generation *generation)
 {
     struct timers *timers = generation->pool->timers;
@@ -134,6 +126,44 @@ void generation_bound(struct pool *pool)
     }
 }
 
+bool generation_accepts(const struct generation *generation)
+{
+    const struct pool_worker *worker;
+
+    GENERATION_FOREACH_WORKER (worker, generation)
+        if (worker->phase == POOL_WORKER_ACCEPTING)
+            return true;
+    return false;
+}
+
+void generation_drain_replaced(struct pool *pool)
+{
+    struct generation *generation;
+
+    if (pool->starting != NULL || pool->probation.goes_back || !generation_accepts(pool->serving))
+        return;
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        if (generation->phase == GENERATION_REPLACED)
+            generation_drain(generation);
+}
+
+void generation_failed(struct pool *pool)
+{
+    if (pool->serving != NULL) {
+        generation_bound(pool);
+        generation_drain_replaced(pool);
+    }
+    pool->ops->failed(pool->host);
+}
+
+void generation_abort(struct generation *generation, const char *why)
+{
+    struct pool *pool = generation->pool;
+
+    generation_withdraw(generation, why);
+    generation_failed(pool);
+}
+
 /* A listener has failed after others have begun to listen, and these may have clients already: a
  * new socket of reuseport has taken them from one that is kept. So the new workers accept them,
  * and end. */
@@ -151,8 +181,7 @@ static void take_commit_back(struct generation *generation)
     timers_arm(pool->timers, &generation->release, RELEASE_MS);
     GENERATION_FOREACH_WORKER (worker, generation)
         pool_worker_order(worker, POOL_ORDER_ACCEPT);
-    generation_bound(pool);
-    pool->ops->failed(pool->host);
+    generation_failed(pool);
 }
 
 static void commit_generation(struct generation *generation)

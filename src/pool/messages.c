@@ -106,6 +106,8 @@ static const char *handle_message(struct channel_end *end, struct channel_messag
         if (worker->phase == POOL_WORKER_READY)
             pool_worker_set_phase(worker, POOL_WORKER_ACCEPTING);
         pool_deadline_set(worker, POOL_KILL_NONE);
+        if (generation == generation->pool->serving)
+            generation_drain_replaced(generation->pool);
         /* a commit has failed in the worker: it accepts only who waits already, and drains */
         if (generation->phase == GENERATION_DRAINING)
             pool_worker_order(worker, POOL_ORDER_DRAIN);

@@ -340,10 +340,16 @@ void pool_backoff_end(struct generation *generation);
  * generation before drains. */
 void generation_serve(struct generation *generation);
 
-/* Takes the starting generation back after an emerg line. */
+/* Takes the starting generation back after an emerg line; generation_failed() is to follow. */
 void generation_withdraw(struct generation *generation, const char *why);
-/* Does so, and calls ops->failed. */
+/* Does so, and calls generation_failed(). */
 void generation_abort(struct generation *generation, const char *why);
+/* A start has failed: generations beside the one that serves end, and ops->failed is called. */
+void generation_failed(struct pool *pool);
+/* Whether a worker of the generation accepts clients. */
+bool generation_accepts(const struct generation *generation);
+/* Drains what was replaced, once the generation that serves accepts, and will not give way. */
+void generation_drain_replaced(struct pool *pool);
 /* A worker of the starting generation has come further: the generation does when all have. */
 void generation_advance(struct generation *generation);
 /* Tells its workers to finish their sessions. */

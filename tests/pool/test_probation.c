@@ -18,6 +18,12 @@ static void crash_accepting(struct play *play, struct play_process *process)
     process->worker->crashes_accepting = true;
 }
 
+static void fail_start(struct play *play, struct play_process *process)
+{
+    (void)play;
+    process->worker->fails_start = true;
+}
+
 static void never_accepts(struct play *play, struct play_process *process)
 {
     (void)play;
@@ -272,6 +278,35 @@ START_TEST(test_way_back_fails)
 }
 END_TEST
 
+/* The new workers crash before they accept, and those of the way back do not start. Workers from
+ * before the reload accept until a new one does; the next reload does not wait for their sessions,
+ * if it may not. */
+START_TEST(test_replaced_workers_drain_when_no_way_leads_back)
+{
+    struct play *play = case_start(1, _i == 0 ? "" : "max_generations 1;", "");
+    struct play_client *session = play_connect(play), *client;
+    struct play_worker *before = play_worker_find(play, 0);
+
+    play_settle(play);
+    play->forked = never_accepts;
+    client = case_command(play, "reload");
+    play->forked = fail_start;
+    crash_all(play, 1, SIGSEGV);
+    play_settle(play);
+    case_expect_failure(client, "\"in_force\":\"new\"");
+    play->forked = NULL;
+    if (_i == 0)
+        ck_assert_int_eq(before->phase, PLAY_WORKER_ACCEPTS);
+    play_pass(play, 5000);
+    ck_assert_int_eq(session->ended, _i != 0);
+    if (_i == 0)
+        ck_assert_int_eq(before->phase, PLAY_WORKER_DRAINS);
+    ck_assert_uint_eq(case_generation(play), 2);
+    case_reload(play);
+    play_destroy(play);
+}
+END_TEST
+
 /* The new workers crash before they accept, and no way leads back: the new configuration is in
  * force, and the daemon is found where that configuration says. */
 START_TEST(test_names_are_of_the_configuration_in_force)
@@ -412,6 +447,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_fails_again_and_again);
     tcase_add_loop_test(tcase, test_way_back_waits_for_listeners, 0, 2);
     tcase_add_test(tcase, test_way_back_fails);
+    tcase_add_loop_test(tcase, test_replaced_workers_drain_when_no_way_leads_back, 0, 2);
     tcase_add_test(tcase, test_names_are_of_the_configuration_in_force);
     tcase_add_test(tcase, test_there_is_one_way_back);
     tcase_add_test(tcase, test_reload_ends_probation);
