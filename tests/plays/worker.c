@@ -198,10 +198,12 @@ static void drain(struct play_worker *worker)
 
 void play_worker_recover(struct play_worker *worker)
 {
+    const struct play_process *master = worker->process->parent;
+
     if (worker->stuck)
         heartbeat_begin_wait(heartbeat_of(worker));
     worker->never_ready = worker->never_accepts = worker->deaf = worker->stuck = false;
-    if (worker->channel == -1 && worker->process->parent == NULL)
+    if (worker->channel == -1 && (master == NULL || master->pending[SIGKILL] != 0))
         drain(worker); /* no other event tells of the end of its master */
     worker->keeps_sessions = worker->fails_start = worker->crashes_accepting = false;
 }
