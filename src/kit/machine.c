@@ -108,7 +108,7 @@ void fb_test_kill(fb_test *test, unsigned worker)
         kit_misused("fb_test_kill(): a single process has no worker that could die");
     fb_test_run(test);
     kit_ways_flush(test, own);
-    if (!own->alive) /* it has drained meanwhile */
+    if (!own->alive) /* the worker has drained meanwhile */
         return;
     net_each(&own->worker.stream.net, reset_connection, test);
     isolate_zones(own);

@@ -51,7 +51,7 @@ void pool_deadline_set(struct pool_worker *worker, enum pool_kill why)
         ms = CHANNEL_LOST_MS;
         break;
     }
-    /* one for the start, which a word of the worker's drops, takes the place of no other */
+    /* a deadline for the start, which a word of the worker's drops, takes the place of no other */
     if (ms == 0 || (worker->due != POOL_KILL_NONE &&
                        (why == POOL_KILL_START_LATE ||
                            worker->deadline.deadline <= pool->clock->mono_ms + (uint64_t)ms)))

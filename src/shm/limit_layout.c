@@ -165,7 +165,7 @@ static void release_slot(void *memory, const void *shape, struct slot_id id)
     assert(id.slot < SLOT_HALVES * SLOT_MAX);
     serial = ZONE_LOAD(header->living[id.slot]);
     if (serial == 0)
-        return; /* its worker has none of this memory, or the death was noted before */
+        return; /* the worker has none of this memory, or the death was noted before */
     ZONE_STORE(header->released[id.slot], serial);
     ZONE_STORE(header->living[id.slot], 0);
     ZONE_STORE(header->deaths, ZONE_LOAD(header->deaths) + 1);

@@ -10,7 +10,7 @@ enum stream_phase {
     PHASE_POST_ACCEPT,
     PHASE_PREACCESS,
     PHASE_ACCESS,
-    PHASE_PREREAD, /* its handler holds the session up, and is the last that may */
+    PHASE_PREREAD, /* the handler holds the session up, and is the last that may */
     PHASE_LOG,
     STREAM_PHASES
 };

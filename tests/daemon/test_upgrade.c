@@ -142,7 +142,7 @@ START_TEST(nothing_is_left)
     unsigned descriptors;
 
     upgrade_complete(daemon, upgrade_start(daemon));
-    descriptors = proc_descriptors(daemon->pid); /* or some more, that the upgrade has yet */
+    descriptors = proc_descriptors(daemon->pid); /* perhaps some more, that the upgrade has yet */
     for (int i = 0; i < 10; i++) {
         upgrade_roll_back(daemon, upgrade_start(daemon));
         upgrade_complete(daemon, upgrade_start(daemon));

@@ -333,7 +333,7 @@ START_TEST(test_shared_path_is_removed_by_one)
         ck_assert(play_step(play));
         worker = play_worker_find(play, 0);
     } while (worker->phase != PLAY_WORKER_READY);
-    worker->deaf = true; /* it does not hear that it is to accept */
+    worker->deaf = true; /* the worker does not hear that it is to accept */
     play_settle(play);
     play_signal(old, SIGQUIT);
     play_settle(play);

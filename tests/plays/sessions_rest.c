@@ -19,7 +19,7 @@ static bool has_room(const struct play_process *process, unsigned listener)
     if (listener == LISTENER_EXTRA ||
         (listener == LISTENER_REUSEPORT && !cycle->events.accept_share))
         return false;
-    /* each session may have a connection to the server, too */
+    /* a session may have a connection to the server, too */
     return 2 * play_whole_counter(process, COUNTER_ACTIVE) <
            (uint64_t)cycle->events.worker_connections;
 }

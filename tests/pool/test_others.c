@@ -45,7 +45,7 @@ START_TEST(test_workers_are_told)
 }
 END_TEST
 
-/* There is no other master process: nobody replies, and the worker may ask. */
+/* No other master process is there: nobody replies, and the worker may ask. */
 START_TEST(test_there_are_no_others)
 {
     struct play *play = case_start(1, "", "");

@@ -21,7 +21,7 @@ static struct talk_test {
     unsigned closings;
     unsigned calls[8]; /* of `value` */
     int64_t lines;
-    char text[64]; /* what was found last; "-": not found */
+    char text[64]; /* the latest finding; "-": not found */
     char logged[64];
     void (*opened)(fb_conn *conn);
     void (*closed)(fb_conn *conn);

@@ -183,7 +183,7 @@ static void take_step(struct scene *scene)
     }
 }
 
-/* All clients go, and time passes: no connection is left but those of checks. */
+/* Clients go, and time passes: no connection is left but those of checks. */
 static void finish(struct scene *scene)
 {
     fb_test_refuse_memory(scene->test, 0, 0);

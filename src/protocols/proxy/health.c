@@ -134,7 +134,7 @@ static int probe_opened(fb_conn *server, void *state)
     uint64_t passed_ms = fb_mono_ms(fb_worker_of(server)) - run->began_ms, left_ms = probe->timeout;
 
     if (passed_ms <
-        probe->timeout) /* else the worker has stood still, and the server answers now */
+        probe->timeout) /* otherwise the worker has stood still, and the server answers now */
         left_ms -= passed_ms;
     fb_timer(server, TIMER_TIMEOUT, left_ms);
     run->doing = "sending to upstream";
