@@ -300,6 +300,8 @@ static void set_clock(struct play *play, uint64_t ms)
     struct clock *clock = &play->clock;
 
     test_require(ms >= clock->mono_ms);
+    if (play->passes != NULL && ms > clock->mono_ms)
+        play->passes(play, ms - clock->mono_ms);
     clock->wall_ms += (int64_t)(ms - clock->mono_ms);
     clock->mono_ms = ms;
     clock->mono.tv_sec = (time_t)(ms / 1000);

@@ -111,6 +111,8 @@ struct play {
         socklen_t length);
     /* a master process, which runs, makes a call: a signal may come now */
     void (*called)(struct play *play, struct play_process *process);
+    /* the clock is about to move on, while all processes wait */
+    void (*passes)(struct play *play, uint64_t ms);
     void *arg;                  /* the case's */
     struct play_server *server; /* outside of the daemon (server.h), or NULL */
     bool whole_workers;         /* workers are forked as whole ones */

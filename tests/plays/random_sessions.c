@@ -348,6 +348,7 @@ void random_sessions(
     random.play->arg = &random;
     random.play->whole_workers = true;
     random.play->accepted = accepted;
+    random.play->passes = wait_check;
     random.play->server = play_server_create(random.play, "server");
     choose_addresses(&random);
     transition_configure(&random);

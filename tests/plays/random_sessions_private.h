@@ -40,6 +40,9 @@ struct random_sessions {
     bool terminated;   /* sessions were ended at once */
     pid_t killed[256]; /* workers that may have ended with their sessions */
     unsigned killed_n;
+    /* How long clients wait (sessions_wait.c) */
+    uint64_t generation; /* the only one that takes clients; 0: none, or several */
+    uint64_t quiet_ms;   /* for so long it was the same, and its workers were not disturbed */
 };
 
 uint32_t random_sessions_below(struct random_sessions *random, uint32_t n);
@@ -55,6 +58,11 @@ void random_sessions_receive(struct random_sessions *random, struct play_session
 
 /* rest.c: checks a daemon at rest, and closes sessions that it has ended. */
 void rest_check(struct random_sessions *random);
+/* Whether a worker takes clients, and has room for one at this listener. */
+bool rest_has_room(const struct play_process *process, unsigned listener);
+
+/* sessions_wait.c: the clock is about to move on: checks how long clients have waited. */
+void wait_check(struct play *play, uint64_t ms);
 
 /* transitions.c */
 

@@ -16,6 +16,7 @@ struct play_session {
     unsigned listener;      /* the case's number of it */
     pid_t worker;           /* the one that has accepted it; 0: none has */
     size_t sent, echoed;    /* bytes */
+    uint64_t waited_ms;     /* to be accepted, while a worker could have done it */
     bool safe;              /* ended by its client or its worker's death alone */
     bool slow;              /* the client receives late */
     bool ended;             /* by the daemon */

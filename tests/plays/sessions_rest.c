@@ -7,8 +7,7 @@
 
 #define SMALL 6 /* sessions for which any worker has room */
 
-/* Whether a worker takes clients, and has room for one at this listener. */
-static bool has_room(const struct play_process *process, unsigned listener)
+bool rest_has_room(const struct play_process *process, unsigned listener)
 {
     const struct heritage *heritage = &process->whole->heritage;
     const struct cycle *cycle = heritage->cycle;
@@ -34,7 +33,8 @@ static void check_waiting(struct random_sessions *random)
         if (session->worker != 0 || session->ended)
             continue;
         TAILQ_FOREACH (process, &random->play->processes, link)
-            if (process->whole != NULL && !process->exited && has_room(process, session->listener))
+            if (process->whole != NULL && !process->exited &&
+                rest_has_room(process, session->listener))
                 random_sessions_give_up(random, "a client waits, although a worker has room");
     }
 }
