@@ -15,14 +15,36 @@ static void accepted(struct play *play, struct play_process *process, const stru
     play_session_accepted(&sessions, process->pid, client, length);
 }
 
-static struct play *start_with(unsigned workers, const char *stream)
+/* The events block of play_configure(). */
+#define DEFAULT_EVENTS "worker_connections 16;"
+/* Workers that the kernel wakes one at a time. */
+#define EXCLUSIVE "accept_mutex off;"
+
+/* Writes a configuration with these directives in the events block, and in the stream block. */
+static void configure(struct play *play, unsigned workers, const char *events, const char *stream)
+{
+    char *text, *at, *changed;
+
+    play_configure(play, workers, "", stream);
+    text = play_read(play, "conf");
+    at = strstr(text, DEFAULT_EVENTS);
+    ck_assert_ptr_nonnull(at);
+    ck_assert_int_ne(
+        asprintf(&changed, "%.*s%s%s", (int)(at - text), text, events, at + strlen(DEFAULT_EVENTS)),
+        -1);
+    play_write(play, "conf", changed);
+    free(changed);
+    free(text);
+}
+
+static struct play *start_with(unsigned workers, const char *events, const char *stream)
 {
     struct play *play = play_create(1);
 
     play->whole_workers = true;
     play->accepted = accepted;
     sessions.n = 0;
-    play_configure(play, workers, "", stream);
+    configure(play, workers, events, stream);
     play_start(play);
     play_settle(play);
     ck_assert_uint_eq(play_count_workers(play), workers);
@@ -31,7 +53,7 @@ static struct play *start_with(unsigned workers, const char *stream)
 
 static struct play *start(unsigned workers)
 {
-    return start_with(workers, "");
+    return start_with(workers, DEFAULT_EVENTS, "");
 }
 
 static void finish(struct play *play)
@@ -40,18 +62,24 @@ static void finish(struct play *play)
     play_destroy(play);
 }
 
-static struct play_session *open_session_of(struct play *play, const char *listener)
+static struct play_session *open_session_at(struct play *play, const char *text)
 {
     struct play_session *session;
     struct address address;
-    char text[128];
 
-    snprintf(text, sizeof(text), "unix:%s", play_path(play, listener));
     ck_assert_ptr_null(address_parse(text, 0, &address));
     session = play_session_open(play, &sessions, &address);
     ck_assert_ptr_nonnull(session);
     play_session_send(session, 100);
     return session;
+}
+
+static struct play_session *open_session_of(struct play *play, const char *listener)
+{
+    char text[128];
+
+    snprintf(text, sizeof(text), "unix:%s", play_path(play, listener));
+    return open_session_at(play, text);
 }
 
 static struct play_session *open_session(struct play *play)
@@ -162,7 +190,8 @@ static struct play_session *open_only_session(struct play *play)
  * but the process that is left can take the session out of the count. */
 START_TEST(test_limit_forgets_worker_of_killed_process)
 {
-    struct play *play = start_with(1, "limit_conn_zone all zone=all:32k; limit_conn all 1;");
+    struct play *play =
+        start_with(1, DEFAULT_EVENTS, "limit_conn_zone all zone=all:32k; limit_conn all 1;");
     struct play_process *old = play_main(play), *new, *killed;
     struct play_session *session = _i == 0 ? open_only_session(play) : NULL, *refused;
 
@@ -204,8 +233,9 @@ static void expect_connections(struct play *play, unsigned n)
 /* "upstream" tells an operator how many connections workers have to a server at this moment. */
 START_TEST(test_connections_to_server_are_told)
 {
-    struct play *play = start_with(2, "upstream u { zone u 64k; server unix:$D/server; }"
-                                      "server { listen unix:$D/proxy; proxy_pass u; }");
+    struct play *play = start_with(2, DEFAULT_EVENTS,
+        "upstream u { zone u 64k; server unix:$D/server; }"
+        "server { listen unix:$D/proxy; proxy_pass u; }");
 
     play->server = play_server_create(play, "server");
     for (unsigned n = 0; n < 3; n++) {
@@ -248,20 +278,6 @@ START_TEST(test_drained_process_needs_no_file_to_serve)
 }
 END_TEST
 
-/* Workers that the kernel wakes one at a time. */
-static void configure_exclusive(struct play *play)
-{
-    char *text, *at;
-
-    play_configure(play, 2, "", "");
-    text = play_read(play, "conf");
-    at = strstr(text, "worker_connections 16;");
-    ck_assert_ptr_nonnull(at);
-    memcpy(at, "accept_mutex off;     ", strlen("worker_connections 16;"));
-    play_write(play, "conf", text);
-    free(text);
-}
-
 static struct play_process *find_woken(struct play *play)
 {
     struct play_process *process;
@@ -275,13 +291,10 @@ static struct play_process *find_woken(struct play *play)
 /* After each step of a reload a client comes, and the worker that it wakes is killed. */
 START_TEST(test_woken_worker_is_killed_during_reload)
 {
-    struct play *play = start(2);
+    struct play *play = start_with(2, EXCLUSIVE, "");
     struct play_process *woken;
     struct play_session *session;
 
-    configure_exclusive(play);
-    play_signal(play_main(play), SIGHUP);
-    play_pass(play, 2000);
     play_signal(play_main(play), SIGHUP);
     for (int i = 0; i < _i; i++)
         play_step(play);
@@ -298,13 +311,10 @@ END_TEST
 /* No other worker can be forked for a while: those that were not woken look for the client. */
 START_TEST(test_client_of_killed_worker_is_accepted_by_other)
 {
-    struct play *play = start(2);
+    struct play *play = start_with(2, EXCLUSIVE, "");
     struct play_process *woken;
     struct play_session *session;
 
-    configure_exclusive(play);
-    play_signal(play_main(play), SIGHUP);
-    play_pass(play, 2000);
     session = open_session(play);
     woken = find_woken(play);
     ck_assert_ptr_nonnull(woken);
@@ -313,6 +323,88 @@ START_TEST(test_client_of_killed_worker_is_accepted_by_other)
     play_pass(play, 100);
     ck_assert_uint_eq(play_count_workers(play), 1);
     check_served(session);
+    finish(play);
+}
+END_TEST
+
+static struct play_process *find_mutex_holder(struct play *play)
+{
+    struct play_process *process;
+
+    TAILQ_FOREACH (process, &play->processes, link) {
+        const struct heritage *heritage;
+        struct slot_id owner;
+
+        if (process->whole == NULL || process->exited)
+            continue;
+        heritage = &process->whole->heritage;
+        owner = shm_lock_id(shm_lock_owner(&heritage->shared->common->accept_mutex));
+        if (owner.slot == heritage->slot.slot && owner.serial == heritage->slot.serial)
+            return process;
+    }
+    return NULL;
+}
+
+/* The worker whose turn it is to accept drains, and a session of its own lasts. The other one takes
+ * the turn at once: the clock does not move before the next client is accepted. */
+START_TEST(test_client_is_accepted_at_once_when_worker_drains)
+{
+    static const char *const events[] = { "accept_share off;", "accept_share on;" };
+    struct play *play = start_with(2, events[_i], "");
+    struct play_process *holder;
+    struct play_session *session;
+
+    do {
+        session = open_session(play);
+        play_settle(play);
+        check_served(session);
+        holder = find_mutex_holder(play);
+        ck_assert_ptr_nonnull(holder);
+    } while (play_sessions_of(&sessions, holder->pid) == 0);
+    play_signal(holder, SIGQUIT);
+    play_settle(play);
+    session = open_session(play);
+    play_settle(play);
+    check_served(session);
+    ck_assert_int_ne(session->worker, holder->pid);
+    ck_assert(!holder->exited);
+    finish(play);
+}
+END_TEST
+
+/* Clients come until so many wait, in the queue of a worker that has gone. */
+static void open_waiting_sessions(struct play *play, const char *address, unsigned n)
+{
+    unsigned waiting;
+
+    do {
+        open_session_at(play, address);
+        play_settle(play);
+        waiting = 0;
+        for (unsigned i = 0; i < sessions.n; i++)
+            waiting += sessions.list[i].worker == 0;
+    } while (waiting < n);
+}
+
+/* A worker was killed, and before another one is forked in its place the listener is closed, by a
+ * quit or a reload: clients in the queue of the killed worker are accepted first. */
+START_TEST(test_queue_of_killed_worker_is_emptied_before_it_is_closed)
+{
+    struct play *play =
+        start_with(2, "accept_share off;", "server { listen $A:7000 reuseport; echo; }");
+    char address[64];
+
+    snprintf(address, sizeof(address), "%s:7000", play->address);
+    play_signal(play_find_kind(play, PROCESS_WORKER), SIGKILL);
+    play_settle(play);
+    open_waiting_sessions(play, address, 3);
+    ck_assert_uint_eq(play_count_workers(play), 1);
+    if (_i == 0)
+        play_configure(play, 2, "", "");
+    play_signal(play_main(play), _i == 0 ? SIGHUP : SIGQUIT);
+    play_settle(play);
+    for (unsigned i = 0; i < sessions.n; i++)
+        check_served(&sessions.list[i]);
     finish(play);
 }
 END_TEST
@@ -341,6 +433,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_connections_to_server_are_told);
     tcase_add_loop_test(tcase, test_woken_worker_is_killed_during_reload, 0, 40);
     tcase_add_test(tcase, test_client_of_killed_worker_is_accepted_by_other);
+    tcase_add_loop_test(tcase, test_client_is_accepted_at_once_when_worker_drains, 0, 2);
+    tcase_add_loop_test(tcase, test_queue_of_killed_worker_is_emptied_before_it_is_closed, 0, 2);
     tcase_add_test(tcase, test_quit_ends_all);
 }
 
