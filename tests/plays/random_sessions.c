@@ -299,21 +299,22 @@ void random_sessions_start(struct random_sessions *random)
     play_start(random->play);
 }
 
-/* Whether nobody has a port of this address, as another test program may. */
-static bool is_free(unsigned seed, unsigned n)
+/* Claims an address for as long as the descriptor is open: another test program may have the same
+ * seed. -1: the address is taken. */
+static int claim_address(unsigned seed, unsigned n)
 {
-    static const int on = 1;
     struct address address;
     char text[64];
-    int fd, status;
+    int fd;
 
-    snprintf(text, sizeof(text), "127.77.%u.%u:7000", seed % 250, 1 + n);
+    snprintf(text, sizeof(text), "127.77.%u.%u:6999", seed % 250, 1 + n);
     ck_assert_ptr_null(address_parse(text, 0, &address));
     fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    status = bind(fd, &address.any, address.length);
+    test_require(fd != -1);
+    if (bind(fd, &address.any, address.length) == 0)
+        return fd;
     close(fd);
-    return status == 0;
+    return -1;
 }
 
 /* The addresses are the seed's, because a queue of reuseport is chosen by them. */
@@ -323,7 +324,7 @@ static void choose_addresses(struct random_sessions *random)
         "unix:%s/extra" };
     unsigned seed = (unsigned)random->options->seed, n = 0;
 
-    while (!is_free(seed, n))
+    while ((random->claim = claim_address(seed, n)) == -1)
         test_require(++n < 250);
 
     for (unsigned i = 0; i < LISTENERS_ALL; i++) {
@@ -365,4 +366,5 @@ void random_sessions(
     result->accepted += random.sessions.accepted;
     result->served += random.sessions.served;
     play_destroy(random.play);
+    close(random.claim);
 }

@@ -23,6 +23,7 @@ struct random_sessions {
     struct play_sessions sessions;
     struct address listeners[LISTENERS_ALL];
     char names[LISTENERS_ALL][128];
+    int claim; /* a socket of the address that the listeners have */
     unsigned act, step;
     const char *last;
     /* The configuration file */
