@@ -9,9 +9,8 @@
 
 void memory_log_open(struct memory_log *memory, enum log_level level)
 {
-    memory->target.fd = memfd_create("log", MFD_CLOEXEC);
+    memory->target = (struct log_target) { .fd = memfd_create("log", MFD_CLOEXEC), .level = level };
     ck_assert_int_ne(memory->target.fd, -1);
-    memory->target.level = level;
     log_init(&memory->log, &memory->target, 1);
     memory->log.plain = "t";
 }
