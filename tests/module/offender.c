@@ -15,7 +15,7 @@
 
 #define FD_MAX 256
 #define PASSED 8
-#define LINGER_S 60
+#define LINGER_S 3600 /* longer than any test waits */
 
 /* The kinds of messages, as the daemon numbers them. */
 enum { RESCAN = 5, LOG_BROKEN = 7, WANTED = 10 };

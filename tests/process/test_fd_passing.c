@@ -9,7 +9,6 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };
@@ -83,11 +82,11 @@ START_TEST(of_two_descriptors_one_arrives)
 }
 END_TEST
 
-/* Connects two sockets, of which the first waits for a minute when it is closed, because the other
+/* Connects two sockets, of which the first waits for an hour when it is closed, because the other
  * one does not read. */
 static void open_slow(int pair[2])
 {
-    static const struct linger slow = { .l_onoff = 1, .l_linger = 60 };
+    static const struct linger slow = { .l_onoff = 1, .l_linger = 3600 };
     static const char much[1 << 16];
     struct sockaddr_in address = { .sin_family = AF_INET };
     socklen_t length = sizeof(address);
@@ -131,7 +130,6 @@ static void close_all(const int *fds, int n)
 
 START_TEST(what_is_discarded_is_not_waited_for)
 {
-    time_t begun = time(NULL);
     int ends[2], peers[3], passed;
     char c;
 
@@ -142,7 +140,6 @@ START_TEST(what_is_discarded_is_not_waited_for)
     errno = 77;
     fd_discard(passed);
     ck_assert_int_eq(errno, 77);
-    ck_assert_int_lt(time(NULL) - begun, 10);
     close_all(ends, 2);
     close_all(peers, 3);
 }
@@ -150,13 +147,11 @@ END_TEST
 
 START_TEST(what_is_not_received_is_not_waited_for)
 {
-    time_t begun = time(NULL);
     int ends[2], peers[3];
 
     ck_assert_int_eq(socketpair(AF_UNIX, types[_i], 0, ends), 0);
     send_slow(ends[0], peers);
     fd_close_socket(ends[1]);
-    ck_assert_int_lt(time(NULL) - begun, 10);
     close(ends[0]);
     close_all(peers, 3);
 }
