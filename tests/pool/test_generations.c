@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define CLOSE_MS 2000 /* to end at once */
+#define PROBATION_MS 1000
+#define RELEASE_MS 5000 /* how long a reload waits for workers that hold listeners */
 
 static void crash_accepting(struct play *play, struct play_process *process)
 {
@@ -121,6 +123,42 @@ START_TEST(test_reload_waits_for_closed_generation)
 }
 END_TEST
 
+/* Addresses that one reload drops and the next one has again are held by a worker that hears
+ * nothing: they are bound when it has released them, or fail when the time for that has passed. */
+START_TEST(test_listener_comes_back)
+{
+    static const char both[] = "server { listen $A:7001; listen unix:$D/other; echo; }";
+    struct play *play = case_start(1, "", both);
+    struct play_worker *before = play_worker_find(play, 0);
+    struct play_client *client;
+
+    before->deaf = true;
+    play_configure(play, 1, "", "");
+    case_reload(play);
+    ck_assert(!case_has(play, "other"));
+    play_configure(play, 1, "", both);
+    client = case_command(play, "reload");
+    play_pass(play, RELEASE_MS - PROBATION_MS - 1);
+    case_expect_waiting(client);
+    if (_i == 0) {
+        play_pass(play, 1);
+        case_expect_failure(client, "failed (98: Address already in use)");
+        ck_assert_uint_eq(case_generation(play), 2);
+        client = case_command(play, "reload"); /* does not wait again */
+        case_expect_failure(client, "failed (98: Address already in use)");
+    }
+    before->deaf = false; /* the listeners are released now */
+    play_settle(play);
+    if (_i == 0)
+        client = case_command(play, "reload");
+    play_pass(play, PROBATION_MS);
+    case_expect_ok(client);
+    ck_assert_uint_eq(case_generation(play), 3);
+    ck_assert(case_has(play, "other"));
+    play_destroy(play);
+}
+END_TEST
+
 /* The status tells who serves, who drains and who has ended. */
 START_TEST(test_drain_is_told)
 {
@@ -151,6 +189,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_generations_are_bounded);
     tcase_add_loop_test(tcase, test_bound_is_one_or_none, 0, 2);
     tcase_add_test(tcase, test_reload_waits_for_closed_generation);
+    tcase_add_loop_test(tcase, test_listener_comes_back, 0, 2);
     tcase_add_test(tcase, test_drain_is_told);
 }
 
