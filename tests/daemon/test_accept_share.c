@@ -16,10 +16,8 @@
 #define CLIENTS_MAX 400
 #define BURST 64
 #define TRIES 10
-/* A limit for what has to be over within milliseconds, on a machine that does much else: less than
- * a wait of accept_mutex_delay. */
-#define SOON_MS 4000
-#define LONG_DELAY "accept_mutex_delay 10s;"
+/* Longer than the tests' deadlines: a client that waits for the delay to pass is never served. */
+#define LONG_DELAY "accept_mutex_delay 10m;"
 
 struct way {
     const char *events, *parameter;
@@ -225,25 +223,13 @@ START_TEST(a_reload_spreads_again)
 }
 END_TEST
 
-/* Clients that come one a millisecond while a worker is stopped; `from`: those that may not be late
- * any more. Returns how many of them have no answer. */
-static int count_late(struct daemon *daemon, int *clients, int n, int from)
+static int count_quiet(const int *clients, int n)
 {
-    int64_t until;
-    int late = 0;
+    int quiet = 0;
 
-    for (int i = 0; i < n; i++) {
-        clients[i] = client_open(daemon->ports[0]);
-        client_send(clients[i], "x");
-        pause_briefly();
-    }
-    until = now_ms() + SOON_MS;
-    for (int i = from; i < n; i++) {
-        while (client_is_quiet(clients[i]) && now_ms() < until)
-            pause_briefly();
-        late += client_is_quiet(clients[i]);
-    }
-    return late;
+    for (int i = 0; i < n; i++)
+        quiet += client_is_quiet(clients[i]);
+    return quiet;
 }
 
 /* Hardly one of the clients that come while a worker is stopped waits for it: the kernel may wake
@@ -257,7 +243,12 @@ START_TEST(a_stopped_worker_gets_no_clients)
     open_clients(daemon, clients, 40);
     stopped = proc_server_of(daemon->pid, clients[39]); /* the mutex's holder, perhaps */
     proc_freeze(stopped);
-    ck_assert_int_le(count_late(daemon, clients + 40, 160, 40), 1);
+    for (int i = 40; i < 200; i++) { /* clients come every few milliseconds */
+        clients[i] = client_open(daemon->ports[0]);
+        client_send(clients[i], "x");
+        pause_briefly();
+    }
+    WAIT_FOR(count_quiet(clients + 80, 120) <= 1); /* the first ones may wait */
     ck_assert_int_eq(kill(stopped, SIGCONT), 0);
     for (int i = 40; i < 200; i++)
         client_expect(clients[i], "x");
@@ -279,11 +270,8 @@ START_TEST(nobody_waits_while_there_is_room)
         ways[_i].parameter);
     daemon_expects(daemon, "8 worker_connections are not enough");
     for (int i = 0; i < WORKERS * 8; i++) {
-        int64_t from = now_ms();
-
         clients[i] = client_open(daemon->ports[0]);
         client_echo(clients[i], "found a place");
-        ck_assert_int_lt(now_ms() - from, SOON_MS);
     }
     close_clients(clients, WORKERS * 8);
     daemon_finish(daemon);
@@ -318,11 +306,8 @@ START_TEST(a_full_worker_strands_nobody)
     daemon_expects(daemon, "8 worker_connections are not enough");
     for (int round = 0; round < 8; round++) {
         for (; n < 16; n++) {
-            int64_t from = now_ms();
-
             clients[n] = client_open(daemon->ports[0]);
             client_echo(clients[n], "found a place");
-            ck_assert_int_lt(now_ms() - from, SOON_MS);
         }
         n = empty_one(daemon, clients, n);
         WAIT_FOR(are_connected(daemon, n));
@@ -345,7 +330,7 @@ START_TEST(off_by_a_directive)
 END_TEST
 
 /* A worker says that it has no clients, or more than can be, whatever it has, and rings the others
- * without pause: all are served, and soon. */
+ * without pause: all are served. */
 START_TEST(a_liar_harms_nobody)
 {
     static const char *const lies[] = { "N", "M" };
@@ -354,17 +339,14 @@ START_TEST(a_liar_harms_nobody)
         "stream { server { listen 127.0.0.1:$0 %s; spoiler; } }",
         ways[_i / 2 * 2].events, ways[_i / 2 * 2].parameter);
     int liar = client_open(daemon->ports[0]);
-    int64_t from;
 
     client_echo(liar, lies[_i % 2]);
-    from = now_ms();
     for (int i = 0; i < 200; i++) {
         int client = client_open(daemon->ports[0]);
 
         client_echo(client, "123"); /* no command */
         close(client);
     }
-    ck_assert_int_lt(now_ms() - from, 10 * SOON_MS);
     client_echo(liar, "s");
     close(liar);
     daemon_finish(daemon);
