@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The rows of the table of verbs in forkbeard(8): each way to type a verb is tried on a daemon that
- * has sessions and clients; then what the row says about new clients, sessions, the longest time
- * and the way back is asserted. */
+ * has sessions and clients; then what the row says about new clients, sessions and the way back is
+ * asserted. The longest times are those of tests/master/test_verbs.c, on a virtual clock. */
 #include "base/compiler.h"
 #include "daemon/abreast.h"
 #include "daemon/verbs_steps.h"
@@ -88,7 +88,6 @@ END_TEST
 static void hold_up(void *arg, unsigned i)
 {
     const struct row *row = &rows[i];
-    int64_t most_ms = verbs_most_ms(row->verb.most, VERBS_TIMEOUT_MS);
     char typed[64];
     struct scene scene;
 
@@ -101,12 +100,11 @@ static void hold_up(void *arg, unsigned i)
     verbs_begin(&scene);
     row->steps->worst(&scene);
     ck_assert_int_ge(now_ms() - scene.begun_ms, VERBS_TIMEOUT_MS);
-    ck_assert_int_le(now_ms() - scene.begun_ms, most_ms + verbs_slack_ms());
     verbs_finish(&scene);
 }
 
-/* Something stands in its way: the time is over when the row says so, and not before. */
-START_TEST(a_verb_takes_no_longer)
+/* Something stands in its way: it ends when its time is over, and not before. */
+START_TEST(a_verb_is_held_up)
 {
     abreast_run(countof(rows), AT_A_TIME, LIMIT_MS, hold_up, NULL);
 }
@@ -116,7 +114,7 @@ static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
     tcase_add_test(tcase, a_verb_does_what_its_row_says);
-    tcase_add_test(tcase, a_verb_takes_no_longer);
+    tcase_add_test(tcase, a_verb_is_held_up);
 }
 
 TEST_MAIN("verbs", add_tests)

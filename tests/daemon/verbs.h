@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A row of the manual's table of verbs, and a daemon on which it is tried: with sessions
  * that stay open and clients that come all the while. The words of a row are the test's as well:
- * they say what is asserted, how long is waited, and what takes the verb back. */
+ * they say what is asserted, and what takes the verb back; tests/master/test_verbs.c measures how
+ * long it takes. */
 #pragma once
 
 #include "daemon/daemon.h"
@@ -34,10 +35,6 @@ struct scene {
 
 /* Whether the row has this word for clients or sessions, which is checked to be one of them. */
 bool verbs_are(const char *cell, const char *word);
-/* Time beyond a row's longest, for the test's own processes. */
-int64_t verbs_slack_ms(void);
-/* A row's longest time, where each directive has `directive_ms`. */
-int64_t verbs_most_ms(const char *most, int64_t directive_ms);
 
 /* Runs the command line's -s WORD or another command; fails unless it exits with the code. */
 void verbs_run(struct scene *scene, const char *command, int code);
@@ -53,7 +50,7 @@ void verbs_freeze_worker(struct scene *scene);
 void verbs_load(struct scene *scene);
 /* The verb is given now: clients are judged from here on. */
 void verbs_begin(struct scene *scene);
-/* The verb has returned: all holds that the row says, and no longer ago than it says. */
+/* The verb has returned: all holds that the row says. */
 void verbs_check(struct scene *scene);
 /* Clients are served again, and none is refused any more. */
 void verbs_check_served(struct scene *scene);

@@ -27,10 +27,20 @@ static void reopen_act(struct scene *scene)
     WAIT_FOR(daemon_has(scene->daemon, "error.log"));
 }
 
+/* The command line has given up, and has said when. */
+static void check_patience(const struct scene *scene)
+{
+    char says[32];
+
+    snprintf(says, sizeof(says), " within %s:", scene->verb->most);
+    ck_assert_msg(strstr(scene->daemon->err, says) != NULL, "%s", scene->daemon->err);
+}
+
 static void reopen_worst(struct scene *scene)
 {
     proc_freeze(scene->daemon->pid);
     verbs_run(scene, "-s reopen", 3);
+    check_patience(scene);
     client_echo(scene->session, "goes on");
     daemon_signal(scene->daemon, SIGCONT);
 }
@@ -72,6 +82,7 @@ static void drain_worst(struct scene *scene)
 {
     proc_freeze(scene->daemon->pid);
     ck_assert_int_eq(set_state(scene, "drain"), 3);
+    check_patience(scene);
     client_echo(scene->session, "goes on");
     daemon_signal(scene->daemon, SIGCONT);
 }
@@ -282,7 +293,7 @@ static void kill_master_worst(struct scene *scene)
     kill_master_act(scene);
     client_expect_gone(scene->session);
     proc_reap_orphans();
-    verbs_run(scene, "forkbeard", 0); /* which removes what the other has left */
+    verbs_run(scene, "forkbeard", 0); /* removes what the other has left */
 }
 
 const struct verbs_steps verbs_kill_master = { .act = kill_master_act,
