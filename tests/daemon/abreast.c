@@ -16,6 +16,7 @@
 
 #define CHILDREN_MAX 64
 #define REPORT 4000
+#define HANGS_MS (TEST_TIMEOUT_S * 1000 * 5 / 6) /* a part, before the test's own end */
 
 struct note {
     char doing[200];
@@ -66,12 +67,12 @@ static void begin_part(struct part *part, unsigned i, void (*run)(void *arg, uns
 }
 
 /* Whether it has ended well, or runs; else its note says why not. */
-static bool check_part(struct part *part, int64_t limit_ms)
+static bool check_part(struct part *part)
 {
     int status;
 
     if (waitpid(part->pid, &status, WNOHANG) == 0) {
-        if (now_ms() - part->begun_ms <= limit_ms)
+        if (now_ms() - part->begun_ms <= HANGS_MS)
             return true;
         snprintf(part->note->why, sizeof(part->note->why), "hangs");
         kill(part->pid, SIGKILL);
@@ -117,8 +118,7 @@ static void add_failure(char report[REPORT], const struct note *note)
     snprintf(report + n, REPORT - n, "%s%s: %s", n > 0 ? "; " : "", note->doing, note->why);
 }
 
-void abreast_run(unsigned n, unsigned at_a_time, int64_t limit_ms,
-    void (*part)(void *arg, unsigned i), void *arg)
+void abreast_run(unsigned n, unsigned at_a_time, void (*part)(void *arg, unsigned i), void *arg)
 {
     size_t size = ABREAST_MAX * sizeof(struct note);
     struct note *notes =
@@ -134,7 +134,7 @@ void abreast_run(unsigned n, unsigned at_a_time, int64_t limit_ms,
         running = 0;
         for (unsigned i = 0; i < at_a_time; i++) {
             parts[i].note = &notes[i];
-            if (parts[i].pid != 0 && !check_part(&parts[i], limit_ms)) {
+            if (parts[i].pid != 0 && !check_part(&parts[i])) {
                 add_failure(report, &notes[i]);
                 end_orphans(parts);
             }

@@ -3,14 +3,11 @@
  * time. Whatever a part leaves when it fails is ended. */
 #pragma once
 
-#include <stdint.h>
-
 #define ABREAST_MAX 16
 
 /* Runs part(arg, i) for each i below n, at most so many at a time. Fails the test at the end with
- * the notes of the parts that have failed or taken longer than limit_ms. */
-void abreast_run(unsigned n, unsigned at_a_time, int64_t limit_ms,
-    void (*part)(void *arg, unsigned i), void *arg);
+ * the notes of the parts that have failed or hang. */
+void abreast_run(unsigned n, unsigned at_a_time, void (*part)(void *arg, unsigned i), void *arg);
 /* Notes what a part is about to do: said when it fails. */
 void abreast_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Fails the part that calls it. */

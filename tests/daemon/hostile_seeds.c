@@ -22,14 +22,12 @@
 #include <unistd.h>
 
 #define WORKERS 4
-#define LIFE_MS 60000
 #define ATTACK_MS 8000 /* an attacker that hangs for longer is killed from outside */
 #define TRY_MS 1000
 #define CLIENTS_MAX 256
 #define KEYS 64 /* in all parts of the map */
 #define LOG_MOST 1000000
 #define SHUTDOWN_MS 1000
-#define RELOAD_MS 15000 /* reads modules anew and starts workers, beside other daemons that do so */
 
 /* A session with a worker. */
 struct session {
@@ -143,17 +141,17 @@ static unsigned free_session(const struct life *life)
 }
 
 /* Opens a session with each worker; the others that it takes to find one fill up the workers. */
-static void open_sessions(struct life *life, int ms)
+static void open_sessions(struct life *life)
 {
     int more[CLIENTS_MAX];
     unsigned more_n = 0, place;
-    int64_t until = now_ms() + ms;
+    int64_t until = deadline_ms();
 
     while ((place = free_session(life)) < WORKERS) {
         struct session session;
 
         if (now_ms() > until)
-            abreast_fail("no session with %u of the workers within %d ms", WORKERS - place, ms);
+            abreast_fail("no session with %u of the workers", WORKERS - place);
         if (!try_session(life, &session))
             continue;
         if (is_new(life, session.worker))
@@ -204,7 +202,7 @@ static void start_daemon(struct life *life)
     daemon_start(life->daemon);
     for (unsigned i = 0; i < WORKERS; i++)
         life->sessions[i].fd = -1;
-    open_sessions(life, 10000);
+    open_sessions(life);
     for (unsigned key = 0; key < KEYS; key++)
         expect_reply(life, &life->sessions[key % WORKERS], "ok", "set %u at first\n", key);
 }
@@ -222,7 +220,7 @@ static void attack(struct life *life)
     life->victim = life->seed / 3 % WORKERS;
     victim = life->sessions[life->victim].worker;
     attacker = life->sessions[life->victim];
-    for (int64_t until = now_ms() + 10000;;) {
+    for (int64_t until = deadline_ms();;) {
         struct session session;
 
         if (now_ms() > until)
@@ -291,23 +289,23 @@ static void check_proxied_client(struct life *life, const char *step)
     close(session.fd);
 }
 
-static struct json_value ask_master(struct life *life, const char *command, int ms)
+static struct json_value ask_master(struct life *life, const char *command)
 {
-    int64_t begun = now_ms();
-    struct json_value answer;
+    struct json_value answer = control_ask(life->daemon, command);
 
-    answer = control_ask(life->daemon, command);
     if (!control_is_ok(answer))
         abreast_fail("%.*s", (int)answer.n, answer.text);
-    if (now_ms() - begun > ms)
-        abreast_fail("it took %" PRId64 " ms", now_ms() - begun);
     return answer;
 }
 
 static void check_status(struct life *life)
 {
+    int64_t begun = now_ms();
+
     begin_step(life, "status");
-    ask_master(life, "status", (int)life->plan->serve_ms);
+    ask_master(life, "status");
+    if (now_ms() - begun > life->plan->serve_ms)
+        abreast_fail("it took %" PRId64 " ms", now_ms() - begun);
 }
 
 static bool is_whole(struct life *life)
@@ -323,7 +321,7 @@ static void reload(struct life *life)
 
     begin_step(life, "reload");
     close_sessions(life);
-    ask_master(life, "reload", RELOAD_MS);
+    ask_master(life, "reload");
     begin_step(life, "the old generation's end");
     until = now_ms() + SHUTDOWN_MS + 1000 + life->plan->serve_ms;
     while (!is_whole(life)) {
@@ -394,9 +392,8 @@ static void check_numbers(struct life *life)
     int64_t until = now_ms() + life->plan->serve_ms, active;
 
     begin_step(life, "the numbers after the reload");
-    while ((active = control_number(
-                json_member(ask_master(life, "status", (int)life->plan->serve_ms), "totals"),
-                "active")) != WORKERS) {
+    while ((active = control_number(json_member(ask_master(life, "status"), "totals"), "active")) !=
+           WORKERS) {
         if (now_ms() > until)
             abreast_fail("%" PRId64 " clients instead of %d", active, WORKERS);
         pause_briefly();
@@ -450,7 +447,7 @@ static void live_once(struct life *life)
     check_others(life, "the others after the status");
     reload(life);
     begin_step(life, "clients after the reload");
-    open_sessions(life, 10000);
+    open_sessions(life);
     check_map(life);
     check_metric(life);
     check_messages(life);
@@ -469,5 +466,5 @@ static void live(void *arg, unsigned i)
 
 void hostile_seeds(const struct hostile_plan *plan)
 {
-    abreast_run(plan->n, plan->lives, LIFE_MS, live, (void *)plan);
+    abreast_run(plan->n, plan->lives, live, (void *)plan);
 }

@@ -97,7 +97,7 @@ END_TEST
 
 START_TEST(faults)
 {
-    const struct soak_faults_plan plan = { _i / 2, 12000, 500, _i % 2 == 0 };
+    const struct soak_faults_plan plan = { _i / 2, 15000, 500, _i % 2 == 0 };
 
     soak_faults(&plan);
 }

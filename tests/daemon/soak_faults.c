@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Breaks a worker, watches the clients of the others, reloads, breaks another worker, and ends the
- * daemon. The limits are those of worker_shutdown_timeout and of the master's own patience. */
+ * daemon. Whoever waits for what is broken waits for longer than the test's deadlines. */
 #include "daemon/soak_faults.h"
 
 #include "daemon/abreast.h"
@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,18 +21,14 @@
 
 #define WORKERS 4
 #define SHUTDOWN_MS 2000
-#define MASTER_MS 1000 /* beyond that the master kills */
-#define LEEWAY_MS 5000 /* for machines that do much else */
-#define FIRST_MS 1000  /* while clients may wait for a worker that has just been broken */
 #define LOG_MOST 1000000
-#define STATUS_MS 5000
 
 static const char *const names[SOAK_FAULTS] = {
     [SOAK_FAULTS_STOPPED] = "a stopped worker",
     [SOAK_FAULTS_NO_EPOLL] = "a worker without its epoll descriptor",
     [SOAK_FAULTS_NO_DESCRIPTORS] = "a worker without descriptors",
     [SOAK_FAULTS_FORKED] = "a worker that forked",
-    [SOAK_FAULTS_JOB] = "a worker in a job of 60 s",
+    [SOAK_FAULTS_JOB] = "a worker in a job of 10 minutes",
     [SOAK_FAULTS_LOG_READER] = "a pipe for a log that nobody reads",
     [SOAK_FAULTS_MASTER] = "a stopped master",
 };
@@ -43,7 +38,7 @@ static const char *const commands[SOAK_FAULTS] = {
     [SOAK_FAULTS_NO_EPOLL] = "close anon_inode:[eventpoll]\n",
     [SOAK_FAULTS_NO_DESCRIPTORS] = "close all\n",
     [SOAK_FAULTS_FORKED] = "fork\n",
-    [SOAK_FAULTS_JOB] = "job 60\n",
+    [SOAK_FAULTS_JOB] = "job 600\n",
 };
 
 struct faults {
@@ -82,10 +77,13 @@ static void make_full_pipe(struct faults *faults)
     unread_end = ends[1];
 }
 
-static void wait_ms(int64_t until)
+/* Waits until so many more clients have been served, or one was not. */
+static void wait_served(struct faults *faults, unsigned n)
 {
-    while (now_ms() < until)
-        pause_briefly();
+    const struct steady_clients *clients = &faults->clients;
+    unsigned from = atomic_load(&clients->served);
+
+    WAIT_FOR(atomic_load(&clients->served) - from >= n || atomic_load(&clients->failed) > 0);
 }
 
 static void begin_faults(struct faults *faults)
@@ -110,8 +108,8 @@ static void begin_faults(struct faults *faults)
     }
     daemon_start(daemon);
     steady_clients_start(&faults->clients, daemon->ports[0]);
-    steady_clients_watch(&faults->clients, now_ms());
-    WAIT_FOR(atomic_load(&faults->clients.served) > 20);
+    steady_clients_watch(&faults->clients);
+    wait_served(faults, 20);
 }
 
 /* Stops the worker that has just accepted: most likely it holds the accept mutex again. */
@@ -122,6 +120,7 @@ static void stop_worker(struct faults *faults)
     proc_freeze(proc_server_of(faults->daemon->pid, faults->breaker));
 }
 
+/* Returns when it is broken: who is served from then on may not have to wait. */
 static void break_something(struct faults *faults)
 {
     struct daemon *daemon = faults->daemon;
@@ -138,25 +137,21 @@ static void break_something(struct faults *faults)
         return;
     faults->breaker = client_open(daemon->ports[1]);
     client_send(faults->breaker, command);
+    WAIT_FOR(!client_is_quiet(faults->breaker)); /* an answer has come, or the worker's end */
 }
 
 /* A command line whose master does not answer ends by itself, and says why. */
 static void check_command_line(struct daemon *daemon)
 {
-    int64_t begun = now_ms();
-
     ck_assert_int_ne(daemon_run(daemon, "status", "-c", "forkbeard.conf", NULL), 0);
-    ck_assert_int_le(now_ms() - begun, STATUS_MS + LEEWAY_MS);
     ck_assert_str_ne(daemon->err, "");
 }
 
 static void reload(struct daemon *daemon)
 {
-    int64_t begun = now_ms();
     struct json_value answer = control_ask(daemon, "reload");
 
     ck_assert_msg(control_is_ok(answer), "%.*s", (int)answer.n, answer.text);
-    ck_assert_int_le(now_ms() - begun, SHUTDOWN_MS + MASTER_MS + LEEWAY_MS);
 }
 
 static void check_log(struct faults *faults, const char *name)
@@ -172,16 +167,11 @@ static void check_log(struct faults *faults, const char *name)
 static void end_faults(struct faults *faults)
 {
     struct daemon *daemon = faults->daemon;
-    unsigned most = SHUTDOWN_MS + MASTER_MS + LEEWAY_MS;
-    int64_t begun;
 
     break_something(faults);
     if (faults->plan->fault == SOAK_FAULTS_MASTER)
         ck_assert_int_eq(kill(daemon->pid, SIGCONT), 0);
-    begun = now_ms();
     daemon_stop(daemon, faults->plan->quits ? SIGQUIT : SIGTERM);
-    ck_assert_msg(now_ms() - begun <= most, "the daemon ended after %" PRId64 " ms, %u allowed",
-        now_ms() - begun, most);
     steady_clients_stop(&faults->clients);
     if (faults->breaker != -1)
         close(faults->breaker);
@@ -199,28 +189,28 @@ static void end_faults(struct faults *faults)
 void soak_faults(const struct soak_faults_plan *plan)
 {
     static struct faults faults;
-    int64_t begun, until;
-    unsigned served;
+    struct steady_clients *clients = &faults.clients;
 
     faults = (struct faults) { .plan = plan };
     abreast_note("%s, then %s", names[plan->fault], plan->quits ? "QUIT" : "TERM");
     begin_faults(&faults);
-    steady_clients_check(&faults.clients, "before", plan->delay_ms);
+    steady_clients_check(clients, "before", plan->delay_ms);
     break_something(&faults);
-    begun = now_ms();
-    until = begun + plan->fault_ms;
-    steady_clients_watch(&faults.clients, begun + FIRST_MS);
-    wait_ms(begun + FIRST_MS + (until - begun - FIRST_MS) / 3);
+    steady_clients_watch(clients);
+    wait_served(&faults, plan->clients / 3);
+    if (plan->delay_ms != 0) { /* clients may wait for a holder of the accept mutex at first */
+        steady_clients_check(clients, names[plan->fault], 0);
+        steady_clients_watch(clients);
+    }
     if (plan->fault == SOAK_FAULTS_MASTER) {
         check_command_line(faults.daemon);
         ck_assert_int_eq(kill(faults.daemon->pid, SIGCONT), 0);
     }
     reload(faults.daemon);
-    wait_ms(until);
-    served = atomic_load(&faults.clients.served);
-    steady_clients_check(&faults.clients, names[plan->fault], plan->delay_ms);
+    wait_served(&faults, plan->clients - plan->clients / 3);
     WAIT_FOR(proc_child_n(faults.daemon->pid) == WORKERS);
+    steady_clients_check(clients, names[plan->fault], plan->delay_ms);
+    printf("%s: %u clients were served within %u ms\n", names[plan->fault],
+        atomic_load(&clients->served), atomic_load(&clients->slowest_ms));
     end_faults(&faults);
-    printf("%s, then %s: %u clients served within %u ms\n", names[plan->fault],
-        plan->quits ? "QUIT" : "TERM", served, plan->delay_ms);
 }

@@ -18,8 +18,8 @@ enum {
 
 struct soak_faults_plan {
     int fault;         /* SOAK_FAULTS_... */
-    unsigned fault_ms; /* from the fault to the end */
-    unsigned delay_ms; /* the longest that a client may take behind the first second */
+    unsigned clients;  /* served from the fault to the end, at least */
+    unsigned delay_ms; /* the longest that a client may take; 0: unbounded, on a busy machine */
     bool quits;        /* ends by QUIT, else by TERM */
 };
 

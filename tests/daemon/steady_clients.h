@@ -23,8 +23,8 @@ struct steady_clients {
 };
 
 void steady_clients_start(struct steady_clients *clients, in_port_t port);
-/* Judges sessions that begin at this time or later. */
-void steady_clients_watch(struct steady_clients *clients, int64_t from_ms);
-/* Judges no more, and fails if a session failed or took longer. */
+/* Judges sessions that begin from now on. */
+void steady_clients_watch(struct steady_clients *clients);
+/* Judges no more, and fails if a session failed, or took longer than most_ms; 0: however long. */
 void steady_clients_check(struct steady_clients *clients, const char *what, unsigned most_ms);
 void steady_clients_stop(struct steady_clients *clients);

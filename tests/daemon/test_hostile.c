@@ -54,7 +54,8 @@
 START_TEST(random_writes)
 {
     const char *first = getenv("FORKBEARD_TEST_SEED"), *n = getenv("FORKBEARD_TEST_SEEDS");
-    struct hostile_plan plan = { 1, test_trials(30), 4, 400, 10000 };
+    unsigned serve_ms = (unsigned)(deadline_ms() - now_ms());
+    struct hostile_plan plan = { 1, test_trials(30), 4, 400, serve_ms };
 
     if (first != NULL) {
         plan.first = (unsigned)atoi(first);

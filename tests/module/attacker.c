@@ -12,7 +12,7 @@
  *     block            has the listening sockets wait where nobody comes
  *     die              ends by SIGKILL
  *     stop             stops as by a debugger
- *     close NAME       closes its descriptors whose link in /proc begins so; "close all" all
+ *     close NAME       closes its descriptors whose link in /proc begins so, or "all"; says ok
  *     fork             forks in the callback, and goes on in both processes; says 0 or an errno
  *     job SECONDS      has a job that takes so long */
 #include "module/attack.h"
@@ -151,6 +151,7 @@ static void handle_trouble(fb_conn *conn, const char *word, const char *first)
         raise(SIGSTOP);
     } else if (strcmp(word, "close") == 0) {
         close_like(first);
+        say(conn, "ok\n");
     } else if (strcmp(word, "fork") == 0) {
         say(conn, "%d\n", fork() == -1 ? errno : 0);
     } else if (strcmp(word, "job") == 0) {
