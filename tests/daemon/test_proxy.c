@@ -166,8 +166,7 @@ static struct mover fill(const struct proxied *proxied)
     do
         while (say(proxied, &mover, UINT64_MAX))
             ;
-    while (poll(&polled, 1, 200) == 1);
-    ck_assert_uint_gt(mover.said, 256 * 1024);
+    while (poll(&polled, 1, 200) == 1 || mover.said <= 256 * 1024);
     return mover;
 }
 
