@@ -30,7 +30,7 @@ void turn_until_quiet(struct fixture *fixture);
 /* Turns until the condition holds; fails after some seconds. */
 #define turn_until(fixture, condition)                                                             \
     do {                                                                                           \
-        uint64_t deadline = now_us() + 10 * 1000 * 1000;                                           \
+        uint64_t deadline = now_us() + TEST_PATIENCE_MS * 1000;                                    \
         while (!(condition)) {                                                                     \
             fixture_turn_waiting((fixture), 20);                                                   \
             ck_assert_msg(now_us() < deadline, "waited in vain for: %s", #condition);              \

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #define WORKERS 4
-#define DEADLINE_MS 20000
 
 static struct watched *watch_listener(struct fixture *fixture, int fd)
 {
@@ -168,7 +167,7 @@ static char state_of(pid_t pid)
 /* Until every worker sleeps or has gone; says how many sleep. */
 static unsigned wait_until_asleep(const struct workers *workers)
 {
-    uint64_t deadline = now_us() + DEADLINE_MS * 1000;
+    uint64_t deadline = now_us() + TEST_PATIENCE_MS * 1000;
 
     for (;;) {
         unsigned asleep = 0, gone = 0;

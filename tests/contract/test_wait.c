@@ -196,7 +196,7 @@ START_TEST(a_busy_loop_gets_its_signals_too)
     for (int busy = 0; busy < 2; busy++) {
         caught = 0;
         ck_assert_int_eq(raise(SIGUSR1), 0);
-        deadline = now_us() + 5 * 1000 * 1000;
+        deadline = now_us() + TEST_PATIENCE_MS * 1000;
         while (caught == 0) {
             if (busy)
                 send_text(fds[1], "x");
@@ -239,7 +239,7 @@ START_TEST(timers_go_by_the_ticks)
     struct fixture *fixture = contract_start(_i, 1);
     struct loop *loop = fixture->loop;
     struct timer timer = { .expired = note_expired };
-    uint64_t start = now_us(), deadline = start + 10 * 1000 * 1000;
+    uint64_t start = now_us(), deadline = start + TEST_PATIENCE_MS * 1000;
 
     ck_assert_int_eq(loop_set_resolution(loop, 10), 0);
     timer_set(loop, &timer, 35);
@@ -282,7 +282,7 @@ START_TEST(no_timer_ends_before_its_time)
     ck_assert_int_eq(loop_set_resolution(loop, TICK_MS), 0);
     set = let_clock_age(loop);
     timer_set(loop, &timer, 30);
-    deadline = set + 10 * 1000 * 1000;
+    deadline = set + TEST_PATIENCE_MS * 1000;
     while (expirations == 0) {
         loop_wait(loop, -1);
         timers_run(&loop->timers);

@@ -14,7 +14,7 @@
 
 static int connect_to(const void *address, socklen_t length)
 {
-    int64_t ms = deadline_ms() - now_ms();
+    int64_t ms = patience_ms();
     struct timeval limit = { .tv_sec = (time_t)(ms / 1000) };
     const struct sockaddr *any = address;
     int fd = socket(any->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), error;

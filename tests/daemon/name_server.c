@@ -3,7 +3,7 @@
  * of the answer. */
 #include "daemon/name_server.h"
 
-#include "support/test.h"
+#include "support/wait.h"
 
 #include <poll.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static void wait_readable(int fd)
 {
     struct pollfd entry = { .fd = fd, .events = POLLIN };
 
-    ck_assert_int_eq(poll(&entry, 1, 10000), 1);
+    ck_assert_int_eq(poll(&entry, 1, (int)patience_ms()), 1);
 }
 
 static bool was_taken(const struct question *question)

@@ -113,7 +113,7 @@ void quit_expect_on_terminal(struct daemon *daemon, int terminal, const char *te
     char line[512];
     ssize_t n;
 
-    ck_assert_int_eq(poll(&wait, 1, (int)(deadline_ms() - now_ms())), 1);
+    ck_assert_int_eq(poll(&wait, 1, (int)patience_ms()), 1);
     n = read(terminal, line, sizeof(line));
     ck_assert_int_gt(n, 0);
     ck_assert_ptr_nonnull(memmem(line, (size_t)n, text, strlen(text)));

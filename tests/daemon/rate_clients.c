@@ -16,7 +16,6 @@
 #define SHORT_MAX 2000 /* at once */
 #define BURST_MAX                                                                                  \
     400 /* short sessions begun in one go: clients that were held up do not make up for all */
-#define LATE_MS 15000
 #define EVENTS_MAX 256
 #define MESSAGE 64
 
@@ -215,7 +214,8 @@ static void check_sessions(struct drive *drive)
         if (s->state == RESTS && s->next_ms <= drive->now_ms &&
             !atomic_load(&drive->clients->stops))
             send_message(drive, s);
-        if ((s->state == CONNECTS || s->state == WAITS) && drive->now_ms - s->since_ms > LATE_MS)
+        if ((s->state == CONNECTS || s->state == WAITS) &&
+            drive->now_ms - s->since_ms > patience_ms())
             fail_session(drive, s, &drive->clients->late, 0);
     }
 }

@@ -211,7 +211,7 @@ static bool receive(struct service_manager *manager, int wait_ms)
 
 static void wait_message(struct service_manager *manager)
 {
-    ck_assert_msg(receive(manager, (int)(deadline_ms() - now_ms())),
+    ck_assert_msg(receive(manager, (int)patience_ms()),
         "the manager was told nothing more; the log:\n%.3000s",
         daemon_text(manager->daemon, manager->daemon->log));
 }

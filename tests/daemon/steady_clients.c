@@ -17,7 +17,7 @@
 /* Whether the line came back. */
 static bool run_session(in_port_t port)
 {
-    struct timeval patience = { .tv_sec = (deadline_ms() - now_ms()) / 1000 };
+    struct timeval patience = { .tv_sec = patience_ms() / 1000 };
     static const struct linger now = { .l_onoff = 1, .l_linger = 0 };
     static const char line[] = "served?";
     char reply[sizeof(line)];

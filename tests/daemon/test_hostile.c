@@ -54,8 +54,7 @@
 START_TEST(random_writes)
 {
     const char *first = getenv("FORKBEARD_TEST_SEED"), *n = getenv("FORKBEARD_TEST_SEEDS");
-    unsigned serve_ms = (unsigned)(deadline_ms() - now_ms());
-    struct hostile_plan plan = { 1, test_trials(30), 4, 400, serve_ms };
+    struct hostile_plan plan = { 1, test_trials(30), 4, 400, (unsigned)patience_ms() };
 
     if (first != NULL) {
         plan.first = (unsigned)atoi(first);

@@ -87,7 +87,7 @@ static void echo_many(int fd, size_t n)
         uint8_t bytes[30011];
         ssize_t got;
 
-        ck_assert_int_eq(poll(&state, 1, 20000), 1);
+        ck_assert_int_eq(poll(&state, 1, (int)patience_ms()), 1);
         if (state.revents & POLLOUT) {
             size_t part = n - sent < sizeof(bytes) ? n - sent : sizeof(bytes);
 

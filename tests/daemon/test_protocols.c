@@ -70,7 +70,7 @@ static void move_bytes(int client, struct transfer *t)
 
     if (t->sent_n < LARGE)
         poll_fd.events |= POLLOUT;
-    ck_assert_int_gt(poll(&poll_fd, 1, (int)(deadline_ms() - now_ms())), 0);
+    ck_assert_int_gt(poll(&poll_fd, 1, (int)patience_ms()), 0);
     if (poll_fd.revents & POLLOUT) {
         n = send(client, t->sent + t->sent_n, LARGE - t->sent_n, MSG_DONTWAIT | MSG_NOSIGNAL);
         ck_assert(n > 0 || errno == EAGAIN);

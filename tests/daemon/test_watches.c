@@ -43,7 +43,7 @@ static void expect_datagram(int fd, const char *text)
     struct pollfd entry = { .fd = fd, .events = POLLIN };
     char bytes[64] = "";
 
-    ck_assert_int_eq(poll(&entry, 1, 10000), 1);
+    ck_assert_int_eq(poll(&entry, 1, (int)patience_ms()), 1);
     ck_assert_int_eq(recv(fd, bytes, sizeof(bytes) - 1, 0), (ssize_t)strlen(text));
     ck_assert_str_eq(bytes, text);
 }

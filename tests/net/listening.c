@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define DEADLINE_MS 10000
-
 /* Options that this system has. */
 const struct listener_options every_option = {
     .backlog = 511,
@@ -109,7 +107,7 @@ unsigned accept_next(const struct listener *listener, int *fd)
     ck_assert_uint_le(listener->fd_n, SLOTS);
     for (unsigned i = 0; i < listener->fd_n; i++)
         polls[i] = (struct pollfd) { .fd = listener->fds[i], .events = POLLIN };
-    ck_assert_int_gt(poll(polls, listener->fd_n, DEADLINE_MS), 0);
+    ck_assert_int_gt(poll(polls, listener->fd_n, TEST_PATIENCE_MS), 0);
     for (unsigned i = 0; i < listener->fd_n; i++) {
         if ((polls[i].revents & POLLIN) == 0)
             continue;

@@ -54,10 +54,9 @@ void pipe_end_hear(struct pipe_end *end, size_t n);
 void splicing_turn(struct splicing *splicing);
 uint64_t now_ms(void);
 
-#define DEADLINE_MS 20000
 #define splicing_turn_until(splicing, condition, action)                                           \
     do {                                                                                           \
-        uint64_t deadline = now_ms() + DEADLINE_MS;                                                \
+        uint64_t deadline = now_ms() + TEST_PATIENCE_MS;                                           \
         while (!(condition)) {                                                                     \
             action;                                                                                \
             splicing_turn(splicing);                                                               \

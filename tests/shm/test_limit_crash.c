@@ -21,7 +21,6 @@
 #define MOST 5
 #define HELD 8 /* sessions of a worker at once */
 #define STEPS_MOST 400
-#define DEADLINE_S 20
 
 static const struct shm_limit_shape shape = { .size = UINT64_C(2048) * SHM_LIMIT_UNIT };
 
@@ -121,7 +120,7 @@ static void kill_worker(struct soak *soak, uint32_t worker)
 static void let_work(struct soak *soak, uint32_t worker)
 {
     uint64_t until = soak->ledger->steps[worker] + 1 + random_below(&soak->random, STEPS_MOST);
-    time_t deadline = time(NULL) + DEADLINE_S;
+    time_t deadline = time(NULL) + TEST_PATIENCE_MS / 1000;
 
     while (soak->ledger->steps[worker] < until) {
         int status;

@@ -15,7 +15,6 @@
 #define KILLS 200
 #define ALL_AT_ONCE 20 /* kills between those of all workers */
 #define STEPS_MOST 400 /* updates of a worker between two kills */
-#define DEADLINE_S 20
 
 #define WORKERS 3
 #define ORPHAN 2     /* a worker some of whose deaths are told late: its locks are taken */
@@ -314,7 +313,7 @@ static void check_all(struct soak *soak)
 static void let_work(struct soak *soak, uint32_t worker)
 {
     uint64_t until = soak->ledger->steps[worker] + random_below(&soak->random, STEPS_MOST);
-    time_t deadline = time(NULL) + DEADLINE_S;
+    time_t deadline = time(NULL) + TEST_PATIENCE_MS / 1000;
 
     while (soak->ledger->steps[worker] < until) {
         ck_assert_msg(time(NULL) < deadline, "worker %u does nothing", worker);

@@ -15,7 +15,6 @@
 #define FOLDS 100000
 #define COUNTED 3       /* between two folds */
 #define STEPS_MOST 5000 /* counted before a kill */
-#define DEADLINE_S 20
 #define KILLS 100
 
 static const uint8_t kinds[] = { SHM_COUNTER, SHM_GAUGE, SHM_COUNTER };
@@ -269,7 +268,7 @@ START_TEST(a_master_that_dies_while_folding_loses_nothing)
 
     for (int i = 0; i < KILLS; i++) {
         int64_t until = told->done + (int64_t)random_below(&random, STEPS_MOST);
-        time_t deadline = time(NULL) + DEADLINE_S;
+        time_t deadline = time(NULL) + TEST_PATIENCE_MS / 1000;
         pid_t pid = fork_child();
 
         if (pid == 0)

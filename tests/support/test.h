@@ -40,6 +40,9 @@ static inline time_t test_second(void)
     return now.tv_sec;
 }
 
+/* The longest that a test waits for what has to come, where nothing else limits it. */
+#define TEST_PATIENCE_MS 30000
+
 /* The longest that a test may take: for those that hang, on machines that do much else. */
 #define TEST_TIMEOUT_S 180
 

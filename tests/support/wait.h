@@ -25,9 +25,15 @@ static inline int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* The longest wait of a test of the daemon. */
+static inline int64_t patience_ms(void)
+{
+    return is_wrapped() ? 2 * TEST_PATIENCE_MS : TEST_PATIENCE_MS;
+}
+
 static inline int64_t deadline_ms(void)
 {
-    return now_ms() + (is_wrapped() ? 60000 : 30000);
+    return now_ms() + patience_ms();
 }
 
 static inline void pause_briefly(void)

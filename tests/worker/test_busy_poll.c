@@ -216,7 +216,7 @@ static void use_one_processor(void)
 START_TEST(another_process_on_the_processor_is_noticed)
 {
     struct busy_poll busy;
-    uint64_t now_ms = 1, deadline = now_s() + 30;
+    uint64_t now_ms = 1, deadline = now_s() + TEST_PATIENCE_MS / 1000;
     pid_t pid;
 
     use_one_processor();

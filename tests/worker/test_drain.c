@@ -111,7 +111,7 @@ static void check_told(struct fixture *fixture, enum channel_message_kind kind)
 {
     struct pollfd ready = { .fd = fixture->master, .events = POLLIN };
 
-    ck_assert_int_eq(poll(&ready, 1, 10000), 1);
+    ck_assert_int_eq(poll(&ready, 1, TEST_PATIENCE_MS), 1);
     ck_assert_uint_eq(fixture_receive_message(fixture), kind);
 }
 
