@@ -40,8 +40,7 @@ static void configure(struct random_play *random)
         snprintf(listen, sizeof(listen), "unix:%s/third", random->play->directory);
         break;
     case 2: /* an address of the play's own */
-        snprintf(listen, sizeof(listen), "127.%u.%u.%u:7007 %s", 1 + getpid() % 250,
-            1 + getpid() / 250 % 250, 1 + getpid() / 62500 % 250,
+        snprintf(listen, sizeof(listen), "%s:7007 %s", random->play->address,
             random_one_in(random, 2) ? "reuseport" : "");
         break;
     }
