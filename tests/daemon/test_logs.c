@@ -323,7 +323,7 @@ END_TEST
 START_TEST(flood_of_the_master)
 {
     struct daemon *daemon = daemon_create(1);
-    const char *interval = _i == 0 ? "1s" : "1h";
+    const char *interval = _i == 0 ? "3s" : "1h";
 
     daemon_expects(daemon, "bogus");
     daemon_configure(daemon, "error_log_rate_limit burst=2 interval=%s; " ECHO, interval);
