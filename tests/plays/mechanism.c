@@ -8,6 +8,9 @@
 
 #include <unistd.h>
 
+/* The posix flavour compiles epoll.c for plays alone. */
+extern const struct mechanism mechanism_epoll;
+
 /* Calls of which one, on average, lets other processes run before it. */
 #define ACCEPTS_A_PAUSE 4
 #define CALLS_A_PAUSE 16

@@ -63,7 +63,7 @@ void transition_configure(struct random_sessions *random)
             "daemon off;\nerror_log %s/error.log info;\npid %s/pid;\n"
             "control unix:%s/control;\nsandbox off;\nworker_processes %u;\n"
             "worker_watchdog off;\nmax_generations 0;\n"
-            "events { use epoll; worker_connections %u; reclaim_idle off;\n"
+            "events { worker_connections %u; reclaim_idle off;\n"
             "accept_mutex %s; multi_accept %s; accept_share %s; }\n"
             "stream { first_byte_timeout 1d; idle_timeout 1d;\n"
             "server { listen unix:%s/socket; listen %s; listen %s reuseport;"
