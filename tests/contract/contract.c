@@ -5,7 +5,9 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #define QUIET_MS 15
 
@@ -147,6 +149,18 @@ uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+/* Asks in a child: the kernel takes the ring that io_uring tries apart in its own time, and ends a
+ * wait of the process for that, which may be the first test's (CK_FORK=no). */
+static bool is_available(const struct mechanism *mechanism)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(mechanism->available() ? EXIT_SUCCESS : EXIT_FAILURE);
+    return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
 int contract_main(const char *name, add_tests_fn *add_tests)
 {
     static const char *const simulated[] = { "sim", "sim level" };
@@ -157,7 +171,7 @@ int contract_main(const char *name, add_tests_fn *add_tests)
     for (int i = 0; i < real_n() + (int)countof(simulated); i++) {
         TCase *tcase;
 
-        if (!is_simulated(i) && !mechanism_at(i)->available())
+        if (!is_simulated(i) && !is_available(mechanism_at(i)))
             continue;
         tcase = tcase_create(is_simulated(i) ? simulated[i - real_n()] : mechanism_at(i)->name);
         tcase_set_timeout(tcase, TEST_TIMEOUT_S);
