@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of listeners in the status: its first column is as wide as the longest address. */
+#include "cli/status_text.h"
+
+#include "support/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Returns the table that is written of these listeners; free() it. */
+static char *write_listeners(const char *listeners)
+{
+    char *text = NULL, *table, status[512];
+    size_t n;
+    FILE *out = open_memstream(&text, &n);
+
+    ck_assert_ptr_nonnull(out);
+    snprintf(status, sizeof(status), "{\"listeners\":[%s]}", listeners);
+    status_text_write(json_parse(status, strlen(status)), out);
+    ck_assert_int_eq(fclose(out), 0);
+    table = strstr(text, "LISTENER");
+    ck_assert_ptr_nonnull(table);
+    table = strdup(table);
+    free(text);
+    return table;
+}
+
+#define NUMBERS ",\"sockets\":1,\"backlog\":511,\"queue\":2}"
+
+START_TEST(the_longest_address_makes_the_width)
+{
+    static const char *const orders[] = {
+        "{\"address\":\"unix:/run/a\"" NUMBERS ",{\"address\":\"[::]:80\"" NUMBERS,
+        "{\"address\":\"[::]:80\"" NUMBERS ",{\"address\":\"unix:/run/a\"" NUMBERS,
+    };
+    static const char *const lines[] = {
+        "unix:/run/a        1      511        2         -\n",
+        "[::]:80            1      511        2         -\n",
+    };
+    char *table = write_listeners(orders[_i]), expected[256];
+
+    snprintf(expected, sizeof(expected), "LISTENER     SOCKETS  BACKLOG    QUEUE     DROPS\n%s%s",
+        lines[_i], lines[1 - _i]);
+    ck_assert_str_eq(table, expected);
+    free(table);
+}
+END_TEST
+
+/* No address is longer than the column's title. */
+START_TEST(the_title_makes_the_width)
+{
+    char *table = write_listeners("{\"address\":\"*:80\"" NUMBERS);
+
+    ck_assert_str_eq(table, "LISTENER  SOCKETS  BACKLOG    QUEUE     DROPS\n"
+                            "*:80            1      511        2         -\n");
+    free(table);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, the_longest_address_makes_the_width, 0, 2);
+    tcase_add_test(tcase, the_title_makes_the_width);
+}
+
+TEST_MAIN("status text", add_tests)
