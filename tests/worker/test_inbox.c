@@ -211,11 +211,49 @@ START_TEST(an_inbox_waits_for_a_descriptor)
 }
 END_TEST
 
+/* How many more inboxes the worker asks for. */
+static unsigned count_asked(struct fixture *fixture)
+{
+    struct channel_message message;
+    unsigned n = 0;
+
+    worker_turn(fixture->worker);
+    worker_check(fixture->worker);
+    while (channel_receive(fixture->master, &message) == CHANNEL_DONE)
+        n += message.kind == MESSAGE_INBOX_WANTED;
+    return n;
+}
+
+/* Whoever sends may invent the senders: the master is not asked for many of them at once. */
+START_TEST(few_inboxes_are_asked_for_at_once)
+{
+    enum { MOST = 64, SENDERS = MOST + 2 }; /* ASKED_MAX */
+    struct fixture *fixture = start();
+    struct slot_id from = fixture_take_slot(fixture);
+    unsigned first = from.serial, asked = 0;
+    uint64_t mark = MARK;
+
+    for (; from.serial < first + SENDERS; from.serial++) {
+        send_packet(fixture, from, MESSAGE_IS_GREETING, &mark, sizeof(mark));
+        asked += count_asked(fixture);
+        calls[0] = '\0';
+    }
+    ck_assert_uint_eq(asked, MOST);
+    for (int i = 0; i < 3; i++)
+        ck_assert_uint_eq(count_asked(fixture), 0); /* the retry timer ends each wait */
+    from.serial = first;
+    send_order(fixture, MESSAGE_PEER_GONE, slot_incarnation(from), -1);
+    WAIT_FOR(count_asked(fixture) == 1);
+    stop(fixture);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, messages_wait_for_memory);
     tcase_add_test(tcase, who_has_gone_does_not_come);
     tcase_add_test(tcase, an_inbox_waits_for_a_descriptor);
+    tcase_add_test(tcase, few_inboxes_are_asked_for_at_once);
 }
 
 TEST_MAIN("inbox", add_tests)
