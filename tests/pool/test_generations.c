@@ -159,6 +159,32 @@ START_TEST(test_listener_comes_back)
 }
 END_TEST
 
+/* The generation that is closed has released the listeners, and has a worker that does not end: the
+ * next reload would make one generation too many, and waits all the same. */
+START_TEST(test_reload_waits_for_number_of_generations)
+{
+    struct play *play = case_start(1, "max_generations 2;", "");
+    struct play_worker *oldest = play_worker_find(play, 0);
+    struct play_client *client;
+
+    open_session(play);
+    case_reload(play);
+    oldest->deaf = true;
+    open_session(play);
+    case_reload(play);
+    client = case_command(play, "reload");
+    case_expect_waiting(client);
+    ck_assert_ptr_nonnull(strstr(case_status(play, "pending.0.waiting"), "max_generations"));
+    ck_assert_uint_eq(case_generation(play), 3);
+    ck_assert_uint_eq(case_pass_to_exit(oldest->process), CLOSE_MS - PROBATION_MS);
+    play_settle(play);
+    ck_assert_uint_eq(case_generation(play), 4);
+    play_pass(play, PROBATION_MS);
+    case_expect_ok(client);
+    play_destroy(play);
+}
+END_TEST
+
 /* The status tells who serves, who drains and who has ended. */
 START_TEST(test_drain_is_told)
 {
@@ -190,6 +216,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, test_bound_is_one_or_none, 0, 2);
     tcase_add_test(tcase, test_reload_waits_for_closed_generation);
     tcase_add_loop_test(tcase, test_listener_comes_back, 0, 2);
+    tcase_add_test(tcase, test_reload_waits_for_number_of_generations);
     tcase_add_test(tcase, test_drain_is_told);
 }
 

@@ -9,7 +9,9 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define RETRY_MS 100 /* until a full channel is tried again */
@@ -223,6 +225,31 @@ START_TEST(test_broken_listener_is_replaced)
 }
 END_TEST
 
+/* Beside the new process of an upgrade the old one replaces a socket that is its own alone. The
+ * path of one that both have may be served by the new one, and stays. */
+START_TEST(test_broken_listener_after_an_upgrade)
+{
+    struct play *play = case_start(1, "", "server { listen unix:$D/other; echo; }");
+    struct play_worker *worker = play_worker_find(play, 0);
+    bool shared = _i == 1;
+
+    play_configure(play, 1, "", "");
+    case_upgrade(play);
+    for (int i = 0; i < 2; i++) {
+        struct sockaddr_un address;
+        socklen_t n = sizeof(address);
+
+        ck_assert_int_eq(getsockname(worker->listeners[i], (struct sockaddr *)&address, &n), 0);
+        if (shared == (strstr(address.sun_path, "/socket") != NULL))
+            ck_assert_int_eq(shutdown(worker->listeners[i], SHUT_RDWR), 0);
+    }
+    play_worker_send(worker, MESSAGE_LISTENER_BROKEN, 7);
+    play_pass(play, RETRY_MS);
+    ck_assert_uint_eq(worker->received[MESSAGE_LISTENER], shared ? 0 : 1);
+    play_destroy(play);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, test_inbox_is_given);
@@ -234,6 +261,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_logs_are_opened_again);
     tcase_add_test(tcase, test_requests_without_reading);
     tcase_add_test(tcase, test_broken_listener_is_replaced);
+    tcase_add_loop_test(tcase, test_broken_listener_after_an_upgrade, 0, 2);
 }
 
 TEST_MAIN("outbox", add_tests)

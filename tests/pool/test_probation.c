@@ -258,6 +258,26 @@ START_TEST(test_way_back_waits_for_listeners)
 }
 END_TEST
 
+/* The new configuration has given up no address: nothing is to be bound again, and the way back
+ * waits for nobody. */
+START_TEST(test_way_back_with_the_same_listeners)
+{
+    static const char stream[] = "server { listen $A:7001; echo; }";
+    struct play *play = case_start(1, "", stream);
+    struct play_client *client;
+
+    play_worker_find(play, 0)->deaf = true;
+    play_configure(play, 1, "worker_shutdown_timeout 60s;", stream);
+    client = case_command(play, "reload");
+    play_worker_crash(play_worker_find(play, 0), SIGSEGV);
+    play_settle(play);
+    expect_back(client);
+    ck_assert_uint_eq(case_generation(play), 3);
+    ck_assert(case_is_served(play));
+    play_destroy(play);
+}
+END_TEST
+
 /* Another process has taken the path: the new configuration stays in force, and the reply says
  * so. */
 START_TEST(test_way_back_fails)
@@ -446,6 +466,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_sessions_go_on);
     tcase_add_test(tcase, test_fails_again_and_again);
     tcase_add_loop_test(tcase, test_way_back_waits_for_listeners, 0, 2);
+    tcase_add_test(tcase, test_way_back_with_the_same_listeners);
     tcase_add_test(tcase, test_way_back_fails);
     tcase_add_loop_test(tcase, test_replaced_workers_drain_when_no_way_leads_back, 0, 2);
     tcase_add_test(tcase, test_names_are_of_the_configuration_in_force);

@@ -227,6 +227,31 @@ START_TEST(test_listener_of_daemon_cannot_listen)
 }
 END_TEST
 
+/* A listener that a quit has closed is not in the configuration of the resume: its path is another
+ * process's by then, and stays, even if that socket has the inode of the one that was removed. */
+START_TEST(test_closed_listener_is_dropped)
+{
+    struct play *play = case_start(1, "", OTHER);
+    struct play_client *client;
+    char control[64], other[128];
+
+    ck_assert_ptr_nonnull(play_connect(play)); /* a session, for which the quit waits */
+    play_settle(play);
+    snprintf(other, sizeof(other), "%s", play_path(play, "other"));
+    ck_assert_int_eq(link(other, play_path(play, "link")), 0);
+    snprintf(control, sizeof(control), "control.quit.%d", (int)play_main(play)->pid);
+    case_expect_ok(case_command(play, "quit"));
+    ck_assert(!case_has(play, "other"));
+    ck_assert_int_eq(rename(play_path(play, "link"), other), 0);
+    play_configure(play, 1, "", "");
+    client = case_command_to(play, control, "resume");
+    play_pass(play, 1000);
+    case_expect_ok(client);
+    ck_assert(case_is_served(play) && case_has(play, "other"));
+    play_destroy(play);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, test_workers_of_reload_do_not_start, 0, TROUBLES);
@@ -234,6 +259,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, test_listener_cannot_be_bound, 0, 3);
     tcase_add_test(tcase, test_listener_cannot_listen);
     tcase_add_test(tcase, test_listener_of_daemon_cannot_listen);
+    tcase_add_test(tcase, test_closed_listener_is_dropped);
 }
 
 TEST_MAIN("start", add_tests)
