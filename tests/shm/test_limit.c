@@ -290,6 +290,34 @@ START_TEST(a_dead_holder_is_not_waited_for)
 }
 END_TEST
 
+/* A unit whose key is of another shard can be nobody's: a repair frees it. */
+START_TEST(a_unit_of_another_shard_is_freed)
+{
+    void *memory = limit_memory(&great);
+    struct shm_limit *a = limit_open(memory, &great, 1, 1), *b = limit_open(memory, &great, 2, 1);
+    struct shm_limit_count *count, *other;
+    struct shm_limit_unit *unit;
+    uint32_t shard = 0;
+
+    ck_assert_int_eq(take(a, "k", 2, &count), SHM_LIMIT_OK);
+    ck_assert_uint_eq(shm_limit_used(a), 1);
+    while (shm_limit_touched(a, shard) == 0)
+        shard++;
+    unit = shm_limit_unit_at(a, shard, 1);
+    unit->words[0] ^= UINT64_MAX;
+    ck_assert_uint_ne(shm_limit_shard_of(a, unit->words[0]), shard);
+    zone_lock(&b->locker, &b->shards[shard].lock, &b->hold);
+    limit_died(memory, &great, b->locker.id);
+    ck_assert_int_eq(take(a, "k", 2, &other), SHM_LIMIT_OK);
+    shm_limit_check(a);
+    ck_assert_uint_eq(shm_limit_used(a), 1);
+    b->hold.lock = NULL;
+    limit_close(&a);
+    limit_close(&b);
+    limit_unmap(memory, &great);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_limit_is_reached_and_never_passed);
@@ -302,6 +330,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, accounts_are_given_up_when_they_are_settled);
     tcase_add_test(tcase, another_shape_is_another_zone);
     tcase_add_test(tcase, a_dead_holder_is_not_waited_for);
+    tcase_add_test(tcase, a_unit_of_another_shard_is_freed);
 }
 
 TEST_MAIN("limit", add_tests)

@@ -13,6 +13,8 @@
 #define NOW 5
 #define KEYS 32
 #define KILLS 60
+#define RECORD_BYTES 24 /* of the log, for an empty key */
+#define MAPS 8
 
 static const struct shm_map_shape shape = { 64, 8, 16, 0 };
 
@@ -122,6 +124,34 @@ START_TEST(who_is_slow_is_told_of_a_loss)
     ck_assert_str_eq(next(&a), "+k");
     ck_assert_str_eq(next(&a), "");
     end(&a);
+}
+END_TEST
+
+/* The record of an empty key is shorter than the others, so that one goes round the end of a ring.
+ * It is not within reach of the first records of other shards, which have rings beside it. */
+START_TEST(a_record_goes_round)
+{
+    unsigned records = (1u << _i) / RECORD_BYTES; /* before that one, in a ring of 1 << _i bytes */
+
+    for (int i = 0; i < MAPS; i++) { /* of other seeds, and so of other shards */
+        struct logged a;
+        unsigned told = 0;
+
+        begin(&a);
+        for (unsigned j = 0; j < records; j++) {
+            set(&a, "", 0);
+            test_require(strcmp(next(&a), "+") == 0);
+        }
+        set(&a, "", 0);
+        for (char key[] = "a"; key[0] <= 'z'; key[0]++)
+            set(&a, key, 0);
+        for (const char *change = next(&a); change[0] != 0; change = next(&a)) {
+            test_require(change[0] == '+');
+            told++;
+        }
+        ck_assert_uint_eq(told, 1 + 26);
+        end(&a);
+    }
 }
 END_TEST
 
@@ -266,6 +296,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, changes_are_told);
     tcase_add_test(tcase, an_expired_key_is_told_once);
     tcase_add_test(tcase, who_is_slow_is_told_of_a_loss);
+    tcase_add_loop_test(tcase, a_record_goes_round, 10, 17);
     tcase_add_test(tcase, what_nobody_has_logged_is_a_loss);
     tcase_add_test(tcase, wishes_are_taken_once);
     tcase_add_test(tcase, damage_misleads_nobody);
