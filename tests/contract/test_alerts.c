@@ -43,7 +43,7 @@ int epoll_pwait(int fd, struct epoll_event *events, int n, int timeout, const si
     int result;
 
     return take_answer(&result) ? result
-                                : (int)syscall(SYS_epoll_pwait, fd, events, n, timeout, mask, 8);
+                                : (int)syscall(SYS_epoll_pwait, fd, events, n, timeout, mask, 8L);
 }
 
 int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)

@@ -43,7 +43,7 @@ __attribute__((constructor)) static void attach(void)
     if (fd == -1)
         return;
     shared =
-        (void *)syscall(SYS_mmap, NULL, sizeof(*plan), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        (void *)syscall(SYS_mmap, NULL, sizeof(*plan), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0L);
     close(fd);
     if (shared != MAP_FAILED)
         plan = shared;

@@ -138,7 +138,7 @@ static void queue_event(struct shared_port *shared, const struct epoll_event *ev
 static int harvest(struct port *port, int ms)
 {
     struct epoll_event events[HARVEST];
-    int n = (int)syscall(SYS_epoll_pwait, port->fd, events, HARVEST, ms, NULL, 8);
+    int n = (int)syscall(SYS_epoll_pwait, port->fd, events, HARVEST, ms, NULL, 8L);
 
     if (n > 0) {
         pthread_mutex_lock(&port->shared->lock);
