@@ -135,6 +135,7 @@ START_TEST(a_single_process_tells_too)
 
     configure(daemon, "master_process off; ", ONE);
     daemon_start(daemon);
+    daemon_wait_log(daemon, SAYS "one is accepted"); /* after the pid file */
     expect_told(daemon, "one is accepted");
     daemon_stop(daemon, SIGTERM);
     expect_told(daemon, "one is accepted, one is gone");
