@@ -187,10 +187,19 @@ static void look_for_lost_paths(struct master *master)
     bind_lost_paths(NULL, &master->lost_paths);
 }
 
+/* The lock is ours alone once the other process has ended: whoever holds it then is a child of ours
+ * that has not closed it yet, and the lock's file goes with our quit all the same. */
+static void own_lock(struct master *master)
+{
+    if (master->upgrade.phase == UPGRADE_NONE)
+        master->endpoints.pidfile.shared = false;
+}
+
 static void rescan(void *host)
 {
     struct master *master = host;
 
+    own_lock(master);
     look_at_others(NULL, &master->others_left);
     pool_rescan(&master->pool, NULL);
     look_for_lost_paths(master);
@@ -210,6 +219,7 @@ static void go_on_alone(void *host)
 {
     struct master *master = host;
 
+    own_lock(master);
     look_at_others(NULL, &master->others_left);
     if (master->phase != MASTER_RUNS || master->pool.serving == NULL)
         return;

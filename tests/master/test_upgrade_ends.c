@@ -6,6 +6,8 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define KILL_MS 2000
 #define CLIENTS 32
@@ -321,6 +323,38 @@ START_TEST(test_queues_come_while_a_reload_starts)
 }
 END_TEST
 
+/* In a call of the master process: has the lock of the pid file held by one more descriptor. */
+static void hold_lock(struct play *play, struct play_process *process)
+{
+    struct stat lock, st;
+    int fd = 0;
+
+    (void)process;
+    play->called = NULL;
+    ck_assert_int_eq(stat(play_path(play, "pid.lock"), &lock), 0);
+    while (fstat(fd, &st) == -1 || st.st_ino != lock.st_ino || st.st_dev != lock.st_dev)
+        ck_assert_int_lt(++fd, 1000);
+    ck_assert_int_ne(dup(fd), -1);
+}
+
+/* The process that is left quits while another descriptor holds the lock, as that of a worker does
+ * that has just been forked: the lock's file goes all the same. */
+START_TEST(test_lock_of_the_one_that_is_left)
+{
+    struct play_process *old, *new;
+    struct play *play = upgrade(&old, &new);
+
+    case_signal(_i == 0 ? new : old, SIGQUIT);
+    play_pass(play, 1000);
+    play->called = hold_lock;
+    case_signal(_i == 0 ? old : new, SIGQUIT);
+    ck_assert_ptr_null(play->called);
+    play_pass(play, 1000);
+    case_expect_nothing(play);
+    play_destroy(play);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, test_end_while_the_new_one_starts, 0, 6);
@@ -328,6 +362,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, test_one_ends_in_each_step, 0, 6 * 24);
     tcase_add_loop_test(tcase, test_both_end, 0, 9 * 4);
     tcase_add_loop_test(tcase, test_both_quit_with_sessions, 0, 4);
+    tcase_add_loop_test(tcase, test_lock_of_the_one_that_is_left, 0, 2);
     tcase_add_loop_test(tcase, test_other_is_killed_while_one_drains, 0, 2);
     tcase_add_test(tcase, test_old_one_is_not_resumed);
     tcase_add_loop_test(tcase, test_end_beside_a_committed_reload, 0, 8);
