@@ -9,6 +9,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@
 /* Numbers that workers tell the test. */
 struct ledger {
     _Atomic int32_t inside[WORKERS][SERVERS];
+    _Atomic uint32_t ends[SERVERS]; /* counted between the two ends of a session */
     _Atomic uint64_t steps[WORKERS], ended[WORKERS], refused[WORKERS];
     _Atomic uint32_t asked;             /* odd: workers are to stand still, and answer with it */
     _Atomic uint32_t answered[WORKERS]; /* the last odd number that was seen */
@@ -79,12 +81,19 @@ static struct group *enter(struct crash *crash, struct upstream_zone *zone, stru
     return group;
 }
 
+/* Adds up anew when a session ends meanwhile: another one, in its place, would be counted beside
+ * it. */
 static int32_t all_inside(const struct ledger *ledger, unsigned server)
 {
-    int32_t n = 0;
+    uint32_t ends;
+    int32_t n;
 
-    for (unsigned worker = 0; worker < WORKERS; worker++)
-        n += ledger->inside[worker][server];
+    do {
+        ends = ledger->ends[server];
+        n = 0;
+        for (unsigned worker = 0; worker < WORKERS; worker++)
+            n += ledger->inside[worker][server];
+    } while (ledger->ends[server] != ends);
     return n;
 }
 
@@ -109,7 +118,10 @@ static bool begin_session(
 static void end_session(
     struct ledger *ledger, unsigned worker, const struct group *group, struct choice *choice)
 {
-    ledger->inside[worker][choice->peer->server - group->servers]--;
+    ptrdiff_t server = choice->peer->server - group->servers;
+
+    ledger->inside[worker][server]--;
+    ledger->ends[server]++;
     choice_end(choice, FB_TRY_SERVED);
     ledger->ended[worker]++;
 }
@@ -183,8 +195,10 @@ static void kill_worker(struct crash *crash, unsigned worker)
 
     ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "worker %u: status %#x",
         worker, (unsigned)status);
-    for (unsigned server = 0; server < SERVERS; server++)
+    for (unsigned server = 0; server < SERVERS; server++) {
         crash->ledger->inside[worker][server] = 0;
+        crash->ledger->ends[server]++;
+    }
     crash->pids[worker] = 0;
     crash->kills++;
 }
