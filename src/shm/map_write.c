@@ -47,8 +47,27 @@ static void fill_entry(struct shm_map *map, struct shm_map_entry *entry,
         memcpy(entry->bytes + map->value_at + change->before_n, change->value, change->n);
 }
 
+/* Whether a chain leads to an entry: that of its hash, as any other is found to be damaged. A state
+ * written there would take the place of another key's, and hide those behind it. */
+static bool is_in_chain(const struct shm_map *map, uint32_t shard, uint32_t index)
+{
+    uint64_t hash = SHM_LOAD(shm_map_entry_at(map, index)->hash);
+    uint32_t i;
+
+    assert(shard < map->shard_n && shm_map_is_index(map, index));
+    if (shm_map_shard_of(map, hash) != shard)
+        return false;
+    i = SHM_LOAD(shm_map_buckets(map, shard)[shm_map_bucket_of(map, hash)]);
+    for (uint32_t n = 0; i != 0; n++) {
+        if (i == index || i > map->entry_n || n == SHM_MAP_CHAIN_MAX)
+            return true;
+        i = SHM_LOAD(shm_map_entry_at(map, i)->next);
+    }
+    return false;
+}
+
 /* Chooses the entry for the next state: one from the pool for a new key, else the spare. 0: none is
- * free; false where the spare is not the shard's. */
+ * free; false where the spare is not the shard's, or in use. */
 static bool choose_entry(struct shm_map *map, uint32_t number, bool fresh, uint32_t *index)
 {
     struct shm_map_shard *shard = &map->shards[number];
@@ -65,7 +84,8 @@ static bool choose_entry(struct shm_map *map, uint32_t number, bool fresh, uint3
     if (spare > map->entry_n)
         return false;
     if (!fresh)
-        return SHM_LOAD(*shm_map_owner(map, spare)) == number + 1;
+        return SHM_LOAD(*shm_map_owner(map, spare)) == number + 1 &&
+               !is_in_chain(map, number, spare);
     *index = shm_map_pool_acquire(map, number);
     return true;
 }
@@ -85,7 +105,7 @@ static bool publish_state(struct shm_map *map, const struct shm_map_subject *s,
     if (index == 0)
         return true; /* the status is FULL */
     change->version = SHM_LOAD(shard->version) + 1;
-    if (index == place->index || change->version >= SHM_MAP_VERSION_MAX || next > map->entry_n ||
+    if (change->version >= SHM_MAP_VERSION_MAX || next > map->entry_n ||
         !zone_lock_holds(&map->shard_hold))
         return false;
     SHM_STORE(shard->version, change->version);

@@ -217,6 +217,16 @@ static void other_hashes(struct shm_map *map)
         shm_map_entry_at(map, i)->hash ^= UINT64_MAX;
 }
 
+/* A sweep is the first to come upon them. */
+static void other_hashes_swept(struct shm_map *map)
+{
+    other_hashes(map);
+    for (uint32_t i = 0; i < map->shard_n; i++)
+        map->shards[i].soonest_ms = 1;
+    shm_map_sweep(map, 2);
+    ck_assert_uint_gt(map->mended.emptied, 0);
+}
+
 static void versions_beyond(struct shm_map *map)
 {
     for (uint32_t i = 1; i <= map->entry_n; i++)
@@ -239,6 +249,15 @@ static void spare_of_others(struct shm_map *map)
 {
     for (uint32_t i = 0; i < map->shard_n; i++)
         map->shards[i].spare = (i + 1) % map->shard_n + 1;
+}
+
+/* The next state would be written over the one that is read. */
+static void spare_in_use(struct shm_map *map)
+{
+    for (uint32_t i = 0; i < map->shard_n; i++)
+        for (uint32_t bucket = 0; bucket < map->bucket_n; bucket++)
+            if (shm_map_buckets(map, i)[bucket] != 0)
+                map->shards[i].spare = shm_map_buckets(map, i)[bucket];
 }
 
 static void owned_by_nobody(struct shm_map *map)
@@ -312,10 +331,12 @@ static const struct {
     { values_too_long, true },
     { keys_too_long, true },
     { other_hashes, true },
+    { other_hashes_swept, true },
     { versions_beyond, true },
     { last_versions, true },
     { spare_beyond, false },
     { spare_of_others, false },
+    { spare_in_use, false },
     { owned_by_nobody, true },
     { owned_by_one, true },
     { owned_by_what_is_not, true },
