@@ -66,9 +66,10 @@ static bool is_in_chain(const struct shm_map *map, uint32_t shard, uint32_t inde
     return false;
 }
 
-/* Chooses the entry for the next state: one from the pool for a new key, else the spare. 0: none is
- * free; false where the spare is not the shard's, or in use. */
-static bool choose_entry(struct shm_map *map, uint32_t number, bool fresh, uint32_t *index)
+/* Chooses the entry for the next state: one from the pool for a new key, else the spare, which the
+ * entry of the `last` state will be then. 0: none is free; false where one of the two is not the
+ * shard's, or the spare is in use. */
+static bool choose_entry(struct shm_map *map, uint32_t number, uint32_t last, uint32_t *index)
 {
     struct shm_map_shard *shard = &map->shards[number];
     uint32_t spare = SHM_LOAD(shard->spare);
@@ -83,8 +84,9 @@ static bool choose_entry(struct shm_map *map, uint32_t number, bool fresh, uint3
         return true;
     if (spare > map->entry_n)
         return false;
-    if (!fresh)
+    if (last != 0)
         return SHM_LOAD(*shm_map_owner(map, spare)) == number + 1 &&
+               SHM_LOAD(*shm_map_owner(map, last)) == number + 1 &&
                !is_in_chain(map, number, spare);
     *index = shm_map_pool_acquire(map, number);
     return true;
@@ -100,7 +102,7 @@ static bool publish_state(struct shm_map *map, const struct shm_map_subject *s,
     uint32_t index, next = SHM_LOAD(*(fresh ? place->link : &place->entry->next));
 
     assert(fresh == (place->index == 0) && (!place->present || !fresh));
-    if (!choose_entry(map, s->shard, fresh, &index))
+    if (!choose_entry(map, s->shard, place->index, &index))
         return false;
     if (index == 0)
         return true; /* the status is FULL */

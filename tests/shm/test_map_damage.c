@@ -371,6 +371,36 @@ START_TEST(damage_is_found_and_mended)
 }
 END_TEST
 
+/* Finds an entry that is the first of a chain, with another behind it. */
+static uint32_t first_of_two(struct shm_map *map)
+{
+    for (uint32_t i = 0; i < map->shard_n * map->bucket_n; i++)
+        if (map->buckets[i] != 0 && shm_map_entry_at(map, map->buckets[i])->next != 0)
+            return map->buckets[i];
+    ck_abort_msg("%d keys in %u buckets, no two in one", KEYS, map->shard_n * map->bucket_n);
+    return 0;
+}
+
+/* The list of free entries, made anew, has cut the chain behind it. */
+START_TEST(an_entry_of_nobody_is_found_when_its_key_is_set)
+{
+    struct shm_map *map = filled_map();
+    uint32_t index = first_of_two(map), key, found = 0;
+
+    memcpy(&key, shm_map_entry_at(map, index)->bytes, sizeof(key));
+    *shm_map_owner(map, index) = 0;
+    shm_map_pool_audit(map);
+    ck_assert_int_eq(set_key(map, key), SHM_MAP_OK);
+    ck_assert_int_eq(get_key(map, key), SHM_MAP_OK);
+    for (key = 0; key < KEYS; key++)
+        found += get_key(map, key) == SHM_MAP_OK;
+    ck_assert_uint_eq(shm_map_count(map), found);
+    ck_assert_uint_eq(map->mended.emptied, 1);
+    check_mended(map);
+    map_destroy(&map);
+}
+END_TEST
+
 /* Another process's header is not believed either, where it says how large the map is. */
 START_TEST(nothing_in_memory_says_where_things_are)
 {
@@ -427,6 +457,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_stopped_holder_delays_nobody_for_long, 0, 2);
     tcase_add_test(tcase, a_dead_holder_delays_nobody);
     tcase_add_loop_test(tcase, damage_is_found_and_mended, 0, (int)countof(damages));
+    tcase_add_test(tcase, an_entry_of_nobody_is_found_when_its_key_is_set);
     tcase_add_test(tcase, nothing_in_memory_says_where_things_are);
     tcase_add_test(tcase, an_attacker_writes_while_others_work);
 }
