@@ -186,7 +186,7 @@ END_TEST
 /* A search through all of them at each call would take minutes. */
 START_TEST(hundreds_of_thousands_are_set_moved_and_cancelled)
 {
-    const uint32_t n = 200000;
+    const uint32_t n = test_trials(200000);
     struct scripted_conn a = { 0 };
     fb_test *test = start_with(&a);
 
