@@ -306,7 +306,7 @@ void pool_destroy_generation(struct generation *generation);
  * and are being ended. What comes later of it the operations tell. */
 int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descriptors *opened);
 
-/* Does so with the configuration of a generation that ends, beside the one that serves. */
+/* Starts the configuration of an ending generation; returns as pool_start_generation() does. */
 int pool_restart_generation(struct pool *pool, const struct generation *before);
 
 /* Probation (probation.c) */
@@ -342,7 +342,7 @@ void generation_serve(struct generation *generation);
 
 /* Takes the starting generation back after an emerg line; generation_failed() is to follow. */
 void generation_withdraw(struct generation *generation, const char *why);
-/* Does so, and calls generation_failed(). */
+/* Calls generation_withdraw() and generation_failed(). */
 void generation_abort(struct generation *generation, const char *why);
 /* A start has failed: generations beside the one that serves end, and ops->failed is called. */
 void generation_failed(struct pool *pool);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the table that is written of these listeners; free() it. */
+/* Returns the status table of the listeners as text, to be freed by free(). */
 static char *write_listeners(const char *listeners)
 {
     char *text = NULL, *table, status[512];

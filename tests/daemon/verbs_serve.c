@@ -86,7 +86,7 @@ const struct verbs_steps verbs_failed_reload = {
     .act = failed_reload_act, .worst = hang_worst, .worst_conf = VERBS_ECHO
 };
 
-/* Again where the workers had no processor for so long that they have crashed too late. */
+/* Repeats the reload when workers crash after the probation, for want of a processor. */
 static void crashing_reload_act(struct scene *scene)
 {
     daemon_expects(scene->daemon, "died at once");

@@ -257,7 +257,7 @@ static struct play *take_kill_master(void)
 
 static const struct {
     const char *id, *most;
-    struct play *(*take)(void); /* the verb, for as long as it can take */
+    struct play *(*take)(void); /* gives the verb, with workers that delay its end */
 } rows[] = {
 #define VERB(id, name, clients, sessions, unit, most, back) { #id, most, take_##id },
 #define VERB_UNIT(...)

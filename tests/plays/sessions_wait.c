@@ -16,7 +16,7 @@
 /* accept_mutex: a worker that stands still loses its turn, with accept_share and without. */
 #define SHARED_TURN_MS 20
 #define TURN_MS 1000
-/* Workers that stand still one after the other, each in its turn. */
+/* Stopped workers that hold the accept mutex one after the other. */
 #define STOPPED_MOST 5
 /* pool/rescan.c: a worker has died, and others look for clients that it was woken for. */
 #define RESCAN_MS 20
