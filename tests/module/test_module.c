@@ -255,7 +255,7 @@ static const struct {
     { "no_library.so", "needs \"frobnicate\": link it with the library that has it" },
     { "none.so", "cannot be opened (2: No such file or directory)" },
     { "", "is not a file: name the shared object itself" },
-    { "../plain_a.la", "is not a shared object: build it with \"cc -shared -fPIC\"" },
+    { "../../Makefile", "is not a shared object: build it with \"cc -shared -fPIC\"" },
 };
 
 START_TEST(what_is_wrong_is_told)
