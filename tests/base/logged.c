@@ -33,6 +33,12 @@ void logged_begin_socket(struct logged *logged, enum log_level level)
     begin_log(logged, level, ends[0], ends[1]);
 }
 
+void logged_clear(struct logged *logged)
+{
+    ck_assert_int_eq(ftruncate(logged->target.fd, 0), 0);
+    ck_assert_int_eq(lseek(logged->target.fd, 0, SEEK_SET), 0);
+}
+
 void logged_end(struct logged *logged)
 {
     close(logged->target.fd);

@@ -16,6 +16,8 @@ struct logged {
 void logged_begin(struct logged *logged, enum log_level level);
 /* Lines go to a datagram socket; the target has to be told what it is to take it for. */
 void logged_begin_socket(struct logged *logged, enum log_level level);
+/* Forgets what is in the file. */
+void logged_clear(struct logged *logged);
 void logged_end(struct logged *logged);
 
 /* Returns everything in the file; or the next datagram, "" if there is none. */

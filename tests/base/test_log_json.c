@@ -160,20 +160,19 @@ static char *filled(const char *fill, size_t n)
     return text;
 }
 
-static void check_length(const char *fill, size_t n, const struct log_line *line)
+static void check_length(
+    struct logged *logged, const char *fill, size_t n, const struct log_line *line)
 {
-    struct logged logged;
     struct json_value object;
     char *message = filled(fill, n);
 
-    begin_json(&logged);
-    logged_line(&logged, line, "%s", message);
-    object = object_of(&logged);
+    logged_clear(logged);
+    logged_line(logged, line, "%s", message);
+    object = object_of(logged);
     ck_assert(has(object, "message"));
     ck_assert_int_eq(has(object, "client"), line->client != NULL);
     ck_assert_int_eq(has(object, "errno"), line->error != 0);
     ck_assert_int_eq(has(object, "column"), line->place != NULL);
-    logged_end(&logged);
     free(message);
 }
 
@@ -192,11 +191,14 @@ START_TEST(every_length_is_json)
         .upstream = client,
         .protocol = client,
     };
+    struct logged logged;
 
+    begin_json(&logged);
     for (size_t n = 0; n < 5000; n += n < 300 || n > 3500 ? 1 : 7) {
-        check_length(fills[_i], n, &bare);
-        check_length(fills[_i], n, &whole);
+        check_length(&logged, fills[_i], n, &bare);
+        check_length(&logged, fills[_i], n, &whole);
     }
+    logged_end(&logged);
     free(client);
 }
 END_TEST
@@ -204,6 +206,9 @@ END_TEST
 /* The other texts are cut too, but do not crowd the message out. */
 START_TEST(every_length_of_a_context_is_json)
 {
+    struct logged logged;
+
+    begin_json(&logged);
     for (size_t n = 0; n < 1500; n++) {
         char *text = filled(fills[_i], n);
         const struct log_place place = { .file = text, .line = UINT32_MAX, .column = UINT32_MAX };
@@ -216,14 +221,13 @@ START_TEST(every_length_of_a_context_is_json)
             .upstream = text,
             .protocol = text,
         };
-        struct logged logged;
 
-        begin_json(&logged);
+        logged_clear(&logged);
         logged_line(&logged, &line, "a message of the usual length");
         ck_assert_str_eq(member(object_of(&logged), "message"), "a message of the usual length");
-        logged_end(&logged);
         free(text);
     }
+    logged_end(&logged);
 }
 END_TEST
 

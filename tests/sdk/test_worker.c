@@ -362,10 +362,17 @@ START_TEST(what_a_worker_may_send)
         ck_assert_uint_ne(fb_send_worker(worker, 0, NULL, 0), 0);
     ck_assert_uint_eq(fb_send_worker(worker, 0, NULL, 0), 0);
     ck_assert_uint_eq(fb_send_all(worker, NULL, 0), 0);
-    fb_test_run(test);
-    calls[0] = '\0';
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+START_TEST(a_message_without_memory_is_refused)
+{
+    fb_test *test = start();
+    fb_worker *worker = fb_test_worker(test);
+
     fb_test_refuse_memory(test, (uint64_t)_i, 1);
-    if (fb_send_worker(worker, id, "a", 1) != 0) {
+    if (fb_send_worker(worker, fb_worker_id(worker), "a", 1) != 0) {
         fb_test_run(test);
         ck_assert_str_eq(calls, "self:a handled ");
     }
@@ -467,7 +474,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_worker_sends_to_itself_and_to_connections);
     tcase_add_test(tcase, all_may_be_nobody);
     tcase_add_test(tcase, a_connection_sends_to_its_worker);
-    tcase_add_loop_test(tcase, what_a_worker_may_send, 0, 4);
+    tcase_add_test(tcase, what_a_worker_may_send);
+    tcase_add_loop_test(tcase, a_message_without_memory_is_refused, 0, 4);
     tcase_add_test(tcase, a_reference_does_not_come_again);
     tcase_add_test(tcase, guesses_make_a_worker_deaf);
     tcase_add_test(tcase, a_worker_knows_its_servers);
