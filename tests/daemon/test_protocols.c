@@ -257,94 +257,6 @@ START_TEST(reset_by_the_client)
 }
 END_TEST
 
-/* Re-arming a timer may end a session up to 300 ms before its time (timer.h). */
-#define PAUSE_MS 300
-
-static bool try_echo(int fd)
-{
-    char byte;
-
-    return send(fd, "b", 1, MSG_NOSIGNAL) == 1 && recv(fd, &byte, 1, 0) == 1;
-}
-
-START_TEST(idle_timeout)
-{
-    struct daemon *daemon = start_daemon(_i, "idle_timeout 600ms;" ECHO_SERVER);
-    int client = client_open(daemon->ports[0]);
-    int64_t from = now_ms(), last = from;
-
-    while (last - from < 900) { /* longer than the timeout, with never a pause as long */
-        bool echoed = try_echo(client);
-
-        if (now_ms() - last > PAUSE_MS) { /* the test or the daemon had no processor */
-            close(client);
-            client = client_open(daemon->ports[0]);
-            from = now_ms();
-        } else {
-            ck_assert(echoed);
-        }
-        last = now_ms();
-        pause_briefly();
-    }
-    client_expect_end(client);
-    ck_assert_int_ge(now_ms() - last, 250);
-    close(client);
-    daemon_finish(daemon);
-}
-END_TEST
-
-/* A client whose first byte has come in time; again where there was no processor for it. */
-static int open_in_time(const struct daemon *daemon)
-{
-    for (;;) {
-        int64_t from = now_ms();
-        int client = client_open(daemon->ports[0]);
-
-        if (try_echo(client))
-            return client;
-        ck_assert_int_ge(now_ms() - from, PAUSE_MS);
-        close(client);
-    }
-}
-
-START_TEST(first_byte_timeout)
-{
-    struct daemon *daemon = start_daemon(_i, "first_byte_timeout 400ms;" ECHO_SERVER);
-    int early = open_in_time(daemon), late;
-    int64_t from = now_ms();
-
-    late = client_open(daemon->ports[0]);
-    client_expect_end(late);
-    ck_assert_int_ge(now_ms() - from, 300);
-    client_echo(early, "not concerned");
-    close(early);
-    close(late);
-    daemon_finish(daemon);
-}
-END_TEST
-
-/* Time that comes in ticks does for all of it. */
-START_TEST(timer_resolution)
-{
-    struct daemon *daemon = daemon_create(1);
-    int client;
-    int64_t from;
-
-    daemon_configure(daemon,
-        "timer_resolution 50ms; events { use %s; }"
-        "stream { idle_timeout 400ms; " ECHO_SERVER " }",
-        mechanisms_name(_i));
-    daemon_start(daemon);
-    from = now_ms();
-    client = client_open(daemon->ports[0]);
-    client_echo(client, "ticks");
-    client_expect_end(client);
-    ck_assert_int_ge(now_ms() - from, 300);
-    close(client);
-    daemon_finish(daemon);
-}
-END_TEST
-
 static struct daemon *start_large_reply(int i)
 {
     struct daemon *daemon = daemon_create(1);
@@ -421,8 +333,7 @@ static void add_tests(TCase *tcase)
 {
     static const TTest *const *const tests[] = { &echo, &echo_half_close, &echo_large,
         &many_at_once, &discard, &returned_text, &daytime, &status, &no_handler, &listeners,
-        &addresses_of_a_wildcard, &reset_by_the_client, &idle_timeout, &first_byte_timeout,
-        &timer_resolution, &close_flushes, &close_with_unread_input };
+        &addresses_of_a_wildcard, &reset_by_the_client, &close_flushes, &close_with_unread_input };
 
     resources_fixture(tcase);
     for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)

@@ -33,36 +33,6 @@ START_TEST(it_begins_after_much)
 }
 END_TEST
 
-static void move_at_rate(
-    const struct splicing *splicing, struct pipe_end ends[2], size_t rate, uint64_t began)
-{
-    uint64_t passed = splicing->net.loop.clock.mono_ms - began;
-
-    ck_assert_uint_le(ends[0].conn->received, rate * (passed / 1000 + 1));
-    pipe_end_say(&ends[0], SIZE_MAX / 2);
-    pipe_end_hear(&ends[1], SIZE_MAX);
-}
-
-/* The pipe waits for its rate, whether it copies or splices. */
-START_TEST(a_rate_holds_for_both_ways)
-{
-    const struct conn_pipe_options options = { .rates = { 4 * MUCH, 0 } };
-    struct splicing *splicing = splicing_start(_i);
-    struct pipe_end ends[2];
-    uint64_t began;
-
-    splicing_open_pipe_with(splicing, ends, &options);
-    began = splicing->net.loop.clock.mono_ms;
-    pipe_end_say(&ends[0], SIZE_MAX / 2);
-    splicing_turn_until(
-        splicing, ends[1].heard >= 5 * MUCH, move_at_rate(splicing, ends, 4 * MUCH, began));
-    ck_assert_uint_gt(splices_in, 0);
-    ck_assert_uint_ge(splicing->net.loop.clock.mono_ms - began, 1000);
-    splicing_close_far(ends);
-    splicing_stop(splicing);
-}
-END_TEST
-
 static void exchange_bytes(struct pipe_end ends[2], size_t total, unsigned round)
 {
     pipe_end_say(&ends[0], total);
@@ -282,7 +252,6 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, it_begins_after_much, 0, SPLICING_KINDS);
-    tcase_add_loop_test(tcase, a_rate_holds_for_both_ways, 0, SPLICING_KINDS);
     tcase_add_loop_test(tcase, all_arrives_in_both_directions_at_slow_readers, 0, SPLICING_KINDS);
     tcase_add_loop_test(tcase, kernel_pipes_are_held_for_bytes_alone, 0, SPLICING_KINDS);
     tcase_add_loop_test(tcase, little_at_a_time_is_copied_again, 0, SPLICING_KINDS);
