@@ -140,6 +140,7 @@ START_TEST(nonsense_harms_nobody_else)
     daemon_expects(daemon, "exited on signal 6");
     daemon_expects(daemon, "the accept mutex was damaged");
     daemon_expects(daemon, "called "); /* by its last words, which were overwritten */
+    daemon_expects(daemon, "could not wait for events");
     daemon_expects(daemon, "a worker process died at once");
     for (int i = 0; i < 5; i++) {
         int client, other;
