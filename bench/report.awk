@@ -254,6 +254,12 @@ $1 == "spread" {
     spread[++spread_n] = "| " $3 " | " $2 " | " $4 " | " $5 " | " $6 " |"
 }
 
+$1 == "wakeups" {
+    wakeups[++wakeup_n] = "| " $3 " | " $2
+    for (i = 4; i <= NF; i++)
+        wakeups[wakeup_n] = wakeups[wakeup_n] " | " $i
+}
+
 $1 == "many" {
     many[++many_n] = "| " $2 " | " $7 " | " $4 " | " $5 " | " $6 " |"
 }
@@ -328,6 +334,16 @@ END {
         print "|---|---|---:|---:|---:|"
         for (i = 1; i <= spread_n; i++)
             print spread[i]
+        print ""
+    }
+    if (wakeup_n > 0) {
+        print "## Wake-ups\n"
+        print "How often workers wake, and the microseconds of CPU time of all of them, for a client that"
+        print "connects and is sent a line: the first after a second of quiet, and so many a second.\n"
+        print "| server | workers | first | 20/s | 100/s | 1,000/s | µs, 20/s | 100/s | 1,000/s |"
+        print "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+        for (i = 1; i <= wakeup_n; i++)
+            print wakeups[i] " |"
         print ""
     }
     if (aio_n > 0) {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Accepts clients, and suspends it for a shortage.
  *
- * Shared listeners are armed only while the phase is ACCEPT_OPEN and, with the mutex, while we hold
- * it or until the next turn tries it again. The other workers get a message when clients may be
- * stranded at a listener that we stop watching. */
+ * A client wakes one worker, however many there are. Where the kernel can wake one of all who
+ * watch a listener, all do, and who has more clients than another goes behind; else the holder
+ * of the mutex watches alone, until the turn in which it finds that another has taken it.
+ *
+ * Shared listeners are armed only while the phase is ACCEPT_OPEN. The other workers get a message
+ * when clients may be stranded at a listener that we stop watching. */
 #include "base/compiler.h"
 #include "worker/accept_private.h"
 #include "worker/commands.h"
@@ -272,16 +275,17 @@ static void accept_clients(struct worker *worker, struct acceptor *acceptor)
 {
     const struct acceptors *accept = &worker->accept;
     bool rescan = acceptor->rescan;
-    bool many = rescan || acceptor->passed || worker->cycle->events.multi_accept;
+    bool wanted = rescan || acceptor->passed; /* whatever others have */
+    bool many = wanted || worker->cycle->events.multi_accept;
     int most = rescan ? RESCAN_MAX : BATCH_MAX;
     bool at_once = !many && !accept->holds_mutex;
     struct fb_conn *client = NULL;
     enum outcome outcome;
-    bool left = false;
+    bool left = false, any;
     int n = 0;
 
     acceptor->rescan = acceptor->passed = false;
-    if (timer_is_set(&accept->back) && !rescan && accept_leaves_event(worker, acceptor))
+    if (!wanted && accept_leaves_event(worker, acceptor))
         return;
     do {
         outcome =
@@ -292,15 +296,16 @@ static void accept_clients(struct worker *worker, struct acceptor *acceptor)
     } while (many && !left && continues(net_of(worker), outcome, rescan) && ++n < most);
     if (acceptor->source.events[EVENT_WRITE].queue != QUEUE_NONE) /* room is being made */
         acceptor->rescan = rescan;
-    if (n > 0 || outcome != EMPTY)
+    any = n > 0 || outcome == ACCEPTED;
+    if (any || outcome != EMPTY)
         acceptor->empty_n = 0;
     else if (!rescan)
         accept_note_empty(worker, acceptor);
-    if (acceptor->foreign && accept->stand_ins && outcome == ACCEPTED && !left)
-        accept_yield(worker, acceptor);
     acceptor->source.events[EVENT_READ].ready = false; /* what is left is reported again */
-    if (outcome == ACCEPTED && at_once)                /* last: a session may do anything */
+    if (outcome == ACCEPTED && at_once)
         conn_open(client);
+    if (any) /* last: a session may have come and gone */
+        accept_yield(worker, acceptor, left);
 }
 
 static void acceptor_readable(struct loop *loop, struct source *source)
@@ -364,8 +369,9 @@ int accept_init(struct worker *worker)
 
     assert(worker->phase == WORKER_STARTING);
     assert(accept->list == NULL && accept->phase == ACCEPT_CLOSED);
-    accept->mutex = several && events->accept_mutex;
-    accept->exclusive = several && !events->accept_mutex && events->mechanism->exclusive;
+    accept->exclusive = several && events->mechanism->exclusive;
+    accept->mutex = several && events->accept_mutex && !accept->exclusive;
+    accept->makes_way = accept->exclusive && events->accept_mutex;
     accept->resume.expired = resume_expired;
     accept->mend.expired = accept_mend_expired;
     if (accept_init_passing(worker) == -1)
@@ -482,7 +488,7 @@ void acceptors_check(const struct acceptors *accept)
     assert((accept->phase == ACCEPT_RELEASED) == (accept->list == NULL));
     assert(accept->list != NULL || accept->n == 0);
     assert(!accept->mutex || !accept->exclusive);
-    assert((accept->rung != SHARE_NOBODY) == timer_is_set(&accept->back));
+    assert(accept->rung == SHARE_NOBODY || timer_is_set(&accept->back));
     assert(accept->aside_n == 0 || timer_is_set(&accept->back));
     assert(!accept->even || accept->bell != NULL);
     assert(!accept->holds_mutex || accept->mutex);

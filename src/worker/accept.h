@@ -2,9 +2,10 @@
 /* Accepting: which listeners this worker watches, when it takes clients from them, and how it gives
  * the listeners up without leaving a client behind.
  *
- * Accepting has one phase, which only accept.c changes. With the accept mutex, shared listeners are
- * watched by the worker that holds it; the mutex is never held beyond the accept queue of a
- * turn. A listener that was shut down is left alone until the master has made it listen again. */
+ * Accepting has one phase, which only accept.c changes. Shared listeners are watched by all
+ * workers where the kernel wakes one of them, else by the holder of the accept mutex, which is
+ * never held beyond the accept queue of a turn. A listener that was shut down is left alone until
+ * the master has made it listen again. */
 #pragma once
 
 #include "base/token_bucket.h"
@@ -41,13 +42,15 @@ struct acceptors {
     struct acceptor **list; /* NULL before accept_init() and once released */
     unsigned n;
     enum accept_phase phase;
-    bool mutex;     /* shared listeners are watched by the accept mutex's holder alone */
     bool exclusive; /* shared listeners are watched by all workers, of whom the kernel wakes one */
+    bool mutex;     /* they are watched by the accept mutex's holder alone */
+    bool makes_way; /* `exclusive`: accept_disabled leaves clients to others all the same */
     bool holds_mutex;     /* the accept mutex is ours, unless another worker has taken it */
     bool watches_shared;  /* the shared listeners are armed, as the mutex's holder */
     int64_t disabled;     /* accept_disabled: turns to leave the mutex to others */
     bool left;            /* was left to them in the latest turn */
     bool wakes;           /* another worker is woken when the mutex is given back */
+    bool invited;         /* another worker has too many clients, and has rung */
     int short_fd;         /* the listener at which accepting was suspended last */
     uint64_t shortage_at; /* ms of the latest shortage, to log it once; 0: none */
     struct timer resume;
@@ -56,15 +59,16 @@ struct acceptors {
     struct accept_mutex turns;   /* used if `mutex` is set */
     /* clients that are left to other workers, and taken from them (accept_pass.c) */
     struct accept_share share;
-    bool even;          /* clients are left to workers with fewer */
-    bool stand_ins;     /* reuseport sockets are watched by all workers: the kernel wakes one */
-    bool crowded;       /* crowding was published: there was no room, and none has come since */
-    bool waits;         /* for another worker to take a client that has no room here */
-    bool returned;      /* the mutex is ours to take: nobody has when it was left */
-    uint32_t to;        /* the worker that the mutex is to be left to, or SHARE_NOBODY */
-    uint32_t rung;      /* the worker that was woken, until the timer `back` */
-    uint64_t judged_ms; /* when the mutex was judged to be ours to take */
-    unsigned aside_n;   /* listeners that are left to others until then */
+    bool even;            /* clients are left to workers with fewer */
+    bool stand_ins;       /* reuseport sockets are watched by all workers: the kernel wakes one */
+    bool crowded;         /* crowding was published: there was no room, and none has come since */
+    bool waits;           /* for another worker to take a client that has no room here */
+    bool returned;        /* the mutex is ours to take: nobody has when it was left */
+    uint32_t to;          /* the worker that the mutex is to be left to, or SHARE_NOBODY */
+    uint32_t rung;        /* the worker that was woken, until the timer `back` */
+    uint64_t judged_ms;   /* when the mutex was judged to be ours to take */
+    uint64_t accepted_ms; /* when we have accepted last */
+    unsigned aside_n;     /* listeners that are left to others until then */
     struct timer back;
     struct source *bell; /* by which other workers wake this one; NULL: there are no others */
 };

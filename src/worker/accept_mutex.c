@@ -96,9 +96,9 @@ static enum accept_mutex_status wait_for(struct accept_mutex *mutex, uint64_t ow
     /* the master takes the mutex from a dead worker before it frees the slot, so that only an owner
      * that was made up is there when the slot is looked at first */
     damaged = owner != 0 && !slot_is_used(mutex->shared, mutex->rival);
-    if ((!damaged && !is_due(mutex, now)) || !take(mutex, owner, now))
-        return ACCEPT_MUTEX_BUSY;
-    return acquired(mutex, damaged, now);
+    if (damaged && take(mutex, owner, now))
+        return acquired(mutex, true, now);
+    return is_due(mutex, now) ? ACCEPT_MUTEX_DUE : ACCEPT_MUTEX_BUSY;
 }
 
 enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t now, bool leaves)
@@ -111,6 +111,11 @@ enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t n
     if (owner != 0 && is_same(shm_lock_id(owner), mutex->id) && take(mutex, owner, now))
         return acquired(mutex, true, now);
     return wait_for(mutex, owner, now);
+}
+
+enum accept_mutex_status accept_mutex_rob(struct accept_mutex *mutex, uint64_t now)
+{
+    return take(mutex, mutex->seen, now) ? acquired(mutex, false, now) : ACCEPT_MUTEX_BUSY;
 }
 
 static uint64_t time_left(uint64_t since_ms, uint64_t bound_ms, uint64_t now)

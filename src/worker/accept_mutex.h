@@ -31,6 +31,7 @@ struct accept_mutex {
 
 enum accept_mutex_status {
     ACCEPT_MUTEX_BUSY,     /* another worker's, or left to others */
+    ACCEPT_MUTEX_DUE,      /* so too, and to be taken with accept_mutex_rob() if clients wait */
     ACCEPT_MUTEX_ACQUIRED, /* ours for a turn */
     ACCEPT_MUTEX_DAMAGED,  /* ours for a turn, and its owner could not be: to be reported */
 };
@@ -39,9 +40,12 @@ enum accept_mutex_status {
  * client waits for a holder that stands still. */
 void accept_mutex_init(struct accept_mutex *mutex, struct shared *shared, struct slot_id id,
     uint64_t delay_ms, bool soon);
-/* Acquires the mutex if it is free, or taken from a holder that stands still. With `leaves` a free
- * mutex is left to others too, unless nobody takes it. `now` is the loop's time. */
+/* Acquires the mutex if it is free; `now` is the loop's time. With `leaves` a free mutex is left to
+ * others. It is due when its holder stands still, or when nobody takes what is left: that holder
+ * may wait for clients, and who takes the mutex then makes two of one that is woken. */
 enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t now, bool leaves);
+/* After a try that found it due: takes it. */
+enum accept_mutex_status accept_mutex_rob(struct accept_mutex *mutex, uint64_t now);
 /* After a try that found it busy: the time until the holder that was seen loses it, if no other is
  * seen; at least 1. */
 uint64_t accept_mutex_wait(const struct accept_mutex *mutex, uint64_t now);

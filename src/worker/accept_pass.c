@@ -12,6 +12,8 @@
 /* A worker that was rung has so long to take the clients of a listener, or the accept mutex. */
 #define BACK_MS 2
 #define MUTEX_BACK_MS 5
+/* Clients of a burst come within such a time. */
+#define BURST_MS 1
 /* Before idle connections are closed for a client for whom another worker has said to have room. */
 #define SHORT_BACK_MS 10
 /* No more listeners are looked at when clients wait at any of them. */
@@ -38,7 +40,7 @@ static void come_back(struct worker *worker)
     }
 }
 
-/* Leaves a listener to worker `to`. */
+/* Leaves a listener to worker `to`, or (SHARE_NOBODY) to whoever waits there. */
 static void leave_listener(struct worker *worker, struct acceptor *acceptor, uint32_t to)
 {
     struct acceptors *accept = &worker->accept;
@@ -47,7 +49,8 @@ static void leave_listener(struct worker *worker, struct acceptor *acceptor, uin
     acceptor->aside = true;
     accept->aside_n++;
     accept_watch(worker, acceptor);
-    ring(worker, accept->aside_n == 1 ? acceptor->source.fd : SHARE_ANY, to);
+    if (to != SHARE_NOBODY)
+        ring(worker, accept->aside_n == 1 ? acceptor->source.fd : SHARE_ANY, to);
 }
 
 /* Leaves the listener, or the accept mutex (NULL), to another worker for a while. */
@@ -68,10 +71,39 @@ static void pass(struct worker *worker, struct acceptor *acceptor, uint32_t to)
         ring(worker, -1, to);
 }
 
+/* A client comes right behind another that we have taken, as the next of a burst, and was reported
+ * to us before we were behind the others: who has fewer takes it. An isolated client is not worth
+ * that. */
+static bool leaves_burst(struct worker *worker, struct acceptor *acceptor)
+{
+    struct acceptors *accept = &worker->accept;
+    uint64_t now = worker->stream.net.loop.clock.mono_ms;
+    uint32_t to;
+
+    if (!accept->even || !accept->exclusive || acceptor->own || accept->phase != ACCEPT_OPEN ||
+        now - accept->accepted_ms > BURST_MS ||
+        worker->stream.net.client_n <= accept->share.least ||
+        accept_share_judge(&accept->share, worker->stream.net.client_n, false, now, &to) !=
+            SHARE_PASS)
+        return false;
+    pass(worker, acceptor, to);
+    return true;
+}
+
+/* Steps back from the listener, and wakes nobody. */
+static void step_aside(struct worker *worker, struct acceptor *acceptor)
+{
+    timers_arm(&worker->stream.net.loop.timers, &worker->accept.back, BACK_MS);
+    leave_listener(worker, acceptor, SHARE_NOBODY);
+    counters_add(worker->stream.net.counters, COUNTER_YIELDS, 1);
+}
+
 bool accept_leaves_event(struct worker *worker, struct acceptor *acceptor)
 {
     struct acceptors *accept = &worker->accept;
 
+    if (!timer_is_set(&accept->back))
+        return leaves_burst(worker, acceptor);
     if ((accept->mutex && !acceptor->own) || (acceptor->own && !accept->even))
         return false;
     leave_listener(worker, acceptor, accept->rung);
@@ -83,8 +115,9 @@ static void back_expired(struct loop *loop, struct timer *timer)
     struct worker *worker = worker_of_loop(loop);
     struct acceptors *accept = &worker->accept;
 
-    assert(timer == &accept->back && accept->rung != SHARE_NOBODY);
-    accept_share_note_answer(&accept->share, accept->rung);
+    assert(timer == &accept->back);
+    if (accept->rung != SHARE_NOBODY)
+        accept_share_note_answer(&accept->share, accept->rung);
     if (accept->waits)
         accept_share_note_refusal(&accept->share);
     accept->waits = false;
@@ -93,13 +126,19 @@ static void back_expired(struct loop *loop, struct timer *timer)
     come_back(worker);
 }
 
-void accept_yield(struct worker *worker, struct acceptor *acceptor)
+void accept_yield(struct worker *worker, struct acceptor *acceptor, bool left)
 {
-    if (!acceptor->source.listening)
+    const struct acceptors *accept = &worker->accept;
+    bool behind = left || acceptor->foreign;
+
+    worker->accept.accepted_ms = worker->stream.net.loop.clock.mono_ms;
+    if (!acceptor->own && !behind)
+        behind = !accept->even || worker->stream.net.client_n > accept->share.least;
+    if (!behind || !acceptor->source.listening ||
+        !(acceptor->own ? accept->stand_ins : accept->exclusive))
         return;
     source_disarm_listener(&worker->stream.net.loop, &acceptor->source);
     accept_watch(worker, acceptor);
-    counters_add(worker->stream.net.counters, COUNTER_YIELDS, 1);
 }
 
 void accept_give_back(struct worker *worker, struct acceptor *acceptor)
@@ -107,6 +146,23 @@ void accept_give_back(struct worker *worker, struct acceptor *acceptor)
     assert(acceptor->foreign && acceptor->lent);
     acceptor->lent = false;
     accept_watch(worker, acceptor);
+}
+
+/* Whether others come next: with accept_share by their numbers of clients, else by our free
+ * slots. */
+static enum share_verdict judge(
+    struct worker *worker, const struct acceptor *acceptor, uint32_t *to)
+{
+    struct acceptors *accept = &worker->accept;
+
+    if (accept->even)
+        return accept_share_judge(&accept->share, worker->stream.net.client_n,
+            acceptor->own ? accept->stand_ins : accept->exclusive,
+            worker->stream.net.loop.clock.mono_ms, to);
+    if (!accept->makes_way || acceptor->own || accept->bell == NULL || !accept_is_disabled(worker))
+        return SHARE_FAIR;
+    *to = accept_share_find_least(&accept->share);
+    return *to == SHARE_NOBODY ? SHARE_FAIR : SHARE_PASS;
 }
 
 bool accept_leaves_next(struct worker *worker, struct acceptor *acceptor)
@@ -117,17 +173,17 @@ bool accept_leaves_next(struct worker *worker, struct acceptor *acceptor)
     uint32_t to;
 
     accept->returned = false;
-    if (!accept->even || accept->phase != ACCEPT_OPEN)
+    if (accept->phase != ACCEPT_OPEN)
         return false;
-    verdict = accept_share_judge(&accept->share, worker->stream.net.client_n,
-        acceptor->own ? accept->stand_ins : accept->exclusive,
-        worker->stream.net.loop.clock.mono_ms, &to);
+    verdict = judge(worker, acceptor, &to);
     if (turns) /* the mutex is left in the next turn, when it was given back */
         accept->to = verdict == SHARE_FAIR ? SHARE_NOBODY : to;
     else if (verdict == SHARE_PASS)
         pass(worker, acceptor, to);
+    else if (verdict == SHARE_ASIDE)
+        step_aside(worker, acceptor);
     else if (verdict == SHARE_YIELD)
-        accept_yield(worker, acceptor);
+        counters_add(worker->stream.net.counters, COUNTER_YIELDS, 1);
     return verdict != SHARE_FAIR;
 }
 
@@ -276,6 +332,7 @@ static void bell_rung(struct loop *loop, struct source *source)
     timer_del(loop, &accept->back);
     accept->rung = SHARE_NOBODY;
     accept->waits = false;
+    accept->invited = true; /* the other may have taken the mutex again, if we are late */
     map_watch_bell(worker);
     come_back(worker);
     while (accept->list != NULL && (fd = accept_share_passed(&accept->share, &cursor)) != -1)

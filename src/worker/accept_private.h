@@ -13,6 +13,9 @@ void accept_watch(struct worker *worker, struct acceptor *acceptor);
 /* accept_turn.c: Whether another worker has taken the mutex, because we have stood still for too
  * long: then the listeners that it watches are left to it. */
 bool accept_steps_back(struct worker *worker, const struct acceptor *acceptor);
+/* accept_turn.c: Whether accept_disabled leaves clients to others. It would only lose time where no
+ * worker has fewer connections than we do. */
+bool accept_is_disabled(const struct worker *worker);
 /* Publishes that there is no room for a client, until a slot is free. */
 void accept_publish_crowding(struct worker *worker);
 
@@ -36,7 +39,7 @@ void accept_end_passing(struct worker *worker);
 /* After an accept: whether the clients behind it are left to others, at this listener or, with the
  * mutex, at all that are shared. */
 bool accept_leaves_next(struct worker *worker, struct acceptor *acceptor);
-/* While clients are left to others, an event of a listener: whether it is left to them too. */
+/* An event of a listener: whether it is left to others, as others are already, or in a burst. */
 bool accept_leaves_event(struct worker *worker, struct acceptor *acceptor);
 /* A client waits at the listener and has no room here: whether it is left to a worker that has. */
 bool accept_leaves_short(struct worker *worker, struct acceptor *acceptor);
@@ -45,9 +48,10 @@ void accept_pass_turn(struct worker *worker);
 /* Before the mutex is tried: whether it is left to others, for accept_leaving_ms() at most. */
 bool accept_leaves_turn(struct worker *worker);
 int64_t accept_leaving_ms(void);
-/* Goes behind the other workers that wait for clients of this listener, of which the kernel wakes
- * the first. */
-void accept_yield(struct worker *worker, struct acceptor *acceptor);
+/* After an accept, where the kernel wakes the first of the workers that wait at this listener: goes
+ * behind the others, if clients are `left` to them, or one of them has fewer. Whose sessions are
+ * short goes on, because what it needs for them is in the processor's caches. */
+void accept_yield(struct worker *worker, struct acceptor *acceptor, bool left);
 /* Gives a queue that was lent back to its worker, which is faster again. */
 void accept_give_back(struct worker *worker, struct acceptor *acceptor);
 /* Watches all queues of other workers as if they were lent: clients may wait there for room, or for

@@ -12,6 +12,9 @@
  * listener a wait if the woken one does not take them. */
 static const struct token_rate exact_rate = { .burst = 64, .per_second = 20 };
 static const struct token_rate rough_rate = { .burst = 64, .per_second = 50 };
+/* For stepping back without waking anybody, half of the time at most: where the others hardly
+ * sleep, one that does is woken for most clients, and to go behind the others does not help. */
+static const struct token_rate aside_rate = { .burst = 64, .per_second = 250 };
 
 /* For leaving a client to a worker with room after this was in vain: the worker may just have been
  * late, and if we go on to make room ourselves it gets no client by which to show it. */
@@ -128,16 +131,19 @@ enum share_verdict accept_share_judge(
 
     assert(share->own != NULL);
     *to = look.number;
+    share->least = look.n > 0 ? look.least : UINT32_MAX;
     if (look.n == 0)
         return SHARE_FAIR;
-    if (ours >= look.least + greater(1, mean / SPREAD) &&
+    if (ours >= look.least + greater(yields ? 2 : 1, mean / SPREAD) &&
         token_bucket_take(&share->exact, &exact_rate, now))
         return SHARE_PASS;
     if (ours <= mean + greater(ROUGH_LEAST, mean / SPREAD))
         return SHARE_FAIR;
     if (token_bucket_take(&share->rough, &rough_rate, now))
         return SHARE_PASS;
-    return yields ? SHARE_YIELD : SHARE_FAIR;
+    if (!yields)
+        return SHARE_FAIR;
+    return token_bucket_take(&share->aside, &aside_rate, now) ? SHARE_ASIDE : SHARE_YIELD;
 }
 
 uint32_t accept_share_find_least(struct accept_share *share)

@@ -25,7 +25,8 @@ struct accept_share {
     uint32_t most;     /* clients that any worker can have */
     struct share_peer *peers;
     unsigned peer_n; /* numbers of workers are below */
-    struct token_bucket exact, rough, again;
+    struct token_bucket exact, rough, aside, again;
+    uint32_t least;   /* clients of the worker with the fewest, when that was judged last */
     uint64_t accepts; /* total of the others, when room was looked for last */
     bool refused;     /* none of them has accepted since, though a client waited */
 };
@@ -33,6 +34,7 @@ struct accept_share {
 enum share_verdict {
     SHARE_FAIR,  /* others have about as many */
     SHARE_YIELD, /* above the mean: a worker that waits as well should come first */
+    SHARE_ASIDE, /* the same, and the listener is to be left to the others for a while */
     SHARE_PASS,  /* too many: the one with fewest is to be woken */
 };
 
@@ -44,8 +46,9 @@ int accept_share_init(struct accept_share *share, struct shared *shared, struct 
     uint32_t place, unsigned n);
 void accept_share_done(struct accept_share *share);
 
-/* Compares `ours`, the number of our clients, with those of others. SHARE_YIELD, for want of
- * tokens, only where it can be followed: with `yields`. With SHARE_PASS, *to is the worker with the
+/* Compares `ours`, the number of our clients, with those of others. With `yields` the workers that
+ * watch a listener take turns, so that one client more is fair, and SHARE_ASIDE and then
+ * SHARE_YIELD, for want of tokens, can be followed. With SHARE_PASS, *to is the worker with the
  * fewest clients. */
 enum share_verdict accept_share_judge(
     struct accept_share *share, uint32_t ours, bool yields, uint64_t now, uint32_t *to);

@@ -8,6 +8,10 @@
 
 #include <assert.h>
 
+/* A worker that waits for the mutex looks whether clients wait no later than this after the last
+ * time, whatever accept_mutex_delay is. */
+#define LOOK_MS 1000
+
 /* Counts one turn of accept_disabled, in which the mutex is left to others, and returns how long it
  * may wait: accept_mutex_delay divided by the turns that are left. */
 static int64_t back_off(struct acceptors *accept, int64_t delay)
@@ -18,9 +22,7 @@ static int64_t back_off(struct acceptors *accept, int64_t delay)
     return turns < delay ? delay / turns : 1;
 }
 
-/* Whether accept_disabled leaves the mutex to others. It would only lose time where no worker has
- * fewer connections than we do. */
-static bool leaves_mutex(struct worker *worker)
+bool accept_is_disabled(const struct worker *worker)
 {
     uint64_t totals[COUNTERS], ours = worker->stream.net.client_n;
 
@@ -30,13 +32,32 @@ static bool leaves_mutex(struct worker *worker)
     return ours * (uint64_t)worker->cycle->core.worker_processes > totals[COUNTER_ACTIVE];
 }
 
-/* Tries the mutex; `leaves`: it is left to others unless nobody takes it. */
-static void try_mutex(struct worker *worker, uint64_t now, bool leaves)
+/* Whether a client waits at a listener that the mutex's holder watches. */
+static bool clients_wait(const struct acceptors *accept)
+{
+    for (unsigned i = 0; i < accept->n; i++) {
+        const struct acceptor *acceptor = accept->list[i];
+
+        if (!acceptor->own && !acceptor->broken && acceptor->source.io->waits(&acceptor->source))
+            return true;
+    }
+    return false;
+}
+
+/* Tries the mutex; `leaves`: it is left to others unless nobody takes it. Returns how long to wait
+ * for the next try, `delay` at most. */
+static int64_t try_mutex(struct worker *worker, uint64_t now, bool leaves, int64_t delay)
 {
     struct acceptors *accept = &worker->accept;
     enum accept_mutex_status status = accept_mutex_try(&accept->turns, now, leaves);
+    int64_t wait = (int64_t)accept_mutex_wait(&accept->turns, now);
 
-    accept->holds_mutex = status != ACCEPT_MUTEX_BUSY;
+    if (status == ACCEPT_MUTEX_DUE && (accept->invited || clients_wait(accept)))
+        status = accept_mutex_rob(&accept->turns, now);
+    else if (status == ACCEPT_MUTEX_DUE)
+        wait = LOOK_MS;
+    accept->holds_mutex = status >= ACCEPT_MUTEX_ACQUIRED;
+    accept->invited = false;
     debug_loop(&worker->stream.net.loop, "accept mutex %s",
         accept->holds_mutex ? "taken"
         : leaves            ? "left to other workers"
@@ -45,6 +66,7 @@ static void try_mutex(struct worker *worker, uint64_t now, bool leaves)
         channel_end_send(&worker->to_master, MESSAGE_MUTEX_DAMAGED);
         log_debug_point(&worker->log, "the accept mutex was damaged");
     }
+    return wait < delay ? wait : delay;
 }
 
 int accept_before(struct worker *worker, int timeout)
@@ -57,7 +79,7 @@ int accept_before(struct worker *worker, int timeout)
     assert(accept->mutex && !accept->holds_mutex); /* the last turn has given it back */
     if (accept->phase != ACCEPT_OPEN && !accept_is_suspended(accept))
         return timeout;
-    accept->left = leaves = leaves_mutex(worker);
+    accept->left = leaves = accept_is_disabled(worker);
     if (leaves && !left)
         accept_wake_another(worker, -1);
     if (leaves)
@@ -66,11 +88,8 @@ int accept_before(struct worker *worker, int timeout)
         leaves = true;
         delay = delay < accept_leaving_ms() ? delay : accept_leaving_ms();
     }
-    if (accept->phase == ACCEPT_OPEN) {
-        try_mutex(worker, now, leaves);
-        if (!accept->holds_mutex && (uint64_t)delay > accept_mutex_wait(&accept->turns, now))
-            delay = (int64_t)accept_mutex_wait(&accept->turns, now);
-    }
+    if (accept->phase == ACCEPT_OPEN)
+        delay = try_mutex(worker, now, leaves, delay);
     if (accept->holds_mutex != accept->watches_shared)
         accept_update_watching(worker);
     return !accept->holds_mutex && (timeout == -1 || timeout > delay) ? (int)delay : timeout;
@@ -99,9 +118,7 @@ void accept_leave_mutex(struct worker *worker)
     assert(!accept->holds_mutex); /* messages come when the mutex was given back */
     if (!accept->mutex || accept->phase == ACCEPT_RELEASED)
         return;
-    accept_update_watching(worker); /* shared listeners are watched in another way */
     accept->mutex = accept->watches_shared = false;
-    accept->exclusive = worker->cycle->events.mechanism->exclusive;
     accept_update_watching(worker);
 }
 

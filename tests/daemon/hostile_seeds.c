@@ -178,8 +178,8 @@ static void close_sessions(struct life *life)
 
 static void start_daemon(struct life *life)
 {
-    static const char *const ways[][2] = { { "accept_mutex on;", "" }, { "accept_mutex off;", "" },
-        { "accept_mutex off;", "reuseport" } };
+    static const char *const ways[][2] = { { "use poll; accept_mutex on;", "" },
+        { "accept_mutex off;", "" }, { "accept_mutex off;", "reuseport" } };
     static const char *const balancers[] = { "", "least_conn;", "least_time first_byte;",
         "random two;", "hash $remote_port consistent;" };
     unsigned way = life->seed % 3;

@@ -23,7 +23,7 @@
 #define CHILDREN_MAX 64
 
 const struct soak_mode soak_modes[SOAK_MODES] = {
-    { "accept_mutex on", "accept_mutex on;", "" },
+    { "accept_mutex on", "use poll; accept_mutex on;", "" },
     { "accept_mutex off", "accept_mutex off;", "" },
     { "reuseport", "accept_mutex off;", "reuseport" },
 };

@@ -26,7 +26,7 @@
 static const struct {
     const char *events, *parameter;
 } ways[SOAK_TRANSITIONS_MODES] = {
-    { "accept_mutex on;", "" },
+    { "use poll; accept_mutex on;", "" },
     { "accept_mutex off;", "" },
     { "accept_mutex off;", "reuseport" },
 };

@@ -4,14 +4,17 @@
 #include "daemon/daemon.h"
 #include "daemon/load_clients.h"
 #include "daemon/proc.h"
+#include "event/mechanism.h"
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define CLIENTS 40
+#define HERD 8
 
 /* Ways to share a port among four workers. */
 static const struct {
@@ -184,6 +187,63 @@ START_TEST(suspension_does_not_spin)
 }
 END_TEST
 
+/* How often the workers have slept until something woke them. */
+static int64_t count_wakeups(const struct daemon *daemon)
+{
+    pid_t workers[HERD];
+    int64_t n = 0;
+
+    ck_assert_uint_eq(proc_children(daemon->pid, workers, HERD), HERD);
+    for (int i = 0; i < HERD; i++) {
+        const char *line = strstr(proc_text(workers[i], "status"), "\nvoluntary_ctxt_switches:");
+
+        ck_assert_ptr_nonnull(line);
+        n += atoll(strchr(line, ':') + 1);
+    }
+    return n;
+}
+
+/* Whether nobody has woken for a while. */
+static bool all_sleep(const struct daemon *daemon)
+{
+    int64_t before = count_wakeups(daemon);
+
+    for (int i = 0; i < 20; i++)
+        pause_briefly();
+    return count_wakeups(daemon) == before;
+}
+
+/* The ways of epoll, which wakes one of those who watch a listener. */
+static const char *const calm[] = { "", "accept_share off;", "accept_mutex off;",
+    "accept_mutex off; multi_accept on;" };
+
+/* In a quiet daemon a client wakes one worker; a few more may come, since the kernel schedules. */
+START_TEST(a_client_wakes_one_worker)
+{
+    struct daemon *daemon;
+    int64_t before;
+
+    if (mechanism_find("epoll") == NULL)
+        return;
+    daemon = daemon_start_new(1,
+        "worker_processes 8; events { use epoll; %s }"
+        "stream { server { listen 127.0.0.1:$0; return wake; } }",
+        calm[_i]);
+    WAIT_FOR(all_sleep(daemon));
+    before = count_wakeups(daemon);
+    for (int i = 0; i < CLIENTS; i++) {
+        int client = client_open(daemon->ports[0]);
+
+        client_expect(client, "wake");
+        client_expect_end(client);
+        close(client);
+    }
+    WAIT_FOR(all_sleep(daemon));
+    ck_assert_int_le(count_wakeups(daemon) - before, CLIENTS + CLIENTS / 2);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
@@ -191,6 +251,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, no_room, 0, sizeof(shortages) / sizeof(shortages[0]));
     tcase_add_loop_test(tcase, others_take_over, 0, sizeof(shared) / sizeof(shared[0]));
     tcase_add_test(tcase, suspension_does_not_spin);
+    tcase_add_loop_test(tcase, a_client_wakes_one_worker, 0, sizeof(calm) / sizeof(calm[0]));
 }
 
 TEST_MAIN("accept", add_tests)

@@ -98,7 +98,7 @@ static bool is_given_up(struct daemon *daemon)
 /* Damaged twice, the mutex is given up, which is said once; a reload brings it back. */
 START_TEST(a_forged_owner_harms_nobody)
 {
-    struct daemon *daemon = start_spoiled("worker_processes 4;", "");
+    struct daemon *daemon = start_spoiled("worker_processes 4;", "use poll;");
     pid_t workers[WORKERS];
 
     forge_owner(daemon);
@@ -132,7 +132,7 @@ END_TEST
  * or by its own. */
 START_TEST(no_forger_is_fast_enough)
 {
-    struct daemon *daemon = start_spoiled("worker_processes 4;", modes[_i % 2]);
+    struct daemon *daemon = start_spoiled("worker_processes 4;", modes[4 + _i % 2]);
     int forger = open_served(daemon);
     int64_t until = now_ms() + 1500;
 

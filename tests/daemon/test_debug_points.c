@@ -20,7 +20,8 @@ static const char *const sandboxes[] = { "on", "strict" };
 static struct daemon *start_damaged(const char *directive, const char *sandbox)
 {
     struct daemon *daemon = daemon_start_new(1,
-        "load_module " MODULES_PATH "/spoiler.so; worker_processes 2; sandbox %s; %s events { } "
+        "load_module " MODULES_PATH
+        "/spoiler.so; worker_processes 2; sandbox %s; %s events { use poll; } "
         "stream { server { listen 127.0.0.1:$0; spoiler; } }",
         sandbox, directive);
     int client = client_open(daemon->ports[0]);

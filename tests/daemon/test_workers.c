@@ -113,8 +113,9 @@ START_TEST(holder_of_the_mutex_dies)
 
     snprintf(path, sizeof(path), "%s", daemon_path(daemon, "place"));
     ck_assert_int_eq(mkdir(path, 0755), 0);
-    daemon_configure(daemon, "worker_processes 4; working_directory place;"
-                             "events { accept_mutex_delay 60s; accept_share off; } " SERVERS);
+    daemon_configure(daemon,
+        "worker_processes 4; working_directory place;"
+        "events { use poll; accept_mutex_delay 60s; accept_share off; } " SERVERS);
     daemon_start(daemon);
     daemon_expects(daemon, "exited on signal 9");
     daemon_expects(daemon, "/place\") failed (2: No such file or directory)");

@@ -349,7 +349,8 @@ static struct play_process *find_mutex_holder(struct play *play)
  * the turn at once: the clock does not move before the next client is accepted. */
 START_TEST(test_client_is_accepted_at_once_when_worker_drains)
 {
-    static const char *const events[] = { "accept_share off;", "accept_share on;" };
+    static const char *const events[] = { "use poll; accept_share off;",
+        "use poll; accept_share on;" };
     struct play *play = start_with(2, events[_i], "");
     struct play_process *holder;
     struct play_session *session;

@@ -138,26 +138,28 @@ static void close_source(struct source *source, bool reset)
     io_socket.close(source, reset);
 }
 
-const struct mechanism *play_mechanism(void)
+const struct mechanism *play_mechanism(bool exclusive)
 {
-    static struct mechanism mechanism;
+    static struct mechanism mechanisms[2];
     static struct io_ops io;
+    struct mechanism *mechanism = &mechanisms[exclusive];
 
-    if (mechanism.self != NULL)
-        return &mechanism;
+    if (mechanism->self != NULL)
+        return mechanism;
     io = io_socket;
     io.accept = accept_client;
     io.recv = receive;
     io.send = send_bytes;
     io.close = close_source;
-    mechanism = mechanism_epoll;
-    mechanism.self = &mechanism;
-    mechanism.name = "play";
-    mechanism.io = &io;
-    mechanism.init = init;
-    mechanism.add_listener = add_listener;
-    mechanism.del_listener = del_listener;
-    mechanism.process_events = process_events;
-    mechanism.read_clock = read_clock;
-    return &mechanism;
+    *mechanism = mechanism_epoll;
+    mechanism->self = mechanism;
+    mechanism->exclusive = exclusive;
+    mechanism->name = "play";
+    mechanism->io = &io;
+    mechanism->init = init;
+    mechanism->add_listener = add_listener;
+    mechanism->del_listener = del_listener;
+    mechanism->process_events = process_events;
+    mechanism->read_clock = read_clock;
+    return mechanism;
 }

@@ -13,9 +13,8 @@
 #define QUIET_MS 1000
 /* accept_share: a worker leaves clients to another, until it takes them itself. */
 #define PASS_MS 2
-/* accept_mutex: a worker that stands still loses its turn, with accept_share and without. */
-#define SHARED_TURN_MS 20
-#define TURN_MS 1000
+/* accept_mutex: a worker that stands still while clients wait loses its turn. */
+#define TURN_MS 1020
 /* Stopped workers that hold the accept mutex one after the other. */
 #define STOPPED_MOST 5
 /* pool/rescan.c: a worker has died, and others look for clients that it was woken for. */
@@ -69,7 +68,7 @@ static bool has_stopped(const struct play *play)
 static uint64_t find_bound_of(
     const struct random_sessions *random, const struct events_settings *events)
 {
-    bool turns = events->accept_mutex;
+    bool turns = events->accept_mutex && !events->mechanism->exclusive;
 
     if (random->quiet_ms >= QUIET_MS) /* a turn may be left to who was woken for a queue */
         return turns && events->accept_share ? PASS_MS : 0;
@@ -78,8 +77,8 @@ static uint64_t find_bound_of(
     if (!turns) /* a worker that was woken, and stopped, keeps a client waiting */
         return has_stopped(random->play) ? UINT64_MAX : RESCAN_MS;
     if (random->noisy)
-        return STOPPED_MOST * (events->accept_share ? SHARED_TURN_MS : TURN_MS);
-    return events->accept_share ? SHARED_TURN_MS : (uint64_t)events->accept_mutex_delay;
+        return STOPPED_MOST * TURN_MS;
+    return (uint64_t)events->accept_mutex_delay;
 }
 
 /* The longest of those of all workers that take clients. */
@@ -98,13 +97,25 @@ static uint64_t find_bound(const struct random_sessions *random)
     return longest;
 }
 
+/* Whether two master processes live: one that has drained has queues of reuseport of its own, if
+ * it had more workers, and the kernel gives clients to them. */
+static bool are_two(const struct play *play)
+{
+    const struct play_process *process;
+    unsigned n = 0;
+
+    TAILQ_FOREACH (process, &play->processes, link)
+        n += process->is_master && !process->exited;
+    return n > 1;
+}
+
 /* Whether a worker could accept a client of this listener. A queue of reuseport may be another
  * master process's, or of a worker that has gone. */
 static bool could_be_accepted(const struct random_sessions *random, unsigned listener)
 {
     const struct play_process *process;
 
-    if (listener == LISTENER_REUSEPORT && random->quiet_ms < QUIET_MS)
+    if (listener == LISTENER_REUSEPORT && (random->quiet_ms < QUIET_MS || are_two(random->play)))
         return false;
     TAILQ_FOREACH (process, &random->play->processes, link)
         if (process->whole != NULL && !process->exited && !process->stopped &&

@@ -64,13 +64,14 @@ void transition_configure(struct random_sessions *random)
             "control unix:%s/control;\nsandbox off;\nworker_processes %u;\n"
             "worker_watchdog off;\nmax_generations 0;\n"
             "events { worker_connections %u; reclaim_idle off;\n"
-            "accept_mutex %s; multi_accept %s; accept_share %s; }\n"
+            "%s accept_mutex %s; multi_accept %s; accept_share %s; }\n"
             "stream { first_byte_timeout 1d; idle_timeout 1d;\n"
             "server { listen unix:%s/socket; listen %s; listen %s reuseport;"
             " echo; }\nserver { listen unix:%s/proxy; proxy_pass unix:%s/server; } %s }\n",
-            directory, directory, directory, random->workers, random->connections, flag(random),
-            flag(random), flag(random), directory, random->names[LISTENER_TCP],
-            random->names[LISTENER_REUSEPORT], directory, directory, extra),
+            directory, directory, directory, random->workers, random->connections,
+            one_in(random, 3) ? "use poll;" : "", flag(random), flag(random), flag(random),
+            directory, random->names[LISTENER_TCP], random->names[LISTENER_REUSEPORT], directory,
+            directory, extra),
         -1);
     play_write(play, "conf", text);
     free(text);

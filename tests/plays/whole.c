@@ -24,6 +24,7 @@ static struct cycle *load_again(const struct play *play, const struct cycle *cyc
         .module_directory = play->directory,
         .protocols = protocols_builtin,
     };
+    const struct mechanism *mechanism;
     struct log_target standard_error;
     struct cycle *again;
     struct log log;
@@ -39,8 +40,9 @@ static struct cycle *load_again(const struct play *play, const struct cycle *cyc
     log_init_plain(&log, &standard_error, "forkbeard");
     again = cycle_load(&options, &log, STDERR_FILENO);
     test_require(again != NULL);
-    again->events.mechanism = play_mechanism();
-    again->events.mechanism_values = mechanism_defaults(play_mechanism());
+    mechanism = play_mechanism(strcmp(again->events.mechanism->name, "poll") != 0);
+    again->events.mechanism = mechanism;
+    again->events.mechanism_values = mechanism_defaults(mechanism);
     return again;
 }
 

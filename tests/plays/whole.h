@@ -28,8 +28,8 @@ bool play_whole_is_woken(struct play_process *process);
 /* The counter of the worker's slot. */
 uint64_t play_whole_counter(const struct play_process *process, enum counter counter);
 
-/* mechanism.c: epoll, whose waits are the play's. */
-const struct mechanism *play_mechanism(void);
+/* mechanism.c: epoll, whose waits are the play's; with or without exclusive watches. */
+const struct mechanism *play_mechanism(bool exclusive);
 
 /* Exclusive watches of listeners (exclusive.c): which waiting worker a client wakes is modelled as
  * Linux does it, because no worker of a play waits in the kernel. */

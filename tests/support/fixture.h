@@ -64,6 +64,7 @@ struct fixture {
     /* worker level */
     struct heritage heritage;
     struct cycle cycle;
+    struct bells bells;
     struct listener *listener;
     struct sim_socket *listening[FIXTURE_LISTENERS]; /* the listener's sockets */
     int master;                                      /* the channel's other end, or -1 */

@@ -69,6 +69,7 @@ static void build_cycle(struct fixture *fixture, const struct fixture_worker_opt
         .worker_connections = options->connections,
         .multi_accept = options->multi_accept,
         .accept_mutex = options->mutex,
+        .accept_share = options->share,
         .accept_mutex_delay = WORKER_DELAY_MS,
         .mechanism = options->mechanism != NULL ? options->mechanism
                                                 : fixture_mechanism(fixture, options->events),
@@ -110,11 +111,14 @@ static void build_heritage(struct fixture *fixture, const struct fixture_worker_
     if (options->processes > 0)
         ck_assert_int_eq(channel_open(ends), 0);
     fixture->master = ends[0];
+    if (options->bells)
+        bells_open(&fixture->bells, options->processes);
     fixture->heritage = (struct heritage) {
         .cycle = &fixture->cycle,
         .shared = fixture->shared,
         .slot = fixture->slot,
         .index = options->index,
+        .bells = options->bells ? &fixture->bells : NULL,
         .channel = ends[1],
         .memory = &fixture->memory.memory,
     };
@@ -141,6 +145,7 @@ static void stop_worker(struct fixture *fixture)
         ck_assert_int_eq(fixture->listener->fds[i], -1);
     if (fixture->master != -1)
         close(fixture->master);
+    bells_close(&fixture->bells);
     shared_destroy(&fixture->shared);
     arena_destroy(&fixture->cycle.arena);
 }

@@ -18,6 +18,8 @@ struct fixture_worker_options {
     unsigned processes; /* workers, of which this is number `index`; 0: a single process */
     unsigned index;
     bool mutex, multi_accept;
+    bool bells;         /* workers wake each other */
+    bool share;         /* accept_share */
     unsigned reuseport; /* sockets of the listener; 0: one without reuseport */
     int64_t shutdown_timeout;
 };

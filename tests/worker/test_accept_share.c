@@ -100,11 +100,12 @@ START_TEST(one_more_is_left_to_the_least)
     for (unsigned i = 1; i < WORKERS; i++)
         set_clients(pool, i, 3);
     set_clients(pool, 2, 1);
-    ck_assert_int_eq(judge(pool, 2, _i), SHARE_PASS);
+    ck_assert_int_eq(judge(pool, 2, true), SHARE_FAIR); /* clients come by turns: as it should be */
+    ck_assert_int_eq(judge(pool, _i ? 3 : 2, _i), SHARE_PASS);
     ck_assert_uint_eq(pool->to, 2);
     set_clients(pool, 2, 3);
     turn(pool, 3, CALLBACK_WAIT);
-    ck_assert_int_eq(judge(pool, 4, _i), SHARE_PASS); /* the one that waits, of equals */
+    ck_assert_int_eq(judge(pool, _i ? 5 : 4, _i), SHARE_PASS); /* the one that waits, of equals */
     ck_assert_uint_eq(pool->to, 3);
     ck_assert_uint_eq(accept_share_find_least(&pool->share), 3);
     stop(pool);
@@ -124,7 +125,7 @@ START_TEST(the_margin_grows_with_the_mean)
 }
 END_TEST
 
-/* Passes are bounded: 64 and 64 at once, and 20 and 50 a second. */
+/* Passes are bounded: 64 and 64 at once, and 20 and 50 a second; then a worker steps aside. */
 START_TEST(tokens_bound_it)
 {
     struct pool *pool = start();
@@ -133,6 +134,8 @@ START_TEST(tokens_bound_it)
     ck_assert_uint_eq(use_tokens(pool, 1), 64);
     ck_assert_uint_eq(use_tokens(pool, 100), 64);
     ck_assert_int_eq(judge(pool, 100, false), SHARE_FAIR);
+    for (int i = 0; i < 64; i++)
+        ck_assert_int_eq(judge(pool, 100, true), SHARE_ASIDE);
     ck_assert_int_eq(judge(pool, 100, true), SHARE_YIELD);
     ck_assert_int_eq(judge(pool, 1, true), SHARE_FAIR); /* not worth it */
     pool->now += 500;
@@ -176,18 +179,18 @@ START_TEST(a_silent_worker_is_left_out)
     for (unsigned i = 1; i < WORKERS; i++)
         set_clients(pool, i, 10);
     set_clients(pool, 1, 0);
-    ck_assert_int_eq(judge(pool, 11, true), SHARE_PASS);
+    ck_assert_int_eq(judge(pool, 11, false), SHARE_PASS);
     ck_assert_uint_eq(pool->to, 1);
     accept_share_note_answer(&pool->share, 1);
-    ck_assert_int_eq(judge(pool, 11, true), SHARE_PASS);
+    ck_assert_int_eq(judge(pool, 11, false), SHARE_PASS);
     ck_assert_uint_ne(pool->to, 1);
 
     turn(pool, 1, CALLBACK_WAIT);
-    ck_assert_int_eq(judge(pool, 11, true), SHARE_PASS);
+    ck_assert_int_eq(judge(pool, 11, false), SHARE_PASS);
     ck_assert_uint_eq(pool->to, 1);
     turn(pool, 1, CALLBACK_NONE);
     accept_share_note_answer(&pool->share, 1);
-    ck_assert_int_eq(judge(pool, 11, true), SHARE_PASS);
+    ck_assert_int_eq(judge(pool, 11, false), SHARE_PASS);
     ck_assert_uint_eq(pool->to, 1);
     stop(pool);
 }
@@ -239,7 +242,7 @@ START_TEST(lies_are_bounded)
     ck_assert_int_eq(judge(pool, 0, true), SHARE_FAIR);
     use_tokens(pool, MOST / 2); /* above the two that have none, though not above the mean */
     ck_assert_int_eq(judge(pool, MOST / WORKERS, true), SHARE_FAIR);
-    ck_assert_int_eq(judge(pool, MOST / 2 + MOST / 4, true), SHARE_YIELD);
+    ck_assert_int_eq(judge(pool, MOST / 2 + MOST / 4, true), SHARE_ASIDE);
     ck_assert_uint_ne(pool->to, 1);
     stop(pool);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 static const struct fixture_worker_options one_of_two = {
+    .events = FIXTURE_LEVEL, /* a mechanism that wakes all who watch a listener */
     .connections = 16,
     .processes = 2,
     .mutex = true,
@@ -204,9 +205,14 @@ START_TEST(who_leaves_makes_room_for_who_comes_in_the_same_turn)
 }
 END_TEST
 
-START_TEST(without_the_mutex_listeners_are_exclusive_where_they_can_be)
+/* The mutex is for mechanisms that wake all who watch a listener. */
+START_TEST(listeners_are_exclusive_where_they_can_be)
 {
-    const struct fixture_worker_options edge = { .connections = 16, .processes = 2 };
+    const struct fixture_worker_options edge = {
+        .connections = 16,
+        .processes = 2,
+        .mutex = _i,
+    };
     const struct fixture_worker_options level = {
         .events = FIXTURE_LEVEL,
         .connections = 16,
@@ -218,6 +224,7 @@ START_TEST(without_the_mutex_listeners_are_exclusive_where_they_can_be)
     fixture_turn(fixture);
     ck_assert(fixture->listening[0]->listening);
     ck_assert_int_eq(sim_timeout(fixture->sim), -1);
+    ck_assert(!fixture_holds_mutex(fixture));
     fixture_stop(fixture);
 
     fixture = fixture_start_worker(&level);
@@ -326,6 +333,76 @@ START_TEST(who_has_more_than_its_share_leaves_it_to_others)
 }
 END_TEST
 
+/* Has another worker that takes clients, and has none. */
+static void add_rival(struct fixture *fixture)
+{
+    struct slot_id rival = fixture_take_slot(fixture);
+
+    slot_set_place(fixture->shared, rival, slot_place(0, 1));
+    shared_slot(fixture->shared, rival)->load.takes = SLOT_TAKES;
+}
+
+/* An isolated client wakes nobody else; of two that come at once the second is left to the worker
+ * that has none, and taken soon if it does not. */
+START_TEST(a_burst_is_left_to_who_has_fewer)
+{
+    const struct fixture_worker_options options = {
+        .connections = 16,
+        .processes = 2,
+        .mutex = true,
+        .bells = true,
+        .share = true,
+    };
+    struct fixture *fixture = fixture_start_worker(&options);
+    const struct counters *counters = &shared_slot(fixture->shared, fixture->slot)->counters;
+
+    add_rival(fixture);
+    fixture_connect_clients(fixture, 1 + (unsigned)_i);
+    fixture_turn(fixture);
+    ck_assert_uint_eq(fixture->server.record.openings, 1);
+    ck_assert(fixture->listening[0]->listening);
+    ck_assert_uint_eq(counters->n[COUNTER_PASSES], 0);
+    if (_i == 1) {
+        fixture_turn(fixture);
+        ck_assert_uint_eq(fixture->server.record.openings, 1);
+        ck_assert(!fixture->listening[0]->listening);
+        ck_assert_uint_eq(counters->n[COUNTER_PASSES], 1);
+        fixture_turn_until_open(fixture, 2);
+    }
+    fixture_stop(fixture);
+}
+END_TEST
+
+/* The same without the mutex: the listener is left, and another worker woken. */
+START_TEST(who_has_few_free_slots_wakes_another)
+{
+    const struct fixture_worker_options options = {
+        .connections = 16,
+        .processes = 2,
+        .mutex = _i == 0, /* accept_disabled is for who asks for turns */
+        .bells = true,
+    };
+    struct fixture *fixture = fixture_start_worker(&options);
+    const struct slot *own = shared_slot(fixture->shared, fixture->slot);
+
+    add_rival(fixture);
+    for (unsigned n = 1; n <= 14; n++) {
+        fixture_connect_client(fixture);
+        fixture_turn(fixture);
+        ck_assert_uint_eq(fixture->server.record.openings, n);
+    }
+    ck_assert(fixture->listening[0]->listening);
+    ck_assert_uint_eq(own->counters.n[COUNTER_PASSES], 0);
+    fixture_connect_clients(fixture, 2);
+    fixture_turn(fixture);
+    ck_assert_uint_eq(fixture->server.record.openings, 15);
+    ck_assert_int_eq(fixture->listening[0]->listening, _i == 1);
+    ck_assert_uint_eq(own->counters.n[COUNTER_PASSES], _i == 0);
+    fixture_turn_until_open(fixture, 16); /* nobody else has taken it */
+    fixture_stop(fixture);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_turn_has_its_order);
@@ -335,11 +412,13 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, what_waits_for_this_turn_is_not_kept_waiting);
     tcase_add_test(tcase, who_leaves_makes_room_for_who_comes_in_the_same_turn);
     tcase_add_test(tcase, alone_it_needs_no_mutex);
-    tcase_add_test(tcase, without_the_mutex_listeners_are_exclusive_where_they_can_be);
+    tcase_add_loop_test(tcase, listeners_are_exclusive_where_they_can_be, 0, 2);
     tcase_add_test(tcase, a_reuseport_socket_is_one_workers);
     tcase_add_test(tcase, it_takes_one_or_all);
     tcase_add_test(tcase, a_flood_leaves_time_for_others);
     tcase_add_test(tcase, who_has_more_than_its_share_leaves_it_to_others);
+    tcase_add_loop_test(tcase, a_burst_is_left_to_who_has_fewer, 0, 2);
+    tcase_add_loop_test(tcase, who_has_few_free_slots_wakes_another, 0, 2);
 }
 
 TEST_MAIN("turn", add_tests)
