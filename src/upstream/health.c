@@ -12,6 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A worker's clock, which is that of its turn, may be behind another's by so much. */
+#define BEHIND_MS 1000
+
 static uint64_t now_of(const struct upstreams *upstreams)
 {
     return upstreams->loop->clock.mono_ms;
@@ -34,7 +37,7 @@ static uint64_t id_of(const struct upstreams *upstreams, const struct upstream_c
         hash = mix(hash, check->match_name, strlen(check->match_name));
     if (check->mandatory && !check->persistent)
         hash = mix(hash, &upstreams->generation, sizeof(upstreams->generation));
-    return hash | 1;
+    return hash | 1; /* even is the time since which a worker begins the state */
 }
 
 static struct health_state *state_of(const struct peer *peer, const struct upstream_check *check)
@@ -60,34 +63,37 @@ static void combine(struct peers *peers, struct peer *peer)
 }
 
 /* Whether this configuration may begin the state of another one: it is newer, or nobody makes the
- * other's checks any more. */
+ * other's checks any more, nor begins with them. */
 static bool may_adopt(struct upstreams *upstreams, const struct health_state *state,
-    const struct upstream_check *check)
+    const struct upstream_check *check, uint64_t id)
 {
     uint64_t idle_ms = (uint64_t)check->interval + HEALTH_SLACK_MS;
 
-    return PEER_LOAD(state->id) == 0 || upstreams->generation > PEER_LOAD(state->generation) ||
+    if (id != 0 && id % 2 == 0)
+        return peer_age(now_of(upstreams), id / 2) > HEALTH_SLACK_MS;
+    return id == 0 || upstreams->generation > PEER_LOAD(state->generation) ||
            peer_age(now_of(upstreams), PEER_LOAD(state->next_ms)) > idle_ms;
 }
 
-/* Begins the state where it is of another check; one of the workers does. Returns whether it is of
- * this one. */
+/* Begins the state where it is of another check; one of the workers does, and the others wait until
+ * it has. Returns whether it is of this one. */
 static bool adopt(
     struct upstreams *upstreams, const struct peer *peer, const struct upstream_check *check)
 {
     struct health_state *state = state_of(peer, check);
-    uint64_t id = id_of(upstreams, check), before = PEER_LOAD(state->id);
+    uint64_t id = id_of(upstreams, check), before = atomic_load(&state->id);
 
     if (before == id)
         return true;
-    if (!may_adopt(upstreams, state, check) ||
-        !atomic_compare_exchange_strong(&state->id, &before, id))
+    if (!may_adopt(upstreams, state, check, before) ||
+        !atomic_compare_exchange_strong(&state->id, &before, now_of(upstreams) * 2))
         return false;
     PEER_STORE(state->generation, upstreams->generation);
     PEER_STORE(state->passes, 0);
     PEER_STORE(state->misses, 0);
     PEER_STORE(state->health, check->mandatory ? PEER_HEALTH_CHECKING : PEER_HEALTH_UNCHECKED);
     PEER_STORE(state->next_ms, now_of(upstreams));
+    atomic_store(&state->id, id);
     return true;
 }
 
@@ -122,10 +128,11 @@ static bool claim(struct upstreams *upstreams, const struct peer *peer, struct h
     struct health_state *state = state_of(peer, check);
     uint64_t now = now_of(upstreams), next = PEER_LOAD(state->next_ms);
     uint64_t interval = (uint64_t)check->interval,
-             lost = (uint64_t)check->timeout + HEALTH_SLACK_MS;
+             lost = (uint64_t)check->timeout + HEALTH_SLACK_MS,
+             longest = greater(interval + (uint64_t)check->jitter, lost);
 
     assert(check->interval > 0 && check->timeout > 0);
-    if (next > now && next - now <= greater(interval + (uint64_t)check->jitter, lost)) {
+    if (next > now && next - now <= longest + BEHIND_MS) {
         if (next - now < *wait)
             *wait = next - now;
         return false;

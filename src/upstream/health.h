@@ -49,7 +49,7 @@ struct fb_health_check {
 
 /* Knowledge of a peer by one check. All zero: none. */
 struct health_state {
-    _Atomic uint64_t id;                          /* names the check; 0: none */
+    _Atomic uint64_t id;                          /* names the check; 0: none; even: begins */
     _Atomic uint32_t generation;                  /* whose workers have begun it */
     _Atomic uint64_t next_ms;                     /* when the next one is due, monotonic */
     _Atomic uint64_t last_ms;                     /* when the last one has ended; 0: never */

@@ -141,6 +141,34 @@ START_TEST(workers_share_the_servers)
 }
 END_TEST
 
+/* A worker whose turn lasts knows an older time than the one that makes the check. */
+START_TEST(a_late_worker_leaves_the_check_to_who_makes_it)
+{
+    struct health_probe *probe;
+
+    open_workers(1);
+    group_wait(workers[0], 900);
+    probe = expect_claim(0);
+    expect_none(1, 5000);
+    end(0, probe, FB_PROBE_PASSED);
+    ck_assert_uint_eq(state()->checks, 1);
+}
+END_TEST
+
+/* One that has died as it began the state. */
+START_TEST(a_state_that_was_not_begun_whole_is_begun_again)
+{
+    open_workers(1);
+    state()->id = workers[0]->loop.clock.mono_ms * 2;
+    expect_none(1, HEALTH_RETRY_MS);
+    pass_time(HEALTH_SLACK_MS);
+    expect_none(1, HEALTH_RETRY_MS);
+    pass_time(1);
+    end(1, expect_claim(1), FB_PROBE_PASSED);
+    expect_none(0, 5000);
+}
+END_TEST
+
 START_TEST(another_takes_over_from_one_that_died)
 {
     struct health_probe *lost;
@@ -203,7 +231,7 @@ START_TEST(a_time_that_cannot_be_is_due)
     open_workers(1);
     PEER_STORE(state()->next_ms, UINT64_MAX);
     end(1, expect_claim(1), FB_PROBE_PASSED);
-    PEER_STORE(state()->next_ms, 100000 + 5000 + 1);
+    PEER_STORE(state()->next_ms, 100000 + 5000 + 1000 + 1);
     end(1, expect_claim(1), FB_PROBE_PASSED);
     PEER_STORE(state()->health, UINT32_MAX);
     pass_time(5000);
@@ -414,6 +442,8 @@ static void add_tests(TCase *tcase)
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, one_worker_makes_each_check);
     tcase_add_test(tcase, workers_share_the_servers);
+    tcase_add_test(tcase, a_late_worker_leaves_the_check_to_who_makes_it);
+    tcase_add_test(tcase, a_state_that_was_not_begun_whole_is_begun_again);
     tcase_add_test(tcase, another_takes_over_from_one_that_died);
     tcase_add_test(tcase, a_check_that_takes_longer_than_the_interval_is_not_lost);
     tcase_add_test(tcase, a_check_that_was_not_made_is_made_soon);
