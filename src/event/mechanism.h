@@ -40,7 +40,7 @@ struct mechanism_values {
 };
 
 struct mechanism {
-    const char *name;   /* in the directive `use` */
+    const char *name;   /* in the directive `use`: nginx's, where it has the mechanism */
     bool edge;          /* events are reported once a change: go on until "again" */
     bool exclusive;     /* can wake one of several waiting processes for a listener */
     bool forgets;       /* watches what is closed no more, and says nothing of it */

@@ -74,7 +74,7 @@ int pselect(int n, fd_set *readers, fd_set *writers, fd_set *others, const struc
 static void check_alert(struct fixture *fixture, const char *format, const char *detail)
 {
     static const char *const calls[][2] = {
-        { "devpoll", "/dev/poll: ioctl" },
+        { "/dev/poll", "/dev/poll: ioctl" },
         { "epoll", "epoll_pwait" },
         { "eventport", "port_getn" },
         { "io_uring", "io_uring_enter" },

@@ -322,7 +322,7 @@ static void report_event(struct loop *loop, const struct pollfd *event)
     if (source == NULL) /* let go by a source that was reported before it */
         return;
     assert(source->fd == event->fd);
-    debug_flags(loop, source, "devpoll reports", (uint16_t)revents, debug_poll_words);
+    debug_flags(loop, source, "/dev/poll reports", (uint16_t)revents, debug_poll_words);
     if (revents & POLLNVAL) {
         log_write(
             loop->log, LEVEL_ALERT, 0, DEVICE " says that descriptor %d is not open", event->fd);
@@ -396,7 +396,7 @@ static void devpoll_process_events(struct loop *loop, int timeout)
 }
 
 const struct mechanism mechanism_devpoll = {
-    .name = "devpoll",
+    .name = "/dev/poll",
     .options = { { .name = "devpoll_changes", .least = 1, .greatest = 65536, .initial = 32 },
         { .name = "devpoll_events", .least = 1, .greatest = 65536, .initial = 32 } },
     .io = &io_socket,
