@@ -13,7 +13,7 @@ enum counter {
     COUNTER_REQUESTS,  /* served, as the protocols count them */
     COUNTER_RECLAIMED, /* idle connections closed for want of room */
     COUNTER_PASSES,    /* times that clients were left to a worker with fewer, which was woken */
-    COUNTER_YIELDS,    /* times that it had too many, and only went behind the others */
+    COUNTER_YIELDS,    /* times that too many clients made the worker let others go first */
     COUNTER_GAUGES,    /* the counters from here on fall again, and end with their worker */
     COUNTER_ACTIVE = COUNTER_GAUGES, /* connections open */
     COUNTER_READING,                 /* open connections that hold part of a request */

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A worker's clock, which is that of its turn, may be behind another's by so much. */
+/* Clocks of workers are those of their turns: the most that one clock may be behind another. */
 #define BEHIND_MS 1000
 
 static uint64_t now_of(const struct upstreams *upstreams)
@@ -75,8 +75,8 @@ static bool may_adopt(struct upstreams *upstreams, const struct health_state *st
            peer_age(now_of(upstreams), PEER_LOAD(state->next_ms)) > idle_ms;
 }
 
-/* Begins the state where it is of another check; one of the workers does, and the others wait until
- * it has. Returns whether it is of this one. */
+/* Begins the state of a check, unless the state belongs to the check already: one worker begins,
+ * and other workers wait. Returns whether the state belongs to the check now. */
 static bool adopt(
     struct upstreams *upstreams, const struct peer *peer, const struct upstream_check *check)
 {

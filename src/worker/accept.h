@@ -68,7 +68,7 @@ struct acceptors {
     uint32_t rung;        /* the worker that was woken, until the timer `back` */
     uint64_t judged_ms;   /* when the mutex was judged to be ours to take */
     uint64_t accepted_ms; /* when we have accepted last */
-    unsigned aside_n;     /* listeners that are left to others until then */
+    unsigned aside_n;     /* listeners left to other workers until `back` */
     struct timer back;
     struct source *bell; /* by which other workers wake this one; NULL: there are no others */
 };

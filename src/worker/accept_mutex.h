@@ -44,7 +44,7 @@ void accept_mutex_init(struct accept_mutex *mutex, struct shared *shared, struct
  * others. It is due when its holder stands still, or when nobody takes what is left: that holder
  * may wait for clients, and who takes the mutex then makes two of one that is woken. */
 enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t now, bool leaves);
-/* After a try that found it due: takes it. */
+/* Takes the mutex from its holder, after a try that has found the mutex due. */
 enum accept_mutex_status accept_mutex_rob(struct accept_mutex *mutex, uint64_t now);
 /* After a try that found it busy: the time until the holder that was seen loses it, if no other is
  * seen; at least 1. */

@@ -213,7 +213,7 @@ static bool all_sleep(const struct daemon *daemon)
     return count_wakeups(daemon) == before;
 }
 
-/* The ways of epoll, which wakes one of those who watch a listener. */
+/* Ways of accepting under epoll, which wakes one of the workers that watch a listener. */
 static const char *const calm[] = { "", "accept_share off;", "accept_mutex off;",
     "accept_mutex off; multi_accept on;" };
 

@@ -15,7 +15,7 @@
 #define PASS_MS 2
 /* accept_mutex: a worker that stands still while clients wait loses its turn. */
 #define TURN_MS 1020
-/* Stopped workers that hold the accept mutex one after the other. */
+/* The most stopped workers that hold the accept mutex in turn. */
 #define STOPPED_MOST 5
 /* pool/rescan.c: a worker has died, and others look for clients that it was woken for. */
 #define RESCAN_MS 20

@@ -133,7 +133,7 @@ START_TEST(a_record_goes_round)
 {
     unsigned records = (1u << _i) / RECORD_BYTES; /* before that one, in a ring of 1 << _i bytes */
 
-    for (int i = 0; i < MAPS; i++) { /* another seed puts the key into another shard */
+    for (int i = 0; i < MAPS; i++) { /* the seed of a map decides the shard of a key */
         struct logged a;
         unsigned told = 0;
 
