@@ -274,7 +274,7 @@ void kit_names_open(fb_test *test, struct cycle *cycle)
 
     cycle->stream.system.servers = SYSTEM;
     for (setting = &cycle->stream.system; setting != NULL; setting = setting->next) {
-        char *copy = setting->used ? strdup(setting->servers) : NULL, *rest = copy, *one;
+        char *copy = setting->users != 0 ? strdup(setting->servers) : NULL, *rest = copy, *one;
 
         while (copy != NULL && (one = strsep(&rest, ",")) != NULL)
             open_server(test, one);

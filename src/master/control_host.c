@@ -164,7 +164,7 @@ static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worke
     const struct counters *counters;
     const struct pool_worker *worker;
 
-    if (generation == NULL || j >= generation->worker_n)
+    if (generation == NULL || j >= generation->serve_n)
         return false;
     worker = &generation->workers[j];
     *out = (struct control_worker) {

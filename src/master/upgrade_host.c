@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "base/descriptor.h"
 #include "master/master.h"
+#include "pool/others.h"
 #include "process/listeners.h"
 #include "process/role.h"
 

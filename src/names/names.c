@@ -233,21 +233,22 @@ static void run_due(struct loop *loop, struct source *source)
 
 /* ---- All resolvers ---- */
 
-unsigned names_slots(const struct names_setting *settings)
+unsigned names_slots(const struct names_setting *settings, unsigned users)
 {
     unsigned n = 0;
 
     for (; settings != NULL; settings = settings->next)
-        n += settings->used ? NAMES_CLIENT_SOCKETS : 0;
+        n += (settings->users & users) != 0 ? NAMES_CLIENT_SOCKETS : 0;
     return n > 0 ? n + 1 : 0;
 }
 
-static int create_resolvers(struct names *names, const struct names_setting *settings)
+static int create_resolvers(
+    struct names *names, const struct names_setting *settings, unsigned users)
 {
     struct resolver **next = &names->first;
 
     for (; settings != NULL; settings = settings->next) {
-        if (!settings->used)
+        if ((settings->users & users) == 0)
             continue;
         *next = resolver_create(names, settings);
         if (*next == NULL)
@@ -257,8 +258,8 @@ static int create_resolvers(struct names *names, const struct names_setting *set
     return 0;
 }
 
-struct names *names_create(
-    struct loop *loop, const struct memory *memory, const struct names_setting *settings)
+struct names *names_create(struct loop *loop, const struct memory *memory,
+    const struct names_setting *settings, unsigned users)
 {
     struct names *names = memory_alloc(memory, sizeof(*names));
 
@@ -271,7 +272,7 @@ struct names *names_create(
     TAILQ_INIT(&names->all);
     TAILQ_INIT(&names->due);
     names->source = loop_make_own(loop, QUEUE_NORMAL, &names->ops);
-    if (names->source == NULL || create_resolvers(names, settings) == -1)
+    if (names->source == NULL || create_resolvers(names, settings, users) == -1)
         names_destroy(&names);
     return names;
 }

@@ -55,15 +55,16 @@ struct names {
     void (*told)(struct names *names); /* after some were told */
 };
 
-/* Makes the resolvers of all settings that are used; NULL after an emerg line. */
-struct names *names_create(
-    struct loop *loop, const struct memory *memory, const struct names_setting *settings);
+/* Makes the resolvers of all settings that one of these users has (enum names_users); NULL after an
+ * emerg line. */
+struct names *names_create(struct loop *loop, const struct memory *memory,
+    const struct names_setting *settings, unsigned users);
 /* Tells whoever still waits, but connections, that the worker ends. Nothing can be asked then. */
 void names_end(struct names *names);
 /* Frees everything; nobody is told. */
 void names_destroy(struct names **names);
-/* Slots of the loop that it will need. */
-unsigned names_slots(const struct names_setting *settings);
+/* Slots of the loop that it will need; 0: there is nothing to make. */
+unsigned names_slots(const struct names_setting *settings, unsigned users);
 
 /* A question of a protocol, or (without a handle) of the daemon itself. */
 struct names_wish {

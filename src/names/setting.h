@@ -6,10 +6,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Users of a resolver. */
+enum names_users {
+    NAMES_OF_SESSIONS = 1, /* sessions and protocols, in each worker */
+    NAMES_OF_GROUPS = 2,   /* the process that asks for the servers of groups */
+};
+
 struct names_setting {
     const char *servers;        /* "address:port,...", or NULL: the system's, and /etc/hosts */
     int64_t valid;              /* ms for which answers are kept; 0: their own time */
     bool ipv4, ipv6;            /* addresses that are looked up where any will do */
-    bool used;                  /* some server, or stream {}, has it */
+    unsigned users;             /* enum names_users; 0: nothing has it */
     struct names_setting *next; /* in the order of the file; NULL: the last one */
 };

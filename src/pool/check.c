@@ -80,7 +80,8 @@ void pool_check(const struct pool *pool)
         assert(generation->number > before && generation->number <= pool->generation_n);
         before = generation->number;
         assert(generation->cycle != NULL && generation->worker_n >= 1);
-        assert(generation->worker_n == (unsigned)generation->cycle->core.worker_processes);
+        assert(generation->serve_n == (unsigned)generation->cycle->core.worker_processes);
+        assert(generation->worker_n - generation->serve_n <= 1);
         GENERATION_FOREACH_WORKER (worker, generation) {
             check_worker(worker, generation);
             n += worker->phase != POOL_WORKER_EMPTY;

@@ -3,7 +3,7 @@
  * again. A worker is replaced unless its generation ends: at once, or after a wait that grows
  * with each early death by a crash. An end that was asked for never counts as a crash, nor does
  * SIGKILL, unless the master sent it to a worker that was late. */
-#include "pool/pool.h"
+#include "pool/outbox.h"
 
 #include "process/process_ops.h"
 #include "process/role.h"
@@ -50,8 +50,8 @@ static void replace_crashed(struct pool_worker *worker)
         wait = RESPAWN_MAX_MS;
     worker->failures++;
     log_quota_write(&worker->lines, LEVEL_ALERT, 0,
-        "a worker process died at once (%u in a row), the next starts in %" PRIu64 " ms",
-        worker->failures, wait);
+        "a %s died at once (%u in a row), the next starts in %" PRIu64 " ms",
+        pool_worker_title(worker), worker->failures, wait);
     pool_worker_respawn_in(worker, wait);
 }
 
@@ -99,8 +99,8 @@ static void follow_death(struct pool_worker *worker, bool crashed, bool early, b
 static void follow_orphan(struct pool_worker *worker)
 {
     log_quota_write(&worker->lines, LEVEL_NOTICE, 0,
-        "worker process %d has ended, its exit code is not known to who is not its parent",
-        (int)worker->pid);
+        "%s %d has ended, its exit code is not known to who is not its parent",
+        pool_worker_title(worker), (int)worker->pid);
     if (worker->known)
         pool_outbox_note_gone(worker);
     pool_worker_set_phase(worker, POOL_WORKER_EMPTY);
@@ -142,7 +142,7 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
         cause = (enum pool_death)worker->killed;
     by_others = cause == POOL_DEATH_SIGNAL && WTERMSIG(status) == SIGKILL;
     pool->deaths[cause]++;
-    log_quota_write(&worker->lines, death.level, death.error, "worker process %d %s",
+    log_quota_write(&worker->lines, death.level, death.error, "%s %d %s", pool_worker_title(worker),
         (int)worker->pid, death.text);
     if (worker->known)
         pool_outbox_note_gone(worker);

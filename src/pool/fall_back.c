@@ -64,12 +64,14 @@ void pool_note_crash(struct pool_worker *worker)
     const struct pool_worker *other;
 
     assert(generation->phase == GENERATION_COMMITTED || generation->phase == GENERATION_SERVING);
+    if (worker->task == TASK_ASK)
+        return;
     worker->crashed = true;
     if (pool->probation.before == NULL)
         return;
-    GENERATION_FOREACH_WORKER (other, generation)
-        if (!other->crashed)
-            return;
+    GENERATION_FOREACH_SERVING(other, generation)
+    if (!other->crashed)
+        return;
     if (!pool->probation.goes_back)
         go_back(generation);
     else if (generation == pool->starting) /* no other configuration is left */

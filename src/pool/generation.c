@@ -130,9 +130,9 @@ bool generation_accepts(const struct generation *generation)
 {
     const struct pool_worker *worker;
 
-    GENERATION_FOREACH_WORKER (worker, generation)
-        if (worker->phase == POOL_WORKER_ACCEPTING)
-            return true;
+    GENERATION_FOREACH_SERVING(worker, generation)
+    if (worker->phase == POOL_WORKER_ACCEPTING)
+        return true;
     return false;
 }
 
@@ -231,11 +231,11 @@ void generation_serve(struct generation *generation)
     logs_put_in_force(&generation->cycle->core, pool->log, &pool->log_limit);
     if (old == NULL)
         log_write(pool->log, LEVEL_NOTICE, 0, "generation %u serves, worker processes: %u",
-            generation->number, generation->worker_n);
+            generation->number, generation->serve_n);
     else
         log_write(pool->log, LEVEL_NOTICE, 0,
             "generation %u serves in place of generation %u, worker processes: %u",
-            generation->number, old->number, generation->worker_n);
+            generation->number, old->number, generation->serve_n);
     fdstore_drop_unclaimed(pool->adopted, &generation->cycle->stream.listeners, pool->log);
     adopted_finish(pool->adopted, &generation->cycle->stream.listeners, pool->log);
     TAILQ_FOREACH (other, &pool->generations, link)

@@ -2,7 +2,7 @@
 /* The log files and sockets of all generations. The master opens and repairs them, on behalf of
  * workers too, which open nothing by its name. No line is ever waited for: what cannot be written
  * is lost and counted. */
-#include "pool/pool.h"
+#include "pool/outbox.h"
 
 #include "base/log_file.h"
 #include "process/logs.h"

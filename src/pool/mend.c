@@ -2,7 +2,7 @@
 /* Mends what workers share for accepting: listening sockets that one of them has shut down, and
  * the accept mutex, which is given up when it is damaged again and again. A worker's word only
  * makes the master look at its own sockets, and not more often than it likes. */
-#include "pool/pool.h"
+#include "pool/outbox.h"
 
 #include "systemd/fdstore.h"
 
@@ -37,8 +37,8 @@ static void send_socket_to_all(struct pool *pool, int fd)
     struct pool_worker *worker;
 
     TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation)
-            send_socket(worker, fd);
+        GENERATION_FOREACH_SERVING(worker, generation)
+    send_socket(worker, fd);
 }
 
 /* Gives a worker the socket whose descriptor it has reported, though ours listens: a message with
@@ -131,7 +131,7 @@ void pool_note_damaged_mutex(struct pool_worker *worker)
     log_write(log, LEVEL_ALERT, 0,
         "the accept mutex was damaged again, generation %u goes on without it", generation->number);
     generation->without_mutex = true;
-    GENERATION_FOREACH_WORKER (worker, generation)
-        if (worker->phase >= POOL_WORKER_READY)
-            channel_end_send(&worker->channel, MESSAGE_MUTEX_OFF);
+    GENERATION_FOREACH_SERVING(worker, generation)
+    if (worker->phase >= POOL_WORKER_READY)
+        channel_end_send(&worker->channel, MESSAGE_MUTEX_OFF);
 }

@@ -3,7 +3,8 @@
  * worker that breaks a rule is killed and replaced. Beside the rules of every channel
  * (process/channel_end.c), a message is of a kind that workers send, in a phase that it fits, once
  * where that happens once, and with an argument in its range. */
-#include "pool/pool.h"
+#include "pool/others.h"
+#include "pool/outbox.h"
 
 #include "base/compiler.h"
 #include "process/process_ops.h"
@@ -24,22 +25,27 @@ static const char unread_replies[] = "requests whose replies are not read";
 #define IN(phase) (1u << POOL_WORKER_##phase)
 #define IN_SET_UP (IN(READY) | IN(ACCEPTING) | IN(RELEASED))
 
-/* Phases in which a worker may send a message, and whether that has an argument. Kinds that are
- * not here no worker sends. */
+#define SERVES (1u << TASK_SERVE)
+#define ASKS (1u << TASK_ASK)
+
+/* Phases in which a worker may send a message, whether that has an argument, and whose it is. Kinds
+ * that are not here no worker sends. */
 static const struct message_rule {
     unsigned phases;
     bool has_argument;
+    unsigned tasks;
 } message_rules[] = {
-    [MESSAGE_READY] = { IN(STARTING), false },
-    [MESSAGE_ACCEPTING] = { IN_SET_UP, false },
-    [MESSAGE_RELEASED] = { IN(READY) | IN(ACCEPTING), false },
-    [MESSAGE_RESCAN] = { IN_SET_UP, false },
-    [MESSAGE_LOG_BROKEN] = { IN(STARTING) | IN_SET_UP, true },
-    [MESSAGE_INBOX_LOST] = { IN(STARTING) | IN_SET_UP, false },
-    [MESSAGE_INBOX_WANTED] = { IN(STARTING) | IN_SET_UP, true },
-    [MESSAGE_MUTEX_DAMAGED] = { IN_SET_UP, false },
-    [MESSAGE_LISTENER_BROKEN] = { IN_SET_UP, true },
-    [MESSAGE_OTHERS_WANTED] = { IN(STARTING) | IN_SET_UP, false },
+    [MESSAGE_READY] = { IN(STARTING), false, SERVES | ASKS },
+    [MESSAGE_ACCEPTING] = { IN_SET_UP, false, SERVES | ASKS },
+    [MESSAGE_RELEASED] = { IN(READY) | IN(ACCEPTING), false, SERVES | ASKS },
+    [MESSAGE_RESCAN] = { IN_SET_UP, false, SERVES | ASKS },
+    [MESSAGE_LOG_BROKEN] = { IN(STARTING) | IN_SET_UP, true, SERVES | ASKS },
+    [MESSAGE_INBOX_LOST] = { IN(STARTING) | IN_SET_UP, false, SERVES },
+    [MESSAGE_INBOX_WANTED] = { IN(STARTING) | IN_SET_UP, true, SERVES },
+    [MESSAGE_MUTEX_DAMAGED] = { IN_SET_UP, false, SERVES },
+    [MESSAGE_LISTENER_BROKEN] = { IN_SET_UP, true, SERVES },
+    [MESSAGE_OTHERS_WANTED] = { IN(STARTING) | IN_SET_UP, false, SERVES },
+    [MESSAGE_NAMES] = { IN(STARTING) | IN_SET_UP, false, ASKS },
 };
 
 /* Does what a worker asks for. Returns the rule that it breaks, or NULL. */
@@ -49,6 +55,9 @@ static const char *handle_request(
     switch (kind) {
     case MESSAGE_RESCAN:
         pool_rescan(worker->generation->pool, worker);
+        return NULL;
+    case MESSAGE_NAMES:
+        pool_rescan_names(worker->generation->pool);
         return NULL;
     case MESSAGE_MUTEX_DAMAGED:
         pool_note_damaged_mutex(worker);
@@ -89,7 +98,7 @@ static const char *handle_message(struct channel_end *end, struct channel_messag
     assert(message->fd == -1 && worker->killed == POOL_KILL_NONE);
     if (message->argument != 0 && !rule->has_argument)
         return wrong_argument;
-    if (rule->phases == 0)
+    if (rule->phases == 0 || (rule->tasks >> worker->task & 1) == 0)
         return unknown_kind;
     if ((rule->phases >> worker->phase & 1) == 0)
         return wrong_phase;

@@ -4,7 +4,8 @@
  * starts asks for them once; inboxes are asked for each time, and none is kept here. What the other
  * process says is a number, whatever it is, and a worker that it names may be gone: nothing is
  * asserted on. */
-#include "pool/pool.h"
+#include "pool/others.h"
+#include "pool/outbox.h"
 
 #include "process/role.h"
 
@@ -99,9 +100,9 @@ unsigned pool_others_list_own(struct pool *pool, uint32_t own[SLOT_MAX])
 
     pool->others_met = true;
     TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation)
-            if (worker->pid > 0 && n < SLOT_MAX)
-                own[n++] = slot_incarnation(worker->slot);
+        GENERATION_FOREACH_SERVING(worker, generation)
+    if (worker->pid > 0 && n < SLOT_MAX)
+        own[n++] = slot_incarnation(worker->slot);
     return n;
 }
 

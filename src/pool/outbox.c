@@ -4,7 +4,8 @@
  * remembered as a flag or a number, none of which grows, and sent when there is room. Inboxes are
  * made here, when the first worker asks for one: a reference may be known to others before the
  * worker that gave it out has said anything. */
-#include "pool/pool.h"
+#include "pool/outbox.h"
+#include "pool/others.h"
 
 #include "base/compiler.h"
 #include "base/descriptor.h"

@@ -2,7 +2,7 @@
 /* The phases of generations and of workers' records: each is changed here alone, by a step that
  * must be legal. A worker's step sets the deadline of the next one; the last one gives up what the
  * record has of a process that has gone. */
-#include "pool/pool.h"
+#include "pool/outbox.h"
 
 #include "process/fd_passing.h"
 #include "process/process_ops.h"

@@ -15,6 +15,7 @@
 #include "process/channel_end.h"
 #include "process/death.h"
 #include "process/descriptors.h"
+#include "process/heritage.h"
 #include "process/log_quota.h"
 #include "process/worker_list.h"
 #include "settings/cycle.h"
@@ -78,10 +79,12 @@ struct pool_watch {
     unsigned repeats;   /* how often it was read again, unchanged */
 };
 
-/* The master's record of one of worker_processes; filled again when its process has exited. */
+/* The master's record of one of worker_processes, or of a helper; filled again when its process has
+ * exited. */
 struct pool_worker {
     struct generation *generation;
     unsigned index; /* among the generation's workers */
+    enum heritage_task task;
     enum pool_worker_phase phase;
     pid_t pid;  /* 0: no process */
     int handle; /* a handle of a worker that is left to another process (orphans.c), or -1 */
@@ -125,17 +128,17 @@ struct generation {
     struct cycle *cycle;
     struct descriptors
         opened; /* by modules while this or an earlier configuration was read: kept by workers */
-    struct bells bells;    /* by which its workers wake each other */
-    struct timer release;  /* how long a reload waits for the workers to release listeners */
-    struct timer watch;    /* when the watchdog looks again */
-    struct timer calm;     /* when `crashing` may be over */
-    int64_t since_ms;      /* start, since the epoch */
-    unsigned mutex_damage; /* how often its workers have found the accept mutex damaged */
-    bool without_mutex;    /* goes on without the accept mutex */
-    bool crashing;         /* workers wait after crashes, and none serves since (backoff.c) */
-    int last_death;        /* status of waitpid() of the worker that has died last */
-    unsigned process_n;    /* workers that are not empty */
-    unsigned worker_n;
+    struct bells bells;         /* by which its workers wake each other */
+    struct timer release;       /* how long a reload waits for the workers to release listeners */
+    struct timer watch;         /* when the watchdog looks again */
+    struct timer calm;          /* when `crashing` may be over */
+    int64_t since_ms;           /* start, since the epoch */
+    unsigned mutex_damage;      /* how often its workers have found the accept mutex damaged */
+    bool without_mutex;         /* goes on without the accept mutex */
+    bool crashing;              /* workers wait after crashes, and none serves since (backoff.c) */
+    int last_death;             /* status of waitpid() of the worker that has died last */
+    unsigned process_n;         /* workers that are not empty */
+    unsigned worker_n, serve_n; /* with helpers, which come last, and without them */
     struct pool_worker workers[];
 };
 
@@ -144,6 +147,7 @@ TAILQ_HEAD(generations, generation);
 /* A rescan that somebody has asked for (rescan.c). */
 struct pool_rescan {
     struct timer due;
+    bool listeners, names; /* these are to be looked at */
     uint64_t last_ms;      /* the latest one */
     struct slot_id except; /* the only worker that has asked; serial 0: all are to rescan */
     bool host;             /* the host is told as well */
@@ -251,6 +255,9 @@ struct pool_options {
 
 #define GENERATION_FOREACH_WORKER(w, generation)                                                   \
     for ((w) = (generation)->workers; (w) < (generation)->workers + (generation)->worker_n; (w)++)
+/* ... those that serve clients. */
+#define GENERATION_FOREACH_SERVING(w, generation)                                                  \
+    for ((w) = (generation)->workers; (w) < (generation)->workers + (generation)->serve_n; (w)++)
 
 /* The pool (pool.c) */
 
@@ -359,10 +366,12 @@ void generation_close(struct generation *generation);
 /* Closes the oldest that drain beyond max_generations: the next reload would wait for them. */
 void generation_bound(struct pool *pool);
 
-/* Workers: forking (spawn.c), exits (exit.c), one record (worker.c) */
+/* Workers: spawn.c, exit.c, worker.c */
 
 /* Forks a process; -1 after an alert line. */
 int pool_spawn(struct pool_worker *worker);
+/* Returns its name in log lines, such as "worker process". */
+const char *pool_worker_title(const struct pool_worker *worker);
 /* Names of causes in the status; NULL: not counted there. */
 extern const char *const pool_death_names[POOL_DEATHS];
 /* Returns the record of the worker that is this process, or this incarnation, which may be
@@ -406,62 +415,6 @@ void pool_deadline_set(struct pool_worker *worker, enum pool_kill why);
 /* Kills a worker that has broken this rule, after an alert line (rules.c). */
 void pool_worker_break_rule(struct pool_worker *worker, const char *rule);
 
-/* Messages to workers (outbox.c), beside those without an argument: each is sent at once, or when
- * the worker's channel has room. */
-
-/* Operations of the channels' ends. */
-bool pool_outbox_send_more(struct channel_end *end);
-void pool_outbox_failed(struct channel_end *end, int error);
-/* A socket that has taken the place of a listener's, which had this descriptor. It is lost when the
- * channel is full: the worker finds its own listener broken, and says so again. */
-void pool_outbox_listener(struct pool_worker *worker, int fd);
-/* The log files of its generation, which were opened again; it does the same with its own. */
-void pool_outbox_logs(struct pool_worker *worker);
-/* The inbox of the worker that is this incarnation, or that it has gone. False when the worker has
- * asked too often without reading the replies. */
-bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation);
-/* Does the same in a moment. */
-bool pool_outbox_want_inbox_later(struct pool_worker *worker, uint32_t incarnation);
-/* Tells all others that the worker, whose inbox was asked for, has gone; kills those that have not
- * read of too many. */
-void pool_outbox_note_gone(const struct pool_worker *gone);
-/* Closes the worker's inbox, if there is one: the next that asks for it gets a new one. */
-void pool_outbox_drop_inbox(struct pool_worker *worker);
-
-/* Sends a worker the inbox of another incarnation, or, -1, that it has gone; false when it has to
- * be tried again. */
-bool pool_outbox_give_inbox(struct pool_worker *worker, uint32_t incarnation, int inbox);
-/* Returns the sending end of a worker's inbox, which is made unless there is one; -1: there is no
- * such worker, or no descriptor is left. */
-int pool_outbox_find_inbox(struct pool *pool, uint32_t incarnation);
-/* Notes an incarnation that has gone, or what else MESSAGE_PEER_GONE may say, for all workers but
- * `except`. */
-void pool_outbox_add_gone(struct pool *pool, uint32_t gone, const struct pool_worker *except);
-
-/* Workers of the other master process of an upgrade (others.c): what it says may be anything */
-
-/* Whether the incarnation, which may be invented, is one of theirs. */
-static inline bool pool_others_have(const struct pool *pool, uint32_t incarnation)
-{
-    return slot_half_of(incarnation) != pool->shared->half;
-}
-/* A worker asks for them. Returns the rule that it breaks, or NULL. */
-const char *pool_others_want(struct pool_worker *worker);
-/* The other process has told its workers: `others`, n of them. */
-void pool_others_came(struct pool *pool, const uint32_t *others, unsigned n);
-/* The other process has answered: `fd` is that inbox, which stays the caller's; -1: that worker has
- * gone, or, if it was `found`, descriptors are short. */
-void pool_others_inbox_came(
-    struct pool *pool, uint32_t incarnation, uint32_t asker, bool found, int fd);
-/* A worker of the other process has gone. */
-void pool_others_note_gone(struct pool *pool, uint32_t incarnation);
-/* Every worker has, because the other process has. */
-void pool_others_end(struct pool *pool);
-/* The other process asks for our workers: lists them, and returns how many; or for the inbox of one
- * of them, as pool_outbox_find_inbox() returns it. */
-unsigned pool_others_list_own(struct pool *pool, uint32_t own[SLOT_MAX]);
-int pool_others_find_inbox(struct pool *pool, uint32_t incarnation);
-
 /* Messages from workers (messages.c) */
 
 extern const struct channel_end_ops pool_channel_ops;
@@ -473,6 +426,8 @@ void pool_receive_messages(struct pool *pool);
 /* Makes every accepting worker rescan its listeners once, soon, but for `asker`, a worker that
  * wants it so; then the host is told as well. NULL: the host asks (rescan.c). */
 void pool_rescan(struct pool *pool, const struct pool_worker *asker);
+/* Tells every worker, soon, that names have new addresses. */
+void pool_rescan_names(struct pool *pool);
 
 /* Mending (mend.c) */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rescans: all who asked for one within a short time get one together, so that a worker that asks
- * without pause costs the others a bounded number of looks at their listeners. */
+/* Rescans, of listeners and of names: all who asked for one within a short time get one together,
+ * so that a process that asks without pause costs the others a bounded number of looks. */
 #include "pool/pool.h"
 
 #include "base/compiler.h"
@@ -20,13 +20,32 @@ static void rescan_due(struct loop *loop, struct timer *timer)
     assert(loop == NULL);
     pool->rescan.last_ms = pool->clock->mono_ms;
     TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation)
-            if (worker->phase == POOL_WORKER_ACCEPTING &&
+        GENERATION_FOREACH_SERVING(worker, generation)
+        {
+            if (pool->rescan.names && worker->phase != POOL_WORKER_EMPTY)
+                channel_end_send(&worker->channel, MESSAGE_NAMES);
+            if (pool->rescan.listeners && worker->phase == POOL_WORKER_ACCEPTING &&
                 (worker->slot.slot != except.slot || worker->slot.serial != except.serial))
                 channel_end_send(&worker->channel, MESSAGE_RESCAN);
+        }
     if (pool->rescan.host)
         pool->ops->rescan(pool->host);
-    pool->rescan.host = false;
+    pool->rescan.host = pool->rescan.listeners = pool->rescan.names = false;
+}
+
+static void set_due(struct pool *pool)
+{
+    struct pool_rescan *rescan = &pool->rescan;
+
+    rescan->due.expired = rescan_due;
+    if (rescan->due.deadline == 0)
+        timers_arm_at(pool->timers, &rescan->due, rescan->last_ms + RESCAN_MS);
+}
+
+void pool_rescan_names(struct pool *pool)
+{
+    pool->rescan.names = true;
+    set_due(pool);
 }
 
 void pool_rescan(struct pool *pool, const struct pool_worker *asker)
@@ -35,10 +54,10 @@ void pool_rescan(struct pool *pool, const struct pool_worker *asker)
     struct slot_id id = asker != NULL ? asker->slot : (struct slot_id) { .serial = 0 };
 
     rescan->host = rescan->host || asker != NULL;
-    if (rescan->due.deadline == 0) {
-        rescan->due.expired = rescan_due;
+    if (!rescan->listeners) {
+        rescan->listeners = true;
         rescan->except = id;
-        timers_arm_at(pool->timers, &rescan->due, rescan->last_ms + RESCAN_MS);
+        set_due(pool);
     } else if (id.slot != rescan->except.slot || id.serial != rescan->except.serial) {
         rescan->except.serial = 0;
     }

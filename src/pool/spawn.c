@@ -40,6 +40,8 @@ static int enter_memory(struct pool *pool, struct generation *own, struct herita
     TAILQ_FOREACH (generation, &pool->generations, link)
         if (generation->cycle != own->cycle)
             zones_forget(&generation->cycle->zones);
+    if (failed == NULL && heritage->task == TASK_ASK)
+        return zones_enter_helper(&own->cycle->zones, pool->log);
     if (failed == NULL)
         return zones_enter(&own->cycle->zones, heritage->slot, pool->log);
     log_write(pool->log, LEVEL_EMERG, errno,
@@ -66,13 +68,27 @@ static NORETURN void run_child(void *arg)
     if (enter_memory(pool, own, heritage) == -1)
         process_ops->exit(EXIT_FAILURE); /* before any destructor of a module */
     descriptors_close_others(&heritage->descriptors);
+    if (heritage->task == TASK_ASK)
+        STAILQ_INIT(&own->cycle->stream.listeners.list); /* they are closed */
     STAILQ_FOREACH (listener, &own->cycle->stream.listeners.list, link)
         listener->kept_n = 0; /* only the master keeps sockets open for others */
     pool->ops->in_child(pool->host, own->cycle);
     logs_separate(&own->cycle->core);
-    process_ops->set_title("worker process", "");
+    process_ops->set_title(pool_worker_title(&own->workers[heritage->index]), "");
     status = worker_main(heritage, ROLE_WORKER);
     end_child(pool, heritage, status);
+}
+
+const char *pool_worker_title(const struct pool_worker *worker)
+{
+    return worker->task == TASK_ASK ? "resolver process" : "worker process";
+}
+
+/* A helper has no place among those who share clients. */
+static uint32_t place_of(const struct pool_worker *worker)
+{
+    return worker->task == TASK_ASK ? PLACE_NONE
+                                    : slot_place(worker->generation->number, worker->index);
 }
 
 /* Opens the channel and forks the process. NULL, or the call that failed, with errno and without a
@@ -86,8 +102,9 @@ static const char *fork_worker(struct pool_worker *worker)
             .cycle = generation->cycle,
             .shared = pool->shared,
             .slot = worker->slot,
+            .task = worker->task,
             .index = worker->index,
-            .place = slot_place(generation->number, worker->index),
+            .place = place_of(worker),
             .bells = &generation->bells,
         },
         .generation = generation,
@@ -139,7 +156,8 @@ int pool_spawn(struct pool_worker *worker)
             "no more than %d worker processes can run at once", SLOT_MAX);
         return -1;
     }
-    slot_set_place(pool->shared, worker->slot, slot_place(generation->number, worker->index));
+    if (worker->task != TASK_ASK)
+        slot_set_place(pool->shared, worker->slot, place_of(worker));
     zones_slot_acquired(&generation->cycle->zones, worker->slot);
     failed = fork_worker(worker);
     if (failed != NULL) {
@@ -153,6 +171,7 @@ int pool_spawn(struct pool_worker *worker)
     pool_worker_set_phase(worker, POOL_WORKER_STARTING);
     if (generation->crashing)
         pool_backoff_watch(generation);
-    log_quota_write(&worker->lines, LEVEL_NOTICE, 0, "start worker process %d", (int)worker->pid);
+    log_quota_write(&worker->lines, LEVEL_NOTICE, 0, "start %s %d", pool_worker_title(worker),
+        (int)worker->pid);
     return 0;
 }

@@ -74,11 +74,12 @@ static void release_expired(struct loop *loop, struct timer *timer)
 static struct generation *create_generation(
     struct pool *pool, struct cycle *cycle, struct descriptors *opened)
 {
-    unsigned n = (unsigned)cycle->core.worker_processes;
+    unsigned serve_n = (unsigned)cycle->core.worker_processes;
+    unsigned n = serve_n + (cycle->stream.known != NULL);
     struct generation *generation =
         calloc(1, sizeof(*generation) + n * sizeof(generation->workers[0]));
 
-    assert(n > 0);
+    assert(serve_n > 0);
     if (generation == NULL) {
         log_write(pool->log, LEVEL_EMERG, errno, "no memory for %u workers", n);
         return NULL;
@@ -91,15 +92,17 @@ static struct generation *create_generation(
     if (pool->serving != NULL)
         heritage_keep_opened(&generation->opened, &pool->serving->opened, pool->serving->cycle);
     generation->number = ++pool->generation_n;
-    bells_open(&generation->bells, n);
+    bells_open(&generation->bells, serve_n);
     generation->since_ms = pool->clock->wall_ms;
     generation->release.expired = release_expired;
     generation->watch.expired = pool_watchdog_expired;
     generation->worker_n = n;
+    generation->serve_n = serve_n;
     for (unsigned i = 0; i < n; i++) {
         generation->workers[i] = (struct pool_worker) {
             .generation = generation,
             .index = i,
+            .task = i < serve_n ? TASK_SERVE : TASK_ASK,
             .handle = -1,
             .channel = { .fd = -1 },
             .inbox = -1,

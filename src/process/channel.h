@@ -35,6 +35,8 @@ enum channel_message_kind {
     MESSAGE_OTHERS_WANTED,
     MESSAGE_OTHER,  /* master: incarnation `argument` is a worker of the other master process */
     MESSAGE_REOPEN, /* master: open again what the worker has opened of logs itself */
+    /* helper: it has written down new addresses of names; master: one has */
+    MESSAGE_NAMES,
 };
 
 /* In the argument of MESSAGE_PEER_GONE: the rest of it is no incarnation but a serial, of the width

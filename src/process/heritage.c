@@ -3,23 +3,33 @@
  * stays its owner's: nothing here opens or closes. */
 #include "process/heritage.h"
 
+static void add_listeners(struct descriptors *kept, const struct cycle *cycle)
+{
+    const struct listener *listener;
+
+    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
+        for (unsigned i = 0; i < listener->fd_n; i++)
+            descriptors_add(kept, listener->fds[i]);
+}
+
 /* A module is loaded from memory with a descriptor, kept so that a debugger can open it. Nobody
  * keeps descriptors of shared memory. */
 void heritage_add_descriptors(struct heritage *heritage, const struct descriptors *opened)
 {
     struct descriptors *kept = &heritage->descriptors;
     const struct cycle *cycle = heritage->cycle;
-    const struct listener *listener;
+    const struct bells *bells = heritage->task != TASK_ASK ? heritage->bells : NULL;
     const struct module *module;
 
     descriptors_add(kept, heritage->channel);
-    for (unsigned i = 0; heritage->bells != NULL && i < heritage->bells->fd_n; i++)
-        descriptors_add(kept, heritage->bells->fds[i]);
+    for (unsigned i = 0; bells != NULL && i < bells->fd_n; i++)
+        descriptors_add(kept, bells->fds[i]);
     for (unsigned i = 0; i < core_target_n(&cycle->core); i++)
         descriptors_add_target(kept, core_target(&cycle->core, i));
-    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
-        for (unsigned i = 0; i < listener->fd_n; i++)
-            descriptors_add(kept, listener->fds[i]);
+    if (heritage->task == TASK_ASK)
+        descriptors_add(kept, cycle->stream.known->segment.fd);
+    else
+        add_listeners(kept, cycle);
     SLIST_FOREACH (module, &cycle->modules, link)
         descriptors_add(kept, module->memory);
     descriptors_add_all(kept, opened);

@@ -13,11 +13,19 @@
 
 struct worker;
 
+/* The work of a process that a generation has. */
+enum heritage_task {
+    TASK_ALL,   /* serves and asks: there is no other process */
+    TASK_SERVE, /* serves clients */
+    TASK_ASK,   /* a helper: asks for the names of the servers of groups, and nothing else */
+};
+
 struct heritage {
     struct cycle *cycle; /* with open listeners and logs */
     struct shared *shared;
     struct slot_id slot;
-    unsigned index;              /* number among worker_processes, from 0 */
+    enum heritage_task task;
+    unsigned index;              /* number among worker_processes, from 0; a helper's comes last */
     uint32_t place;              /* the number together with the generation's: slot_place() */
     const struct bells *bells;   /* the generation's; NULL in a single process */
     int channel;                 /* the worker's end; -1 in a single process */

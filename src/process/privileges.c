@@ -101,16 +101,17 @@ static int change_user(const struct core_settings *core, bool transparent, struc
 int process_confine(const struct cycle *cycle, unsigned index, struct log *log)
 {
     const struct core_settings *core = &cycle->core;
+    bool is_helper = index >= (unsigned)core->worker_processes;
 
     assert(role_is(ROLE_WORKER));
-    assert(index < (unsigned)core->worker_processes);
     process_limit(cycle, log);
     if (core->worker_priority != 0 &&
         setpriority(PRIO_PROCESS, 0, (int)core->worker_priority) == -1)
         log_write(
             log, LEVEL_ALERT, errno, "setpriority(%" PRId64 ") failed", core->worker_priority);
-    choose_cpus(core, index, log);
-    if (change_user(core, cycle->needs.transparent, log) == -1)
+    if (!is_helper)
+        choose_cpus(core, index, log);
+    if (change_user(core, cycle->needs.transparent && !is_helper, log) == -1)
         return -1;
     if (core->working_directory != NULL && chdir(core->working_directory) == -1) {
         log_write(log, LEVEL_EMERG, errno, "chdir(\"%s\") failed", core->working_directory);

@@ -6,7 +6,8 @@
 #include "base/log.h"
 #include "settings/cycle.h"
 
-/* Confines this process as worker number `index`, in the order above; -1 after an emerg line where
+/* Confines this process as worker number `index`, or as a helper, whose numbers are beyond those of
+ * worker_processes, in the order above; -1 after an emerg line where
  * the worker must not go on. */
 int process_confine(const struct cycle *cycle, unsigned index, struct log *log);
 /* Sets the limits alone, for a single process, which keeps its user. */

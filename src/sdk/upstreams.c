@@ -7,6 +7,7 @@
 #include "sdk/handle.h"
 #include "stream/match.h"
 #include "stream/session_tries.h"
+#include "upstream/follow.h"
 #include "upstream/health.h"
 
 #include <assert.h>
@@ -67,6 +68,8 @@ static const fb_probe *upstreams_claim(
     struct health_probe *probe = NULL;
 
     *wait = HEALTH_RETRY_MS;
+    if (check->upstream->follows != NULL)
+        follow_heed(&stream->upstreams, check->upstream);
     if (!stream->draining)
         probe = health_claim(&stream->upstreams, check->upstream, check->check, wait);
     if (probe == NULL)

@@ -67,4 +67,5 @@ void needs_add_port(struct apply *apply, in_port_t port);
 SETTER(resolver_set);
 void resolver_finish(struct apply *apply, struct scope *stream);
 /* Marks one that groups of servers ask. */
-void resolver_use(struct apply *apply, const struct names_setting *resolver);
+void resolver_use(
+    struct apply *apply, const struct names_setting *resolver, enum names_users users);

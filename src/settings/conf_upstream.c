@@ -66,7 +66,7 @@ static void finish_text(struct apply *apply, const struct upstream_use *use)
         where->resolver_timeout = stream->resolver_timeout;
     apply->cycle->needs.connect = true;
     if (names_client_built())
-        resolver_use(apply, where->resolver);
+        resolver_use(apply, where->resolver, NAMES_OF_SESSIONS);
 }
 
 /* Reports a name that no group has, and which lacks the port of a server. */

@@ -125,14 +125,17 @@ SETTER(resolver_set)
     return 0;
 }
 
-void resolver_use(struct apply *apply, const struct names_setting *wanted)
+/* The servers of names that workers themselves ask are their sandbox's affair. */
+void resolver_use(struct apply *apply, const struct names_setting *wanted, enum names_users users)
 {
     struct names_setting *resolver = &apply->cycle->stream.system;
 
     while (resolver != NULL && resolver != wanted)
         resolver = resolver->next;
     assert(resolver != NULL);
-    resolver->used = true;
+    resolver->users |= users;
+    if (users == NAMES_OF_GROUPS)
+        return;
     apply->cycle->needs.resolver = true;
     if (resolver->servers == NULL)
         needs_add_port(apply, NAMES_PORT);
@@ -158,15 +161,15 @@ void resolver_finish(struct apply *apply, struct scope *stream)
     if (settings->resolver_timeout == 0)
         settings->resolver_timeout = TIMEOUT_MS;
     if (names_client_built() && (settings->needs & FB_NEEDS_RESOLVER))
-        resolver_use(apply, settings->resolver);
+        resolver_use(apply, settings->resolver, NAMES_OF_SESSIONS);
     STAILQ_FOREACH (server, &settings->servers, link) {
         if (server->settings.resolver == NULL)
             server->settings.resolver = &settings->system;
         if (server->protocol == NULL || !names_client_built())
             continue;
         if (asks(server) || settings->resolver != &settings->system)
-            resolver_use(apply, settings->resolver);
+            resolver_use(apply, settings->resolver, NAMES_OF_SESSIONS);
         if (asks(server) || server->settings.resolver != &settings->system)
-            resolver_use(apply, server->settings.resolver);
+            resolver_use(apply, server->settings.resolver, NAMES_OF_SESSIONS);
     }
 }

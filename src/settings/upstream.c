@@ -7,6 +7,7 @@
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/set_value.h"
+#include "upstream/known.h"
 #include "upstream/zone.h"
 
 #include <assert.h>
@@ -171,12 +172,26 @@ SETTER(upstream_set)
     return 0;
 }
 
-/* Gives the groups what they have from stream {}, and has workers resolve the names of servers. */
+/* Declares the memory for what the names of n servers stand for. */
+static void declare_known(struct apply *apply, unsigned n)
+{
+    struct cycle *cycle = apply->cycle;
+
+    if (n > KNOWN_NAMES)
+        report_error(
+            apply->report, NULL, "%u servers have names, and there is room for %d", n, KNOWN_NAMES);
+    cycle->stream.known = known_declare(&cycle->zones, cycle->arena);
+    if (cycle->stream.known == NULL)
+        report_error(apply->report, NULL, "out of memory");
+}
+
+/* Gives the groups what they have from stream {}, and has the names of their servers asked for. */
 static void finish_resolvers(struct apply *apply)
 {
     const struct stream_settings *stream = &apply->cycle->stream;
     const struct upstream_server *server;
     struct upstream *upstream;
+    unsigned n = 0;
 
     STAILQ_FOREACH (upstream, &stream->upstreams, link) {
         if (upstream->resolver == NULL)
@@ -185,10 +200,12 @@ static void finish_resolvers(struct apply *apply)
             upstream->resolver_timeout = stream->resolver_timeout;
         STAILQ_FOREACH (server, &upstream->servers, link)
             if (server->host != NULL) {
-                resolver_use(apply, upstream->resolver);
-                break;
+                resolver_use(apply, upstream->resolver, NAMES_OF_GROUPS);
+                n++;
             }
     }
+    if (n > 0)
+        declare_known(apply, n);
 }
 
 /* Reports a zone that has no room for the servers of its groups. */

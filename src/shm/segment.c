@@ -141,6 +141,14 @@ const char *segment_enter(
     return failed;
 }
 
+const char *segment_enter_whole(struct segment *segment)
+{
+    assert(segment->fd != -1);
+    inherited_drop(segment->base, segment->size);
+    segment->base = NULL;
+    return map_writable(segment);
+}
+
 int segment_set_inherited(const struct segment *segment, bool inherited)
 {
     if (segment->base == NULL)

@@ -42,6 +42,10 @@ const char *segment_adopt(struct segment *segment, int fd);
 const char *segment_enter(
     struct segment *segment, const struct segment_part *parts, unsigned part_n);
 
+/* A forked child: maps all of the segment writable, as the master has it, and keeps the
+ * descriptor. */
+const char *segment_enter_whole(struct segment *segment);
+
 /* Creates memory that is not sealed, and that children inherit: of a process without workers. */
 int segment_create_private(struct segment *segment, size_t size);
 /* Lets the next child that is forked inherit the mapping as it is, or no longer: for a process that

@@ -222,19 +222,40 @@ static const char *enter_zone(struct zone *zone, struct slot_id id)
     return segment_enter(&zone->segment, &part, 1);
 }
 
+static int log_unmapped(const struct zone *zone, const char *failed, struct log *log)
+{
+    log_write(log, LEVEL_EMERG, errno, "zone \"%s\" could not be mapped in a worker: %s failed",
+        zone->name, failed);
+    return -1;
+}
+
 int zones_enter(struct zones *zones, struct slot_id id, struct log *log)
 {
     struct zone *zone;
-    const char *failed;
 
     assert(slot_id_is_valid(id));
     STAILQ_FOREACH (zone, zones, link) {
-        failed = zone->segment.fd == -1 ? NULL : enter_zone(zone, id);
-        if (failed == NULL)
-            continue;
-        log_write(log, LEVEL_EMERG, errno, "zone \"%s\" could not be mapped in a worker: %s failed",
-            zone->name, failed);
-        return -1;
+        const char *failed = zone->segment.fd == -1 ? NULL : enter_zone(zone, id);
+
+        if (failed != NULL)
+            return log_unmapped(zone, failed, log);
+    }
+    return 0;
+}
+
+int zones_enter_helper(struct zones *zones, struct log *log)
+{
+    struct zone *zone;
+
+    STAILQ_FOREACH (zone, zones, link) {
+        const char *failed = NULL;
+
+        if (zone->kind == NULL || !zone->kind->is_helpers)
+            segment_forget(&zone->segment);
+        else
+            failed = segment_enter_whole(&zone->segment);
+        if (failed != NULL)
+            return log_unmapped(zone, failed, log);
     }
     return 0;
 }

@@ -33,6 +33,7 @@ struct zone_kind {
     /* Returns the part that the worker of a slot may write: whole pages, from the kind's memory on.
      * All else is read-only in that worker. NULL: all of the kind's memory. */
     struct segment_part (*writable)(const void *shape, uint32_t slot);
+    bool is_helpers; /* a helper process maps all of it writable, and keeps its descriptor */
     /* The master: a worker is about to have this slot. Or NULL. */
     void (*slot_acquired)(void *memory, const void *shape, struct slot_id id);
     /* The master: a slot's worker, in this incarnation, has died. Called twice for memory that two
@@ -85,6 +86,8 @@ void zones_close(struct zones *zones);
 /* A forked child: maps the open zones as the worker of this slot may use them, and closes their
  * descriptors; -1 after an emerg line. */
 int zones_enter(struct zones *zones, struct slot_id id, struct log *log);
+/* A helper process: maps those that are a helper's, and forgets the others. */
+int zones_enter_helper(struct zones *zones, struct log *log);
 /* Does what segment_set_inherited() does, with each open zone. */
 int zones_set_inherited(const struct zones *zones, bool inherited);
 /* A forked child: closes the descriptors of zones that it has no use for. */

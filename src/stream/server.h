@@ -126,6 +126,7 @@ struct stream_settings {
     STAILQ_HEAD(, server) servers;
     struct listeners listeners;
     struct upstream_list upstreams;
+    struct zone *known; /* addresses of their servers that have names; NULL: none has */
     struct named_upstreams named_upstreams; /* of these */
     struct match_list matches;
     struct variables variables;

@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "stream/session_upstream.h"
 #include "stream/template.h"
+#include "upstream/follow.h"
 #include "upstream/peers.h"
 #include "upstream/queue.h"
 
@@ -186,9 +187,13 @@ static fb_choice show_try(struct session_tries *tries, fb_choice status, const f
 static inline fb_choice choose(
     struct session_tries *tries, session_chosen *chosen, const fb_try **out)
 {
-    fb_choice status = show_try(tries, queue_choose(&tries->choice), out);
+    struct upstream *upstream = tries->choice.upstream;
     struct session_record *record;
+    fb_choice status;
 
+    if (unlikely(upstream->follows != NULL))
+        follow_heed(&stream_of(tries->client)->upstreams, upstream);
+    status = show_try(tries, queue_choose(&tries->choice), out);
     if (likely(status != FB_CHOICE_WAITS))
         return status;
     record = session_record_create(session_conn_of(tries->client));

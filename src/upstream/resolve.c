@@ -15,19 +15,19 @@ static const struct memory *memory_of(const struct resolve *resolve)
     return resolve->upstreams->memory;
 }
 
-/* ---- What was found ---- */
+/* Between two tries to claim an entry that another process has. */
+#define CLAIM_MS 1000
 
 /* ---- Hosts ---- */
 
 static void take_addresses(const struct target *target, const fb_names *names)
 {
     struct resolve *resolve = target->resolve;
-    bool has_weight = resolve->server->service != NULL && resolve->server->weight == 1;
 
     for (size_t i = 0; i < names->n; i++) {
         struct resolve_found found = {
             .priority = target->priority,
-            .weight = has_weight ? target->weight : 0,
+            .weight = resolve->server->service != NULL ? target->weight : 0,
         };
 
         if (address_from(&found.address, names->records[i].address))
@@ -245,6 +245,37 @@ static void expired(struct loop *loop, struct timer *timer)
 
     (void)loop;
     CHECK_KIND(resolve, RESOLVE_KIND);
+    if (resolve->entry == KNOWN_NONE && !resolve->upstream->is_of_session)
+        resolve_claim(resolve);
+    else
+        begin_round(resolve);
+}
+
+/* Begins with what was found by a process before; there is memory for it, or it is read as none. */
+static void read_known(struct resolve *resolve)
+{
+    struct resolve_set *set = resolve_set_create(memory_of(resolve));
+    uint32_t version = UINT32_MAX;
+    bool answered;
+
+    if (set != NULL && known_read(resolve->upstreams->known, resolve->entry, &resolve->key,
+                           &version, &answered, set))
+        resolve->found = resolve_set_copy(memory_of(resolve), set);
+    memory_release(memory_of(resolve), set);
+}
+
+void resolve_claim(struct resolve *resolve)
+{
+    struct upstreams *upstreams = resolve->upstreams;
+
+    assert(resolve->entry == KNOWN_NONE && resolve->found == NULL && upstreams->writer != NULL);
+    assert(!resolve->upstream->is_of_session);
+    resolve->entry = known_claim(upstreams->writer, &resolve->key);
+    if (resolve->entry == KNOWN_NONE) {
+        timer_set(upstreams->loop, &resolve->timer, CLAIM_MS);
+        return;
+    }
+    read_known(resolve);
     begin_round(resolve);
 }
 
@@ -263,8 +294,12 @@ static struct resolve *create(
         .upstream = upstream,
         .server = server,
         .timer.expired = expired,
+        .entry = KNOWN_NONE,
     };
-    upstream->unanswered++;
+    if (upstream->is_of_session)
+        upstream->unanswered++;
+    else
+        resolve->key = known_key_of(upstream, server);
     return resolve;
 }
 
@@ -273,7 +308,7 @@ int resolve_open(struct upstreams *upstreams, struct upstream *upstream)
     const struct upstream_server *server;
     struct resolve **next = &upstream->resolves, *resolve;
 
-    assert(upstream->resolves == NULL && upstream->unanswered == 0);
+    assert(upstream->resolves == NULL);
     STAILQ_FOREACH (server, &upstream->servers, link) {
         if (server->target != NULL)
             continue;
@@ -285,7 +320,10 @@ int resolve_open(struct upstreams *upstreams, struct upstream *upstream)
         next = &(*next)->next;
     }
     for (resolve = upstream->resolves; resolve != NULL; resolve = resolve->next)
-        begin_round(resolve);
+        if (upstream->is_of_session)
+            begin_round(resolve);
+        else
+            resolve_claim(resolve);
     return 0;
 }
 
@@ -317,5 +355,6 @@ void resolve_close(struct upstream *upstream)
         resolve->kind = 0;
         memory_release(memory, resolve);
     }
-    upstream->unanswered = 0;
+    if (upstream->is_of_session)
+        upstream->unanswered = 0;
 }

@@ -3,6 +3,7 @@
  * alone. */
 #pragma once
 
+#include "upstream/known.h"
 #include "upstream/resolve.h"
 #include "upstream/resolve_set.h"
 
@@ -23,7 +24,9 @@ struct resolve {
     struct upstream *upstream;
     const struct upstream_server *server;
     struct resolve *next; /* in the order of the group's servers */
-    struct timer timer;   /* the next round's */
+    struct timer timer;   /* the next round's, or until the entry is claimed again */
+    struct known_key key;
+    uint32_t entry; /* claimed; KNOWN_NONE: another process asks, or it is a session's name */
     struct resolve_set *found;
     bool has_answered; /* a round has ended */
     unsigned failures; /* rounds in a row that have found nothing, or in which a question failed */
@@ -38,6 +41,11 @@ struct resolve {
     bool has_failed; /* a question has, so that what was found before may still hold */
     uint32_t ttl;    /* the least of all answers, in seconds */
 };
+
+/* resolve.c: */
+
+/* Claims the server's entry, and begins with what stands there; or tries again in a while. */
+void resolve_claim(struct resolve *resolve);
 
 /* resolve_round.c: */
 

@@ -4,7 +4,7 @@
 #include "upstream/resolve_private.h"
 
 #include "base/log.h"
-#include "upstream/peers.h"
+#include "upstream/follow.h"
 #include "upstream/queue.h"
 
 #include <stdio.h>
@@ -21,29 +21,10 @@ static const struct memory *memory_of(const struct resolve *resolve)
 
 /* ---- What was found ---- */
 
-/* Gives the group's server these addresses; -1 without memory. */
-static int replace_peers(struct resolve *resolve, const struct resolve_set *set)
+/* Writes down for all workers what was found, and tells them. */
+static int publish(struct resolve *resolve)
 {
-    struct peer_address *all = memory_alloc(memory_of(resolve), (set->n + 1) * sizeof(*all));
-    int result;
-
-    if (all == NULL)
-        return -1;
-    for (size_t i = 0; i < set->n; i++) {
-        const struct resolve_found *found = &set->list[i];
-
-        all[i] = (struct peer_address) { .weight = found->weight, .backup = found->backup };
-        all[i].target.address = found->address;
-        address_format(&found->address, true, all[i].target.text);
-    }
-    result = peers_replace(resolve->upstream->peers, resolve->server, all, (unsigned)set->n);
-    memory_release(memory_of(resolve), all);
-    return result;
-}
-
-/* Makes the draft what was found, and the group's peers after it; -1 without memory. */
-static int take_draft(struct resolve *resolve)
-{
+    struct upstreams *upstreams = resolve->upstreams;
     struct resolve_set *set;
 
     if (resolve_set_equal(resolve->found, resolve->draft))
@@ -51,13 +32,18 @@ static int take_draft(struct resolve *resolve)
     set = resolve_set_copy(memory_of(resolve), resolve->draft);
     if (set == NULL)
         return -1;
-    if (replace_peers(resolve, set) == -1) {
-        memory_release(memory_of(resolve), set);
-        return -1;
-    }
     memory_release(memory_of(resolve), resolve->found);
     resolve->found = set;
+    known_write(upstreams->writer, resolve->entry, set);
     return 0;
+}
+
+/* Makes the draft what was found; -1 without memory. */
+static int take_draft(struct resolve *resolve)
+{
+    if (resolve->upstream->is_of_session)
+        return follow_take(resolve->upstream, resolve->server, resolve->draft, &resolve->found);
+    return publish(resolve);
 }
 
 /* ---- The log ---- */
@@ -150,13 +136,25 @@ void resolve_free_round(struct resolve *resolve)
     resolve->target_n = 0;
 }
 
+/* Tells who waits for a first answer, or for another one, that a round has ended. */
 static void note_answered(struct resolve *resolve)
 {
-    if (resolve->has_answered)
+    struct upstreams *upstreams = resolve->upstreams;
+    struct upstream *upstream = resolve->upstream;
+
+    if (!upstream->is_of_session) {
+        known_note(upstreams->writer, resolve->entry, upstreams->loop->clock.mono_ms,
+            resolve->why != NULL ? resolve->why_name : NULL, resolve->why);
+        upstreams->published(upstreams);
         return;
+    }
+    upstream->unresolved = resolve->why;
+    if (!resolve->has_answered) {
+        assert(upstream->unanswered > 0);
+        upstream->unanswered--;
+    }
     resolve->has_answered = true;
-    assert(resolve->upstream->unanswered > 0);
-    resolve->upstream->unanswered--;
+    queue_wake(upstream);
 }
 
 void resolve_end_round(struct resolve *resolve)
@@ -168,11 +166,10 @@ void resolve_end_round(struct resolve *resolve)
     if (resolve->draft != NULL) {
         if (resolve->has_failed && resolve->found != NULL)
             resolve_set_join(resolve->draft, resolve->found);
-        resolve_set_sort(resolve->draft, resolve->server->backup);
+        resolve_set_sort(resolve->draft, false);
         if (take_draft(resolve) == -1)
             resolve_note_memory(resolve);
     }
-    resolve->upstream->unresolved = resolve->why;
     if (resolve->has_failed || resolve->found == NULL || resolve->found->n == 0)
         resolve->failures++;
     else
@@ -181,8 +178,7 @@ void resolve_end_round(struct resolve *resolve)
         log_failure(resolve);
     else
         log_found(resolve, before);
-    note_answered(resolve);
     resolve_free_round(resolve);
     schedule(resolve);
-    queue_wake(resolve->upstream);
+    note_answered(resolve);
 }

@@ -14,6 +14,7 @@
 
 struct balancer;
 struct conf_word;
+struct follow;
 struct named_upstreams;
 struct peers;
 struct queue;
@@ -60,7 +61,7 @@ struct upstream {
     STAILQ_ENTRY(upstream) link;
     const char *name;
     const struct conf_word *word; /* the place of its declaration */
-    bool is_single;               /* made for the address of a directive */
+    bool is_single;               /* made for the address of a directive, which is the name */
     bool is_of_session;           /* made for a session, whose memory it lies in */
     STAILQ_HEAD(upstream_servers, upstream_server) servers;
     unsigned server_n;
@@ -73,10 +74,13 @@ struct upstream {
     int64_t resolver_timeout;             /* ms */
     /* the worker's, from upstreams_open() on */
     struct peers *peers;
-    struct resolve *resolves; /* the names of servers; NULL: there are none */
-    uint32_t unanswered;      /* those of them without an answer yet, good or bad */
-    const char *unresolved;   /* why a session's name has no address; NULL: it has */
-    struct queue *waiting;    /* sessions; NULL: none had to wait */
+    struct follow *follows; /* the names of servers; NULL: there are none */
+    uint32_t heeded;        /* known_changes() that these have read */
+    uint32_t unanswered;    /* names without an answer yet, good or bad */
+    /* ... of the process that asks, which may be a worker: the names of servers */
+    struct resolve *resolves;
+    const char *unresolved; /* why a session's name has no address; NULL: it has */
+    struct queue *waiting;  /* sessions; NULL: none had to wait */
 };
 
 STAILQ_HEAD(upstream_list, upstream);

@@ -4,7 +4,9 @@
 #include "upstream/upstreams.h"
 
 #include "base/log.h"
+#include "upstream/follow.h"
 #include "upstream/health.h"
+#include "upstream/known.h"
 #include "upstream/peers.h"
 #include "upstream/queue.h"
 #include "upstream/resolve.h"
@@ -31,7 +33,8 @@ int upstreams_open_group(struct upstreams *upstreams, struct upstream *upstream)
     upstream->peers = peers_create(upstreams, upstream);
     if (upstream->peers == NULL)
         return -1;
-    if (resolve_open(upstreams, upstream) == 0) {
+    if ((upstream->is_of_session ? resolve_open(upstreams, upstream)
+                                 : follow_open(upstreams, upstream)) == 0) {
         upstream->peers->is_plain = is_plain(upstream);
         return 0;
     }
@@ -41,24 +44,45 @@ int upstreams_open_group(struct upstreams *upstreams, struct upstream *upstream)
 
 void upstreams_close_group(struct upstream *upstream)
 {
+    resolve_close(upstream);
     if (upstream->peers == NULL)
         return;
-    resolve_close(upstream);
+    follow_close(upstream);
     queue_forget(upstream);
     peers_destroy(&upstream->peers);
+}
+
+static int no_memory(struct upstreams *upstreams)
+{
+    log_write(upstreams->log, LEVEL_EMERG, errno, "no memory for the upstreams");
+    upstreams_close(upstreams);
+    return -1;
 }
 
 int upstreams_open(struct upstreams *upstreams)
 {
     struct upstream *upstream;
 
-    STAILQ_FOREACH (upstream, upstreams->list, link) {
-        if (upstreams_open_group(upstreams, upstream) == 0)
-            continue;
-        log_write(upstreams->log, LEVEL_EMERG, errno, "no memory for the upstreams");
-        upstreams_close(upstreams);
-        return -1;
-    }
+    upstreams->names_due.expired = follow_expired;
+    STAILQ_FOREACH (upstream, upstreams->list, link)
+        if (upstreams_open_group(upstreams, upstream) == -1)
+            return no_memory(upstreams);
+    return 0;
+}
+
+int upstreams_ask(struct upstreams *upstreams)
+{
+    struct upstream *upstream;
+
+    if (upstreams->known == NULL)
+        return 0;
+    upstreams->writer = memory_alloc(upstreams->memory, sizeof(*upstreams->writer));
+    if (upstreams->writer == NULL)
+        return no_memory(upstreams);
+    *upstreams->writer = (struct known_writer) { .zone = upstreams->known };
+    STAILQ_FOREACH (upstream, upstreams->list, link)
+        if (resolve_open(upstreams, upstream) == -1)
+            return no_memory(upstreams);
     return 0;
 }
 
@@ -75,4 +99,7 @@ void upstreams_close(struct upstreams *upstreams)
     STAILQ_FOREACH (upstream, upstreams->list, link)
         if (upstream->zone != NULL)
             upstream_zone_close(upstream->zone, upstreams->memory);
+    timer_del(upstreams->loop, &upstreams->names_due);
+    memory_release(upstreams->memory, upstreams->writer);
+    upstreams->writer = NULL;
 }

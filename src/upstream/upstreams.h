@@ -13,6 +13,7 @@
 
 struct choice;
 struct health_probe;
+struct known_writer;
 
 struct upstreams {
     struct upstream_list *list;
@@ -31,6 +32,11 @@ struct upstreams {
     struct names *names;                       /* NULL: there are no resolvers */
     const struct names_setting *system;        /* the resolver of who has none */
     void (*told)(struct upstreams *upstreams); /* after some were told */
+    const struct zone *known;                  /* what names stand for; NULL: none has any */
+    struct timer names_due;                    /* the next look for a first answer */
+    /* of a process that asks for names; NULL: others do */
+    struct known_writer *writer;
+    void (*published)(struct upstreams *upstreams); /* after something was written down */
 
     /* queue.c */
     struct source_ops queue_ops; /* the source's: by them it leads here */
@@ -40,6 +46,8 @@ struct upstreams {
 
 /* Opens the groups; -1 after an emerg line, with nothing left to undo. */
 int upstreams_open(struct upstreams *upstreams);
+/* Begins to ask for the names of all groups; returns as above. The groups may be open. */
+int upstreams_ask(struct upstreams *upstreams);
 void upstreams_close(struct upstreams *upstreams);
 /* Opens one group, such as a session's; -1 without memory, with nothing left to undo. */
 int upstreams_open_group(struct upstreams *upstreams, struct upstream *upstream);

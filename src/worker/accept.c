@@ -363,7 +363,7 @@ int accept_init(struct worker *worker)
 {
     const struct events_settings *events = &worker->cycle->events;
     struct acceptors *accept = &worker->accept;
-    bool several = worker->role == ROLE_WORKER && worker->cycle->core.worker_processes > 1;
+    bool several = accept_is_shared(worker);
     struct listener *listener;
     unsigned n = 0;
 

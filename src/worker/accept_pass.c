@@ -372,7 +372,7 @@ int accept_init_passing(struct worker *worker)
 
     accept->back.expired = back_expired;
     accept->to = accept->rung = SHARE_NOBODY;
-    if (worker->role != ROLE_WORKER || n < 2 || n > SLOT_MAX)
+    if (!accept_is_shared(worker) || n > SLOT_MAX)
         return 0;
     if (accept_share_init(
             &accept->share, heritage->shared, heritage->slot, heritage->place, (unsigned)n) == -1) {

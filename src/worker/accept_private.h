@@ -4,12 +4,19 @@
  * of them. */
 #pragma once
 
-#include "worker/accept.h"
+#include "worker/worker.h"
 
 /* Watches the listeners that are to be watched now, and no others. */
 void accept_update_watching(struct worker *worker);
 /* Does so for one listener. */
 void accept_watch(struct worker *worker, struct acceptor *acceptor);
+/* Whether other workers accept from the same listeners. */
+static inline bool accept_is_shared(const struct worker *worker)
+{
+    return worker->role == ROLE_WORKER && worker->heritage->task != TASK_ASK &&
+           worker->cycle->core.worker_processes > 1;
+}
+
 /* accept_turn.c: Whether another worker has taken the mutex, because we have stood still for too
  * long: then the listeners that it watches are left to it. */
 bool accept_steps_back(struct worker *worker, const struct acceptor *acceptor);

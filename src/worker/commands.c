@@ -5,6 +5,7 @@
 
 #include "process/logs.h"
 #include "process/process_ops.h"
+#include "upstream/follow.h"
 #include "worker/logs.h"
 #include "worker/messages.h"
 #include "worker/peers.h"
@@ -26,7 +27,7 @@ static void begin_drain(struct worker *worker)
         return;
     worker_set_phase(worker, WORKER_DRAINING);
     log_write(&worker->log, LEVEL_NOTICE, 0, "gracefully shutting down");
-    if (worker->role == ROLE_WORKER)
+    if (worker->role == ROLE_WORKER && worker->heritage->task != TASK_ASK)
         process_ops->set_title("worker process is shutting down", NULL);
     accept_release(worker);
     channel_end_send(&worker->to_master, MESSAGE_RELEASED);
@@ -64,6 +65,9 @@ static const char *handle_message(struct channel_end *end, struct channel_messag
         break;
     case MESSAGE_REOPEN:
         access_log_reopen(&worker->stream);
+        break;
+    case MESSAGE_NAMES:
+        follow_heed_all(&worker->stream.upstreams);
         break;
     case MESSAGE_INBOX:
         inbox_open(worker, message);

@@ -36,9 +36,22 @@ static void told(struct names *names)
     net_flush(&worker_of_names(names)->stream.net);
 }
 
-unsigned resolutions_slots(const struct cycle *cycle)
+/* Names of groups are a helper's affair, where there is one. */
+static unsigned users_of(const struct worker *worker)
 {
-    return names_slots(&cycle->stream.system);
+    switch (worker->heritage->task) {
+    case TASK_SERVE:
+        return NAMES_OF_SESSIONS;
+    case TASK_ASK:
+        return NAMES_OF_GROUPS;
+    default:
+        return NAMES_OF_SESSIONS | NAMES_OF_GROUPS;
+    }
+}
+
+unsigned resolutions_slots(const struct worker *worker)
+{
+    return names_slots(&worker->cycle->stream.system, users_of(worker));
 }
 
 int resolutions_open(struct worker *worker)
@@ -46,9 +59,10 @@ int resolutions_open(struct worker *worker)
     struct net *net = &worker->stream.net;
 
     assert(worker->phase == WORKER_STARTING && worker->names == NULL);
-    if (resolutions_slots(worker->cycle) == 0)
+    if (resolutions_slots(worker) == 0)
         return 0;
-    worker->names = names_create(&net->loop, net->memory, &worker->cycle->stream.system);
+    worker->names =
+        names_create(&net->loop, net->memory, &worker->cycle->stream.system, users_of(worker));
     if (worker->names == NULL)
         return -1;
     worker->names->tell = tell;

@@ -7,11 +7,10 @@
 
 #include "names/names.h"
 
-struct cycle;
 struct worker;
 
-/* Slots of the loop that the resolvers of the configuration will need. */
-unsigned resolutions_slots(const struct cycle *cycle);
+/* Slots of the loop that the worker's resolvers will need. */
+unsigned resolutions_slots(const struct worker *worker);
 /* Makes the resolvers, before the sandbox closes; -1 after an emerg line. */
 int resolutions_open(struct worker *worker);
 /* Tells protocols that the worker ends; what connections wait for ends with them. */

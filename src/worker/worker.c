@@ -10,6 +10,7 @@
 #include "stream/limit_conn.h"
 #include "stream/session_tries.h"
 #include "stream/shared_map.h"
+#include "upstream/follow.h"
 #include "upstream/queue.h"
 #include "worker/accept_private.h"
 #include "worker/commands.h"
@@ -101,13 +102,18 @@ static void random_bytes(struct worker *worker, void *p, size_t n)
     arc4random_buf(p, n);
 }
 
-static unsigned listener_slots(const struct cycle *cycle)
+static bool serves(const struct worker *worker)
+{
+    return worker->heritage->task != TASK_ASK;
+}
+
+static unsigned listener_slots(const struct worker *worker)
 {
     const struct listener *listener;
     /* the channel, the bell, posts, messages, upstreams, reads of files, and watches */
-    unsigned n = 8 + FB_WATCHES_MAX + resolutions_slots(cycle);
+    unsigned n = 8 + FB_WATCHES_MAX + resolutions_slots(worker);
 
-    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
+    STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
         n += listener->fd_n;
     return n;
 }
@@ -123,8 +129,8 @@ static int init_stream(struct worker *worker, const struct heritage *heritage)
 {
     const struct events_settings *events = &heritage->cycle->events;
     struct net_options options = {
-        .connections_max = (uint32_t)events->worker_connections,
-        .listeners = listener_slots(heritage->cycle),
+        .connections_max = serves(worker) ? (uint32_t)events->worker_connections : 1,
+        .listeners = listener_slots(worker),
         .mechanism = events->mechanism,
         .mechanism_values = events->mechanism_values,
         .wait_mask = signals_wait_mask(),
@@ -160,11 +166,24 @@ static void told_upstreams(struct upstreams *upstreams)
     net_flush(net_of_loop(upstreams->loop));
 }
 
+/* Names have new addresses: another process is told by the master, who was told of it. */
+static void published_names(struct upstreams *upstreams)
+{
+    struct worker *worker = worker_of_loop(upstreams->loop);
+
+    assert(worker->heritage->task != TASK_SERVE && upstreams->writer != NULL);
+    if (serves(worker))
+        follow_heed_all(upstreams);
+    else
+        channel_end_send(&worker->to_master, MESSAGE_NAMES);
+}
+
 static int open_upstreams(struct worker *worker)
 {
     struct net *net = &worker->stream.net;
+    struct upstreams *upstreams = &worker->stream.upstreams;
 
-    worker->stream.upstreams = (struct upstreams) {
+    *upstreams = (struct upstreams) {
         .list = &worker->cycle->stream.upstreams,
         .loop = &net->loop,
         .log = &worker->log,
@@ -177,15 +196,38 @@ static int open_upstreams(struct worker *worker)
         .names = worker->names,
         .system = &worker->cycle->stream.system,
         .told = told_upstreams,
+        .known = worker->cycle->stream.known,
+        .published = published_names,
     };
-    if (queue_open(&worker->stream.upstreams) == -1)
+    if (serves(worker) && (queue_open(upstreams) == -1 || upstreams_open(upstreams) == -1))
         return -1;
-    return upstreams_open(&worker->stream.upstreams);
+    return worker->heritage->task != TASK_SERVE ? upstreams_ask(upstreams) : 0;
 }
 
 static bool is_confined(const struct worker *worker)
 {
     return worker->role == ROLE_WORKER && !worker->heritage->simulated;
+}
+
+/* Opens what sessions will need. */
+static int open_service(struct worker *worker)
+{
+    struct cycle *cycle = worker->cycle;
+
+    shared_maps_open(&cycle->zones, worker->heritage->slot);
+    limit_conn_open(&cycle->zones, worker->heritage->slot);
+    if (access_log_open(&worker->stream, &cycle->stream) == 0)
+        return 0;
+    log_write(&worker->log, LEVEL_EMERG, errno, "no memory for the access logs");
+    return -1;
+}
+
+static int start_service(struct worker *worker)
+{
+    if (worker_protocols_start(worker) == -1 || messages_greet_all(worker) == -1)
+        return -1;
+    file_reads_open(worker);
+    return 0;
 }
 
 int worker_init(struct worker *worker, const struct heritage *heritage, enum role role)
@@ -216,21 +258,13 @@ int worker_init(struct worker *worker, const struct heritage *heritage, enum rol
     if (init_stream(worker, heritage) == -1)
         return -1;
     busy_poll_init(&worker->busy_poll, cycle->events.busy_poll);
-    shared_maps_open(&cycle->zones, heritage->slot);
-    limit_conn_open(&cycle->zones, heritage->slot);
-    if (access_log_open(&worker->stream, &cycle->stream) == -1) {
-        log_write(&worker->log, LEVEL_EMERG, errno, "no memory for the access logs");
-        worker_done(worker);
-        return -1;
-    }
-    if (accept_init(worker) == -1 || worker_open_channel(worker) == -1 ||
-        resolutions_open(worker) == -1 || open_upstreams(worker) == -1 ||
-        worker_protocols_start(worker) == -1 || messages_greet_all(worker) == -1 ||
+    if ((serves(worker) && open_service(worker) == -1) || accept_init(worker) == -1 ||
+        worker_open_channel(worker) == -1 || resolutions_open(worker) == -1 ||
+        open_upstreams(worker) == -1 || (serves(worker) && start_service(worker) == -1) ||
         (resolution > 0 && loop_set_resolution(loop, (uint64_t)resolution) == -1)) {
         worker_done(worker);
         return -1;
     }
-    file_reads_open(worker);
     if ((is_confined(worker) && sandbox_enter(cycle, &worker->log) == -1) ||
         threads_begin(worker) == -1) {
         worker_done(worker);

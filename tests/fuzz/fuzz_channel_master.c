@@ -5,7 +5,8 @@
  * in the end a forged message. */
 #include "base/compiler.h"
 #include "fuzz/fuzz.h"
-#include "pool/pool.h"
+#include "pool/others.h"
+#include "pool/outbox.h"
 #include "process/role.h"
 
 #include <signal.h>

@@ -190,9 +190,8 @@ START_TEST(names_are_left_to_the_workers)
     ck_assert_ptr_eq(first_group()->resolver, &loading.cycle->stream.system);
     ck_assert_int_eq(first_group()->resolver_timeout, 30000);
     ck_assert_str_eq(led_to(0)->upstream->resolver->servers, "127.0.0.7:53");
-    ck_assert(loading.cycle->needs.resolver);
     ck_assert(loading.cycle->needs.connect); /* to the ports of SRV records */
-    ck_assert(loading.cycle->stream.system.used);
+    ck_assert_uint_eq(loading.cycle->stream.system.users, NAMES_OF_GROUPS);
 }
 END_TEST
 

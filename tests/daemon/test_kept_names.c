@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Servers that have names, whose servers of names say nothing any more: the addresses of before
+ * serve every client, whatever becomes of workers, of the process that asks, of the configuration
+ * and of the binary. The test is the server of names. */
+#include "daemon/client.h"
+#include "daemon/daemon.h"
+#include "daemon/name_server.h"
+#include "daemon/proc.h"
+#include "daemon/upgrade.h"
+#include "support/test.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CLIENTS 20
+#define FAILS "could not be resolved: "
+
+/* Kinds of servers with names: an address record, or a service, of a group or a directive. */
+static const struct {
+    const char *group, *pass;
+    bool is_asked_again;
+} kinds[] = {
+    { "upstream named { server a.test:$1 resolve; }", "named", true },
+    { "upstream named { zone named 64k; server a.test:$1 resolve; }", "named", true },
+    { "upstream named { server a.test service=echo resolve; }", "named", true },
+    { "", "a.test:$1", false },
+};
+
+static struct daemon *start(const struct name_server *server, int kind)
+{
+    struct daemon *daemon = daemon_create(2);
+
+    daemon_configure(daemon,
+        "worker_processes 2; events {} stream { resolver 127.0.0.1:%d ipv6=off valid=1s; "
+        "resolver_timeout 1s; %s server { listen 127.0.0.1:$0; proxy_pass %s; } "
+        "server { listen 127.0.0.1:$1; echo; } }",
+        server->port, kinds[kind].group, kinds[kind].pass);
+    daemon_start(daemon);
+    return daemon;
+}
+
+/* Answers the question that has come, if any. */
+static void answer(const struct name_server *server, in_port_t port)
+{
+    uint8_t service[] = { 0, 1, 0, 1, (uint8_t)(port >> 8), (uint8_t)port, 1, 'a', 4, 't', 'e', 's',
+        't', 0 };
+    struct name_reply reply;
+
+    if (name_server_is_quiet(server))
+        return;
+    name_server_take(server, &reply);
+    if (name_reply_type(&reply) == NAME_SRV)
+        name_reply_add(&reply, NAME_ASKED, NAME_SRV, 1, service, sizeof(service));
+    else
+        name_reply_add(&reply, NAME_ASKED, NAME_A, 1, ((const uint8_t[]) { 127, 0, 0, 1 }), 4);
+    name_server_send(server, &reply, 0);
+}
+
+/* Says that there is no such name, so that the log has it when there is. */
+static void deny(const struct name_server *server)
+{
+    struct name_reply reply;
+
+    if (name_server_is_quiet(server))
+        return;
+    name_server_take(server, &reply);
+    name_server_send(server, &reply, 3);
+}
+
+static bool has_answered(struct daemon *daemon, const struct name_server *server)
+{
+    if (daemon_count_log(daemon, FAILS) > 0)
+        answer(server, daemon->ports[1]);
+    else
+        deny(server);
+    return daemon_count_log(daemon, "has been resolved, addresses: 1") > 0;
+}
+
+/* Serves clients one after the other, by whichever worker. */
+static void expect_served(struct daemon *daemon)
+{
+    for (int i = 0; i < CLIENTS; i++) {
+        int client = client_open(daemon->ports[0]);
+
+        client_echo(client, "served");
+        close(client);
+    }
+}
+
+/* The master's children of this title. */
+static unsigned find_titled(pid_t master, const char *title, pid_t list[8])
+{
+    unsigned n = proc_children(master, list, 8), found = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        if (strstr(proc_text(list[i], "cmdline"), title) != NULL)
+            list[found++] = list[i];
+    return found;
+}
+
+/* Kills the n processes of this title, and waits for others in their place. */
+static void kill_all(struct daemon *daemon, const char *title, unsigned n)
+{
+    pid_t old[8], new[8];
+
+    WAIT_FOR(find_titled(daemon->pid, title, old) == n);
+    for (unsigned i = 0; i < n; i++)
+        ck_assert_int_eq(kill(old[i], SIGKILL), 0);
+    for (unsigned i = 0; i < n; i++)
+        WAIT_FOR(kill(old[i], 0) == -1);
+    WAIT_FOR(find_titled(daemon->pid, title, new) == n);
+}
+
+static void reload(struct daemon *daemon)
+{
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL), 0);
+}
+
+START_TEST(dead_servers_of_names_close_no_client)
+{
+    struct name_server server = name_server_start();
+    struct daemon *daemon = start(&server, _i);
+    pid_t new;
+
+    daemon_expects(daemon, FAILS);
+    daemon_expects(daemon, "exited on signal 9");
+    WAIT_FOR(has_answered(daemon, &server));
+    expect_served(daemon);
+    if (kinds[_i].is_asked_again) /* nobody answers from now on */
+        daemon_wait_log(daemon, "keeps its addresses");
+    expect_served(daemon);
+    kill_all(daemon, "worker process", 2);
+    expect_served(daemon);
+    kill_all(daemon, "resolver process", 1);
+    kill_all(daemon, "worker process", 2);
+    expect_served(daemon);
+    reload(daemon);
+    expect_served(daemon);
+    kill_all(daemon, "worker process", 2);
+    expect_served(daemon);
+    new = upgrade_start(daemon);
+    expect_served(daemon);
+    upgrade_roll_back(daemon, new);
+    expect_served(daemon);
+    upgrade_complete(daemon, upgrade_start(daemon));
+    expect_served(daemon);
+    reload(daemon);
+    expect_served(daemon);
+    name_server_stop(&server);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    resources_fixture(tcase);
+    tcase_add_loop_test(
+        tcase, dead_servers_of_names_close_no_client, 0, sizeof(kinds) / sizeof(*kinds));
+}
+
+TEST_MAIN("kept names", add_tests)
