@@ -177,6 +177,8 @@ static void show_generations(struct json_value generations, FILE *out)
 
         while ((worker = json_next(workers, worker)).text != NULL)
             show_worker(generation, worker, out);
+        if (json_member(generation, "resolver").text != NULL)
+            show_worker(generation, json_member(generation, "resolver"), out);
     }
 }
 

@@ -50,9 +50,28 @@ static void print_server(struct json_value server)
         json_is_true(json_member(server, "backup")) ? " backup" : "");
 }
 
+/* Prints what is known of a server's name: "a.test:80: 2 addresses, 3 s old". */
+static void print_name(struct json_value name)
+{
+    int64_t n = number_of(name, "addresses"), age = json_integer(json_member(name, "age_ms"), -1);
+    int64_t failed = json_integer(json_member(name, "failed_ms"), -1);
+    char text[NAME_MAX_SHOWN];
+
+    printf("  %s: ", text_of(name, "server", text));
+    if (age < 0)
+        printf("no answer yet");
+    else
+        printf(
+            "%" PRId64 " %s, %" PRId64 " s old", n, n == 1 ? "address" : "addresses", age / 1000);
+    if (failed >= 0)
+        printf("; for %" PRId64 " s %s", failed / 1000, text_of(name, "error", text));
+    putchar('\n');
+}
+
 static void print_upstream(struct json_value upstream)
 {
     struct json_value servers = json_member(upstream, "servers"), at = { NULL, 0 };
+    struct json_value names = json_member(upstream, "names");
     char name[NAME_MAX_SHOWN], balancer[NAME_MAX_SHOWN], zone[NAME_MAX_SHOWN];
 
     printf("upstream %s, %s", text_of(upstream, "name", name),
@@ -65,6 +84,8 @@ static void print_upstream(struct json_value upstream)
         "connections", "sessions", "failures");
     while ((at = json_next(servers, at)).text != NULL)
         print_server(at);
+    for (at = (struct json_value) { NULL, 0 }; (at = json_next(names, at)).text != NULL;)
+        print_name(at);
 }
 
 static void print_all(struct json_value reply)

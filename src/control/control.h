@@ -61,6 +61,8 @@ struct control_ops {
     bool (*generation)(void *host, unsigned i, struct control_generation *out);
     /* Fills in worker number `j` of generation number `i`; false behind the last. */
     bool (*worker)(void *host, unsigned i, unsigned j, struct control_worker *out);
+    /* Does the same for the process that asks for names; false: the generation has none. */
+    bool (*resolver)(void *host, unsigned i, struct control_worker *out);
     /* Returns the name of protocol number `i` of those that serve; NULL behind the last. */
     const char *(*protocol)(void *host, unsigned i);
     /* Fills in metric number `j` of protocol number `i`; false behind the last. */
@@ -71,6 +73,9 @@ struct control_ops {
     /* Calls `each` for each server of the group, at each of its addresses. */
     void (*upstream_servers)(void *host, const void *group,
         void (*each)(void *arg, const struct control_server *server), void *arg);
+    /* Calls `each` for each server of the group that has a name. */
+    void (*upstream_names)(void *host, const void *group,
+        void (*each)(void *arg, const struct control_name *name), void *arg);
     /* Gives a server of the group this state. */
     enum control_set (*upstream_set)(
         void *host, const void *group, const char *server, const char *state);

@@ -97,6 +97,18 @@ static void write_worker(const struct control_worker *worker, struct json *json)
     json_close(json);
 }
 
+static void write_resolver(const struct control_worker *resolver, struct json *json)
+{
+    json_object(json, "resolver");
+    if (resolver->pid != 0)
+        json_number(json, "pid", resolver->pid);
+    json_string(json, "state", resolver->state);
+    json_number(json, "restarts", resolver->restarts);
+    if (resolver->pid != 0)
+        json_number(json, "uptime_ms", (int64_t)resolver->uptime_ms);
+    json_close(json);
+}
+
 static void write_generations(const struct control *control, struct json *json)
 {
     struct control_generation generation;
@@ -114,6 +126,8 @@ static void write_generations(const struct control *control, struct json *json)
         for (unsigned j = 0; control->ops->worker(control->host, i, j, &worker); j++)
             write_worker(&worker, json);
         json_close(json);
+        if (control->ops->resolver(control->host, i, &worker))
+            write_resolver(&worker, json);
         json_close(json);
     }
     json_close(json);

@@ -93,5 +93,14 @@ struct control_server {
     uint64_t connections, sessions, failures;
 };
 
+/* A server's name, as the process that asks for it has written down. */
+struct control_name {
+    const char *server; /* text of the configuration */
+    uint32_t addresses;
+    int64_t age_ms;    /* age of the answer; -1: there was none */
+    int64_t failed_ms; /* since a question has failed; -1: the latest one has not */
+    const char *error; /* why; NULL: it has not */
+};
+
 /* Writes the members of a reply to "status". */
 void control_status_write(struct control *control, struct json *json);

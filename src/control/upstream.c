@@ -47,6 +47,27 @@ static void write_server(void *arg, const struct control_server *server)
     json_close(json);
 }
 
+static void write_name(void *arg, const struct control_name *name)
+{
+    struct listing *listing = arg;
+    struct json *json = listing->json;
+
+    if (listing->n == SERVERS_MAX) {
+        listing->left_out++;
+        return;
+    }
+    listing->n++;
+    json_object(json, NULL);
+    json_string(json, "server", name->server);
+    json_number(json, "addresses", name->addresses);
+    if (name->age_ms >= 0)
+        json_number(json, "age_ms", name->age_ms);
+    if (name->failed_ms >= 0)
+        json_number(json, "failed_ms", name->failed_ms);
+    json_string(json, "error", name->error);
+    json_close(json);
+}
+
 /* Writes the groups, or the one of this name. */
 static void write_upstreams(const struct control *control, const char *name, struct json *json)
 {
@@ -66,6 +87,9 @@ static void write_upstreams(const struct control *control, const char *name, str
         json_string(json, "zone", upstream.zone);
         json_array(json, "servers");
         ops->upstream_servers(control->host, group, write_server, &listing);
+        json_close(json);
+        json_array(json, "names");
+        ops->upstream_names(control->host, group, write_name, &listing);
         json_close(json);
         json_close(json);
     }

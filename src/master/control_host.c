@@ -111,7 +111,7 @@ static const char *worker_state(
     case POOL_WORKER_RELEASED: /* by a signal that was not ours */
         return "draining";
     case POOL_WORKER_ACCEPTING:
-        return "accepting";
+        return worker->task == TASK_ASK ? "resolving" : "accepting";
     case POOL_WORKER_READY:
         return "ready";
     default:
@@ -157,6 +157,30 @@ static void fill_loop(
     assert(n < countof(out->callbacks));
 }
 
+static void fill_process(const struct pool_worker *worker, struct control_worker *out)
+{
+    *out = (struct control_worker) {
+        .state = worker_state(worker->generation, worker),
+        .restarts = worker->fills > 0 ? worker->fills - 1 : 0,
+    };
+    if (worker->pid <= 0)
+        return;
+    out->pid = worker->pid;
+    out->slot = worker->slot.slot;
+    out->uptime_ms = worker->generation->pool->clock->mono_ms - worker->started_ms;
+}
+
+static bool fill_resolver(void *host, unsigned i, struct control_worker *out)
+{
+    const struct master *master = host;
+    const struct generation *generation = find_generation(master, i);
+
+    if (generation == NULL || generation->worker_n == generation->serve_n)
+        return false;
+    fill_process(&generation->workers[generation->serve_n], out);
+    return true;
+}
+
 static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worker *out)
 {
     const struct master *master = host;
@@ -167,18 +191,12 @@ static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worke
     if (generation == NULL || j >= generation->serve_n)
         return false;
     worker = &generation->workers[j];
-    *out = (struct control_worker) {
-        .state = worker_state(generation, worker),
-        .restarts = worker->fills > 0 ? worker->fills - 1 : 0,
-    };
+    fill_process(worker, out);
     if (worker->pid <= 0)
         return true;
     counters = &shared_slot(master->shared, worker->slot)->counters;
-    out->pid = worker->pid;
-    out->slot = worker->slot.slot;
     out->connections = read_counter(counters, COUNTER_ACTIVE);
     out->requests = read_counter(counters, COUNTER_REQUESTS);
-    out->uptime_ms = master->clock.mono_ms - worker->started_ms;
     fill_loop(generation->cycle, &shared_slot(master->shared, worker->slot)->heartbeat, out);
     return true;
 }
@@ -285,10 +303,12 @@ static const struct control_ops ops = {
     .status = fill_status,
     .generation = fill_generation,
     .worker = fill_worker,
+    .resolver = fill_resolver,
     .protocol = protocol_name,
     .metric = fill_metric,
     .upstream = upstream_host_next,
     .upstream_servers = upstream_host_servers,
+    .upstream_names = upstream_host_names,
     .upstream_set = upstream_host_set,
     .upstreams_end = upstream_host_end,
     .command = take_command,

@@ -34,7 +34,7 @@
 static struct cycle *load_checked(
     const struct cycle_options *options, struct log *log, struct descriptors *opened)
 {
-    struct config_check check = { .pid = 0 };
+    struct config_check check = { .asks = options->testing };
     struct cycle_options answered = *options;
     struct cycle *cycle;
 

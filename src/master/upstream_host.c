@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "master/master.h"
 #include "upstream/balancer.h"
+#include "upstream/known.h"
 #include "upstream/zone.h"
 
 #include <assert.h>
@@ -143,6 +144,43 @@ void upstream_host_servers(void *host, const void *group,
 
         each(arg, &shown);
     }
+}
+
+/* Reads what is known of a server's name. */
+static struct control_name name_of(const struct zone *known, const struct upstream *upstream,
+    const struct upstream_server *server, uint64_t now_ms, struct known_state *state)
+{
+    const struct known_key key = known_key_of(upstream, server);
+    struct control_name name = { .server = server->name, .age_ms = -1, .failed_ms = -1 };
+    uint32_t entry = known_find(known, &key);
+
+    if (entry == KNOWN_NONE || !known_read_state(known, entry, &key, state))
+        return name;
+    name.addresses = state->n;
+    if (state->answered_ms != 0)
+        name.age_ms = (int64_t)(now_ms - state->answered_ms) & INT64_MAX;
+    if (state->failed_ms != 0)
+        name.failed_ms = (int64_t)(now_ms - state->failed_ms) & INT64_MAX;
+    name.error = state->why[0] != '\0' ? state->why : NULL;
+    return name;
+}
+
+void upstream_host_names(void *host, const void *group,
+    void (*each)(void *arg, const struct control_name *name), void *arg)
+{
+    const struct master *master = host;
+    const struct zone *known = master->pool.serving->cycle->stream.known;
+    const struct upstream *upstream = group_of(group);
+    const struct upstream_server *server;
+    struct known_state state;
+
+    STAILQ_FOREACH (server, &upstream->servers, link)
+        if (server->target == NULL) {
+            struct control_name name =
+                name_of(known, upstream, server, master->clock.mono_ms, &state);
+
+            each(arg, &name);
+        }
 }
 
 /* A server that is looked for by its name or an address. */

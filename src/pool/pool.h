@@ -66,7 +66,7 @@ struct pool_outbox {
     int inbox;            /* the worker's end of its inbox, or -1 */
     uint32_t gone;        /* how many of pool->gone_n incarnations it was told of */
     bool others_wanted;   /* the other master process is to be asked for its workers */
-    bool others_asked;    /* it was, and has not answered */
+    bool others_asked;    /* the question was sent, and has no answer */
     unsigned others_left; /* how many of pool->others are to be sent, the first ones */
     unsigned wanted_n;    /* incarnations whose inboxes it has asked for */
     uint32_t wanted[POOL_WANTED_MAX];
@@ -147,7 +147,7 @@ TAILQ_HEAD(generations, generation);
 /* A rescan that somebody has asked for (rescan.c). */
 struct pool_rescan {
     struct timer due;
-    bool listeners, names; /* these are to be looked at */
+    bool listeners, names; /* parts that are to be looked at */
     uint64_t last_ms;      /* the latest one */
     struct slot_id except; /* the only worker that has asked; serial 0: all are to rescan */
     bool host;             /* the host is told as well */

@@ -8,6 +8,7 @@
 #include "base/inherited.h"
 #include "process/descriptors.h"
 #include "process/handlers.h"
+#include "process/name_check.h"
 #include "process/process_ops.h"
 #include "process/signals.h"
 #include "settings/answers.h"
@@ -26,6 +27,8 @@ struct config_child {
     struct log *log;
     int excerpts;
     struct descriptors allowed; /* descriptors that it keeps */
+    bool asks;
+    const struct zone *known;
     pid_t parent;
 };
 
@@ -69,6 +72,8 @@ static NORETURN void check_in_child(void *arg)
     descriptors_close_others(&child->allowed);
     process_ops->set_title("configuration check", "");
     cycle = cycle_load(&child->options, child->log, child->excerpts);
+    if (cycle != NULL && child->asks)
+        name_check_run(cycle, child->known, child->log, child->excerpts);
     if (cycle != NULL)
         unload_modules(cycle, child->options.progress);
     else
@@ -147,11 +152,15 @@ static int prepare_child(
         .log = log,
         .excerpts = excerpts,
         .parent = process_ops->self(),
+        .asks = check->asks,
+        .known = check->known,
     };
     child->options.progress = check->progress;
     child->options.answers = check->answers;
     descriptors_add(&child->allowed, excerpts);
     add_log(&child->allowed, log);
+    if (check->known != NULL)
+        descriptors_add(&child->allowed, check->known->segment.fd);
     check->child = child;
     return child->allowed.failed ? -1 : 0;
 }

@@ -12,6 +12,10 @@
 #define CONFIG_CHECK_MS 60000
 
 struct config_check {
+    /* set before it begins: whether names of servers are asked for, and those that are in force, or
+     * NULL (name_check.h) */
+    bool asks;
+    const struct zone *known;
     pid_t pid; /* the child's; 0: no check is under way */
     bool late; /* the child was killed because its time was over */
     struct check_progress

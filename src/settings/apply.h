@@ -41,7 +41,8 @@ struct apply {
     const struct conf_directive *affinity;    /* worker_cpu_affinity, or NULL */
     const struct conf_directive *stream;      /* stored until the main context was applied */
     STAILQ_HEAD(, path_entry) paths;          /* paths of accepted directives */
-    RB_HEAD(error_destinations, error_destination) error_logs; /* of stream {} and its servers */
+    RB_HEAD(error_destinations, error_destination)
+    error_logs; /* settings of stream {} and its servers */
     RB_HEAD(access_destinations, access_destination) access_logs;
     STAILQ_HEAD(, pass_use) passes; /* addresses that protocols pass clients to */
     STAILQ_HEAD(, health_use) health_checks;

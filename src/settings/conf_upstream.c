@@ -86,6 +86,7 @@ static int parse_single(
     const char *wrong = upstream_server_parse(apply, use->text, server);
     bool is_name = wrong == NULL && server->host != NULL;
 
+    server->word = use->word;
     if (is_name && server->port != 0 && upstream_find(apply, server->host) != NULL)
         report_error(apply->report, use->word, "upstream \"%s\" may not have port %u", server->host,
             server->port);

@@ -61,7 +61,7 @@ struct core_settings {
     gid_t gid;
     const gid_t *groups; /* groups that the user is in */
     unsigned group_n;
-    struct log_target *logs; /* of the main context */
+    struct log_target *logs; /* logs of the main context */
     unsigned log_n;
     struct log_target **other_logs; /* stream {}'s and its servers'; settings/log_destination.c */
     unsigned other_log_n;

@@ -20,7 +20,7 @@ struct listen_address {
     struct address address;
     struct listener_options options;
     bool own_socket;     /* `bind`, or an option that only a socket of its own can have */
-    bool proxy_protocol; /* its clients begin with a PROXY header */
+    bool proxy_protocol; /* clients begin with a PROXY header */
     bool passed;         /* the service manager's (fd:NAME) */
     bool default_server;
     struct server *server;

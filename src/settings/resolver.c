@@ -15,7 +15,7 @@
 #define NAMES_PORT 53
 #define SERVERS_MAX 16
 #define VALID_MAX INT64_C(31536000000) /* a year */
-#define TIMEOUT_MS 30000               /* of a stream {} that does not say; the row's default */
+#define TIMEOUT_MS 30000               /* the row's default, of a stream {} that does not say */
 
 /* Finds the value of "NAME=value"; NULL: it is something else. */
 static const char *option_of(const char *text, const char *name)

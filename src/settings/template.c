@@ -113,7 +113,7 @@ static int add_variable(struct reading *reading, const char **text)
     size_t n = used_length(reading, name);
     struct variable *variable;
 
-    if (n > 0 && !closed && **text >= '1' && **text <= '9') /* one digit, as in nginx */
+    if (n > 0 && !closed && **text >= '1' && **text <= '9') /* a single digit, as in nginx */
         return add_part(
             reading, (struct template_part) { .capture = (unsigned)(*(*text)++ - '0') });
     if (n == 0) {

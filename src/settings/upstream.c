@@ -32,7 +32,7 @@ struct upstream_zone_use {
     const char *name;
     int64_t size;                  /* bytes; 0: not said yet */
     const struct conf_word *named; /* by the first of its groups */
-    const struct conf_word *sized; /* where the size stands first */
+    const struct conf_word *sized; /* place of the first size */
     struct zone_member *members;
 };
 

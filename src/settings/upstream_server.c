@@ -227,6 +227,7 @@ SETTER(upstream_server_set)
     (void)setting;
     if (server == NULL)
         return -1;
+    server->word = &directive->args[0];
     status = set_parameters(apply, directive, server);
     wrong = upstream_server_parse(apply, directive->args[0].text, server);
     if (wrong != NULL)

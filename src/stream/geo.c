@@ -56,7 +56,7 @@ static int parse_v6(const char *p, size_t n, struct geo_address *out)
 
     if (n >= sizeof(text))
         return 0;
-    assert(n > 0); /* there is a colon */
+    assert(n > 0); /* a colon was found */
     memcpy(text, p, n);
     text[n] = '\0';
     if (memchr(text, '\0', n) != NULL || inet_pton(AF_INET6, text, &address) != 1)

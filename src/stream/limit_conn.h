@@ -17,7 +17,7 @@ struct session_conn;
 struct limit_zone {
     struct limit_zone *next;
     const char *name;
-    const struct conf_word *used_at; /* where a rule has first named it; NULL: nowhere */
+    const struct conf_word *used_at; /* place of the first rule that names it; NULL: none does */
     const struct template *key;      /* NULL: it was not declared */
     const char *key_text;            /* the key as it was written */
     struct zone *zone;               /* open in a worker */

@@ -22,7 +22,7 @@ struct split_clients {
     const struct template *source;
     const struct split_part *parts; /* by rising ends */
     unsigned n;
-    struct map_text rest; /* of all other hashes: "*", or nothing */
+    struct map_text rest; /* value of all other hashes: "*", or nothing */
 };
 
 /* The number of hashes that a part has. */

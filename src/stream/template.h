@@ -13,7 +13,7 @@
 /* A constant text, a variable, or a capture. */
 struct template_part {
     const struct variable *variable; /* NULL: none */
-    struct value text;               /* of a constant part */
+    struct value text;               /* text of a constant part */
     unsigned capture;                /* of neither */
 };
 

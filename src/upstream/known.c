@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "shm/siphash.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define KNOWN_MAGIC 0x66626b6eu
@@ -65,6 +66,20 @@ struct zone *known_declare(struct zones *zones, struct arena *arena)
 }
 
 /* ---- Keys ---- */
+
+const char *known_question(const struct upstream_server *server, char text[MESSAGE_NAME])
+{
+    const char *service = server->service;
+    int n;
+
+    if (service == NULL)
+        n = snprintf(text, MESSAGE_NAME, "%s", server->host);
+    else if (strchr(service, '.') != NULL)
+        n = snprintf(text, MESSAGE_NAME, "%s.%s", service, server->host);
+    else
+        n = snprintf(text, MESSAGE_NAME, "_%s._tcp.%s", service, server->host);
+    return n < MESSAGE_NAME ? text : "";
+}
 
 /* The group's name is enough, but that of a directive's address may stand for several. */
 struct known_key known_key_of(const struct upstream *upstream, const struct upstream_server *server)
@@ -165,6 +180,9 @@ bool known_read_state(
 
     if (!known_has_key(entry, key))
         return false;
+    state->n = entry->copies[atomic_load_explicit(&entry->version, memory_order_acquire) & 1].n;
+    if (state->n > RESOLVE_ADDRESSES)
+        state->n = RESOLVE_ADDRESSES;
     state->answered_ms = atomic_load_explicit(&entry->answered_ms, memory_order_relaxed);
     state->failed_ms = atomic_load_explicit(&entry->failed_ms, memory_order_relaxed);
     memcpy(state->why, entry->why, KNOWN_WHY);

@@ -8,6 +8,7 @@
  * that ends with the process. */
 #pragma once
 
+#include "names/message.h"
 #include "shm/zone.h"
 #include "upstream/resolve_set.h"
 #include "upstream/upstream.h"
@@ -26,6 +27,7 @@ struct known_key {
 /* The age of an entry's addresses, and the reason why none is newer. Times are the loop's monotonic
  * ms; 0: never. */
 struct known_state {
+    uint32_t n;           /* addresses */
     uint64_t answered_ms; /* the latest answer that was whole */
     uint64_t failed_ms;   /* since when there has been none; 0: the latest one was whole */
     char why[KNOWN_WHY];  /* "NAME: REASON", printable; "": there is none */
@@ -37,6 +39,9 @@ struct zone *known_declare(struct zones *zones, struct arena *arena);
 /* Returns the name of the server's entry. */
 struct known_key known_key_of(
     const struct upstream *upstream, const struct upstream_server *server);
+
+/* Writes the name that is asked for, the host's or that of its service; "" where it is too long. */
+const char *known_question(const struct upstream_server *server, char text[MESSAGE_NAME]);
 
 /* Changes whenever addresses do, or a first question about a name has ended. */
 uint32_t known_changes(const struct zone *zone);

@@ -186,27 +186,12 @@ static void service_resolved(struct fb_worker *handle, const fb_names *names, vo
 
 /* ---- Rounds ---- */
 
-/* Writes what was asked for: the host, or the name of its service. */
-static const char *name_of(const struct upstream_server *server, char text[MESSAGE_NAME])
-{
-    const char *service = server->service;
-    int n;
-
-    if (service == NULL)
-        n = snprintf(text, MESSAGE_NAME, "%s", server->host);
-    else if (strchr(service, '.') != NULL)
-        n = snprintf(text, MESSAGE_NAME, "%s.%s", service, server->host);
-    else
-        n = snprintf(text, MESSAGE_NAME, "_%s._tcp.%s", service, server->host);
-    return n < MESSAGE_NAME ? text : "";
-}
-
 static void ask_service(struct resolve *resolve)
 {
     char name[MESSAGE_NAME];
 
-    resolve->service =
-        ask(resolve, name_of(resolve->server, name), FB_NAME_SRV, 0, service_resolved, resolve);
+    resolve->service = ask(
+        resolve, known_question(resolve->server, name), FB_NAME_SRV, 0, service_resolved, resolve);
     if (resolve->service != NULL)
         return;
     resolve->has_failed = true;

@@ -29,6 +29,7 @@ struct upstream_zone;
 struct upstream_server {
     STAILQ_ENTRY(upstream_server) link;
     const char *name;               /* the text that was written, which tells servers apart */
+    const struct conf_word *word;   /* place of the text; NULL: a session's */
     const struct fb_target *target; /* the address; NULL: workers resolve `host` */
     const char *host;               /* a name; or NULL */
     const char *service;            /* names the SRV records that are asked for; or NULL */

@@ -32,9 +32,9 @@ struct upstreams {
     struct names *names;                       /* NULL: there are no resolvers */
     const struct names_setting *system;        /* the resolver of who has none */
     void (*told)(struct upstreams *upstreams); /* after some were told */
-    const struct zone *known;                  /* what names stand for; NULL: none has any */
-    struct timer names_due;                    /* the next look for a first answer */
-    /* of a process that asks for names; NULL: others do */
+    const struct zone *known; /* addresses of names (known.h); NULL: no server has one */
+    struct timer names_due;   /* the next look for a first answer */
+    /* set in a process that asks for names */
     struct known_writer *writer;
     void (*published)(struct upstreams *upstreams); /* after something was written down */
 

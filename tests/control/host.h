@@ -27,7 +27,8 @@ struct host {
     enum command taken;       /* the latest command */
     const char *server_state; /* set last; NULL: none */
     enum control_set server_refusal;
-    unsigned server_n;    /* more servers that each group has */
+    unsigned server_n; /* more servers that each group has */
+    bool has_names;
     unsigned group_n;     /* more groups */
     unsigned group_steps; /* from group to group */
     unsigned group_ends;  /* commands about groups */
@@ -53,6 +54,12 @@ static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worke
     *out =
         (struct control_worker) { .pid = j == 0 ? 42 : 0, .state = j == 0 ? "ready" : "waiting" };
     return i == 0 && j < 2;
+}
+
+static bool fill_resolver(void *host, unsigned i, struct control_worker *out)
+{
+    *out = (struct control_worker) { .pid = 43, .state = "resolving", .uptime_ms = 1 };
+    return ((struct host *)host)->has_names && i == 0;
 }
 
 static const char *protocol_name(void *host, unsigned i)
@@ -140,6 +147,24 @@ static void fill_upstream_servers(void *host, const void *group,
     }
 }
 
+static void fill_upstream_names(void *host, const void *group,
+    void (*each)(void *arg, const struct control_name *name), void *arg)
+{
+    const struct control_name answered = {
+        .server = "a.test:1", .addresses = 2, .age_ms = 3000, .failed_ms = -1
+    };
+    const struct control_name silent = { .server = "b.test:1",
+        .age_ms = -1,
+        .failed_ms = 5,
+        .error = "b.test: no server has answered in time" };
+
+    ck_assert_ptr_nonnull(group);
+    if (!((struct host *)host)->has_names)
+        return;
+    each(arg, &answered);
+    each(arg, &silent);
+}
+
 static enum control_set set_upstream(
     void *host, const void *group, const char *server, const char *state)
 {
@@ -153,9 +178,9 @@ static enum control_set set_upstream(
     return CONTROL_SET_DONE;
 }
 
-static const struct control_ops ops = { fill_status, fill_generation, fill_worker, protocol_name,
-    fill_metric, next_upstream, fill_upstream_servers, set_upstream, end_upstreams, take_command,
-    is_worker, is_worker_user, is_master };
+static const struct control_ops ops = { fill_status, fill_generation, fill_worker, fill_resolver,
+    protocol_name, fill_metric, next_upstream, fill_upstream_servers, fill_upstream_names,
+    set_upstream, end_upstreams, take_command, is_worker, is_worker_user, is_master };
 
 static inline void set_up(struct host *host)
 {

@@ -9,7 +9,11 @@ START_TEST(upstreams_are_listed_and_changed)
         "{\"ok\":true,\"upstreams\":[{\"name\":\"u\",\"balancer\":\"round_robin\",\"zone\":\"z\","
         "\"servers\":[{\"server\":\"127.0.0.1:1\",\"address\":\"127.0.0.1:1\",\"state\":\"up\","
         "\"set\":\"%s\",\"backup\":false,\"weight\":2,\"max_conns\":0,\"connections\":0,"
-        "\"sessions\":3,\"failures\":0}]}],\"left_out\":0}\n";
+        "\"sessions\":3,\"failures\":0}],\"names\":[%s]}],\"left_out\":0}\n";
+    static const char names[] =
+        "{\"server\":\"a.test:1\",\"addresses\":2,\"age_ms\":3000,\"error\":null},"
+        "{\"server\":\"b.test:1\",\"addresses\":0,\"failed_ms\":5,"
+        "\"error\":\"b.test: no server has answered in time\"}";
     struct host host;
     char expected[512];
     int fd;
@@ -17,14 +21,16 @@ START_TEST(upstreams_are_listed_and_changed)
     set_up(&host);
     fd = connect_client(&host);
     send_text(&host, fd, "{\"command\":\"upstream\"}\n");
-    snprintf(expected, sizeof(expected), up, "auto");
+    snprintf(expected, sizeof(expected), up, "auto", "");
     ck_assert_str_eq(received(fd), expected);
     send_text(&host, fd,
         "{\"command\":\"upstream\",\"upstream\":\"u\",\"state\":\"drain\","
         "\"server\":\"127.0.0.1:1\"}\n");
-    snprintf(expected, sizeof(expected), up, "drain");
+    snprintf(expected, sizeof(expected), up, "drain", "");
     ck_assert_str_eq(received(fd), expected);
+    host.has_names = true;
     send_text(&host, fd, "{\"command\":\"upstream\",\"upstream\":\"u\"}\n");
+    snprintf(expected, sizeof(expected), up, "drain", names);
     ck_assert_str_eq(received(fd), expected);
     close(fd);
     tear_down(&host);

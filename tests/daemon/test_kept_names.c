@@ -112,9 +112,24 @@ static void kill_all(struct daemon *daemon, const char *title, unsigned n)
     WAIT_FOR(find_titled(daemon->pid, title, new) == n);
 }
 
+/* The operator sees the age of what was kept, and why there is nothing newer. */
+static void expect_shown(struct daemon *daemon)
+{
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "upstream", "named", NULL), 0);
+    ck_assert_msg(strstr(daemon->out, ": 1 address, ") != NULL, "%s", daemon->out);
+    ck_assert_msg(
+        strstr(daemon->out, "a.test: no server has answered in time") != NULL, "%s", daemon->out);
+    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "status", NULL), 0);
+    ck_assert_msg(strstr(daemon->out, "  resolving  ") != NULL, "%s", daemon->out);
+}
+
+/* Reloads; the reply says which addresses go on. */
 static void reload(struct daemon *daemon)
 {
-    ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL), 0);
+    int code = daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL);
+
+    ck_assert_msg(code == 0, "%s", daemon->err);
+    ck_assert_msg(strstr(daemon->err, "; 1 address of before is kept") != NULL, "%s", daemon->err);
 }
 
 START_TEST(dead_servers_of_names_close_no_client)
@@ -127,8 +142,10 @@ START_TEST(dead_servers_of_names_close_no_client)
     daemon_expects(daemon, "exited on signal 9");
     WAIT_FOR(has_answered(daemon, &server));
     expect_served(daemon);
-    if (kinds[_i].is_asked_again) /* nobody answers from now on */
+    if (kinds[_i].is_asked_again) { /* nobody answers from now on */
         daemon_wait_log(daemon, "keeps its addresses");
+        expect_shown(daemon);
+    }
     expect_served(daemon);
     kill_all(daemon, "worker process", 2);
     expect_served(daemon);

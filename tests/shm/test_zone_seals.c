@@ -2,13 +2,14 @@
 /* Seals of a zone's memory: its size is fixed, and nobody who shares it can add a seal. What a
  * worker's mapping of it lets it write. */
 #include "base/compiler.h"
+#include "shm/declared.h"
 #include "shm/map.h"
 #include "shm/metrics.h"
-#include "shm/zone.h"
-#include "support/test.h"
+#include "upstream/known.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -105,6 +106,45 @@ static _Noreturn void try_to_write(struct zones *zones, struct zone *zone, const
     _exit(0);
 }
 
+/* A worker that was taken over cannot change where another one connects: exits with 0 if neither a
+ * write nor another mapping is possible. */
+static _Noreturn void try_to_change_addresses(struct zones *zones, struct zone *zone)
+{
+    struct log log = { 0 };
+    int fd = zone->segment.fd;
+
+    log_init(&log, NULL, 0);
+    if (zones_enter(zones, (struct slot_id) { 1, 1 }, &log) == -1 || fcntl(fd, F_GETFD) != -1)
+        _exit(1);
+    if (mprotect(zone->segment.base, zone->size, PROT_READ | PROT_WRITE) == 0 || errno != EACCES)
+        _exit(2);
+    *(volatile char *)zone_memory(zone) = 1; /* SIGSEGV */
+    _exit(3);
+}
+
+START_TEST(a_worker_cannot_change_known_addresses)
+{
+    struct declared declared;
+    struct zone *zone;
+    int status;
+    pid_t pid;
+
+    declared_start(&declared);
+    zone = known_declare(&declared.zones, declared.arena);
+    ck_assert_ptr_nonnull(zone);
+    ck_assert_int_eq(zones_open(&declared.zones, NULL, &declared.log.log), 0);
+    pid = fork();
+    if (pid == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        try_to_change_addresses(&declared.zones, zone);
+    }
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_msg(
+        WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV, "status %x", (unsigned)status);
+    declared_stop(&declared);
+}
+END_TEST
+
 START_TEST(a_worker_writes_its_own_row)
 {
     static const uint8_t kinds[] = { SHM_COUNTER };
@@ -136,6 +176,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, memory_can_be_neither_resized_nor_sealed);
     tcase_add_loop_test(tcase, memory_is_sealed_when_it_is_adopted, 0, (int)countof(given_seals));
     tcase_add_test(tcase, a_worker_writes_its_own_row);
+    tcase_add_test(tcase, a_worker_cannot_change_known_addresses);
 }
 
 TEST_MAIN("zone_seals", add_tests)
