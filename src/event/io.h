@@ -77,6 +77,9 @@ struct io_ops {
      * this process. */
     struct io_result (*splice_in)(struct source *source, int pipe, size_t n);
     struct io_result (*splice_out)(struct source *source, int pipe, size_t n);
+    /* Bytes that were sent by TCP and that the peer's system has not taken, which a reset takes
+     * back, and one for an end of our half; 0 where that is not known. */
+    size_t (*queued)(const struct source *source);
     /* Ends our half, after what was sent. */
     struct io_result (*shutdown)(struct source *source);
     /* Bytes that a layer holds and the kernel will not announce; NULL where there is no layer. */

@@ -26,6 +26,7 @@ int io_socket_name(const struct source *source, struct sockaddr *address, sockle
 struct io_result io_socket_shutdown(struct source *source);
 void io_socket_close(struct source *source, bool reset);
 
+size_t io_socket_queued(const struct source *source);
 struct io_result io_socket_sendfile(struct source *source, int fd, off_t *offset, size_t n);
 /* In io_socket_linux.c alone. */
 struct io_result io_socket_splice_in(struct source *source, int pipe, size_t n);
@@ -42,8 +43,8 @@ struct io_result io_socket_splice_out(struct source *source, int pipe, size_t n)
 /* The operations that are this system's. */
 #if LINUX_SYSTEM
 #define IO_SOCKET_SYSTEM                                                                           \
-    .sendfile = io_socket_sendfile, .splice_in = io_socket_splice_in,                              \
+    .queued = io_socket_queued, .sendfile = io_socket_sendfile, .splice_in = io_socket_splice_in,  \
     .splice_out = io_socket_splice_out
 #else
-#define IO_SOCKET_SYSTEM .sendfile = io_socket_sendfile
+#define IO_SOCKET_SYSTEM .queued = io_socket_queued, .sendfile = io_socket_sendfile
 #endif

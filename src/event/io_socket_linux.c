@@ -6,7 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 
 void io_socket_spare_port(int fd)
@@ -26,6 +28,15 @@ int io_socket_set_transparent(int fd, sa_family_t family)
     else
         result = setsockopt(fd, IPPROTO_IP, IP_TRANSPARENT, &on, sizeof(on));
     return result == 0 ? 0 : errno;
+}
+
+size_t io_socket_queued(const struct source *source)
+{
+    int n;
+
+    if (ioctl(source->fd, SIOCOUTQ, &n) == -1 || n < 0)
+        return 0;
+    return (size_t)n;
 }
 
 static struct io_result moved(ssize_t n, enum io_status again)

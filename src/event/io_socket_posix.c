@@ -21,6 +21,12 @@ int io_socket_set_transparent(int fd, sa_family_t family)
     return ENOPROTOOPT;
 }
 
+size_t io_socket_queued(const struct source *source)
+{
+    (void)source;
+    return 0; /* no call that all systems have says so */
+}
+
 /* Bytes that the socket does not take are read again the next time. */
 struct io_result io_socket_sendfile(struct source *source, int fd, off_t *offset, size_t n)
 {

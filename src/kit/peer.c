@@ -87,9 +87,7 @@ void fb_test_reset(fb_test_peer *peer)
     CHECK_KIND(peer, KIT_PEER);
     if (peer->socket->closed)
         return;
-    if (!peer->over)
-        sim_break(peer->socket, ECONNRESET);
-    sim_break_output(peer->socket, ECONNRESET);
+    sim_reset(peer->socket, ECONNRESET);
     peer->over = true;
 }
 

@@ -317,6 +317,7 @@ struct conn_pipe_options {
     uint64_t rates[2];          /* bytes a second that are received from a, and from b; 0: any */
     size_t most;                /* bytes received at once, while they are copied; 0: any */
     bool ends_together;         /* the end of one peer's half ends both connections */
+    bool b_break_ends;          /* a break of b ends `a` as the end of its half does */
     conn_first_byte first_byte; /* called when b's peer has sent the first byte; or NULL */
 };
 

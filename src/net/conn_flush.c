@@ -5,7 +5,7 @@
  * to the keepalive pool, lingers or ends; and for going on when the peer has taken output. Never
  * receives for the owner. Invariant: `closed` runs once, in CONN_ENDING, for each connection that
  * its owner knows of. */
-#include "net/conn_private.h"
+#include "net/conn_pipe.h"
 
 static COLD void drop_input(struct fb_conn *conn)
 {
@@ -13,22 +13,31 @@ static COLD void drop_input(struct fb_conn *conn)
     conn->in = NULL;
 }
 
-/* Drops output, also bytes for which there was no memory; returns whether it was by a fault of
- * ours, so that the peer must not take the end of the connection for that of the output. */
-static COLD bool cut_output(struct fb_conn *conn, fb_reason reason)
+/* Whether the connection ends with a reset: its owner has aborted it, or output is cut off by a
+ * fault of ours, so that the peer must not take the end for that of the output. */
+static COLD bool ends_with_reset(const struct fb_conn *conn, fb_reason reason)
 {
-    conn_drop_output(conn);
-    return reason == FB_NO_MEMORY || reason == FB_IO_ERROR || reason == FB_OUTPUT_LIMIT;
+    switch (reason) {
+    case FB_ABORTED:
+    case FB_PIPE_BROKEN:
+        return true;
+    case FB_NO_MEMORY: /* for the output, too */
+    case FB_IO_ERROR:
+    case FB_OUTPUT_LIMIT:
+        return conn->unsent > 0 || conn->out != NULL;
+    default:
+        return false;
+    }
 }
 
-/* Ends the connection for its owner; returns whether output was cut off. */
-static ALWAYS_INLINE bool detach_owner(struct fb_conn *conn, fb_reason reason)
+/* Ends the connection for its owner. */
+static ALWAYS_INLINE void detach_owner(struct fb_conn *conn, fb_reason reason)
 {
-    bool owner_knows = conn->owner_knows, cut_off = false;
+    bool owner_knows = conn->owner_knows;
 
     conn_set_phase(conn, CONN_ENDING); /* `closed` can add nothing */
     if (unlikely(conn->unsent > 0 || conn->out != NULL))
-        cut_off = cut_output(conn, reason);
+        conn_drop_output(conn);
     if (unlikely(conn->in != NULL))
         drop_input(conn);
     if (unlikely(conn->counted != CONN_WAITING))
@@ -39,7 +48,6 @@ static ALWAYS_INLINE bool detach_owner(struct fb_conn *conn, fb_reason reason)
     else
         conn->session_phase = 0;
     conn_deadline_clear(conn); /* `closed` may have set one */
-    return cut_off;
 }
 
 /* Closes the socket and frees the slot. */
@@ -67,13 +75,18 @@ static inline void release_slot(struct fb_conn *conn, bool reset)
 
 void conn_end(struct fb_conn *conn, fb_reason reason)
 {
-    bool reset = reason == FB_ABORTED || reason == FB_PIPE_BROKEN;
+    bool reset = false;
 
     conn_debug(conn, "closed, reason %d", (int)reason);
-    if (!conn_is_owned(conn))
+    if (unlikely(reason != FB_FINISHED && reason != FB_PEER_GONE)) {
+        reset = ends_with_reset(conn, reason);
+        if ((reset || reason == FB_RESET) && conn_is_owned(conn))
+            conn_reset_note(conn);
+    }
+    if (likely(conn_is_owned(conn)))
+        detach_owner(conn, reason);
+    else
         conn_deadline_clear(conn);
-    else if (detach_owner(conn, reason))
-        reset = true;
     release_slot(conn, reset);
 }
 
@@ -145,6 +158,21 @@ static void wait_closed(struct fb_conn *conn)
     conn_count(conn);
 }
 
+/* Whether the connection that it was piped with is broken, and it is to end in the same way. */
+static inline bool is_to_reset(const struct fb_conn *conn)
+{
+    return conn->pipe != NULL && conn_pipe_of(conn)->reset != CONN_PIPE_RESETS_NOT;
+}
+
+static COLD void reset_or_wait(struct fb_conn *conn)
+{
+    assert(conn->phase == CONN_CLOSING && !conn_has_output(conn));
+    if (conn_reset_waits(conn))
+        wait_closed(conn);
+    else
+        conn_end(conn, FB_PIPE_BROKEN);
+}
+
 void conn_finish_close(struct fb_conn *conn)
 {
     assert(conn->out == NULL && conn->unsent == 0);
@@ -153,6 +181,8 @@ void conn_finish_close(struct fb_conn *conn)
         wait_closed(conn);
     } else if (conn->phase == CONN_KEEPING && conn->in == NULL && conn->read != CONN_READ_ENDED)
         keep_open(conn);
+    else if (unlikely(is_to_reset(conn)))
+        reset_or_wait(conn);
     else if (conn->read != CONN_READ_ENDED && input_is_pending(conn))
         linger(conn);
     else

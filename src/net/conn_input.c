@@ -88,14 +88,16 @@ static void note_end(struct fb_conn *conn)
 /* Notes what a system call says that has received nothing. */
 static NOINLINE void note_nothing(struct fb_conn *conn, struct io_result result)
 {
-    if (result.status == IO_EOF) {
-        note_end(conn);
-    } else if (result.status == IO_FAILED) {
-        conn_log_failed(conn, LOG_RECEIVING, result.error, "recv()");
-        conn_fail_by(conn, result.error);
-    } else {
+    if (result.status == IO_AGAIN_READ || result.status == IO_AGAIN_WRITE) {
         conn_trace(conn, "nothing to receive");
         conn->source.events[EVENT_READ].ready = false;
+    } else if (conn_reset_found(conn)) {
+        return;
+    } else if (result.status == IO_EOF) {
+        note_end(conn);
+    } else {
+        conn_log_failed(conn, LOG_RECEIVING, result.error, "recv()");
+        conn_fail_by(conn, result.error);
     }
 }
 

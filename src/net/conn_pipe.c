@@ -67,7 +67,9 @@ static void pipe_expired(struct fb_conn *conn)
     uint64_t now = conn->net->loop.clock.mono_ms, idle = now - moved_ms(pipe);
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
-    if (pipe->timed != conn_pipe_index(conn) || now >= pipe->connect_by) {
+    if (pipe->reset == CONN_PIPE_AWAITS_QUEUE) {
+        conn_mark_dirty(conn);
+    } else if (pipe->timed != conn_pipe_index(conn) || now >= pipe->connect_by) {
         conn_connect_failed(conn, ETIMEDOUT, IO_CONNECT);
     } else if (idle < pipe->timeout) {
         time_end(pipe, conn, pipe->timeout - idle);
@@ -178,6 +180,22 @@ static void close_other(struct fb_conn *conn)
         time_other(pipe, conn, idle < pipe->timeout ? pipe->timeout - idle : 1);
 }
 
+/* The other end is broken. Bytes that had come from b are delivered before `a` ends; by a reset,
+ * unless the pipe hides that, so that its peer does not take them for the whole. */
+static COLD void follow_broken(struct conn_pipe *pipe, struct fb_conn *conn, fb_reason reason)
+{
+    bool delivers = reason == FB_RESET || reason == FB_IO_ERROR;
+
+    if (!delivers || conn_pipe_index(conn) != 0 || conn->phase != CONN_OPEN) {
+        conn_fail(conn, FB_PIPE_BROKEN);
+        return;
+    }
+    assert(pipe->reset == CONN_PIPE_RESETS_NOT);
+    if (!pipe->b_break_ends)
+        pipe->reset = CONN_PIPE_RESETS;
+    close_other(conn);
+}
+
 /* Does to one end what follows from the end of the other. */
 static inline void follow_other(struct conn_pipe *pipe, struct fb_conn *conn, fb_reason reason)
 {
@@ -196,8 +214,8 @@ static inline void follow_other(struct conn_pipe *pipe, struct fb_conn *conn, fb
     case FB_ABORTED:
         conn_fail(conn, reason);
         break;
-    default: /* a reset: the peer must not take what it has received for the whole */
-        conn_fail(conn, FB_PIPE_BROKEN);
+    default:
+        follow_broken(pipe, conn, reason);
     }
 }
 
@@ -419,6 +437,8 @@ int conn_pipe(struct fb_conn *a, struct fb_conn *b, const struct conn_pipe_optio
     }
     pipe->kind = CONN_PIPE_KIND;
     pipe->ends_together = options->ends_together;
+    pipe->b_break_ends = options->b_break_ends;
+    pipe->reset = CONN_PIPE_RESETS_NOT;
     pipe->timeout = options->timeout;
     pipe->timed = CONN_PIPE_UNTIMED;
     join_end(pipe, 0, a, options->most);

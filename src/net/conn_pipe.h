@@ -18,6 +18,7 @@ struct conn_direction {
     uint16_t most;           /* bytes received at once while they are copied; 0: any */
     uint8_t little;          /* times in a row that little was spliced */
     bool splices : 1;        /* bytes move within the kernel, where they can */
+    bool broken : 1;         /* by a reset that a send has found; what had come is received */
     uint8_t index : 1;       /* of the end in the pipe */
     uint64_t look_at;        /* bytes received from which on to do more than to copy */
 };
@@ -39,6 +40,13 @@ static inline size_t conn_pipe_room(const struct fb_conn *conn, size_t room)
     return most > 0 && most < room ? most : room;
 }
 
+/* Whether the end of a pipe that is left is to be reset, as the other one is broken. */
+enum conn_pipe_reset {
+    CONN_PIPE_RESETS_NOT,
+    CONN_PIPE_RESETS,      /* when its output has left */
+    CONN_PIPE_AWAITS_QUEUE /* when the kernel's queue is empty, too, or at `reset_by` */
+};
+
 /* The rate of a direction. Its timer is set while reading waits for it. */
 struct conn_throttle {
     struct timer timer;
@@ -56,11 +64,16 @@ struct conn_pipe {
     unsigned kind;
     bool ends_together; /* when one peer has ended its half, and what it has sent is delivered */
     int8_t timed;       /* index of the end whose deadline the timeout has; CONN_PIPE_UNTIMED */
+    bool b_break_ends;  /* a break of the second end ends the first as the end of a half does */
+    uint8_t reset;      /* enum conn_pipe_reset */
     struct conn_pipe_end ends[2];
     struct conn_limits *limits; /* or NULL */
     conn_first_byte first_byte; /* to be called; or NULL */
     uint64_t timeout;           /* ms without a byte moved; 0: none */
-    uint64_t connect_by; /* ms: by when `timed` has to be connected; UINT64_MAX: at any time */
+    union {
+        uint64_t connect_by; /* ms: by when `timed` has to be connected; UINT64_MAX: at any time */
+        uint64_t reset_by;   /* ms, in CONN_PIPE_AWAITS_QUEUE */
+    };
 };
 
 /* None of the ends is timed. */

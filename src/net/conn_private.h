@@ -12,6 +12,7 @@
  *     conn_splice.c                  a pipe's bytes within the kernel
  *     conn_throttle.c                how much a pipe receives
  *     conn_send.c                    output as a ring of chunks, and the system call
+ *     conn_reset.c                   what resets take back and what they leave
  *     conn_state.c                   phase, halves, dirty mark
  *     conn_deadline.c, conn_log.c, chunk.c */
 #pragma once
@@ -71,6 +72,10 @@ static inline void conn_set_read(struct fb_conn *conn, enum conn_read read)
 
 void conn_set_write(struct fb_conn *conn, enum conn_write write);
 
+/* Returns the reason that an errno of the connection stands for. */
+fb_reason conn_reason_of(int error);
+/* Tells the owner of the first errno. */
+void conn_tell_failed(struct fb_conn *conn, int error);
 /* Watches or pauses reading as conn_may_read() says. */
 void conn_update_reading(struct fb_conn *conn);
 
@@ -183,6 +188,9 @@ static inline bool conn_has_output(const struct fb_conn *conn)
 bool conn_send(struct fb_conn *conn);
 /* Notes what a system call says that was offered so many bytes of memory; false as above. */
 NOINLINE bool conn_note_sent(struct fb_conn *conn, struct io_result result, size_t offered);
+/* Sending has failed by an errno, of which the owner is told; returns whether the connection has
+ * failed with it. If not, no more is sent. */
+bool conn_send_failed(struct fb_conn *conn, int error);
 /* Hands on what the operations hold of the output; false: it has not left, which an event will
  * tell, or the connection has failed. */
 NOINLINE bool conn_push_held(struct fb_conn *conn);
@@ -206,6 +214,19 @@ bool conn_memory_is_unsent(const struct fb_conn *conn, size_t n);
 /* Whether there is room for more output; false: there is twice the limit, and the connection has
  * failed. */
 NOINLINE bool conn_check_room(struct fb_conn *conn);
+
+/* ---- conn_reset.c ---- */
+
+/* Subtracts from conn->sent what the reset takes back that ends the connection, ours or the
+ * peer's. */
+void conn_reset_note(struct fb_conn *conn);
+/* Whether the reset of a piped connection that has sent all its output, and whose other end is
+ * broken, waits until its peer's system has taken that; the deadline is set then. */
+bool conn_reset_waits(struct fb_conn *conn);
+/* Whether a connection goes on to be received from though sending has failed for this reason. */
+bool conn_reset_leaves_input(struct fb_conn *conn, fb_reason reason);
+/* Fails such a connection, when its end is received; false: it is none. */
+bool conn_reset_found(struct fb_conn *conn);
 
 /* ---- conn_connect.c ---- */
 

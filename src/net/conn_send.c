@@ -154,6 +154,17 @@ static void drop_sent(struct fb_conn *conn, size_t n)
         drop_borrowed(conn->net, n);
 }
 
+COLD bool conn_send_failed(struct fb_conn *conn, int error)
+{
+    if (!conn_reset_leaves_input(conn, conn_reason_of(error))) {
+        conn_fail_by(conn, error);
+        return true;
+    }
+    conn_tell_failed(conn, error);
+    conn_drop_output(conn);
+    return false;
+}
+
 bool conn_note_sent(struct fb_conn *conn, struct io_result result, size_t offered)
 {
     struct event *writing = &conn->source.events[EVENT_WRITE];
@@ -173,7 +184,7 @@ bool conn_note_sent(struct fb_conn *conn, struct io_result result, size_t offere
         return true;
     default:
         conn_log_failed(conn, LOG_SENDING, result.error, "send()");
-        conn_fail_by(conn, result.error);
+        conn_send_failed(conn, result.error);
         return false;
     }
 }

@@ -85,7 +85,8 @@ static void push_held(struct fb_conn *to)
             break;
         default:
             conn_log_failed(to, LOG_SENDING, result.error, "splice()");
-            conn_fail_by(to, result.error);
+            if (!conn_send_failed(to, result.error))
+                conn_splice_give_back(to->net, direction);
         }
     }
     if (direction->buffered == 0)
@@ -135,12 +136,16 @@ bool conn_splice_input(struct fb_conn *conn)
         conn->source.events[EVENT_READ].ready = false;
         break;
     case IO_EOF:
+        if (conn_reset_found(conn))
+            break;
         conn_trace(conn, "received the end of the peer's half");
         conn_set_read(conn, CONN_READ_ENDED);
         conn_update_reading(conn);
         conn_mark_dirty(to);
         break;
     case IO_FAILED:
+        if (conn_reset_found(conn))
+            break;
         conn_log_failed(conn, LOG_RECEIVING, result.error, "splice()");
         conn_fail_by(conn, result.error);
         break;

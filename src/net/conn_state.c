@@ -71,8 +71,7 @@ void conn_count_as(struct fb_conn *conn, enum conn_activity activity)
     conn->counted = activity;
 }
 
-/* Returns the reason that an errno of the connection stands for. */
-static fb_reason reason_of(int error)
+fb_reason conn_reason_of(int error)
 {
     switch (error) {
     case ECONNRESET:
@@ -189,10 +188,15 @@ void conn_leave_end(struct fb_conn *conn)
         conn_fail(conn, reason);
 }
 
+void conn_tell_failed(struct fb_conn *conn, int error)
+{
+    if (conn->reason == 0 && owner_ops(conn)->failed != NULL)
+        owner_ops(conn)->failed(conn, error);
+}
+
 void conn_fail_by(struct fb_conn *conn, int error)
 {
     assert(error != 0);
-    if (conn->reason == 0 && owner_ops(conn)->failed != NULL)
-        owner_ops(conn)->failed(conn, error);
-    conn_fail(conn, reason_of(error));
+    conn_tell_failed(conn, error);
+    conn_fail(conn, conn_reason_of(error));
 }

@@ -175,6 +175,7 @@ static inline void take_pipe_options(struct conn_pipe_options *own, const fb_pip
         .rates = { options->rate_from_a, options->rate_from_b },
         .most = options->buffer,
         .ends_together = (options->flags & FB_PIPE_ENDS_TOGETHER) != 0,
+        .b_break_ends = (options->flags & FB_PIPE_B_BREAK_ENDS) != 0,
         .first_byte = options->first_byte,
     };
 }

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -48,6 +49,18 @@ struct sim_endpoint *sim_endpoint_of(const struct source *source, const char *op
     return NULL;
 }
 
+/* Answers a send that has failed: it takes the error of a reset, so that whoever receives finds no
+ * more than an end. */
+static struct io_result send_failed(struct sim_endpoint *s)
+{
+    struct sim_step *step;
+
+    STAILQ_FOREACH (step, &s->steps, link)
+        if (step->kind == SIM_STEP_BROKEN && step->error == s->send_error && !s->connecting)
+            step->kind = SIM_STEP_END;
+    return result_failed(s->send_error);
+}
+
 /* Whether trouble comes instead of bytes. After "again" an event follows. */
 static bool has_trouble(
     struct sim_endpoint *s, enum event_direction direction, struct io_result *result)
@@ -57,10 +70,11 @@ static bool has_trouble(
     if (s->view.broke || s->send_error != 0 || s->view.datagrams)
         return false;
     if (sim_happens(sim, sim->trouble.reset)) {
-        sim_break_both(s, ECONNRESET);
+        sim_reset(&s->view, ECONNRESET);
         s->view.broke = true;
-        *result = result_failed(ECONNRESET);
-        return true;
+        if (direction == EVENT_WRITE)
+            *result = send_failed(s);
+        return direction == EVENT_WRITE; /* bytes that have come before are received */
     }
     if (!sim_happens(sim, sim->trouble.again))
         return false;
@@ -148,10 +162,7 @@ static size_t count_sendable(struct sim_endpoint *s, size_t n, struct io_result 
     }
     if (has_trouble(s, EVENT_WRITE, result))
         return 0;
-    if (s->send_error != 0)
-        *result = result_failed(s->send_error);
-    else
-        *result = result_again(EVENT_WRITE);
+    *result = s->send_error != 0 ? send_failed(s) : result_again(EVENT_WRITE);
     if (s->send_error != 0 || s->connecting || most == 0)
         return 0;
     if (n > 1 && !s->view.datagrams && sim_happens(sim, sim->trouble.partial_send))
@@ -350,6 +361,61 @@ static int socket_name(const struct source *source, struct sockaddr *address, so
     return 0;
 }
 
+/* Moves bytes that have arrived into a pipe of the real kernel, which has room for them. */
+static struct io_result splice_in(struct sim_endpoint *s, int pipe, size_t n)
+{
+    uint8_t bytes[PIPE_BUF];
+    struct io_span span = { bytes, n < sizeof(bytes) ? n : sizeof(bytes) };
+    struct pollfd entry = { .fd = pipe, .events = POLLOUT };
+    struct io_result result;
+
+    if (poll(&entry, 1, 0) != 1)
+        return result_again(EVENT_READ);
+    s->view.splices++;
+    result = receive_step(s, &span);
+    if (result.status == IO_DONE && write(pipe, span.p, span.n) != (ssize_t)span.n)
+        sim_fault(s->sim, s->view.fd, "a pipe has no room for %zu bytes", span.n);
+    return result;
+}
+
+static struct io_result socket_splice_in(struct source *source, int pipe, size_t n)
+{
+    struct sim_endpoint *s = sim_endpoint_of(source, "splice()");
+
+    return s != NULL ? record_result(s, 'i', splice_in(s, pipe, n)) : result_failed(EBADF);
+}
+
+static struct io_result splice_out(struct sim_endpoint *s, int pipe, size_t n)
+{
+    uint8_t bytes[65536];
+    struct io_result result;
+    size_t most = count_sendable(s, n < sizeof(bytes) ? n : sizeof(bytes), &result);
+    ssize_t taken;
+
+    if (most == 0)
+        return result;
+    taken = read(pipe, bytes, most);
+    if (taken <= 0)
+        return result_failed(taken == 0 ? EPIPE : errno);
+    sim_record(s->sim, bytes, (size_t)taken);
+    sim_append_sent(s, bytes, (size_t)taken);
+    return count_sent(s, (size_t)taken, n);
+}
+
+static struct io_result socket_splice_out(struct source *source, int pipe, size_t n)
+{
+    struct sim_endpoint *s = sim_endpoint_of(source, "splice()");
+
+    return s != NULL ? record_result(s, 'q', splice_out(s, pipe, n)) : result_failed(EBADF);
+}
+
+static size_t socket_queued(const struct source *source)
+{
+    const struct sim_endpoint *s = sim_endpoint_of(source, "queued()");
+
+    return s != NULL ? s->view.queued + s->lost : 0;
+}
+
 static struct io_result socket_shutdown(struct source *source)
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "shutdown()");
@@ -384,20 +450,20 @@ static void socket_close(struct source *source, bool reset)
     s->must_close = false;
     s->view.closed = true;
     s->view.reset = s->view.reset || reset;
+    if (reset)
+        sim_lose_queued(s);
     record_result(s, 'c', done_with(reset));
 }
 
-const struct io_ops sim_io = {
-    .recv = socket_recv,
-    .send = socket_send,
-    .accept = socket_accept,
-    .waits = socket_waits,
-    .connect = socket_connect,
-    .connected = socket_connected,
-    .ended = socket_ended,
-    .name = socket_name,
-    .sendfile = socket_sendfile,
-    .shutdown = socket_shutdown,
-    .pending = socket_pending,
-    .close = socket_close,
+#define OPERATIONS                                                                                 \
+    .recv = socket_recv, .send = socket_send, .accept = socket_accept, .waits = socket_waits,      \
+    .connect = socket_connect, .connected = socket_connected, .ended = socket_ended,               \
+    .name = socket_name, .sendfile = socket_sendfile, .queued = socket_queued,                     \
+    .shutdown = socket_shutdown, .pending = socket_pending, .close = socket_close
+
+const struct io_ops sim_io = { OPERATIONS };
+const struct io_ops sim_io_splicing = {
+    OPERATIONS,
+    .splice_in = socket_splice_in,
+    .splice_out = socket_splice_out,
 };

@@ -153,6 +153,11 @@ void sim_refuse_watching(struct sim *sim, int error)
     sim->refusal = error;
 }
 
+void sim_splice(struct sim *sim)
+{
+    sim->edge.io = sim->level.io = &sim_io_splicing;
+}
+
 void sim_refuse_descriptors(struct sim *sim, int error)
 {
     sim->shortage = error;

@@ -37,16 +37,18 @@ struct sim_socket {
     bool lends;       /* recv answers with memory of the simulation */
     bool datagrams;   /* bytes of one send, and those said at once, stay together */
     bool tells_eof;   /* an event announces an end that has arrived, as epoll's events do */
+    bool queues;      /* sent bytes stay in the kernel's queue until sim_take() */
     int accept_error; /* the errno that accept answers on a listener; 0: none */
     struct sockaddr_storage peer, local; /* for accept() and name() */
     socklen_t peer_length, local_length; /* 0: not known; the peer is 192.0.2.1:1234 at first */
     /* set by the simulation: what the program did */
-    int receive_buffer; /* bytes that it has asked for before it connected; 0: none */
-    bool keepalive;     /* SO_KEEPALIVE */
-    unsigned recvs, sends;
-    size_t room; /* bytes that the peer still takes; SIZE_MAX at first */
+    int receive_buffer;             /* bytes that it has asked for before it connected; 0: none */
+    bool keepalive;                 /* SO_KEEPALIVE */
+    unsigned recvs, sends, splices; /* splices in are receives, too */
+    size_t room;                    /* bytes that the peer still takes; SIZE_MAX at first */
     uint8_t *sent;
     size_t sent_n;
+    size_t queued;                   /* the last of the sent bytes, which a reset takes back */
     struct iovec pieces[SIM_PIECES]; /* the first pieces of the latest send */
     int piece_n;
     bool shut, closed, reset;
@@ -96,6 +98,9 @@ int sim_timeout(const struct sim *sim);
 void sim_on_wait(struct sim *sim, void (*waiting)(struct loop *loop, int timeout));
 /* Refuses from now on to watch anything, with that errno; 0 to undo it. */
 void sim_refuse_watching(struct sim *sim, int error);
+
+/* Lets the bytes of pipes go past the program, for connections that it makes afterwards. */
+void sim_splice(struct sim *sim);
 
 /* Makes each connect() fail from now on, with that errno, before there is a descriptor; 0 to undo
  * it. */
@@ -159,6 +164,11 @@ void sim_end(struct sim_socket *socket);
 void sim_break(struct sim_socket *socket, int error);
 /* Lets the peer read so many bytes from now on. */
 void sim_set_room(struct sim_socket *socket, size_t n);
+/* Lets the peer take so many of the bytes that are queued. */
+void sim_take(struct sim_socket *socket, size_t n);
+/* Lets a reset arrive: bytes that came before can still be received, queued ones are lost, and the
+ * error is told once, to whoever receives or sends first. */
+void sim_reset(struct sim_socket *socket, int error);
 /* Makes every send fail from now on. */
 void sim_break_output(struct sim_socket *socket, int error);
 /* The number of bytes that have arrived and were not received. */

@@ -47,6 +47,7 @@ struct sim_endpoint {
     STAILQ_HEAD(, sim_step) steps;
     struct sim_step *lent; /* the step whose bytes the latest recv has lent, or NULL */
     size_t sent_room;
+    size_t lost; /* bytes that a reset has taken back */
     int send_error;
     bool over;                 /* the harness has ended or broken its input */
     bool must_close;           /* the program has its descriptor, and has not closed it */
@@ -98,7 +99,7 @@ struct sim {
 
 /* The patterns of a simulation's mechanisms. */
 extern const struct mechanism sim_mechanism_edge, sim_mechanism_level;
-extern const struct io_ops sim_io;
+extern const struct io_ops sim_io, sim_io_splicing;
 
 /* Records a mistake of the program, and calls the harness's `fault`. */
 void sim_fault(struct sim *sim, int fd, const char *format, ...) PRINTF_FORMAT(3, 4);
@@ -120,8 +121,10 @@ struct sim_endpoint *sim_endpoint_of(const struct source *source, const char *op
 void sim_mark_changed(struct sim_endpoint *s, enum event_direction direction);
 /* Removes the first step, which has been received. */
 void sim_pop_step(struct sim_endpoint *s);
-/* Breaks the connection at once, in both directions. */
+/* Breaks the connection in both directions, at once: what has arrived is lost. */
 void sim_break_both(struct sim_endpoint *s, int error);
+/* A reset, of either side, takes back what is queued. */
+void sim_lose_queued(struct sim_endpoint *s);
 /* Appends to the bytes that were sent. */
 void sim_append_sent(struct sim_endpoint *s, const uint8_t *p, size_t n);
 void sim_unwatch(struct sim_watch *watch);

@@ -119,6 +119,32 @@ void sim_break_output(struct sim_socket *socket, int error)
     sim_mark_changed(endpoint_of(socket), EVENT_WRITE);
 }
 
+void sim_take(struct sim_socket *socket, size_t n)
+{
+    assert(n <= socket->queued);
+    socket->queued -= n;
+}
+
+void sim_lose_queued(struct sim_endpoint *s)
+{
+    assert(s->view.queued <= s->view.sent_n);
+    s->view.sent_n -= s->view.queued;
+    s->lost += s->view.queued;
+    s->view.queued = 0;
+    if (s->view.sent != NULL)
+        s->view.sent[s->view.sent_n] = '\0';
+}
+
+void sim_reset(struct sim_socket *socket, int error)
+{
+    struct sim_endpoint *s = endpoint_of(socket);
+
+    if (!s->over)
+        sim_break(socket, error);
+    sim_break_output(socket, error);
+    sim_lose_queued(s);
+}
+
 void sim_break_both(struct sim_endpoint *s, int error)
 {
     struct sim_step *step = STAILQ_FIRST(&s->steps);
@@ -156,7 +182,7 @@ void sim_forget_sent(struct sim_socket *socket)
 {
     free(socket->sent);
     socket->sent = NULL;
-    socket->sent_n = endpoint_of(socket)->sent_room = 0;
+    socket->sent_n = socket->queued = endpoint_of(socket)->sent_room = 0;
 }
 
 void sim_append_sent(struct sim_endpoint *s, const uint8_t *p, size_t n)
@@ -171,6 +197,8 @@ void sim_append_sent(struct sim_endpoint *s, const uint8_t *p, size_t n)
     memcpy(view->sent + view->sent_n, p, n);
     view->sent_n += n;
     view->sent[view->sent_n] = '\0'; /* text can be compared as a string */
+    if (view->queues)
+        view->queued += n;
 }
 
 void sim_pop_step(struct sim_endpoint *s)

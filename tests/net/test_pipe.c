@@ -306,7 +306,7 @@ START_TEST(a_broken_one_resets_the_other)
     sim_says(two.a->socket, "lost");
     fixture_run(two.fixture);
     if (output)
-        sim_break_output(two.b->socket, EPIPE);
+        sim_reset(two.b->socket, ECONNRESET);
     else
         sim_break(two.b->socket, ECONNRESET);
     fixture_run(two.fixture);

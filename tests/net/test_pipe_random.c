@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Piped ends whose peers, owners and clocks do anything at any time: bytes arrive whole and in
- * order, and in the end both have ended. The number of a test that fails is its seed. */
+ * order, and in the end both have ended; a reset takes nothing that came before it. The number of a
+ * test that fails is its seed. */
 #include "support/owner.h"
 
 #include <errno.h>
@@ -16,13 +17,15 @@ struct end {
     struct owner *owner;
     uint8_t *said;
     size_t said_n;
-    bool ended; /* the peer says no more */
+    bool ended;  /* the peer says no more */
+    bool broken; /* ... as it has reset the connection */
 };
 
 struct pair {
     struct fixture *fixture;
     struct sim_server *server;
     struct end ends[2];
+    int first;          /* the pipe's `a` */
     bool meddled;       /* an owner has ended it */
     bool ends_together; /* an end may take bytes away */
 };
@@ -86,6 +89,7 @@ static struct conn_pipe_options any_options(const struct pair *pair)
     struct conn_pipe_options options = {
         .timeout = one_in(pair, 2) ? 0 : 1 + any_below(pair, 500),
         .ends_together = one_in(pair, 3),
+        .b_break_ends = one_in(pair, 2),
         .first_byte = one_in(pair, 2) ? note_first : NULL,
     };
 
@@ -100,7 +104,7 @@ static struct conn_pipe_options any_options(const struct pair *pair)
 static void open_pair(struct pair *pair)
 {
     struct conn_pipe_options options = any_options(pair);
-    int first = (int)any_below(pair, 2);
+    int first = pair->first = (int)any_below(pair, 2);
 
     for (int i = 0; i < 2; i++) {
         pair->ends[i] = (struct end) { .said = malloc(SAID_MAX) };
@@ -129,7 +133,8 @@ static void do_to_peer(const struct pair *pair, struct end *end)
         break;
     case 2:
         if (!end->ended && one_in(pair, 4)) {
-            one_in(pair, 4) ? sim_break(socket, ECONNRESET) : sim_end(socket);
+            end->broken = one_in(pair, 4);
+            end->broken ? sim_reset(socket, ECONNRESET) : sim_end(socket);
             end->ended = true;
         }
         break;
@@ -194,6 +199,17 @@ static void turn(struct pair *pair)
         check_end(pair, i);
 }
 
+/* Whether the pipe's `a` has been sent all that came before a reset of `b`, if only that has ended
+ * them. */
+static void check_reset(const struct pair *pair)
+{
+    const struct end *a = &pair->ends[pair->first], *b = &pair->ends[!pair->first];
+
+    if (b->broken && !pair->meddled && !pair->ends_together && b->owner->reason == FB_RESET &&
+        (a->owner->reason == FB_FINISHED || a->owner->reason == FB_PIPE_BROKEN))
+        ck_assert_uint_eq(a->owner->socket->sent_n, b->said_n);
+}
+
 /* Lets all that waits for a peer, a server or a descriptor go on. */
 static void finish_pair(struct pair *pair)
 {
@@ -223,12 +239,15 @@ static void finish_pair(struct pair *pair)
             !pair->meddled && !pair->ends_together)
             ck_assert_uint_eq(end->owner->socket->sent_n, pair->ends[!i].said_n);
     }
+    check_reset(pair);
 }
 
 START_TEST(whatever_happens)
 {
     struct pair pair = { .fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2) };
 
+    if (_i / FIXTURE_EVENTS % 2 == 1)
+        sim_splice(pair.fixture->sim);
     pair.server = owner_server(pair.fixture);
     sim_trouble(pair.fixture->sim, (uint64_t)_i, &(const struct sim_trouble) { 0 });
     open_pair(&pair);

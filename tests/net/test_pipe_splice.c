@@ -2,6 +2,7 @@
 /* Pipes whose bytes the kernel moves, when there are many. */
 #include "net/splicing.h"
 
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -129,6 +130,15 @@ START_TEST(an_end_behind_much)
 }
 END_TEST
 
+/* Bytes that have come to an end and were not received. */
+static size_t held_by_system(const struct pipe_end *end)
+{
+    int n;
+
+    ck_assert_int_eq(ioctl(end->conn->source.fd, FIONREAD, &n), 0);
+    return (size_t)n;
+}
+
 /* With bytes in a kernel pipe. */
 START_TEST(a_reset_in_the_middle)
 {
@@ -154,6 +164,33 @@ START_TEST(a_reset_in_the_middle)
     ck_assert_int_eq(ends[!gone].reason, FB_PIPE_BROKEN);
     ck_assert_uint_eq(count_descriptors("pipe:") - before, 2 * splicing->net.spare_pipe_n);
     close(ends[!gone].far);
+    splicing_stop(splicing);
+}
+END_TEST
+
+/* Bytes that had come from a server that breaks reach a slow client, whose connection ends then, or
+ * is reset. */
+START_TEST(a_slow_client_gets_what_came_before_a_reset)
+{
+    static const struct linger now = { .l_onoff = 1 };
+    struct splicing *splicing = splicing_start(_i % SPLICING_KINDS);
+    bool resets = _i / SPLICING_KINDS % 2 == 1, much = _i / SPLICING_KINDS / 2 == 1;
+    struct conn_pipe_options options = { .b_break_ends = !resets };
+    struct pipe_end ends[2];
+    const size_t bytes = much ? 3 * MUCH : MUCH / 2;
+
+    splicing_open_pipe_with(splicing, ends, &options);
+    pipe_end_say(&ends[0], 1000); /* unread bytes make a unix socket's end a reset */
+    splicing_turn_until(splicing,
+        ends[1].said == bytes && ends[1].conn->received + held_by_system(&ends[1]) == bytes,
+        (pipe_end_say(&ends[1], bytes), pipe_end_hear(&ends[0], 3000)));
+    setsockopt(ends[1].far, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+    close(ends[1].far);
+    splicing_turn_until(splicing, ends[0].heard == bytes && ends[0].closings == 1,
+        pipe_end_hear(&ends[0], bytes - ends[0].heard < 3000 ? bytes - ends[0].heard : 3000));
+    ck_assert_int_eq(ends[1].reason, FB_RESET);
+    ck_assert_int_eq(ends[0].reason, resets ? FB_PIPE_BROKEN : FB_FINISHED);
+    close(ends[0].far);
     splicing_stop(splicing);
 }
 END_TEST
@@ -257,6 +294,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, little_at_a_time_is_copied_again, 0, SPLICING_KINDS);
     tcase_add_loop_test(tcase, an_end_behind_much, 0, SPLICING_KINDS);
     tcase_add_loop_test(tcase, a_reset_in_the_middle, 0, 2 * SPLICING_KINDS);
+    tcase_add_loop_test(tcase, a_slow_client_gets_what_came_before_a_reset, 0, 4 * SPLICING_KINDS);
     tcase_add_loop_test(tcase, an_owner_closes_while_bytes_are_held, 0, SPLICING_KINDS);
     tcase_add_loop_test(tcase, without_descriptors_it_is_copied, 0, SPLICING_KINDS);
     tcase_add_loop_test(tcase, an_endless_stream_leaves_others_their_turn, 0, SPLICING_KINDS);

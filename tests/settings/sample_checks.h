@@ -61,6 +61,7 @@ void check_proxy_next_upstream_timeout(const struct cycle *cycle);
 void check_proxy_next_upstream_tries(const struct cycle *cycle);
 void check_proxy_pass(const struct cycle *cycle);
 void check_proxy_protocol(const struct cycle *cycle);
+void check_proxy_reset(const struct cycle *cycle);
 void check_proxy_socket_keepalive(const struct cycle *cycle);
 void check_proxy_timeout(const struct cycle *cycle);
 void check_proxy_upload_rate(const struct cycle *cycle);

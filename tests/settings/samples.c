@@ -157,6 +157,7 @@ static const struct sample samples[] = {
     { "proxy_next_upstream_tries", "3", CHECK(check_proxy_next_upstream_tries) },
     { "proxy_pass", "127.0.0.1:2", CHECK(check_proxy_pass) },
     { "proxy_protocol", "on version=2", CHECK(check_proxy_protocol) },
+    { "proxy_reset", "on", CHECK(check_proxy_reset) },
     { "proxy_socket_keepalive", "on", CHECK(check_proxy_socket_keepalive) },
     { "proxy_timeout", "1m", CHECK(check_proxy_timeout) },
     { "proxy_upload_rate", "$pid", CHECK(check_proxy_upload_rate) },

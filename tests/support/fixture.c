@@ -9,7 +9,6 @@
 
 /* A loop that turns more often than this without a pause spins. */
 #define TURNS_MAX 100000
-#define LINGERING_MS 5000
 
 static void fail_of_fault(void *arg, const char *text)
 {
@@ -91,7 +90,7 @@ struct net_options fixture_net_options(
         .log = &fixture->log.log,
         .counters = fixture->counters,
         .heartbeat = &fixture->heartbeat,
-        .lingering_timeout = LINGERING_MS,
+        .lingering_timeout = FIXTURE_LINGERING_MS,
         .memory = &fixture->memory.memory,
     };
 }

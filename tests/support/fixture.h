@@ -19,6 +19,8 @@
 #include "worker/worker.h"
 
 #define FIXTURE_LISTENERS 4
+/* The lingering_timeout of a net. */
+#define FIXTURE_LINGERING_MS 5000
 
 /* How the simulation reports events: once a change, or as long as a direction is ready. Tests of
  * both are loop tests from 0 to FIXTURE_EVENTS. */

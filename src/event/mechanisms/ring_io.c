@@ -165,6 +165,15 @@ static bool sends_before(const struct source *source, struct io_result *result)
     return true;
 }
 
+/* Counts bytes that a send under way has moved twice. */
+static size_t queued_output(const struct source *source)
+{
+    const struct ring_watch *watch = ring_watch_of(ring_of(source), source);
+    size_t held = watch != NULL && watch->out.p != NULL ? watch->out.end - watch->out.at : 0;
+
+    return held + io_socket_queued(source);
+}
+
 static struct io_result send_file(struct source *source, int fd, off_t *offset, size_t n)
 {
     struct io_result result;
@@ -240,6 +249,7 @@ const struct io_ops ring_io = {
     .connected = end_connect,
     .ended = io_socket_ended,
     .name = io_socket_name,
+    .queued = queued_output,
     .sendfile = send_file,
     .splice_in = splice_from,
     .splice_out = splice_to,

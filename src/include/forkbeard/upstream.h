@@ -118,13 +118,17 @@ typedef struct fb_pipe_options {
 /* The end of either peer's half ends both connections, once what that peer has sent was delivered
  * to the other: the peer's own as FB_PEER_GONE, the other as FB_FINISHED. */
 #define FB_PIPE_ENDS_TOGETHER 1u
+/* When the connection of `b` breaks, `a` is closed as if b's peer had ended, in place of a reset:
+ * it ends as FB_FINISHED. */
+#define FB_PIPE_B_BREAK_ENDS 2u
 
 /* Moves the bytes that each connection receives to the other, until both have ended. Unconsumed
  * input of `data` is moved first, but not the `rest` of an `eof`. The end of one peer's half ends
- * the other's; when one connection breaks, the other is reset, and ends as FB_PIPE_BROKEN. From
- * now on only `closed` is called, and `first_byte`. The two must differ, and neither may be in a
- * pipe already: else nothing happens. Without memory both end as FB_NO_MEMORY. `options` may be
- * NULL. */
+ * the other's; when one connection breaks, the other is reset, and ends as FB_PIPE_BROKEN: `b` at
+ * once, `a` when all that had come from b's peer was delivered; for the last of it, which its
+ * system has yet to take, there are 5 seconds. From now on only `closed` is called, and
+ * `first_byte`. The two must differ, and neither may be in a pipe already: else nothing happens.
+ * Without memory both end as FB_NO_MEMORY. `options` may be NULL. */
 FB_SDK void fb_pipe(fb_conn *a, fb_conn *b, const fb_pipe_options *options);
 
 #ifdef __cplusplus

@@ -36,6 +36,7 @@ struct proxy_conf {
     int64_t next_upstream;         /* 1: a server that cannot be reached has the next one tried */
     int64_t next_upstream_tries;   /* 0: as many as there are servers */
     int64_t next_upstream_timeout; /* ms, in which tries begin; 0: any */
+    int64_t reset;                 /* 1: the client of a server that breaks is reset */
     int64_t socket_keepalive;      /* 1: the kernel probes silent servers */
     struct proxy_bind bind;
     struct proxy_rate download, upload;

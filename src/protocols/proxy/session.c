@@ -66,7 +66,8 @@ static int server_opened(fb_conn *server, void *state)
         .timeout = (uint64_t)conf->timeout,
         .rate_from_a = conf->upload.fixed,
         .rate_from_b = conf->download.fixed,
-        .flags = conf->half_close ? 0 : FB_PIPE_ENDS_TOGETHER,
+        .flags = (conf->half_close ? 0 : FB_PIPE_ENDS_TOGETHER) |
+                 (conf->reset ? 0 : FB_PIPE_B_BREAK_ENDS),
         .buffer = (size_t)conf->buffer_size,
         .first_byte = proxy->times_first ? server_first_byte : NULL,
     };
