@@ -33,8 +33,10 @@ COLD void conn_log_failed(
     const struct fb_conn *conn, enum log_transfer transfer, int error, const char *call)
 {
     char client[ADDRESS_TEXT];
-    struct log_line line = { .level = LEVEL_INFO, .error = error, .transfer = transfer };
+    struct log_line line = { .error = error, .transfer = transfer };
 
+    /* clients break off as they like; a server is expected not to */
+    line.level = conn->pipe != NULL && conn->outgoing ? LEVEL_ERROR : LEVEL_INFO;
     if (line.level > conn->net->log->level && !conn->debug)
         return;
     conn_log_line(conn, &line, client);

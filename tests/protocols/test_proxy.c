@@ -163,7 +163,9 @@ START_TEST(the_log_tells_of_the_connection_and_who_ended_it)
     fb_test_reset(fb_test_accept(server));
     fb_test_run(test);
     ck_assert_int_eq(fb_test_was_reset(client), 0);
-    expect_logged(test, "Connection reset by peer) while proxying and reading from upstream, ");
+    expect_logged(test,
+        "[error] *1 recv() failed (104: Connection reset by peer) while proxying and "
+        "reading from upstream, ");
     expect_logged(test, "[info] *1 proxy 192.0.2.");
     expect_logged(test, " connected to 10.0.0.1:80\n");
     expect_logged(test, "[info] *1 upstream disconnected, bytes from/to client:2/0, bytes from/to "
@@ -183,7 +185,9 @@ START_TEST(the_log_says_where_bytes_were_lost)
     fb_test_run(test);
     fb_test_reset(client);
     fb_test_run(test);
-    expect_logged(test, "Connection reset by peer) while proxying and reading from client, ");
+    expect_logged(test,
+        "[info] *1 recv() failed (104: Connection reset by peer) while proxying and "
+        "reading from client, ");
     expect_logged(test, "client disconnected, bytes from/to client:0/0, ");
     ck_assert_int_eq(fb_test_end(&test), 0);
 }
