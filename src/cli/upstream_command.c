@@ -39,6 +39,18 @@ static const char *format_server(struct json_value server, char text[2 * NAME_MA
     return text;
 }
 
+/* Prints which troubles sessions have had with a server, where they had any. */
+static void print_troubles(struct json_value server)
+{
+    int64_t resets = number_of(server, "resets"), timeouts = number_of(server, "timeouts");
+    int64_t refusals = number_of(server, "refusals"), slow = number_of(server, "slow");
+
+    if ((resets | timeouts | refusals | slow) != 0)
+        printf("    resets: %" PRId64 ", connect time-outs: %" PRId64 ", refusals: %" PRId64
+               ", slow first bytes: %" PRId64 "\n",
+            resets, timeouts, refusals, slow);
+}
+
 static void print_server(struct json_value server)
 {
     char name[2 * NAME_MAX_SHOWN], state[NAME_MAX_SHOWN], set[NAME_MAX_SHOWN];
@@ -48,6 +60,7 @@ static void print_server(struct json_value server)
         number_of(server, "weight"), number_of(server, "connections"),
         number_of(server, "sessions"), number_of(server, "failures"),
         json_is_true(json_member(server, "backup")) ? " backup" : "");
+    print_troubles(server);
 }
 
 /* Prints what is known of a server's name: "a.test:80: 2 addresses, 3 s old". */

@@ -91,6 +91,7 @@ struct control_server {
     bool backup;
     uint32_t weight, max_conns;
     uint64_t connections, sessions, failures;
+    uint64_t resets, timeouts, refusals, slow; /* sessions' troubles with it */
 };
 
 /* A server's name, as the process that asks for it has written down. */

@@ -44,6 +44,10 @@ static void write_server(void *arg, const struct control_server *server)
     json_number(json, "connections", (int64_t)server->connections);
     json_number(json, "sessions", (int64_t)server->sessions);
     json_number(json, "failures", (int64_t)server->failures);
+    json_number(json, "resets", (int64_t)server->resets);
+    json_number(json, "timeouts", (int64_t)server->timeouts);
+    json_number(json, "refusals", (int64_t)server->refusals);
+    json_number(json, "slow", (int64_t)server->slow);
     json_close(json);
 }
 

@@ -126,6 +126,10 @@ static void list_numbers(void *arg, const struct upstream_numbers *numbers)
     server.connections = numbers->conns;
     server.sessions = numbers->sessions & INT64_MAX;
     server.failures = numbers->failures & INT64_MAX;
+    server.resets = numbers->troubles[PEER_RESET] & INT64_MAX;
+    server.timeouts = numbers->troubles[PEER_TIMED_OUT] & INT64_MAX;
+    server.refusals = numbers->troubles[PEER_REFUSED] & INT64_MAX;
+    server.slow = numbers->troubles[PEER_SLOW] & INT64_MAX;
     listing->each(listing->arg, &server);
 }
 

@@ -7,6 +7,7 @@
 #include "stream/idle.h"
 #include "stream/session.h"
 #include "stream/session_call.h"
+#include "stream/session_end.h"
 #include "stream/session_lifetime.h"
 
 /* Idle sessions are closed within SPREAD_MS, or half of the time that the drain has, every
@@ -37,6 +38,7 @@ static void close_idle(struct fb_conn *conn, void *n)
 
     if (!is_idle(conn) || *left == 0)
         return;
+    session_end_note(conn, SESSION_END_DRAINED);
     session_close(conn);
     --*left;
 }

@@ -6,7 +6,7 @@
  * connections whose `idle` is set, in the order in which they were last marked. */
 #include "stream/idle.h"
 
-#include "stream/session_conn.h"
+#include "stream/session_end.h"
 
 /* The most that are closed at a time, and the share of the idle ones. */
 #define RECLAIM_MOST 32
@@ -80,6 +80,7 @@ static void close_idle(struct fb_conn *conn)
 {
     conn_log(conn, LEVEL_INFO, 0, "an idle connection is closed to make room");
     counters_add(conn->net->counters, COUNTER_RECLAIMED, 1);
+    session_end_note(conn, SESSION_END_RECLAIMED);
     conn_close(conn);
 }
 

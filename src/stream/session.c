@@ -12,6 +12,7 @@
 #include "stream/idle.h"
 #include "stream/keepalive.h"
 #include "stream/session_call.h"
+#include "stream/session_end.h"
 #include "stream/session_log.h"
 #include "stream/session_pass.h"
 #include "stream/session_proxy.h"
@@ -89,6 +90,14 @@ void session_resume(struct fb_conn *conn)
     conn_resume(conn);
 }
 
+static COLD void note_refusal(struct fb_conn *conn, unsigned status)
+{
+    if (status == STATUS_FORBIDDEN)
+        session_end_note(conn, SESSION_END_DENIED);
+    else if (status == STATUS_UNAVAILABLE)
+        session_end_note(conn, SESSION_END_LIMIT);
+}
+
 /* Runs the phases before the protocol, unless the last of them, which has held the session up, is
  * over; false: one holds it up, or has ended it. */
 static NOINLINE bool pass_phases(struct fb_conn *conn, const struct phase_handler *handler)
@@ -100,6 +109,7 @@ static NOINLINE bool pass_phases(struct fb_conn *conn, const struct phase_handle
 
         if (status != 0) {
             session_set_status(conn, status);
+            note_refusal(conn, status);
             conn_close(conn);
         }
         if (!conn_is_active(conn))
@@ -380,6 +390,7 @@ static NOINLINE void note_end(struct fb_conn *conn, fb_reason reason)
 
     if (session_status(conn) == 0)
         session_set_status(conn, reason == FB_NO_MEMORY ? STATUS_INTERNAL : STATUS_OK);
+    session_end_conclude(conn, reason);
     for (; handler != NULL; handler = handler->next)
         handler->run(conn, handler->arg);
 }

@@ -49,8 +49,9 @@ enum session_phase {
 
 struct session_conn {
     unsigned kind;
-    uint16_t error;  /* errno of a system call on the connection that has failed */
-    uint16_t status; /* a client's; 0: none was set */
+    uint16_t error;       /* errno of a system call on the connection that has failed */
+    uint16_t status : 10; /* a client's; 0: none was set */
+    uint16_t end : 6;     /* a client's: enum session_end */
     struct fb_conn *conn;
     const fb_ops *ops; /* NULL: those of the connection's protocol; a client's are fb_become()'s */
     struct chunk *lasting;   /* arena of fb_alloc() */
@@ -175,7 +176,7 @@ static inline void session_set_status(struct fb_conn *conn, unsigned status)
         return;
     session = session_conn_make(conn);
     if (session != NULL)
-        session->status = (uint16_t)status;
+        session->status = status & 0x3ff;
 }
 /* session_conn_end.c: Gives back what belongs to the present user of the connection. Its children
  * have ended. */

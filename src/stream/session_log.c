@@ -68,20 +68,29 @@ void session_log_connected(const struct fb_conn *client, const struct fb_conn *s
         session_conn_of(server)->target->text);
 }
 
-/* Returns who has ended the session. */
-static const char *ended_by(const struct session_tries *tries)
+/* Names the reason of the end; last: the end by the last try. */
+static const char *reason_of_end(
+    const struct fb_conn *conn, fb_reason reason, enum session_end last)
 {
-    const struct session_try *run = tries != NULL ? tries->ended : NULL;
+    if (session_lifetime_has_ended(conn))
+        return "its lifetime is over";
+    if (last == SESSION_END_UPSTREAM_RESET && (reason == FB_FINISHED || reason == FB_PIPE_BROKEN))
+        return "the server broke the connection";
+    return reasons[reason];
+}
 
-    while (run != NULL && run->next != NULL)
-        run = run->next;
-    return run != NULL && run->upstream_ended ? "upstream" : "client";
+/* Returns who has ended the session. */
+static const char *ended_by(enum session_end last)
+{
+    return last == SESSION_END_UPSTREAM_EOF || last == SESSION_END_UPSTREAM_RESET ? "upstream"
+                                                                                  : "client";
 }
 
 static void log_client_end(const struct fb_conn *conn, fb_reason reason)
 {
     const struct session_record *record = session_record_of(conn);
     const struct session_tries *tries = session_tries_of(conn);
+    enum session_end last = tries != NULL ? session_tries_last_end(tries) : SESSION_END_NONE;
     uint64_t ms = conn->net->loop.clock.mono_ms - conn->opened_ms;
     char servers[96] = "", client[ADDRESS_TEXT];
     struct log_line line = { .level = LEVEL_INFO };
@@ -96,8 +105,8 @@ static void log_client_end(const struct fb_conn *conn, fb_reason reason)
     put_line(conn->net->log, &line,
         "%s disconnected, bytes from/to client:%" PRIu64 "/%" PRIu64 "%s, session time: %" PRIu64
         ".%03u, reason: %s",
-        ended_by(tries), conn->received, conn->sent, servers, ms / 1000, (unsigned)(ms % 1000),
-        session_lifetime_has_ended(conn) ? "its lifetime is over" : reasons[reason]);
+        ended_by(last), conn->received, conn->sent, servers, ms / 1000, (unsigned)(ms % 1000),
+        reason_of_end(conn, reason, last));
 }
 
 void session_log_end(const struct fb_conn *conn, fb_reason reason)

@@ -57,6 +57,8 @@ static NOINLINE fb_choice begin_by_text(struct fb_conn *client, const struct fb_
 
     if (session_conn_make(client) != NULL)
         upstream = session_upstream_find(client, where, &status);
+    if (upstream == NULL && status == FB_CHOICE_INVALID)
+        session_end_note(client, SESSION_END_NO_UPSTREAM);
     if (upstream != NULL && begin_in(client, upstream) == NULL)
         status = FB_CHOICE_NO_MEMORY;
     return status;
@@ -137,6 +139,27 @@ static const struct session_try *last_try(
     return last;
 }
 
+enum session_end session_tries_last_end(const struct session_tries *tries)
+{
+    const struct session_try *run = tries->ended;
+
+    while (run != NULL && run->next != NULL)
+        run = run->next;
+    return run != NULL ? (enum session_end)run->end : SESSION_END_NONE;
+}
+
+/* Returns why the group has no server for a session. */
+static enum session_end end_without_server(const struct choice *choice)
+{
+    enum wait_reason given_up = choice->more != NULL ? choice->more->given_up : WAIT_REASONS;
+
+    if (given_up == WAIT_FOR_ROOM)
+        return SESSION_END_QUEUE_TIMEOUT;
+    if (given_up == WAIT_FOR_NAME || choice->upstream->peers->n == 0)
+        return SESSION_END_UNRESOLVED;
+    return SESSION_END_NO_UPSTREAM;
+}
+
 /* Shows the group in the place of a server that might have been left, as nginx does. */
 static COLD fb_choice show_group(struct session_tries *tries)
 {
@@ -151,6 +174,7 @@ static COLD fb_choice show_group(struct session_tries *tries)
         .address = tries->choice.upstream->name,
         .connected_ms = CHOICE_NO_TIME,
         .first_byte_ms = CHOICE_NO_TIME,
+        .end = (uint8_t)end_without_server(&tries->choice),
     };
     return FB_CHOICE_NONE;
 }
@@ -171,6 +195,8 @@ static fb_choice show_try(struct session_tries *tries, fb_choice status, const f
     *out = NULL;
     if (status == FB_CHOICE_NONE)
         return show_group(tries);
+    if (status == FB_CHOICE_INVALID)
+        session_end_note(tries->client, end_without_server(&tries->choice));
     if (status != FB_CHOICE_SERVER)
         return status;
     *shown = (fb_try) {
@@ -278,6 +304,26 @@ void session_tries_first_byte(struct fb_conn *client)
         choice_first_byte(&tries->choice);
 }
 
+/* Returns how the end of the server's connection ends the session, if it does. */
+static enum session_end end_by_server(const struct choice *choice, const struct fb_conn *server)
+{
+    bool connected = choice->connected_ms != CHOICE_NO_TIME;
+
+    switch (server->reason) {
+    case FB_PEER_GONE:
+        return connected ? SESSION_END_UPSTREAM_EOF : SESSION_END_CONNECT_FAILED;
+    case FB_RESET:
+    case FB_IO_ERROR:
+        return connected ? SESSION_END_UPSTREAM_RESET : SESSION_END_CONNECT_FAILED;
+    case FB_REFUSED:
+        return SESSION_END_CONNECT_REFUSED;
+    case FB_TIMED_OUT:
+        return connected ? SESSION_END_NONE : SESSION_END_CONNECT_TIMEOUT;
+    default:
+        return SESSION_END_NONE;
+    }
+}
+
 /* Keeps what is to be told of the try that ends; without memory it is not told of. */
 static void keep_ended(struct session_tries *tries, const struct fb_conn *server)
 {
@@ -297,7 +343,32 @@ static void keep_ended(struct session_tries *tries, const struct fb_conn *server
         return;
     run->sent = server->sent;
     run->received = server->received;
-    run->upstream_ended = server->reason == FB_PEER_GONE || server->reason == FB_RESET;
+    run->end = (uint8_t)end_by_server(choice, server);
+}
+
+/* Adds a connection to the numbers of its server. */
+static inline void count_server(struct session_tries *tries, const struct fb_conn *server)
+{
+    struct choice *choice = &tries->choice;
+
+    choice_count(choice, server->sent, server->received);
+    if (unlikely(server->received == 0 && tries->client->received > 0))
+        choice_note_silence(choice);
+    if (likely(server->reason == 0 || server->reason == FB_PEER_GONE))
+        return;
+    switch (end_by_server(choice, server)) {
+    case SESSION_END_UPSTREAM_RESET:
+        choice_count_trouble(choice, PEER_RESET);
+        break;
+    case SESSION_END_CONNECT_TIMEOUT:
+        choice_count_trouble(choice, PEER_TIMED_OUT);
+        break;
+    case SESSION_END_CONNECT_REFUSED:
+        choice_count_trouble(choice, PEER_REFUSED);
+        break;
+    default:
+        break;
+    }
 }
 
 void session_tries_end(struct fb_conn *client, const struct fb_conn *server, fb_try_end how)
@@ -308,7 +379,7 @@ void session_tries_end(struct fb_conn *client, const struct fb_conn *server, fb_
         return;
     keep_ended(tries, server);
     if (server != NULL)
-        choice_count(&tries->choice, server->sent, server->received);
+        count_server(tries, server);
     queue_end(&tries->choice, how);
 }
 

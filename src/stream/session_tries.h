@@ -5,6 +5,7 @@
  * peer; what is to be told of it is kept when it ends. Invariant: one try runs at a time. */
 #pragma once
 
+#include "stream/session_end.h"
 #include "stream/session_record.h"
 #include "upstream/choice.h"
 
@@ -15,7 +16,7 @@ struct session_try {
     uint64_t lasted_ms;                   /* from the choice on; FB_NO_TIME: it runs */
     uint64_t sent, received;              /* bytes to and from the server */
     uint32_t connected_ms, first_byte_ms; /* from the choice on; CHOICE_NO_TIME: never */
-    bool upstream_ended; /* the server, and not the client, has ended the session */
+    uint8_t end; /* enum session_end: how it has ended the session, or would */
 };
 
 /* Called from the loop, once, where a choice waits. */
@@ -42,6 +43,9 @@ const struct session_try *session_tries_first(
     const struct session_tries *tries, struct session_try *running);
 const struct session_try *session_tries_next(
     const struct session_tries *tries, const struct session_try *run, struct session_try *running);
+
+/* Returns how the last try that has ended has ended the session, if it has. */
+enum session_end session_tries_last_end(const struct session_tries *tries);
 
 /* Do what the calls of fb_upstreams promise. */
 fb_choice session_tries_choose(struct fb_conn *client, const struct fb_upstream *upstream,

@@ -2,6 +2,7 @@
 /* The variables that are there without a definition: a row each, with what works it out. A subject
  * with several of its own has a file and a table beside this one, listed in variable_tables. */
 #include "stream/limit_conn.h"
+#include "stream/session_end.h"
 #include "stream/session_pass.h"
 #include "stream/session_preread.h"
 #include "stream/session_proxy.h"
@@ -248,4 +249,4 @@ static const struct variable_row builtin[] = {
 };
 
 const struct variable_row *const variable_tables[] = { builtin, limit_conn_variables,
-    variables_preread, variables_proxy, variables_upstream, NULL };
+    session_end_variables, variables_preread, variables_proxy, variables_upstream, NULL };

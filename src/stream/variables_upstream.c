@@ -124,12 +124,52 @@ GETTER(get_bytes_received)
     return write_list(conn, value, write_received);
 }
 
+/* Sets the value to the time that the session has waited for this reason, if it has. */
+static int write_wait(struct fb_conn *conn, struct value *value, enum wait_reason reason)
+{
+    const struct session_tries *tries = conn->outgoing ? NULL : session_tries_of(conn);
+    const struct choice_more *more = tries != NULL ? tries->choice.more : NULL;
+    char text[ITEM];
+
+    *value = value_missing();
+    if (more == NULL || more->waited_ms[reason] == CHOICE_NO_TIME)
+        return 0;
+    return value_copy(
+        conn, value, text, (size_t)write_time(text, sizeof(text), more->waited_ms[reason]));
+}
+
+GETTER(get_queue_time)
+{
+    (void)variable;
+    return write_wait(conn, value, WAIT_FOR_ROOM);
+}
+
+GETTER(get_name_time)
+{
+    (void)variable;
+    return write_wait(conn, value, WAIT_FOR_NAME);
+}
+
+GETTER(get_name)
+{
+    const struct session_tries *tries = conn->outgoing ? NULL : session_tries_of(conn);
+
+    (void)variable;
+    *value = value_missing();
+    if (tries != NULL)
+        *value = value_found(tries->choice.upstream->name, strlen(tries->choice.upstream->name));
+    return 0;
+}
+
 const struct variable_row variables_upstream[] = {
     { "upstream_addr", get_addr, VARIABLE_VOLATILE },
     { "upstream_bytes_received", get_bytes_received, VARIABLE_VOLATILE },
     { "upstream_bytes_sent", get_bytes_sent, VARIABLE_VOLATILE },
     { "upstream_connect_time", get_connect_time, VARIABLE_VOLATILE },
     { "upstream_first_byte_time", get_first_byte_time, VARIABLE_VOLATILE | VARIABLE_FIRST_BYTE },
+    { "upstream_name", get_name, VARIABLE_VOLATILE },
+    { "upstream_name_time", get_name_time, VARIABLE_VOLATILE },
+    { "upstream_queue_time", get_queue_time, VARIABLE_VOLATILE },
     { "upstream_session_time", get_session_time, VARIABLE_VOLATILE },
     { .name = NULL },
 };

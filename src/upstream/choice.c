@@ -12,6 +12,8 @@
 
 /* The tries to choose a peer while locks are taken from this worker. */
 #define TRIES 8
+/* A first byte later than that after the connect is slow. */
+#define SLOW_MS 1000
 
 /* A proxied session has one. */
 static_assert(sizeof(struct choice) <= 56, "a choice has become dearer");
@@ -51,7 +53,8 @@ struct choice_more *choice_make_more(struct choice *choice)
         return choice->more;
     choice->more = memory_alloc(choice_upstreams(choice)->memory, sizeof(*choice->more));
     if (choice->more != NULL)
-        *choice->more = (struct choice_more) { .waiter = NULL };
+        *choice->more = (struct choice_more) { .waited_ms = { CHOICE_NO_TIME, CHOICE_NO_TIME },
+            .given_up = WAIT_REASONS };
     return choice->more;
 }
 
@@ -347,13 +350,33 @@ void choice_connected(struct choice *choice)
         mark_alive(choice, peer);
 }
 
+void choice_count_trouble(struct choice *choice, enum peer_trouble trouble)
+{
+    if (!choice->upstream->peers->is_plain)
+        atomic_fetch_add_explicit(&choice->peer->state->troubles[trouble], 1, memory_order_relaxed);
+}
+
+/* Counts a server that has not answered for SLOW_MS since it was connected. */
+static void note_slowness(struct choice *choice, uint32_t ms)
+{
+    if (unlikely(ms - choice->connected_ms >= SLOW_MS))
+        choice_count_trouble(choice, PEER_SLOW);
+}
+
 void choice_first_byte(struct choice *choice)
 {
     CHECK_KIND(choice->peer, PEER_KIND);
     choice->first_byte_ms = time_so_far(choice);
     note_time(choice, UPSTREAM_TIME_FIRST_BYTE, choice->first_byte_ms);
+    note_slowness(choice, choice->first_byte_ms);
     if (unlikely(choice->is_running))
         least_time_end(choice, UPSTREAM_TIME_FIRST_BYTE);
+}
+
+void choice_note_silence(struct choice *choice)
+{
+    if (choice->connected_ms != CHOICE_NO_TIME && choice->first_byte_ms == CHOICE_NO_TIME)
+        note_slowness(choice, time_so_far(choice));
 }
 
 void choice_count(struct choice *choice, uint64_t sent, uint64_t received)

@@ -18,14 +18,19 @@
 
 struct waiter;
 
+/* A session waits for the address of a name, or for room in the group's `queue`. */
+enum wait_reason { WAIT_FOR_NAME, WAIT_FOR_ROOM, WAIT_REASONS };
+
 /* Parts that few choices need. */
 struct choice_more {
-    struct waiter *waiter; /* queue.c's, while it waits; else NULL */
-    fb_bytes key;          /* text of `hash`, in the session's memory */
-    uint32_t hash;         /* hash: the sum of all that were made of the key */
-    uint32_t rehashes;     /* hash: how many */
-    uint32_t tried_n;      /* words of `tried` */
-    uint64_t *tried;       /* bits of peers that were tried, from index 64 on; or NULL */
+    struct waiter *waiter;            /* queue.c's, while it waits; else NULL */
+    uint32_t waited_ms[WAIT_REASONS]; /* in all; CHOICE_NO_TIME: never */
+    enum wait_reason given_up;        /* whose time is over; WAIT_REASONS: none's */
+    fb_bytes key;                     /* text of `hash`, in the session's memory */
+    uint32_t hash;                    /* hash: the sum of all that were made of the key */
+    uint32_t rehashes;                /* hash: how many */
+    uint32_t tried_n;                 /* words of `tried` */
+    uint64_t *tried;                  /* bits of peers that were tried, from index 64 on; or NULL */
 };
 
 /* A session's: each that is proxied has one. */
@@ -59,6 +64,10 @@ void choice_connected(struct choice *choice);
 void choice_first_byte(struct choice *choice);
 /* Adds the bytes of a connection to those of the peer, before the try ends. */
 void choice_count(struct choice *choice, uint64_t sent, uint64_t received);
+/* Counts a trouble with the peer, before the try ends. */
+void choice_count_trouble(struct choice *choice, enum peer_trouble trouble);
+/* A connection ends from which nothing came although its client had said something. */
+void choice_note_silence(struct choice *choice);
 /* Ends the try, or the wait. */
 void choice_end(struct choice *choice, fb_try_end how);
 

@@ -30,6 +30,15 @@ enum peer_health {
     PEER_HEALTH_BAD,
 };
 
+/* A trouble that sessions have with a server, and that is no failure of it in itself. */
+enum peer_trouble {
+    PEER_RESET,     /* an established connection was broken by the server */
+    PEER_TIMED_OUT, /* no answer to the connect in time */
+    PEER_REFUSED,   /* the connect */
+    PEER_SLOW,      /* the first byte was late, or never came */
+    PEER_TROUBLES
+};
+
 /* A word of the operator about a server. */
 enum upstream_operator {
     UPSTREAM_AUTO, /* by the configuration */
@@ -51,6 +60,7 @@ struct peer_state {
 
     _Atomic uint64_t sessions, sent, received; /* tries, and their bytes to and from the server */
     _Atomic uint64_t failures, disabled;       /* ever; and how often max_fails was reached */
+    _Atomic uint64_t troubles[PEER_TROUBLES];  /* ever, by enum peer_trouble */
 
     struct health_state checks[HEALTH_CHECKS_MOST];
 };

@@ -22,14 +22,12 @@
 #define NAME_TIMEOUT_MS 30000
 #define NAME_GRACE_MS 20
 
-enum reason { FOR_NAME, FOR_ROOM, REASONS };
-
 struct waiter {
     TAILQ_ENTRY(waiter) link;
     struct choice *choice;
     struct queue *queue;
-    enum reason reason;
-    uint64_t until_ms; /* monotonic */
+    enum wait_reason reason;
+    uint64_t since_ms, until_ms; /* monotonic */
 };
 
 TAILQ_HEAD(waiter_list, waiter);
@@ -42,8 +40,8 @@ struct queue {
     TAILQ_ENTRY(queue) due; /* among those that are looked at soon */
     bool is_due;
     struct timer timer;
-    struct waiter_list lists[REASONS];
-    uint32_t n[REASONS];
+    struct waiter_list lists[WAIT_REASONS];
+    uint32_t n[WAIT_REASONS];
 };
 
 static uint64_t now_of(const struct queue *queue)
@@ -80,9 +78,9 @@ static void expired(struct loop *loop, struct timer *timer)
 /* Sets the timer by the first of each list. */
 static void set_timer(struct queue *queue)
 {
-    uint64_t now = now_of(queue), ms = queue->n[FOR_ROOM] > 0 ? POLL_MS : UINT64_MAX;
+    uint64_t now = now_of(queue), ms = queue->n[WAIT_FOR_ROOM] > 0 ? POLL_MS : UINT64_MAX;
 
-    for (int i = 0; i < REASONS; i++) {
+    for (int i = 0; i < WAIT_REASONS; i++) {
         const struct waiter *first = TAILQ_FIRST(&queue->lists[i]);
 
         if (first != NULL && first->until_ms <= now + 1)
@@ -113,7 +111,7 @@ static struct queue *get_queue(const struct choice *choice)
         .upstream = upstream,
         .timer.expired = expired,
     };
-    for (int i = 0; i < REASONS; i++)
+    for (int i = 0; i < WAIT_REASONS; i++)
         TAILQ_INIT(&queue->lists[i]);
     upstream->waiting = queue;
     return queue;
@@ -123,7 +121,7 @@ void queue_wake(struct upstream *upstream)
 {
     struct queue *queue = upstream->waiting;
 
-    if (queue != NULL && queue->n[FOR_NAME] + queue->n[FOR_ROOM] > 0)
+    if (queue != NULL && queue->n[WAIT_FOR_NAME] + queue->n[WAIT_FOR_ROOM] > 0)
         make_due(queue);
 }
 
@@ -134,7 +132,7 @@ void queue_forget(struct upstream *upstream)
     if (queue == NULL)
         return;
     CHECK_KIND(queue, QUEUE_KIND);
-    assert(queue->n[FOR_NAME] == 0 && queue->n[FOR_ROOM] == 0);
+    assert(queue->n[WAIT_FOR_NAME] == 0 && queue->n[WAIT_FOR_ROOM] == 0);
     timer_del(queue->upstreams->loop, &queue->timer);
     clear_due(queue);
     queue->kind = 0;
@@ -145,16 +143,17 @@ void queue_forget(struct upstream *upstream)
 /* ---- Waiting ---- */
 
 /* Puts a session at the end of a list, with the time that it has. */
-static void append(struct queue *queue, struct waiter *waiter, enum reason reason)
+static void append(struct queue *queue, struct waiter *waiter, enum wait_reason reason)
 {
     const struct upstream *upstream = queue->upstream;
-    int64_t ms = reason == FOR_ROOM ? upstream->queue_timeout : upstream->resolver_timeout;
+    int64_t ms = reason == WAIT_FOR_ROOM ? upstream->queue_timeout : upstream->resolver_timeout;
 
-    if (reason == FOR_NAME && ms == 0)
+    if (reason == WAIT_FOR_NAME && ms == 0)
         ms = NAME_TIMEOUT_MS;
-    assert(reason < REASONS && waiter->queue == queue);
+    assert(reason < WAIT_REASONS && waiter->queue == queue);
     waiter->reason = reason;
-    waiter->until_ms = now_of(queue) + (uint64_t)ms + (reason == FOR_NAME ? NAME_GRACE_MS : 0);
+    waiter->since_ms = now_of(queue);
+    waiter->until_ms = now_of(queue) + (uint64_t)ms + (reason == WAIT_FOR_NAME ? NAME_GRACE_MS : 0);
     TAILQ_INSERT_TAIL(&queue->lists[reason], waiter, link);
     queue->n[reason]++;
 }
@@ -162,11 +161,16 @@ static void append(struct queue *queue, struct waiter *waiter, enum reason reaso
 static void take_out(struct waiter *waiter)
 {
     struct queue *queue = waiter->queue;
+    uint64_t ms = now_of(queue) - waiter->since_ms;
+    uint32_t *waited = &waiter->choice->more->waited_ms[waiter->reason];
 
     CHECK_KIND(queue, QUEUE_KIND);
     assert(queue->n[waiter->reason] > 0);
     TAILQ_REMOVE(&queue->lists[waiter->reason], waiter, link);
     queue->n[waiter->reason]--;
+    if (*waited != CHOICE_NO_TIME)
+        ms += *waited;
+    *waited = ms < CHOICE_NO_TIME ? (uint32_t)ms : CHOICE_NO_TIME - 1;
 }
 
 static void free_waiter(struct waiter *waiter)
@@ -185,7 +189,7 @@ static bool may_wait_for_room(const struct choice *choice)
     const struct queue *queue = upstream->waiting;
 
     return choice->left > 0 && upstream->queue > 0 &&
-           (queue == NULL || queue->n[FOR_ROOM] < upstream->queue);
+           (queue == NULL || queue->n[WAIT_FOR_ROOM] < upstream->queue);
 }
 
 /* Says why the session cannot be served. */
@@ -204,7 +208,7 @@ static fb_choice refuse(struct choice *choice)
     return FB_CHOICE_INVALID;
 }
 
-static fb_choice wait_for(struct choice *choice, enum reason reason)
+static fb_choice wait_for(struct choice *choice, enum wait_reason reason)
 {
     struct queue *queue = get_queue(choice);
     struct choice_more *more = choice_make_more(choice);
@@ -225,7 +229,7 @@ static fb_choice wait_for(struct choice *choice, enum reason reason)
 /* Whether others wait for a name. */
 static bool has_name_waiters(const struct upstream *upstream)
 {
-    return upstream->waiting != NULL && upstream->waiting->n[FOR_NAME] > 0;
+    return upstream->waiting != NULL && upstream->waiting->n[WAIT_FOR_NAME] > 0;
 }
 
 /* Whether others wait, before whom nobody is served: for room, or to be told of a name. */
@@ -233,8 +237,8 @@ static bool others_wait(const struct upstream *upstream)
 {
     const struct queue *queue = upstream->waiting;
 
-    return queue != NULL &&
-           (queue->n[FOR_ROOM] > 0 || (queue->n[FOR_NAME] > 0 && upstream->unanswered == 0));
+    return queue != NULL && (queue->n[WAIT_FOR_ROOM] > 0 ||
+                                (queue->n[WAIT_FOR_NAME] > 0 && upstream->unanswered == 0));
 }
 
 fb_choice queue_choose(struct choice *choice)
@@ -245,9 +249,9 @@ fb_choice queue_choose(struct choice *choice)
     if (status != FB_CHOICE_NONE)
         return status;
     if (upstream->unanswered > 0 || has_name_waiters(upstream))
-        return wait_for(choice, FOR_NAME);
+        return wait_for(choice, WAIT_FOR_NAME);
     if (may_wait_for_room(choice))
-        return wait_for(choice, FOR_ROOM);
+        return wait_for(choice, WAIT_FOR_ROOM);
     return refuse(choice);
 }
 
@@ -280,26 +284,27 @@ static fb_choice look_at(struct queue *queue, struct waiter *waiter)
     assert(choice->more->waiter == waiter && choice->upstream == queue->upstream);
     if (status != FB_CHOICE_NONE)
         return status;
-    if (waiter->reason == FOR_NAME && has_name && may_wait_for_room(choice)) {
+    if (waiter->reason == WAIT_FOR_NAME && has_name && may_wait_for_room(choice)) {
         take_out(waiter);
-        append(queue, waiter, FOR_ROOM);
+        append(queue, waiter, WAIT_FOR_ROOM);
         return FB_CHOICE_WAITS;
     }
-    if (waiter->reason == FOR_NAME && has_name)
+    if (waiter->reason == WAIT_FOR_NAME && has_name)
         return refuse(choice);
     if (waiter->until_ms > now_of(queue))
         return FB_CHOICE_WAITS;
+    choice->more->given_up = waiter->reason;
     choice_upstreams(choice)->report(choice, LEVEL_ERROR, queue->upstream->name,
-        waiter->reason == FOR_NAME ? "the name of no server was resolved in time"
-                                   : "upstream queue timed out");
+        waiter->reason == WAIT_FOR_NAME ? "the name of no server was resolved in time"
+                                        : "upstream queue timed out");
     return FB_CHOICE_NONE;
 }
 
 /* Finds a session that is to be told something; NULL: none. */
 static struct waiter *find_ready(struct queue *queue, fb_choice *status)
 {
-    for (int reason = 0; reason < REASONS; reason++) {
-        bool all = reason == FOR_NAME && queue->upstream->unanswered == 0;
+    for (int reason = 0; reason < WAIT_REASONS; reason++) {
+        bool all = reason == WAIT_FOR_NAME && queue->upstream->unanswered == 0;
         struct waiter *waiter, *next;
         unsigned n = 0;
 

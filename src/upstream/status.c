@@ -200,6 +200,8 @@ static void read_state(const struct upstream_zone_entry *entry, struct upstream_
     numbers->received = PEER_LOAD(state->received);
     numbers->failures = PEER_LOAD(state->failures);
     numbers->disabled = PEER_LOAD(state->disabled);
+    for (unsigned i = 0; i < PEER_TROUBLES; i++)
+        numbers->troubles[i] = PEER_LOAD(state->troubles[i]);
     for (unsigned i = 0; i < 3; i++)
         numbers->times[i] = PEER_LOAD(state->times[i]);
 }

@@ -122,6 +122,7 @@ struct upstream_numbers {
     uint32_t fails;
     uint64_t sessions, sent, received;
     uint64_t failures, disabled;
+    uint64_t troubles[PEER_TROUBLES];
     uint32_t times[3]; /* averages in parts of PEER_TIME_UNIT to the ms; 0: not known */
 };
 

@@ -11,7 +11,7 @@
 #include <stdalign.h>
 
 #define UPSTREAM_ZONE_MAGIC 0x66627570u
-#define UPSTREAM_ZONE_REVISION 1u
+#define UPSTREAM_ZONE_REVISION 2u
 /* Locks of groups; two groups may have the same one. */
 #define UPSTREAM_ZONE_LOCKS 32
 /* The lock of the table comes after them. */

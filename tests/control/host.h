@@ -135,7 +135,11 @@ static void fill_upstream_servers(void *host, const void *group,
         .state = "up",
         .set = self->server_state != NULL ? self->server_state : "auto",
         .weight = 2,
-        .sessions = 3 };
+        .sessions = 3,
+        .resets = 4,
+        .timeouts = 5,
+        .refusals = 6,
+        .slow = 7 };
 
     ck_assert_ptr_nonnull(group);
     each(arg, &server);

@@ -9,7 +9,8 @@ START_TEST(upstreams_are_listed_and_changed)
         "{\"ok\":true,\"upstreams\":[{\"name\":\"u\",\"balancer\":\"round_robin\",\"zone\":\"z\","
         "\"servers\":[{\"server\":\"127.0.0.1:1\",\"address\":\"127.0.0.1:1\",\"state\":\"up\","
         "\"set\":\"%s\",\"backup\":false,\"weight\":2,\"max_conns\":0,\"connections\":0,"
-        "\"sessions\":3,\"failures\":0}],\"names\":[%s]}],\"left_out\":0}\n";
+        "\"sessions\":3,\"failures\":0,\"resets\":4,\"timeouts\":5,\"refusals\":6,\"slow\":7}],"
+        "\"names\":[%s]}],\"left_out\":0}\n";
     static const char names[] =
         "{\"server\":\"a.test:1\",\"addresses\":2,\"age_ms\":3000,\"error\":null},"
         "{\"server\":\"b.test:1\",\"addresses\":0,\"failed_ms\":5,"

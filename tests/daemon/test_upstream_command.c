@@ -290,10 +290,16 @@ START_TEST(groups_are_shown)
         "{\"ok\":true,\"upstreams\":[{\"name\":\"u\",\"balancer\":\"least_conn\",\"zone\":\"z\","
         "\"servers\":[{\"server\":\"127.0.0.1:1\",\"address\":\"127.0.0.1:1\",\"state\":\"up\","
         "\"set\":\"auto\",\"backup\":false,\"weight\":5,\"max_conns\":0,\"connections\":0,"
-        "\"sessions\":0,\"failures\":0},{\"server\":\"unix:/nowhere\","
+        "\"sessions\":0,\"failures\":0,\"resets\":0,\"timeouts\":0,\"refusals\":0,\"slow\":0},"
+        "{\"server\":\"unix:/nowhere\","
         "\"address\":\"unix:/nowhere\",\"state\":\"up\",\"set\":\"auto\",\"backup\":true,"
-        "\"weight\":1,\"max_conns\":7,\"connections\":0,\"sessions\":0,\"failures\":0}]}],"
+        "\"weight\":1,\"max_conns\":7,\"connections\":0,\"sessions\":0,\"failures\":0,"
+        "\"resets\":0,\"timeouts\":0,\"refusals\":0,\"slow\":0}]}],"
         "\"left_out\":0}\n");
+    client_read_all(client_open(daemon->ports[0]));
+    WAIT_FOR(daemon_run(daemon, "-c", "forkbeard.conf", "upstream", "u", NULL) == 0 &&
+             strstr(daemon->out, "\n    resets: 0, connect time-outs: 0, refusals: 1, slow first "
+                                 "bytes: 0\n  unix:/nowhere ") != NULL);
     daemon_stop(daemon, SIGTERM);
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "upstream", NULL), 1);
     ck_assert_ptr_nonnull(strstr(daemon->err, "connect() to the control socket"));

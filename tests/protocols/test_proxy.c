@@ -168,9 +168,10 @@ START_TEST(the_log_tells_of_the_connection_and_who_ended_it)
         "reading from upstream, ");
     expect_logged(test, "[info] *1 proxy 192.0.2.");
     expect_logged(test, " connected to 10.0.0.1:80\n");
-    expect_logged(test, "[info] *1 upstream disconnected, bytes from/to client:2/0, bytes from/to "
-                        "upstream:0/2, session time: 0.000, reason: finished, client: 192.0.2.1, "
-                        "server: 192.0.2.80:80\n");
+    expect_logged(test,
+        "[info] *1 upstream disconnected, bytes from/to client:2/0, bytes from/to "
+        "upstream:0/2, session time: 0.000, reason: the server broke the connection, "
+        "client: 192.0.2.1, server: 192.0.2.80:80\n");
     ck_assert_int_eq(fb_test_end(&test), 0);
 }
 END_TEST

@@ -8,15 +8,20 @@
 
 extern const fb_protocol fb_protocol_proxy;
 
-static fb_test *start(const char *to)
+static fb_test *start_with(const char *to, const char *log_format)
 {
     char server[512];
     const fb_test_options options = {
-        .size = sizeof(options), .server = server, .log_format = "$status $upstream_addr"
+        .size = sizeof(options), .server = server, .log_format = log_format
     };
 
     snprintf(server, sizeof(server), "set $to \"%s\"; proxy_pass $to;", to);
     return fb_test_start_with(&fb_protocol_proxy, &options);
+}
+
+static fb_test *start(const char *to)
+{
+    return start_with(to, "$status $upstream_addr");
 }
 
 static void expect_logged(fb_test *test, const char *text)
@@ -113,7 +118,8 @@ END_TEST
 
 START_TEST(names_that_nobody_answers)
 {
-    fb_test *test = start("a.test:80");
+    fb_test *test = start_with(
+        "a.test:80", "$session_end $upstream_name $upstream_name_time $upstream_queue_time");
     fb_test_peer *client;
 
     fb_test_names(test, FB_TEST_SILENT);
@@ -123,6 +129,7 @@ START_TEST(names_that_nobody_answers)
     fb_test_pass(test, 1100);
     ck_assert(fb_test_is_closed(client));
     expect_logged(test, "a.test could not be resolved: no server has answered");
+    expect_session(test, "unresolved a.test:80 30.000 -\n");
     ck_assert_int_eq(fb_test_end(&test), 0);
 }
 END_TEST
