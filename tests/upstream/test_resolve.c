@@ -256,6 +256,32 @@ START_TEST(a_name_and_then_room)
 }
 END_TEST
 
+/* Each address of a name is a try. */
+START_TEST(tries_count_addresses)
+{
+    static const char *const tries[] = { "", "proxy_next_upstream_tries 2;",
+        "proxy_next_upstream off;" };
+    static const unsigned counts[] = { 4, 2, 1 };
+    char server[64];
+    fb_test *test;
+
+    snprintf(server, sizeof(server), "proxy_pass a.test:80; %s", tries[_i]);
+    test = led_start("", server);
+    for (int i = 1; i <= 4; i++) {
+        char text[64];
+
+        snprintf(text, sizeof(text), "a.test 60 A 10.0.0.%d", i);
+        fb_test_name(test, text);
+        snprintf(text, sizeof(text), "10.0.0.%d:80", i);
+        fb_test_serve(test, text, FB_TEST_REFUSES);
+    }
+    fb_test_pass(test, 40000);
+    led_connect(test, NULL);
+    led_logged(test, "connect() failed", counts[_i]);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, a_name_that_comes_later);
@@ -268,6 +294,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, sessions_wait_for_the_first_answer);
     tcase_add_test(tcase, hundreds_of_addresses);
     tcase_add_test(tcase, a_name_and_then_room);
+    tcase_add_loop_test(tcase, tries_count_addresses, 0, 3);
 }
 
 TEST_MAIN("resolve", add_tests)
