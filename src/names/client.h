@@ -3,6 +3,12 @@
  * operations of the loop's mechanism, and its time-outs a timer. Repeating questions, changing
  * servers, and connections for long answers are the library's.
  *
+ * Each datagram of a question has a socket, and so a source port, of its own, which is closed with
+ * the end of the question. While all sockets are in use the oldest is closed for a new question,
+ * or for a repeated one if it is older than NAMES_CLIENT_TRY_MS. As long as more than half are in
+ * use, new questions come at such a pace that a socket stays for 40 % of NAMES_CLIENT_PACE_MS at
+ * least. A question that has lost its socket is repeated like any other.
+ *
  * A reply comes from the loop, or within names_client_ask(); the client must not be called from
  * within it. client_none.c stands for a build without the library. */
 #pragma once
@@ -12,16 +18,21 @@
 
 #include <forkbeard/names.h>
 
-/* Sockets that a client may have at once, and so the slots of the loop that it needs. */
-#define NAMES_CLIENT_SOCKETS 40
+/* A question is repeated after this time, then after twice as long ... */
+#define NAMES_CLIENT_TRY_MS 1000
+#define NAMES_CLIENT_TRIES 4
+/* Time in which as many new questions are asked as there are sockets. */
+#define NAMES_CLIENT_PACE_MS 100
+/* Questions that the library has at once, those included that nobody waits for any more. */
+#define NAMES_CLIENT_ASKED 32768
 
 struct names_client;
 
 /* How a question has ended. */
 struct names_reply {
-    fb_name_outcome outcome;
-    const char *why;  /* in words; NULL: see the bytes */
-    const uint8_t *p; /* FB_NAME_FOUND: the answer, which nobody has read yet */
+    fb_name_outcome outcome; /* 0: it was taken back, and is to be asked again */
+    const char *why;         /* in words; NULL: see the bytes */
+    const uint8_t *p;        /* FB_NAME_FOUND: the answer, which nobody has read yet */
     size_t n;
 };
 
@@ -30,14 +41,20 @@ typedef void names_client_replied(void *arg, const struct names_reply *reply);
 /* Whether this build has the library. */
 bool names_client_built(void);
 /* Makes a client of these servers, "address:port,...", or (NULL) of the system's, whose files are
- * read now. Random numbers for questions are taken now, too. NULL after an emerg line. */
+ * read now. Random numbers for questions are taken now, too. The client has so many sockets, each a
+ * slot of the loop, at most. NULL after an emerg line. */
 struct names_client *names_client_create(
-    struct loop *loop, const char *servers, names_client_replied *replied);
+    struct loop *loop, const char *servers, unsigned sockets, names_client_replied *replied);
 /* Ends all questions without a reply. */
 void names_client_destroy(struct names_client **client);
 
+/* The time until a question can be asked, which is 0 if it can be asked now. One that was asked
+ * before, `again`, has as much room as one that is repeated. */
+uint64_t names_client_room_ms(struct names_client *client, bool again);
 /* Asks for records of a type (MESSAGE_A ...). `name` is lent; the reply has `arg`. */
 void names_client_ask(struct names_client *client, const char *name, uint16_t type, void *arg);
+/* Takes all questions back if the library has as many as it may have; each has a reply now. */
+void names_client_take_back(struct names_client *client);
 /* To be called after a number of questions: sets the client's timer. */
 void names_client_asked(struct names_client *client);
 /* Looks into /etc/hosts; false: it does not have the name. *out is without records where it has the

@@ -10,9 +10,10 @@ bool names_client_built(void)
 }
 
 struct names_client *names_client_create(
-    struct loop *loop, const char *servers, names_client_replied *replied)
+    struct loop *loop, const char *servers, unsigned sockets, names_client_replied *replied)
 {
     (void)servers;
+    (void)sockets;
     (void)replied;
     log_write(loop->log, LEVEL_EMERG, 0, "this build cannot resolve names, it lacks c-ares");
     return NULL;
@@ -24,12 +25,25 @@ void names_client_destroy(struct names_client **client)
     (void)client;
 }
 
+uint64_t names_client_room_ms(struct names_client *client, bool again)
+{
+    (void)client;
+    (void)again;
+    abort();
+}
+
 void names_client_ask(struct names_client *client, const char *name, uint16_t type, void *arg)
 {
     (void)client;
     (void)name;
     (void)type;
     (void)arg;
+    abort();
+}
+
+void names_client_take_back(struct names_client *client)
+{
+    (void)client;
     abort();
 }
 

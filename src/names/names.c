@@ -233,12 +233,22 @@ static void run_due(struct loop *loop, struct source *source)
 
 /* ---- All resolvers ---- */
 
-unsigned names_slots(const struct names_setting *settings, unsigned users)
+/* Sockets of each resolver: an equal part, so that none can keep another waiting. */
+static unsigned sockets_each(const struct names_setting *settings, unsigned users)
 {
     unsigned n = 0;
 
     for (; settings != NULL; settings = settings->next)
-        n += (settings->users & users) != 0 ? NAMES_CLIENT_SOCKETS : 0;
+        n += (settings->users & users) != 0;
+    return n == 0 ? 0 : n < NAMES_SOCKETS ? NAMES_SOCKETS / n : 1;
+}
+
+unsigned names_slots(const struct names_setting *settings, unsigned users)
+{
+    unsigned n = 0, sockets = sockets_each(settings, users);
+
+    for (; settings != NULL; settings = settings->next)
+        n += (settings->users & users) != 0 ? sockets : 0;
     return n > 0 ? n + 1 : 0;
 }
 
@@ -246,11 +256,12 @@ static int create_resolvers(
     struct names *names, const struct names_setting *settings, unsigned users)
 {
     struct resolver **next = &names->first;
+    unsigned sockets = sockets_each(settings, users);
 
     for (; settings != NULL; settings = settings->next) {
         if ((settings->users & users) == 0)
             continue;
-        *next = resolver_create(names, settings);
+        *next = resolver_create(names, settings, sockets);
         if (*next == NULL)
             return -1;
         next = &(*next)->next;

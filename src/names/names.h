@@ -13,6 +13,9 @@ struct fb_worker;
 #define NAMES_KIND KIND('N', 'a', 'm', 'e')
 #define RESOLUTION_KIND KIND('R', 's', 'l', 'n')
 
+/* Sockets of all resolvers of a worker. */
+#define NAMES_SOCKETS 512
+
 typedef void names_resolved(struct fb_worker *handle, const fb_names *names, void *arg);
 
 /* Resolutions of one owner. */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Questions of a resolver: found by name and type, asked once, answered for all who want to know,
  * and kept. The line about a failure is written once, however many have asked. A question that is
- * with the client stays until its reply, also when nobody wants to know any more. */
+ * with the client stays until its reply, also when nobody wants to know any more.
+ *
+ * Of new questions the latest is asked first, because a client that asks for ten thousand names
+ * must not keep the next one's waiting: those that it asks for are then asked a little later. */
 #include "names/resolver.h"
 
 #include "base/check.h"
@@ -154,10 +157,8 @@ static void end_question(struct resolver *resolver, struct resolver_question *qu
     struct resolver_part *part;
     uint64_t ms;
 
-    assert(question->phase == QUESTION_ASKED && resolver->asked_n > 0);
+    assert(question->phase == QUESTION_ASKED);
     assert((question->outcome == FB_NAME_FOUND) == (question->answer != NULL));
-    resolver->asked_n--;
-    resolver->unwanted_n -= TAILQ_EMPTY(&question->parts);
     log_failure(question);
     while ((part = TAILQ_FIRST(&question->parts)) != NULL) {
         TAILQ_REMOVE(&question->parts, part, link);
@@ -202,6 +203,18 @@ static void read_reply(struct resolver_question *question, const struct names_re
     end_question(question->resolver, question);
 }
 
+/* Keeps a question that the client has given back, if anybody wants to know. */
+static void queue_again(struct resolver *resolver, struct resolver_question *question)
+{
+    if (TAILQ_EMPTY(&question->parts)) {
+        free_question(resolver, question);
+        return;
+    }
+    question->phase = QUESTION_WAITS;
+    question->is_again = true;
+    TAILQ_INSERT_TAIL(&resolver->again, question, link);
+}
+
 static void replied(void *arg, const struct names_reply *reply)
 {
     struct resolver_question *question = arg;
@@ -211,12 +224,14 @@ static void replied(void *arg, const struct names_reply *reply)
     assert(question->phase == QUESTION_ASKED && question->answer == NULL);
     if (reply->outcome == FB_NAME_FOUND) {
         read_reply(question, reply);
+    } else if (reply->outcome == 0) {
+        queue_again(resolver, question);
     } else {
         question->outcome = reply->outcome;
         question->why = reply->why;
         end_question(resolver, question);
     }
-    if (!TAILQ_EMPTY(&resolver->waiting))
+    if (timer_is_set(&resolver->timer))
         names_ask_soon(resolver->names);
 }
 
@@ -244,36 +259,60 @@ static bool look_into_hosts(struct resolver *resolver, struct resolver_question 
     return found;
 }
 
-static bool has_room(const struct resolver *resolver)
+static struct resolver_question *next_question(struct resolver *resolver)
 {
-    return resolver->asked_n - resolver->unwanted_n < RESOLVER_ASKED &&
-           resolver->asked_n < RESOLVER_ASKED_IN_ALL;
+    struct resolver_question *question = TAILQ_FIRST(&resolver->waiting);
+
+    return question != NULL ? question : TAILQ_FIRST(&resolver->again);
+}
+
+static struct resolver_queue *queue_of(struct resolver_question *question)
+{
+    return question->is_again ? &question->resolver->again : &question->resolver->waiting;
+}
+
+static void ask(struct resolver *resolver, struct resolver_question *question)
+{
+    assert(question->phase == QUESTION_WAITS);
+    TAILQ_REMOVE(queue_of(question), question, link);
+    question->phase = QUESTION_ASKED;
+    if (!look_into_hosts(resolver, question))
+        names_client_ask(resolver->client, question->name, question->type, question);
 }
 
 void resolver_ask(struct resolver *resolver)
 {
     struct resolver_question *question;
     bool any = false;
+    uint64_t ms;
 
     CHECK_KIND(resolver, RESOLVER_KIND);
-    while (has_room(resolver) && (question = TAILQ_FIRST(&resolver->waiting)) != NULL) {
-        assert(question->phase == QUESTION_WAITS);
-        TAILQ_REMOVE(&resolver->waiting, question, link);
-        question->phase = QUESTION_ASKED;
-        question->is_logged = false;
-        resolver->asked_n++;
-        if (!look_into_hosts(resolver, question))
-            names_client_ask(resolver->client, question->name, question->type, question);
+    timer_del(resolver->names->loop, &resolver->timer);
+    while ((question = next_question(resolver)) != NULL) {
+        ms = names_client_room_ms(resolver->client, question->is_again);
+        if (ms > 0) {
+            timer_set(resolver->names->loop, &resolver->timer, ms);
+            break;
+        }
+        names_client_take_back(resolver->client);
+        ask(resolver, question);
         any = true;
     }
     if (any)
         names_client_asked(resolver->client);
 }
 
+static void timer_expired(struct loop *loop, struct timer *timer)
+{
+    (void)loop;
+    resolver_ask(container_of(timer, struct resolver, timer));
+}
+
 static void set_waiting(struct resolver *resolver, struct resolver_question *question)
 {
     question->phase = QUESTION_WAITS;
-    TAILQ_INSERT_TAIL(&resolver->waiting, question, link);
+    question->is_again = question->is_logged = false;
+    TAILQ_INSERT_HEAD(&resolver->waiting, question, link);
     names_ask_soon(resolver->names);
 }
 
@@ -336,8 +375,6 @@ int resolver_want(struct resolver *resolver, struct resolver_part *part, const c
         end_part(question, part);
         return 0;
     }
-    if (question->phase == QUESTION_ASKED && TAILQ_EMPTY(&question->parts))
-        resolver->unwanted_n--;
     part->question = question;
     TAILQ_INSERT_TAIL(&question->parts, part, link);
     return 0;
@@ -354,15 +391,9 @@ void resolver_forget(struct resolver *resolver, struct resolver_part *part)
     assert(question->resolver == resolver && question->phase != QUESTION_CACHED);
     TAILQ_REMOVE(&question->parts, part, link);
     part->question = NULL;
-    if (!TAILQ_EMPTY(&question->parts))
+    if (!TAILQ_EMPTY(&question->parts) || question->phase == QUESTION_ASKED)
         return;
-    if (question->phase == QUESTION_ASKED) {
-        resolver->unwanted_n++;
-        if (!TAILQ_EMPTY(&resolver->waiting))
-            names_ask_soon(resolver->names);
-        return;
-    }
-    TAILQ_REMOVE(&resolver->waiting, question, link);
+    TAILQ_REMOVE(queue_of(question), question, link);
     free_question(resolver, question);
 }
 
@@ -380,7 +411,8 @@ void resolver_log_late(struct resolver *resolver, struct resolver_part *part, ui
 
 /* ---- The resolver ---- */
 
-struct resolver *resolver_create(struct names *names, const struct names_setting *setting)
+struct resolver *resolver_create(
+    struct names *names, const struct names_setting *setting, unsigned sockets)
 {
     struct resolver *resolver = memory_alloc(names->memory, sizeof(*resolver));
 
@@ -388,11 +420,17 @@ struct resolver *resolver_create(struct names *names, const struct names_setting
         log_write(names->loop->log, LEVEL_EMERG, errno, "no memory for a resolver");
         return NULL;
     }
-    *resolver = (struct resolver) { .kind = RESOLVER_KIND, .names = names, .setting = setting };
+    *resolver = (struct resolver) {
+        .kind = RESOLVER_KIND,
+        .names = names,
+        .setting = setting,
+        .timer.expired = timer_expired,
+    };
     RB_INIT(&resolver->questions);
     TAILQ_INIT(&resolver->waiting);
+    TAILQ_INIT(&resolver->again);
     TAILQ_INIT(&resolver->cached);
-    resolver->client = names_client_create(names->loop, setting->servers, replied);
+    resolver->client = names_client_create(names->loop, setting->servers, sockets, replied);
     if (resolver->client != NULL)
         return resolver;
     memory_release(names->memory, resolver);
@@ -407,6 +445,7 @@ void resolver_destroy(struct resolver **resolverp)
     *resolverp = NULL;
     CHECK_KIND(resolver, RESOLVER_KIND);
     names_client_destroy(&resolver->client);
+    timer_del(resolver->names->loop, &resolver->timer);
     while ((question = RB_ROOT(&resolver->questions)) != NULL) {
         assert(TAILQ_EMPTY(&question->parts));
         names_answer_drop(resolver->names->memory, &question->answer);
@@ -419,21 +458,17 @@ void resolver_destroy(struct resolver **resolverp)
 void resolver_check(struct resolver *resolver)
 {
     struct resolver_question *question;
-    unsigned asked = 0, cached = 0, unwanted = 0;
+    unsigned cached = 0;
 
     CHECK_KIND(resolver, RESOLVER_KIND);
     RB_FOREACH (question, resolver_questions, &resolver->questions) {
         assert(question->kind == QUESTION_KIND && question->resolver == resolver);
         assert((question->answer != NULL) ==
                (question->phase == QUESTION_CACHED && question->outcome == FB_NAME_FOUND));
-        assert(question->phase != QUESTION_WAITS || !TAILQ_EMPTY(&question->parts));
-        assert(question->phase != QUESTION_CACHED || TAILQ_EMPTY(&question->parts));
-        asked += question->phase == QUESTION_ASKED;
-        unwanted += question->phase == QUESTION_ASKED && TAILQ_EMPTY(&question->parts);
+        assert(question->phase == QUESTION_ASKED ||
+               TAILQ_EMPTY(&question->parts) == (question->phase == QUESTION_CACHED));
         cached += question->phase == QUESTION_CACHED;
     }
-    assert(asked == resolver->asked_n && asked <= RESOLVER_ASKED_IN_ALL);
-    assert(unwanted == resolver->unwanted_n);
     assert(cached == resolver->cached_n && cached <= RESOLVER_CACHE);
     assert(resolver->cached_bytes <= RESOLVER_CACHE_BYTES);
 }

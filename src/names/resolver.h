@@ -2,8 +2,8 @@
 /* A resolver: one `resolver` of the configuration in a worker, with its questions and its cache.
  *
  * Responsible for asking each question once, however many want to know, and for keeping answers
- * for as long as they hold, and no more than RESOLVER_CACHE of them. A question is waiting, asked
- * or cached; nobody is told within a call. */
+ * for as long as they hold, and no more than RESOLVER_CACHE of them. Questions that no server
+ * answers keep no new one waiting. Nobody is told within a call. */
 #pragma once
 
 #include "base/memory.h"
@@ -21,16 +21,12 @@
 #define RESOLVER_CACHE_BYTES (4u * 1024 * 1024)
 /* For so long there is no such name, or record. */
 #define RESOLVER_ABSENT_MS 10000
-/* Questions that are with the servers at once; others wait. */
-#define RESOLVER_ASKED 128
-/* ... besides those that nobody waits for any more, with which they are at most so many. */
-#define RESOLVER_ASKED_IN_ALL 4096
 
 struct fb_resolution;
 struct names;
 
 enum resolver_phase {
-    QUESTION_WAITS,  /* in the queue */
+    QUESTION_WAITS,  /* in the queue of new questions, or of those that are asked again */
     QUESTION_ASKED,  /* the client has it, and will reply */
     QUESTION_CACHED, /* answered, and kept */
 };
@@ -49,9 +45,10 @@ struct resolver_question {
     unsigned kind;
     enum resolver_phase phase;
     uint16_t type;
+    bool is_again;  /* the client has given it back */
     bool is_logged; /* a line says that nobody has answered in time */
     RB_ENTRY(resolver_question) node;
-    TAILQ_ENTRY(resolver_question) link; /* in the queue, or among the cached, the latest last */
+    TAILQ_ENTRY(resolver_question) link; /* in a queue, or among the cached, the latest last */
     TAILQ_HEAD(, resolver_part) parts;
     struct resolver *resolver;
     /* in the cache */
@@ -72,15 +69,17 @@ struct resolver {
     struct resolver *next;
     struct names_client *client;
     struct resolver_questions questions;
-    TAILQ_HEAD(, resolver_question) waiting, cached;
-    unsigned asked_n, cached_n;
-    unsigned unwanted_n; /* names of asked_n for which nobody waits any more */
+    TAILQ_HEAD(resolver_queue, resolver_question) waiting; /* new ones, the latest first */
+    struct resolver_queue again, cached;
+    struct timer timer; /* until there is room for what waits */
+    unsigned cached_n;
     size_t cached_bytes;
     bool has_warned; /* about /etc/hosts, which cannot be read */
 };
 
-/* Makes a resolver; NULL after an emerg line. */
-struct resolver *resolver_create(struct names *names, const struct names_setting *setting);
+/* Makes a resolver with so many sockets at most; NULL after an emerg line. */
+struct resolver *resolver_create(
+    struct names *names, const struct names_setting *setting, unsigned sockets);
 /* Frees it, with all questions; nobody waits for one. */
 void resolver_destroy(struct resolver **resolver);
 

@@ -5,7 +5,9 @@
 #include "daemon/daemon.h"
 #include "daemon/name_server.h"
 #include "support/test.h"
+#include "support/wait.h"
 
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -51,10 +53,71 @@ START_TEST(silent_names_block_nobody)
 }
 END_TEST
 
+/* Receives a datagram, and returns the port that it came from. */
+static in_port_t receive_from(const struct name_server *server, struct name_reply *reply)
+{
+    struct pollfd entry = { .fd = server->udp, .events = POLLIN };
+    socklen_t length = sizeof(reply->from);
+    ssize_t n;
+
+    ck_assert_int_eq(poll(&entry, 1, (int)patience_ms()), 1);
+    n = recvfrom(server->udp, reply->bytes, sizeof(reply->bytes), 0,
+        (struct sockaddr *)&reply->from, &length);
+    ck_assert_int_gt(n, 0);
+    reply->n = (size_t)n;
+    return reply->from.sin_port;
+}
+
+/* A question that nobody answers is repeated, each time from another port. */
+START_TEST(repeated_questions_have_other_ports)
+{
+    struct name_server server = name_server_start();
+    struct daemon *daemon = start(&server);
+    int client = client_open(daemon->ports[0]);
+    struct name_reply first, second;
+
+    client_send(client, "A repeated.test\n");
+    receive_from(&server, &first);
+    ck_assert_int_ne(receive_from(&server, &second), first.from.sin_port);
+    ck_assert_uint_eq(second.n, first.n);
+    ck_assert_mem_eq(second.bytes, first.bytes, first.n);
+    close(client);
+    name_server_stop(&server);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Questions have ports of their own while another one hangs. */
+START_TEST(questions_have_ports_of_their_own)
+{
+    enum { QUESTIONS = 20 };
+    struct name_server server = name_server_start();
+    struct daemon *daemon = start(&server);
+    int client = client_open(daemon->ports[0]);
+    in_port_t ports[QUESTIONS];
+    struct name_reply reply;
+    char text[32];
+
+    for (int i = 0; i < QUESTIONS; i++) {
+        snprintf(text, sizeof(text), "A n%d.test\n", i);
+        client_send(client, text);
+        name_server_take(&server, &reply);
+        ports[i] = reply.from.sin_port;
+        for (int j = 0; j < i; j++)
+            ck_assert_int_ne(ports[i], ports[j]);
+    }
+    close(client);
+    name_server_stop(&server);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
     tcase_add_test(tcase, silent_names_block_nobody);
+    tcase_add_test(tcase, repeated_questions_have_other_ports);
+    tcase_add_test(tcase, questions_have_ports_of_their_own);
 }
 
 TEST_MAIN("silent names", add_tests)

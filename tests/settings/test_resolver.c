@@ -90,7 +90,7 @@ START_TEST(what_is_used)
     ck_assert_uint_eq(names_slots(&loading.cycle->stream.system, NAMES_OF_SESSIONS), 0);
     accept_text(&loading, BEGIN "echo; resolver 10.0.0.1:54;" END, "");
     ck_assert_uint_eq(
-        names_slots(&loading.cycle->stream.system, NAMES_OF_SESSIONS), NAMES_CLIENT_SOCKETS + 1);
+        names_slots(&loading.cycle->stream.system, NAMES_OF_SESSIONS), NAMES_SOCKETS + 1);
     ck_assert(loading.cycle->stream.system.users == 0 && loading.cycle->needs.resolver);
     ck_assert_uint_eq(STAILQ_FIRST(&loading.cycle->needs.ports)->port, 54);
     ck_assert_ptr_null(loading.cycle->stream.known);
@@ -102,7 +102,7 @@ START_TEST(what_is_used)
         "");
     ck_assert_uint_eq(names_slots(&loading.cycle->stream.system, NAMES_OF_SESSIONS), 0);
     ck_assert_uint_eq(
-        names_slots(&loading.cycle->stream.system, NAMES_OF_GROUPS), NAMES_CLIENT_SOCKETS + 1);
+        names_slots(&loading.cycle->stream.system, NAMES_OF_GROUPS), NAMES_SOCKETS + 1);
     ck_assert(!loading.cycle->needs.resolver);
     ck_assert_ptr_nonnull(loading.cycle->stream.known);
     loading_end(&loading);

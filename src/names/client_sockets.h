@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sockets of a client over c-ares. The library knows a socket by its place in our table, and
+ * never its descriptor, which a simulated kernel does not have. Behind a place stands a connection,
+ * or a port for each datagram that the library sends by it, so that no two questions have the same
+ * source port.
+ *
+ * Responsible for the number of sockets, for handing to the library no datagram but one with the
+ * number of its port's question, and for what the library does not guard itself against: an empty
+ * datagram, which 1.18 takes for the end of all questions. */
+#pragma once
+
+#include "event/loop.h"
+#include "names/client.h"
+
+#include <ares.h>
+#include <bsd/sys/queue.h>
+
+#define CLIENT_KIND KIND('A', 'R', 'E', 'S')
+#define CLIENT_PLACES 40 /* two for each of 16 servers, and some of the system's */
+
+/* A socket as the library has it. */
+struct client_socket {
+    struct source_ops ops; /* the source's: by them it leads here */
+    struct names_client *client;
+    struct source *source; /* a connection's; NULL: there are ports */
+    uint32_t serial;       /* changes with each use of the place */
+    bool in_use;
+    bool drained; /* the latest recv has found nothing */
+    socklen_t peer_n;
+    struct sockaddr_storage peer;
+};
+
+/* The socket of one datagram, and of the reply to it. */
+struct client_port {
+    TAILQ_ENTRY(client_port) link;
+    LIST_ENTRY(client_port) own; /* in the question's list */
+    struct client_asked *asked;  /* NULL: the question is not known, or has ended */
+    struct source_ops ops;
+    struct client_socket *socket;
+    struct source *source;
+    uint64_t opened_ms;
+    uint8_t id[2]; /* the question's number, as messages have it */
+    bool drained;
+};
+
+/* A question that the library has. */
+struct client_asked {
+    struct names_client *client;
+    LIST_HEAD(, client_port) ports;
+    void *arg;
+};
+
+struct names_client {
+    unsigned kind;
+    struct loop *loop;
+    ares_channel channel;
+    names_client_replied *replied;
+    struct timer timer;              /* the library's */
+    TAILQ_HEAD(, client_port) ports; /* the oldest first */
+    struct client_port *reading;     /* the port that the library is to receive from */
+    struct client_asked *asking;     /* within names_client_ask() */
+    unsigned socket_n, socket_most;  /* connections and ports */
+    unsigned asked_n;                /* questions that the library has */
+    uint64_t credit, credit_ms; /* a new question takes NAMES_CLIENT_PACE_MS; as of that time */
+    bool searches;              /* the system's search list is used */
+    bool ending;
+    struct client_socket places[CLIENT_PLACES];
+};
+
+/* Prepares the client, whose other fields are set, to open its channel's sockets. */
+void client_sockets_init(struct names_client *client);
+/* Ends what runs by itself. The library has closed the sockets. */
+void client_sockets_done(struct names_client *client);
+/* Counts a question that is asked. */
+void client_sockets_take_credit(struct names_client *client);
+/* Closes the ports of a question that has ended. */
+void client_sockets_end(struct client_asked *asked);
+/* For the channel's options: the library waits for something else, or is about to close. */
+void client_sockets_changed(void *client, ares_socket_t handle, int readable, int writable);
