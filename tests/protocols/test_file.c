@@ -13,7 +13,8 @@
 
 extern const fb_protocol fb_protocol_file;
 
-#define LARGE 400123 /* more than three pieces */
+#define LARGE 400123 /* several pieces */
+#define PIECE (32 * 1024)
 
 static const char *const ways[] = { "", "aio threads;", "directio 1;", "aio threads; directio 1;",
     "aio on;", "aio on; directio 4k; directio_alignment 512;" };
@@ -202,6 +203,30 @@ START_TEST(a_file_that_becomes_shorter_is_reset)
 }
 END_TEST
 
+/* A client that takes nothing gets of a file that is emptied meanwhile what was held for it: a byte
+ * of what is in the page cache, and a piece past it. */
+START_TEST(little_is_held_for_a_client_that_does_not_read)
+{
+    fb_test_peer *peer;
+    fb_test *test;
+    size_t most = strstr(ways[_i], "directio") != NULL ? PIECE : 1;
+
+    name_file("large", _i);
+    fill_content(0);
+    write_file(content, LARGE);
+    test = fb_test_start(&fb_protocol_file, server);
+    peer = fb_test_connect(test);
+    fb_test_take(peer, 0);
+    fb_test_run(test);
+    ck_assert_int_eq(truncate(path, 0), 0);
+    fb_test_take(peer, SIZE_MAX);
+    fb_test_run(test);
+    ck_assert_uint_le(fb_test_heard(peer).n, most);
+    ck_assert(fb_test_was_reset(peer));
+    finish(test);
+}
+END_TEST
+
 START_TEST(it_needs_a_path)
 {
     ck_assert_ptr_null(fb_test_start(&fb_protocol_file, "file \"\";"));
@@ -218,6 +243,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_client_gets_what_was_there_when_it_came, 0, WAYS);
     tcase_add_loop_test(tcase, what_is_no_file_is_reset, 0, WAYS);
     tcase_add_loop_test(tcase, a_file_that_becomes_shorter_is_reset, 0, WAYS);
+    tcase_add_loop_test(tcase, little_is_held_for_a_client_that_does_not_read, 0, WAYS);
     tcase_add_test(tcase, it_needs_a_path);
 }
 

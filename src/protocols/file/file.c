@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* file PATH: sends what the file holds when the client comes, and closes. A file that cannot be
- * sent whole ends as a reset, so that no client takes a part for all. */
+ * sent whole ends as a reset, so that no client takes a part for all.
+ *
+ * Where threads read, they do so for the page cache, from which the kernel sends: nothing but a
+ * byte is held for a client that does not read. What is read past the page cache, by direct I/O, is
+ * held until it has been sent. The next piece is read when the latest has left. */
 #include <errno.h>
 #include <fcntl.h>
 #include <forkbeard/forkbeard.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,16 +19,24 @@
 #endif
 
 /* Bytes of a read. */
-#define PIECE (128 * 1024)
+#define PIECE (32 * 1024)
 
 struct file_conf {
     const char *path;
     int64_t directio; /* bytes from which on a file is read by direct I/O; 0: none is */
 };
 
+/* The end of the output, after which the next piece is read. */
+struct tail {
+    fb_conn *conn; /* NULL: it has ended */
+    uint8_t bytes[];
+};
+
 struct file_conn {
     int fd; /* -1: none, or the connection's */
+    int direct;
     uint64_t at, size;
+    struct tail *tail; /* unsent; NULL: none */
 };
 
 /* Opens the path, if it is a regular file's; -1 with errno. */
@@ -78,27 +91,78 @@ static size_t next_piece(const struct file_conn *file)
     return left < PIECE ? (size_t)left : PIECE;
 }
 
-static void send_piece(fb_conn *conn, void *state, const fb_file_read *read);
+static void piece_read(fb_conn *conn, void *state, const fb_file_read *read);
 
 static void read_piece(fb_conn *conn, struct file_conn *file)
 {
-    if (fb_read_file(conn, file->fd, file->at, next_piece(file), send_piece) == -1)
+    if (fb_read_file(conn, file->fd, file->at, next_piece(file), piece_read) == -1)
         fail(conn, "reading", ENOMEM);
 }
 
-static void send_piece(fb_conn *conn, void *state, const fb_file_read *read)
+static void tail_sent(void *arg)
+{
+    struct tail *tail = arg;
+    fb_conn *conn = tail->conn;
+    struct file_conn *file;
+
+    free(tail);
+    if (conn == NULL)
+        return;
+    file = fb_state_of(conn);
+    file->tail = NULL;
+    if (file->at < file->size)
+        read_piece(conn, file);
+}
+
+/* Returns 0, or an errno. */
+static int send_tail(fb_conn *conn, struct file_conn *file, const uint8_t *p, size_t n)
+{
+    struct tail *tail = malloc(sizeof(*tail) + n);
+
+    if (tail == NULL)
+        return ENOMEM;
+    tail->conn = conn;
+    memcpy(tail->bytes, p, n);
+    if (fb_write_ref(conn, tail->bytes, n, tail_sent, tail) == -1) {
+        free(tail);
+        return ENOMEM;
+    }
+    file->tail = tail;
+    return 0;
+}
+
+/* Sends bytes from the page cache, but for the last, which tells that they have left. */
+static int send_cached(fb_conn *conn, struct file_conn *file, fb_bytes bytes)
+{
+    size_t n = bytes.n - 1;
+    int fd = n > 0 ? fcntl(file->fd, F_DUPFD_CLOEXEC, 0) : -1;
+
+    if (n > 0 && fd == -1)
+        return errno;
+    if (n > 0 && fb_send_file(conn, fd, file->at, n) == -1) {
+        close(fd);
+        return ENOMEM;
+    }
+    return send_tail(conn, file, bytes.p + n, 1);
+}
+
+static void piece_read(fb_conn *conn, void *state, const fb_file_read *read)
 {
     struct file_conn *file = state;
+    fb_bytes bytes = read->bytes;
+    int error;
 
-    if (read->error != 0 || read->bytes.n < next_piece(file)) { /* somebody has cut it short */
+    if (read->error != 0 || bytes.n < next_piece(file)) { /* somebody has cut it short */
         fail(conn, "reading", read->error != 0 ? read->error : ENODATA);
         return;
     }
-    fb_write(conn, read->bytes.p, read->bytes.n);
-    file->at += read->bytes.n;
-    if (file->at < file->size)
-        read_piece(conn, file);
-    else
+    error = file->direct ? send_tail(conn, file, bytes.p, bytes.n) : send_cached(conn, file, bytes);
+    if (error != 0) {
+        fail(conn, "sending", error);
+        return;
+    }
+    file->at += bytes.n;
+    if (file->at == file->size)
         fb_close(conn);
 }
 
@@ -119,7 +183,6 @@ static int file_opened(fb_conn *conn, void *state)
     const struct file_conf *conf = fb_conf_of(conn);
     struct file_conn *file = state;
     fb_aio aio = fb_aio_of(conn);
-    int direct;
 
     fb_count_request(conn);
     file->fd = open_regular(conf->path, 0, &file->size);
@@ -127,13 +190,13 @@ static int file_opened(fb_conn *conn, void *state)
         fail(conn, "open()", errno);
         return 0;
     }
-    direct = make_direct(conf, &file->fd, &file->size);
+    file->direct = make_direct(conf, &file->fd, &file->size);
     fb_conn_logf(conn, FB_LOG_INFO, "sends \"%s\", %" PRIu64 " bytes, by %s%s", conf->path,
-        file->size, direct ? "direct I/O and " : "",
-        direct || aio == FB_AIO_THREADS ? ways[aio] : "sendfile");
+        file->size, file->direct ? "direct I/O and " : "",
+        file->direct || aio == FB_AIO_THREADS ? ways[aio] : "sendfile");
     if (file->size == 0)
         fb_close(conn);
-    else if (direct || aio == FB_AIO_THREADS)
+    else if (file->direct || aio == FB_AIO_THREADS)
         read_piece(conn, file);
     else
         send_whole(conn, file);
@@ -154,6 +217,8 @@ static void file_closed(fb_conn *conn, void *state, fb_reason reason)
 
     (void)conn;
     (void)reason;
+    if (file->tail != NULL)
+        file->tail->conn = NULL;
     if (file->fd != -1)
         close(file->fd);
 }
