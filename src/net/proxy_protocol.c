@@ -265,6 +265,7 @@ static enum proxy_protocol_status parse_block(fb_bytes in, struct proxy_protocol
     addresses = address_bytes[family];
     if (n < HEAD + addresses)
         return PROXY_PROTOCOL_BROKEN;
+    out->length = n;
     if (in.n < n)
         return PROXY_PROTOCOL_MORE;
     *out = (struct proxy_protocol) { .length = n };
@@ -281,6 +282,7 @@ enum proxy_protocol_status proxy_protocol_parse(fb_bytes in, struct proxy_protoc
 {
     enum proxy_protocol_status status;
 
+    out->length = 0;
     if (in.n == 0)
         return PROXY_PROTOCOL_MORE;
     status = agrees(in, signature, sizeof(signature)) ? parse_block(in, out) : parse_line(in, out);

@@ -16,6 +16,8 @@
 /* Bytes of the longest headers, with "\r\n" in version 1. */
 #define PROXY_PROTOCOL_LINE 107
 #define PROXY_PROTOCOL_LONGEST (16 + 65535)
+/* ... of those from an address that is not trusted. */
+#define PROXY_PROTOCOL_UNTRUSTED 4096
 
 /* Types of what follows the addresses of version 2. */
 enum proxy_protocol_type {
@@ -39,7 +41,7 @@ enum proxy_protocol_status {
 };
 
 struct proxy_protocol {
-    size_t length; /* bytes of the header */
+    size_t length; /* bytes of the header; 0: not known yet */
     /* false: the sender speaks for itself (LOCAL), or does not say for whom (UNKNOWN, AF_UNSPEC) */
     bool has_addresses;
     struct address source, destination; /* ends of the connection that is passed on */
@@ -48,7 +50,8 @@ struct proxy_protocol {
     fb_bytes source_text, destination_text, tlvs;
 };
 
-/* Parses what a connection has begun with. *out is set when the header is whole. */
+/* Parses what a connection has begun with. *out is set when the header is whole, and its length as
+ * soon as a header of version 2 has said it. */
 enum proxy_protocol_status proxy_protocol_parse(fb_bytes in, struct proxy_protocol *out);
 /* Finds the first value of a type; false: there is none before the end, or before damage. */
 bool proxy_protocol_find(fb_bytes tlvs, unsigned type, fb_bytes *value);

@@ -23,6 +23,20 @@ void session_proxy_await(struct fb_conn *conn)
     conn_deadline_set(conn, header_timeout(conn));
 }
 
+/* Whether the connection's own peer is a proxy that is believed. */
+static bool is_trusted(const struct fb_conn *conn)
+{
+    const struct trusted_setting *trusted = &session_server_of(conn)->settings.trusted;
+    struct address peer;
+
+    assert((trusted->n == 0) == (trusted->blocks == NULL));
+    conn_peer_address(conn, &peer);
+    for (int64_t i = 0; i < trusted->n; i++)
+        if (address_block_matches(&trusted->blocks[i], &peer.any))
+            return true;
+    return false;
+}
+
 /* ---- A header that never becomes whole ---- */
 
 /* Ends the session, with a line that shows what has come of the header. The log writes bytes that
@@ -42,6 +56,21 @@ static COLD void refuse(struct fb_conn *conn, fb_bytes in)
     conn_log(conn, LEVEL_ERROR, 0, "broken header: \"%s\" while reading PROXY protocol", text);
     session_set_status(conn, STATUS_BAD_REQUEST);
     conn_fail(conn, FB_BAD_FRAME);
+}
+
+/* Whether the header may be as long as it says. An unknown client could have the worker keep 64 KiB
+ * for it. */
+static bool check_length(struct fb_conn *conn, size_t n)
+{
+    if (likely(n <= PROXY_PROTOCOL_UNTRUSTED) || is_trusted(conn))
+        return true;
+    conn_log(conn, LEVEL_ERROR, 0,
+        "a header of %zu bytes while reading PROXY protocol, and %d are the most from an address "
+        "that no \"set_real_ip_from\" names",
+        n, PROXY_PROTOCOL_UNTRUSTED);
+    session_set_status(conn, STATUS_BAD_REQUEST);
+    conn_fail(conn, FB_BAD_FRAME);
+    return false;
 }
 
 void session_proxy_eof(struct fb_conn *conn, fb_bytes rest)
@@ -65,20 +94,6 @@ void session_proxy_expired(struct fb_conn *conn)
 }
 
 /* ---- A whole header ---- */
-
-/* Whether the connection's own peer is a proxy that is believed. */
-static bool is_trusted(const struct fb_conn *conn)
-{
-    const struct trusted_setting *trusted = &session_server_of(conn)->settings.trusted;
-    struct address peer;
-
-    assert((trusted->n == 0) == (trusted->blocks == NULL));
-    conn_peer_address(conn, &peer);
-    for (int64_t i = 0; i < trusted->n; i++)
-        if (address_block_matches(&trusted->blocks[i], &peer.any))
-            return true;
-    return false;
-}
 
 /* Keeps the header for variables; false without memory, and then the connection has failed. */
 static bool keep_header(struct fb_conn *conn, fb_bytes header)
@@ -115,9 +130,12 @@ static bool take_header(struct fb_conn *conn, fb_bytes in, const struct proxy_pr
 size_t session_proxy_data(struct fb_conn *conn, fb_bytes in)
 {
     struct proxy_protocol header;
+    enum proxy_protocol_status status = proxy_protocol_parse(in, &header);
 
     assert(conn->session_phase == SESSION_HEADER && conn->received <= in.n);
-    switch (proxy_protocol_parse(in, &header)) {
+    if (status != PROXY_PROTOCOL_BROKEN && !check_length(conn, header.length))
+        return in.n;
+    switch (status) {
     case PROXY_PROTOCOL_MORE:
         return 0;
     case PROXY_PROTOCOL_BROKEN:
