@@ -14,7 +14,7 @@
 #define REGEX_NAMES_MAX 32 /* named captures of one expression */
 
 /* Steps and memory that one match may take. */
-#define REGEX_STEPS_MOST 1000000
+#define REGEX_STEPS_MOST 50000
 #define REGEX_KIB_MOST 4096
 
 struct regex;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 struct regex {
+    const char *text;
     struct arena *arena; /* memory of what is made now; NULL: the C library's */
     pcre2_general_context *general;
     pcre2_match_context *limits;
@@ -87,6 +88,9 @@ const struct regex *regex_compile(
     snprintf(error, REGEX_ERROR_TEXT, "out of memory");
     if (regex == NULL)
         return NULL;
+    regex->text = arena_strdup(arena, text);
+    if (regex->text == NULL)
+        return NULL;
     regex->arena = arena;
     regex->general = pcre2_general_context_create(get_memory, release_memory, regex);
     if (regex->general == NULL || compile(regex, text, error) == -1 ||
@@ -127,12 +131,16 @@ static struct value named_of(
     return value_found(value.p, value.n);
 }
 
-static int fail(struct fb_conn *conn, int number)
+static int fail(const struct regex *regex, struct fb_conn *conn, int number)
 {
     unsigned char message[REGEX_ERROR_TEXT];
 
-    pcre2_get_error_message(number, message, sizeof(message));
-    conn_log(conn, LEVEL_ERROR, 0, "a regular expression has failed: %s", (const char *)message);
+    if (number == PCRE2_ERROR_MATCHLIMIT)
+        snprintf((char *)message, sizeof(message), "it takes more than %d steps", REGEX_STEPS_MOST);
+    else
+        pcre2_get_error_message(number, message, sizeof(message));
+    conn_log(conn, LEVEL_ERROR, 0, "the regular expression \"%s\" has failed: %s", regex->text,
+        (const char *)message);
     return -1;
 }
 
@@ -154,5 +162,5 @@ int regex_match(const struct regex *regex, struct fb_conn *conn, const char *p, 
         pcre2_match_data_free(data);
     if (matched == PCRE2_ERROR_NOMATCH)
         return 0;
-    return matched > 0 ? 1 : fail(conn, matched);
+    return matched > 0 ? 1 : fail(regex, conn, matched);
 }
