@@ -5,6 +5,7 @@
  * reads. */
 #include "process/fd_passing.h"
 
+#include "base/descriptor.h"
 #include "process/fd_passing_private.h"
 
 #include <assert.h>
@@ -16,12 +17,13 @@
 #include <unistd.h>
 
 #define PASSED_MAX 253 /* descriptors of a message, by the kernel (SCM_MAX_FD) */
+#define TIME_MAX 64    /* bytes of the time of a packet, as each system has it */
 /* Packets that a socket may hold, with room to spare. */
 #define PACKETS_MAX 1024
 
 union fd_control {
     struct cmsghdr header;
-    char room[CMSG_SPACE(PASSED_MAX * sizeof(int))];
+    char room[CMSG_SPACE(PASSED_MAX * sizeof(int)) + CMSG_SPACE(TIME_MAX)];
 };
 
 ssize_t fd_send(int socket, const void *bytes, size_t n, int passed)
@@ -79,7 +81,8 @@ static void take_descriptors(const struct cmsghdr *part, int *passed)
     }
 }
 
-ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed)
+/* Receives as fd_receive(). *more: something came beside the bytes. */
+static ssize_t receive(int socket, void *bytes, size_t n, int *passed, bool *more)
 {
     struct iovec piece = { bytes, n };
     union fd_control control;
@@ -93,10 +96,18 @@ ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed)
     struct cmsghdr *part = received >= 0 ? CMSG_FIRSTHDR(&header) : NULL;
 
     *passed = -1;
+    *more = part != NULL;
     for (; part != NULL; part = CMSG_NXTHDR(&header, part))
         if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS)
             take_descriptors(part, passed);
     return received;
+}
+
+ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed)
+{
+    bool more;
+
+    return receive(socket, bytes, n, passed, &more);
 }
 
 void fd_discard(int fd)
@@ -110,20 +121,56 @@ void fd_discard(int fd)
     errno = saved;
 }
 
+/* Has each packet come with its time, so that none looks like the end, which has none. */
+static void mark_packets(int socket)
+{
+    static const int on = 1;
+
+    setsockopt(socket, SOL_SOCKET, SO_TIMESTAMP, &on, sizeof(on));
+}
+
+/* Whether the system marks the packets of such sockets, and those that were sent before. */
+static bool has_marks(void)
+{
+    int ends[2], passed;
+    bool more = false;
+    char byte;
+
+    if (descriptor_socketpair(AF_UNIX, SOCK_SEQPACKET, O_NONBLOCK, ends) == -1)
+        return false;
+    if (send(ends[0], "", 0, 0) == 0) {
+        mark_packets(ends[1]);
+        receive(ends[1], &byte, 1, &passed, &more);
+    }
+    close(ends[0]);
+    close(ends[1]);
+    return more;
+}
+
+/* Discards what waits. Where packets have no marks an empty one looks like the end, and only the
+ * number of reads tells that nothing is left. */
+static void discard_packets(int socket)
+{
+    bool marked = has_marks(), more = true;
+
+    mark_packets(socket);
+    for (int i = 0; i < PACKETS_MAX && (more || !marked); i++) {
+        char byte;
+        int passed;
+
+        if (receive(socket, &byte, 1, &passed, &more) == -1)
+            break;
+        if (passed != -1)
+            fd_discard(passed);
+    }
+}
+
 void fd_close_socket(int socket)
 {
     assert(socket >= 0);
     if (!fd_is_refused(socket)) {
         shutdown(socket, SHUT_RDWR);
-        for (int i = 0; i < PACKETS_MAX; i++) { /* an empty packet looks like the end */
-            char byte;
-            int passed;
-
-            if (fd_receive(socket, &byte, 1, &passed) == -1)
-                break;
-            if (passed != -1)
-                fd_discard(passed);
-        }
+        discard_packets(socket);
     }
     close(socket);
 }

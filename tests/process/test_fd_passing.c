@@ -4,6 +4,7 @@
 
 #include "support/test.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -12,6 +13,17 @@
 #include <unistd.h>
 
 static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };
+static unsigned received_n; /* calls of recvmsg() */
+
+/* Counts the library's calls, which come here. */
+ssize_t recvmsg(int socket, struct msghdr *header, int flags)
+{
+    ssize_t (*call)(int, struct msghdr *, int);
+
+    received_n++;
+    *(void **)&call = dlsym(RTLD_NEXT, "recvmsg");
+    return call(socket, header, flags);
+}
 
 START_TEST(a_descriptor_goes_along)
 {
@@ -157,6 +169,39 @@ START_TEST(what_is_not_received_is_not_waited_for)
 }
 END_TEST
 
+/* A liar sends empty packets, which look like the end, before the descriptors. */
+START_TEST(empty_packets_hide_nothing)
+{
+    int ends[2], peers[3];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+    for (int i = 0; i < 100; i++)
+        ck_assert_int_eq(send(ends[0], "", 0, 0), 0);
+    send_slow(ends[0], peers);
+    received_n = 0;
+    fd_close_socket(ends[1]);
+    ck_assert_uint_gt(received_n, 100);
+    close(ends[0]);
+    close_all(peers, 3);
+}
+END_TEST
+
+/* An end without packets is found at once, whether the other one is open or closed. */
+START_TEST(the_end_is_found)
+{
+    int ends[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+    if (_i == 1)
+        close(ends[0]);
+    received_n = 0;
+    fd_close_socket(ends[1]);
+    ck_assert_uint_le(received_n, 4);
+    if (_i == 0)
+        close(ends[0]);
+}
+END_TEST
+
 /* A kernel before Linux 6.16 takes the descriptor. */
 START_TEST(descriptors_can_be_refused)
 {
@@ -186,6 +231,8 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, of_two_descriptors_one_arrives, 0, 2);
     tcase_add_loop_test(tcase, what_is_discarded_is_not_waited_for, 0, 2);
     tcase_add_loop_test(tcase, what_is_not_received_is_not_waited_for, 0, 2);
+    tcase_add_test(tcase, empty_packets_hide_nothing);
+    tcase_add_loop_test(tcase, the_end_is_found, 0, 2);
     tcase_add_loop_test(tcase, descriptors_can_be_refused, 0, 2);
 }
 
