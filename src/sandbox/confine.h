@@ -21,7 +21,11 @@ const char *sandbox_seccomp_lacks(int *error);
  * then. */
 int sandbox_seccomp_build(const struct cycle *cycle, int fd);
 
-/* Makes the configuration's filter, and keeps it with the configuration (filter.c). */
+/* Time in which a filter is made; a few ms are usual. Signals wait for its end. */
+#define SANDBOX_FILTER_MS 1000
+
+/* Makes the configuration's filter, and keeps it with the configuration (filter.c). -1 with errno,
+ * ETIMEDOUT where it took too long. */
 int sandbox_filter_prepare(struct cycle *cycle);
 /* Installs it, for all threads of the process. */
 int sandbox_filter_enter(const struct sandbox_filter *filter);

@@ -21,8 +21,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BUILD_MS 10000 /* a few are usual */
-
 struct sandbox_filter {
     unsigned short n;
     struct sock_filter code[];
@@ -39,7 +37,7 @@ static int64_t now_ms(void)
 /* Reads until the end, for a bounded time, and at most `size` bytes; -1 with errno. */
 static ssize_t read_all(int fd, char *bytes, size_t size)
 {
-    int64_t until = now_ms() + BUILD_MS, left;
+    int64_t until = now_ms() + SANDBOX_FILTER_MS, left;
     struct pollfd state = { .fd = fd, .events = POLLIN };
     size_t n = 0;
 

@@ -79,7 +79,14 @@ static int prepare_filter(struct cycle *cycle, struct log *log)
 
     if (sandbox_seccomp_lacks(&error) != NULL || sandbox_filter_prepare(cycle) == 0)
         return 0;
-    log_write(log, LEVEL_EMERG, errno, "sandbox: the filter of system calls could not be made");
+    if (errno == ETIMEDOUT)
+        log_write(log, LEVEL_EMERG, 0,
+            "sandbox: the filter of system calls was not made within %d ms: its process hangs, or "
+            "the "
+            "machine is overloaded",
+            SANDBOX_FILTER_MS);
+    else
+        log_write(log, LEVEL_EMERG, errno, "sandbox: the filter of system calls could not be made");
     return -1;
 }
 
