@@ -245,12 +245,11 @@ static enum message_status follow(const struct reader *answers, unsigned count, 
     }
 }
 
-/* An answer does not hold for longer than the aliases that lead to it. */
-static void bound_items(struct message *message)
+void message_bound(struct message *message, uint32_t ttl)
 {
+    take_least(&message->ttl, ttl);
     for (unsigned i = 0; i < message->n; i++)
-        if (message->aliases > 0)
-            message->items[i].ttl = message->ttl;
+        take_least(&message->items[i].ttl, ttl);
 }
 
 enum message_status message_read(const uint8_t *p, size_t n, uint16_t type, struct message *out)
@@ -277,9 +276,26 @@ enum message_status message_read(const uint8_t *p, size_t n, uint16_t type, stru
     reader.at += 4;
     count = number16(p + 6);
     status = follow(&reader, count < RECORDS ? count : RECORDS, out);
-    if (status == MESSAGE_FOUND)
-        bound_items(out);
+    /* a server that knows that there is no record says so in the part behind the answers */
+    out->is_alias = status == MESSAGE_NO_DATA && out->aliases > 0 && number16(p + 8) == 0;
+    if (status == MESSAGE_FOUND && out->aliases > 0)
+        message_bound(out, out->ttl);
     return status;
+}
+
+const char *message_type_name(uint16_t type)
+{
+    switch (type) {
+    case MESSAGE_A:
+        return "A";
+    case MESSAGE_AAAA:
+        return "AAAA";
+    case MESSAGE_SRV:
+        return "SRV";
+    default:
+        assert(type == MESSAGE_PTR);
+        return "PTR";
+    }
 }
 
 const char *message_why(enum message_status status)

@@ -4,6 +4,7 @@
  * bounded work; nothing is allocated, and nothing outside of the message is looked at. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,6 +42,7 @@ struct message {
     unsigned n;     /* items */
     size_t text_n;  /* bytes of the text */
     size_t aliases; /* followed until the canonical name */
+    bool is_alias; /* there is nothing but aliases: the name that they lead to is to be asked for */
     char canonical[MESSAGE_NAME];
     struct message_item items[MESSAGE_ITEMS];
     char text[MESSAGE_TEXT]; /* names, each with a NUL */
@@ -49,6 +51,10 @@ struct message {
 /* Reads an answer to a question of this type. *out is whole only where MESSAGE_FOUND is
  * returned. */
 enum message_status message_read(const uint8_t *p, size_t n, uint16_t type, struct message *out);
+/* Has an answer hold no longer than the aliases that lead to it. */
+void message_bound(struct message *message, uint32_t ttl);
+/* Returns the name of a type that is asked for. */
+const char *message_type_name(uint16_t type);
 /* Says in words what is wrong with an answer. */
 const char *message_why(enum message_status status);
 /* Whether the text can be asked for: labels of 1 to 63 printable characters, of 253 in all; a dot

@@ -29,21 +29,6 @@ static int compare_questions(const struct resolver_question *a, const struct res
 RB_GENERATE_INTERNAL(
     resolver_questions, resolver_question, node, compare_questions, static __attribute__((unused)))
 
-static const char *type_name(uint16_t type)
-{
-    switch (type) {
-    case MESSAGE_A:
-        return "A";
-    case MESSAGE_AAAA:
-        return "AAAA";
-    case MESSAGE_SRV:
-        return "SRV";
-    default:
-        assert(type == MESSAGE_PTR);
-        return "PTR";
-    }
-}
-
 static uint64_t now_of(const struct resolver *resolver)
 {
     return resolver->names->loop->clock.mono_ms;
@@ -71,6 +56,7 @@ static void free_question(struct resolver *resolver, struct resolver_question *q
     CHECK_KIND(question, QUESTION_KIND);
     assert(TAILQ_EMPTY(&question->parts) && question->answer == NULL);
     RB_REMOVE(resolver_questions, &resolver->questions, question);
+    memory_release(resolver->names->memory, question->alias);
     question->kind = 0;
     memory_release(resolver->names->memory, question);
 }
@@ -120,7 +106,8 @@ static void log_failure(struct resolver_question *question)
         question->is_logged || !is_loud(question))
         return;
     log_write(question->resolver->names->loop->log, level, 0,
-        "\"%s\" (%s) could not be resolved: %s", name, type_name(question->type), question->why);
+        "\"%s\" (%s) could not be resolved: %s", name, message_type_name(question->type),
+        question->why);
 }
 
 static void end_part(struct resolver_question *question, struct resolver_part *part)
@@ -159,6 +146,9 @@ static void end_question(struct resolver *resolver, struct resolver_question *qu
 
     assert(question->phase == QUESTION_ASKED);
     assert((question->outcome == FB_NAME_FOUND) == (question->answer != NULL));
+    memory_release(resolver->names->memory, question->alias);
+    question->alias = NULL;
+    question->aliases = 0;
     log_failure(question);
     while ((part = TAILQ_FIRST(&question->parts)) != NULL) {
         TAILQ_REMOVE(&question->parts, part, link);
@@ -189,20 +179,6 @@ static void end_found(struct resolver *resolver, struct resolver_question *quest
     end_question(resolver, question);
 }
 
-static void read_reply(struct resolver_question *question, const struct names_reply *reply)
-{
-    struct message message;
-    enum message_status status = message_read(reply->p, reply->n, question->type, &message);
-
-    if (status == MESSAGE_FOUND) {
-        end_found(question->resolver, question, &message, question->resolver->setting->valid);
-        return;
-    }
-    question->outcome = status == MESSAGE_NO_DATA ? FB_NAME_NO_DATA : FB_NAME_BROKEN;
-    question->why = message_why(status);
-    end_question(question->resolver, question);
-}
-
 /* Keeps a question that the client has given back, if anybody wants to know. */
 static void queue_again(struct resolver *resolver, struct resolver_question *question)
 {
@@ -213,6 +189,48 @@ static void queue_again(struct resolver *resolver, struct resolver_question *que
     question->phase = QUESTION_WAITS;
     question->is_again = true;
     TAILQ_INSERT_TAIL(&resolver->again, question, link);
+}
+
+/* Has the name asked for that an answer is an alias of; false: there is no memory, or no end. */
+static bool follow_alias(struct resolver_question *question, const struct message *message)
+{
+    struct names *names = question->resolver->names;
+    const struct memory *memory = names->memory;
+    char *alias = NULL;
+
+    if (question->aliases++ < RESOLVER_ALIASES)
+        alias = memory_alloc(memory, strlen(message->canonical) + 1);
+    if (alias == NULL)
+        return false;
+    strcpy(alias, message->canonical);
+    if (question->alias == NULL || message->ttl < question->alias_ttl)
+        question->alias_ttl = message->ttl;
+    memory_release(memory, question->alias);
+    question->alias = alias;
+    queue_again(question->resolver, question);
+    names_ask_soon(names);
+    return true;
+}
+
+static void read_reply(struct resolver_question *question, const struct names_reply *reply)
+{
+    struct message message;
+    enum message_status status = message_read(reply->p, reply->n, question->type, &message);
+
+    if (status == MESSAGE_FOUND) {
+        if (question->alias != NULL)
+            message_bound(&message, question->alias_ttl);
+        end_found(question->resolver, question, &message, question->resolver->setting->valid);
+        return;
+    }
+    if (status == MESSAGE_NO_DATA && message.is_alias) {
+        if (follow_alias(question, &message))
+            return;
+        status = MESSAGE_LOOP;
+    }
+    question->outcome = status == MESSAGE_NO_DATA ? FB_NAME_NO_DATA : FB_NAME_BROKEN;
+    question->why = message_why(status);
+    end_question(question->resolver, question);
 }
 
 static void replied(void *arg, const struct names_reply *reply)
@@ -276,7 +294,9 @@ static void ask(struct resolver *resolver, struct resolver_question *question)
     assert(question->phase == QUESTION_WAITS);
     TAILQ_REMOVE(queue_of(question), question, link);
     question->phase = QUESTION_ASKED;
-    if (!look_into_hosts(resolver, question))
+    if (question->alias != NULL)
+        names_client_ask(resolver->client, question->alias, question->type, question);
+    else if (!look_into_hosts(resolver, question))
         names_client_ask(resolver->client, question->name, question->type, question);
 }
 
@@ -406,7 +426,7 @@ void resolver_log_late(struct resolver *resolver, struct resolver_part *part, ui
     question->is_logged = true;
     log_write(resolver->names->loop->log, LEVEL_ERROR, 0,
         "\"%s\" (%s) could not be resolved: no server has answered within %" PRIu64 " ms",
-        question->name, type_name(question->type), ms);
+        question->name, message_type_name(question->type), ms);
 }
 
 /* ---- The resolver ---- */

@@ -19,6 +19,8 @@
 /* Answers that are kept, and their bytes. */
 #define RESOLVER_CACHE 4096
 #define RESOLVER_CACHE_BYTES (4u * 1024 * 1024)
+/* Answers in a row that are aliases alone. */
+#define RESOLVER_ALIASES 8
 /* For so long there is no such name, or record. */
 #define RESOLVER_ABSENT_MS 10000
 
@@ -45,8 +47,11 @@ struct resolver_question {
     unsigned kind;
     enum resolver_phase phase;
     uint16_t type;
-    bool is_again;  /* the client has given it back */
-    bool is_logged; /* a line says that nobody has answered in time */
+    bool is_again;      /* the client has given it back */
+    bool is_logged;     /* a line says that nobody has answered in time */
+    unsigned aliases;   /* that were followed by questions of their own */
+    uint32_t alias_ttl; /* the least of theirs, in seconds */
+    char *alias;        /* the latest of them, which is asked for; NULL: the name is */
     RB_ENTRY(resolver_question) node;
     TAILQ_ENTRY(resolver_question) link; /* in a queue, or among the cached, the latest last */
     TAILQ_HEAD(, resolver_part) parts;

@@ -166,6 +166,40 @@ START_TEST(lies_are_told_and_overcome)
 }
 END_TEST
 
+/* Answers that the name is an alias of this letter's. */
+static void send_alias(const struct name_server *server, char letter)
+{
+    const uint8_t alias[] = { 1, (uint8_t)letter, 4, 't', 'e', 's', 't', 0 };
+    struct name_reply reply;
+
+    name_server_take(server, &reply);
+    name_reply_add(&reply, NAME_ASKED, NAME_CNAME, 1, alias, sizeof(alias));
+    name_server_send(server, &reply, 0);
+}
+
+/* An answer that is an alias alone has the other name asked for; one that leads nowhere ends. */
+START_TEST(an_alias_alone_is_followed)
+{
+    struct name_server server = name_server_start();
+    struct daemon *daemon = start(&server, "10s");
+    struct name_reply reply;
+
+    daemon_expects(daemon, COULD_NOT "its aliases do not end");
+    for (int i = 0; i < 9; i++)
+        send_alias(&server, (char)('b' + i));
+    daemon_wait_log(daemon, COULD_NOT "its aliases do not end");
+    send_alias(&server, 'z');
+    name_server_take(&server, &reply);
+    ck_assert_int_eq(reply.bytes[13], 'z');
+    add_address(&reply, 1);
+    name_server_send(&server, &reply, 0);
+    WAIT_FOR(has_logged(daemon, &server, "has been resolved, addresses: 1"));
+    expect_served(daemon->ports[0]);
+    name_server_stop(&server);
+    daemon_finish(daemon);
+}
+END_TEST
+
 /* The addresses change while clients come; the one that was there first stays. */
 START_TEST(addresses_change_under_load)
 {
@@ -215,6 +249,7 @@ static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
     tcase_add_loop_test(tcase, lies_are_told_and_overcome, 0, sizeof(lies) / sizeof(*lies));
+    tcase_add_test(tcase, an_alias_alone_is_followed);
     tcase_add_test(tcase, addresses_change_under_load);
     tcase_add_test(tcase, hundreds_of_addresses);
 }

@@ -55,16 +55,17 @@ static void begin(struct room *room, unsigned resolvers)
 {
     *room = (struct room) { .fixture = fixture_start_loop(2 * SOCKETS_MOST) };
     for (unsigned i = 0; i < resolvers; i++) {
-        room->settings[i] = (struct names_setting) {
-            .servers = i == 0 ? "10.0.0.1:53" : "10.0.0.2:53", .ipv4 = true, .used = true
-        };
+        room->settings[i] =
+            (struct names_setting) { .servers = i == 0 ? "10.0.0.1:53" : "10.0.0.2:53",
+                .ipv4 = true,
+                .users = NAMES_OF_SESSIONS };
         if (i > 0)
             room->settings[i - 1].next = &room->settings[i];
         room->servers[i] = sim_server(
             room->fixture->sim, (const void *)&server_addresses[i], sizeof(server_addresses[i]));
     }
-    room->names =
-        names_create(room->fixture->loop, &room->fixture->memory.memory, &room->settings[0]);
+    room->names = names_create(
+        room->fixture->loop, &room->fixture->memory.memory, &room->settings[0], NAMES_OF_SESSIONS);
     ck_assert_ptr_nonnull(room->names);
     room->names->tell = call_asker;
     room->names->told = ignore;
