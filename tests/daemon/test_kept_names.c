@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CLIENTS 20
+#define CLIENTS 30
 #define FAILS "could not be resolved: "
 
 /* Kinds of servers with names: an address record, or a service, of a group or a directive. */
