@@ -2,6 +2,7 @@
 /* Calls about a descriptor that is open, which are the same on every system. */
 #include "base/descriptor.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,6 +14,23 @@ void descriptor_close(int fd)
 
     if (fd != -1)
         close(fd);
+    errno = error;
+}
+
+void descriptor_stop_linger(int fd)
+{
+    static const struct linger off = { .l_onoff = 0 };
+
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+}
+
+void descriptor_discard(int fd)
+{
+    int error = errno;
+
+    assert(fd >= 0);
+    descriptor_stop_linger(fd);
+    close(fd);
     errno = error;
 }
 

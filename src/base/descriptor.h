@@ -17,6 +17,12 @@ int descriptor_accept(int listener, struct sockaddr *address, socklen_t *length,
 int descriptor_replace(int fd, int place);
 /* Closes a descriptor, if it is not -1, and keeps errno. */
 void descriptor_close(int fd);
+/* Makes close() of a socket return at once, whatever another process with the socket has set: with
+ * SO_LINGER it waits for the peer. Does nothing to other descriptors. */
+void descriptor_stop_linger(int fd);
+/* Closes a descriptor that other processes have, or that one of them has passed, without a wait;
+ * keeps errno. */
+void descriptor_discard(int fd);
 /* Whether programs started by exec() inherit the descriptor from now on; -1 with errno. */
 int descriptor_set_inherited(int fd, bool inherited);
 /* Returns the inode that the descriptor is open on; 0 for a closed one, or -1. */

@@ -52,6 +52,17 @@ static int read_option(int fd, int level, int name, int *value)
     return getsockopt(fd, level, name, value, &length);
 }
 
+/* Makes a TCP socket listen again that a worker of the last start has shut down or connected. A
+ * connection that was accepted has no port once it is disconnected. */
+static bool listens_again(int fd, struct address *address)
+{
+    if (address_of_socket(address, fd) == -1 || address->any.sa_family == AF_UNIX)
+        return false;
+    listener_disconnect(fd);
+    return address_of_socket(address, fd) == 0 && address_port(address) != 0 &&
+           listen(fd, listener_defaults.backlog) == 0;
+}
+
 /* Reads the address and the options of a socket. Returns NULL, or what is wrong with it. */
 static const char *inspect_socket(
     int fd, struct address *address, struct listener_options *options, bool *ipv6only)
@@ -63,7 +74,8 @@ static const char *inspect_socket(
     errno = 0;
     if (type != SOCK_STREAM)
         return "it is not a stream socket";
-    if (read_option(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens) == -1 || !listens)
+    if (read_option(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens) == -1 ||
+        (!listens && !listens_again(fd, address)))
         return "it does not listen";
     if (address_of_socket(address, fd) == -1)
         return "its address is not known";
@@ -222,7 +234,7 @@ static unsigned close_waiting(int fd)
         shutdown(client, SHUT_WR);
         while (recv(client, discarded, sizeof(discarded), 0) > 0)
             ;
-        close(client);
+        descriptor_discard(client);
         n++;
     }
     return n;
@@ -243,7 +255,7 @@ static void discard_socket(struct adopted_socket *passed, struct log *log)
         break;
     case ADOPTED_FROM_STORE:
         n = close_waiting(passed->fd);
-        close(passed->fd);
+        descriptor_discard(passed->fd);
         listener_unlink(holder, log);
         log_write(log, LEVEL_NOTICE, 0,
             "%s was stored by the service manager, but no \"listen\" uses it any more: the socket "
@@ -251,7 +263,7 @@ static void discard_socket(struct adopted_socket *passed, struct log *log)
             holder->text, n);
         break;
     case ADOPTED_FROM_MASTER: /* the other process still serves the queue */
-        close(passed->fd);
+        descriptor_discard(passed->fd);
         log_write(log, LEVEL_NOTICE, 0,
             "no \"listen\" uses %s any more: the old master process serves it until it exits",
             holder->text);
@@ -294,7 +306,7 @@ void adopted_close_others(struct adopted *adopted, const struct listeners *own)
         return;
     STAILQ_FOREACH (passed, &adopted->sockets, link) {
         if (passed->fd != -1 && !is_taken_over(passed, own))
-            close(passed->fd);
+            descriptor_discard(passed->fd);
         passed->fd = -1;
     }
     STAILQ_FOREACH (listener, &own->list, link)

@@ -257,8 +257,10 @@ int listener_open(
         from = NULL;
     }
     previous_n = from != NULL ? from->fd_n : 0;
-    if (from != NULL)
+    if (from != NULL) {
         take_path(listener, from);
+        listener_take_record(listener, from);
+    }
     listener->foreign = from != NULL && from->foreign;
     listener->kept_n = from != NULL ? from->kept_n : 0;
     if (listener->foreign)
@@ -301,6 +303,26 @@ int listener_listen(
     return listen(fd, listener->options.backlog);
 }
 
+/* Lets a kept socket listen that somebody has shut down. */
+static int revive_kept(struct listener *listener, int fd, struct log *log)
+{
+    return listener->adopted && !is_unix(listener) && listener_is_broken(listener, fd)
+               ? listener_revive(listener, fd, log)
+               : 0;
+}
+
+/* Tells that a kept socket stays as it is: the kernel does not change ipv6only of a bound one. */
+static void note_ipv6only(const struct listener *listener, int fd, struct log *log)
+{
+    bool wanted = listener->options.ipv6only;
+
+    if (listener->adopted && listener->address.any.sa_family == AF_INET6 &&
+        listener_option_of(fd, OPTION(IPPROTO_IPV6, IPV6_V6ONLY)) != wanted)
+        log_write(log, LEVEL_WARN, 0,
+            "ipv6only=%s is ignored: %s is open already, and is kept as it is",
+            wanted ? "on" : "off", listener->text);
+}
+
 int listener_commit(struct listener *listener, struct listener_system *system, struct log *log)
 {
     int result = 0;
@@ -311,12 +333,15 @@ int listener_commit(struct listener *listener, struct listener_system *system, s
 
         if (fd == -1)
             continue;
-        if (listener_listen(listener, fd, system, log) == -1) {
+        note_ipv6only(listener, fd, log);
+        if (revive_kept(listener, fd, log) == -1 ||
+            listener_listen(listener, fd, system, log) == -1) {
             log_failure(log, errno, "listen() to %s, backlog %d failed", listener->text,
                 listener->options.backlog);
             result = -1;
         }
     }
+    listener_record(listener);
     return result;
 }
 
@@ -349,7 +374,7 @@ void listener_close(struct listener *listener)
     listener_check(listener);
     for (unsigned i = 0; i < listener->fd_n; i++) {
         if (listener->fds[i] != -1 && i >= listener->kept_n)
-            close(listener->fds[i]);
+            descriptor_discard(listener->fds[i]);
         listener->fds[i] = -1;
     }
 }
@@ -362,7 +387,7 @@ void listener_close_socket(struct listener *listener, int fd)
         if (listener->fds[i] == fd) {
             listener->fds[i] = -1;
             if (i >= listener->kept_n)
-                close(fd);
+                descriptor_discard(fd);
         }
 }
 
@@ -410,7 +435,7 @@ void listener_undo_open(struct listener *listener, const struct listener *from)
         listener->fds[i] = -1;
         if (fd == -1 || (from != NULL && listener_has(from, fd)))
             continue;
-        close(fd);
+        descriptor_discard(fd);
         if (!listener->adopted)
             unlink_socket(listener);
     }
@@ -422,7 +447,7 @@ void listener_hand_over(struct listener *listener, const struct listener *next)
     for (unsigned i = 0; i < listener->fd_n; i++) {
         if (listener->fds[i] != -1 && i >= listener->kept_n &&
             !listener_has(next, listener->fds[i]))
-            close(listener->fds[i]);
+            descriptor_discard(listener->fds[i]);
         listener->fds[i] = -1;
     }
 }

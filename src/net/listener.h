@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 struct conf_word;
+struct listener_untouched;
 
 struct listener_options {
     int backlog; /* -1: the system's greatest; default 511 */
@@ -51,9 +52,11 @@ struct listener {
     unsigned stored_n; /* how many of `fds`, from the first, the service manager keeps copies of */
     dev_t path_device; /* the path of a unix socket, when it was bound; inode 0: not known */
     ino_t path_inode;
-    bool path_lost;         /* somebody else has deleted or replaced the path: it is bound again */
-    unsigned mended_n;      /* how often sockets were shut down, and listen again */
-    unsigned mend_failures; /* in a row */
+    bool path_lost; /* somebody else has deleted or replaced the path: it is bound again */
+    struct listener_untouched *recorded; /* of what the manager has passed, or NULL */
+    unsigned restored_n;                 /* how often options were put back */
+    unsigned mended_n;                   /* how often sockets were shut down, and listen again */
+    unsigned mend_failures;              /* in a row */
 };
 
 /* Many listeners; listener_set.h has what is done with them. */
@@ -64,11 +67,24 @@ struct listeners {
 
 extern const struct listener_options listener_defaults;
 
-/* The system's defaults of options whose value 0 stands for them, for the time of one commit:
- * zeros, until the first listener that wants them asks for all. */
-struct listener_system {
+/* Rows of listener_untouched[] at most. */
+#define LISTENER_UNTOUCHED_MOST 40
+
+/* Options that no configuration sets, as they are on a socket that nobody has touched, or that the
+ * service manager has passed. */
+struct listener_untouched {
     bool known;
-    int keepidle, keepintvl, keepcnt;
+    int keepidle, keepintvl, keepcnt; /* defaults of options whose value 0 stands for them */
+    int rcvbuf, sndbuf, buf_lock;
+    int values[LISTENER_UNTOUCHED_MOST];
+};
+
+/* The system's defaults, for the time of one commit: zeros, until the first listener of a family
+ * that wants them asks for all. */
+struct listener_system {
+    bool restores;    /* options may differ though the listener was not adopted */
+    unsigned changed; /* how many were put back then */
+    struct listener_untouched in, in6;
 };
 
 /* Creates a closed listener in the arena; NULL without memory. A unix socket has no reuseport. */
@@ -93,9 +109,9 @@ int listener_open(
     struct listener *listener, const struct listener *from, unsigned slots, struct log *log);
 
 /* Sets every option on every socket, and makes it listen; a kept socket listens again, with its new
- * backlog. An option that the kernel refuses is an alert. Returns -1 only where listen() fails,
- * after an emerg line and with the others listening: another process has bound the address and
- * listens since the open. */
+ * backlog, even if it was shut down. An option that the kernel refuses is an alert. Returns -1 only
+ * where listen() fails, after an emerg line and with the others listening: another process has
+ * bound the address and listens since the open. */
 int listener_commit(struct listener *listener, struct listener_system *system, struct log *log);
 
 /* Makes one bound socket listen, with every option set on it; -1 with errno. */
@@ -108,14 +124,26 @@ int listener_open_socket(struct listener *listener, struct log *log);
 /* Whether another process listens on the address of a listener without open sockets, so that
  * listener_open() would fail. A socket is bound to it for a moment, or connected to it. */
 bool listener_is_taken(const struct listener *listener, struct log *log);
-/* Whether a socket that has listened was shut down (listener_mend.c). */
-bool listener_is_broken(int fd);
-/* Makes a socket that was shut down listen again beside those of `others`: the same, or where it is
- * a unix socket a new one under its descriptor, which the other holders of the old one have to be
- * given. Of many times few are logged, with their number. Returns -1 where it fails, with an emerg
- * line at times. */
-int listener_mend(
-    struct listener *listener, int fd, const struct listeners *others, struct log *log);
+/* Whether a socket does not listen: another process has shut it down or connected it
+ * (listener_mend.c). */
+bool listener_is_broken(const struct listener *listener, int fd);
+/* Ends the connection of a socket that somebody has connected, with a reset, and without a wait. */
+void listener_disconnect(int fd);
+/* Disconnects a broken TCP socket, and binds it again where it has lost its port, so that it can
+ * listen; -1 with errno. */
+int listener_revive(struct listener *listener, int fd, struct log *log);
+/* Makes a broken socket listen again beside those of `others`. The same does where that is
+ * possible, else, if one `may_replace` it, a new one under its descriptor, which the other holders
+ * of the old one have to be given. Of many times few are logged, with their number. Returns -1
+ * where it fails, with an emerg line at times. */
+enum { LISTENER_MENDED, LISTENER_REPLACED };
+int listener_mend(struct listener *listener, int fd, const struct listeners *others,
+    bool may_replace, struct log *log);
+
+/* Sets the options and the backlog of a socket that listens again, which another process may have
+ * changed (listener_restore.c). Of many times that any had changed few are logged. */
+void listener_restore(
+    struct listener *listener, int fd, struct listener_system *system, struct log *log);
 
 /* Adds a socket of the same address, which listens; -1 without memory. */
 int listener_add(struct listener *listener, int fd);

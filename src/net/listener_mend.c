@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listening sockets that were shut down: every process that has one can do that to all. A TCP
- * socket keeps its address and can listen again; a unix socket cannot, and is replaced, so that its
- * other holders have to be given the new one. Nothing here decides when. */
+/* Listening sockets that do not listen any more: every process that has one can do that to all, by
+ * ending it, or by connecting it to somewhere. A TCP socket is disconnected, keeps its address and
+ * listens again. A unix socket cannot, and a TCP socket with another address by now must not: a new
+ * one takes their place, which the other holders have to be given, unless a service manager holds
+ * the old one open and would pass it to the next start. Nothing here decides when. */
 #include "base/descriptor.h"
+#include "net/listener_options.h"
 #include "net/listener_set.h"
 
 #include <assert.h>
@@ -20,58 +23,108 @@
 /* A listener that cannot listen again is tried at least each time of so many. */
 #define TRIES_MOST 64
 
-bool listener_is_broken(int fd)
+/* A unix socket that was shut down still says that it listens. */
+static bool has_hung_up(int fd)
 {
     struct pollfd polled = { .fd = fd, .events = POLLRDHUP };
 
-    assert(fd >= 0);
     return poll(&polled, 1, 0) == 1 && (polled.revents & (POLLHUP | POLLRDHUP)) != 0;
 }
 
-/* Makes the socket listen; -1 with the call that has failed, or NULL after a line. A port that the
- * kernel had chosen is lost, which getsockname() does not show: bind() fails with EINVAL where the
- * socket still has its port. */
+bool listener_is_broken(const struct listener *listener, int fd)
+{
+    assert(fd >= 0);
+    return listener_option_of(fd, OPTION(SOL_SOCKET, SO_ACCEPTCONN)) == 0 ||
+           (listener->address.any.sa_family == AF_UNIX && has_hung_up(fd));
+}
+
+void listener_disconnect(int fd)
+{
+    static const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+
+    assert(fd >= 0);
+    descriptor_stop_linger(fd);
+    connect(fd, &nowhere, sizeof(nowhere));
+}
+
+/* Binds a socket that was disconnected where it has lost its port, which the kernel had chosen;
+ * -1 with errno, EADDRNOTAVAIL where somebody has bound it to another address. */
+static int bind_again(struct listener *listener, int fd, struct log *log)
+{
+    struct address now;
+
+    listener_change_option(listener, fd, OPTION(SOL_SOCKET, SO_REUSEADDR), 1, log);
+    if (bind(fd, &listener->address.any, listener->address.length) == -1 && errno != EINVAL)
+        return -1;
+    if (address_of_socket(&now, fd) == -1)
+        return -1;
+    if (address_equal(&now, &listener->address))
+        return 0;
+    errno = EADDRNOTAVAIL;
+    return -1;
+}
+
+int listener_revive(struct listener *listener, int fd, struct log *log)
+{
+    assert(listener->address.any.sa_family != AF_UNIX);
+    listener_disconnect(fd);
+    return bind_again(listener, fd, log);
+}
+
+/* Makes the socket listen; -1 with the call that has failed. */
 static int listen_again(struct listener *listener, int fd, const char **failed, struct log *log)
 {
-    struct listener_system system = { .known = false };
+    struct listener_system system = { .restores = true };
 
     *failed = "bind";
-    if (bind(fd, &listener->address.any, listener->address.length) == -1 && errno != EINVAL)
+    if (listener_revive(listener, fd, log) == -1)
         return -1;
     *failed = "listen";
     return listener_listen(listener, fd, &system, log);
 }
 
-/* Puts a new socket in the place of the old one; -1 as above. */
+/* Puts a new socket in the place of the old one; -1 as above, or with NULL after a line. */
 static int replace_socket(struct listener *listener, int fd, const char **failed, struct log *log)
 {
-    struct listener_system system = { .known = false };
+    struct listener_system system = { 0 };
     int fresh = listener_open_socket(listener, log), error;
 
+    assert(fresh != fd && listener->kept_n == 0);
+    *failed = NULL;
     if (fresh == -1)
         return -1;
     *failed = "listen";
     if (listener_listen(listener, fresh, &system, log) == 0) {
         *failed = "dup2";
+        descriptor_stop_linger(fd);
         if (descriptor_replace(fresh, fd) != -1)
             *failed = NULL;
     }
     error = errno;
     close(fresh);
     errno = error;
-    return *failed == NULL ? 0 : -1;
+    return *failed == NULL ? LISTENER_REPLACED : -1;
 }
 
-static bool is_power_of_two(unsigned n)
+static int mend_socket(
+    struct listener *listener, int fd, bool may_replace, const char **failed, struct log *log)
 {
-    return (n & (n - 1)) == 0;
+    if (listener->address.any.sa_family != AF_UNIX) {
+        if (listen_again(listener, fd, failed, log) == 0)
+            return LISTENER_MENDED;
+    } else if (!may_replace) {
+        log_write(log, LEVEL_EMERG, 0,
+            "listener %s was shut down, and only its owner can replace it: restart the socket unit",
+            listener->text);
+    }
+    return may_replace ? replace_socket(listener, fd, failed, log) : -1;
 }
 
 /* Whether the listener is tried this time. One that fails is tried ever less often, and less often
  * logged, but never given up. */
 static bool is_due(const struct listener *listener)
 {
-    return is_power_of_two(listener->mend_failures) || listener->mend_failures % TRIES_MOST == 0;
+    return listener_is_told(listener->mend_failures) || listener->mend_failures % TRIES_MOST == 0;
 }
 
 /* Lets others be bound to the port where one of them listens on it already: a wildcard, or an
@@ -87,17 +140,17 @@ static void allow_others(
     }
 }
 
-int listener_mend(
-    struct listener *listener, int fd, const struct listeners *others, struct log *log)
+int listener_mend(struct listener *listener, int fd, const struct listeners *others,
+    bool may_replace, struct log *log)
 {
     const char *failed = NULL;
     int result = -1, error;
 
-    assert(fd >= 0);
+    assert(fd >= 0 && listener_has(listener, fd));
+    assert(!may_replace || listener->kept_n == 0);
     if (is_due(listener)) {
         allow_others(listener, others, true);
-        result = (listener->address.any.sa_family == AF_UNIX ? replace_socket : listen_again)(
-            listener, fd, &failed, log);
+        result = mend_socket(listener, fd, may_replace, &failed, log);
         error = errno;
         allow_others(listener, others, false);
         errno = error;
@@ -110,8 +163,8 @@ int listener_mend(
         return -1;
     }
     listener->mend_failures = 0;
-    if (is_power_of_two(++listener->mended_n))
+    if (listener_is_told(++listener->mended_n))
         log_write(log, LEVEL_ALERT, 0, "listener %s was shut down, and listens again (%u)",
             listener->text, listener->mended_n);
-    return 0;
+    return result;
 }

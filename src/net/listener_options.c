@@ -3,6 +3,8 @@
  * kernel refuses is logged as an alert and ignored. */
 #include "net/listener_options.h"
 
+#include "base/descriptor.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +19,8 @@ const struct listener_options listener_defaults = {
     .tcp_nodelay = true,
 };
 
-static void set_option(const struct listener *listener, int fd, const struct socket_option *option,
-    int value, struct log *log)
+void listener_set_option(const struct listener *listener, int fd,
+    const struct socket_option *option, int value, struct log *log)
 {
     if (setsockopt(fd, option->level, option->number, &value, sizeof(value)) == -1)
         log_write(log, LEVEL_ALERT, errno, "setsockopt(%s, %d) %s failed, ignored", option->name,
@@ -39,7 +41,7 @@ void listener_change_option(const struct listener *listener, int fd,
     const struct socket_option *option, int value, struct log *log)
 {
     if (listener_option_of(fd, option) != value)
-        set_option(listener, fd, option, value, log);
+        listener_set_option(listener, fd, option, value, log);
 }
 
 void listener_set_bind_options(const struct listener *listener, int fd, struct log *log)
@@ -80,20 +82,18 @@ void listener_set_options(
 
     assert(fd >= 0);
     set_nonblocking(listener, fd, log);
-    /* The kernel shows other sizes than it was given, so there is nothing to compare; and it has no
-     * way back to its own sizing, so a kept socket whose size is no longer configured keeps it. */
+    descriptor_stop_linger(fd); /* accepted sockets inherit it */
+    /* the kernel shows other sizes than it was given, so there is nothing to compare */
     if (options->rcvbuf != 0)
-        set_option(listener, fd, OPTION(SOL_SOCKET, SO_RCVBUF), options->rcvbuf, log);
+        listener_set_option(listener, fd, OPTION(SOL_SOCKET, SO_RCVBUF), options->rcvbuf, log);
     if (options->sndbuf != 0)
-        set_option(listener, fd, OPTION(SOL_SOCKET, SO_SNDBUF), options->sndbuf, log);
+        listener_set_option(listener, fd, OPTION(SOL_SOCKET, SO_SNDBUF), options->sndbuf, log);
     if (listener->address.any.sa_family == AF_UNIX)
         return;
-    /* the kernel does not change ipv6only on a bound socket */
-    if (listener->adopted && listener->address.any.sa_family == AF_INET6 &&
-        listener_option_of(fd, OPTION(IPPROTO_IPV6, IPV6_V6ONLY)) != options->ipv6only)
-        log_write(log, LEVEL_WARN, 0,
-            "ipv6only=%s is ignored: %s is open already, and is kept as it is",
-            options->ipv6only ? "on" : "off", listener->text);
+    if (listener->adopted || system->restores)
+        listener_restore_buffers(listener, fd, system, log);
+    if (system->restores)
+        listener_restore_untouched(listener, fd, system, log);
     listener_change_option(listener, fd, OPTION(SOL_SOCKET, SO_KEEPALIVE),
         options->keepalive == LISTENER_KEEPALIVE_ON, log);
     listener_set_tcp_extras(listener, fd, system, log);

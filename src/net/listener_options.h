@@ -16,6 +16,17 @@ void listener_set_options(
 /* Returns what of the options this system cannot set, as a parameter of "listen", or NULL. */
 const char *listener_lacks(const struct listener_options *options);
 
+/* Gives buffers back to the kernel whose sizes no configuration sets (listener_restore.c). */
+void listener_restore_buffers(
+    const struct listener *listener, int fd, struct listener_system *system, struct log *log);
+/* Sets all other options that no configuration sets to what they were. */
+void listener_restore_untouched(
+    const struct listener *listener, int fd, struct listener_system *system, struct log *log);
+/* Records the options of sockets that the service manager has passed, at the first commit. */
+void listener_record(struct listener *listener);
+/* Copies what was recorded for the previous configuration. */
+void listener_take_record(struct listener *listener, const struct listener *from);
+
 /* For listener_tcp_linux.c and listener_tcp_none.c: */
 
 /* An option as the kernel and the log name it. */
@@ -34,6 +45,31 @@ void listener_change_option(const struct listener *listener, int fd,
 /* Returns an option's value; 0 where the kernel does not know it, so that "off" is never
  * refused. */
 int listener_option_of(int fd, const struct socket_option *option);
+/* Whether the line about an event that has come so often is logged: few of many are. */
+static inline bool listener_is_told(unsigned times)
+{
+    return (times & (times - 1)) == 0;
+}
+
+/* Sets an option; a failure is an alert. */
+void listener_set_option(const struct listener *listener, int fd,
+    const struct socket_option *option, int value, struct log *log);
+
+/* Options that a process without privileges can change, that accepted sockets inherit or that stop
+ * a listener, and that no configuration sets. */
+extern const struct socket_option listener_untouched_options[];
+extern const size_t listener_untouched_n;
+/* Buffers that have a size which was set, by bits, where the system tells (Linux 5.14). */
+extern const struct socket_option listener_buf_lock;
+#define LISTENER_SNDBUF_LOCK 1
+#define LISTENER_RCVBUF_LOCK 2
+/* Returns the values of a socket that nobody has touched; NULL where none can be made. */
+const struct listener_untouched *listener_untouched_of(
+    const struct listener *listener, struct listener_system *system);
+/* Reads the times of the keep-alive. */
+void listener_read_keepalive(struct listener_untouched *values, int fd);
+/* Removes programs that decide which packets or connections a socket gets. */
+void listener_detach_programs(int fd);
 /* Sets the options of TCP that POSIX lacks. */
 void listener_set_tcp_extras(
     const struct listener *listener, int fd, struct listener_system *system, struct log *log);

@@ -4,7 +4,19 @@
 #include "net/listener_options.h"
 
 #include <assert.h>
+#include <netinet/in.h>
 #include <stddef.h>
+
+const struct socket_option listener_untouched_options[] = {
+    { SOL_SOCKET, SO_RCVLOWAT, "SO_RCVLOWAT" },
+    { SOL_SOCKET, SO_DONTROUTE, "SO_DONTROUTE" },
+    { SOL_SOCKET, SO_OOBINLINE, "SO_OOBINLINE" },
+};
+
+const size_t listener_untouched_n =
+    sizeof(listener_untouched_options) / sizeof(listener_untouched_options[0]);
+/* No option: it reads as 0, which is no lock. */
+const struct socket_option listener_buf_lock = { SOL_SOCKET, -1, "" };
 
 const char *listener_lacks(const struct listener_options *options)
 {
@@ -15,6 +27,17 @@ const char *listener_lacks(const struct listener_options *options)
     if (options->keepidle != 0 || options->keepintvl != 0 || options->keepcnt != 0)
         return "so_keepalive=keepidle:keepintvl:keepcnt";
     return NULL;
+}
+
+void listener_read_keepalive(struct listener_untouched *values, int fd)
+{
+    (void)values;
+    (void)fd;
+}
+
+void listener_detach_programs(int fd)
+{
+    (void)fd;
 }
 
 void listener_set_tcp_extras(

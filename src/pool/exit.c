@@ -130,6 +130,7 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
     if (slot_release(pool->shared, worker->slot))
         log_quota_write(&worker->lines, LEVEL_NOTICE, 0,
             "the accept mutex was taken back from worker process %d", (int)worker->pid);
+    pool_restore_listeners(pool);
     if (worker->handle != -1) {
         follow_orphan(worker);
         return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Mends what workers share for accepting: listening sockets that one of them has shut down, and
- * the accept mutex, which is given up when it is damaged again and again. A worker's word only
- * makes the master look at its own sockets, and not more often than it likes. */
+/* Mends what workers share for accepting: listening sockets that one of them has shut down or
+ * connected, or whose options it has changed, and the accept mutex, which is given up when it is
+ * damaged again and again. A worker's word only makes the master look at its own sockets, and not
+ * more often than it likes; at each death of a worker it looks unasked, and at options, too. */
 #include "pool/outbox.h"
 
 #include "systemd/fdstore.h"
@@ -10,6 +11,8 @@
 
 /* Between two looks at the listeners. */
 #define MEND_MS 100
+/* Sockets whose options are put back before other work has its turn. */
+#define RESTORE_MOST 256
 /* Reports of damage after which a generation goes on without the accept mutex. */
 #define DAMAGE_MOST 2
 
@@ -43,28 +46,28 @@ static void send_socket_to_all(struct pool *pool, int fd)
 
 /* Gives a worker the socket whose descriptor it has reported, though ours listens: a message with
  * the new one may have been lost, or it was forked before. */
-static void answer_worker(struct pool_worker *worker, const struct listener *listener, int fd)
+static void answer_worker(struct pool_worker *worker, int fd)
 {
-    if (worker->broken_listener == fd && listener->address.any.sa_family == AF_UNIX)
+    if (worker->broken_listener == fd)
         send_socket(worker, fd);
 }
 
-/* Whether a new socket would take the path away from somebody. Another master process may serve it.
- * A generation that starts beside another knows which file it is, or has bound it again. */
-static bool must_keep_path(const struct pool *pool, const struct listener *listener)
+/* Whether a new socket would take the address away from somebody. Another master process may serve
+ * it. A generation that starts beside another knows which file a path is, or has bound it again. */
+static bool is_shared(const struct pool *pool, const struct listener *listener)
 {
     return (pool->starting != NULL && pool->serving != NULL) ||
            pool->ops->is_handed_over(pool->host, listener);
 }
 
-/* A unix socket is replaced, by the one that its path then has. */
 static void mend_socket(struct pool *pool, struct cycle *cycle, struct listener *listener, int fd)
 {
-    bool is_unix = listener->address.any.sa_family == AF_UNIX;
+    bool shared = is_shared(pool, listener);
 
-    if (is_unix && must_keep_path(pool, listener))
+    if (shared && listener->address.any.sa_family == AF_UNIX)
         return;
-    if (listener_mend(listener, fd, &cycle->stream.listeners, pool->log) == -1 || !is_unix)
+    if (listener_mend(listener, fd, &cycle->stream.listeners, !shared && listener->kept_n == 0,
+            pool->log) != LISTENER_REPLACED)
         return;
     if (listener->stored_n > 0) { /* the service manager has copies of the old one */
         fdstore_drop(listener, pool->log);
@@ -79,13 +82,13 @@ static void look_at_socket(
     struct generation *generation;
     struct pool_worker *worker;
 
-    if (listener_is_broken(fd)) {
+    if (listener_is_broken(listener, fd)) {
         mend_socket(pool, cycle, listener, fd);
         return;
     }
     TAILQ_FOREACH (generation, &pool->generations, link)
         GENERATION_FOREACH_WORKER (worker, generation)
-            answer_worker(worker, listener, fd);
+            answer_worker(worker, fd);
 }
 
 void pool_mend_listeners(struct pool *pool)
@@ -106,13 +109,65 @@ void pool_mend_listeners(struct pool *pool)
             worker->broken_listener = -1;
 }
 
-void pool_note_broken_listener(struct pool_worker *worker, uint32_t number)
+static void look_soon(struct pool *pool)
 {
-    struct pool *pool = worker->generation->pool;
-
-    worker->broken_listener = (int)number;
     if (!timer_is_set(&pool->mend))
         timers_arm_at(pool->timers, &pool->mend, pool->mended_ms + MEND_MS);
+}
+
+/* Puts back the options of some sockets, from that of a number on; returns whether no more
+ * follow. */
+static bool restore_some(struct pool *pool, struct cycle *cycle, unsigned from)
+{
+    struct listener_system system = { .restores = true };
+    struct listener *listener;
+    unsigned n = 0;
+
+    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link)
+        for (unsigned i = 0; i < listener->fd_n; i++) {
+            if (n++ < from || listener->fds[i] == -1)
+                continue;
+            if (n > from + RESTORE_MOST)
+                return false;
+            if (!listener_is_broken(listener, listener->fds[i]))
+                listener_restore(listener, listener->fds[i], &system, pool->log);
+        }
+    return true;
+}
+
+/* A death in the midst of a pass asks for another one. */
+void pool_restore_expired(struct loop *loop, struct timer *timer)
+{
+    struct pool *pool = container_of(timer, struct pool, restore);
+    struct cycle *cycle = listening_cycle(pool);
+
+    assert(loop == NULL && pool->restore_passes > 0);
+    if (cycle == NULL || pool->ending) {
+        pool->restore_passes = 0;
+        return;
+    }
+    if (restore_some(pool, cycle, pool->restore_at)) {
+        pool->restore_at = 0;
+        pool->restore_passes--;
+    } else {
+        pool->restore_at += RESTORE_MOST;
+    }
+    if (pool->restore_passes > 0)
+        timers_arm_at(pool->timers, timer, pool->clock->mono_ms + 1);
+}
+
+void pool_restore_listeners(struct pool *pool)
+{
+    look_soon(pool);
+    pool->restore_passes = pool->restore_at > 0 ? 2 : 1;
+    if (!timer_is_set(&pool->restore))
+        timers_arm_at(pool->timers, &pool->restore, pool->clock->mono_ms + MEND_MS);
+}
+
+void pool_note_broken_listener(struct pool_worker *worker, uint32_t number)
+{
+    worker->broken_listener = (int)number;
+    look_soon(worker->generation->pool);
 }
 
 void pool_note_damaged_mutex(struct pool_worker *worker)

@@ -43,6 +43,7 @@ void pool_init(struct pool *pool, const struct pool_options *options)
         .log_repair = { .expired = wake_up },
         .probation = { .due = { .expired = pool_probation_expired } },
         .mend = { .expired = mend_expired },
+        .restore = { .expired = pool_restore_expired },
     };
     TAILQ_INIT(&pool->generations);
 }
@@ -59,6 +60,7 @@ void pool_done(struct pool *pool)
     timers_disarm(pool->timers, &pool->log_repair);
     timers_disarm(pool->timers, &pool->orphans);
     timers_disarm(pool->timers, &pool->mend);
+    timers_disarm(pool->timers, &pool->restore);
     timers_disarm(pool->timers, &pool->rescan.due);
     timers_disarm(pool->timers, &pool->probation.due);
 }

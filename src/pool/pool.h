@@ -235,10 +235,12 @@ struct pool {
     struct timer orphans; /* when workers that are not our children are looked at */
     struct pool_rescan rescan;
     struct pool_probation probation;
-    struct timer mend;            /* when reported listeners are looked at */
-    uint64_t mended_ms;           /* the latest look */
-    uint64_t deaths[POOL_DEATHS]; /* workers that have ended, by cause */
-    bool ending;                  /* the daemon ends: no worker is replaced, no generation starts */
+    struct timer mend;                   /* when listeners are looked at */
+    uint64_t mended_ms;                  /* the latest look */
+    struct timer restore;                /* when options of the next listeners are put back */
+    unsigned restore_at, restore_passes; /* the next one, and how often the last is to be reached */
+    uint64_t deaths[POOL_DEATHS];        /* workers that have ended, by cause */
+    bool ending; /* the daemon ends: no worker is replaced, no generation starts */
 };
 
 struct pool_options {
@@ -274,8 +276,7 @@ unsigned pool_count_workers(const struct pool *pool, bool draining);
  * draining worker holds listeners, which would be in the way of the same ones. It is waited for
  * only as long as its generation's timer runs: a worker that is stuck may hold none that matter. */
 bool pool_may_start(const struct pool *pool);
-/* Writes what a start waits for (waits.c); returns how many milliseconds that lasts at most, 0
- * where no bound is known. */
+/* Writes what a start waits for (waits.c); returns for how many ms at most, 0: nobody knows. */
 uint64_t pool_describe_wait(const struct pool *pool, char *text, size_t size);
 
 /* Tells the serving generation's workers to drain; none is replaced. */
@@ -423,25 +424,26 @@ extern const struct channel_end_ops pool_channel_ops;
  * Kills workers that break the channel's rules. */
 void pool_receive_messages(struct pool *pool);
 
-/* Makes every accepting worker rescan its listeners once, soon, but for `asker`, a worker that
- * wants it so; then the host is told as well. NULL: the host asks (rescan.c). */
+/* Makes every accepting worker but `asker`, who wants it, rescan its listeners once, soon; then the
+ * host is told as well. NULL: the host asks (rescan.c). */
 void pool_rescan(struct pool *pool, const struct pool_worker *asker);
 /* Tells every worker, soon, that names have new addresses. */
 void pool_rescan_names(struct pool *pool);
 
 /* Mending (mend.c) */
 
-/* Makes listeners that were shut down listen again. */
+/* Makes broken listeners listen again: now; soon, as a worker says that the one of a number is
+ * broken; soon, with the options of all put back, as a worker has died, or at a reload. */
 void pool_mend_listeners(struct pool *pool);
-/* A worker says that a listener, which has this descriptor, was shut down: we look soon. */
 void pool_note_broken_listener(struct pool_worker *worker, uint32_t number);
+void pool_restore_listeners(struct pool *pool);
+void pool_restore_expired(struct loop *loop, struct timer *timer);
 /* A worker says that the accept mutex had an owner that cannot be. */
 void pool_note_damaged_mutex(struct pool_worker *worker);
 
 /* Watchdog (watchdog.c) */
 
-/* Looks at the workers of the generation whose timer `watch` this is, and sets the timer again, for
- * half of worker_watchdog, which is not off. */
+/* Looks at the workers of the generation whose timer `watch` this is, and sets the timer again. */
 void pool_watchdog_expired(struct loop *loop, struct timer *timer);
 
 /* Logs (logs.c) */

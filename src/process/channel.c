@@ -68,6 +68,6 @@ enum channel_status channel_receive(int fd, struct channel_message *message)
         return CHANNEL_DONE;
     }
     if (passed != -1)
-        fd_discard(passed);
+        descriptor_discard(passed);
     return n == -1 || (n == 0 && channel_is_closed(fd)) ? CHANNEL_CLOSED : CHANNEL_BROKEN;
 }

@@ -5,6 +5,7 @@
 #include "process/channel_end.h"
 
 #include "base/compiler.h"
+#include "base/descriptor.h"
 #include "process/fd_passing.h"
 
 #include <assert.h>
@@ -142,7 +143,7 @@ static const char *check_message(struct channel_end *end, const struct channel_m
     if (end->ops->is_trusted)
         return NULL;
     if (message->fd != -1) {
-        fd_discard(message->fd);
+        descriptor_discard(message->fd);
         return descriptor_passed;
     }
     return token_bucket_take(&end->received, &message_rate, end->timers->clock->mono_ms) ? NULL

@@ -77,7 +77,7 @@ static void take_descriptors(const struct cmsghdr *part, int *passed)
         if (*passed == -1)
             *passed = fd;
         else
-            fd_discard(fd);
+            descriptor_discard(fd);
     }
 }
 
@@ -108,17 +108,6 @@ ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed)
     bool more;
 
     return receive(socket, bytes, n, passed, &more);
-}
-
-void fd_discard(int fd)
-{
-    static const struct linger none = { .l_onoff = 0 };
-    int saved = errno;
-
-    assert(fd >= 0);
-    setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)); /* fails for what is no socket */
-    close(fd);
-    errno = saved;
 }
 
 /* Has each packet come with its time, so that none looks like the end, which has none. */
@@ -161,7 +150,7 @@ static void discard_packets(int socket)
         if (receive(socket, &byte, 1, &passed, &more) == -1)
             break;
         if (passed != -1)
-            fd_discard(passed);
+            descriptor_discard(passed);
     }
 }
 

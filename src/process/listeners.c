@@ -157,7 +157,8 @@ int listeners_commit(struct cycle *cycle, const struct cycle *in_force,
     const struct adopted *adopted, struct log *log)
 {
     int excerpts = excerpts_of(cycle, in_force);
-    struct listener_system system = { .known = false };
+    /* at a reload the pool puts back options, little by little */
+    struct listener_system system = { .restores = in_force == NULL };
     struct listener *listener;
 
     assert(in_force != cycle);
@@ -175,7 +176,7 @@ int listeners_commit(struct cycle *cycle, const struct cycle *in_force,
 void listeners_restore(struct cycle *cycle, const struct cycle *in_force,
     const struct adopted *adopted, struct log *log)
 {
-    struct listener_system system = { .known = false };
+    struct listener_system system = { 0 };
     struct listener *listener;
 
     assert(in_force != NULL);

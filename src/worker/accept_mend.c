@@ -47,9 +47,9 @@ void accept_mend_expired(struct loop *loop, struct timer *timer)
         struct acceptor *acceptor = accept->list[i];
 
         if (acceptor->broken && worker->role == ROLE_SINGLE &&
-            listener_is_broken(acceptor->source.fd))
+            listener_is_broken(acceptor->listener, acceptor->source.fd))
             listener_mend(acceptor->listener, acceptor->source.fd, &worker->cycle->stream.listeners,
-                &worker->log);
+                acceptor->listener->kept_n == 0, &worker->log);
         acceptor->broken = false;
     }
     accept_update_watching(worker);
@@ -83,6 +83,6 @@ void accept_note_empty(struct worker *worker, struct acceptor *acceptor)
         accept_give_back(worker, acceptor);
     if (++acceptor->empty_n % EMPTY_MOST == 0 &&
         acceptor->listener->address.any.sa_family == AF_UNIX &&
-        listener_is_broken(acceptor->source.fd))
+        listener_is_broken(acceptor->listener, acceptor->source.fd))
         accept_note_broken(worker, acceptor);
 }

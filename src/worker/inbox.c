@@ -3,6 +3,7 @@
  * them asks for it, and keeps its sending end. What comes is input, because any worker can send
  * anything there, or shut it down: packets that no worker sends are dropped. */
 #include "base/check.h"
+#include "base/descriptor.h"
 #include "process/fd_passing.h"
 #include "worker/messages_private.h"
 #include "worker/references.h"
@@ -80,7 +81,7 @@ void inbox_read(struct worker *worker, int most)
             fd_receive(source->fd, &packet, sizeof(packet.head) + sizeof(packet.bytes), &passed);
 
         if (passed != -1)
-            fd_discard(passed);
+            descriptor_discard(passed);
         if (n == -1 && (errno == EINTR || errno == ECONNRESET))
             continue;
         if (n == 0 && channel_is_closed(source->fd)) {

@@ -2,8 +2,10 @@
 /* Deaths of workers: with which cause each is counted, and when the next process is forked, in
  * every phase of the worker and of its generation. */
 #include "plays/case.h"
+#include "process/channel.h"
 
 #include <signal.h>
+#include <sys/socket.h>
 
 #define EARLY_MS 1000
 #define RESPAWN_MS 100
@@ -107,6 +109,24 @@ START_TEST(test_client_waits_for_next_worker)
     play_pass(play, RESPAWN_MS - 1);
     ck_assert(!client->replied);
     play_pass(play, 1);
+    ck_assert(client->replied);
+    play_destroy(play);
+}
+END_TEST
+
+/* The harm that a worker did to the listeners, without a word, does not outlive it. */
+START_TEST(test_death_mends_listeners)
+{
+    struct play *play = case_start(2, "", "");
+    struct play_client *client;
+
+    ck_assert_int_eq(shutdown(play_worker_find(play, 0)->listeners[0], SHUT_RDWR), 0);
+    play_worker_crash(play_worker_find(play, 0), SIGKILL);
+    play_pass(play, EARLY_MS);
+    ck_assert_uint_eq(play_worker_find(play, 1)->received[MESSAGE_LISTENER], 1);
+    client = play_connect(play);
+    ck_assert_ptr_nonnull(client);
+    play_settle(play);
     ck_assert(client->replied);
     play_destroy(play);
 }
@@ -291,6 +311,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, test_exit_has_cause, 0, sizeof(exits) / sizeof(exits[0]));
     tcase_add_loop_test(tcase, test_worker_told_by_others_is_replaced, 0, 3);
     tcase_add_test(tcase, test_client_waits_for_next_worker);
+    tcase_add_test(tcase, test_death_mends_listeners);
     tcase_add_loop_test(tcase, test_crash_before_commit_fails_reload, 0, 2);
     tcase_add_test(tcase, test_sigkill_before_commit_is_replaced);
     tcase_add_test(tcase, test_crash_after_commit_is_replaced);

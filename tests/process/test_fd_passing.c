@@ -2,6 +2,7 @@
 /* A descriptor that is passed, bytes without one, and sockets that keep waiting who closes them. */
 #include "process/fd_passing.h"
 
+#include "base/descriptor.h"
 #include "support/test.h"
 
 #include <dlfcn.h>
@@ -150,7 +151,7 @@ START_TEST(what_is_discarded_is_not_waited_for)
     ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed), 1);
     ck_assert_int_ne(passed, -1);
     errno = 77;
-    fd_discard(passed);
+    descriptor_discard(passed);
     ck_assert_int_eq(errno, 77);
     close_all(ends, 2);
     close_all(peers, 3);
@@ -215,7 +216,7 @@ START_TEST(descriptors_can_be_refused)
     else
         ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed), 1);
     if (passed != -1)
-        fd_discard(passed);
+        descriptor_discard(passed);
     ck_assert_int_eq(fd_send(ends[0], "b", 1, -1), 1);
     ck_assert_int_eq(fd_receive(ends[1], &c, 1, &passed), 1);
     ck_assert_int_eq(c, 'b');

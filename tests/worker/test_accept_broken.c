@@ -86,12 +86,12 @@ START_TEST(a_single_process_mends_its_own)
     char line[256];
 
     ck_assert_int_eq(shutdown(fixture->listener->fds[0], SHUT_RDWR), 0);
-    ck_assert(listener_is_broken(fixture->listener->fds[0]));
+    ck_assert(listener_is_broken(fixture->listener, fixture->listener->fds[0]));
     break_listener(fixture, 0);
     fixture_turn(fixture);
     fixture->listening[0]->accept_error = 0;
     turn_for(fixture, MEND_MS);
-    ck_assert(!listener_is_broken(fixture->listener->fds[0]));
+    ck_assert(!listener_is_broken(fixture->listener, fixture->listener->fds[0]));
     snprintf(line, sizeof(line), "t: [alert] listener %s was shut down, and listens again (1)\n",
         fixture->listener->text);
     ck_assert_str_eq(fixture_logged(fixture), line);
