@@ -195,10 +195,8 @@ struct io_result io_socket_shutdown(struct source *source)
 
 void io_socket_close(struct source *source, bool reset)
 {
-    static const struct linger now = { .l_onoff = 1, .l_linger = 0 };
-
     if (reset)
-        setsockopt(source->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+        io_socket_reset(source->fd);
     close(source->fd);
     source->fd = -1;
 }

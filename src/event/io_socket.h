@@ -25,6 +25,8 @@ struct io_result io_socket_ended(const struct source *source);
 int io_socket_name(const struct source *source, struct sockaddr *address, socklen_t *length);
 struct io_result io_socket_shutdown(struct source *source);
 void io_socket_close(struct source *source, bool reset);
+/* Sends a reset, or makes the close that follows send it. */
+void io_socket_reset(int fd);
 
 size_t io_socket_queued(const struct source *source);
 struct io_result io_socket_sendfile(struct source *source, int fd, off_t *offset, size_t n);

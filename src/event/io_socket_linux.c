@@ -39,6 +39,16 @@ size_t io_socket_queued(const struct source *source)
     return (size_t)n;
 }
 
+/* A disconnect is a reset, for which workers need no SO_LINGER: by that another process could have
+ * them wait. The family is the whole address, but older Landlock wants more. */
+void io_socket_reset(int fd)
+{
+    static const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+
+    if (connect(fd, &nowhere, sizeof(nowhere.sa_family)) == -1 && errno == EINVAL)
+        connect(fd, &nowhere, sizeof(nowhere));
+}
+
 static struct io_result moved(ssize_t n, enum io_status again)
 {
     if (n == -1)

@@ -5,6 +5,7 @@
 #include "event/source.h"
 
 #include <errno.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define COPIED_MOST 32768
@@ -25,6 +26,13 @@ size_t io_socket_queued(const struct source *source)
 {
     (void)source;
     return 0; /* no call that all systems have says so */
+}
+
+void io_socket_reset(int fd)
+{
+    static const struct linger now = { .l_onoff = 1, .l_linger = 0 };
+
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 }
 
 /* Bytes that the socket does not take are read again the next time. */

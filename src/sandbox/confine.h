@@ -12,6 +12,10 @@ const char *sandbox_landlock_lacks(int *error);
  * logged. */
 int sandbox_landlock_enter(const struct cycle *cycle, struct log *log);
 
+/* Whether this kernel's Landlock will deny connections to ports that the configuration does not
+ * name. */
+bool sandbox_landlock_holds_ports(const struct cycle *cycle);
+
 /* Stands in a filter for the number of the process that it is installed in; no process has it. */
 #define SANDBOX_OWN_PID 0x7ff0f1d5u
 

@@ -141,6 +141,13 @@ static struct ruleset handled_rights(const struct cycle *cycle, int abi)
     return handled;
 }
 
+bool sandbox_landlock_holds_ports(const struct cycle *cycle)
+{
+    int abi = abi_of_kernel();
+
+    return abi > 0 && (handled_rights(cycle, abi).net & CONNECT_TCP) != 0;
+}
+
 /* -1 with errno: a path that is not there cannot be opened either. */
 static int allow_path(const struct rules *rules, const char *path, uint64_t allowed)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The filter of system calls. `on` denies what no worker does, `strict` all but what workers do;
  * what is denied fails with EPERM. The kernel remembers the calls that are allowed whatever their
- * arguments, so that there are no rules about the arguments of calls that are made often.
- *
- * The kernel uses 32 bits of an int argument, but a filter gets 64 bits: a rule that denies must
- * compare only these 32. */
+ * arguments, so that there are no rules about the arguments of calls that are made often, but of
+ * those that send, whose flags can connect. */
 #include "sandbox/confine.h"
+#include "sandbox/seccomp_rules.h"
 
 #include "process/sanitized.h"
 
@@ -14,17 +13,11 @@
 #include <fcntl.h>
 #include <linux/seccomp.h>
 #include <sched.h>
-#include <seccomp.h>
-#include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-
-#define DENY SCMP_ACT_ERRNO(EPERM)
-#define ALLOW SCMP_ACT_ALLOW
 
 /* Headers may be older; the numbers are the kernel's. */
 #ifndef CLONE_NEWTIME
@@ -49,131 +42,11 @@
 
 #define NO_APPEND 0x20   /* RWF_NOAPPEND, since Linux 6.9: writes into what O_APPEND protects */
 #define IOPRIO_PROCESS 1 /* IOPRIO_WHO_PROCESS of linux/ioprio.h, which is newer than others */
-#define FAMILIES 64      /* more than there are */
-#define TYPES 16         /* SOCK_TYPE_MASK and one */
-#define INT UINT32_MAX   /* the bits of one */
 
 /* In all of them the first argument is the process that is signalled; tkill() takes the number of
  * the process's first thread for it. */
 static const char *const signals[] = { "kill", "tkill", "tgkill", "rt_sigqueueinfo",
     "rt_tgsigqueueinfo" };
-
-/* A filter that is being made. */
-struct filter {
-    scmp_filter_ctx context;
-    const struct needs *needs;
-    /* a protocol of an older SDK cannot declare its needs, so nothing of these is denied */
-    bool open;
-    bool strict;
-    int error; /* the first, negative; 0 */
-};
-
-static void add_all(struct filter *filter, uint32_t action, const char *name, unsigned n,
-    const struct scmp_arg_cmp *conditions)
-{
-    int call = seccomp_syscall_resolve_name(name), error;
-
-    assert(filter->error <= 0);
-    if (call == __NR_SCMP_ERROR || filter->error != 0)
-        return;
-    error = seccomp_rule_add_array(filter->context, action, call, n, conditions);
-    if (error != 0 && error != -EDOM && error != -EEXIST) /* no call of this architecture; twice */
-        filter->error = error;
-}
-
-static void add_rule(struct filter *filter, uint32_t action, const char *name)
-{
-    add_all(filter, action, name, 0, NULL);
-}
-
-static void add_if(
-    struct filter *filter, uint32_t action, const char *name, struct scmp_arg_cmp condition)
-{
-    add_all(filter, action, name, 1, &condition);
-}
-
-static void add_list(struct filter *filter, uint32_t action, const char *const *names)
-{
-    for (; *names != NULL; names++)
-        add_rule(filter, action, *names);
-}
-
-/* Compares the 32 bits of an int argument. */
-static struct scmp_arg_cmp arg_is(unsigned arg, uint32_t value)
-{
-    return SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, INT, value);
-}
-
-/* Compares all 64 bits of an argument. */
-static struct scmp_arg_cmp arg_compare(unsigned arg, enum scmp_compare op, uint64_t value)
-{
-    return (struct scmp_arg_cmp) { .arg = arg, .op = op, .datum_a = value };
-}
-
-static struct scmp_arg_cmp has_not(unsigned arg, uint64_t bits)
-{
-    return SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, bits, 0);
-}
-
-static struct scmp_arg_cmp arg_has(unsigned arg, uint64_t bits)
-{
-    return SCMP_CMP(arg, SCMP_CMP_MASKED_EQ, bits, bits);
-}
-
-/* Sockets */
-
-/* Whether workers connect; to which ports, Landlock says. Programs and the resolver connect where
- * they want. */
-static bool connects(const struct needs *needs, bool named)
-{
-    return needs->connect || needs->names || needs->exec || named;
-}
-
-static bool has_type(const struct filter *filter, unsigned type)
-{
-    const struct needs *needs = filter->needs;
-
-    if (type == SOCK_STREAM)
-        return !filter->strict || needs->listen || connects(needs, !STAILQ_EMPTY(&needs->ports));
-    return type == SOCK_DGRAM && (needs->udp || needs->names || needs->resolver || filter->open);
-}
-
-static bool has_family(const struct filter *filter, unsigned family)
-{
-    const struct needs *needs = filter->needs;
-
-    if (family == AF_UNIX)
-        return !filter->strict || needs->listen || connects(needs, needs->unix_targets);
-    return family == AF_INET || family == AF_INET6 ||
-           (family == AF_NETLINK && (needs->names || filter->open)); /* protocol 0 is routes */
-}
-
-static void add_sockets(struct filter *filter, uint32_t action)
-{
-    static const unsigned internet[] = { AF_INET, AF_INET6 };
-    bool allows = action == ALLOW;
-
-    for (unsigned family = 0; family < FAMILIES; family++)
-        if (family == AF_NETLINK && has_family(filter, family))
-            for (unsigned protocol = 0; protocol < FAMILIES; protocol++) {
-                const struct scmp_arg_cmp both[] = { arg_is(0, family), arg_is(2, protocol) };
-
-                if ((protocol == 0) == allows)
-                    add_all(filter, action, "socket", 2, both);
-            }
-        else if (family == AF_INET || family == AF_INET6)
-            continue;
-        else if (has_family(filter, family) == allows)
-            add_if(filter, action, "socket", arg_is(0, family));
-    for (size_t i = 0; i < countof(internet); i++)
-        for (unsigned type = 0; type < TYPES; type++) {
-            const struct scmp_arg_cmp both[] = { arg_is(0, internet[i]),
-                SCMP_A1(SCMP_CMP_MASKED_EQ, TYPES - 1, type) };
-
-            if (has_type(filter, type) == allows)
-                add_all(filter, action, "socket", 2, both);
-        }
-}
 
 /* `on` */
 
@@ -181,9 +54,9 @@ static void deny_namespaces(struct filter *filter)
 {
     for (uint64_t bit = 1; bit <= NAMESPACES; bit <<= 1) {
         if (bit & NAMESPACES)
-            add_if(filter, DENY, "clone", arg_has(CLONE_FLAGS, bit));
+            seccomp_add_if(filter, DENY, "clone", seccomp_arg_has(CLONE_FLAGS, bit));
         if (bit & (NAMESPACES | CLONE_NEWTIME))
-            add_if(filter, DENY, "unshare", arg_has(0, bit));
+            seccomp_add_if(filter, DENY, "unshare", seccomp_arg_has(0, bit));
     }
 }
 
@@ -192,9 +65,9 @@ static void deny_fork(struct filter *filter)
 {
     if (filter->needs->exec || filter->open || sanitized_clones)
         return;
-    add_if(filter, DENY, "clone", has_not(CLONE_FLAGS, CLONE_THREAD));
-    add_rule(filter, DENY, "fork");
-    add_rule(filter, DENY, "vfork");
+    seccomp_add_if(filter, DENY, "clone", seccomp_arg_has_not(CLONE_FLAGS, CLONE_THREAD));
+    seccomp_add_rule(filter, DENY, "fork");
+    seccomp_add_rule(filter, DENY, "vfork");
 }
 
 /* A worker may send signals to programs that it runs; Landlock denies signals to all other
@@ -204,7 +77,8 @@ static void deny_signals(struct filter *filter)
     if (filter->needs->exec || filter->open)
         return;
     for (size_t i = 0; i < countof(signals); i++)
-        add_if(filter, DENY, signals[i], arg_compare(0, SCMP_CMP_NE, SANDBOX_OWN_PID));
+        seccomp_add_if(
+            filter, DENY, signals[i], seccomp_arg_compare(0, SCMP_CMP_NE, SANDBOX_OWN_PID));
 }
 
 /* In builds whose runtime makes some of the requests. */
@@ -221,7 +95,7 @@ static void deny_ptrace_but(struct filter *filter, const unsigned *own)
             while (*one != 0 && *one != request)
                 one++;
             if (*one == 0)
-                add_if(filter, DENY, "ptrace", arg_is(0, request));
+                seccomp_add_if(filter, DENY, "ptrace", seccomp_arg_is(0, request));
         }
 }
 
@@ -232,26 +106,30 @@ static void deny_scheduling(struct filter *filter)
         "sched_setscheduler" };
 
     for (size_t i = 0; i < countof(calls); i++)
-        add_if(filter, DENY, calls[i], arg_compare(0, SCMP_CMP_NE, 0));
-    add_if(filter, DENY, "setpriority", arg_compare(0, SCMP_CMP_NE, PRIO_PROCESS));
-    add_if(filter, DENY, "setpriority", arg_compare(1, SCMP_CMP_NE, 0));
-    add_if(filter, DENY, "ioprio_set", arg_compare(0, SCMP_CMP_NE, IOPRIO_PROCESS));
-    add_if(filter, DENY, "ioprio_set", arg_compare(1, SCMP_CMP_NE, 0));
+        seccomp_add_if(filter, DENY, calls[i], seccomp_arg_compare(0, SCMP_CMP_NE, 0));
+    seccomp_add_if(filter, DENY, "setpriority", seccomp_arg_compare(0, SCMP_CMP_NE, PRIO_PROCESS));
+    seccomp_add_if(filter, DENY, "setpriority", seccomp_arg_compare(1, SCMP_CMP_NE, 0));
+    seccomp_add_if(filter, DENY, "ioprio_set", seccomp_arg_compare(0, SCMP_CMP_NE, IOPRIO_PROCESS));
+    seccomp_add_if(filter, DENY, "ioprio_set", seccomp_arg_compare(1, SCMP_CMP_NE, 0));
 }
 
-/* Memory that is no file's must not become code; libraries are mapped from their files. */
+/* Memory that is no file's must not become code, nor code be written; libraries are mapped from
+ * their files. */
 static void deny_code(struct filter *filter)
 {
     static const char *const maps[] = { "mmap", "mmap2" };
-    const struct scmp_arg_cmp anonymous[] = { arg_has(2, PROT_EXEC), arg_has(3, MAP_ANONYMOUS) };
+    const struct scmp_arg_cmp anonymous[] = { seccomp_arg_has(2, PROT_EXEC),
+        seccomp_arg_has(3, MAP_ANONYMOUS) };
 
     if (filter->needs->code || filter->needs->exec || filter->open)
         return;
-    for (size_t i = 0; i < countof(maps); i++)
-        add_all(filter, DENY, maps[i], countof(anonymous), anonymous);
-    add_if(filter, DENY, "mprotect", arg_has(2, PROT_EXEC));
-    add_if(filter, DENY, "pkey_mprotect", arg_has(2, PROT_EXEC));
-    add_rule(filter, DENY, "memfd_create");
+    for (size_t i = 0; i < countof(maps); i++) {
+        seccomp_add_all(filter, DENY, maps[i], countof(anonymous), anonymous);
+        seccomp_add_if(filter, DENY, maps[i], seccomp_arg_has(2, PROT_WRITE | PROT_EXEC));
+    }
+    seccomp_add_if(filter, DENY, "mprotect", seccomp_arg_has(2, PROT_EXEC));
+    seccomp_add_if(filter, DENY, "pkey_mprotect", seccomp_arg_has(2, PROT_EXEC));
+    seccomp_add_rule(filter, DENY, "memfd_create");
 }
 
 static bool may_write_files(const struct needs *needs)
@@ -272,22 +150,47 @@ static void deny_needs(struct filter *filter)
     if (filter->open)
         return;
     if (!needs->exec) {
-        add_list(filter, DENY, sandbox_calls_of_exec);
-        add_list(filter, DENY, sandbox_calls_of_groups);
+        seccomp_add_list(filter, DENY, sandbox_calls_of_exec);
+        seccomp_add_list(filter, DENY, sandbox_calls_of_groups);
     }
     if (!needs->listen)
-        add_rule(filter, DENY, "listen");
+        seccomp_add_rule(filter, DENY, "listen");
     if (!may_write_files(needs)) {
-        add_list(filter, DENY, sandbox_calls_of_cutting);
-        add_if(filter, DENY, "pwritev2", arg_has(5, NO_APPEND));
+        seccomp_add_list(filter, DENY, sandbox_calls_of_cutting);
+        seccomp_add_if(filter, DENY, "pwritev2", seccomp_arg_has(5, NO_APPEND));
     }
-    add_list(filter, DENY, sandbox_calls_of_io_uring);
-    add_rule(filter, DENY, "io_setup");
+    seccomp_add_list(filter, DENY, sandbox_calls_of_io_uring);
+    seccomp_add_rule(filter, DENY, "io_setup");
     if (!needs->aio)
-        add_list(filter, DENY, sandbox_calls_of_aio);
+        seccomp_add_list(filter, DENY, sandbox_calls_of_aio);
     if (!needs->ring)
-        add_rule(filter, DENY, "io_uring_enter");
-    add_list(filter, DENY, sandbox_calls_of_sharing);
+        seccomp_add_rule(filter, DENY, "io_uring_enter");
+    seccomp_add_list(filter, DENY, sandbox_calls_of_sharing);
+}
+
+/* Flags that F_SETFL must keep. Listeners, whose flags are those of all workers, must not have them
+ * wait in accept4(). Descriptors of logs must go on appending, which cannot be held where a library
+ * makes its own sockets non-blocking. */
+static unsigned kept_flags(const struct filter *filter)
+{
+    return seccomp_has_own_sockets(filter) ? O_NONBLOCK : O_APPEND | O_NONBLOCK;
+}
+
+static void deny_flags(struct filter *filter)
+{
+    static const char *const calls[] = { "fcntl", "fcntl64" };
+    static const unsigned kept[] = { O_APPEND, O_NONBLOCK };
+
+    if (seccomp_has_own_sockets(filter))
+        return;
+    for (size_t i = 0; i < countof(calls); i++)
+        for (size_t j = 0; j < countof(kept); j++) {
+            const struct scmp_arg_cmp flags[] = { seccomp_arg_is(1, F_SETFL),
+                seccomp_arg_has_not(2, kept[j]) };
+
+            seccomp_add_all(filter, DENY, calls[i], countof(flags), flags);
+        }
+    seccomp_add_if(filter, DENY, "ioctl", seccomp_arg_is(1, FIONBIO));
 }
 
 static void deny_calls(struct filter *filter)
@@ -296,27 +199,29 @@ static void deny_calls(struct filter *filter)
     static const unsigned fcntls[] = { F_SETOWN,
         F_SETOWN_EX }; /* choose the process that gets SIGIO */
 
-    add_list(filter, DENY, sandbox_calls_denied);
+    seccomp_add_list(filter, DENY, sandbox_calls_denied);
     deny_needs(filter);
     deny_code(filter);
+    deny_flags(filter);
     deny_scheduling(filter);
     for (size_t i = 0; i < countof(ioctls); i++)
-        add_if(filter, DENY, "ioctl", arg_is(1, ioctls[i]));
+        seccomp_add_if(filter, DENY, "ioctl", seccomp_arg_is(1, ioctls[i]));
     for (size_t i = 0; i < countof(fcntls); i++) {
-        add_if(filter, DENY, "fcntl", arg_is(1, fcntls[i]));
-        add_if(filter, DENY, "fcntl64", arg_is(1, fcntls[i]));
+        seccomp_add_if(filter, DENY, "fcntl", seccomp_arg_is(1, fcntls[i]));
+        seccomp_add_if(filter, DENY, "fcntl64", seccomp_arg_is(1, fcntls[i]));
     }
-    add_if(filter, DENY, "prctl", arg_is(0, PR_SET_MM));
-    add_if(filter, DENY, "personality", arg_compare(0, SCMP_CMP_NE, INT)); /* INT only asks */
-    add_if(filter, DENY, "prlimit64", arg_compare(0, SCMP_CMP_NE, 0));
+    seccomp_add_if(filter, DENY, "prctl", seccomp_arg_is(0, PR_SET_MM));
+    seccomp_add_if(filter, DENY, "personality",
+        seccomp_arg_compare(0, SCMP_CMP_NE, UINT32_MAX)); /* which only asks */
+    seccomp_add_if(filter, DENY, "prlimit64", seccomp_arg_compare(0, SCMP_CMP_NE, 0));
     deny_namespaces(filter);
     deny_fork(filter);
     deny_signals(filter);
     if (sanitized_ptraces[0] == 0)
-        add_rule(filter, DENY, "ptrace");
+        seccomp_add_rule(filter, DENY, "ptrace");
     else
         deny_ptrace_but(filter, sanitized_ptraces);
-    add_sockets(filter, DENY);
+    seccomp_deny_sockets(filter);
 }
 
 /* `strict` */
@@ -325,9 +230,10 @@ static void allow_signals(struct filter *filter)
 {
     for (size_t i = 0; i < countof(signals); i++)
         if (filter->needs->exec)
-            add_rule(filter, ALLOW, signals[i]);
+            seccomp_add_rule(filter, ALLOW, signals[i]);
         else
-            add_if(filter, ALLOW, signals[i], arg_compare(0, SCMP_CMP_EQ, SANDBOX_OWN_PID));
+            seccomp_add_if(
+                filter, ALLOW, signals[i], seccomp_arg_compare(0, SCMP_CMP_EQ, SANDBOX_OWN_PID));
 }
 
 static void allow_clones(struct filter *filter)
@@ -335,9 +241,9 @@ static void allow_clones(struct filter *filter)
     uint64_t looked_at = NAMESPACES | CLONE_THREAD;
 
     if (filter->needs->exec || sanitized_clones)
-        add_if(filter, ALLOW, "clone", has_not(CLONE_FLAGS, NAMESPACES));
+        seccomp_add_if(filter, ALLOW, "clone", seccomp_arg_has_not(CLONE_FLAGS, NAMESPACES));
     else
-        add_if(filter, ALLOW, "clone",
+        seccomp_add_if(filter, ALLOW, "clone",
             SCMP_CMP(CLONE_FLAGS, SCMP_CMP_MASKED_EQ, looked_at, CLONE_THREAD));
 }
 
@@ -346,11 +252,15 @@ static void allow_memory(struct filter *filter)
     static const char *const calls[] = { "mmap", "mmap2", "mprotect" };
     const struct needs *needs = filter->needs;
 
-    for (size_t i = 0; i < countof(calls); i++)
-        if (needs->code || needs->exec || needs->names) /* names load libraries */
-            add_rule(filter, ALLOW, calls[i]);
-        else
-            add_if(filter, ALLOW, calls[i], has_not(2, PROT_EXEC));
+    for (size_t i = 0; i < countof(calls); i++) {
+        if (needs->code || needs->exec) {
+            seccomp_add_rule(filter, ALLOW, calls[i]);
+            continue;
+        }
+        seccomp_add_if(filter, ALLOW, calls[i], seccomp_arg_has_not(2, PROT_EXEC));
+        if (needs->names) /* libraries are loaded */
+            seccomp_add_if(filter, ALLOW, calls[i], seccomp_arg_has_not(2, PROT_WRITE));
+    }
 }
 
 /* Allows the harmless requests of calls that can do many things. */
@@ -360,67 +270,61 @@ static void allow_options(struct filter *filter)
     static const unsigned fcntls[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_GETLK,
         F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_SETPIPE_SZ, F_GETPIPE_SZ,
         F_ADD_SEALS, F_GET_SEALS };
-    /* listeners, whose flags are those of all workers, must not have them wait in accept4();
-     * descriptors of logs must go on appending, which cannot be held where a library makes its own
-     * sockets non-blocking */
-    bool own_sockets = filter->needs->udp || filter->needs->connect;
-    const struct scmp_arg_cmp flags[] = { arg_is(1, F_SETFL),
-        arg_has(2, own_sockets ? O_NONBLOCK : O_APPEND | O_NONBLOCK) };
+    const struct scmp_arg_cmp flags[] = { seccomp_arg_is(1, F_SETFL),
+        seccomp_arg_has(2, kept_flags(filter)) };
     static const unsigned prctls[] = { PR_SET_NAME, PR_GET_NAME, PR_GET_DUMPABLE,
         PR_GET_NO_NEW_PRIVS, PR_GET_SECCOMP, PR_SET_VMA };
 
     for (size_t i = 0; i < countof(ioctls); i++)
-        add_if(filter, ALLOW, "ioctl", arg_is(1, ioctls[i]));
+        seccomp_add_if(filter, ALLOW, "ioctl", seccomp_arg_is(1, ioctls[i]));
     for (size_t i = 0; i < countof(fcntls); i++) {
-        add_if(filter, ALLOW, "fcntl", arg_is(1, fcntls[i]));
-        add_if(filter, ALLOW, "fcntl64", arg_is(1, fcntls[i]));
+        seccomp_add_if(filter, ALLOW, "fcntl", seccomp_arg_is(1, fcntls[i]));
+        seccomp_add_if(filter, ALLOW, "fcntl64", seccomp_arg_is(1, fcntls[i]));
     }
-    add_all(filter, ALLOW, "fcntl", countof(flags), flags);
-    add_all(filter, ALLOW, "fcntl64", countof(flags), flags);
+    seccomp_add_all(filter, ALLOW, "fcntl", countof(flags), flags);
+    seccomp_add_all(filter, ALLOW, "fcntl64", countof(flags), flags);
     for (size_t i = 0; i < countof(prctls); i++)
-        add_if(filter, ALLOW, "prctl", arg_is(0, prctls[i]));
-    add_if(filter, ALLOW, "prlimit64", arg_compare(0, SCMP_CMP_EQ, 0));
+        seccomp_add_if(filter, ALLOW, "prctl", seccomp_arg_is(0, prctls[i]));
+    seccomp_add_if(filter, ALLOW, "prlimit64", seccomp_arg_compare(0, SCMP_CMP_EQ, 0));
 }
 
 static void allow_for_build(struct filter *filter)
 {
-    add_list(filter, ALLOW, sanitized_calls);
+    seccomp_add_list(filter, ALLOW, sanitized_calls);
     for (const unsigned *option = sanitized_prctls; *option != 0; option++)
-        add_if(filter, ALLOW, "prctl", arg_is(0, *option));
+        seccomp_add_if(filter, ALLOW, "prctl", seccomp_arg_is(0, *option));
     for (const unsigned *request = sanitized_ptraces; *request != 0; request++)
-        add_if(filter, ALLOW, "ptrace", arg_is(0, *request));
+        seccomp_add_if(filter, ALLOW, "ptrace", seccomp_arg_is(0, *request));
 }
 
 static void allow_calls(struct filter *filter)
 {
-    const struct scmp_arg_cmp own_priority[] = { arg_compare(0, SCMP_CMP_EQ, PRIO_PROCESS),
-        arg_compare(1, SCMP_CMP_EQ, 0) };
+    const struct scmp_arg_cmp own_priority[] = { seccomp_arg_compare(0, SCMP_CMP_EQ, PRIO_PROCESS),
+        seccomp_arg_compare(1, SCMP_CMP_EQ, 0) };
     const struct needs *needs = filter->needs;
 
     assert(!filter->open && !needs->ring); /* only with `on` */
-    add_list(filter, ALLOW, sandbox_calls_allowed);
+    seccomp_add_list(filter, ALLOW, sandbox_calls_allowed);
     if (may_write_files(needs))
-        add_list(filter, ALLOW, sandbox_calls_of_writing);
-    add_if(filter, ALLOW, "pwritev2", has_not(5, NO_APPEND));
+        seccomp_add_list(filter, ALLOW, sandbox_calls_of_writing);
+    seccomp_add_if(filter, ALLOW, "pwritev2", seccomp_arg_has_not(5, NO_APPEND));
     if (needs->aio)
-        add_list(filter, ALLOW, sandbox_calls_of_aio);
+        seccomp_add_list(filter, ALLOW, sandbox_calls_of_aio);
     if (needs->exec) {
-        add_list(filter, ALLOW, sandbox_calls_of_exec);
-        add_list(filter, ALLOW, sandbox_calls_of_children);
-        add_all(filter, ALLOW, "setpriority", countof(own_priority), own_priority);
+        seccomp_add_list(filter, ALLOW, sandbox_calls_of_exec);
+        seccomp_add_list(filter, ALLOW, sandbox_calls_of_children);
+        seccomp_add_all(filter, ALLOW, "setpriority", countof(own_priority), own_priority);
     }
-    if (connects(needs, needs->unix_targets || !STAILQ_EMPTY(&needs->ports)))
-        add_rule(filter, ALLOW, "connect");
     if (needs->listen)
-        add_rule(filter, ALLOW, "listen");
+        seccomp_add_rule(filter, ALLOW, "listen");
     if (needs->listen || needs->udp || needs->names || needs->bind)
-        add_rule(filter, ALLOW, "bind");
+        seccomp_add_rule(filter, ALLOW, "bind");
     allow_signals(filter);
     allow_clones(filter);
     allow_memory(filter);
     allow_options(filter);
     allow_for_build(filter);
-    add_sockets(filter, ALLOW);
+    seccomp_allow_sockets(filter);
 }
 
 /* A kernel with filters answers EFAULT, because there is no address to read from. */
@@ -437,7 +341,7 @@ const char *sandbox_seccomp_lacks(int *error)
 /* The C library tries clone3() first, whose flags a filter cannot see. */
 static int write_filter(struct filter *filter, bool strict, int fd)
 {
-    add_rule(filter, SCMP_ACT_ERRNO(ENOSYS), "clone3");
+    seccomp_add_rule(filter, SCMP_ACT_ERRNO(ENOSYS), "clone3");
     if (strict)
         allow_calls(filter);
     else
@@ -459,6 +363,7 @@ int sandbox_seccomp_build(const struct cycle *cycle, int fd)
         .needs = &cycle->needs,
         .open = !strict && cycle->needs.unknown != NULL,
         .strict = strict,
+        .ports_held = sandbox_landlock_holds_ports(cycle),
     };
     int error;
 

@@ -61,8 +61,7 @@ const char *const sandbox_calls_allowed[] = {
     "pselect6_time64", "select",
     /* sockets that are there */
     "accept", "accept4", "getpeername", "getsockname", "getsockopt", "recv", "recvfrom", "recvmmsg",
-    "recvmmsg_time64", "recvmsg", "send", "sendmmsg", "sendmsg", "sendto", "setsockopt", "shutdown",
-    "socketpair",
+    "recvmmsg_time64", "recvmsg", "shutdown", "socketpair",
     /* memory */
     "brk", "get_mempolicy", "madvise", "membarrier", "mincore", "mlock", "mlock2", "msync",
     "munlock", "munmap",

@@ -5,11 +5,19 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 /* Layers that stop an attempt. */
 enum guard { FILTER, PATHS, PORTS };
 
 #define CAP(name) (1u + CAP_##name)
+
+/* An option of a socket, by the numbers of its level and its own. */
+#define NUMBER(macro) #macro
+#define WORDS(level, option) "option " NUMBER(level) " " NUMBER(option)
+#define OPTION(level, option, on, strict) { WORDS(level, option), on, strict, 0, FILTER }
 
 /* How attempts end under `on` and `strict`; with `off` they end otherwise than by a denial, as long
  * as the worker has the capability that they need (0: none). */
@@ -59,6 +67,89 @@ static const struct row {
     { "listen", EPERM, EPERM, 0, FILTER },
     { "bind $1", EACCES, EPERM, 0, PORTS },
 
+    { "mptcp", EPERM, EPERM, 0, FILTER },
+    { "hidden_mptcp", EPERM, EPERM, 0, FILTER },
+    { "fastopen", EPERM, EPERM, 0, FILTER },
+    { "fastopen_message", EPERM, EPERM, 0, FILTER },
+    { "fastopen_messages", EPERM, EPERM, 0, FILTER },
+
+    OPTION(SOL_SOCKET, SO_LINGER, EPERM, EPERM),
+    OPTION(SOL_SOCKET, SO_RCVLOWAT, EPERM, EPERM),
+    OPTION(SOL_SOCKET, SO_DONTROUTE, EPERM, EPERM),
+    OPTION(SOL_SOCKET, SO_ATTACH_FILTER, EPERM, EPERM),
+    OPTION(SOL_SOCKET, SO_LOCK_FILTER, EPERM, EPERM),
+    OPTION(SOL_SOCKET, 50, EPERM, EPERM), /* SO_ATTACH_BPF */
+    OPTION(SOL_SOCKET, 51, EPERM, EPERM), /* ATTACH_REUSEPORT_CBPF */
+    OPTION(SOL_SOCKET, 52, EPERM, EPERM), /* ATTACH_REUSEPORT_EBPF */
+    OPTION(SOL_SOCKET, SO_INCOMING_CPU, EPERM, EPERM),
+    OPTION(SOL_SOCKET, SO_MAX_PACING_RATE, EPERM, EPERM),
+    OPTION(SOL_SOCKET, 61, EPERM, EPERM), /* TXTIME */
+    OPTION(SOL_SOCKET, 73, EPERM, EPERM), /* RESERVE_MEMORY */
+    OPTION(SOL_SOCKET, 74, EPERM, EPERM), /* TXREHASH */
+    OPTION(SOL_TCP, TCP_MAXSEG, EPERM, EPERM),
+    OPTION(SOL_TCP, TCP_WINDOW_CLAMP, EPERM, EPERM),
+    OPTION(SOL_TCP, TCP_MD5SIG, EPERM, EPERM),
+    OPTION(SOL_TCP, 32, EPERM, EPERM), /* MD5_KEY_EXTENDED */
+    OPTION(SOL_TCP, TCP_REPAIR, EPERM, EPERM),
+    OPTION(SOL_TCP, TCP_SAVE_SYN, EPERM, EPERM),
+    OPTION(SOL_TCP, 33, EPERM, EPERM), /* FASTOPEN_KEY */
+    OPTION(SOL_TCP, 34, EPERM, EPERM), /* FASTOPEN_NO_COOKIE */
+    OPTION(SOL_TCP, 37, EPERM, EPERM), /* TX_DELAY */
+    OPTION(SOL_TCP, 38, EPERM, EPERM), /* AO_ADD_KEY */
+    OPTION(SOL_TCP, 39, EPERM, EPERM), /* AO_DELETE_KEY */
+    OPTION(SOL_TCP, 40, EPERM, EPERM), /* AO_INFO */
+    OPTION(SOL_TCP, 42, EPERM, EPERM), /* AO_REPAIR */
+    OPTION(SOL_TCP, 44, EPERM, EPERM), /* RTO_MOST */
+    OPTION(SOL_TCP, 45, EPERM, EPERM), /* RTO_LEAST */
+    OPTION(SOL_TCP, 46, EPERM, EPERM), /* DELACK_MOST */
+    OPTION(SOL_IP, IP_MINTTL, EPERM, EPERM),
+    OPTION(SOL_IP, IP_OPTIONS, EPERM, EPERM),
+    OPTION(SOL_IP, IP_IPSEC_POLICY, EPERM, EPERM),
+    OPTION(SOL_IP, IP_XFRM_POLICY, EPERM, EPERM),
+    OPTION(SOL_IPV6, 1, EPERM, EPERM),  /* ADDRESS_OF_FAMILY */
+    OPTION(SOL_IPV6, 6, EPERM, EPERM),  /* OLD_PACKET_OPTIONS */
+    OPTION(SOL_IPV6, 73, EPERM, EPERM), /* LEAST_HOPS */
+    OPTION(SOL_IPV6, IPV6_HOPOPTS, EPERM, EPERM),
+    OPTION(SOL_IPV6, IPV6_RTHDR, EPERM, EPERM),
+    OPTION(SOL_IPV6, IPV6_RTHDRDSTOPTS, EPERM, EPERM),
+    OPTION(SOL_IPV6, IPV6_DSTOPTS, EPERM, EPERM),
+    OPTION(SOL_IPV6, IPV6_IPSEC_POLICY, EPERM, EPERM),
+    OPTION(SOL_IPV6, IPV6_XFRM_POLICY, EPERM, EPERM),
+    OPTION(SOL_SOCKET, SO_SNDBUF, EPERM, EPERM),
+    OPTION(SOL_SOCKET, SO_RCVTIMEO, EPERM, EPERM),
+    OPTION(SOL_SOCKET, SO_SNDTIMEO, EPERM, EPERM),
+    OPTION(SOL_SOCKET, 66, EPERM, EPERM), /* RECEIVE_TIMEOUT_64 */
+    OPTION(SOL_SOCKET, 67, EPERM, EPERM), /* SEND_TIMEOUT_64 */
+    OPTION(SOL_SOCKET, SO_REUSEPORT, EPERM, EPERM),
+    OPTION(SOL_SOCKET, SO_BINDTODEVICE, EPERM, EPERM),
+    OPTION(SOL_SOCKET, 62, EPERM, EPERM), /* BIND_TO_INDEX */
+    OPTION(SOL_SOCKET, SO_OOBINLINE, EPERM, EPERM),
+    OPTION(SOL_SOCKET, SO_PRIORITY, EPERM, EPERM),
+    OPTION(SOL_SOCKET, SO_BUSY_POLL, EPERM, EPERM),
+    OPTION(SOL_TCP, TCP_CORK, EPERM, EPERM),
+    OPTION(SOL_TCP, TCP_SYNCNT, EPERM, EPERM),
+    OPTION(SOL_TCP, TCP_LINGER2, EPERM, EPERM),
+    OPTION(SOL_TCP, TCP_USER_TIMEOUT, EPERM, EPERM),
+    OPTION(SOL_TCP, TCP_NOTSENT_LOWAT, EPERM, EPERM),
+    OPTION(SOL_TCP, TCP_CONGESTION, EPERM, EPERM),
+    OPTION(SOL_TCP, TCP_DEFER_ACCEPT, EPERM, EPERM),
+    OPTION(SOL_TCP, TCP_FASTOPEN, EPERM, EPERM),
+    OPTION(SOL_TCP, TCP_KEEPIDLE, EPERM, EPERM),
+    OPTION(SOL_TCP, TCP_KEEPINTVL, EPERM, EPERM),
+    OPTION(SOL_TCP, TCP_KEEPCNT, EPERM, EPERM),
+    OPTION(SOL_IP, IP_TOS, EPERM, EPERM),
+    OPTION(SOL_IP, IP_TTL, EPERM, EPERM),
+    OPTION(SOL_IP, IP_MTU_DISCOVER, EPERM, EPERM),
+    OPTION(SOL_IP, IP_RECVERR, EPERM, EPERM),
+    OPTION(SOL_IP, IP_UNICAST_IF, EPERM, EPERM),
+    OPTION(SOL_IPV6, IPV6_UNICAST_HOPS, EPERM, EPERM),
+    OPTION(SOL_IPV6, IPV6_MTU, EPERM, EPERM),
+    OPTION(SOL_IPV6, IPV6_MTU_DISCOVER, EPERM, EPERM),
+    OPTION(SOL_IPV6, IPV6_RECVERR, EPERM, EPERM),
+    OPTION(SOL_IPV6, IPV6_DONTFRAG, EPERM, EPERM),
+    OPTION(SOL_IPV6, IPV6_TCLASS, EPERM, EPERM),
+    OPTION(SOL_IPV6, IPV6_UNICAST_IF, EPERM, EPERM),
+
     { "mount", EPERM, EPERM, CAP(SYS_ADMIN), FILTER },
     { "umount", EPERM, EPERM, CAP(SYS_ADMIN), FILTER },
     { "fsopen", EPERM, EPERM, CAP(SYS_ADMIN), FILTER },
@@ -100,6 +191,7 @@ static const struct row {
     { "remap_file_pages", EPERM, EPERM, 0, FILTER },
     { "code", EPERM, EPERM, 0, FILTER },
     { "mprotect", EPERM, EPERM, 0, FILTER },
+    { "zero_code", EPERM, EPERM, 0, FILTER },
     { "cut", EPERM, EPERM, 0, FILTER },
     { "overwrite", EPERM, EPERM, 0, FILTER },
     { "cut_hole", EPERM, EPERM, 0, FILTER },
@@ -109,11 +201,13 @@ static const struct row {
     { "affinity_self", 0, EPERM, 0, FILTER },
     { "priority_self", 0, EPERM, 0, FILTER },
     { "memfd", EPERM, 0, 0, FILTER },
-    { "stop_appending", 0, EPERM, 0, FILTER },
-    { "begin_to_wait", 0, EPERM, 0, FILTER },
-    { "have_others_wait", 0, EPERM, 0, FILTER },
+    { "stop_appending", EPERM, EPERM, 0, FILTER },
+    { "begin_to_wait", EPERM, EPERM, 0, FILTER },
+    { "have_others_wait", EPERM, EPERM, 0, FILTER },
     { "connect $1", ECONNREFUSED, EPERM, 0, FILTER },
     { "tcp", 0, EPERM, 0, FILTER },
+    { "named_tcp", 0, EPERM, 0, FILTER },
+    { "connect_long", EBADF, EPERM, 0, FILTER },
     { "unix", 0, EPERM, 0, FILTER },
 #ifndef __SANITIZE_ADDRESS__
     { "fork", EPERM, EPERM, 0, FILTER },
@@ -122,6 +216,12 @@ static const struct row {
 #endif
 
     { "go_on_appending", 0, 0, 0, FILTER },
+    { "disconnect", EBADF, EBADF, 0, FILTER },
+    { "sendto", EBADF, EBADF, 0, FILTER },
+    OPTION(SOL_SOCKET, SO_KEEPALIVE, EBADF, EBADF),
+    OPTION(SOL_TCP, TCP_NODELAY, EBADF, EBADF),
+    OPTION(SOL_IP, IP_BIND_ADDRESS_NO_PORT, EBADF, EBADF),
+    OPTION(SOL_IP, IP_PKTINFO, EBADF, EPERM),
     { "kill_self", 0, 0, 0, FILTER },
     { "tgkill_self", 0, 0, 0, FILTER },
     { "thread tgkill_self", 0, 0, 0, FILTER },

@@ -13,7 +13,7 @@
 
 #define CONFIGURATION                                                                              \
     "load_module " MODULES_PATH "/offender.so;\n"                                                  \
-    "worker_processes 2; worker_watchdog 0;\n"                                                     \
+    "worker_processes 2; worker_watchdog 0; %s\n"                                                  \
     "events { accept_mutex off; }\n"                                                               \
     "stream { server { listen 127.0.0.1:$0; offender; } }\n"
 
@@ -36,9 +36,9 @@ static off_t log_size(const struct scene *scene)
     return status.st_size;
 }
 
-static void begin(struct scene *scene)
+static void begin(struct scene *scene, const char *main)
 {
-    struct daemon *daemon = daemon_start_new(1, CONFIGURATION);
+    struct daemon *daemon = daemon_start_new(1, CONFIGURATION, main);
 
     scene->daemon = daemon;
     scene->attacker = client_open(daemon->ports[0]);
@@ -89,7 +89,7 @@ START_TEST(a_worker_that_breaks_a_rule_is_replaced)
     struct scene scene;
     char line[160];
 
-    begin(&scene);
+    begin(&scene, "");
     daemon_expects(scene.daemon, "has broken a rule of the channel");
     daemon_expects(scene.daemon, "exited on signal 9");
     daemon_expects(scene.daemon, "a worker process died at once");
@@ -109,7 +109,7 @@ START_TEST(nobody_waits_for_a_socket_that_is_passed)
 {
     struct scene scene;
 
-    begin(&scene);
+    begin(&scene, "sandbox off;"); /* the sandbox denies SO_LINGER */
     daemon_expects(scene.daemon, "has broken a rule of the channel (a descriptor was passed)");
     daemon_expects(scene.daemon, "exited on signal 9");
     daemon_expects(scene.daemon, "a worker process died at once");
@@ -151,7 +151,7 @@ START_TEST(a_worker_that_does_not_read_loses_nothing)
     char old[128];
     int control;
 
-    begin(&scene);
+    begin(&scene, "");
     snprintf(old, sizeof(old), "%s", daemon_path(scene.daemon, "old.log"));
     daemon_owns(scene.daemon, "old.log");
     proc_freeze(scene.attacked);

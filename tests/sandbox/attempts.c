@@ -26,6 +26,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define MULTIPATH 262        /* IPPROTO_MPTCP */
 #define NOBODY INT_MAX       /* no process has this pid */
 #define ABOVE_INT (1L << 32) /* the kernel takes nothing of it */
 
@@ -185,6 +186,20 @@ static int turn_into_code(void)
     return error;
 }
 
+/* Memory of a file, but none of the file's bytes. */
+static int make_zero_code(void)
+{
+    int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC), error;
+    void *p = mmap(NULL, 1, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE, fd, 0);
+
+    error = p == MAP_FAILED ? errno : 0;
+    if (p != MAP_FAILED)
+        munmap(p, 1);
+    if (fd != -1)
+        close(fd);
+    return error;
+}
+
 static int look_up(void)
 {
     struct addrinfo *found = NULL, hints = { .ai_socktype = SOCK_STREAM };
@@ -308,6 +323,16 @@ static int make_file(const char *path)
     return error;
 }
 
+/* The level and the number of a socket option: where it may be set, there is no such descriptor. */
+static int set_option(const char *numbers)
+{
+    int level, option;
+
+    if (sscanf(numbers, "%d %d", &level, &option) != 2)
+        return -1;
+    return outcome(setsockopt(-1, level, option, NULL, 0));
+}
+
 static int call_kill(const char *pid)
 {
     return outcome(kill(atoi(pid), 0));
@@ -346,6 +371,15 @@ static const struct {
     { "udp", SYS_socket, { AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0 } },
     { "tcp", SYS_socket, { AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0 } },
     { "unix", SYS_socket, { AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0 } },
+    { "mptcp", SYS_socket, { AF_INET, SOCK_STREAM | SOCK_NONBLOCK, MULTIPATH } },
+    { "hidden_mptcp", SYS_socket, { AF_INET6, SOCK_STREAM, ABOVE_INT | MULTIPATH } },
+    { "named_tcp", SYS_socket, { AF_INET, SOCK_STREAM, IPPROTO_TCP } },
+    { "disconnect", SYS_connect, { -1, 0, sizeof(sa_family_t) } },
+    { "connect_long", SYS_connect, { -1, 0, sizeof(struct sockaddr_in6) } },
+    { "sendto", SYS_sendto, { -1, 0, 0, MSG_NOSIGNAL, 0, 0 } },
+    { "fastopen", SYS_sendto, { -1, 0, 0, MSG_NOSIGNAL | MSG_FASTOPEN, 0, 0 } },
+    { "fastopen_message", SYS_sendmsg, { -1, 0, MSG_FASTOPEN } },
+    { "fastopen_messages", SYS_sendmmsg, { -1, 0, 0, ABOVE_INT | MSG_FASTOPEN } },
 
     { "mount", SYS_mount, { (long)"none", (long)"/nonexistent", (long)"tmpfs", 0, 0 } },
     { "umount", SYS_umount2, { (long)"/nonexistent", 0 } },
@@ -417,6 +451,7 @@ static const struct {
     { "stop_appending", stop_appending },
     { "tgkill_self", call_tgkill_self },
     { "widen", widen_mapping },
+    { "zero_code", make_zero_code },
 };
 
 static const struct {
@@ -428,6 +463,7 @@ static const struct {
     { "kill ", call_kill },
     { "make ", make_file },
     { "open ", open_to_read },
+    { "option ", set_option },
 };
 
 static int make_call(size_t i)
