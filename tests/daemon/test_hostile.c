@@ -20,6 +20,8 @@
  *     pause                                     worker/test_accept_share
  *     to shut listening sockets down            daemon/test_accept_heals, net/test_listener_mend,
  *                                               worker/test_accept_broken
+ *     to connect them, to set their options     daemon/test_hostile_listeners,
+ *                                               net/test_listener_mend, net/test_listener_options
  *     to have them wait in accept4()            daemon/test_hostile
  *                                               listeners_that_block_stop_nobody
  *     to damage maps, to keep their locks       shm/test_map_damage, fuzz/fuzz_map

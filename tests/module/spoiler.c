@@ -3,12 +3,18 @@
  * a worker in an attacker's hands could. Knows the daemon's insides; other letters are echoed. */
 #include "worker/worker.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <forkbeard/forkbeard.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #define DESCRIPTORS 256
+#define LINGER_S 3600     /* longer than any test waits */
 #define FORGING_MS 120000 /* longer than any client of a test waits */
 
 static atomic_bool stopped;
@@ -26,6 +32,80 @@ static void shut_listeners(int how)
     for (int fd = 0; fd < DESCRIPTORS; fd++)
         if (is_listener(fd))
             shutdown(fd, how);
+}
+
+/* The listeners of TCP, and where clients of each connect. */
+struct targets {
+    int fds[DESCRIPTORS];
+    struct sockaddr_storage addresses[DESCRIPTORS];
+    unsigned n;
+};
+
+static void find_targets(struct targets *targets)
+{
+    targets->n = 0;
+    for (int fd = 0; fd < DESCRIPTORS; fd++) {
+        struct sockaddr_storage *address = &targets->addresses[targets->n];
+        socklen_t length = sizeof(*address);
+
+        if (!is_listener(fd) || getsockname(fd, (struct sockaddr *)address, &length) == -1 ||
+            address->ss_family != AF_INET)
+            continue;
+        targets->fds[targets->n++] = fd;
+    }
+}
+
+/* Makes each listener a client of the next, which does not read, and whose close waits. Connects as
+ * well as the sandbox lets it: with a call, or with the first bytes. */
+static void connect_listeners(void)
+{
+    static const struct linger slow = { .l_onoff = 1, .l_linger = LINGER_S };
+    static const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+    static struct targets targets;
+    static char bytes[1 << 16];
+
+    find_targets(&targets);
+    for (unsigned i = 0; i < targets.n; i++) {
+        struct sockaddr *to = (struct sockaddr *)&targets.addresses[(i + 1) % targets.n];
+        int fd = targets.fds[i];
+
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &slow, sizeof(slow));
+        if (connect(fd, &nowhere, sizeof(nowhere.sa_family)) == -1)
+            shutdown(fd, SHUT_RD);
+        if (connect(fd, to, sizeof(struct sockaddr_in)) == -1 && errno != EINPROGRESS)
+            sendto(fd, bytes, 1, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, to,
+                sizeof(struct sockaddr_in));
+        while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+            continue;
+    }
+}
+
+/* Sets what stops a listener, or what its clients inherit to the harm of those who serve them. */
+static void set_options(void)
+{
+    static const struct linger slow = { .l_onoff = 1, .l_linger = LINGER_S };
+    static const struct {
+        int level, option, value;
+    } options[] = {
+        { SOL_SOCKET, SO_RCVLOWAT, 1 << 20 },
+        { SOL_SOCKET, SO_MAX_PACING_RATE, 1 },
+        { SOL_SOCKET, SO_RCVBUF, 1 },
+        { SOL_SOCKET, SO_SNDBUF, 1 },
+        { IPPROTO_TCP, TCP_DEFER_ACCEPT, 1000 },
+        { IPPROTO_TCP, TCP_USER_TIMEOUT, 1 },
+        { IPPROTO_TCP, TCP_CORK, 1 },
+        { IPPROTO_IP, IP_MINTTL, 255 },
+    };
+    static struct targets targets;
+
+    find_targets(&targets);
+    for (unsigned i = 0; i < targets.n; i++) {
+        setsockopt(targets.fds[i], SOL_SOCKET, SO_LINGER, &slow, sizeof(slow));
+        for (unsigned j = 0; j < sizeof(options) / sizeof(options[0]); j++)
+            setsockopt(targets.fds[i], options[j].level, options[j].option, &options[j].value,
+                sizeof(int));
+        fcntl(targets.fds[i], F_SETFL, 0);
+    }
 }
 
 static void forge_owner(fb_worker *worker, uint64_t word)
@@ -117,6 +197,15 @@ static void handle_command(fb_conn *conn, uint8_t letter)
         break;
     case 'r':
         shut_listeners(SHUT_RD);
+        break;
+    case 'c':
+        connect_listeners();
+        break;
+    case 'p':
+        set_options();
+        break;
+    case 'k':
+        kill(getpid(), SIGKILL);
         break;
     case 'o':
         forge_owner(worker, UINT64_MAX);
