@@ -5,6 +5,7 @@
  * to the keepalive pool, lingers or ends; and for going on when the peer has taken output. Never
  * receives for the owner. Invariant: `closed` runs once, in CONN_ENDING, for each connection that
  * its owner knows of. */
+#include "base/descriptor.h"
 #include "net/conn_pipe.h"
 
 static COLD void drop_input(struct fb_conn *conn)
@@ -58,6 +59,8 @@ static inline void release_slot(struct fb_conn *conn, bool reset)
 
     assert(net->connection_n > 0);
     conn_set_phase(conn, CONN_FREE);
+    if (unlikely(net->unfiltered) && !outgoing && !reset)
+        descriptor_stop_linger(conn->source.fd); /* another process may have set it on a listener */
     source_close(&net->loop, &conn->source, reset);
     net->connection_n--;
     if (unlikely(net->overdraft > 0))

@@ -85,6 +85,7 @@ int net_init(struct net *net, const struct net_options *options)
         .numbers = options->numbers,
         .numbers_n = options->numbers_in_a_row ? 1 : NUMBERS,
         .lingering_timeout = options->lingering_timeout,
+        .unfiltered = options->unfiltered,
         .stopped.timer.expired = conn_stopped_expired,
         .scratch_size = NET_SCRATCH,
         .memory = options->memory != NULL ? options->memory : &memory_plain,

@@ -49,6 +49,7 @@ struct net {
     _Atomic uint64_t *numbers;        /* the source of blocks of numbers, or NULL: our own */
     unsigned numbers_n;               /* numbers of a block */
     uint64_t lingering_timeout;       /* ms */
+    bool unfiltered;                  /* clients may have SO_LINGER, which is taken off to close */
     /* Called when a connection's slot has become free: the second one while the worker waits for
      * that. Either may be NULL. */
     void (*released)(struct net *net);
@@ -87,6 +88,7 @@ struct net_options {
     _Atomic uint64_t *numbers;   /* counts the connections of all workers; NULL: of this one */
     bool numbers_in_a_row;       /* clients of all workers are numbered in the order they come */
     uint64_t lingering_timeout;  /* ms */
+    bool unfiltered;             /* as above */
     const struct memory *memory; /* NULL: the C library's allocator */
 };
 

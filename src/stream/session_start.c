@@ -5,11 +5,11 @@
  * calls the protocol; its `opened` runs later. Invariant: the descriptor is the connection's, or
  * closed. */
 #include "base/compiler.h"
+#include "base/descriptor.h"
 #include "stream/session.h"
 #include "stream/session_conn.h"
 
 #include <assert.h>
-#include <unistd.h>
 
 /* Finds the binding of the address that the client connected to, among several. */
 static COLD struct binding *find_binding_of_address(struct port *port, int fd)
@@ -49,7 +49,7 @@ struct fb_conn *session_start(
     struct fb_conn *conn = conn_create(&stream->net, fd, peer, binding->ops, binding);
 
     if (conn == NULL) {
-        close(fd);
+        descriptor_discard(fd);
         return NULL;
     }
     session_set_phase(conn, SESSION_NEW);

@@ -140,6 +140,8 @@ static int init_stream(struct worker *worker, const struct heritage *heritage)
         .numbers = &heritage->shared->common->connection_numbers,
         .numbers_in_a_row = heritage->cycle->stream.variables.uses_number,
         .lingering_timeout = LINGERING_TIMEOUT_MS,
+        .unfiltered =
+            worker->role == ROLE_WORKER && !heritage->simulated && heritage->cycle->filter == NULL,
         .memory = heritage->memory,
     };
 

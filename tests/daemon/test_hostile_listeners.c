@@ -68,6 +68,20 @@ static void check_serves(struct daemon *daemon)
             WAIT_FOR(is_served(daemon, port));
 }
 
+/* A client with little room for what it is sent. */
+static int open_slow(in_port_t port)
+{
+    static const int room = 4096;
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)
+    };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room)), 0);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
 /* Clients that send, end their half and do not read: nobody may wait for them in close(). */
 static void have_slow_clients(struct daemon *daemon)
 {
@@ -76,10 +90,12 @@ static void have_slow_clients(struct daemon *daemon)
 
     memset(bytes, '.', UNREAD);
     for (int i = 0; i < SLOW_CLIENTS; i++) {
-        clients[i] = client_open(daemon->ports[i % PORTS]);
+        clients[i] = open_slow(daemon->ports[i % PORTS]);
         client_send(clients[i], bytes);
         ck_assert_int_eq(shutdown(clients[i], SHUT_WR), 0);
     }
+    for (int i = 0; i < SLOW_CLIENTS; i++) /* each is answered, and closed */
+        WAIT_FOR(recv(clients[i], bytes, 1, MSG_PEEK | MSG_DONTWAIT) == 1);
     check_serves(daemon);
     for (int i = 0; i < SLOW_CLIENTS; i++)
         close(clients[i]);
@@ -159,6 +175,23 @@ START_TEST(sockets_of_the_manager_are_mended_at_a_start)
 }
 END_TEST
 
+/* A worker that no filter holds arms the listeners: those who serve their clients do not wait. */
+START_TEST(nobody_waits_for_a_client)
+{
+    struct daemon *daemon = daemon_start_new(PORTS,
+        "load_module " MODULES_PATH "/spoiler.so;\n"
+        "worker_processes 2; worker_watchdog 0; sandbox off; events {}\n"
+        "stream { server { listen 127.0.0.1:$0; listen 127.0.0.1:$1; spoiler; } }\n");
+    int attacker = client_open(daemon->ports[0]);
+
+    client_echo(attacker, "g");
+    have_slow_clients(daemon);
+    close(attacker);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     int error;
@@ -166,6 +199,7 @@ static void add_tests(TCase *tcase)
     resources_fixture(tcase);
     if (sandbox_seccomp_lacks(&error) == NULL && sandbox_landlock_lacks(&error) == NULL)
         tcase_add_loop_test(tcase, listeners_outlive_an_attacker, 0, CASES);
+    tcase_add_test(tcase, nobody_waits_for_a_client);
     tcase_add_loop_test(tcase, sockets_of_the_manager_are_mended_at_a_start, 0, 2);
 }
 

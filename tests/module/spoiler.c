@@ -55,6 +55,17 @@ static void find_targets(struct targets *targets)
     }
 }
 
+/* Has whoever closes a connection that is accepted from now on wait for its client. */
+static void make_linger(void)
+{
+    static const struct linger slow = { .l_onoff = 1, .l_linger = LINGER_S };
+    static struct targets targets;
+
+    find_targets(&targets);
+    for (unsigned i = 0; i < targets.n; i++)
+        setsockopt(targets.fds[i], SOL_SOCKET, SO_LINGER, &slow, sizeof(slow));
+}
+
 /* Makes each listener a client of the next, which does not read, and whose close waits. Connects as
  * well as the sandbox lets it: with a call, or with the first bytes. */
 static void connect_listeners(void)
@@ -203,6 +214,9 @@ static void handle_command(fb_conn *conn, uint8_t letter)
         break;
     case 'p':
         set_options();
+        break;
+    case 'g':
+        make_linger();
         break;
     case 'k':
         kill(getpid(), SIGKILL);
