@@ -9,6 +9,7 @@
 #include "process/logs.h"
 #include "process/process_ops.h"
 #include "process/role.h"
+#include "sandbox/sandbox.h"
 #include "worker/worker.h"
 
 #include <assert.h>
@@ -68,8 +69,10 @@ static NORETURN void run_child(void *arg)
     if (enter_memory(pool, own, heritage) == -1)
         process_ops->exit(EXIT_FAILURE); /* before any destructor of a module */
     descriptors_close_others(&heritage->descriptors);
-    if (heritage->task == TASK_ASK)
+    if (heritage->task == TASK_ASK) {
         STAILQ_INIT(&own->cycle->stream.listeners.list); /* they are closed */
+        sandbox_narrow(own->cycle);
+    }
     STAILQ_FOREACH (listener, &own->cycle->stream.listeners.list, link)
         listener->kept_n = 0; /* only the master keeps sockets open for others */
     pool->ops->in_child(pool->host, own->cycle);

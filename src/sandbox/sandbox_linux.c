@@ -73,11 +73,48 @@ static void note_needs(const struct needs *needs, struct log *log)
             path->access == NEEDS_TO_APPEND ? "access logs need" : "protocols need");
 }
 
+static bool is_whole(void)
+{
+    int error;
+
+    for (size_t i = 0; i < countof(parts); i++)
+        if (parts[i].lacks(&error) != NULL)
+            return false;
+    return true;
+}
+
+void sandbox_narrow(struct cycle *cycle)
+{
+    struct needs needs = { .resolver = true, .ring = cycle->needs.ring };
+
+    STAILQ_INIT(&needs.paths);
+    needs.ports = cycle->needs.ports; /* of the servers of names, among others */
+    cycle->needs = needs;
+    cycle->filter = cycle->helper_filter;
+    if (cycle->core.sandbox == SANDBOX_ON && !needs.ring && is_whole())
+        cycle->core.sandbox = SANDBOX_STRICT;
+}
+
+/* Makes the helper's filter, if there will be one. */
+static int prepare_helper(struct cycle *cycle)
+{
+    struct cycle helper = *cycle;
+    int status;
+
+    if (cycle->stream.known == NULL)
+        return 0;
+    sandbox_narrow(&helper);
+    status = sandbox_filter_prepare(&helper);
+    cycle->helper_filter = helper.filter;
+    return status;
+}
+
 static int prepare_filter(struct cycle *cycle, struct log *log)
 {
     int error;
 
-    if (sandbox_seccomp_lacks(&error) != NULL || sandbox_filter_prepare(cycle) == 0)
+    if (sandbox_seccomp_lacks(&error) != NULL ||
+        (sandbox_filter_prepare(cycle) == 0 && prepare_helper(cycle) == 0))
         return 0;
     if (errno == ETIMEDOUT)
         log_write(log, LEVEL_EMERG, 0,

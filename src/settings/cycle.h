@@ -114,7 +114,8 @@ struct cycle {
     struct sizing sizing;
     struct stream_settings stream;
     struct needs needs;
-    const struct sandbox_filter *filter; /* the workers', made by the master (sandbox/); or NULL */
+    /* made by the master (sandbox/), for workers and for the helper; or NULL */
+    const struct sandbox_filter *filter, *helper_filter;
     struct zones zones;                  /* declared here, opened by the master */
     struct modules modules;              /* loaded, until the cycle is destroyed */
     const fb_protocol *const *protocols; /* built in and loaded; ends with NULL */

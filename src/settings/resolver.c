@@ -134,9 +134,8 @@ void resolver_use(struct apply *apply, const struct names_setting *wanted, enum 
         resolver = resolver->next;
     assert(resolver != NULL);
     resolver->users |= users;
-    if (users == NAMES_OF_GROUPS)
-        return;
-    apply->cycle->needs.resolver = true;
+    if (users == NAMES_OF_SESSIONS)
+        apply->cycle->needs.resolver = true;
     if (resolver->servers == NULL)
         needs_add_port(apply, NAMES_PORT);
 }

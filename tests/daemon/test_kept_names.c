@@ -123,6 +123,16 @@ static void expect_shown(struct daemon *daemon)
     ck_assert_msg(strstr(daemon->out, "  resolving  ") != NULL, "%s", daemon->out);
 }
 
+/* The process that asks has no listener, and no bell. */
+static void expect_few_descriptors(struct daemon *daemon)
+{
+    pid_t resolver[8], worker[8];
+
+    ck_assert_uint_eq(find_titled(daemon->pid, "resolver process", resolver), 1);
+    ck_assert_uint_eq(find_titled(daemon->pid, "worker process", worker), 2);
+    ck_assert_uint_lt(proc_descriptors(resolver[0]) + 2, proc_descriptors(worker[0]));
+}
+
 /* Reloads; the reply says which addresses go on. */
 static void reload(struct daemon *daemon)
 {
@@ -142,6 +152,7 @@ START_TEST(dead_servers_of_names_close_no_client)
     daemon_expects(daemon, "exited on signal 9");
     WAIT_FOR(has_answered(daemon, &server));
     expect_served(daemon);
+    expect_few_descriptors(daemon);
     if (kinds[_i].is_asked_again) { /* nobody answers from now on */
         daemon_wait_log(daemon, "keeps its addresses");
         expect_shown(daemon);
