@@ -291,11 +291,13 @@ static void mark_alive(const struct choice *choice, struct peer *peer)
 {
     struct peer_state *state = peer->state;
     uint32_t fails = PEER_LOAD(state->fails);
+    uint64_t now_ms = choice_now(choice);
 
-    if (fails == 0 || PEER_LOAD(state->accessed_ms) >= PEER_LOAD(state->checked_ms))
+    if (fails == 0 || peer_age(now_ms, PEER_LOAD(state->accessed_ms)) <=
+                          peer_age(now_ms, PEER_LOAD(state->checked_ms)))
         return;
     if (peer->server->max_fails > 0 && fails >= peer->server->max_fails)
-        PEER_STORE(state->available_ms, choice_now(choice));
+        PEER_STORE(state->available_ms, now_ms);
     PEER_STORE(state->fails, 0);
 }
 

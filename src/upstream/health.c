@@ -14,6 +14,8 @@
 
 /* Clocks of workers are those of their turns: the most that one clock may be behind another. */
 #define BEHIND_MS 1000
+/* The most that the next check of another configuration is believed to be ahead. */
+#define AHEAD_MS 60000
 
 static uint64_t now_of(const struct upstreams *upstreams)
 {
@@ -68,11 +70,12 @@ static bool may_adopt(struct upstreams *upstreams, const struct health_state *st
     const struct upstream_check *check, uint64_t id)
 {
     uint64_t idle_ms = (uint64_t)check->interval + HEALTH_SLACK_MS;
+    uint64_t now = now_of(upstreams), next = PEER_LOAD(state->next_ms);
 
     if (id != 0 && id % 2 == 0)
-        return peer_age(now_of(upstreams), id / 2) > HEALTH_SLACK_MS;
+        return peer_age(now, id / 2) > HEALTH_SLACK_MS;
     return id == 0 || upstreams->generation > PEER_LOAD(state->generation) ||
-           peer_age(now_of(upstreams), PEER_LOAD(state->next_ms)) > idle_ms;
+           (next > now ? next - now > AHEAD_MS : now - next > idle_ms);
 }
 
 /* Begins the state of a check, unless the state belongs to the check already: one worker begins,

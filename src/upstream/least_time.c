@@ -29,6 +29,8 @@ uint32_t least_time_load(const struct choice *choice, const struct peer *peer)
     uint64_t ms = peer_time(peer, balance->time) / PEER_TIME_UNIT, idle;
     uint32_t conns = peer_conns(peer);
 
+    if (ms > MOST_MS) /* before it is halved: a damaged time is some halvings long at most */
+        ms = MOST_MS;
     idle = peer_age(choice_now(choice), PEER_LOAD(peer->state->checked_ms)) /
            ((uint64_t)peer->server->fail_timeout + 1);
     ms = idle < 32 ? ms >> idle : 0;

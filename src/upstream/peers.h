@@ -145,8 +145,9 @@ void peer_note_time(struct peer *peer, enum upstream_time time, uint64_t ms);
 #define PEER_LOAD(number) atomic_load_explicit(&(number), memory_order_relaxed)
 #define PEER_STORE(number, value) atomic_store_explicit(&(number), (value), memory_order_relaxed)
 
-/* Clocks of two workers, each as of its turn, differ by less than this. */
-#define PEER_SKEW_MS 60000
+/* The most that the clock of another worker's turn is believed to be ahead of this one's: what a
+ * dead worker has written keeps nobody from a server for longer. */
+#define PEER_SKEW_MS 1000
 
 /* Returns how long ago that was; a time that cannot be is long ago. */
 static inline uint64_t peer_age(uint64_t now_ms, uint64_t then_ms)

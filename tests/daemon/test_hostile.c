@@ -24,6 +24,8 @@
  *                                               net/test_listener_mend, net/test_listener_options
  *     to have them wait in accept4()            daemon/test_hostile
  *                                               listeners_that_block_stop_nobody
+ *     to take all sessions from servers         upstream/test_zone_lies, fuzz/fuzz_upstream,
+ *                                               daemon/test_hostile servers_outlive_the_liar
  *     to damage maps, to keep their locks       shm/test_map_damage, fuzz/fuzz_map
  *     to be obeyed by the control socket        daemon/test_control_peers
  *     to get descriptors of the master          daemon/test_confinement
@@ -119,11 +121,52 @@ START_TEST(listeners_that_block_stop_nobody)
 }
 END_TEST
 
+/* Sessions by way of a group of two servers. */
+static void be_proxied(const struct daemon *daemon)
+{
+    for (int i = 0; i < CLIENTS; i++) {
+        int client = client_open(daemon->ports[1]);
+
+        client_echo(client, "served");
+        close(client);
+    }
+}
+
+/* A worker that has written that all servers have failed for ever takes no session from them once
+ * it is dead. */
+START_TEST(servers_outlive_the_liar)
+{
+    struct daemon *daemon = daemon_start_new(4,
+        "load_module " MODULES_PATH "/attacker.so; worker_processes 2; sandbox %s; events {}\n"
+        "stream { upstream group { zone group 64k;\n"
+        "server 127.0.0.1:$2 fail_timeout=5s; server 127.0.0.1:$3 fail_timeout=5s; }\n"
+        "server { listen 127.0.0.1:$0; attacker; } server { listen 127.0.0.1:$1; proxy_pass group; "
+        "}\n"
+        "server { listen 127.0.0.1:$2; listen 127.0.0.1:$3; echo; } }\n",
+        modes[_i].sandbox);
+    int attacker = client_open(daemon->ports[0]);
+
+    daemon_expects(daemon, "exited on signal 9");
+    be_proxied(daemon);
+    client_send(attacker, "servers\n");
+    client_expect(attacker, "ok\n");
+    client_send(attacker, "die\n");
+    client_expect_gone(attacker);
+    close(attacker);
+    be_proxied(daemon);
+    ck_assert_int_eq(daemon_run(daemon, "-s", "reload", "-c", "forkbeard.conf", NULL), 0);
+    be_proxied(daemon);
+    daemon_stop(daemon, SIGQUIT);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
     tcase_add_test(tcase, random_writes);
     tcase_add_test(tcase, listeners_that_block_stop_nobody);
+    tcase_add_loop_test(tcase, servers_outlive_the_liar, 1, sizeof(modes) / sizeof(modes[0]));
     tcase_add_loop_test(
         tcase, no_memory_of_others_is_in_reach, 0, sizeof(modes) / sizeof(modes[0]));
 }

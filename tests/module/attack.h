@@ -21,3 +21,6 @@ struct attack_reach {
 };
 
 struct attack_reach attack_reach(void);
+
+/* Marks the servers of all groups with a zone as failed for ever; returns how many. */
+unsigned attack_servers(void);

@@ -9,6 +9,7 @@
  *     send REF TEXT    sends a message; the receiver says "got TEXT"
  *     attack SEED N    makes N random writes, and uses this connection up (module/attack.h)
  *     reach            says how much memory of others is in reach (module/attack.h)
+ *     servers          marks the servers of all groups as failed for ever (module/attack.h)
  *     block            has the listening sockets wait where nobody comes
  *     die              ends by SIGKILL
  *     stop             stops as by a debugger
@@ -174,6 +175,8 @@ static void handle_line(fb_conn *conn, char *line)
         say(conn, "%" PRIx64 "\n", fb_ref_of(conn));
     } else if (strcmp(word, "reach") == 0) {
         say_reach(conn);
+    } else if (strcmp(word, "servers") == 0) {
+        say(conn, attack_servers() > 0 ? "ok\n" : "none\n");
     } else if (first == NULL) {
         handle_trouble(conn, word, "");
     } else if (strcmp(word, "get") == 0) {

@@ -348,8 +348,10 @@ START_TEST(an_old_worker_leaves_the_state_to_new_ones)
     end(0, old, FB_PROBE_PASSED); /* no longer counts */
     group_expect(workers[1], "-");
     expect_none(0, HEALTH_RETRY_MS);
-    make(1, FB_PROBE_PASSED);
+    end(1, expect_claim(1), FB_PROBE_PASSED);
     expect_lines(HEALTHY);
+    expect_none(0, HEALTH_RETRY_MS);
+    pass_time(5000);
     expect_none(0, HEALTH_RETRY_MS);
     group_expect(workers[0], "a");
 }
