@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens files by O_NONBLOCK. As root it follows symbolic links by itself, and those of root alone.
- * Directories on the way are followed as the kernel does, and are root's to keep. */
+/* Opens files by O_NONBLOCK. As root it follows symbolic links by itself, and those of root alone,
+ * and opens no file that has another name, because whoever may write to the directory can have laid
+ * either. Directories on the way are followed as the kernel does, and are root's to keep. */
 #include "base/log_file_private.h"
 
 #include <errno.h>
@@ -37,6 +38,30 @@ int log_file_open_to_write(const char *path, int flags)
     return fd;
 }
 
+/* Whether the path is the only name of the file that was opened by it. A name that has come or gone
+ * since is none: root has written to neither yet. */
+static bool is_only_name(const char *path, int fd)
+{
+    struct stat opened, named;
+
+    return fstat(fd, &opened) == 0 &&
+           (!S_ISREG(opened.st_mode) ||
+               (lstat(path, &named) == 0 && opened.st_dev == named.st_dev &&
+                   opened.st_ino == named.st_ino && named.st_nlink == 1));
+}
+
+/* Opens a file as root, and no link; -1 with errno: ELOOP, or EMLINK where it has another name. */
+static int open_as_root(const char *path)
+{
+    int fd = log_file_open_to_write(path, LOG_FILE_FLAGS | O_APPEND | O_CREAT | O_NOFOLLOW);
+
+    if (fd == -1 || is_only_name(path, fd))
+        return fd;
+    close(fd);
+    errno = EMLINK;
+    return -1;
+}
+
 int log_file_open(const char *path)
 {
     char followed[PATH_MAX];
@@ -50,7 +75,7 @@ int log_file_open(const char *path)
     }
     strcpy(followed, path);
     for (int links = 0; links < LINKS_MAX && fd == -1; links++) {
-        fd = log_file_open_to_write(followed, LOG_FILE_FLAGS | O_APPEND | O_CREAT | O_NOFOLLOW);
+        fd = open_as_root(followed);
         if (fd == -1 &&
             (errno != ELOOP || log_file_follow_link(followed, sizeof(followed), &fd) == -1))
             return -1;

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 
 /* Opens the path for appending, and makes a file that is missing. -1 with errno; ELOOP: we are
- * root, and the last component is a symbolic link that is not root's, or leads to such a one. */
+ * root, and the last component is a symbolic link that is not root's, or leads to such a one.
+ * EMLINK: we are root, and the file has another name. */
 int log_file_open(const char *path);
 /* Opens what the descriptor leads to for writing, with flags of its own: those of the descriptor
  * are shared by all that have inherited it. -1 for what cannot be opened or need not be: a socket,

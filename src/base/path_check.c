@@ -104,6 +104,9 @@ static bool check_log_file(const char *path, const struct stat *st, struct path_
         return set_fault(fault, 0, "\"%s\" is a socket", path);
     if (!is_accessible(path, W_OK))
         return set_fault(fault, errno, "\"%s\" cannot be written to", path);
+    if (geteuid() == 0 && S_ISREG(st->st_mode) && st->st_nlink > 1)
+        return set_fault(
+            fault, 0, "\"%s\" has another name (a hard link), and root does not write to it", path);
     return true;
 }
 
@@ -145,6 +148,10 @@ static bool check_lock(const char *path, struct path_fault *fault)
         return true;
     if (!S_ISREG(st.st_mode))
         return set_fault(fault, 0, "its lock \"%s\" is not a regular file", name);
+    if (st.st_nlink > 1)
+        return set_fault(fault, 0, "its lock \"%s\" has another name (a hard link)", name);
+    if (geteuid() == 0 && st.st_uid != 0)
+        return set_fault(fault, 0, "its lock \"%s\" belongs to another user", name);
     if (!is_accessible(name, R_OK | W_OK))
         return set_fault(fault, errno, "its lock \"%s\" cannot be written to", name);
     return true;

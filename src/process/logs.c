@@ -66,6 +66,8 @@ static int connect_syslog(struct log_target *target, struct log *log)
 /* Why a file could not be opened, where the number says it badly. */
 static const char *why_failed(int error)
 {
+    if (error == EMLINK)
+        return ", root writes to no file that has another name";
     return error == ELOOP ? ", root follows no symbolic link of another user" : "";
 }
 

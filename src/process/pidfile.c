@@ -34,13 +34,21 @@ static int append_suffix(char name[PATH_MAX], const char *path, const char *suff
     return -1;
 }
 
-/* Whether the name still leads to the open file, which its previous holder may have removed. */
-static bool is_name_of(const char *name, int fd)
+/* Returns how many names the open file has, of which this is one; 0: it no longer is, its previous
+ * holder may have removed it. */
+static nlink_t names_of(const char *name, int fd)
 {
     struct stat open_file, named;
 
-    return fstat(fd, &open_file) == 0 && lstat(name, &named) == 0 &&
-           open_file.st_dev == named.st_dev && open_file.st_ino == named.st_ino;
+    if (fstat(fd, &open_file) == -1 || lstat(name, &named) == -1 ||
+        open_file.st_dev != named.st_dev || open_file.st_ino != named.st_ino)
+        return 0;
+    return named.st_nlink;
+}
+
+static bool is_name_of(const char *name, int fd)
+{
+    return names_of(name, fd) > 0;
 }
 
 /* Reads as much of the file as fits, without newlines at its end. NULL, or the name of
@@ -101,6 +109,38 @@ static void write_holder(int fd)
         errno = 0;
 }
 
+/* Refuses a lock whose file is another user's, who may hold it. */
+static bool is_our_lock(const char *name, int fd, struct log *log)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) == -1 || st.st_uid == geteuid())
+        return true;
+    log_write(log, LEVEL_EMERG, 0,
+        "the lock \"%s\" belongs to another user (%u), who could hold it: remove it", name,
+        (unsigned)st.st_uid);
+    return false;
+}
+
+/* Writes our pid into a lock that is ours alone: its descriptor; -1 where another try is worth it;
+ * -2 after an emerg line. */
+static int take_lock(const char *name, int fd, struct log *log)
+{
+    nlink_t names = names_of(name, fd);
+
+    if (names == 1) {
+        write_holder(fd);
+        return fd;
+    }
+    if (names > 1)
+        log_write(log, LEVEL_EMERG, 0,
+            "the lock \"%s\" has another name (a hard link), whose file would be written to: "
+            "remove it",
+            name);
+    close(fd);
+    return names > 1 ? -2 : -1;
+}
+
 /* Tries once to open and lock: a locked descriptor, or -1 where another try is worth it, or -2
  * after an emerg line. */
 static int open_locked(const char *path, const char *name, struct log *log)
@@ -114,14 +154,13 @@ static int open_locked(const char *path, const char *name, struct log *log)
         log_write(log, LEVEL_EMERG, errno, "open() \"%s\" failed", name);
         return -2;
     }
+    if (!made && !is_our_lock(name, fd, log)) {
+        close(fd);
+        return -2;
+    }
     switch (file_lock_try(fd)) {
     case FILE_LOCK_DONE:
-        if (is_name_of(name, fd)) {
-            write_holder(fd);
-            return fd;
-        }
-        errno = EAGAIN;
-        break;
+        return take_lock(name, fd, log);
     case FILE_LOCK_TAKEN:
         log_holder(log, path, name);
         close(fd);

@@ -109,6 +109,25 @@ START_TEST(links_of_others_are_refused)
 }
 END_TEST
 
+/* A hard link may be anybody's, to any file. */
+START_TEST(files_with_another_name_are_not_roots)
+{
+    ck_assert_int_eq(close(open("target", O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
+    ck_assert_int_eq(link("target", "log"), 0);
+    if (geteuid() != 0) { /* writes to no other files than those that it may write to */
+        check_opens("log", "target");
+        return;
+    }
+    ck_assert_int_eq(log_file_open("log"), -1);
+    ck_assert_int_eq(errno, EMLINK);
+    ck_assert_int_eq(symlink("log", "next"), 0);
+    ck_assert_int_eq(log_file_open("next"), -1);
+    ck_assert_int_eq(errno, EMLINK);
+    ck_assert_int_eq(unlink("target"), 0);
+    check_opens("next", "log");
+}
+END_TEST
+
 START_TEST(a_circle_of_links_ends)
 {
     ck_assert_int_eq(symlink("next", "log"), 0);
@@ -299,6 +318,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, own_links_are_followed);
     tcase_add_test(tcase, links_of_descriptors_are_followed);
     tcase_add_loop_test(tcase, links_of_others_are_refused, 0, 2);
+    tcase_add_test(tcase, files_with_another_name_are_not_roots);
     tcase_add_test(tcase, a_circle_of_links_ends);
     tcase_add_test(tcase, a_fifo_needs_no_reader);
     tcase_add_loop_test(tcase, flags_of_others_stay, 0, 3);

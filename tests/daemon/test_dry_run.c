@@ -222,6 +222,35 @@ START_TEST(root_follows_no_link_of_another)
 }
 END_TEST
 
+/* Names that whoever may write to a directory has laid for a file of root's. */
+START_TEST(root_writes_to_no_file_with_another_name)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    if (geteuid() == 0) {
+        char path[128];
+
+        snprintf(path, sizeof(path), "%s", daemon_path(daemon, "precious"));
+        daemon_write(daemon, "precious", "text");
+        daemon_configure(daemon, "error_log link;" ECHO);
+        ck_assert_int_eq(link(path, daemon_path(daemon, "link")), 0);
+        ck_assert_int_eq(test(daemon), 1);
+        expect_text(daemon, "link\" has another name (a hard link), and root does not write to it");
+        ck_assert_int_eq(unlink(daemon_path(daemon, "link")), 0);
+        ck_assert_int_eq(link(path, daemon_path(daemon, "forkbeard.pid.lock")), 0);
+        ck_assert_int_eq(test(daemon), 1);
+        expect_text(daemon, "forkbeard.pid.lock\" has another name (a hard link)");
+        ck_assert_int_eq(unlink(path), 0);
+        ck_assert_int_eq(chown(daemon_path(daemon, "forkbeard.pid.lock"), NOBODY, NOBODY), 0);
+        ck_assert_int_eq(test(daemon), 1);
+        expect_text(daemon, "forkbeard.pid.lock\" belongs to another user");
+        ck_assert_int_eq(unlink(daemon_path(daemon, "forkbeard.pid.lock")), 0);
+        ck_assert_int_eq(test(daemon), 0);
+    }
+    daemon_finish(daemon);
+}
+END_TEST
+
 START_TEST(users_that_are_missing)
 {
     struct daemon *daemon = daemon_create(1);
@@ -379,6 +408,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_pid_file_needs_its_lock);
     tcase_add_test(tcase, missing_rights_are_a_warning);
     tcase_add_test(tcase, root_follows_no_link_of_another);
+    tcase_add_test(tcase, root_writes_to_no_file_with_another_name);
     tcase_add_test(tcase, users_that_are_missing);
     tcase_add_test(tcase, processors_that_are_missing);
     tcase_add_test(tcase, addresses_in_use);

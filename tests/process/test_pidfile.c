@@ -20,6 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define OTHER_USER 12345
+
 /* A log into memory that children write to as well, and a path. */
 struct pidfile_test {
     struct memory_log log;
@@ -423,6 +425,39 @@ START_TEST(lock_failures)
 }
 END_TEST
 
+/* Whoever may write to the directory has the lock be a file of others, or holds it. */
+START_TEST(locks_of_others_are_refused)
+{
+    struct pidfile_test test;
+    char lock[128], victim[128];
+    struct stat st;
+
+    start_pidfile(&test, "pid");
+    snprintf(lock, sizeof(lock), "%s.lock", test.path);
+    snprintf(victim, sizeof(victim), "%s/victim", directory);
+    store_file(victim, "precious", 8);
+    ck_assert_int_eq(link(victim, lock), 0);
+    ck_assert_int_eq(pidfile_lock(&test.pidfile, test.path, &test.log.log), -1);
+    ck_assert_ptr_nonnull(strstr(memory_log_take(&test.log),
+        "pid.lock\" has another name (a hard link), whose file would be written to: remove it\n"));
+    ck_assert_int_eq(stat(victim, &st), 0);
+    ck_assert_int_eq(st.st_size, 8);
+
+    ck_assert_int_eq(unlink(victim), 0);
+    if (geteuid() == 0) {
+        ck_assert_int_eq(chown(lock, OTHER_USER, OTHER_USER), 0);
+        ck_assert_int_eq(pidfile_lock(&test.pidfile, test.path, &test.log.log), -1);
+        ck_assert_ptr_nonnull(strstr(memory_log_take(&test.log),
+            "pid.lock\" belongs to another user (12345), who could hold it: remove it\n"));
+        ck_assert_int_eq(chown(lock, 0, 0), 0);
+    }
+    ck_assert_int_eq(pidfile_lock(&test.pidfile, test.path, &test.log.log), 0);
+    pidfile_unlock(&test.pidfile, &test.log.log);
+    ck_assert_uint_eq(count_files("pid"), 0);
+    stop_pidfile(&test);
+}
+END_TEST
+
 START_TEST(only_a_file_is_replaced)
 {
     struct pidfile_test test;
@@ -456,6 +491,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, read_pid, 0, countof(read_cases));
     tcase_add_test(tcase, read_failures);
     tcase_add_test(tcase, lock_failures);
+    tcase_add_test(tcase, locks_of_others_are_refused);
     tcase_add_test(tcase, only_a_file_is_replaced);
 }
 
