@@ -8,7 +8,7 @@ fb_bytes mqtt_take(fb_bytes *in, size_t n)
 {
     fb_bytes taken = { in->p, n };
 
-    if (n > in->n)
+    if (n > in->n || in->p == NULL)
         return *in = (fb_bytes) { NULL, 0 };
     *in = (fb_bytes) { in->p + n, in->n - n };
     return taken;
