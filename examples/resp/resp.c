@@ -5,8 +5,11 @@
 /* Bytes of replies after which other connections get their turn. */
 #define REPLIES_A_TURN (256 * 1024)
 
+/* The timer of a command that has begun to arrive. */
+#define COMMAND_TIMER 0
+
 struct resp_session {
-    size_t need; /* bytes that the next command needs at least */
+    size_t need; /* bytes that the command needs at least that has arrived in part; 0: none has */
 };
 
 static int resp_opened(fb_conn *conn, void *state)
@@ -25,6 +28,14 @@ static void resp_closed(fb_conn *conn, void *state, fb_reason reason)
     fb_metric_add(conn, RESP_CLIENTS, -1);
 }
 
+static void resp_timer(fb_conn *conn, void *state, uint32_t id)
+{
+    (void)state;
+    (void)id;
+    resp_error(conn, "ERR the command took too long to arrive");
+    fb_close(conn);
+}
+
 static int run_command(fb_conn *conn, const struct resp_parser *parser)
 {
     struct resp_request request = {
@@ -41,23 +52,35 @@ static int run_command(fb_conn *conn, const struct resp_parser *parser)
     return request.ended;
 }
 
+/* Notes how much the command needs that has arrived in part, and gives the whole of it a time that
+ * no further byte prolongs. */
+static void await_rest(fb_conn *conn, struct resp_session *session, size_t need, int is_new)
+{
+    const struct resp_conf *conf = fb_conf_of(conn);
+
+    if (need > 0 && is_new && conf->command_timeout > 0)
+        fb_timer(conn, COMMAND_TIMER, (uint64_t)conf->command_timeout);
+    else if (need == 0 && session->need > 0)
+        fb_timer_cancel(conn, COMMAND_TIMER);
+    session->need = need;
+}
+
 /* Runs the commands that have arrived completely, and consumes nothing else. */
 static size_t resp_data(fb_conn *conn, void *state, fb_bytes in)
 {
     const struct resp_conf *conf = fb_conf_of(conn);
     struct resp_parser parser = { .room = fb_worker_state(conn) };
     struct resp_session *session = state;
-    size_t used = 0;
+    size_t used = 0, need = 0;
 
     if (in.n < session->need)
         return 0;
-    session->need = 0;
     parser.bulk_max = (size_t)(conf->value_max > conf->key_max ? conf->value_max : conf->key_max);
     while (used < in.n) {
         enum resp_parsed parsed = resp_parse(&parser, (fb_bytes) { in.p + used, in.n - used });
 
         if (parsed == RESP_PARTIAL) {
-            session->need = parser.need;
+            need = parser.need;
             break;
         }
         if (parsed == RESP_BROKEN)
@@ -74,6 +97,7 @@ static size_t resp_data(fb_conn *conn, void *state, fb_bytes in)
             break;
         }
     }
+    await_rest(conn, session, need, used > 0 || session->need == 0);
     fb_set_idle(conn, used == in.n);
     return used;
 }
@@ -82,6 +106,7 @@ static const fb_ops ops = {
     .size = sizeof(fb_ops),
     .opened = resp_opened,
     .data = resp_data,
+    .timer = resp_timer,
     .closed = resp_closed,
 };
 
@@ -128,6 +153,10 @@ static const fb_directive directives[] = {
         .offset = offsetof(struct resp_conf, memory),
         .greatest = INT64_C(1) << 43,
         .initial = "off" },
+    { .name = "resp_command_timeout",
+        .value = FB_VALUE_MSEC,
+        .offset = offsetof(struct resp_conf, command_timeout),
+        .initial = "10s" },
 };
 
 static const fb_metric metrics[] = {

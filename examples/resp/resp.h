@@ -20,6 +20,7 @@ enum resp_metric { RESP_COMMANDS, RESP_CONNECTIONS, RESP_CLIENTS };
 
 struct resp_conf {
     int64_t keys, key_max, value_max, memory;
+    int64_t command_timeout; /* ms, from the first byte of a command to its last; 0: none */
     fb_map *map;
 };
 

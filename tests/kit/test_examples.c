@@ -207,6 +207,30 @@ START_TEST(resp_sets_and_gets)
 }
 END_TEST
 
+/* A command that comes a byte at a time ends in time; a client that has said nothing waits. */
+START_TEST(resp_waits_for_no_command_for_ever)
+{
+    static const fb_test_step script[] = {
+        FB_TEST_SAY("PING\r\n"),
+        FB_TEST_EXPECT("+PONG\r\n"),
+        FB_TEST_PASS(30000),
+        FB_TEST_SAY("PI"),
+        FB_TEST_PASS(9000),
+        FB_TEST_SAY("NG\r\nP"),
+        FB_TEST_EXPECT("+PONG\r\n"),
+        FB_TEST_PASS(9000),
+        FB_TEST_SAY("I"),
+        FB_TEST_PASS(999),
+        FB_TEST_SAY("N"),
+        FB_TEST_PASS(1),
+        FB_TEST_EXPECT("-ERR the command took too long to arrive\r\n"),
+        FB_TEST_EXPECT_CLOSED(),
+    };
+
+    ck_assert_int_eq(fb_test_converse(&fb_protocol_resp, "resp;", FB_TEST_SCRIPT(script)), 0);
+}
+END_TEST
+
 /* Values that one worker sets the others get, and those after its death. */
 START_TEST(resp_is_shared)
 {
@@ -274,6 +298,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, relay_without_a_server);
     tcase_add_test(tcase, relay_passes_on_breaks);
     tcase_add_test(tcase, resp_sets_and_gets);
+    tcase_add_test(tcase, resp_waits_for_no_command_for_ever);
     tcase_add_test(tcase, resp_is_shared);
     tcase_add_test(tcase, examples_live_together);
 }
