@@ -212,6 +212,24 @@ void limit_conn_finish(struct apply *apply, struct scope *server)
         phase_add(apply, server->server, PHASE_PREACCESS, limit_conn_run, settings);
 }
 
+/* Warns of a key that does not limit what it seems to. */
+static void warn_of_key(struct apply *apply, const struct limit_zone *zone)
+{
+    const struct variable *later = template_find(zone->key, "ssl_preread_"),
+                          *chosen = template_find(zone->key, "proxy_protocol_");
+
+    if (later != NULL)
+        report_warn(apply->report, zone->used_at,
+            "sessions are counted before their ClientHello is read: $%s in the key of zone \"%s\" "
+            "is empty then",
+            later->name, zone->name);
+    if (chosen != NULL)
+        report_warn(apply->report, zone->used_at,
+            "clients choose $%s in the key of zone \"%s\" themselves, unless something else keeps "
+            "all but proxies away: name these by \"set_real_ip_from\", and count by $remote_addr",
+            chosen->name, zone->name);
+}
+
 void limit_conn_check(struct apply *apply, struct scope *stream)
 {
     const struct limit_zone *zone = apply->cycle->stream.limit_zones;
@@ -223,4 +241,6 @@ void limit_conn_check(struct apply *apply, struct scope *stream)
                 "zero size shared memory zone \"%s\": there is no \"limit_conn_zone\" with "
                 "\"zone=%s:size\"",
                 zone->name, zone->name);
+        else if (zone->used_at != NULL)
+            warn_of_key(apply, zone);
 }

@@ -127,6 +127,46 @@ START_TEST(servers_inherit_what_they_do_not_have)
 }
 END_TEST
 
+#define EMPTY                                                                                      \
+    "sessions are counted before their ClientHello is read: $ssl_preread_server_name in the key "  \
+    "of zone \"a\" is empty then"
+#define CHOSEN                                                                                     \
+    "clients choose $proxy_protocol_addr in the key of zone \"a\" themselves, unless something "   \
+    "else keeps all but proxies away: name these by \"set_real_ip_from\", and count by "           \
+    "$remote_addr"
+
+/* Keys that do not limit what they seem to. */
+static const struct {
+    const char *key, *message;
+} suspicious[] = {
+    { "limit_conn_zone $ssl_preread_server_name zone=a:1m;", EMPTY },
+    { "limit_conn_zone x$remote_addr$ssl_preread_server_name zone=a:1m;", EMPTY },
+    { "limit_conn_zone $name zone=a:1m; map $ssl_preread_server_name $name { x y; }", EMPTY },
+    { "map $name $name { x $name; } limit_conn_zone $name zone=a:1m;", NULL },
+    { "limit_conn_zone $proxy_protocol_addr zone=a:1m;", CHOSEN },
+    { "limit_conn_zone $remote_addr zone=a:1m;", NULL },
+};
+
+START_TEST(suspicious_keys_are_warned_of)
+{
+    struct loading loading;
+    char text[512], expected[512];
+
+    loading_begin(&loading);
+    for (size_t i = 0; i < countof(suspicious); i++) {
+        const char *key = suspicious[i].key, *message = suspicious[i].message;
+
+        snprintf(text, sizeof(text), STREAM("%s server { listen 127.0.0.1:1; echo; }"), key);
+        accept_text(&loading, text, ""); /* nothing is counted in the zone */
+        snprintf(text, sizeof(text),
+            STREAM("%s\nserver { listen 127.0.0.1:1; limit_conn a 1; echo; }"), key);
+        snprintf(expected, sizeof(expected), "warning: %s in /main:2:41\n", message);
+        accept_text(&loading, text, message != NULL ? expected : "");
+    }
+    loading_end(&loading);
+}
+END_TEST
+
 START_TEST(a_server_without_limits_has_no_phase)
 {
     struct loading loading;
@@ -142,6 +182,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, wrong_limits_are_refused);
     tcase_add_test(tcase, servers_inherit_what_they_do_not_have);
+    tcase_add_test(tcase, suspicious_keys_are_warned_of);
     tcase_add_test(tcase, a_server_without_limits_has_no_phase);
 }
 
