@@ -84,7 +84,7 @@ static int add_text(struct reading *reading, const char *text, size_t n)
         report_error(reading->apply->report, NULL, "out of memory");
         return -1;
     }
-    return add_part(reading, (struct template_part) { .text = value_found(copy, n) });
+    return add_part(reading, (struct template_part) { .text = value_own(copy, n) });
 }
 
 /* Returns how many bytes of a name there are, none of them a value's. */

@@ -17,6 +17,6 @@ static inline int map_text_value(
 {
     if (text->template != NULL)
         return template_value(conn, text->template, value);
-    *value = value_found(text->p, text->n);
+    *value = value_own(text->p, text->n);
     return 0;
 }

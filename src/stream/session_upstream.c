@@ -48,7 +48,8 @@ static const char *split_name(char *text, struct own_group *group)
     return NULL;
 }
 
-/* Reads an address, or a name with a port. Returns NULL, or what is wrong with it. */
+/* Reads an address, or a name with a port. What a client has said names no unix socket: there are
+ * some on each host that do what they are told. Returns NULL, or what is wrong with it. */
 static const char *read_place(const struct value *text, char *copy, struct own_group *group)
 {
     struct address *address = &group->target.address;
@@ -60,6 +61,8 @@ static const char *read_place(const struct value *text, char *copy, struct own_g
     copy[text->n] = '\0';
     if (*copy != '[' && strncasecmp(copy, "unix:", 5) != 0)
         return split_name(copy, group);
+    if (*copy != '[' && text->own_n < 5)
+        return "the unix domain socket is not named by the configuration";
     wrong = address_parse(copy, 0, address);
     if (wrong == NULL && *copy == '[' && address_port(address) == 0)
         wrong = "no port";

@@ -39,23 +39,26 @@ struct value template_part_value(struct fb_conn *conn, const struct template_par
 int template_value(struct fb_conn *conn, const struct template *template, struct value *out)
 {
     struct value parts[TEMPLATE_PARTS_MAX];
-    size_t n = 0;
+    size_t n = 0, own_n = 0;
     char *text;
 
     assert(template->part_n <= TEMPLATE_PARTS_MAX);
     *out = value_found("", 0);
     for (unsigned i = 0; i < template->part_n; i++) {
         parts[i] = template_part_value(conn, &template->parts[i]);
+        own_n += own_n == n ? parts[i].own_n : 0;
         n += parts[i].n;
     }
     if (template->part_n == 1)
         *out = value_found(parts[0].p, parts[0].n);
+    out->own_n = (uint8_t)(own_n < VALUE_OWN_MOST ? own_n : VALUE_OWN_MOST);
     if (template->part_n <= 1)
         return 0;
     text = n <= VALUE_MOST ? session_keep(conn, n) : NULL;
     if (text == NULL)
         return -1;
-    *out = value_found(text, n);
+    out->p = text;
+    out->n = (uint32_t)n;
     for (unsigned i = 0; i < template->part_n; i++) {
         memcpy(text, parts[i].p, parts[i].n);
         text += parts[i].n;

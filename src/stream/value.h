@@ -23,13 +23,23 @@ struct value {
     const char *p;
     uint32_t n;
     uint8_t state; /* enum value_state */
+    uint8_t own_n; /* bytes at its beginning that the configuration says, up to 255 */
 };
 
 #define VALUE_MOST UINT32_MAX
+#define VALUE_OWN_MOST UINT8_MAX
 
 static inline struct value value_found(const char *p, size_t n)
 {
     return (struct value) { .p = p, .n = (uint32_t)n, .state = VALUE_FOUND };
+}
+/* A text of the configuration. */
+static inline struct value value_own(const char *p, size_t n)
+{
+    struct value value = value_found(p, n);
+
+    value.own_n = (uint8_t)(n < VALUE_OWN_MOST ? n : VALUE_OWN_MOST);
+    return value;
 }
 static inline struct value value_missing(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* proxy_pass with variables: what the text may be, what a name in it comes to, and that nothing of
  * it is left. */
+#include "stream/hello.h"
 #include "upstream/led.h"
 
 #include <stdio.h>
@@ -176,6 +177,52 @@ START_TEST(groups_are_found_by_name)
 }
 END_TEST
 
+/* Text that a client has said names no unix socket, unless the configuration begins the name. */
+static const struct {
+    const char *stream, *to, *said, *wrong;
+} sockets[] = {
+    { "", "$ssl_preread_server_name", "unix:/socket",
+        "the unix domain socket is not named by the configuration in upstream \"unix:/socket\"" },
+    { "", "$ssl_preread_server_name:80", "unix:/so", "in upstream \"unix:/so:80\"" },
+    { "", "un$ssl_preread_server_name", "ix:/socket", "in upstream \"unix:/socket\"" },
+    { "map $ssl_preread_server_name $to { default $ssl_preread_server_name; }", "$to",
+        "unix:/socket", "in upstream \"unix:/socket\"" },
+    { "map $ssl_preread_server_name $to { ~^x(?<rest>.*) $rest; }", "$to", "xunix:/socket",
+        "in upstream \"unix:/socket\"" },
+    { "", "unix:$ssl_preread_server_name", "/socket", NULL },
+    { "map $ssl_preread_server_name $to { unix:/socket unix:/socket; }", "$to", "unix:/socket",
+        NULL },
+    { "map $ssl_preread_server_name $to { ~^(?<name>.*)[.]test unix:/$name; }", "$to",
+        "socket.test", NULL },
+    { "split_clients $ssl_preread_server_name $to { * unix:/socket; }", "$to", "x", NULL },
+};
+
+START_TEST(clients_name_no_unix_sockets)
+{
+    char server[128], extension[64] = "\0\0";
+    uint8_t n = (uint8_t)strlen(sockets[_i].said);
+    fb_test_peer *client;
+    struct hello hello;
+    fb_test *test;
+
+    snprintf(server, sizeof(server), "ssl_preread on; proxy_pass %s;", sockets[_i].to);
+    test = led_start(sockets[_i].stream, server);
+    fb_test_serve(test, "unix:/socket", FB_TEST_ACCEPTS);
+    memcpy(extension + 2, (uint8_t[]) { 0, n + 5, 0, n + 3, 0, 0, n }, 7);
+    memcpy(extension + 9, sockets[_i].said, n);
+    hello = hello_of(extension, 9u + n);
+    client = fb_test_connect(test);
+    fb_test_say(client, hello.p, hello.n);
+    fb_test_run(test);
+    ck_assert_int_eq(fb_test_is_closed(client), sockets[_i].wrong != NULL);
+    led_logged(test, "configuration", sockets[_i].wrong != NULL);
+    if (sockets[_i].wrong != NULL)
+        led_logged(test, sockets[_i].wrong, 1);
+    led_close(test, client);
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, texts_that_are_no_address, 0, sizeof(invalid) / sizeof(*invalid));
@@ -184,6 +231,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, names_that_nobody_answers);
     tcase_add_loop_test(tcase, groups_are_found_by_name, 0, 6);
     tcase_add_test(tcase, clients_that_do_not_wait);
+    tcase_add_loop_test(tcase, clients_name_no_unix_sockets, 0, sizeof(sockets) / sizeof(*sockets));
 }
 
 TEST_MAIN("places", add_tests)
