@@ -221,6 +221,7 @@ static int set_variable_path(struct apply *apply, const struct conf_directive *d
     path->format = (struct line_format) {
         .escape = LOG_ESCAPE_PATH, .parts = template->parts, .part_n = template->part_n
     };
+    path->word = word;
     path->directory = directory_of(apply, directive, text);
     target.path = text;
     file = path->directory == NULL ? NULL : add_file(apply, &target, path);
@@ -312,13 +313,32 @@ static bool find_formats(struct apply *apply, const struct access_logs_setting *
     return found;
 }
 
+/* Warns of files that clients name. */
+static void warn_of_names(struct apply *apply, const struct access_path *path)
+{
+    const struct template names = { .parts = path->format.parts, .part_n = path->format.part_n };
+    const struct variable *chosen = template_find(&names, "ssl_preread_", 0);
+
+    if (chosen == NULL)
+        chosen = template_find(&names, "proxy_protocol_", 0);
+    if (chosen != NULL)
+        report_warn(apply->report, path->word,
+            "clients choose $%s, and make as many files as they like: have a \"map\" list the "
+            "names",
+            chosen->name);
+}
+
 void access_log_finish(struct apply *apply, struct scope *stream)
 {
+    const struct access_file *file;
     struct scope *scope;
 
     CHECK_KIND(stream, SCOPE_KIND);
     if (!scope_is_whole(apply, stream)) /* a format may stand in what was not read */
         return;
+    for (file = apply->cycle->stream.access_files; file != NULL; file = file->next)
+        if (file->path != NULL)
+            warn_of_names(apply, file->path);
     find_formats(apply, &stream->settings->access_logs);
     STAILQ_FOREACH (scope, &stream->servers, link) {
         const struct access_logs_setting *logs = &scope->settings->access_logs;

@@ -21,6 +21,8 @@
 #define RATE_EXPECTED "expected a rate such as 10r/s or 30r/m"
 #define RATE_MOST 1000000
 #define BURST_MOST 65535
+/* Maps of maps that are looked into for the variables of a key. */
+#define MAPS_FOLLOWED 2
 #define SECOND_NS UINT64_C(1000000000)
 /* The number of the layout that the content of a zone has. */
 #define LIMIT_VERSION 1
@@ -215,8 +217,8 @@ void limit_conn_finish(struct apply *apply, struct scope *server)
 /* Warns of a key that does not limit what it seems to. */
 static void warn_of_key(struct apply *apply, const struct limit_zone *zone)
 {
-    const struct variable *later = template_find(zone->key, "ssl_preread_"),
-                          *chosen = template_find(zone->key, "proxy_protocol_");
+    const struct variable *later = template_find(zone->key, "ssl_preread_", MAPS_FOLLOWED),
+                          *chosen = template_find(zone->key, "proxy_protocol_", MAPS_FOLLOWED);
 
     if (later != NULL)
         report_warn(apply->report, zone->used_at,

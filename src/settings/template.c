@@ -13,8 +13,6 @@
 #include <unistd.h>
 
 #define HOSTNAME_MAX 256
-/* Maps of maps that are looked into. */
-#define MAPS_FOLLOWED 2
 
 /* A text that is read: its parts so far. */
 struct reading {
@@ -176,7 +174,7 @@ const struct template *template_of(
     return keep(&reading);
 }
 
-static const struct variable *find_used(
+const struct variable *template_find(
     const struct template *template, const char *prefix, unsigned maps)
 {
     for (unsigned i = 0; i < template->part_n; i++) {
@@ -187,18 +185,13 @@ static const struct variable *find_used(
         if (strncmp(variable->name, prefix, strlen(prefix)) == 0)
             return variable;
         if (variable->get == map_get && maps > 0)
-            variable = find_used(((const struct map *)variable->arg)->source, prefix, maps - 1);
+            variable = template_find(((const struct map *)variable->arg)->source, prefix, maps - 1);
         else
             variable = NULL;
         if (variable != NULL)
             return variable;
     }
     return NULL;
-}
-
-const struct variable *template_find(const struct template *template, const char *prefix)
-{
-    return find_used(template, prefix, MAPS_FOLLOWED);
 }
 
 SETTER(set_template)

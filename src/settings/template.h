@@ -14,9 +14,10 @@ struct server;
  * after a report at the word. */
 const struct template *template_of(
     struct apply *apply, const struct conf_word *word, const char *text);
-/* Returns a variable whose name begins so, and that the text uses, itself or by way of maps, when
- * all of them are known; NULL: it uses none. */
-const struct variable *template_find(const struct template *template, const char *prefix);
+/* Returns a variable whose name begins so, and that the text uses, itself or as the source of a
+ * map, of maps that are so deep; NULL: it uses none. All variables are known. */
+const struct variable *template_find(
+    const struct template *template, const char *prefix, unsigned maps);
 /* Sets a const struct template * to the argument's. */
 SETTER(set_template);
 /* Returns the variable that the word names ("$name"), and that is used or defined; NULL after a

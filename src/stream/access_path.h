@@ -9,9 +9,12 @@
 
 #include <limits.h>
 
+struct conf_word;
+
 struct access_path {
     struct line_format format; /* with LOG_ESCAPE_PATH */
     const char *directory;     /* before all names with variables, without the slash */
+    const struct conf_word *word;
 };
 
 /* Makes the session's path; -1 with errno where it is too long. */

@@ -164,6 +164,31 @@ START_TEST(paths_with_variables)
 }
 END_TEST
 
+/* Clients that name files make as many as they like; those that choose among names do not. */
+START_TEST(names_by_clients_are_warned_of)
+{
+    struct loading loading;
+
+    loading_begin(&loading);
+    load(&loading, BEGIN "log_format x a; access_log /l/$remote_addr/$name x; "
+                         "map $ssl_preread_server_name $name { a.test a; } " SERVER END);
+    ck_assert_str_eq(loading.report, "");
+    for (int i = 0; i < 2; i++) {
+        const char *name = i == 0 ? "ssl_preread_server_name" : "proxy_protocol_addr";
+        char text[256], expected[256];
+
+        snprintf(
+            text, sizeof(text), BEGIN "log_format x a;\naccess_log /l/a-$%s x; " SERVER END, name);
+        snprintf(expected, sizeof(expected),
+            "warning: clients choose $%s, and make as many files as they like: have a \"map\" list "
+            "the names in /main:2:12\n",
+            name);
+        accept_text(&loading, text, expected);
+    }
+    loading_end(&loading);
+}
+END_TEST
+
 START_TEST(servers_of_syslog)
 {
     struct loading loading;
@@ -191,6 +216,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, levels_of_compression);
     tcase_add_test(tcase, inherited_all_or_none);
     tcase_add_test(tcase, paths_with_variables);
+    tcase_add_test(tcase, names_by_clients_are_warned_of);
     tcase_add_test(tcase, servers_of_syslog);
 }
 
