@@ -210,12 +210,19 @@ static int take_inheritance(struct start *start, struct cycle_options *options, 
     return 0;
 }
 
-/* Keeps the lines of a new binary for the old one, which shows them too. */
-static void keep_diagnostics(const struct start *start, struct log *log)
+/* Takes it, and keeps the lines of a new binary for the old one, which shows them too: the first
+ * may be about what was passed. */
+static int take_and_tell(struct start *start, struct cycle_options *options, struct log *log)
 {
-    if (start->inheritance.link == -1)
-        return;
+    int status;
+
     log_collect(log, diag_create());
+    status = take_inheritance(start, options, log);
+    if (start->inheritance.link != -1 || log->diag == NULL)
+        return status;
+    diag_destroy(&log->diag);
+    log_collect(log, NULL);
+    return status;
 }
 
 static int load_first(struct start *start, struct log *log)
@@ -268,8 +275,7 @@ int start_daemon(
 
     log->failures = &start.failures;
     notify_init(process_ops->self(), log);
-    status = take_inheritance(&start, options, log);
-    keep_diagnostics(&start, log);
+    status = take_and_tell(&start, options, log);
     told = log->diag;
     start.log = *log;
     if (status == -1 || load_first(&start, log) == -1)

@@ -280,9 +280,11 @@ static void hand_over(struct upgrade *upgrade)
     upgrade_check(upgrade);
 }
 
+/* Writes how the new process has ended; what it has told of itself comes in place of that. */
 static void describe_end(const struct upgrade *upgrade, int status, char *text, size_t size)
 {
     int pid = (int)upgrade->other;
+    size_t n;
 
     if (upgrade->late)
         snprintf(text, size,
@@ -292,6 +294,10 @@ static void describe_end(const struct upgrade *upgrade, int status, char *text, 
         snprintf(text, size, "new binary process %d exited on signal %d", pid, WTERMSIG(status));
     else
         snprintf(text, size, "new binary process %d exited with code %d", pid, WEXITSTATUS(status));
+    n = strlen(text);
+    if (upgrade->phase == UPGRADE_STARTING && WIFEXITED(status) && !upgrade->late)
+        snprintf(text + n, size - n, " and has told no reason, see what \"%s -V\" says",
+            upgrade->binary->path);
 }
 
 void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)

@@ -70,7 +70,7 @@ static const struct {
     const char *script, *line; /* NULL: there is no file */
 } broken[] = {
     { NULL, "/binary\" failed (2: No such file or directory)" },
-    { "exit 3", "exited with code 3" },
+    { "exit 3", "exited with code 3 and has told no reason, see what \"" },
 };
 
 /* The old one goes on, and a later try succeeds. */

@@ -89,6 +89,17 @@ START_TEST(test_call_fails)
 }
 END_TEST
 
+/* The new process reports what it finds in its environment, too. */
+START_TEST(test_state_is_not_understood)
+{
+    struct play *play = start();
+    struct play_process *old = play_main(play);
+
+    play->failures.state = 1;
+    expect_rolled_back(old, case_command(play, "upgrade"), "is not understood: it is of no known");
+}
+END_TEST
+
 static void fail_start(struct play *play, struct play_process *process)
 {
     process->worker->fails_start = true;
@@ -139,7 +150,7 @@ START_TEST(test_new_one_dies)
         const char *says;
     } rows[] = { { SIGSEGV, false, "exited on signal 11" },
         { SIGKILL, false, "exited on signal 9" }, { SIGTERM, true, "exited with code 1" },
-        { SIGQUIT, true, "exited with code 1" } };
+        { SIGQUIT, true, "exited with code 1 and has told no reason" } };
     struct play *play = start();
     struct play_process *old = play_main(play);
     struct play_client *client;
@@ -255,6 +266,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, test_mistake_of_the_configuration);
     tcase_add_test(tcase, test_address_of_the_new_one_is_in_use);
+    tcase_add_test(tcase, test_state_is_not_understood);
     tcase_add_test(tcase, test_single_process_is_refused);
     tcase_add_loop_test(tcase, test_call_fails, 0, 2);
     tcase_add_test(tcase, test_worker_of_the_new_one_does_not_start);

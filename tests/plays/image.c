@@ -6,6 +6,7 @@
 #include "process/environment.h"
 #include "protocols/table.h"
 #include "upgrade/binary.h"
+#include "upgrade/exec_state.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -45,6 +46,20 @@ static void open_standard(const struct play *play)
     close(fd);
 }
 
+/* Adds to what the process before has handed over what no version knows. */
+static void spoil_state(struct play *play)
+{
+    const char *state = getenv(EXEC_STATE_VARIABLE);
+    char *spoilt;
+
+    if (play->failures.state == 0 || state == NULL)
+        return;
+    play->failures.state--;
+    test_require(asprintf(&spoilt, "%s:x3", state) > 0);
+    test_require(setenv(EXEC_STATE_VARIABLE, spoilt, 1) == 0);
+    free(spoilt);
+}
+
 int play_image(struct play_process *process)
 {
     struct play *play = process->play;
@@ -64,6 +79,7 @@ int play_image(struct play_process *process)
     int code;
 
     open_standard(play);
+    spoil_state(play);
     snprintf(conf, sizeof(conf), "%s/conf", play->directory);
     snprintf(pid, sizeof(pid), "%s/pid", play->directory);
     snprintf(error_log, sizeof(error_log), "%s/error.log", play->directory);

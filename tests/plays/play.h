@@ -82,6 +82,7 @@ TAILQ_HEAD(play_watches, play_watch);
 /* Calls that fail when they are asked for next, each as often as its count says. */
 struct play_failures {
     unsigned fork, wakeup_add, handle_open, execute;
+    unsigned state; /* a new binary does not understand what it is given */
     unsigned
         call; /* the call of this number from now on, of those in calls.c, fails once; 0: none */
 };
