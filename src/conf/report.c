@@ -25,14 +25,20 @@ void report_init(struct conf_report *report, struct arena *arena)
 }
 
 /* Formats a message. A long one ends in "...", never within a character. */
-static void PRINTF_FORMAT(2, 0) format_text(char *text, const char *format, va_list args)
+static void PRINTF_FORMAT(3, 0)
+    format_text(const struct conf_report *report, char *text, const char *format, va_list args)
 {
-    int n = vsnprintf(text, TEXT_MAX, format, args);
     size_t end = TEXT_MAX - sizeof("...");
+    int before = 0, n;
 
+    if (report->module != NULL)
+        before = snprintf(text, TEXT_MAX,
+            "module \"%.512s\" has a wrong default of \"%.100s\": ", report->module,
+            report->directive);
+    n = vsnprintf(text + before, (size_t)(TEXT_MAX - before), format, args);
     if (n < 0)
-        *text = '\0';
-    if (n < TEXT_MAX)
+        text[before] = '\0';
+    if (before + n < TEXT_MAX)
         return;
     while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80)
         end--;
@@ -104,7 +110,7 @@ static void PRINTF_FORMAT(4, 0) add_message(struct conf_report *report, enum log
     char message[sizeof(text) + PATH_MAX + 64];
     size_t n;
 
-    format_text(text, format, args);
+    format_text(report, text, format, args);
     n = strlen(text);
     if (word != NULL &&
         word->written != NULL) /* the replaced text may be found nowhere in the file */

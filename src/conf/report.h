@@ -33,6 +33,8 @@ struct conf_report {
     unsigned temporary_n;    /* errors of these that may pass by themselves */
     unsigned dropped_errors; /* left out: too many, or no memory */
     unsigned dropped_warnings, dropped_notices;
+    /* while a module's default of a directive is set, which stands in no file; else NULL */
+    const char *module, *directive;
 };
 
 /* `arena` NULL: mistakes are only counted. */

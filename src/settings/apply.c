@@ -310,14 +310,13 @@ static void run_setter(
         setting->set(apply, setting, directive, field);
 }
 
-static const char defaults[] = "the built-in defaults";
-
 /* A protocol's default of any number of arguments is parsed as if it was written. */
 static void set_initial_custom(struct apply *apply, const struct setting *setting)
 {
     const char *text = arena_printf(apply->cycle->arena, "%s %s;", setting->name, setting->initial);
     const struct conf_block *block =
-        text == NULL ? NULL : conf_parse_text(&apply->cycle->source, defaults, text, strlen(text));
+        text == NULL ? NULL
+                     : conf_parse_text(&apply->cycle->source, "its default", text, strlen(text));
     const struct conf_directive *directive =
         block == NULL ? NULL : STAILQ_FIRST(&block->directives);
 
@@ -331,19 +330,15 @@ static void set_initial_custom(struct apply *apply, const struct setting *settin
  * setter returns. */
 static void set_initial_words(struct apply *apply, const struct setting *setting)
 {
-    struct conf_file file = { .name = defaults, .text = "" };
     char text[INITIAL_MAX], *rest = text, *word;
     struct conf_word words[INITIAL_WORDS_MAX];
-    struct conf_directive directive = {
-        .name = { .text = setting->name, .file = &file },
-        .args = words,
-    };
+    struct conf_directive directive = { .name = { .text = setting->name }, .args = words };
 
     assert(strlen(setting->initial) < sizeof(text));
     strcpy(text, setting->initial);
     while ((word = strsep(&rest, " ")) != NULL) {
         assert(directive.arg_n < INITIAL_WORDS_MAX);
-        words[directive.arg_n++] = (struct conf_word) { .text = word, .file = &file };
+        words[directive.arg_n++] = (struct conf_word) { .text = word };
     }
     assert(directive.arg_n >= setting->least && directive.arg_n <= setting->most);
     run_setter(apply, setting, &directive);
@@ -351,10 +346,9 @@ static void set_initial_words(struct apply *apply, const struct setting *setting
 
 static void set_initial(struct apply *apply, const struct setting *setting)
 {
-    struct conf_file file = { .name = defaults, .text = "" };
-    struct conf_word value = { .text = setting->initial, .file = &file };
+    struct conf_word value = { .text = setting->initial };
     struct conf_directive directive = {
-        .name = { .text = setting->name, .file = &file },
+        .name = { .text = setting->name },
         .args = &value,
         .arg_n = 1,
     };
@@ -370,6 +364,10 @@ void apply_initial(struct apply *apply, struct scope *scope, const struct settin
     assert(setting->at & scope->at);
     assert(setting->initial == NULL || setting->unset == NULL);
     apply->scope = scope;
+    if (setting->protocol != NULL) {
+        apply->report->module = modules_name(apply, setting->protocol);
+        apply->report->directive = setting->name;
+    }
     if (setting->initial == NULL && setting->unset_value != 0)
         *(int64_t *)field_of(apply, setting, NULL) = setting->unset_value;
     else if (setting->initial != NULL && custom)
@@ -378,6 +376,7 @@ void apply_initial(struct apply *apply, struct scope *scope, const struct settin
         set_initial_words(apply, setting);
     else if (setting->initial != NULL)
         set_initial(apply, setting);
+    apply->report->module = apply->report->directive = NULL;
     apply->scope = saved;
 }
 

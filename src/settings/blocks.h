@@ -34,8 +34,9 @@ SETTER(map_set);
 SETTER(map_set_hash_size); /* a number, which has no effect */
 SETTER(split_clients_set);
 
-/* modules.c */
+/* modules.c; the path of a protocol's module, or the name of a protocol that has none. */
 SETTER(modules_set);
+const char *modules_name(const struct apply *apply, const fb_protocol *protocol);
 
 /* stream.c; the stream block is applied after everything else. */
 SETTER(stream_set);

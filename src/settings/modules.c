@@ -26,18 +26,34 @@ static const char *path_of(struct apply *apply, const char *text)
     return path;
 }
 
-/* Names the owner of a protocol, or of a directive that is no protocol's (NULL). */
-static const char *owner_name(
-    const struct apply *apply, const fb_protocol *protocol, char text[512])
+/* Returns the path of a protocol's module, or NULL. */
+static const char *path_of_protocol(const struct apply *apply, const fb_protocol *protocol)
 {
     const struct module *module;
 
     SLIST_FOREACH (module, &apply->cycle->modules, link)
-        if (module->protocol == protocol) {
-            snprintf(text, 512, "module \"%s\"", module->path);
-            return text;
-        }
-    return "forkbeard itself";
+        if (module->protocol == protocol)
+            return module->path;
+    return NULL;
+}
+
+const char *modules_name(const struct apply *apply, const fb_protocol *protocol)
+{
+    const char *path = path_of_protocol(apply, protocol);
+
+    return path != NULL ? path : protocol->name;
+}
+
+/* Names the owner of a protocol, or of a directive that is no protocol's (NULL). */
+static const char *owner_name(
+    const struct apply *apply, const fb_protocol *protocol, char text[512])
+{
+    const char *path = path_of_protocol(apply, protocol);
+
+    if (path == NULL)
+        return "forkbeard itself";
+    snprintf(text, 512, "module \"%s\"", path);
+    return text;
 }
 
 /* Checks that no name of the protocol exists already; -1 after a report. */

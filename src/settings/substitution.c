@@ -33,7 +33,7 @@ SETTER(substitution_set)
             setting->name, earlier->name.text);
         return -1;
     }
-    if (file->includer != NULL) {
+    if (file != NULL && file->includer != NULL) { /* a default stands in no file */
         report_error(apply->report, &directive->name,
             "\"%s\" must stand in the main file, not in one that it includes", setting->name);
         return -1;
