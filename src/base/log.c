@@ -262,6 +262,23 @@ void log_put(struct log *log, enum log_level level, int error, const char *forma
     va_end(args);
 }
 
+COLD void log_tell(struct log *log, enum log_level level, const char *format, ...)
+{
+    struct diag *diag = log->diag;
+    char text[1024];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    log->diag = NULL; /* the line is added once */
+    log_write(log, level, 0, "%s", text);
+    log->diag = diag;
+    if (diag != NULL)
+        diag_add(diag, log->diag_session,
+            &(struct diag_text) { .level = level, .text = text, .text_n = -1 });
+}
+
 COLD void log_debug_point(struct log *log, const char *what)
 {
     if (log->point == LOG_POINT_NONE)

@@ -85,6 +85,10 @@ void log_vput(struct log *log, const struct log_line *line, const char *format, 
 void log_put(struct log *log, enum log_level level, int error, const char *format, ...)
     PRINTF_FORMAT(4, 5);
 
+/* Writes a line that a client which has asked for a change is told of too, whatever its level and
+ * that of the log. */
+void log_tell(struct log *log, enum log_level level, const char *format, ...) PRINTF_FORMAT(3, 4);
+
 /* To be called behind the lines about an internal error, or about a mistake of a module, that the
  * process survives: with debug_points it says so, and then stops, for a debugger, or aborts, for a
  * core dump. Else it does nothing. `what` names the error in a few words. */

@@ -214,7 +214,9 @@ void report_show(const struct conf_report *report, struct log *log, int excerpts
     const struct report_mistake *mistake;
 
     STAILQ_FOREACH (mistake, &report->mistakes, link) {
-        if (mistake->level > log->level)
+        bool told = log->diag != NULL && mistake->level <= LEVEL_WARN;
+
+        if (mistake->level > log->level && !told)
             continue;
         assert(mistake->message != NULL && (mistake->file == NULL) == (mistake->line == 0));
         show_mistake(mistake, log);

@@ -51,7 +51,8 @@ void report_notice(struct conf_report *report, const struct conf_word *word, con
     ...) PRINTF_FORMAT(3, 4);
 
 /* Writes every message to the log, in the order in which they were found, and after each its
- * excerpt to the descriptor `excerpts`, unless that is -1. */
+ * excerpt to the descriptor `excerpts`, unless that is -1. Who has asked for the reading is told of
+ * errors and warnings whatever the log's level is. */
 void report_show(const struct conf_report *report, struct log *log, int excerpts);
 
 /* A word's place, for lines that a log writes when the configuration is put to use. */

@@ -58,11 +58,12 @@ struct shm_map_mended {
  * can write. */
 struct shm_map {
     struct shm_map_shape shape;
-    uint32_t shard_n;  /* a power of two */
-    uint32_t bucket_n; /* buckets of each shard; a power of two */
-    uint32_t entry_n;  /* the capacity, and a spare one for each shard */
-    uint64_t value_at; /* in an entry's bytes */
-    uint64_t stride;   /* bytes of an entry */
+    uint32_t shard_n;      /* a power of two */
+    uint32_t bucket_n;     /* buckets of each shard; a power of two */
+    uint32_t entry_n;      /* as many as were laid out, and a spare one for each shard */
+    uint32_t touched_most; /* the capacity, and the spare ones: no further entry is begun */
+    uint64_t value_at;     /* in an entry's bytes */
+    uint64_t stride;       /* bytes of an entry */
     uint64_t page; /* with `memory`: bytes of the system's pages, of which entries are; else 0 */
     uint64_t seed[2];
     struct zone_locker locker; /* with the id of this process */
@@ -91,16 +92,20 @@ struct shm_map_item {
     uint64_t expires_ms;
 };
 
-/* Returns the bytes that a map of this shape needs; 0 for an impossible shape. */
+/* Returns the bytes that a map needs that is made with this shape; 0 for an impossible shape. */
 size_t shm_map_size(const struct shm_map_shape *shape);
 /* Returns where the part begins that workers write, at a page's boundary; the pages before it are
  * the master's to write. */
-size_t shm_map_written(const struct shm_map_shape *shape);
+size_t shm_map_written(void);
 /* Makes a map in so many zeroed bytes, aligned to CACHE_LINE. */
 void shm_map_init(void *memory, const struct shm_map_shape *shape);
-/* Whether the memory holds a map of this shape. */
+/* Whether a map that was made with one shape can be used with the other: with another `memory`, and
+ * with another capacity, as far as it has room. */
+bool shm_map_fits(const struct shm_map_shape *made, const struct shm_map_shape *shape);
+/* Whether the memory holds a map that can be used with this shape. */
 bool shm_map_is(const void *memory, const struct shm_map_shape *shape);
-/* Makes a handle to memory that holds a map of this shape; the id is the calling process's. */
+/* Makes a handle to memory that holds such a map; the id is the calling process's. Handles to one
+ * map may differ in `capacity` and `memory`: each keeps to its own. */
 void shm_map_open(
     struct shm_map *map, void *memory, const struct shm_map_shape *shape, struct slot_id id);
 

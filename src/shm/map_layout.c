@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The layout of a map, computed from its shape alone: each process has its own copy, and believes
- * nothing in the memory about sizes and places. The header, which the master alone writes, fills
- * its pages. Offsets are 64 bits and never overflow within the limits of shapes. */
+/* The layout of a map, computed from the shape that it was made with: each process has its own
+ * copy, and believes nothing that workers can write about sizes and places. The header, which the
+ * master alone writes, fills its pages. Offsets are 64 bits and never overflow within the limits of
+ * shapes.
+ *
+ * A map is laid out for more entries than its capacity, of which nothing but addresses is taken: so
+ * a later configuration can have a larger capacity in the same memory, beside workers of the one
+ * before. */
 #include "shm/map_private.h"
+#include "shm/segment.h"
 
 #include <assert.h>
 #include <bsd/stdlib.h>
@@ -11,6 +17,9 @@
 
 /* A shard costs a spare entry: a small map has few. */
 #define KEYS_A_SHARD 8
+/* Room to grow: times the capacity, where that takes no more bytes of addresses. */
+#define GROWTH 8
+#define GROWTH_BYTES (UINT64_C(1) << 30)
 
 static_assert(sizeof(struct shm_map_entry) == 40, "the layout is versioned");
 static_assert(offsetof(struct shm_map_header, seed) == 24, "`memory` is where nothing was");
@@ -41,6 +50,28 @@ static bool is_possible(const struct shm_map_shape *shape)
            shape->key_max <= SHM_MAP_KEY_MAX && shape->value_max <= SHM_MAP_VALUE_MAX;
 }
 
+static uint64_t stride_of(const struct shm_map_shape *shape)
+{
+    uint64_t n =
+        sizeof(struct shm_map_entry) + align_to(shape->key_max, 8) + align_to(shape->value_max, 8);
+
+    return shape->memory != 0 ? align_to(n, (uint64_t)sysconf(_SC_PAGESIZE)) : n;
+}
+
+/* Returns the greatest capacity that a map made with this shape can be given. */
+static uint32_t room_of(const struct shm_map_shape *shape)
+{
+    uint64_t more = (uint64_t)shape->capacity * (GROWTH - 1),
+             most = GROWTH_BYTES / stride_of(shape);
+
+    if (more > most)
+        more = most;
+    if (more > SHM_MAP_CAPACITY_MAX - shape->capacity)
+        more = SHM_MAP_CAPACITY_MAX - shape->capacity;
+    assert(shape->capacity + more <= SHM_MAP_CAPACITY_MAX);
+    return shape->capacity + (uint32_t)more;
+}
+
 /* Computes the layout. Within the limits of a shape nothing exceeds 64 bits. */
 static struct layout layout_of(const struct shm_map_shape *shape)
 {
@@ -51,14 +82,12 @@ static struct layout layout_of(const struct shm_map_shape *shape)
         l.shard_n *= 2;
     while ((uint64_t)l.bucket_n * l.shard_n < shape->capacity)
         l.bucket_n *= 2;
-    l.entry_n = shape->capacity + l.shard_n;
+    l.entry_n = room_of(shape) + l.shard_n;
     l.value_at = align_to(shape->key_max, 8);
-    l.stride = sizeof(struct shm_map_entry) + l.value_at + align_to(shape->value_max, 8);
-    if (shape->memory != 0)
-        l.stride = align_to(l.stride, page);
+    l.stride = stride_of(shape);
 
     assert(is_possible(shape));
-    l.pool = align_to(sizeof(struct shm_map_header), page);
+    l.pool = shm_map_written();
     l.shards = l.pool + sizeof(struct shm_map_pool);
     l.owners = l.shards + (uint64_t)l.shard_n * sizeof(struct shm_map_shard);
     l.buckets = align_to(l.owners + l.entry_n, CACHE_LINE);
@@ -82,9 +111,9 @@ size_t shm_map_size(const struct shm_map_shape *shape)
     return size <= PTRDIFF_MAX ? (size_t)size : 0;
 }
 
-size_t shm_map_written(const struct shm_map_shape *shape)
+size_t shm_map_written(void)
 {
-    return (size_t)layout_of(shape).pool;
+    return (size_t)align_to(sizeof(struct shm_map_header), (uint64_t)sysconf(_SC_PAGESIZE));
 }
 
 /* Makes the parts that workers write: each shard has its spare entry. */
@@ -118,32 +147,40 @@ void shm_map_init(void *memory, const struct shm_map_shape *shape)
     init_written(&map);
 }
 
-/* A binary that knows of no `memory` finds another layout, or 0 there. */
+bool shm_map_fits(const struct shm_map_shape *made, const struct shm_map_shape *shape)
+{
+    return is_possible(made) && is_possible(shape) && (made->memory != 0) == (shape->memory != 0) &&
+           made->key_max == shape->key_max && made->value_max == shape->value_max &&
+           shape->capacity <= room_of(made);
+}
+
 bool shm_map_is(const void *memory, const struct shm_map_shape *shape)
 {
     const struct shm_map_header *header = memory;
 
     return header->magic == SHM_MAP_MAGIC && header->revision == revision_of(shape) &&
-           header->shape.memory == shape->memory && header->shape.capacity == shape->capacity &&
-           header->shape.key_max == shape->key_max && header->shape.value_max == shape->value_max;
+           shm_map_fits(&header->shape, shape);
 }
 
 void shm_map_open(
     struct shm_map *map, void *memory, const struct shm_map_shape *shape, struct slot_id id)
 {
-    struct layout l = layout_of(shape);
+    const struct shm_map_header *header = memory;
+    struct layout l = layout_of(&header->shape);
     char *base = memory;
 
     assert((uintptr_t)base % CACHE_LINE == 0 && id.slot < SLOT_HALVES * SLOT_MAX);
+    assert(shm_map_fits(&header->shape, shape));
     *map = (struct shm_map) {
         .shape = *shape,
         .shard_n = l.shard_n,
         .bucket_n = l.bucket_n,
         .entry_n = l.entry_n,
+        .touched_most = shape->capacity + l.shard_n,
         .value_at = l.value_at,
         .stride = l.stride,
         .page = shape->memory != 0 ? (uint64_t)sysconf(_SC_PAGESIZE) : 0,
-        .locker = { .id = id, .released = ((const struct shm_map_header *)memory)->released },
+        .locker = { .id = id, .released = header->released },
         .header = memory,
         .pool = (void *)(base + l.pool),
         .shards = (void *)(base + l.shards),
@@ -171,16 +208,20 @@ static bool is_map(const void *memory, const void *shape)
     return shm_map_is(memory, shape);
 }
 
+static bool is_map_of_size(const void *memory, size_t size, const void *shape)
+{
+    const struct shm_map_header *header = memory;
+
+    return size > shm_map_written() && shm_map_is(memory, shape) &&
+           segment_pages(shm_map_size(&header->shape)) == size;
+}
+
 /* Leaves only the header to the master, for each worker alike. */
 static struct segment_part writable_part(const void *shape, uint32_t slot)
 {
-    size_t from = shm_map_written(shape);
-
+    (void)shape;
     (void)slot;
-    return (struct segment_part) {
-        .offset = from,
-        .size = segment_pages(shm_map_size(shape)) - from,
-    };
+    return (struct segment_part) { .offset = shm_map_written(), .size = ZONE_REST };
 }
 
 /* Notes the death where workers look before they wait: the master touches no lock. An incarnation
@@ -200,6 +241,7 @@ const struct zone_kind shm_map_kind = {
     .size = map_size,
     .init = init_map,
     .is = is_map,
+    .fits = is_map_of_size,
     .writable = writable_part,
     .slot_released = release_slot,
 };

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define MAGIC 0x66626c67u
-#define REVISION 1u
+#define REVISION 2u
 #define RING_LEAST 16384
 #define WISH_WORDS (SLOT_HALVES * SLOT_MAX / 64)
 
@@ -21,7 +21,7 @@ static_assert(SHM_MAP_SHARDS_MAX <= 64, "a reader has a place in each shard");
 /* The page that the master alone writes. */
 struct shm_map_log {
     uint32_t magic, revision;
-    struct shm_map_shape shape;
+    struct shm_map_shape shape; /* the one that the map was made with */
 };
 
 struct ring {
@@ -83,12 +83,12 @@ static int init_log(void *memory, const void *shape)
     return 0;
 }
 
+/* Fits where its map does. */
 static bool is_log(const void *memory, const void *shape)
 {
     const struct shm_map_log *log = memory;
 
-    return log->magic == MAGIC && log->revision == REVISION &&
-           memcmp(&log->shape, shape, sizeof(log->shape)) == 0;
+    return log->magic == MAGIC && log->revision == REVISION && shm_map_fits(&log->shape, shape);
 }
 
 static struct segment_part writable_part(const void *shape, uint32_t slot)

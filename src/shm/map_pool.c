@@ -148,7 +148,7 @@ static enum outcome take_entry(struct shm_map *map, uint32_t shard, uint32_t *ta
     *taken = 0;
     if (used > map->entry_n || listed > used)
         return DAMAGED;
-    if (index > map->entry_n)
+    if (index > map->entry_n || (listed == 0 && used >= map->touched_most))
         return DONE;
     if (listed != 0)
         next = SHM_LOAD(shm_map_entry_at(map, index)->next);
@@ -230,7 +230,7 @@ bool shm_map_pool_is_empty(struct shm_map *map)
     bool empty;
 
     lock_pool(map);
-    empty = SHM_LOAD(map->pool->free) == 0 && SHM_LOAD(map->pool->used) >= map->entry_n;
+    empty = SHM_LOAD(map->pool->free) == 0 && SHM_LOAD(map->pool->used) >= map->touched_most;
     zone_lock_release(&map->pool_hold);
-    return empty;
+    return empty || shm_map_is_reduced(map);
 }

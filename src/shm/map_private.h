@@ -22,13 +22,14 @@
  * is read in shared memory is read once, and checked before it is an index or a length. */
 #pragma once
 
+#include "base/compiler.h"
 #include "shm/map.h"
 
 #include <stdatomic.h>
 
 #define SHM_MAP_MAGIC 0x66626d70u
-#define SHM_MAP_REVISION 2u       /* layout version, of maps without `memory` */
-#define SHM_MAP_REVISION_PAGED 3u /* layout version, of maps with `memory` */
+#define SHM_MAP_REVISION 4u       /* layout version, of maps without `memory` */
+#define SHM_MAP_REVISION_PAGED 5u /* layout version, of maps with `memory` */
 #define SHM_MAP_SHARDS_MAX 64
 #define SHM_MAP_REACHED 0x80 /* in an owner's byte, within a repair: it is in a chain */
 /* Entries of a chain, beyond which it is damaged: buckets are at least as many as keys. */
@@ -85,7 +86,7 @@ struct shm_map_pool {
 /* The pages that the master alone writes. */
 struct shm_map_header {
     uint32_t magic, revision;
-    struct shm_map_shape shape;
+    struct shm_map_shape shape; /* the one that the map was made with */
     uint64_t seed[2];
     /* serial of each slot's last incarnation that has died: what it held is free. 0: none */
     alignas(CACHE_LINE) _Atomic uint32_t released[SLOT_HALVES * SLOT_MAX];
@@ -132,6 +133,23 @@ static inline bool shm_map_is_checked(const struct shm_map *map, uint32_t shard)
 static inline bool shm_map_has_passed(uint64_t expires_ms, uint64_t now_ms)
 {
     return expires_ms != 0 && expires_ms <= now_ms;
+}
+
+/* Whether as many keys are there as fit, or a few are just being set. */
+static inline bool shm_map_has_all(const struct shm_map *map)
+{
+    uint64_t count = 0;
+
+    for (uint32_t shard = 0; shard < map->shard_n; shard++)
+        count += SHM_LOAD(map->shards[shard].count);
+    return count >= map->shape.capacity;
+}
+
+/* Whether the map, in which another configuration has or had a greater capacity, has as many keys
+ * as fit, or more: entries may be free all the same. */
+static inline bool shm_map_is_reduced(const struct shm_map *map)
+{
+    return unlikely(SHM_LOAD(map->pool->used) > map->touched_most) && shm_map_has_all(map);
 }
 
 /* Bytes of the pages that an entry with a value of this length takes. */

@@ -180,5 +180,5 @@ uint32_t shm_map_count(struct shm_map *map)
         if (held)
             shm_map_shard_unlock(map);
     }
-    return count < map->shape.capacity ? (uint32_t)count : map->shape.capacity;
+    return count < map->entry_n ? (uint32_t)count : map->entry_n;
 }

@@ -88,7 +88,7 @@ static bool choose_entry(struct shm_map *map, uint32_t number, uint32_t last, ui
         return SHM_LOAD(*shm_map_owner(map, spare)) == number + 1 &&
                SHM_LOAD(*shm_map_owner(map, last)) == number + 1 &&
                !is_in_chain(map, number, spare);
-    *index = shm_map_pool_acquire(map, number);
+    *index = shm_map_is_reduced(map) ? 0 : shm_map_pool_acquire(map, number);
     return true;
 }
 
@@ -224,16 +224,6 @@ static enum shm_map_status write_once(struct shm_map *map, const struct shm_map_
     return whole ? status : SHM_MAP_FULL;
 }
 
-/* Whether as many keys are there as fit, or a few are just being set. */
-static bool has_all_keys(const struct shm_map *map)
-{
-    uint64_t count = 0;
-
-    for (uint32_t shard = 0; shard < map->shard_n; shard++)
-        count += SHM_LOAD(map->shards[shard].count);
-    return count >= map->shape.capacity;
-}
-
 /* Looks through a full map that has fewer keys than fit: entries are kept back, or somebody has
  * written over what tells whose they are, or for whom they are kept. It costs as much as there are
  * entries, and is done ever less often. */
@@ -261,6 +251,23 @@ static bool make_pages(struct shm_map *map, uint64_t now_ms, int tries)
     return true;
 }
 
+/* In a map that is full by the counts of its shards, which somebody may have written over: looks
+ * through the shards that this process has not seen yet, and now and then through all. */
+static bool count_again(struct shm_map *map, uint64_t now_ms)
+{
+    uint64_t all = map->shard_n == 64 ? UINT64_MAX : (UINT64_C(1) << map->shard_n) - 1;
+
+    if (map->checked == all && now_ms - map->audited_ms < map->audit_wait_ms)
+        return false;
+    if (map->checked == all) {
+        map->short_ms = now_ms; /* what is kept back stays */
+        audit_map(map, now_ms);
+    }
+    shm_map_count(map);
+    shm_map_pool_audit(map);
+    return !shm_map_pool_is_empty(map);
+}
+
 /* In a full map: looks for room. False when there is none. */
 static bool make_room(struct shm_map *map, uint64_t now_ms, int tries)
 {
@@ -270,7 +277,9 @@ static bool make_room(struct shm_map *map, uint64_t now_ms, int tries)
         return make_pages(map, now_ms, tries);
     if (!shm_map_pool_is_empty(map))
         return true;
-    if (has_all_keys(map)) {
+    if (shm_map_is_reduced(map))
+        return count_again(map, now_ms);
+    if (shm_map_has_all(map)) {
         map->short_ms = 0;
         return false;
     }

@@ -86,13 +86,23 @@ struct zone *zone_declare(struct zones *zones, struct arena *arena, const struct
     return zone;
 }
 
+/* Whether the new zone can use the old one's memory, of the same kind. */
+static bool fits(const struct zone *zone, const struct zone *old)
+{
+    const struct zone_kind *kind = zone->kind;
+
+    if (kind->fits != NULL)
+        return kind->fits(zone_memory(old), old->size - segment_page(), zone->shape);
+    return old->size == zone->size && kind->is(zone_memory(old), zone->shape);
+}
+
 /* Why the new zone cannot have the old one's memory, as the log puts it; NULL if it can. */
 static const char *compare_zones(const struct zone *zone, const struct zone *old)
 {
-    if (old->segment.base == NULL || old->version != zone->version || old->size != zone->size ||
+    if (old->segment.base == NULL || old->version != zone->version ||
         strcmp(old->kind_name, zone->kind_name) != 0)
         return "its layout changed";
-    if (zone->kind->is(zone_memory(old), zone->shape))
+    if (fits(zone, old))
         return NULL;
     if (old->kind != NULL && !old->kind->is(zone_memory(old), old->shape))
         return "its memory was damaged";
@@ -123,8 +133,10 @@ static const char *open_zone(struct zone *zone, const struct zone *old)
 
     assert(zone->segment.base == NULL && zone->segment.fd == -1 && zone->kind != NULL);
     assert(zone->size > sizeof(struct zone_header));
-    if (old != NULL)
+    if (old != NULL) {
+        zone->size = old->size;
         return segment_open(&zone->segment, &old->segment);
+    }
     snprintf(name, sizeof(name), "forkbeard:%s", zone->name);
     failed = segment_create(&zone->segment, name, zone->size);
     if (failed == NULL && init_memory(zone) == -1)
@@ -149,7 +161,7 @@ int zones_open(struct zones *zones, const struct zones *old, struct log *log)
             return -1;
         }
         if (why != NULL)
-            log_write(log, LEVEL_NOTICE, 0, "zone \"%s\" begins empty because %s", zone->name, why);
+            log_tell(log, LEVEL_WARN, "zone \"%s\" begins empty because %s", zone->name, why);
     }
     return 0;
 }
@@ -219,6 +231,8 @@ static const char *enter_zone(struct zone *zone, struct slot_id id)
     if (zone->kind->writable != NULL)
         part = zone->kind->writable(zone->shape, id.slot);
     part.offset += page; /* the header's */
+    if (part.size == ZONE_REST)
+        part.size = zone->size - part.offset;
     return segment_enter(&zone->segment, &part, 1);
 }
 

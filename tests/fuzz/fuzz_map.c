@@ -81,7 +81,7 @@ static uint64_t next_number(struct input *in, const struct shm_map *map)
 /* The first from `index` on that is in a chain, as far as its owner says. */
 static uint32_t chained_entry(const struct shm_map *map, uint32_t index)
 {
-    for (uint32_t n = 0; n < map->entry_n; n++, index = index % map->entry_n + 1) {
+    for (uint32_t n = 0; n < map->entry_n; n++, index = index % map->touched_most + 1) {
         uint8_t owner = *shm_map_owner(map, index);
 
         if (owner != 0 && owner <= map->shard_n && index != map->shards[owner - 1].spare)
@@ -158,7 +158,7 @@ static void damage_shard(struct input *in, struct shm_map *map, struct shm_map_s
 static void damage(struct input *in, struct shm_map *map)
 {
     uint8_t what = next_byte(in);
-    uint32_t at = (uint32_t)next_byte(in) % map->entry_n;
+    uint32_t at = (uint32_t)next_byte(in) % map->touched_most;
 
     switch (what % 8) {
     case 0:
@@ -259,7 +259,7 @@ static void call(struct input *in, struct shm_map *map, uint8_t what)
         break;
     case 4:
         shm_map_sweep(map, now);
-        require(shm_map_count(map) <= map->shape.capacity, "a count is no more than fit");
+        require(shm_map_count(map) <= map->entry_n, "a count is no more than fit");
         return;
     default:
         status = shm_map_get(map, &key, 1, now, &item);
@@ -306,7 +306,7 @@ static void read_all(struct shm_map *map)
     shm_map_repair_all(map, SHM_MAP_SUSPECT);
     lose_patience(map);
     shm_map_sweep(map, LATER_MS / 2);
-    require(shm_map_count(map) <= map->shape.capacity, "a count is no more than fit");
+    require(shm_map_count(map) <= map->entry_n, "a count is no more than fit");
     require(map->shard_hold.lock == NULL && map->pool_hold.lock == NULL, "no lock is kept");
 }
 
@@ -349,7 +349,7 @@ static void build_scene(struct scene *scene, uint32_t shape)
     memset(memory, 0, bytes);
     shm_map_init(memory, &shapes[shape]);
     scene->memory = memory;
-    scene->at = shm_map_written(&shapes[shape]);
+    scene->at = shm_map_written();
     scene->n = bytes - scene->at;
     require(mprotect(memory, scene->at, PROT_READ) == 0, "a header can be protected");
     scene->written[0] = copy_written(scene);

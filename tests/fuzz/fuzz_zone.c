@@ -153,7 +153,7 @@ static void use_map(struct zones *zones, struct zone *zone)
     }
     shm_map_repair_all(&map, SHM_MAP_SUSPECT);
     shm_map_sweep(&map, 1);
-    require(shm_map_count(&map) <= map_shape.capacity, "a count is no more than fit");
+    require(shm_map_count(&map) <= map.entry_n, "a count is no more than fit");
     zones_slot_released(zones, (struct slot_id) { 1, 5 });
 }
 
@@ -176,9 +176,9 @@ static void fill_map(struct scene *scene, void *memory)
     add_part(scene, 1, map.header, offsetof(struct shm_map_header, seed) + sizeof(map.seed));
     add_part(scene, OFTEN, map.pool, offsetof(struct shm_map_pool, used) + sizeof(map.pool->used));
     add_part(scene, OFTEN, map.shards, offsetof(struct shm_map_shard, kept_for) + sizeof(uint32_t));
-    add_part(scene, OFTEN, map.owners, map.entry_n);
+    add_part(scene, OFTEN, map.owners, map.touched_most);
     add_part(scene, OFTEN, map.buckets, sizeof(uint32_t) * map.shard_n * map.bucket_n);
-    for (uint32_t i = 1; i <= map.entry_n; i++)
+    for (uint32_t i = 1; i <= map.touched_most; i++)
         if (i != map.shards->spare) /* the header, and a key of one byte */
             add_part(scene, OFTEN, shm_map_entry_at(&map, i), sizeof(struct shm_map_entry) + 1);
 }

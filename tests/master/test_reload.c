@@ -328,8 +328,34 @@ START_TEST(test_deleted_lock_is_made_again)
 }
 END_TEST
 
+#define QUIET(size, more)                                                                          \
+    "daemon off; sandbox off; error_log $D/error.log error; pid $D/pid; control unix:$D/control;"  \
+    "events { } stream { limit_conn_zone $remote_addr zone=a:" size ";"                            \
+    " server { listen unix:$D/socket; echo; limit_conn a 5; " more " } }"
+
+/* With a log that takes no warnings, who asks for the reload is told of them. */
+START_TEST(test_reply_has_the_warnings)
+{
+    struct play *play = case_start(2, "", "");
+    struct play_client *client;
+
+    play_write(play, "conf", QUIET("1m", ""));
+    case_reload(play);
+    play_write(play, "conf", QUIET("2m", "allow 10.0.0.1/8;"));
+    client = case_command(play, "reload");
+    play_pass(play, 1000);
+    case_expect_ok(client);
+    ck_assert_ptr_nonnull(
+        strstr(client->line, "zone \\\"limit_conn:a\\\" begins empty because its layout changed"));
+    ck_assert_ptr_nonnull(strstr(client->line, "low address bits of 10.0.0.1/8 are meaningless"));
+    ck_assert(!play_has_logged(play, "[warn]"));
+    play_destroy(play);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
+    tcase_add_test(tcase, test_reply_has_the_warnings);
     tcase_add_test(tcase, test_deleted_lock_is_made_again);
     tcase_add_test(tcase, test_start_serves);
     tcase_add_loop_test(tcase, test_reload_replaces_workers, 0, 2);

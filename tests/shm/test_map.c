@@ -91,7 +91,9 @@ START_TEST(it_knows_its_shape)
     struct shm_map *map = map_create(&small);
 
     ck_assert(shm_map_is(map->header, &small));
-    ck_assert(!shm_map_is(map->header, &(struct shm_map_shape) { 5, 16, 24, 0 }));
+    ck_assert(shm_map_is(map->header, &(struct shm_map_shape) { 32, 16, 24, 0 }));
+    ck_assert(!shm_map_is(map->header, &(struct shm_map_shape) { 33, 16, 24, 0 }));
+    ck_assert(!shm_map_is(map->header, &(struct shm_map_shape) { 4, 16, 24, 100 }));
     ck_assert(!shm_map_is(map->header, &(struct shm_map_shape) { 4, 15, 24, 0 }));
     ck_assert(!shm_map_is(map->header, &(struct shm_map_shape) { 4, 16, 23, 0 }));
     map->header->revision++;

@@ -32,7 +32,7 @@ static enum shm_map_status delete_key(struct shm_map *map, uint32_t key)
 /* Bytes of the map's memory that are there. */
 static size_t resident(const struct shm_map *map)
 {
-    static unsigned char pages[1 << 18];
+    static unsigned char pages[1 << 19];
     size_t size = shm_map_size(&map->shape), n = 0, page = (size_t)sysconf(_SC_PAGESIZE);
 
     ck_assert_uint_le(size / page, sizeof(pages));
@@ -137,14 +137,37 @@ START_TEST(the_longest_value_is_read_and_made_longer)
 }
 END_TEST
 
-START_TEST(a_map_of_another_memory_is_another)
+/* Two configurations, each with its own limit, share the pages. */
+START_TEST(a_map_can_be_given_another_memory)
+{
+    struct shm_map_shape other = shape;
+    struct shm_map *map = map_create(&shape), larger;
+
+    other.memory = 2 * shape.memory;
+    ck_assert(shm_map_is(map->header, &other));
+    shm_map_open(&larger, map->header, &other, (struct slot_id) { 1, 1 });
+    for (uint32_t key = 0; key < 8; key++)
+        ck_assert_int_eq(set_long(map, key, MB), SHM_MAP_OK);
+    ck_assert_int_eq(set_long(map, 8, MB), SHM_MAP_FULL);
+    for (uint32_t key = 8; key < 16; key++)
+        ck_assert_int_eq(set_long(&larger, key, MB), SHM_MAP_OK);
+    ck_assert_int_eq(set_long(&larger, 16, MB), SHM_MAP_FULL);
+    ck_assert_int_eq(set_long(map, 16, 1), SHM_MAP_FULL);
+    ck_assert_uint_eq(shm_map_count(map), 16);
+    for (uint32_t key = 0; key < 9; key++)
+        ck_assert_int_eq(delete_key(&larger, key), SHM_MAP_OK);
+    ck_assert_int_eq(set_long(map, 16, MB), SHM_MAP_OK);
+    shm_map_check(map);
+    map_destroy(&map);
+}
+END_TEST
+
+START_TEST(a_map_of_no_or_too_little_memory_is_another)
 {
     struct shm_map_shape other = shape;
     struct shm_map *map = map_create(&shape);
 
     ck_assert(shm_map_is(map->header, &shape));
-    other.memory++;
-    ck_assert(!shm_map_is(map->header, &other));
     other.memory = 0;
     ck_assert(!shm_map_is(map->header, &other));
     other.memory = 10; /* no value of this length would fit */
@@ -231,7 +254,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, memory_is_a_limit);
     tcase_add_test(tcase, what_has_expired_makes_room);
     tcase_add_test(tcase, the_longest_value_is_read_and_made_longer);
-    tcase_add_test(tcase, a_map_of_another_memory_is_another);
+    tcase_add_test(tcase, a_map_can_be_given_another_memory);
+    tcase_add_test(tcase, a_map_of_no_or_too_little_memory_is_another);
     tcase_add_test(tcase, damaged_counts_are_made_anew);
     tcase_add_test(tcase, a_killed_writer_of_long_values_takes_nothing_with_it);
 }

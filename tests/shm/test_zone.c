@@ -2,7 +2,7 @@
 /* Zones: declared, opened, handed to the next configuration, adopted by another process, and
  * refused. */
 #include "base/compiler.h"
-#include "shm/declared.h"
+#include "shm/declared_map.h"
 #include "shm/map.h"
 #include "shm/memory.h"
 #include "shm/metrics.h"
@@ -20,11 +20,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct shm_map_shape map_shape = { 100, 16, 8, 0 };
-static const struct shm_map_shape other_shape = { 101, 16, 8, 0 };
 static const struct shm_map_shape tiny_shape = { 1, 1, 1, 0 };
 static const uint8_t kinds[] = { SHM_COUNTER, SHM_GAUGE };
 static const struct shm_metrics_shape metrics_shape = { countof(kinds), kinds };
+
+static const struct zone_header *header_of(const struct zone *zone)
+{
+    return zone->segment.base;
+}
 
 static unsigned lines_in(const char *text)
 {
@@ -33,49 +36,6 @@ static unsigned lines_in(const char *text)
     for (; *text != 0; text++)
         n += *text == '\n';
     return n;
-}
-
-static struct zone *declare_map(struct declared *declared, const char *name, uint32_t version)
-{
-    struct zone *zone =
-        zone_declare(&declared->zones, declared->arena, &shm_map_kind, name, version, &map_shape);
-
-    ck_assert_ptr_nonnull(zone);
-    return zone;
-}
-
-static void open_all(struct declared *declared, struct declared *old)
-{
-    ck_assert_int_eq(
-        zones_open(&declared->zones, old == NULL ? NULL : &old->zones, &declared->log.log), 0);
-}
-
-static const struct zone_header *header_of(const struct zone *zone)
-{
-    return zone->segment.base;
-}
-
-static struct shm_map open_map(struct zone *zone)
-{
-    struct shm_map map;
-
-    shm_map_open(&map, zone_memory(zone), zone->shape, (struct slot_id) { 0, 1 });
-    return map;
-}
-
-static void put_key(struct zone *zone, const char *key)
-{
-    struct shm_map map = open_map(zone);
-
-    ck_assert_int_eq(shm_map_set(&map, key, strlen(key), 1, "", 0, 0, NULL), SHM_MAP_OK);
-}
-
-static bool has(struct zone *zone, const char *key)
-{
-    struct shm_map_item item = { .room = 0 };
-    struct shm_map map = open_map(zone);
-
-    return shm_map_get(&map, key, strlen(key), 1, &item) == SHM_MAP_OK;
 }
 
 static unsigned open_descriptors(void)
@@ -281,50 +241,6 @@ START_TEST(what_the_dead_have_counted_is_folded_once)
 }
 END_TEST
 
-/* Against a map "sessions" of version 1. */
-static const struct {
-    const struct zone_kind *kind;
-    uint32_t version;
-    const void *shape;
-} layouts[] = {
-    { &shm_map_kind, 2, &map_shape },
-    { &shm_map_kind, 1, &other_shape },
-    { &shm_map_kind, 1, &(struct shm_map_shape) { 100, 15, 8, 0 } }, /* the same size */
-    { &shm_metrics_kind, 1, &metrics_shape },
-};
-
-START_TEST(a_zone_of_another_layout_begins_empty)
-{
-    struct declared old, new;
-    struct zone *a, *b;
-    const char *text;
-
-    declared_start(&old);
-    declared_start(&new);
-    a = declare_map(&old, "sessions", 1);
-    open_all(&old, NULL);
-    put_key(a, "a");
-    declare_map(&new, "another", 1); /* no line about this one */
-    b = zone_declare(&new.zones, new.arena, layouts[_i].kind, "sessions", layouts[_i].version,
-        layouts[_i].shape);
-    open_all(&new, &old);
-    text = memory_log_take(&new.log);
-    ck_assert_uint_eq(lines_in(text), 1);
-    ck_assert_ptr_nonnull(strstr(text, "[notice]"));
-    ck_assert_ptr_nonnull(
-        strstr(text, "zone \"sessions\" begins empty because its layout changed"));
-    if (b->kind == &shm_map_kind) {
-        ck_assert(!has(b, "a"));
-        put_key(b, "b");
-        ck_assert(!has(a, "b"));
-    }
-    ck_assert(has(a, "a"));
-    declared_stop(&new);
-    put_key(a, "c");
-    declared_stop(&old);
-}
-END_TEST
-
 /* Returns what it was. */
 static struct rlimit limit(int resource, rlim_t to)
 {
@@ -444,7 +360,6 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, memory_is_touched_as_it_is_used);
     tcase_add_loop_test(tcase, a_zone_of_the_same_layout_is_taken_over, 0, 2);
     tcase_add_test(tcase, what_the_dead_have_counted_is_folded_once);
-    tcase_add_loop_test(tcase, a_zone_of_another_layout_begins_empty, 0, (int)countof(layouts));
     tcase_add_loop_test(tcase, a_failure_takes_all_back, 0, (int)countof(ways));
     tcase_add_test(tcase, what_is_beyond_all_memory_is_refused);
 }

@@ -50,7 +50,7 @@ START_TEST(damaged_memory_is_replaced)
     open_all(&new, &old);
     text = memory_log_take(&new.log);
     ck_assert_ptr_nonnull(
-        strstr(text, "[notice] zone \"m\" begins empty because its memory was damaged"));
+        strstr(text, "[warn] zone \"m\" begins empty because its memory was damaged"));
     ck_assert(kind->is(zone_memory(b), shape));
     declared_stop(&new);
     declared_stop(&old);

@@ -322,7 +322,7 @@ FB_SDK const fb_listener *fb_conf_listener(fb_conf *conf, const char *directive,
 FB_SDK int fb_conf_need(fb_conf *conf, uint64_t needs);
 
 /* Describes a map that all workers share. The map outlives workers, and reloads that change none of
- * these options. */
+ * these options but `memory`, and `capacity` to at most eight times the first. */
 typedef struct fb_map_options {
     size_t size;                 /* sizeof(fb_map_options) */
     const char *name;            /* 1 to 31 letters, digits and "_"; unique in this protocol */
