@@ -68,6 +68,7 @@ int single_main(struct start *start)
         zones_open(&cycle->zones, NULL, &log) == 0 && pidfile_write_pid(&pidfile, &log) == 0) {
         zones_slot_acquired(&cycle->zones, heritage.slot);
         process_background_done(start->background, logs_standard(&cycle->core));
+        logs_lead_output(&cycle->core, -1);
         log.failures = NULL;
         conf_hooks_change(&accepted, cycle, &log);
         status = worker_main(&heritage, ROLE_SINGLE);

@@ -17,6 +17,7 @@ static void check_worker(const struct pool_worker *worker, const struct generati
     if (worker->phase == POOL_WORKER_EMPTY) {
         assert(worker->pid == 0);
         assert(worker->channel.fd == -1 && worker->inbox == -1 && worker->handle == -1);
+        assert(worker->output.fd == -1);
         assert(worker->deadline.deadline == 0);
         assert(worker->killed == POOL_KILL_NONE);
         assert(!worker->known && !worker->accept_asked);

@@ -143,6 +143,7 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
         cause = (enum pool_death)worker->killed;
     by_others = cause == POOL_DEATH_SIGNAL && WTERMSIG(status) == SIGKILL;
     pool->deaths[cause]++;
+    output_read(&worker->output, &worker->lines, worker->pid, true);
     log_quota_write(&worker->lines, death.level, death.error, "%s %d %s", pool_worker_title(worker),
         (int)worker->pid, death.text);
     if (worker->known)

@@ -147,6 +147,8 @@ void pool_receive_messages(struct pool *pool)
     assert(role_is(ROLE_MASTER));
     TAILQ_FOREACH (generation, &pool->generations, link)
         GENERATION_FOREACH_WORKER (worker, generation) {
+            if (output_read(&worker->output, &worker->lines, worker->pid, false))
+                more = true;
             if (worker->killed != POOL_KILL_NONE)
                 process_ops->wakeup_remove(worker->channel.fd);
             if (worker->channel.fd == -1 || worker->killed != POOL_KILL_NONE)

@@ -101,7 +101,8 @@ int pool_take_over(struct pool *pool)
     assert(pool->ending);
     TAILQ_FOREACH (generation, &pool->generations, link)
         GENERATION_FOREACH_WORKER (worker, generation)
-            if (worker->pid > 0 && process_ops->wakeup_add(worker->channel.fd) == -1)
+            if (worker->pid > 0 && (process_ops->wakeup_add(worker->channel.fd) == -1 ||
+                                       output_take_over(&worker->output) == -1))
                 status = -1;
     pool->orphans.expired = look;
     timers_arm(pool->timers, &pool->orphans, 0);

@@ -17,6 +17,7 @@
 #include "process/descriptors.h"
 #include "process/heritage.h"
 #include "process/log_quota.h"
+#include "process/output.h"
 #include "process/worker_list.h"
 #include "settings/cycle.h"
 #include "shm/shared.h"
@@ -89,6 +90,7 @@ struct pool_worker {
     pid_t pid;  /* 0: no process */
     int handle; /* a handle of a worker that is left to another process (orphans.c), or -1 */
     struct channel_end channel; /* the master's end; closed: no process */
+    struct output output;       /* what it writes to its standard error */
     int inbox;        /* other workers send messages to it here; -1 until one of them has asked */
     bool known;       /* another worker has asked for its inbox */
     bool asks_others; /* the worker has asked for the other master process's workers */
@@ -109,8 +111,7 @@ struct pool_worker {
     bool crashed;           /* a process of it has, since the generation's commit */
 };
 
-/* The legal steps are in phases.c. From REPLACED on a generation is ending: its workers are not
- * replaced. */
+/* The legal steps are in phases.c. From REPLACED on workers of a generation are not replaced. */
 enum generation_phase {
     GENERATION_STARTING,  /* workers set themselves up; no trace would be left of it */
     GENERATION_COMMITTED, /* took the listeners over; workers begin to accept */
@@ -176,8 +177,7 @@ struct pool_ops {
     void (*committed)(void *host);
     /* The starting generation's workers all accept: pool->serving is another one now. */
     void (*serves)(void *host, bool first);
-    /* The generation that serves has not crashed in its first second: the one before is given
-     * up. */
+    /* The generation that serves has survived its first second: the one before is given up. */
     void (*proved)(void *host);
     /* The workers of the generation have crashed instead, each one, after an emerg line: it is the
      * one that serves now, and the configuration before is started again, which `serves` or

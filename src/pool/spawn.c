@@ -54,6 +54,7 @@ static int enter_memory(struct pool *pool, struct generation *own, struct herita
 struct child {
     struct heritage heritage; /* the first, as PROCESS_WORKER promises */
     struct generation *generation;
+    int output; /* a pipe for its standard error, or -1 */
 };
 
 static NORETURN void run_child(void *arg)
@@ -77,6 +78,8 @@ static NORETURN void run_child(void *arg)
         listener->kept_n = 0; /* only the master keeps sockets open for others */
     pool->ops->in_child(pool->host, own->cycle);
     logs_separate(&own->cycle->core);
+    logs_lead_output(&own->cycle->core, child->output);
+    descriptor_close(child->output);
     process_ops->set_title(pool_worker_title(&own->workers[heritage->index]), "");
     status = worker_main(heritage, ROLE_WORKER);
     end_child(pool, heritage, status);
@@ -125,16 +128,20 @@ static const char *fork_worker(struct pool_worker *worker)
         heritage->diag_session = pool->log->diag_session;
     }
     heritage_add_descriptors(heritage, &generation->opened);
-    if (heritage->descriptors.failed)
+    failed = output_open(&worker->output, &generation->cycle->core, &child.output);
+    descriptors_add(&heritage->descriptors, child.output);
+    if (failed == NULL && heritage->descriptors.failed)
         failed = "malloc";
-    else if (process_ops->wakeup_add(ends[0]) == -1)
+    if (failed == NULL && process_ops->wakeup_add(ends[0]) == -1)
         failed = "fcntl";
-    else if ((pid = process_ops->fork(PROCESS_WORKER, run_child, &child)) == -1)
+    if (failed == NULL && (pid = process_ops->fork(PROCESS_WORKER, run_child, &child)) == -1)
         failed = "fork";
     error = errno;
     descriptors_done(&heritage->descriptors);
     descriptor_close(ends[1]);
+    descriptor_close(child.output);
     if (failed != NULL) {
+        output_close(&worker->output, &worker->lines, 0);
         descriptor_close(ends[0]);
         errno = error;
         return failed;

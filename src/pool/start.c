@@ -105,6 +105,7 @@ static struct generation *create_generation(
             .task = i < serve_n ? TASK_SERVE : TASK_ASK,
             .handle = -1,
             .channel = { .fd = -1 },
+            .output = { .fd = -1 },
             .inbox = -1,
             .broken_listener = -1,
             .respawn = { .expired = respawn_expired },

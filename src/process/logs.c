@@ -46,6 +46,57 @@ void logs_separate(struct core_settings *core)
     }
 }
 
+static bool is_same_file(int a, int b)
+{
+    struct stat first, second;
+
+    return fstat(a, &first) == 0 && fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
+/* Returns the first file of the main context that takes any text, or NULL. */
+static const struct log_target *find_text(const struct core_settings *core)
+{
+    for (unsigned i = 0; i < core->log_n; i++)
+        if (core->logs[i].path != NULL && core->logs[i].format == LOG_FORMAT_TEXT)
+            return &core->logs[i];
+    return NULL;
+}
+
+bool logs_need_output(const struct core_settings *core)
+{
+    return find_text(core) == NULL && !logs_main_uses_stderr(core);
+}
+
+static bool is_null_device(int fd)
+{
+    struct stat own, null;
+
+    return fstat(fd, &own) == 0 && stat("/dev/null", &null) == 0 && S_ISCHR(own.st_mode) &&
+           own.st_rdev == null.st_rdev;
+}
+
+void logs_lead_output(const struct core_settings *core, int output)
+{
+    const struct log_target *text = find_text(core);
+
+    if (text != NULL)
+        output = text->fd;
+    if (output != -1 && is_null_device(STDERR_FILENO))
+        dup2(output, STDERR_FILENO);
+}
+
+int logs_exchange(struct log_target *target, int fd)
+{
+    int before = target->fd;
+
+    if (is_same_file(before, STDERR_FILENO))
+        dup2(fd, STDERR_FILENO);
+    target->fd = fd;
+    log_target_find_way(target);
+    return before;
+}
+
 /* Connects to the server; -1 after an alert, which is written only the first time. */
 static int connect_syslog(struct log_target *target, struct log *log)
 {
@@ -118,9 +169,13 @@ int logs_open(struct core_settings *core, struct log *log)
 
 static void reopen_target(struct log_target *target, struct log *log)
 {
+    bool leads = target->path != NULL && is_same_file(target->fd, STDERR_FILENO);
+
     if (target->path != NULL && log_target_open(target) == -1)
         log_write(log, LEVEL_ALERT, errno, "open() \"%s\" failed%s, the old file stays in use",
             target->path, why_failed(errno));
+    if (leads)
+        dup2(target->fd, STDERR_FILENO);
     if (target->syslog != NULL) {
         target->down = false; /* a failure of a requested reopening is always logged */
         connect_syslog(target, log);
@@ -197,14 +252,6 @@ void logs_close(struct core_settings *core)
         close(target->fd);
         target->fd = -1;
     }
-}
-
-static bool is_same_file(int a, int b)
-{
-    struct stat first, second;
-
-    return fstat(a, &first) == 0 && fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
-           first.st_ino == second.st_ino;
 }
 
 unsigned logs_standard(const struct core_settings *core)

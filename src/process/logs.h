@@ -22,6 +22,15 @@ int logs_open(struct core_settings *core, struct log *log);
  * all, is not done to others'. Its count of lost lines begins. To be called before the user
  * changes. */
 void logs_separate(struct core_settings *core);
+/* Whether the standard error of workers may need a reader: no log of the main context is standard
+ * error, or a file that takes text. */
+bool logs_need_output(const struct core_settings *core);
+/* A worker: leads its standard error, where that is /dev/null, to such a file, or else to
+ * `output`, unless that is -1. */
+void logs_lead_output(const struct core_settings *core, int output);
+/* Gives the target another descriptor, to which standard error is led as it was to the old one.
+ * Returns the old one. */
+int logs_exchange(struct log_target *target, int fd);
 /* Opens every file again by its name, and connects every socket again. Where that fails, the log
  * stays as it was, after an alert. */
 void logs_reopen(struct core_settings *core, struct log *log);

@@ -69,16 +69,13 @@ void worker_log_reopened(struct worker *worker, struct channel_message *message)
 {
     struct core_settings *core = &worker->cycle->core;
     struct log_target *target;
-    int fd = message->fd;
 
-    if (message->argument >= core_target_n(core) || fd == -1)
+    if (message->argument >= core_target_n(core) || message->fd == -1)
         return;
     assert(worker->role == ROLE_WORKER);
     target = core_target(core, message->argument);
     access_log_flush_to(&worker->stream, target);
-    message->fd = target->fd;
-    target->fd = fd;
-    log_target_find_way(target);
+    message->fd = logs_exchange(target, message->fd);
 }
 
 void worker_log_stall(struct worker *worker)

@@ -7,6 +7,7 @@
 #include "daemon/proc.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -200,12 +201,103 @@ START_TEST(fork_makes_no_second_worker)
 }
 END_TEST
 
+/* A daemon whose standard error leads nowhere, as in the background. */
+static struct daemon *start_unheard(const char *logs)
+{
+    struct daemon *daemon = daemon_create(1);
+
+    daemon_write(
+        daemon, "forkbeard.conf", "%s pid forkbeard.pid; " ROGUE "events {} " SERVER, logs);
+    daemon->standard_error = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    ck_assert_int_ne(daemon->standard_error, -1);
+    daemon_expects(daemon, "rogue has something to say");
+    daemon_expects(daemon, "`letter == 'a'' failed");
+    daemon_start(daemon);
+    return daemon;
+}
+
+static const struct {
+    const char *logs;
+    const char *before; /* the line is the master's */
+} logs[] = {
+    { "error_log error.log notice;", "" },
+    { "error_log error.log notice json;", "wrote to standard error: " },
+    { "error_log syslog:server=unix:$D/nobody; error_log error.log;", "" },
+};
+
+/* A module's words reach the log, the last ones before those of its end. */
+START_TEST(words_of_a_module_reach_the_log)
+{
+    struct daemon *daemon = start_unheard(logs[_i].logs);
+    const char *says, *dies;
+    int client;
+    char text[128];
+
+    daemon_expects(daemon, "connect() to syslog server");
+    expect_death(daemon, "in callback \\\"data\\\"");
+    expect_death(daemon, "in callback \"data\"");
+    client = client_open(daemon->ports[0]);
+    client_echo(client, "l");
+    snprintf(text, sizeof(text), "%srogue has something to say", logs[_i].before);
+    daemon_wait_log(daemon, text);
+    client_send(client, "A");
+    client_expect_gone(client);
+    daemon_wait_log(daemon, "died at once");
+    says = strstr(daemon_text(daemon, daemon->log), "`letter == 'a'' failed");
+    ck_assert_ptr_nonnull(says);
+    dies = strstr(daemon_text(daemon, daemon->log), "exited on signal 6");
+    ck_assert_ptr_nonnull(dies);
+    close(client);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* A log that is opened again takes them on. */
+START_TEST(words_follow_a_log_that_is_opened_again)
+{
+    struct daemon *daemon = start_unheard(logs[0].logs);
+    int client = client_open(daemon->ports[0]);
+    char before[128];
+
+    snprintf(before, sizeof(before), "%s/before", daemon->directory);
+    ck_assert_int_eq(rename(daemon_path(daemon, "error.log"), before), 0);
+    daemon_owns(daemon, "before");
+    daemon_signal(daemon, SIGUSR1);
+    WAIT_FOR(daemon_has(daemon, "error.log"));
+    WAIT_FOR((client_echo(client, "l"),
+        strstr(daemon_text(daemon, "error.log"), "rogue has something to say") != NULL));
+    close(client);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Neither the worker nor the master waits for the other, and the log is not flooded. */
+START_TEST(a_talkative_module_waits_for_nobody)
+{
+    struct daemon *daemon = start_unheard(logs[1].logs);
+    int client = client_open(daemon->ports[0]);
+
+    daemon_expects(daemon, "rogue says this");
+    client_echo(client, "L");
+    client_echo(client, "?");
+    daemon_wait_log(daemon, "rogue says this 20,000 times");
+    ck_assert_int_eq(count_deaths(daemon, "signal"), 0);
+    ck_assert_uint_le(daemon_count_log(daemon, "rogue says this"), 200);
+    close(client);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
     tcase_add_loop_test(tcase, death_names_its_cause, 0, (int)(sizeof(deaths) / sizeof(deaths[0])));
     tcase_add_loop_test(tcase, death_at_the_start, 0, (int)(sizeof(starts) / sizeof(starts[0])));
     tcase_add_test(tcase, death_at_the_stop);
+    tcase_add_loop_test(
+        tcase, words_of_a_module_reach_the_log, 0, (int)(sizeof(logs) / sizeof(logs[0])));
+    tcase_add_test(tcase, words_follow_a_log_that_is_opened_again);
+    tcase_add_test(tcase, a_talkative_module_waits_for_nobody);
     tcase_add_test(tcase, use_of_an_ended_connection_names_the_protocol);
     tcase_add_loop_test(
         tcase, fork_makes_no_second_worker, 0, (int)(sizeof(modes) / sizeof(modes[0])));

@@ -3,11 +3,13 @@
  * the worker starts ("rogue_start WAY") and stops ("rogue_stop WAY"). Other letters are echoed. */
 #include <forkbeard/forkbeard.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -177,6 +179,19 @@ static void handle_command(fb_conn *conn, char letter)
         break;
     case 'k':
         crash();
+        break;
+    case 'l':
+        fputs("rogue has something to say\n", stderr);
+        fb_write(conn, &letter, 1);
+        break;
+    case 'L': /* more than a pipe holds */
+        for (int i = 0; i < 20000; i++)
+            fputs("rogue says this 20,000 times\n", stderr);
+        fb_write(conn, &letter, 1);
+        break;
+    case 'A':
+        signal(SIGABRT, SIG_DFL);
+        assert(letter == 'a');
         break;
     case 'x':
         exit(0);
