@@ -109,7 +109,7 @@ typedef enum fb_map_status {
     FB_MAP_OK,
     FB_MAP_ABSENT,       /* the map has no such key */
     FB_MAP_CHANGED,      /* the key does not have the expected version */
-    FB_MAP_FULL,         /* the map has `capacity` other keys */
+    FB_MAP_FULL,         /* the map has `capacity` other keys, or its `memory` is used */
     FB_MAP_TOO_LARGE,    /* the key or the value is longer than the map allows */
     FB_MAP_NOT_A_NUMBER, /* the value is not an int64_t, or the sum would not fit into one */
     FB_MAP_MORE,         /* a walk has met no key yet: call again. Since API 4 */
