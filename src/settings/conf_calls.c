@@ -105,6 +105,9 @@ int settings_need(fb_conf *conf, uint64_t needs)
 
 static const char *error_text(int error)
 {
+    if (error == EFBIG)
+        return "with the other zones it takes more addresses than a process has: it needs fewer or "
+               "shorter entries";
     return error == ENOMEM ? "out of memory" : error == EOVERFLOW ? "too large" : strerror(error);
 }
 

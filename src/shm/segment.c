@@ -28,16 +28,33 @@ size_t segment_pages(size_t size)
     return size > (size_t)PTRDIFF_MAX - page ? 0 : (size + page - 1) / page * page;
 }
 
-static int set_size(int fd, size_t size)
+/* Beyond its limit the kernel would not only refuse, but kill us (SIGXFSZ). */
+static bool is_file_size(size_t size)
 {
     struct rlimit limit;
 
-    /* beyond this limit the kernel would not only refuse, but kill us (SIGXFSZ) */
-    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < size) {
-        errno = EFBIG;
-        return -1;
-    }
-    return ftruncate(fd, (off_t)size);
+    return getrlimit(RLIMIT_FSIZE, &limit) == -1 || limit.rlim_cur >= size;
+}
+
+static int set_size(int fd, size_t size)
+{
+    if (is_file_size(size))
+        return ftruncate(fd, (off_t)size);
+    errno = EFBIG;
+    return -1;
+}
+
+int segment_check(size_t size, size_t all)
+{
+    void *base = MAP_FAILED;
+
+    assert(size > 0 && all >= size);
+    if (is_file_size(size))
+        base = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base != MAP_FAILED)
+        return munmap(base, all);
+    errno = EFBIG;
+    return -1;
 }
 
 /* Maps all of the descriptor's memory, for this process alone. */

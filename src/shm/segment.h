@@ -28,6 +28,10 @@ size_t segment_page(void);
 /* Rounds a size up to whole pages; 0 where that overflows. */
 size_t segment_pages(size_t size);
 
+/* Whether this process can make a segment of this size, and map so many bytes in all; -1 with errno
+ * EFBIG. Makes nothing. */
+int segment_check(size_t size, size_t all);
+
 /* Return NULL, or the name of the call that has failed, with errno. The segment is to be closed
  * then. */
 

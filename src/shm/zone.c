@@ -60,6 +60,16 @@ static struct zone *add_zone(
     return zone;
 }
 
+/* Bytes that all zones take together; SIZE_MAX where that is no number. */
+static size_t size_with(const struct zones *zones, size_t size)
+{
+    const struct zone *zone;
+
+    STAILQ_FOREACH (zone, zones, link)
+        size = size > SIZE_MAX - zone->size ? SIZE_MAX : size + zone->size;
+    return size;
+}
+
 struct zone *zone_declare(struct zones *zones, struct arena *arena, const struct zone_kind *kind,
     const char *name, uint32_t version, const void *shape)
 {
@@ -77,6 +87,8 @@ struct zone *zone_declare(struct zones *zones, struct arena *arena, const struct
         errno = EEXIST;
     else if (size == 0)
         errno = EOVERFLOW;
+    else
+        segment_check(size, size_with(zones, size));
     if (errno != 0 || (zone = add_zone(zones, arena, name, kind->name)) == NULL)
         return NULL;
     zone->kind = kind;

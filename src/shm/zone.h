@@ -75,7 +75,7 @@ struct zone *zones_find(const struct zones *zones, const char *name);
 
 /* Adds a zone, closed. The shape is the caller's, and must last as long as the arena; the name is
  * copied. NULL with errno: EINVAL for an empty name, ENAMETOOLONG, EEXIST, EOVERFLOW for a shape
- * that cannot be, ENOMEM. */
+ * that cannot be, EFBIG for one that no process could open beside the other zones, ENOMEM. */
 struct zone *zone_declare(struct zones *zones, struct arena *arena, const struct zone_kind *kind,
     const char *name, uint32_t version, const void *shape);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Defaults that a module gives its directives, and that its directives refuse: the operator is told
- * of which module and directive, as no file has the words. */
+/* Mistakes of a module that its configuration shows: defaults that its own directives refuse, of
+ * which the operator is told with module and directive, as no file has the words, and a map that no
+ * daemon could make. */
 #include "settings/loading.h"
 #include "support/test.h"
 
@@ -12,10 +13,23 @@ struct values {
     const void *pointer;
 };
 
+/* 200 terabytes, although the memory itself would be taken as it is used. */
+static const fb_map_options map_options = {
+    .size = sizeof(map_options),
+    .name = "keys",
+    .version = 1,
+    .capacity = 200000000,
+    .key_max = 250,
+    .value_max = 1 << 20,
+    .memory = 1 << 28,
+};
+
 static int set_own(fb_conf *conf, void *value, const char *const *args, uint32_t n)
 {
     (void)value;
     (void)n;
+    if (strcmp(args[0], "map") == 0)
+        return fb_conf_map(conf, &map_options) != NULL ? 0 : -1;
     if (strcmp(args[0], "13") == 0)
         return fb_conf_errorf(conf, "own_value", "13 is unlucky");
     return strcmp(args[0], "14") == 0 ? -1 : 0;
@@ -106,11 +120,26 @@ START_TEST(a_written_value_has_its_own_place)
 }
 END_TEST
 
+START_TEST(a_map_that_no_daemon_could_make_is_refused)
+{
+    struct loading loading;
+
+    directives[1] = (fb_directive) { AT(number), OWN_KIND };
+    loading_begin(&loading);
+    loading.options.protocols = protocols;
+    refuse_text(&loading, "events { } stream { server { listen 1; own a; own_value map; } }",
+        "map \"own.keys\" cannot be declared: with the other zones it takes more addresses than a "
+        "process has: it needs fewer or shorter entries in /main:1:47\n");
+    loading_end(&loading);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(
         tcase, a_wrong_default_is_told_with_its_module_and_directive, 0, (int)countof(cases));
     tcase_add_test(tcase, a_written_value_has_its_own_place);
+    tcase_add_test(tcase, a_map_that_no_daemon_could_make_is_refused);
 }
 
 TEST_MAIN("defaults of protocols", add_tests)
