@@ -93,6 +93,15 @@ static bool end_directive(struct parser *parser, const struct conf_word *token)
     return add_directive(parser) != NULL || fail_memory(parser, token);
 }
 
+/* Whether a regular expression that is not quoted goes on with the "{". */
+static bool is_within_regex(const struct parser *parser, const struct conf_word *token)
+{
+    const struct conf_word *word = &parser->words[parser->word_n - 1];
+
+    return word->text[0] == '~' && word->width == strlen(word->text) && word->line == token->line &&
+           word->column + word->width == token->column;
+}
+
 static bool open_block(struct parser *parser, const struct conf_word *token)
 {
     struct conf_directive *directive;
@@ -100,6 +109,12 @@ static bool open_block(struct parser *parser, const struct conf_word *token)
 
     if (parser->word_n == 0)
         return fail_unexpected(parser, token);
+    if (is_within_regex(parser, token)) {
+        report_error(parser->source->report, token,
+            "\"{\" within the regular expression " NAME " opens a block: quote the expression",
+            parser->words[parser->word_n - 1].text);
+        return false;
+    }
     if (parser->depth == CONF_DEPTH_MAX) {
         report_error(parser->source->report, &parser->words[0],
             "block " NAME " is nested too deeply: at most %d blocks can contain it",

@@ -35,6 +35,8 @@ static const char *split_parts(const char *text, struct parts *parts)
             return "\"]\" is missing";
     } else {
         end = text + strcspn(text, ":");
+        if (strncmp(end, "://", 3) == 0)
+            return "an address has no scheme such as \"tcp://\"";
         if (*end == ':' && strchr(end + 1, ':') != NULL)
             return "more than one \":\", an IPv6 address needs brackets";
     }

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "settings/blocks.h"
+#include "settings/haproxy.h"
 #include "settings/nginx_only.h"
 #include "settings/protocol.h"
 #include "settings/set_value.h"
@@ -171,18 +172,23 @@ const struct setting *apply_find_row(const struct apply *apply, const char *name
     return find_row(apply, name, CONTEXT_ANY & ~(unsigned)CONTEXT_OWN);
 }
 
-/* Suggests a name for an unknown one: of this context, of any, and of nginx. */
+/* Suggests something for an unknown name: what stands for a word of HAProxy's, or a name of this
+ * context, of any, and of nginx. */
 static void suggest_name(struct apply *apply, const struct conf_word *name)
 {
     struct rows here = { .apply = apply, .at = apply->scope->at };
     struct rows anywhere = { .apply = apply, .at = CONTEXT_ANY };
+    const char *haproxy = haproxy_hint(HAPROXY_DIRECTIVE, name->text);
     const char *near = nearest_name(name->text, next_row_name, &here);
 
     if (near == NULL)
         near = nearest_name(name->text, next_row_name, &anywhere);
     if (near == NULL)
         near = nginx_nearest_no_effect(name->text, apply->scope->at);
-    if (near != NULL)
+    if (haproxy != NULL)
+        report_error(apply->report, name, "unknown directive \"%s\", " HAPROXY_WORD "%s",
+            name->text, haproxy);
+    else if (near != NULL)
         report_error(apply->report, name, "unknown directive \"%s\", did you mean \"%s\"?",
             name->text, near);
     else if ((near = nginx_nearest(name->text)) != NULL)
@@ -220,6 +226,23 @@ static void report_unknown(struct apply *apply, const struct conf_directive *dir
         suggest_name(apply, name);
 }
 
+bool apply_is_unterminated(
+    struct apply *apply, const struct conf_directive *directive, unsigned arg)
+{
+    const struct conf_word *before = &directive->name;
+
+    for (unsigned i = 0; i <= arg && i < directive->arg_n; before = &directive->args[i++]) {
+        const struct conf_word *word = &directive->args[i];
+
+        if (word->line == before->line || find_row(apply, word->text, apply->scope->at) == NULL)
+            continue;
+        report_error(apply->report, before, "directive \"%s\" is not terminated by \";\"",
+            directive->name.text);
+        return true;
+    }
+    return false;
+}
+
 static bool check_arguments(
     struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
 {
@@ -227,6 +250,8 @@ static bool check_arguments(
 
     if (directive->arg_n >= setting->least && directive->arg_n <= setting->most)
         return true;
+    if (apply_is_unterminated(apply, directive, directive->arg_n))
+        return false;
     if (setting->least == setting->most)
         snprintf(expected, sizeof(expected), "%u", setting->least);
     else if (setting->most == UCHAR_MAX)

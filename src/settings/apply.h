@@ -67,6 +67,10 @@ void apply_initial(struct apply *apply, struct scope *scope, const struct settin
  * servers set `settings`. Takes no memory. */
 void apply_table_defaults(struct cycle *cycle, struct server_settings *settings, unsigned at,
     const struct setting *table);
+/* Reports that the directive lacks its ";", if the name of another one of this context begins a
+ * line among its arguments up to this one, which it cannot take; returns whether it does. */
+bool apply_is_unterminated(
+    struct apply *apply, const struct conf_directive *directive, unsigned arg);
 /* Returns the row of that name in any context but those of CONTEXT_OWN, or NULL. */
 const struct setting *apply_find_row(const struct apply *apply, const char *name);
 

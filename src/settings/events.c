@@ -6,6 +6,7 @@
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/lookup.h"
+#include "settings/nginx_only.h"
 #include "settings/set_value.h"
 
 #include <errno.h>
@@ -21,6 +22,8 @@ static SETTER(set_use)
     (void)field;
     for (int i = 0; mechanism_table[i] != NULL; i++)
         names[i] = mechanism_table[i]->name;
+    if (mechanism == NULL && nginx_mechanism(directive->args[0].text) != NULL)
+        return set_bad_value(apply, directive, 0, "%s", nginx_mechanism(directive->args[0].text));
     if (mechanism == NULL)
         return set_bad_name(
             apply, directive, 0, names, "an event mechanism that was built in (see -V)");

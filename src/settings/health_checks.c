@@ -7,6 +7,7 @@
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/calls.h"
+#include "settings/haproxy.h"
 #include "settings/match.h"
 #include "settings/protocol.h"
 
@@ -95,10 +96,12 @@ static int read_args(struct fb_conf *conf, const char *directive, const fb_healt
 {
     for (uint32_t i = 0; i < options->arg_n; i++) {
         const char *wrong = read_arg(check, options->args[i]);
+        const char *hint = haproxy_hint(HAPROXY_CHECK, options->args[i]);
 
         if (wrong != NULL)
-            return settings_report(conf, directive, "invalid value \"%s\" in \"%s\" directive: %s",
-                options->args[i], directive, wrong);
+            return settings_report(conf, directive,
+                "invalid value \"%s\" in \"%s\" directive: %s%s", options->args[i], directive,
+                hint != NULL ? HAPROXY_WORD : "", hint != NULL ? hint : wrong);
     }
     if (check->persistent && !check->mandatory)
         return settings_report(
@@ -160,12 +163,22 @@ static const struct upstream_check *add_check(struct apply *apply, const struct 
     return use->check;
 }
 
+static const char *next_match(void *arg)
+{
+    const struct match **next = arg, *match = *next;
+
+    if (match != NULL)
+        *next = STAILQ_NEXT(match, link);
+    return match != NULL ? match->name : NULL;
+}
+
 /* Looks up what the check needs; -1 after a report. */
 static int find_parts(struct apply *apply, const struct health_use *use)
 {
     const struct upstream *upstream = use->upstream->upstream;
     struct upstream_check *check = use->check;
-    const char *name = use->word->text;
+    const char *name = use->word->text, *near;
+    const struct match *next;
 
     if (upstream == NULL || upstream->is_single) {
         report_error(apply->report, use->word,
@@ -182,8 +195,11 @@ static int find_parts(struct apply *apply, const struct health_use *use)
     check->match = match_find(&apply->cycle->stream.matches, check->match_name);
     if (check->match != NULL)
         return 0;
-    report_error(apply->report, use->word, "there is no \"match\" block of the name \"%s\"",
-        check->match_name);
+    next = STAILQ_FIRST(&apply->cycle->stream.matches);
+    near = nearest_name(check->match_name, next_match, &next);
+    report_error(apply->report, use->word, "there is no \"match\" block of the name \"%s\"%s%s%s",
+        check->match_name, near != NULL ? ", did you mean \"" : "", near != NULL ? near : "",
+        near != NULL ? "\"?" : "");
     return -1;
 }
 

@@ -184,6 +184,7 @@ static int unknown_parameter(
     } elsewhere[] = {
         { "udp", ": there is no UDP here, only TCP" },
         { "ssl", ": this version has no TLS" },
+        { "multipath", ": there is no Multipath TCP here" },
         { "setfib=", ": only FreeBSD has routing tables of a socket" },
         { "accept_filter=", ": only FreeBSD and NetBSD have accept filters" },
     };

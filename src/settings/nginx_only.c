@@ -78,7 +78,24 @@ const char *nginx_lacking(const char *name)
         return ": all servers belong in \"stream\"";
     if (strcmp(name, "state") == 0)
         return ": servers are those of the configuration";
+    if (strcmp(name, "udp_timeout") == 0)
+        return ": there is no UDP here, only TCP";
+    if (strcmp(name, "ip_hash") == 0 || strncmp(name, "sticky", 6) == 0)
+        return ": \"hash $remote_addr consistent\" keeps a client with its server";
+    if (strncmp(name, "limit_req", 9) == 0)
+        return ": \"limit_conn_rate\" limits the rate of connections";
     return "";
+}
+
+const char *nginx_mechanism(const char *name)
+{
+    if (strcmp(name, "rtsig") == 0)
+        return "nginx has had it for Linux before 2.6.39, this daemon has epoll there";
+    if (strcmp(name, "iocp") == 0)
+        return "only Windows has it";
+    if (strcmp(name, "aio") == 0)
+        return "it is no event mechanism any more, files are read so by the \"aio\" directive";
+    return NULL;
 }
 
 bool nginx_module(const char *path)

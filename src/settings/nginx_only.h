@@ -13,6 +13,8 @@ bool nginx_only_variable(const char *name);
 /* Returns what is to follow "is not supported" in the report of such a directive or variable: a
  * colon and what this daemon lacks, or "" where nothing more is known. */
 const char *nginx_lacking(const char *name);
+/* Returns why this daemon lacks an event mechanism of nginx's; NULL: it is none of these. */
+const char *nginx_mechanism(const char *name);
 /* Tells whether the file is one of nginx's own modules, which are all called ngx_..._module.so. */
 bool nginx_module(const char *path);
 /* Returns the contexts (enum context) in which the directive is accepted without an effect; 0: it

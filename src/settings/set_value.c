@@ -21,6 +21,8 @@ int set_bad_value(struct apply *apply, const struct conf_directive *directive, u
     va_list args;
 
     assert(arg < directive->arg_n);
+    if (apply_is_unterminated(apply, directive, arg))
+        return -1;
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);

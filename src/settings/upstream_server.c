@@ -6,6 +6,7 @@
 #include "names/client.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
+#include "settings/haproxy.h"
 #include "settings/set_value.h"
 #include "settings/upstream.h"
 
@@ -87,7 +88,10 @@ static int unknown_parameter(
     struct apply *apply, const struct conf_directive *directive, unsigned arg)
 {
     const char *names[countof(parameters) + 1] = { NULL };
+    const char *hint = haproxy_hint(HAPROXY_SERVER, directive->args[arg].text);
 
+    if (hint != NULL)
+        return set_bad_value(apply, directive, arg, HAPROXY_WORD "%s", hint);
     for (size_t i = 0; i < countof(parameters); i++)
         names[i] = parameters[i].name;
     return set_bad_name(apply, directive, arg, names, "a parameter of \"server\"");

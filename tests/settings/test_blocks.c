@@ -110,7 +110,7 @@ START_TEST(what_only_nginx_has_is_called_so)
         { "http2", "" },
         { "uwsgi_pass", "" },
         { "smtp_auth", "" },
-        { "limit_req", "" },
+        { "limit_req", ": \"limit_conn_rate\" limits the rate of connections" },
         { "js_import", "" },
         { "mgmt", "" },
         { "zone_sync", "" },

@@ -141,7 +141,7 @@ static const struct wrong {
     { "multi_accept", "offf", "offf", "expected \"on\" or \"off\", did you mean \"off\"?" },
     { "reclaim_idle", "onn", "onn", "expected \"on\" or \"off\", did you mean \"on\"?" },
     { "use", "selec", "selec", MECHANISM ", did you mean \"select\"?" },
-    { "use", "rtsig", "rtsig", MECHANISM },
+    { "use", "mach", "mach", MECHANISM },
     { "worker_aio_requests", "0", "0", "it must be between 1 and 65536" },
     { "worker_connections", "-1", "-1", "it must be between 1 and 16777216" },
     { "worker_connections", "1k", "1k", "expected a number, or \"auto\"" },
