@@ -32,6 +32,17 @@ static int set_block(
     return 0;
 }
 
+/* One warning for a list. */
+static void warn_of_unreached(
+    struct apply *apply, struct access_setting *access, const struct conf_directive *directive)
+{
+    if (access->all == NULL || access->warned)
+        return;
+    access->warned = true;
+    report_warn(apply->report, &directive->name,
+        "this rule is never reached: \"%s all\" stands before it", access->all->name.text);
+}
+
 SETTER(access_set)
 {
     struct access_setting **access = field;
@@ -47,6 +58,9 @@ SETTER(access_set)
         STAILQ_INIT(&(*access)->rules);
     }
     STAILQ_INSERT_TAIL(&(*access)->rules, rule, link);
+    warn_of_unreached(apply, *access, directive);
+    if (rule->block.address.any.sa_family == AF_UNSPEC && (*access)->all == NULL)
+        (*access)->all = directive;
     return 0;
 }
 

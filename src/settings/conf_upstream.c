@@ -142,7 +142,9 @@ static struct upstream *find_single(struct apply *apply, const struct upstream_u
 void upstream_finish_uses(struct apply *apply, struct scope *stream)
 {
     const struct upstream_use *use;
+    struct upstream *upstream;
     struct value constant;
+    bool any = false; /* a text may become the name of any group */
 
     assert(stream->at == CONTEXT_STREAM);
     if (apply->cut || apply->cycle->source.partial) /* groups may stand in what was not read */
@@ -151,10 +153,15 @@ void upstream_finish_uses(struct apply *apply, struct scope *stream)
     STAILQ_FOREACH (use, &apply->upstream_uses, link) {
         if (!template_is_constant(use->where->text, &constant)) {
             finish_text(apply, use);
+            any = true;
             continue;
         }
         use->where->upstream = upstream_find(apply, use->text);
         if (use->where->upstream == NULL)
             use->where->upstream = find_single(apply, use);
+        if (use->where->upstream != NULL)
+            use->where->upstream->is_used = true;
     }
+    STAILQ_FOREACH (upstream, &apply->cycle->stream.upstreams, link)
+        upstream->is_used = upstream->is_used || any;
 }

@@ -9,6 +9,7 @@
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/protocol.h"
+#include "settings/warnings.h"
 
 #include <string.h>
 
@@ -38,6 +39,7 @@ static void finish_all(struct apply *apply, struct scope *scope)
     core_finish(apply);
     events_finish(apply);
     sizing_finish(apply);
+    warnings_of_workers(apply);
     needs_collect(apply);
     paths_add_defaults(apply);
 }

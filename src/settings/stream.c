@@ -18,6 +18,7 @@
 #include "settings/set_value.h"
 #include "settings/template.h"
 #include "settings/upstream.h"
+#include "settings/warnings.h"
 
 #include "stream/session_preread.h"
 #include "stream/stream.h"
@@ -268,4 +269,5 @@ void stream_apply(struct apply *apply)
     ports_build(apply, scope);
     passes_finish(apply, scope);
     health_checks_finish(apply);
+    warnings_of_stream(apply, scope);
 }

@@ -98,15 +98,18 @@ static const struct {
 /* Returns the type of a name, or of a number such as 0x21; -1: there is none. */
 static int type_of(const char *name)
 {
+    unsigned long type;
+
     for (size_t i = 0; i < countof(types); i++)
         if (strcmp(types[i].name, name) == 0)
             return types[i].type;
     if (strncmp(name, SSL_PREFIX, strlen(SSL_PREFIX)) == 0)
         name += strlen(SSL_PREFIX);
     if (name[0] != '0' || name[1] != 'x' || !isxdigit((unsigned char)name[2]) ||
-        strspn(name + 2, "0123456789abcdefABCDEF") != strlen(name + 2) || strlen(name + 2) > 2)
+        strspn(name + 2, "0123456789abcdefABCDEF") != strlen(name + 2))
         return -1;
-    return (int)strtol(name, NULL, 16);
+    type = strtoul(name, NULL, 16);
+    return type <= UINT8_MAX ? (int)type : -1;
 }
 
 /* Finds what the header says of TLS. */

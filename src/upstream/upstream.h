@@ -63,6 +63,7 @@ struct upstream {
     const char *name;
     const struct conf_word *word; /* the place of its declaration */
     bool is_single;               /* made for the address of a directive, which is the name */
+    bool is_used;                 /* a directive leads to it, or may do so in a session */
     bool is_of_session;           /* made for a session, whose memory it lies in */
     STAILQ_HEAD(upstream_servers, upstream_server) servers;
     unsigned server_n;

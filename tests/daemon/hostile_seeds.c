@@ -189,13 +189,14 @@ static void start_daemon(struct life *life)
     daemon_expects(life->daemon, "[alert]");
     daemon_expects(life->daemon, "[crit]");
     daemon_expects(life->daemon, "ssertion"); /* the attacker's own */
+    daemon_expects(life->daemon, "stands twice in upstream");
     daemon_configure(life->daemon,
         "load_module " MODULES_PATH "/attacker.so; worker_processes %d;\n"
         "worker_shutdown_timeout %dms; %s\n"
         "events { worker_connections 24; accept_mutex_delay 100ms; %s }\n"
         "stream { server { listen 127.0.0.1:$0 %s; attacker; }\n"
         "upstream u { zone u 64k; %s server 127.0.0.1:$0 max_conns=20 fail_timeout=100ms;\n"
-        "server 127.0.0.1:$0 weight=5 max_fails=0; }\n"
+        "server [::ffff:127.0.0.1]:$0 weight=5 max_fails=0; }\n"
         "server { listen 127.0.0.1:$1 %s; proxy_pass u; health_check interval=100ms; } }\n",
         WORKERS, SHUTDOWN_MS, life->seed % 4 == 3 ? "sandbox strict;" : "", ways[way][0],
         ways[way][1], balancers[life->seed % countof(balancers)], ways[way][1]);

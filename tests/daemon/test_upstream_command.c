@@ -251,8 +251,10 @@ START_TEST(refusals_say_what_there_is)
     const char *const *arguments = refused[_i].arguments;
     struct daemon *daemon = daemon_start_new(1,
         "events { } stream { upstream u { zone u 64k; server 127.0.0.1:1; }"
-        "upstream bare { server 127.0.0.1:1; } server { listen 127.0.0.1:$0; proxy_pass u; } }");
+        "upstream bare { server 127.0.0.1:1; } server { listen 127.0.0.1:$0; proxy_pass u; }"
+        " server { listen unix:$D/bare; proxy_pass bare; } }");
 
+    daemon_expects(daemon, "nothing leads to upstream \"bare\"");
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "upstream", arguments[0],
                          arguments[1], arguments[2], arguments[3], NULL),
         1);
@@ -267,8 +269,10 @@ START_TEST(groups_are_shown)
     struct daemon *daemon = daemon_start_new(1,
         "events { } stream { upstream u { zone z 64k; least_conn; server 127.0.0.1:1 weight=5; "
         "server unix:/nowhere backup max_conns=7; }"
-        "upstream bare { server 127.0.0.1:2; } server { listen 127.0.0.1:$0; proxy_pass u; } }");
+        "upstream bare { server 127.0.0.1:2; } server { listen 127.0.0.1:$0; proxy_pass u; }"
+        " server { listen unix:$D/bare; proxy_pass bare; } }");
 
+    daemon_expects(daemon, "nothing leads to upstream \"bare\"");
     WAIT_FOR(daemon_run(daemon, "-c", "forkbeard.conf", "upstream", NULL) == 0 &&
              strstr(daemon->out, " up ") != NULL);
     ck_assert_str_eq(daemon->out,

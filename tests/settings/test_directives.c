@@ -79,11 +79,14 @@ static unsigned wrap_directive(
         break;
     case CONTEXT_STREAM:
         before = "events { } stream { ";
-        behind = " server { listen 127.0.0.1:1; } }";
+        behind = strcmp(directive->name, "upstream") == 0
+                     ? " server { listen 127.0.0.1:1; proxy_pass $remote_addr; } }"
+                     : " server { listen 127.0.0.1:1; } }";
         break;
     case CONTEXT_UPSTREAM:
         before = "events { } stream { upstream any { ";
-        behind = " server 127.0.0.1:2; } server { listen 127.0.0.1:1; } }";
+        behind =
+            " server 127.0.0.1:2 max_conns=9; } server { listen 127.0.0.1:1; proxy_pass any; } }";
         break;
     default:
         before = "events { } stream { server { ";

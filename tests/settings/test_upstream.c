@@ -12,6 +12,7 @@
 #define TEXT_ROOM (400 * 1024)
 #define BEGIN "events { } stream { "
 #define END " }"
+#define LEADS_ANYWHERE " server { listen 127.0.0.1:99; lead $remote_addr; } "
 #define SERVER(n, more) "server { listen 127.0.0.1:" #n "; " more " } "
 
 /* A protocol that leads its clients somewhere. */
@@ -59,11 +60,13 @@ static void end(void)
     loading_end(&loading);
 }
 
+/* Takes the text, in which nothing needs to lead to a group. */
 static void take(const char *stream)
 {
     static char text[TEXT_ROOM];
 
-    snprintf(text, sizeof(text), BEGIN "%s" END, stream);
+    snprintf(text, sizeof(text), BEGIN "%s%s" END, stream,
+        strstr(stream, "lead ") == NULL ? LEADS_ANYWHERE : "");
     accept_text(&loading, text, "");
 }
 
@@ -137,7 +140,8 @@ START_TEST(a_server_has_the_defaults_of_nginx)
     const struct upstream_server *server;
     const struct upstream *group;
 
-    take("upstream a { server 127.0.0.1:9; } " SERVER(1, "lead 127.0.0.1:10;"));
+    take(
+        "upstream a { server 127.0.0.1:9; } " SERVER(1, "lead 127.0.0.1:10;") SERVER(2, "lead a;"));
     STAILQ_FOREACH (group, &loading.cycle->stream.upstreams, link) {
         ck_assert_uint_eq(group->server_n, 1);
         server = STAILQ_FIRST(&group->servers);
@@ -178,7 +182,7 @@ START_TEST(names_are_left_to_the_workers)
     if (!names_client_built())
         return;
     take("upstream a { server no.such.host.invalid:9; server b service=http resolve; } " SERVER(
-        1, "lead no.such.host.invalid:10; resolver 127.0.0.7;"));
+        1, "lead no.such.host.invalid:10; resolver 127.0.0.7;") SERVER(2, "lead a;"));
     ck_assert_uint_eq(group_n(), 2);
     server = STAILQ_FIRST(&first_group()->servers);
     ck_assert_ptr_null(server->target);
@@ -306,7 +310,7 @@ static void write_group(
     size_t n = (size_t)snprintf(text, room, "upstream %s { zone z %s; ", name, size);
 
     for (unsigned i = 0; i < servers; i++)
-        n += (size_t)snprintf(text + n, room - n, "server 127.0.0.1:9; ");
+        n += (size_t)snprintf(text + n, room - n, "server 127.0.0.1:%u; ", i + 1);
     snprintf(text + n, room - n, "} ");
     ck_assert_uint_lt(n + 2, room);
 }

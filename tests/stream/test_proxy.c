@@ -19,8 +19,8 @@ static const char *const names[] = { "remote_addr", "remote_port", "realip_remot
     "proxy_protocol_server_addr", "proxy_protocol_server_port", "proxy_protocol_tlv_alpn",
     "proxy_protocol_tlv_0x01", "proxy_protocol_tlv_unique_id", "proxy_protocol_tlv_0xeA",
     "proxy_protocol_tlv_ssl_verify", "proxy_protocol_tlv_ssl_version",
-    "proxy_protocol_tlv_ssl_0x21", "proxy_protocol_tlv_ssl_cn", "bytes_received", "status",
-    "server_addr" };
+    "proxy_protocol_tlv_ssl_0x21", "proxy_protocol_tlv_ssl_0x0021", "proxy_protocol_tlv_0x0001",
+    "proxy_protocol_tlv_ssl_cn", "bytes_received", "status", "server_addr" };
 
 static struct proxy_test {
     struct fixture *fixture;
@@ -441,6 +441,8 @@ START_TEST(types_are_variables)
     ck_assert_str_eq(seen("proxy_protocol_tlv_ssl_verify"), "2");
     ck_assert_str_eq(seen("proxy_protocol_tlv_ssl_version"), "TLSv1.3");
     ck_assert_str_eq(seen("proxy_protocol_tlv_ssl_0x21"), "TLSv1.3");
+    ck_assert_str_eq(seen("proxy_protocol_tlv_ssl_0x0021"), "TLSv1.3");
+    ck_assert_str_eq(seen("proxy_protocol_tlv_0x0001"), "h2");
     ck_assert_str_eq(seen("proxy_protocol_tlv_ssl_cn"), "a.test.");
     end();
 
