@@ -109,6 +109,7 @@ void cmdline_show_version(const struct cmdline *cmdline)
     if (!cmdline->build)
         return;
     fprintf(stderr, "built by %s\nconfigure arguments: %s\n", BUILD_COMPILER, BUILD_CONFIGURE_ARGS);
+    fprintf(stderr, "libraries: %s\nlibraries that it lacks: %s\n", BUILD_LIBRARIES, BUILD_WITHOUT);
     fprintf(stderr, "system: %s\ndebug lines: %s\nevent mechanisms:", BUILD_SYSTEM,
         DEBUG_BUILD ? "yes" : "no");
     for (int i = 0; mechanism_table[i] != NULL; i++)
