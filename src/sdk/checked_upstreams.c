@@ -62,7 +62,7 @@ static void checked_end_try(fb_conn *client, const fb_conn *server, fb_try_end h
     client = checked_conn(client, call);
     if (server != NULL)
         server = checked_conn(server, call);
-    if (how < FB_TRY_SERVED || how > FB_TRY_UNUSED)
+    if (how < FB_TRY_SERVED || how > FB_TRY_SKIPPED)
         checked_report_call(NULL, call, "with %d, which is no fb_try_end", (int)how);
     else if (client != NULL)
         sdk_upstreams.end(client, server, how);

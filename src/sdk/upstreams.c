@@ -45,7 +45,7 @@ static void upstreams_first_byte(fb_conn *client)
 
 static void upstreams_end(fb_conn *client, const fb_conn *server, fb_try_end how)
 {
-    assert(how >= FB_TRY_SERVED && how <= FB_TRY_UNUSED);
+    assert(how >= FB_TRY_SERVED && how <= FB_TRY_SKIPPED);
     if (sdk_handle_check(client, "fb_upstreams.end") && !client->outgoing)
         session_tries_end(client, server, how);
 }

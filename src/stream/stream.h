@@ -64,6 +64,8 @@ struct stream {
         uint32_t n;
     } idle;                   /* connections that their protocols have marked idle */
     uint64_t reclaim_said_ms; /* when it was last logged that they are closed; 0: never */
+    uint64_t host_said_ms;    /* when a connect was last logged to have failed for want of something
+                              on this host; 0: never */
     bool reclaims_idle;
     const struct fb_conn *opening; /* a client whose `opened` runs, and which may be passed */
     uint64_t became_n;             /* clients that have got other callbacks than their protocol's */

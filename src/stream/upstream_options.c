@@ -12,6 +12,9 @@
 
 #include <errno.h>
 
+/* Errors of this host are told as critical so often at most. */
+#define HOST_SAID_MS 60000
+
 /* The options of a connection. */
 struct order {
     struct stream *stream;
@@ -301,12 +304,33 @@ void upstream_connect_expired(struct fb_conn *conn)
     conn_fail_by(conn, ETIMEDOUT);
 }
 
-void upstream_connect_failed(struct fb_conn *conn, int error, enum io_step step)
+/* Whether a connect() has failed for want of something on this host. */
+static bool is_of_this_host(int error)
+{
+    return error == EADDRNOTAVAIL || error == EADDRINUSE || error == EMFILE || error == ENFILE ||
+           error == ENOBUFS || error == ENOMEM;
+}
+
+/* Returns the level of the line about an error of this host: crit, which no limit of the log
+ * suppresses, once in a while, and error otherwise. */
+static enum log_level level_of_host(struct stream *stream)
+{
+    uint64_t now = stream->net.loop.clock.mono_ms;
+
+    if (stream->host_said_ms != 0 && now - stream->host_said_ms <= HOST_SAID_MS)
+        return LEVEL_ERROR;
+    stream->host_said_ms = now;
+    return LEVEL_CRIT;
+}
+
+COLD void upstream_connect_failed(struct fb_conn *conn, int error, enum io_step step)
 {
     const struct session_conn *session = session_conn_of(conn);
     enum log_level level = level_of(session);
     char text[ADDRESS_TEXT];
 
+    if (!session->waits && is_of_this_host(error))
+        level = level_of_host(stream_of(conn));
     if (session->waits)
         conn_log(conn, level, error, "no connection to the server has become free");
     else if (step == IO_TRANSPARENT)
@@ -315,6 +339,11 @@ void upstream_connect_failed(struct fb_conn *conn, int error, enum io_step step)
     else if (step == IO_BIND)
         conn_log(conn, level, error, "bind() to %s failed",
             address_format(&session_trunk_of(session)->local, true, text));
+    else if (error == EADDRNOTAVAIL || error == EADDRINUSE)
+        conn_log(conn, level, error,
+            "local ports are exhausted towards %s, or no local address leads there: see "
+            "proxy_bind",
+            session->target->text);
     else
         conn_log(conn, level, error, "connect() failed");
 }

@@ -404,7 +404,7 @@ static void end_counted(struct choice *choice, fb_try_end how)
     if (how == FB_TRY_UNUSED) {
         clear_tried(choice, peer);
         choice->left++;
-    } else {
+    } else if (how != FB_TRY_SKIPPED) {
         atomic_fetch_add_explicit(&peer->state->sessions, 1, memory_order_relaxed);
         if (how == FB_TRY_SERVED && choice->connected_ms != CHOICE_NO_TIME)
             note_time(choice, UPSTREAM_TIME_LAST_BYTE, choice_now(choice) - choice->began_ms);
@@ -419,7 +419,7 @@ static void end_counted(struct choice *choice, fb_try_end how)
 
 void choice_end(struct choice *choice, fb_try_end how)
 {
-    assert(how >= FB_TRY_SERVED && how <= FB_TRY_UNUSED);
+    assert(how >= FB_TRY_SERVED && how <= FB_TRY_SKIPPED);
     if (choice->peer == NULL)
         return;
     CHECK_KIND(choice->peer, PEER_KIND);

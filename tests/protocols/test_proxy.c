@@ -347,7 +347,7 @@ START_TEST(servers_are_connected_from_an_address)
 }
 END_TEST
 
-/* The fault is ours: no other server is tried, and none is marked. */
+/* The fault is ours: no server is marked. */
 START_TEST(an_address_that_is_not_here_is_an_error)
 {
     fb_test *test = start("proxy_pass group; proxy_bind 203.0.113.1;", GROUP, NULL);
@@ -355,7 +355,8 @@ START_TEST(an_address_that_is_not_here_is_an_error)
     fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
     fb_test_connect(test);
     fb_test_run(test);
-    ck_assert_str_eq(fb_test_access_log(test), "500 0 0 10.0.0.1:80 0 0 - 0.000\n");
+    ck_assert_str_eq(fb_test_access_log(test), "500 0 0 10.0.0.1:80, 10.0.0.2:80, 10.0.0.3:80 0, "
+                                               "0, 0 0, 0, 0 -, -, - 0.000, 0.000, 0.000\n");
     ck_assert_int_eq(fb_test_end(&test), 0);
 }
 END_TEST
@@ -415,11 +416,16 @@ START_TEST(mistakes_are_refused)
     static const char *const wrong[] = { "proxy_bind localhost;", "proxy_bind 10.0.0.1:0;",
         "proxy_bind [::1];", "proxy_bind ::1:x;", "proxy_bind [10.0.0.1]:80;",
         "proxy_bind unix:/a;", "proxy_bind off transparent;", "proxy_bind 10.0.0.1 opaque;",
-        "proxy_bind $nothing;", "proxy_bind 10.0.0.1:65536;", "proxy_upload_rate off;",
-        "proxy_upload_rate 1g;", "proxy_upload_rate k;", "proxy_upload_rate -1;",
-        "proxy_upload_rate 9223372036854775808;", "proxy_upload_rate 9007199254740992k;",
-        "proxy_download_rate $nothing;", "proxy_protocol yes;", "proxy_protocol on version=3;" };
-    char server[128];
+        "proxy_bind $nothing;", "proxy_bind 10.0.0.1:65536;", "proxy_bind 10.0.0.1 off;",
+        "proxy_bind transparent;", "proxy_bind 10.0.0.1 transparent 10.0.0.2;",
+        "proxy_bind 10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4 10.0.0.5 10.0.0.6 10.0.0.7 10.0.0.8 "
+        "10.0.0.9 "
+        "10.0.0.10 10.0.0.11 10.0.0.12 10.0.0.13 10.0.0.14 10.0.0.15 10.0.0.16;",
+        "proxy_upload_rate off;", "proxy_upload_rate 1g;", "proxy_upload_rate k;",
+        "proxy_upload_rate -1;", "proxy_upload_rate 9223372036854775808;",
+        "proxy_upload_rate 9007199254740992k;", "proxy_download_rate $nothing;",
+        "proxy_protocol yes;", "proxy_protocol on version=3;" };
+    char server[256];
 
     snprintf(server, sizeof(server), "proxy_pass " SERVER "; %s", wrong[_i]);
     ck_assert_ptr_null(fb_test_start(&fb_protocol_proxy, server));
@@ -481,7 +487,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, an_address_that_is_not_here_is_an_error);
     tcase_add_test(tcase, checks_connect_from_an_address_of_others);
     tcase_add_test(tcase, rates_are_kept);
-    tcase_add_loop_test(tcase, mistakes_are_refused, 0, 19);
+    tcase_add_loop_test(tcase, mistakes_are_refused, 0, 23);
     tcase_add_test(tcase, the_server_is_told_of_the_client);
 }
 

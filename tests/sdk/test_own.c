@@ -259,7 +259,7 @@ START_TEST(the_kernel_has_no_such_address)
     ck_assert_int_eq(own.reason, FB_IO_ERROR);
     ck_assert_uint_eq(sim_server_tries(server->server), 0);
     ck_assert_ptr_nonnull(strstr(fb_test_logged(test),
-        _i == 0 ? "[error] *1 bind() to 203.0.113.1:0 failed (99: Cannot assign requested "
+        _i == 0 ? "[crit] *1 bind() to 203.0.113.1:0 failed (99: Cannot assign requested "
                   "address), upstream: \"10.0.0.1:80\"\n"
                 : "[error] *1 bind() to unix:/local failed (97: Address family not supported by "
                   "protocol), upstream: \"10.0.0.1:80\"\n"));

@@ -26,7 +26,8 @@ static const struct proxy_conf *conf_of(const struct cycle *cycle)
         if (conf != NULL)                                                                          \
             ck_assert(expression);                                                                 \
     }
-CHECK_PROXY(proxy_bind, conf->bind.address->ss_family == AF_INET6 && conf->bind.transparent)
+CHECK_PROXY(proxy_bind,
+    conf->bind.n == 2 && conf->bind.list[1].fixed->ss_family == AF_INET6 && conf->bind.transparent)
 CHECK_PROXY(proxy_buffer_size, conf->buffer_size == 8192)
 CHECK_PROXY(proxy_connect_timeout, conf->connect_timeout == 5000)
 CHECK_PROXY(proxy_download_rate, conf->download.fixed == 3 * 1024 * 1024)

@@ -147,7 +147,7 @@ static const struct sample samples[] = {
     { "file", "hello", CHECK(check_file) },
     { "health_check_timeout", "1s", CHECK(check_nothing) },
     { "pass", "127.0.0.1:$pid", CHECK(check_pass) },
-    { "proxy_bind", "[::1]:7 transparent", CHECK(check_proxy_bind) },
+    { "proxy_bind", "10.0.0.1 [::1]:7 transparent", CHECK(check_proxy_bind) },
     { "proxy_buffer_size", "8k", CHECK(check_proxy_buffer_size) },
     { "proxy_connect_timeout", "5s", CHECK(check_proxy_connect_timeout) },
     { "proxy_download_rate", "3m", CHECK(check_proxy_download_rate) },

@@ -83,6 +83,30 @@ START_TEST(unused_server_can_be_tried_again)
 }
 END_TEST
 
+/* Neither a session nor a failure is counted, and others may choose the server. */
+START_TEST(skipped_server_is_not_tried_again)
+{
+    struct group *group = group_create();
+    struct choice choice;
+
+    group_add(group, 1);
+    group_add(group, 1);
+    group_open(group);
+    group_begin(group, &choice);
+    ck_assert_int_eq(group_next(group, &choice), 'a');
+    choice_end(&choice, FB_TRY_SKIPPED);
+    ck_assert_uint_eq(choice.left, 1);
+    ck_assert_uint_eq(group_peer(group, 0)->state->sessions, 0);
+    ck_assert_uint_eq(group_peer(group, 0)->state->failures, 0);
+    ck_assert_int_eq(group_next(group, &choice), 'b');
+    choice_end(&choice, FB_TRY_SKIPPED);
+    ck_assert_int_eq(group_next(group, &choice), '-');
+    choice_done(&choice);
+    group_expect(group, "ba");
+    group_close(&group);
+}
+END_TEST
+
 START_TEST(failed_server_is_left_out_for_a_while)
 {
     struct group *group = group_create();
@@ -406,6 +430,7 @@ static void choice_tests(TCase *tcase)
     tcase_add_test(tcase, unequal_weights_are_mixed_smoothly);
     tcase_add_test(tcase, session_tries_each_server_once);
     tcase_add_test(tcase, unused_server_can_be_tried_again);
+    tcase_add_test(tcase, skipped_server_is_not_tried_again);
     tcase_add_test(tcase, failed_server_is_left_out_for_a_while);
     tcase_add_test(tcase, one_session_at_a_time_tries_a_server_that_had_failed);
     tcase_add_test(tcase, server_fails_again_after_its_pause);

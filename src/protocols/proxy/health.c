@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Checks servers: connects, sends, compares the answer, and says how it went. Each worker asks for
  * what is due when the time has come, and when a check has ended. */
-#include "protocols/proxy/health.h"
+#include "protocols/proxy/proxy.h"
 
 #include <errno.h>
 
@@ -46,18 +46,28 @@ static struct proxy_probe *find_free(struct proxy_checks *checks)
     return NULL;
 }
 
+/* Chooses the address of proxy_bind that a check connects from, in turn, unless it is text. */
+static void bind_check(
+    fb_connect_options *options, struct proxy_checks *checks, const struct proxy_bind *bind)
+{
+    if (bind->n == 0)
+        return;
+    options->local = (const struct sockaddr *)bind->list[checks->bind_turn++ % bind->n].fixed;
+    if (options->local != NULL && bind->transparent)
+        options->flags |= FB_CONNECT_TRANSPARENT;
+}
+
 /* Connects to the server of a check; false: there is no room for it. */
 static bool begin_check(
     fb_worker *worker, const struct proxy_health *health, struct proxy_probe *run)
 {
-    const fb_connect_options options = {
+    fb_connect_options options = {
         .size = sizeof(options),
-        .local = health->local,
         .timeout = run->probe->timeout,
         .log_level = FB_LOG_INFO,
-        .flags = health->flags,
     };
 
+    bind_check(&options, run->checks, health->bind);
     run->began_ms = fb_mono_ms(worker);
     run->doing = "connecting to upstream";
     if (fb_connect_with(worker, run->probe->target, &probe_ops, run, &options) != NULL)
@@ -184,7 +194,8 @@ static fb_probe_end end_of(fb_conn *server, const struct proxy_probe *run, fb_re
 {
     if (run->passed || (reason == FB_FINISHED && !run->probe->expects))
         return FB_PROBE_PASSED;
-    if (reason == FB_DRAINED || reason == FB_NO_MEMORY || proxy_is_shortage(fb_error_of(server)))
+    if (reason == FB_DRAINED || reason == FB_NO_MEMORY || proxy_is_shortage(fb_error_of(server)) ||
+        proxy_lacks_port(fb_error_of(server)))
         return FB_PROBE_UNUSED;
     return FB_PROBE_FAILED;
 }

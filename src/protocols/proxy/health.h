@@ -22,6 +22,15 @@ static inline bool proxy_is_shortage(int error)
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
+/* Whether it could not be made for want of a local port, or of an address that leads to the
+ * server. */
+static inline bool proxy_lacks_port(int error)
+{
+    return error == EADDRNOTAVAIL || error == EADDRINUSE;
+}
+
+struct proxy_bind;
+
 /* The arguments of health_check. */
 struct proxy_check {
     bool is_set;
@@ -34,8 +43,7 @@ struct proxy_health {
     struct proxy_check check;
     int64_t timeout;                     /* ms */
     uint64_t most;                       /* bytes of an answer that are looked at */
-    const struct sockaddr *local;        /* to connect from; NULL: any */
-    uint32_t flags;                      /* FB_CONNECT_TRANSPARENT or none */
+    const struct proxy_bind *bind;       /* to connect from */
     const fb_health_check *health_check; /* NULL: none */
 };
 
@@ -55,6 +63,7 @@ struct proxy_probe {
 struct proxy_checks {
     const fb_upstreams *upstreams;
     bool draining;
+    uint32_t bind_turn; /* number of the next check, for the address of proxy_bind */
     struct proxy_probe running[PROXY_CHECKS_MOST];
 };
 

@@ -46,12 +46,10 @@ const struct proxy_health *proxy_health_of(const fb_worker *worker, size_t i)
 static int proxy_conf_done(fb_conf *conf, void *value, const void *parent)
 {
     struct proxy_conf *own = value;
-    bool transparent = own->bind.transparent && own->bind.address != NULL;
 
     (void)parent;
     own->health.most = (uint64_t)own->buffer_size;
-    own->health.local = (const struct sockaddr *)own->bind.address;
-    own->health.flags = transparent ? FB_CONNECT_TRANSPARENT : 0;
+    own->health.bind = &own->bind;
     return proxy_health_done(conf, own->upstream, &own->health);
 }
 
@@ -91,7 +89,7 @@ static const fb_directive directives[] = {
         .room = sizeof(struct proxy_bind),
         .set = proxy_bind_set,
         .args_least = 1,
-        .args_most = 2,
+        .args_most = PROXY_BIND_MOST + 1,
         .initial = "off" },
     { .name = "proxy_buffer_size",
         .value = FB_VALUE_SIZE,

@@ -15,11 +15,20 @@
 /* The PROXY header that a server is sent. */
 enum proxy_header { PROXY_HEADER_NONE, PROXY_HEADER_V1, PROXY_HEADER_V2 };
 
-/* The address that servers are connected from. */
-struct proxy_bind {
-    const struct sockaddr_storage *address; /* NULL: none, or `text` says it in each session */
+/* Addresses of one proxy_bind: the arguments that a directive may have. */
+#define PROXY_BIND_MOST 15
+
+/* An address that servers are connected from. */
+struct proxy_bind_address {
+    const struct sockaddr_storage *fixed; /* NULL: `text` says it in each session */
     const fb_template *text;
-    bool transparent; /* the address need not be this machine's */
+};
+
+/* Addresses of a proxy_bind, of which a session tries one after another. */
+struct proxy_bind {
+    const struct proxy_bind_address *list;
+    uint32_t n;       /* 0: the kernel chooses the address */
+    bool transparent; /* they need not be this machine's */
 };
 
 /* Bytes a second. */
@@ -49,16 +58,19 @@ struct proxy_worker {
     const fb_stream *stream;
     const fb_upstreams *upstreams;
     struct proxy_checks checks;
+    uint32_t bind_turn; /* number of the next session, for its first address of proxy_bind */
 };
 
 /* The state of a client. That of its connection to a server is the client. */
 struct proxy {
-    uint32_t began_ms;    /* when the first try did, monotonic; it wraps */
-    uint32_t failed : 28; /* tries that have */
-    bool may_go_on : 1;   /* servers are left beside the present one */
-    bool times_first : 1; /* the first byte of the present one is to be told of */
-    bool connected : 1;   /* the server of the present try has been reached */
-    bool unbound : 1;     /* the text of proxy_bind has turned out to be no address */
+    uint32_t began_ms;      /* when the first try did, monotonic; it wraps */
+    uint32_t failed : 20;   /* tries that have */
+    uint32_t bind_at : 4;   /* the address of proxy_bind in use */
+    uint32_t bind_left : 4; /* addresses of proxy_bind that were not tried */
+    bool may_go_on : 1;     /* servers are left beside the present one */
+    bool times_first : 1;   /* the first byte of the present one is to be told of */
+    bool connected : 1;     /* the server of the present try has been reached */
+    bool unbound : 1;       /* the text of proxy_bind has turned out to be no address */
 };
 
 /* session.c: the callbacks of clients */
@@ -80,9 +92,13 @@ static inline int proxy_rate_of(fb_conn *client, const struct proxy_rate *rate, 
 int proxy_rate_set_download(fb_conf *conf, void *value, const char *const *args, uint32_t n);
 int proxy_rate_set_upload(fb_conf *conf, void *value, const char *const *args, uint32_t n);
 
+/* bind.c: Chooses the address of proxy_bind, of several, that a session tries first. */
+void proxy_bind_begin(fb_conn *client);
+/* bind.c: Goes on to the next address of proxy_bind; false: all were tried. */
+bool proxy_bind_next(fb_conn *client);
 /* bind.c: Works out the address that a client's server is connected from. Returns `room`, a
  * constant, or NULL for none; -1 in *status without memory, else 0. */
 const struct sockaddr *proxy_bind_address(
     fb_conn *client, struct sockaddr_storage *room, int *status);
-/* bind.c: proxy_bind address [transparent] | off */
+/* bind.c: proxy_bind address ... [transparent] | off */
 int proxy_bind_set(fb_conf *conf, void *value, const char *const *args, uint32_t n);

@@ -99,15 +99,33 @@ static void server_failed(fb_conn *server, fb_conn *client, struct proxy *proxy)
         fail(client, 502);
 }
 
-/* Whether the connect() has failed for the address of proxy_bind, or for want of descriptors. */
+/* Whether the connect() has failed for want of descriptors or memory, or of the right to use the
+ * address of proxy_bind: no other server is reached then either. */
 static bool is_own_error(const struct proxy_conf *conf, int error)
 {
-    if (proxy_is_shortage(error))
-        return true;
-    if (conf->bind.address == NULL && conf->bind.text == NULL)
-        return false;
-    return error == EADDRNOTAVAIL || error == EADDRINUSE || error == EACCES || error == EPERM ||
-           error == EINVAL || error == EAFNOSUPPORT;
+    return proxy_is_shortage(error) ||
+           (conf->bind.n > 0 && (error == EACCES || error == EPERM || error == EINVAL));
+}
+
+/* Whether it has failed for want of a local address or port that leads to this server. */
+static bool is_local_error(const struct proxy_conf *conf, int error)
+{
+    return proxy_lacks_port(error) || (conf->bind.n > 0 && error == EAFNOSUPPORT);
+}
+
+/* Connects from the next address of proxy_bind, or tries the next server, or ends the session,
+ * where this host cannot reach the server, which is not to blame. */
+static void server_not_reached(fb_conn *server, fb_conn *client, struct proxy *proxy)
+{
+    const struct proxy_worker *own = fb_worker_state(server);
+    bool has_address = proxy_bind_next(client);
+
+    own->upstreams->end(client, server, has_address ? FB_TRY_UNUSED : FB_TRY_SKIPPED);
+    proxy->failed += !has_address;
+    if (has_address || may_try_again(client, proxy))
+        begin_try(client, own);
+    else
+        fail(client, 500);
 }
 
 static void server_closed(fb_conn *server, void *state, fb_reason reason)
@@ -131,6 +149,8 @@ static void server_closed(fb_conn *server, void *state, fb_reason reason)
     default:
         if (is_own_error(fb_conf_of(client), fb_error_of(server)))
             give_up(client);
+        else if (is_local_error(fb_conf_of(client), fb_error_of(server)))
+            server_not_reached(server, client, proxy);
         else
             server_failed(server, client, proxy);
     }
@@ -171,7 +191,7 @@ static void connect_to(fb_conn *client, const struct proxy_worker *own,
 
     proxy->may_go_on = run->left > 0;
     proxy->times_first = run->wants_first_byte != 0;
-    if (conf->bind.address != NULL || conf->bind.text != NULL)
+    if (conf->bind.n > 0)
         server = connect_bound(client, run->target, &options);
     else
         server = fb_connect_with(own->worker, run->target, &server_ops, client, &options);
@@ -222,6 +242,8 @@ static int session_opened(fb_conn *client, void *state)
     proxy->began_ms = (uint32_t)fb_mono_ms(own->worker);
     fb_stop(client);
     fb_set_timeout(client, 0); /* the times of the proxy hold */
+    if (((const struct proxy_conf *)fb_conf_of(client))->bind.n > 1)
+        proxy_bind_begin(client);
     begin_try(client, own);
     return 0;
 }
