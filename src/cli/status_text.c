@@ -150,27 +150,41 @@ static void show_head(struct json_value status, FILE *out)
     show_left(json_member(status, "left_behind"), out);
 }
 
+/* Formats how many of its worker_connections a worker has in use. */
+static const char *format_capacity(
+    struct json_value generation, struct json_value worker, char out[PLACE_MAX])
+{
+    int64_t used = json_integer(json_member(worker, "worker_connections_used"), -1);
+
+    if (used < 0)
+        return strcpy(out, "-");
+    snprintf(out, PLACE_MAX, "%" PRId64 "/%" PRId64, used % 10000000000,
+        member_number(generation, "worker_connections") % 10000000000);
+    return out;
+}
+
 static void show_worker(struct json_value generation, struct json_value worker, FILE *out)
 {
-    char of[TEXT_MAX], state[TEXT_MAX], places[5][PLACE_MAX], up[PLACE_MAX] = "-";
+    char of[TEXT_MAX], state[TEXT_MAX], places[6][PLACE_MAX], up[PLACE_MAX] = "-";
     int64_t ms = json_integer(json_member(worker, "uptime_ms"), -1);
 
     if (ms >= 0)
         format_duration(ms, up);
-    fprintf(out, "%10" PRId64 "  %-8s  %8s  %4s  %-9s  %11s  %12s  %8s  %8s\n",
+    fprintf(out, "%10" PRId64 "  %-8s  %8s  %4s  %-9s  %11s  %13s  %12s  %8s  %8s\n",
         member_number(generation, "number"), member_text(generation, "state", of),
         format_count(worker, "pid", places[0]), format_count(worker, "slot", places[1]),
         member_text(worker, "state", state), format_count(worker, "connections", places[2]),
-        format_count(worker, "requests", places[3]), up,
-        format_count(worker, "restarts", places[4]));
+        format_capacity(generation, worker, places[5]), format_count(worker, "requests", places[3]),
+        up, format_count(worker, "restarts", places[4]));
 }
 
 static void show_generations(struct json_value generations, FILE *out)
 {
     struct json_value generation = { NULL, 0 };
 
-    fprintf(out, "\n%10s  %-8s  %8s  %4s  %-9s  %11s  %12s  %8s  %8s\n", "GENERATION", "STATE",
-        "WORKER", "SLOT", "STATE", "CONNECTIONS", "REQUESTS", "UP", "RESTARTS");
+    fprintf(out, "\n%10s  %-8s  %8s  %4s  %-9s  %11s  %13s  %12s  %8s  %8s\n", "GENERATION",
+        "STATE", "WORKER", "SLOT", "STATE", "CONNECTIONS", "CAPACITY", "REQUESTS", "UP",
+        "RESTARTS");
     while ((generation = json_next(generations, generation)).text != NULL) {
         struct json_value workers = json_member(generation, "workers");
         struct json_value worker = { NULL, 0 };

@@ -90,6 +90,7 @@ static void write_worker(const struct control_worker *worker, struct json *json)
     json_number(json, "restarts", worker->restarts);
     if (worker->pid != 0) {
         json_number(json, "connections", (int64_t)worker->connections);
+        json_number(json, "worker_connections_used", (int64_t)worker->used);
         json_number(json, "requests", (int64_t)worker->requests);
         json_number(json, "uptime_ms", (int64_t)worker->uptime_ms);
         write_loop(worker, json);

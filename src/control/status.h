@@ -60,6 +60,7 @@ struct control_worker {
     const char *state;
     unsigned restarts;
     uint64_t connections, requests;
+    uint64_t used; /* worker_connections in use, or kept for servers */
     uint64_t uptime_ms;
     uint64_t stalls;
     struct histogram_summary turns;

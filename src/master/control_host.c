@@ -196,6 +196,7 @@ static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worke
         return true;
     counters = &shared_slot(master->shared, worker->slot)->counters;
     out->connections = read_counter(counters, COUNTER_ACTIVE);
+    out->used = read_counter(counters, COUNTER_SLOTS);
     out->requests = read_counter(counters, COUNTER_REQUESTS);
     fill_loop(generation->cycle, &shared_slot(master->shared, worker->slot)->heartbeat, out);
     return true;

@@ -63,6 +63,7 @@ static inline void release_slot(struct fb_conn *conn, bool reset)
         descriptor_stop_linger(conn->source.fd); /* another process may have set it on a listener */
     source_close(&net->loop, &conn->source, reset);
     net->connection_n--;
+    counters_add(net->counters, COUNTER_SLOTS, -1);
     if (unlikely(net->overdraft > 0))
         net->overdraft--;
     if (!outgoing) {

@@ -287,7 +287,7 @@ static inline struct fb_conn *conn_take_slot(
     struct source *source;
     struct fb_conn *conn;
 
-    if (net->connection_n >= net->connections_max + net->overdraft)
+    if (net_is_full(net))
         return NULL;
     source = source_get_sized(&loop->sources, sizeof(struct fb_conn));
     if (source == NULL)
@@ -302,5 +302,6 @@ static inline struct fb_conn *conn_take_slot(
     conn->owner = owner;
     conn_peer_set(&conn->peer, peer);
     net->connection_n++;
+    counters_add(net->counters, COUNTER_SLOTS, 1);
     return conn;
 }

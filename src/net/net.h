@@ -44,7 +44,8 @@ struct net {
     uint32_t connections_max, connection_n;
     /* connections beyond connections_max that may be made now, because as many are being closed */
     uint32_t overdraft;
-    uint32_t client_n;                /* connections that were accepted, among connection_n */
+    uint32_t reserved; /* slots that are kept for connections to come, by their owners */
+    uint32_t client_n; /* connections that were accepted, among connection_n */
     uint64_t last_number, number_end; /* connections': the last one given, the block's */
     _Atomic uint64_t *numbers;        /* the source of blocks of numbers, or NULL: our own */
     unsigned numbers_n;               /* numbers of a block */
@@ -106,6 +107,33 @@ static inline struct net *net_of_loop(struct loop *loop)
  * begins, a failure ends the connection. Called after each callback; does nothing within a
  * flush. */
 void net_flush(struct net *net);
+
+/* Keeps slots for connections to come, or, with a negative number, keeps them no more. */
+static inline void net_reserve(struct net *net, int32_t n)
+{
+    assert(n >= 0 || net->reserved >= (uint32_t)-n);
+    net->reserved += (uint32_t)n;
+    counters_add(net->counters, COUNTER_SLOTS, n);
+}
+
+/* Whether there are no free slots for n more clients and their connections to servers. */
+static inline bool net_lacks_slots(const struct net *net, uint32_t n)
+{
+    return net->connection_n + net->reserved + n > net->connections_max;
+}
+
+/* Whether no other connection can be made. */
+static inline bool net_is_full(const struct net *net)
+{
+    return net->connection_n + net->reserved >= net->connections_max + net->overdraft;
+}
+
+/* Lets another connection be made in the place of one that ends, whose slot is free right
+ * afterwards. */
+static inline void net_lend_slot(struct net *net)
+{
+    net->overdraft += net->overdraft < NET_OVERDRAFT;
+}
 
 /* Whether a flush has more to do than to send what is borrowed. */
 static inline bool net_is_dirty(const struct net *net)

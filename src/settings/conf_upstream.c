@@ -49,6 +49,8 @@ const fb_upstream *settings_upstream(fb_conf *conf, const char *directive, const
         .settings = conf->scope->settings,
     };
     STAILQ_INSERT_TAIL(&apply->upstream_uses, use, link);
+    if (conf->scope->server != NULL)
+        conf->scope->server->connects = true;
     return where;
 }
 

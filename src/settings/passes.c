@@ -63,6 +63,7 @@ static bool are_unknown(const struct scope *stream)
 
 void passes_finish(struct apply *apply, struct scope *stream)
 {
+    bool connects = stream_connects(&apply->cycle->stream);
     struct binding_list *list;
     struct pass_use *use;
 
@@ -75,6 +76,8 @@ void passes_finish(struct apply *apply, struct scope *stream)
         struct binding *binding = list->places[i].binding;
 
         binding->server->passes = passes(apply, binding->server->protocol);
+        if (binding->server->passes && connects) /* perhaps to one of those that do */
+            binding->server->connects = true;
         if (binding->server->passes && binding->ops == &session_conn_ops)
             binding->ops = &session_pass_ops;
     }

@@ -67,6 +67,8 @@ static int64_t plan_connections(const struct cycle *cycle)
     if (sizing->descriptors > 0)
         lower_to(
             &n, sizing->descriptors - OTHER_DESCRIPTORS - count_shared(cycle, sizing->workers));
+    if (stream_connects(&cycle->stream))
+        n -= n % 2;
     return n > AUTO_LEAST ? n : AUTO_LEAST;
 }
 
@@ -90,6 +92,10 @@ void sizing_finish(struct apply *apply)
     CHECK_KIND(apply, APPLY_KIND);
     sizing->workers = cycle->core.master_process ? cycle->core.worker_processes : 1;
     assert(sizing->workers > 0 && *n >= 0);
+    if (!cycle->events.connections_auto && *n == 1 && stream_connects(&cycle->stream))
+        report_error(apply->report, NULL,
+            "a single one of \"worker_connections\" is not enough for a client and the connection "
+            "to its server");
     if (!cycle->events.connections_auto && *n <= SURE_BYTES / LEAST_BYTES / sizing->workers)
         return;
     sizing->memory = ram_allowed();
@@ -107,8 +113,9 @@ void sizing_log(const struct cycle *cycle, struct log *log)
 
     if (cycle->events.connections_auto)
         log_write(log, LEVEL_NOTICE, 0,
-            "worker_connections auto: %" PRId64 ", for %" PRId64 " worker processes, %" PRId64
+            "worker_connections auto: %" PRId64 "%s, for %" PRId64 " worker processes, %" PRId64
             " MiB of memory and %" PRId64 " descriptors of each",
-            cycle->events.worker_connections, sizing->workers, sizing->memory / MIB,
-            sizing->descriptors);
+            cycle->events.worker_connections,
+            stream_connects(&cycle->stream) ? ", two for a client and its server" : "",
+            sizing->workers, sizing->memory / MIB, sizing->descriptors);
 }

@@ -18,6 +18,7 @@ enum counter {
     COUNTER_ACTIVE = COUNTER_GAUGES, /* connections open */
     COUNTER_READING,                 /* open connections that hold part of a request */
     COUNTER_WRITING,                 /* open connections with output that the peer has not taken */
+    COUNTER_SLOTS,                   /* worker_connections in use, or kept for servers */
     COUNTERS,
 };
 

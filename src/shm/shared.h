@@ -47,7 +47,7 @@ struct shared {
 };
 
 #define SHARED_MAGIC 0x6662656bu
-#define SHARED_VERSION 5u
+#define SHARED_VERSION 6u
 
 /* Makes the memory of a master: children map it by shared_enter(). NULL with errno. Pages are
  * touched as slots come into use. */

@@ -90,6 +90,7 @@ struct server {
     struct phase_handler *after;   /* those of PHASE_LOG */
     const struct log_route *route; /* of the log's lines about it; NULL: where all others go */
     bool passes;                   /* the protocol may pass clients to other servers */
+    bool connects;                 /* the protocol connects each client to a server of a group */
     uint64_t needs;                /* FB_NEEDS_... that its directives have asked for */
     struct server_settings settings;
 };
@@ -122,6 +123,17 @@ struct named_upstreams {
     struct upstream **groups;
 };
 
+/* Returns the slots that a client of these bindings needs, with the connection to its server. */
+static inline uint32_t port_slots(const struct port *port)
+{
+    const struct binding *binding;
+
+    STAILQ_FOREACH (binding, &port->bindings, link)
+        if (binding->server->connects)
+            return 2;
+    return 1;
+}
+
 struct stream_settings {
     STAILQ_HEAD(, server) servers;
     struct listeners listeners;
@@ -140,3 +152,14 @@ struct stream_settings {
     int64_t resolver_timeout;             /* ms; stream {}'s */
     uint64_t needs; /* FB_NEEDS_... that directives outside of servers have asked for */
 };
+
+/* Whether clients of some server need another slot, for the connection to a server of a group. */
+static inline bool stream_connects(const struct stream_settings *stream)
+{
+    const struct server *server;
+
+    STAILQ_FOREACH (server, &stream->servers, link)
+        if (server->connects)
+            return true;
+    return false;
+}

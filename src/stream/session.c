@@ -408,11 +408,15 @@ static void session_closed(struct fb_conn *conn, fb_reason reason)
         note_end(conn, reason);
     if (unlikely(reason == FB_PIPE_BROKEN) && server->protocol->api < 4)
         reason = FB_ABORTED; /* API 3 knows no other */
+    if (unlikely(conn->outgoing && conn->session_phase == SESSION_NEW) && net_is_full(conn->net))
+        net_lend_slot(conn->net); /* the protocol may try another server */
     if (is_served(conn))
         session_call_closed(conn, session_ops_of(conn), reason);
     if (unlikely(conn->idle))
         idle_leave(conn);
     session_set_phase(conn, SESSION_ENDED);
+    if (session_keeps_slot(conn))
+        net_reserve(conn->net, -1);
     if (conn->session != NULL)
         session_conn_free(conn);
 }

@@ -76,13 +76,14 @@ void stream_check(const struct stream *stream)
 {
     const struct session_outgoing *kept;
     struct fb_conn *conn;
-    uint32_t index = 0, keepalive_n = 0, idle_n = 0;
+    uint32_t index = 0, keepalive_n = 0, idle_n = 0, reserved = 0;
 
     net_check(&stream->net);
     while ((conn = net_next_conn(&stream->net, &index)) != NULL) {
         session_check(conn);
         keepalive_n += session_is_keepalive(conn);
         idle_n += conn->idle;
+        reserved += conn_is_owned(conn) && session_keeps_slot(conn);
     }
     TAILQ_FOREACH (kept, &stream->keepalive, among) {
         CHECK_KIND(&kept->session, SESSION_CONN_KIND);
@@ -97,7 +98,7 @@ void stream_check(const struct stream *stream)
     spares_check(&stream->records);
     spares_check(&stream->tries);
     spares_check(&stream->ended_tries);
-    assert(idle_n == stream->idle.n);
+    assert(idle_n == stream->idle.n && reserved == stream->net.reserved);
     idle_check(stream);
     assert(stream->draining || !timer_is_set(&stream->drain));
 }

@@ -136,6 +136,16 @@ static inline const struct server *session_server_of(const struct fb_conn *conn)
     return binding->server;
 }
 
+/* Whether a slot is kept for the connection to the server that the client will be connected to: it
+ * has none. */
+static inline bool session_keeps_slot(const struct fb_conn *conn)
+{
+    const struct session_conn *session = session_conn_of(conn);
+
+    return !conn->outgoing && session_server_of(conn)->connects &&
+           (session == NULL || LIST_EMPTY(&session->children));
+}
+
 /* Returns the client at the root of the connections that were made for each other, or the root
  * itself where the worker has it. */
 static inline struct fb_conn *session_client_of(const struct fb_conn *conn)

@@ -35,6 +35,8 @@ static inline void leave_maker(struct session_outgoing *outgoing)
 
     if (likely(session->is_child)) {
         LIST_REMOVE(outgoing, sibling);
+        if (session_keeps_slot(session->maker->conn))
+            net_reserve(conn->net, 1);
         if (session_log_wants(conn, LEVEL_INFO))
             count_bytes(conn, session->maker);
     } else if (session->is_own) {

@@ -220,7 +220,9 @@ void session_pass_open(struct fb_conn *conn, void (*open)(struct fb_conn *conn))
     leave_server(conn);
     if (!conn_is_active(conn))
         return;
+    net_reserve(conn->net, -session_keeps_slot(conn));
     conn->owner = passage->binding;
+    net_reserve(conn->net, session_keeps_slot(conn));
     conn->ops = passage->binding->ops;
     CHECK_KIND(session_binding_of(conn), BINDING_KIND);
     passage->address = passage->next;

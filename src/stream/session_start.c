@@ -53,6 +53,8 @@ struct fb_conn *session_start(
         return NULL;
     }
     session_set_phase(conn, SESSION_NEW);
+    if (binding->server->connects)
+        net_reserve(&stream->net, 1);
     if (unlikely(stream->debug_n > 0))
         conn->debug = is_debugged(stream, peer);
     counters_add(stream->net.counters, COUNTER_HANDLED, 1);

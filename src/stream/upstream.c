@@ -38,8 +38,8 @@ COLD void upstream_make_room(struct stream *stream, const struct fb_conn *owner)
     snprintf(
         text, sizeof(text), "%" PRIu32 " worker_connections are not enough", net->connections_max);
     n = idle_reclaim(stream, owner, text);
-    n += net->overdraft; /* read afterwards: one of the keepalive pool has gone already */
-    if (net->connection_n >= net->connections_max) /* none of the keepalive pool has gone */
+    n += net->overdraft;         /* read afterwards: one of the keepalive pool has gone already */
+    if (net_lacks_slots(net, 1)) /* none of the keepalive pool has gone */
         net->overdraft = n < NET_OVERDRAFT ? n : NET_OVERDRAFT;
 }
 
@@ -61,7 +61,7 @@ static inline struct fb_conn *connect_new(struct fb_conn *owner, struct session_
     session->ops = ops;
     session->target = target;
     session_conn_adopt(session, parent);
-    if (unlikely(net->connection_n >= net->connections_max + net->overdraft))
+    if (unlikely(net_is_full(net)))
         upstream_make_room(stream_of(owner), owner);
     conn = conn_connect(
         net, owner, &address->any, address->length, NULL, &session_conn_ops, owner->owner, session);
@@ -82,6 +82,7 @@ struct fb_conn *upstream_connect(struct fb_conn *owner, const struct fb_target *
 {
     struct session_conn *parent, *session;
     struct fb_conn *conn = NULL;
+    bool kept;
 
     assert(target != NULL && ops != NULL);
     if (!conn_is_active(owner))
@@ -89,12 +90,16 @@ struct fb_conn *upstream_connect(struct fb_conn *owner, const struct fb_target *
     parent = session_conn_make(owner);
     if (unlikely(parent == NULL))
         return NULL;
+    kept = session_keeps_slot(owner);
+    net_reserve(owner->net, -kept);
     if (unlikely(!TAILQ_EMPTY(&stream_of(owner)->keepalive)))
         conn = connect_reused(owner, parent, target, ops);
     if (likely(conn == NULL))
         conn = connect_new(owner, parent, target, ops, timeout, log_level);
-    if (unlikely(conn == NULL))
+    if (unlikely(conn == NULL)) {
+        net_reserve(owner->net, kept);
         return NULL;
+    }
     session = session_conn_of(conn);
     assert(session->conn == conn && session->is_child && session->maker == parent);
     LIST_INSERT_HEAD(&parent->children, session_outgoing_of(session), sibling);

@@ -112,7 +112,7 @@ static struct fb_conn *connect_new(const struct order *order)
         session_conn_adopt(session, order->parent);
     outgoing->log_level = log_level_of(order->options);
     session->target = own_target(order, session);
-    if (net->connection_n >= net->connections_max + net->overdraft)
+    if (net_is_full(net))
         upstream_make_room(stream, order->owner);
     if (session->target != NULL)
         session->conn = begin(order, session);
@@ -177,12 +177,18 @@ static void adopt(const struct order *order, struct fb_conn *conn, void *state)
 
 static struct fb_conn *fill_order(const struct order *order, void *state)
 {
-    struct fb_conn *conn = connect_reused(order);
+    bool kept = order->owner != NULL && session_keeps_slot(order->owner);
+    struct net *net = &order->stream->net;
+    struct fb_conn *conn;
 
+    net_reserve(net, -kept);
+    conn = connect_reused(order);
     if (conn == NULL && !is_refused(order))
         conn = connect_new(order);
     if (conn != NULL)
         adopt(order, conn, state);
+    else
+        net_reserve(net, kept);
     return conn;
 }
 

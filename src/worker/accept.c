@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* A shortage is logged again only when the latest is longer ago than this. */
-#define SHORTAGE_MS 60000
 /* The most clients accepted in one go, so that a flood leaves time for the other events: the
  * others are reported again. A rescan ends with the backlog, or past the longest there is. */
 #define BATCH_MAX 64
@@ -107,28 +105,15 @@ void accept_update_watching(struct worker *worker)
         watch_later(worker);
 }
 
-static void log_shortage(struct worker *worker, enum accept_phase phase, int error)
-{
-    if (phase == ACCEPT_FULL)
-        log_write(&worker->log, LEVEL_ALERT, 0,
-            "%" PRIu32 " worker_connections are not enough, accepting is suspended",
-            net_of(worker)->connections_max);
-    else
-        log_write(&worker->log, LEVEL_CRIT, error, "accept4() failed, accepting is suspended");
-}
-
 /* Stops accepting for a while. Clients wait in the backlog, for us or another worker. */
 static void suspend_accepting(
     struct worker *worker, const struct acceptor *acceptor, enum accept_phase phase, int error)
 {
     struct acceptors *accept = &worker->accept;
     struct loop *loop = &net_of(worker)->loop;
-    uint64_t now = loop->clock.mono_ms;
 
     assert(phase == ACCEPT_PAUSED || phase == ACCEPT_FULL);
-    if (accept->shortage_at == 0 || now - accept->shortage_at > SHORTAGE_MS)
-        log_shortage(worker, phase, error);
-    accept->shortage_at = now;
+    accept_note_shortage(worker, phase, error);
     set_accept_phase(worker, phase);
     accept_update_watching(worker);
     timer_set(loop, &accept->resume, (uint64_t)worker->cycle->events.accept_mutex_delay);
@@ -170,9 +155,11 @@ static void connection_released(struct net *net)
     struct worker *worker = worker_of_loop(&net->loop);
     struct acceptors *accept = &worker->accept;
 
+    if (net_lacks_slots(net, accept->short_slots))
+        return;
     if (accept->phase == ACCEPT_FULL)
         resume_accepting(worker);
-    if (accept->crowded && net->connection_n < net->connections_max) {
+    if (accept->crowded) {
         accept->crowded = false;
         accept_share_publish(&accept->share, SLOT_TAKES);
         net->awaited = NULL;
@@ -195,6 +182,7 @@ static COLD enum outcome run_short(
 
     if (!acceptor->source.io->waits(&acceptor->source))
         return EMPTY; /* another worker was faster, or a rescan has looked in vain */
+    worker->accept.short_slots = acceptor->slots;
     if ((phase == ACCEPT_FULL || error == EMFILE || error == ENFILE) &&
         accept_make_room(worker, acceptor))
         return listening ? SHORT : FAILED;
@@ -237,7 +225,7 @@ static enum outcome accept_one(struct worker *worker, struct acceptor *acceptor,
     int fd;
 
     assert(worker->accept.phase != ACCEPT_CLOSED && worker->accept.phase != ACCEPT_RELEASED);
-    if (net->connection_n >= net->connections_max)
+    if (net_lacks_slots(net, acceptor->slots))
         return run_short(worker, acceptor, ACCEPT_FULL, 0);
     peer.length = sizeof(peer.un);
     peer.any.sa_family = AF_UNIX; /* about an unnamed peer nothing else is known */
@@ -265,10 +253,11 @@ static enum outcome accept_one(struct worker *worker, struct acceptor *acceptor,
 /* Whether another accept follows this one. A rescan goes on to the empty backlog even when the
  * slots are used up: the accept that then fails suspends accepting, and has the other workers
  * rescan where the kernel wakes one of them alone. */
-static bool continues(const struct net *net, enum outcome outcome, bool rescan)
+static bool continues(
+    const struct net *net, const struct acceptor *acceptor, enum outcome outcome, bool rescan)
 {
     return (outcome == ACCEPTED || outcome == FAILED) &&
-           (rescan || net->connection_n < net->connections_max);
+           (rescan || !net_lacks_slots(net, acceptor->slots));
 }
 
 static void accept_clients(struct worker *worker, struct acceptor *acceptor)
@@ -293,7 +282,7 @@ static void accept_clients(struct worker *worker, struct acceptor *acceptor)
         if (outcome == ACCEPTED && !at_once)
             conn_open_soon(client);
         left = outcome == ACCEPTED && !rescan && accept_leaves_next(worker, acceptor);
-    } while (many && !left && continues(net_of(worker), outcome, rescan) && ++n < most);
+    } while (many && !left && continues(net_of(worker), acceptor, outcome, rescan) && ++n < most);
     if (acceptor->source.events[EVENT_WRITE].queue != QUEUE_NONE) /* room is being made */
         acceptor->rescan = rescan;
     any = n > 0 || outcome == ACCEPTED;
@@ -336,6 +325,7 @@ static int add_acceptor(struct worker *worker, struct listener *listener, int fd
     source->io_state = net_of(worker)->loop.mechanism_state;
     source->queue = QUEUE_ACCEPT;
     acceptor->listener = listener;
+    acceptor->slots = port_slots(listener->owner);
     acceptor->own = listener->options.reuseport;
     acceptor->foreign = !ours;
     worker->accept.list[worker->accept.n++] = acceptor;

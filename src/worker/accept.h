@@ -20,6 +20,7 @@ struct worker;
 struct acceptor {
     struct source source; /* the first member: a slot of the loop's table */
     struct listener *listener;
+    uint32_t slots;   /* that each client needs: its own, and that of a connection to a server */
     bool own;         /* a reuseport socket, which one worker serves: no mutex needed */
     bool foreign;     /* `own` of another worker: this one stands in for it */
     bool lent;        /* `foreign` without stand-ins: another worker has left clients to us */
@@ -52,6 +53,7 @@ struct acceptors {
     bool wakes;           /* another worker is woken when the mutex is given back */
     bool invited;         /* another worker has too many clients, and has rung */
     int short_fd;         /* the listener at which accepting was suspended last */
+    uint32_t short_slots; /* that the client needed for whom there was no room last */
     uint64_t shortage_at; /* ms of the latest shortage, to log it once; 0: none */
     struct timer resume;
     struct timer mend;           /* when broken listeners are tried again */

@@ -69,6 +69,8 @@ bool accept_has_lent(const struct acceptors *accept);
  * listener where some wait, or -1. */
 void accept_wake_another(struct worker *worker, int fd);
 
+/* accept_room.c: Logs why accepting is suspended, once in a while. */
+void accept_note_shortage(struct worker *worker, enum accept_phase phase, int error);
 /* accept_room.c: Leaves a client that waits at the listener to a worker that has room, or has idle
  * connections closed for it, soon; false: there are none. At once where the listener is not watched
  * any more. */

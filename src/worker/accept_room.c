@@ -10,12 +10,31 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+/* A shortage is logged again only when the latest is longer ago than this. */
+#define SHORTAGE_MS 60000
+
+void accept_note_shortage(struct worker *worker, enum accept_phase phase, int error)
+{
+    struct acceptors *accept = &worker->accept;
+    uint64_t now = worker->stream.net.loop.clock.mono_ms;
+    bool is_old = accept->shortage_at == 0 || now - accept->shortage_at > SHORTAGE_MS;
+
+    assert(phase == ACCEPT_PAUSED || phase == ACCEPT_FULL);
+    accept->shortage_at = now;
+    if (is_old && phase == ACCEPT_FULL)
+        log_write(&worker->log, LEVEL_ALERT, 0,
+            "%" PRIu32 " worker_connections are not enough, accepting is suspended",
+            worker->stream.net.connections_max);
+    else if (is_old)
+        log_write(&worker->log, LEVEL_CRIT, error, "accept4() failed, accepting is suspended");
+}
+
 static void reclaim(struct worker *worker)
 {
     struct net *net = &worker->stream.net;
     char text[64] = "descriptors are not enough";
 
-    if (net->connection_n >= net->connections_max)
+    if (net_lacks_slots(net, worker->accept.short_slots))
         snprintf(text, sizeof(text), "%" PRIu32 " worker_connections are not enough",
             net->connections_max);
     idle_reclaim(&worker->stream, NULL, text);

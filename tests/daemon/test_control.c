@@ -39,6 +39,7 @@ static void check_worker(const struct daemon *daemon, struct json_value worker, 
     ck_assert_str_eq(control_text(worker, "state"), "accepting");
     ck_assert_int_ge(control_number(worker, "uptime_ms"), 0);
     ck_assert_int_eq(control_number(worker, "restarts"), 0);
+    ck_assert_int_eq(control_number(worker, "worker_connections_used"), 0);
 }
 
 START_TEST(status_while_idle)

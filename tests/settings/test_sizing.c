@@ -49,6 +49,9 @@ static const struct {
         500 - 64 - 5 - 4 },
     { 512 * MIB, "worker_rlimit_nofile 100000;", "use select;", "", 1024 - 64 },
     { 512 * MIB, "worker_rlimit_nofile 100000;", "use poll;", "", 12288 },
+    /* a client and the connection to its server */
+    { 0, "worker_rlimit_nofile 1066;", "", "server { listen 1; proxy_pass 127.0.0.1:2; }", 1000 },
+    { 0, "worker_rlimit_nofile 1066;", "", "server { listen 1; echo; }", 1001 },
 };
 
 START_TEST(auto_is_what_there_is)
@@ -106,6 +109,22 @@ START_TEST(too_many_are_warned_of)
 }
 END_TEST
 
+START_TEST(a_proxied_client_needs_two)
+{
+    struct loading loading;
+
+    loading_begin(&loading);
+    accept_text(
+        &loading, "events { worker_connections 1; } stream { server { listen 1; echo; } }", "");
+    refuse_text(&loading,
+        "events { worker_connections 1; } "
+        "stream { server { listen 1; proxy_pass 127.0.0.1:2; } }",
+        "a single one of \"worker_connections\" is not enough for a client and the connection to "
+        "its server\n");
+    loading_end(&loading);
+}
+END_TEST
+
 START_TEST(the_log_says_what_it_came_to)
 {
     struct log_target target = { .level = LEVEL_NOTICE };
@@ -141,6 +160,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, auto_is_what_there_is, 0, countof(cases));
     tcase_add_test(tcase, a_number_behind_auto_counts);
     tcase_add_test(tcase, too_many_are_warned_of);
+    tcase_add_test(tcase, a_proxied_client_needs_two);
     tcase_add_test(tcase, the_log_says_what_it_came_to);
 }
 
