@@ -324,6 +324,8 @@ struct conn_pipe_options {
 /* conn_pipe.c: Moves what each receives to the other until both have ended; -1 without memory. From
  * now on their owners are called for `closed` alone, and for b's first byte. */
 int conn_pipe(struct fb_conn *a, struct fb_conn *b, const struct conn_pipe_options *options);
+/* Returns when a byte last moved at either end of a connection's pipe, monotonic ms. */
+uint64_t conn_pipe_moved_ms(const struct fb_conn *conn);
 
 /* conn_check.c: Asserts what holds for every connection between callbacks. */
 void conn_check(const struct fb_conn *conn);

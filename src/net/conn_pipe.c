@@ -30,6 +30,11 @@ static uint64_t moved_ms(const struct conn_pipe *pipe)
     return last;
 }
 
+uint64_t conn_pipe_moved_ms(const struct fb_conn *conn)
+{
+    return moved_ms(conn_pipe_of(conn));
+}
+
 /* Makes the rest of the time, so many ms, the deadline of an end. The end may wait for its
  * connect() as well. */
 static void time_end(struct conn_pipe *pipe, struct fb_conn *conn, uint64_t ms)

@@ -12,6 +12,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 /* How long the next reload waits for draining workers to release their listeners. */
 #define RELEASE_MS 5000
@@ -96,34 +97,93 @@ static uint64_t count_sessions(const struct generation *generation)
     return sum;
 }
 
-/* Says that a generation is closed: to who has asked for the reload too, where that ends
+/* Closes a generation, and says so: to who has asked for the reload too, where that ends
  * sessions. */
-static void log_closed(const struct generation *generation, int64_t most)
+static void close_generation(struct generation *generation, const char *why)
 {
     uint64_t n = count_sessions(generation);
 
     log_write(generation->pool->log, n > 0 ? LEVEL_ALERT : LEVEL_NOTICE, 0,
-        "more than %" PRId64 " generations (max_generations): generation %u is closed, %" PRIu64
-        " %s",
-        most, generation->number, n, n == 1 ? "session ends" : "sessions end");
+        "%s: generation %u is closed, %" PRIu64 " %s", why, generation->number, n,
+        n == 1 ? "session ends" : "sessions end");
+    generation_close(generation);
 }
 
-void generation_bound(struct pool *pool)
+/* Closes the oldest generations beyond max_generations. */
+static void bound_generations(struct pool *pool)
 {
     int64_t most = pool->serving->cycle->core.max_generations, n = 0;
     struct generation *generation;
+    char why[64];
 
     TAILQ_FOREACH (generation, &pool->generations, link)
         n += generation->phase != GENERATION_CLOSING;
+    snprintf(why, sizeof(why), "more than %" PRId64 " generations (max_generations)", most);
     TAILQ_FOREACH (generation, &pool->generations, link) {
         if (most == 0 || n <= most)
             return;
         if (generation->phase == GENERATION_CLOSING || generation == pool->serving)
             continue;
-        log_closed(generation, most);
-        generation_close(generation);
+        close_generation(generation, why);
         n--;
     }
+}
+
+/* Closes the oldest generations whose slots the next reload may need, but for the one that was
+ * replaced last: its workers may have ended by then. */
+static void bound_slots(struct pool *pool)
+{
+    unsigned n = pool->serving->worker_n;
+    struct generation *generation;
+
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        if (generation->phase != GENERATION_CLOSING)
+            n += generation == pool->serving ? generation->worker_n : generation->process_n;
+    TAILQ_FOREACH (generation, &pool->generations, link) {
+        const struct generation *next = TAILQ_NEXT(generation, link);
+
+        if (n <= SLOT_MAX || next == NULL || next == pool->serving)
+            return;
+        if (generation->phase == GENERATION_CLOSING || generation == pool->serving)
+            continue;
+        n -= generation->process_n;
+        close_generation(generation, "the next reload has no room for its worker processes");
+    }
+}
+
+/* Has the oldest workers beyond max_draining_workers end the sessions that are idle. */
+static void trim_workers(struct pool *pool)
+{
+    int64_t most = pool->serving->cycle->sizing.draining;
+    int64_t n = 0, trimmed = 0;
+    struct generation *generation;
+    struct pool_worker *worker;
+
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        n += generation->phase == GENERATION_DRAINING ? generation->process_n : 0;
+    if (most == 0 || n <= most)
+        return;
+    TAILQ_FOREACH (generation, &pool->generations, link) {
+        if (generation->phase != GENERATION_DRAINING)
+            continue;
+        GENERATION_FOREACH_WORKER (worker, generation)
+            if (worker->phase != POOL_WORKER_EMPTY && trimmed < n - most) {
+                channel_end_send(&worker->channel, MESSAGE_TRIM);
+                trimmed++;
+            }
+    }
+    log_write(pool->log, LEVEL_NOTICE, 0,
+        "%" PRId64 " old worker processes are more than max_draining_workers (%" PRId64
+        "): idle sessions of %" PRId64 " end",
+        n, most, trimmed);
+}
+
+void generation_bound(struct pool *pool)
+{
+    assert(pool->serving != NULL);
+    bound_generations(pool);
+    bound_slots(pool);
+    trim_workers(pool);
 }
 
 bool generation_accepts(const struct generation *generation)

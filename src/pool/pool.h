@@ -364,7 +364,7 @@ void generation_advance(struct generation *generation);
 void generation_drain(struct generation *generation);
 /* Tells its workers to end at once; those that do not are killed soon. */
 void generation_close(struct generation *generation);
-/* Closes the oldest that drain beyond max_generations: the next reload would wait for them. */
+/* Bounds the generations that drain, their worker processes and the slots of these. */
 void generation_bound(struct pool *pool);
 
 /* Workers: spawn.c, exit.c, worker.c */

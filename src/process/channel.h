@@ -37,6 +37,7 @@ enum channel_message_kind {
     MESSAGE_REOPEN, /* master: open again what the worker has opened of logs itself */
     /* helper: it has written down new addresses of names; master: one has */
     MESSAGE_NAMES,
+    MESSAGE_TRIM, /* master: end the sessions that are idle, as the worker drains */
 };
 
 /* In the argument of MESSAGE_PEER_GONE: the rest of it is no incarnation but a serial, of the width

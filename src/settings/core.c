@@ -194,6 +194,20 @@ static SETTER(set_debug_points)
     return 0;
 }
 
+static SETTER(set_max_draining)
+{
+    const char *text = directive->args[0].text;
+    int64_t any;
+
+    if (strcmp(text, "auto") == 0) {
+        *(int64_t *)field = -1; /* see sizing_finish() */
+        return 0;
+    }
+    if (number_parse(text, INT64_MIN, INT64_MAX, &any) == NUMBER_MALFORMED)
+        return set_bad_value(apply, directive, 0, "expected a number, or \"auto\"");
+    return set_number(apply, setting, directive, field);
+}
+
 static SETTER(set_sigterm_shutdown)
 {
     static const char *const names[] = { "fast", "graceful", NULL };
@@ -244,8 +258,10 @@ const struct setting core_table[] = {
     { "load_module", CONTEXT_MAIN, 1, 1, .set = modules_set, .repeats = true, .unset = "none" },
     { "master_process", CONTEXT_MAIN, 1, 1, .set = set_flag, CORE(master_process),
         .initial = "on" },
+    { "max_draining_workers", CONTEXT_MAIN, 1, 1, .set = set_max_draining,
+        CORE(max_draining_workers), .greatest_value = INT_MAX, .initial = "auto" },
     { "max_generations", CONTEXT_MAIN, 1, 1, .set = set_number, CORE(max_generations),
-        .greatest_value = INT_MAX, .initial = "8" },
+        .greatest_value = INT_MAX, .initial = "0" },
     { "pid", CONTEXT_MAIN, 1, 1, .set = set_pid, CORE(pid), .finds_master = true,
         .unset = "@runstatedir@/forkbeard.pid" },
     { "sandbox", CONTEXT_MAIN, 1, 1, .set = set_sandbox, CORE(sandbox), .initial = "on" },

@@ -48,6 +48,7 @@ struct core_settings {
     int64_t debug_modules;           /* protocols of modules are checked */
     int64_t debug_points;            /* enum log_point */
     int64_t max_generations;         /* alive at once; 0: any number */
+    int64_t max_draining_workers;    /* 0: any number; -1: auto, see sizing */
     int64_t timer_resolution;        /* 0: the time is read every turn */
     struct fb_pool pool;             /* the default one, the first of all */
     int64_t rlimit_nofile;           /* -1: left alone */
@@ -102,6 +103,7 @@ struct sizing {
     int64_t workers;
     int64_t memory;      /* bytes; 0: not known */
     int64_t descriptors; /* most for each worker; 0: any number */
+    int64_t draining;    /* old workers, before idle sessions of theirs end; 0: any number */
 };
 
 struct sandbox_filter;

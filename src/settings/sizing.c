@@ -5,6 +5,7 @@
 #include "base/ram.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
+#include "shm/slot.h"
 
 #include <inttypes.h>
 #include <sys/resource.h>
@@ -22,6 +23,10 @@
 /* Connections that need no more than this fit into any memory in which the daemon runs, so that its
  * size is not looked up. */
 #define SURE_BYTES (8 * MIB)
+/* Bytes that are planned for a worker that drains with few sessions, and the least number of those
+ * that are left alone. */
+#define DRAINING_BYTES (4 * MIB)
+#define DRAINING_LEAST 16
 /* A worker's descriptors that are neither connections nor listeners: logs, channels, the
  * mechanism's. */
 #define OTHER_DESCRIPTORS 64
@@ -72,6 +77,16 @@ static int64_t plan_connections(const struct cycle *cycle)
     return n > AUTO_LEAST ? n : AUTO_LEAST;
 }
 
+/* Works out `max_draining_workers auto`: a quarter of the memory, and half of the slots. */
+static int64_t plan_draining(void)
+{
+    int64_t memory = ram_allowed(), n = memory / 4 / DRAINING_BYTES;
+
+    if (memory <= 0 || n > SLOT_MAX / 2)
+        n = SLOT_MAX / 2;
+    return n > DRAINING_LEAST ? n : DRAINING_LEAST;
+}
+
 static void check_memory(struct apply *apply, const struct sizing *sizing, int64_t n)
 {
     if (sizing->memory > 0 && n > sizing->memory / LEAST_BYTES / sizing->workers)
@@ -92,6 +107,9 @@ void sizing_finish(struct apply *apply)
     CHECK_KIND(apply, APPLY_KIND);
     sizing->workers = cycle->core.master_process ? cycle->core.worker_processes : 1;
     assert(sizing->workers > 0 && *n >= 0);
+    sizing->draining = cycle->core.max_draining_workers;
+    if (sizing->draining == -1)
+        sizing->draining = plan_draining();
     if (!cycle->events.connections_auto && *n == 1 && stream_connects(&cycle->stream))
         report_error(apply->report, NULL,
             "a single one of \"worker_connections\" is not enough for a client and the connection "

@@ -14,6 +14,8 @@
  * TICK_MS. */
 #define SPREAD_MS 1000
 #define TICK_MS 20
+/* A session is idle for stream_drain_idle() when so long no byte has moved. */
+#define IDLE_MS 60000
 
 /* Whether the connection's callbacks are its protocol's. */
 static bool is_protocols(const struct fb_conn *conn)
@@ -96,6 +98,26 @@ void stream_drain(struct stream *stream, uint64_t deadline)
     net_each(&stream->net, count_idle, &idle);
     if (idle > 0)
         timer_set(loop, &stream->drain, 1);
+}
+
+static void end_idle(struct fb_conn *conn, void *arg)
+{
+    uint64_t moved_ms = conn->pipe != NULL ? conn_pipe_moved_ms(conn) : conn->moved_ms;
+    uint64_t now = conn->net->loop.clock.mono_ms;
+
+    (void)arg;
+    if (conn->outgoing || !conn_is_active(conn) || now - moved_ms < IDLE_MS ||
+        now - conn->opened_ms < IDLE_MS)
+        return;
+    conn_log(conn, LEVEL_INFO, 0, "an idle session ends, because too many old workers drain");
+    session_end_note(conn, SESSION_END_DRAINED);
+    conn_fail(conn, FB_DRAINED);
+}
+
+void stream_drain_idle(struct stream *stream)
+{
+    assert(stream->draining);
+    net_each(&stream->net, end_idle, NULL);
 }
 
 void stream_drain_late(struct fb_conn *conn)

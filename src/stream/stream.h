@@ -112,6 +112,8 @@ void *stream_state_at(const struct fb_conn *conn, const struct server *server);
 /* drain.c: Calls the protocols' `draining`, because no more clients will come, and closes idle
  * sessions bit by bit. `deadline` in ms; 0: none. */
 void stream_drain(struct stream *stream, uint64_t deadline);
+/* Ends, in a worker that drains, the sessions in which no byte has moved for a while. */
+void stream_drain_idle(struct stream *stream);
 /* fb_set_idle() */
 void stream_set_idle(struct fb_conn *conn, bool idle);
 

@@ -63,6 +63,10 @@ static const char *handle_message(struct channel_end *end, struct channel_messag
     case MESSAGE_LOG_FILE:
         worker_log_reopened(worker, message);
         break;
+    case MESSAGE_TRIM:
+        if (worker->phase == WORKER_DRAINING)
+            stream_drain_idle(&worker->stream);
+        break;
     case MESSAGE_REOPEN:
         access_log_reopen(&worker->stream);
         break;

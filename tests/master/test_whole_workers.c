@@ -126,6 +126,44 @@ START_TEST(test_reload_keeps_session)
 }
 END_TEST
 
+static void reload(struct play *play)
+{
+    struct play_client *client = play_control(play, "control", "reload");
+
+    play_pass(play, 2000);
+    ck_assert(play_client_is_ok(client));
+}
+
+/* Beyond max_draining_workers: those of the oldest workers, in which no byte moves any more. */
+START_TEST(test_idle_session_of_too_many_workers_ends)
+{
+    struct play *play = play_create(1);
+    struct play_session *idle, *busy, *newer;
+
+    play->whole_workers = true;
+    play->accepted = accepted;
+    sessions.n = 0;
+    play_configure(play, 1, "max_draining_workers 1;", "");
+    play_start(play);
+    play_settle(play);
+    idle = open_session(play);
+    busy = open_session(play);
+    play_settle(play);
+    reload(play);
+    newer = open_session(play);
+    play_pass(play, 61000);
+    play_session_send(busy, 10);
+    play_pass(play, 1000);
+    reload(play);
+    play_session_receive(idle);
+    ck_assert(idle->ended);
+    check_served(busy);
+    check_served(newer);
+    ck_assert(play_has_logged(play, "an idle session ends, because too many old workers drain"));
+    finish(play);
+}
+END_TEST
+
 START_TEST(test_killed_worker_ends_own_sessions)
 {
     struct play *play = start(2);
@@ -427,6 +465,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, test_start_serves);
     tcase_add_test(tcase, test_reload_keeps_session);
+    tcase_add_test(tcase, test_idle_session_of_too_many_workers_ends);
     tcase_add_test(tcase, test_killed_worker_ends_own_sessions);
     tcase_add_test(tcase, test_drained_process_serves_when_other_quits);
     tcase_add_loop_test(tcase, test_drained_process_needs_no_file_to_serve, 0, 2);

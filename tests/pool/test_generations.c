@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Generations that take each other's place: how many are alive, and what a reload waits for. */
 #include "plays/case.h"
+#include "process/channel.h"
 
 #include <signal.h>
 #include <string.h>
@@ -75,6 +76,54 @@ START_TEST(test_generations_are_bounded)
             ck_assert_int_eq(sessions[j]->ended, j + MOST <= i);
         ck_assert_uint_eq(play_count_workers(play), i < MOST ? 2 + i : 2 + MOST - 1);
     }
+    play_destroy(play);
+}
+END_TEST
+
+/* Sessions that are busy stay, however many reloads follow, unless the configuration bounds their
+ * generations. */
+START_TEST(test_sessions_outlive_reloads)
+{
+    enum { RELOADS = 12 };
+    struct play *play = case_start(1, "", "");
+    struct play_client *sessions[RELOADS];
+
+    for (unsigned i = 0; i < RELOADS; i++) {
+        sessions[i] = open_session(play);
+        case_reload(play);
+    }
+    for (unsigned i = 0; i < RELOADS; i++)
+        if (sessions[i]->ended)
+            ck_abort_msg("the session of generation %u has ended", i + 1);
+    ck_assert_uint_eq(play_count_workers(play), RELOADS + 1);
+    play_destroy(play);
+}
+END_TEST
+
+/* Too many old workers: the oldest are told to end the sessions that are idle, at each reload, and
+ * no others are. */
+START_TEST(test_idle_sessions_of_the_oldest_end_first)
+{
+    enum { RELOADS = 5, MOST = 2 };
+    struct play *play = case_start(1, "max_draining_workers 2;", "");
+    struct play_worker *workers[RELOADS];
+    struct play_client *sessions[RELOADS], *client = NULL;
+
+    for (unsigned i = 0; i < RELOADS; i++) {
+        workers[i] = play_worker_find(play, 0);
+        sessions[i] = open_session(play);
+        client = case_command(play, "reload");
+        play_pass(play, 1000);
+        case_expect_ok(client);
+    }
+    for (unsigned i = 0; i < RELOADS; i++) {
+        ck_assert(!sessions[i]->ended);
+        ck_assert_uint_eq(
+            workers[i]->received[MESSAGE_TRIM], i < RELOADS - MOST ? RELOADS - MOST - i : 0);
+    }
+    ck_assert(
+        play_has_logged(play, "5 old worker processes are more than max_draining_workers (2): "
+                              "idle sessions of 3 end"));
     play_destroy(play);
 }
 END_TEST
@@ -213,6 +262,8 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, test_bounded_when_no_way_leads_back);
     tcase_add_test(tcase, test_generations_are_bounded);
+    tcase_add_test(tcase, test_sessions_outlive_reloads);
+    tcase_add_test(tcase, test_idle_sessions_of_the_oldest_end_first);
     tcase_add_loop_test(tcase, test_bound_is_one_or_none, 0, 2);
     tcase_add_test(tcase, test_reload_waits_for_closed_generation);
     tcase_add_loop_test(tcase, test_listener_comes_back, 0, 2);

@@ -29,6 +29,7 @@ static const struct sample samples[] = {
     { "include", "other", CHECK(check_included), .again = "other" },
     { "load_module", "plain_a.so", CHECK(check_module), .again = "plain_b.so" },
     { "master_process", "off", NUMBER(0) },
+    { "max_draining_workers", "3", NUMBER(3) },
     { "max_generations", "3", NUMBER(3) },
     { "pid", "run/pid", PATH("/run/pid", "/default/pid") },
     { "sandbox", "strict", NUMBER(SANDBOX_STRICT) },

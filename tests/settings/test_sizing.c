@@ -74,6 +74,35 @@ START_TEST(auto_is_what_there_is)
 }
 END_TEST
 
+START_TEST(old_workers_may_have_a_quarter_of_the_memory)
+{
+    static const struct {
+        int64_t memory;
+        const char *directive;
+        int64_t expected;
+    } rows[] = {
+        { 2048 * MIB, "", 128 },
+        { 2048 * MIB, "max_draining_workers auto;", 128 },
+        { 2048 * MIB, "max_draining_workers 7;", 7 },
+        { 2048 * MIB, "max_draining_workers 0;", 0 },
+        { 128 * MIB, "", 16 },
+        { 1024 * 1024 * MIB, "", 512 },
+        { 0, "", 512 },
+    };
+    struct loading loading;
+    char text[128];
+
+    loading_begin(&loading);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        memory = rows[i].memory;
+        snprintf(text, sizeof(text), "%s events { }", rows[i].directive);
+        accept_text(&loading, text, "");
+        ck_assert_int_eq(loading.cycle->sizing.draining, rows[i].expected);
+    }
+    loading_end(&loading);
+}
+END_TEST
+
 START_TEST(a_number_behind_auto_counts)
 {
     struct loading loading;
@@ -159,6 +188,7 @@ static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, auto_is_what_there_is, 0, countof(cases));
     tcase_add_test(tcase, a_number_behind_auto_counts);
+    tcase_add_test(tcase, old_workers_may_have_a_quarter_of_the_memory);
     tcase_add_test(tcase, too_many_are_warned_of);
     tcase_add_test(tcase, a_proxied_client_needs_two);
     tcase_add_test(tcase, the_log_says_what_it_came_to);

@@ -65,6 +65,8 @@ static const struct wrong {
     { "error_log_rate_limit", "interval=0", "interval=0", "expected a time between 1ms and 1d" },
     { "error_log_rate_limit", "interval=2d", "interval=2d", "expected a time between 1ms and 1d" },
     { "load_module", "\"\"", "", "expected a path" },
+    { "max_draining_workers", "-1", "-1", "it must be between 0 and 2147483647" },
+    { "max_draining_workers", "off", "off", "expected a number, or \"auto\"" },
     { "max_generations", "-1", "-1", "it must be between 0 and 2147483647" },
     { "max_generations", "off", "off", "expected a number" },
     { "env_substitution", "yes", "yes", "expected \"on\" or \"off\"" },
