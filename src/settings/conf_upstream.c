@@ -12,15 +12,6 @@
 
 #include <string.h>
 
-/* A directive that leads to a group. */
-struct upstream_use {
-    STAILQ_ENTRY(upstream_use) link;
-    struct fb_upstream *where;
-    const char *text;
-    const struct conf_word *word;
-    const struct server_settings *settings; /* of its block */
-};
-
 /* Returns the argument that has the text, or the place of the directive. */
 static const struct conf_word *word_of(const fb_conf *conf, const char *directive, const char *text)
 {
@@ -47,6 +38,7 @@ const fb_upstream *settings_upstream(fb_conf *conf, const char *directive, const
         .text = copy,
         .word = word_of(conf, directive, text),
         .settings = conf->scope->settings,
+        .server = conf->scope->server,
     };
     STAILQ_INSERT_TAIL(&apply->upstream_uses, use, link);
     if (conf->scope->server != NULL)

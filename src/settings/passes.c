@@ -20,8 +20,7 @@ static unsigned count_bindings(const struct listeners *listeners)
     return n;
 }
 
-/* Lists all bindings; -1 after a report. */
-static int list_bindings(struct apply *apply, struct binding_list *list)
+int passes_list_bindings(struct apply *apply, struct binding_list *list)
 {
     struct listeners *listeners = &apply->cycle->stream.listeners;
     struct listener *listener;
@@ -70,7 +69,7 @@ void passes_finish(struct apply *apply, struct scope *stream)
     if (STAILQ_EMPTY(&apply->passes) || apply->report->error_n > 0)
         return;
     list = apply_alloc(apply, sizeof(*list));
-    if (list == NULL || list_bindings(apply, list) == -1)
+    if (list == NULL || passes_list_bindings(apply, list) == -1)
         return;
     for (unsigned i = 0; i < list->n; i++) {
         struct binding *binding = list->places[i].binding;

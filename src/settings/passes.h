@@ -19,6 +19,8 @@ struct pass_use {
     const fb_protocol *protocol;
 };
 
+/* Lists all bindings, when they are known; -1 after a report. */
+int passes_list_bindings(struct apply *apply, struct binding_list *list);
 /* Lists what is listened on, when all is known; has servers whose protocols pass clients look
  * for it; and reports addresses that nobody listens on. */
 void passes_finish(struct apply *apply, struct scope *stream);

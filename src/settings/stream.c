@@ -7,6 +7,7 @@
 #include "settings/access_log.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
+#include "settings/circles.h"
 #include "settings/error_log.h"
 #include "settings/limit_conn.h"
 #include "settings/listen.h"
@@ -268,6 +269,7 @@ void stream_apply(struct apply *apply)
     upstream_finish(apply, scope);
     ports_build(apply, scope);
     passes_finish(apply, scope);
+    circles_check(apply);
     health_checks_finish(apply);
     warnings_of_stream(apply, scope);
 }

@@ -61,5 +61,16 @@ void upstream_number_names(struct apply *apply);
 /* Returns the nearest name of a group, or NULL. */
 const char *upstream_nearest(struct apply *apply, const char *name);
 
+/* A directive that leads to a group, or to a text with variables. */
+struct upstream_use {
+    STAILQ_ENTRY(upstream_use) link;
+    struct fb_upstream *where;
+    const char *text;
+    const struct conf_word *word;
+    const struct server_settings *settings; /* of its block */
+    const struct server *server;            /* that it stands in, or NULL */
+    bool circles;                           /* circles.c: leads to own servers alone, as these do */
+};
+
 /* conf_upstream.c: Finds the groups that directives lead to, once all of stream {} was read. */
 void upstream_finish_uses(struct apply *apply, struct scope *stream);

@@ -336,6 +336,61 @@ START_TEST(a_zone_has_room_for_its_servers)
 }
 END_TEST
 
+/* Circles that clients never leave are mistakes; a server that some client may leave is none. */
+START_TEST(a_circle_is_refused)
+{
+    static const struct {
+        const char *text, *where; /* NULL: accepted */
+    } cases[] = {
+        { SERVER(1, "lead 127.0.0.1:1;"), "127.0.0.1:1" },
+        { SERVER(1, "lead 127.0.0.1:2;"), NULL },
+        { "server { listen 1; lead 127.0.0.1:1; }", "127.0.0.1:1" },
+        { "server { listen 1; lead 127.9.9.9:1; }", "127.9.9.9:1" },
+        { "server { listen 1; lead 0.0.0.0:1; }", "0.0.0.0:1" },
+        { "server { listen 1; lead 192.0.2.1:1; }", NULL }, /* perhaps another machine's */
+        { "server { listen 192.0.2.1:1; lead 192.0.2.1:1; }", "192.0.2.1:1" },
+        { "server { listen [::]:1 ipv6only=off; lead 127.0.0.1:1; }", "127.0.0.1:1" },
+        { "server { listen [::]:1 ipv6only=on; lead 127.0.0.1:1; }", NULL },
+        { "server { listen [::]:1; lead [::1]:1; }", "[::1]:1" },
+        { "server { listen unix:/tmp/a; lead unix:/tmp/a; }", "unix:/tmp/a" },
+        { SERVER(1, "lead 127.0.0.1:2;") SERVER(2, "lead 127.0.0.1:3;"), NULL },
+        { SERVER(1, "lead 127.0.0.1:2;") SERVER(2, "lead $pid;"), NULL },
+        { "upstream a { server 127.0.0.1:1; server 127.0.0.1:1 backup; }" SERVER(1, "lead a;"),
+            "a" },
+        { SERVER(1, "lead a;") "upstream a { server 127.0.0.1:1; server 127.0.0.1:2; }", NULL },
+        { "upstream a { server 127.0.0.1:1; server 127.0.0.1:2 down; }" SERVER(1, "lead a;"), "a" },
+        { SERVER(1, "lead a;") "upstream a { server 127.0.0.1:1; server a.test:2 resolve; }",
+            NULL },
+    };
+    char text[512];
+
+    snprintf(text, sizeof(text), "resolver 127.0.0.1:53; %s", cases[_i].text);
+    if (cases[_i].where == NULL) {
+        take(text);
+    } else {
+        char message[128];
+
+        snprintf(message, sizeof(message),
+            "\"%s\" leads clients in a circle of this configuration's own servers",
+            cases[_i].where);
+        refuse(text, cases[_i].where, message);
+    }
+}
+END_TEST
+
+START_TEST(a_circle_of_several_is_refused)
+{
+    static const char text[] =
+        BEGIN SERVER(1, "lead 127.0.0.1:2;") SERVER(2, "lead 127.0.0.1:1;") END;
+
+    refuse_text(&loading, text,
+        "\"127.0.0.1:2\" leads clients in a circle of this configuration's own servers in "
+        "/main:1:55\n"
+        "\"127.0.0.1:1\" leads clients in a circle of this configuration's own servers in "
+        "/main:1:104\n");
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_checked_fixture(tcase, begin, end);
@@ -351,6 +406,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, a_balancer_is_not_for_every_parameter);
     tcase_add_test(tcase, groups_share_a_zone);
     tcase_add_test(tcase, a_zone_has_room_for_its_servers);
+    tcase_add_test(tcase, a_circle_of_several_is_refused);
+    tcase_add_loop_test(tcase, a_circle_is_refused, 0, 17);
 }
 
 TEST_MAIN("upstream", add_tests)
