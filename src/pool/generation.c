@@ -151,7 +151,7 @@ static void bound_slots(struct pool *pool)
     }
 }
 
-/* Has the oldest workers beyond max_draining_workers end the sessions that are idle. */
+/* Tells the oldest workers beyond max_draining_workers to end the sessions that are idle. */
 static void trim_workers(struct pool *pool)
 {
     int64_t most = pool->serving->cycle->sizing.draining;

@@ -40,6 +40,7 @@ static struct listen_address *find_wide(
 static void add_binding(
     struct apply *apply, struct listener *listener, const struct listen_address *listen)
 {
+    struct stream_settings *stream = &apply->cycle->stream;
     struct port *port = listener->owner;
     struct binding *binding = apply_alloc(apply, sizeof(*binding));
 
@@ -52,6 +53,11 @@ static void add_binding(
     binding->server = listen->chosen->server;
     binding->ops = listen->proxy_protocol ? &session_proxy_ops : &session_conn_ops;
     address_format_zone(&listen->address, binding->text);
+    if (stream->binding_n < CHAIN_BITS)
+        binding->chain = UINT32_C(1) << stream->binding_n;
+    stream->binding_n++;
+    if (listen->address.any.sa_family != AF_UNIX)
+        stream->listen_ports |= UINT64_C(1) << address_port(&listen->address) % 64;
     port->several = !STAILQ_EMPTY(&port->bindings);
     STAILQ_INSERT_TAIL(&port->bindings, binding, link);
 }

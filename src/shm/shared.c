@@ -14,6 +14,7 @@
 
 static_assert(offsetof(struct shared_published, folded) == 16, "the layout is versioned");
 static_assert(offsetof(struct shared_common, accept_mutex) == 0, "the mutex begins its page");
+static_assert(sizeof(struct shared_common) <= 4096, "a page is enough");
 
 /* Offset of the common page. */
 static size_t common_at(void)

@@ -6,6 +6,7 @@
  * no worker can reach, and it folds the counters of a dead worker into the totals. */
 #pragma once
 
+#include "shm/chains.h"
 #include "shm/lock.h"
 #include "shm/segment.h"
 #include "shm/slot.h"
@@ -29,6 +30,7 @@ struct shared_common {
     alignas(CACHE_LINE) struct shm_lock accept_mutex;
     /* connections that workers have taken numbers for, in blocks; read as a name of log lines */
     alignas(CACHE_LINE) _Atomic uint64_t connection_numbers;
+    alignas(CACHE_LINE) struct chains chains; /* of connections to our own listeners */
 };
 
 /* Private memory of the process. In a worker the records are those of the time when it was
@@ -47,7 +49,7 @@ struct shared {
 };
 
 #define SHARED_MAGIC 0x6662656bu
-#define SHARED_VERSION 6u
+#define SHARED_VERSION 7u
 
 /* Makes the memory of a master: children map it by shared_enter(). NULL with errno. Pages are
  * touched as slots come into use. */

@@ -98,6 +98,9 @@ struct server {
 #define BINDING_KIND KIND('B', 'i', 'n', 'd')
 #define PORT_KIND KIND('P', 'o', 'r', 't')
 
+/* Bindings that have a bit in a chain (stream/chain.h). */
+#define CHAIN_BITS 32
+
 /* An address of a server: one `listen`, or one port of its range. The owner of connections. */
 struct binding {
     unsigned kind;
@@ -105,6 +108,7 @@ struct binding {
     struct address address;
     char text[ADDRESS_TEXT];
     struct server *server;
+    uint32_t chain; /* a bit in chains; 0: there are more bindings than bits */
     /* for clients: session_conn_ops, session_pass_ops or session_proxy_ops */
     const struct conn_ops *ops;
 };
@@ -151,6 +155,8 @@ struct stream_settings {
     const struct names_setting *resolver; /* stream {}'s, for workers; NULL: none is used */
     int64_t resolver_timeout;             /* ms; stream {}'s */
     uint64_t needs; /* FB_NEEDS_... that directives outside of servers have asked for */
+    uint32_t binding_n;
+    uint64_t listen_ports; /* a bit for each port that is listened on, by its low six bits */
 };
 
 /* Whether clients of some server need another slot, for the connection to a server of a group. */

@@ -9,6 +9,7 @@
 #include "stream/session.h"
 
 #include "net/target.h"
+#include "stream/chain.h"
 #include "stream/idle.h"
 #include "stream/keepalive.h"
 #include "stream/session_call.h"
@@ -118,12 +119,13 @@ static NOINLINE bool pass_phases(struct fb_conn *conn, const struct phase_handle
     return conn->session_phase != SESSION_PREREAD;
 }
 
-/* Begins a client's session, of which its protocol may hear later. */
-static void note_start(struct fb_conn *conn)
+/* Begins a client's session, of which its protocol may hear later; false: it ends. */
+static bool note_start(struct fb_conn *conn)
 {
     conn->opened_ms = conn->net->loop.clock.mono_ms;
     if (session_log_wants(conn, LEVEL_INFO))
         session_log_start(conn);
+    return !session_server_of(conn)->connects || chain_begin(conn);
 }
 
 /* Gives a client to its server's protocol; false: not yet, or the connection ends. */
@@ -197,8 +199,7 @@ static void session_opened(struct fb_conn *conn)
         become_active(conn); /* the timer was the connect's */
     } else {
         CHECK_KIND(session_binding_of(conn), BINDING_KIND); /* once, not for each callback */
-        note_start(conn);
-        if (!begin_client(conn))
+        if (!note_start(conn) || !begin_client(conn))
             return;
     }
     open_session(conn);
@@ -224,8 +225,8 @@ static void session_opened_by_proxy(struct fb_conn *conn)
 {
     assert(conn->session_phase == SESSION_NEW && !conn->outgoing);
     CHECK_KIND(session_binding_of(conn), BINDING_KIND);
-    note_start(conn);
-    session_proxy_await(conn);
+    if (note_start(conn))
+        session_proxy_await(conn);
 }
 
 void session_await_no_more(struct fb_conn *conn)

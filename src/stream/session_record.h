@@ -22,6 +22,7 @@ struct session_record {
     unsigned kind;
     uint8_t limit_status;              /* enum limit_status */
     uint8_t variable_depth;            /* variables that are being worked out for each other */
+    uint32_t chain;                    /* chain.c's; 0: the client is not known to be our own */
     struct chunk *kept;                /* memory of session_keep() */
     struct value *values;              /* by variables' indexes; NULL: none is known */
     const struct session_proxy *proxy; /* the PROXY header it began with; NULL: none is kept */

@@ -26,6 +26,21 @@ struct session_use;
 struct stream_own;
 struct trunk;
 
+/* Addresses of servers of which it is noted that they are not ours. */
+#define CHAIN_OTHERS 16
+
+/* The chains of connections as the worker uses them (stream/chain.c). */
+struct chain_use {
+    struct chains *table;  /* NULL: no server connects clients with others */
+    uint64_t listen_ports; /* as in struct stream_settings */
+    uint32_t binding_n;
+    uint16_t tag; /* the generation */
+    struct {
+        uint64_t address; /* its hash */
+        uint64_t until_ms;
+    } others[CHAIN_OTHERS];
+};
+
 struct stream {
     struct net net; /* the first member */
     struct shared *shared;
@@ -73,10 +88,11 @@ struct stream {
     reads; /* reads of files that have ended, and whose `done` is to run */
     unsigned reads_n;
     struct source *reads_next; /* runs them; without a descriptor. NULL: there was no read yet */
-    bool draining;             /* the worker takes no more clients */
-    bool untold;               /* sessions wait for their `draining` until the drain timer runs */
-    uint64_t deadline_at;      /* when all sessions are closed, monotonic ms; 0: never */
-    uint64_t spread_until;     /* by when idle sessions are closed */
+    struct chain_use chains;
+    bool draining;         /* the worker takes no more clients */
+    bool untold;           /* sessions wait for their `draining` until the drain timer runs */
+    uint64_t deadline_at;  /* when all sessions are closed, monotonic ms; 0: never */
+    uint64_t spread_until; /* by when idle sessions are closed */
     struct timer drain;
     /* Called when a protocol uses a connection that has ended; NULL: that is logged. */
     void (*misused)(struct stream *stream, const char *call);

@@ -6,6 +6,7 @@
  * parent's list from the return of fb_connect() until it ends or goes to the pool. */
 #include "base/compiler.h"
 #include "net/target.h"
+#include "stream/chain.h"
 #include "stream/idle.h"
 #include "stream/keepalive.h"
 #include "stream/session.h"
@@ -70,6 +71,8 @@ static inline struct fb_conn *connect_new(struct fb_conn *owner, struct session_
         return NULL;
     }
     session->conn = conn;
+    if (unlikely(chain_may_be_ours(stream_of(owner), address)))
+        chain_note(session_client_of(owner), conn, target);
     session_set_phase(conn, SESSION_NEW);
     if (unlikely(conn_lacks_descriptor(conn)))
         idle_reclaim(stream_of(owner), owner, "descriptors are not enough");

@@ -5,6 +5,7 @@
  * Responsible for what a connection gets before it begins, and for its turn in the queue. Never
  * gives one to another owner. Invariant: a connection without a parent is in the worker's list. */
 #include "base/compiler.h"
+#include "stream/chain.h"
 #include "stream/idle.h"
 #include "stream/keepalive.h"
 #include "stream/session.h"
@@ -120,6 +121,8 @@ static struct fb_conn *connect_new(const struct order *order)
         give_up(order, session);
         return NULL;
     }
+    if (order->owner != NULL && chain_may_be_ours(stream, &order->target->address))
+        chain_note(session_client_of(order->owner), session->conn, order->target);
     session_set_phase(session->conn, SESSION_NEW);
     if (!session->waits && conn_lacks_descriptor(session->conn))
         idle_reclaim(stream, order->owner, "descriptors are not enough");

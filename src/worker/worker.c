@@ -7,6 +7,7 @@
 #include "process/process_ops.h"
 #include "process/role.h"
 #include "sandbox/sandbox.h"
+#include "stream/chain.h"
 #include "stream/limit_conn.h"
 #include "stream/session_tries.h"
 #include "stream/shared_map.h"
@@ -150,6 +151,7 @@ static int init_stream(struct worker *worker, const struct heritage *heritage)
         return -1;
     signals_wake_by(worker->stream.net.loop.signal_fd);
     worker->stream.slot = heritage->slot;
+    chain_init(&worker->stream, &heritage->cycle->stream, heritage->place >> PLACE_NUMBER_BITS);
     worker->stream.reclaims_idle = events->reclaim_idle != 0;
     return 0;
 }

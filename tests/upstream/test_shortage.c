@@ -165,7 +165,7 @@ START_TEST(another_try_has_the_slot_of_the_first)
 }
 END_TEST
 
-/* Its first bytes are looked at meanwhile. */
+/* A client is accepted, and connected when its first bytes were looked at. */
 START_TEST(a_slot_is_kept_for_a_server_that_comes_later)
 {
     fb_test *test = start_small(4, GROUP, "proxy_pass u; ssl_preread on;");

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Servers of a daemon that lead to each other: a circle ends, over all workers, and a chain that
+ * ends elsewhere is none. */
+#include "daemon/client.h"
+#include "daemon/control.h"
+#include "daemon/daemon.h"
+#include "support/wait.h"
+
+#include <signal.h>
+#include <string.h>
+
+/* Circles that the configuration does not show. */
+static const struct {
+    const char *workers, *servers;
+} circles[] = {
+    { "1", "server { listen 127.0.0.1:$0; proxy_pass $server_addr:$server_port; }" },
+    { "4", "server { listen 127.0.0.1:$0; proxy_pass $server_addr:$server_port; }" },
+    { "4", "server { listen 127.0.0.1:$0 proxy_protocol; proxy_protocol_timeout 1s; "
+           "proxy_protocol on; proxy_pass $server_addr:$server_port; } "
+           "server { listen 127.0.0.1:$1; proxy_protocol on; proxy_pass 127.0.0.1:$0; }" },
+    { "2", "server { listen 127.0.0.1:$0; proxy_pass 127.0.0.1:$1; } "
+           "server { listen $1; set $to 127.0.0.1:$0; proxy_pass $to; }" },
+    { "1", "server { listen [::]:$0 ipv6only=off; proxy_pass 127.0.0.1:$server_port; }" },
+};
+
+START_TEST(a_circle_ends)
+{
+    struct daemon *daemon = daemon_create(2);
+    bool by_other = strstr(circles[_i].servers, "listen 127.0.0.1:$1") != NULL;
+    int client;
+
+    daemon_configure(daemon,
+        "worker_processes %s; events { worker_connections 512; } stream { %s }",
+        circles[_i].workers, circles[_i].servers);
+    daemon_expects(daemon, "a connection of this daemon has come back to ");
+    daemon_start(daemon);
+    client = client_open(daemon->ports[by_other]);
+    client_expect_gone(client);
+    daemon_wait_log(daemon, "a connection of this daemon has come back to ");
+    WAIT_FOR(control_number(json_member(control_ask(daemon, "status"), "totals"), "active") == 0);
+    ck_assert_int_lt(
+        control_number(json_member(control_ask(daemon, "status"), "totals"), "accepts"), 50);
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+/* Servers of one daemon may lead to each other, as nginx's idiom for TLS by name has it. */
+START_TEST(a_chain_is_no_circle)
+{
+    struct daemon *daemon = daemon_start_new(3, "%s",
+        "worker_processes 3; events { } stream { "
+        "server { listen 127.0.0.1:$0; set $to 127.0.0.1:$1; proxy_pass $to; proxy_protocol on; } "
+        "server { listen 127.0.0.1:$1 proxy_protocol; set_real_ip_from 127.0.0.1; "
+        "set $to 127.0.0.1:$2; proxy_pass $to; } "
+        "server { listen 127.0.0.1:$2; echo; } }");
+
+    for (int i = 0; i < 100; i++) {
+        int client = client_open(daemon->ports[0]);
+
+        client_echo(client, "there and back");
+        client_reset(client);
+    }
+    daemon_stop(daemon, SIGTERM);
+    daemon_finish(daemon);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    resources_fixture(tcase);
+    tcase_add_loop_test(tcase, a_circle_ends, 0, 5);
+    tcase_add_test(tcase, a_chain_is_no_circle);
+}
+
+TEST_MAIN("circles", add_tests)
