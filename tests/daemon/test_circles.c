@@ -9,6 +9,11 @@
 #include <signal.h>
 #include <string.h>
 
+static int64_t total(const struct daemon *daemon, const char *name)
+{
+    return control_number(json_member(control_ask(daemon, "status"), "totals"), name);
+}
+
 /* Circles that the configuration does not show. */
 static const struct {
     const char *workers, *servers;
@@ -37,11 +42,36 @@ START_TEST(a_circle_ends)
     client = client_open(daemon->ports[by_other]);
     client_expect_gone(client);
     daemon_wait_log(daemon, "a connection of this daemon has come back to ");
-    WAIT_FOR(control_number(json_member(control_ask(daemon, "status"), "totals"), "active") == 0);
-    ck_assert_int_lt(
-        control_number(json_member(control_ask(daemon, "status"), "totals"), "accepts"), 50);
+    WAIT_FOR(total(daemon, "active") == 0);
+    ck_assert_int_lt(total(daemon, "accepts"), 50);
     daemon_stop(daemon, SIGTERM);
     daemon_finish(daemon);
+}
+END_TEST
+
+/* Neither of two daemons can know that they lead to each other: all sessions end with the first. */
+START_TEST(a_circle_of_daemons_ends_with_its_client)
+{
+    struct daemon *daemons[] = { daemon_create(1), daemon_create(1) };
+    int client;
+
+    for (int i = 0; i < 2; i++) {
+        daemon_configure(daemons[i],
+            "worker_processes 2; events { worker_connections 256; } "
+            "stream { server { listen 127.0.0.1:$0; proxy_pass 127.0.0.1:%u; } }",
+            (unsigned)daemons[1 - i]->ports[0]);
+        daemon_expects(daemons[i], "worker_connections are not enough");
+        daemon_start(daemons[i]);
+    }
+    client = client_open(daemons[0]->ports[0]);
+    WAIT_FOR(total(daemons[0], "active") > 200);
+    client_reset(client);
+    for (int i = 0; i < 2; i++)
+        WAIT_FOR(total(daemons[i], "active") == 0);
+    for (int i = 0; i < 2; i++)
+        daemon_stop(daemons[i], SIGTERM);
+    for (int i = 0; i < 2; i++)
+        daemon_finish(daemons[i]);
 }
 END_TEST
 
@@ -70,6 +100,7 @@ static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
     tcase_add_loop_test(tcase, a_circle_ends, 0, 5);
+    tcase_add_test(tcase, a_circle_of_daemons_ends_with_its_client);
     tcase_add_test(tcase, a_chain_is_no_circle);
 }
 

@@ -265,12 +265,79 @@ START_TEST(the_manual_has_a_row_for_each_end)
 }
 END_TEST
 
+/* ---- Clients without a word ---- */
+
+/* Opens a session that ends without a byte. */
+static void end_silently(fb_test *test, fb_test_server *server)
+{
+    fb_test_peer *client = fb_test_connect(test);
+
+    ck_assert_ptr_nonnull(fb_test_accept(server));
+    fb_test_shut(client);
+    fb_test_run(test);
+    ck_assert_int_eq(fb_test_is_closed(client), 1);
+}
+
+/* After a session that has ended without a byte, as those of a circle do one after the other, a
+ * client that has gone connects nowhere, and one without a word waits for a moment. */
+START_TEST(a_client_that_has_gone_connects_nowhere)
+{
+    fb_test *test = start("proxy_pass " SERVER ";");
+    fb_test_server *server = fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
+    fb_test_peer *client, *peer;
+
+    end_silently(test, server);
+    client = fb_test_connect(test);
+    fb_test_shut(client);
+    ck_assert_ptr_null(fb_test_accept(server));
+    ck_assert_int_eq(fb_test_is_closed(client), 1);
+
+    client = fb_test_connect(test);
+    ck_assert_ptr_null(fb_test_accept(server));
+    fb_test_says(client, "early");
+    peer = fb_test_accept(server);
+    ck_assert_ptr_nonnull(peer);
+    expect_heard(peer, "early");
+
+    client = fb_test_connect(test);
+    ck_assert_ptr_null(fb_test_accept(server));
+    fb_test_pass(test, 10);
+    peer = fb_test_accept(server);
+    ck_assert_ptr_nonnull(peer);
+    fb_test_says(peer, "first");
+    expect_heard(client, "first");
+
+    fb_test_pass(test, 100);
+    fb_test_connect(test);
+    ck_assert_ptr_nonnull(fb_test_accept(server));
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
+/* With proxy_half_close the server may have something to say all the same. */
+START_TEST(a_client_of_half_a_connection_is_connected)
+{
+    fb_test *test = start("proxy_pass " SERVER "; proxy_half_close on;");
+    fb_test_server *server = fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
+    fb_test_peer *client = fb_test_connect(test);
+
+    fb_test_reset(fb_test_accept(server));
+    fb_test_run(test);
+    client = fb_test_connect(test);
+    fb_test_shut(client);
+    ck_assert_ptr_nonnull(fb_test_accept(server));
+    ck_assert_int_eq(fb_test_end(&test), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, the_manual_has_a_row_for_each_end);
     tcase_add_loop_test(tcase, a_reset_takes_nothing_that_had_come_before, 0, 2);
     tcase_add_loop_test(tcase, the_log_says_how_a_session_ended, 0, (int)countof(ends));
     tcase_add_test(tcase, the_log_names_the_group_and_the_times_that_were_waited);
+    tcase_add_test(tcase, a_client_that_has_gone_connects_nowhere);
+    tcase_add_test(tcase, a_client_of_half_a_connection_is_connected);
 }
 
 TEST_MAIN("proxy ends", add_tests)

@@ -143,6 +143,7 @@ START_TEST(services)
     fb_test_serve(test, "10.0.0.1:8001", FB_TEST_REFUSES);
     fb_test_serve(test, "10.0.0.1:8002", FB_TEST_REFUSES);
     fb_test_serve(test, "10.0.0.2:8002", FB_TEST_REFUSES);
+    fb_test_pass(test, 100);            /* sessions have ended without a byte */
     led_connect(test, "10.0.0.3:8003"); /* a backup, after all three */
     ck_assert_int_eq(fb_test_end(&test), 0);
 }

@@ -58,15 +58,17 @@ struct proxy_worker {
     const fb_stream *stream;
     const fb_upstreams *upstreams;
     struct proxy_checks checks;
+    uint64_t silent_ms; /* when a session has ended without a byte, monotonic; 0: never */
     uint32_t bind_turn; /* number of the next session, for its first address of proxy_bind */
 };
 
 /* The state of a client. That of its connection to a server is the client. */
 struct proxy {
     uint32_t began_ms;      /* when the first try did, monotonic; it wraps */
-    uint32_t failed : 20;   /* tries that have */
+    uint32_t failed : 19;   /* tries that have */
     uint32_t bind_at : 4;   /* the address of proxy_bind in use */
     uint32_t bind_left : 4; /* addresses of proxy_bind that were not tried */
+    bool listens : 1;       /* to the client, before the first try */
     bool may_go_on : 1;     /* servers are left beside the present one */
     bool times_first : 1;   /* the first byte of the present one is to be told of */
     bool connected : 1;     /* the server of the present try has been reached */

@@ -3,14 +3,20 @@
  * ways until an end.
  *
  * What a client says early waits in the kernel meanwhile, and so does the end of its half. While
- * the session waits for a server, a client that has ended its half without a word has gone, unless
- * proxy_half_close is on.
+ * the session waits for a server, or listens to its client before it asks for one, a client that
+ * has ended its half without a word has gone, unless proxy_half_close is on.
  * Invariant: each try is ended before the next one begins, and in the `closed` of its connection at
  * the latest. */
 #include "protocols/proxy/proxy.h"
 
 #include <assert.h>
 #include <errno.h>
+
+/* How long after a session without a byte a client is listened to first, and for how long. */
+#define SILENCE_MS 100
+#define LISTEN_MS 10
+
+enum { TIMER_LISTENS };
 
 /* Room for a state of this size lies beside each connection, also those to servers. */
 static_assert(sizeof(struct proxy) <= 8, "a proxied session has become dearer");
@@ -128,6 +134,13 @@ static void server_not_reached(fb_conn *server, fb_conn *client, struct proxy *p
         fail(client, 500);
 }
 
+static void note_silence(fb_conn *client)
+{
+    struct proxy_worker *own = fb_worker_state(client);
+
+    own->silent_ms = fb_mono_ms(own->worker);
+}
+
 static void server_closed(fb_conn *server, void *state, fb_reason reason)
 {
     fb_conn *client = state;
@@ -135,6 +148,8 @@ static void server_closed(fb_conn *server, void *state, fb_reason reason)
     const struct proxy_worker *own = fb_worker_state(server);
 
     if (proxy->connected) {
+        if (fb_received(server) == 0 && fb_received(client) == 0)
+            note_silence(client);
         own->upstreams->end(client, server, FB_TRY_SERVED);
         return;
     }
@@ -234,18 +249,69 @@ static void begin_try(fb_conn *client, const struct proxy_worker *own)
         own->upstreams->end_with_client(client);
 }
 
+/* ---- Before the first try ---- */
+
+static void begin_session(fb_conn *client)
+{
+    struct proxy *proxy = fb_state_of(client);
+
+    proxy->listens = false;
+    fb_stop(client);
+    begin_try(client, fb_worker_state(client));
+}
+
+/* Whether a client that says nothing may have gone: sessions end without a byte. In a circle of
+ * servers of two daemons all do, one after the other, while others begin as fast; these wait for
+ * their ends. */
+static bool is_wary(const struct proxy_worker *own, const struct proxy_conf *conf)
+{
+    return own->silent_ms != 0 && !conf->half_close &&
+           fb_mono_ms(own->worker) - own->silent_ms < SILENCE_MS;
+}
+
 static int session_opened(fb_conn *client, void *state)
 {
     const struct proxy_worker *own = fb_worker_state(client);
+    const struct proxy_conf *conf = fb_conf_of(client);
     struct proxy *proxy = state;
 
     proxy->began_ms = (uint32_t)fb_mono_ms(own->worker);
-    fb_stop(client);
     fb_set_timeout(client, 0); /* the times of the proxy hold */
-    if (((const struct proxy_conf *)fb_conf_of(client))->bind.n > 1)
+    if (conf->bind.n > 1)
         proxy_bind_begin(client);
-    begin_try(client, own);
+    if (!is_wary(own, conf)) {
+        begin_session(client);
+        return 0;
+    }
+    proxy->listens = true;
+    fb_timer(client, TIMER_LISTENS, LISTEN_MS);
     return 0;
 }
 
-const fb_ops proxy_session_ops = { .size = sizeof(fb_ops), .opened = session_opened };
+/* Begins with a client that has said something, which is left to the server. */
+static size_t session_data(fb_conn *client, void *state, fb_bytes in)
+{
+    const struct proxy *proxy = state;
+
+    (void)in;
+    if (!proxy->listens)
+        return 0;
+    fb_timer_cancel(client, TIMER_LISTENS);
+    begin_session(client);
+    return 0;
+}
+
+static void session_timer(fb_conn *client, void *state, uint32_t id)
+{
+    const struct proxy *proxy = state;
+
+    if (id == TIMER_LISTENS && proxy->listens)
+        begin_session(client);
+}
+
+const fb_ops proxy_session_ops = {
+    .size = sizeof(fb_ops),
+    .opened = session_opened,
+    .data = session_data,
+    .timer = session_timer,
+};
