@@ -85,6 +85,8 @@ struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
     if (unlikely(conn == NULL))
         return NULL;
     error = begin_connect(conn, address, length, options);
+    if (unlikely(error == EMFILE || error == ENFILE) && client != NULL && net_free_spare(net))
+        error = begin_connect(conn, address, length, options);
     if (likely(error == 0 && !conn_has_failed(conn)))
         return conn;
     if (error != 0)

@@ -3,9 +3,11 @@
  * connection's buffers. Invariant: a slot whose phase is not CONN_FREE is a connection's. */
 #include "net/net.h"
 
+#include "base/descriptor.h"
 #include "net/conn_pipe.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 /* Numbers of connections that a worker takes at a time, unless they have to follow each other, so
@@ -82,6 +84,7 @@ int net_init(struct net *net, const struct net_options *options)
         .counters = options->counters,
         .heartbeat = options->heartbeat,
         .connections_max = options->connections_max,
+        .spare_fd = -1,
         .numbers = options->numbers,
         .numbers_n = options->numbers_in_a_row ? 1 : NUMBERS,
         .lingering_timeout = options->lingering_timeout,
@@ -123,6 +126,28 @@ static void close_spare_pipes(struct net *net)
     }
 }
 
+bool net_keep_spare(struct net *net)
+{
+    if (net->spare_fd != -1)
+        return true;
+    net->spare_fd = descriptor_socket(AF_INET, SOCK_STREAM, O_NONBLOCK);
+    if (net->spare_fd != -1)
+        return true;
+    if (errno == EMFILE || errno == ENFILE)
+        return false;
+    net->spare_fd = NET_NO_SPARE;
+    return true;
+}
+
+bool net_free_spare(struct net *net)
+{
+    if (net->spare_fd < 0)
+        return false;
+    close(net->spare_fd);
+    net->spare_fd = -1;
+    return true;
+}
+
 void net_done(struct net *net)
 {
     assert(net->connection_n == 0 && net->client_n == 0 && !net->flushing);
@@ -131,6 +156,7 @@ void net_done(struct net *net)
     chunk_pool_done(&net->chunks);
     spares_done(&net->pipes);
     close_spare_pipes(net);
+    net_free_spare(net);
     memory_release(net->memory, net->scratch);
     loop_done(&net->loop);
 }

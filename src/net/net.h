@@ -28,6 +28,8 @@ struct pipe_ends {
 #define NET_SPARE_PIPES 8
 /* Bytes of the buffer that input is received into. */
 #define NET_SCRATCH (64 * 1024)
+/* No descriptor is kept, because none can be. */
+#define NET_NO_SPARE (-2)
 /* The most that the connections can be beyond connections_max. */
 #define NET_OVERDRAFT 32
 /* Bytes of copied output that need no chunk until the flush. */
@@ -45,7 +47,8 @@ struct net {
     /* connections beyond connections_max that may be made now, because as many are being closed */
     uint32_t overdraft;
     uint32_t reserved; /* slots that are kept for connections to come, by their owners */
-    uint32_t client_n; /* connections that were accepted, among connection_n */
+    int spare_fd; /* kept for a client's connection to a server; NET_NO_SPARE, or -1: used up */
+    uint32_t client_n;                /* connections that were accepted, among connection_n */
     uint64_t last_number, number_end; /* connections': the last one given, the block's */
     _Atomic uint64_t *numbers;        /* the source of blocks of numbers, or NULL: our own */
     unsigned numbers_n;               /* numbers of a block */
@@ -127,6 +130,12 @@ static inline bool net_is_full(const struct net *net)
 {
     return net->connection_n + net->reserved >= net->connections_max + net->overdraft;
 }
+
+/* Keeps a descriptor for a client's connection to a server; false, with errno, where there is
+ * none. */
+bool net_keep_spare(struct net *net);
+/* Frees it for a connection that has found none; false: it is used up. */
+bool net_free_spare(struct net *net);
 
 /* Lets another connection be made in the place of one that ends, whose slot is free right
  * afterwards. */

@@ -227,6 +227,8 @@ static enum outcome accept_one(struct worker *worker, struct acceptor *acceptor,
     assert(worker->accept.phase != ACCEPT_CLOSED && worker->accept.phase != ACCEPT_RELEASED);
     if (net_lacks_slots(net, acceptor->slots))
         return run_short(worker, acceptor, ACCEPT_FULL, 0);
+    if (unlikely(net->spare_fd == -1) && acceptor->slots > 1 && !net_keep_spare(net))
+        return run_short(worker, acceptor, ACCEPT_PAUSED, errno);
     peer.length = sizeof(peer.un);
     peer.any.sa_family = AF_UNIX; /* about an unnamed peer nothing else is known */
     result = acceptor->source.io->accept(&acceptor->source, &fd, &peer.any, &peer.length);
