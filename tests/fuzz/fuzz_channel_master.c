@@ -143,7 +143,7 @@ static struct scene *build(void)
     generation->cycle = &scene->cycle;
     generation->number = ++scene->pool.generation_n;
     generation->phase = GENERATION_SERVING;
-    generation->worker_n = WORKERS;
+    generation->worker_n = generation->serve_n = WORKERS;
     scene->pool.serving = scene->generation = generation;
     TAILQ_INSERT_TAIL(&scene->pool.generations, generation, link);
     for (unsigned i = 0; i < WORKERS; i++) {
