@@ -298,7 +298,7 @@ START_TEST(groups_are_shown)
         "{\"server\":\"unix:/nowhere\","
         "\"address\":\"unix:/nowhere\",\"state\":\"up\",\"set\":\"auto\",\"backup\":true,"
         "\"weight\":1,\"max_conns\":7,\"connections\":0,\"sessions\":0,\"failures\":0,"
-        "\"resets\":0,\"timeouts\":0,\"refusals\":0,\"slow\":0}]}],"
+        "\"resets\":0,\"timeouts\":0,\"refusals\":0,\"slow\":0}],\"names\":[]}],"
         "\"left_out\":0}\n");
     client_read_all(client_open(daemon->ports[0]));
     WAIT_FOR(daemon_run(daemon, "-c", "forkbeard.conf", "upstream", "u", NULL) == 0 &&
