@@ -46,6 +46,7 @@ void stream_apply(struct apply *apply);
 /* session_lifetime.c; what a server begins of them with each session. */
 SETTER(session_lifetime_set);
 SETTER(session_lifetime_set_rate);
+SETTER(session_lifetime_set_drop); /* proxy_session_drop, of a group, too */
 void session_lifetime_finish(struct apply *apply, struct scope *server);
 
 /* substitution.c: replaces environment variables in the arguments, if the configuration asks for

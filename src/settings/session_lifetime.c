@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads `session_lifetime` and `receive_min_rate`: bounds of what a client may do that no traffic
- * extends. Each is begun by a handler of the servers that have it. */
+ * extends. Each is begun by a handler of the servers that have it. Reads `proxy_session_drop`, too,
+ * by which sessions end for the sake of their servers. */
 #include "stream/session_lifetime.h"
 #include "base/check.h"
 #include "base/number.h"
@@ -84,6 +85,25 @@ SETTER(session_lifetime_set_rate)
             return -1;
     }
     return 0;
+}
+
+SETTER(session_lifetime_set_drop)
+{
+    struct upstream_drop *drop = field;
+    const char *over;
+    int64_t on;
+
+    *drop = (struct upstream_drop) { .way = UPSTREAM_DROP_OFF };
+    if (set_flag(apply, setting, directive, &on) == -1)
+        return -1;
+    if (on)
+        drop->way = UPSTREAM_DROP_ON;
+    if (directive->arg_n == 1)
+        return 0;
+    over = value_of(directive->args[1].text, "over");
+    if (!on || over == NULL)
+        return set_bad_value(apply, directive, 1, on ? "expected over=time" : "it is for \"on\"");
+    return set_time(apply, directive, 1, over, &drop->over);
 }
 
 void session_lifetime_finish(struct apply *apply, struct scope *server)

@@ -112,6 +112,8 @@ const struct setting upstream_table[] = {
         .unset = "none" },
     { "least_time", CONTEXT_UPSTREAM, 1, 2, .set = upstream_balance_set_least_time, .repeats = true,
         .unset = "none" },
+    { "proxy_session_drop", CONTEXT_UPSTREAM, 1, 2, .set = session_lifetime_set_drop, BLOCK(drop),
+        .unset = "the server's" },
     { "queue", CONTEXT_UPSTREAM, 1, 2, .set = set_queue, .unset = "none" },
     { "random", CONTEXT_UPSTREAM, 0, 2, .set = upstream_balance_set_random, .repeats = true,
         .unset = "none" },
@@ -167,6 +169,7 @@ SETTER(upstream_set)
     scope.own = &block;
     apply_scope(apply, &scope, CONTEXT_UPSTREAM, directive);
     check_block(apply, &scope, &block);
+    upstream->drop = block.drop;
     upstream->resolver = block.resolver;
     upstream->resolver_timeout = block.resolver_timeout;
     return 0;

@@ -16,6 +16,7 @@ struct upstream_block {
     const struct conf_word *balance;             /* directive of the balancer; NULL: none */
     const struct conf_word *backup, *slow_start; /* the first parameters of these names, or NULL */
     bool has_primary;                            /* a server is no backup */
+    struct upstream_drop drop;
     const struct names_setting *resolver;
     int64_t resolver_timeout;
 };

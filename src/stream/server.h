@@ -70,6 +70,7 @@ struct server_settings {
     struct access_setting *access;        /* settings/access.h; NULL: no rules */
     struct access_logs_setting access_logs;
     struct lifetime_setting lifetime;
+    struct upstream_drop drop;
     struct rate_setting receive_min_rate;
     struct set_commands set;                      /* a server's own */
     const struct access_cache_setting *log_cache; /* NULL: none */

@@ -62,6 +62,9 @@ void session_check(const struct fb_conn *conn)
         assert(session != NULL && session->is_child != session->is_own && session->target != NULL);
     if (conn->ends_stopped && conn_is_active(conn))
         assert(session->tries != NULL && choice_waits(&session->tries->choice));
+    if (!conn->outgoing && session != NULL && session->tries != NULL &&
+        session->tries->choice.is_watched)
+        assert(timer_is_set(&stream_of(conn)->drop));
     if (conn->session_phase == SESSION_HEADER && conn_is_active(conn))
         assert(conn->limited && conn->ops == &session_proxy_ops && conn->state == NULL);
     if (conn->session_phase == SESSION_PREREAD && conn_is_active(conn))

@@ -32,6 +32,16 @@ static inline uint64_t session_clamp_ms(uint64_t ms)
     return ms < SESSION_TIME_MOST ? ms : SESSION_TIME_MOST;
 }
 
+/* Returns the session's part of a time, by its number: numbers that follow each other are spread
+ * over all of it. */
+static inline uint64_t session_spread(const struct fb_conn *conn, uint64_t ms)
+{
+    uint64_t fraction = conn->number * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+
+    assert(fraction <= UINT32_MAX);
+    return ms / UINT32_MAX * fraction + ms % UINT32_MAX * fraction / UINT32_MAX;
+}
+
 /* The phase of a session on one connection: conn->session_phase. */
 enum session_phase {
     SESSION_NONE,      /* no session */

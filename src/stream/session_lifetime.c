@@ -74,16 +74,6 @@ static void lifetime_expired(struct loop *loop, struct timer *timer)
     net_flush(conn->net);
 }
 
-/* Returns what the session's number makes of the jitter: numbers that follow each other are spread
- * over all of it. */
-static uint64_t take_jitter(const struct fb_conn *conn, uint64_t jitter)
-{
-    uint64_t fraction = conn->number * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-
-    assert(fraction <= UINT32_MAX);
-    return jitter / UINT32_MAX * fraction + jitter % UINT32_MAX * fraction / UINT32_MAX;
-}
-
 unsigned session_lifetime_begin(struct fb_conn *conn, const void *arg)
 {
     const struct lifetime_setting *setting = arg;
@@ -106,7 +96,7 @@ unsigned session_lifetime_begin(struct fb_conn *conn, const void *arg)
         .timer.expired = lifetime_expired,
     };
     record->lifetime = lifetime;
-    ends = (uint64_t)setting->time - take_jitter(conn, (uint64_t)setting->jitter);
+    ends = (uint64_t)setting->time - session_spread(conn, (uint64_t)setting->jitter);
     timer_set(&conn->net->loop, &lifetime->timer, ends > age ? ends - age : 1);
     return 0;
 }

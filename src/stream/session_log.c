@@ -74,6 +74,8 @@ static const char *reason_of_end(
 {
     if (session_lifetime_has_ended(conn))
         return "its lifetime is over";
+    if (session_conn_of(conn) != NULL && session_conn_of(conn)->end == SESSION_END_DROPPED)
+        return "its server is not to be used";
     if (last == SESSION_END_UPSTREAM_RESET && (reason == FB_FINISHED || reason == FB_PIPE_BROKEN))
         return "the server broke the connection";
     return reasons[reason];

@@ -4,6 +4,7 @@
 #include "stream/session_tries.h"
 
 #include "base/compiler.h"
+#include "stream/session_drop.h"
 #include "stream/session_upstream.h"
 #include "stream/template.h"
 #include "upstream/follow.h"
@@ -205,6 +206,7 @@ static fb_choice show_try(struct session_tries *tries, fb_choice status, const f
         .left = tries->choice.left,
         .wants_first_byte = wants_first_byte(tries),
     };
+    session_drop_begin(tries);
     *out = shown;
     return status;
 }

@@ -94,6 +94,7 @@ struct stream {
     uint64_t deadline_at;  /* when all sessions are closed, monotonic ms; 0: never */
     uint64_t spread_until; /* by when idle sessions are closed */
     struct timer drain;
+    struct timer drop; /* session_drop.c */
     /* Called when a protocol uses a connection that has ended; NULL: that is logged. */
     void (*misused)(struct stream *stream, const char *call);
 };

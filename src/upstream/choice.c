@@ -391,6 +391,23 @@ void choice_count(struct choice *choice, uint64_t sent, uint64_t received)
     atomic_fetch_add_explicit(&state->received, received, memory_order_relaxed);
 }
 
+void choice_watch(struct choice *choice)
+{
+    CHECK_KIND(choice->peer, PEER_KIND);
+    assert(!choice->is_watched && !choice->upstream->peers->is_plain);
+    choice->is_watched = 1;
+    choice->peer->watched++;
+    choice->upstream->peers->watched++;
+}
+
+static void unwatch(struct choice *choice)
+{
+    assert(choice->peer->watched > 0 && choice->upstream->peers->watched > 0);
+    choice->is_watched = 0;
+    choice->peer->watched--;
+    choice->upstream->peers->watched--;
+}
+
 /* Ends the try of a peer whose numbers are kept. */
 static void end_counted(struct choice *choice, fb_try_end how)
 {
@@ -400,6 +417,8 @@ static void end_counted(struct choice *choice, fb_try_end how)
     assert(peer->refs > 0);
     if (unlikely(choice->is_running))
         least_time_end(choice, UPSTREAM_TIME_LAST_BYTE);
+    if (unlikely(choice->is_watched))
+        unwatch(choice);
     add_conns(peer, -1);
     if (how == FB_TRY_UNUSED) {
         clear_tried(choice, peer);

@@ -47,6 +47,7 @@ struct choice {
     uint64_t misses : 5;                  /* hash, random: peers that could not be used */
     uint64_t backup : 1;                  /* the backups' turn has come */
     uint64_t is_running : 1;              /* least_time: its peer has it among the tries that run */
+    uint64_t is_watched : 1;              /* drop_look() may end it with its peer */
 };
 
 /* Begins the choice of a session. */
@@ -64,6 +65,8 @@ void choice_connected(struct choice *choice);
 void choice_first_byte(struct choice *choice);
 /* Adds the bytes of a connection to those of the peer, before the try ends. */
 void choice_count(struct choice *choice, uint64_t sent, uint64_t received);
+/* Adds the try, whose group is one of the worker's, to those that drop_look() looks after. */
+void choice_watch(struct choice *choice);
 /* Counts a trouble with the peer, before the try ends. */
 void choice_count_trouble(struct choice *choice, enum peer_trouble trouble);
 /* A connection ends from which nothing came although its client had said something. */

@@ -57,10 +57,13 @@ static void heed_operator(const struct peers *peers, struct peer *peer)
         said = upstream_operator_said(peers->upstream->zone, &place, &since_ms);
     }
     peer->is_up = said == UPSTREAM_UP;
-    if (said == UPSTREAM_AUTO)
+    if (said == UPSTREAM_AUTO) {
         peer->is_off = server->down || server->drain;
-    else
+        peer->drains = server->drain && !server->down;
+    } else {
         peer->is_off = said != UPSTREAM_UP;
+        peer->drains = said == UPSTREAM_DRAIN;
+    }
     if (!peer->is_off && PEER_LOAD(peer->state->available_ms) < since_ms)
         PEER_STORE(peer->state->available_ms, since_ms);
 }
@@ -92,7 +95,9 @@ static struct peer *create_peer(const struct peers *peers, const struct upstream
 void peer_free(struct peers *peers, struct peer *peer)
 {
     CHECK_KIND(peer, PEER_KIND);
-    assert(peer->refs == 0);
+    assert(peer->refs == 0 && peer->watched == 0);
+    if (peer->left)
+        LIST_REMOVE(peer, among_left);
     if (peer->zone != NULL)
         upstream_zone_leave(peer->zone, peer->entry);
     peer->kind = 0;
@@ -104,6 +109,8 @@ static void unlist_peer(struct peers *peers, struct peer *peer)
 {
     if (peer->zone != NULL)
         upstream_zone_unlist(peer->zone, peer->entry);
+    peer->left = true;
+    LIST_INSERT_HEAD(&peers->left, peer, among_left);
     peer_release(peers, peer);
 }
 
@@ -126,7 +133,7 @@ static void check_list(const struct peers *peers)
         const struct peer *peer = peers->list[i];
 
         CHECK_KIND(peer, PEER_KIND);
-        assert(peer->refs > 0 && peer->index < peers->index_n && !peer->stays);
+        assert(peer->refs > 0 && peer->index < peers->index_n && !peer->stays && !peer->left);
         assert(peer->backup == (i >= peers->primary_n));
         assert(peer->weight >= 1 && peer->weight <= PEER_WEIGHT_MOST);
     }
@@ -204,6 +211,7 @@ void peers_destroy(struct peers **where)
         assert(peers->list[i]->refs == 1);
         unlist_peer(peers, peers->list[i]);
     }
+    assert(LIST_EMPTY(&peers->left));
     memory_release(memory, peers->list);
     peers->kind = 0;
     memory_release(memory, peers);

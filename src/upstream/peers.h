@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The peers of a group as a worker knows them: an address each, of a server of the configuration,
  * with what is known of it. The list is replaced as a whole when the addresses of a name change; a
- * peer that stays is the same in both lists, and one that goes lasts until its last try has ended.
+ * peer that stays is the same in both lists, and one that goes lasts until its last try has ended:
+ * it is among `left` meanwhile.
  *
  * Invariants: no two peers of a list have the same index; primaries stand before backups. A state
  * may be memory that other workers write: its numbers are input, which is bounded here, and never
@@ -10,6 +11,7 @@
 
 #include "upstream/health.h"
 
+#include <bsd/sys/queue.h>
 #include <stdatomic.h>
 
 #define PEER_KIND KIND('P', 'e', 'e', 'r')
@@ -74,9 +76,14 @@ struct peer {
     bool backup;
     bool stays;  /* within a call: the list that is made has it, too */
     bool is_off; /* the configuration or the operator has it get no sessions */
+    bool drains; /* ... and keep those that it has */
     bool is_up;  /* the operator has it get sessions, whatever checks say */
+    bool left;   /* no list has it any more */
     const struct upstream_server *server;
     struct peer_state *state;
+    uint32_t watched; /* tries of this worker that drop_look() looks after */
+    uint64_t out_ms;  /* since when these are to end; 0: they go on */
+    LIST_ENTRY(peer) among_left;
     uint32_t running;           /* least_time: this worker's tries whose time is not known yet */
     uint64_t running_began_ms;  /* sum of when these began */
     struct upstream_zone *zone; /* owner of the state, in this entry; NULL: the peer */
@@ -94,15 +101,17 @@ struct peers {
     struct peer **list; /* primaries, then backups */
     unsigned n;
     unsigned primary_n;
-    unsigned index_n;   /* every index is less */
-    unsigned choosable; /* peers that are not off: the tries of a session */
-    uint32_t version;   /* changes when the list does; it wraps */
-    uint64_t weight;    /* sum of all weights */
-    uint32_t lock;      /* number in the zone, if there is one */
-    uint32_t said;      /* version of what the operator has said that is heeded */
-    bool is_single;     /* no failure keeps the only peer from being used */
-    bool is_plain;      /* the address of a directive: never replaced, its numbers not asked for */
-    void *cache;        /* the balancer's, which its forget() frees */
+    unsigned index_n;       /* every index is less */
+    unsigned choosable;     /* peers that are not off: the tries of a session */
+    uint32_t watched;       /* tries, of all peers */
+    LIST_HEAD(, peer) left; /* peers of earlier lists */
+    uint32_t version;       /* changes when the list does; it wraps */
+    uint64_t weight;        /* sum of all weights */
+    uint32_t lock;          /* number in the zone, if there is one */
+    uint32_t said;          /* version of what the operator has said that is heeded */
+    bool is_single;         /* no failure keeps the only peer from being used */
+    bool is_plain; /* the address of a directive: never replaced, its numbers not asked for */
+    void *cache;   /* the balancer's, which its forget() frees */
 };
 
 /* An address that a name stands for. */

@@ -57,6 +57,14 @@ struct upstream_balance {
     bool inflight;                   /* least_time: requests that have not ended count, too */
 };
 
+enum upstream_drop_way { UPSTREAM_DROP_UNSET, UPSTREAM_DROP_OFF, UPSTREAM_DROP_ON };
+
+/* proxy_session_drop: whether sessions end when their server is not to be used any more. */
+struct upstream_drop {
+    enum upstream_drop_way way;
+    int64_t over; /* ms in which they do */
+};
+
 struct upstream {
     unsigned kind; /* UPSTREAM_KIND */
     STAILQ_ENTRY(upstream) link;
@@ -72,6 +80,7 @@ struct upstream {
     struct upstream_check *checks;        /* list of health checks (health.h) */
     uint32_t queue;                       /* sessions that may wait in each worker; 0: none */
     int64_t queue_timeout;                /* ms */
+    struct upstream_drop drop;            /* unset: that of the session's server holds */
     const struct names_setting *resolver; /* NULL: the system's */
     int64_t resolver_timeout;             /* ms */
     /* the worker's, from upstreams_open() on */

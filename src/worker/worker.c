@@ -309,6 +309,7 @@ void worker_done(struct worker *worker)
     timer_del(&net->loop, &worker->log_due);
     timer_del(&net->loop, &worker->log_repair);
     timer_del(&net->loop, &worker->stream.drain);
+    timer_del(&net->loop, &worker->stream.drop);
     channel_end_flush(&worker->to_master);
     channel_end_close(&worker->to_master);
     /* the master takes the channel's end for that of the process, so that the kernel closes it */

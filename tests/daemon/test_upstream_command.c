@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `forkbeard upstream`: what it shows, what it refuses, and what the state that a server is given
- * does to new sessions and to those that run; how long it lasts. The servers are the daemon's own,
- * which say who served, or echo. */
+ * does to new sessions and to those that run, which it may end; how long it lasts. The servers are
+ * the daemon's own, which say who served, or echo. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/load_clients.h"
@@ -10,6 +10,7 @@
 #include "support/test.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -193,6 +194,60 @@ START_TEST(a_drained_server_loses_no_session)
 }
 END_TEST
 
+#define LEAVING 24
+
+/* Whether sessions that were dropped are logged, all of them, by two workers. */
+static bool are_dropped(struct daemon *daemon)
+{
+    const char *at = daemon_text(daemon, "ends.log");
+    unsigned long first = 0, pid;
+    unsigned n = 0, others = 0;
+    char how[32];
+
+    for (; sscanf(at, "%lu %31s", &pid, how) == 2; at = strchr(at, '\n') + 1) {
+        ck_assert_str_eq(how, "dropped");
+        first = first != 0 ? first : pid;
+        others += pid != first;
+        n++;
+    }
+    ck_assert_uint_le(n, LEAVING);
+    return n == LEAVING && others > 0;
+}
+
+/* The workers of before a reload hear of it, too. */
+START_TEST(a_server_that_is_down_loses_its_sessions)
+{
+    struct daemon *daemon = daemon_start_new(2,
+        "worker_processes 2; events { } stream { log_format ends \"$pid $session_end\";"
+        "upstream u { zone u 64k; server 127.0.0.1:$1; server 127.0.0.2:$1 backup; }"
+        "server { listen 127.0.0.1:$0; proxy_pass u; proxy_session_drop on;"
+        "access_log $D/ends.log ends; }"
+        "server { listen 127.0.0.1:$1; listen 127.0.0.2:$1; echo; } }");
+    int leaving[LEAVING], stays;
+
+    daemon_owns(daemon, "ends.log");
+    for (unsigned i = 0; i < LEAVING; i++) {
+        leaving[i] = client_open(daemon->ports[0]);
+        client_echo(leaving[i], "served");
+    }
+    if (_i == 1)
+        ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL), 0);
+    ck_assert_int_eq(number_of(daemon, 0, "connections"), LEAVING);
+    ck_assert_int_eq(set_state(daemon, "down", "127.0.0.1"), 0);
+    stays = client_open(daemon->ports[0]);
+    client_echo(stays, "served by the other");
+    for (unsigned i = 0; i < LEAVING; i++) {
+        client_expect_gone(leaving[i]);
+        close(leaving[i]);
+    }
+    WAIT_FOR(number_of(daemon, 0, "connections") == 0);
+    client_echo(stays, "stays");
+    WAIT_FOR(are_dropped(daemon));
+    close(stays);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_address(struct name_reply *reply, uint8_t last)
 {
     name_reply_add(reply, NAME_ASKED, NAME_A, 60, ((const uint8_t[]) { 127, 0, 0, last }), 4);
@@ -318,6 +373,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, up_overrules_health_checks);
     tcase_add_test(tcase, states_last);
     tcase_add_loop_test(tcase, a_drained_server_loses_no_session, 0, 3);
+    tcase_add_loop_test(tcase, a_server_that_is_down_loses_its_sessions, 0, 2);
     tcase_add_test(tcase, a_name_and_its_addresses);
     tcase_add_loop_test(tcase, refusals_say_what_there_is, 0, sizeof(refused) / sizeof(refused[0]));
     tcase_add_test(tcase, groups_are_shown);

@@ -277,6 +277,12 @@ void check_min_rate(const struct cycle *cycle)
     ck_assert_int_eq(server_of(cycle)->settings.receive_min_rate.grace, 3000);
 }
 
+void check_drop(const struct cycle *cycle)
+{
+    ck_assert_int_eq(server_of(cycle)->settings.drop.way, UPSTREAM_DROP_ON);
+    ck_assert_int_eq(server_of(cycle)->settings.drop.over, 3000);
+}
+
 void check_lifetime(const struct cycle *cycle)
 {
     ck_assert_int_eq(server_of(cycle)->settings.lifetime.time, 60000);
@@ -306,6 +312,12 @@ void check_upstream_server(const struct cycle *cycle)
     ck_assert_uint_eq(server->weight, 2);
     ck_assert_uint_eq(server->max_fails, 0);
     ck_assert_int_eq(server->fail_timeout, 10000);
+}
+
+void check_upstream_drop(const struct cycle *cycle)
+{
+    ck_assert_int_eq(upstream_of(cycle)->drop.way, UPSTREAM_DROP_ON);
+    ck_assert_int_eq(upstream_of(cycle)->drop.over, 9000);
 }
 
 void check_upstream_queue(const struct cycle *cycle)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sessions through groups of all kinds, of one worker or two: clients, servers, names, memory,
- * descriptors and workers do by chance what they can, and whatever comes of it, nothing is left.
+ * descriptors, workers and operators do by chance what they can, and whatever comes of it, nothing
+ * is left.
  *
  * FORKBEARD_TEST_SEED is the first seed, and the only one unless FORKBEARD_TEST_SEEDS says how
  * many. */
 #include "kit/kit.h"
 #include "support/random.h"
 #include "support/test.h"
+#include "upstream/zone.h"
 
 #include "base/compiler.h"
 
@@ -23,10 +25,13 @@ extern const fb_protocol fb_protocol_proxy;
 static const char *const addresses[] = { "10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80",
     "10.0.0.4:80" };
 
-/* A group with each balancer, with and without a zone, a queue, names. */
+/* A group with each balancer, with and without a zone, a queue, names. Sessions leave servers that
+ * are down. */
 static const char stream[] =
     "resolver 10.0.0.53 valid=1s; resolver_timeout 2s; match m { send hi; expect ho; }"
-    "upstream a { zone a 256k; server 10.0.0.1:80 max_conns=1; server 10.0.0.2:80 max_conns=2;"
+    "proxy_session_drop on;"
+    "upstream a { zone a 256k; proxy_session_drop on over=2s; server 10.0.0.1:80 max_conns=1; "
+    "server 10.0.0.2:80 max_conns=2;"
     "  server 10.0.0.3:80 backup max_conns=1; queue 3 timeout=2s; }"
     "upstream b { least_conn; server a.test:80 resolve; server 10.0.0.2:80 slow_start=5s;"
     "  server 10.0.0.3:80 max_fails=2 fail_timeout=1s; queue 2 timeout=500ms; }"
@@ -135,9 +140,20 @@ static void change_worker(struct scene *scene)
     }
 }
 
+/* Says something of a server of the first group. */
+static void say(struct scene *scene)
+{
+    const struct worker *worker = &scene->test->workers[0].worker;
+
+    if (scene->lives[0])
+        upstream_operator_set(STAILQ_FIRST(worker->stream.upstreams.list),
+            addresses[below(scene, countof(addresses))], (enum upstream_operator)below(scene, 4),
+            worker->stream.net.loop.clock.mono_ms);
+}
+
 static void take_step(struct scene *scene)
 {
-    switch (below(scene, 24)) {
+    switch (below(scene, 26)) {
     case 0:
         fb_test_serve(scene->test, addresses[below(scene, countof(addresses))],
             (fb_test_reply)below(scene, 3));
@@ -156,6 +172,9 @@ static void take_step(struct scene *scene)
         break;
     case 5:
         change_worker(scene);
+        break;
+    case 24:
+        say(scene);
         break;
     case 6:
     case 7:
