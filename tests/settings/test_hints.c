@@ -72,6 +72,9 @@ static const struct {
         "\"health_check\" has interval=, fails= and passes= in /main:1:64\n"
         "invalid value \"2\" in \"server\" directive: expected a parameter of \"server\" in "
         "/main:1:69\n" },
+    { "stream { upstream a { server 127.0.0.1:9 on-marked-down; } }",
+        "invalid value \"on-marked-down\" in \"server\" directive: " HAPROXY "the directive is "
+        "\"proxy_session_drop\" in /main:1:42\n" },
     { "stream { upstream a { server 127.0.0.1:9 maxconn=5; } }",
         "invalid value \"maxconn=5\" in \"server\" directive: " HAPROXY "the parameter is "
         "max_conns= in /main:1:42\n" },
