@@ -68,6 +68,8 @@ const struct listener_untouched *listener_untouched_of(
     const struct listener *listener, struct listener_system *system);
 /* Reads the times of the keep-alive. */
 void listener_read_keepalive(struct listener_untouched *values, int fd);
+/* Whether another backlog can be told to have been set; of a unix socket none can. */
+bool listener_lost_backlog(const struct listener *listener, int fd);
 /* Removes programs that decide which packets or connections a socket gets. */
 void listener_detach_programs(int fd);
 /* Sets the options of TCP that POSIX lacks. */

@@ -135,7 +135,8 @@ void listener_restore(
 {
     assert(system->restores);
     system->changed = 0;
-    if (listener_listen(listener, fd, system, log) == -1)
+    listener_set_options(listener, fd, system, log);
+    if (listener_lost_backlog(listener, fd) && listen(fd, listener->options.backlog) == -1)
         return; /* broken since, which a worker reports */
     if (system->changed > 0 && listener_is_told(++listener->restored_n))
         log_write(log, LEVEL_ALERT, 0,

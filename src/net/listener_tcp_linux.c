@@ -80,6 +80,15 @@ void listener_read_keepalive(struct listener_untouched *values, int fd)
     values->keepcnt = listener_option_of(fd, OPTION(IPPROTO_TCP, TCP_KEEPCNT));
 }
 
+bool listener_lost_backlog(const struct listener *listener, int fd)
+{
+    struct tcp_info info = { 0 };
+    socklen_t length = sizeof(info);
+
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 &&
+           info.tcpi_sacked != (uint32_t)listener->options.backlog; /* while it listens */
+}
+
 void listener_detach_programs(int fd)
 {
     static const int none;

@@ -35,6 +35,13 @@ void listener_read_keepalive(struct listener_untouched *values, int fd)
     (void)fd;
 }
 
+bool listener_lost_backlog(const struct listener *listener, int fd)
+{
+    (void)listener;
+    (void)fd;
+    return true;
+}
+
 void listener_detach_programs(int fd)
 {
     (void)fd;

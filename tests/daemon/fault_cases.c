@@ -295,7 +295,7 @@ const struct fault_case fault_cases[] = {
         .says = "setsockopt(SO_REUSEPORT, 1) 127.0.0.1:$1 failed" },
 
     /* the sandbox's filter */
-    { .call = "mmap", .process = MASTER, .nth = 3, .error = ENOMEM, .says = FILTER "(12: " },
+    { .call = "mmap", .process = MASTER, .nth = 5, .error = ENOMEM, .says = FILTER "(12: " },
     { .call = "fork", .process = MASTER, .nth = 2, .error = EAGAIN, .says = FILTER "(11: " },
 
     /* shared memory */
@@ -311,10 +311,15 @@ const struct fault_case fault_cases[] = {
         .nth = 3,
         .error = ENOSPC,
         .says = "zone \"trouble_too\"" },
-    { .call = "mmap", .process = MASTER, .nth = 4, .error = ENOMEM, .says = "zone \"trouble\"" },
     { .call = "mmap",
         .process = MASTER,
-        .nth = 5,
+        .nth = 3,
+        .error = ENOMEM,
+        .says = " cannot be declared: " },
+    { .call = "mmap", .process = MASTER, .nth = 6, .error = ENOMEM, .says = "zone \"trouble\"" },
+    { .call = "mmap",
+        .process = MASTER,
+        .nth = 7,
         .error = ENOMEM,
         .says = "zone \"trouble_too\"" },
 

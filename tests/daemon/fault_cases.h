@@ -26,7 +26,7 @@
 /* The child that makes the sandbox's filter, whose birth is the master's second fork(), and comes
  * after its third mmap(). The rows count with it, and a build without a filter has none. */
 #define FAULT_FILTER 2
-#define FAULT_FILTER_MMAP 3
+#define FAULT_FILTER_MMAP 5
 #define FAULT_FILTER_FORK 2
 
 /* Either a configuration, or a call that fails as FAULT_AFTER is loaded. */

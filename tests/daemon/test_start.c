@@ -5,6 +5,7 @@
 #include "daemon/proc.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -232,12 +233,20 @@ START_TEST(no_configuration)
 }
 END_TEST
 
-static void check_detached(pid_t pid)
+static void check_detached(pid_t pid, const char *error)
 {
-    static const char *const names[] = { "fd/0", "fd/1", "fd/2" };
+    ck_assert_str_eq(proc_link(pid, "fd/0"), "/dev/null");
+    ck_assert_str_eq(proc_link(pid, "fd/1"), "/dev/null");
+    ck_assert_str_eq(proc_link(pid, "fd/2"), error);
+}
 
-    for (int i = 0; i < 3; i++)
-        ck_assert_str_eq(proc_link(pid, names[i]), "/dev/null");
+/* The last words of a worker go to the error log. */
+static void check_worker_detached(struct daemon *daemon, pid_t pid)
+{
+    char log[PATH_MAX];
+
+    snprintf(log, sizeof(log), "%s", daemon_path(daemon, "error.log"));
+    check_detached(pid, log);
 }
 
 START_TEST(background_lets_go)
@@ -252,9 +261,9 @@ START_TEST(background_lets_go)
     ck_assert_str_eq(daemon->out, "");
     ck_assert_int_eq(getsid(daemon->pid), daemon->pid);
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
-    check_detached(daemon->pid);
-    check_detached(workers[0]);
-    check_detached(workers[1]);
+    check_detached(daemon->pid, "/dev/null");
+    check_worker_detached(daemon, workers[0]);
+    check_worker_detached(daemon, workers[1]);
     daemon_stop(daemon, SIGQUIT);
     daemon_finish(daemon);
 }
@@ -278,8 +287,8 @@ START_TEST(closed_descriptors)
     daemon_start(daemon);
     check_echo(daemon);
     ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
-    check_detached(daemon->pid);
-    check_detached(worker);
+    check_detached(daemon->pid, "/dev/null");
+    check_worker_detached(daemon, worker);
     daemon_finish(daemon);
 }
 END_TEST

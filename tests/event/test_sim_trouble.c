@@ -61,8 +61,8 @@ static void check_peer(const struct peer *peer)
     ck_assert_uint_le(peer->socket->sent_n, SAID);
     if (peer->socket->sent_n > 0)
         ck_assert_mem_eq(peer->socket->sent, peer->said, peer->socket->sent_n);
-    if (peer->socket->broke) {
-        ck_assert_int_eq(peer->watched->error, ECONNRESET);
+    if (peer->socket->broke) { /* a send that takes the error leaves an end */
+        ck_assert(peer->watched->error == ECONNRESET || peer->watched->ended);
     } else {
         ck_assert(peer->watched->ended);
         ck_assert_uint_eq(peer->socket->sent_n, SAID);
@@ -259,21 +259,23 @@ START_TEST(late_events_are_not_lost)
 }
 END_TEST
 
-START_TEST(a_reset_takes_all_away)
+/* A send takes the error of a reset; what had come before can be received. */
+START_TEST(a_reset_leaves_what_has_come)
 {
     static const struct sim_trouble trouble = { .reset = 1000 };
     struct fixture *fixture;
     struct sim_socket *socket;
     struct watched *watched = start_connect(&fixture, &socket, &trouble);
 
-    sim_says(socket, "never heard");
+    sim_says(socket, "heard");
     ck_assert_int_eq(watched_send(watched, "x", 1).error, ECONNRESET);
     ck_assert(socket->broke);
-    ck_assert_uint_eq(sim_unread(socket), 0);
-    ck_assert_int_eq(watched_recv(watched, watched->held, 1).error, ECONNRESET);
+    ck_assert_uint_eq(sim_unread(socket), 5);
+    for (int i = 0; i < 5; i++)
+        ck_assert_uint_eq(watched_recv(watched, watched->held, 1).n, 1);
     sim_says(socket, "who does not know it may go on");
     sim_end(socket);
-    ck_assert_int_eq(watched_recv(watched, watched->held, 1).error, ECONNRESET);
+    ck_assert_int_eq(watched_recv(watched, watched->held, 1).status, IO_EOF);
     end_connect(fixture, watched);
 }
 END_TEST
@@ -308,7 +310,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, again_is_followed_by_an_event);
     tcase_add_test(tcase, events_come_without_a_reason);
     tcase_add_test(tcase, late_events_are_not_lost);
-    tcase_add_test(tcase, a_reset_takes_all_away);
+    tcase_add_test(tcase, a_reset_leaves_what_has_come);
     tcase_add_test(tcase, clients_go_before_they_are_accepted);
 }
 

@@ -151,6 +151,7 @@ static struct scene *build(void)
             .generation = generation,
             .index = i,
             .channel = { .fd = -1 },
+            .output = { .fd = -1 },
             .handle = -1,
             .inbox = -1,
             .broken_listener = -1,

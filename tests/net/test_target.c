@@ -36,7 +36,7 @@ static const struct {
     { "localhost:x", true, NULL, "invalid port" },
     { "127.1:80", true, NULL, "invalid IPv4 address" },
     { "256.0.0.1:80", true, NULL, "invalid IPv4 address" },
-    { "http://x:80", true, NULL, "more than one \":\", an IPv6 address needs brackets" },
+    { "http://x:80", true, NULL, "an address has no scheme such as \"tcp://\"" },
     { "::1:80", true, NULL, "more than one \":\", an IPv6 address needs brackets" },
     { "[::1:80", true, NULL, "\"]\" is missing" },
     { "[x]:80", true, NULL, "invalid IPv6 address" },

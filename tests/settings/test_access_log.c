@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define BEGIN "events { } stream { "
+#define PREREAD "ssl_preread on; "
 #define SERVER "server { listen 127.0.0.1:1; } "
 #define END "}"
 
@@ -171,14 +172,14 @@ START_TEST(names_by_clients_are_warned_of)
 
     loading_begin(&loading);
     load(&loading, BEGIN "log_format x a; access_log /l/$remote_addr/$name x; "
-                         "map $ssl_preread_server_name $name { a.test a; } " SERVER END);
+                         "map $ssl_preread_server_name $name { a.test a; } " PREREAD SERVER END);
     ck_assert_str_eq(loading.report, "");
     for (int i = 0; i < 2; i++) {
         const char *name = i == 0 ? "ssl_preread_server_name" : "proxy_protocol_addr";
         char text[256], expected[256];
 
-        snprintf(
-            text, sizeof(text), BEGIN "log_format x a;\naccess_log /l/a-$%s x; " SERVER END, name);
+        snprintf(text, sizeof(text),
+            BEGIN "log_format x a;\naccess_log /l/a-$%s x; " PREREAD SERVER END, name);
         snprintf(expected, sizeof(expected),
             "warning: clients choose $%s, and make as many files as they like: have a \"map\" list "
             "the names in /main:2:12\n",

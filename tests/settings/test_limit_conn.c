@@ -156,10 +156,12 @@ START_TEST(suspicious_keys_are_warned_of)
     for (size_t i = 0; i < countof(suspicious); i++) {
         const char *key = suspicious[i].key, *message = suspicious[i].message;
 
-        snprintf(text, sizeof(text), STREAM("%s server { listen 127.0.0.1:1; echo; }"), key);
+        snprintf(text, sizeof(text),
+            STREAM("%s server { listen 127.0.0.1:1; ssl_preread on; echo; }"), key);
         accept_text(&loading, text, ""); /* nothing is counted in the zone */
         snprintf(text, sizeof(text),
-            STREAM("%s\nserver { listen 127.0.0.1:1; limit_conn a 1; echo; }"), key);
+            STREAM("%s\nserver { listen 127.0.0.1:1; limit_conn a 1; ssl_preread on; echo; }"),
+            key);
         snprintf(expected, sizeof(expected), "warning: %s in /main:2:41\n", message);
         accept_text(&loading, text, message != NULL ? expected : "");
     }
