@@ -42,7 +42,7 @@ struct message {
     unsigned n;     /* items */
     size_t text_n;  /* bytes of the text */
     size_t aliases; /* followed until the canonical name */
-    bool is_alias; /* there is nothing but aliases: the name that they lead to is to be asked for */
+    bool is_alias;  /* aliases alone: the name that they lead to is to be asked for */
     char canonical[MESSAGE_NAME];
     struct message_item items[MESSAGE_ITEMS];
     char text[MESSAGE_TEXT]; /* names, each with a NUL */

@@ -49,7 +49,7 @@ struct resolver_question {
     uint16_t type;
     bool is_again;      /* the client has given it back */
     bool is_logged;     /* a line says that nobody has answered in time */
-    unsigned aliases;   /* that were followed by questions of their own */
+    unsigned aliases;   /* aliases followed by questions of their own */
     uint32_t alias_ttl; /* the least of theirs, in seconds */
     char *alias;        /* the latest of them, which is asked for; NULL: the name is */
     RB_ENTRY(resolver_question) node;

@@ -53,7 +53,7 @@ struct listener {
     dev_t path_device; /* the path of a unix socket, when it was bound; inode 0: not known */
     ino_t path_inode;
     bool path_lost; /* somebody else has deleted or replaced the path: it is bound again */
-    struct listener_untouched *recorded; /* of what the manager has passed, or NULL */
+    struct listener_untouched *recorded; /* options of what the manager has passed, or NULL */
     unsigned restored_n;                 /* how often options were put back */
     unsigned mended_n;                   /* how often sockets were shut down, and listen again */
     unsigned mend_failures;              /* in a row */

@@ -90,7 +90,7 @@ struct pool_worker {
     pid_t pid;  /* 0: no process */
     int handle; /* a handle of a worker that is left to another process (orphans.c), or -1 */
     struct channel_end channel; /* the master's end; closed: no process */
-    struct output output;       /* what it writes to its standard error */
+    struct output output;       /* its standard error */
     int inbox;        /* other workers send messages to it here; -1 until one of them has asked */
     bool known;       /* another worker has asked for its inbox */
     bool asks_others; /* the worker has asked for the other master process's workers */

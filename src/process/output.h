@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a worker writes to its standard error, where no log takes it by itself: the master has an
+/* The standard error of a worker, where no log takes it by itself: the master has an
  * end of a pipe, and logs the lines. */
 #pragma once
 

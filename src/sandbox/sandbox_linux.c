@@ -88,7 +88,7 @@ void sandbox_narrow(struct cycle *cycle)
     struct needs needs = { .resolver = true, .ring = cycle->needs.ring };
 
     STAILQ_INIT(&needs.paths);
-    needs.ports = cycle->needs.ports; /* of the servers of names, among others */
+    needs.ports = cycle->needs.ports; /* those of the servers of names are among them */
     cycle->needs = needs;
     cycle->filter = cycle->helper_filter;
     if (cycle->core.sandbox == SANDBOX_ON && !needs.ring && is_whole())

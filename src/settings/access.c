@@ -32,7 +32,7 @@ static int set_block(
     return 0;
 }
 
-/* One warning for a list. */
+/* A single warning for a list. */
 static void warn_of_unreached(
     struct apply *apply, struct access_setting *access, const struct conf_directive *directive)
 {

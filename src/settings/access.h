@@ -11,7 +11,7 @@ struct access_setting {
     struct access_rules rules;
     const struct access *built;       /* NULL: no server has asked for it yet */
     const struct conf_directive *all; /* the first rule that is for all clients, or NULL */
-    bool warned;                      /* of a rule behind that */
+    bool warned;                      /* place of a rule behind that */
 };
 
 SETTER(access_set);

@@ -9,4 +9,4 @@ enum haproxy_place { HAPROXY_DIRECTIVE, HAPROXY_SERVER, HAPROXY_CHECK };
  * no word of HAProxy's in this place. */
 const char *haproxy_hint(enum haproxy_place place, const char *word);
 
-#define HAPROXY_WORD "this is a word of HAProxy: " /* what stands before the hint */
+#define HAPROXY_WORD "this is a word of HAProxy: " /* text before the hint */

@@ -69,7 +69,7 @@ struct upstream_use {
     const char *text;
     const struct conf_word *word;
     const struct server_settings *settings; /* of its block */
-    const struct server *server;            /* that it stands in, or NULL */
+    const struct server *server;            /* block that it stands in, or NULL */
     bool circles;                           /* circles.c: leads to own servers alone, as these do */
 };
 

@@ -60,7 +60,7 @@ struct shm_map {
     struct shm_map_shape shape;
     uint32_t shard_n;      /* a power of two */
     uint32_t bucket_n;     /* buckets of each shard; a power of two */
-    uint32_t entry_n;      /* as many as were laid out, and a spare one for each shard */
+    uint32_t entry_n;      /* those that were laid out, and a spare one for each shard */
     uint32_t touched_most; /* the capacity, and the spare ones: no further entry is begun */
     uint64_t value_at;     /* in an entry's bytes */
     uint64_t stride;       /* bytes of an entry */

@@ -260,7 +260,7 @@ static bool count_again(struct shm_map *map, uint64_t now_ms)
     if (map->checked == all && now_ms - map->audited_ms < map->audit_wait_ms)
         return false;
     if (map->checked == all) {
-        map->short_ms = now_ms; /* what is kept back stays */
+        map->short_ms = now_ms; /* units that are kept back stay */
         audit_map(map, now_ms);
     }
     shm_map_count(map);

@@ -30,7 +30,7 @@ struct shared_common {
     alignas(CACHE_LINE) struct shm_lock accept_mutex;
     /* connections that workers have taken numbers for, in blocks; read as a name of log lines */
     alignas(CACHE_LINE) _Atomic uint64_t connection_numbers;
-    alignas(CACHE_LINE) struct chains chains; /* of connections to our own listeners */
+    alignas(CACHE_LINE) struct chains chains; /* chains of connections to our own listeners */
 };
 
 /* Private memory of the process. In a worker the records are those of the time when it was

@@ -32,7 +32,7 @@ struct trunk;
 /* The chains of connections as the worker uses them (stream/chain.c). */
 struct chain_use {
     struct chains *table;  /* NULL: no server connects clients with others */
-    uint64_t listen_ports; /* as in struct stream_settings */
+    uint64_t listen_ports; /* the same as in struct stream_settings */
     uint32_t binding_n;
     uint16_t tag; /* the generation */
     struct {

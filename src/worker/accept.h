@@ -20,7 +20,7 @@ struct worker;
 struct acceptor {
     struct source source; /* the first member: a slot of the loop's table */
     struct listener *listener;
-    uint32_t slots;   /* that each client needs: its own, and that of a connection to a server */
+    uint32_t slots;   /* slots that a client needs: a second one for its server's connection */
     bool own;         /* a reuseport socket, which one worker serves: no mutex needed */
     bool foreign;     /* `own` of another worker: this one stands in for it */
     bool lent;        /* `foreign` without stand-ins: another worker has left clients to us */

@@ -153,7 +153,7 @@ START_TEST(dead_servers_of_names_close_no_client)
     WAIT_FOR(has_answered(daemon, &server));
     expect_served(daemon);
     expect_few_descriptors(daemon);
-    if (kinds[_i].is_asked_again) { /* nobody answers from now on */
+    if (kinds[_i].is_asked_again) { /* the server says nothing from now on */
         daemon_wait_log(daemon, "keeps its addresses");
         expect_shown(daemon);
     }

@@ -86,7 +86,7 @@ static const struct {
       " health_check inter 2s; } }",
         "invalid value \"inter\" in \"health_check\" directive: " HAPROXY "the parameter is "
         "interval= in /main:1:90\n" },
-    /* what was left out */
+    /* text that was left out */
     { "stream { server {\n  listen 1\n  proxy_pass 127.0.0.1:9;\n} }",
         "directive \"listen\" is not terminated by \";\" in /main:2:10\n" },
     { "stream { server {\n  listen 1;\n  proxy_pass 127.0.0.1:9\n  proxy_timeout 3s;\n} }",

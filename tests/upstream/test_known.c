@@ -173,7 +173,7 @@ static bool claims_in_child(struct known *known, bool stays, int told[2])
     return WEXITSTATUS(status) == 0;
 }
 
-/* One process has an entry until it ends; what it has written stays. */
+/* A single process has an entry until it ends; what it has written stays. */
 START_TEST(an_entry_has_one_writer)
 {
     struct known known;

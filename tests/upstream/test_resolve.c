@@ -257,7 +257,7 @@ START_TEST(a_name_and_then_room)
 }
 END_TEST
 
-/* Each address of a name is a try. */
+/* A try is an address of a name. */
 START_TEST(tries_count_addresses)
 {
     static const char *const tries[] = { "", "proxy_next_upstream_tries 2;",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a worker has written about servers before its death keeps no session from them for longer
- * than an honest failure would: fail_timeout, or with health checks the time until these are made
- * again. Then all servers have their turns. */
+/* Lies that a worker has written about servers before its death keep no session from them for
+ * longer than an honest failure would: fail_timeout, or with health checks the time until these are
+ * made again. Then all servers have their turns. */
 #include "upstream/health.h"
 #include "upstream/zoned.h"
 

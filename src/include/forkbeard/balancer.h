@@ -30,7 +30,7 @@ typedef enum fb_try_end {
     FB_TRY_SERVED = 1, /* the session was served, or its end is not the server's fault */
     FB_TRY_FAILED,     /* the server could not be reached, or has broken its duty: it is marked */
     FB_TRY_UNUSED,     /* the server was not asked, such as for want of memory: nothing is marked */
-    FB_TRY_SKIPPED,    /* not reached from this host, such as for want of a local port:
+    FB_TRY_SKIPPED,    /* unreachable from this host, such as for want of a local port:
                           nothing is marked, and the session does not try the server again */
 } fb_try_end;
 
