@@ -38,11 +38,11 @@ static void calm_expired(struct loop *loop, struct timer *timer)
     const struct pool_worker *worker;
 
     (void)loop;
-    GENERATION_FOREACH_SERVING(worker, generation)
-    if (worker->phase == POOL_WORKER_ACCEPTING && now - worker->started_ms >= CALM_MS) {
-        pool_backoff_end(generation);
-        return;
-    }
+    GENERATION_FOREACH_SERVING (worker, generation)
+        if (worker->phase == POOL_WORKER_ACCEPTING && now - worker->started_ms >= CALM_MS) {
+            pool_backoff_end(generation);
+            return;
+        }
     if (generation->process_n > 0)
         timers_arm(generation->pool->timers, &generation->calm, CALM_MS);
 }
@@ -65,8 +65,7 @@ void pool_backoff_note(struct generation *generation)
 
     if (generation->crashing || generation != pool->serving || pool->probation.before != NULL)
         return;
-    GENERATION_FOREACH_SERVING(worker, generation)
-    {
+    GENERATION_FOREACH_SERVING (worker, generation) {
         if (worker->phase != POOL_WORKER_EMPTY || worker->failures == 0)
             return;
         again = again || worker->failures > 1; /* a first crash delays little */

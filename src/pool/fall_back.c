@@ -69,9 +69,9 @@ void pool_note_crash(struct pool_worker *worker)
     worker->crashed = true;
     if (pool->probation.before == NULL)
         return;
-    GENERATION_FOREACH_SERVING(other, generation)
-    if (!other->crashed)
-        return;
+    GENERATION_FOREACH_SERVING (other, generation)
+        if (!other->crashed)
+            return;
     if (!pool->probation.goes_back)
         go_back(generation);
     else if (generation == pool->starting) /* no other configuration is left */

@@ -190,9 +190,9 @@ bool generation_accepts(const struct generation *generation)
 {
     const struct pool_worker *worker;
 
-    GENERATION_FOREACH_SERVING(worker, generation)
-    if (worker->phase == POOL_WORKER_ACCEPTING)
-        return true;
+    GENERATION_FOREACH_SERVING (worker, generation)
+        if (worker->phase == POOL_WORKER_ACCEPTING)
+            return true;
     return false;
 }
 

@@ -40,8 +40,8 @@ static void send_socket_to_all(struct pool *pool, int fd)
     struct pool_worker *worker;
 
     TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_SERVING(worker, generation)
-    send_socket(worker, fd);
+        GENERATION_FOREACH_SERVING (worker, generation)
+            send_socket(worker, fd);
 }
 
 /* Gives a worker the socket whose descriptor it has reported, though ours listens: a message with
@@ -186,7 +186,7 @@ void pool_note_damaged_mutex(struct pool_worker *worker)
     log_write(log, LEVEL_ALERT, 0,
         "the accept mutex was damaged again, generation %u goes on without it", generation->number);
     generation->without_mutex = true;
-    GENERATION_FOREACH_SERVING(worker, generation)
-    if (worker->phase >= POOL_WORKER_READY)
-        channel_end_send(&worker->channel, MESSAGE_MUTEX_OFF);
+    GENERATION_FOREACH_SERVING (worker, generation)
+        if (worker->phase >= POOL_WORKER_READY)
+            channel_end_send(&worker->channel, MESSAGE_MUTEX_OFF);
 }

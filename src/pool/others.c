@@ -100,9 +100,9 @@ unsigned pool_others_list_own(struct pool *pool, uint32_t own[SLOT_MAX])
 
     pool->others_met = true;
     TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_SERVING(worker, generation)
-    if (worker->pid > 0 && n < SLOT_MAX)
-        own[n++] = slot_incarnation(worker->slot);
+        GENERATION_FOREACH_SERVING (worker, generation)
+            if (worker->pid > 0 && n < SLOT_MAX)
+                own[n++] = slot_incarnation(worker->slot);
     return n;
 }
 

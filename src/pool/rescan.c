@@ -20,8 +20,7 @@ static void rescan_due(struct loop *loop, struct timer *timer)
     assert(loop == NULL);
     pool->rescan.last_ms = pool->clock->mono_ms;
     TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_SERVING(worker, generation)
-        {
+        GENERATION_FOREACH_SERVING (worker, generation) {
             if (pool->rescan.names && worker->phase != POOL_WORKER_EMPTY)
                 channel_end_send(&worker->channel, MESSAGE_NAMES);
             if (pool->rescan.listeners && worker->phase == POOL_WORKER_ACCEPTING &&
