@@ -296,6 +296,8 @@ void generation_serve(struct generation *generation)
         log_write(pool->log, LEVEL_NOTICE, 0,
             "generation %u serves in place of generation %u, worker processes: %u",
             generation->number, old->number, generation->serve_n);
+    if (old == NULL)
+        pool_read_untouched(pool);
     fdstore_drop_unclaimed(pool->adopted, &generation->cycle->stream.listeners, pool->log);
     adopted_finish(pool->adopted, &generation->cycle->stream.listeners, pool->log);
     TAILQ_FOREACH (other, &pool->generations, link)

@@ -5,6 +5,7 @@
  * more often than it likes; at each death of a worker it looks unasked, and at options, too. */
 #include "pool/outbox.h"
 
+#include "net/listener_options.h"
 #include "systemd/fdstore.h"
 
 #include <assert.h>
@@ -115,11 +116,19 @@ static void look_soon(struct pool *pool)
         timers_arm_at(pool->timers, &pool->mend, pool->mended_ms + MEND_MS);
 }
 
+void pool_read_untouched(struct pool *pool)
+{
+    const struct listener *listener;
+
+    STAILQ_FOREACH (listener, &pool->serving->cycle->stream.listeners.list, link)
+        if (listener->address.any.sa_family != AF_UNIX)
+            listener_untouched_of(listener, &pool->untouched);
+}
+
 /* Puts back the options of some sockets, from that of a number on; returns whether no more
  * follow. */
 static bool restore_some(struct pool *pool, struct cycle *cycle, unsigned from)
 {
-    struct listener_system system = { .restores = true };
     struct listener *listener;
     unsigned n = 0;
 
@@ -130,7 +139,7 @@ static bool restore_some(struct pool *pool, struct cycle *cycle, unsigned from)
             if (n > from + RESTORE_MOST)
                 return false;
             if (!listener_is_broken(listener, listener->fds[i]))
-                listener_restore(listener, listener->fds[i], &system, pool->log);
+                listener_restore(listener, listener->fds[i], &pool->untouched, pool->log);
         }
     return true;
 }

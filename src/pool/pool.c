@@ -43,6 +43,7 @@ void pool_init(struct pool *pool, const struct pool_options *options)
         .log_repair = { .expired = wake_up },
         .probation = { .due = { .expired = pool_probation_expired } },
         .mend = { .expired = mend_expired },
+        .untouched = { .restores = true },
         .restore = { .expired = pool_restore_expired },
     };
     TAILQ_INIT(&pool->generations);

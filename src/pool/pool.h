@@ -238,6 +238,7 @@ struct pool {
     struct timer mend;                   /* when listeners are looked at */
     uint64_t mended_ms;                  /* the latest look */
     struct timer restore;                /* when options of the next listeners are put back */
+    struct listener_system untouched;    /* what restoring compares with, read at the start */
     unsigned restore_at, restore_passes; /* the next one, and how often the last is to be reached */
     uint64_t deaths[POOL_DEATHS];        /* workers that have ended, by cause */
     bool ending; /* the daemon ends: no worker is replaced, no generation starts */
@@ -432,6 +433,8 @@ void pool_rescan_names(struct pool *pool);
 
 /* Mending (mend.c) */
 
+/* The first generation serves: reads the options of sockets that nobody has touched. */
+void pool_read_untouched(struct pool *pool);
 /* Makes broken listeners listen again: now; soon, as a worker says that the one of a number is
  * broken; soon, with the options of all put back, as a worker has died, or at a reload. */
 void pool_mend_listeners(struct pool *pool);

@@ -290,7 +290,7 @@ const struct fault_case fault_cases[] = {
     { .call = "chmod", .process = MASTER, .nth = 1, .error = EPERM, .says = "/new\" failed (1: " },
     { .call = "setsockopt",
         .process = MASTER,
-        .nth = 3,
+        .nth = 1,
         .error = ENOBUFS,
         .says = "setsockopt(SO_REUSEPORT, 1) 127.0.0.1:$1 failed" },
 

@@ -158,8 +158,12 @@ LOUD int listen(int fd, int backlog)
 
 LOUD int setsockopt(int fd, int level, int name, const void *value, socklen_t length)
 {
-    return strikes("setsockopt") ? -1
-                                 : (int)syscall(SYS_setsockopt, fd, level, name, value, length);
+    /* what is put back a moment after a death, such as SO_LINGER, may come at any time */
+    bool opens = level == SOL_SOCKET && name == SO_REUSEPORT;
+
+    return opens && strikes("setsockopt")
+               ? -1
+               : (int)syscall(SYS_setsockopt, fd, level, name, value, length);
 }
 
 LOUD int getsockname(int fd, struct sockaddr *address, socklen_t *length)
