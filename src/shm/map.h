@@ -77,6 +77,7 @@ struct shm_map {
     struct zone_hold shard_hold, pool_hold;
     uint64_t checked; /* a bit for each shard that this process has looked through, */
     bool pool_checked;
+    uint64_t deaths;        /* of other processes, before that, as a number that each changes */
     uint64_t short_ms;      /* since when it is full with fewer keys than fit; 0: it is not */
     uint64_t audited_ms;    /* when it was then looked through, */
     uint64_t audit_wait_ms; /* time until it will be again */
@@ -160,7 +161,8 @@ struct shm_map_cursor {
 enum shm_map_status shm_map_next(struct shm_map *map, struct shm_map_cursor *cursor,
     uint64_t now_ms, struct shm_map_item *key, struct shm_map_item *item);
 
-/* Gives the expired entries back. A write that finds the map full sweeps by itself. */
+/* Gives the expired entries back, and looks through the shards that this process has not seen, as
+ * does a write that finds the map full. */
 void shm_map_sweep(struct shm_map *map, uint64_t now_ms);
 /* Does so with at most so many shards, from *next on, which it moves on; waits for no lock. */
 void shm_map_sweep_some(struct shm_map *map, uint64_t now_ms, uint32_t *next, uint32_t most);

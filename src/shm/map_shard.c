@@ -140,6 +140,17 @@ static void sweep_shard(struct shm_map *map, uint32_t shard, uint64_t now_ms)
         SHM_STORE(map->shards[shard].soonest_ms, soonest_ms);
 }
 
+/* Locks a shard that is to be repaired, or that this process has not looked through, however long
+ * its holder stands still; any other where that takes no wait. */
+static bool look_at(struct shm_map *map, uint32_t shard)
+{
+    assert(shard < map->shard_n && map->shard_hold.lock == NULL);
+    if (likely(SHM_LOAD(map->shards[shard].suspect) == 0 && shm_map_is_checked(map, shard)))
+        return shm_map_shard_try(map, shard);
+    shm_map_shard_lock(map, shard);
+    return true;
+}
+
 void shm_map_sweep(struct shm_map *map, uint64_t now_ms)
 {
     for (uint32_t shard = 0; shard < map->shard_n; shard++) {
@@ -147,7 +158,7 @@ void shm_map_sweep(struct shm_map *map, uint64_t now_ms)
 
         if (SHM_LOAD(s->soonest_ms) <= now_ms)
             shm_map_shard_lock(map, shard);
-        else if (!shm_map_shard_try(map, shard))
+        else if (!look_at(map, shard))
             continue; /* the lock was tried only to repair what a death may have left */
         if (SHM_LOAD(s->soonest_ms) <= now_ms)
             sweep_shard(map, shard, now_ms);
@@ -174,7 +185,7 @@ uint32_t shm_map_count(struct shm_map *map)
     uint64_t count = 0;
 
     for (uint32_t shard = 0; shard < map->shard_n; shard++) {
-        bool held = shm_map_shard_try(map, shard);
+        bool held = look_at(map, shard);
 
         count += SHM_LOAD(map->shards[shard].count);
         if (held)

@@ -224,6 +224,27 @@ static enum shm_map_status write_once(struct shm_map *map, const struct shm_map_
     return whole ? status : SHM_MAP_FULL;
 }
 
+/* Has the next sweep look through all shards again, and the pool's next user through the pool. */
+static void forget_checks(struct shm_map *map)
+{
+    map->checked = 0;
+    map->pool_checked = false;
+}
+
+/* Where somebody has died since: what was looked through before may have been written over. */
+static void note_deaths(struct shm_map *map)
+{
+    uint64_t deaths = 0;
+
+    for (size_t i = 0; i < countof(map->header->released); i++)
+        deaths += SHM_LOAD(map->header->released[i]);
+    if (deaths == map->deaths)
+        return;
+    map->deaths = deaths;
+    map->audited_ms = 0;
+    forget_checks(map);
+}
+
 /* Looks through a full map that has fewer keys than fit: entries are kept back, or somebody has
  * written over what tells whose they are, or for whom they are kept. It costs as much as there are
  * entries, and is done ever less often. */
@@ -234,6 +255,8 @@ static void audit_map(struct shm_map *map, uint64_t now_ms)
     map->audited_ms = now_ms;
     map->audit_wait_ms =
         map->audit_wait_ms < AUDIT_MS_MOST / 2 ? 2 * map->audit_wait_ms : AUDIT_MS_MOST;
+    forget_checks(map);
+    shm_map_sweep(map, now_ms); /* damage is logged that this finds */
     shm_map_repair_all(map, keeps ? SHM_MAP_SUSPECT : SHM_MAP_KEEPS_NOTHING);
     shm_map_sweep(map, now_ms);
     shm_map_pool_audit(map);
@@ -251,35 +274,22 @@ static bool make_pages(struct shm_map *map, uint64_t now_ms, int tries)
     return true;
 }
 
-/* In a map that is full by the counts of its shards, which somebody may have written over: looks
- * through the shards that this process has not seen yet, and now and then through all. */
-static bool count_again(struct shm_map *map, uint64_t now_ms)
-{
-    uint64_t all = map->shard_n == 64 ? UINT64_MAX : (UINT64_C(1) << map->shard_n) - 1;
-
-    if (map->checked == all && now_ms - map->audited_ms < map->audit_wait_ms)
-        return false;
-    if (map->checked == all) {
-        map->short_ms = now_ms; /* units that are kept back stay */
-        audit_map(map, now_ms);
-    }
-    shm_map_count(map);
-    shm_map_pool_audit(map);
-    return !shm_map_pool_is_empty(map);
-}
-
-/* In a full map: looks for room. False when there is none. */
+/* In a full map: looks for room. False when there is none. What the shards say of themselves is
+ * believed where this process has looked through them since the last death; in a map that is full
+ * by their counts alone, it looks again now and then. */
 static bool make_room(struct shm_map *map, uint64_t now_ms, int tries)
 {
+    assert(map->shard_hold.lock == NULL && map->pool_hold.lock == NULL);
+    note_deaths(map);
     /* with no lock held: shards are never locked within one another */
     shm_map_sweep(map, now_ms);
     if (map->page != 0)
         return make_pages(map, now_ms, tries);
     if (!shm_map_pool_is_empty(map))
         return true;
-    if (shm_map_is_reduced(map))
-        return count_again(map, now_ms);
-    if (shm_map_has_all(map)) {
+    if (shm_map_is_reduced(map)) {
+        map->short_ms = now_ms; /* entries that are kept back stay */
+    } else if (shm_map_has_all(map)) {
         map->short_ms = 0;
         return false;
     }

@@ -142,7 +142,10 @@ static void damage_shard(struct input *in, struct shm_map *map, struct shm_map_s
         shard->soonest_ms = to;
         break;
     case 4:
-        shard->count = (uint32_t)to;
+        if (what < 128)
+            shard->count = (uint32_t)to;
+        else
+            shard->bytes = to;
         break;
     case 5:
         shard->spare = (uint32_t)to;

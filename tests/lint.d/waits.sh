@@ -6,7 +6,7 @@
 # Files that wait by sleeping, are clients with a pace, or replace a call. Modules are the daemon's
 # guests, and fuzzers have no time.
 may_sleep='tests/support/wait.h tests/daemon/steady_clients.c tests/daemon/load_clients.c
-    tests/daemon/faults_preload.c tests/shm/test_map_damage.c'
+    tests/daemon/faults_preload.c tests/shm/test_map_damage.c tests/shm/test_map_look.c'
 
 check_waits() {
     facts W tests | awk -v may="$may_sleep" '

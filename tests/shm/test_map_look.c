@@ -7,12 +7,26 @@
 #include "support/test.h"
 
 #include <string.h>
+#include <time.h>
 
 #define CAPACITY 200
 #define KEYS 90
-#define OTHER 7 /* slot of the process that comes later */
+#define OTHER 7  /* slot of the process that comes later */
+#define FORGED 8 /* of one that lives, in locks */
+#define TRIALS 300
+#define WRITES_MOST 400
+#define RUN_MOST 64
+#define NOW_MS UINT64_C(1000000000000)
 
 static const struct shm_map_shape shape = { CAPACITY, 16, 32, 0 };
+
+/* Replaces the C library's: who waits for a holder that is only forged has nothing to wait for. */
+int nanosleep(const struct timespec *time, struct timespec *left)
+{
+    (void)time;
+    (void)left;
+    return 0;
+}
 
 #include "shm/filled_map.h"
 
@@ -222,12 +236,161 @@ START_TEST(a_look_changes_nothing)
 }
 END_TEST
 
+/* ---- Full by forged counts ---- */
+
+static void forge_lock(struct shm_map *map, uint32_t shard)
+{
+    map->shards[shard].lock.word = UINT64_C(5) << 32 | FORGED;
+}
+
+/* Forges what a map that is full would say; `shard` is map->shard_n for the entries in use. */
+static void forge_number(struct shm_map *map, uint32_t shard)
+{
+    if (shard == map->shard_n) {
+        map->pool->used = map->entry_n;
+        map->pool->free = 0;
+    } else {
+        map->shards[shard].count = UINT32_MAX;
+        map->shards[shard].bytes = UINT64_MAX;
+    }
+}
+
+static void forge_all(struct shm_map *map, bool locks)
+{
+    for (uint32_t shard = 0; shard <= map->shard_n; shard++) {
+        forge_number(map, shard);
+        if (locks && shard < map->shard_n)
+            forge_lock(map, shard);
+    }
+}
+
+/* Sets a key, later than any look of the process. */
+static void check_that_it_sets(struct shm_map *map, uint32_t key)
+{
+    test_require(shm_map_set(map, &key, sizeof(key), NOW_MS, "", 0, 0, NULL) == SHM_MAP_OK);
+}
+
+/* Fails the test unless the map is, once the holder that was only forged has died. */
+static void check_whole(struct shm_map *map)
+{
+    map_bury(map, FORGED, 5);
+    shm_map_check(map);
+    if (map->page == 0)
+        check_room(map, CAPACITY);
+}
+
+static const struct shm_map_shape forged_shapes[] = { { CAPACITY, 16, 32, 0 },
+    { CAPACITY, 16, 32, CAPACITY + 1 } };
+
+static struct shm_map *map_to_forge(int i)
+{
+    struct shm_map *map = map_create(&forged_shapes[i / 2]);
+
+    for (uint32_t key = 0; key < KEYS; key++)
+        check_that_it_sets(map, key);
+    return map;
+}
+
+/* The count of one shard, with the number that makes counts a limit, and all of them. */
+START_TEST(a_process_that_comes_is_refused_nothing_by_forged_counts)
+{
+    struct shm_map *map = map_to_forge(_i), later;
+    uint32_t shard_n = map->shard_n;
+
+    for (uint32_t shard = 0; shard < shard_n; shard++) {
+        forge_number(map, shard_n);
+        forge_number(map, shard);
+        if (_i % 2 == 1)
+            forge_lock(map, shard);
+        later = other_handle(map);
+        check_that_it_sets(&later, KEYS + shard);
+        ck_assert_uint_gt(later.mended.rebuilt + later.mended.taken, 0);
+    }
+    forge_all(map, _i % 2 == 1);
+    later = other_handle(map);
+    check_that_it_sets(&later, KEYS + shard_n);
+    ck_assert_uint_eq(shm_map_count(&later), KEYS + shard_n + 1);
+    ck_assert_uint_eq(later.mended.emptied, 0);
+    check_whole(&later);
+    map_destroy(&map);
+}
+END_TEST
+
+/* A process that has looked through all, and has looked for room a moment ago, looks again where
+ * somebody has died since. */
+START_TEST(a_death_has_forged_counts_looked_for)
+{
+    struct shm_map *map = map_to_forge(_i);
+
+    for (uint32_t serial = 1; serial < 4; serial++) {
+        forge_all(map, _i % 2 == 1);
+        map->audited_ms = NOW_MS;
+        map_bury(map, OTHER, serial);
+        check_that_it_sets(map, KEYS + serial);
+        ck_assert_uint_gt(map->mended.rebuilt + map->mended.taken, 0);
+        ck_assert_uint_eq(shm_map_count(map), KEYS + serial);
+        map->mended = (struct shm_map_mended) { 0 };
+    }
+    check_whole(map);
+    map_destroy(&map);
+}
+END_TEST
+
+/* Writes at random, half the times before the entries. */
+static void write_at_random(struct shm_map *map, uint64_t *random)
+{
+    char *base = (char *)map->pool;
+    size_t all = shm_map_size(&map->shape) - shm_map_written();
+
+    for (uint32_t i = random_below(random, WRITES_MOST); i > 0; i--) {
+        size_t most = random_below(random, 2) == 0 ? all : (size_t)(map->entries - base);
+        char *to = base + random_below(random, (uint32_t)(most - RUN_MOST));
+        uint32_t n = 1 + random_below(random, RUN_MOST), kind = random_below(random, 4);
+
+        if (kind < 2)
+            memset(to, kind == 0 ? 0 : 0xff, n);
+        for (uint32_t j = 0; j < n && kind >= 2; j++)
+            to[j] = (char)random_below(random, kind == 2 ? 256 : map->shard_n + 2);
+    }
+}
+
+/* The next generation can set all keys, whether this one has met the damage or not. */
+START_TEST(what_was_written_at_random_ends_with_its_generation)
+{
+    uint64_t random = random_seed();
+
+    for (int i = 0; i < TRIALS; i++) {
+        struct shm_map *map = map_to_forge(2 * _i), witness = other_handle(map), later[2];
+
+        write_at_random(map, &random);
+        for (uint32_t key = 0; key < KEYS; key++) {
+            get_key(&witness, key);
+            set_key(&witness, key);
+        }
+        map_bury(map, 0, 1);
+        set_key(&witness, 0);
+        map_bury(map, OTHER, 5);
+        for (uint32_t slot = 0; slot < 2; slot++) {
+            later[slot] = *map;
+            map_join(&later[slot], slot, 10);
+        }
+        for (uint32_t key = 0; key < CAPACITY / 2; key++)
+            check_that_it_sets(&later[key % 2], key);
+        map_destroy(&map);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_loop_test(tcase, damage_costs_only_what_was_there_before, 0, (int)countof(unmet));
     tcase_add_loop_test(
         tcase, a_damaged_pool_is_whole_once_it_is_used, 0, (int)countof(pool_damages));
     tcase_add_test(tcase, a_look_changes_nothing);
+    tcase_add_loop_test(tcase, a_process_that_comes_is_refused_nothing_by_forged_counts, 0, 4);
+    tcase_add_loop_test(tcase, a_death_has_forged_counts_looked_for, 0, 4);
+    tcase_add_loop_test(
+        tcase, what_was_written_at_random_ends_with_its_generation, 0, (int)countof(forged_shapes));
 }
 
 TEST_MAIN("map_look", add_tests)
