@@ -130,7 +130,10 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
     if (slot_release(pool->shared, worker->slot))
         log_quota_write(&worker->lines, LEVEL_NOTICE, 0,
             "the accept mutex was taken back from worker process %d", (int)worker->pid);
-    pool_restore_listeners(pool);
+    if (worker->phase >= POOL_WORKER_ACCEPTING) /* it may have been in a client's hands */
+        pool_restore_listeners(pool);
+    else
+        pool_look_at_listeners(pool);
     if (worker->handle != -1) {
         follow_orphan(worker);
         return;

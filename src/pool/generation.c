@@ -298,6 +298,8 @@ void generation_serve(struct generation *generation)
             generation->number, old->number, generation->serve_n);
     if (old == NULL)
         pool_read_untouched(pool);
+    else
+        pool_restore_listeners(pool);
     fdstore_drop_unclaimed(pool->adopted, &generation->cycle->stream.listeners, pool->log);
     adopted_finish(pool->adopted, &generation->cycle->stream.listeners, pool->log);
     TAILQ_FOREACH (other, &pool->generations, link)

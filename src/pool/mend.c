@@ -110,7 +110,7 @@ void pool_mend_listeners(struct pool *pool)
             worker->broken_listener = -1;
 }
 
-static void look_soon(struct pool *pool)
+void pool_look_at_listeners(struct pool *pool)
 {
     if (!timer_is_set(&pool->mend))
         timers_arm_at(pool->timers, &pool->mend, pool->mended_ms + MEND_MS);
@@ -167,7 +167,7 @@ void pool_restore_expired(struct loop *loop, struct timer *timer)
 
 void pool_restore_listeners(struct pool *pool)
 {
-    look_soon(pool);
+    pool_look_at_listeners(pool);
     pool->restore_passes = pool->restore_at > 0 ? 2 : 1;
     if (!timer_is_set(&pool->restore))
         timers_arm_at(pool->timers, &pool->restore, pool->clock->mono_ms + MEND_MS);
@@ -176,7 +176,7 @@ void pool_restore_listeners(struct pool *pool)
 void pool_note_broken_listener(struct pool_worker *worker, uint32_t number)
 {
     worker->broken_listener = (int)number;
-    look_soon(worker->generation->pool);
+    pool_look_at_listeners(worker->generation->pool);
 }
 
 void pool_note_damaged_mutex(struct pool_worker *worker)

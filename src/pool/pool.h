@@ -435,9 +435,11 @@ void pool_rescan_names(struct pool *pool);
 
 /* The first generation serves: reads the options of sockets that nobody has touched. */
 void pool_read_untouched(struct pool *pool);
-/* Makes broken listeners listen again: now; soon, as a worker says that the one of a number is
- * broken; soon, with the options of all put back, as a worker has died, or at a reload. */
+/* Makes broken listeners listen again: now; soon; soon, as a worker says that the one of a number
+ * is broken; soon, with the options of all put back, as a worker that accepted has died, or after
+ * a reload. */
 void pool_mend_listeners(struct pool *pool);
+void pool_look_at_listeners(struct pool *pool);
 void pool_note_broken_listener(struct pool_worker *worker, uint32_t number);
 void pool_restore_listeners(struct pool *pool);
 void pool_restore_expired(struct loop *loop, struct timer *timer);

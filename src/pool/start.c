@@ -151,8 +151,6 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
     assert(role_is(ROLE_MASTER));
     assert(pool->starting == NULL && !pool->ending);
     pool_mend_listeners(pool); /* a broken one could not be taken over */
-    if (in_force != NULL)
-        pool_restore_listeners(pool);
     /* without workers that drain the queues of such sockets they stay, and so they do while
      * another master process has the paths */
     if (pool->serving != NULL)
