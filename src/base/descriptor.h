@@ -20,8 +20,8 @@ void descriptor_close(int fd);
 /* Makes close() of a socket return at once, whatever another process with the socket has set: with
  * SO_LINGER it waits for the peer. Does nothing to other descriptors. */
 void descriptor_stop_linger(int fd);
-/* Closes a descriptor that other processes have, or that one of them has passed, without a wait;
- * keeps errno. */
+/* Closes a descriptor of a socket that other processes have set options of, such as SO_LINGER, and
+ * never waits for that socket's peer; keeps errno. */
 void descriptor_discard(int fd);
 /* Whether programs started by exec() inherit the descriptor from now on; -1 with errno. */
 int descriptor_set_inherited(int fd, bool inherited);

@@ -23,16 +23,23 @@ struct listing {
     uint32_t n, left_out;
 };
 
+/* Counts a server or a name; false: the reply has no room for it. */
+static bool count_listed(struct listing *listing)
+{
+    bool has_room = listing->n < SERVERS_MAX;
+
+    listing->n += has_room;
+    listing->left_out += !has_room;
+    return has_room;
+}
+
 static void write_server(void *arg, const struct control_server *server)
 {
     struct listing *listing = arg;
     struct json *json = listing->json;
 
-    if (listing->n == SERVERS_MAX) {
-        listing->left_out++;
+    if (!count_listed(listing))
         return;
-    }
-    listing->n++;
     json_object(json, NULL);
     json_string(json, "server", server->name);
     json_string(json, "address", server->address);
@@ -56,11 +63,8 @@ static void write_name(void *arg, const struct control_name *name)
     struct listing *listing = arg;
     struct json *json = listing->json;
 
-    if (listing->n == SERVERS_MAX) {
-        listing->left_out++;
+    if (!count_listed(listing))
         return;
-    }
-    listing->n++;
     json_object(json, NULL);
     json_string(json, "server", name->server);
     json_number(json, "addresses", name->addresses);

@@ -25,7 +25,7 @@ int io_socket_set_transparent(int fd, sa_family_t family)
 size_t io_socket_queued(const struct source *source)
 {
     (void)source;
-    return 0; /* no call that all systems have says so */
+    return 0; /* POSIX has no call for the length of a send queue */
 }
 
 void io_socket_reset(int fd)

@@ -21,9 +21,9 @@
 /* A question is repeated after this time, then after twice as long ... */
 #define NAMES_CLIENT_TRY_MS 1000
 #define NAMES_CLIENT_TRIES 4
-/* Time in which as many new questions are asked as there are sockets. */
+/* Milliseconds in which at most NAMES_SOCKETS new questions are asked. */
 #define NAMES_CLIENT_PACE_MS 100
-/* Questions that the library has at once, those included that nobody waits for any more. */
+/* Questions that the library has at once, with those of resolutions that were cancelled. */
 #define NAMES_CLIENT_ASKED 32768
 
 struct names_client;
@@ -48,8 +48,8 @@ struct names_client *names_client_create(
 /* Ends all questions without a reply. */
 void names_client_destroy(struct names_client **client);
 
-/* The time until a question can be asked, which is 0 if it can be asked now. One that was asked
- * before, `again`, has as much room as one that is repeated. */
+/* Returns the milliseconds until a question can be asked; 0: now. A question that was taken back,
+ * `again`, may use the socket of another, as a repeated question may. */
 uint64_t names_client_room_ms(struct names_client *client, bool again);
 /* Asks for records of a type (MESSAGE_A ...). `name` is lent; the reply has `arg`. */
 void names_client_ask(struct names_client *client, const char *name, uint16_t type, void *arg);

@@ -109,7 +109,7 @@ static struct client_asked *question_of(const struct names_client *client, const
     return client->reading != NULL ? client->reading->asked : NULL;
 }
 
-/* Closes the oldest port where there is no other room. */
+/* Closes the socket of the oldest question where all sockets are in use. */
 static bool make_room(struct names_client *client)
 {
     struct client_port *oldest = TAILQ_FIRST(&client->ports);

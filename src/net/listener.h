@@ -70,11 +70,11 @@ extern const struct listener_options listener_defaults;
 /* Rows of listener_untouched[] at most. */
 #define LISTENER_UNTOUCHED_MOST 40
 
-/* Options that no configuration sets, as they are on a socket that nobody has touched, or that the
- * service manager has passed. */
+/* Socket options without a directive: their values on a new socket, or on a socket of the service
+ * manager when it was passed. */
 struct listener_untouched {
     bool known;
-    int keepidle, keepintvl, keepcnt; /* defaults of options whose value 0 stands for them */
+    int keepidle, keepintvl, keepcnt; /* the system's, for so_keepalive parameters of 0 */
     int rcvbuf, sndbuf, buf_lock;
     int values[LISTENER_UNTOUCHED_MOST];
 };
