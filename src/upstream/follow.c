@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define FOLLOW_KIND KIND('F', 'l', 'l', 'w')
+/* The version of no entry, but in centuries. */
+#define NO_VERSION UINT32_MAX
 /* Between two looks for a first answer. */
 #define LOOK_MS 1000
 
@@ -89,18 +91,19 @@ static int take_known(struct upstream *upstream, struct follow *follow, struct r
 static int look(struct upstream *upstream, struct follow *follow, struct resolve_set *set)
 {
     const struct zone *zone = upstream->peers->upstreams->known;
-    uint32_t version = follow->version;
+    uint32_t version = follow->version, entry = known_find(zone, &follow->key);
     bool answered = follow->answered;
 
     CHECK_KIND(follow, FOLLOW_KIND);
     assert(zone != NULL && follow->server->target == NULL);
-    if (follow->entry == KNOWN_NONE)
-        follow->entry = known_find(zone, &follow->key);
-    if (follow->entry == KNOWN_NONE)
+    if (entry == KNOWN_NONE)
         return 0;
-    if (known_read(zone, follow->entry, &follow->key, &version, &answered, set) &&
+    if (entry != follow->entry) /* the first, or another one after it made room for other names */
+        version = NO_VERSION;
+    if (known_read(zone, entry, &follow->key, &version, &answered, set) &&
         take_known(upstream, follow, set) == -1)
         return -1;
+    follow->entry = entry;
     follow->version = version;
     if (answered && !follow->answered) {
         follow->answered = true;
@@ -183,7 +186,6 @@ int follow_open(struct upstreams *upstreams, struct upstream *upstream)
             .server = server,
             .key = known_key_of(upstream, server),
             .entry = KNOWN_NONE,
-            .version = UINT32_MAX, /* no entry has it but in centuries */
         };
         upstream->unanswered++;
         *next = follow;

@@ -105,7 +105,7 @@ struct known_key known_key_of(const struct upstream *upstream, const struct upst
 uint32_t known_find(const struct zone *zone, const struct known_key *key)
 {
     for (uint32_t i = 0; i < KNOWN_NAMES; i++)
-        if (known_has_key(known_entry_of(zone, i), key))
+        if (known_has_key(zone, i, key))
             return i;
     return KNOWN_NONE;
 }
@@ -157,7 +157,7 @@ bool known_read(const struct zone *zone, uint32_t i, const struct known_key *key
         uint32_t now = atomic_load_explicit(&entry->version, memory_order_acquire);
         bool has_ended = atomic_load_explicit(&entry->answered, memory_order_relaxed) != 0;
 
-        if (!known_has_key(entry, key))
+        if (!known_has_key(zone, i, key))
             return false;
         *answered = has_ended;
         if (now == *version)
@@ -165,7 +165,7 @@ bool known_read(const struct zone *zone, uint32_t i, const struct known_key *key
         read_copy(&entry->copies[now & 1], set);
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(&entry->version, memory_order_relaxed) == now &&
-            known_has_key(entry, key)) {
+            known_has_key(zone, i, key)) {
             *version = now;
             return true;
         }
@@ -178,7 +178,7 @@ bool known_read_state(
 {
     const struct known_entry *entry = known_entry_of(zone, i);
 
-    if (!known_has_key(entry, key))
+    if (!known_has_key(zone, i, key))
         return false;
     state->n = entry->copies[atomic_load_explicit(&entry->version, memory_order_acquire) & 1].n;
     if (state->n > RESOLVE_ADDRESSES)

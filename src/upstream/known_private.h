@@ -22,9 +22,8 @@ struct known_copy {
 };
 
 struct known_entry {
-    alignas(CACHE_LINE) _Atomic uint64_t key[2]; /* the first: 0 where it is free */
-    _Atomic uint32_t version;                    /* the lowest bit says which copy is in force */
-    _Atomic uint32_t answered;                   /* a round has ended */
+    alignas(CACHE_LINE) _Atomic uint32_t version; /* the lowest bit says which copy is in force */
+    _Atomic uint32_t answered;                    /* a round has ended */
     _Atomic uint64_t answered_ms, failed_ms;
     char why[KNOWN_WHY];
     struct known_copy copies[2];
@@ -34,6 +33,8 @@ struct known_table {
     uint32_t magic, entries;
     uint64_t unit;
     _Atomic uint32_t changes;
+    /* of the entries, of which a search would touch, and so take, all pages; 0 first: free */
+    _Atomic uint64_t keys[KNOWN_NAMES][2];
     struct known_entry list[KNOWN_NAMES];
 };
 
@@ -48,8 +49,12 @@ static inline struct known_entry *known_entry_of(const struct zone *zone, uint32
     return &known_table_of(zone)->list[entry];
 }
 
-static inline bool known_has_key(const struct known_entry *entry, const struct known_key *key)
+static inline bool known_has_key(
+    const struct zone *zone, uint32_t entry, const struct known_key *key)
 {
-    return atomic_load_explicit(&entry->key[0], memory_order_acquire) == key->part[0] &&
-           atomic_load_explicit(&entry->key[1], memory_order_relaxed) == key->part[1];
+    const _Atomic uint64_t *parts = known_table_of(zone)->keys[entry];
+
+    assert(entry < KNOWN_NAMES);
+    return atomic_load_explicit(&parts[0], memory_order_acquire) == key->part[0] &&
+           atomic_load_explicit(&parts[1], memory_order_relaxed) == key->part[1];
 }

@@ -48,16 +48,17 @@ static uint32_t lock_unused(const struct known_writer *writer)
     uint32_t oldest = KNOWN_NONE;
 
     for (uint32_t i = 0; i < KNOWN_NAMES; i++) {
-        const struct known_entry *entry = known_entry_of(writer->zone, i);
+        const _Atomic uint64_t *key = known_table_of(writer->zone)->keys[i];
 
         if (is_claimed(writer, i) || !lock(writer->zone, i + 1))
             continue;
-        if (atomic_load_explicit(&entry->key[0], memory_order_relaxed) == 0) {
+        if (atomic_load_explicit(key, memory_order_relaxed) == 0) {
             if (oldest != KNOWN_NONE)
                 unlock(writer->zone, oldest + 1);
             return i;
         }
-        if (oldest != KNOWN_NONE && !is_older(entry, known_entry_of(writer->zone, oldest))) {
+        if (oldest != KNOWN_NONE &&
+            !is_older(known_entry_of(writer->zone, i), known_entry_of(writer->zone, oldest))) {
             unlock(writer->zone, i + 1);
             continue;
         }
@@ -71,10 +72,11 @@ static uint32_t lock_unused(const struct known_writer *writer)
 /* Makes a locked entry the key's, of which nothing is known. */
 static void begin_entry(const struct known_writer *writer, uint32_t i, const struct known_key *key)
 {
+    _Atomic uint64_t *parts = known_table_of(writer->zone)->keys[i];
     struct known_entry *entry = known_entry_of(writer->zone, i);
     uint32_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
 
-    atomic_store_explicit(&entry->key[0], 0, memory_order_relaxed);
+    atomic_store_explicit(&parts[0], 0, memory_order_relaxed);
     atomic_thread_fence(memory_order_release); /* a reader of what follows finds no key */
     for (unsigned copy = 0; copy < 2; copy++)
         entry->copies[copy].n = entry->copies[copy].is_cut = 0;
@@ -83,8 +85,8 @@ static void begin_entry(const struct known_writer *writer, uint32_t i, const str
     atomic_store_explicit(&entry->answered_ms, 0, memory_order_relaxed);
     atomic_store_explicit(&entry->failed_ms, 0, memory_order_relaxed);
     atomic_store_explicit(&entry->version, version + 1, memory_order_relaxed);
-    atomic_store_explicit(&entry->key[1], key->part[1], memory_order_relaxed);
-    atomic_store_explicit(&entry->key[0], key->part[0], memory_order_release);
+    atomic_store_explicit(&parts[1], key->part[1], memory_order_relaxed);
+    atomic_store_explicit(&parts[0], key->part[0], memory_order_release);
 }
 
 /* Makes an entry for the key, unless another process is just making one. */
@@ -116,7 +118,7 @@ uint32_t known_claim(struct known_writer *writer, const struct known_key *key)
         return KNOWN_NONE;
     if (i == KNOWN_NONE)
         return KNOWN_NONE;
-    if (!known_has_key(known_entry_of(writer->zone, i), key)) { /* another process was faster */
+    if (!known_has_key(writer->zone, i, key)) { /* another process was faster */
         unlock(writer->zone, i + 1);
         return KNOWN_NONE;
     }

@@ -5,6 +5,7 @@
 #include "upstream/known_private.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,6 +100,22 @@ START_TEST(what_is_written_is_read_once)
     ck_assert_uint_eq(state.answered_ms, 1000);
     ck_assert_uint_eq(state.failed_ms, 2000);
     ck_assert_str_eq(state.why, "a.test: no?answer");
+    stop(&known);
+}
+END_TEST
+
+/* The room for names takes no memory before there are some, whoever looks for one. */
+START_TEST(room_takes_no_memory)
+{
+    struct known known;
+    struct stat st;
+
+    start(&known);
+    ck_assert_uint_eq(known_find(known.zone, &known.key), KNOWN_NONE);
+    known.entry = known_claim(&known.writer, &known.key);
+    write_addresses(&known, 2, 7);
+    ck_assert_int_eq(fstat(known.zone->segment.fd, &st), 0);
+    ck_assert_int_lt(st.st_blocks * 512, 256 * 1024);
     stop(&known);
 }
 END_TEST
@@ -252,6 +269,7 @@ END_TEST
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, what_is_written_is_read_once);
+    tcase_add_test(tcase, room_takes_no_memory);
     tcase_add_test(tcase, half_a_copy_is_not_read);
     tcase_add_test(tcase, damage_is_bounded);
     tcase_add_test(tcase, an_entry_has_one_writer);
