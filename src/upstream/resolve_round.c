@@ -145,7 +145,9 @@ static void note_answered(struct resolve *resolve)
     if (!upstream->is_of_session) {
         known_note(upstreams->writer, resolve->entry, upstreams->loop->clock.mono_ms,
             resolve->why != NULL ? resolve->why_name : NULL, resolve->why);
-        upstreams->published(upstreams);
+        if (known_changes(upstreams->known) != upstreams->told_changes)
+            upstreams->published(upstreams);
+        upstreams->told_changes = known_changes(upstreams->known);
         return;
     }
     upstream->unresolved = resolve->why;

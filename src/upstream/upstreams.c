@@ -80,6 +80,7 @@ int upstreams_ask(struct upstreams *upstreams)
     if (upstreams->writer == NULL)
         return no_memory(upstreams);
     *upstreams->writer = (struct known_writer) { .zone = upstreams->known };
+    upstreams->told_changes = known_changes(upstreams->known);
     STAILQ_FOREACH (upstream, upstreams->list, link)
         if (resolve_open(upstreams, upstream) == -1)
             return no_memory(upstreams);

@@ -36,6 +36,7 @@ struct upstreams {
     struct timer names_due;   /* the next look for a first answer */
     /* set in a process that asks for names */
     struct known_writer *writer;
+    uint32_t told_changes;                          /* known_changes() as of the latest round */
     void (*published)(struct upstreams *upstreams); /* after something was written down */
 
     /* queue.c */

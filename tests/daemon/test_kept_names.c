@@ -10,6 +10,7 @@
 #include "support/test.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -180,9 +181,44 @@ START_TEST(dead_servers_of_names_close_no_client)
 }
 END_TEST
 
+/* How often the process has waited. */
+static unsigned long waits_of(pid_t pid)
+{
+    static const char name[] = "voluntary_ctxt_switches:";
+    const char *line = strstr(proc_text(pid, "status"), name);
+
+    ck_assert_ptr_nonnull(line);
+    return strtoul(line + sizeof(name) - 1, NULL, 10);
+}
+
+/* A name that is asked for each second, and stands for the same as before, is no news. */
+START_TEST(an_answer_that_is_no_news_wakes_no_worker)
+{
+    struct name_server server = name_server_start();
+    struct daemon *daemon = start(&server, 0);
+    unsigned long before[2];
+    pid_t workers[8];
+
+    daemon_expects(daemon, FAILS);
+    WAIT_FOR(has_answered(daemon, &server));
+    ck_assert_uint_eq(find_titled(daemon->pid, "worker process", workers), 2);
+    for (int i = 0; i < 4; i++) {
+        WAIT_FOR(!name_server_is_quiet(&server));
+        for (int j = 0; i == 0 && j < 2; j++)
+            before[j] = waits_of(workers[j]);
+        answer(&server, daemon->ports[1]);
+    }
+    for (int j = 0; j < 2; j++)
+        ck_assert_uint_eq(waits_of(workers[j]), before[j]);
+    name_server_stop(&server);
+    daemon_finish(daemon);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     resources_fixture(tcase);
+    tcase_add_test(tcase, an_answer_that_is_no_news_wakes_no_worker);
     tcase_add_loop_test(
         tcase, dead_servers_of_names_close_no_client, 0, sizeof(kinds) / sizeof(*kinds));
 }
