@@ -151,6 +151,16 @@ static void bound_slots(struct pool *pool)
     }
 }
 
+static int64_t count_serving(const struct generation *generation)
+{
+    const struct pool_worker *worker;
+    int64_t n = 0;
+
+    GENERATION_FOREACH_SERVING (worker, generation)
+        n += worker->phase != POOL_WORKER_EMPTY;
+    return n;
+}
+
 /* Tells the oldest workers beyond max_draining_workers to end the sessions that are idle. */
 static void trim_workers(struct pool *pool)
 {
@@ -160,13 +170,13 @@ static void trim_workers(struct pool *pool)
     struct pool_worker *worker;
 
     TAILQ_FOREACH (generation, &pool->generations, link)
-        n += generation->phase == GENERATION_DRAINING ? generation->process_n : 0;
+        n += generation->phase == GENERATION_DRAINING ? count_serving(generation) : 0;
     if (most == 0 || n <= most)
         return;
     TAILQ_FOREACH (generation, &pool->generations, link) {
         if (generation->phase != GENERATION_DRAINING)
             continue;
-        GENERATION_FOREACH_WORKER (worker, generation)
+        GENERATION_FOREACH_SERVING (worker, generation)
             if (worker->phase != POOL_WORKER_EMPTY && trimmed < n - most) {
                 channel_end_send(&worker->channel, MESSAGE_TRIM);
                 trimmed++;
@@ -324,8 +334,11 @@ void generation_advance(struct generation *generation)
     const struct pool_worker *worker;
 
     assert(generation == generation->pool->starting);
-    GENERATION_FOREACH_WORKER (worker, generation)
-        least = worker->phase < least ? worker->phase : least;
+    GENERATION_FOREACH_WORKER (worker, generation) {
+        /* a helper has to be set up, and no client waits for more of it */
+        if (worker->task != TASK_ASK || generation->phase == GENERATION_STARTING)
+            least = worker->phase < least ? worker->phase : least;
+    }
     if (generation->phase == GENERATION_STARTING && least >= POOL_WORKER_READY)
         commit_generation(generation);
     else if (generation->phase == GENERATION_COMMITTED && least >= POOL_WORKER_ACCEPTING)

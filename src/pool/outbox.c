@@ -24,8 +24,8 @@ void pool_outbox_failed(struct channel_end *end, int error)
 {
     struct pool_worker *worker = worker_of(end);
 
-    log_quota_write(&worker->lines, LEVEL_ALERT, error,
-        "no message could be sent to worker process %d", (int)worker->pid);
+    log_quota_write(&worker->lines, LEVEL_ALERT, error, "no message could be sent to %s %d",
+        pool_worker_title(worker), (int)worker->pid);
 }
 
 /* Sends to a worker, which may have gone; false when it has to be tried again. */

@@ -372,8 +372,11 @@ void generation_bound(struct pool *pool);
 
 /* Forks a process; -1 after an alert line. */
 int pool_spawn(struct pool_worker *worker);
-/* Returns its name in log lines, such as "worker process". */
-const char *pool_worker_title(const struct pool_worker *worker);
+/* Returns its name in log lines. */
+static inline const char *pool_worker_title(const struct pool_worker *worker)
+{
+    return worker->task == TASK_ASK ? "resolver process" : "worker process";
+}
 /* Names of causes in the status; NULL: not counted there. */
 extern const char *const pool_death_names[POOL_DEATHS];
 /* Returns the record of the worker that is this process, or this incarnation, which may be

@@ -14,7 +14,7 @@ void pool_worker_break_rule(struct pool_worker *worker, const char *rule)
         return;
     worker->killed = POOL_KILL_CHANNEL;
     log_quota_write(&worker->lines, LEVEL_ALERT, 0,
-        "worker process %d has broken a rule of the channel (%s), it is killed", (int)worker->pid,
-        rule);
+        "%s %d has broken a rule of the channel (%s), it is killed", pool_worker_title(worker),
+        (int)worker->pid, rule);
     signals_send_held(worker->pid, worker->handle, SIGKILL, worker->generation->pool->log);
 }

@@ -85,11 +85,6 @@ static NORETURN void run_child(void *arg)
     end_child(pool, heritage, status);
 }
 
-const char *pool_worker_title(const struct pool_worker *worker)
-{
-    return worker->task == TASK_ASK ? "resolver process" : "worker process";
-}
-
 /* A helper has no place among those who share clients. */
 static uint32_t place_of(const struct pool_worker *worker)
 {

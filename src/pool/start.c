@@ -25,9 +25,9 @@ static void abort_start(struct pool_worker *worker)
 {
     char why[96];
 
-    snprintf(why, sizeof(why),
-        "worker process %d was not ready within worker_start_timeout (%" PRId64 " ms)",
-        (int)worker->pid, worker->generation->cycle->core.worker_start_timeout);
+    snprintf(why, sizeof(why), "%s %d was not ready within worker_start_timeout (%" PRId64 " ms)",
+        pool_worker_title(worker), (int)worker->pid,
+        worker->generation->cycle->core.worker_start_timeout);
     generation_abort(worker->generation, why);
 }
 
@@ -46,9 +46,9 @@ static void deadline_expired(struct loop *loop, struct timer *timer)
     }
     if (due == POOL_KILL_START_LATE)
         log_quota_write(&worker->lines, LEVEL_ALERT, 0,
-            "worker process %d was not ready within worker_start_timeout (%" PRId64
-            " ms), it is killed",
-            (int)worker->pid, generation->cycle->core.worker_start_timeout);
+            "%s %d was not ready within worker_start_timeout (%" PRId64 " ms), it is killed",
+            pool_worker_title(worker), (int)worker->pid,
+            generation->cycle->core.worker_start_timeout);
     if (worker->killed == POOL_KILL_NONE)
         worker->killed = due;
     /* no other signal is sure to be obeyed */

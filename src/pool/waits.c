@@ -15,7 +15,7 @@ const struct generation *pool_find_holder(const struct pool *pool)
     TAILQ_FOREACH (generation, &pool->generations, link) {
         if (generation->release.deadline == 0)
             continue;
-        GENERATION_FOREACH_WORKER (worker, generation)
+        GENERATION_FOREACH_SERVING (worker, generation)
             if (worker->phase != POOL_WORKER_EMPTY && worker->phase != POOL_WORKER_RELEASED)
                 return generation;
     }

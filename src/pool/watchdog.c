@@ -26,8 +26,9 @@ static void kill_stuck(struct pool_worker *worker)
     assert(worker->pid > 0 && worker->killed == POOL_KILL_NONE);
     death_place(worker->generation->cycle, &words, where);
     log_quota_write(&worker->lines, LEVEL_ALERT, 0,
-        "worker process %d was stuck %s for %" PRIu64 " %s (worker_watchdog), it is killed",
-        (int)worker->pid, where, ms < 1000 ? ms : ms / 1000, ms < 1000 ? "ms" : "s");
+        "%s %d was stuck %s for %" PRIu64 " %s (worker_watchdog), it is killed",
+        pool_worker_title(worker), (int)worker->pid, where, ms < 1000 ? ms : ms / 1000,
+        ms < 1000 ? "ms" : "s");
     worker->killed = POOL_KILL_STUCK;
     pool_deadline_set(worker, POOL_KILL_STUCK);
     signals_send_held(worker->pid, worker->handle, SIGABRT,

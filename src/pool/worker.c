@@ -48,7 +48,7 @@ struct pool_worker *pool_worker_of_incarnation(const struct pool *pool, uint32_t
     struct pool_worker *worker;
 
     TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation)
+        GENERATION_FOREACH_SERVING (worker, generation)
             if (worker->pid > 0 && slot_incarnation(worker->slot) == incarnation)
                 return worker;
     return NULL;

@@ -18,8 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Half of the slots, so that a reload finds room for as many new workers. */
-#define WORKERS_MAX (SLOT_MAX / 2)
+/* Half of the slots, but for a helper's, so that a reload finds room for as many new workers. */
+#define WORKERS_MAX (SLOT_MAX / 2 - 1)
 
 /* For who is not root, and does not need them. */
 static void warn_of_user(struct apply *apply, const struct conf_directive *directive)

@@ -94,9 +94,9 @@ static const struct wrong {
     { "worker_priority", "21", "21", "it must be between -20 and 20" },
     { "worker_priority", "-21", "-21", "it must be between -20 and 20" },
     { "worker_priority", "high", "high", "expected a number" },
-    { "worker_processes", "0", "0", "expected a number between 1 and 512, or \"auto\"" },
-    { "worker_processes", "513", "513", "expected a number between 1 and 512, or \"auto\"" },
-    { "worker_processes", "Auto", "Auto", "expected a number between 1 and 512, or \"auto\"" },
+    { "worker_processes", "0", "0", "expected a number between 1 and 511, or \"auto\"" },
+    { "worker_processes", "512", "512", "expected a number between 1 and 511, or \"auto\"" },
+    { "worker_processes", "Auto", "Auto", "expected a number between 1 and 511, or \"auto\"" },
     { "worker_rlimit_core", "16mb", "16mb", "expected a size such as 512, 16k or 1m" },
     { "worker_rlimit_nofile", "0", "0", "it must be between 1 and 2147483647" },
     { "worker_rlimit_nofile", "1k", "1k", "expected a number" },
@@ -288,8 +288,8 @@ START_TEST(as_many_workers_as_processors)
     loading_begin(&loading);
     accept_text(&loading, "worker_processes auto; events { }", "");
     ck_assert_int_eq(loading.cycle->core.worker_processes, cpu_allowed());
-    accept_text(&loading, "worker_processes 512; events { }", "");
-    ck_assert_int_eq(loading.cycle->core.worker_processes, 512);
+    accept_text(&loading, "worker_processes 511; events { }", "");
+    ck_assert_int_eq(loading.cycle->core.worker_processes, 511);
     loading_end(&loading);
 }
 END_TEST
