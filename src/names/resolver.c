@@ -196,10 +196,10 @@ static bool follow_alias(struct resolver_question *question, const struct messag
 {
     struct names *names = question->resolver->names;
     const struct memory *memory = names->memory;
-    char *alias = NULL;
+    char *alias = question->aliases++ < RESOLVER_ALIASES
+                      ? memory_alloc(memory, strlen(message->canonical) + 1)
+                      : NULL;
 
-    if (question->aliases++ < RESOLVER_ALIASES)
-        alias = memory_alloc(memory, strlen(message->canonical) + 1);
     if (alias == NULL)
         return false;
     strcpy(alias, message->canonical);
@@ -277,11 +277,18 @@ static bool look_into_hosts(struct resolver *resolver, struct resolver_question 
     return found;
 }
 
-static struct resolver_question *next_question(struct resolver *resolver)
+/* Returns the question that can be asked first, in *ms, of two the new one; NULL: none waits. */
+static struct resolver_question *next_question(struct resolver *resolver, uint64_t *ms)
 {
-    struct resolver_question *question = TAILQ_FIRST(&resolver->waiting);
+    struct resolver_question *first = TAILQ_FIRST(&resolver->waiting);
+    struct resolver_question *again = TAILQ_FIRST(&resolver->again);
+    uint64_t again_ms = again != NULL ? names_client_room_ms(resolver->client, true) : UINT64_MAX;
 
-    return question != NULL ? question : TAILQ_FIRST(&resolver->again);
+    *ms = first != NULL ? names_client_room_ms(resolver->client, false) : UINT64_MAX;
+    if (again_ms >= *ms)
+        return first;
+    *ms = again_ms;
+    return again;
 }
 
 static struct resolver_queue *queue_of(struct resolver_question *question)
@@ -308,8 +315,7 @@ void resolver_ask(struct resolver *resolver)
 
     CHECK_KIND(resolver, RESOLVER_KIND);
     timer_del(resolver->names->loop, &resolver->timer);
-    while ((question = next_question(resolver)) != NULL) {
-        ms = names_client_room_ms(resolver->client, question->is_again);
+    while ((question = next_question(resolver, &ms)) != NULL) {
         if (ms > 0) {
             timer_set(resolver->names->loop, &resolver->timer, ms);
             break;

@@ -328,6 +328,7 @@ int listener_commit(struct listener *listener, struct listener_system *system, s
     int result = 0;
 
     listener_check(listener);
+    listener_record(listener); /* before options of ours are set */
     for (unsigned i = 0; i < listener->fd_n; i++) {
         int fd = listener->fds[i];
 
@@ -341,7 +342,6 @@ int listener_commit(struct listener *listener, struct listener_system *system, s
             result = -1;
         }
     }
-    listener_record(listener);
     return result;
 }
 

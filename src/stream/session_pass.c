@@ -194,6 +194,7 @@ static void leave_server(struct fb_conn *conn)
         session_tries_clear(session);
     session_record_reset(session);
     session->status = 0;
+    session->end = 0;
     session->ops = NULL;
     conn->state = NULL;
     conn_deadline_clear(conn);

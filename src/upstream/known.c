@@ -154,8 +154,9 @@ bool known_read(const struct zone *zone, uint32_t i, const struct known_key *key
 
     assert(set->room >= RESOLVE_ADDRESSES);
     for (int tries = 0; tries < READ_TRIES; tries++) {
+        /* whoever finds that a round has ended finds its addresses, too */
+        bool has_ended = atomic_load_explicit(&entry->answered, memory_order_acquire) != 0;
         uint32_t now = atomic_load_explicit(&entry->version, memory_order_acquire);
-        bool has_ended = atomic_load_explicit(&entry->answered, memory_order_relaxed) != 0;
 
         if (!known_has_key(zone, i, key))
             return false;
