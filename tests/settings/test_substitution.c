@@ -99,10 +99,10 @@ START_TEST(a_value_is_never_syntax)
     begin_loading(&loading);
     refuse_text(&loading, MAIN "worker_processes ${BAD};" REST,
         "invalid value \"2; daemon on\" in \"worker_processes\" directive: expected a number "
-        "between 1 and 512, or \"auto\" (from \"${BAD}\") in /main:1:39\n");
+        "between 1 and 511, or \"auto\" (from \"${BAD}\") in /main:1:39\n");
     refuse_text(&loading, MAIN "worker_processes ${EMPTY};" REST,
         "invalid value \"\" in \"worker_processes\" directive: expected a number between 1 and "
-        "512, or \"auto\" (from \"${EMPTY}\") in /main:1:39\n");
+        "511, or \"auto\" (from \"${EMPTY}\") in /main:1:39\n");
     accept_text(&loading, MAIN "env A=${LINE};" REST, "");
     ck_assert_str_eq(loading.cycle->core.env[0], "A=a;\nb");
     /* a name is no argument */
