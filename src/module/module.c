@@ -243,7 +243,7 @@ const fb_protocol *module_debug(
     struct arena *arena, const fb_protocol *copy, const fb_protocol *original)
 {
     assert(copy != NULL && copy != original);
-    return relink_object(original, sdk_checked_calls) ? sdk_checked_protocol(arena, copy) : copy;
+    return relink_object(original, checked_calls) ? checked_protocol_wrapper(arena, copy) : copy;
 }
 
 void module_unload(struct modules *modules)

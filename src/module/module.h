@@ -19,10 +19,11 @@
  * and the loader refers to them, so that each program that loads modules has them all. */
 extern void (*const sdk_calls[])(void);
 
-/* The checked mode, of sdk/ too: the calls with the wrappers that check them, and what wraps a
- * descriptor of module_copy(), NULL without memory. */
-extern const struct relink_call sdk_checked_calls[];
-extern const fb_protocol *(*const sdk_checked_protocol)(struct arena *arena, const fb_protocol *);
+/* The checked mode: the SDK's calls with the wrappers that check them, and the function that wraps a
+ * descriptor of module_copy(); it returns NULL without memory. */
+extern const struct relink_call checked_calls[];
+extern const fb_protocol *(*const checked_protocol_wrapper)(
+    struct arena *arena, const fb_protocol *);
 
 /* The rights that a protocol can ask for. */
 #define MODULE_NEEDS                                                                               \

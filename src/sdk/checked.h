@@ -14,6 +14,7 @@
 
 #include <bsd/sys/queue.h>
 #include <forkbeard/forkbeard.h>
+#include <forkbeard/stream.h>
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -240,3 +241,9 @@ void checked_leave_conn(struct checked_scope *scope, const fb_conn *conn);
 void checked_enter_worker(
     struct checked_scope *scope, const fb_worker *worker, const char *callback);
 void checked_leave_worker(struct checked_scope *scope, const fb_worker *worker);
+
+/* ---- Interfaces (checked_stream.c, checked_upstreams.c) ---- */
+
+/* Tables of wrappers of the interfaces "stream" and "upstream". */
+extern const fb_stream checked_stream;
+extern const fb_upstreams checked_upstreams;

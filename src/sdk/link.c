@@ -4,7 +4,6 @@
  * that loads modules: a convenience library is an archive, which loses members that nothing refers
  * to. A new call is appended here. */
 #include "module/module.h"
-#include "sdk/checked_calls.h"
 
 #include <assert.h>
 
@@ -147,15 +146,3 @@ void (*const sdk_calls[])(void) = {
     CALL(fb_parse_address),
     NULL,
 };
-
-/* The calls in the checked mode: handles of that mean nothing to the calls themselves. */
-#undef CALL
-#define CALL(call) { "fb_" #call, (void (*)(void))fb_##call, (void (*)(void))checked_##call },
-
-const struct relink_call sdk_checked_calls[] = {
-#include "sdk/checked_calls.def"
-    { NULL, NULL, NULL },
-};
-
-const fb_protocol *(*const sdk_checked_protocol)(
-    struct arena *arena, const fb_protocol *copy) = checked_protocol_make;

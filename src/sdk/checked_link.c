@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the loader is told of the checked mode: each call with its wrapper, because handles of that
+ * mode mean nothing to the calls themselves, and the maker of a protocol's wrappers. */
+#include "module/module.h"
+#include "sdk/checked_calls.h"
+
+#define CALL(call) { "fb_" #call, (void (*)(void))fb_##call, (void (*)(void))checked_##call },
+
+const struct relink_call checked_calls[] = {
+#include "sdk/checked_calls.def"
+    { NULL, NULL, NULL },
+};
+
+const fb_protocol *(*const checked_protocol_wrapper)(
+    struct arena *arena, const fb_protocol *copy) = checked_protocol_make;
