@@ -5,7 +5,7 @@
 
 check_checked() {
     link=$src/src/sdk/link.c
-    wrappers=$src/src/sdk/checked_calls.def
+    wrappers=$src/src/checked/calls.def
     calls=$(sed -n 's/^    CALL(fb_\([a-z_]*\)),$/\1/p' "$link")
     wrapped=$(sed -n 's/^CALL(\([a-z_]*\))$/\1/p' "$wrappers")
 

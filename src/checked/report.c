@@ -3,7 +3,7 @@
  * call, then the end of the worker. While a configuration is read it is a mistake of the
  * configuration; in the master, which goes on, an alert; in the test kit a fault. A crash within a
  * protocol's memory is reported from its signal's handler, and is still a crash. */
-#include "sdk/checked.h"
+#include "checked/checked.h"
 
 #include "base/compiler.h"
 #include "process/conf_hooks.h"

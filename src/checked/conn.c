@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The calls on a connection in the checked mode: its flow, its end, its timers, its counts and its
  * addresses. Each does nothing after a report. */
-#include "sdk/checked_calls.h"
+#include "checked/calls.h"
 #include "sdk/handle.h"
 
 #include <stdarg.h>

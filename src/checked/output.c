@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The calls on a connection's output, memory and frames in the checked mode. Memory is a block of
- * its own (checked_memory.c), beside the daemon's, which decides whether there is any. */
-#include "sdk/checked_calls.h"
+ * its own (memory.c), beside the daemon's, which decides whether there is any. */
+#include "checked/calls.h"
 #include "sdk/handle.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 /* The callbacks of connections in the checked mode: each is a wrapper that calls the protocol's
  * with a tagged handle and with copies of what is lent, and looks at the red zones afterwards.
  * Never calls what the protocol does not have. */
-#include "sdk/checked.h"
+#include "checked/checked.h"
 
 #include "base/check.h"
 #include "sdk/handle.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The state of a worker in the checked mode, from the start of its first protocol that is checked
  * to the end of its last one. Never there for a worker without such a protocol. */
-#include "sdk/checked.h"
+#include "checked/checked.h"
 
 #include <assert.h>
 #include <stdlib.h>

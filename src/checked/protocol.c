@@ -3,7 +3,7 @@
  * callback without a connection, and room for red zones behind the states. Names, directives and
  * metrics stay the protocol's. Invariant: the descriptor of wrappers is the first member of what
  * its wrappers find the protocol's own by. */
-#include "sdk/checked.h"
+#include "checked/checked.h"
 
 #include "base/check.h"
 #include "process/conf_hooks.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The calls on names in the checked mode. A resolution is known from its call to its callback, its
  * cancellation, or the end of its owner or of the worker's protocols. */
-#include "sdk/checked_calls.h"
+#include "checked/calls.h"
 #include "sdk/handle.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The calls on a worker in the checked mode: its clock, its timers, its jobs and posts, its
  * messages, its maps and its watches. What runs later runs within a scope of its own. */
-#include "sdk/checked_calls.h"
+#include "checked/calls.h"
 #include "sdk/handle.h"
 
 #include <assert.h>

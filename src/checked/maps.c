@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The calls on maps, and those of the configuration and the master, in the checked mode. Each does
  * nothing after a report. */
-#include "sdk/checked_calls.h"
+#include "checked/calls.h"
 #include "settings/calls.h"
 
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The interface "upstream" in the checked mode: a table of wrappers, as of "stream". A call with a
  * wrong argument does nothing after its report; a choice is then that no server is left. */
-#include "sdk/checked_calls.h"
 #include "sdk/upstreams.h"
+#include "checked/calls.h"
 
 /* The protocol's callback is kept with the client's slot, because there is one wait at a time. */
 static void is_chosen(fb_conn *client, void *state, fb_choice choice, const fb_try *run)

@@ -2,7 +2,7 @@
 /* The calls in the checked mode that give a connection callbacks, or a life of its own: connections
  * to servers, pipes, other callbacks, reads of files. The daemon is given wrappers in place of the
  * protocol's operations, one for all uses of the same. */
-#include "sdk/checked_calls.h"
+#include "checked/calls.h"
 #include "sdk/handle.h"
 #include "stream/session_read.h"
 

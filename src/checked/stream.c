@@ -3,7 +3,7 @@
  * pointers that no relocation shows. Each answers after a report as if nothing was known. */
 #include "sdk/stream.h"
 
-#include "sdk/checked_calls.h"
+#include "checked/calls.h"
 #include "sdk/handle.h"
 #include "sdk/upstreams.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the loader is told of the checked mode: each call with its wrapper, because handles of that
  * mode mean nothing to the calls themselves, and the maker of a protocol's wrappers. */
+#include "checked/calls.h"
 #include "module/module.h"
-#include "sdk/checked_calls.h"
 
 #define CALL(call) { "fb_" #call, (void (*)(void))fb_##call, (void (*)(void))checked_##call },
 
 const struct relink_call checked_calls[] = {
-#include "sdk/checked_calls.def"
+#include "checked/calls.def"
     { NULL, NULL, NULL },
 };
 

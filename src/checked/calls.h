@@ -3,11 +3,11 @@
  * and then make the call. Each is named after its call; link.c has the table. */
 #pragma once
 
-#include "sdk/checked.h"
+#include "checked/checked.h"
 
 /* The name of the call that a wrapper is of, without "fb_". */
 #define CHECKED_CALL (__func__ + sizeof("checked_") - 1)
 
 #define CALL(call) __typeof__(fb_##call) checked_##call;
-#include "sdk/checked_calls.def"
+#include "checked/calls.def"
 #undef CALL

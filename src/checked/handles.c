@@ -3,7 +3,7 @@
  * protocol that uses it, and of the place of the call. Never follows a pointer before it is known
  * to be what it should be. Invariant: two lives of a slot that follow each other have different
  * handles. */
-#include "sdk/checked.h"
+#include "checked/checked.h"
 
 #include "base/compiler.h"
 #include "stream/session_conn.h"

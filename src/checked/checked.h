@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The checked mode (`debug_modules on`, and the test kit always): wrappers stand between a protocol
  * and the daemon, in both directions. A protocol's callbacks are called through a descriptor of
- * wrappers (checked_protocol.c), and its calls lead to wrappers, because the loader has rewritten
+ * wrappers (protocol.c), and its calls lead to wrappers, because the loader has rewritten
  * where the module's relocations point (module/relink.c). Nothing else of the daemon knows of it.
  *
  * A connection's handle is its slot's address plus a tag that differs from one life of the slot to
@@ -152,7 +152,7 @@ void checked_end(struct checked *checked);
 /* Returns the worker's, or NULL. */
 struct checked *checked_of(const struct worker *worker);
 
-/* ---- Reports (checked_report.c) ---- */
+/* ---- Reports (report.c) ---- */
 
 /* Reports that the protocol of the running callback, or else `protocol`, has made a call (its name
  * without "fb_") in this way. Returns in the test kit, in the master, and where the configuration
@@ -164,7 +164,7 @@ void checked_report(const char *protocol, const char *format, ...) PRINTF_FORMAT
 /* Reports crashes within the blocks of protocols from now on. */
 void checked_report_crashes(void);
 
-/* ---- Memory (checked_memory.c) ---- */
+/* ---- Memory (memory.c) ---- */
 
 /* Makes a block of a slot; NULL where there are too many, or no memory. */
 struct checked_block *checked_block_make(struct checked *checked, struct checked_slot *slot,
@@ -186,7 +186,7 @@ bool checked_bytes(const char *call, const void *p, size_t n, const char *name);
 /* Frees all. */
 void checked_blocks_free(struct checked_blocks *blocks);
 
-/* ---- Handles (checked_handles.c) ---- */
+/* ---- Handles (handles.c) ---- */
 
 /* Return what a handle names, after a report NULL. Each checks the place of the call, too. */
 fb_conn *checked_conn(const fb_conn *handle, const char *call);
@@ -221,7 +221,7 @@ bool checked_is_gone(const struct checked *checked, const void *p);
 /* None of this address has ended any more. */
 void checked_not_gone(struct checked *checked, const void *p);
 
-/* ---- Callbacks (checked_protocol.c, checked_ops.c) ---- */
+/* ---- Callbacks (protocol.c, ops.c) ---- */
 
 /* Returns wrappers of a checked copy, module_copy()'s; NULL without memory. */
 const fb_protocol *checked_protocol_make(struct arena *arena, const fb_protocol *copy);
@@ -242,7 +242,7 @@ void checked_enter_worker(
     struct checked_scope *scope, const fb_worker *worker, const char *callback);
 void checked_leave_worker(struct checked_scope *scope, const fb_worker *worker);
 
-/* ---- Interfaces (checked_stream.c, checked_upstreams.c) ---- */
+/* ---- Interfaces (stream.c, upstreams.c) ---- */
 
 /* Tables of wrappers of the interfaces "stream" and "upstream". */
 extern const fb_stream checked_stream;

@@ -3,7 +3,7 @@
  * its own, before a page that nobody may touch, with red zones around it; a piece that has ended
  * becomes such pages itself, until many others have ended. Never frees what a protocol may still
  * use. Invariant: a block is in one list, that of the living or that of the ended. */
-#include "sdk/checked.h"
+#include "checked/checked.h"
 
 #include <assert.h>
 #include <stdlib.h>
