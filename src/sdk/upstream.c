@@ -5,6 +5,8 @@
 #include "base/compiler.h"
 #include "net/target.h"
 #include "sdk/handle.h"
+#include "stream/connect.h"
+#include "stream/keepalive.h"
 #include "stream/session_reuse.h"
 #include "stream/trunk.h"
 

@@ -79,6 +79,8 @@ void passes_finish(struct apply *apply, struct scope *stream)
             binding->server->connects = true;
         if (binding->server->passes && binding->ops == &session_conn_ops)
             binding->ops = &session_pass_ops;
+        if (binding->server->passes)
+            binding->server->begin = session_pass_begin;
     }
     STAILQ_FOREACH (use, &apply->passes, link) {
         struct fb_listener *listener = use->listener;

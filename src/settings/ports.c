@@ -8,6 +8,7 @@
 #include "settings/listen.h"
 #include "settings/server_name.h"
 #include "stream/session.h"
+#include "stream/session_proxy.h"
 
 #include <string.h>
 

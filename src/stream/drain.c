@@ -8,7 +8,6 @@
 #include "stream/session.h"
 #include "stream/session_call.h"
 #include "stream/session_end.h"
-#include "stream/session_lifetime.h"
 
 /* Idle sessions are closed within SPREAD_MS, or half of the time that the drain has, every
  * TICK_MS. */
@@ -76,10 +75,15 @@ static void drain_tick(struct loop *loop, struct timer *timer)
     net_each(&stream->net, close_idle, &n);
 }
 
+static bool was_told(const struct fb_conn *conn)
+{
+    return conn->session != NULL && session_conn_of(conn)->told;
+}
+
 static void tell_session(struct fb_conn *conn, void *arg)
 {
     (void)arg;
-    if (is_protocols(conn) && conn->phase == CONN_OPEN && !session_lifetime_was_told(conn))
+    if (is_protocols(conn) && conn->phase == CONN_OPEN && !was_told(conn))
         session_call_draining(conn);
 }
 
@@ -93,7 +97,7 @@ void stream_drain(struct stream *stream, uint64_t deadline)
     stream->spread_until =
         now + (deadline > 0 && deadline / 2 < SPREAD_MS ? deadline / 2 : SPREAD_MS);
     stream->drain.expired = drain_tick;
-    keepalive_close_all(stream);
+    stream->backends->close_all(stream);
     net_each(&stream->net, tell_session, NULL);
     net_each(&stream->net, count_idle, &idle);
     if (idle > 0)

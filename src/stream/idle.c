@@ -89,7 +89,7 @@ unsigned idle_reclaim(struct stream *stream, const struct fb_conn *user, const c
     uint32_t slot = stream->idle.first;
     unsigned most = (stream->idle.n + RECLAIM_SHARE - 1) / RECLAIM_SHARE, n = 0;
 
-    if (keepalive_evict(stream))
+    if (stream->backends->evict(stream))
         return 1;
     if (!stream->reclaims_idle)
         return 0;

@@ -9,6 +9,8 @@
 
 #include "stream/session_conn.h"
 
+/* fb_keep() */
+void keepalive_keep(struct fb_conn *conn, uint64_t ms);
 /* conn_ops.keepalive: the connection leaves its owner, whose `closed` runs, for the pool. False
  * where there is no memory for that, or the worker drains: then it is to be ended. */
 bool keepalive_put(struct fb_conn *conn);
@@ -23,3 +25,8 @@ bool keepalive_may_be_found(const struct trunk *trunk);
 struct fb_conn *keepalive_take(struct stream *stream, const struct trunk *trunk);
 /* Whether a connection's callbacks are the pool's. */
 bool keepalive_has(const struct fb_conn *conn);
+/* Closes the connections of the pool. */
+void keepalive_close_all(struct stream *stream);
+/* Ends the connection of the pool that was not used for the longest time, to free a slot; false
+ * where the pool is empty. */
+bool keepalive_evict(struct stream *stream);

@@ -99,12 +99,73 @@ static bool find_key(struct fb_conn *conn, const struct limit_zone *zone, struct
     return key->n > 0 && key->n <= LIMIT_CONN_KEY_MAX;
 }
 
+/* ---- What a session was counted for ---- */
+
+struct limit_part {
+    struct session_part part; /* the first member */
+    struct limit_held *held;  /* zones and keys */
+    enum limit_status status;
+};
+
+static void limit_part_left(struct session_part *part)
+{
+    container_of(part, struct limit_part, part)->status = LIMIT_NONE;
+}
+
+static void give_back(const struct fb_conn *conn, const struct limit_held *held)
+{
+    if (held->count != NULL)
+        shm_limit_give(held->zone->handle, held->count, now_ns(conn));
+}
+
+static void limit_part_ended(struct fb_conn *conn, struct session_part *part)
+{
+    const struct limit_held *held = container_of(part, struct limit_part, part)->held;
+
+    assert(!conn->outgoing);
+    for (; held != NULL; held = held->next) {
+        give_back(conn, held);
+        look_at_mended(conn, held->zone);
+    }
+}
+
+static const struct session_part_kind limit_part_kind = {
+    .left = limit_part_left,
+    .ended = limit_part_ended,
+};
+
+/* Returns the session's, or NULL. */
+static struct limit_part *limit_part_of(const struct fb_conn *conn)
+{
+    struct session_part *part = session_part_of(conn, &limit_part_kind);
+
+    return part != NULL ? container_of(part, struct limit_part, part) : NULL;
+}
+
+/* Returns the session's, made where there is none; NULL without memory, and then the client has been
+ * failed. */
+static struct limit_part *limit_part_make(struct fb_conn *conn)
+{
+    struct limit_part *part = limit_part_of(conn);
+
+    if (part != NULL)
+        return part;
+    part = session_keep(conn, sizeof(*part));
+    if (part == NULL) {
+        conn_fail(conn, FB_NO_MEMORY);
+        return NULL;
+    }
+    *part = (struct limit_part) { .status = LIMIT_NONE };
+    session_part_add(session_record_of(conn), &part->part, &limit_part_kind);
+    return part;
+}
+
 /* Returns where the session has what another server, which has passed it, has counted for the zone
  * and key: its coming, or itself. Or the end of the list. */
-static struct limit_held **find_held(struct session_record *record, const struct limit_zone *zone,
-    const struct value *key, bool coming)
+static struct limit_held **find_held(
+    struct limit_part *part, const struct limit_zone *zone, const struct value *key, bool coming)
 {
-    struct limit_held **at = &record->limits;
+    struct limit_held **at = &part->held;
 
     while (*at != NULL && ((*at)->zone != zone || ((*at)->count == NULL) != coming ||
                               (*at)->key.n != key->n || memcmp((*at)->key.p, key->p, key->n) != 0))
@@ -126,24 +187,17 @@ static struct limit_held *make_held(
     return held;
 }
 
-static void add_held(struct session_record *record, struct limit_held *held)
+static void add_held(struct limit_part *part, struct limit_held *held)
 {
-    held->next = record->limits;
-    record->limits = held;
-}
-
-static void give_back(const struct fb_conn *conn, const struct limit_held *held)
-{
-    if (held->count != NULL)
-        shm_limit_give(held->zone->handle, held->count, now_ns(conn));
+    held->next = part->held;
+    part->held = held;
 }
 
 /* Counts the session for a rule, and no more for the same one of the server before. */
-static enum shm_limit_status count_session(
-    struct fb_conn *conn, const struct limit_rule *rule, const struct value *key)
+static enum shm_limit_status count_session(struct fb_conn *conn, struct limit_part *part,
+    const struct limit_rule *rule, const struct value *key)
 {
-    struct session_record *record = session_record_of(conn);
-    struct limit_held **before = find_held(record, rule->zone, key, false), *held = *before;
+    struct limit_held **before = find_held(part, rule->zone, key, false), *held = *before;
     enum shm_limit_status status;
 
     assert(rule->most > 0);
@@ -158,16 +212,15 @@ static enum shm_limit_status count_session(
     status =
         shm_limit_take(rule->zone->handle, key->p, key->n, now_ns(conn), rule->most, &held->count);
     if (status == SHM_LIMIT_OK)
-        add_held(record, held);
+        add_held(part, held);
     return status;
 }
 
 /* Notes that the session comes, unless the server before has done so. */
-static enum shm_limit_status note_coming(
-    struct fb_conn *conn, const struct limit_rule *rule, const struct value *key)
+static enum shm_limit_status note_coming(struct fb_conn *conn, struct limit_part *part,
+    const struct limit_rule *rule, const struct value *key)
 {
-    struct session_record *record = session_record_of(conn);
-    struct limit_held *held = *find_held(record, rule->zone, key, true);
+    struct limit_held *held = *find_held(part, rule->zone, key, true);
     enum shm_limit_status status;
 
     if (held != NULL)
@@ -176,7 +229,7 @@ static enum shm_limit_status note_coming(
     if (status == SHM_LIMIT_OK && session_server_of(conn)->passes) {
         held = make_held(conn, rule->zone, key);
         if (held != NULL)
-            add_held(record, held);
+            add_held(part, held);
     }
     return status;
 }
@@ -202,21 +255,22 @@ static COLD void log_refusal(struct fb_conn *conn, const struct server_settings 
 static bool passes(
     struct fb_conn *conn, const struct server_settings *settings, const struct limit_rule *rule)
 {
-    struct session_record *record = session_record_make(conn);
+    struct limit_part *part = limit_part_make(conn);
     enum shm_limit_status status;
     struct value key;
 
     assert(!conn->outgoing && rule->zone->handle->header != NULL);
     assert((rule->most > 0) != (rule->rate.interval_ns > 0));
-    if (record == NULL || !find_key(conn, rule->zone, &key))
+    if (part == NULL || !find_key(conn, rule->zone, &key))
         return true;
-    status = rule->most > 0 ? count_session(conn, rule, &key) : note_coming(conn, rule, &key);
+    status = rule->most > 0 ? count_session(conn, part, rule, &key)
+                            : note_coming(conn, part, rule, &key);
     look_at_mended(conn, rule->zone);
-    record->limit_status = LIMIT_PASSED;
+    part->status = LIMIT_PASSED;
     if (status == SHM_LIMIT_OK)
         return true;
     log_refusal(conn, settings, rule, status);
-    record->limit_status = settings->limit_conn_dry_run ? LIMIT_REJECTED_DRY_RUN : LIMIT_REJECTED;
+    part->status = settings->limit_conn_dry_run ? LIMIT_REJECTED_DRY_RUN : LIMIT_REJECTED;
     return false;
 }
 
@@ -235,19 +289,6 @@ unsigned limit_conn_run(struct fb_conn *conn, const void *arg)
     return 0;
 }
 
-void limit_conn_release(struct session_conn *session)
-{
-    struct limit_held *held = session->known->limits;
-
-    CHECK_KIND(session, SESSION_CONN_KIND);
-    assert(!session->conn->outgoing);
-    session->known->limits = NULL;
-    for (; held != NULL; held = held->next) {
-        give_back(session->conn, held);
-        look_at_mended(session->conn, held->zone);
-    }
-}
-
 static int get_status(struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     static const char *const names[] = {
@@ -255,8 +296,8 @@ static int get_status(struct fb_conn *conn, const struct variable *variable, str
         [LIMIT_REJECTED] = "REJECTED",
         [LIMIT_REJECTED_DRY_RUN] = "REJECTED_DRY_RUN",
     };
-    const struct session_record *record = session_record_of(conn);
-    uint8_t status = record != NULL ? record->limit_status : LIMIT_NONE;
+    const struct limit_part *part = limit_part_of(conn);
+    enum limit_status status = part != NULL ? part->status : LIMIT_NONE;
 
     (void)variable;
     assert(status <= LIMIT_REJECTED_DRY_RUN);

@@ -8,7 +8,6 @@
 #include "stream/template.h"
 
 struct conf_word;
-struct session_conn;
 
 /* Bytes of a key, beyond which it is not counted. */
 #define LIMIT_CONN_KEY_MAX 255
@@ -53,8 +52,6 @@ void limit_conn_open(struct zones *zones, struct slot_id id);
 void limit_conn_close(struct zones *zones);
 /* Runs in the phase before access, with the settings of a server. */
 unsigned limit_conn_run(struct fb_conn *conn, const void *settings);
-/* Gives back what the session was counted for. */
-void limit_conn_release(struct session_conn *session);
 
-/* variables_builtin.c: $limit_conn_status */
+/* $limit_conn_status */
 extern const struct variable_row limit_conn_variables[];

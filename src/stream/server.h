@@ -91,8 +91,10 @@ struct server {
     struct phase_handler *after;   /* those of PHASE_LOG */
     const struct log_route *route; /* of the log's lines about it; NULL: where all others go */
     bool passes;                   /* the protocol may pass clients to other servers */
-    bool connects;                 /* the protocol connects each client to a server of a group */
-    uint64_t needs;                /* FB_NEEDS_... that its directives have asked for */
+    /* goes on with a client that the PROXY header or the phases have held up; NULL: session_enter() */
+    void (*begin)(struct fb_conn *conn);
+    bool connects;  /* the protocol connects each client to a server of a group */
+    uint64_t needs; /* FB_NEEDS_... that its directives have asked for */
     struct server_settings settings;
 };
 
@@ -110,7 +112,7 @@ struct binding {
     char text[ADDRESS_TEXT];
     struct server *server;
     uint32_t chain; /* a bit in chains; 0: there are more bindings than bits */
-    /* for clients: session_conn_ops, session_pass_ops or session_proxy_ops */
+    /* for clients: session_conn_ops, or until they have been told apart those of a room above */
     const struct conn_ops *ops;
 };
 

@@ -9,15 +9,10 @@
 #include "stream/session.h"
 
 #include "net/target.h"
-#include "stream/chain.h"
 #include "stream/idle.h"
-#include "stream/keepalive.h"
 #include "stream/session_call.h"
 #include "stream/session_end.h"
 #include "stream/session_log.h"
-#include "stream/session_pass.h"
-#include "stream/session_proxy.h"
-#include "stream/session_tries.h"
 #include "stream/session_use.h"
 
 #include <errno.h>
@@ -119,13 +114,12 @@ static NOINLINE bool pass_phases(struct fb_conn *conn, const struct phase_handle
     return conn->session_phase != SESSION_PREREAD;
 }
 
-/* Begins a client's session, of which its protocol may hear later; false: it ends. */
-static bool note_start(struct fb_conn *conn)
+bool session_note_start(struct fb_conn *conn)
 {
     conn->opened_ms = conn->net->loop.clock.mono_ms;
     if (session_log_wants(conn, LEVEL_INFO))
         session_log_start(conn);
-    return !session_server_of(conn)->connects || chain_begin(conn);
+    return !session_server_of(conn)->connects || stream_of(conn)->backends->begin(conn);
 }
 
 /* Gives a client to its server's protocol; false: not yet, or the connection ends. */
@@ -199,13 +193,13 @@ static void session_opened(struct fb_conn *conn)
         become_active(conn); /* the timer was the connect's */
     } else {
         CHECK_KIND(session_binding_of(conn), BINDING_KIND); /* once, not for each callback */
-        if (!note_start(conn) || !begin_client(conn))
+        if (!session_note_start(conn) || !begin_client(conn))
             return;
     }
     open_session(conn);
 }
 
-static void begin_session(struct fb_conn *conn)
+void session_enter(struct fb_conn *conn)
 {
     assert(conn->session_phase == SESSION_HEADER || conn->session_phase == SESSION_PREREAD);
     if (begin_client(conn))
@@ -214,19 +208,12 @@ static void begin_session(struct fb_conn *conn)
 
 void session_begin(struct fb_conn *conn)
 {
-    if (session_server_of(conn)->passes)
-        session_pass_open(conn, begin_session);
-    else
-        begin_session(conn);
-}
+    const struct server *server = session_server_of(conn);
 
-/* Waits for the header of a client that a proxy passes on. */
-static void session_opened_by_proxy(struct fb_conn *conn)
-{
-    assert(conn->session_phase == SESSION_NEW && !conn->outgoing);
-    CHECK_KIND(session_binding_of(conn), BINDING_KIND);
-    if (note_start(conn))
-        session_proxy_await(conn);
+    if (server->begin != NULL)
+        server->begin(conn);
+    else
+        session_enter(conn);
 }
 
 void session_await_no_more(struct fb_conn *conn)
@@ -369,7 +356,7 @@ static void session_expired(struct fb_conn *conn)
 
     if (conn->session_phase == SESSION_NEW) { /* only a connect has a timer before `opened` */
         assert(conn->outgoing);
-        upstream_connect_expired(conn);
+        stream_of(conn)->backends->connect_expired(conn);
         return;
     }
     if (conn->session_phase == SESSION_ACTIVE) {
@@ -396,7 +383,7 @@ static NOINLINE void note_end(struct fb_conn *conn, fb_reason reason)
         handler->run(conn, handler->arg);
 }
 
-static void session_closed(struct fb_conn *conn, fb_reason reason)
+void session_closed(struct fb_conn *conn, fb_reason reason)
 {
     struct session_conn *session = session_conn_of(conn);
     const struct server *server = session_server_of(conn);
@@ -422,14 +409,13 @@ static void session_closed(struct fb_conn *conn, fb_reason reason)
         session_conn_free(conn);
 }
 
-static void session_failed(struct fb_conn *conn, int error)
+void session_failed(struct fb_conn *conn, int error)
 {
     if (conn->session != NULL)
         session_conn_of(conn)->error = (uint16_t)error;
 }
 
-static void session_describe(
-    const struct fb_conn *conn, struct log_line *line, char text[ADDRESS_TEXT])
+void session_describe(const struct fb_conn *conn, struct log_line *line, char text[ADDRESS_TEXT])
 {
     const struct fb_conn *client = session_client_of(conn);
     const fb_protocol *protocol = session_server_of(conn)->protocol;
@@ -446,7 +432,22 @@ static void session_describe(
     if (conn->outgoing && conn->session != NULL) /* none once it has been closed and lingers */
         line->upstream = session_conn_of(conn)->target->text;
     if (conn->session != NULL)
-        session_tries_describe(conn, line);
+        stream_of(conn)->backends->describe(conn, line);
+}
+
+static bool session_keepalive(struct fb_conn *conn)
+{
+    return stream_of(conn)->backends->keepalive(conn);
+}
+
+static void session_connect_again(struct fb_conn *conn)
+{
+    stream_of(conn)->backends->connect_again(conn);
+}
+
+static void session_connect_failed(struct fb_conn *conn, int error, enum io_step step)
+{
+    stream_of(conn)->backends->connect_failed(conn, error, step);
 }
 
 const struct conn_ops session_conn_ops = {
@@ -458,41 +459,10 @@ const struct conn_ops session_conn_ops = {
     .unwritable = session_unwritable,
     .expired = session_expired,
     .closed = session_closed,
-    .keepalive = keepalive_put,
-    .connect_again = upstream_connect_again,
-    .connect_failed = upstream_connect_failed,
+    .keepalive = session_keepalive,
+    .connect_again = session_connect_again,
+    .connect_failed = session_connect_failed,
     .first_byte = session_call_first_byte,
-    .failed = session_failed,
-    .describe = session_describe,
-};
-
-const struct conn_ops session_pass_ops = {
-    .opened = session_pass_opened,
-    .closed = session_closed,
-    .failed = session_failed,
-    .describe = session_describe,
-};
-
-/* Ignores that the output of an earlier server, which passed the client on, has left. */
-static void session_proxy_writable(struct fb_conn *conn)
-{
-    assert(conn->session_phase == SESSION_HEADER);
-    (void)conn;
-}
-
-static void session_proxy_closed(struct fb_conn *conn, fb_reason reason)
-{
-    conn->received = 0; /* a header is no part of the session */
-    session_closed(conn, reason);
-}
-
-const struct conn_ops session_proxy_ops = {
-    .opened = session_opened_by_proxy,
-    .data = session_proxy_data,
-    .eof = session_proxy_eof,
-    .writable = session_proxy_writable,
-    .expired = session_proxy_expired,
-    .closed = session_proxy_closed,
     .failed = session_failed,
     .describe = session_describe,
 };

@@ -4,10 +4,12 @@
 
 #include "stream/stream.h"
 
-/* Callbacks of a connection whose owner is a struct binding; of a client's until it has opened,
- * where its protocol may pass it to another server; and of a client's until its PROXY header is
- * whole, where its binding wants one. */
-extern const struct conn_ops session_conn_ops, session_pass_ops, session_proxy_ops;
+/* Callbacks of a connection whose owner is a struct binding. */
+extern const struct conn_ops session_conn_ops;
+/* Those of them that a room above has for callbacks of its own (binding->ops), too. */
+void session_closed(struct fb_conn *conn, fb_reason reason);
+void session_failed(struct fb_conn *conn, int error);
+void session_describe(const struct fb_conn *conn, struct log_line *line, char text[ADDRESS_TEXT]);
 
 /* stream.c: Gives the connection its protocol's state, zeroed; false without memory. */
 bool stream_alloc_state(struct fb_conn *conn, const struct server *server);

@@ -49,6 +49,7 @@ int session_become(struct fb_conn *conn, const fb_ops *ops, void *state)
         forget_use(use);
     session->ops = ops;
     session->has_become = true;
+    session->told = false;
     conn->state = state;
     if (stream_of(conn)->draining)
         stream_drain_late(conn);

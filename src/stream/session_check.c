@@ -3,12 +3,10 @@
  *
  * Responsible for looking only: changes nothing. */
 #include "stream/idle.h"
-#include "stream/keepalive.h"
 #include "stream/session.h"
 #include "stream/session_record.h"
-#include "stream/session_tries.h"
+#include "stream/session_reuse.h"
 #include "stream/session_use.h"
-#include "stream/trunk.h"
 
 static void check_links(const struct fb_conn *conn, const struct session_conn *session)
 {
@@ -32,7 +30,7 @@ static void check_links(const struct fb_conn *conn, const struct session_conn *s
 
 static void check_kept(const struct fb_conn *conn, const struct session_conn *session)
 {
-    assert(conn->outgoing && keepalive_has(conn) && session != NULL);
+    assert(conn->outgoing && session != NULL);
     assert(!session->is_child && LIST_EMPTY(&session->children));
     assert(session->use == NULL && session->known == NULL && conn->state == NULL);
     assert(!conn_is_active(conn) || conn->limited);
@@ -43,7 +41,7 @@ void session_check(const struct fb_conn *conn)
     const struct session_conn *session = session_conn_of(conn);
 
     assert(conn->session_phase < SESSION_PHASES);
-    assert((conn->session_phase == SESSION_KEEPALIVE) == (keepalive_has(conn) && session != NULL));
+    stream_of(conn)->backends->check_conn(conn);
     if (session != NULL)
         check_links(conn, session);
     if (session != NULL && session->use != NULL)
@@ -60,15 +58,10 @@ void session_check(const struct fb_conn *conn)
         check_kept(conn, session);
     else if (conn->outgoing)
         assert(session != NULL && session->is_child != session->is_own && session->target != NULL);
-    if (conn->ends_stopped && conn_is_active(conn))
-        assert(session->tries != NULL && choice_waits(&session->tries->choice));
-    if (!conn->outgoing && session != NULL && session->tries != NULL &&
-        session->tries->choice.is_watched)
-        assert(timer_is_set(&stream_of(conn)->drop));
     if (conn->session_phase == SESSION_HEADER && conn_is_active(conn))
-        assert(conn->limited && conn->ops == &session_proxy_ops && conn->state == NULL);
+        assert(conn->limited && conn->ops != &session_conn_ops && conn->state == NULL);
     if (conn->session_phase == SESSION_PREREAD && conn_is_active(conn))
-        assert(conn->limited && conn->state == NULL && session_record_of(conn)->preread != NULL);
+        assert(conn->limited && conn->state == NULL && session_record_of(conn)->parts != NULL);
     if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn) && conn->pipe == NULL)
         assert(conn->limited == (conn->read != CONN_READ_STOPPED));
     if (conn->phase == CONN_OPEN && conn->session_phase == SESSION_NEW)
@@ -94,7 +87,7 @@ void stream_check(const struct stream *stream)
         keepalive_n--;
     }
     assert(keepalive_n == 0);
-    trunk_check_all(stream);
+    stream->backends->check(stream);
     spares_check(&stream->sessions);
     spares_check(&stream->outgoing);
     spares_check(&stream->uses);

@@ -25,7 +25,7 @@ struct session_tries;
 struct session_use;
 
 /* The longest time, in ms: to add it to any time of a clock is no overflow. */
-#define SESSION_TIME_MOST (((uint64_t)1 << 56) - 1)
+#define SESSION_TIME_MOST (((uint64_t)1 << 55) - 1)
 
 static inline uint64_t session_clamp_ms(uint64_t ms)
 {
@@ -75,10 +75,11 @@ struct session_conn {
         const struct fb_target *target; /* outgoing */
         struct session_tries *tries;    /* a client's, of servers; NULL: none was chosen */
     };
-    uint64_t timeout : 56; /* ms; SESSION_TIME_MOST at most */
+    uint64_t timeout : 55; /* ms; SESSION_TIME_MOST at most */
     bool own_timeout : 1;  /* fb_set_timeout() has set `timeout` */
     bool has_become : 1;   /* fb_become() has run since `data` was last called */
     bool untold : 1;       /* fb_become() has run in a draining worker, and `draining` has not */
+    bool told : 1; /* `draining` of these callbacks has run, although the worker does not drain */
 
     /* a connection to a server */
     bool is_outgoing : 1; /* the first member of a struct session_outgoing */
@@ -282,9 +283,15 @@ static inline bool session_is_keepalive(const struct fb_conn *conn)
     return conn->session_phase == SESSION_KEEPALIVE;
 }
 
-/* session.c: Gives a client whose PROXY header has come, or whose first bytes have been looked at,
- * to its server's protocol. */
+/* session.c: Begins a client's session, of which its protocol may hear later; false: it ends. */
+bool session_note_start(struct fb_conn *conn);
+/* session.c: Goes on with a client whose PROXY header has come, or whose first bytes have been looked
+ * at, as its server wants it (server->begin). */
 void session_begin(struct fb_conn *conn);
+/* session.c: Gives such a client to its server's protocol. */
+void session_enter(struct fb_conn *conn);
+/* session_conn_end.c: Ends a client's session with its server, before another server gets it. */
+void session_leave_server(struct fb_conn *conn);
 /* session.c: Waits no more for a client's first byte: bytes have to move from now on. */
 void session_await_no_more(struct fb_conn *conn);
 /* session.c: fb_set_timeout() and fb_close() */
@@ -297,30 +304,6 @@ void session_resume(struct fb_conn *conn);
 int session_become(struct fb_conn *conn, const fb_ops *ops, void *state);
 /* drain.c: Has `draining` called of a session that has got other callbacks in a draining worker. */
 void stream_drain_late(struct fb_conn *conn);
-
-/* Time in which a server has to answer a connect(). */
-#define UPSTREAM_TIMEOUT_MS 60000
-/* upstream.c: fb_connect(), with the time in which the server has to answer, and the level of the
- * line about a failure. */
-struct fb_conn *upstream_connect(struct fb_conn *owner, const struct fb_target *target,
-    const fb_ops *ops, void *state, uint64_t timeout, uint8_t log_level);
-/* Asks for idle connections to be closed by the flush that follows the running callback, and lets
- * as many be made now; `owner`, or NULL, keeps what it uses. */
-void upstream_make_room(struct stream *stream, const struct fb_conn *owner);
-/* upstream_options.c: fb_connect_with(). The target is the caller's for the call alone, unless it
- * is lasting. */
-struct fb_conn *upstream_connect_with(struct stream *stream, struct binding *own,
-    const struct fb_target *target, bool lasting, const fb_ops *ops, void *state,
-    const fb_connect_options *options);
-/* Begins a connect() for which there was no descriptor, or no place. */
-void upstream_connect_again(struct fb_conn *conn);
-/* Ends a connection whose server has not answered in time. */
-void upstream_connect_expired(struct fb_conn *conn);
-/* Logs, with the level that was asked for. */
-void upstream_connect_failed(struct fb_conn *conn, int error, enum io_step step);
-
-/* keepalive.c: fb_keep() */
-void keepalive_keep(struct fb_conn *conn, uint64_t ms);
 
 /* session_check.c: Asserts what holds for a session's connection between callbacks. */
 void session_check(const struct fb_conn *conn);

@@ -5,10 +5,11 @@
  * calls a protocol but through the end of a child. Invariant: after it nothing points to the
  * connection but its slot, and in the keepalive pool its list. */
 #include "base/compiler.h"
+#include "stream/idle.h"
+#include "stream/session_call.h"
 #include "stream/session_log.h"
 #include "stream/session_record.h"
 #include "stream/session_reuse.h"
-#include "stream/session_tries.h"
 #include "stream/session_use.h"
 
 /* Adds what a connection to a server has moved to the record of the session that it was made for,
@@ -60,7 +61,7 @@ static inline void end_use(struct session_conn *session)
 static inline void end_session(struct session_conn *session)
 {
     if (!session->is_outgoing && session->tries != NULL)
-        session_tries_clear(session);
+        stream_of(session->conn)->backends->clear_tries(session);
     if (unlikely(session_own_record(session) != NULL))
         session_record_free(session);
 }
@@ -69,7 +70,8 @@ void session_conn_clear_use(struct session_conn *session)
 {
     CHECK_KIND(session, SESSION_CONN_KIND);
     end_use(session);
-    session->own_timeout = session->has_become = session->untold = session->is_own = false;
+    session->own_timeout = session->has_become = session->is_own = false;
+    session->untold = session->told = false;
     if (session->is_child)
         session->known = NULL;
     session->is_child = false;
@@ -128,4 +130,30 @@ void session_conn_end_children(struct session_conn *session)
         assert(session_parent_of(&child->session) == session && conn->outgoing);
         conn_end(conn, reason_to_end(conn));
     }
+}
+
+void session_leave_server(struct fb_conn *conn)
+{
+    struct session_conn *session = session_conn_of(conn);
+
+    assert(!conn->outgoing && conn->session_phase > SESSION_PREREAD);
+    session_conn_end_children(session);
+    conn_leave_begin(conn);
+    session_call_closed(conn, session_ops_of(conn), FB_FINISHED);
+    conn_leave_end(conn);
+    if (conn->idle)
+        idle_leave(conn);
+    session_conn_clear_use(session);
+    if (session->tries != NULL)
+        stream_of(conn)->backends->clear_tries(session);
+    session_record_reset(session);
+    session->status = 0;
+    session->end = 0;
+    session->ops = NULL;
+    conn->state = NULL;
+    conn_deadline_clear(conn);
+    conn_end_with_peer(conn, false);
+    conn_resume(conn);
+    session_set_phase(conn, SESSION_NEW);
+    assert(session->use == NULL && !conn->limited);
 }

@@ -4,11 +4,6 @@
 
 #include "base/compiler.h"
 #include "stream/phases.h"
-#include "stream/session_lifetime.h"
-#include "stream/session_tries.h"
-#include "stream/variable.h"
-
-#include <string.h>
 
 static const char *const texts[SESSION_ENDS] = {
 #define SESSION_END(id, text) [SESSION_END_##id] = (text),
@@ -32,11 +27,19 @@ static const uint8_t ends_by_reason[] = {
     [FB_PIPE_BROKEN] = SESSION_END_ABORTED,
 };
 
+enum session_end session_end_of_tries(const struct fb_conn *client)
+{
+    const struct session_conn *session = session_conn_of(client);
+
+    if (session == NULL || session->tries == NULL)
+        return SESSION_END_NONE;
+    return (enum session_end)stream_of(client)->backends->last_end(session->tries);
+}
+
 /* Returns the cause of an end that the client has not made: its servers, or our error. */
 static enum session_end cause_of_close(const struct fb_conn *client, enum session_end otherwise)
 {
-    const struct session_tries *tries = session_tries_of(client);
-    enum session_end end = tries != NULL ? session_tries_last_end(tries) : SESSION_END_NONE;
+    enum session_end end = session_end_of_tries(client);
 
     if (end != SESSION_END_NONE)
         return end;
@@ -49,29 +52,16 @@ void session_end_conclude(struct fb_conn *client, fb_reason reason)
 
     assert(reason >= FB_FINISHED && (size_t)reason < countof(ends_by_reason));
     end = (enum session_end)ends_by_reason[reason];
-    if (session_lifetime_has_ended(client))
-        end = SESSION_END_LIFETIME;
-    else if (reason == FB_FINISHED || reason == FB_PIPE_BROKEN)
+    if (reason == FB_FINISHED || reason == FB_PIPE_BROKEN)
         end = cause_of_close(client, end);
     else if (reason == FB_TIMED_OUT && session_status(client) == STATUS_TOO_SLOW)
         end = SESSION_END_TOO_SLOW;
     session_end_note(client, end);
 }
 
-GETTER(get_session_end)
+const char *session_end_text(const struct fb_conn *client)
 {
-    const struct session_conn *session = session_conn_of(conn);
-    enum session_end end = SESSION_END_NONE;
+    const struct session_conn *session = session_conn_of(client);
 
-    (void)variable;
-    if (session != NULL && !conn->outgoing)
-        end = (enum session_end)session->end;
-    *value =
-        end != SESSION_END_NONE ? value_found(texts[end], strlen(texts[end])) : value_missing();
-    return 0;
+    return session != NULL && !client->outgoing ? texts[session->end] : NULL;
 }
-
-const struct variable_row session_end_variables[] = {
-    { "session_end", get_session_end, VARIABLE_VOLATILE },
-    { .name = NULL },
-};

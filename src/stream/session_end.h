@@ -24,7 +24,10 @@ static inline void session_end_note(struct fb_conn *conn, enum session_end end)
     if (session != NULL && session->end == SESSION_END_NONE)
         session->end = end;
 }
+/* Returns how the last try of a client has ended its session, if it has. */
+enum session_end session_end_of_tries(const struct fb_conn *client);
 /* Finds out how the session of a client has ended, whose connection ends for this reason. */
 void session_end_conclude(struct fb_conn *client, fb_reason reason);
 
-extern const struct variable_row session_end_variables[];
+/* Returns the cause of the client's session's end, as $session_end has it; NULL before that. */
+const char *session_end_text(const struct fb_conn *client);

@@ -8,6 +8,7 @@
 #include "stream/session_lifetime.h"
 
 #include "stream/session_call.h"
+#include "stream/session_end.h"
 #include "stream/session_record.h"
 
 #define SESSION_LIFETIME_KIND KIND('S', 'L', 'I', 'F')
@@ -15,12 +16,11 @@
 #define TICK_MS 500
 
 struct session_lifetime {
+    struct session_part part; /* the first member */
     unsigned kind;
     struct session_conn *session;
-    uint64_t grace;     /* ms */
-    uint64_t ends_at;   /* monotonic ms; 0: the time is not over */
-    const fb_ops *told; /* the callbacks of which `draining` has been called; NULL: none yet */
-    bool has_ended;     /* the session is ended for its age */
+    uint64_t grace;   /* ms */
+    uint64_t ends_at; /* monotonic ms; 0: the time is not over */
     struct timer timer;
 };
 
@@ -30,13 +30,13 @@ static bool end_session(struct session_lifetime *lifetime, struct fb_conn *conn,
 {
     bool over = now >= lifetime->ends_at;
 
+    if (!over && (!conn_is_active(conn) || !conn->idle || conn->pipe != NULL))
+        return false;
+    session_end_note(conn, SESSION_END_LIFETIME);
     if (over)
         conn_fail(conn, FB_DRAINED);
-    else if (conn_is_active(conn) && conn->idle && conn->pipe == NULL)
-        session_close(conn);
     else
-        return false;
-    lifetime->has_ended = true;
+        session_close(conn);
     return over;
 }
 
@@ -44,13 +44,11 @@ static bool end_session(struct session_lifetime *lifetime, struct fb_conn *conn,
  * so. */
 static void tell_session(struct session_lifetime *lifetime, struct fb_conn *conn, uint64_t now)
 {
-    const fb_ops *ops = session_ops_of(conn);
-
     assert(now < lifetime->ends_at);
     if (conn->pipe != NULL || conn->phase != CONN_OPEN || stream_of(conn)->draining ||
-        conn->session_phase == SESSION_PREREAD || ops == lifetime->told)
+        conn->session_phase == SESSION_PREREAD || lifetime->session->told)
         return;
-    lifetime->told = ops;
+    lifetime->session->told = true;
     session_call_draining_in(conn, lifetime->ends_at - now);
 }
 
@@ -61,7 +59,7 @@ static void lifetime_expired(struct loop *loop, struct timer *timer)
     uint64_t now = loop->clock.mono_ms, left;
 
     CHECK_KIND(lifetime, SESSION_LIFETIME_KIND);
-    assert(lifetime->session->known->lifetime == lifetime && !conn->outgoing);
+    assert(!conn->outgoing);
     if (conn_has_failed(conn))
         return;
     if (lifetime->ends_at == 0)
@@ -73,6 +71,19 @@ static void lifetime_expired(struct loop *loop, struct timer *timer)
     }
     net_flush(conn->net);
 }
+
+static void lifetime_part_ended(struct fb_conn *conn, struct session_part *part)
+{
+    struct session_lifetime *lifetime = container_of(part, struct session_lifetime, part);
+
+    CHECK_KIND(lifetime, SESSION_LIFETIME_KIND);
+    assert(lifetime->session->conn == conn);
+    timer_del(&conn->net->loop, &lifetime->timer);
+    lifetime->kind = 0;
+    memory_release(conn->net->memory, lifetime);
+}
+
+static const struct session_part_kind lifetime_part_kind = { .ended = lifetime_part_ended };
 
 unsigned session_lifetime_begin(struct fb_conn *conn, const void *arg)
 {
@@ -88,50 +99,15 @@ unsigned session_lifetime_begin(struct fb_conn *conn, const void *arg)
         conn_fail(conn, FB_NO_MEMORY);
         return 0;
     }
-    assert(record->lifetime == NULL && setting->jitter <= setting->time);
+    assert(setting->jitter <= setting->time);
     *lifetime = (struct session_lifetime) {
         .kind = SESSION_LIFETIME_KIND,
         .session = session_conn_of(conn),
         .grace = (uint64_t)setting->grace,
         .timer.expired = lifetime_expired,
     };
-    record->lifetime = lifetime;
+    session_part_add(record, &lifetime->part, &lifetime_part_kind);
     ends = (uint64_t)setting->time - session_spread(conn, (uint64_t)setting->jitter);
     timer_set(&conn->net->loop, &lifetime->timer, ends > age ? ends - age : 1);
     return 0;
-}
-
-void session_lifetime_clear(struct session_conn *session)
-{
-    struct session_lifetime *lifetime = session->known->lifetime;
-    struct net *net = session->conn->net;
-
-    CHECK_KIND(lifetime, SESSION_LIFETIME_KIND);
-    assert(lifetime->session == session);
-    session->known->lifetime = NULL;
-    timer_del(&net->loop, &lifetime->timer);
-    lifetime->kind = 0;
-    memory_release(net->memory, lifetime);
-}
-
-/* Returns NULL where the session may live for ever. */
-static const struct session_lifetime *lifetime_of(const struct fb_conn *conn)
-{
-    const struct session_record *record = session_record_of(conn);
-
-    return record != NULL ? record->lifetime : NULL;
-}
-
-bool session_lifetime_has_ended(const struct fb_conn *conn)
-{
-    const struct session_lifetime *lifetime = lifetime_of(conn);
-
-    return lifetime != NULL && lifetime->has_ended;
-}
-
-bool session_lifetime_was_told(const struct fb_conn *conn)
-{
-    const struct session_lifetime *lifetime = lifetime_of(conn);
-
-    return lifetime != NULL && lifetime->told == session_ops_of(conn);
 }

@@ -6,9 +6,8 @@
  * session, whether or not they have ended with it. */
 #include "stream/session_log.h"
 
-#include "stream/session_lifetime.h"
+#include "stream/session_end.h"
 #include "stream/session_record.h"
-#include "stream/session_tries.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -72,9 +71,11 @@ void session_log_connected(const struct fb_conn *client, const struct fb_conn *s
 static const char *reason_of_end(
     const struct fb_conn *conn, fb_reason reason, enum session_end last)
 {
-    if (session_lifetime_has_ended(conn))
+    const struct session_conn *session = session_conn_of(conn);
+
+    if (session != NULL && session->end == SESSION_END_LIFETIME)
         return "its lifetime is over";
-    if (session_conn_of(conn) != NULL && session_conn_of(conn)->end == SESSION_END_DROPPED)
+    if (session != NULL && session->end == SESSION_END_DROPPED)
         return "its server is not to be used";
     if (last == SESSION_END_UPSTREAM_RESET && (reason == FB_FINISHED || reason == FB_PIPE_BROKEN))
         return "the server broke the connection";
@@ -91,13 +92,13 @@ static const char *ended_by(enum session_end last)
 static void log_client_end(const struct fb_conn *conn, fb_reason reason)
 {
     const struct session_record *record = session_record_of(conn);
-    const struct session_tries *tries = session_tries_of(conn);
-    enum session_end last = tries != NULL ? session_tries_last_end(tries) : SESSION_END_NONE;
+    const struct session_conn *session = session_conn_of(conn);
+    enum session_end last = session_end_of_tries(conn);
     uint64_t ms = conn->net->loop.clock.mono_ms - conn->opened_ms;
     char servers[96] = "", client[ADDRESS_TEXT];
     struct log_line line = { .level = LEVEL_INFO };
 
-    if (reason == FB_TIMED_OUT && tries != NULL)
+    if (reason == FB_TIMED_OUT && session != NULL && session->tries != NULL)
         conn_log(conn, LEVEL_INFO, ETIMEDOUT, "connection timed out");
     conn_log_line(conn, &line, client);
     line.action = line.relay.action = line.upstream = NULL; /* the message has the bytes */

@@ -6,28 +6,29 @@
 
 #include "base/compiler.h"
 #include "net/target.h"
-#include "stream/idle.h"
 #include "stream/session.h"
-#include "stream/session_call.h"
-#include "stream/session_tries.h"
+#include "stream/session_record.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* In the memory of the session, which ends with the connection. */
 struct session_passage {
-    unsigned n;              /* times that the client was passed */
-    struct address address;  /* the last that it was passed to, if it was */
-    struct address next;     /* that of `binding` */
-    struct binding *binding; /* the next one; NULL: the client is there */
+    struct session_part part; /* the first member */
+    unsigned n;               /* times that the client was passed */
+    struct address address;   /* the last that it was passed to, if it was */
+    struct address next;      /* that of `binding` */
+    struct binding *binding;  /* the next one; NULL: the client is there */
 };
+
+static const struct session_part_kind passage_kind = { .left = session_part_stays };
 
 /* Returns NULL where the client was not passed, and is not to be. */
 static struct session_passage *passage_of(const struct fb_conn *conn)
 {
-    const struct session_record *record = session_record_of(conn);
+    struct session_part *part = session_part_of(conn, &passage_kind);
 
-    return record != NULL ? record->passage : NULL;
+    return part != NULL ? container_of(part, struct session_passage, part) : NULL;
 }
 
 /* ---- Addresses ---- */
@@ -147,7 +148,7 @@ int session_pass(struct fb_conn *conn, const struct fb_listener *listener)
         if (passage == NULL)
             return -1;
         *passage = (struct session_passage) { .n = 0 };
-        session_record_of(conn)->passage = passage;
+        session_part_add(session_record_of(conn), &passage->part, &passage_kind);
     }
     if (passage->n == FB_PASSES_MAX) {
         conn_log(conn, LEVEL_ERROR, 0,
@@ -160,13 +161,6 @@ int session_pass(struct fb_conn *conn, const struct fb_listener *listener)
     return 0;
 }
 
-const struct address *session_pass_address(const struct fb_conn *conn)
-{
-    const struct session_passage *passage = passage_of(conn);
-
-    return passage != NULL && passage->n > 0 ? &passage->address : NULL;
-}
-
 bool session_pass_is_due(const struct fb_conn *conn)
 {
     const struct session_passage *passage = passage_of(conn);
@@ -176,35 +170,8 @@ bool session_pass_is_due(const struct fb_conn *conn)
 
 /* ---- The way ---- */
 
-/* Ends the session with the first server. */
-static void leave_server(struct fb_conn *conn)
-{
-    struct session_conn *session = session_conn_of(conn);
-
-    assert(!conn->outgoing && conn->session_phase > SESSION_PREREAD &&
-           session->known->passage->n < FB_PASSES_MAX);
-    session_conn_end_children(session);
-    conn_leave_begin(conn);
-    session_call_closed(conn, session_ops_of(conn), FB_FINISHED);
-    conn_leave_end(conn);
-    if (conn->idle)
-        idle_leave(conn);
-    session_conn_clear_use(session);
-    if (session->tries != NULL)
-        session_tries_clear(session);
-    session_record_reset(session);
-    session->status = 0;
-    session->end = 0;
-    session->ops = NULL;
-    conn->state = NULL;
-    conn_deadline_clear(conn);
-    conn_end_with_peer(conn, false);
-    conn_resume(conn);
-    session_set_phase(conn, SESSION_NEW);
-    assert(session->use == NULL && !conn->limited);
-}
-
-void session_pass_open(struct fb_conn *conn, void (*open)(struct fb_conn *conn))
+/* Opens a client's session, and passes the client if its protocol has asked for that. */
+static void open_and_pass(struct fb_conn *conn, void (*open)(struct fb_conn *conn))
 {
     struct stream *stream = stream_of(conn);
     struct session_passage *passage;
@@ -218,7 +185,8 @@ void session_pass_open(struct fb_conn *conn, void (*open)(struct fb_conn *conn))
         return;
     passage = passage_of(conn);
     conn_debug(conn, "passed to %s", passage->binding->text);
-    leave_server(conn);
+    assert(passage->n < FB_PASSES_MAX);
+    session_leave_server(conn);
     if (!conn_is_active(conn))
         return;
     net_reserve(conn->net, -session_keeps_slot(conn));
@@ -227,15 +195,28 @@ void session_pass_open(struct fb_conn *conn, void (*open)(struct fb_conn *conn))
     conn->ops = passage->binding->ops;
     CHECK_KIND(session_binding_of(conn), BINDING_KIND);
     passage->address = passage->next;
+    session_record_of(conn)->passed_to = &passage->address;
     passage->binding = NULL;
     passage->n++;
     if (conn_is_active(conn)) /* `closed` should not have ended it, and may have */
         conn->ops->opened(conn);
 }
 
-void session_pass_opened(struct fb_conn *conn)
+void session_pass_begin(struct fb_conn *conn)
+{
+    open_and_pass(conn, session_enter);
+}
+
+static void pass_opened(struct fb_conn *conn)
 {
     assert(conn->session_phase == SESSION_NEW && session_server_of(conn)->passes);
     conn->ops = &session_conn_ops;
-    session_pass_open(conn, session_conn_ops.opened);
+    open_and_pass(conn, session_conn_ops.opened);
 }
+
+const struct conn_ops session_pass_ops = {
+    .opened = pass_opened,
+    .closed = session_closed,
+    .failed = session_failed,
+    .describe = session_describe,
+};

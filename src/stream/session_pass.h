@@ -10,7 +10,6 @@
 #include "stream/template.h"
 
 struct binding;
-struct session_passage;
 
 /* A binding by its address. */
 struct binding_place {
@@ -38,11 +37,9 @@ struct binding *session_pass_find(const struct binding_list *list, const struct 
 
 /* The pass() of fb_stream: 0, or -1 after a line in the log. */
 int session_pass(struct fb_conn *conn, const struct fb_listener *listener);
-/* Opens a client's session with a server whose protocol may pass it, by this call or (instead of
- * the session's `opened`) by that of the session; then passes it. */
-void session_pass_open(struct fb_conn *conn, void (*open)(struct fb_conn *conn));
-void session_pass_opened(struct fb_conn *conn);
+/* Callbacks of a client of a server that may pass it, until it has opened. */
+extern const struct conn_ops session_pass_ops;
+/* server->begin of such a server. */
+void session_pass_begin(struct fb_conn *conn);
 /* Whether the client will be passed when its `opened` has returned. */
 bool session_pass_is_due(const struct fb_conn *conn);
-/* The address that the client was passed to; NULL: it was not. */
-const struct address *session_pass_address(const struct fb_conn *conn);

@@ -15,10 +15,14 @@ static uint64_t preread_timeout(const struct fb_conn *conn)
     return (uint64_t)session_server_of(conn)->settings.preread_timeout;
 }
 
-static struct session_preread *preread_of(const struct fb_conn *conn)
+/* Ends with the server that has had the first bytes looked at. */
+static const struct session_part_kind preread_part_kind = { .left = NULL };
+
+struct session_preread *session_preread_of(const struct fb_conn *conn)
 {
-    assert(conn->session_phase == SESSION_PREREAD && session_record_of(conn)->preread != NULL);
-    return session_record_of(conn)->preread;
+    struct session_part *part = session_part_of(conn, &preread_part_kind);
+
+    return part != NULL ? container_of(part, struct session_preread, part) : NULL;
 }
 
 unsigned session_preread_begin(struct fb_conn *conn, const void *arg)
@@ -33,7 +37,7 @@ unsigned session_preread_begin(struct fb_conn *conn, const void *arg)
         return 0;
     }
     *preread = (struct session_preread) { .since = conn->net->loop.clock.mono_ms };
-    session_record_of(conn)->preread = preread;
+    session_part_add(session_record_of(conn), &preread->part, &preread_part_kind);
     session_set_phase(conn, SESSION_PREREAD);
     conn->ops = &preread_ops;
     conn_deadline_set(conn, preread_timeout(conn));
@@ -99,7 +103,7 @@ static void refuse_full(struct fb_conn *conn)
 static size_t preread_data(struct fb_conn *conn, fb_bytes in)
 {
     size_t most = (size_t)session_server_of(conn)->settings.preread_buffer_size;
-    struct session_preread *preread = preread_of(conn);
+    struct session_preread *preread = session_preread_of(conn);
     fb_bytes seen = { in.p, in.n < most ? in.n : most };
     enum client_hello_status status = client_hello_parse(&preread->hello, seen);
 
@@ -133,7 +137,7 @@ static void preread_eof(struct fb_conn *conn, fb_bytes rest)
 /* Ends the session without a line of its own, as nginx does. */
 static void preread_expired(struct fb_conn *conn)
 {
-    uint64_t passed = conn->net->loop.clock.mono_ms - preread_of(conn)->since;
+    uint64_t passed = conn->net->loop.clock.mono_ms - session_preread_of(conn)->since;
 
     assert(conn->session_phase == SESSION_PREREAD);
     if (passed < preread_timeout(conn)) /* the time is longer than a deadline can be */
@@ -155,18 +159,13 @@ static void preread_closed(struct fb_conn *conn, fb_reason reason)
 {
     conn->received = 0;
     restore_ops(conn);
-    session_conn_ops.closed(conn, reason);
-}
-
-static void preread_failed(struct fb_conn *conn, int error)
-{
-    session_conn_ops.failed(conn, error);
+    session_closed(conn, reason);
 }
 
 static void preread_describe(
     const struct fb_conn *conn, struct log_line *line, char text[ADDRESS_TEXT])
 {
-    session_conn_ops.describe(conn, line, text);
+    session_describe(conn, line, text);
     line->action = "prereading client data";
 }
 
@@ -176,6 +175,6 @@ static const struct conn_ops preread_ops = {
     .writable = preread_writable,
     .expired = preread_expired,
     .closed = preread_closed,
-    .failed = preread_failed,
+    .failed = session_failed,
     .describe = preread_describe,
 };

@@ -9,13 +9,13 @@
 #pragma once
 
 #include "stream/client_hello.h"
+#include "stream/session_record.h"
 #include "stream/variable.h"
-
-struct fb_conn;
 
 /* In the memory of the session. */
 struct session_preread {
-    uint64_t since; /* monotonic ms: when the phase began */
+    struct session_part part; /* the first member */
+    uint64_t since;           /* monotonic ms: when the phase began */
     struct client_hello hello;
     bool has_bytes; /* some have come */
     /* what the message says, as text */
@@ -26,6 +26,9 @@ struct session_preread {
 /* Handles PHASE_PREREAD: enters SESSION_PREREAD. Returns 0; without memory the connection has
  * failed. */
 unsigned session_preread_begin(struct fb_conn *conn, const void *arg);
+
+/* Returns what the first bytes of the connection's session say; NULL: nobody has asked. */
+struct session_preread *session_preread_of(const struct fb_conn *conn);
 
 /* variables_preread.c: What is known by the ClientHello. */
 extern const struct variable_row variables_preread[];

@@ -16,9 +16,12 @@ static uint64_t header_timeout(const struct fb_conn *conn)
     return (uint64_t)session_server_of(conn)->settings.proxy_protocol_timeout;
 }
 
-void session_proxy_await(struct fb_conn *conn)
+static void proxy_opened(struct fb_conn *conn)
 {
-    assert(header_timeout(conn) > 0);
+    assert(conn->session_phase == SESSION_NEW && !conn->outgoing && header_timeout(conn) > 0);
+    CHECK_KIND(session_binding_of(conn), BINDING_KIND);
+    if (!session_note_start(conn))
+        return;
     session_set_phase(conn, SESSION_HEADER);
     conn_deadline_set(conn, header_timeout(conn));
 }
@@ -73,12 +76,12 @@ static bool check_length(struct fb_conn *conn, size_t n)
     return false;
 }
 
-void session_proxy_eof(struct fb_conn *conn, fb_bytes rest)
+static void proxy_eof(struct fb_conn *conn, fb_bytes rest)
 {
     refuse(conn, rest);
 }
 
-void session_proxy_expired(struct fb_conn *conn)
+static void proxy_expired(struct fb_conn *conn)
 {
     uint64_t passed = conn->net->loop.clock.mono_ms - conn->opened_ms;
     char reason[128];
@@ -95,6 +98,15 @@ void session_proxy_expired(struct fb_conn *conn)
 
 /* ---- A whole header ---- */
 
+static const struct session_part_kind proxy_part_kind = { .left = session_part_stays };
+
+const struct session_proxy *session_proxy_of(const struct fb_conn *conn)
+{
+    const struct session_part *part = session_part_of(conn, &proxy_part_kind);
+
+    return part != NULL ? container_of(part, struct session_proxy, part) : NULL;
+}
+
 /* Keeps the header for variables; false without memory, and then the connection has failed. */
 static bool keep_header(struct fb_conn *conn, fb_bytes header)
 {
@@ -108,7 +120,7 @@ static bool keep_header(struct fb_conn *conn, fb_bytes header)
     proxy->own = conn->peer;
     proxy->n = header.n;
     memcpy(proxy->header, header.p, header.n);
-    session_record_of(conn)->proxy = proxy;
+    session_part_add(session_record_of(conn), &proxy->part, &proxy_part_kind);
     return true;
 }
 
@@ -127,7 +139,7 @@ static bool take_header(struct fb_conn *conn, fb_bytes in, const struct proxy_pr
     return true;
 }
 
-size_t session_proxy_data(struct fb_conn *conn, fb_bytes in)
+static size_t proxy_data(struct fb_conn *conn, fb_bytes in)
 {
     struct proxy_protocol header;
     enum proxy_protocol_status status = proxy_protocol_parse(in, &header);
@@ -158,3 +170,27 @@ size_t session_proxy_data(struct fb_conn *conn, fb_bytes in)
         conn_offer_again(conn);
     return header.length;
 }
+
+/* Ignores that the output of an earlier server, which passed the client on, has left. */
+static void proxy_writable(struct fb_conn *conn)
+{
+    assert(conn->session_phase == SESSION_HEADER);
+    (void)conn;
+}
+
+static void proxy_closed(struct fb_conn *conn, fb_reason reason)
+{
+    conn->received = 0; /* a header is no part of the session */
+    session_closed(conn, reason);
+}
+
+const struct conn_ops session_proxy_ops = {
+    .opened = proxy_opened,
+    .data = proxy_data,
+    .eof = proxy_eof,
+    .writable = proxy_writable,
+    .expired = proxy_expired,
+    .closed = proxy_closed,
+    .failed = session_failed,
+    .describe = session_describe,
+};

@@ -7,21 +7,21 @@
 #pragma once
 
 #include "net/conn.h"
+#include "stream/session_record.h"
 #include "stream/variable.h"
 
 /* A session's copy of its header, in its own memory, where a variable is used that tells it. */
 struct session_proxy {
-    struct conn_peer own; /* the connection's peer */
+    struct session_part part; /* the first member */
+    struct conn_peer own;     /* the connection's peer */
     size_t n;
     uint8_t header[];
 };
 
-/* Enters SESSION_HEADER. */
-void session_proxy_await(struct fb_conn *conn);
-/* The callbacks of such a connection, until session_begin(). */
-size_t session_proxy_data(struct fb_conn *conn, fb_bytes in);
-void session_proxy_eof(struct fb_conn *conn, fb_bytes rest);
-void session_proxy_expired(struct fb_conn *conn);
+/* Callbacks of a client whose binding wants a PROXY header, until that is whole. */
+extern const struct conn_ops session_proxy_ops;
+/* Returns the header of the connection's session; NULL: none is kept. */
+const struct session_proxy *session_proxy_of(const struct fb_conn *conn);
 
 /* variables_proxy.c: What is known by a header. */
 extern const struct variable_row variables_proxy[];

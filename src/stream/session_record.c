@@ -3,8 +3,6 @@
 #include "stream/session_record.h"
 
 #include "base/compiler.h"
-#include "stream/limit_conn.h"
-#include "stream/session_lifetime.h"
 
 struct session_record *session_record_create(struct session_conn *session)
 {
@@ -32,13 +30,22 @@ struct session_record *session_record_make(struct fb_conn *conn)
     return record;
 }
 
+static void end_part(struct fb_conn *conn, struct session_part *part)
+{
+    if (part->kind->ended != NULL)
+        part->kind->ended(conn, part);
+}
+
 void session_record_free(struct session_conn *session)
 {
     struct session_record *record = session_own_record(session);
+    struct session_part *part;
 
-    session_record_reset(session);
-    if (record->limits != NULL)
-        limit_conn_release(session);
+    CHECK_KIND(record, SESSION_RECORD_KIND);
+    while ((part = record->parts) != NULL) {
+        record->parts = part->next;
+        end_part(session->conn, part);
+    }
     net_release(session->conn->net, &record->kept);
     session->known = NULL;
     record->kind = 0;
@@ -48,14 +55,20 @@ void session_record_free(struct session_conn *session)
 void session_record_reset(struct session_conn *session)
 {
     struct session_record *record = session_own_record(session);
+    struct session_part **at = &record->parts, *part;
 
     CHECK_KIND(record, SESSION_RECORD_KIND);
-    if (record->lifetime != NULL)
-        session_lifetime_clear(session);
+    while ((part = *at) != NULL) {
+        if (part->kind->left != NULL) {
+            part->kind->left(part);
+            at = &part->next;
+            continue;
+        }
+        *at = part->next;
+        end_part(session->conn, part);
+    }
     record->values = NULL;
-    record->preread = NULL;
     record->captures = NULL;
-    record->limit_status = 0;
     record->more_received = record->more_sent = 0;
 }
 
@@ -65,4 +78,28 @@ void *session_keep(struct fb_conn *conn, size_t n)
     struct session_record *record = session_record_make(root);
 
     return record == NULL ? NULL : net_alloc(root->net, &record->kept, n);
+}
+
+void session_part_add(
+    struct session_record *record, struct session_part *part, const struct session_part_kind *kind)
+{
+    part->kind = kind;
+    part->next = record->parts;
+    record->parts = part;
+}
+
+struct session_part *session_part_of(
+    const struct fb_conn *conn, const struct session_part_kind *kind)
+{
+    const struct session_record *record = session_record_of(conn);
+    struct session_part *part = record != NULL ? record->parts : NULL;
+
+    while (part != NULL && part->kind != kind)
+        part = part->next;
+    return part;
+}
+
+void session_part_stays(struct session_part *part)
+{
+    (void)part;
 }

@@ -11,26 +11,32 @@
 #define SESSION_RECORD_KIND KIND('S', 'R', 'E', 'C')
 
 struct captures;
-struct limit_held;
-struct session_lifetime;
-struct session_passage;
-struct session_preread;
-struct session_proxy;
 struct value;
+
+/* What a room above keeps for a session: the first member of a struct of its own, in memory of the
+ * session (session_keep()) or of its own. */
+struct session_part {
+    struct session_part *next;
+    const struct session_part_kind *kind;
+};
+
+struct session_part_kind {
+    /* Forgets what was found out for one server, before another gets the client; NULL: the part ends
+     * then. */
+    void (*left)(struct session_part *part);
+    /* Gives back what the part has beyond the session's memory; NULL: nothing. */
+    void (*ended)(struct fb_conn *conn, struct session_part *part);
+};
 
 struct session_record {
     unsigned kind;
-    uint8_t limit_status;              /* enum limit_status */
-    uint8_t variable_depth;            /* variables that are being worked out for each other */
-    uint32_t chain;                    /* chain.c's; 0: the client is not known to be our own */
-    struct chunk *kept;                /* memory of session_keep() */
-    struct value *values;              /* by variables' indexes; NULL: none is known */
-    const struct session_proxy *proxy; /* the PROXY header it began with; NULL: none is kept */
-    struct session_preread *preread;   /* what its first bytes say; NULL: nobody asks */
-    const struct captures *captures;   /* by the last regular expression that matched */
-    struct session_passage *passage;   /* from server to server, or NULL */
-    struct session_lifetime *lifetime; /* session_lifetime.c; NULL: any */
-    struct limit_held *limits;         /* limits that the session was counted for */
+    uint8_t variable_depth;          /* variables that are being worked out for each other */
+    uint32_t chain;                  /* chain.c's; 0: the client is not known to be our own */
+    struct chunk *kept;              /* memory of session_keep() */
+    struct value *values;            /* by variables' indexes; NULL: none is known */
+    const struct captures *captures; /* by the last regular expression that matched */
+    struct session_part *parts;      /* what rooms above keep, the latest in front */
+    const struct address *passed_to; /* the last that the client was passed to; NULL: none */
     /* the call of who waits for the choice of a server */
     void (*chosen)(fb_conn *client, void *state, fb_choice choice, const fb_try *run);
     uint64_t more_received, more_sent; /* bytes that the protocol has added for the log */
@@ -62,3 +68,12 @@ void session_record_reset(struct session_conn *session);
 /* Returns n bytes that last as long as the client's session, aligned for any type; NULL without
  * memory. */
 void *session_keep(struct fb_conn *conn, size_t n);
+
+/* Adds a part to the record, which has none of the kind. */
+void session_part_add(
+    struct session_record *record, struct session_part *part, const struct session_part_kind *kind);
+/* Returns the part of that kind that the connection's session has, or NULL. */
+struct session_part *session_part_of(
+    const struct fb_conn *conn, const struct session_part_kind *kind);
+/* The `left` of a part of which nothing is to be forgotten. */
+void session_part_stays(struct session_part *part);

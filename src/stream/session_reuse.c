@@ -2,8 +2,6 @@
 /* The making of a session_reuse, its end, and what protocols attach to a connection to a server. */
 #include "stream/session_reuse.h"
 
-#include "stream/trunk.h"
-
 struct session_reuse *session_reuse_make(struct stream *stream, struct session_conn *session)
 {
     struct session_reuse *reuse = session_reuse_of(session);
@@ -22,7 +20,7 @@ void session_reuse_free(struct stream *stream, struct session_conn *session)
 
     assert(reuse->session == session);
     if (reuse->trunk != NULL)
-        trunk_leave(stream, reuse);
+        stream->backends->leave_trunk(stream, reuse);
     if (reuse->attached != NULL)
         chunk_free(&stream->net.chunks, reuse->attached);
     session_outgoing_of(session)->reuse = NULL;

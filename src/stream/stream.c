@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "base/mapping.h"
 #include "stream/session.h"
-#include "stream/session_tries.h"
+#include "stream/session_record.h"
 #include "stream/session_use.h"
 
 #include <assert.h>
@@ -15,9 +15,11 @@
 #include <sys/mman.h>
 
 int stream_init(struct stream *stream, const struct net_options *options, struct shared *shared,
-    const struct address_block *debug, unsigned debug_n)
+    const struct session_backends *backends, const struct address_block *debug, unsigned debug_n)
 {
-    *stream = (struct stream) { .shared = shared, .debug = debug, .debug_n = debug_n };
+    *stream = (struct stream) {
+        .backends = backends, .shared = shared, .debug = debug, .debug_n = debug_n
+    };
     TAILQ_INIT(&stream->keepalive);
     TAILQ_INIT(&stream->own);
     TAILQ_INIT(&stream->reads);
@@ -29,8 +31,8 @@ int stream_init(struct stream *stream, const struct net_options *options, struct
     spares_init(&stream->outgoing, stream->net.memory, sizeof(struct session_outgoing));
     spares_init(&stream->uses, stream->net.memory, sizeof(struct session_use));
     spares_init(&stream->records, stream->net.memory, sizeof(struct session_record));
-    spares_init(&stream->tries, stream->net.memory, sizeof(struct session_tries));
-    spares_init(&stream->ended_tries, stream->net.memory, sizeof(struct session_try));
+    spares_init(&stream->tries, stream->net.memory, backends->tries_size);
+    spares_init(&stream->ended_tries, stream->net.memory, backends->try_size);
     return 0;
 }
 

@@ -19,9 +19,12 @@
 #define STREAM_PROTOCOLS_MAX 64
 
 struct access_logs;
+struct log_line;
 struct session_conn;
 struct session_outgoing;
 struct session_read;
+struct session_reuse;
+struct session_tries;
 struct session_use;
 struct stream_own;
 struct trunk;
@@ -41,8 +44,38 @@ struct chain_use {
     } others[CHAIN_OTHERS];
 };
 
+/* What sessions ask of their connections to servers, which are the business of a room above
+ * (backends/). */
+struct session_backends {
+    size_t tries_size, try_size; /* of struct session_tries, and of a try that has ended */
+    /* A client of a server that connects begins its session; false: it is closed. */
+    bool (*begin)(struct fb_conn *client);
+    /* Callbacks of a connection to a server: struct conn_ops has their contracts. */
+    bool (*keepalive)(struct fb_conn *conn);
+    void (*connect_again)(struct fb_conn *conn);
+    void (*connect_failed)(struct fb_conn *conn, int error, enum io_step step);
+    /* Ends a connection whose server has not answered in time. */
+    void (*connect_expired)(struct fb_conn *conn);
+    /* Adds to a log line what the connection's session is doing. */
+    void (*describe)(const struct fb_conn *conn, struct log_line *line);
+    /* Returns how the last try has ended the session: enum session_end. */
+    unsigned (*last_end)(const struct session_tries *tries);
+    /* Frees the tries of a client, which has them, and ends what runs of them. */
+    void (*clear_tries)(struct session_conn *client);
+    /* Takes a connection that ends out of its trunk. */
+    void (*leave_trunk)(struct stream *stream, struct session_reuse *reuse);
+    /* Closes the connections of the keepalive pool. */
+    void (*close_all)(struct stream *stream);
+    /* Ends the connection of the pool that was not used for the longest time; false: it is empty. */
+    bool (*evict)(struct stream *stream);
+    /* Assert what holds between callbacks: of a connection, and of all. */
+    void (*check_conn)(const struct fb_conn *conn);
+    void (*check)(const struct stream *stream);
+};
+
 struct stream {
     struct net net; /* the first member */
+    const struct session_backends *backends;
     struct shared *shared;
     struct slot_id slot;               /* this worker's */
     const struct address_block *debug; /* debug_connection */
@@ -106,7 +139,7 @@ static inline struct stream *stream_of(const struct fb_conn *conn)
 
 /* Returns -1 after an emerg line, with nothing left to undo. */
 int stream_init(struct stream *stream, const struct net_options *options, struct shared *shared,
-    const struct address_block *debug, unsigned debug_n);
+    const struct session_backends *backends, const struct address_block *debug, unsigned debug_n);
 /* Requires that no connection is open any more. */
 void stream_done(struct stream *stream);
 
@@ -133,12 +166,6 @@ void stream_drain(struct stream *stream, uint64_t deadline);
 void stream_drain_idle(struct stream *stream);
 /* fb_set_idle() */
 void stream_set_idle(struct fb_conn *conn, bool idle);
-
-/* keepalive.c: Closes the connections of the keepalive pool. */
-void keepalive_close_all(struct stream *stream);
-/* Ends the connection of the pool that was not used for the longest time, to free a slot; false
- * where the pool is empty. */
-bool keepalive_evict(struct stream *stream);
 
 /* session_check.c: Asserts the invariants of all connections and sessions; between callbacks. */
 void stream_check(const struct stream *stream);

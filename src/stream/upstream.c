@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "net/target.h"
 #include "stream/chain.h"
+#include "stream/connect.h"
 #include "stream/idle.h"
 #include "stream/keepalive.h"
 #include "stream/session.h"

@@ -6,6 +6,7 @@
  * gives one to another owner. Invariant: a connection without a parent is in the worker's list. */
 #include "base/compiler.h"
 #include "stream/chain.h"
+#include "stream/connect.h"
 #include "stream/idle.h"
 #include "stream/keepalive.h"
 #include "stream/session.h"

@@ -3,7 +3,6 @@
  * with several of its own has a file and a table beside this one, listed in variable_tables. */
 #include "stream/limit_conn.h"
 #include "stream/session_end.h"
-#include "stream/session_pass.h"
 #include "stream/session_preread.h"
 #include "stream/session_proxy.h"
 #include "stream/session_record.h"
@@ -43,10 +42,10 @@ GETTER(get_binary_remote_addr)
 static const struct address *local_address(struct fb_conn *conn, struct address *room)
 {
     const struct address *bound = &session_binding_of(conn)->address;
-    const struct address *passed = session_pass_address(conn);
+    const struct session_record *record = session_record_of(conn);
 
-    if (passed != NULL)
-        return passed;
+    if (record != NULL && record->passed_to != NULL)
+        return record->passed_to;
     room->length = sizeof(room->un);
     if (!address_is_wildcard(bound) ||
         getsockname(conn->source.fd, &room->any, &room->length) == -1)
@@ -202,6 +201,15 @@ GETTER(get_nginx_version)
     return 0;
 }
 
+GETTER(get_session_end)
+{
+    const char *text = session_end_text(conn);
+
+    (void)variable;
+    *value = text != NULL ? value_found(text, strlen(text)) : value_missing();
+    return 0;
+}
+
 static const struct {
     const char *name;
     variable_text *text;
@@ -241,6 +249,7 @@ static const struct variable_row builtin[] = {
     { "remote_port", get_remote_port, 0 },
     { "server_addr", get_server_addr, 0 },
     { "server_port", get_server_port, 0 },
+    { "session_end", get_session_end, VARIABLE_VOLATILE },
     { "session_time", get_text, VARIABLE_VOLATILE },
     { "status", get_text, VARIABLE_VOLATILE },
     { "time_iso8601", get_text, VARIABLE_VOLATILE },
@@ -249,4 +258,4 @@ static const struct variable_row builtin[] = {
 };
 
 const struct variable_row *const variable_tables[] = { builtin, limit_conn_variables,
-    session_end_variables, variables_preread, variables_proxy, variables_upstream, NULL };
+    variables_preread, variables_proxy, variables_upstream, NULL };

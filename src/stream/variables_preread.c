@@ -3,15 +3,13 @@
  * where nothing was read, and where what was read is no ClientHello; empty where that says
  * nothing. */
 #include "stream/session_preread.h"
-#include "stream/session_record.h"
 
 #include <string.h>
 
 /* Returns NULL where nothing is known. */
-static const struct session_preread *preread_of(const struct fb_conn *conn)
+static const struct session_preread *hello_of(const struct fb_conn *conn)
 {
-    const struct session_record *record = session_record_of(conn);
-    const struct session_preread *preread = record != NULL ? record->preread : NULL;
+    const struct session_preread *preread = session_preread_of(conn);
 
     if (preread == NULL || !preread->has_bytes || preread->hello.status == CLIENT_HELLO_NONE)
         return NULL;
@@ -20,7 +18,7 @@ static const struct session_preread *preread_of(const struct fb_conn *conn)
 
 GETTER(get_protocol)
 {
-    const struct session_preread *preread = preread_of(conn);
+    const struct session_preread *preread = hello_of(conn);
     const char *text;
 
     (void)variable;
@@ -34,7 +32,7 @@ GETTER(get_protocol)
 
 GETTER(get_server_name)
 {
-    const struct session_preread *preread = preread_of(conn);
+    const struct session_preread *preread = hello_of(conn);
 
     (void)variable;
     *value = value_missing();
@@ -45,7 +43,7 @@ GETTER(get_server_name)
 
 GETTER(get_alpn_protocols)
 {
-    const struct session_preread *preread = preread_of(conn);
+    const struct session_preread *preread = hello_of(conn);
 
     (void)variable;
     *value = value_missing();

@@ -3,7 +3,6 @@
  * and $realip_... who has sent it. Each parses the header that the session has kept. */
 #include "net/proxy_protocol.h"
 #include "stream/session_proxy.h"
-#include "stream/session_record.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -15,14 +14,14 @@
 /* Parses the header once more; false: the client has sent none. */
 static bool header_of(const struct fb_conn *conn, struct proxy_protocol *header)
 {
-    const struct session_record *record = session_record_of(conn);
+    const struct session_proxy *proxy = session_proxy_of(conn);
     enum proxy_protocol_status status;
 
-    if (record == NULL || record->proxy == NULL)
+    if (proxy == NULL)
         return false;
-    status = proxy_protocol_parse((fb_bytes) { record->proxy->header, record->proxy->n }, header);
+    status = proxy_protocol_parse((fb_bytes) { proxy->header, proxy->n }, header);
     assert(status == PROXY_PROTOCOL_WHOLE); /* broken ones are not kept */
-    assert(header->length == record->proxy->n);
+    assert(header->length == proxy->n);
     return status == PROXY_PROTOCOL_WHOLE;
 }
 
@@ -159,9 +158,9 @@ GETTER(get_ssl_verify)
 /* Fills in the peer, as it was before the header. */
 static void own_peer(const struct fb_conn *conn, struct address *out)
 {
-    const struct session_record *record = session_record_of(conn);
+    const struct session_proxy *proxy = session_proxy_of(conn);
 
-    conn_peer_of(record != NULL && record->proxy != NULL ? &record->proxy->own : &conn->peer, out);
+    conn_peer_of(proxy != NULL ? &proxy->own : &conn->peer, out);
 }
 
 GETTER(get_own_addr)

@@ -8,6 +8,7 @@
 #include "process/role.h"
 #include "sandbox/sandbox.h"
 #include "stream/chain.h"
+#include "stream/connect.h"
 #include "stream/limit_conn.h"
 #include "stream/session_tries.h"
 #include "stream/shared_map.h"
@@ -146,8 +147,8 @@ static int init_stream(struct worker *worker, const struct heritage *heritage)
         .memory = heritage->memory,
     };
 
-    if (stream_init(&worker->stream, &options, heritage->shared, events->debug, events->debug_n) ==
-        -1)
+    if (stream_init(&worker->stream, &options, heritage->shared, &backends_ops, events->debug,
+            events->debug_n) == -1)
         return -1;
     signals_wake_by(worker->stream.net.loop.signal_fd);
     worker->stream.slot = heritage->slot;

@@ -5,6 +5,7 @@
 #include "support/test.h"
 
 #include "stream/session.h"
+#include "stream/session_proxy.h"
 
 #include <string.h>
 

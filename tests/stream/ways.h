@@ -9,6 +9,7 @@
 #include "stream/session_conn.h"
 #include "stream/session_lifetime.h"
 #include "stream/session_pass.h"
+#include "stream/session_proxy.h"
 #include "stream/variables_protocol.h"
 #include "support/fixture.h"
 
@@ -185,6 +186,7 @@ static int pass(fb_conn *conn, void *state)
 static void pass_clients(int (*opened)(fb_conn *conn, void *state))
 {
     test.servers[0]->server.passes = true;
+    test.servers[0]->server.begin = session_pass_begin;
     test.servers[0]->script.opened = opened;
     if (test.servers[0]->binding.ops == &session_conn_ops)
         test.servers[0]->binding.ops = &session_pass_ops;

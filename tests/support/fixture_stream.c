@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The fixture's level of sessions. */
 #include "settings/cycle.h"
+#include "stream/connect.h"
 #include "support/fixture.h"
 
 static void stop_stream(struct fixture *fixture)
@@ -25,7 +26,8 @@ static struct fixture *start_stream(
     fixture->stream = &fixture->parts.stream;
     fixture->net = &fixture->stream->net;
     options = fixture_net_options(fixture, mechanism, connections);
-    ck_assert_int_eq(stream_init(fixture->stream, &options, fixture->shared, NULL, 0), 0);
+    ck_assert_int_eq(
+        stream_init(fixture->stream, &options, fixture->shared, &backends_ops, NULL, 0), 0);
     scripted_server_init(&fixture->server, "192.0.2.7:77");
     fixture->parts.protocols[fixture->server.server.protocol_index].worker = &fixture->parts;
     stream_settings_defaults(&fixture->server.server.settings);
