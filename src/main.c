@@ -11,6 +11,7 @@
 #include "process/handlers.h"
 #include "process/title.h"
 #include "protocols/table.h"
+#include "settings/features.h"
 #include "upgrade/binary.h"
 
 #include <errno.h>
@@ -42,6 +43,7 @@ static int run_daemon(struct cmdline *cmdline, struct log *log, int argc, char *
 static int run_command(struct cmdline *cmdline, struct log *log, int argc, char **argv)
 {
     cmdline->cycle.protocols = protocols_builtin;
+    cmdline->cycle.features = features_all;
     if (cmdline->help || cmdline->version)
         return show_help(cmdline);
     if (cmdline->test)

@@ -2,6 +2,7 @@
 /* The interface "stream" in the checked mode: a table of wrappers, because its calls are reached by
  * pointers that no relocation shows. Each answers after a report as if nothing was known. */
 #include "sdk/stream.h"
+#include "stream/variable.h"
 
 #include "checked/calls.h"
 #include "sdk/handle.h"
@@ -12,7 +13,7 @@
 /* Whether the handle is a variable of the connection's configuration. */
 static bool is_variable(const fb_conn *conn, const fb_variable *handle, const char *call)
 {
-    struct variables *variables = &sdk_worker_of(conn)->cycle->stream.variables;
+    struct variables *variables = sdk_worker_of(conn)->cycle->stream.variables;
     const struct variable *wanted = (const struct variable *)handle;
     struct variable *variable = NULL;
 

@@ -3,6 +3,8 @@
  * the daemon's own parser read it. Reports name the test's parts instead of paths. */
 #include "kit/kit.h"
 
+#include "settings/features.h"
+
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,6 +108,7 @@ static struct cycle *load_file(
         .error_log = "stderr",
         .module_directory = "/nonexistent",
         .protocols = protocols,
+        .features = features_all,
     };
     char log_path[KIT_FILE_PATH];
     struct cycle *cycle;

@@ -19,8 +19,8 @@
  * and the loader refers to them, so that each program that loads modules has them all. */
 extern void (*const sdk_calls[])(void);
 
-/* The checked mode: the SDK's calls with the wrappers that check them, and the function that wraps a
- * descriptor of module_copy(); it returns NULL without memory. */
+/* The checked mode: the SDK's calls with the wrappers that check them, and the function that
+ * wraps a descriptor of module_copy(); it returns NULL without memory. */
 extern const struct relink_call checked_calls[];
 extern const fb_protocol *(*const checked_protocol_wrapper)(
     struct arena *arena, const fb_protocol *);

@@ -198,7 +198,7 @@ void pool_outbox_listener(struct pool_worker *worker, int fd)
 
 void pool_outbox_logs(struct pool_worker *worker)
 {
-    if (worker->generation->cycle->stream.access_file_n > 0)
+    if (worker->generation->cycle->stream.access_logs)
         channel_end_send(&worker->channel, MESSAGE_REOPEN);
     worker->outbox.log_n = core_target_n(&worker->generation->cycle->core);
     channel_end_send_more(&worker->channel);

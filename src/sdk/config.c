@@ -5,7 +5,10 @@
 #include "process/role.h"
 #include "settings/apply.h"
 #include "settings/calls.h"
+#include "settings/health_checks.h"
+#include "settings/passes.h"
 #include "settings/protocol.h"
+#include "settings/upstream.h"
 
 #include <assert.h>
 
@@ -53,20 +56,20 @@ const fb_variable *fb_conf_variable(fb_conf *conf, const char *directive, const 
 const fb_listener *fb_conf_listener(fb_conf *conf, const char *directive, const char *text)
 {
     assert(role_is(ROLE_MASTER));
-    return settings_listener(conf, directive, text);
+    return pass_listener_of_conf(conf, directive, text);
 }
 
 const fb_upstream *fb_conf_upstream(fb_conf *conf, const char *directive, const char *text)
 {
     assert(role_is(ROLE_MASTER));
-    return settings_upstream(conf, directive, text);
+    return upstream_of_conf(conf, directive, text);
 }
 
 const fb_health_check *fb_conf_health_check(fb_conf *conf, const char *directive,
     const fb_upstream *upstream, const fb_health_options *options)
 {
     assert(role_is(ROLE_MASTER));
-    return settings_health_check(conf, directive, upstream, options);
+    return health_check_of_conf(conf, directive, upstream, options);
 }
 
 int fb_conf_need(fb_conf *conf, uint64_t needs)

@@ -4,6 +4,7 @@
 #include "settings/access.h"
 
 #include "base/check.h"
+#include "settings/features.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
 
@@ -43,7 +44,7 @@ static void warn_of_unreached(
         "this rule is never reached: \"%s all\" stands before it", access->all->name.text);
 }
 
-SETTER(access_set)
+static SETTER(access_set)
 {
     struct access_setting **access = field;
     struct access_rule *rule = apply_alloc(apply, sizeof(*rule));
@@ -64,9 +65,10 @@ SETTER(access_set)
     return 0;
 }
 
-void access_finish(struct apply *apply, struct scope *server)
+static void access_finish(struct apply *apply, struct scope *server)
 {
-    struct access_setting *access = server->settings->access;
+    struct access_values *values = feature_values(server, FEATURE_ACCESS);
+    struct access_setting *access = values->access;
 
     assert(server->at == CONTEXT_SERVER);
     if (access == NULL)
@@ -78,3 +80,20 @@ void access_finish(struct apply *apply, struct scope *server)
     else
         phase_add(apply, server->server, PHASE_ACCESS, access_run, access->built);
 }
+
+static const struct setting rows[] = {
+    { "allow", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = access_set, .repeats = true,
+        .offset = offsetof(struct access_values, access), .size = sizeof(struct access_setting *),
+        .unset = "none" },
+    { "deny", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = access_set, .repeats = true,
+        .offset = offsetof(struct access_values, access), .size = sizeof(struct access_setting *),
+        .unset = "none" },
+    { .name = NULL },
+};
+
+const struct feature access_feature = {
+    .name = "access",
+    .rows = rows,
+    .server_size = sizeof(struct access_values),
+    .finish_server = access_finish,
+};

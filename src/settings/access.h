@@ -14,6 +14,7 @@ struct access_setting {
     bool warned;                      /* place of a rule behind that */
 };
 
-SETTER(access_set);
-/* Adds the rules that a server has to its phases. */
-void access_finish(struct apply *apply, struct scope *server);
+/* The feature's struct of a server. */
+struct access_values {
+    struct access_setting *access; /* NULL: no rules */
+};

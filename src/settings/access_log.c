@@ -5,13 +5,14 @@
 
 #include "base/check.h"
 #include "base/number.h"
-#include "settings/apply.h"
 #include "settings/blocks.h"
+#include "settings/features.h"
 #include "settings/log_destination.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
 #include "stream/access_gzip.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define BUFFER_DEFAULT 65536 /* with gzip= alone */
@@ -88,7 +89,7 @@ RB_GENERATE_INTERNAL(access_destinations, access_destination, node, compare_dest
 static struct access_file *add_file(
     struct apply *apply, const struct log_target *target, const struct access_path *path)
 {
-    struct stream_settings *stream = &apply->cycle->stream;
+    struct access_log_conf *conf = feature_conf(apply, FEATURE_ACCESS_LOG);
     struct access_file *file = apply_alloc(apply, sizeof(*file));
 
     if (file == NULL)
@@ -103,9 +104,10 @@ static struct access_file *add_file(
     }
     if (file->target == NULL)
         return NULL;
-    file->index = stream->access_file_n++;
-    file->next = stream->access_files;
-    stream->access_files = file;
+    apply->cycle->stream.access_logs = true;
+    file->index = conf->file_n++;
+    file->next = conf->files;
+    conf->files = file;
     return file;
 }
 
@@ -143,6 +145,7 @@ static int set_buffer(struct apply *apply, const struct conf_directive *directiv
 /* Finds what an earlier directive has for the same path, or adds it; NULL after a report. */
 static struct access_file *share_file(struct apply *apply, const struct log_target *target)
 {
+    struct access_log_conf *conf = feature_conf(apply, FEATURE_ACCESS_LOG);
     struct access_destination *found, *destination;
 
     if (target->syslog != NULL) /* another tag or severity may be another log */
@@ -151,7 +154,7 @@ static struct access_file *share_file(struct apply *apply, const struct log_targ
     if (destination == NULL)
         return NULL;
     destination->path = target->path != NULL ? target->path : "";
-    found = RB_INSERT(access_destinations, &apply->access_logs, destination);
+    found = RB_INSERT(access_destinations, &conf->destinations, destination);
     if (found == NULL) {
         found = destination;
         found->file = add_file(apply, target, NULL);
@@ -261,7 +264,7 @@ static int set_off(
     return 0;
 }
 
-SETTER(access_log_set)
+static SETTER(access_log_set)
 {
     struct access_logs_setting *logs = field;
     struct parameters parameters = { 0 };
@@ -328,24 +331,51 @@ static void warn_of_names(struct apply *apply, const struct access_path *path)
             chosen->name);
 }
 
-void access_log_finish(struct apply *apply, struct scope *stream)
+static void access_log_finish(struct apply *apply, struct scope *stream)
 {
+    const struct access_log_conf *conf = feature_conf(apply, FEATURE_ACCESS_LOG);
+    const struct access_log_values *outer = feature_values(stream, FEATURE_ACCESS_LOG);
     const struct access_file *file;
     struct scope *scope;
 
     CHECK_KIND(stream, SCOPE_KIND);
     if (!scope_is_whole(apply, stream)) /* a format may stand in what was not read */
         return;
-    for (file = apply->cycle->stream.access_files; file != NULL; file = file->next)
+    for (file = conf->files; file != NULL; file = file->next)
         if (file->path != NULL)
             warn_of_names(apply, file->path);
-    find_formats(apply, &stream->settings->access_logs);
+    find_formats(apply, &outer->logs);
     STAILQ_FOREACH (scope, &stream->servers, link) {
-        const struct access_logs_setting *logs = &scope->settings->access_logs;
+        const struct access_log_values *values = feature_values(scope, FEATURE_ACCESS_LOG);
+        const struct access_logs_setting *logs = &values->logs;
 
-        if (logs->first != stream->settings->access_logs.first && !find_formats(apply, logs))
+        if (logs->first != outer->logs.first && !find_formats(apply, logs))
             continue;
         if (logs->first != NULL && !logs->off)
             phase_add(apply, scope->server, PHASE_LOG, access_log_run, logs->first);
     }
 }
+
+#define VALUE(member)                                                                              \
+    .offset = offsetof(struct access_log_values, member),                                          \
+    .size = sizeof(((struct access_log_values *)0)->member)
+
+static const struct setting rows[] = {
+    { "access_log", CONTEXT_STREAM | CONTEXT_SERVER, 1, UCHAR_MAX, .set = access_log_set,
+        .repeats = true, VALUE(logs), .initial = "off" },
+    { "log_format", CONTEXT_STREAM, 2, UCHAR_MAX, .set = log_format_set, .repeats = true,
+        .unset = "none" },
+    { "open_log_file_cache", CONTEXT_STREAM | CONTEXT_SERVER, 1, 4, .set = open_log_file_cache_set,
+        VALUE(cache), .initial = "off" },
+    { .name = NULL },
+};
+
+const struct feature access_log_feature = {
+    .name = "access_log",
+    .rows = rows,
+    .server_size = sizeof(struct access_log_values),
+    .conf_size = sizeof(struct access_log_conf),
+    .finish = access_log_finish,
+    .open = access_log_open,
+    .close = access_log_close,
+};

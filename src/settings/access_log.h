@@ -15,8 +15,3 @@ const char *log_format_nearest(const struct apply *apply, const char *name);
 
 /* open_log_file_cache.c */
 SETTER(open_log_file_cache_set);
-
-SETTER(access_log_set);
-/* Finds the formats of all access logs, which may stand behind them, and has the servers write
- * their lines. */
-void access_log_finish(struct apply *apply, struct scope *stream);

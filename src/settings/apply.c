@@ -303,6 +303,13 @@ static bool check_repetition(
     return true;
 }
 
+/* Returns the struct of a block of stream {} that the row sets. */
+static void *block_base(const struct scope *scope, const struct setting *setting)
+{
+    assert(scope->settings != NULL);
+    return setting->feature > 0 ? scope->features[setting->feature - 1] : scope->settings;
+}
+
 /* Returns the struct that the rows of a context set. */
 static void *base_of(struct apply *apply, const struct setting *setting)
 {
@@ -312,8 +319,7 @@ static void *base_of(struct apply *apply, const struct setting *setting)
         return &apply->cycle->events;
     if (setting->at & CONTEXT_OWN)
         return apply->scope->own;
-    assert(apply->scope->settings != NULL);
-    return apply->scope->settings;
+    return block_base(apply->scope, setting);
 }
 
 /* Returns the field that the row sets; NULL after a report. */
@@ -461,18 +467,20 @@ void apply_defaults(struct apply *apply, struct scope *scope, const struct setti
         if (!(setting->at & scope->at) || scope_sets_field(scope, table, setting))
             continue;
         if (outer != NULL && setting->size > 0 && scope_find(outer, setting) != NULL)
-            memcpy((char *)scope->settings + setting->offset,
-                (char *)outer->settings + setting->offset, setting->size);
+            memcpy((char *)block_base(scope, setting) + setting->offset,
+                (char *)block_base(outer, setting) + setting->offset, setting->size);
         else
             apply_initial(apply, scope, setting);
     }
 }
 
-void apply_table_defaults(
-    struct cycle *cycle, struct server_settings *settings, unsigned at, const struct setting *table)
+void apply_table_defaults(struct cycle *cycle, struct server_settings *settings, void **features,
+    unsigned at, const struct setting *table)
 {
     struct conf_report report;
-    struct scope scope = { .kind = SCOPE_KIND, .at = at, .settings = settings };
+    struct scope scope = {
+        .kind = SCOPE_KIND, .at = at, .settings = settings, .features = features
+    };
     struct apply apply = { .kind = APPLY_KIND, .cycle = cycle, .report = &report };
 
     report_init(&report, NULL);

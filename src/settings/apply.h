@@ -6,8 +6,6 @@
 
 #include "conf/report.h"
 #include "settings/cycle.h"
-#include "settings/health_checks.h"
-#include "settings/passes.h"
 #include "settings/paths.h"
 #include "settings/scope.h"
 #include "settings/setting.h"
@@ -27,9 +25,6 @@ enum {
     TABLES
 };
 
-struct access_destination;
-struct error_destination;
-
 struct apply {
     unsigned kind; /* APPLY_KIND */
     struct cycle *cycle;
@@ -40,16 +35,9 @@ struct apply {
     const struct conf_word *use;              /* word that named the mechanism, or NULL */
     const struct conf_directive *affinity;    /* worker_cpu_affinity, or NULL */
     const struct conf_directive *stream;      /* stored until the main context was applied */
+    struct scope *stream_scope;               /* its block, once that was read; or NULL */
     STAILQ_HEAD(, path_entry) paths;          /* paths of accepted directives */
-    RB_HEAD(error_destinations, error_destination)
-    error_logs; /* settings of stream {} and its servers */
-    RB_HEAD(access_destinations, access_destination) access_logs;
-    STAILQ_HEAD(, pass_use) passes; /* addresses that protocols pass clients to */
-    STAILQ_HEAD(, health_use) health_checks;
-    RB_HEAD(upstream_names, upstream_entry) upstreams; /* settings/upstream_find.c */
-    STAILQ_HEAD(, upstream_use) upstream_uses;         /* directives that lead to one */
-    STAILQ_HEAD(, upstream_zone_use) upstream_zones;   /* zones that groups have named */
-    bool cut;                                          /* a text ended early, at a lexical error */
+    bool cut;                                 /* a text ended early, at a lexical error */
     bool lacks_module; /* a module was refused: an unknown directive may be the module's */
 };
 
@@ -64,9 +52,9 @@ void apply_defaults(struct apply *apply, struct scope *scope, const struct setti
 /* Sets one field in the scope to its default. */
 void apply_initial(struct apply *apply, struct scope *scope, const struct setting *setting);
 /* Sets everything in the cycle that the rows of a context say, as if nothing was written; rows of
- * servers set `settings`. Takes no memory. */
-void apply_table_defaults(struct cycle *cycle, struct server_settings *settings, unsigned at,
-    const struct setting *table);
+ * servers set `settings` and `features`. Takes no memory. */
+void apply_table_defaults(struct cycle *cycle, struct server_settings *settings, void **features,
+    unsigned at, const struct setting *table);
 /* Reports that the directive lacks its ";", if the name of another one of this context begins a
  * line among its arguments up to this one, which it cannot take; returns whether it does. */
 bool apply_is_unterminated(

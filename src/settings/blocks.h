@@ -3,6 +3,7 @@
  * end. The files are named after the contexts and directives. */
 #pragma once
 
+#include "names/setting.h"
 #include "settings/setting.h"
 
 #include <netinet/in.h>
@@ -28,26 +29,15 @@ SETTER(thread_pools_set);
 const struct setting *events_mechanism_table(struct apply *apply);
 void events_finish(struct apply *apply);
 
-/* geo.c, map.c, split_clients.c: variables of stream {} */
-SETTER(geo_set);
-SETTER(map_set);
-SETTER(map_set_hash_size); /* a number, which has no effect */
-SETTER(split_clients_set);
-
 /* modules.c; the path of a protocol's module, or the name of a protocol that has none. */
 SETTER(modules_set);
 const char *modules_name(const struct apply *apply, const fb_protocol *protocol);
 
 /* stream.c; the stream block is applied after everything else. */
 SETTER(stream_set);
-SETTER(stream_set_server);
 void stream_apply(struct apply *apply);
-
-/* session_lifetime.c; what a server begins of them with each session. */
-SETTER(session_lifetime_set);
-SETTER(session_lifetime_set_rate);
-SETTER(session_lifetime_set_drop); /* proxy_session_drop, of a group, too */
-void session_lifetime_finish(struct apply *apply, struct scope *server);
+/* stream.c; has the features warn of what hardly means what it says, where nothing is wrong. */
+void stream_warn(struct apply *apply);
 
 /* substitution.c: replaces environment variables in the arguments, if the configuration asks for
  * it; NULL after a report. */
@@ -67,7 +57,6 @@ void needs_add_port(struct apply *apply, in_port_t port);
 
 /* resolver.c; marks the resolvers that the workers will have. */
 SETTER(resolver_set);
-void resolver_finish(struct apply *apply, struct scope *stream);
 /* Marks one that groups of servers ask. */
 void resolver_use(
     struct apply *apply, const struct names_setting *resolver, enum names_users users);

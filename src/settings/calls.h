@@ -26,13 +26,8 @@ const struct fb_pool *settings_pool(struct fb_conf *conf, const char *directive,
 struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options);
 /* Notes rights that what is being set needs; -1 after a report. */
 int settings_need(fb_conf *conf, uint64_t needs);
-/* conf_stream.c: Read a text with variables, a variable's name, and an address that servers listen
- * on; NULL after a report. */
+/* conf_stream.c: Read a text with variables, and a variable's name; NULL after a report. */
 const fb_template *settings_template(fb_conf *conf, const char *directive, const char *text);
 const fb_variable *settings_variable(fb_conf *conf, const char *directive, const char *name);
-const fb_listener *settings_listener(fb_conf *conf, const char *directive, const char *text);
-/* conf_upstream.c: Reads where clients are to be connected to; NULL after a report. */
-const fb_upstream *settings_upstream(fb_conf *conf, const char *directive, const char *text);
-/* health_checks.c: Declares a check of servers; NULL after a report. */
-const fb_health_check *settings_health_check(fb_conf *conf, const char *directive,
-    const fb_upstream *upstream, const fb_health_options *options);
+/* conf_stream.c: Returns a word with this text at the place of a directive; NULL after a report. */
+const struct conf_word *settings_word(const fb_conf *conf, const char *directive, const char *text);

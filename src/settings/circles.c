@@ -38,7 +38,7 @@ static bool server_circles(const struct apply *apply, const struct server *serve
     const struct upstream_use *use;
     bool any = false;
 
-    STAILQ_FOREACH (use, &apply->upstream_uses, link)
+    STAILQ_FOREACH (use, &upstream_conf_of(apply)->uses, link)
         if (use->server == server) {
             if (!use->circles)
                 return false;
@@ -75,20 +75,20 @@ void circles_check(struct apply *apply)
     struct upstream_use *use;
     bool changed = true;
 
-    if (apply->report->error_n > 0 || STAILQ_EMPTY(&apply->upstream_uses) ||
+    if (apply->report->error_n > 0 || STAILQ_EMPTY(&upstream_conf_of(apply)->uses) ||
         passes_list_bindings(apply, &list) == -1)
         return;
-    STAILQ_FOREACH (use, &apply->upstream_uses, link)
+    STAILQ_FOREACH (use, &upstream_conf_of(apply)->uses, link)
         use->circles = use->server != NULL && leads_home(apply, &list, use, false);
     while (changed) {
         changed = false;
-        STAILQ_FOREACH (use, &apply->upstream_uses, link)
+        STAILQ_FOREACH (use, &upstream_conf_of(apply)->uses, link)
             if (use->circles && !leads_home(apply, &list, use, true)) {
                 use->circles = false;
                 changed = true;
             }
     }
-    STAILQ_FOREACH (use, &apply->upstream_uses, link)
+    STAILQ_FOREACH (use, &upstream_conf_of(apply)->uses, link)
         if (use->circles)
             report_error(apply->report, use->word,
                 "\"%s\" leads clients in a circle of this configuration's own servers", use->text);

@@ -21,7 +21,7 @@ static const struct conf_word *word_of(const fb_conf *conf, const char *directiv
     return settings_place(conf, directive);
 }
 
-const fb_upstream *settings_upstream(fb_conf *conf, const char *directive, const char *text)
+const fb_upstream *upstream_of_conf(fb_conf *conf, const char *directive, const char *text)
 {
     struct apply *apply = conf->apply;
     struct fb_upstream *where = apply_alloc(apply, sizeof(*where));
@@ -31,7 +31,7 @@ const fb_upstream *settings_upstream(fb_conf *conf, const char *directive, const
 
     if (where == NULL || use == NULL || copy == NULL || template == NULL)
         return NULL;
-    where->named = &apply->cycle->stream.named_upstreams;
+    where->named = &upstream_conf_of(apply)->named;
     where->text = (const struct template *)template;
     *use = (struct upstream_use) {
         .where = where,
@@ -40,7 +40,7 @@ const fb_upstream *settings_upstream(fb_conf *conf, const char *directive, const
         .settings = conf->scope->settings,
         .server = conf->scope->server,
     };
-    STAILQ_INSERT_TAIL(&apply->upstream_uses, use, link);
+    STAILQ_INSERT_TAIL(&upstream_conf_of(apply)->uses, use, link);
     if (conf->scope->server != NULL)
         conf->scope->server->connects = true;
     return where;
@@ -144,7 +144,7 @@ void upstream_finish_uses(struct apply *apply, struct scope *stream)
     if (apply->cut || apply->cycle->source.partial) /* groups may stand in what was not read */
         return;
     upstream_number_names(apply);
-    STAILQ_FOREACH (use, &apply->upstream_uses, link) {
+    STAILQ_FOREACH (use, &upstream_conf_of(apply)->uses, link) {
         if (!template_is_constant(use->where->text, &constant)) {
             finish_text(apply, use);
             any = true;

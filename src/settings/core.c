@@ -297,7 +297,7 @@ void core_settings_defaults(struct core_settings *core)
 {
     struct cycle cycle = { .arena = NULL };
 
-    apply_table_defaults(&cycle, NULL, CONTEXT_MAIN, core_table);
+    apply_table_defaults(&cycle, NULL, NULL, CONTEXT_MAIN, core_table);
     *core = cycle.core;
 }
 

@@ -8,8 +8,9 @@
 #include "net/listener_set.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
+#include "settings/feature.h"
 #include "settings/protocol.h"
-#include "settings/warnings.h"
+#include "stream/variable.h"
 
 #include <string.h>
 
@@ -39,7 +40,7 @@ static void finish_all(struct apply *apply, struct scope *scope)
     core_finish(apply);
     events_finish(apply);
     sizing_finish(apply);
-    warnings_of_workers(apply);
+    stream_warn(apply);
     needs_collect(apply);
     paths_add_defaults(apply);
 }
@@ -88,18 +89,16 @@ static void apply_configuration(
     };
     const struct setting *mechanisms = events_mechanism_table(&apply);
 
+    const struct setting *features = feature_rows(&apply);
+
     STAILQ_INIT(&apply.paths);
-    STAILQ_INIT(&apply.passes);
-    STAILQ_INIT(&apply.health_checks);
-    RB_INIT(&apply.upstreams);
-    STAILQ_INIT(&apply.upstream_uses);
-    STAILQ_INIT(&apply.upstream_zones);
-    if (mechanisms == NULL || protocol_add(&apply, NULL) == -1) /* the last table */
+    if (mechanisms == NULL || features == NULL ||
+        protocol_add(&apply, NULL) == -1) /* the last table */
         return;
     apply.tables[TABLE_CORE] = core_table;
     apply.tables[TABLE_EVENTS] = events_table;
     apply.tables[TABLE_MECHANISMS] = mechanisms;
-    apply.tables[TABLE_STREAM] = stream_table;
+    apply.tables[TABLE_STREAM] = features;
     apply.tables[TABLE_UPSTREAM] = upstream_table;
     read_all(&apply);
 }
@@ -114,11 +113,14 @@ static struct cycle *create_cycle(const struct memory *memory)
         return NULL;
     }
     cycle->arena = arena;
+    cycle->stream.variables = arena_alloc(arena, sizeof(*cycle->stream.variables));
+    if (cycle->stream.variables == NULL) {
+        arena_destroy(&arena);
+        return NULL;
+    }
     STAILQ_INIT(&cycle->stream.servers);
     STAILQ_INIT(&cycle->stream.upstreams);
-    STAILQ_INIT(&cycle->stream.matches);
-    RB_INIT(&cycle->stream.variables.all);
-    RB_INIT(&cycle->stream.log_formats);
+    RB_INIT(&cycle->stream.variables->all);
     listener_set_init(&cycle->stream.listeners);
     STAILQ_INIT(&cycle->needs.paths);
     STAILQ_INIT(&cycle->needs.ports);
@@ -134,7 +136,7 @@ struct cycle *cycle_load(const struct cycle_options *options, struct log *log, i
     bool usable;
 
     assert(options->conf != NULL && options->conf[0] == '/');
-    assert(options->protocols != NULL);
+    assert(options->protocols != NULL && options->features != NULL);
     if (report == NULL) {
         log_write(log, LEVEL_EMERG, 0, "no memory for the configuration");
         cycle_destroy(&cycle);

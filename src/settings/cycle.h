@@ -129,6 +129,7 @@ struct cycle {
 #define CONTROL_PATH_MAX 100
 
 struct answers;
+struct feature;
 
 struct cycle_options {
     const char *conf;               /* an absolute path */
@@ -138,8 +139,9 @@ struct cycle_options {
     const char *error_log;          /* absolute paths, or "stderr" */
     const char *module_directory;   /* directory of relative paths of `load_module` */
     const char *const *environment; /* for `env_substitution`; ends with NULL, or is NULL: empty */
-    const fb_protocol *const *protocols; /* built in; ends with NULL */
-    bool testing;                        /* -t: a file that may not be read is a warning */
+    const fb_protocol *const *protocols;   /* built in; ends with NULL */
+    const struct feature *const *features; /* features of stream {}; ends with NULL */
+    bool testing;                          /* -t: a file that may not be read is a warning */
     /* -s: only directives that are needed to find the master are applied, and mistakes elsewhere
      * are ignored */
     bool only_pid;
@@ -161,7 +163,6 @@ struct cycle *cycle_load(const struct cycle_options *options, struct log *log, i
  * configuration. Values that only a start can know stay zero: paths, the user, the mechanism. */
 void core_settings_defaults(struct core_settings *core);
 void events_settings_defaults(struct events_settings *events);
-void stream_settings_defaults(struct server_settings *settings);
 /* How many targets all logs have, and one of them: those of the main context come first. */
 static inline unsigned core_target_n(const struct core_settings *core)
 {

@@ -4,6 +4,7 @@
  * be many, and descriptors few. */
 #include "base/check.h"
 #include "settings/error_log.h"
+#include "settings/features.h"
 #include "settings/log_destination.h"
 
 #include <string.h>
@@ -30,6 +31,16 @@ struct error_destination {
     struct log_target *target;
 };
 
+/* The feature's struct of the configuration. */
+struct error_log_conf {
+    RB_HEAD(error_destinations, error_destination) destinations;
+};
+
+/* The feature's struct of a server. */
+struct error_log_values {
+    struct error_log_setting *logs; /* NULL: the main context's */
+};
+
 static int compare_destinations(
     const struct error_destination *a, const struct error_destination *b)
 {
@@ -39,7 +50,7 @@ static int compare_destinations(
 RB_GENERATE_INTERNAL(error_destinations, error_destination, node, compare_destinations,
     static __attribute__((unused)))
 
-SETTER(error_log_set_server)
+static SETTER(error_log_set_server)
 {
     struct error_log_setting **logs = field;
     struct error_log *log = apply_alloc(apply, sizeof(*log));
@@ -72,12 +83,13 @@ static struct log_target *find_main(struct core_settings *core, const struct log
 /* Finds the target of the log's destination, or adds it; NULL after a report. */
 static struct log_target *share_target(struct apply *apply, const struct error_log *log)
 {
+    struct error_log_conf *conf = feature_conf(apply, FEATURE_ERROR_LOG);
     struct error_destination *found, *destination = apply_alloc(apply, sizeof(*destination));
 
     if (destination == NULL)
         return NULL;
     *destination = (struct error_destination) { .text = log->text, .format = log->target.format };
-    found = RB_INSERT(error_destinations, &apply->error_logs, destination);
+    found = RB_INSERT(error_destinations, &conf->destinations, destination);
     if (found == NULL) {
         found = destination;
         found->target = find_main(&apply->cycle->core, &log->target);
@@ -113,9 +125,10 @@ static struct log_route *build_route(struct apply *apply, const struct error_log
     return route;
 }
 
-void error_log_finish_server(struct apply *apply, struct scope *server)
+static void error_log_finish_server(struct apply *apply, struct scope *server)
 {
-    struct error_log_setting *logs = server->settings->error_log;
+    const struct error_log_values *values = feature_values(server, FEATURE_ERROR_LOG);
+    struct error_log_setting *logs = values->logs;
 
     assert(server->at == CONTEXT_SERVER);
     if (logs == NULL)
@@ -124,3 +137,19 @@ void error_log_finish_server(struct apply *apply, struct scope *server)
         logs->route = build_route(apply, logs);
     server->server->route = logs->route;
 }
+
+static const struct setting rows[] = {
+    { "error_log", CONTEXT_STREAM | CONTEXT_SERVER, 1, 3, .set = error_log_set_server,
+        .repeats = true, .offset = offsetof(struct error_log_values, logs),
+        .size = sizeof(struct error_log_setting *),
+        .unset = "@localstatedir@/log/forkbeard/error.log error" },
+    { .name = NULL },
+};
+
+const struct feature error_log_feature = {
+    .name = "error_log",
+    .rows = rows,
+    .server_size = sizeof(struct error_log_values),
+    .conf_size = sizeof(struct error_log_conf),
+    .finish_server = error_log_finish_server,
+};

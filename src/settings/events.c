@@ -111,7 +111,7 @@ void events_settings_defaults(struct events_settings *events)
 {
     struct cycle cycle = { .arena = NULL };
 
-    apply_table_defaults(&cycle, NULL, CONTEXT_EVENTS, events_table);
+    apply_table_defaults(&cycle, NULL, NULL, CONTEXT_EVENTS, events_table);
     set_mechanism_defaults(&cycle.events);
     *events = cycle.events;
 }

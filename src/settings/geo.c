@@ -4,9 +4,8 @@
 
 #include "base/check.h"
 #include "base/number.h"
-#include "settings/apply.h"
-#include "settings/blocks.h"
 #include "settings/entries.h"
+#include "settings/features.h"
 #include "settings/template.h"
 #include "stream/geo_tree.h"
 
@@ -285,7 +284,7 @@ static const struct variable *find_source(
     return template_use(apply, &directive->name, usual, strlen(usual));
 }
 
-SETTER(geo_set)
+static SETTER(geo_set)
 {
     struct geo *geo = apply_alloc(apply, sizeof(*geo));
     struct geo_reading reading = {
@@ -315,3 +314,14 @@ SETTER(geo_set)
     entries_discard(&reading.entries);
     return rc;
 }
+
+static const struct setting rows[] = {
+    { "geo", CONTEXT_STREAM, 1, 2, .set = geo_set, .block = true, .repeats = true,
+        .unset = "none" },
+    { .name = NULL },
+};
+
+const struct feature geo_feature = {
+    .name = "geo",
+    .rows = rows,
+};

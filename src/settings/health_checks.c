@@ -4,11 +4,10 @@
 #include "settings/health_checks.h"
 
 #include "base/number.h"
-#include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/calls.h"
+#include "settings/features.h"
 #include "settings/haproxy.h"
-#include "settings/match.h"
 #include "settings/protocol.h"
 
 #include <string.h>
@@ -109,10 +108,11 @@ static int read_args(struct fb_conf *conf, const char *directive, const fb_healt
     return 0;
 }
 
-const fb_health_check *settings_health_check(fb_conf *conf, const char *directive,
+const fb_health_check *health_check_of_conf(fb_conf *conf, const char *directive,
     const fb_upstream *upstream, const fb_health_options *options)
 {
     struct apply *apply = conf->apply;
+    struct health_conf *health = feature_conf(apply, FEATURE_HEALTH);
     struct fb_health_check *handle = apply_alloc(apply, sizeof(*handle));
     struct upstream_check *check = apply_alloc(apply, sizeof(*check));
     struct health_use *use = apply_alloc(apply, sizeof(*use));
@@ -131,7 +131,7 @@ const fb_health_check *settings_health_check(fb_conf *conf, const char *directiv
         .word = settings_place(conf, directive),
         .check = check,
     };
-    STAILQ_INSERT_TAIL(&apply->health_checks, use, link);
+    STAILQ_INSERT_TAIL(&health->uses, use, link);
     return handle;
 }
 
@@ -175,6 +175,7 @@ static const char *next_match(void *arg)
 /* Looks up what the check needs; -1 after a report. */
 static int find_parts(struct apply *apply, const struct health_use *use)
 {
+    const struct health_conf *conf = feature_conf(apply, FEATURE_HEALTH);
     const struct upstream *upstream = use->upstream->upstream;
     struct upstream_check *check = use->check;
     const char *name = use->word->text, *near;
@@ -192,10 +193,10 @@ static int find_parts(struct apply *apply, const struct health_use *use)
     }
     if (check->match_name == NULL)
         return 0;
-    check->match = match_find(&apply->cycle->stream.matches, check->match_name);
+    check->match = match_find(&conf->matches, check->match_name);
     if (check->match != NULL)
         return 0;
-    next = STAILQ_FIRST(&apply->cycle->stream.matches);
+    next = STAILQ_FIRST(&conf->matches);
     near = nearest_name(check->match_name, next_match, &next);
     report_error(apply->report, use->word, "there is no \"match\" block of the name \"%s\"%s%s%s",
         check->match_name, near != NULL ? ", did you mean \"" : "", near != NULL ? near : "",
@@ -203,14 +204,16 @@ static int find_parts(struct apply *apply, const struct health_use *use)
     return -1;
 }
 
-void health_checks_finish(struct apply *apply)
+static void health_bind(struct apply *apply, struct scope *stream)
 {
+    const struct health_conf *conf = feature_conf(apply, FEATURE_HEALTH);
     struct health_use *use;
     struct upstream_server *server;
 
+    (void)stream;
     if (apply->report->error_n > 0)
         return;
-    STAILQ_FOREACH (use, &apply->health_checks, link) {
+    STAILQ_FOREACH (use, &conf->uses, link) {
         if (find_parts(apply, use) == -1)
             continue;
         use->handle->upstream = use->upstream->upstream;
@@ -221,3 +224,25 @@ void health_checks_finish(struct apply *apply)
             needs_add_port(apply, use->check->port);
     }
 }
+
+static void health_conf_begin(struct apply *apply)
+{
+    struct health_conf *conf = feature_conf(apply, FEATURE_HEALTH);
+
+    STAILQ_INIT(&conf->matches);
+    STAILQ_INIT(&conf->uses);
+}
+
+static const struct setting rows[] = {
+    { "match", CONTEXT_STREAM, 1, 1, .set = match_set, .block = true, .repeats = true,
+        .unset = "none" },
+    { .name = NULL },
+};
+
+const struct feature health_feature = {
+    .name = "health",
+    .rows = rows,
+    .conf_size = sizeof(struct health_conf),
+    .begin = health_conf_begin,
+    .bind = health_bind,
+};

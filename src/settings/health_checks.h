@@ -3,9 +3,9 @@
  * down: they are looked up at the end. */
 #pragma once
 
+#include "settings/match.h"
 #include "upstream/health.h"
 
-struct apply;
 struct conf_word;
 
 /* A check that a protocol has asked for. */
@@ -17,5 +17,12 @@ struct health_use {
     struct upstream_check *check;
 };
 
-/* Gives the checks to their groups, and reports those that lack something. */
-void health_checks_finish(struct apply *apply);
+/* The feature's struct of the configuration. */
+struct health_conf {
+    struct match_list matches;
+    STAILQ_HEAD(, health_use) uses;
+};
+
+/* Declares a check of servers for a protocol, as fb_conf_health_check(); NULL after a report. */
+const fb_health_check *health_check_of_conf(fb_conf *conf, const char *directive,
+    const fb_upstream *upstream, const fb_health_options *options);

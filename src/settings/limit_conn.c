@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads `limit_conn_zone` and the rules that name its zones, perhaps before it stands there. A zone
  * of the daemon has another name than any of a protocol's. */
-#include "settings/limit_conn.h"
+#include "stream/limit_conn.h"
 
 #include "base/check.h"
 #include "base/number.h"
+#include "settings/features.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
-#include "stream/limit_conn.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +30,8 @@
 /* Returns the zone of that name, made where there is none; NULL after a report. */
 static struct limit_zone *find_zone(struct apply *apply, const char *name, size_t n)
 {
-    struct limit_zone **at = &apply->cycle->stream.limit_zones, *zone;
+    struct limit_conf *conf = feature_conf(apply, FEATURE_LIMIT_CONN);
+    struct limit_zone **at = &conf->zones, *zone;
 
     for (; *at != NULL; at = &(*at)->next)
         if (strlen((*at)->name) == n && memcmp((*at)->name, name, n) == 0)
@@ -67,7 +68,7 @@ static int declare_zone(
     return -1;
 }
 
-SETTER(limit_conn_set_zone)
+static SETTER(limit_conn_set_zone)
 {
     const char *text = directive->args[1].text, *colon;
     struct limit_zone *zone;
@@ -130,7 +131,7 @@ static struct limit_rule *add_rule(
     return rule;
 }
 
-SETTER(limit_conn_set)
+static SETTER(limit_conn_set)
 {
     struct limit_rule *rule;
     int64_t most;
@@ -170,7 +171,7 @@ static bool parse_rate(const char *text, uint64_t *interval_ns)
     return true;
 }
 
-SETTER(limit_conn_set_rate)
+static SETTER(limit_conn_set_rate)
 {
     struct shm_limit_rate rate;
     struct limit_rule *rule;
@@ -196,7 +197,7 @@ SETTER(limit_conn_set_rate)
     return 0;
 }
 
-SETTER(limit_conn_set_log_level)
+static SETTER(limit_conn_set_log_level)
 {
     static const char *const names[] = { "info", "notice", "warn", "error", NULL };
 
@@ -205,13 +206,13 @@ SETTER(limit_conn_set_log_level)
         apply, directive, names, "\"info\", \"notice\", \"warn\" or \"error\"", field);
 }
 
-void limit_conn_finish(struct apply *apply, struct scope *server)
+static void limit_conn_finish(struct apply *apply, struct scope *server)
 {
-    const struct server_settings *settings = server->settings;
+    const struct limit_values *values = feature_values(server, FEATURE_LIMIT_CONN);
 
     assert(server->at == CONTEXT_SERVER);
-    if (settings->limit_conns != NULL || settings->limit_rates != NULL)
-        phase_add(apply, server->server, PHASE_PREACCESS, limit_conn_run, settings);
+    if (values->conns != NULL || values->rates != NULL)
+        phase_add(apply, server->server, PHASE_PREACCESS, limit_conn_run, values);
 }
 
 /* Warns of a key that does not limit what it seems to. */
@@ -232,9 +233,10 @@ static void warn_of_key(struct apply *apply, const struct limit_zone *zone)
             chosen->name, zone->name);
 }
 
-void limit_conn_check(struct apply *apply, struct scope *stream)
+static void limit_conn_check(struct apply *apply, struct scope *stream)
 {
-    const struct limit_zone *zone = apply->cycle->stream.limit_zones;
+    const struct limit_conf *conf = feature_conf(apply, FEATURE_LIMIT_CONN);
+    const struct limit_zone *zone = conf->zones;
 
     assert(stream->at == CONTEXT_STREAM);
     for (; scope_is_whole(apply, stream) && zone != NULL; zone = zone->next)
@@ -246,3 +248,33 @@ void limit_conn_check(struct apply *apply, struct scope *stream)
         else if (zone->used_at != NULL)
             warn_of_key(apply, zone);
 }
+
+#define VALUE(member)                                                                              \
+    .offset = offsetof(struct limit_values, member),                                               \
+    .size = sizeof(((struct limit_values *)0)->member)
+
+static const struct setting rows[] = {
+    { "limit_conn", CONTEXT_STREAM | CONTEXT_SERVER, 2, 2, .set = limit_conn_set, .repeats = true,
+        VALUE(conns), .unset = "none" },
+    { "limit_conn_dry_run", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag, VALUE(dry_run),
+        .initial = "off" },
+    { "limit_conn_log_level", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1,
+        .set = limit_conn_set_log_level, VALUE(log_level), .initial = "error" },
+    { "limit_conn_rate", CONTEXT_STREAM | CONTEXT_SERVER, 2, 3, .set = limit_conn_set_rate,
+        .repeats = true, VALUE(rates), .unset = "none" },
+    { "limit_conn_zone", CONTEXT_STREAM, 2, 2, .set = limit_conn_set_zone, .repeats = true,
+        .unset = "none" },
+    { .name = NULL },
+};
+
+const struct feature limit_conn_feature = {
+    .name = "limit_conn",
+    .rows = rows,
+    .server_size = sizeof(struct limit_values),
+    .conf_size = sizeof(struct limit_conf),
+    .variables = limit_conn_variables,
+    .finish_server = limit_conn_finish,
+    .finish = limit_conn_check,
+    .open = limit_conn_open,
+    .close = limit_conn_close,
+};

@@ -8,6 +8,7 @@
 
 #include <bsd/sys/tree.h>
 
+struct binding;
 struct scope;
 
 /* An address of a `listen` directive, or one port of its range. Several servers may share it: the
@@ -24,6 +25,7 @@ struct listen_address {
     bool passed;         /* the service manager's (fd:NAME) */
     bool default_server;
     struct server *server;
+    struct binding *binding;           /* the binding of a first listen, once made; or NULL */
     const struct scope *scope;         /* the server's */
     struct listen_address *first;      /* with the same address; NULL: this one */
     struct listen_address *last;       /* in the first: the last with the same address */

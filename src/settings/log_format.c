@@ -2,7 +2,7 @@
 /* The directive `log_format`: its strings become one list of texts and variables. */
 #include "base/check.h"
 #include "settings/access_log.h"
-#include "settings/apply.h"
+#include "settings/features.h"
 #include "settings/template.h"
 
 #include <string.h>
@@ -71,8 +71,9 @@ RB_GENERATE_INTERNAL(
 const struct line_format *log_format_find(const struct apply *apply, const char *name)
 {
     struct line_format wanted = { .name = name };
+    struct access_log_conf *conf = feature_conf(apply, FEATURE_ACCESS_LOG);
 
-    return RB_FIND(line_formats, &apply->cycle->stream.log_formats, &wanted);
+    return RB_FIND(line_formats, &conf->formats, &wanted);
 }
 
 static const char *next_name(void *arg)
@@ -87,13 +88,15 @@ static const char *next_name(void *arg)
 
 const char *log_format_nearest(const struct apply *apply, const char *name)
 {
-    struct line_format *format = RB_MIN(line_formats, &apply->cycle->stream.log_formats);
+    struct access_log_conf *conf = feature_conf(apply, FEATURE_ACCESS_LOG);
+    struct line_format *format = RB_MIN(line_formats, &conf->formats);
 
     return nearest_name(name, next_name, &format);
 }
 
 SETTER(log_format_set)
 {
+    struct access_log_conf *conf = feature_conf(apply, FEATURE_ACCESS_LOG);
     struct line_format *format = apply_alloc(apply, sizeof(*format));
     unsigned first = 1;
 
@@ -103,7 +106,7 @@ SETTER(log_format_set)
         return -1;
     format->name = directive->args[0].text;
     format->parts = apply_alloc(apply, sizeof(*format->parts));
-    if (RB_INSERT(line_formats, &apply->cycle->stream.log_formats, format) != NULL) {
+    if (RB_INSERT(line_formats, &conf->formats, format) != NULL) {
         report_error(apply->report, &directive->args[0], "duplicate \"log_format\" name \"%s\"",
             format->name);
         return -1;

@@ -3,9 +3,8 @@
 #include "stream/map.h"
 
 #include "base/check.h"
-#include "settings/apply.h"
-#include "settings/blocks.h"
 #include "settings/entries.h"
+#include "settings/features.h"
 #include "settings/set.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
@@ -207,7 +206,7 @@ static int finish_tables(struct map_reading *reading)
 }
 
 /* Tables take the size that their entries need. */
-SETTER(map_set_hash_size)
+static SETTER(map_set_hash_size)
 {
     const struct setting any = { .least_value = 0, .greatest_value = INT32_MAX };
     int64_t number;
@@ -217,7 +216,7 @@ SETTER(map_set_hash_size)
     return set_number(apply, &any, directive, &number);
 }
 
-SETTER(map_set)
+static SETTER(map_set)
 {
     const struct conf_word nothing = { .text = "" };
     struct map *map = apply_alloc(apply, sizeof(*map));
@@ -241,7 +240,25 @@ SETTER(map_set)
     if (finish_tables(&reading) == -1 || rc == -1 || map->source == NULL || variable == NULL)
         return -1;
     variable->get = map_get;
+    variable->of = map->source;
     variable->arg = map;
     variable->flags = VARIABLE_CHANGEABLE | (reading.is_volatile ? VARIABLE_VOLATILE : 0);
     return 0;
 }
+
+static const struct setting rows[] = {
+    { "map", CONTEXT_STREAM, 2, 2, .set = map_set, .block = true, .repeats = true,
+        .unset = "none" },
+    { "map_hash_bucket_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size, .initial = "64" },
+    { "map_hash_max_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size, .initial = "2048" },
+    { "variables_hash_bucket_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size,
+        .initial = "64" },
+    { "variables_hash_max_size", CONTEXT_STREAM, 1, 1, .set = map_set_hash_size,
+        .initial = "1024" },
+    { .name = NULL },
+};
+
+const struct feature map_feature = {
+    .name = "map",
+    .rows = rows,
+};

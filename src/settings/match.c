@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `match`: reads the bytes that a health check sends, and what it expects. */
-#include "settings/match.h"
+#include "settings/health_checks.h"
 
 #include "base/check.h"
 #include "base/compiler.h"
-#include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/entries.h"
+#include "settings/features.h"
 #include "stream/regex.h"
 
 #include <string.h>
@@ -120,7 +120,8 @@ static void read_entry(struct entries *entries, const struct conf_directive *ent
 
 SETTER(match_set)
 {
-    struct match_list *list = &apply->cycle->stream.matches;
+    struct health_conf *conf = feature_conf(apply, FEATURE_HEALTH);
+    struct match_list *list = &conf->matches;
     struct match *match = apply_alloc(apply, sizeof(*match));
     struct match_reading reading = {
         .entries = { .apply = apply, .directive = directive, .each = read_entry },

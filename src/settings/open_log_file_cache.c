@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "base/number.h"
 #include "settings/access_log.h"
-#include "settings/apply.h"
+#include "settings/features.h"
 #include "settings/set_value.h"
 
 #include <limits.h>
@@ -52,6 +52,7 @@ static int set_part(struct apply *apply, const struct conf_directive *directive,
 
 SETTER(open_log_file_cache_set)
 {
+    struct access_log_conf *conf;
     struct access_cache_setting *cache;
 
     (void)setting;
@@ -72,7 +73,8 @@ SETTER(open_log_file_cache_set)
             apply->report, &directive->name, "\"open_log_file_cache\" must have \"max\" parameter");
         return -1;
     }
-    cache->index = apply->cycle->stream.log_cache_n++;
+    conf = feature_conf(apply, FEATURE_ACCESS_LOG);
+    cache->index = conf->cache_n++;
     *(const struct access_cache_setting **)field = cache;
     return 0;
 }

@@ -3,10 +3,52 @@
  * for that gets no list, and its sessions begin as ever. */
 #include "settings/passes.h"
 
-#include "settings/apply.h"
+#include "settings/calls.h"
+#include "settings/circles.h"
+#include "settings/features.h"
+#include "settings/lookup.h"
+#include "settings/protocol.h"
+#include "settings/template.h"
 #include "stream/session.h"
 
 #include <string.h>
+
+/* Reads an address without variables; -1 after a report. */
+static int set_address(
+    fb_conf *conf, const char *directive, const char *text, struct address *address)
+{
+    const char *whole = apply_address(conf->apply, text), *wrong;
+    struct fb_target target;
+
+    if (whole == NULL)
+        return -1;
+    wrong = lookup_target(conf->apply, whole, &target);
+    if (wrong != NULL)
+        return settings_report(conf, directive, "invalid address \"%s\": %s", text, wrong);
+    *address = target.address;
+    return 0;
+}
+
+const fb_listener *pass_listener_of_conf(fb_conf *conf, const char *directive, const char *text)
+{
+    const struct conf_word *word = settings_word(conf, directive, text);
+    struct fb_listener *listener = apply_alloc(conf->apply, sizeof(*listener));
+    struct pass_use *use = apply_alloc(conf->apply, sizeof(*use));
+    struct pass_conf *passes = feature_conf(conf->apply, FEATURE_PASS);
+    struct value constant;
+
+    if (word == NULL || listener == NULL || use == NULL)
+        return NULL;
+    listener->text = template_of(conf->apply, word, word->text);
+    if (listener->text == NULL)
+        return NULL;
+    if (template_is_constant(listener->text, &constant) &&
+        set_address(conf, directive, text, &listener->address) == -1)
+        return NULL;
+    *use = (struct pass_use) { .listener = listener, .word = word, .protocol = conf->protocol };
+    STAILQ_INSERT_TAIL(&passes->uses, use, link);
+    return listener;
+}
 
 static unsigned count_bindings(const struct listeners *listeners)
 {
@@ -39,11 +81,11 @@ int passes_list_bindings(struct apply *apply, struct binding_list *list)
     return 0;
 }
 
-static bool passes(const struct apply *apply, const fb_protocol *protocol)
+static bool passes(const struct pass_conf *conf, const fb_protocol *protocol)
 {
     const struct pass_use *use;
 
-    STAILQ_FOREACH (use, &apply->passes, link)
+    STAILQ_FOREACH (use, &conf->uses, link)
         if (use->protocol == protocol)
             return true;
     return false;
@@ -60,13 +102,14 @@ static bool are_unknown(const struct scope *stream)
     return false;
 }
 
-void passes_finish(struct apply *apply, struct scope *stream)
+static void pass_servers(struct apply *apply, const struct scope *stream)
 {
+    const struct pass_conf *conf = feature_conf(apply, FEATURE_PASS);
     bool connects = stream_connects(&apply->cycle->stream);
     struct binding_list *list;
     struct pass_use *use;
 
-    if (STAILQ_EMPTY(&apply->passes) || apply->report->error_n > 0)
+    if (STAILQ_EMPTY(&conf->uses) || apply->report->error_n > 0)
         return;
     list = apply_alloc(apply, sizeof(*list));
     if (list == NULL || passes_list_bindings(apply, list) == -1)
@@ -74,7 +117,7 @@ void passes_finish(struct apply *apply, struct scope *stream)
     for (unsigned i = 0; i < list->n; i++) {
         struct binding *binding = list->places[i].binding;
 
-        binding->server->passes = passes(apply, binding->server->protocol);
+        binding->server->passes = passes(conf, binding->server->protocol);
         if (binding->server->passes && connects) /* perhaps to one of those that do */
             binding->server->connects = true;
         if (binding->server->passes && binding->ops == &session_conn_ops)
@@ -82,7 +125,7 @@ void passes_finish(struct apply *apply, struct scope *stream)
         if (binding->server->passes)
             binding->server->begin = session_pass_begin;
     }
-    STAILQ_FOREACH (use, &apply->passes, link) {
+    STAILQ_FOREACH (use, &conf->uses, link) {
         struct fb_listener *listener = use->listener;
 
         listener->bindings = list;
@@ -91,3 +134,23 @@ void passes_finish(struct apply *apply, struct scope *stream)
             report_error(apply->report, use->word, "no server listens on \"%s\"", use->word->text);
     }
 }
+
+static void pass_begin(struct apply *apply)
+{
+    struct pass_conf *conf = feature_conf(apply, FEATURE_PASS);
+
+    STAILQ_INIT(&conf->uses);
+}
+
+static void pass_bind(struct apply *apply, struct scope *stream)
+{
+    pass_servers(apply, stream);
+    circles_check(apply);
+}
+
+const struct feature pass_feature = {
+    .name = "pass",
+    .conf_size = sizeof(struct pass_conf),
+    .begin = pass_begin,
+    .bind = pass_bind,
+};

@@ -9,7 +9,11 @@
 
 struct apply;
 struct conf_word;
-struct scope;
+
+/* The feature's struct of the configuration. */
+struct pass_conf {
+    STAILQ_HEAD(, pass_use) uses;
+};
 
 /* An address that a protocol has asked for. */
 struct pass_use {
@@ -21,6 +25,6 @@ struct pass_use {
 
 /* Lists all bindings, when they are known; -1 after a report. */
 int passes_list_bindings(struct apply *apply, struct binding_list *list);
-/* Lists what is listened on, when all is known; has servers whose protocols pass clients look
- * for it; and reports addresses that nobody listens on. */
-void passes_finish(struct apply *apply, struct scope *stream);
+/* Reads for a protocol an address that servers listen on, as fb_conf_listener(); NULL after a
+ * report. */
+const fb_listener *pass_listener_of_conf(fb_conf *conf, const char *directive, const char *text);

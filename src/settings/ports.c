@@ -6,9 +6,7 @@
 #include "net/listener_set.h"
 #include "settings/apply.h"
 #include "settings/listen.h"
-#include "settings/server_name.h"
 #include "stream/session.h"
-#include "stream/session_proxy.h"
 
 #include <string.h>
 
@@ -39,7 +37,7 @@ static struct listen_address *find_wide(
 }
 
 static void add_binding(
-    struct apply *apply, struct listener *listener, const struct listen_address *listen)
+    struct apply *apply, struct listener *listener, struct listen_address *listen)
 {
     struct stream_settings *stream = &apply->cycle->stream;
     struct port *port = listener->owner;
@@ -52,7 +50,8 @@ static void add_binding(
     binding->kind = BINDING_KIND;
     binding->address = listen->address;
     binding->server = listen->chosen->server;
-    binding->ops = listen->proxy_protocol ? &session_proxy_ops : &session_conn_ops;
+    binding->ops = &session_conn_ops;
+    listen->binding = binding;
     address_format_zone(&listen->address, binding->text);
     if (stream->binding_n < CHAIN_BITS)
         binding->chain = UINT32_C(1) << stream->binding_n;
@@ -86,7 +85,6 @@ static void add_listener(struct apply *apply, struct listen_address *listen)
 /* The addresses of all servers, and who shares them. */
 struct collection {
     struct listens listens;
-    struct claims names;
     const struct conf_word *reported; /* the last word with a report: of a range one is enough */
 };
 
@@ -141,9 +139,6 @@ static void share_address(struct apply *apply, struct collection *all, struct li
             "\"proxy_protocol\" is in force for all servers of %s, although not all of them have "
             "it",
             address_format_zone(&listen->address, text));
-    if (first->last == first)
-        server_name_claim(apply, &all->names, first, first, true);
-    server_name_claim(apply, &all->names, first, listen, quiet);
     first->last = listen;
     first->own_socket = first->own_socket || listen->own_socket;
     first->proxy_protocol = first->proxy_protocol || listen->proxy_protocol;

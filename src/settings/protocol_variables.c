@@ -11,7 +11,7 @@
 static int define(struct apply *apply, const fb_protocol *protocol, uint32_t i)
 {
     const fb_variable_definition *definition = &protocol->variables[i];
-    struct variable *variable = variables_add(&apply->cycle->stream.variables, apply->cycle->arena,
+    struct variable *variable = variables_add(apply->cycle->stream.variables, apply->cycle->arena,
         definition->name, strlen(definition->name));
 
     if (variable == NULL) {

@@ -5,11 +5,12 @@
 #include "base/check.h"
 #include "base/number.h"
 #include "names/client.h"
-#include "settings/apply.h"
 #include "settings/blocks.h"
+#include "settings/features.h"
 #include "settings/lookup.h"
 #include "settings/set_value.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define NAMES_PORT 53
@@ -147,7 +148,7 @@ static bool asks(const struct server *server)
 
 /* A protocol asks the resolver of each of its servers, and that of stream {}. One that does not
  * declare it may use what the operator has written. */
-void resolver_finish(struct apply *apply, struct scope *stream)
+static void resolver_finish(struct apply *apply, struct scope *stream)
 {
     struct stream_settings *settings = &apply->cycle->stream;
     struct server *server;
@@ -172,3 +173,19 @@ void resolver_finish(struct apply *apply, struct scope *stream)
             resolver_use(apply, server->settings.resolver, NAMES_OF_SESSIONS);
     }
 }
+
+static const struct setting rows[] = {
+    { "resolver", CONTEXT_STREAM | CONTEXT_SERVER, 1, UCHAR_MAX, .set = resolver_set,
+        .offset = offsetof(struct server_settings, resolver),
+        .size = sizeof(const struct names_setting *), .unset = "the system's" },
+    { "resolver_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
+        .offset = offsetof(struct server_settings, resolver_timeout), .size = sizeof(int64_t),
+        .least_value = 1, .greatest_value = INT64_MAX, .initial = "30s" },
+    { .name = NULL },
+};
+
+const struct feature resolver_feature = {
+    .name = "resolver",
+    .rows = rows,
+    .finish = resolver_finish,
+};

@@ -38,7 +38,7 @@ bool scope_sets_field(
     assert(setting->at & scope->at);
     for (const struct setting *row = table; row->name != NULL; row++)
         if (row->set == setting->set && row->offset == setting->offset &&
-            scope_find(scope, row) != NULL)
+            row->feature == setting->feature && scope_find(scope, row) != NULL)
             return true;
     return false;
 }

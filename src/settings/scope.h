@@ -26,6 +26,7 @@ struct scope {
     STAILQ_HEAD(, scope_entry) seen;        /* directives that were written in it */
     void *own;                              /* set by a block of CONTEXT_OWN, else NULL */
     struct server_settings *settings;       /* set by a stream or server block, else NULL */
+    void **features;                        /* the features' structs of such a block, else NULL */
     struct server *server;                  /* made by a server block, else NULL */
     STAILQ_HEAD(, scope) servers;           /* stream block: its servers */
     void **confs;                           /* stream block: values of each protocol, or NULL */

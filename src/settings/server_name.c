@@ -2,7 +2,7 @@
 /* Names of servers: their forms, and who has them at an address. */
 #include "settings/server_name.h"
 
-#include "settings/apply.h"
+#include "settings/features.h"
 #include "settings/listen.h"
 #include "settings/set.h"
 #include "settings/set_value.h"
@@ -30,6 +30,7 @@ static int compare_claims(const struct claim *a, const struct claim *b)
     return result != 0 ? result : strcmp(a->name, b->name);
 }
 
+RB_HEAD(claims, claim);
 RB_GENERATE_INTERNAL(claims, claim, node, compare_claims, static __attribute__((unused)))
 
 /* Whether "*" stands for whole labels alone, at one end, with something left, and no other label is
@@ -102,7 +103,7 @@ static int add_name(struct apply *apply, const struct conf_directive *directive,
     return 0;
 }
 
-SETTER(server_name_set)
+static SETTER(server_name_set)
 {
     int status = 0;
 
@@ -144,7 +145,9 @@ static void claim_name(struct apply *apply, struct claims *claims,
             address_format_zone(&first->address, text));
 }
 
-void server_name_claim(struct apply *apply, struct claims *claims,
+/* Claims the names of the server of `listen` for the address that it shares with `first`. Where
+ * another has one of them there already, this is a warning, unless `quiet`. */
+static void claim_names(struct apply *apply, struct claims *claims,
     const struct listen_address *first, const struct listen_address *listen, bool quiet)
 {
     const struct server_name *name;
@@ -154,3 +157,35 @@ void server_name_claim(struct apply *apply, struct claims *claims,
         if (*name->name != '~') /* the first that matches would have a client */
             claim_name(apply, claims, first, name->name, quiet ? NULL : name->word);
 }
+
+/* Looks for names that two servers have at an address which they share. */
+static void server_name_bind(struct apply *apply, struct scope *stream)
+{
+    struct claims claims = RB_INITIALIZER(&claims);
+    const struct listen_address *listen, *claimed = NULL;
+    const struct scope *server;
+
+    if (apply->report->error_n > 0)
+        return;
+    STAILQ_FOREACH (server, &stream->servers, link)
+        STAILQ_FOREACH (listen, &server->listens, link) {
+            if (listen->first == NULL)
+                continue;
+            if (listen->first != claimed)
+                claim_names(apply, &claims, listen->first, listen->first, true);
+            claimed = listen->first;
+            claim_names(apply, &claims, listen->first, listen, false);
+        }
+}
+
+static const struct setting rows[] = {
+    { "server_name", CONTEXT_SERVER, 1, UCHAR_MAX, .set = server_name_set, .repeats = true,
+        .unset = "none" },
+    { .name = NULL },
+};
+
+const struct feature server_name_feature = {
+    .name = "server_name",
+    .rows = rows,
+    .bind = server_name_bind,
+};

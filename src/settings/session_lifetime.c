@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads `session_lifetime` and `receive_min_rate`: bounds of what a client may do that no traffic
- * extends. Each is begun by a handler of the servers that have it. Reads `proxy_session_drop`, too,
- * by which sessions end for the sake of their servers. */
+ * extends. Each is begun by a handler of the servers that have it. */
 #include "stream/session_lifetime.h"
+
 #include "base/check.h"
 #include "base/number.h"
-#include "settings/apply.h"
-#include "settings/blocks.h"
+#include "settings/features.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
 #include "stream/session_use.h"
@@ -39,7 +38,7 @@ static bool is_off(const struct conf_directive *directive)
     return directive->arg_n == 1 && strcmp(directive->args[0].text, "off") == 0;
 }
 
-SETTER(session_lifetime_set)
+static SETTER(lifetime_set)
 {
     struct lifetime_setting *lifetime = field;
 
@@ -66,7 +65,7 @@ SETTER(session_lifetime_set)
     return 0;
 }
 
-SETTER(session_lifetime_set_rate)
+static SETTER(lifetime_set_rate)
 {
     struct rate_setting *rate = field;
 
@@ -87,33 +86,30 @@ SETTER(session_lifetime_set_rate)
     return 0;
 }
 
-SETTER(session_lifetime_set_drop)
+static void lifetime_finish(struct apply *apply, struct scope *server)
 {
-    struct upstream_drop *drop = field;
-    const char *over;
-    int64_t on;
+    const struct lifetime_values *values = feature_values(server, FEATURE_LIFETIME);
 
-    *drop = (struct upstream_drop) { .way = UPSTREAM_DROP_OFF };
-    if (set_flag(apply, setting, directive, &on) == -1)
-        return -1;
-    if (on)
-        drop->way = UPSTREAM_DROP_ON;
-    if (directive->arg_n == 1)
-        return 0;
-    over = value_of(directive->args[1].text, "over");
-    if (!on || over == NULL)
-        return set_bad_value(apply, directive, 1, on ? "expected over=time" : "it is for \"on\"");
-    return set_time(apply, directive, 1, over, &drop->over);
-}
-
-void session_lifetime_finish(struct apply *apply, struct scope *server)
-{
-    const struct server_settings *settings = server->settings;
-
-    assert(server->at == CONTEXT_SERVER);
-    if (settings->lifetime.time > 0)
-        phase_add(apply, server->server, PHASE_ACCESS, session_lifetime_begin, &settings->lifetime);
-    if (settings->receive_min_rate.bytes > 0)
+    if (values->lifetime.time > 0)
+        phase_add(apply, server->server, PHASE_ACCESS, session_lifetime_begin, &values->lifetime);
+    if (values->receive_min_rate.bytes > 0)
         phase_add(apply, server->server, PHASE_ACCESS, session_receive_begin_rate,
-            &settings->receive_min_rate);
+            &values->receive_min_rate);
 }
+
+static const struct setting rows[] = {
+    { "receive_min_rate", CONTEXT_STREAM | CONTEXT_SERVER, 1, 2, .set = lifetime_set_rate,
+        .offset = offsetof(struct lifetime_values, receive_min_rate),
+        .size = sizeof(struct rate_setting), .initial = "off" },
+    { "session_lifetime", CONTEXT_STREAM | CONTEXT_SERVER, 1, 3, .set = lifetime_set,
+        .offset = offsetof(struct lifetime_values, lifetime),
+        .size = sizeof(struct lifetime_setting), .initial = "off" },
+    { .name = NULL },
+};
+
+const struct feature lifetime_feature = {
+    .name = "lifetime",
+    .rows = rows,
+    .server_size = sizeof(struct lifetime_values),
+    .finish_server = lifetime_finish,
+};

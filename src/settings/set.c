@@ -3,7 +3,7 @@
 #include "settings/set.h"
 
 #include "base/check.h"
-#include "settings/apply.h"
+#include "settings/features.h"
 #include "settings/template.h"
 
 struct variable *set_define(struct apply *apply, const struct conf_word *word,
@@ -16,7 +16,7 @@ struct variable *set_define(struct apply *apply, const struct conf_word *word,
     return variable;
 }
 
-SETTER(set_variable)
+static SETTER(set_variable)
 {
     struct set_commands *commands = field;
     struct set_command *command = apply_alloc(apply, sizeof(*command));
@@ -45,14 +45,26 @@ static bool is_used(const struct set_commands *commands)
     return command != NULL;
 }
 
-void set_finish(struct apply *apply, const struct scope *stream)
+static void set_finish(struct apply *apply, struct scope *stream)
 {
     const struct scope *scope;
 
     STAILQ_FOREACH (scope, &stream->servers, link) {
-        const struct set_commands *commands = &scope->settings->set;
+        const struct set_commands *commands = feature_values(scope, FEATURE_SET);
 
         if (is_used(commands))
             phase_add(apply, scope->server, PHASE_POST_ACCEPT, set_run, commands->first);
     }
 }
+
+static const struct setting rows[] = {
+    { "set", CONTEXT_SERVER, 2, 2, .set = set_variable, .repeats = true, .unset = "none" },
+    { .name = NULL },
+};
+
+const struct feature set_feature = {
+    .name = "set",
+    .rows = rows,
+    .server_size = sizeof(struct set_commands),
+    .finish = set_finish,
+};

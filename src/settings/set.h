@@ -8,11 +8,9 @@
 
 struct scope;
 
-SETTER(set_variable);
+/* The feature's struct of a server is a struct set_commands. */
 /* Returns the variable that the word names ("$name"), which something sets in sessions: what it is
  * where nothing has set it is worked out by another definition's getter, or else by this one. NULL
  * after a report. */
 struct variable *set_define(struct apply *apply, const struct conf_word *word,
     int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value));
-/* Adds each server's commands to its phases; called when all variables are known. */
-void set_finish(struct apply *apply, const struct scope *stream);

@@ -44,6 +44,7 @@ struct setting {
      * runs */
     const char *unset;
     int64_t unset_value;          /* a number that the field holds then; 0 in most rows */
+    unsigned feature;             /* 1 + the place of its feature, whose struct it sets; 0: none */
     const fb_protocol *protocol;  /* owner of the directive, or NULL: the daemon */
     const fb_directive *declared; /* the protocol's declaration, or NULL */
 };
@@ -51,7 +52,7 @@ struct setting {
 /* Tables end with a row without a name. */
 extern const struct setting core_table[];
 extern const struct setting events_table[];
-extern const struct setting stream_table[];
+extern const struct setting stream_rows[]; /* rows of stream {} that are no feature's */
 extern const struct setting upstream_table[];
 
 #define SETTER(name)                                                                               \

@@ -3,9 +3,8 @@
 #include "stream/split_clients.h"
 
 #include "base/check.h"
-#include "settings/apply.h"
-#include "settings/blocks.h"
 #include "settings/entries.h"
+#include "settings/features.h"
 #include "settings/template.h"
 
 #include <string.h>
@@ -102,7 +101,7 @@ static unsigned count_entries(const struct conf_directive *directive)
     return n;
 }
 
-SETTER(split_clients_set)
+static SETTER(split_clients_set)
 {
     struct split_clients *split = apply_alloc(apply, sizeof(*split));
     struct split_reading reading = {
@@ -131,3 +130,14 @@ SETTER(split_clients_set)
     variable->flags = VARIABLE_CHANGEABLE;
     return 0;
 }
+
+static const struct setting rows[] = {
+    { "split_clients", CONTEXT_STREAM, 2, 2, .set = split_clients_set, .block = true,
+        .repeats = true, .unset = "none" },
+    { .name = NULL },
+};
+
+const struct feature split_clients_feature = {
+    .name = "split_clients",
+    .rows = rows,
+};

@@ -7,7 +7,6 @@
 #include "settings/apply.h"
 #include "settings/nginx_only.h"
 #include "settings/set_value.h"
-#include "stream/map.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -42,7 +41,7 @@ static bool is_plain(const struct reading *reading, const char *at)
 static struct variable *find(
     struct apply *apply, const struct conf_word *word, const char *name, size_t n)
 {
-    struct variables *variables = &apply->cycle->stream.variables;
+    struct variables *variables = apply->cycle->stream.variables;
     struct variable *variable = variables_add(variables, apply->cycle->arena, name, n);
 
     if (variable == NULL)
@@ -56,7 +55,7 @@ struct variable *template_use(
     struct variable *variable = find(apply, word, name, n);
 
     if (variable != NULL)
-        variables_use(&apply->cycle->stream.variables, variable, word);
+        variables_use(apply->cycle->stream.variables, variable, word);
     return variable;
 }
 
@@ -184,8 +183,8 @@ const struct variable *template_find(
             continue;
         if (strncmp(variable->name, prefix, strlen(prefix)) == 0)
             return variable;
-        if (variable->get == map_get && maps > 0)
-            variable = template_find(((const struct map *)variable->arg)->source, prefix, maps - 1);
+        if (variable->of != NULL && maps > 0)
+            variable = template_find(variable->of, prefix, maps - 1);
         else
             variable = NULL;
         if (variable != NULL)
@@ -242,7 +241,7 @@ struct variable *template_define(struct apply *apply, const struct conf_word *wo
 
 void template_begin(struct apply *apply)
 {
-    struct variables *variables = &apply->cycle->stream.variables;
+    struct variables *variables = apply->cycle->stream.variables;
 
     variables->hostname = apply_alloc(apply, HOSTNAME_MAX);
     if (variables->hostname != NULL)
@@ -281,8 +280,8 @@ static const char *nearest(struct variables *variables, const char *name)
     struct walk walk = { .variables = variables };
     const char *found = nearest_name(name, next_name, &walk);
 
-    for (size_t i = 0; found == NULL && variable_tables[i] != NULL; i++) {
-        const struct variable_row *row = variable_tables[i];
+    for (size_t i = 0; found == NULL && variables->tables[i] != NULL; i++) {
+        const struct variable_row *row = variables->tables[i];
 
         found = nearest_name(name, next_row, &row);
     }
@@ -298,7 +297,7 @@ static void report_unknown(struct apply *apply, const struct variable *variable)
             "\"%s\" variable of nginx is not supported%s", name, nginx_lacking(name));
         return;
     }
-    other = nearest(&apply->cycle->stream.variables, name);
+    other = nearest(apply->cycle->stream.variables, name);
     report_error(apply->report, variable->used_at, "unknown \"%s\" variable%s%s%s", name,
         other != NULL ? ", did you mean \"" : "", other != NULL ? other : "",
         other != NULL ? "\"?" : "");
@@ -308,7 +307,7 @@ void template_finish(struct apply *apply)
 {
     struct variable *variable = NULL;
 
-    while ((variable = variables_next(&apply->cycle->stream.variables, variable)) != NULL)
+    while ((variable = variables_next(apply->cycle->stream.variables, variable)) != NULL)
         if (variable->get == NULL && variable->index > 0)
             report_unknown(apply, variable);
 }

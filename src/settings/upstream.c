@@ -4,9 +4,10 @@
 #include "settings/upstream.h"
 
 #include "base/number.h"
-#include "settings/apply.h"
 #include "settings/blocks.h"
+#include "settings/features.h"
 #include "settings/set_value.h"
+#include "stream/session_tries.h"
 #include "upstream/known.h"
 #include "upstream/zone.h"
 
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ZONE_LEAST 32768
@@ -36,19 +38,33 @@ struct upstream_zone_use {
     struct zone_member *members;
 };
 
+struct upstream_conf *upstream_conf_of(const struct apply *apply)
+{
+    return feature_conf(apply, FEATURE_UPSTREAM);
+}
+
+static void upstream_begin(struct apply *apply)
+{
+    struct upstream_conf *conf = upstream_conf_of(apply);
+
+    STAILQ_INIT(&conf->uses);
+    STAILQ_INIT(&conf->zones);
+}
+
 /* Returns the zone of the word's name; NULL after a report. */
 static struct upstream_zone_use *find_zone(struct apply *apply, const struct conf_word *word)
 {
+    struct upstream_conf *conf = upstream_conf_of(apply);
     struct upstream_zone_use *use;
 
-    STAILQ_FOREACH (use, &apply->upstream_zones, link)
+    STAILQ_FOREACH (use, &conf->zones, link)
         if (strcmp(use->name, word->text) == 0)
             return use;
     use = apply_alloc(apply, sizeof(*use));
     if (use == NULL)
         return NULL;
     *use = (struct upstream_zone_use) { .name = word->text, .named = word };
-    STAILQ_INSERT_TAIL(&apply->upstream_zones, use, link);
+    STAILQ_INSERT_TAIL(&conf->zones, use, link);
     return use;
 }
 
@@ -103,6 +119,27 @@ static SETTER(set_queue)
     return 0;
 }
 
+static SETTER(upstream_set_drop)
+{
+    struct upstream_drop *drop = field;
+    const char *over;
+    int64_t on;
+
+    *drop = (struct upstream_drop) { .way = UPSTREAM_DROP_OFF };
+    if (set_flag(apply, setting, directive, &on) == -1)
+        return -1;
+    if (on)
+        drop->way = UPSTREAM_DROP_ON;
+    if (directive->arg_n == 1)
+        return 0;
+    over = directive->args[1].text;
+    if (!on || strncmp(over, "over=", 5) != 0)
+        return set_bad_value(apply, directive, 1, on ? "expected over=time" : "it is for \"on\"");
+    if (number_parse_msec(over + 5, 0, INT64_MAX, &drop->over) != NUMBER_OK)
+        return set_bad_value(apply, directive, 1, "expected a time such as 500ms, 30s or 1h 30m");
+    return 0;
+}
+
 #define BLOCK(member) .offset = offsetof(struct upstream_block, member)
 
 const struct setting upstream_table[] = {
@@ -112,7 +149,7 @@ const struct setting upstream_table[] = {
         .unset = "none" },
     { "least_time", CONTEXT_UPSTREAM, 1, 2, .set = upstream_balance_set_least_time, .repeats = true,
         .unset = "none" },
-    { "proxy_session_drop", CONTEXT_UPSTREAM, 1, 2, .set = session_lifetime_set_drop, BLOCK(drop),
+    { "proxy_session_drop", CONTEXT_UPSTREAM, 1, 2, .set = upstream_set_drop, BLOCK(drop),
         .unset = "the server's" },
     { "queue", CONTEXT_UPSTREAM, 1, 2, .set = set_queue, .unset = "none" },
     { "random", CONTEXT_UPSTREAM, 0, 2, .set = upstream_balance_set_random, .repeats = true,
@@ -144,7 +181,7 @@ static void check_block(
             block->upstream->name);
 }
 
-SETTER(upstream_set)
+static SETTER(upstream_set)
 {
     struct upstream *upstream = apply_alloc(apply, sizeof(*upstream));
     struct upstream_block block = { .upstream = upstream };
@@ -250,7 +287,7 @@ static void finish_zone(struct apply *apply, const struct upstream_zone_use *use
         member->upstream->zone = zone;
 }
 
-void upstream_finish(struct apply *apply, struct scope *stream)
+static void upstream_finish(struct apply *apply, struct scope *stream)
 {
     const struct upstream_zone_use *use;
 
@@ -258,6 +295,111 @@ void upstream_finish(struct apply *apply, struct scope *stream)
     finish_resolvers(apply);
     if (!scope_is_whole(apply, stream))
         return;
-    STAILQ_FOREACH (use, &apply->upstream_zones, link)
+    STAILQ_FOREACH (use, &upstream_conf_of(apply)->zones, link)
         finish_zone(apply, use);
 }
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct upstream_server *const *first = a, *const *second = b;
+
+    return strcmp((*first)->name, (*second)->name);
+}
+
+static void warn_of_twins(struct apply *apply, const struct upstream *upstream)
+{
+    const struct upstream_server **servers =
+        apply_alloc(apply, upstream->server_n * sizeof(struct upstream_server *));
+    const struct upstream_server *server;
+    unsigned n = 0;
+
+    if (servers == NULL)
+        return;
+    STAILQ_FOREACH (server, &upstream->servers, link)
+        servers[n++] = server;
+    assert(n == upstream->server_n);
+    qsort(servers, n, sizeof(*servers), compare_names);
+    for (unsigned i = 1; i < n; i++)
+        if (strcmp(servers[i - 1]->name, servers[i]->name) == 0)
+            report_warn(apply->report, upstream->word,
+                "server %s stands twice in upstream \"%s\": \"weight=\" gives it more sessions",
+                servers[i]->name, upstream->name);
+}
+
+/* Sessions wait for room at a server, for an address, and for one of several servers that has
+ * failed or is unhealthy. */
+static void warn_of_queue(struct apply *apply, const struct upstream *upstream)
+{
+    const struct upstream_server *server;
+
+    STAILQ_FOREACH (server, &upstream->servers, link)
+        if (server->max_conns > 0 || server->host != NULL || server->is_checked ||
+            (server->max_fails > 0 && upstream->server_n > 1))
+            return;
+    if (upstream->queue > 0)
+        report_warn(apply->report, upstream->word,
+            "no session ever waits in the \"queue\" of upstream \"%s\": no server of it has "
+            "\"max_conns=\", a name or a health check",
+            upstream->name);
+}
+
+/* Returns a parameter that the servers of a group share by its zone alone; NULL: none has any. */
+static const char *shared_parameter(const struct upstream *upstream)
+{
+    const struct upstream_server *server;
+
+    STAILQ_FOREACH (server, &upstream->servers, link)
+        if (server->max_conns > 0 || server->max_fails > 1)
+            return server->max_conns > 0 ? "max_conns=" : "max_fails=";
+    return NULL;
+}
+
+static void warn_of_workers(struct apply *apply, const struct upstream *upstream)
+{
+    int64_t workers = apply->cycle->sizing.workers;
+    const char *parameter = shared_parameter(upstream);
+
+    if (workers == 1 || upstream->zone != NULL || parameter == NULL)
+        return;
+    report_warn(apply->report, upstream->word,
+        "\"%s\" in upstream \"%s\" is counted by each of %" PRId64
+        " workers alone: a \"zone\" has them count together",
+        parameter, upstream->name, workers);
+}
+
+static void upstream_warn(struct apply *apply, const struct scope *stream)
+{
+    const struct upstream *upstream;
+
+    (void)stream;
+    STAILQ_FOREACH (upstream, &apply->cycle->stream.upstreams, link) {
+        if (upstream->is_single)
+            continue;
+        if (!upstream->is_used)
+            report_warn(
+                apply->report, upstream->word, "nothing leads to upstream \"%s\"", upstream->name);
+        warn_of_twins(apply, upstream);
+        warn_of_queue(apply, upstream);
+    }
+    STAILQ_FOREACH (upstream, &apply->cycle->stream.upstreams, link)
+        warn_of_workers(apply, upstream);
+}
+
+static const struct setting rows[] = {
+    { "proxy_session_drop", CONTEXT_STREAM | CONTEXT_SERVER, 1, 2, .set = upstream_set_drop,
+        .offset = offsetof(struct server_settings, drop), .size = sizeof(struct upstream_drop),
+        .initial = "off" },
+    { "upstream", CONTEXT_STREAM, 1, 1, .set = upstream_set, .block = true, .repeats = true,
+        .unset = "none" },
+    { .name = NULL },
+};
+
+const struct feature upstream_feature = {
+    .name = "upstream",
+    .rows = rows,
+    .conf_size = sizeof(struct upstream_conf),
+    .variables = variables_upstream,
+    .begin = upstream_begin,
+    .finish = upstream_finish,
+    .warn = upstream_warn,
+};

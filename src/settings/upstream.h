@@ -3,12 +3,23 @@
  * directives that may stand before them. Private to settings/. */
 #pragma once
 
-#include "settings/setting.h"
+#include "settings/apply.h"
+#include "stream/session_upstream.h"
 #include "upstream/upstream.h"
 
 #include <bsd/sys/tree.h>
 
 struct scope;
+
+/* The feature's struct of the configuration. */
+struct upstream_conf {
+    struct named_upstreams named;
+    RB_HEAD(upstream_names, upstream_entry) all; /* upstream_find.c */
+    STAILQ_HEAD(, upstream_use) uses;            /* directives that lead to one */
+    STAILQ_HEAD(, upstream_zone_use) zones;      /* zones that groups have named */
+};
+/* Returns it. */
+struct upstream_conf *upstream_conf_of(const struct apply *apply);
 
 /* A block while it is read, which its directives set. */
 struct upstream_block {
@@ -26,11 +37,6 @@ struct upstream_entry {
     RB_ENTRY(upstream_entry) node;
     struct upstream *upstream;
 };
-
-/* upstream.c: the block; and what groups have of stream {} and need of workers, once all of it was
- * read. */
-SETTER(upstream_set);
-void upstream_finish(struct apply *apply, struct scope *stream);
 
 /* upstream_server.c: `server` of the block; a server with all its defaults (NULL after a report);
  * and its place, an address or a name, from text: NULL, or what is wrong with it. */
@@ -73,5 +79,8 @@ struct upstream_use {
     bool circles;                           /* circles.c: leads to own servers alone, as these do */
 };
 
+/* conf_upstream.c: Reads for a protocol where clients are to be connected to, as
+ * fb_conf_upstream(); NULL after a report. */
+const fb_upstream *upstream_of_conf(fb_conf *conf, const char *directive, const char *text);
 /* conf_upstream.c: Finds the groups that directives lead to, once all of stream {} was read. */
 void upstream_finish_uses(struct apply *apply, struct scope *stream);

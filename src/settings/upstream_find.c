@@ -34,7 +34,7 @@ static struct upstream *find_like(struct apply *apply, struct upstream *like)
 {
     struct upstream_entry wanted = { .upstream = like }, *found;
 
-    found = RB_FIND(upstream_names, &apply->upstreams, &wanted);
+    found = RB_FIND(upstream_names, &upstream_conf_of(apply)->all, &wanted);
     return found != NULL ? found->upstream : NULL;
 }
 
@@ -46,7 +46,7 @@ int upstream_add(struct apply *apply, struct upstream *upstream)
     if (entry == NULL)
         return -1;
     entry->upstream = upstream;
-    if (RB_INSERT(upstream_names, &apply->upstreams, entry) != NULL)
+    if (RB_INSERT(upstream_names, &upstream_conf_of(apply)->all, entry) != NULL)
         return -1;
     STAILQ_INSERT_TAIL(&apply->cycle->stream.upstreams, upstream, link);
     return 0;
@@ -67,19 +67,19 @@ struct upstream *upstream_find_single(struct apply *apply, struct upstream *like
 
 void upstream_number_names(struct apply *apply)
 {
-    struct named_upstreams *named = &apply->cycle->stream.named_upstreams;
+    struct named_upstreams *named = &upstream_conf_of(apply)->named;
     struct upstream_entry *entry;
     uint32_t n = 0;
     int rc = 0;
 
     assert(named->groups == NULL);
-    RB_FOREACH (entry, upstream_names, &apply->upstreams)
+    RB_FOREACH (entry, upstream_names, &upstream_conf_of(apply)->all)
         n++;
     named->groups = apply_alloc(apply, (n + 1) * sizeof(struct upstream *));
     if (named->groups == NULL)
         return;
     n = 0;
-    RB_FOREACH (entry, upstream_names, &apply->upstreams) {
+    RB_FOREACH (entry, upstream_names, &upstream_conf_of(apply)->all) {
         struct upstream *upstream = entry->upstream;
 
         if (upstream->is_single || rc == -1)
@@ -103,7 +103,7 @@ static const char *next_name(void *arg)
 
 const char *upstream_nearest(struct apply *apply, const char *name)
 {
-    struct upstream_entry *first = RB_MIN(upstream_names, &apply->upstreams);
+    struct upstream_entry *first = RB_MIN(upstream_names, &upstream_conf_of(apply)->all);
 
     return nearest_name(name, next_name, &first);
 }

@@ -3,6 +3,7 @@
  * no room, what it holds is written and the line is made again. */
 #include "stream/access_log.h"
 
+#include "settings/features.h"
 #include "stream/access_gzip.h"
 #include "stream/session_record.h"
 
@@ -213,7 +214,9 @@ static void write_buffered(
 /* Returns the server's cache of descriptors; NULL: it has none, or there is no memory. */
 static struct access_cache *cache_of(struct access_logs *logs, const struct fb_conn *conn)
 {
-    const struct access_cache_setting *setting = session_server_of(conn)->settings.log_cache;
+    const struct access_log_values *values =
+        server_feature(session_server_of(conn), FEATURE_ACCESS_LOG);
+    const struct access_cache_setting *setting = values->cache;
     struct net *net = &logs->stream->net;
 
     if (setting == NULL)
@@ -271,7 +274,7 @@ static bool is_wanted(struct fb_conn *conn, const struct access_log *log)
 
 unsigned access_log_run(struct fb_conn *conn, const void *arg)
 {
-    struct access_logs *logs = stream_of(conn)->access_logs;
+    struct access_logs *logs = stream_of(conn)->features[FEATURE_ACCESS_LOG];
 
     assert(logs != NULL && !conn->outgoing);
     for (const struct access_log *log = arg; log != NULL; log = log->next) {
@@ -289,38 +292,54 @@ unsigned access_log_run(struct fb_conn *conn, const void *arg)
     return 0;
 }
 
-int access_log_open(struct stream *stream, const struct stream_settings *settings)
+/* Makes the buffers, and room for caches; NULL without memory. */
+static struct access_logs *make_logs(struct stream *stream, const struct access_log_conf *conf)
 {
-    unsigned n = settings->access_file_n;
-    const struct access_file *file = settings->access_files;
+    unsigned n = conf->file_n;
+    struct access_logs *logs =
+        memory_alloc(stream->net.memory, sizeof(*logs) + n * sizeof(logs->buffers[0]));
+
+    if (logs == NULL)
+        return NULL;
+    *logs = (struct access_logs) { .stream = stream, .n = n, .cache_n = conf->cache_n };
+    if (logs->cache_n == 0)
+        return logs;
+    logs->caches = memory_alloc(stream->net.memory, logs->cache_n * sizeof(*logs->caches));
+    if (logs->caches == NULL) {
+        memory_release(stream->net.memory, logs);
+        return NULL;
+    }
+    memset(logs->caches, 0, logs->cache_n * sizeof(*logs->caches));
+    return logs;
+}
+
+int access_log_open(struct stream *stream, const struct cycle *cycle, struct slot_id slot)
+{
+    const struct access_log_conf *conf =
+        cycle->stream.features != NULL ? cycle->stream.features[FEATURE_ACCESS_LOG] : NULL;
+    const struct access_file *file;
     struct access_logs *logs;
 
-    assert(stream->access_logs == NULL && (n == 0) == (file == NULL));
-    if (n == 0)
+    (void)slot;
+    assert(stream->features[FEATURE_ACCESS_LOG] == NULL);
+    if (conf == NULL || conf->file_n == 0)
         return 0;
-    logs = memory_alloc(stream->net.memory, sizeof(*logs) + n * sizeof(logs->buffers[0]));
-    if (logs == NULL)
+    logs = make_logs(stream, conf);
+    if (logs == NULL) {
+        log_write(stream->net.log, LEVEL_EMERG, errno, "no memory for the access logs");
         return -1;
-    *logs = (struct access_logs) { .stream = stream, .n = n, .cache_n = settings->log_cache_n };
-    if (logs->cache_n > 0) {
-        logs->caches = memory_alloc(stream->net.memory, logs->cache_n * sizeof(*logs->caches));
-        if (logs->caches == NULL) {
-            memory_release(stream->net.memory, logs);
-            return -1;
-        }
-        memset(logs->caches, 0, logs->cache_n * sizeof(*logs->caches));
     }
-    for (; file != NULL; file = file->next)
+    for (file = conf->files; file != NULL; file = file->next)
         logs->buffers[file->index] = (struct access_buffer) {
             .file = file, .logs = logs, .flush = { .expired = flush_due }
         };
-    stream->access_logs = logs;
+    stream->features[FEATURE_ACCESS_LOG] = logs;
     return 0;
 }
 
 void access_log_flush(struct stream *stream)
 {
-    struct access_logs *logs = stream->access_logs;
+    struct access_logs *logs = stream->features[FEATURE_ACCESS_LOG];
 
     for (unsigned i = 0; logs != NULL && i < logs->n; i++)
         flush_buffer(&logs->buffers[i]);
@@ -328,7 +347,7 @@ void access_log_flush(struct stream *stream)
 
 void access_log_flush_to(struct stream *stream, const struct log_target *target)
 {
-    struct access_logs *logs = stream->access_logs;
+    struct access_logs *logs = stream->features[FEATURE_ACCESS_LOG];
 
     for (unsigned i = 0; logs != NULL && i < logs->n; i++)
         if (logs->buffers[i].file->target == target)
@@ -337,7 +356,7 @@ void access_log_flush_to(struct stream *stream, const struct log_target *target)
 
 void access_log_reopen(struct stream *stream)
 {
-    struct access_logs *logs = stream->access_logs;
+    struct access_logs *logs = stream->features[FEATURE_ACCESS_LOG];
 
     access_log_flush(stream);
     for (unsigned i = 0; logs != NULL && i < logs->cache_n; i++)
@@ -345,11 +364,12 @@ void access_log_reopen(struct stream *stream)
             access_cache_clear(logs->caches[i]);
 }
 
-void access_log_close(struct stream *stream)
+void access_log_close(struct stream *stream, const struct cycle *cycle)
 {
-    struct access_logs *logs = stream->access_logs;
+    struct access_logs *logs = stream->features[FEATURE_ACCESS_LOG];
     const struct memory *memory = stream->net.memory;
 
+    (void)cycle;
     if (logs == NULL)
         return;
     access_log_flush(stream);
@@ -369,5 +389,5 @@ void access_log_close(struct stream *stream)
     if (logs->line != NULL)
         memory_release(memory, logs->line);
     memory_release(memory, logs);
-    stream->access_logs = NULL;
+    stream->features[FEATURE_ACCESS_LOG] = NULL;
 }

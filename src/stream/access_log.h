@@ -7,15 +7,17 @@
 #pragma once
 
 #include "base/log_target.h"
+#include "shm/slot.h"
 #include "stream/access_cache.h"
 #include "stream/access_path.h"
 #include "stream/log_format.h"
 
 #include <stdint.h>
 
+struct access_destination;
 struct conf_word;
+struct cycle;
 struct stream;
-struct stream_settings;
 
 /* A file, or another destination, that some access_log directives have. Those of the same path
  * share it. */
@@ -44,16 +46,30 @@ struct access_logs_setting {
     bool off;
 };
 
+/* The feature's struct of a server. */
+struct access_log_values {
+    struct access_logs_setting logs;
+    const struct access_cache_setting *cache; /* open_log_file_cache; NULL: none */
+};
+
+/* The feature's struct of the configuration. */
+struct access_log_conf {
+    struct line_formats formats;
+    RB_HEAD(access_destinations, access_destination) destinations;
+    struct access_file *files; /* destinations, once each */
+    unsigned file_n, cache_n;
+};
+
 /* The handler of PHASE_LOG; `arg` is the first of the server's logs. */
 unsigned access_log_run(struct fb_conn *conn, const void *arg);
 
 /* The worker's part: made at its start, nothing where the configuration has no access log; -1
- * without memory. */
-int access_log_open(struct stream *stream, const struct stream_settings *settings);
+ * after a line in the log. */
+int access_log_open(struct stream *stream, const struct cycle *cycle, struct slot_id slot);
 /* Writes what is buffered: all of it, or what is for this target. */
 void access_log_flush(struct stream *stream);
 void access_log_flush_to(struct stream *stream, const struct log_target *target);
 /* Writes all of it, and closes the files that the worker has opened. */
 void access_log_reopen(struct stream *stream);
 /* Writes what is buffered, and ends. */
-void access_log_close(struct stream *stream);
+void access_log_close(struct stream *stream, const struct cycle *cycle);

@@ -5,6 +5,7 @@
 #include "stream/limit_conn.h"
 
 #include "base/compiler.h"
+#include "settings/cycle.h"
 #include "stream/session_record.h"
 
 #include <assert.h>
@@ -20,29 +21,31 @@ static struct limit_zone *limit_zone_of(const struct zone *zone)
     return container_of(zone->shape, struct limit_zone, shape);
 }
 
-void limit_conn_open(struct zones *zones, struct slot_id id)
+int limit_conn_open(struct stream *stream, const struct cycle *cycle, struct slot_id slot)
 {
     struct zone *zone;
 
-    assert(slot_id_is_valid(id));
-    STAILQ_FOREACH (zone, zones, link) {
+    (void)stream;
+    assert(slot_id_is_valid(slot));
+    STAILQ_FOREACH (zone, &cycle->zones, link) {
         struct limit_zone *limit;
 
         if (zone->kind != &shm_limit_kind)
             continue;
         limit = limit_zone_of(zone);
         assert(limit->zone == zone && zone_memory(zone) != NULL);
-        shm_limit_open(limit->handle, zone_memory(zone), &limit->shape, id);
+        shm_limit_open(limit->handle, zone_memory(zone), &limit->shape, slot);
         limit->handle->rate_most_ns = limit->rate_most_ns;
     }
+    return 0;
 }
 
-void limit_conn_close(struct zones *zones)
+void limit_conn_close(struct stream *stream, const struct cycle *cycle)
 {
     struct zone *zone;
 
-    assert(zones != NULL);
-    STAILQ_FOREACH (zone, zones, link)
+    (void)stream;
+    STAILQ_FOREACH (zone, &cycle->zones, link)
         if (zone->kind == &shm_limit_kind && limit_zone_of(zone)->handle->header != NULL)
             shm_limit_close(limit_zone_of(zone)->handle);
 }
@@ -142,8 +145,8 @@ static struct limit_part *limit_part_of(const struct fb_conn *conn)
     return part != NULL ? container_of(part, struct limit_part, part) : NULL;
 }
 
-/* Returns the session's, made where there is none; NULL without memory, and then the client has been
- * failed. */
+/* Returns the session's, made where there is none; NULL without memory, and then the client has
+ * been failed. */
 static struct limit_part *limit_part_make(struct fb_conn *conn)
 {
     struct limit_part *part = limit_part_of(conn);
@@ -234,26 +237,25 @@ static enum shm_limit_status note_coming(struct fb_conn *conn, struct limit_part
     return status;
 }
 
-static COLD void log_refusal(struct fb_conn *conn, const struct server_settings *settings,
+static COLD void log_refusal(struct fb_conn *conn, const struct limit_values *values,
     const struct limit_rule *rule, enum shm_limit_status status)
 {
     static const enum log_level levels[] = { LEVEL_INFO, LEVEL_NOTICE, LEVEL_WARN, LEVEL_ERROR };
 
     assert(status != SHM_LIMIT_OK);
-    assert(settings->limit_conn_log_level >= 0);
-    assert((size_t)settings->limit_conn_log_level < countof(levels));
+    assert(values->log_level >= 0);
+    assert((size_t)values->log_level < countof(levels));
     if (status == SHM_LIMIT_FULL)
         conn_log(conn, LEVEL_CRIT, 0, "no memory in limit_conn_zone \"%s\"", rule->zone->name);
     else
-        conn_log(conn, levels[settings->limit_conn_log_level], 0,
+        conn_log(conn, levels[values->log_level], 0,
             "limiting connection%s%s by zone \"%s\" while initializing session",
-            rule->most > 0 ? "s" : " rate", settings->limit_conn_dry_run ? ", dry run," : "",
-            rule->zone->name);
+            rule->most > 0 ? "s" : " rate", values->dry_run ? ", dry run," : "", rule->zone->name);
 }
 
 /* Whether the rule lets the session pass. */
 static bool passes(
-    struct fb_conn *conn, const struct server_settings *settings, const struct limit_rule *rule)
+    struct fb_conn *conn, const struct limit_values *values, const struct limit_rule *rule)
 {
     struct limit_part *part = limit_part_make(conn);
     enum shm_limit_status status;
@@ -269,20 +271,20 @@ static bool passes(
     part->status = LIMIT_PASSED;
     if (status == SHM_LIMIT_OK)
         return true;
-    log_refusal(conn, settings, rule, status);
-    part->status = settings->limit_conn_dry_run ? LIMIT_REJECTED_DRY_RUN : LIMIT_REJECTED;
+    log_refusal(conn, values, rule, status);
+    part->status = values->dry_run ? LIMIT_REJECTED_DRY_RUN : LIMIT_REJECTED;
     return false;
 }
 
 unsigned limit_conn_run(struct fb_conn *conn, const void *arg)
 {
-    const struct server_settings *settings = arg;
-    const struct limit_rule *const lists[] = { settings->limit_rates, settings->limit_conns };
+    const struct limit_values *values = arg;
+    const struct limit_rule *const lists[] = { values->rates, values->conns };
 
     for (unsigned i = 0; i < countof(lists); i++)
         for (const struct limit_rule *rule = lists[i]; rule != NULL; rule = rule->next) {
-            if (!passes(conn, settings, rule))
-                return settings->limit_conn_dry_run ? 0 : STATUS_UNAVAILABLE;
+            if (!passes(conn, values, rule))
+                return values->dry_run ? 0 : STATUS_UNAVAILABLE;
             if (!conn_is_active(conn))
                 return 0;
         }

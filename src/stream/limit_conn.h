@@ -8,6 +8,8 @@
 #include "stream/template.h"
 
 struct conf_word;
+struct cycle;
+struct stream;
 
 /* Bytes of a key, beyond which it is not counted. */
 #define LIMIT_CONN_KEY_MAX 255
@@ -35,6 +37,18 @@ struct limit_rule {
     struct shm_limit_rate rate;
 };
 
+/* The feature's struct of a server. */
+struct limit_values {
+    struct limit_rule *conns, *rates; /* NULL: no rules */
+    int64_t dry_run;
+    int64_t log_level; /* from 0 on: info, notice, warn, error */
+};
+
+/* The feature's struct of the configuration. */
+struct limit_conf {
+    struct limit_zone *zones;
+};
+
 /* A zone and key that a session was counted for. */
 struct limit_held {
     struct limit_held *next;
@@ -46,11 +60,10 @@ struct limit_held {
 /* Values of $limit_conn_status. */
 enum limit_status { LIMIT_NONE, LIMIT_PASSED, LIMIT_REJECTED, LIMIT_REJECTED_DRY_RUN };
 
-/* A worker: makes the handles of all limits among these open zones. */
-void limit_conn_open(struct zones *zones, struct slot_id id);
-/* Frees what the handles have; no session is left. */
-void limit_conn_close(struct zones *zones);
-/* Runs in the phase before access, with the settings of a server. */
+/* Start and end what a worker has: handles of all limits among the open zones. */
+int limit_conn_open(struct stream *stream, const struct cycle *cycle, struct slot_id slot);
+void limit_conn_close(struct stream *stream, const struct cycle *cycle);
+/* Runs in the phase before access, with a server's struct limit_values. */
 unsigned limit_conn_run(struct fb_conn *conn, const void *settings);
 
 /* $limit_conn_status */

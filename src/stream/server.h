@@ -9,33 +9,18 @@
 #include "net/address.h"
 #include "net/listener.h"
 #include "shm/zone.h"
-#include "stream/access_log.h"
-#include "stream/map_table.h"
-#include "stream/match.h"
 #include "stream/phases.h"
-#include "stream/set.h"
-#include "stream/variable.h"
 #include "upstream/upstream.h"
 
 #include <bsd/sys/queue.h>
 #include <forkbeard/forkbeard.h>
 
-struct access_setting;
-struct limit_rule;
-struct limit_zone;
-struct error_log_setting;
 struct log_route;
+struct named_upstreams;
+struct variables;
 
-struct lifetime_setting {
-    int64_t time;   /* ms; 0: any */
-    int64_t jitter; /* ms by which it is shorter, at most */
-    int64_t grace;  /* ms in which a session has to end then */
-};
-
-struct rate_setting {
-    int64_t bytes; /* a second; 0: any */
-    int64_t grace; /* ms */
-};
+/* Features that there may be: folders of features/. */
+#define STREAM_FEATURES 32
 
 struct aio_setting {
     int64_t way;                /* enum fb_aio */
@@ -44,40 +29,19 @@ struct aio_setting {
 
 struct conn_ops;
 
-/* Addresses of proxies whose PROXY headers are believed. */
-struct trusted_setting {
-    struct address_block *blocks;
-    int64_t n;
-};
-
 /* The settings of a `server {}`, set there or inherited from `stream {}`. */
 struct server_settings {
     int64_t tcp_nodelay;
-    int64_t idle_timeout;           /* ms; 0: none */
-    int64_t first_byte_timeout;     /* ms; 0: none */
-    int64_t receive_timeout;        /* ms; 0: none */
-    int64_t proxy_protocol_timeout; /* ms */
-    int64_t ssl_preread;
-    int64_t preread_buffer_size;    /* bytes */
-    int64_t preread_timeout;        /* ms */
-    struct trusted_setting trusted; /* set_real_ip_from */
-    int64_t input_limit;            /* bytes; 0: the protocol's */
-    int64_t output_limit;           /* bytes; 0: the protocol's; INT64_MAX: none */
+    int64_t idle_timeout;       /* ms; 0: none */
+    int64_t first_byte_timeout; /* ms; 0: none */
+    int64_t receive_timeout;    /* ms; 0: none */
+    int64_t input_limit;        /* bytes; 0: the protocol's */
+    int64_t output_limit;       /* bytes; 0: the protocol's; INT64_MAX: none */
     struct aio_setting aio;
     int64_t directio_alignment;           /* bytes, a power of two */
     int64_t resolver_timeout;             /* ms */
     const struct names_setting *resolver; /* NULL: the system's */
-    struct access_setting *access;        /* settings/access.h; NULL: no rules */
-    struct access_logs_setting access_logs;
-    struct lifetime_setting lifetime;
     struct upstream_drop drop;
-    struct rate_setting receive_min_rate;
-    struct set_commands set;                      /* a server's own */
-    const struct access_cache_setting *log_cache; /* NULL: none */
-    struct limit_rule *limit_conns, *limit_rates; /* stream/limit_conn.h; NULL: no rules */
-    int64_t limit_conn_dry_run;
-    int64_t limit_conn_log_level;        /* from 0 on: info, notice, warn, error */
-    struct error_log_setting *error_log; /* settings/error_log_server.c; NULL: the main one */
 };
 
 struct server {
@@ -91,12 +55,21 @@ struct server {
     struct phase_handler *after;   /* those of PHASE_LOG */
     const struct log_route *route; /* of the log's lines about it; NULL: where all others go */
     bool passes;                   /* the protocol may pass clients to other servers */
-    /* goes on with a client that the PROXY header or the phases have held up; NULL: session_enter() */
+    /* goes on with a client that the PROXY header or the phases have held up; NULL:
+     * session_enter() */
     void (*begin)(struct fb_conn *conn);
     bool connects;  /* the protocol connects each client to a server of a group */
     uint64_t needs; /* FB_NEEDS_... that its directives have asked for */
     struct server_settings settings;
+    void **features; /* structs of the features, by their places; NULL: nothing */
 };
+
+/* Returns what a feature has of the server. */
+static inline void *server_feature(const struct server *server, unsigned feature)
+{
+    assert(feature < STREAM_FEATURES && server->features != NULL);
+    return server->features[feature];
+}
 
 #define BINDING_KIND KIND('B', 'i', 'n', 'd')
 #define PORT_KIND KIND('P', 'o', 'r', 't')
@@ -124,12 +97,6 @@ struct port {
     bool several;
 };
 
-/* The groups of `upstream {}`, which a text with variables may name. */
-struct named_upstreams {
-    struct map_table numbers; /* by name */
-    struct upstream **groups;
-};
-
 /* Returns the slots that a client of these bindings needs, with the connection to its server. */
 static inline uint32_t port_slots(const struct port *port)
 {
@@ -146,15 +113,10 @@ struct stream_settings {
     struct listeners listeners;
     struct upstream_list upstreams;
     struct zone *known; /* addresses of their servers that have names; NULL: none has */
-    struct named_upstreams named_upstreams; /* of these */
-    struct match_list matches;
-    struct variables variables;
-    struct line_formats log_formats;
-    struct access_file *access_files; /* destinations of access logs, once each */
-    unsigned access_file_n;
-    unsigned log_cache_n;
-    struct limit_zone *limit_zones;       /* stream/limit_conn.h */
-    struct names_setting system;          /* the resolver of the system, the first of all */
+    struct variables *variables;
+    void **features;             /* structs of the features, by their places; NULL: no stream {} */
+    bool access_logs;            /* some access logs exist, which workers open */
+    struct names_setting system; /* the resolver of the system, the first of all */
     const struct names_setting *resolver; /* stream {}'s, for workers; NULL: none is used */
     int64_t resolver_timeout;             /* ms; stream {}'s */
     uint64_t needs; /* FB_NEEDS_... that directives outside of servers have asked for */

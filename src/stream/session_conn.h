@@ -285,8 +285,8 @@ static inline bool session_is_keepalive(const struct fb_conn *conn)
 
 /* session.c: Begins a client's session, of which its protocol may hear later; false: it ends. */
 bool session_note_start(struct fb_conn *conn);
-/* session.c: Goes on with a client whose PROXY header has come, or whose first bytes have been looked
- * at, as its server wants it (server->begin). */
+/* session.c: Goes on with a client whose PROXY header has come, or whose first bytes have been
+ * looked at, as its server wants it (server->begin). */
 void session_begin(struct fb_conn *conn);
 /* session.c: Gives such a client to its server's protocol. */
 void session_enter(struct fb_conn *conn);

@@ -3,7 +3,19 @@
  * none nothing. */
 #pragma once
 
-#include "stream/session_conn.h"
+#include "stream/session_use.h"
+
+struct lifetime_setting {
+    int64_t time;   /* ms; 0: any */
+    int64_t jitter; /* ms by which it is shorter, at most */
+    int64_t grace;  /* ms in which a session has to end then */
+};
+
+/* The feature's struct of a server. */
+struct lifetime_values {
+    struct lifetime_setting lifetime;
+    struct rate_setting receive_min_rate;
+};
 
 /* Handles a phase of a session, by a struct lifetime_setting: its time begins, or has begun with
  * the connection. Returns 0; without memory the connection has failed. */

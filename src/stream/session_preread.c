@@ -4,15 +4,21 @@
  * is nginx's way: its $bytes_received has what comes behind. */
 #include "stream/session_preread.h"
 
+#include "settings/features.h"
 #include "stream/session.h"
 #include "stream/session_record.h"
 #include "stream/session_use.h"
 
 static const struct conn_ops preread_ops;
 
+static const struct preread_values *values_of(const struct fb_conn *conn)
+{
+    return server_feature(session_server_of(conn), FEATURE_PREREAD);
+}
+
 static uint64_t preread_timeout(const struct fb_conn *conn)
 {
-    return (uint64_t)session_server_of(conn)->settings.preread_timeout;
+    return (uint64_t)values_of(conn)->timeout;
 }
 
 /* Ends with the server that has had the first bytes looked at. */
@@ -102,7 +108,7 @@ static void refuse_full(struct fb_conn *conn)
 
 static size_t preread_data(struct fb_conn *conn, fb_bytes in)
 {
-    size_t most = (size_t)session_server_of(conn)->settings.preread_buffer_size;
+    size_t most = (size_t)values_of(conn)->buffer_size;
     struct session_preread *preread = session_preread_of(conn);
     fb_bytes seen = { in.p, in.n < most ? in.n : most };
     enum client_hello_status status = client_hello_parse(&preread->hello, seen);

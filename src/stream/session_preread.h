@@ -12,6 +12,13 @@
 #include "stream/session_record.h"
 #include "stream/variable.h"
 
+/* The feature's struct of a server. */
+struct preread_values {
+    int64_t ssl_preread;
+    int64_t buffer_size; /* bytes */
+    int64_t timeout;     /* ms */
+};
+
 /* In the memory of the session. */
 struct session_preread {
     struct session_part part; /* the first member */

@@ -5,15 +5,21 @@
 
 #include "base/error_text.h"
 #include "net/proxy_protocol.h"
+#include "settings/features.h"
 #include "stream/session.h"
 #include "stream/session_record.h"
 
 #include <errno.h>
 #include <string.h>
 
+static const struct proxy_protocol_values *values_of(const struct fb_conn *conn)
+{
+    return server_feature(session_server_of(conn), FEATURE_PROXY_PROTOCOL);
+}
+
 static uint64_t header_timeout(const struct fb_conn *conn)
 {
-    return (uint64_t)session_server_of(conn)->settings.proxy_protocol_timeout;
+    return (uint64_t)values_of(conn)->timeout;
 }
 
 static void proxy_opened(struct fb_conn *conn)
@@ -29,7 +35,7 @@ static void proxy_opened(struct fb_conn *conn)
 /* Whether the connection's own peer is a proxy that is believed. */
 static bool is_trusted(const struct fb_conn *conn)
 {
-    const struct trusted_setting *trusted = &session_server_of(conn)->settings.trusted;
+    const struct trusted_setting *trusted = &values_of(conn)->trusted;
     struct address peer;
 
     assert((trusted->n == 0) == (trusted->blocks == NULL));

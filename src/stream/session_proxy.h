@@ -10,6 +10,18 @@
 #include "stream/session_record.h"
 #include "stream/variable.h"
 
+/* Addresses of proxies whose PROXY headers are believed. */
+struct trusted_setting {
+    struct address_block *blocks;
+    int64_t n;
+};
+
+/* The feature's struct of a server. */
+struct proxy_protocol_values {
+    int64_t timeout;                /* ms */
+    struct trusted_setting trusted; /* set_real_ip_from */
+};
+
 /* A session's copy of its header, in its own memory, where a variable is used that tells it. */
 struct session_proxy {
     struct session_part part; /* the first member */

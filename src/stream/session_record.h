@@ -21,8 +21,8 @@ struct session_part {
 };
 
 struct session_part_kind {
-    /* Forgets what was found out for one server, before another gets the client; NULL: the part ends
-     * then. */
+    /* Forgets what was found out for one server, before another gets the client; NULL: the part
+     * ends then. */
     void (*left)(struct session_part *part);
     /* Gives back what the part has beyond the session's memory; NULL: nothing. */
     void (*ended)(struct fb_conn *conn, struct session_part *part);

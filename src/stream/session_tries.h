@@ -7,6 +7,7 @@
 
 #include "stream/session_end.h"
 #include "stream/session_record.h"
+#include "stream/variable.h"
 #include "upstream/choice.h"
 
 /* A try, as it is told of. */

@@ -2,8 +2,15 @@
 /* The group of servers that a session is led to. */
 #pragma once
 
+#include "stream/map_table.h"
 #include "stream/session_conn.h"
 #include "upstream/upstreams.h"
+
+/* The groups of `upstream {}`, which a text with variables may name. */
+struct named_upstreams {
+    struct map_table numbers; /* by name */
+    struct upstream **groups;
+};
 
 /* Returns the group that a text leads to; NULL, after a line in the error log, with what is wrong
  * in *status. A group that is made for this session lies in its memory. */

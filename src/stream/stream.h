@@ -18,7 +18,6 @@
 /* Protocols that one daemon can have. */
 #define STREAM_PROTOCOLS_MAX 64
 
-struct access_logs;
 struct log_line;
 struct session_conn;
 struct session_outgoing;
@@ -66,7 +65,8 @@ struct session_backends {
     void (*leave_trunk)(struct stream *stream, struct session_reuse *reuse);
     /* Closes the connections of the keepalive pool. */
     void (*close_all)(struct stream *stream);
-    /* Ends the connection of the pool that was not used for the longest time; false: it is empty. */
+    /* Ends the connection of the pool that was not used for the longest time; false: it is
+     * empty. */
     bool (*evict)(struct stream *stream);
     /* Assert what holds between callbacks: of a connection, and of all. */
     void (*check_conn)(const struct fb_conn *conn);
@@ -106,7 +106,7 @@ struct stream {
     fb_try shown_try;          /* the last that a protocol was shown */
     struct time_text time;
     struct upstreams upstreams;
-    struct access_logs *access_logs; /* NULL: the configuration has none */
+    void *features[STREAM_FEATURES]; /* state of the features in this worker, or NULL */
     struct {
         uint32_t first, last; /* slots, the longest idle first; 0: none */
         uint32_t n;

@@ -24,10 +24,10 @@ static bool row_is(const struct variable_row *row, const char *name)
     return strcmp(row->name, name) == 0;
 }
 
-static const struct variable_row *find_row(const char *name)
+static const struct variable_row *find_row(const struct variables *variables, const char *name)
 {
-    for (size_t i = 0; variable_tables[i] != NULL; i++)
-        for (const struct variable_row *row = variable_tables[i]; row->name != NULL; row++)
+    for (size_t i = 0; variables->tables[i] != NULL; i++)
+        for (const struct variable_row *row = variables->tables[i]; row->name != NULL; row++)
             if (row_is(row, name))
                 return row;
     return NULL;
@@ -51,7 +51,7 @@ struct variable *variables_add(
     if (variable == NULL)
         return NULL;
     variable->name = wanted.name;
-    row = find_row(variable->name);
+    row = find_row(variables, variable->name);
     if (row != NULL) {
         variable->get = row->get;
         variable->flags = row->flags;

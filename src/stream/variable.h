@@ -16,6 +16,7 @@
 
 struct conf_word;
 struct fb_conn;
+struct template;
 
 #define VARIABLE_VOLATILE 1u   /* worked out at each use */
 #define VARIABLE_CHANGEABLE 2u /* a directive may define it once more */
@@ -36,8 +37,9 @@ struct variable {
     /* Works the value out for a client: 0, or -1 without memory. VALUE_UNKNOWN: there is none yet,
      * and it is asked for again. NULL: nothing has defined the variable. */
     int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value);
-    variable_text *text; /* NULL: it has no shorter way than `get` */
-    const void *arg;     /* the definer's, as is the next */
+    variable_text *text;       /* NULL: it has no shorter way than `get` */
+    const struct template *of; /* the text that the value depends on alone; NULL: other things */
+    const void *arg;           /* the definer's, as is the next */
     uint64_t number;
     unsigned flags;                  /* VARIABLE_... */
     unsigned index;                  /* place in a session's values, from 1; 0: not used */
@@ -47,6 +49,7 @@ struct variable {
 /* The variables of one configuration. */
 struct variables {
     RB_HEAD(variable_tree, variable) all;
+    const struct variable_row *const *tables; /* variables without a definition; ends with NULL */
     unsigned used_n;
     bool uses_proxy;      /* sessions keep their PROXY headers (variables_proxy.c) */
     bool uses_number;     /* a variable that is VARIABLE_COUNTED is used */
@@ -66,8 +69,8 @@ struct variable_row {
     unsigned flags;
 };
 
-/* variables_builtin.c: The tables; each ends with a row without a name. */
-extern const struct variable_row *const variable_tables[];
+/* variables_builtin.c: What is known of each session; ends with a row without a name. */
+extern const struct variable_row variables_builtin[];
 /* Returns what writes the built-in variable of that name for a log, or NULL. */
 variable_text *variables_find_text(const char *name);
 

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The variables that are there without a definition: a row each, with what works it out. A subject
- * with several of its own has a file and a table beside this one, listed in variable_tables. */
-#include "stream/limit_conn.h"
+ * with several of its own has a table of its own, and a feature that names it. */
 #include "stream/session_end.h"
-#include "stream/session_preread.h"
-#include "stream/session_proxy.h"
 #include "stream/session_record.h"
-#include "stream/session_tries.h"
 #include "stream/time_text.h"
+#include "stream/variable.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -235,7 +232,7 @@ variable_text *variables_find_text(const char *name)
     return NULL;
 }
 
-static const struct variable_row builtin[] = {
+const struct variable_row variables_builtin[] = {
     { "binary_remote_addr", get_binary_remote_addr, 0 },
     { "bytes_received", get_text, VARIABLE_VOLATILE },
     { "bytes_sent", get_text, VARIABLE_VOLATILE },
@@ -256,6 +253,3 @@ static const struct variable_row builtin[] = {
     { "time_local", get_text, VARIABLE_VOLATILE },
     { .name = NULL },
 };
-
-const struct variable_row *const variable_tables[] = { builtin, limit_conn_variables,
-    variables_preread, variables_proxy, variables_upstream, NULL };

@@ -5,6 +5,7 @@
 
 #include "process/logs.h"
 #include "process/process_ops.h"
+#include "stream/access_log.h"
 #include "upstream/follow.h"
 #include "worker/logs.h"
 #include "worker/messages.h"

@@ -4,6 +4,7 @@
 #include "worker/logs.h"
 
 #include "process/logs.h"
+#include "stream/access_log.h"
 #include "stream/session_log.h"
 #include "worker/worker.h"
 

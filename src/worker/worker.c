@@ -7,9 +7,9 @@
 #include "process/process_ops.h"
 #include "process/role.h"
 #include "sandbox/sandbox.h"
+#include "settings/features.h"
 #include "stream/chain.h"
 #include "stream/connect.h"
-#include "stream/limit_conn.h"
 #include "stream/session_tries.h"
 #include "stream/shared_map.h"
 #include "upstream/follow.h"
@@ -140,7 +140,7 @@ static int init_stream(struct worker *worker, const struct heritage *heritage)
         .counters = &shared_slot(heritage->shared, heritage->slot)->counters,
         .heartbeat = &shared_slot(heritage->shared, heritage->slot)->heartbeat,
         .numbers = &heritage->shared->common->connection_numbers,
-        .numbers_in_a_row = heritage->cycle->stream.variables.uses_number,
+        .numbers_in_a_row = heritage->cycle->stream.variables->uses_number,
         .lingering_timeout = LINGERING_TIMEOUT_MS,
         .unfiltered =
             worker->role == ROLE_WORKER && !heritage->simulated && heritage->cycle->filter == NULL,
@@ -220,11 +220,7 @@ static int open_service(struct worker *worker)
     struct cycle *cycle = worker->cycle;
 
     shared_maps_open(&cycle->zones, worker->heritage->slot);
-    limit_conn_open(&cycle->zones, worker->heritage->slot);
-    if (access_log_open(&worker->stream, &cycle->stream) == 0)
-        return 0;
-    log_write(&worker->log, LEVEL_EMERG, errno, "no memory for the access logs");
-    return -1;
+    return features_open(&worker->stream, cycle, worker->heritage->slot);
 }
 
 static int start_service(struct worker *worker)
@@ -303,7 +299,6 @@ void worker_done(struct worker *worker)
     posts_done(worker);
     file_reads_close(worker);
     messages_done(worker);
-    access_log_close(&worker->stream);
     timer_del(&net->loop, &worker->shutdown);
     timer_del(&net->loop, &worker->others);
     timer_del(&net->loop, &worker->alive);
@@ -317,7 +312,7 @@ void worker_done(struct worker *worker)
     if (worker->channel != NULL)
         source_detach(&net->loop, worker->channel);
     assert(net->connection_n == 0 && worker->messages == NULL && worker->threads == NULL);
-    limit_conn_close(&worker->cycle->zones);
+    features_close(&worker->stream, worker->cycle);
     upstreams_close(&worker->stream.upstreams);
     queue_close(&worker->stream.upstreams);
     signals_wake_by(-1);

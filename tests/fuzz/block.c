@@ -17,10 +17,11 @@ static const struct conf_directive *parse(struct block *block, const char *text,
 
 static const struct variable *defined(struct block *block)
 {
-    struct variables *variables = &block->cycle.stream.variables;
-
-    return block->report.error_n > 0 ? NULL : variables_add(variables, block->cycle.arena, "v", 1);
+    return block->report.error_n > 0 ? NULL
+                                     : variables_add(&block->variables, block->cycle.arena, "v", 1);
 }
+
+static const struct variable_row *const no_tables[] = { variables_builtin, NULL };
 
 void block_read(struct block *block, const char *head,
     int (*set)(struct apply *apply, const struct setting *setting,
@@ -34,7 +35,9 @@ void block_read(struct block *block, const char *head,
     *block = (struct block) { .at = data + n + (nul != NULL), .end = data + size };
     block->cycle.arena = arena_create();
     require(block->cycle.arena != NULL, "there is memory");
-    RB_INIT(&block->cycle.stream.variables.all);
+    RB_INIT(&block->variables.all);
+    block->variables.tables = no_tables;
+    block->cycle.stream.variables = &block->variables;
     report_init(&block->report, block->cycle.arena);
     conf_source_init(&block->cycle.source, block->cycle.arena, &block->report);
     block->options.conf = "/nonexistent/conf";

@@ -4,11 +4,12 @@
 #pragma once
 
 #include "fuzz/input.h"
-#include "settings/apply.h"
+#include "settings/features.h"
 #include "stream/variable.h"
 
 struct block {
     struct cycle cycle;
+    struct variables variables;
     struct cycle_options options;
     struct conf_report report;
     struct apply apply;

@@ -228,7 +228,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *p;
     size_t n;
 
-    block_read(&block, "geo $a $v", geo_set, data, size);
+    block_read(&block, "geo $a $v", geo_feature.rows[0].set, data, size);
     if (block.variable != NULL) {
         const struct geo *geo = block.variable->arg;
         bool known = build(&model, block.directive->block) && is_plain(&model);

@@ -38,7 +38,9 @@ static void check_parts(const struct template *template, const char *text)
 static void check_format(const char *text)
 {
     struct arena *arena = arena_create();
-    struct cycle cycle = { .arena = arena };
+    static const struct variable_row *const tables[] = { variables_builtin, NULL };
+    struct variables variables = { .tables = tables };
+    struct cycle cycle = { .arena = arena, .stream.variables = &variables };
     struct conf_report report;
     struct conf_file file = { .name = "fuzz", .text = "" };
     struct conf_word word = { .text = text, .file = &file, .line = 1, .column = 1 };
@@ -47,7 +49,7 @@ static void check_format(const char *text)
 
     require(arena != NULL, "there is memory");
     report_init(&report, arena);
-    RB_INIT(&cycle.stream.variables.all);
+    RB_INIT(&variables.all);
     template = template_of(&apply, &word, text);
     require((template == NULL) == (report.error_n == 1), "what is not read has one mistake");
     if (template != NULL)

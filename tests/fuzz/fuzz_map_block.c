@@ -97,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *p;
     size_t n;
 
-    block_read(&block, "map $a $v", map_set, data, size);
+    block_read(&block, "map $a $v", map_feature.rows[0].set, data, size);
     if (block.variable != NULL) {
         while ((p = block_next(&block, &n)) != NULL)
             look_up(&block, p, n);

@@ -5,6 +5,7 @@
 #include "master/start.h"
 #include "process/environment.h"
 #include "protocols/table.h"
+#include "settings/features.h"
 #include "upgrade/binary.h"
 #include "upgrade/exec_state.h"
 
@@ -72,6 +73,7 @@ int play_image(struct play_process *process)
         .module_directory = play->directory,
         .environment = environment,
         .protocols = protocols_builtin,
+        .features = features_all,
     };
     struct log_target standard_error;
     struct binary binary;

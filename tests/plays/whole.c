@@ -7,6 +7,7 @@
 #include "process/logs.h"
 #include "process/role.h"
 #include "protocols/table.h"
+#include "settings/features.h"
 #include "worker/worker.h"
 
 #include <fcntl.h>
@@ -23,6 +24,7 @@ static struct cycle *load_again(const struct play *play, const struct cycle *cyc
         .error_log = error_log,
         .module_directory = play->directory,
         .protocols = protocols_builtin,
+        .features = features_all,
     };
     const struct mechanism *mechanism;
     struct log_target standard_error;

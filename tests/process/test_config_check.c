@@ -3,6 +3,7 @@
  * log and nothing else is left of it. */
 #include "process/config_check.h"
 #include "process/signals.h"
+#include "settings/features.h"
 #include "support/wait.h"
 
 #include <dirent.h>
@@ -58,6 +59,7 @@ static void set_up(void)
         .error_log = "/default/error.log",
         .module_directory = "/nowhere",
         .protocols = protocols,
+        .features = features_all,
     };
     log_init_plain(&test.log, &test.target, "");
     test.target.fd = memfd_create("said", MFD_CLOEXEC);

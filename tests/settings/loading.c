@@ -3,6 +3,7 @@
 #include "settings/loading.h"
 
 #include "protocols/table.h"
+#include "settings/features.h"
 
 #include <check.h>
 #include <ftw.h>
@@ -27,6 +28,7 @@ void loading_begin(struct loading *loading)
         .error_log = "/default/error.log",
         .module_directory = loading->directory,
         .protocols = protocols_builtin,
+        .features = features_all,
     };
 }
 

@@ -2,6 +2,15 @@
 /* Whether the values of the samples were set. */
 #include "settings/sample_checks.h"
 
+#include "settings/features.h"
+#include "settings/health_checks.h"
+#include "stream/access_log.h"
+#include "stream/limit_conn.h"
+#include "stream/session_lifetime.h"
+#include "stream/session_proxy.h"
+#include "stream/set.h"
+#include "stream/variable.h"
+
 #include "base/cpu_mask.h"
 #include "stream/access.h"
 #include "stream/limit_conn.h"
@@ -109,20 +118,25 @@ void check_listen(const struct cycle *cycle)
 
 void check_limit_zone(const struct cycle *cycle)
 {
-    ck_assert_ptr_nonnull(cycle->stream.limit_zones);
-    ck_assert_str_eq(cycle->stream.limit_zones->name, "a");
+    const struct limit_conf *conf = cycle->stream.features[FEATURE_LIMIT_CONN];
+
+    ck_assert_ptr_nonnull(conf->zones);
+    ck_assert_str_eq(conf->zones->name, "a");
     ck_assert_ptr_nonnull(zones_find(&cycle->zones, "limit_conn:a"));
 }
 
 void check_access_log(const struct cycle *cycle)
 {
-    ck_assert(server_of(cycle)->settings.access_logs.off);
+    const struct access_log_values *values = server_feature(server_of(cycle), FEATURE_ACCESS_LOG);
+
+    ck_assert(values->logs.off);
     ck_assert_ptr_null(server_of(cycle)->after);
 }
 
 void check_log_format(const struct cycle *cycle)
 {
-    const struct line_format *format = RB_ROOT(&cycle->stream.log_formats);
+    const struct access_log_conf *conf = cycle->stream.features[FEATURE_ACCESS_LOG];
+    const struct line_format *format = RB_ROOT(&conf->formats);
 
     ck_assert_ptr_nonnull(format);
     ck_assert_str_eq(format->name, "main");
@@ -132,7 +146,8 @@ void check_log_format(const struct cycle *cycle)
 
 void check_log_cache(const struct cycle *cycle)
 {
-    const struct access_cache_setting *cache = server_of(cycle)->settings.log_cache;
+    const struct access_log_values *values = server_feature(server_of(cycle), FEATURE_ACCESS_LOG);
+    const struct access_cache_setting *cache = values->cache;
 
     ck_assert_int_eq(cache->max, 9);
     ck_assert_int_eq(cache->inactive, 20000);
@@ -142,7 +157,9 @@ void check_log_cache(const struct cycle *cycle)
 
 void check_trusted(const struct cycle *cycle)
 {
-    const struct trusted_setting *trusted = &server_of(cycle)->settings.trusted;
+    const struct proxy_protocol_values *values =
+        server_feature(server_of(cycle), FEATURE_PROXY_PROTOCOL);
+    const struct trusted_setting *trusted = &values->trusted;
 
     ck_assert_int_eq(trusted->n, 1);
     ck_assert_uint_eq(trusted->blocks[0].bits, 24);
@@ -238,7 +255,7 @@ CHECK_PROTOCOL(stub_status)
 /* $mapped is defined. */
 void check_map(const struct cycle *cycle)
 {
-    struct variables *variables = (struct variables *)&cycle->stream.variables;
+    struct variables *variables = cycle->stream.variables;
     struct variable *variable = variables_next(variables, NULL);
 
     while (variable != NULL && strcmp(variable->name, "mapped") != 0)
@@ -249,7 +266,8 @@ void check_map(const struct cycle *cycle)
 
 void check_match(const struct cycle *cycle)
 {
-    const struct match *match = STAILQ_FIRST(&cycle->stream.matches);
+    const struct health_conf *conf = cycle->stream.features[FEATURE_HEALTH];
+    const struct match *match = STAILQ_FIRST(&conf->matches);
 
     ck_assert_str_eq(match->name, "redis");
     ck_assert_uint_eq(match->send.n, strlen("PING\r\n"));
@@ -265,7 +283,8 @@ void check_nothing(const struct cycle *cycle)
 
 void check_variable(const struct cycle *cycle)
 {
-    const struct set_command *first = server_of(cycle)->settings.set.first;
+    const struct set_commands *commands = server_feature(server_of(cycle), FEATURE_SET);
+    const struct set_command *first = commands->first;
 
     ck_assert_ptr_nonnull(first);
     ck_assert_str_eq(first->variable->name, "place");
@@ -273,8 +292,10 @@ void check_variable(const struct cycle *cycle)
 
 void check_min_rate(const struct cycle *cycle)
 {
-    ck_assert_int_eq(server_of(cycle)->settings.receive_min_rate.bytes, 1024);
-    ck_assert_int_eq(server_of(cycle)->settings.receive_min_rate.grace, 3000);
+    const struct lifetime_values *values = server_feature(server_of(cycle), FEATURE_LIFETIME);
+
+    ck_assert_int_eq(values->receive_min_rate.bytes, 1024);
+    ck_assert_int_eq(values->receive_min_rate.grace, 3000);
 }
 
 void check_drop(const struct cycle *cycle)
@@ -285,9 +306,11 @@ void check_drop(const struct cycle *cycle)
 
 void check_lifetime(const struct cycle *cycle)
 {
-    ck_assert_int_eq(server_of(cycle)->settings.lifetime.time, 60000);
-    ck_assert_int_eq(server_of(cycle)->settings.lifetime.jitter, 7000);
-    ck_assert_int_eq(server_of(cycle)->settings.lifetime.grace, 3000);
+    const struct lifetime_values *values = server_feature(server_of(cycle), FEATURE_LIFETIME);
+
+    ck_assert_int_eq(values->lifetime.time, 60000);
+    ck_assert_int_eq(values->lifetime.jitter, 7000);
+    ck_assert_int_eq(values->lifetime.grace, 3000);
     ck_assert_ptr_nonnull(server_of(cycle)->before);
 }
 

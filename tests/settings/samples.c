@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Samples of every directive, and the cases that are made of them and of the daemon's tables. */
 #include "settings/samples.h"
+#include "settings/features.h"
 #include "settings/sample_checks.h"
 
 #include "base/cpu_mask.h"
@@ -215,7 +216,7 @@ static bool is_refused(const char *name)
            strcmp(name, "limit_conn_rate") == 0 || strcmp(name, "health_check") == 0;
 }
 
-static void add_table(const struct setting *table, enum field_of field_of)
+static void add_table(const struct setting *table, enum field_of field_of, unsigned feature)
 {
     for (; table->name != NULL; table++) {
         struct directive_case *added;
@@ -235,7 +236,16 @@ static void add_table(const struct setting *table, enum field_of field_of)
         added->unset = table->unset;
         added->field_of = field_of;
         added->offset = table->offset;
+        added->feature = feature;
     }
+}
+
+static void add_features(void)
+{
+    for (unsigned i = 0; i < FEATURES; i++)
+        if (features_all[i]->rows != NULL)
+            add_table(features_all[i]->rows, FIELD_OF_SERVER,
+                features_all[i]->server_size > 0 ? 1 + i : 0);
 }
 
 static void add_mechanism_option(const struct mechanism_option *option)
@@ -297,10 +307,11 @@ const struct directive_case *directive_cases(void)
 
     if (cases[0].name != NULL)
         return cases;
-    add_table(core_table, FIELD_OF_CORE);
-    add_table(events_table, FIELD_OF_EVENTS);
-    add_table(stream_table, FIELD_OF_SERVER);
-    add_table(upstream_table, FIELD_OF_UPSTREAM);
+    add_table(core_table, FIELD_OF_CORE, 0);
+    add_table(events_table, FIELD_OF_EVENTS, 0);
+    add_table(stream_rows, FIELD_OF_SERVER, 0);
+    add_features();
+    add_table(upstream_table, FIELD_OF_UPSTREAM, 0);
     add_mechanism_options();
     for (int i = 0; protocols_builtin[i] != NULL; i++)
         add_protocol(protocols_builtin[i]);

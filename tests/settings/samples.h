@@ -36,6 +36,7 @@ struct directive_case {
     char handler[64];    /* a protocol's option: what a server must have beside it */
     enum field_of field_of;
     size_t offset;
+    unsigned feature; /* 1 + the place of the feature whose struct has the field; 0: none */
     const struct sample *sample;
 };
 

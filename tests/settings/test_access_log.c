@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The directives `log_format` and `access_log`: what they set, what is refused, and what is
  * inherited. */
+#include "settings/features.h"
 #include "settings/loading.h"
 #include "stream/access_gzip.h"
+#include "stream/access_log.h"
 #include "support/test.h"
 
 #include <string.h>
+
+static const struct access_log_conf *conf_of(const struct loading *loading)
+{
+    return loading->cycle->stream.features[FEATURE_ACCESS_LOG];
+}
+
+static const struct access_cache_setting *cache_of(struct loading *loading, unsigned i)
+{
+    const struct access_log_values *values =
+        server_feature(loading_server(loading, i), FEATURE_ACCESS_LOG);
+
+    return values->cache;
+}
 
 #define BEGIN "events { } stream { "
 #define PREREAD "ssl_preread on; "
@@ -80,7 +95,7 @@ START_TEST(levels_of_compression)
         const struct access_file *file;
 
         ck_assert_msg(loading.cycle != NULL, "%s", loading.report);
-        file = loading.cycle->stream.access_files; /* the last one first */
+        file = conf_of(&loading)->files; /* the last one first */
         ck_assert_uint_eq(file->buffer, 2048);
         ck_assert_int_eq(file->gzip, 1);
         ck_assert_uint_eq(file->next->buffer, 1024 * 1024);
@@ -134,7 +149,7 @@ START_TEST(inherited_all_or_none)
     ck_assert_ptr_eq(logs->file, logs_of(&loading, 0)->file);
     ck_assert_int_eq(logs->format->escape, LOG_ESCAPE_JSON);
     ck_assert_ptr_null(logs->next);
-    ck_assert_uint_eq(loading.cycle->stream.access_file_n, 2);
+    ck_assert_uint_eq(conf_of(&loading)->file_n, 2);
     ck_assert_uint_eq(core_target_n(&loading.cycle->core), 3); /* the error log's is the first */
     ck_assert_ptr_eq(core_target(&loading.cycle->core, 1), logs->file->target);
     loading_end(&loading);
@@ -154,8 +169,8 @@ START_TEST(paths_with_variables)
     ck_assert_msg(loading.cycle != NULL, "%s", loading.report);
     logs = logs_of(&loading, 0);
     ck_assert_str_eq(logs->file->path->directory, "/l/m");
-    ck_assert_ptr_null(loading_server(&loading, 0)->settings.log_cache);
-    ck_assert_int_eq(loading_server(&loading, 1)->settings.log_cache->max, 1);
+    ck_assert_ptr_null(cache_of(&loading, 0));
+    ck_assert_int_eq(cache_of(&loading, 1)->max, 1);
     needed = STAILQ_FIRST(&loading.cycle->needs.paths);
     ck_assert_ptr_nonnull(needed);
     ck_assert_str_eq(needed->path, "/l/m");

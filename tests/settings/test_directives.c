@@ -5,6 +5,7 @@
 #include "settings/loading.h"
 #include "settings/manual.h"
 #include "settings/samples.h"
+#include "support/server_defaults.h"
 #include "support/test.h"
 
 #include <limits.h>
@@ -98,6 +99,13 @@ static unsigned wrap_directive(
     return (unsigned)strlen(before) + 1;
 }
 
+static const char *server_base(const struct server *server, unsigned feature)
+{
+    if (feature > 0)
+        return server_feature(server, feature - 1);
+    return (const char *)&server->settings;
+}
+
 /* The field of a directive that the table says. */
 static const void *field_of(const struct cycle *cycle, const struct directive_case *directive)
 {
@@ -106,7 +114,7 @@ static const void *field_of(const struct cycle *cycle, const struct directive_ca
     if (directive->field_of == FIELD_OF_EVENTS)
         base = (const char *)&cycle->events;
     else if (directive->field_of == FIELD_OF_SERVER)
-        base = (const char *)&STAILQ_FIRST(&cycle->stream.servers)->settings;
+        base = server_base(STAILQ_FIRST(&cycle->stream.servers), directive->feature);
     return base + directive->offset;
 }
 
@@ -418,6 +426,7 @@ START_TEST(what_is_made_by_hand_has_the_same_defaults)
     struct loading loading;
     struct cycle made;
     struct server server;
+    struct arena *arena;
 
     memset(&made, 0xff, sizeof(made));
     memset(&server, 0xff, sizeof(server));
@@ -425,7 +434,7 @@ START_TEST(what_is_made_by_hand_has_the_same_defaults)
     STAILQ_INSERT_TAIL(&made.stream.servers, &server, link);
     core_settings_defaults(&made.core);
     events_settings_defaults(&made.events);
-    stream_settings_defaults(&server.settings);
+    arena = server_defaults(&server);
     loading_begin(&loading);
     accept_text(&loading, "events { } stream { server { listen 127.0.0.1:1; } }", "");
     for (const struct directive_case *row = directive_cases(); row->name != NULL; row++)
@@ -433,6 +442,7 @@ START_TEST(what_is_made_by_hand_has_the_same_defaults)
             ck_assert_msg(number_of(&made, row) == number_of(loading.cycle, row),
                 "\"%s\" has another default", row->name);
     loading_end(&loading);
+    arena_destroy(&arena);
     ck_assert_int_eq(made.core.log_burst, 1000);
     ck_assert_int_eq(made.core.log_interval, 1000);
     ck_assert_int_eq(made.core.pool.threads, 32);

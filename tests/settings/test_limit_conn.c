@@ -3,6 +3,7 @@
 #include "settings/loading.h"
 #include "support/test.h"
 
+#include "settings/features.h"
 #include "stream/limit_conn.h"
 
 #include <stdio.h>
@@ -99,6 +100,11 @@ static unsigned count_rules(const struct limit_rule *rule)
     return n;
 }
 
+static const struct limit_values *values_at(const struct loading *loading, unsigned i)
+{
+    return server_feature(server_at(loading, i), FEATURE_LIMIT_CONN);
+}
+
 START_TEST(servers_inherit_what_they_do_not_have)
 {
     struct loading loading;
@@ -111,18 +117,18 @@ START_TEST(servers_inherit_what_they_do_not_have)
                "server { listen 127.0.0.1:1; echo; limit_conn_dry_run on; }"
                "server { listen 127.0.0.1:2; echo; limit_conn b 7; limit_conn_rate a 1000r/s; }"),
         "");
-    ck_assert_uint_eq(count_rules(server_at(&loading, 0)->settings.limit_conns), 2);
-    rule = server_at(&loading, 0)->settings.limit_rates;
+    ck_assert_uint_eq(count_rules(values_at(&loading, 0)->conns), 2);
+    rule = values_at(&loading, 0)->rates;
     ck_assert_uint_eq(count_rules(rule), 1);
     ck_assert_uint_eq(rule->rate.interval_ns, UINT64_C(2000000000));
     ck_assert_uint_eq(rule->rate.burst_ns, UINT64_C(4000000000));
-    ck_assert_int_eq(server_at(&loading, 0)->settings.limit_conn_dry_run, 1);
+    ck_assert_int_eq(values_at(&loading, 0)->dry_run, 1);
     ck_assert_ptr_nonnull(server_at(&loading, 0)->before);
-    rule = server_at(&loading, 1)->settings.limit_conns;
+    rule = values_at(&loading, 1)->conns;
     ck_assert_uint_eq(count_rules(rule), 1);
     ck_assert_uint_eq(rule->most, 7);
     ck_assert_str_eq(rule->zone->name, "b");
-    ck_assert_uint_eq(server_at(&loading, 1)->settings.limit_rates->rate.interval_ns, 1000000);
+    ck_assert_uint_eq(values_at(&loading, 1)->rates->rate.interval_ns, 1000000);
     loading_end(&loading);
 }
 END_TEST

@@ -145,7 +145,7 @@ START_TEST(included_keys_last)
         HAVE_PCRE2 ? "events { } stream { map $pid $m { include one; } }"
                    : "events { } stream { map $pid $m { default D; } }",
         "");
-    map = variables_add(&loading.cycle->stream.variables, loading.cycle->arena, "m", 1)->arg;
+    map = variables_add(loading.cycle->stream.variables, loading.cycle->arena, "m", 1)->arg;
     ck_assert_str_eq(map->texts[map->otherwise].p, "D");
     if (HAVE_PCRE2) {
         ck_assert_str_eq(map->texts[map_find(map, "alpha", 5)].p, "1");

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `match`: what a health check sends and expects, mistakes in it, and what an answer has to be. */
+#include "settings/features.h"
+#include "settings/health_checks.h"
 #include "settings/loading.h"
-#include "settings/match.h"
 #include "stream/regex.h"
 #include "support/test.h"
 
 #include <string.h>
 
 static struct loading loading;
+
+static const struct match_list *matches_of(void)
+{
+    const struct health_conf *conf = loading.cycle->stream.features[FEATURE_HEALTH];
+
+    return &conf->matches;
+}
 
 static void setup(void)
 {
@@ -39,7 +47,7 @@ static const struct match *read_match(const char *block)
 
     snprintf(text, sizeof(text), "events { } stream { match a { } match m { %s } }", block);
     accept_text(&loading, text, "");
-    match = match_find(&loading.cycle->stream.matches, "m");
+    match = match_find(matches_of(), "m");
     ck_assert_ptr_nonnull(match);
     return match;
 }
@@ -57,7 +65,7 @@ START_TEST(texts_may_have_any_byte)
     expect_bytes(&match->send, "a\r\n\0\xff\\y", 7);
     expect_bytes(&match->expect, "+OK\0", 4);
     ck_assert(match_expects(match));
-    ck_assert_ptr_null(match_find(&loading.cycle->stream.matches, "n"));
+    ck_assert_ptr_null(match_find(matches_of(), "n"));
 }
 END_TEST
 

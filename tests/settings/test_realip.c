@@ -4,14 +4,23 @@
 #include "settings/loading.h"
 #include "support/test.h"
 
+#include "settings/features.h"
 #include "stream/session.h"
 #include "stream/session_proxy.h"
 
 #include <string.h>
 
+static int64_t trusted_n(const struct server *server)
+{
+    const struct proxy_protocol_values *values = server_feature(server, FEATURE_PROXY_PROTOCOL);
+
+    return values->trusted.n;
+}
+
 static bool trusts(const struct server *server, const char *text)
 {
-    const struct trusted_setting *trusted = &server->settings.trusted;
+    const struct proxy_protocol_values *values = server_feature(server, FEATURE_PROXY_PROTOCOL);
+    const struct trusted_setting *trusted = &values->trusted;
     struct address address;
 
     ck_assert_ptr_null(address_parse(text, 0, &address));
@@ -36,7 +45,7 @@ START_TEST(a_server_s_stand_in_place_of_the_stream_s)
               trusts(loading_server(&loading, 0), "[::1]"));
     ck_assert(trusts(loading_server(&loading, 0), "unix:/a"));
     ck_assert(!trusts(loading_server(&loading, 0), "192.0.2.1"));
-    ck_assert_int_eq(loading_server(&loading, 1)->settings.trusted.n, 2);
+    ck_assert_int_eq(trusted_n(loading_server(&loading, 1)), 2);
     ck_assert(trusts(loading_server(&loading, 1), "192.0.2.1"));
     ck_assert(trusts(loading_server(&loading, 1), "[2001:db8::9]"));
     ck_assert(!trusts(loading_server(&loading, 1), "10.9.9.9"));
@@ -87,16 +96,16 @@ START_TEST(a_use_is_noted)
     loading_begin(&loading);
     accept_text(
         &loading, "events { } stream { server { listen 127.0.0.1:1; return $remote_addr; } }", "");
-    ck_assert(!loading.cycle->stream.variables.uses_proxy);
+    ck_assert(!loading.cycle->stream.variables->uses_proxy);
     accept_text(&loading,
         "events { } stream { server { listen 127.0.0.1:1; return $Proxy_Protocol_TLV_0xEA; } }",
         "");
-    ck_assert(loading.cycle->stream.variables.uses_proxy);
+    ck_assert(loading.cycle->stream.variables->uses_proxy);
     accept_text(&loading,
         "events { } stream { log_format a $realip_remote_addr; access_log /dev/null a; "
         "server { listen 127.0.0.1:1; } }",
         "");
-    ck_assert(loading.cycle->stream.variables.uses_proxy);
+    ck_assert(loading.cycle->stream.variables->uses_proxy);
     loading_end(&loading);
 }
 END_TEST
@@ -113,7 +122,7 @@ START_TEST(there_may_be_many)
     strcpy(end, "} }");
     loading_begin(&loading);
     accept_text(&loading, text, "");
-    ck_assert_int_eq(loading_server(&loading, 0)->settings.trusted.n, 1000);
+    ck_assert_int_eq(trusted_n(loading_server(&loading, 0)), 1000);
     ck_assert(trusts(loading_server(&loading, 0), "10.0.0.1"));
     ck_assert(trusts(loading_server(&loading, 0), "10.3.249.1"));
     ck_assert(!trusts(loading_server(&loading, 0), "10.3.250.1"));

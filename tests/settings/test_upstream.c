@@ -2,7 +2,9 @@
 /* Groups of servers: which one a directive leads to, what belongs together in a block, and what
  * workers need for it. Wrong values of single directives: wrong_upstream.def. */
 #include "names/client.h"
+#include "settings/features.h"
 #include "settings/loading.h"
+#include "settings/upstream.h"
 #include "support/test.h"
 #include "upstream/zone.h"
 
@@ -213,10 +215,13 @@ END_TEST
 
 START_TEST(a_text_with_variables_is_looked_up_in_each_session)
 {
+    const struct upstream_conf *conf;
+
     take(SERVER(1, "lead $remote_addr:9; resolver_timeout 4s;"));
     ck_assert_ptr_null(led_to(0)->upstream);
     ck_assert_ptr_nonnull(led_to(0)->text);
-    ck_assert_ptr_eq(led_to(0)->named, &loading.cycle->stream.named_upstreams);
+    conf = loading.cycle->stream.features[FEATURE_UPSTREAM];
+    ck_assert_ptr_eq(led_to(0)->named, &conf->named);
     ck_assert_ptr_eq(led_to(0)->resolver, &loading.cycle->stream.system);
     ck_assert_int_eq(led_to(0)->resolver_timeout, 4000);
     ck_assert(loading.cycle->needs.connect);

@@ -2,8 +2,10 @@
 /* Runs a session of the simulated kernel with the variables and handlers of a configuration. */
 #include "stream/defined.h"
 
+#include "settings/features.h"
 #include "settings/loading.h"
 #include "stream/session_conn.h"
+#include "stream/set.h"
 #include "stream/template.h"
 #include "support/fixture.h"
 
@@ -60,7 +62,7 @@ void defined_expect(const char *stream, const char *const *rows, const char *log
     look.n = write_conf(text, sizeof(text), stream, rows);
     accept_text(&loading, text, "");
     server = STAILQ_FIRST(&loading.cycle->stream.servers);
-    look.commands = server->settings.set.first;
+    look.commands = ((struct set_commands *)server_feature(server, FEATURE_SET))->first;
     fixture = fixture_start_stream(2);
     fixture->server.server.variables = server->variables;
     fixture->server.server.before = server->before;

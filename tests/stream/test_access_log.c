@@ -4,6 +4,7 @@
 #include "stream/session_conn.h"
 #include "support/directory.h"
 #include "support/fixture.h"
+#include "support/server_defaults.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -125,7 +126,9 @@ static struct access_log_test {
     struct fixture *fixture;
     struct arena *arena;
     struct variables variables;
-    struct stream_settings settings;
+    struct access_log_conf conf;
+    void *features[FEATURES];
+    struct cycle cycle;
     struct template_part parts[3];
     struct line_format format;
     struct log_target target;
@@ -147,6 +150,7 @@ static void begin(size_t buffer, int64_t flush)
     test.arena = arena_create();
     ck_assert_ptr_nonnull(test.arena);
     RB_INIT(&test.variables.all);
+    test.variables.tables = variable_tables();
     variable = variables_add(&test.variables, test.arena, "remote_addr", strlen("remote_addr"));
     ck_assert_ptr_nonnull(variable);
     variables_use(&test.variables, variable, NULL);
@@ -159,20 +163,22 @@ static void begin(size_t buffer, int64_t flush)
     ck_assert_int_eq(log_target_open(&test.target), 0);
     test.file = (struct access_file) { .target = &test.target, .buffer = buffer, .flush = flush };
     test.log = (struct access_log) { .file = &test.file, .format = &test.format };
-    test.settings.access_files = &test.file;
-    test.settings.access_file_n = 1;
+    test.conf.files = &test.file;
+    test.conf.file_n = 1;
+    test.features[FEATURE_ACCESS_LOG] = &test.conf;
+    test.cycle.stream.features = test.features;
     test.handler =
         (struct phase_handler) { .phase = PHASE_LOG, .run = access_log_run, .arg = &test.log };
     test.fixture = fixture_start_stream(2);
     server = &test.fixture->server.server;
     server->variables = &test.variables;
     server->after = &test.handler;
-    ck_assert_int_eq(access_log_open(test.fixture->stream, &test.settings), 0);
+    ck_assert_int_eq(access_log_open(test.fixture->stream, &test.cycle, test.fixture->slot), 0);
 }
 
 static void end(void)
 {
-    access_log_close(test.fixture->stream);
+    access_log_close(test.fixture->stream, &test.cycle);
     fixture_stop(test.fixture);
     if (test.target.fd != -1)
         close(test.target.fd);
@@ -314,8 +320,11 @@ static struct access_path path;
 
 static void begin_path(const struct access_cache_setting *setting)
 {
+    struct access_log_values *values;
+
     begin(0, 0);
-    access_log_close(test.fixture->stream);
+    values = server_feature(&test.fixture->server.server, FEATURE_ACCESS_LOG);
+    access_log_close(test.fixture->stream, &test.cycle);
     path = (struct access_path) {
         .format = { .escape = LOG_ESCAPE_PATH, .parts = test.parts, .part_n = 2 },
         .directory = directory,
@@ -325,9 +334,9 @@ static void begin_path(const struct access_cache_setting *setting)
     test.file.path = &path;
     close(test.target.fd);
     test.target.fd = -1;
-    test.settings.log_cache_n = 1;
-    test.fixture->server.server.settings.log_cache = setting;
-    ck_assert_int_eq(access_log_open(test.fixture->stream, &test.settings), 0);
+    test.conf.cache_n = 1;
+    values->cache = setting;
+    ck_assert_int_eq(access_log_open(test.fixture->stream, &test.cycle, test.fixture->slot), 0);
 }
 
 static const char *named(const char *name)

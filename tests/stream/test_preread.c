@@ -50,6 +50,11 @@ static unsigned note_access(struct fb_conn *conn, const void *arg)
     return 0;
 }
 
+static struct preread_values *values_of(unsigned i)
+{
+    return server_feature(&test.servers[i]->server, FEATURE_PREREAD);
+}
+
 /* Begins a test of servers whose access is noted, and of which some read ahead. */
 static void begin_preread(unsigned servers)
 {
@@ -60,8 +65,7 @@ static void begin_preread(unsigned servers)
     log_handler = (struct phase_handler) { .phase = PHASE_LOG, .run = note_end };
     for (unsigned i = 0; i < 2; i++) {
         test.servers[i]->server.after = &log_handler;
-        test.servers[i]->server.settings.preread_timeout = TIMEOUT;
-        test.servers[i]->server.settings.preread_buffer_size = 16384;
+        *values_of(i) = (struct preread_values) { .timeout = TIMEOUT, .buffer_size = 16384 };
         add_before(i, PHASE_ACCESS, note_access, NULL);
         if (i < servers)
             add_before(i, PHASE_PREREAD, session_preread_begin, NULL);
@@ -180,7 +184,7 @@ START_TEST(a_full_buffer_ends_the_session)
 
     for (size_t size = hello.n - 1; size <= hello.n; size++) {
         begin_preread(1);
-        test.servers[0]->server.settings.preread_buffer_size = (int64_t)size;
+        values_of(0)->buffer_size = (int64_t)size;
         serve(hello.p, hello.n);
         ck_assert_uint_eq(test.fixture->server.record.openings, size == hello.n);
         if (size < hello.n) {
@@ -199,7 +203,7 @@ START_TEST(what_is_behind_a_full_buffer_does_not_matter)
     struct hello hello = hello_of(BYTES(HELLO_NAME));
 
     begin_preread(1);
-    test.servers[0]->server.settings.preread_buffer_size = (int64_t)hello.n;
+    values_of(0)->buffer_size = (int64_t)hello.n;
     hello_add(&hello, BYTES("early data"));
     expect_sent(serve(hello.p, hello.n), &hello);
     end();
@@ -236,7 +240,7 @@ START_TEST(a_longer_time_than_a_deadline_can_be)
     struct sim_socket *client;
 
     begin_preread(1);
-    test.servers[0]->server.settings.preread_timeout = (int64_t)CONN_DEADLINE_MOST + 1000;
+    values_of(0)->timeout = (int64_t)CONN_DEADLINE_MOST + 1000;
     client = connect_client();
     fixture_pass(test.fixture, CONN_DEADLINE_MOST);
     ck_assert(!client->closed);
@@ -344,7 +348,7 @@ START_TEST(times_go_on)
     set_times(&test.servers[0]->server, true);
     add_before(0, PHASE_PREREAD, session_preread_begin, NULL);
     test.servers[0]->server.settings.receive_timeout = 700;
-    test.servers[0]->server.settings.preread_timeout = 100000;
+    values_of(0)->timeout = 100000;
     client = connect_client();
     fixture_pass(test.fixture, 2000);
     ck_assert(!client->closed);
@@ -359,7 +363,7 @@ START_TEST(times_go_on)
     begin_preread(0);
     set_times(&test.servers[0]->server, true);
     add_before(0, PHASE_PREREAD, session_preread_begin, NULL);
-    test.servers[0]->server.settings.preread_timeout = 100000;
+    values_of(0)->timeout = 100000;
     client = connect_client();
     fixture_pass(test.fixture, 10000); /* its lifetime */
     fixture_pass(test.fixture, 4999);

@@ -4,6 +4,7 @@
 #include "stream/session_conn.h"
 #include "stream/session_proxy.h"
 #include "support/fixture.h"
+#include "support/server_defaults.h"
 
 #include <errno.h>
 #include <string.h>
@@ -63,6 +64,7 @@ static void begin(void)
     test.arena = arena_create();
     ck_assert_ptr_nonnull(test.arena);
     RB_INIT(&test.variables.all);
+    test.variables.tables = variable_tables();
     for (size_t i = 0; i < countof(names); i++) {
         test.used[i] = variables_add(&test.variables, test.arena, names[i], strlen(names[i]));
         ck_assert_ptr_nonnull(test.used[i]);
@@ -83,8 +85,11 @@ static void begin(void)
 
 static void trust(const char *block)
 {
+    struct proxy_protocol_values *values =
+        server_feature(&test.fixture->server.server, FEATURE_PROXY_PROTOCOL);
+
     ck_assert_ptr_null(address_block_parse(block, &test.trusted));
-    test.fixture->server.server.settings.trusted = (struct trusted_setting) { &test.trusted, 1 };
+    values->trusted = (struct trusted_setting) { &test.trusted, 1 };
 }
 
 static void end(void)

@@ -3,6 +3,7 @@
  * believed, and not from others. The client is 192.0.2.1. */
 #include "stream/session_proxy.h"
 #include "support/fixture.h"
+#include "support/server_defaults.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,12 +33,14 @@ static const struct {
 static struct fixture *start(struct address_block *trusted, bool is_trusted)
 {
     struct fixture *fixture = fixture_start_stream(2);
+    struct proxy_protocol_values *values =
+        server_feature(&fixture->server.server, FEATURE_PROXY_PROTOCOL);
 
     fixture->server.script.data = scripted_echo;
     fixture->server.binding.ops = &session_proxy_ops;
     ck_assert_ptr_null(address_block_parse("192.0.2.0/24", trusted));
     if (is_trusted)
-        fixture->server.server.settings.trusted = (struct trusted_setting) { trusted, 1 };
+        values->trusted = (struct trusted_setting) { trusted, 1 };
     return fixture;
 }
 

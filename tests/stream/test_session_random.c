@@ -74,6 +74,7 @@ static void configure_somehow(void)
         test.second.binding.ops = &session_proxy_ops;
     for (unsigned i = 0; i < 2; i++) {
         struct server *server = &test.servers[i]->server;
+        struct limit_values *limits = server_feature(server, FEATURE_LIMIT_CONN);
 
         test.servers[i]->script.opened = open_somehow;
         test.servers[i]->script.data = take_some;
@@ -85,12 +86,14 @@ static void configure_somehow(void)
         if (any_below(8) == 0)
             add_before(i, PHASE_ACCESS, refuse, NULL);
         if (any_below(3) == 0) {
-            server->settings.preread_timeout = 1 + any_below(5000);
-            server->settings.preread_buffer_size = 1 + any_below(200);
+            struct preread_values *values = server_feature(server, FEATURE_PREREAD);
+
+            values->timeout = 1 + any_below(5000);
+            values->buffer_size = 1 + any_below(200);
             add_before(i, PHASE_PREREAD, session_preread_begin, NULL);
         }
         server->settings.first_byte_timeout = any_below(2) * 3000;
-        server->settings.limit_conn_dry_run = any_below(4) == 0;
+        limits->dry_run = any_below(4) == 0;
     }
 }
 

@@ -181,6 +181,7 @@ END_TEST
 START_TEST(who_was_passed_is_counted_once)
 {
     struct sim_socket *clients[3];
+    struct limit_values *values;
 
     begin();
     pass_clients(pass);
@@ -189,7 +190,8 @@ START_TEST(who_was_passed_is_counted_once)
     for (unsigned i = 0; i < 2; i++) {
         test.rates[i] = (struct limit_rule) { .zone = &test.zone,
             .rate = { .interval_ns = SECOND, .burst_ns = 2 * SECOND } };
-        test.servers[i]->server.settings.limit_rates = &test.rates[i];
+        values = server_feature(&test.servers[i]->server, FEATURE_LIMIT_CONN);
+        values->rates = &test.rates[i];
     }
     for (unsigned i = 0; i < 3; i++) {
         clients[i] = scripted_connect(test.fixture);

@@ -3,6 +3,7 @@
 #include "stream/session_conn.h"
 #include "stream/template.h"
 #include "support/fixture.h"
+#include "support/server_defaults.h"
 
 #include <string.h>
 
@@ -69,6 +70,7 @@ static void begin(void (*look)(struct fb_conn *conn))
     test.arena = arena_create();
     ck_assert_ptr_nonnull(test.arena);
     RB_INIT(&test.variables.all);
+    test.variables.tables = variable_tables();
     test.variables.hostname = arena_strdup(test.arena, "host");
     for (size_t i = 0; i < countof(names); i++) {
         test.used[i] = variables_add(&test.variables, test.arena, names[i], strlen(names[i]));

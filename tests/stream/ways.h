@@ -12,6 +12,7 @@
 #include "stream/session_proxy.h"
 #include "stream/variables_protocol.h"
 #include "support/fixture.h"
+#include "support/server_defaults.h"
 
 #include <forkbeard/forkbeard.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static struct ways_test {
     struct fixture *fixture;
     struct scripted_server *servers[2];
     struct scripted_server second;
-    struct arena *arena;
+    struct arena *arena, *defaults;
     struct variables variables;
     struct variable *addr, *own, *server, *limit;
     bool tells;
@@ -114,9 +115,11 @@ static void add_before(unsigned i, enum stream_phase phase,
 
 static void add_limit(unsigned i, uint32_t most)
 {
+    struct limit_values *values = server_feature(&test.servers[i]->server, FEATURE_LIMIT_CONN);
+
     test.rules[i] = (struct limit_rule) { .zone = &test.zone, .most = most };
-    test.servers[i]->server.settings.limit_conns = &test.rules[i];
-    add_before(i, PHASE_PREACCESS, limit_conn_run, &test.servers[i]->server.settings);
+    values->conns = &test.rules[i];
+    add_before(i, PHASE_PREACCESS, limit_conn_run, values);
 }
 
 static void begin(void)
@@ -127,6 +130,7 @@ static void begin(void)
     test.arena = arena_create();
     ck_assert_ptr_nonnull(test.arena);
     RB_INIT(&test.variables.all);
+    test.variables.tables = variable_tables();
     test.addr = use("binary_remote_addr");
     test.own = use("own");
     test.server = use("server_addr");
@@ -136,7 +140,7 @@ static void begin(void)
     test.servers[0] = &test.fixture->server;
     test.servers[1] = &test.second;
     scripted_server_init(&test.second, SECOND_SERVER);
-    stream_settings_defaults(&test.second.server.settings);
+    test.defaults = server_defaults(&test.second.server);
     for (unsigned i = 0; i < 2; i++) {
         test.servers[i]->protocol.variables = own_variables;
         test.servers[i]->protocol.variable_n = 1;
@@ -174,6 +178,7 @@ static void end(void)
     limit_close(&test.zone.handle);
     limit_unmap(test.memory, &shape);
     fixture_stop(test.fixture);
+    arena_destroy(&test.defaults);
     arena_destroy(&test.arena);
 }
 

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "sim/sim.h"
+#include "stream/variable.h"
 #include "support/memory_log.h"
 #include "support/scripted.h"
 #include "support/test.h"
@@ -62,10 +63,12 @@ struct fixture {
     struct shared *shared;
     struct slot_id slot;
     struct scripted_server server;
+    struct arena *defaults; /* memory of the features' structs of the server */
 
     /* worker level */
     struct heritage heritage;
     struct cycle cycle;
+    struct variables variables;
     struct bells bells;
     struct listener *listener;
     struct sim_socket *listening[FIXTURE_LISTENERS]; /* the listener's sockets */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The fixture's level of sessions. */
-#include "settings/cycle.h"
 #include "stream/connect.h"
 #include "support/fixture.h"
+#include "support/server_defaults.h"
 
 static void stop_stream(struct fixture *fixture)
 {
@@ -11,6 +11,7 @@ static void stop_stream(struct fixture *fixture)
     stream_done(fixture->stream);
     ck_assert_uint_eq(fixture->memory.blocks, 0);
     shared_destroy(&fixture->shared);
+    arena_destroy(&fixture->defaults);
 }
 
 static struct fixture *start_stream(
@@ -30,7 +31,7 @@ static struct fixture *start_stream(
         stream_init(fixture->stream, &options, fixture->shared, &backends_ops, NULL, 0), 0);
     scripted_server_init(&fixture->server, "192.0.2.7:77");
     fixture->parts.protocols[fixture->server.server.protocol_index].worker = &fixture->parts;
-    stream_settings_defaults(&fixture->server.server.settings);
+    fixture->defaults = server_defaults(&fixture->server.server);
     fixture->stop_parts = stop_stream;
     return fixture;
 }

@@ -56,6 +56,7 @@ static void build_cycle(struct fixture *fixture, const struct fixture_worker_opt
     struct cycle *cycle = &fixture->cycle;
 
     cycle->arena = arena_create();
+    cycle->stream.variables = &fixture->variables;
     ck_assert_ptr_nonnull(cycle->arena);
     cycle->core = (struct core_settings) {
         .worker_processes = options->processes > 0 ? options->processes : 1,

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Makes of all features what the reading of stream {} asks for. */
+#include "settings/feature.h"
+
+#include "stream/variable.h"
+
+#include <string.h>
+
+static unsigned count_rows(const struct setting *rows)
+{
+    unsigned n = 0;
+
+    while (rows != NULL && rows[n].name != NULL)
+        n++;
+    return n;
+}
+
+/* Appends rows of a feature, whose place is counted from 1; 0: they are no feature's. Returns
+ * the end. */
+static struct setting *add_rows(struct setting *end, const struct setting *rows, unsigned feature)
+{
+    for (unsigned i = 0; i < count_rows(rows); i++) {
+        *end = rows[i];
+        (end++)->feature = feature;
+    }
+    return end;
+}
+
+const struct setting *feature_rows(struct apply *apply)
+{
+    const struct feature *const *features = apply->options->features;
+    unsigned n = count_rows(stream_rows);
+    struct setting *rows, *end;
+
+    for (unsigned i = 0; features[i] != NULL; i++)
+        n += count_rows(features[i]->rows);
+    rows = apply_alloc(apply, (n + 1) * sizeof(*rows));
+    if (rows == NULL)
+        return NULL;
+    end = add_rows(rows, stream_rows, 0);
+    for (unsigned i = 0; features[i] != NULL; i++)
+        end = add_rows(end, features[i]->rows, features[i]->server_size > 0 ? 1 + i : 0);
+    return rows;
+}
+
+/* Makes a list of structs of these sizes, NULL for one of no bytes. */
+static void **make_structs(struct apply *apply, size_t (*size_of)(const struct feature *feature))
+{
+    const struct feature *const *features = apply->options->features;
+    void **structs = apply_alloc(apply, STREAM_FEATURES * sizeof(void *));
+
+    for (unsigned i = 0; structs != NULL && features[i] != NULL; i++) {
+        assert(i < STREAM_FEATURES);
+        if (size_of(features[i]) == 0)
+            continue;
+        structs[i] = apply_alloc(apply, size_of(features[i]));
+        if (structs[i] == NULL)
+            return NULL;
+    }
+    return structs;
+}
+
+static size_t conf_size(const struct feature *feature)
+{
+    return feature->conf_size;
+}
+
+static size_t server_size(const struct feature *feature)
+{
+    return feature->server_size;
+}
+
+void **feature_make_confs(struct apply *apply)
+{
+    return make_structs(apply, conf_size);
+}
+
+void **feature_make_values(struct apply *apply)
+{
+    return make_structs(apply, server_size);
+}
+
+const struct variable_row *const *feature_variables(struct apply *apply)
+{
+    const struct feature *const *features = apply->options->features;
+    const struct variable_row **tables =
+        apply_alloc(apply, (STREAM_FEATURES + 2) * sizeof(struct variable_row *));
+    unsigned n = 0;
+
+    if (tables == NULL)
+        return NULL;
+    tables[n++] = variables_builtin;
+    for (unsigned i = 0; features[i] != NULL; i++)
+        if (features[i]->variables != NULL)
+            tables[n++] = features[i]->variables;
+    return tables;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Features of stream {}: folders of features/, each with its directives, what they do at run time,
+ * and its variables. What reads stream {} knows them by this struct alone: they are handed down as
+ * cycle_options.features.
+ *
+ * A feature's structs, those of each server and the one of the configuration, lie in the cycle's
+ * memory, zeroed. */
+#pragma once
+
+#include "settings/apply.h"
+
+struct setting;
+struct stream;
+struct variable_row;
+
+struct feature {
+    const char *name; /* of its folder */
+    /* Rows, which end with one without a name; NULL: it has no directive. `offset` is a place in
+     * the feature's struct of a server, or where it has none in struct server_settings. */
+    const struct setting *rows;
+    size_t server_size; /* bytes of the struct that each server has; stream {} has one, too */
+    size_t conf_size;   /* bytes of the struct that the configuration has */
+    const struct variable_row *variables; /* end with a row without a name; NULL: none */
+
+    /* While stream {} is read; each may be NULL. They run in the order of features.def. */
+    void (*begin)(struct apply *apply); /* before its first directive */
+    void (*finish_server)(
+        struct apply *apply, struct scope *server);                /* the server has all values */
+    void (*finish)(struct apply *apply, struct scope *stream);     /* all servers have */
+    void (*bind)(struct apply *apply, struct scope *stream);       /* the listeners are known */
+    void (*warn)(struct apply *apply, const struct scope *stream); /* no mistake was found */
+
+    /* A worker's, from its start to its end; each may be NULL. */
+    int (*open)(struct stream *stream, const struct cycle *cycle, struct slot_id slot);
+    void (*close)(struct stream *stream, const struct cycle *cycle);
+};
+
+/* Return the feature's structs: of the configuration, and of a block. */
+static inline void *feature_conf(const struct apply *apply, unsigned feature)
+{
+    return apply->cycle->stream.features[feature];
+}
+
+static inline void *feature_values(const struct scope *scope, unsigned feature)
+{
+    return scope->features[feature];
+}
+
+/* Makes the rows of stream {} of those of the features; NULL after a report. */
+const struct setting *feature_rows(struct apply *apply);
+/* Makes the structs that the configuration has of each feature, or a block of stream {}; NULL
+ * after a report. */
+void **feature_make_confs(struct apply *apply);
+void **feature_make_values(struct apply *apply);
+/* Makes the list of the variables of all features, and of others; NULL after a report. */
+const struct variable_row *const *feature_variables(struct apply *apply);
