@@ -6,12 +6,12 @@
 #include "cli/command.h"
 #include "cli/wait.h"
 #include "cli/words.h"
+#include "features/features.h"
 #include "master/start.h"
 #include "process/environment.h"
 #include "process/handlers.h"
 #include "process/title.h"
 #include "protocols/table.h"
-#include "settings/features.h"
 #include "upgrade/binary.h"
 
 #include <errno.h>

@@ -6,8 +6,8 @@
 #include "checked/checked.h"
 
 #include "base/compiler.h"
-#include "stream/session_conn.h"
-#include "stream/shared_map.h"
+#include "session/conn.h"
+#include "settings/shared_map.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the loader is told of the checked mode: each call with its wrapper, because handles of that
+/* The table for the loader of the checked mode: each call with its wrapper, because handles of that
  * mode mean nothing to the calls themselves, and the maker of a protocol's wrappers. */
 #include "checked/calls.h"
 #include "module/module.h"

@@ -2,7 +2,7 @@
 /* The interface "stream" in the checked mode: a table of wrappers, because its calls are reached by
  * pointers that no relocation shows. Each answers after a report as if nothing was known. */
 #include "sdk/stream.h"
-#include "stream/variable.h"
+#include "text/variable.h"
 
 #include "checked/calls.h"
 #include "sdk/handle.h"

@@ -4,7 +4,7 @@
  * protocol's operations, one for all uses of the same. */
 #include "checked/calls.h"
 #include "sdk/handle.h"
-#include "stream/session_read.h"
+#include "session/read.h"
 
 #include <assert.h>
 #include <stdlib.h>

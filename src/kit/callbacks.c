@@ -2,8 +2,8 @@
 /* Counts how often `opened` and `closed` of clients' connections are called: every connection that
  * was opened is closed exactly once. Connections to servers have other callbacks and are not
  * counted. */
+#include "features/pass/pass.h"
 #include "kit/kit.h"
-#include "stream/session_pass.h"
 
 static fb_test *test_of(const fb_conn *conn)
 {

@@ -3,7 +3,7 @@
  * the daemon's own parser read it. Reports name the test's parts instead of paths. */
 #include "kit/kit.h"
 
-#include "settings/features.h"
+#include "features/features.h"
 
 #include <pwd.h>
 #include <stdio.h>

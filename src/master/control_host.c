@@ -6,8 +6,8 @@
 #include "master/upstream_host.h"
 #include "process/process_ops.h"
 #include "process/role.h"
+#include "session/stream.h"
 #include "shm/metrics.h"
-#include "stream/stream.h"
 
 #include <assert.h>
 #include <signal.h>

@@ -2,13 +2,13 @@
 /* The SDK's calls on the configuration while it is read: a protocol makes them in its conf_done and
  * `set`, in the master or a single process, and in the child that checks a configuration first.
  * They report and allocate on behalf of settings/, and never touch a worker. */
+#include "features/health/health.h"
+#include "features/pass/directives.h"
+#include "features/upstream/upstream.h"
 #include "process/role.h"
 #include "settings/apply.h"
 #include "settings/calls.h"
-#include "settings/health_checks.h"
-#include "settings/passes.h"
 #include "settings/protocol.h"
-#include "settings/upstream.h"
 
 #include <assert.h>
 

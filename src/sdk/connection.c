@@ -4,7 +4,7 @@
  * ends close. */
 #include "net/conn.h"
 #include "sdk/handle.h"
-#include "stream/session_use.h"
+#include "session/use.h"
 
 #include <assert.h>
 

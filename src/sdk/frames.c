@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's frame calls. stream/frame.c cuts the frames; these refuse a connection that has ended,
+/* The SDK's frame calls. session/frame.c cuts the frames; these refuse a connection that has ended,
  * and then there is no frame. */
 #include "sdk/handle.h"
-#include "stream/frame.h"
+#include "session/frame.h"
 
 #include <assert.h>
 

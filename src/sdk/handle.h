@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/compiler.h"
-#include "stream/session_conn.h"
+#include "session/conn.h"
 #include "worker/worker.h"
 
 #include <assert.h>

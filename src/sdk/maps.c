@@ -3,8 +3,8 @@
  * expiry on the wall clock, and statuses of shm/map.h become the SDK's. The shared memory is
  * another process's to write as well, so nothing that is read from it is asserted. */
 #include "base/compiler.h"
+#include "settings/shared_map.h"
 #include "shm/map.h"
-#include "stream/shared_map.h"
 #include "worker/worker.h"
 
 #include <assert.h>

@@ -4,12 +4,12 @@
  * nothing was known. Never runs a protocol's callback but `value` of a variable. */
 #include "sdk/stream.h"
 
+#include "features/pass/pass.h"
 #include "sdk/handle.h"
 #include "sdk/upstreams.h"
-#include "stream/session_pass.h"
-#include "stream/session_record.h"
-#include "stream/template.h"
-#include "stream/variables_protocol.h"
+#include "session/record.h"
+#include "text/template.h"
+#include "text/variables_protocol.h"
 
 #include <assert.h>
 #include <string.h>

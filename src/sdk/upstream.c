@@ -2,13 +2,13 @@
 /* The SDK's calls on connections to servers: making one, keeping it for the next user, and piping
  * it together with a client's. Each such connection has an owner and ends with it, unless
  * fb_keep() has given it to the keepalive pool. */
+#include "backends/connect.h"
+#include "backends/keepalive.h"
+#include "backends/trunk.h"
 #include "base/compiler.h"
 #include "net/target.h"
 #include "sdk/handle.h"
-#include "stream/connect.h"
-#include "stream/keepalive.h"
-#include "stream/session_reuse.h"
-#include "stream/trunk.h"
+#include "session/reuse.h"
 
 #include <assert.h>
 #include <string.h>

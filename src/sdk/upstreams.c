@@ -4,9 +4,9 @@
  * servers are the worker's. */
 #include "sdk/upstreams.h"
 
+#include "backends/tries.h"
+#include "features/health/match.h"
 #include "sdk/handle.h"
-#include "stream/match.h"
-#include "stream/session_tries.h"
 #include "upstream/follow.h"
 #include "upstream/health.h"
 

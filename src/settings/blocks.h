@@ -3,13 +3,11 @@
  * end. The files are named after the contexts and directives. */
 #pragma once
 
-#include "names/setting.h"
 #include "settings/setting.h"
 
 #include <netinet/in.h>
 
 struct fb_target;
-struct names_setting;
 struct scope;
 
 /* core.c: the rest of the main context; only for a configuration without mistakes. */
@@ -54,9 +52,3 @@ void needs_collect(struct apply *apply);
 void needs_add_target(struct apply *apply, const struct fb_target *target);
 void needs_add_log_directory(struct apply *apply, const char *path);
 void needs_add_port(struct apply *apply, in_port_t port);
-
-/* resolver.c; marks the resolvers that the workers will have. */
-SETTER(resolver_set);
-/* Marks one that groups of servers ask. */
-void resolver_use(
-    struct apply *apply, const struct names_setting *resolver, enum names_users users);

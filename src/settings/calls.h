@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "conf/conf.h"
 #include "net/target.h"
-#include "stream/shared_map.h"
+#include "settings/shared_map.h"
 
 #include <forkbeard/forkbeard.h>
 #include <stdarg.h>

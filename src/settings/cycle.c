@@ -10,7 +10,7 @@
 #include "settings/blocks.h"
 #include "settings/feature.h"
 #include "settings/protocol.h"
-#include "stream/variable.h"
+#include "text/variable.h"
 
 #include <string.h>
 

@@ -11,10 +11,10 @@
 #include "event/mechanism.h"
 #include "module/module.h"
 #include "net/adopted.h"
+#include "session/server.h"
 #include "settings/check_progress.h"
 #include "settings/needs.h"
 #include "shm/zone.h"
-#include "stream/server.h"
 
 #include <stdio.h>
 #include <sys/types.h>

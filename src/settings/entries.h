@@ -4,8 +4,8 @@
 #pragma once
 
 #include "settings/setting.h"
-#include "stream/map_table.h"
-#include "stream/map_text.h"
+#include "text/map_table.h"
+#include "text/map_text.h"
 
 #include <stdbool.h>
 

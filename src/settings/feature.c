@@ -2,7 +2,7 @@
 /* Makes of all features what the reading of stream {} asks for. */
 #include "settings/feature.h"
 
-#include "stream/variable.h"
+#include "text/variable.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "settings/protocol.h"
 #include "settings/set_value.h"
 
-#include "stream/stream.h"
+#include "session/stream.h"
 
 #include <errno.h>
 #include <stdio.h>

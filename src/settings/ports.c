@@ -4,9 +4,9 @@
  * address the default server takes its clients. */
 #include "base/check.h"
 #include "net/listener_set.h"
+#include "session/session.h"
 #include "settings/apply.h"
 #include "settings/listen.h"
-#include "stream/session.h"
 
 #include <string.h>
 

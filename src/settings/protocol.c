@@ -7,7 +7,7 @@
 #include "settings/apply.h"
 #include "settings/set_value.h"
 
-#include "stream/stream.h"
+#include "session/stream.h"
 
 #include <limits.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `stream {}` and `server {}`: a loop over the features that were handed down. They are applied
  * after the main context, when all modules are loaded. */
-#include "stream/stream.h"
+#include "session/stream.h"
 #include "base/check.h"
 #include "settings/blocks.h"
 #include "settings/feature.h"

@@ -3,9 +3,9 @@
  * used and nowhere defined. Private to settings/. */
 #pragma once
 
+#include "session/phases.h"
 #include "settings/setting.h"
-#include "stream/phases.h"
-#include "stream/template.h"
+#include "text/template.h"
 
 struct scope;
 struct server;

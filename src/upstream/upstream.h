@@ -100,7 +100,7 @@ STAILQ_HEAD(upstream_list, upstream);
 struct fb_upstream {
     struct upstream *upstream;            /* NULL: `text` says it in each session */
     const struct template *text;          /* or NULL */
-    const struct named_upstreams *named;  /* the groups that `text` may name (stream/server.h) */
+    const struct named_upstreams *named;  /* the groups that `text` may name (session/server.h) */
     const struct names_setting *resolver; /* for a name that `text` may be; as above */
     int64_t resolver_timeout;
 };

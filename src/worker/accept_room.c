@@ -3,7 +3,7 @@
  * or idle connections give way. Protocols are called for the ends of these: not while clients are
  * accepted, under the mutex, but from the normal queue of the same turn, by the listener's WRITE
  * event, which it has no other use for. */
-#include "stream/idle.h"
+#include "session/idle.h"
 #include "worker/accept_private.h"
 #include "worker/worker.h"
 

@@ -3,9 +3,9 @@
  * A master that has gone is a command to drain. */
 #include "worker/commands.h"
 
+#include "features/access_log/access_log.h"
 #include "process/logs.h"
 #include "process/process_ops.h"
-#include "stream/access_log.h"
 #include "upstream/follow.h"
 #include "worker/logs.h"
 #include "worker/messages.h"

@@ -3,11 +3,11 @@
  * place.
  *
  * Responsible for the memory that is read into, and for the reads that wait until the kernel has
- * room. Never runs a callback; stream/session_read.h does. Invariant: memory that the kernel or a
+ * room. Never runs a callback; session/read.h does. Invariant: memory that the kernel or a
  * thread may still write to is not freed, whatever becomes of the connection. */
 #pragma once
 
-#include "stream/session_read.h"
+#include "session/read.h"
 
 struct worker;
 struct file_read;

@@ -3,9 +3,9 @@
  * connected again by the master, or by a single process as its own master. */
 #include "worker/logs.h"
 
+#include "features/access_log/access_log.h"
 #include "process/logs.h"
-#include "stream/access_log.h"
-#include "stream/session_log.h"
+#include "session/log.h"
 #include "worker/worker.h"
 
 #include <assert.h>

@@ -3,7 +3,7 @@
  * been reported to the connection or the protocol that sent it. Reports run on the loop, never
  * within the call that sends. */
 #include "base/check.h"
-#include "stream/session_use.h"
+#include "session/use.h"
 #include "worker/messages_private.h"
 #include "worker/references.h"
 

@@ -2,7 +2,7 @@
 /* Receives messages: finds the connection or the protocol that each is for, and answers it. What
  * another worker has sent is input: it may name anything. A reference reaches connections of the
  * sender's own protocol, and of those that take messages of others. */
-#include "stream/session_use.h"
+#include "session/use.h"
 #include "worker/messages_private.h"
 #include "worker/references.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sends messages of connections and of workers. What cannot be sent is answered here, by the loop;
  * nothing is done by halves: without memory nothing is sent. */
-#include "stream/session_use.h"
+#include "session/use.h"
 #include "worker/messages_private.h"
 #include "worker/references.h"
 

@@ -4,7 +4,7 @@
  * messages. */
 #include "worker/references.h"
 
-#include "stream/session_conn.h"
+#include "session/conn.h"
 #include "worker/messages_private.h"
 #include "worker/worker.h"
 

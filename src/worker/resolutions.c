@@ -3,7 +3,7 @@
  * and the protocol's callback with the heartbeat around it. */
 #include "worker/resolutions.h"
 
-#include "stream/session_use.h"
+#include "session/use.h"
 #include "worker/worker.h"
 
 #include <assert.h>

@@ -10,7 +10,7 @@
 #include "process/channel_end.h"
 #include "process/heritage.h"
 #include "process/signals.h"
-#include "stream/stream.h"
+#include "session/stream.h"
 #include "worker/accept.h"
 #include "worker/busy_poll.h"
 #include "worker/file_reads.h"

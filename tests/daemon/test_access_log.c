@@ -6,7 +6,7 @@
 #include "daemon/proc.h"
 #include "daemon/rate_clients.h"
 #include "daemon/upgrade.h"
-#include "stream/access_gzip.h"
+#include "features/access_log/gzip.h"
 
 #include <fcntl.h>
 #include <signal.h>

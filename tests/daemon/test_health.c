@@ -7,8 +7,8 @@
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
-#include "stream/regex.h"
 #include "support/test.h"
+#include "text/regex.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

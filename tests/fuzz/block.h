@@ -3,9 +3,9 @@
  * the block's text, and behind a NUL byte what is looked up, ended by NUL bytes. */
 #pragma once
 
+#include "features/features.h"
 #include "fuzz/input.h"
-#include "settings/features.h"
-#include "stream/variable.h"
+#include "text/variable.h"
 
 struct block {
     struct cycle cycle;

@@ -3,7 +3,7 @@
  * bytes as a message, cut into records of any size: what is found is the same. */
 #include "fuzz/input.h"
 
-#include "stream/client_hello.h"
+#include "features/preread/client_hello.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Any text as the block of a `geo`: it is refused, or its tables find for each address, and for
  * those at the ends of its ranges, what a walk through all of them does. */
+#include "features/geo/geo.h"
 #include "fuzz/block.h"
 #include "fuzz/fuzz.h"
 #include "settings/blocks.h"
-#include "stream/geo.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
  * never leads out of a directory. */
 #include "fuzz/input.h"
 
+#include "features/access_log/path.h"
 #include "settings/apply.h"
 #include "settings/template.h"
-#include "stream/access_path.h"
 
 #include <stdlib.h>
 #include <string.h>

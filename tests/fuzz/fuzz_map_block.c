@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Any text as the block of a `map`: it is refused, or its tables find what a walk through all keys
  * does. Regular expressions are compiled and not run. */
+#include "features/map/map.h"
 #include "fuzz/block.h"
 #include "fuzz/fuzz.h"
 #include "settings/blocks.h"
-#include "stream/map.h"
 
 #include <string.h>
 #include <strings.h>

@@ -6,7 +6,7 @@
 # contexts; "NAME" alone for one that has no default and does not say so. A protocol's row without a
 # default has none.
 directives() {
-    set -- "$src"/src/settings/*.c "$src"/src/event/mechanisms/*.c "$src"/src/protocols/*/*.c
+    set -- "$src"/src/settings/*.c "$src"/src/features/*/*.c "$src"/src/event/mechanisms/*.c "$src"/src/protocols/*/*.c
     awk '
     function value(key,   text) {
         text = row
@@ -65,7 +65,7 @@ allowed_contexts() {
             sub(/^[A-Z]+_/, "", word[i])
             print word[2], tolower(word[i])
         }
-    }' "$src"/src/settings/*.c | sort -u
+    }' "$src"/src/settings/*.c "$src"/src/features/*/*.c | sort -u
 }
 
 manual_contexts() {

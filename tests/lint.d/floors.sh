@@ -23,7 +23,7 @@ check_floors() {
     }
     function angled(target) {
         if (target ~ /^forkbeard\// && target != "forkbeard/types.h" && from != "include" &&
-            from !~ /^(protocols|kit|checked|sdk|worker|settings|stream|module|upstream|names)$/)
+            from !~ /^(protocols|kit|checked|sdk|worker|settings|session|text|backends|features|module|upstream|names)$/)
             return breach("<" target "> is not for " from "/")
         if (target == "forkbeard/types.h" && from != "include" && floor[from] < floor["net"])
             return breach("<" target "> is not for " from "/")
@@ -31,7 +31,8 @@ check_floors() {
             breach("a protocol includes <" target "> and not only the SDK and the C library")
     }
     BEGIN {
-        n = split("base shm conf event net names upstream sim module stream settings systemd process sandbox " \
+        n = split("base shm conf event net names upstream sim module session text backends " \
+            "settings features systemd process sandbox " \
             "worker pool sdk checked control upgrade master cli kit protocols", names, " ")
         for (i = 1; i <= n; i++)
             floor[names[i]] = i

@@ -2,10 +2,10 @@
 /* The binary of a play: what main() does for a start of the daemon. */
 #include "plays/play_private.h"
 
+#include "features/features.h"
 #include "master/start.h"
 #include "process/environment.h"
 #include "protocols/table.h"
-#include "settings/features.h"
 #include "upgrade/binary.h"
 #include "upgrade/exec_state.h"
 

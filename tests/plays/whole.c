@@ -2,12 +2,12 @@
 /* Begins whole workers, and runs them to their exit codes. */
 #include "plays/whole.h"
 
+#include "features/features.h"
 #include "net/listener_set.h"
 #include "plays/play_private.h"
 #include "process/logs.h"
 #include "process/role.h"
 #include "protocols/table.h"
-#include "settings/features.h"
 #include "worker/worker.h"
 
 #include <fcntl.h>

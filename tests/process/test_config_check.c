@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The throw-away process that reads a configuration first: what it finds is told in its parent's
  * log and nothing else is left of it. */
+#include "features/features.h"
 #include "process/config_check.h"
 #include "process/signals.h"
-#include "settings/features.h"
 #include "support/wait.h"
 
 #include <dirent.h>

@@ -240,7 +240,7 @@ START_TEST(the_manual_has_a_row_for_each_end)
 {
     static const char *const texts[] = {
 #define SESSION_END(id, text) (text),
-#include "stream/session_end.def"
+#include "session/end.def"
 #undef SESSION_END
     };
     const char *srcdir = getenv("srcdir");

@@ -3,7 +3,7 @@
  * what a module of API 3 gets. */
 #include "sdk/scripted_conn.h"
 
-#include "stream/shared_map.h"
+#include "settings/shared_map.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* fb_map_watch(): a protocol is told of the changes of a map, its own and other workers'. */
 #include "sdk/scripted_conn.h"
 
-#include "stream/shared_map.h"
+#include "settings/shared_map.h"
 
 #include <string.h>
 

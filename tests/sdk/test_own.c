@@ -2,7 +2,7 @@
 /* fb_connect_with(): connections of a worker, and options of connecting. */
 #include "net/target.h"
 #include "sdk/scripted_conn.h"
-#include "stream/session_reuse.h"
+#include "session/reuse.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

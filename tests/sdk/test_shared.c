@@ -2,8 +2,8 @@
 /* Metrics and maps, which workers share. */
 #include "sdk/scripted_conn.h"
 
+#include "settings/shared_map.h"
 #include "shm/metrics.h"
-#include "stream/shared_map.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "sdk/scripted_conn.h"
 
 #include "net/target.h"
-#include "stream/template.h"
+#include "text/template.h"
 
 #include <string.h>
 

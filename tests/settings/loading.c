@@ -2,8 +2,8 @@
 /* Writes files into a directory, loads a configuration of them, and compares the messages. */
 #include "settings/loading.h"
 
+#include "features/features.h"
 #include "protocols/table.h"
-#include "settings/features.h"
 
 #include <check.h>
 #include <ftw.h>

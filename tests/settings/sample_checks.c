@@ -2,20 +2,20 @@
 /* Whether the values of the samples were set. */
 #include "settings/sample_checks.h"
 
-#include "settings/features.h"
-#include "settings/health_checks.h"
-#include "stream/access_log.h"
-#include "stream/limit_conn.h"
-#include "stream/session_lifetime.h"
-#include "stream/session_proxy.h"
-#include "stream/set.h"
-#include "stream/variable.h"
+#include "features/access_log/access_log.h"
+#include "features/features.h"
+#include "features/health/health.h"
+#include "features/lifetime/lifetime.h"
+#include "features/limit_conn/limit_conn.h"
+#include "features/proxy_protocol/proxy_protocol.h"
+#include "features/set/set.h"
+#include "text/variable.h"
 
 #include "base/cpu_mask.h"
-#include "stream/access.h"
-#include "stream/limit_conn.h"
-#include "stream/template.h"
+#include "features/access/access.h"
+#include "features/limit_conn/limit_conn.h"
 #include "support/test.h"
+#include "text/template.h"
 #include "upstream/balancer.h"
 
 #include <arpa/inet.h>

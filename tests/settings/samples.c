@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Samples of every directive, and the cases that are made of them and of the daemon's tables. */
 #include "settings/samples.h"
-#include "settings/features.h"
+#include "features/features.h"
 #include "settings/sample_checks.h"
 
 #include "base/cpu_mask.h"

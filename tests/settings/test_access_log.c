@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The directives `log_format` and `access_log`: what they set, what is refused, and what is
  * inherited. */
-#include "settings/features.h"
+#include "features/access_log/access_log.h"
+#include "features/access_log/gzip.h"
+#include "features/features.h"
 #include "settings/loading.h"
-#include "stream/access_gzip.h"
-#include "stream/access_log.h"
 #include "support/test.h"
 
 #include <string.h>

@@ -3,8 +3,8 @@
 #include "settings/loading.h"
 #include "support/test.h"
 
-#include "settings/features.h"
-#include "stream/limit_conn.h"
+#include "features/features.h"
+#include "features/limit_conn/limit_conn.h"
 
 #include <stdio.h>
 #include <string.h>

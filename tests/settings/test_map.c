@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Mistakes in blocks of keys and values: `map` and its like. */
+#include "features/map/map.h"
 #include "settings/loading.h"
-#include "stream/map.h"
 #include "support/test.h"
 
 #include <string.h>

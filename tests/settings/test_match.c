@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `match`: what a health check sends and expects, mistakes in it, and what an answer has to be. */
-#include "settings/features.h"
-#include "settings/health_checks.h"
+#include "features/features.h"
+#include "features/health/health.h"
 #include "settings/loading.h"
-#include "stream/regex.h"
 #include "support/test.h"
+#include "text/regex.h"
 
 #include <string.h>
 

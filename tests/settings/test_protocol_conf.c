@@ -5,8 +5,8 @@
 #include "support/test.h"
 
 #include "net/target.h"
+#include "settings/shared_map.h"
 #include "shm/metrics.h"
-#include "stream/shared_map.h"
 
 #include <string.h>
 

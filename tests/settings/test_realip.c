@@ -4,9 +4,9 @@
 #include "settings/loading.h"
 #include "support/test.h"
 
-#include "settings/features.h"
-#include "stream/session.h"
-#include "stream/session_proxy.h"
+#include "features/features.h"
+#include "features/proxy_protocol/proxy_protocol.h"
+#include "session/session.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 /* `server_name`, and servers that share an address: which of them is the default server, and what
  * an operator is told of the others. */
 #include "settings/loading.h"
-#include "stream/regex.h"
 #include "support/test.h"
+#include "text/regex.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `env_substitution`: which words of a configuration have their variables replaced, and when. */
+#include "features/map/map.h"
 #include "settings/loading.h"
-#include "stream/map.h"
-#include "stream/template.h"
 #include "support/test.h"
+#include "text/template.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Groups of servers: which one a directive leads to, what belongs together in a block, and what
  * workers need for it. Wrong values of single directives: wrong_upstream.def. */
+#include "features/features.h"
+#include "features/upstream/upstream.h"
 #include "names/client.h"
-#include "settings/features.h"
 #include "settings/loading.h"
-#include "settings/upstream.h"
 #include "support/test.h"
 #include "upstream/zone.h"
 

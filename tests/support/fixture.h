@@ -13,10 +13,10 @@
 #pragma once
 
 #include "sim/sim.h"
-#include "stream/variable.h"
 #include "support/memory_log.h"
 #include "support/scripted.h"
 #include "support/test.h"
+#include "text/variable.h"
 #include "worker/worker.h"
 
 #define FIXTURE_LISTENERS 4

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The fixture's level of sessions. */
-#include "stream/connect.h"
+#include "backends/connect.h"
 #include "support/fixture.h"
 #include "support/server_defaults.h"
 

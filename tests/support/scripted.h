@@ -3,7 +3,7 @@
  * without a configuration: its settings are all zero, which is "off". */
 #pragma once
 
-#include "stream/session.h"
+#include "session/session.h"
 
 #define SCRIPTED_STATE 40 /* bytes a connection */
 

@@ -2,8 +2,8 @@
 /* Sets a server's values by the rows of the features. */
 #include "support/server_defaults.h"
 
-#include "stream/variable.h"
 #include "support/test.h"
+#include "text/variable.h"
 
 #include <string.h>
 

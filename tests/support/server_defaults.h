@@ -2,7 +2,7 @@
 /* Servers that no configuration has made. */
 #pragma once
 
-#include "settings/features.h"
+#include "features/features.h"
 
 /* Gives the server the values that a configuration without directives sets, and the features their
  * structs. Returns the memory of these, which the caller destroys. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* proxy_pass with variables: what the text may be, what a name in it comes to, and that nothing of
  * it is left. */
-#include "stream/hello.h"
+#include "features/hello.h"
 #include "upstream/led.h"
 
 #include <stdio.h>

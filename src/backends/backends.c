@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of what sessions ask of their connections to servers. */
+#include "backends/chain.h"
+#include "backends/connect.h"
+#include "backends/keepalive.h"
+#include "backends/tries.h"
+#include "backends/trunk.h"
+
+static unsigned last_end(const struct session_tries *tries)
+{
+    return session_tries_last_end(tries);
+}
+
+static void check_conn(const struct fb_conn *conn)
+{
+    const struct session_conn *session = session_conn_of(conn);
+    const struct session_tries *tries = session != NULL && !conn->outgoing ? session->tries : NULL;
+
+    assert((conn->session_phase == SESSION_KEEPALIVE) == (keepalive_has(conn) && session != NULL));
+    if (conn_is_owned(conn) && conn->ends_stopped && conn_is_active(conn))
+        assert(tries != NULL && choice_waits(&tries->choice));
+    if (conn_is_owned(conn) && tries != NULL && tries->choice.is_watched)
+        assert(timer_is_set(&stream_of(conn)->drop));
+}
+
+const struct session_backends backends_ops = {
+    .tries_size = sizeof(struct session_tries),
+    .try_size = sizeof(struct session_try),
+    .begin = chain_begin,
+    .keepalive = keepalive_put,
+    .connect_again = upstream_connect_again,
+    .connect_failed = upstream_connect_failed,
+    .connect_expired = upstream_connect_expired,
+    .describe = session_tries_describe,
+    .last_end = last_end,
+    .clear_tries = session_tries_clear,
+    .leave_trunk = trunk_leave,
+    .close_all = keepalive_close_all,
+    .evict = keepalive_evict,
+    .check_conn = check_conn,
+    .check = trunk_check_all,
+};

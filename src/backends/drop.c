@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Ends sessions whose server is out. A timer looks, because other processes, which tell nobody,
+ * write down what an operator says or a check finds. */
+#include "backends/drop.h"
+
+#include "session/end.h"
+#include "upstream/drop.h"
+
+/* Between two looks: half of the time in which a server's sessions are to know. */
+#define LOOK_MS 500
+/* Sessions that end in one turn, and the time until the next ones do: others are served between. */
+#define TURN_SESSIONS 512
+#define TURN_MS 20
+
+/* Ends the session if its server is out, and its time has come. One that is being connected waits
+ * for that, because another server may be tried. */
+static void drop_session(struct fb_conn *conn, void *arg)
+{
+    unsigned *left = arg;
+    const struct session_tries *tries = conn->outgoing ? NULL : session_tries_of(conn);
+    const struct peer *peer = tries != NULL && tries->choice.is_watched ? tries->choice.peer : NULL;
+    uint64_t over;
+
+    if (*left == 0 || peer == NULL || peer->out_ms == 0 ||
+        tries->choice.connected_ms == CHOICE_NO_TIME)
+        return;
+    over = session_spread(conn, (uint64_t)session_drop_of(tries)->over);
+    if (conn->net->loop.clock.mono_ms - peer->out_ms < over)
+        return;
+    --*left;
+    session_end_note(conn, SESSION_END_DROPPED);
+    conn_fail(conn, FB_DRAINED);
+}
+
+static void look(struct loop *loop, struct timer *timer)
+{
+    struct stream *stream = container_of(timer, struct stream, drop);
+    enum drop_found found = drop_look(&stream->upstreams);
+    unsigned left = TURN_SESSIONS;
+
+    if (found != DROP_NONE)
+        timer_set(loop, timer, LOOK_MS);
+    if (found == DROP_OUT)
+        net_each(&stream->net, drop_session, &left);
+    if (left == 0)
+        timer_set(loop, timer, TURN_MS);
+}
+
+void session_drop_watch(struct session_tries *tries)
+{
+    struct stream *stream = stream_of(tries->client);
+    const struct upstream *upstream = tries->choice.upstream;
+
+    if (upstream->is_of_session || upstream->peers->is_plain)
+        return;
+    choice_watch(&tries->choice);
+    stream->drop.expired = look;
+    if (!timer_is_set(&stream->drop))
+        timer_set(&stream->net.loop, &stream->drop, LOOK_MS);
+}

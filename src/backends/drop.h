@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of sessions whose server is not to be used any more: `proxy_session_drop`.
+ *
+ * Responsible for looking at the servers of such sessions while there are any, and for ending the
+ * sessions at once, or each at a time of its own. Costs other sessions nothing. Invariant: while a
+ * try is watched, the stream's timer `drop` is set. */
+#pragma once
+
+#include "backends/tries.h"
+#include "base/compiler.h"
+
+/* Returns what the session's group says of it, or else its server. */
+static inline const struct upstream_drop *session_drop_of(const struct session_tries *tries)
+{
+    const struct upstream_drop *drop = &tries->choice.upstream->drop;
+
+    return drop->way != UPSTREAM_DROP_UNSET ? drop
+                                            : &session_server_of(tries->client)->settings.drop;
+}
+
+/* Watches the server of the try that has begun, unless that cannot change. */
+void session_drop_watch(struct session_tries *tries);
+/* Does so if the session is to end with its server. */
+static inline void session_drop_begin(struct session_tries *tries)
+{
+    if (unlikely(session_drop_of(tries)->way == UPSTREAM_DROP_ON))
+        session_drop_watch(tries);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds the group that a directive's text, with the session's variables, leads to. A text that
+ * names no group is an address, or a name with a port, for which a group of the session's own is
+ * made: nothing of it outlives the session. */
+#include "backends/group.h"
+
+#include "base/number.h"
+#include "session/record.h"
+#include "text/template.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* The parts of such a group. */
+struct own_group {
+    struct upstream upstream;
+    struct upstream_server server;
+    struct fb_target target; /* unless it has a name */
+};
+
+/* Returns the group that the text names, or NULL. */
+static struct upstream *find_named(const struct named_upstreams *named, const struct value *text)
+{
+    uint32_t number = map_table_find(&named->numbers, text->p, text->n);
+
+    return number != MAP_NONE ? named->groups[number] : NULL;
+}
+
+/* Takes "HOST:PORT" apart, with a NUL behind the host. Returns NULL, or what is wrong with it. */
+static const char *split_name(char *text, struct own_group *group)
+{
+    char *colon = strchr(text, ':');
+    int64_t port;
+
+    if (text[strcspn(text, "/?")] != '\0')
+        return "invalid host";
+    if (colon != NULL && number_parse(colon + 1, 1, UINT16_MAX, &port) != NUMBER_OK)
+        return "invalid port";
+    if (colon == text || *text == '\0')
+        return "no host";
+    if (colon == NULL)
+        return "no port";
+    *colon = '\0';
+    if (address_parse(text, (in_port_t)port, &group->target.address) == NULL)
+        return NULL;
+    group->server.host = text;
+    group->server.port = (in_port_t)port;
+    return NULL;
+}
+
+/* Reads an address, or a name with a port. What a client has said names no unix socket: there are
+ * some on each host that do what they are told. Returns NULL, or what is wrong with it. */
+static const char *read_place(const struct value *text, char *copy, struct own_group *group)
+{
+    struct address *address = &group->target.address;
+    const char *wrong;
+
+    if (memchr(text->p, '\0', text->n) != NULL)
+        return "invalid host";
+    memcpy(copy, text->p, text->n);
+    copy[text->n] = '\0';
+    if (*copy != '[' && strncasecmp(copy, "unix:", 5) != 0)
+        return split_name(copy, group);
+    if (*copy != '[' && text->own_n < 5)
+        return "the unix domain socket is not named by the configuration";
+    wrong = address_parse(copy, 0, address);
+    if (wrong == NULL && *copy == '[' && address_port(address) == 0)
+        wrong = "no port";
+    return wrong;
+}
+
+/* Fills in a group whose server has its place, under the name that was read. */
+static void fill_group(struct own_group *group, const struct fb_upstream *where, const char *name)
+{
+    struct upstream_server *server = &group->server;
+    struct upstream *upstream = &group->upstream;
+
+    server->name = name;
+    server->weight = server->max_fails = 1;
+    server->fail_timeout = 10000;
+    if (server->host == NULL) {
+        address_format(&group->target.address, true, group->target.text);
+        server->target = &group->target;
+    }
+    upstream->kind = UPSTREAM_KIND;
+    upstream->name = name;
+    upstream->is_single = upstream->is_of_session = true;
+    upstream->resolver = where->resolver;
+    upstream->resolver_timeout = where->resolver_timeout;
+    STAILQ_INIT(&upstream->servers);
+    STAILQ_INSERT_TAIL(&upstream->servers, server, link);
+    upstream->server_n = 1;
+}
+
+static struct upstream *make_group(struct fb_conn *client, const struct fb_upstream *where,
+    const struct value *text, fb_choice *status)
+{
+    struct own_group *group = session_keep(client, sizeof(*group));
+    char *name = session_keep(client, 2 * (text->n + 1)), *copy;
+    const char *wrong;
+
+    if (group == NULL || name == NULL)
+        return NULL;
+    copy = name + text->n + 1;
+    memset(group, 0, sizeof(*group));
+    wrong = read_place(text, copy, group);
+    if (wrong != NULL) {
+        conn_log(client, LEVEL_ERROR, 0, "%s in upstream \"%.*s\"", wrong, (int)text->n, text->p);
+        *status = FB_CHOICE_INVALID;
+        return NULL;
+    }
+    memcpy(name, text->p, text->n);
+    name[text->n] = '\0';
+    fill_group(group, where, name);
+    if (upstreams_open_group(&stream_of(client)->upstreams, &group->upstream) == -1)
+        return NULL;
+    return &group->upstream;
+}
+
+struct upstream *session_upstream_find(
+    struct fb_conn *client, const struct fb_upstream *where, fb_choice *status)
+{
+    struct upstream *upstream;
+    struct value text;
+
+    assert(where->upstream == NULL);
+    *status = FB_CHOICE_NO_MEMORY;
+    if (template_value(client, where->text, &text) == -1)
+        return NULL;
+    upstream = find_named(where->named, &text);
+    return upstream != NULL ? upstream : make_group(client, where, &text, status);
+}
+
+void session_upstream_close(struct upstream *upstream)
+{
+    if (upstream->is_of_session)
+        upstreams_close_group(upstream);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tries of a session to be served by a server of a group, as $upstream_... tells of them.
+ *
+ * Responsible for the memory of tries, and for the end of each. A try that runs is the choice's
+ * peer; what is to be told of it is kept when it ends. Invariant: one try runs at a time. */
+#pragma once
+
+#include "session/end.h"
+#include "session/record.h"
+#include "text/variable.h"
+#include "upstream/choice.h"
+
+/* A try, as it is told of. */
+struct session_try {
+    struct session_try *next;
+    const char *address;                  /* the target's text */
+    uint64_t lasted_ms;                   /* from the choice on; FB_NO_TIME: it runs */
+    uint64_t sent, received;              /* bytes to and from the server */
+    uint32_t connected_ms, first_byte_ms; /* from the choice on; CHOICE_NO_TIME: never */
+    uint8_t end; /* enum session_end: how it has ended the session, or would */
+};
+
+/* Called from the loop, once, where a choice waits. */
+typedef void session_chosen(fb_conn *client, void *state, fb_choice choice, const fb_try *run);
+
+struct session_tries {
+    struct choice choice;
+    struct fb_conn *client;
+    struct session_try *ended; /* the first of the tries that have; NULL: none */
+};
+
+/* Returns the tries of a client's session, or NULL. */
+static inline struct session_tries *session_tries_of(const struct fb_conn *client)
+{
+    const struct session_conn *session = session_conn_of(client);
+
+    assert(!client->outgoing);
+    return session != NULL ? session->tries : NULL;
+}
+
+/* Return the first try and the one that follows, or NULL; *running is filled in, and returned for
+ * the one that runs. */
+const struct session_try *session_tries_first(
+    const struct session_tries *tries, struct session_try *running);
+const struct session_try *session_tries_next(
+    const struct session_tries *tries, const struct session_try *run, struct session_try *running);
+
+/* Returns how the last try that has ended has ended the session, if it has. */
+enum session_end session_tries_last_end(const struct session_tries *tries);
+
+/* Do what the calls of fb_upstreams promise. */
+fb_choice session_tries_choose(struct fb_conn *client, const struct fb_upstream *upstream,
+    session_chosen *chosen, const fb_try **out);
+void session_tries_end_with_client(struct fb_conn *client);
+void session_tries_connected(struct fb_conn *client);
+void session_tries_first_byte(struct fb_conn *client);
+void session_tries_end(struct fb_conn *client, const struct fb_conn *server, fb_try_end how);
+/* Adds to a log line of a client, or of its connection to a server, what its session is doing. */
+void session_tries_describe(const struct fb_conn *conn, struct log_line *line);
+/* Frees the tries of a client, which has them, and ends what it finds running. */
+void session_tries_clear(struct session_conn *session);
+/* Tells the session of a choice that has waited: the upstreams' tell(). */
+void session_tries_tell(struct choice *choice, fb_choice status);
+/* The upstreams' report(). */
+void session_tries_report(
+    struct choice *choice, enum log_level level, const char *upstream, const char *message);
+
+/* variables.c */
+extern const struct variable_row variables_upstream[];

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How sessions read files: `aio` and `directio_alignment`. */
+#include "event/file_aio.h"
+#include "features/features.h"
+#include "settings/set_value.h"
+
+#include <string.h>
+
+/* Sets the pool of "threads=POOL"; `text` is what stands behind "threads". */
+static int set_aio_pool(struct apply *apply, const struct conf_directive *directive,
+    const char *text, struct aio_setting *aio)
+{
+    const char *name = text + 1;
+
+    aio->way = FB_AIO_THREADS;
+    aio->pool = core_find_pool(&apply->cycle->core, name);
+    if (*name == '\0')
+        return set_bad_value(apply, directive, 0, "expected the name of a pool after \"threads=\"");
+    if (aio->pool == NULL)
+        return set_bad_value(
+            apply, directive, 0, "there is no \"thread_pool\" of the name \"%s\"", name);
+    return 0;
+}
+
+static SETTER(set_aio)
+{
+    static const char *const names[] = {
+        [FB_AIO_OFF] = "off",
+        [FB_AIO_THREADS] = "threads",
+        [FB_AIO_ON] = "on",
+        NULL,
+    };
+    const char *text = directive->args[0].text;
+    size_t n = strlen(names[FB_AIO_THREADS]);
+    struct aio_setting *aio = field;
+
+    (void)setting;
+    if (strncmp(text, names[FB_AIO_THREADS], n) == 0 && text[n] == '=')
+        return set_aio_pool(apply, directive, text + n, aio);
+    if (set_choice(apply, directive, names, "\"on\", \"threads\" or \"off\"", &aio->way) == -1)
+        return -1;
+    aio->pool = NULL;
+    if (aio->way == FB_AIO_ON && !file_aio_built())
+        return set_bad_value(
+            apply, directive, 0, "this build has no kernel AIO: use \"threads\" instead");
+    return 0;
+}
+
+/* The alignment of memory is a power of two. */
+static SETTER(set_alignment)
+{
+    const int64_t *alignment = field;
+
+    if (set_size(apply, setting, directive, field) == -1)
+        return -1;
+    if ((*alignment & (*alignment - 1)) != 0)
+        return set_bad_value(apply, directive, 0, "expected a power of two");
+    return 0;
+}
+
+#define VALUE(member) .offset = offsetof(struct server_settings, member)
+
+static const struct setting rows[] = {
+    { "aio", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_aio, VALUE(aio),
+        .size = sizeof(struct aio_setting), .initial = "off" },
+    { "directio_alignment", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_alignment,
+        VALUE(directio_alignment), .size = sizeof(int64_t), .least_value = 512,
+        .greatest_value = 1024 * 1024, .initial = "4k" },
+    { .name = NULL },
+};
+
+const struct feature files_feature = {
+    .name = "files",
+    .rows = rows,
+};

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Networks and ranges of addresses while a `geo` is read: each is found and changed in logarithmic
+ * time, however many there are; then they become a table.
+ *
+ * A tree has networks, of which one may lie in another, or ranges, which are disjoint: a range that
+ * is added to another's middle leaves two parts of it. */
+#pragma once
+
+#include "base/arena.h"
+#include "features/geo/geo.h"
+#include "text/map_table.h"
+
+#include <bsd/sys/tree.h>
+#include <stdbool.h>
+
+struct geo_range {
+    RB_ENTRY(geo_range) node;
+    struct geo_address first, last;
+    uint32_t text;
+};
+
+struct geo_tree {
+    RB_HEAD(geo_ranges, geo_range) ranges;
+    struct arena *arena; /* memory of its ranges */
+    bool is_v6;
+    uint32_t n;
+};
+
+enum geo_added { GEO_ADDED, GEO_REPLACED, GEO_OVERLAPS, GEO_NO_MEMORY };
+
+/* Adds a network; *old is the text of the same network where it was replaced. */
+enum geo_added geo_tree_add_network(struct geo_tree *tree, struct geo_address first,
+    struct geo_address last, uint32_t text, uint32_t *old);
+/* Adds a range. Its addresses that another one has become its own, where it lies in that; and stay
+ * the other's, where that lies in it. nginx has its ranges in blocks of 65,536 addresses of IPv4,
+ * and looks at each block alone: so does this. *other is the range that was replaced, or of which a
+ * part alone is shared. */
+enum geo_added geo_tree_add_range(struct geo_tree *tree, struct geo_address first,
+    struct geo_address last, uint32_t text, struct geo_range *other);
+/* Whether the same network, or range, or ranges of the same blocks, was there; it is no more. */
+bool geo_tree_delete_network(
+    struct geo_tree *tree, struct geo_address first, struct geo_address last);
+bool geo_tree_delete_range(
+    struct geo_tree *tree, struct geo_address first, struct geo_address last);
+/* Makes a table in the arena, where addresses of no range have the text `outside`; -1 without
+ * memory. */
+int geo_tree_finish(
+    const struct geo_tree *tree, uint32_t outside, struct arena *arena, struct geo_table *table);

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads the arguments of a check of servers, and adds it to its group. Checks of one group with the
+ * same arguments are one, which is made once for all servers that have it. */
+#include "features/health/health.h"
+
+#include "base/number.h"
+#include "features/features.h"
+#include "settings/blocks.h"
+#include "settings/calls.h"
+#include "settings/haproxy.h"
+#include "settings/protocol.h"
+
+#include <string.h>
+
+#define INTERVAL_MS 5000
+#define TIMEOUT_MS 5000
+#define RUN_MOST 1000000 /* checks in a row */
+
+/* Returns the value of the argument "NAME=value"; NULL if it is another one. */
+static const char *value_of(const char *arg, const char *name)
+{
+    size_t n = strlen(name);
+
+    return strncmp(arg, name, n) == 0 && arg[n] == '=' ? arg + n + 1 : NULL;
+}
+
+static enum number_status parse_count(const char *text, uint32_t *out)
+{
+    int64_t n = 0;
+    enum number_status status = number_parse(text, 1, RUN_MOST, &n);
+
+    *out = (uint32_t)n;
+    return status;
+}
+
+static enum number_status parse_port(const char *text, in_port_t *out)
+{
+    int64_t n = 0;
+    enum number_status status = number_parse(text, 1, UINT16_MAX, &n);
+
+    *out = (in_port_t)n;
+    return status;
+}
+
+/* Reads an argument with a value; false: it is none. */
+static bool read_value(struct upstream_check *check, const char *arg, enum number_status *status)
+{
+    const char *value;
+
+    if ((value = value_of(arg, "interval")) != NULL)
+        *status = number_parse_msec(value, 1, INT32_MAX, &check->interval);
+    else if ((value = value_of(arg, "jitter")) != NULL)
+        *status = number_parse_msec(value, 0, INT32_MAX, &check->jitter);
+    else if ((value = value_of(arg, "fails")) != NULL)
+        *status = parse_count(value, &check->fails);
+    else if ((value = value_of(arg, "passes")) != NULL)
+        *status = parse_count(value, &check->passes);
+    else if ((value = value_of(arg, "port")) != NULL)
+        *status = parse_port(value, &check->port);
+    else
+        return false;
+    return true;
+}
+
+/* Reads an argument; returns NULL, or what is wrong with it. */
+static const char *read_arg(struct upstream_check *check, const char *arg)
+{
+    const char *match = value_of(arg, "match");
+    enum number_status status;
+
+    if (match != NULL) {
+        check->match_name = match;
+        return NULL;
+    }
+    if (strcmp(arg, "mandatory") == 0) {
+        check->mandatory = true;
+        return NULL;
+    }
+    if (strcmp(arg, "persistent") == 0) {
+        check->persistent = true;
+        return NULL;
+    }
+    if (strcmp(arg, "udp") == 0)
+        return "servers of datagrams are not served";
+    if (!read_value(check, arg, &status))
+        return "expected interval=, jitter=, fails=, passes=, port=, match=, \"mandatory\" or "
+               "\"persistent\"";
+    if (status == NUMBER_OK)
+        return NULL;
+    return status == NUMBER_RANGE ? "it is too small or too large" : "expected a value of its form";
+}
+
+static int read_args(struct fb_conf *conf, const char *directive, const fb_health_options *options,
+    struct upstream_check *check)
+{
+    for (uint32_t i = 0; i < options->arg_n; i++) {
+        const char *wrong = read_arg(check, options->args[i]);
+        const char *hint = haproxy_hint(HAPROXY_CHECK, options->args[i]);
+
+        if (wrong != NULL)
+            return settings_report(conf, directive,
+                "invalid value \"%s\" in \"%s\" directive: %s%s", options->args[i], directive,
+                hint != NULL ? HAPROXY_WORD : "", hint != NULL ? hint : wrong);
+    }
+    if (check->persistent && !check->mandatory)
+        return settings_report(
+            conf, directive, "\"persistent\" in \"%s\" directive needs \"mandatory\"", directive);
+    return 0;
+}
+
+const fb_health_check *health_check_of_conf(fb_conf *conf, const char *directive,
+    const fb_upstream *upstream, const fb_health_options *options)
+{
+    struct apply *apply = conf->apply;
+    struct health_conf *health = feature_conf(apply, FEATURE_HEALTH);
+    struct fb_health_check *handle = apply_alloc(apply, sizeof(*handle));
+    struct upstream_check *check = apply_alloc(apply, sizeof(*check));
+    struct health_use *use = apply_alloc(apply, sizeof(*use));
+
+    if (handle == NULL || check == NULL || use == NULL)
+        return NULL;
+    *check = (struct upstream_check) { .interval = INTERVAL_MS, .fails = 1, .passes = 1 };
+    check->timeout = options->timeout < INT32_MAX ? (int64_t)options->timeout : INT32_MAX;
+    if (check->timeout == 0)
+        check->timeout = TIMEOUT_MS;
+    if (read_args(conf, directive, options, check) == -1)
+        return NULL;
+    *use = (struct health_use) {
+        .handle = handle,
+        .upstream = upstream,
+        .word = settings_place(conf, directive),
+        .check = check,
+    };
+    STAILQ_INSERT_TAIL(&health->uses, use, link);
+    return handle;
+}
+
+static bool is_same(const struct upstream_check *a, const struct upstream_check *b)
+{
+    return a->interval == b->interval && a->jitter == b->jitter && a->timeout == b->timeout &&
+           a->fails == b->fails && a->passes == b->passes && a->port == b->port &&
+           a->mandatory == b->mandatory && a->persistent == b->persistent && a->match == b->match;
+}
+
+/* Adds the check to the group, which may have it already; NULL after a report. */
+static const struct upstream_check *add_check(struct apply *apply, const struct health_use *use)
+{
+    struct upstream *upstream = use->upstream->upstream;
+    struct upstream_check **last = &upstream->checks;
+    unsigned n = 0;
+
+    for (; *last != NULL; last = &(*last)->next, n++)
+        if (is_same(*last, use->check))
+            return *last;
+    if (n == HEALTH_CHECKS_MOST) {
+        report_error(apply->report, use->word,
+            "upstream \"%s\" has more than %d different health checks", upstream->name,
+            HEALTH_CHECKS_MOST);
+        return NULL;
+    }
+    use->check->index = n;
+    *last = use->check;
+    return use->check;
+}
+
+static const char *next_match(void *arg)
+{
+    const struct match **next = arg, *match = *next;
+
+    if (match != NULL)
+        *next = STAILQ_NEXT(match, link);
+    return match != NULL ? match->name : NULL;
+}
+
+/* Looks up what the check needs; -1 after a report. */
+static int find_parts(struct apply *apply, const struct health_use *use)
+{
+    const struct health_conf *conf = feature_conf(apply, FEATURE_HEALTH);
+    const struct upstream *upstream = use->upstream->upstream;
+    struct upstream_check *check = use->check;
+    const char *name = use->word->text, *near;
+    const struct match *next;
+
+    if (upstream == NULL || upstream->is_single) {
+        report_error(apply->report, use->word,
+            "\"%s\" needs a server that leads to an \"upstream\" block, by its name", name);
+        return -1;
+    }
+    if (upstream->zone == NULL) {
+        report_error(apply->report, use->word,
+            "\"%s\" needs shared memory: upstream \"%s\" has no \"zone\"", name, upstream->name);
+        return -1;
+    }
+    if (check->match_name == NULL)
+        return 0;
+    check->match = match_find(&conf->matches, check->match_name);
+    if (check->match != NULL)
+        return 0;
+    next = STAILQ_FIRST(&conf->matches);
+    near = nearest_name(check->match_name, next_match, &next);
+    report_error(apply->report, use->word, "there is no \"match\" block of the name \"%s\"%s%s%s",
+        check->match_name, near != NULL ? ", did you mean \"" : "", near != NULL ? near : "",
+        near != NULL ? "\"?" : "");
+    return -1;
+}
+
+static void health_bind(struct apply *apply, struct scope *stream)
+{
+    const struct health_conf *conf = feature_conf(apply, FEATURE_HEALTH);
+    struct health_use *use;
+    struct upstream_server *server;
+
+    (void)stream;
+    if (apply->report->error_n > 0)
+        return;
+    STAILQ_FOREACH (use, &conf->uses, link) {
+        if (find_parts(apply, use) == -1)
+            continue;
+        use->handle->upstream = use->upstream->upstream;
+        use->handle->check = add_check(apply, use);
+        STAILQ_FOREACH (server, &use->handle->upstream->servers, link)
+            server->is_checked = true;
+        if (use->check->port != 0)
+            needs_add_port(apply, use->check->port);
+    }
+}
+
+static void health_conf_begin(struct apply *apply)
+{
+    struct health_conf *conf = feature_conf(apply, FEATURE_HEALTH);
+
+    STAILQ_INIT(&conf->matches);
+    STAILQ_INIT(&conf->uses);
+}
+
+static const struct setting rows[] = {
+    { "match", CONTEXT_STREAM, 1, 1, .set = match_set, .block = true, .repeats = true,
+        .unset = "none" },
+    { .name = NULL },
+};
+
+const struct feature health_feature = {
+    .name = "health",
+    .rows = rows,
+    .conf_size = sizeof(struct health_conf),
+    .begin = health_conf_begin,
+    .bind = health_bind,
+};

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads ahead. Input stays with the connection until enough is known; then the session goes on
+ * where it was held up, and the bytes are offered once more. None of them counts as received, which
+ * is nginx's way: its $bytes_received has what comes behind. */
+#include "features/preread/preread.h"
+
+#include "features/features.h"
+#include "session/record.h"
+#include "session/session.h"
+#include "session/use.h"
+
+static const struct conn_ops preread_ops;
+
+static const struct preread_values *values_of(const struct fb_conn *conn)
+{
+    return server_feature(session_server_of(conn), FEATURE_PREREAD);
+}
+
+static uint64_t preread_timeout(const struct fb_conn *conn)
+{
+    return (uint64_t)values_of(conn)->timeout;
+}
+
+/* Ends with the server that has had the first bytes looked at. */
+static const struct session_part_kind preread_part_kind = { .left = NULL };
+
+struct session_preread *session_preread_of(const struct fb_conn *conn)
+{
+    struct session_part *part = session_part_of(conn, &preread_part_kind);
+
+    return part != NULL ? container_of(part, struct session_preread, part) : NULL;
+}
+
+unsigned session_preread_begin(struct fb_conn *conn, const void *arg)
+{
+    struct session_preread *preread;
+
+    (void)arg;
+    assert(!conn->outgoing && conn->phase == CONN_OPEN && preread_timeout(conn) > 0);
+    preread = session_keep(conn, sizeof(*preread));
+    if (preread == NULL) {
+        conn_fail(conn, FB_NO_MEMORY);
+        return 0;
+    }
+    *preread = (struct session_preread) { .since = conn->net->loop.clock.mono_ms };
+    session_part_add(session_record_of(conn), &preread->part, &preread_part_kind);
+    session_set_phase(conn, SESSION_PREREAD);
+    conn->ops = &preread_ops;
+    conn_deadline_set(conn, preread_timeout(conn));
+    return 0;
+}
+
+/* Gives the connection back the operations that it had before. */
+static void restore_ops(struct fb_conn *conn)
+{
+    assert(conn->ops == &preread_ops);
+    conn->ops = session_receive_ops(conn);
+}
+
+/* ---- What is found ---- */
+
+/* Keeps a part of the message; NULL without memory, and then the connection has failed. */
+static char *keep_part(struct fb_conn *conn, fb_bytes in, struct client_hello_part part,
+    void (*copy)(fb_bytes in, struct client_hello_part part, uint8_t *out))
+{
+    char *text = session_keep(conn, part.n);
+
+    if (text != NULL)
+        copy(in, part, (uint8_t *)text);
+    else
+        conn_fail(conn, FB_NO_MEMORY);
+    return text;
+}
+
+/* Keeps what has become known of the message. */
+static void keep_parts(struct fb_conn *conn, struct session_preread *preread, fb_bytes in)
+{
+    const struct client_hello *hello = &preread->hello;
+
+    if (hello->name.n > 0 && preread->name == NULL) {
+        preread->name = keep_part(conn, in, hello->name, client_hello_copy);
+        preread->name_n = preread->name != NULL ? hello->name.n : 0;
+    }
+    if (hello->protocols.n > preread->protocols_n + 1) {
+        preread->protocols = keep_part(conn, in, hello->protocols, client_hello_list);
+        preread->protocols_n = preread->protocols != NULL ? hello->protocols.n - 1 : 0;
+    }
+}
+
+/* ---- The end of the phase ---- */
+
+/* Lets the session go on; false: it has ended. */
+static bool end_phase(struct fb_conn *conn)
+{
+    assert(conn->session_phase == SESSION_PREREAD && conn->received == 0);
+    restore_ops(conn);
+    conn_deadline_clear(conn);
+    session_begin(conn);
+    return conn_is_active(conn);
+}
+
+static void refuse_full(struct fb_conn *conn)
+{
+    conn_log(conn, LEVEL_ERROR, 0, "preread buffer full");
+    session_set_status(conn, STATUS_BAD_REQUEST);
+    conn_fail(conn, FB_INPUT_LIMIT);
+}
+
+static size_t preread_data(struct fb_conn *conn, fb_bytes in)
+{
+    size_t most = (size_t)values_of(conn)->buffer_size;
+    struct session_preread *preread = session_preread_of(conn);
+    fb_bytes seen = { in.p, in.n < most ? in.n : most };
+    enum client_hello_status status = client_hello_parse(&preread->hello, seen);
+
+    assert(in.n > 0 && most > 0);
+    conn->received = 0;
+    preread->has_bytes = true;
+    if (status != CLIENT_HELLO_NONE)
+        keep_parts(conn, preread, seen);
+    if (status == CLIENT_HELLO_MORE) {
+        if (in.n >= most)
+            refuse_full(conn);
+        return conn_is_active(conn) ? 0 : in.n;
+    }
+    conn_debug(conn, "preread %zu bytes: %s", in.n,
+        status == CLIENT_HELLO_WHOLE ? "a ClientHello" : "no ClientHello");
+    if (!conn_is_active(conn) || !end_phase(conn)) /* input of an ended session is dropped */
+        return in.n;
+    conn_offer_again(conn);
+    return 0;
+}
+
+/* Ends the session of a client that will not say what it was to say. */
+static void preread_eof(struct fb_conn *conn, fb_bytes rest)
+{
+    (void)rest;
+    assert(conn->session_phase == SESSION_PREREAD);
+    conn->received = 0;
+    conn_fail(conn, FB_PEER_GONE);
+}
+
+/* Ends the session without a line of its own, as nginx does. */
+static void preread_expired(struct fb_conn *conn)
+{
+    uint64_t passed = conn->net->loop.clock.mono_ms - session_preread_of(conn)->since;
+
+    assert(conn->session_phase == SESSION_PREREAD);
+    if (passed < preread_timeout(conn)) /* the time is longer than a deadline can be */
+        conn_deadline_set(conn, preread_timeout(conn) - passed);
+    else
+        conn_fail(conn, FB_TIMED_OUT);
+}
+
+/* ---- What happens as in any session ---- */
+
+/* Ignores that the output of an earlier server, which passed the client on, has left. */
+static void preread_writable(struct fb_conn *conn)
+{
+    assert(conn->session_phase == SESSION_PREREAD);
+    (void)conn;
+}
+
+static void preread_closed(struct fb_conn *conn, fb_reason reason)
+{
+    conn->received = 0;
+    restore_ops(conn);
+    session_closed(conn, reason);
+}
+
+static void preread_describe(
+    const struct fb_conn *conn, struct log_line *line, char text[ADDRESS_TEXT])
+{
+    session_describe(conn, line, text);
+    line->action = "prereading client data";
+}
+
+static const struct conn_ops preread_ops = {
+    .data = preread_data,
+    .eof = preread_eof,
+    .writable = preread_writable,
+    .expired = preread_expired,
+    .closed = preread_closed,
+    .failed = session_failed,
+    .describe = preread_describe,
+};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The variables $ssl_preread_...: what the ClientHello says that a session was held up for. Missing
+ * where nothing was read, and where what was read is no ClientHello; empty where that says
+ * nothing. */
+#include "features/preread/preread.h"
+
+#include <string.h>
+
+/* Returns NULL where nothing is known. */
+static const struct session_preread *hello_of(const struct fb_conn *conn)
+{
+    const struct session_preread *preread = session_preread_of(conn);
+
+    if (preread == NULL || !preread->has_bytes || preread->hello.status == CLIENT_HELLO_NONE)
+        return NULL;
+    return preread;
+}
+
+GETTER(get_protocol)
+{
+    const struct session_preread *preread = hello_of(conn);
+    const char *text;
+
+    (void)variable;
+    *value = value_missing();
+    if (preread != NULL) {
+        text = client_hello_version(preread->hello.version);
+        *value = value_found(text, strlen(text));
+    }
+    return 0;
+}
+
+GETTER(get_server_name)
+{
+    const struct session_preread *preread = hello_of(conn);
+
+    (void)variable;
+    *value = value_missing();
+    if (preread != NULL)
+        *value = value_found(preread->name_n > 0 ? preread->name : "", preread->name_n);
+    return 0;
+}
+
+GETTER(get_alpn_protocols)
+{
+    const struct session_preread *preread = hello_of(conn);
+
+    (void)variable;
+    *value = value_missing();
+    if (preread != NULL)
+        *value =
+            value_found(preread->protocols_n > 0 ? preread->protocols : "", preread->protocols_n);
+    return 0;
+}
+
+const struct variable_row variables_preread[] = {
+    { "ssl_preread_alpn_protocols", get_alpn_protocols, 0 },
+    { "ssl_preread_protocol", get_protocol, 0 },
+    { "ssl_preread_server_name", get_server_name, 0 },
+    { .name = NULL },
+};

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads the PROXY header of a client. Input stays with the connection until the header is whole;
+ * what follows the header is given to the protocol as its first. */
+#include "features/proxy_protocol/proxy_protocol.h"
+
+#include "base/error_text.h"
+#include "features/features.h"
+#include "net/proxy_protocol.h"
+#include "session/record.h"
+#include "session/session.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct proxy_protocol_values *values_of(const struct fb_conn *conn)
+{
+    return server_feature(session_server_of(conn), FEATURE_PROXY_PROTOCOL);
+}
+
+static uint64_t header_timeout(const struct fb_conn *conn)
+{
+    return (uint64_t)values_of(conn)->timeout;
+}
+
+static void proxy_opened(struct fb_conn *conn)
+{
+    assert(conn->session_phase == SESSION_NEW && !conn->outgoing && header_timeout(conn) > 0);
+    CHECK_KIND(session_binding_of(conn), BINDING_KIND);
+    if (!session_note_start(conn))
+        return;
+    session_set_phase(conn, SESSION_HEADER);
+    conn_deadline_set(conn, header_timeout(conn));
+}
+
+/* Whether the connection's own peer is a proxy that is believed. */
+static bool is_trusted(const struct fb_conn *conn)
+{
+    const struct trusted_setting *trusted = &values_of(conn)->trusted;
+    struct address peer;
+
+    assert((trusted->n == 0) == (trusted->blocks == NULL));
+    conn_peer_address(conn, &peer);
+    for (int64_t i = 0; i < trusted->n; i++)
+        if (address_block_matches(&trusted->blocks[i], &peer.any))
+            return true;
+    return false;
+}
+
+/* ---- A header that never becomes whole ---- */
+
+/* Ends the session, with a line that shows what has come of the header. The log writes bytes that
+ * are no text as \xNN, but for NUL, which ends a text. */
+static COLD void refuse(struct fb_conn *conn, fb_bytes in)
+{
+    char text[4 * PROXY_PROTOCOL_LINE + 1], *end = text;
+
+    assert(conn->session_phase == SESSION_HEADER);
+    for (size_t i = 0; i < in.n && i < PROXY_PROTOCOL_LINE; i++) {
+        if (in.p[i] != '\0')
+            *end++ = (char)in.p[i];
+        else
+            end = stpcpy(end, "\\x00");
+    }
+    *end = '\0';
+    conn_log(conn, LEVEL_ERROR, 0, "broken header: \"%s\" while reading PROXY protocol", text);
+    session_set_status(conn, STATUS_BAD_REQUEST);
+    conn_fail(conn, FB_BAD_FRAME);
+}
+
+/* Whether the header may be as long as it says. An unknown client could have the worker keep 64 KiB
+ * for it. */
+static bool check_length(struct fb_conn *conn, size_t n)
+{
+    if (likely(n <= PROXY_PROTOCOL_UNTRUSTED) || is_trusted(conn))
+        return true;
+    conn_log(conn, LEVEL_ERROR, 0,
+        "a header of %zu bytes while reading PROXY protocol, and %d are the most from an address "
+        "that no \"set_real_ip_from\" names",
+        n, PROXY_PROTOCOL_UNTRUSTED);
+    session_set_status(conn, STATUS_BAD_REQUEST);
+    conn_fail(conn, FB_BAD_FRAME);
+    return false;
+}
+
+static void proxy_eof(struct fb_conn *conn, fb_bytes rest)
+{
+    refuse(conn, rest);
+}
+
+static void proxy_expired(struct fb_conn *conn)
+{
+    uint64_t passed = conn->net->loop.clock.mono_ms - conn->opened_ms;
+    char reason[128];
+
+    assert(conn->session_phase == SESSION_HEADER);
+    if (passed < header_timeout(conn)) { /* the time is longer than a deadline can be */
+        conn_deadline_set(conn, header_timeout(conn) - passed);
+        return;
+    }
+    conn_log(conn, LEVEL_INFO, 0, "client timed out (%d: %s) while reading PROXY protocol",
+        ETIMEDOUT, error_text(ETIMEDOUT, reason, sizeof(reason)));
+    conn_fail(conn, FB_TIMED_OUT);
+}
+
+/* ---- A whole header ---- */
+
+static const struct session_part_kind proxy_part_kind = { .left = session_part_stays };
+
+const struct session_proxy *session_proxy_of(const struct fb_conn *conn)
+{
+    const struct session_part *part = session_part_of(conn, &proxy_part_kind);
+
+    return part != NULL ? container_of(part, struct session_proxy, part) : NULL;
+}
+
+/* Keeps the header for variables; false without memory, and then the connection has failed. */
+static bool keep_header(struct fb_conn *conn, fb_bytes header)
+{
+    struct session_proxy *proxy = session_keep(conn, sizeof(*proxy) + header.n);
+
+    assert(header.n > 0 && header.n <= PROXY_PROTOCOL_LONGEST);
+    if (proxy == NULL) {
+        conn_fail(conn, FB_NO_MEMORY);
+        return false;
+    }
+    proxy->own = conn->peer;
+    proxy->n = header.n;
+    memcpy(proxy->header, header.p, header.n);
+    session_part_add(session_record_of(conn), &proxy->part, &proxy_part_kind);
+    return true;
+}
+
+/* Takes over what the header says of the client; false as above. A client that has come to its
+ * proxy by a unix socket has no address that means anything here. */
+static bool take_header(struct fb_conn *conn, fb_bytes in, const struct proxy_protocol *header)
+{
+    const struct variables *variables = session_server_of(conn)->variables;
+
+    assert(header->length <= in.n);
+    if (variables != NULL && variables->uses_proxy &&
+        !keep_header(conn, (fb_bytes) { in.p, header->length }))
+        return false;
+    if (header->has_addresses && header->source.any.sa_family != AF_UNIX && is_trusted(conn))
+        conn_peer_set(&conn->peer, &header->source.any);
+    return true;
+}
+
+static size_t proxy_data(struct fb_conn *conn, fb_bytes in)
+{
+    struct proxy_protocol header;
+    enum proxy_protocol_status status = proxy_protocol_parse(in, &header);
+
+    assert(conn->session_phase == SESSION_HEADER && conn->received <= in.n);
+    if (status != PROXY_PROTOCOL_BROKEN && !check_length(conn, header.length))
+        return in.n;
+    switch (status) {
+    case PROXY_PROTOCOL_MORE:
+        return 0;
+    case PROXY_PROTOCOL_BROKEN:
+        refuse(conn, in);
+        return in.n;
+    default:
+        break;
+    }
+    conn_debug(conn, "PROXY header of %zu bytes", header.length);
+    if (!take_header(conn, in, &header))
+        return in.n;
+    conn->received = 0;
+    conn->ops = &session_conn_ops;
+    conn_deadline_clear(conn);
+    session_begin(conn);
+    if (!conn_is_active(conn)) /* input of a refused client is not looked at */
+        return in.n;
+    conn->received = in.n - header.length;
+    if (header.length < in.n)
+        conn_offer_again(conn);
+    return header.length;
+}
+
+/* Ignores that the output of an earlier server, which passed the client on, has left. */
+static void proxy_writable(struct fb_conn *conn)
+{
+    assert(conn->session_phase == SESSION_HEADER);
+    (void)conn;
+}
+
+static void proxy_closed(struct fb_conn *conn, fb_reason reason)
+{
+    conn->received = 0; /* a header is no part of the session */
+    session_closed(conn, reason);
+}
+
+const struct conn_ops session_proxy_ops = {
+    .opened = proxy_opened,
+    .data = proxy_data,
+    .eof = proxy_eof,
+    .writable = proxy_writable,
+    .expired = proxy_expired,
+    .closed = proxy_closed,
+    .failed = session_failed,
+    .describe = session_describe,
+};

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Clients that a proxy passes on: what they begin with is a PROXY header, which says who they are.
+ *
+ * Responsible for the header, from the start of the connection to the session's, and for what it
+ * leaves behind: the client's address, where its proxy is believed, and variables. Invariant: the
+ * protocol sees nothing of it, neither its bytes nor the time that it took. */
+#pragma once
+
+#include "net/conn.h"
+#include "session/record.h"
+#include "text/variable.h"
+
+/* Addresses of proxies whose PROXY headers are believed. */
+struct trusted_setting {
+    struct address_block *blocks;
+    int64_t n;
+};
+
+/* The feature's struct of a server. */
+struct proxy_protocol_values {
+    int64_t timeout;                /* ms */
+    struct trusted_setting trusted; /* set_real_ip_from */
+};
+
+/* A session's copy of its header, in its own memory, where a variable is used that tells it. */
+struct session_proxy {
+    struct session_part part; /* the first member */
+    struct conn_peer own;     /* the connection's peer */
+    size_t n;
+    uint8_t header[];
+};
+
+/* Callbacks of a client whose binding wants a PROXY header, until that is whole. */
+extern const struct conn_ops session_proxy_ops;
+/* Returns the header of the connection's session; NULL: none is kept. */
+const struct session_proxy *session_proxy_of(const struct fb_conn *conn);
+
+/* variables.c: What is known by a header. */
+extern const struct variable_row variables_proxy[];
+/* Whether the variable is one of them; and whether there is such a one: its name may have the
+ * number of a type. */
+bool variables_proxy_has(const struct variable *variable);
+bool variables_proxy_knows(const struct variable *variable);

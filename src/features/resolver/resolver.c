@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The directive `resolver`: servers of names, which workers ask. There is always that of the
+ * system, the first of the list and a member of the struct; the others lie in the cycle's memory.
+ * Those that no server can use are not marked, and cost a worker nothing. */
+#include "features/resolver/resolver.h"
+
+#include "base/check.h"
+#include "base/number.h"
+#include "features/features.h"
+#include "names/client.h"
+#include "settings/blocks.h"
+#include "settings/lookup.h"
+#include "settings/set_value.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define NAMES_PORT 53
+#define SERVERS_MAX 16
+#define VALID_MAX INT64_C(31536000000) /* a year */
+#define TIMEOUT_MS 30000               /* the row's default, of a stream {} that does not say */
+
+/* Finds the value of "NAME=value"; NULL: it is something else. */
+static const char *option_of(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+
+    return strncmp(text, name, n) == 0 && text[n] == '=' ? text + n + 1 : NULL;
+}
+
+/* Reads a family that is on or off: 1, 0 for another option, -1 after a report. */
+static int set_family(struct apply *apply, const struct conf_directive *directive, unsigned arg,
+    const char *name, bool *out)
+{
+    const char *value = option_of(directive->args[arg].text, name);
+
+    if (value == NULL)
+        return 0;
+    *out = strcmp(value, "on") == 0;
+    if (*out || strcmp(value, "off") == 0)
+        return 1;
+    return set_bad_value(apply, directive, arg, "expected \"%s=on\" or \"%s=off\"", name, name);
+}
+
+static int set_valid(struct apply *apply, const struct conf_directive *directive, unsigned arg,
+    struct names_setting *resolver)
+{
+    const char *value = option_of(directive->args[arg].text, "valid");
+
+    if (value == NULL)
+        return 0;
+    if (number_parse_msec(value, 1, VALID_MAX, &resolver->valid) == NUMBER_OK)
+        return 1;
+    return set_bad_value(apply, directive, arg, "expected a time after \"valid=\"");
+}
+
+/* Appends a server to the text of all. */
+static int add_server(struct apply *apply, const struct conf_directive *directive, unsigned arg,
+    struct names_setting *resolver)
+{
+    const char *text = directive->args[arg].text, *wrong, *all;
+    char name[ADDRESS_TEXT];
+    struct address address;
+
+    if (strncmp(text, "unix:", 5) == 0)
+        return set_bad_value(apply, directive, arg, "expected the address of a server of names");
+    wrong = lookup_host(apply, text, NAMES_PORT, &address);
+    if (wrong != NULL)
+        return set_bad_value(apply, directive, arg, "%s", wrong);
+    address_format(&address, true, name);
+    all = resolver->servers == NULL
+              ? apply_strdup(apply, name)
+              : arena_printf(apply->cycle->arena, "%s,%s", resolver->servers, name);
+    if (all == NULL)
+        return -1;
+    resolver->servers = all;
+    needs_add_port(apply, address_port(&address));
+    return 0;
+}
+
+static int set_arguments(
+    struct apply *apply, const struct conf_directive *directive, struct names_setting *resolver)
+{
+    unsigned servers = 0;
+
+    for (unsigned i = 0; i < directive->arg_n; i++) {
+        int is = set_valid(apply, directive, i, resolver);
+
+        if (is == 0)
+            is = set_family(apply, directive, i, "ipv4", &resolver->ipv4);
+        if (is == 0)
+            is = set_family(apply, directive, i, "ipv6", &resolver->ipv6);
+        if (is == 0 && ++servers > SERVERS_MAX)
+            is = set_bad_value(apply, directive, i, "there are %d servers already", SERVERS_MAX);
+        if (is == 0)
+            is = add_server(apply, directive, i, resolver);
+        if (is == -1)
+            return -1;
+    }
+    if (servers == 0)
+        return set_bad_value(apply, directive, 0, "expected the address of a server of names");
+    if (!resolver->ipv4 && !resolver->ipv6)
+        return set_bad_value(
+            apply, directive, directive->arg_n - 1, "\"ipv4\" and \"ipv6\" cannot both be off");
+    return 0;
+}
+
+SETTER(resolver_set)
+{
+    struct names_setting *last = &apply->cycle->stream.system;
+    struct names_setting *resolver = apply_alloc(apply, sizeof(*resolver));
+
+    (void)setting;
+    if (resolver == NULL)
+        return -1;
+    if (!names_client_built()) {
+        report_error(apply->report, &directive->name,
+            "\"resolver\" directive needs c-ares, which this build of forkbeard lacks");
+        return -1;
+    }
+    *resolver = (struct names_setting) { .ipv4 = true, .ipv6 = true };
+    if (set_arguments(apply, directive, resolver) == -1)
+        return -1;
+    while (last->next != NULL)
+        last = last->next;
+    last->next = resolver;
+    *(const struct names_setting **)field = resolver;
+    return 0;
+}
+
+/* The servers of names that workers themselves ask are their sandbox's affair. */
+void resolver_use(struct apply *apply, const struct names_setting *wanted, enum names_users users)
+{
+    struct names_setting *resolver = &apply->cycle->stream.system;
+
+    while (resolver != NULL && resolver != wanted)
+        resolver = resolver->next;
+    assert(resolver != NULL);
+    resolver->users |= users;
+    if (users == NAMES_OF_SESSIONS)
+        apply->cycle->needs.resolver = true;
+    if (resolver->servers == NULL)
+        needs_add_port(apply, NAMES_PORT);
+}
+
+static bool asks(const struct server *server)
+{
+    return ((server->protocol->needs | server->needs) & FB_NEEDS_RESOLVER) != 0;
+}
+
+/* A protocol asks the resolver of each of its servers, and that of stream {}. One that does not
+ * declare it may use what the operator has written. */
+static void resolver_finish(struct apply *apply, struct scope *stream)
+{
+    struct stream_settings *settings = &apply->cycle->stream;
+    struct server *server;
+
+    settings->system.ipv4 = settings->system.ipv6 = true;
+    settings->resolver = stream->settings->resolver;
+    settings->resolver_timeout = stream->settings->resolver_timeout;
+    if (settings->resolver == NULL)
+        settings->resolver = &settings->system;
+    if (settings->resolver_timeout == 0)
+        settings->resolver_timeout = TIMEOUT_MS;
+    if (names_client_built() && (settings->needs & FB_NEEDS_RESOLVER))
+        resolver_use(apply, settings->resolver, NAMES_OF_SESSIONS);
+    STAILQ_FOREACH (server, &settings->servers, link) {
+        if (server->settings.resolver == NULL)
+            server->settings.resolver = &settings->system;
+        if (server->protocol == NULL || !names_client_built())
+            continue;
+        if (asks(server) || settings->resolver != &settings->system)
+            resolver_use(apply, settings->resolver, NAMES_OF_SESSIONS);
+        if (asks(server) || server->settings.resolver != &settings->system)
+            resolver_use(apply, server->settings.resolver, NAMES_OF_SESSIONS);
+    }
+}
+
+static const struct setting rows[] = {
+    { "resolver", CONTEXT_STREAM | CONTEXT_SERVER, 1, UCHAR_MAX, .set = resolver_set,
+        .offset = offsetof(struct server_settings, resolver),
+        .size = sizeof(const struct names_setting *), .unset = "the system's" },
+    { "resolver_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
+        .offset = offsetof(struct server_settings, resolver_timeout), .size = sizeof(int64_t),
+        .least_value = 1, .greatest_value = INT64_MAX, .initial = "30s" },
+    { .name = NULL },
+};
+
+const struct feature resolver_feature = {
+    .name = "resolver",
+    .rows = rows,
+    .finish = resolver_finish,
+};

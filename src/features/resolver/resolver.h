@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The directive `resolver`, which blocks of groups have, too. */
+#pragma once
+
+#include "settings/apply.h"
+
+SETTER(resolver_set);
+/* Notes that groups of servers, or sessions, ask the resolver, which workers will have then. */
+void resolver_use(
+    struct apply *apply, const struct names_setting *resolver, enum names_users users);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `split_clients`: a variable whose value is chosen by a hash of a text, so that each value has its
+ * part of all texts.
+ *
+ * Only data: settings/ fills it in, and nothing changes it while sessions use it. */
+#pragma once
+
+#include "text/map_text.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Hundredths of a percent */
+#define SPLIT_WHOLE 10000
+
+struct split_part {
+    uint32_t end; /* the first hash that is behind the part */
+    struct map_text text;
+};
+
+struct split_clients {
+    const struct template *source;
+    const struct split_part *parts; /* by rising ends */
+    unsigned n;
+    struct map_text rest; /* value of all other hashes: "*", or nothing */
+};
+
+/* The number of hashes that a part has. */
+uint32_t split_clients_share(unsigned hundredths);
+/* MurmurHash2 with the seed 0 */
+uint32_t split_clients_hash(const char *p, size_t n);
+/* Returns the text for a hash. */
+const struct map_text *split_clients_find(const struct split_clients *split, uint32_t hash);
+/* Works out the variable's value; its `arg` is the split_clients. -1 without memory. */
+int split_clients_get(struct fb_conn *conn, const struct variable *variable, struct value *value);

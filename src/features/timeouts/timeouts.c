@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The times and bytes that each session keeps to (session/): all that is done with the values is
+ * done there. */
+#include "features/features.h"
+#include "settings/set_value.h"
+
+#include <string.h>
+
+/* No limit is one that nothing reaches; 0 stands for the protocol's. */
+static SETTER(set_output_limit)
+{
+    if (strcmp(directive->args[0].text, "off") == 0) {
+        *(int64_t *)field = INT64_MAX;
+        return 0;
+    }
+    return set_size(apply, setting, directive, field);
+}
+
+#define VALUE(member) .offset = offsetof(struct server_settings, member), .size = sizeof(int64_t)
+
+static const struct setting rows[] = {
+    { "first_byte_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
+        VALUE(first_byte_timeout), .initial = "60s" },
+    { "idle_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec, VALUE(idle_timeout),
+        .initial = "10m" },
+    { "input_limit", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_size, VALUE(input_limit),
+        .least_value = 1, .greatest_value = INT64_MAX, .unset = "set by the protocol" },
+    { "output_limit", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_output_limit,
+        VALUE(output_limit), .least_value = 64 * 1024, .greatest_value = INT64_MAX,
+        .unset = "set by the protocol" },
+    { "receive_timeout", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_msec,
+        VALUE(receive_timeout), .initial = "off" },
+    { "tcp_nodelay", CONTEXT_STREAM | CONTEXT_SERVER, 1, 1, .set = set_flag, VALUE(tcp_nodelay),
+        .initial = "on" },
+    { .name = NULL },
+};
+
+const struct feature timeouts_feature = {
+    .name = "timeouts",
+    .rows = rows,
+};

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `upstream {}` in the configuration: its directives, and how groups are found by their names, by
+ * directives that may stand before them. Private to settings/. */
+#pragma once
+
+#include "backends/group.h"
+#include "settings/apply.h"
+#include "upstream/upstream.h"
+
+#include <bsd/sys/tree.h>
+
+struct scope;
+
+/* The feature's struct of the configuration. */
+struct upstream_conf {
+    struct named_upstreams named;
+    RB_HEAD(upstream_names, upstream_entry) all; /* find.c */
+    STAILQ_HEAD(, upstream_use) uses;            /* directives that lead to one */
+    STAILQ_HEAD(, upstream_zone_use) zones;      /* zones that groups have named */
+};
+/* Returns it. */
+struct upstream_conf *upstream_conf_of(const struct apply *apply);
+
+/* A block while it is read, which its directives set. */
+struct upstream_block {
+    struct upstream *upstream;
+    const struct conf_word *balance;             /* directive of the balancer; NULL: none */
+    const struct conf_word *backup, *slow_start; /* the first parameters of these names, or NULL */
+    bool has_primary;                            /* a server is no backup */
+    struct upstream_drop drop;
+    const struct names_setting *resolver;
+    int64_t resolver_timeout;
+};
+
+/* A group by its name, or by the address of a directive. */
+struct upstream_entry {
+    RB_ENTRY(upstream_entry) node;
+    struct upstream *upstream;
+};
+
+/* server.c: `server` of the block; a server with all its defaults (NULL after a report);
+ * and its place, an address or a name, from text: NULL, or what is wrong with it. */
+SETTER(upstream_server_set);
+struct upstream_server *upstream_server_make(struct apply *apply);
+const char *upstream_server_parse(
+    struct apply *apply, const char *text, struct upstream_server *server);
+/* Adds the server, and what workers need for it, to the group. */
+void upstream_server_add(
+    struct apply *apply, struct upstream *upstream, struct upstream_server *server);
+
+/* balance.c: the balancers; and whether the servers' parameters are for that of the block,
+ * whichever comes first. */
+SETTER(upstream_balance_set_hash);
+SETTER(upstream_balance_set_least_conn);
+SETTER(upstream_balance_set_least_time);
+SETTER(upstream_balance_set_random);
+void upstream_balance_check(struct apply *apply, const struct upstream_block *block);
+
+/* find.c: Adds a group to those of the configuration; -1: there is one of its name, or no
+ * memory, which was reported. */
+int upstream_add(struct apply *apply, struct upstream *upstream);
+/* Returns the group of that name, which nobody has made for a single address, or NULL. */
+struct upstream *upstream_find(struct apply *apply, const char *name);
+/* Returns the group like this one of a single address, or NULL. */
+struct upstream *upstream_find_single(struct apply *apply, struct upstream *like);
+/* Lets sessions find the groups by their names, once all were added. */
+void upstream_number_names(struct apply *apply);
+/* Returns the nearest name of a group, or NULL. */
+const char *upstream_nearest(struct apply *apply, const char *name);
+
+/* A directive that leads to a group, or to a text with variables. */
+struct upstream_use {
+    STAILQ_ENTRY(upstream_use) link;
+    struct fb_upstream *where;
+    const char *text;
+    const struct conf_word *word;
+    const struct server_settings *settings; /* of its block */
+    const struct server *server;            /* block that it stands in, or NULL */
+    bool circles;                           /* circles.c: leads to own servers alone, as these do */
+};
+
+/* uses.c: Reads for a protocol where clients are to be connected to, as
+ * fb_conf_upstream(); NULL after a report. */
+const fb_upstream *upstream_of_conf(fb_conf *conf, const char *directive, const char *text);
+/* uses.c: Finds the groups that directives lead to, once all of stream {} was read. */
+void upstream_finish_uses(struct apply *apply, struct scope *stream);

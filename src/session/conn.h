@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The part of a session that needs memory beyond the connection's slot: a server's operations, the
+ * connections that were made for it, a time limit of its own. A connection to a server has one; a
+ * client's is made when first needed, and a plain client never has one. What few connections need
+ * lies beyond it: use.h, record.h, reuse.h.
+ *
+ * Responsible for giving all of that back when the connection changes hands or ends. Invariant: a
+ * session_conn belongs to one connection, whose `session` points back at it. */
+#pragma once
+
+#include "base/check.h"
+#include "base/wiped.h"
+#include "net/conn.h"
+#include "session/log.h"
+#include "session/stream.h"
+
+#include <bsd/sys/queue.h>
+
+#define SESSION_CONN_KIND KIND('S', 'E', 'S', 'S')
+
+struct session_outgoing;
+struct session_record;
+struct session_reuse;
+struct session_tries;
+struct session_use;
+
+/* The longest time, in ms: to add it to any time of a clock is no overflow. */
+#define SESSION_TIME_MOST (((uint64_t)1 << 55) - 1)
+
+static inline uint64_t session_clamp_ms(uint64_t ms)
+{
+    return ms < SESSION_TIME_MOST ? ms : SESSION_TIME_MOST;
+}
+
+/* Returns the session's part of a time, by its number: numbers that follow each other are spread
+ * over all of it. */
+static inline uint64_t session_spread(const struct fb_conn *conn, uint64_t ms)
+{
+    uint64_t fraction = conn->number * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+
+    assert(fraction <= UINT32_MAX);
+    return ms / UINT32_MAX * fraction + ms % UINT32_MAX * fraction / UINT32_MAX;
+}
+
+/* The phase of a session on one connection: conn->session_phase. */
+enum session_phase {
+    SESSION_NONE,      /* no session */
+    SESSION_KEEPALIVE, /* a connection to a server, in the keepalive pool, without an owner */
+    SESSION_ENDED,     /* the protocol's `closed` has run */
+
+    SESSION_USABLE = 8, /* a bit of those that follow: a protocol may use the connection */
+    SESSION_NEW = SESSION_USABLE, /* `opened` has not run; every session begins with it */
+    SESSION_HEADER,  /* the client's PROXY header is not whole, and proxy_protocol_timeout runs */
+    SESSION_PREREAD, /* the client's first bytes are looked at, and preread_timeout runs */
+    SESSION_AWAITED, /* the client's first byte has not come, and first_byte_timeout runs */
+    SESSION_ACTIVE,  /* idle_timeout runs, or none */
+    SESSION_PHASES,
+};
+
+struct session_conn {
+    unsigned kind;
+    uint16_t error;       /* errno of a system call on the connection that has failed */
+    uint16_t status : 10; /* a client's; 0: none was set */
+    uint16_t end : 6;     /* a client's: enum session_end */
+    struct fb_conn *conn;
+    const fb_ops *ops; /* NULL: those of the connection's protocol; a client's are fb_become()'s */
+    struct chunk *lasting;   /* arena of fb_alloc() */
+    struct session_use *use; /* NULL: its user has set up nothing else */
+    union {
+        struct session_record *known; /* at a session's root: what is known of it, or NULL */
+        struct session_conn *maker;   /* a child's: the session that it was made for */
+    };
+    LIST_HEAD(, session_outgoing) children; /* connections that were made for this one */
+    union {
+        const struct fb_target *target; /* outgoing */
+        struct session_tries *tries;    /* a client's, of servers; NULL: none was chosen */
+    };
+    uint64_t timeout : 55; /* ms; SESSION_TIME_MOST at most */
+    bool own_timeout : 1;  /* fb_set_timeout() has set `timeout` */
+    bool has_become : 1;   /* fb_become() has run since `data` was last called */
+    bool untold : 1;       /* fb_become() has run in a draining worker, and `draining` has not */
+    bool told : 1; /* `draining` of these callbacks has run, although the worker does not drain */
+
+    /* a connection to a server */
+    bool is_outgoing : 1; /* the first member of a struct session_outgoing */
+    bool is_child : 1;    /* made for another session; else the worker's, or kept */
+    bool is_own : 1;      /* the worker's: in its list, without a parent */
+    bool waits : 1;       /* in the trunk's queue: it has no socket */
+    bool reused : 1;      /* taken from the keepalive pool */
+};
+
+/* A connection to a server has this. */
+struct session_outgoing {
+    struct session_conn session; /* the first member */
+    union {
+        LIST_ENTRY(session_outgoing) sibling; /* a child's */
+        TAILQ_ENTRY(session_outgoing) among;  /* in the pool, or the worker's */
+    };
+    struct session_reuse *reuse; /* NULL: nothing goes to its next user */
+    uint32_t keep_ms;            /* fb_keep()'s */
+    uint8_t log_level;           /* level of its connect()'s failure */
+};
+
+/* Returns what a connection to a server has. */
+static inline struct session_outgoing *session_outgoing_of(const struct session_conn *session)
+{
+    assert(session->is_outgoing);
+    return container_of(session, struct session_outgoing, session);
+}
+
+/* Returns the session that a connection was made for; NULL: none. */
+static inline struct session_conn *session_parent_of(const struct session_conn *session)
+{
+    return session->is_child ? session->maker : NULL;
+}
+
+/* Makes a connection that has no record the child of a session. */
+static inline void session_conn_adopt(struct session_conn *session, struct session_conn *parent)
+{
+    assert(session->is_child || session->known == NULL);
+    session->is_child = true;
+    session->maker = parent;
+}
+
+/* Returns what is known of the session at whose root the connection is, or NULL. */
+static inline struct session_record *session_own_record(const struct session_conn *session)
+{
+    return session->is_child ? NULL : session->known;
+}
+
+/* Returns NULL where the connection has none. Its kind is checked at its end, and not by each of
+ * those who ask. */
+static inline struct session_conn *session_conn_of(const struct fb_conn *conn)
+{
+    return conn->session;
+}
+
+static inline struct binding *session_binding_of(const struct fb_conn *conn)
+{
+    return conn->owner;
+}
+
+static inline const struct server *session_server_of(const struct fb_conn *conn)
+{
+    const struct binding *binding = conn->owner;
+
+    return binding->server;
+}
+
+/* Whether a slot is kept for the connection to the server that the client will be connected to: it
+ * has none. */
+static inline bool session_keeps_slot(const struct fb_conn *conn)
+{
+    const struct session_conn *session = session_conn_of(conn);
+
+    return !conn->outgoing && session_server_of(conn)->connects &&
+           (session == NULL || LIST_EMPTY(&session->children));
+}
+
+/* Returns the client at the root of the connections that were made for each other, or the root
+ * itself where the worker has it. */
+static inline struct fb_conn *session_client_of(const struct fb_conn *conn)
+{
+    while (conn->outgoing && conn->session != NULL && session_conn_of(conn)->is_child)
+        conn = session_conn_of(conn)->maker->conn;
+    return conn_at_slot(conn->net, conn_slot(conn));
+}
+
+/* The status of a session, as $status shows it; 0: none was set, and it has not ended. */
+static inline unsigned session_status(const struct fb_conn *conn)
+{
+    const struct session_conn *session = session_conn_of(conn);
+
+    return session != NULL ? session->status : 0;
+}
+
+/* Creates that of a connection to a server, which is to be given it; NULL without memory. */
+struct session_outgoing *session_outgoing_create(struct stream *stream);
+/* conn_end.c: Frees one that no connection has. */
+void session_outgoing_discard(struct stream *stream, struct session_outgoing *outgoing);
+/* Creates the client's, which has none; NULL without memory, and then the connection has been
+ * failed. */
+struct session_conn *session_conn_add(struct fb_conn *conn);
+/* Returns the connection's, created where there is none; NULL as above. */
+static inline struct session_conn *session_conn_make(struct fb_conn *conn)
+{
+    struct session_conn *session = session_conn_of(conn);
+
+    return likely(session != NULL) ? session : session_conn_add(conn);
+}
+
+static inline void session_set_status(struct fb_conn *conn, unsigned status)
+{
+    struct session_conn *session;
+
+    if (session_status(conn) == status)
+        return;
+    session = session_conn_make(conn);
+    if (session != NULL)
+        session->status = status & 0x3ff;
+}
+/* conn_end.c: Gives back what belongs to the present user of the connection. Its children
+ * have ended. */
+void session_conn_clear(struct session_conn *session);
+/* The same, but for what is known of a client's session, and its memory. */
+void session_conn_clear_use(struct session_conn *session);
+/* Frees the connection's, which has one, at the connection's end. */
+void session_conn_free(struct fb_conn *conn);
+/* Ends the connections that were made for this one. */
+void session_conn_end_children(struct session_conn *session);
+
+/* Whether the operations have a callback: what was built with an older header has fewer. */
+#define SESSION_HAS(ops, member) ((ops)->size > offsetof(fb_ops, member) && (ops)->member != NULL)
+
+static inline const fb_ops *session_ops_of(const struct fb_conn *conn)
+{
+    const struct session_conn *session = session_conn_of(conn);
+
+    return session != NULL && session->ops != NULL ? session->ops
+                                                   : session_server_of(conn)->protocol->ops;
+}
+
+/* Before and after a callback, so that the master can say in which one a worker got stuck. */
+static inline void session_callback_begin(const struct fb_conn *conn, enum callback callback)
+{
+    heartbeat_begin(conn->net->heartbeat, callback, session_server_of(conn)->protocol_index);
+}
+
+/* A child of fork() that comes back from the callback finds its connections' slots empty. */
+static inline void session_callback_end(const struct fb_conn *conn)
+{
+    const struct net *net = conn->net;
+
+    if (unlikely(net == NULL))
+        wiped_end();
+    if (unlikely(heartbeat_end(net->heartbeat)))
+        session_log_stall(conn);
+}
+
+#define TO(phase) (1U << SESSION_##phase)
+
+/* For each phase those that may follow, as bits. */
+static const uint16_t session_steps[SESSION_PHASES] = {
+    [SESSION_NONE] = TO(NEW),
+    [SESSION_NEW] = TO(HEADER) | TO(PREREAD) | TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
+    [SESSION_HEADER] = TO(PREREAD) | TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
+    [SESSION_PREREAD] = TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
+    [SESSION_AWAITED] = TO(ACTIVE) | TO(NEW) /* of another server */ | TO(ENDED),
+    [SESSION_ACTIVE] = TO(KEEPALIVE) | TO(NEW) /* the same */ | TO(ENDED),
+    [SESSION_KEEPALIVE] = TO(NEW) /* for another owner */ | TO(ENDED),
+};
+#undef TO
+static_assert(SESSION_PHASES <= 16, "a phase has four bits");
+
+/* Returns the phases that one may follow, as bits: a constant, if the phase is one. */
+static ALWAYS_INLINE unsigned session_origins(enum session_phase phase)
+{
+#define FROM(origin) ((session_steps[SESSION_##origin] >> phase & 1U) << SESSION_##origin)
+    return FROM(NONE) | FROM(NEW) | FROM(HEADER) | FROM(PREREAD) | FROM(AWAITED) | FROM(ACTIVE) |
+           FROM(KEEPALIVE);
+#undef FROM
+}
+
+/* Changes the phase and asserts that the step is legal. */
+static inline void session_set_phase(struct fb_conn *conn, enum session_phase phase)
+{
+    assert((session_origins(phase) >> conn->session_phase & 1) != 0);
+    assert(conn->outgoing || phase != SESSION_KEEPALIVE);
+    assert(!conn->outgoing || (phase != SESSION_AWAITED && phase != SESSION_HEADER));
+    conn->session_phase = phase;
+}
+
+/* Whether a protocol may use the connection: its session has begun and not ended, and it is not in
+ * the keepalive pool. */
+static inline bool session_is_usable(const struct fb_conn *conn)
+{
+    return (conn->session_phase & SESSION_USABLE) != 0;
+}
+
+/* Whether the connection is in the keepalive pool. */
+static inline bool session_is_keepalive(const struct fb_conn *conn)
+{
+    return conn->session_phase == SESSION_KEEPALIVE;
+}
+
+/* session.c: Begins a client's session, of which its protocol may hear later; false: it ends. */
+bool session_note_start(struct fb_conn *conn);
+/* session.c: Goes on with a client whose PROXY header has come, or whose first bytes have been
+ * looked at, as its server wants it (server->begin). */
+void session_begin(struct fb_conn *conn);
+/* session.c: Gives such a client to its server's protocol. */
+void session_enter(struct fb_conn *conn);
+/* conn_end.c: Ends a client's session with its server, before another server gets it. */
+void session_leave_server(struct fb_conn *conn);
+/* session.c: Waits no more for a client's first byte: bytes have to move from now on. */
+void session_await_no_more(struct fb_conn *conn);
+/* session.c: fb_set_timeout() and fb_close() */
+void session_set_timeout(struct fb_conn *conn, uint64_t ms);
+void session_close(struct fb_conn *conn);
+void session_stop(struct fb_conn *conn);
+void session_resume(struct fb_conn *conn);
+
+/* become.c: fb_become(); -1 without memory, and then the connection has been failed. */
+int session_become(struct fb_conn *conn, const fb_ops *ops, void *state);
+/* drain.c: Has `draining` called of a session that has got other callbacks in a draining worker. */
+void stream_drain_late(struct fb_conn *conn);
+
+/* check.c: Asserts what holds for a session's connection between callbacks. */
+void session_check(const struct fb_conn *conn);

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of a session_conn, or of its present use.
+ *
+ * Responsible for giving back all that a connection's user has set up, children included. Never
+ * calls a protocol but through the end of a child. Invariant: after it nothing points to the
+ * connection but its slot, and in the keepalive pool its list. */
+#include "base/compiler.h"
+#include "session/call.h"
+#include "session/idle.h"
+#include "session/log.h"
+#include "session/record.h"
+#include "session/reuse.h"
+#include "session/use.h"
+
+/* Adds what a connection to a server has moved to the record of the session that it was made for,
+ * directly or for another such connection. */
+static void count_bytes(const struct fb_conn *conn, struct session_conn *parent)
+{
+    struct session_record *record;
+
+    while (parent->is_child)
+        parent = parent->maker;
+    record = session_record_create(parent);
+    if (record == NULL)
+        return;
+    record->server_n++;
+    record->from_servers += conn->received;
+    record->to_servers += conn->sent;
+}
+
+/* Takes a connection to a server from the list of the session, or of the worker, that has it. */
+static inline void leave_maker(struct session_outgoing *outgoing)
+{
+    struct session_conn *session = &outgoing->session;
+    struct fb_conn *conn = session->conn;
+
+    if (likely(session->is_child)) {
+        LIST_REMOVE(outgoing, sibling);
+        if (session_keeps_slot(session->maker->conn))
+            net_reserve(conn->net, 1);
+        if (session_log_wants(conn, LEVEL_INFO))
+            count_bytes(conn, session->maker);
+    } else if (session->is_own) {
+        TAILQ_REMOVE(&stream_of(conn)->own, outgoing, among);
+    }
+}
+
+/* Gives back what the present user of the connection has. */
+static inline void end_use(struct session_conn *session)
+{
+    assert(LIST_EMPTY(&session->children));
+    if (unlikely(session->use != NULL))
+        session_use_free(session);
+    if (unlikely(session->lasting != NULL))
+        net_release(session->conn->net, &session->lasting);
+    if (session->is_outgoing)
+        leave_maker(session_outgoing_of(session));
+}
+
+/* Gives back what the session at whose root the connection is has beyond that. */
+static inline void end_session(struct session_conn *session)
+{
+    if (!session->is_outgoing && session->tries != NULL)
+        stream_of(session->conn)->backends->clear_tries(session);
+    if (unlikely(session_own_record(session) != NULL))
+        session_record_free(session);
+}
+
+void session_conn_clear_use(struct session_conn *session)
+{
+    CHECK_KIND(session, SESSION_CONN_KIND);
+    end_use(session);
+    session->own_timeout = session->has_become = session->is_own = false;
+    session->untold = session->told = false;
+    if (session->is_child)
+        session->known = NULL;
+    session->is_child = false;
+}
+
+void session_conn_clear(struct session_conn *session)
+{
+    session_conn_clear_use(session);
+    end_session(session);
+    session->status = 0;
+}
+
+void session_outgoing_discard(struct stream *stream, struct session_outgoing *outgoing)
+{
+    CHECK_KIND(&outgoing->session, SESSION_CONN_KIND);
+    if (unlikely(outgoing->reuse != NULL))
+        session_reuse_free(stream, &outgoing->session);
+    outgoing->session.kind = 0;
+    spares_give(&stream->outgoing, outgoing);
+}
+
+void session_conn_free(struct fb_conn *conn)
+{
+    struct session_conn *session = session_conn_of(conn);
+
+    assert(session->conn == conn && session->is_outgoing == conn->outgoing);
+    end_use(session);
+    end_session(session);
+    if (session->is_outgoing) {
+        session_outgoing_discard(stream_of(conn), session_outgoing_of(session));
+    } else {
+        session->kind = 0;
+        spares_give(&stream_of(conn)->sessions, session);
+    }
+    conn->session = NULL;
+}
+
+/* Returns why a connection ends with its owner: for a reason of its own, if it had one. */
+static fb_reason reason_to_end(const struct fb_conn *conn)
+{
+    if (conn_has_failed(conn))
+        return (fb_reason)conn->reason;
+    if (conn->write == CONN_WRITE_ENDED && conn->read == CONN_READ_ENDED)
+        return FB_FINISHED;
+    return !conn_is_active(conn) && conn->unsent == 0 ? FB_FINISHED : FB_ABORTED;
+}
+
+void session_conn_end_children(struct session_conn *session)
+{
+    struct session_outgoing *child;
+
+    CHECK_KIND(session, SESSION_CONN_KIND);
+    while ((child = LIST_FIRST(&session->children)) != NULL) {
+        struct fb_conn *conn = child->session.conn;
+
+        assert(session_parent_of(&child->session) == session && conn->outgoing);
+        conn_end(conn, reason_to_end(conn));
+    }
+}
+
+void session_leave_server(struct fb_conn *conn)
+{
+    struct session_conn *session = session_conn_of(conn);
+
+    assert(!conn->outgoing && conn->session_phase > SESSION_PREREAD);
+    session_conn_end_children(session);
+    conn_leave_begin(conn);
+    session_call_closed(conn, session_ops_of(conn), FB_FINISHED);
+    conn_leave_end(conn);
+    if (conn->idle)
+        idle_leave(conn);
+    session_conn_clear_use(session);
+    if (session->tries != NULL)
+        stream_of(conn)->backends->clear_tries(session);
+    session_record_reset(session);
+    session->status = 0;
+    session->end = 0;
+    session->ops = NULL;
+    conn->state = NULL;
+    conn_deadline_clear(conn);
+    conn_end_with_peer(conn, false);
+    conn_resume(conn);
+    session_set_phase(conn, SESSION_NEW);
+    assert(session->use == NULL && !conn->limited);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads of files for a session: from the call of the SDK to the protocol's `done`. How a file is
+ * read is the worker's concern (worker/file_reads.h), which begins each read and ends it here.
+ *
+ * Responsible for running `done` once, while the connection may be used and its output is taken;
+ * never within a call. Invariant: a read belongs to its session until its `done` runs or the
+ * session is cleared, and from then on to whoever still reads for it, or to nobody, and is
+ * freed. */
+#pragma once
+
+#include "session/use.h"
+
+#include <stdatomic.h>
+
+#define SESSION_READ_KIND KIND('S', 'R', 'D', 'F')
+
+typedef void session_read_done(fb_conn *conn, void *state, const fb_file_read *read);
+
+/* The first member of whatever the worker keeps of a read, in memory of the net's. */
+struct session_read {
+    unsigned kind;
+    TAILQ_ENTRY(session_read) link;   /* in its session's list */
+    TAILQ_ENTRY(session_read) posted; /* in the stream's list, if `is_posted` */
+    struct session_use *use;          /* NULL: forgotten */
+    session_read_done *done;
+    fb_file_read outcome;
+    atomic_bool is_forgotten; /* for a thread that has not begun yet */
+    bool has_ended, is_posted;
+};
+
+/* Gives the read, whose fields of the outcome are not set, to the connection's session; -1 where
+ * the connection takes none, or without memory. */
+int session_read_begin(struct fb_conn *conn, struct session_read *read, session_read_done *done);
+/* Takes back a read that could not be begun. */
+void session_read_cancel(struct session_read *read);
+/* The read has ended with this outcome: its `done` will run, or it is freed. */
+void session_read_end(
+    struct stream *stream, struct session_read *read, const fb_file_read *outcome);

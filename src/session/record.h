@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The record of a session, at its root: values of variables, limits that it was counted for, its
+ * lifetime, what its connections to servers have moved. Made when first needed.
+ *
+ * Responsible for giving that back when the session ends. Invariant: a session_record belongs to
+ * one session_conn, which no other has made: a client's, or the worker's own. */
+#pragma once
+
+#include "session/conn.h"
+
+#define SESSION_RECORD_KIND KIND('S', 'R', 'E', 'C')
+
+struct captures;
+struct value;
+
+/* State that a room above keeps for a session: the first member of a struct of its own, in
+ * memory of the session (session_keep()) or of its own. */
+struct session_part {
+    struct session_part *next;
+    const struct session_part_kind *kind;
+};
+
+struct session_part_kind {
+    /* Forgets what was found out for one server, before another gets the client; NULL: the part
+     * ends then. */
+    void (*left)(struct session_part *part);
+    /* Gives back what the part has beyond the session's memory; NULL: nothing. */
+    void (*ended)(struct fb_conn *conn, struct session_part *part);
+};
+
+struct session_record {
+    unsigned kind;
+    uint8_t variable_depth;          /* variables that are being worked out for each other */
+    uint32_t chain;                  /* chain.c's; 0: the client is not known to be our own */
+    struct chunk *kept;              /* memory of session_keep() */
+    struct value *values;            /* by variables' indexes; NULL: none is known */
+    const struct captures *captures; /* by the last regular expression that matched */
+    struct session_part *parts;      /* parts that rooms above keep, the latest in front */
+    const struct address *passed_to; /* the last that the client was passed to; NULL: none */
+    /* the call of who waits for the choice of a server */
+    void (*chosen)(fb_conn *client, void *state, fb_choice choice, const fb_try *run);
+    uint64_t more_received, more_sent; /* bytes that the protocol has added for the log */
+    /* the connections that were made for it, and what they had moved when they ended; counted where
+     * a log takes that */
+    uint64_t server_n, from_servers, to_servers;
+};
+
+/* Returns NULL where the connection has none. */
+static inline struct session_record *session_record_of(const struct fb_conn *conn)
+{
+    const struct session_conn *session = session_conn_of(conn);
+
+    if (session == NULL || session->is_child || session->known == NULL)
+        return NULL;
+    CHECK_KIND(session->known, SESSION_RECORD_KIND);
+    return session->known;
+}
+
+/* Returns the session's, created where there is none; NULL without memory. */
+struct session_record *session_record_create(struct session_conn *session);
+/* Returns the connection's in the same way, but fails the connection where there is no memory. */
+struct session_record *session_record_make(struct fb_conn *conn);
+/* Frees the session's, which has one, with all that it holds. */
+void session_record_free(struct session_conn *session);
+/* Forgets what was found out for one server, before another has the client. */
+void session_record_reset(struct session_conn *session);
+
+/* Returns n bytes that last as long as the client's session, aligned for any type; NULL without
+ * memory. */
+void *session_keep(struct fb_conn *conn, size_t n);
+
+/* Adds a part to the record, which has none of the kind. */
+void session_part_add(
+    struct session_record *record, struct session_part *part, const struct session_part_kind *kind);
+/* Returns the part of that kind that the connection's session has, or NULL. */
+struct session_part *session_part_of(
+    const struct fb_conn *conn, const struct session_part_kind *kind);
+/* The `left` of a part of which nothing is to be forgotten. */
+void session_part_stays(struct session_part *part);

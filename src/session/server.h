@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The servers of `stream {}`, and which of them a connection belongs to.
+ *
+ * Only data: settings/ fills it in, and nothing changes it while sessions use it. */
+#pragma once
+
+#include "base/check.h"
+#include "names/setting.h"
+#include "net/address.h"
+#include "net/listener.h"
+#include "session/phases.h"
+#include "shm/zone.h"
+#include "upstream/upstream.h"
+
+#include <bsd/sys/queue.h>
+#include <forkbeard/forkbeard.h>
+
+struct log_route;
+struct named_upstreams;
+struct variables;
+
+/* Features that there may be: folders of features/. */
+#define STREAM_FEATURES 32
+
+struct aio_setting {
+    int64_t way;                /* enum fb_aio */
+    const struct fb_pool *pool; /* whose threads read; NULL: the default one */
+};
+
+struct conn_ops;
+
+/* The settings of a `server {}`, set there or inherited from `stream {}`. */
+struct server_settings {
+    int64_t tcp_nodelay;
+    int64_t idle_timeout;       /* ms; 0: none */
+    int64_t first_byte_timeout; /* ms; 0: none */
+    int64_t receive_timeout;    /* ms; 0: none */
+    int64_t input_limit;        /* bytes; 0: the protocol's */
+    int64_t output_limit;       /* bytes; 0: the protocol's; INT64_MAX: none */
+    struct aio_setting aio;
+    int64_t directio_alignment;           /* bytes, a power of two */
+    int64_t resolver_timeout;             /* ms */
+    const struct names_setting *resolver; /* NULL: the system's */
+    struct upstream_drop drop;
+};
+
+struct server {
+    STAILQ_ENTRY(server) link;
+    const fb_protocol *protocol; /* NULL: accepted connections are closed */
+    unsigned protocol_index;     /* index of the slab in struct stream */
+    void *protocol_conf;
+    struct zone *metrics; /* the protocol's; NULL: it has none */
+    const struct variables *variables;
+    struct phase_handler *before;  /* run until one ends the session; NULL: none */
+    struct phase_handler *after;   /* those of PHASE_LOG */
+    const struct log_route *route; /* of the log's lines about it; NULL: where all others go */
+    bool passes;                   /* the protocol may pass clients to other servers */
+    /* goes on with a client that the PROXY header or the phases have held up; NULL:
+     * session_enter() */
+    void (*begin)(struct fb_conn *conn);
+    bool connects;  /* the protocol connects each client to a server of a group */
+    uint64_t needs; /* FB_NEEDS_... that its directives have asked for */
+    struct server_settings settings;
+    void **features; /* structs of the features, by their places; NULL: nothing */
+};
+
+/* Returns what a feature has of the server. */
+static inline void *server_feature(const struct server *server, unsigned feature)
+{
+    assert(feature < STREAM_FEATURES && server->features != NULL);
+    return server->features[feature];
+}
+
+#define BINDING_KIND KIND('B', 'i', 'n', 'd')
+#define PORT_KIND KIND('P', 'o', 'r', 't')
+
+/* Bindings that have a bit in a chain (backends/chain.h). */
+#define CHAIN_BITS 32
+
+/* An address of a server: one `listen`, or one port of its range. The owner of connections. */
+struct binding {
+    unsigned kind;
+    STAILQ_ENTRY(binding) link;
+    struct address address;
+    char text[ADDRESS_TEXT];
+    struct server *server;
+    uint32_t chain; /* a bit in chains; 0: there are more bindings than bits */
+    /* for clients: session_conn_ops, or until they have been told apart those of a room above */
+    const struct conn_ops *ops;
+};
+
+/* A listener's owner: the bindings that its socket serves. The first has the socket's own address;
+ * the others are addresses that a wildcard's socket includes, told apart by getsockname(). */
+struct port {
+    unsigned kind;
+    STAILQ_HEAD(, binding) bindings;
+    bool several;
+};
+
+/* Returns the slots that a client of these bindings needs, with the connection to its server. */
+static inline uint32_t port_slots(const struct port *port)
+{
+    const struct binding *binding;
+
+    STAILQ_FOREACH (binding, &port->bindings, link)
+        if (binding->server->connects)
+            return 2;
+    return 1;
+}
+
+struct stream_settings {
+    STAILQ_HEAD(, server) servers;
+    struct listeners listeners;
+    struct upstream_list upstreams;
+    struct zone *known; /* addresses of their servers that have names; NULL: none has */
+    struct variables *variables;
+    void **features;             /* structs of the features, by their places; NULL: no stream {} */
+    bool access_logs;            /* some access logs exist, which workers open */
+    struct names_setting system; /* the resolver of the system, the first of all */
+    const struct names_setting *resolver; /* stream {}'s, for workers; NULL: none is used */
+    int64_t resolver_timeout;             /* ms; stream {}'s */
+    uint64_t needs; /* FB_NEEDS_... that directives outside of servers have asked for */
+    uint32_t binding_n;
+    uint64_t listen_ports; /* a bit for each port that is listened on, by its low six bits */
+};
+
+/* Whether clients of some server need another slot, for the connection to a server of a group. */
+static inline bool stream_connects(const struct stream_settings *stream)
+{
+    const struct server *server;
+
+    STAILQ_FOREACH (server, &stream->servers, link)
+        if (server->connects)
+            return true;
+    return false;
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A session: what happens on a connection is given to its server's protocol, within the server's
+ * time limits.
+ *
+ * Responsible for calling the protocol and for the connection's timer: the first byte's, then that
+ * of inactivity. Never sends or closes within a callback of its own accord; it asks the connection
+ * to. Invariant: the timer of inactivity runs only in SESSION_ACTIVE; bytes that move leave it
+ * where it is, and it is set for the rest of the time when it expires. */
+#include "session/session.h"
+
+#include "net/target.h"
+#include "session/call.h"
+#include "session/end.h"
+#include "session/idle.h"
+#include "session/log.h"
+#include "session/use.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Bytes of unconsumed input, and of unsent output, where nobody sets a limit. */
+#define INPUT_LIMIT 65536
+#define OUTPUT_LIMIT (64 * 1024 * 1024)
+
+/* Whether the protocol knows of the session: a client's may have ended before it was given to it,
+ * by a handler of a phase or for lack of memory. */
+static bool is_served(const struct fb_conn *conn)
+{
+    return conn->outgoing || conn->session_phase > SESSION_PREREAD;
+}
+
+static inline void set_timeout(struct fb_conn *conn, uint64_t ms)
+{
+    if (ms > 0)
+        conn_deadline_set(conn, ms);
+    else
+        conn_deadline_clear(conn);
+}
+
+/* Returns the time in which bytes have to move; 0: there is none. */
+static inline uint64_t idle_timeout(const struct fb_conn *conn)
+{
+    const struct session_conn *session = session_conn_of(conn);
+
+    if (session != NULL && session->own_timeout)
+        return session->timeout;
+    return conn->outgoing ? 0 : (uint64_t)session_server_of(conn)->settings.idle_timeout;
+}
+
+/* Enters the phase in which bytes have to move, and starts the time of that. */
+static inline void become_active(struct fb_conn *conn)
+{
+    session_set_phase(conn, SESSION_ACTIVE);
+    conn_note_moved(conn);
+    set_timeout(conn, idle_timeout(conn));
+}
+
+void session_set_timeout(struct fb_conn *conn, uint64_t ms)
+{
+    struct session_conn *session = session_conn_make(conn);
+
+    if (session == NULL)
+        return;
+    session->own_timeout = true;
+    session->timeout = session_clamp_ms(ms);
+    if ((conn->outgoing && !session->waits) || conn->session_phase == SESSION_ACTIVE)
+        set_timeout(conn, ms);
+}
+
+/* Stops reading. The first byte of a client, which may lie in the kernel then, is not awaited
+ * meanwhile. */
+void session_stop(struct fb_conn *conn)
+{
+    if (conn->session_phase == SESSION_AWAITED && conn->read == CONN_READ_ON &&
+        conn_is_active(conn))
+        conn_deadline_clear(conn);
+    conn_stop(conn);
+}
+
+void session_resume(struct fb_conn *conn)
+{
+    if (conn->session_phase == SESSION_AWAITED && conn->read == CONN_READ_STOPPED &&
+        conn_is_active(conn))
+        set_timeout(conn, (uint64_t)session_server_of(conn)->settings.first_byte_timeout);
+    conn_resume(conn);
+}
+
+static COLD void note_refusal(struct fb_conn *conn, unsigned status)
+{
+    if (status == STATUS_FORBIDDEN)
+        session_end_note(conn, SESSION_END_DENIED);
+    else if (status == STATUS_UNAVAILABLE)
+        session_end_note(conn, SESSION_END_LIMIT);
+}
+
+/* Runs the phases before the protocol, unless the last of them, which has held the session up, is
+ * over; false: one holds it up, or has ended it. */
+static NOINLINE bool pass_phases(struct fb_conn *conn, const struct phase_handler *handler)
+{
+    if (conn->session_phase == SESSION_PREREAD)
+        return true;
+    for (; handler != NULL; handler = handler->next) {
+        unsigned status = handler->run(conn, handler->arg);
+
+        if (status != 0) {
+            session_set_status(conn, status);
+            note_refusal(conn, status);
+            conn_close(conn);
+        }
+        if (!conn_is_active(conn))
+            return false;
+    }
+    return conn->session_phase != SESSION_PREREAD;
+}
+
+bool session_note_start(struct fb_conn *conn)
+{
+    conn->opened_ms = conn->net->loop.clock.mono_ms;
+    if (session_log_wants(conn, LEVEL_INFO))
+        session_log_start(conn);
+    return !session_server_of(conn)->connects || stream_of(conn)->backends->begin(conn);
+}
+
+/* Gives a client to its server's protocol; false: not yet, or the connection ends. */
+static bool begin_client(struct fb_conn *conn)
+{
+    const struct server *server = session_server_of(conn);
+
+    if (server->before != NULL && !pass_phases(conn, server->before))
+        return false;
+    if (server->protocol == NULL) {
+        conn_close(conn);
+        return false;
+    }
+    conn_debug(conn, "opened for \"%s\"", server->protocol->name);
+    if (!stream_alloc_state(conn, server)) {
+        conn_log(
+            conn, LEVEL_CRIT, errno, "no memory for the state of \"%s\"", server->protocol->name);
+        conn_fail(conn, FB_NO_MEMORY);
+        return false;
+    }
+    if (server->settings.receive_timeout > 0)
+        session_receive_set(conn, (uint64_t)server->settings.receive_timeout);
+    if (!conn_is_active(conn)) /* the protocol does not know of it */
+        return false;
+    if (server->settings.first_byte_timeout > 0)
+        session_set_phase(conn, SESSION_AWAITED); /* its time begins behind `opened` */
+    else
+        become_active(conn);
+    return true;
+}
+
+/* Calls the protocol's `opened`; false: it has refused the connection. */
+static bool call_opened(struct fb_conn *conn, const fb_ops *ops)
+{
+    int result;
+
+    if (!SESSION_HAS(ops, opened))
+        return true;
+    session_callback_begin(conn, CALLBACK_OPENED);
+    result = ops->opened(conn, conn->state);
+    session_callback_end(conn);
+    return result == 0;
+}
+
+/* Begins the time of a client's first byte, unless `opened` has stopped or piped the client. */
+static inline void await_first_byte(struct fb_conn *conn)
+{
+    if (conn->session_phase == SESSION_AWAITED && conn->read == CONN_READ_ON &&
+        conn->pipe == NULL && conn_is_active(conn))
+        set_timeout(conn, (uint64_t)session_server_of(conn)->settings.first_byte_timeout);
+}
+
+/* Tells the protocol that it has the connection. */
+static inline void open_session(struct fb_conn *conn)
+{
+    bool taken = call_opened(conn, session_ops_of(conn));
+
+    await_first_byte(conn);
+    if (!taken)
+        conn_fail(conn, FB_REFUSED);
+    else if (stream_of(conn)->draining && conn_is_active(conn) && conn->pipe == NULL)
+        session_call_draining(conn);
+}
+
+static void session_opened(struct fb_conn *conn)
+{
+    assert(conn->session_phase == SESSION_NEW);
+    if (unlikely(session_use_of(conn) != NULL))
+        session_reads_release(session_use_of(conn));
+    if (conn->outgoing) {
+        become_active(conn); /* the timer was the connect's */
+    } else {
+        CHECK_KIND(session_binding_of(conn), BINDING_KIND); /* once, not for each callback */
+        if (!session_note_start(conn) || !begin_client(conn))
+            return;
+    }
+    open_session(conn);
+}
+
+void session_enter(struct fb_conn *conn)
+{
+    assert(conn->session_phase == SESSION_HEADER || conn->session_phase == SESSION_PREREAD);
+    if (begin_client(conn))
+        open_session(conn);
+}
+
+void session_begin(struct fb_conn *conn)
+{
+    const struct server *server = session_server_of(conn);
+
+    if (server->begin != NULL)
+        server->begin(conn);
+    else
+        session_enter(conn);
+}
+
+void session_await_no_more(struct fb_conn *conn)
+{
+    if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn) && conn->pipe == NULL)
+        become_active(conn);
+}
+
+/* Closes a connection. The first byte of a client is awaited no longer then: bytes of its output
+ * have to move. The deadline of a piped one is the pipe's. */
+void session_close(struct fb_conn *conn)
+{
+    session_await_no_more(conn);
+    conn_close(conn);
+}
+
+/* Returns how much unconsumed input ends a connection. */
+static size_t input_limit(const struct fb_conn *conn)
+{
+    const struct session_use *use = session_use_of(conn);
+    const struct server *server = session_server_of(conn);
+    const fb_protocol *protocol = server->protocol;
+
+    if (use != NULL && use->frame.most > 0)
+        return use->frame.most;
+    if (server->settings.input_limit > 0)
+        return (size_t)server->settings.input_limit;
+    return protocol->input_limit > 0 ? protocol->input_limit : INPUT_LIMIT;
+}
+
+/* Looks at what `data` has left, and at a frame that may have begun; returns how much it has
+ * consumed. */
+static NOINLINE size_t see_to_rest(struct fb_conn *conn, fb_bytes in, size_t used)
+{
+    if (used > in.n) {
+        conn_log(conn, LEVEL_ALERT, 0, "\"%s\" consumed %zu bytes of %zu",
+            session_server_of(conn)->protocol->name, used, in.n);
+        log_debug_point(conn->net->log, "a protocol consumed more than there is");
+        conn_fail(conn, FB_ABORTED);
+        return in.n;
+    }
+    if (conn->session != NULL) {
+        if (session_use_of(conn) != NULL)
+            frame_consumed(session_use_of(conn), in.p + used);
+        if (session_conn_of(conn)->has_become) { /* the rest is for the new callbacks */
+            session_conn_of(conn)->has_become = false;
+            return used;
+        }
+    }
+    if (used < in.n && in.n - used >= input_limit(conn) && conn->read != CONN_READ_STOPPED &&
+        conn->pipe == NULL)
+        conn_fail(conn, FB_INPUT_LIMIT);
+    return used;
+}
+
+static size_t session_data(struct fb_conn *conn, fb_bytes in);
+
+/* Takes the first bytes of a client, which were awaited. */
+static COLD size_t take_first(struct fb_conn *conn, fb_bytes in)
+{
+    become_active(conn);
+    return session_data(conn, in);
+}
+
+static size_t session_data(struct fb_conn *conn, fb_bytes in)
+{
+    const fb_ops *ops;
+    size_t used;
+
+    if (unlikely(conn->session_phase != SESSION_ACTIVE))
+        return take_first(conn, in);
+    ops = session_server_of(conn)->protocol->ops;
+    if (unlikely(conn->session != NULL))
+        ops = session_ops_of(conn);
+    if (unlikely(!SESSION_HAS(ops, data)))
+        return in.n;
+    session_callback_begin(conn, CALLBACK_DATA);
+    used = ops->data(conn, conn->state, in);
+    session_callback_end(conn);
+    if (likely(used == in.n && conn->session == NULL))
+        return used;
+    return see_to_rest(conn, conn->net->lent, used);
+}
+
+static void session_eof(struct fb_conn *conn, fb_bytes rest)
+{
+    const fb_ops *ops = session_ops_of(conn);
+
+    if (session_use_of(conn) != NULL)
+        frame_forget(session_use_of(conn));
+    if (!SESSION_HAS(ops, eof)) {
+        session_close(conn);
+        return;
+    }
+    session_callback_begin(conn, CALLBACK_EOF);
+    ops->eof(conn, conn->state, rest);
+    session_callback_end(conn);
+}
+
+static void session_writable(struct fb_conn *conn)
+{
+    const fb_ops *ops = session_ops_of(conn);
+
+    if (unlikely(session_use_of(conn) != NULL))
+        session_reads_release(session_use_of(conn));
+    if (!SESSION_HAS(ops, writable))
+        return;
+    session_callback_begin(conn, CALLBACK_WRITABLE);
+    ops->writable(conn, conn->state);
+    session_callback_end(conn);
+}
+
+static size_t session_output_limit(const struct fb_conn *conn)
+{
+    const struct server *server = session_server_of(conn);
+    uint64_t limit = (uint64_t)server->settings.output_limit;
+
+    if (limit == 0 && server->protocol != NULL)
+        limit = server->protocol->output_limit;
+    if (limit == 0)
+        limit = OUTPUT_LIMIT;
+    return limit < SIZE_MAX ? (size_t)limit : SIZE_MAX;
+}
+
+static void session_unwritable(struct fb_conn *conn)
+{
+    const fb_ops *ops = session_ops_of(conn);
+
+    if (!SESSION_HAS(ops, unwritable))
+        return;
+    session_callback_begin(conn, CALLBACK_UNWRITABLE);
+    ops->unwritable(conn, conn->state);
+    session_callback_end(conn);
+}
+
+static void session_expired(struct fb_conn *conn)
+{
+    uint64_t passed = conn->net->loop.clock.mono_ms - conn->opened_ms;
+    uint64_t timeout = (uint64_t)session_server_of(conn)->settings.first_byte_timeout;
+
+    if (conn->session_phase == SESSION_NEW) { /* only a connect has a timer before `opened` */
+        assert(conn->outgoing);
+        stream_of(conn)->backends->connect_expired(conn);
+        return;
+    }
+    if (conn->session_phase == SESSION_ACTIVE) {
+        passed = conn_idle_ms(conn);
+        timeout = idle_timeout(conn);
+    }
+    if (passed < timeout) { /* bytes have moved, or the time is longer than a deadline can be */
+        set_timeout(conn, timeout - passed);
+        return;
+    }
+    conn_log(conn, LEVEL_INFO, ETIMEDOUT, conn->outgoing ? "server timed out" : "client timed out");
+    conn_fail(conn, FB_TIMED_OUT);
+}
+
+/* Runs the phase of the log. */
+static NOINLINE void note_end(struct fb_conn *conn, fb_reason reason)
+{
+    const struct phase_handler *handler = session_server_of(conn)->after;
+
+    if (session_status(conn) == 0)
+        session_set_status(conn, reason == FB_NO_MEMORY ? STATUS_INTERNAL : STATUS_OK);
+    session_end_conclude(conn, reason);
+    for (; handler != NULL; handler = handler->next)
+        handler->run(conn, handler->arg);
+}
+
+void session_closed(struct fb_conn *conn, fb_reason reason)
+{
+    struct session_conn *session = session_conn_of(conn);
+    const struct server *server = session_server_of(conn);
+
+    if (session != NULL && !LIST_EMPTY(&session->children))
+        session_conn_end_children(session);
+    if (session_log_wants(conn, LEVEL_INFO))
+        session_log_end(conn, reason);
+    if (server->after != NULL && !conn->outgoing)
+        note_end(conn, reason);
+    if (unlikely(reason == FB_PIPE_BROKEN) && server->protocol->api < 4)
+        reason = FB_ABORTED; /* API 3 knows no other */
+    if (unlikely(conn->outgoing && conn->session_phase == SESSION_NEW) && net_is_full(conn->net))
+        net_lend_slot(conn->net); /* the protocol may try another server */
+    if (is_served(conn))
+        session_call_closed(conn, session_ops_of(conn), reason);
+    if (unlikely(conn->idle))
+        idle_leave(conn);
+    session_set_phase(conn, SESSION_ENDED);
+    if (session_keeps_slot(conn))
+        net_reserve(conn->net, -1);
+    if (conn->session != NULL)
+        session_conn_free(conn);
+}
+
+void session_failed(struct fb_conn *conn, int error)
+{
+    if (conn->session != NULL)
+        session_conn_of(conn)->error = (uint16_t)error;
+}
+
+void session_describe(const struct fb_conn *conn, struct log_line *line, char text[ADDRESS_TEXT])
+{
+    const struct fb_conn *client = session_client_of(conn);
+    const fb_protocol *protocol = session_server_of(conn)->protocol;
+    struct address peer;
+
+    if (client != conn) {
+        conn_peer_address(client, &peer);
+        line->client = address_format(&peer, false, text);
+    }
+    if (session_binding_of(conn)->text[0] != '\0') /* empty where the worker has it */
+        line->server = session_binding_of(conn)->text;
+    line->protocol = protocol != NULL ? protocol->name : NULL;
+    line->route = session_server_of(conn)->route;
+    if (conn->outgoing && conn->session != NULL) /* none once it has been closed and lingers */
+        line->upstream = session_conn_of(conn)->target->text;
+    if (conn->session != NULL)
+        stream_of(conn)->backends->describe(conn, line);
+}
+
+static bool session_keepalive(struct fb_conn *conn)
+{
+    return stream_of(conn)->backends->keepalive(conn);
+}
+
+static void session_connect_again(struct fb_conn *conn)
+{
+    stream_of(conn)->backends->connect_again(conn);
+}
+
+static void session_connect_failed(struct fb_conn *conn, int error, enum io_step step)
+{
+    stream_of(conn)->backends->connect_failed(conn, error, step);
+}
+
+const struct conn_ops session_conn_ops = {
+    .opened = session_opened,
+    .data = session_data,
+    .eof = session_eof,
+    .writable = session_writable,
+    .output_limit = session_output_limit,
+    .unwritable = session_unwritable,
+    .expired = session_expired,
+    .closed = session_closed,
+    .keepalive = session_keepalive,
+    .connect_again = session_connect_again,
+    .connect_failed = session_connect_failed,
+    .first_byte = session_call_first_byte,
+    .failed = session_failed,
+    .describe = session_describe,
+};

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sessions of one worker: connections with their server's protocol.
+ *
+ * Responsible for the protocols' states of connections, for the lists of connections that are idle
+ * for reuse or have names, and for the drain. Never accepts. Invariant: a connection's state lies
+ * in its protocol's slab at the index of its slot. */
+#pragma once
+
+#include "net/conn.h"
+#include "session/server.h"
+#include "session/time_text.h"
+#include "shm/shared.h"
+#include "upstream/upstreams.h"
+
+#include <bsd/sys/queue.h>
+#include <bsd/sys/tree.h>
+
+/* Protocols that one daemon can have. */
+#define STREAM_PROTOCOLS_MAX 64
+
+struct log_line;
+struct session_conn;
+struct session_outgoing;
+struct session_read;
+struct session_reuse;
+struct session_tries;
+struct session_use;
+struct stream_own;
+struct trunk;
+
+/* Addresses of servers of which it is noted that they are not ours. */
+#define CHAIN_OTHERS 16
+
+/* The chains of connections as the worker uses them (backends/chain.c). */
+struct chain_use {
+    struct chains *table;  /* NULL: no server connects clients with others */
+    uint64_t listen_ports; /* the same as in struct stream_settings */
+    uint32_t binding_n;
+    uint16_t tag; /* the generation */
+    struct {
+        uint64_t address; /* its hash */
+        uint64_t until_ms;
+    } others[CHAIN_OTHERS];
+};
+
+/* What sessions ask of their connections to servers, which are the business of a room above
+ * (backends/). */
+struct session_backends {
+    size_t tries_size, try_size; /* of struct session_tries, and of a try that has ended */
+    /* A client of a server that connects begins its session; false: it is closed. */
+    bool (*begin)(struct fb_conn *client);
+    /* Callbacks of a connection to a server: struct conn_ops has their contracts. */
+    bool (*keepalive)(struct fb_conn *conn);
+    void (*connect_again)(struct fb_conn *conn);
+    void (*connect_failed)(struct fb_conn *conn, int error, enum io_step step);
+    /* Ends a connection whose server has not answered in time. */
+    void (*connect_expired)(struct fb_conn *conn);
+    /* Adds to a log line what the connection's session is doing. */
+    void (*describe)(const struct fb_conn *conn, struct log_line *line);
+    /* Returns how the last try has ended the session: enum session_end. */
+    unsigned (*last_end)(const struct session_tries *tries);
+    /* Frees the tries of a client, which has them, and ends what runs of them. */
+    void (*clear_tries)(struct session_conn *client);
+    /* Takes a connection that ends out of its trunk. */
+    void (*leave_trunk)(struct stream *stream, struct session_reuse *reuse);
+    /* Closes the connections of the keepalive pool. */
+    void (*close_all)(struct stream *stream);
+    /* Ends the connection of the pool that was not used for the longest time; false: it is
+     * empty. */
+    bool (*evict)(struct stream *stream);
+    /* Assert what holds between callbacks: of a connection, and of all. */
+    void (*check_conn)(const struct fb_conn *conn);
+    void (*check)(const struct stream *stream);
+};
+
+struct stream {
+    struct net net; /* the first member */
+    const struct session_backends *backends;
+    struct shared *shared;
+    struct slot_id slot;               /* this worker's */
+    const struct address_block *debug; /* debug_connection */
+    unsigned debug_n;
+    /* for each protocol */
+    struct stream_slab {
+        char *base;    /* states of connections, by their slots; mapped when first needed */
+        size_t stride; /* bytes from a state to the next */
+        size_t size;   /* bytes of the mapping */
+        struct stream_own *own; /* owner of connections that the worker has; or NULL */
+    } slabs[STREAM_PROTOCOLS_MAX];
+    TAILQ_HEAD(keepalive_list, session_outgoing)
+    keepalive; /* the pool: the last that was used in front */
+    TAILQ_HEAD(own_list, session_outgoing)
+    own; /* connections to servers that the worker has, and no session */
+    RB_HEAD(trunks, trunk)
+    trunks;
+    RB_HEAD(session_names, session_use)
+    named;                     /* connections that others may have a reference of */
+    uint64_t last_name;        /* names that were given */
+    uint64_t name_key[2];      /* of their permutation; set before the first */
+    struct spares sessions;    /* for struct session_conn, of clients */
+    struct spares outgoing;    /* for struct session_outgoing */
+    struct spares uses;        /* for struct session_use */
+    struct spares records;     /* for struct session_record */
+    struct spares tries;       /* for struct session_tries */
+    struct spares ended_tries; /* for struct session_try */
+    fb_try shown_try;          /* the last that a protocol was shown */
+    struct time_text time;
+    struct upstreams upstreams;
+    void *features[STREAM_FEATURES]; /* state of the features in this worker, or NULL */
+    struct {
+        uint32_t first, last; /* slots, the longest idle first; 0: none */
+        uint32_t n;
+    } idle;                   /* connections that their protocols have marked idle */
+    uint64_t reclaim_said_ms; /* when it was last logged that they are closed; 0: never */
+    uint64_t host_said_ms;    /* when a connect was last logged to have failed for want of something
+                              on this host; 0: never */
+    bool reclaims_idle;
+    const struct fb_conn *opening; /* a client whose `opened` runs, and which may be passed */
+    uint64_t became_n;             /* clients that have got other callbacks than their protocol's */
+    TAILQ_HEAD(session_reads, session_read)
+    reads; /* reads of files that have ended, and whose `done` is to run */
+    unsigned reads_n;
+    struct source *reads_next; /* runs them; without a descriptor. NULL: there was no read yet */
+    struct chain_use chains;
+    bool draining;         /* the worker takes no more clients */
+    bool untold;           /* sessions wait for their `draining` until the drain timer runs */
+    uint64_t deadline_at;  /* when all sessions are closed, monotonic ms; 0: never */
+    uint64_t spread_until; /* by when idle sessions are closed */
+    struct timer drain;
+    struct timer drop; /* backends/drop.c */
+    /* Called when a protocol uses a connection that has ended; NULL: that is logged. */
+    void (*misused)(struct stream *stream, const char *call);
+};
+
+static inline struct stream *stream_of(const struct fb_conn *conn)
+{
+    return container_of(conn->net, struct stream, net);
+}
+
+/* Returns -1 after an emerg line, with nothing left to undo. */
+int stream_init(struct stream *stream, const struct net_options *options, struct shared *shared,
+    const struct session_backends *backends, const struct address_block *debug, unsigned debug_n);
+/* Requires that no connection is open any more. */
+void stream_done(struct stream *stream);
+
+/* start.c: Starts a session on `fd`, which it owns from now on; the caller has to open its
+ * connection. NULL without a free slot, and then the descriptor is closed. */
+struct fb_conn *session_start(
+    struct stream *stream, struct port *port, int fd, const struct sockaddr *peer);
+
+/* own.c: Returns the owner of connections that the worker has for a protocol: one like the
+ * server, but without its configuration; NULL without memory. */
+struct binding *stream_own_binding(struct stream *stream, const struct server *server);
+void stream_own_free(struct stream *stream);
+/* Whether all connections that are left are the worker's own, and none of them has a `draining`
+ * that would bring it to an end: a worker that drains ends them then. */
+bool stream_is_drained(const struct stream *stream);
+
+/* stream.c: The place of the protocol's state for the connection, given or not. */
+void *stream_state_at(const struct fb_conn *conn, const struct server *server);
+
+/* drain.c: Calls the protocols' `draining`, because no more clients will come, and closes idle
+ * sessions bit by bit. `deadline` in ms; 0: none. */
+void stream_drain(struct stream *stream, uint64_t deadline);
+/* Ends, in a worker that drains, the sessions in which no byte has moved for a while. */
+void stream_drain_idle(struct stream *stream);
+/* fb_set_idle() */
+void stream_set_idle(struct fb_conn *conn, bool idle);
+
+/* check.c: Asserts the invariants of all connections and sessions; between callbacks. */
+void stream_check(const struct stream *stream);

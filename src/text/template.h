@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Text with variables: $name, ${name}, and $1 to $9 for what the last regular expression of the
+ * session has captured. settings/template.c makes it. */
+#pragma once
+
+#include "text/variable.h"
+
+/* Parts that one text can have. */
+#define TEMPLATE_PARTS_MAX 128
+/* The whole match and its captures. */
+#define CAPTURES_MAX 10
+
+/* A constant text, a variable, or a capture. */
+struct template_part {
+    const struct variable *variable; /* NULL: none */
+    struct value text;               /* text of a constant part */
+    unsigned capture;                /* of neither */
+};
+
+struct template
+{
+    const struct template_part *parts;
+    unsigned part_n; /* 0: the text is empty */
+};
+
+/* The texts that a regular expression has matched in a session, the whole match first. */
+struct captures {
+    struct value at[CAPTURES_MAX];
+};
+
+/* Whether it is the same in every session; *text is it then. */
+bool template_is_constant(const struct template *template, struct value *text);
+/* Makes the text for the session, lent until it has ended. What is missing is left out. -1 without
+ * memory. */
+int template_value(struct fb_conn *conn, const struct template *template, struct value *out);
+/* Returns the value of one part. */
+struct value template_part_value(struct fb_conn *conn, const struct template_part *part);
+/* Sets what the session's captures are from now on; they last as long as the session. */
+void captures_set(struct fb_conn *conn, const struct captures *captures);

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Variables: what is known of a session, as text. The configuration names them; a session works a
+ * value out when it is first asked for, and keeps it until its end.
+ *
+ * Responsible for the memory of values and for working each out once. Never evaluates what no
+ * directive has named. Invariant: a variable that is used has an index from 1 to `used_n`, which is
+ * its place in the values of each session. */
+#pragma once
+
+#include "base/arena.h"
+#include "text/value.h"
+
+#include <bsd/sys/tree.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct conf_word;
+struct fb_conn;
+struct template;
+
+#define VARIABLE_VOLATILE 1u   /* worked out at each use */
+#define VARIABLE_CHANGEABLE 2u /* a directive may define it once more */
+#define VARIABLE_COUNTED 4u    /* its use has clients numbered one by one over all workers */
+#define VARIABLE_FIRST_BYTE 8u /* its use has protocols tell of the first byte of servers */
+
+/* Variables that are worked out for each other at a time, as in nginx: each takes stack. */
+#define VARIABLE_DEPTH_MAX 100
+
+/* Writes the value at `p` and returns its end, for a log: at most VARIABLE_TEXT_MAX bytes of
+ * printable ASCII, without quotes and backslashes. */
+#define VARIABLE_TEXT_MAX 64
+typedef char *variable_text(struct fb_conn *conn, char *p);
+
+struct variable {
+    RB_ENTRY(variable) node;
+    const char *name;
+    /* Works the value out for a client: 0, or -1 without memory. VALUE_UNKNOWN: there is none yet,
+     * and it is asked for again. NULL: nothing has defined the variable. */
+    int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value);
+    variable_text *text;       /* NULL: it has no shorter way than `get` */
+    const struct template *of; /* the text that the value depends on alone; NULL: other things */
+    const void *arg;           /* the definer's, as is the next */
+    uint64_t number;
+    unsigned flags;                  /* VARIABLE_... */
+    unsigned index;                  /* place in a session's values, from 1; 0: not used */
+    const struct conf_word *used_at; /* where it was first used; NULL: not known */
+};
+
+/* The variables of one configuration. */
+struct variables {
+    RB_HEAD(variable_tree, variable) all;
+    const struct variable_row *const *tables; /* variables without a definition; ends with NULL */
+    unsigned used_n;
+    bool uses_proxy;  /* sessions keep their PROXY headers (features/proxy_protocol/variables.c) */
+    bool uses_number; /* a variable that is VARIABLE_COUNTED is used */
+    bool uses_first_byte; /* one that is VARIABLE_FIRST_BYTE is */
+    char *hostname;       /* for $hostname; in the configuration's memory */
+};
+
+/* Begins a function that works a variable out. */
+#define GETTER(name)                                                                               \
+    static int name(struct fb_conn *conn, const struct variable *variable, struct value *value)
+
+/* A row of the variables that are there without a definition. A name that ends with "*" stands for
+ * all that begin with what is before it. */
+struct variable_row {
+    const char *name;
+    int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value);
+    unsigned flags;
+};
+
+/* variables_builtin.c: What is known of each session; ends with a row without a name. */
+extern const struct variable_row variables_builtin[];
+/* Returns what writes the built-in variable of that name for a log, or NULL. */
+variable_text *variables_find_text(const char *name);
+
+/* Returns the variable of that name, in letters of either case, which is added where there is none:
+ * with its row's getter, or with none. NULL without memory. */
+struct variable *variables_add(
+    struct variables *variables, struct arena *arena, const char *name, size_t n);
+/* Gives the variable a place in the values of sessions; `where` is remembered at the first use. */
+void variables_use(
+    struct variables *variables, struct variable *variable, const struct conf_word *where);
+/* Returns the next variable by name, or the first where `variable` is NULL; NULL: no more. */
+struct variable *variables_next(struct variables *variables, struct variable *variable);
+
+/* Returns the value in the session that the connection belongs to. Missing without memory, and then
+ * the client has been failed: nobody passes a limit whose key cannot be worked out. Missing, and
+ * logged, where VARIABLE_DEPTH_MAX others wait for it. */
+const struct value *variable_value(struct fb_conn *conn, const struct variable *variable);
+/* Sets it, for as long as the session; the bytes must last as long. An unused one is left. 0, or -1
+ * without memory. */
+int variable_set(struct fb_conn *conn, const struct variable *variable, struct value value);
