@@ -16,7 +16,8 @@ enum stream_phase {
 };
 
 struct phase_handler {
-    struct phase_handler *next; /* the next of the server, in the order of phases, and of addition */
+    struct phase_handler
+        *next; /* the next of the server, in the order of phases, and of addition */
     enum stream_phase phase;
     /* Before the protocol has the client: 0 to go on, or the status with which the session ends. In
      * PHASE_LOG the session has ended but for the protocol's `closed`, and the result is 0. */

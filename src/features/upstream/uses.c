@@ -2,10 +2,10 @@
 /* Reads for protocols where clients are to be connected to. A text may name a group that stands
  * further down: it is looked up at the end, where what is no name of a group becomes a group of its
  * own, one for all directives of the same address. */
+#include "features/resolver/resolver.h"
 #include "features/upstream/upstream.h"
 #include "names/client.h"
 #include "settings/apply.h"
-#include "features/resolver/resolver.h"
 #include "settings/calls.h"
 #include "settings/protocol.h"
 #include "settings/template.h"
