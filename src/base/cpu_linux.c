@@ -2,9 +2,9 @@
 /* Counts the processors of the affinity mask and of the control group, runnable threads, and how
  * often a thread has lost its processor. No function fails: where the kernel gives no answer, the
  * result is one processor, and no number of threads. */
-#include "base/cgroup.h"
 #include "base/cpu.h"
 #include "base/cpu_mask.h"
+#include "os/cgroup.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The JSON form of a line: one object. Long values are cut within their strings, so that the object
  * is always whole: the members after the message are made first, and their room is kept free. */
-#include "base/error_text.h"
 #include "base/json.h"
 #include "base/log_form.h"
+#include "os/error_text.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * are not yet reported keeps its place in the table. */
 #include "base/log_limit.h"
 
-#include "base/error_text.h"
+#include "os/error_text.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -4,10 +4,10 @@
 #include "base/log_target.h"
 
 #include "base/compiler.h"
-#include "base/descriptor.h"
-#include "base/log_file.h"
 #include "base/log_form.h"
-#include "base/log_nowait.h"
+#include "os/descriptor.h"
+#include "os/log_file.h"
+#include "os/log_nowait.h"
 
 #include <assert.h>
 #include <endian.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The text form of a line, in nginx's shape. Bytes that a terminal would act on become \xNN, and
  * what has no room is left out; the newline always has room. */
-#include "base/error_text.h"
 #include "base/log_form.h"
+#include "os/error_text.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 #include "base/path_check.h"
 
 #include "base/compiler.h"
-#include "base/log_file.h"
+#include "os/log_file.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
  * says is its reader's affair. */
 #include "cli/exchange.h"
 
-#include "base/descriptor.h"
-#include "cli/connect_path.h"
+#include "os/connect_path.h"
+#include "os/descriptor.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "cli/exchange.h"
 #include "cli/upgrade_state.h"
-#include "process/proc.h"
+#include "os/proc.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -6,8 +6,8 @@
 
 #include "cli/exchange.h"
 #include "cli/masters.h"
+#include "os/proc.h"
 #include "process/pidfile.h"
-#include "process/proc.h"
 
 #include <errno.h>
 #include <stdlib.h>

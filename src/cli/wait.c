@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/exchange.h"
 #include "cli/masters.h"
-#include "process/handle.h"
+#include "os/handle.h"
 #include "process/signals.h"
 
 #include <assert.h>

@@ -3,7 +3,7 @@
  * the log; signals still work. */
 #include "control/socket.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "process/fd_passing.h"
 #include "process/process_ops.h"
 #include "settings/cycle.h"

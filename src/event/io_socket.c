@@ -4,8 +4,8 @@
  * any other error the result's errno. */
 #include "event/io_socket.h"
 #include "base/compiler.h"
-#include "base/descriptor.h"
 #include "event/source.h"
+#include "os/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>

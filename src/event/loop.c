@@ -3,7 +3,7 @@
  * report of a source that has no queue (the loop's own). */
 #include "event/loop.h"
 
-#include "base/mapping.h"
+#include "os/mapping.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
  * handlers write a byte to a pipe that the loop watches. A signal between the mask's change and the
  * wait has thus made the pipe readable, so that no wait begins after it and sleeps. Handlers never
  * run outside of the wait; nothing else of the worker is interrupted by a signal. */
-#include "base/descriptor.h"
 #include "event/loop.h"
+#include "os/descriptor.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
  * the loop's own waits, none of which lasts longer than to the next tick. Signals come by the pipe
  * of loop_signals.c, because no wait takes a mask here. The clock is read about every wait, so that
  * timer_resolution spares nothing. */
-#include "base/descriptor.h"
 #include "event/loop_wake.h"
+#include "os/descriptor.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
  * slot's generation survives it, so that no two uses of a slot look the same. */
 #include "event/source.h"
 
-#include "base/mapping.h"
-#include "base/wiped.h"
+#include "os/mapping.h"
+#include "os/wiped.h"
 
 #include <assert.h>
 #include <sys/mman.h>

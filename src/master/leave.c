@@ -5,7 +5,7 @@
  * here. The workers are not its children (pool/orphans.c). */
 #include "master/master.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "process/attributes.h"
 #include "process/process_ops.h"
 #include "process/ready.h"

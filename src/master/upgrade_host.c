@@ -4,8 +4,8 @@
  * asserted. */
 #include "base/check.h"
 #include "base/compiler.h"
-#include "base/descriptor.h"
 #include "master/master.h"
+#include "os/descriptor.h"
 #include "pool/others.h"
 #include "process/listeners.h"
 #include "process/role.h"

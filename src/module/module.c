@@ -5,8 +5,8 @@
  * nothing open, but for code in which a thread runs. */
 #include "module/module.h"
 
-#include "base/thread_count.h"
-#include "module/file_copy.h"
+#include "os/file_copy.h"
+#include "os/thread_count.h"
 
 #include <dlfcn.h>
 #include <elf.h>

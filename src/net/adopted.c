@@ -3,9 +3,9 @@
  * service manager or another version of the daemon has passed is inspected before it is adopted. */
 #include "net/adopted.h"
 
-#include "base/descriptor.h"
 #include "base/number.h"
 #include "net/listener_set.h"
+#include "os/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>

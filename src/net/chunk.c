@@ -3,7 +3,7 @@
  * allocator at each callback. Never runs a release function within the call that frees. */
 #include "net/chunk.h"
 
-#include "base/wiped.h"
+#include "os/wiped.h"
 #include "shm/heartbeat.h"
 
 #include <assert.h>

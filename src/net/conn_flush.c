@@ -5,8 +5,8 @@
  * to the keepalive pool, lingers or ends; and for going on when the peer has taken output. Never
  * receives for the owner. Invariant: `closed` runs once, in CONN_ENDING, for each connection that
  * its owner knows of. */
-#include "base/descriptor.h"
 #include "net/conn_pipe.h"
+#include "os/descriptor.h"
 
 static COLD void drop_input(struct fb_conn *conn)
 {

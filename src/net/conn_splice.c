@@ -5,8 +5,8 @@
  * empty one is spared for the next. Never calls an owner. Invariant: a direction without a kernel's
  * pipe holds no bytes, and a direction goes back to copying when it moves little at a time, because
  * that takes fewer system calls. */
-#include "base/descriptor.h"
 #include "net/conn_pipe.h"
+#include "os/descriptor.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

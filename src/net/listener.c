@@ -4,9 +4,9 @@
  * before. */
 #include "net/listener.h"
 
-#include "base/descriptor.h"
 #include "net/listener_options.h"
 #include "net/listener_set.h"
+#include "os/descriptor.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -4,9 +4,9 @@
  * listens again. A unix socket cannot, and a TCP socket with another address by now must not: a new
  * one takes their place, which the other holders have to be given, unless a service manager holds
  * the old one open and would pass it to the next start. Nothing here decides when. */
-#include "base/descriptor.h"
 #include "net/listener_options.h"
 #include "net/listener_set.h"
+#include "os/descriptor.h"
 
 #include <assert.h>
 #include <errno.h>

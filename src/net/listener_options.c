@@ -3,7 +3,7 @@
  * kernel refuses is logged as an alert and ignored. */
 #include "net/listener_options.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 
 #include <assert.h>
 #include <errno.h>

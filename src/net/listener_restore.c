@@ -5,7 +5,7 @@
  * socket, those that it had then. Never fails. */
 #include "net/listener_options.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 
 #include <assert.h>
 #include <netinet/in.h>

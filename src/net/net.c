@@ -3,8 +3,8 @@
  * connection's buffers. Invariant: a slot whose phase is not CONN_FREE is a connection's. */
 #include "net/net.h"
 
-#include "base/descriptor.h"
 #include "net/conn_pipe.h"
+#include "os/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>

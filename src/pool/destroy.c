@@ -3,7 +3,7 @@
  * one is never destroyed: its listeners are in use although all its workers may have gone. */
 #include "pool/pool.h"
 
-#include "base/heap.h"
+#include "os/heap.h"
 #include "process/configuration.h"
 
 #include <assert.h>

@@ -4,7 +4,7 @@
  * is lost and counted. */
 #include "pool/outbox.h"
 
-#include "base/log_file.h"
+#include "os/log_file.h"
 #include "process/logs.h"
 #include "process/role.h"
 

@@ -5,7 +5,7 @@
  * left. */
 #include "pool/pool.h"
 
-#include "process/handle.h"
+#include "os/handle.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 

@@ -8,8 +8,8 @@
 #include "pool/others.h"
 
 #include "base/compiler.h"
-#include "base/descriptor.h"
-#include "base/log_file.h"
+#include "os/descriptor.h"
+#include "os/log_file.h"
 #include "process/fd_passing.h"
 
 #include <assert.h>

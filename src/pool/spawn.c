@@ -3,7 +3,7 @@
  * memory of the master's that it has no use for stays as it is, copied on write, until it exits. */
 #include "pool/pool.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "process/channel.h"
 #include "process/heritage.h"
 #include "process/logs.h"

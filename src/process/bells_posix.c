@@ -3,7 +3,7 @@
  * watches the reading end of its own and writes to the others'. A full pipe rings already. */
 #include "process/bells.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 
 #include <assert.h>
 #include <errno.h>

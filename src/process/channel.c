@@ -3,7 +3,7 @@
  * message, which arrives whole or not at all. Neither call ever blocks. */
 #include "process/channel.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "process/fd_passing.h"
 
 #include <assert.h>

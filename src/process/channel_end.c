@@ -5,7 +5,7 @@
 #include "process/channel_end.h"
 
 #include "base/compiler.h"
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "process/fd_passing.h"
 
 #include <assert.h>

@@ -5,7 +5,7 @@
 #include "process/config_check.h"
 
 #include "base/clock.h"
-#include "base/inherited.h"
+#include "os/inherited.h"
 #include "process/descriptors.h"
 #include "process/handlers.h"
 #include "process/name_check.h"

@@ -5,7 +5,7 @@
  * reads. */
 #include "process/fd_passing.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "process/fd_passing_private.h"
 
 #include <assert.h>

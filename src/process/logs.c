@@ -3,8 +3,8 @@
  * works again. */
 #include "process/logs.h"
 
-#include "base/descriptor.h"
-#include "base/log_file.h"
+#include "os/descriptor.h"
+#include "os/log_file.h"
 #include "systemd/journal.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  * wake-up's work is bounded, and the lines are rationed with all that is about the worker. */
 #include "process/output.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "process/logs.h"
 #include "process/process_ops.h"
 #include "process/role.h"

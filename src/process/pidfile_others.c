@@ -5,7 +5,7 @@
 #include "process/pidfile.h"
 
 #include "base/number.h"
-#include "process/file_lock.h"
+#include "os/file_lock.h"
 #include "process/process_ops.h"
 #include "process/worker_list.h"
 

@@ -2,9 +2,9 @@
 /* The operations of the real system. */
 #include "process/process_ops.h"
 
+#include "os/handle.h"
 #include "process/attributes.h"
 #include "process/config_check.h"
-#include "process/handle.h"
 #include "process/handlers.h"
 #include "process/title.h"
 

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "process/proc.h"
+#include "os/proc.h"
 #include "process/signals.h"
 #include "process/wakeup.h"
 
@@ -55,14 +55,14 @@ struct process_ops {
     /* kill(). */
     int (*kill)(pid_t pid, int number);
 
-    /* Handles of processes (process/handle.h). */
+    /* Handles of processes (os/handle.h). */
     int (*handle_open)(pid_t pid);
     void (*handle_close)(int handle);
     bool (*handle_has_ended)(int handle);
     int (*handle_signal)(int handle, int number);
     void (*handle_wait)(int handle, int ms);
 
-    /* States of processes (process/proc.h). */
+    /* States of processes (os/proc.h). */
     bool (*proc_read)(pid_t pid, struct proc_stat *stat);
     bool (*proc_is_stopped)(pid_t child);
     bool (*proc_runs)(pid_t pid);

@@ -2,7 +2,7 @@
 /* Writes and reads the one byte. */
 #include "process/ready.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 
 #include <errno.h>
 #include <unistd.h>

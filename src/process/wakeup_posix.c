@@ -4,7 +4,7 @@
  * were closed without a word are dropped when poll() says so; all others are in the list once. */
 #include "process/wakeup.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "process/signals.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replaces sandbox_linux.c, and all that it enters, in a build for a system without Landlock and
+/* Replaces sandbox.c, and all that it enters, in a build for a system without Landlock and
  * seccomp: `strict` is an error, `on` is a warning, and workers run without a sandbox. */
 #include "sandbox/sandbox.h"
 

@@ -9,8 +9,8 @@
 #pragma once
 
 #include "base/check.h"
-#include "base/wiped.h"
 #include "net/conn.h"
+#include "os/wiped.h"
 #include "session/log.h"
 #include "session/stream.h"
 

@@ -5,7 +5,7 @@
  * calls the protocol; its `opened` runs later. Invariant: the descriptor is the connection's, or
  * closed. */
 #include "base/compiler.h"
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "session/conn.h"
 #include "session/session.h"
 

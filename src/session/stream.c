@@ -4,7 +4,7 @@
 #include "session/stream.h"
 
 #include "base/compiler.h"
-#include "base/mapping.h"
+#include "os/mapping.h"
 #include "session/record.h"
 #include "session/session.h"
 #include "session/use.h"

@@ -3,8 +3,8 @@
  * on: a configuration asks a few questions. */
 #include "settings/answers.h"
 
-#include "base/inherited.h"
-#include "base/mapping.h"
+#include "os/inherited.h"
+#include "os/mapping.h"
 
 #include <assert.h>
 #include <stdint.h>

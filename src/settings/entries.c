@@ -4,7 +4,7 @@
 #include "settings/entries.h"
 
 #include "base/check.h"
-#include "base/heap.h"
+#include "os/heap.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/template.h"

@@ -2,7 +2,7 @@
 /* Works out `worker_connections auto`, and checks that a written number fits into the memory. The
  * size of the memory is read only if the result can depend on it. */
 #include "base/check.h"
-#include "base/ram.h"
+#include "os/ram.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "shm/slot.h"

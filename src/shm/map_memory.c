@@ -2,8 +2,8 @@
 /* The memory of maps whose entries take pages of their own. What a shard takes is added before its
  * sum with the others is looked at, so that two writers at once never exceed the limit together: in
  * doubt both find the map full. A repair counts anew. */
+#include "os/segment_memory.h"
 #include "shm/map_private.h"
-#include "shm/segment_memory.h"
 
 #include <assert.h>
 

@@ -4,8 +4,8 @@
  * killed (SIGBUS). */
 #include "shm/segment.h"
 
-#include "base/inherited.h"
-#include "shm/segment_memory.h"
+#include "os/inherited.h"
+#include "os/segment_memory.h"
 
 #include <assert.h>
 #include <errno.h>

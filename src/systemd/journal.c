@@ -3,7 +3,7 @@
  * line is lost: lines go to standard error instead. */
 #include "systemd/journal.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * dropped, with one line. */
 #include "systemd/notify_queue.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 
 #include <assert.h>
 #include <errno.h>

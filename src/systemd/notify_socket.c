@@ -4,7 +4,7 @@
  * longest message. */
 #include "systemd/notify_socket.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 
 #include <assert.h>
 #include <errno.h>

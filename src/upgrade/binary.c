@@ -4,7 +4,7 @@
 #include "upgrade/binary.h"
 
 #include "base/compiler.h"
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "process/process_ops.h"
 #include "systemd/notify.h"
 #include "upgrade/exec_state.h"

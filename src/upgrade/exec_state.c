@@ -4,8 +4,8 @@
  * descriptor, and further values behind ",". */
 #include "upgrade/exec_state.h"
 
-#include "base/descriptor.h"
 #include "base/number.h"
+#include "os/descriptor.h"
 #include "process/process_ops.h"
 #include "systemd/listen_fds.h"
 

@@ -4,7 +4,7 @@
  * users, as those of a worker are; only their range is looked at here. */
 #include "upgrade/inboxes.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "shm/slot.h"
 #include "upgrade/upgrade.h"
 #include "worker/messages.h"

@@ -3,7 +3,7 @@
  * sends, is dropped. */
 #include "upgrade/link.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "process/fd_passing.h"
 #include "process/process_ops.h"
 

@@ -3,8 +3,8 @@
  * from the other process is input: numbers that are no inodes match nothing. */
 #include "upgrade/sockets.h"
 
-#include "base/descriptor.h"
 #include "net/listener_set.h"
+#include "os/descriptor.h"
 
 #include <assert.h>
 #include <stdlib.h>

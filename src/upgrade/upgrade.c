@@ -4,7 +4,7 @@
  * not asserted. */
 #include "upgrade/upgrade.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 #include "process/signals.h"

@@ -2,7 +2,7 @@
 /* Leaves listening sockets alone that somebody has shut down, has the master make them listen
  * again, and takes the sockets that replace them. A listener is broken only until the timer
  * `mend`. */
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "worker/accept_private.h"
 #include "worker/worker.h"
 

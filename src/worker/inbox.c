@@ -3,7 +3,7 @@
  * them asks for it, and keeps its sending end. What comes is input, because any worker can send
  * anything there, or shut it down: packets that no worker sends are dropped. */
 #include "base/check.h"
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "process/fd_passing.h"
 #include "worker/messages_private.h"
 #include "worker/references.h"

@@ -5,7 +5,7 @@
 #include "worker/threads.h"
 
 #include "base/check.h"
-#include "base/wiped.h"
+#include "os/wiped.h"
 #include "worker/worker.h"
 
 #include <bsd/sys/queue.h>

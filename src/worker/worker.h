@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/log_limit.h"
-#include "base/wiped.h"
+#include "os/wiped.h"
 #include "process/channel_end.h"
 #include "process/heritage.h"
 #include "process/signals.h"

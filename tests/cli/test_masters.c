@@ -2,7 +2,7 @@
 /* Master processes that there may be are found by their names, in one directory or in two. */
 #include "cli/masters.h"
 
-#include "process/file_lock.h"
+#include "os/file_lock.h"
 #include "support/directory.h"
 #include "support/test.h"
 

@@ -24,7 +24,7 @@ check_system_calls() {
     function is_real(path) {
         sub(/^src\/process\//, "", path)
         return path ~ /^(process_ops|handlers|title)\.c$/ ||
-            path ~ /^(handle|proc|wakeup|file_lock|attributes)_[a-z]+\.c$/
+            path ~ /^(wakeup|attributes)_[a-z]+\.c$/
     }
     function list(set, text,   n, i) {
         n = split(text, calls, " ")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Listeners that were shut down, and listen again. */
-#include "base/descriptor.h"
 #include "net/listening.h"
+#include "os/descriptor.h"
 #include "support/directory.h"
 
 #include <errno.h>

@@ -2,9 +2,9 @@
 /* The operations of a play's processes (struct process_ops). */
 #include "plays/play_private.h"
 
+#include "os/proc.h"
 #include "plays/whole.h"
 #include "plays/worker.h"
-#include "process/proc.h"
 #include "process/role.h"
 #include "systemd/notify.h"
 

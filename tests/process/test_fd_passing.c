@@ -2,7 +2,7 @@
 /* A descriptor that is passed, bytes without one, and sockets that keep waiting who closes them. */
 #include "process/fd_passing.h"
 
-#include "base/descriptor.h"
+#include "os/descriptor.h"
 #include "support/test.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `worker_connections auto`, on a machine of its own. */
-#include "base/ram.h"
+#include "os/ram.h"
 #include "settings/loading.h"
 #include "support/test.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Maps with a limit of memory, whose entries take pages of their own: long values, what they take,
  * and what is given back. */
+#include "os/segment_memory.h"
 #include "shm/map_private.h"
 #include "shm/memory.h"
-#include "shm/segment_memory.h"
 #include "support/test.h"
 
 #include <string.h>

@@ -3,9 +3,9 @@
  * what follows the header is given to the protocol as its first. */
 #include "features/proxy_protocol/proxy_protocol.h"
 
-#include "base/error_text.h"
 #include "features/features.h"
 #include "net/proxy_protocol.h"
+#include "os/error_text.h"
 #include "session/record.h"
 #include "session/session.h"
 

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Limits of control groups. Reads /proc/self/cgroup, finds the mount point of the groups in the
+ * mount table, and returns the lowest limit of our group and of all groups above it. A file that
+ * cannot be read counts as no limit, so no function here fails. */
+#include "os/cgroup.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The hierarchies that can hold a limit: v1 has one of its own for each controller. */
+enum hierarchy { V1, V2, HIERARCHIES };
+
+struct controller {
+    const char *name;
+    int64_t (*limit[HIERARCHIES])(const char *directory); /* reads a group's limit; 0: none */
+};
+
+struct group {
+    const char *root; /* top of the file system that is read */
+    const struct controller *controller;
+    char path[HIERARCHIES][PATH_MAX]; /* path of our group; empty: none */
+};
+
+struct mount {
+    enum hierarchy hierarchy;
+    const char *top; /* the group that is mounted */
+    const char *point;
+};
+
+static void lower_limit(int64_t *least, int64_t limit)
+{
+    if (limit != 0 && (*least == 0 || limit < *least))
+        *least = limit;
+}
+
+/* Whether a comma-separated list contains the word. */
+static bool has_word(const char *list, const char *word)
+{
+    size_t n = strlen(word);
+
+    assert(n > 0);
+    for (;; list++) {
+        size_t length = strcspn(list, ",");
+
+        if (length == n && memcmp(list, word, n) == 0)
+            return true;
+        list += length;
+        if (*list == '\0')
+            return false;
+    }
+}
+
+/* Reads the first line of a file, without its newline. */
+static bool read_line(const char *directory, const char *name, char *line, int size)
+{
+    char path[PATH_MAX];
+    FILE *file;
+    bool ok;
+
+    if (snprintf(path, sizeof(path), "%s/%s", directory, name) >= (int)sizeof(path))
+        return false;
+    file = fopen(path, "re");
+    if (file == NULL)
+        return false;
+    ok = fgets(line, size, file) != NULL;
+    fclose(file);
+    if (ok)
+        line[strcspn(line, "\n")] = '\0';
+    return ok;
+}
+
+/* Parses a positive number that ends at `end`; returns 0 for anything else. */
+static int64_t parse_positive(const char *text, char end)
+{
+    char *rest;
+    long long value = strtoll(text, &rest, 10);
+
+    return rest != text && *rest == end && value > 0 ? value : 0;
+}
+
+static int64_t rounded_up(int64_t quota, int64_t period)
+{
+    if (quota <= 0 || period <= 0)
+        return 0;
+    return quota / period + (quota % period != 0);
+}
+
+/* cpu.max: "max 100000" or "150000 100000" */
+static int64_t cpu_v2(const char *directory)
+{
+    char line[128];
+    const char *space;
+
+    if (!read_line(directory, "cpu.max", line, sizeof(line)))
+        return 0;
+    space = strchr(line, ' ');
+    if (space == NULL)
+        return 0;
+    return rounded_up(parse_positive(line, ' '), parse_positive(space + 1, '\0'));
+}
+
+/* cpu.cfs_quota_us is -1 without a limit */
+static int64_t cpu_v1(const char *directory)
+{
+    char quota[128], period[128];
+
+    if (!read_line(directory, "cpu.cfs_quota_us", quota, sizeof(quota)) ||
+        !read_line(directory, "cpu.cfs_period_us", period, sizeof(period)))
+        return 0;
+    return rounded_up(parse_positive(quota, '\0'), parse_positive(period, '\0'));
+}
+
+static const struct controller cpu = { "cpu", { [V1] = cpu_v1, [V2] = cpu_v2 } };
+
+/* Reads a file with a number of bytes; "max", or in v1 a number of 2^60 or more, means no limit. */
+static int64_t read_bytes(const char *directory, const char *name)
+{
+    char line[128];
+    int64_t n = read_line(directory, name, line, sizeof(line)) ? parse_positive(line, '\0') : 0;
+
+    return n < INT64_C(1) << 60 ? n : 0;
+}
+
+/* Above memory.high a group is slowed down, above memory.max it is killed. */
+static int64_t memory_v2(const char *directory)
+{
+    int64_t least = read_bytes(directory, "memory.max");
+
+    lower_limit(&least, read_bytes(directory, "memory.high"));
+    return least;
+}
+
+static int64_t memory_v1(const char *directory)
+{
+    return read_bytes(directory, "memory.limit_in_bytes");
+}
+
+static const struct controller memory = { "memory", { [V1] = memory_v1, [V2] = memory_v2 } };
+
+/* Returns the lowest limit of the group `below` the mount point and of all groups above it that the
+ * mount shows. */
+static int64_t limit_upwards(
+    const struct group *group, const struct mount *mount, const char *below)
+{
+    char directory[PATH_MAX];
+    int64_t least = 0;
+    size_t base;
+    int n = snprintf(directory, sizeof(directory), "%s%s%s", group->root, mount->point, below);
+
+    if (n < 0 || n >= (int)sizeof(directory))
+        return 0;
+    base = strlen(group->root) + strlen(mount->point);
+    assert(base <= strlen(directory));
+    for (;;) {
+        char *slash;
+
+        lower_limit(&least, group->controller->limit[mount->hierarchy](directory));
+        slash = strrchr(directory, '/');
+        if (slash == NULL || (size_t)(slash - directory) < base)
+            return least;
+        *slash = '\0';
+    }
+}
+
+/* Skips the ".." at the start of *path and counts them: a process in a cgroup namespace sees groups
+ * above the root of the namespace under such names. */
+static unsigned levels_up(const char **path)
+{
+    unsigned n = 0;
+
+    for (; strncmp(*path, "/..", 3) == 0 && ((*path)[3] == '/' || (*path)[3] == '\0'); n++)
+        *path += 3;
+    if (strcmp(*path, "/") == 0)
+        ++*path;
+    return n;
+}
+
+/* Returns the path of our group below the mounted one, or NULL where the mount shows neither our
+ * group nor one above it. */
+static const char *below_mount(const char *group, const char *top)
+{
+    unsigned group_up = levels_up(&group), top_up = levels_up(&top);
+    size_t n = strlen(top);
+
+    if (top_up > group_up && n == 0) /* a group above ours, but its path from here is unknown */
+        return "";
+    if (top_up != group_up || strncmp(group, top, n) != 0)
+        return NULL;
+    return group[n] == '/' || group[n] == '\0' ? group + n : NULL;
+}
+
+/* Parses a line of /proc/self/cgroup: "0::/path" or "4:cpu,cpuacct:/path". */
+static void read_group_line(struct group *group, char *line)
+{
+    char *controllers = strchr(line, ':'), *path;
+    enum hierarchy hierarchy;
+    size_t length;
+
+    if (controllers == NULL || (path = strchr(++controllers, ':')) == NULL)
+        return;
+    *path++ = '\0';
+    if (*controllers == '\0' && strncmp(line, "0:", 2) == 0)
+        hierarchy = V2;
+    else if (has_word(controllers, group->controller->name))
+        hierarchy = V1;
+    else
+        return;
+    length = strlen(path);
+    if (*path == '/' && length < sizeof(group->path[hierarchy]))
+        memcpy(group->path[hierarchy], path, length + 1);
+}
+
+/* Decodes the octal escapes that the kernel writes for blanks: "\040". */
+static void unescape_octal(char *text)
+{
+    char *to = text;
+
+    for (const char *from = text; *from != '\0'; from++) {
+        unsigned byte;
+
+        if (*from == '\\' && strspn(from + 1, "01234567") >= 3 && from[1] <= '3') {
+            byte = (unsigned)(from[1] - '0') << 6 | (unsigned)(from[2] - '0') << 3 |
+                   (unsigned)(from[3] - '0');
+            *to++ = (char)byte;
+            from += 3;
+        } else {
+            *to++ = *from;
+        }
+    }
+    *to = '\0';
+}
+
+/* Parses a line of /proc/self/mountinfo, "ID PARENT MAJOR:MINOR TOP POINT OPTIONS [TAG]... - TYPE
+ * SOURCE OPTIONS". Returns false for any line but a cgroup mount that may have the controller. */
+static bool parse_mount(char *line, const struct controller *controller, struct mount *mount)
+{
+    enum { TOP = 3, POINT, FIELDS };
+    char *tail = strstr(line, " - "), *field[FIELDS], *save, *type, *source, *options;
+
+    if (tail == NULL)
+        return false;
+    *tail = '\0';
+    for (int i = 0; i < FIELDS; i++)
+        if ((field[i] = strtok_r(i == 0 ? line : NULL, " ", &save)) == NULL)
+            return false;
+    type = strtok_r(tail + 3, " ", &save);
+    source = strtok_r(NULL, " ", &save);
+    options = strtok_r(NULL, " ", &save);
+    if (type == NULL || source == NULL || options == NULL)
+        return false;
+
+    if (strcmp(type, "cgroup2") == 0)
+        mount->hierarchy = V2;
+    else if (strcmp(type, "cgroup") == 0 && has_word(options, controller->name))
+        mount->hierarchy = V1;
+    else
+        return false;
+    unescape_octal(field[TOP]);
+    unescape_octal(field[POINT]);
+    mount->top = field[TOP];
+    mount->point = field[POINT];
+    return true;
+}
+
+static void read_mount_line(const struct group *group, char *line, int64_t *least)
+{
+    struct mount mount;
+    const char *path, *below;
+
+    if (!parse_mount(line, group->controller, &mount))
+        return;
+    path = group->path[mount.hierarchy];
+    below = *path != '\0' ? below_mount(path, mount.top) : NULL;
+    if (below != NULL)
+        lower_limit(least, limit_upwards(group, &mount, below));
+}
+
+/* Opens a file of this process; NULL where there is none. */
+static FILE *open_proc(const char *root, const char *name)
+{
+    char path[PATH_MAX];
+
+    if (snprintf(path, sizeof(path), "%s/proc/self/%s", root, name) >= (int)sizeof(path))
+        return NULL;
+    return fopen(path, "re");
+}
+
+static void read_group(struct group *group)
+{
+    FILE *file = open_proc(group->root, "cgroup");
+    char *line = NULL;
+    size_t size = 0;
+
+    if (file == NULL)
+        return;
+    while (getline(&line, &size, file) != -1) {
+        line[strcspn(line, "\n")] = '\0';
+        read_group_line(group, line);
+    }
+    free(line);
+    fclose(file);
+}
+
+static int64_t least_limit(const char *root, const struct controller *controller)
+{
+    struct group group = { .root = root, .controller = controller };
+    int64_t least = 0;
+    char *line = NULL;
+    size_t size = 0;
+    FILE *file;
+
+    assert(root != NULL);
+    read_group(&group);
+    file = open_proc(root, "mountinfo");
+    if (file == NULL)
+        return 0;
+    while (getline(&line, &size, file) != -1) {
+        line[strcspn(line, "\n")] = '\0';
+        read_mount_line(&group, line, &least);
+    }
+    free(line);
+    fclose(file);
+    assert(least >= 0);
+    return least;
+}
+
+unsigned cgroup_cpu_quota(const char *root)
+{
+    int64_t quota = least_limit(root, &cpu);
+
+    return quota < UINT_MAX ? (unsigned)quota : UINT_MAX;
+}
+
+int64_t cgroup_memory_limit(const char *root)
+{
+    return least_limit(root, &memory);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Opens files by O_NONBLOCK. As root it follows symbolic links by itself, and those of root alone,
+ * and opens no file that has another name, because whoever may write to the directory can have laid
+ * either. Directories on the way are followed as the kernel does, and are root's to keep. */
+#include "os/log_file_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINKS_MAX 16
+
+void log_file_close(int fd)
+{
+    int error = errno;
+
+    close(fd);
+    errno = error;
+}
+
+int log_file_open_to_write(const char *path, int flags)
+{
+    int fd = open(path, flags, 0644), reader;
+
+    if (fd != -1 || errno != ENXIO)
+        return fd;
+    reader = open(path, (flags & ~(O_ACCMODE | O_CREAT)) | O_RDWR);
+    if (reader == -1) {
+        errno = ENXIO; /* a socket; or a FIFO that we may not read */
+        return -1;
+    }
+    fd = open(path, flags, 0644);
+    log_file_close(reader);
+    return fd;
+}
+
+/* Whether the path is the only name of the file that was opened by it. A name that has come or gone
+ * since is none: root has written to neither yet. */
+static bool is_only_name(const char *path, int fd)
+{
+    struct stat opened, named;
+
+    return fstat(fd, &opened) == 0 &&
+           (!S_ISREG(opened.st_mode) ||
+               (lstat(path, &named) == 0 && opened.st_dev == named.st_dev &&
+                   opened.st_ino == named.st_ino && named.st_nlink == 1));
+}
+
+/* Opens a file as root, and no link; -1 with errno: ELOOP, or EMLINK where it has another name. */
+static int open_as_root(const char *path)
+{
+    int fd = log_file_open_to_write(path, LOG_FILE_FLAGS | O_APPEND | O_CREAT | O_NOFOLLOW);
+
+    if (fd == -1 || is_only_name(path, fd))
+        return fd;
+    close(fd);
+    errno = EMLINK;
+    return -1;
+}
+
+int log_file_open(const char *path)
+{
+    char followed[PATH_MAX];
+    int fd = -1;
+
+    if (geteuid() != 0)
+        return log_file_open_to_write(path, LOG_FILE_FLAGS | O_APPEND | O_CREAT);
+    if (strlen(path) >= sizeof(followed)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    strcpy(followed, path);
+    for (int links = 0; links < LINKS_MAX && fd == -1; links++) {
+        fd = open_as_root(followed);
+        if (fd == -1 &&
+            (errno != ELOOP || log_file_follow_link(followed, sizeof(followed), &fd) == -1))
+            return -1;
+    }
+    if (fd == -1)
+        errno = ELOOP;
+    return fd;
+}
+
+bool log_file_is_reopenable(int fd, int flags)
+{
+    struct stat st;
+
+    if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY || fstat(fd, &st) == -1)
+        return false;
+    if (S_ISREG(st.st_mode))
+        return (flags & O_APPEND) != 0;
+    return S_ISFIFO(st.st_mode) || (S_ISCHR(st.st_mode) && isatty(fd));
+}
+
+int log_file_replace_link(char *path, size_t size, const char *target, size_t n)
+{
+    char *slash = strrchr(path, '/');
+    size_t head = slash == NULL || target[0] == '/' ? 0 : (size_t)(slash + 1 - path);
+
+    if (head + n >= size) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(path + head, target, n + 1);
+    return 0;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Enters the sandbox of a worker, and logs which parts are missing. With `strict` a missing part is
+ * an error; with `on` the worker runs without it. */
+#include "sandbox/sandbox.h"
+
+#include "os/thread_count.h"
+#include "process/role.h"
+#include "sandbox/confine.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+static const struct part {
+    const char *name;
+    const char *(*lacks)(int *error);
+} parts[] = {
+    { "the filter of system calls", sandbox_seccomp_lacks },
+    { "the rules for paths", sandbox_landlock_lacks },
+};
+
+int sandbox_check(const struct cycle *cycle, struct log *log)
+{
+    int status = 0, error;
+
+    if (cycle->core.sandbox != SANDBOX_STRICT)
+        return 0;
+    for (size_t i = 0; i < countof(parts); i++) {
+        const char *lack = parts[i].lacks(&error);
+
+        if (lack == NULL)
+            continue;
+        log_write(log, LEVEL_EMERG, error, "\"sandbox strict\" is not possible without %s: %s",
+            parts[i].name, lack);
+        status = -1;
+    }
+    return status;
+}
+
+static void note_needs(const struct needs *needs, struct log *log)
+{
+    const struct {
+        bool needed;
+        const char *what;
+    } lifted[] = {
+        { needs->exec, "run programs" },
+        { needs->code, "make memory executable" },
+        { needs->names, "look up names, for which they read /etc" },
+        { needs->udp, "open datagram sockets" },
+        { needs->listen, "open listening sockets" },
+        { needs->resolver, "ask servers of names" },
+        { needs->connect, "connect to any server" },
+        { needs->bind, "connect from any local address" },
+        { needs->transparent, "connect from addresses of others, by CAP_NET_RAW if root gives it" },
+    };
+    static const char *const accesses[] = {
+        [NEEDS_TO_READ] = "read",
+        [NEEDS_TO_WRITE] = "write",
+        [NEEDS_TO_APPEND] = "make and write files in",
+    };
+    const struct needs_path *path;
+
+    for (size_t i = 0; i < countof(lifted); i++)
+        if (lifted[i].needed)
+            log_write(log, LEVEL_NOTICE, 0, "sandbox: workers may %s, because protocols need it",
+                lifted[i].what);
+    STAILQ_FOREACH (path, &needs->paths, link)
+        log_write(log, LEVEL_NOTICE, 0, "sandbox: workers may %s \"%s\", because %s it",
+            accesses[path->access], path->path,
+            path->access == NEEDS_TO_APPEND ? "access logs need" : "protocols need");
+}
+
+static bool is_whole(void)
+{
+    int error;
+
+    for (size_t i = 0; i < countof(parts); i++)
+        if (parts[i].lacks(&error) != NULL)
+            return false;
+    return true;
+}
+
+void sandbox_narrow(struct cycle *cycle)
+{
+    struct needs needs = { .resolver = true, .ring = cycle->needs.ring };
+
+    STAILQ_INIT(&needs.paths);
+    needs.ports = cycle->needs.ports; /* those of the servers of names are among them */
+    cycle->needs = needs;
+    cycle->filter = cycle->helper_filter;
+    if (cycle->core.sandbox == SANDBOX_ON && !needs.ring && is_whole())
+        cycle->core.sandbox = SANDBOX_STRICT;
+}
+
+/* Makes the helper's filter, if there will be one. */
+static int prepare_helper(struct cycle *cycle)
+{
+    struct cycle helper = *cycle;
+    int status;
+
+    if (cycle->stream.known == NULL)
+        return 0;
+    sandbox_narrow(&helper);
+    status = sandbox_filter_prepare(&helper);
+    cycle->helper_filter = helper.filter;
+    return status;
+}
+
+static int prepare_filter(struct cycle *cycle, struct log *log)
+{
+    int error;
+
+    if (sandbox_seccomp_lacks(&error) != NULL ||
+        (sandbox_filter_prepare(cycle) == 0 && prepare_helper(cycle) == 0))
+        return 0;
+    if (errno == ETIMEDOUT)
+        log_write(log, LEVEL_EMERG, 0,
+            "sandbox: the filter of system calls was not made within %d ms: its process hangs, or "
+            "the "
+            "machine is overloaded",
+            SANDBOX_FILTER_MS);
+    else
+        log_write(log, LEVEL_EMERG, errno, "sandbox: the filter of system calls could not be made");
+    return -1;
+}
+
+int sandbox_prepare(struct cycle *cycle, struct log *log)
+{
+    int64_t mode = cycle->core.sandbox;
+    const char *unknown = cycle->needs.unknown;
+    int error;
+
+    assert(role_is(ROLE_MASTER));
+    assert(mode >= SANDBOX_OFF && mode <= SANDBOX_STRICT);
+    if (mode == SANDBOX_OFF)
+        return 0;
+    if (sandbox_check(cycle, log) == -1)
+        return -1;
+    for (size_t i = 0; i < countof(parts); i++) {
+        const char *lack = parts[i].lacks(&error);
+
+        if (lack != NULL)
+            log_write(log, LEVEL_NOTICE, error, "sandbox: workers run without %s: %s",
+                parts[i].name, lack);
+    }
+    if (unknown != NULL)
+        log_write(log, LEVEL_NOTICE, 0,
+            "sandbox: protocol \"%s\" cannot declare its needs, %s: build it again", unknown,
+            mode == SANDBOX_ON ? "so the sandbox leaves paths, programs and sockets open"
+                               : "and the sandbox denies all of them");
+    note_needs(&cycle->needs, log);
+    return prepare_filter(cycle, log);
+}
+
+/* Landlock restricts only the calling thread; threads that were started earlier stay
+ * unrestricted. */
+static int check_threads(enum log_level level, struct log *log)
+{
+    unsigned n = thread_count();
+
+    if (n <= 1)
+        return 0;
+    log_write(log, level, 0,
+        "sandbox: %u threads exist already, started by a protocol's worker_start or its libraries, "
+        "and the rules for paths do not apply to them",
+        n);
+    return -1;
+}
+
+/* Enters every part that this system has. The master has logged which are missing. */
+static int enter_parts(const struct cycle *cycle, enum log_level level, struct log *log)
+{
+    int error;
+
+    assert(level == LEVEL_EMERG || level == LEVEL_WARN);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1) {
+        log_write(log, level, errno, "sandbox: prctl(PR_SET_NO_NEW_PRIVS) failed");
+        return -1;
+    }
+    if (sandbox_landlock_lacks(&error) == NULL && sandbox_landlock_enter(cycle, log) == -1) {
+        log_write(log, level, errno, "sandbox: the rules for paths could not be set");
+        return -1;
+    }
+    if (sandbox_seccomp_lacks(&error) == NULL && sandbox_filter_enter(cycle->filter) == -1) {
+        log_write(log, level, errno, "sandbox: the filter of system calls could not be set");
+        return -1;
+    }
+    return 0;
+}
+
+int sandbox_enter(const struct cycle *cycle, struct log *log)
+{
+    bool strict = cycle->core.sandbox == SANDBOX_STRICT;
+    enum log_level level = strict ? LEVEL_EMERG : LEVEL_WARN;
+
+    assert(role_is(ROLE_WORKER));
+    if (cycle->core.sandbox == SANDBOX_OFF)
+        return 0;
+    if (sandbox_check(cycle, log) == -1)
+        return -1;
+    tzset(); /* reads a file */
+    if (check_threads(level, log) == -1 && strict)
+        return -1;
+    return enter_parts(cycle, level, log) == -1 && strict ? -1 : 0;
+}
