@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads sets of processors, and picks those of workers. Asks the kernel for nothing. */
+/* Reads sets of processors, and picks those of workers. Binds no worker. */
 #include "base/cpu_mask.h"
+
+#include "os/process.h"
 
 #include <assert.h>
 #include <string.h>
@@ -24,7 +26,7 @@ struct cpu_mask cpu_mask_without(const struct cpu_mask *mask, const struct cpu_m
 {
     struct cpu_mask left = *mask;
 
-    for (unsigned i = 0; i < CPU_MASK_MAX / 64; i++)
+    for (unsigned i = 0; i < CPU_MASK_WORDS; i++)
         left.words[i] &= ~other->words[i];
     return left;
 }
@@ -68,4 +70,18 @@ const char *cpu_mask_parse(const char *text, struct cpu_mask *out)
         if (text[n - 1 - cpu] == '1')
             cpu_mask_add(out, cpu);
     return cpu_mask_count(out) > 0 ? NULL : "a mask needs at least one processor";
+}
+
+bool cpu_mask_find_usable(struct cpu_mask *out)
+{
+    struct cpu_mask before, all;
+    bool known;
+
+    memset(&all, 0xff, sizeof(all));
+    if (os_cpu_bound(before.words, CPU_MASK_WORDS) == -1 ||
+        os_cpu_bind(all.words, CPU_MASK_WORDS) == -1)
+        return false;
+    known = os_cpu_bound(out->words, CPU_MASK_WORDS) == 0;
+    os_cpu_bind(before.words, CPU_MASK_WORDS);
+    return known && cpu_mask_count(out) > 0;
 }

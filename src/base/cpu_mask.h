@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets of processors, which a process may be bound to: as the configuration has them, and as a
- * worker gets one. Linux (cpu_linux.c) has the calls for them, other systems (cpu_posix.c) none. */
+/* Sets of processors that a process may be bound to: as the configuration has them, and as a worker
+ * gets one. The words are for os_cpu_bind() and os_cpu_bound() (os/process.h). */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #define CPU_MASK_MAX 1024
+#define CPU_MASK_WORDS (CPU_MASK_MAX / 64)
 
 struct cpu_mask {
-    uint64_t words[CPU_MASK_MAX / 64];
+    uint64_t words[CPU_MASK_WORDS];
 };
 
 static inline bool cpu_mask_has(const struct cpu_mask *mask, unsigned cpu)
@@ -29,12 +30,6 @@ const char *cpu_mask_parse(const char *text, struct cpu_mask *out);
  * in turn. */
 struct cpu_mask cpu_mask_choose(const struct cpu_mask *allowed, unsigned index);
 
-/* Whether this system can bind a process to processors. */
-bool cpu_mask_is_supported(void);
-/* Binds this process; -1 with errno. */
-int cpu_mask_bind(const struct cpu_mask *mask);
-/* Finds the processors that this process is bound to now; false where the kernel does not say. */
-bool cpu_mask_find_own(struct cpu_mask *out);
 /* Finds the processors that this process may be bound to, whatever its mask is now; false where the
  * kernel does not say. Only for a process that checks a configuration: its mask is changed for a
  * moment, and no longer follows that of its control group. */

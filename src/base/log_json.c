@@ -3,7 +3,7 @@
  * is always whole: the members after the message are made first, and their room is kept free. */
 #include "base/json.h"
 #include "base/log_form.h"
-#include "os/error_text.h"
+#include "os/process.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static void add_tail(struct piece *tail, const struct log_line *line)
     if (line->error != 0) {
         snprintf(number, sizeof(number), ",\"errno\":%d", line->error);
         add_text(tail, number);
-        add_member(tail, "error", error_text(line->error, reason, sizeof(reason)));
+        add_member(tail, "error", os_error_text(line->error, reason, sizeof(reason)));
     }
     add_member(tail, "client", line->client);
     add_member(tail, "server", line->server);

@@ -3,7 +3,7 @@
  * are not yet reported keeps its place in the table. */
 #include "base/log_limit.h"
 
-#include "os/error_text.h"
+#include "os/process.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ static void PRINTF_FORMAT(3, 0)
     n = strlen(kind->like);
     if (error != 0)
         snprintf(kind->like + n, most - n, " (%d: %s)", error,
-            error_text(error, reason, sizeof(reason)));
+            os_error_text(error, reason, sizeof(reason)));
 }
 
 bool log_limit_suppresses(struct log_limit *limit, uint64_t now, const struct log_line *line,

@@ -6,8 +6,8 @@
 #include "base/compiler.h"
 #include "base/log_form.h"
 #include "os/descriptor.h"
+#include "os/files.h"
 #include "os/log_file.h"
-#include "os/log_nowait.h"
 
 #include <assert.h>
 #include <endian.h>
@@ -69,7 +69,7 @@ static enum log_way find_way(int fd, bool *is_pipe)
         return LOG_WAY_WRITE;
     if (S_ISCHR(st.st_mode))
         return isatty(fd) ? LOG_WAY_WAIT : LOG_WAY_WRITE;
-    return log_nowait_is_known(&st) ? LOG_WAY_NOWAIT : LOG_WAY_WAIT;
+    return os_nowait_is_known(&st) ? LOG_WAY_NOWAIT : LOG_WAY_WAIT;
 }
 
 void log_target_find_way(struct log_target *target)
@@ -211,7 +211,7 @@ static ssize_t write_by(enum log_way way, int fd, struct iovec *parts, int n)
     case LOG_WAY_SEND:
         return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     case LOG_WAY_NOWAIT:
-        return log_nowait_write(fd, parts, n);
+        return os_nowait_write(fd, parts, n);
     default:
         return writev(fd, parts, n);
     }

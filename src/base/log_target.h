@@ -19,7 +19,7 @@
 enum log_way {
     LOG_WAY_WRITE,  /* write(): what is open does not have us wait */
     LOG_WAY_SEND,   /* sendmsg() with MSG_DONTWAIT: a socket */
-    LOG_WAY_NOWAIT, /* os/log_nowait.h: a pipe that we could not open again */
+    LOG_WAY_NOWAIT, /* os/files.h: a pipe that we could not open again */
     LOG_WAY_WAIT,   /* write(), although it may wait */
 };
 

@@ -2,7 +2,7 @@
 /* The text form of a line, in nginx's shape. Bytes that a terminal would act on become \xNN, and
  * what has no room is left out; the newline always has room. */
 #include "base/log_form.h"
-#include "os/error_text.h"
+#include "os/process.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -118,7 +118,7 @@ const struct log_text *log_text_make(struct log_entry *entry)
     log_text_add(text, entry->message);
     if (line->error != 0) /* the GNU function, which may answer with a constant */
         log_text_add_format(
-            text, " (%d: %s)", line->error, error_text(line->error, reason, sizeof(reason)));
+            text, " (%d: %s)", line->error, os_error_text(line->error, reason, sizeof(reason)));
     if (line->place != NULL)
         add_place(entry);
     if (!line->named)

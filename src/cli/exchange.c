@@ -3,8 +3,8 @@
  * says is its reader's affair. */
 #include "cli/exchange.h"
 
-#include "os/connect_path.h"
 #include "os/descriptor.h"
+#include "os/sockets.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ int cli_connect(struct cli_exchange *exchange, const char *path, int64_t deadlin
     int fd = descriptor_socket(AF_UNIX, SOCK_STREAM, 0), error;
 
     *exchange = (struct cli_exchange) { .fd = -1 };
-    if (fd != -1 && limit_wait(fd, deadline) == 0 && connect_path(fd, path) == 0)
+    if (fd != -1 && limit_wait(fd, deadline) == 0 && os_socket_connect_path(fd, path) == 0)
         exchange->fd = fd;
     error = errno;
     if (fd != -1 && exchange->fd == -1)

@@ -198,7 +198,7 @@ static bool both_are_gone(const struct verb *verb, pid_t new, pid_t old)
         return false;
     if (alone->replied)
         return alone->pid != new && alone->pid != old;
-    return !proc_runs(new) && !proc_runs(old);
+    return !os_proc_runs(new) && !os_proc_runs(old);
 }
 
 static int report_gone(const struct verb *verb, pid_t new, pid_t old)
@@ -344,7 +344,7 @@ static int run_verb(struct verb *verb)
 
     if (status != EXIT_SUCCESS)
         return status;
-    if (!verb->state.under_way && !alone->replied && !alone->silent && !proc_runs(alone->pid))
+    if (!verb->state.under_way && !alone->replied && !alone->silent && !os_proc_runs(alone->pid))
         return report_none(verb);
     if (strcmp(word, "status") == 0)
         return run_status(verb);

@@ -120,7 +120,7 @@ static void tell_apart(struct upgrade_state *state)
     if (new->replied || old->replied)
         state->under_way = has_role(new, "new") || has_role(old, "old");
     else
-        state->under_way = proc_runs(new->pid) && proc_runs(old->pid);
+        state->under_way = os_proc_runs(new->pid) && os_proc_runs(old->pid);
     if (!state->under_way)
         free_master(old);
 }
@@ -132,7 +132,7 @@ static bool runs(const struct masters_entry *entry)
     int status;
 
     if (entry->control == NULL)
-        return proc_runs(entry->pid);
+        return os_proc_runs(entry->pid);
     status = cli_connect(&exchange, entry->control, cli_now_ms() + REPLY_MS);
     cli_disconnect(&exchange);
     return status == 0;

@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/exchange.h"
 #include "cli/masters.h"
-#include "os/handle.h"
+#include "os/process.h"
 #include "process/signals.h"
 
 #include <assert.h>
@@ -68,7 +68,7 @@ static int send_command(
  * does. */
 static int descriptor_of(const struct ending *ending)
 {
-    int fd = ending->handle != -1 ? process_handle_descriptor(ending->handle) : -1;
+    int fd = ending->handle != -1 ? os_handle_descriptor(ending->handle) : -1;
 
     return fd != -1 ? fd : ending->exchange.fd;
 }
@@ -84,7 +84,7 @@ static void look_at(struct ending *ending, short revents)
     if (ending->ended || (by_connection && revents == 0))
         return;
     if (!by_connection) {
-        ending->ended = process_handle_has_ended(ending->handle);
+        ending->ended = os_handle_has_ended(ending->handle);
         return;
     }
     n = read(ending->exchange.fd, bytes, sizeof(bytes));
@@ -134,7 +134,7 @@ static void begin(struct endings *endings, const struct masters *masters, const 
                 continue;
             }
             if (entry->pid > 0)
-                ending->handle = process_handle_open(entry->pid);
+                ending->handle = os_handle_open(entry->pid);
             ending->ended = ending->handle == -1 && ending->exchange.fd == -1;
             endings->n++;
         }
@@ -194,7 +194,7 @@ static int end_all(const struct cmdline *cmdline, const struct core_settings *co
     for (unsigned i = 0; i < endings.n; i++) {
         cli_disconnect(&endings.list[i].exchange);
         if (endings.list[i].handle != -1)
-            process_handle_close(endings.list[i].handle);
+            os_handle_close(endings.list[i].handle);
     }
     free(endings.list);
     free(fds);

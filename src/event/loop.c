@@ -3,7 +3,7 @@
  * report of a source that has no queue (the loop's own). */
 #include "event/loop.h"
 
-#include "os/mapping.h"
+#include "os/memory.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -27,7 +27,7 @@ static bool open_found(struct loop *loop)
 {
     size_t n = (size_t)loop->sources.n * EVENT_DIRECTIONS;
 
-    loop->found.first = mapping_reserve(n * sizeof(loop->found.first[0]));
+    loop->found.first = os_memory_reserve(n * sizeof(loop->found.first[0]));
     if (loop->found.first == NULL)
         return false;
     loop->found.next = loop->found.first;

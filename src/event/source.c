@@ -3,8 +3,7 @@
  * slot's generation survives it, so that no two uses of a slot look the same. */
 #include "event/source.h"
 
-#include "os/mapping.h"
-#include "os/wiped.h"
+#include "os/memory.h"
 
 #include <assert.h>
 #include <sys/mman.h>
@@ -14,10 +13,10 @@ int source_table_init(struct source_table *table, uint32_t n, size_t stride)
     void *base;
 
     assert(stride >= sizeof(struct source) && n > 0 && n < SOURCE_NONE);
-    base = mapping_reserve(n * stride);
+    base = os_memory_reserve(n * stride);
     if (base == NULL)
         return -1;
-    wiped_mark(base, n * stride); /* a handle in a child of fork() is none */
+    os_wiped_mark(base, n * stride); /* a handle in a child of fork() is none */
     *table = (struct source_table) { .base = base, .stride = stride, .n = n, .free = SOURCE_NONE };
     return 0;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loads a shared object: copies the file (file_copy.h), and loads that copy, because dlopen() takes
+/* Loads a shared object: copies the file (os/memory.h), and loads that copy, because dlopen() takes
  * a file that it knows by name or inode for the one that is loaded already, however it was changed
  * since. Every symbol is bound at once, so that no call can fail later. A load that fails leaves
  * nothing open, but for code in which a thread runs. */
 #include "module/module.h"
 
-#include "os/file_copy.h"
-#include "os/thread_count.h"
+#include "os/memory.h"
+#include "os/process.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -26,7 +26,7 @@ static void (*const *const calls)(void) __attribute__((used)) = sdk_calls;
 /* A load under way. */
 struct load {
     char *text; /* error text; MODULE_TEXT bytes of the caller */
-    struct file_copy copy;
+    struct os_copy copy;
 };
 
 static void PRINTF_FORMAT(2, 3) write_text(struct load *load, const char *format, ...)
@@ -106,8 +106,8 @@ static int read_file(
         write_text(load, "is not a shared object: build it with \"cc -shared -fPIC\"");
         return -1;
     }
-    if (file_copy_create(&load->copy, slash != NULL ? slash + 1 : path) == -1 ||
-        copy_file(fd, load->copy.fd) == -1 || file_copy_finish(&load->copy) == -1) {
+    if (os_copy_create(&load->copy, slash != NULL ? slash + 1 : path) == -1 ||
+        copy_file(fd, load->copy.fd) == -1 || os_copy_finish(&load->copy) == -1) {
         if (errno == EMFILE && load->copy.fd != -1)
             write_text(load, "cannot be loaded: too many modules are loaded");
         else
@@ -186,13 +186,13 @@ static struct module *load_copy(struct load *load, struct arena *arena)
         write_text(load, "cannot be loaded: out of memory");
         return NULL;
     }
-    thread_n = thread_count();
+    thread_n = os_thread_count();
     module->handle = dlopen(load->copy.path, RTLD_NOW | RTLD_LOCAL);
     if (module->handle == NULL) {
         explain_failure(load);
         return NULL;
     }
-    if (thread_count() > thread_n) { /* the code stays, as threads run in it */
+    if (os_thread_count() > thread_n) { /* the code stays, as threads run in it */
         write_text(load, "has started a thread while it was loaded: workers would not have it; "
                          "use fb_run()");
         return NULL;
@@ -226,12 +226,12 @@ struct module *module_load(
     close(fd);
     errno = 0;
     if (module == NULL) {
-        file_copy_drop(&load.copy);
+        os_copy_drop(&load.copy);
         return NULL;
     }
     assert(module->handle != NULL && module->protocol != NULL);
     module->kind = MODULE_KIND;
-    module->memory = file_copy_keep(&load.copy);
+    module->memory = os_copy_keep(&load.copy);
     module->path = path;
     module->device = file.st_dev;
     module->inode = file.st_ino;

@@ -3,7 +3,7 @@
  * allocator at each callback. Never runs a release function within the call that frees. */
 #include "net/chunk.h"
 
-#include "os/wiped.h"
+#include "os/memory.h"
 #include "shm/heartbeat.h"
 
 #include <assert.h>
@@ -148,7 +148,7 @@ void chunk_pool_run_releases(struct chunk_pool *pool, struct heartbeat *heartbea
             heartbeat_begin(heartbeat, CALLBACK_RELEASE, protocol);
             release(arg);
             if (pool->memory == NULL) /* a child of fork() has come back */
-                wiped_end();
+                os_wiped_end();
             heartbeat_end(heartbeat);
         }
 }

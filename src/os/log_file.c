@@ -2,7 +2,9 @@
 /* Opens files by O_NONBLOCK. As root it follows symbolic links by itself, and those of root alone,
  * and opens no file that has another name, because whoever may write to the directory can have laid
  * either. Directories on the way are followed as the kernel does, and are root's to keep. */
-#include "os/log_file_private.h"
+#include "os/log_file.h"
+
+#include "os/descriptor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,14 +15,6 @@
 #include <unistd.h>
 
 #define LINKS_MAX 16
-
-void log_file_close(int fd)
-{
-    int error = errno;
-
-    close(fd);
-    errno = error;
-}
 
 int log_file_open_to_write(const char *path, int flags)
 {
@@ -34,7 +28,7 @@ int log_file_open_to_write(const char *path, int flags)
         return -1;
     }
     fd = open(path, flags, 0644);
-    log_file_close(reader);
+    descriptor_close(reader);
     return fd;
 }
 

@@ -3,7 +3,7 @@
  * one is never destroyed: its listeners are in use although all its workers may have gone. */
 #include "pool/pool.h"
 
-#include "os/heap.h"
+#include "os/memory.h"
 #include "process/configuration.h"
 
 #include <assert.h>
@@ -34,5 +34,5 @@ void pool_destroy_generation(struct generation *generation)
     bells_close(&generation->bells);
     free(generation);
     /* freed pieces lie between others, and years of reloads are to leave no trace */
-    heap_trim();
+    os_memory_trim();
 }

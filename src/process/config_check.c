@@ -5,7 +5,7 @@
 #include "process/config_check.h"
 
 #include "base/clock.h"
-#include "os/inherited.h"
+#include "os/memory.h"
 #include "process/descriptors.h"
 #include "process/handlers.h"
 #include "process/name_check.h"
@@ -171,7 +171,7 @@ static int fork_check(struct config_check *check)
     if (check->pid == -1)
         return -1;
     /* the checking child writes there, and no worker that is forked meanwhile */
-    inherited_never(check->progress, sizeof(*check->progress));
+    os_inherited_never(check->progress, sizeof(*check->progress));
     answers_keep_private(check->answers);
     return 0;
 }

@@ -5,7 +5,7 @@
 #include "process/pidfile.h"
 
 #include "base/number.h"
-#include "os/file_lock.h"
+#include "os/files.h"
 #include "process/process_ops.h"
 
 #include <assert.h>
@@ -158,10 +158,10 @@ static int open_locked(const char *path, const char *name, struct log *log)
         close(fd);
         return -2;
     }
-    switch (file_lock_try(fd)) {
-    case FILE_LOCK_DONE:
+    switch (os_lock_try(fd)) {
+    case OS_LOCK_DONE:
         return take_lock(name, fd, log);
-    case FILE_LOCK_TAKEN:
+    case OS_LOCK_TAKEN:
         log_holder(log, path, name);
         close(fd);
         return -2;
@@ -169,7 +169,7 @@ static int open_locked(const char *path, const char *name, struct log *log)
         break;
     }
     if (errno != EAGAIN) {
-        log_write(log, LEVEL_EMERG, errno, "%s \"%s\" failed", file_lock_call, name);
+        log_write(log, LEVEL_EMERG, errno, "%s \"%s\" failed", os_lock_call, name);
         if (made) /* no process can lock here: the file is of no use */
             unlink(name);
         close(fd);
@@ -414,7 +414,7 @@ static void remove_lock(struct pidfile *pidfile, const char *name, struct log *l
     if (pidfile->shared) {
         pidfile_close_lock(pidfile);
         pidfile->lock_fd = open(name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-        if (pidfile->lock_fd == -1 || file_lock_try(pidfile->lock_fd) != FILE_LOCK_DONE)
+        if (pidfile->lock_fd == -1 || os_lock_try(pidfile->lock_fd) != OS_LOCK_DONE)
             return;
     }
     if (is_name_of(name, pidfile->lock_fd) && unlink(name) == -1 && errno != ENOENT)

@@ -5,7 +5,7 @@
 #include "process/pidfile.h"
 
 #include "base/number.h"
-#include "os/file_lock.h"
+#include "os/files.h"
 #include "process/process_ops.h"
 #include "process/worker_list.h"
 
@@ -29,7 +29,7 @@ bool pidfile_is_taken(const char *path, pid_t *holder)
         fd = open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd == -1)
         return false;
-    locked = file_lock_is_taken(fd);
+    locked = os_lock_is_taken(fd);
     close(fd);
     if (locked)
         *holder = pidfile_peek_pid(name);

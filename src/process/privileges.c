@@ -4,6 +4,7 @@
 #include "process/privileges.h"
 
 #include "base/cpu_mask.h"
+#include "os/process.h"
 #include "process/attributes.h"
 #include "process/role.h"
 
@@ -66,7 +67,7 @@ static void choose_cpus(const struct core_settings *core, unsigned index, struct
         mask = cpu_mask_choose(&core->cpus[0], index);
     else
         mask = core->cpus[index < core->cpu_n ? index : core->cpu_n - 1];
-    if (cpu_mask_bind(&mask) == -1)
+    if (os_cpu_bind(mask.words, CPU_MASK_WORDS) == -1)
         log_write(log, LEVEL_ALERT, errno, "sched_setaffinity() failed");
 }
 

@@ -2,7 +2,7 @@
 /* The operations of the real system. */
 #include "process/process_ops.h"
 
-#include "os/handle.h"
+#include "os/process.h"
 #include "process/attributes.h"
 #include "process/config_check.h"
 #include "process/handlers.h"
@@ -91,14 +91,14 @@ const struct process_ops process_ops_system = {
     .find_exited = find_exited,
     .reap = reap,
     .kill = kill,
-    .handle_open = process_handle_open,
-    .handle_close = process_handle_close,
-    .handle_has_ended = process_handle_has_ended,
-    .handle_signal = process_handle_signal,
-    .handle_wait = process_handle_wait,
-    .proc_read = proc_read,
-    .proc_is_stopped = proc_is_stopped,
-    .proc_runs = proc_runs,
+    .handle_open = os_handle_open,
+    .handle_close = os_handle_close,
+    .handle_has_ended = os_handle_has_ended,
+    .handle_signal = os_handle_signal,
+    .handle_wait = os_handle_wait,
+    .proc_read = os_proc_read,
+    .proc_is_stopped = os_proc_is_stopped,
+    .proc_runs = os_proc_runs,
     .reset_handlers = handlers_reset,
     .install_handlers = handlers_install,
     .admit_signals = handlers_admit,

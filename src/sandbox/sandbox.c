@@ -3,7 +3,7 @@
  * an error; with `on` the worker runs without it. */
 #include "sandbox/sandbox.h"
 
-#include "os/thread_count.h"
+#include "os/process.h"
 #include "process/role.h"
 #include "sandbox/confine.h"
 
@@ -159,7 +159,7 @@ int sandbox_prepare(struct cycle *cycle, struct log *log)
  * unrestricted. */
 static int check_threads(enum log_level level, struct log *log)
 {
-    unsigned n = thread_count();
+    unsigned n = os_thread_count();
 
     if (n <= 1)
         return 0;

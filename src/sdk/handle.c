@@ -11,7 +11,7 @@ void sdk_handle_report(const fb_conn *conn, const char *call)
     const struct worker *worker;
 
     if (conn->net == NULL) /* a child of fork(): the slots of all connections are empty */
-        wiped_end();
+        os_wiped_end();
     stream = stream_of(conn);
     worker = container_of(stream, struct worker, stream);
     assert(stream->net.log != NULL);

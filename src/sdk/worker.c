@@ -11,7 +11,7 @@
 fb_worker *fb_worker_of(const fb_conn *conn)
 {
     if (unlikely(conn->net == NULL)) /* a child of fork() */
-        wiped_end();
+        os_wiped_end();
     return sdk_protocol_of(conn);
 }
 

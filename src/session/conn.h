@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 #include "net/conn.h"
-#include "os/wiped.h"
+#include "os/memory.h"
 #include "session/log.h"
 #include "session/stream.h"
 
@@ -232,7 +232,7 @@ static inline void session_callback_end(const struct fb_conn *conn)
     const struct net *net = conn->net;
 
     if (unlikely(net == NULL))
-        wiped_end();
+        os_wiped_end();
     if (unlikely(heartbeat_end(net->heartbeat)))
         session_log_stall(conn);
 }

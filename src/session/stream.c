@@ -4,7 +4,7 @@
 #include "session/stream.h"
 
 #include "base/compiler.h"
-#include "os/mapping.h"
+#include "os/memory.h"
 #include "session/record.h"
 #include "session/session.h"
 #include "session/use.h"
@@ -73,7 +73,7 @@ static COLD bool map_slab(struct stream *stream, struct stream_slab *slab, size_
 
     slab->stride = (state + unit - 1) & ~(unit - 1);
     slab->size = slab->stride * stream->net.loop.sources.n;
-    slab->base = mapping_reserve(slab->size);
+    slab->base = os_memory_reserve(slab->size);
     return slab->base != NULL;
 }
 

@@ -3,8 +3,7 @@
  * on: a configuration asks a few questions. */
 #include "settings/answers.h"
 
-#include "os/inherited.h"
-#include "os/mapping.h"
+#include "os/memory.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -28,12 +27,12 @@ struct answers {
 
 struct answers *answers_create(void)
 {
-    return mapping_reserve_shared(sizeof(struct answers));
+    return os_memory_reserve_shared(sizeof(struct answers));
 }
 
 void answers_keep_private(struct answers *answers)
 {
-    inherited_never(answers, sizeof(*answers));
+    os_inherited_never(answers, sizeof(*answers));
 }
 
 void answers_destroy(struct answers **answers)

@@ -2,10 +2,11 @@
 /* Directives of the main context: their table, their setters, and the values that are computed at
  * the end (user, pid file, control socket). Nothing is opened or created here. */
 #include "base/check.h"
-#include "base/cpu.h"
 #include "base/cpu_mask.h"
 #include "base/number.h"
 #include "module/relink.h"
+#include "os/limits.h"
+#include "os/process.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/lookup.h"
@@ -80,7 +81,7 @@ static SETTER(set_worker_processes)
 
     (void)setting;
     if (strcmp(directive->args[0].text, "auto") == 0) {
-        *n = cpu_allowed();
+        *n = os_cpu_allowed("");
         if (*n > WORKERS_MAX)
             *n = WORKERS_MAX;
         return 0;
@@ -124,7 +125,7 @@ static SETTER(set_cpu_affinity)
     apply->affinity = directive;
     if (core->cpu_auto && directive->arg_n == 1) {
         core->cpu_n = 1;
-        if (!cpu_mask_find_own(core->cpus))
+        if (os_cpu_bound(core->cpus->words, CPU_MASK_WORDS) == -1)
             memset(core->cpus, 0xff, sizeof(*core->cpus));
         return 0;
     }
@@ -374,7 +375,7 @@ static void check_affinity(struct apply *apply)
         return;
     if (!apply->options->testing && apply->options->progress == NULL)
         return;
-    if (!cpu_mask_is_supported())
+    if (!os_cpu_binds())
         report_error(apply->report, &directive->name,
             "\"%s\" is not supported: this build cannot bind a worker to a processor",
             directive->name.text);

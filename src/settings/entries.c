@@ -4,7 +4,7 @@
 #include "settings/entries.h"
 
 #include "base/check.h"
-#include "os/heap.h"
+#include "os/memory.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/template.h"
@@ -197,5 +197,5 @@ void entries_discard(struct entries *entries)
     entries->texts = NULL;
     entries->text_n = entries->text_most = 0;
     if (entries->trim)
-        heap_trim();
+        os_memory_trim();
 }

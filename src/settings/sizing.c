@@ -2,7 +2,7 @@
 /* Works out `worker_connections auto`, and checks that a written number fits into the memory. The
  * size of the memory is read only if the result can depend on it. */
 #include "base/check.h"
-#include "os/ram.h"
+#include "os/limits.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "shm/slot.h"
@@ -80,7 +80,7 @@ static int64_t plan_connections(const struct cycle *cycle)
 /* Works out `max_draining_workers auto`: a quarter of the memory, and half of the slots. */
 static int64_t plan_draining(void)
 {
-    int64_t memory = ram_allowed(), n = memory / 4 / DRAINING_BYTES;
+    int64_t memory = os_ram_allowed(""), n = memory / 4 / DRAINING_BYTES;
 
     if (memory <= 0 || n > SLOT_MAX / 2)
         n = SLOT_MAX / 2;
@@ -116,7 +116,7 @@ void sizing_finish(struct apply *apply)
             "to its server");
     if (!cycle->events.connections_auto && *n <= SURE_BYTES / LEAST_BYTES / sizing->workers)
         return;
-    sizing->memory = ram_allowed();
+    sizing->memory = os_ram_allowed("");
     sizing->descriptors = descriptor_limit(cycle);
     if (cycle->events.connections_auto)
         *n = plan_connections(cycle);

@@ -2,7 +2,7 @@
 /* The memory of maps whose entries take pages of their own. What a shard takes is added before its
  * sum with the others is looked at, so that two writers at once never exceed the limit together: in
  * doubt both find the map full. A repair counts anew. */
-#include "os/segment_memory.h"
+#include "os/memory.h"
 #include "shm/map_private.h"
 
 #include <assert.h>
@@ -42,6 +42,6 @@ void shm_map_memory_release(struct shm_map *map, uint32_t index, uint32_t value_
 
     assert(map->page != 0 && shm_map_is_index(map, index) && bytes <= map->stride);
     if (bytes > map->page)
-        segment_memory_release(
+        os_segment_release(
             (char *)shm_map_entry_at(map, index) + map->page, (size_t)(bytes - map->page));
 }

@@ -4,8 +4,7 @@
  * killed (SIGBUS). */
 #include "shm/segment.h"
 
-#include "os/inherited.h"
-#include "os/segment_memory.h"
+#include "os/memory.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -65,19 +64,19 @@ static const char *map_writable(struct segment *segment)
     if (base == MAP_FAILED)
         return "mmap()";
     segment->base = base;
-    return inherited_never(base, segment->size) == 0 ? NULL : inherited_call;
+    return os_inherited_never(base, segment->size) == 0 ? NULL : os_inherited_call;
 }
 
 const char *segment_create(struct segment *segment, const char *name, size_t size)
 {
     assert(size > 0 && size % segment_page() == 0);
-    *segment = (struct segment) { .fd = segment_memory_create(name), .size = size };
+    *segment = (struct segment) { .fd = os_segment_create(name), .size = size };
     if (segment->fd == -1)
-        return segment_memory_create_call;
+        return os_segment_create_call;
     if (set_size(segment->fd, size) == -1)
         return "ftruncate()";
-    if (segment_memory_seal(segment->fd) == -1)
-        return segment_memory_seal_call;
+    if (os_segment_seal(segment->fd) == -1)
+        return os_segment_seal_call;
     return map_writable(segment);
 }
 
@@ -98,8 +97,8 @@ const char *segment_adopt(struct segment *segment, int fd)
 
     assert(fd != -1);
     *segment = SEGMENT_CLOSED;
-    if (segment_memory_check(fd) == -1)
-        return segment_memory_seal_call;
+    if (os_segment_check(fd) == -1)
+        return os_segment_seal_call;
     if (fstat(fd, &st) == -1)
         return "fstat()";
     if (st.st_size <= 0 || segment_pages((size_t)st.st_size) != (size_t)st.st_size) {
@@ -142,11 +141,11 @@ const char *segment_enter(
 
     if (segment->fd == -1) /* inherited as it is */
         return NULL;
-    inherited_drop(segment->base, segment->size);
+    os_inherited_drop(segment->base, segment->size);
     segment->base = NULL;
-    fd = segment_memory_open_read_only(segment->fd);
+    fd = os_segment_open_read_only(segment->fd);
     if (fd == -1)
-        return segment_memory_open_call;
+        return os_segment_open_call;
     base = mmap(NULL, segment->size, PROT_READ, MAP_SHARED, fd, 0);
     close(fd);
     if (base == MAP_FAILED)
@@ -161,7 +160,7 @@ const char *segment_enter(
 const char *segment_enter_whole(struct segment *segment)
 {
     assert(segment->fd != -1);
-    inherited_drop(segment->base, segment->size);
+    os_inherited_drop(segment->base, segment->size);
     segment->base = NULL;
     return map_writable(segment);
 }
@@ -170,8 +169,8 @@ int segment_set_inherited(const struct segment *segment, bool inherited)
 {
     if (segment->base == NULL)
         return 0;
-    return inherited ? inherited_again(segment->base, segment->size)
-                     : inherited_never(segment->base, segment->size);
+    return inherited ? os_inherited_again(segment->base, segment->size)
+                     : os_inherited_never(segment->base, segment->size);
 }
 
 int segment_create_private(struct segment *segment, size_t size)
@@ -191,7 +190,7 @@ void segment_forget(struct segment *segment)
     if (segment->fd == -1)
         return;
     if (segment->base != NULL)
-        inherited_drop(segment->base, segment->size);
+        os_inherited_drop(segment->base, segment->size);
     close(segment->fd);
     *segment = SEGMENT_CLOSED;
 }

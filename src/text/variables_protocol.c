@@ -26,7 +26,7 @@ static bool call_value(struct fb_conn *conn, uint32_t i, fb_bytes *out)
     if (!within)
         session_callback_end(conn);
     else if (unlikely(conn->net == NULL)) /* a child of fork() */
-        wiped_end();
+        os_wiped_end();
     return result == 0;
 }
 

@@ -4,7 +4,7 @@
  * polling, and not for each poll. */
 #include "worker/busy_poll.h"
 
-#include "base/cpu.h"
+#include "os/process.h"
 #include "process/signals.h"
 
 #include <sched.h>
@@ -22,8 +22,8 @@ void busy_poll_init(struct busy_poll *busy, int64_t us)
         return;
     busy->ns = (uint64_t)us * 1000;
     busy->polls_most = busy->ns / POLL_NS;
-    busy->switches = cpu_count_switches();
-    busy->load = cpu_open_load();
+    busy->switches = os_cpu_count_switches();
+    busy->load = os_cpu_open_load();
     busy->processors = sysconf(_SC_NPROCESSORS_ONLN);
 }
 
@@ -41,12 +41,12 @@ bool busy_poll_is_wanted(struct busy_poll *busy, uint64_t now_ms)
 
     if (now_ms < busy->resume_ms)
         return true;
-    switches = cpu_count_switches();
+    switches = os_cpu_count_switches();
     wanted = switches != busy->switches;
     busy->switches = switches;
     if (!wanted && now_ms != busy->counted_ms) {
         busy->counted_ms = now_ms;
-        wanted = cpu_count_runnable(busy->load) > busy->processors;
+        wanted = os_cpu_count_runnable(busy->load) > busy->processors;
     }
     if (wanted)
         busy->resume_ms = now_ms + REST_MS;

@@ -17,7 +17,7 @@ struct busy_poll {
     uint64_t resume_ms;  /* until then the worker sleeps at once */
     uint64_t counted_ms; /* when the runnable processes were counted last */
     long switches;       /* how often the thread had lost its processor by then */
-    int load;            /* for cpu_count_runnable() */
+    int load;            /* for os_cpu_count_runnable() */
     long processors;
 };
 

@@ -5,7 +5,7 @@
 #include "worker/threads.h"
 
 #include "base/check.h"
-#include "os/wiped.h"
+#include "os/memory.h"
 #include "worker/worker.h"
 
 #include <bsd/sys/queue.h>
@@ -77,7 +77,7 @@ static void end_process(void *arg)
     struct threads *threads = arg;
 
     if (threads->kind != THREADS_KIND) /* in a child of fork() */
-        wiped_end();
+        os_wiped_end();
     if (!threads->ending)
         heartbeat_set_end(threads->heartbeat, HEARTBEAT_THREAD_LEFT, 0);
     _exit(EXIT_FAILURE);
@@ -93,7 +93,7 @@ static void run_job(struct threads *threads, struct job *job)
     job->work(job->argument);
     pthread_cleanup_pop(0);
     if (threads->kind != THREADS_KIND) /* a child of fork() has come back */
-        wiped_end();
+        os_wiped_end();
     pthread_mutex_lock(&threads->mutex);
     LIST_REMOVE(job, running);
     if (!threads->ending) /* once ending, the heartbeat may be gone, as the loop */
@@ -182,7 +182,7 @@ static struct threads *create_threads(struct worker *worker)
         size += sizeof(struct pool) + (size_t)pool->threads * sizeof(pthread_t);
         pool_n++;
     }
-    threads = wiped_alloc(size);
+    threads = os_wiped_alloc(size);
     if (threads == NULL)
         return NULL;
     threads->kind = THREADS_KIND;
@@ -195,7 +195,7 @@ static struct threads *create_threads(struct worker *worker)
     pthread_mutex_init(&threads->mutex, NULL);
     init_pools(threads, first);
     if (loop_set_notified(loop, finish_jobs) == -1) {
-        wiped_free(threads, size);
+        os_wiped_free(threads, size);
         return NULL;
     }
     return threads;
@@ -345,5 +345,5 @@ void threads_done(struct worker *worker)
         join_threads(&threads->pools[i]);
     pthread_mutex_destroy(&threads->mutex);
     threads->kind = 0;
-    wiped_free(threads, threads->size);
+    os_wiped_free(threads, threads->size);
 }

@@ -324,7 +324,7 @@ void worker_done(struct worker *worker)
 /* Maps the worker's struct; NULL after an emerg line. */
 static struct worker *create_worker(const struct heritage *heritage)
 {
-    struct worker *worker = wiped_alloc(sizeof(*worker));
+    struct worker *worker = os_wiped_alloc(sizeof(*worker));
     const struct core_settings *core = &heritage->cycle->core;
     struct log log;
 
@@ -344,7 +344,7 @@ static void end_process(void *arg)
     struct worker *worker = arg;
 
     if (worker->heritage == NULL) /* in a child of fork() */
-        wiped_end();
+        os_wiped_end();
     if (worker->role == ROLE_SINGLE)
         log_write(&worker->log, LEVEL_ALERT, 0, "a protocol has called pthread_exit()");
     heartbeat_set_end(worker->stream.net.heartbeat, HEARTBEAT_THREAD_LEFT, 0);
@@ -397,6 +397,6 @@ int worker_main(const struct heritage *heritage, enum role role)
     if (worker != NULL && worker->jobs_left &&
         role == ROLE_WORKER) /* jobs of modules, which stay loaded */
         process_ops->exit(status);
-    wiped_free(worker, sizeof(*worker));
+    os_wiped_free(worker, sizeof(*worker));
     return status;
 }

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/log_limit.h"
-#include "os/wiped.h"
+#include "os/memory.h"
 #include "process/channel_end.h"
 #include "process/heritage.h"
 #include "process/signals.h"
@@ -74,7 +74,7 @@ static inline struct worker *worker_of_loop(struct loop *loop)
 static inline struct worker *worker_of(const struct fb_worker *handle)
 {
     if (unlikely(handle->worker == NULL)) /* a child of fork() */
-        wiped_end();
+        os_wiped_end();
     return handle->worker;
 }
 
@@ -82,7 +82,7 @@ static inline struct worker *worker_of(const struct fb_worker *handle)
 static inline void worker_check_fork(const struct worker *worker)
 {
     if (worker->stream.net.memory == NULL)
-        wiped_end();
+        os_wiped_end();
 }
 
 /* Runs a worker in this process, from the fork to the exit code that is returned. */

@@ -2,7 +2,7 @@
 /* Master processes that there may be are found by their names, in one directory or in two. */
 #include "cli/masters.h"
 
-#include "os/file_lock.h"
+#include "os/files.h"
 #include "support/directory.h"
 #include "support/test.h"
 
@@ -48,7 +48,7 @@ static int make_lock(void)
     snprintf(path, sizeof(path), "%s.lock", pid_path);
     fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     ck_assert_int_ne(fd, -1);
-    ck_assert_int_eq(file_lock_try(fd), FILE_LOCK_DONE);
+    ck_assert_int_eq(os_lock_try(fd), OS_LOCK_DONE);
     return fd;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The number of processors: affinity, and quotas of cgroup v1 and v2 read from a tree of files that
  * stands for the system's. */
-#include "base/cpu.h"
 #include "base/cpu_mask.h"
+#include "os/limits.h"
+#include "os/process.h"
 
 #include "base/compiler.h"
 #include "base/file_tree.h"
-#include "os/cgroup.h"
 #include "support/directory.h"
 
 #include <limits.h>
@@ -178,7 +178,7 @@ static unsigned affinity(void)
 {
     struct cpu_mask own;
 
-    ck_assert(cpu_mask_find_own(&own));
+    ck_assert(os_cpu_bound(own.words, CPU_MASK_WORDS) == 0);
     return cpu_mask_count(&own);
 }
 
@@ -188,9 +188,9 @@ START_TEST(quota)
     char root[64];
 
     file_tree_make_root(root, directory, _i, &cases[_i].groups);
-    ck_assert_msg(cgroup_cpu_quota(root) == limit, "%s: %u instead of %u", cases[_i].name,
-        cgroup_cpu_quota(root), limit);
-    ck_assert_uint_eq(cpu_allowed_below(root), limit != 0 && limit < count ? limit : count);
+    ck_assert_msg(os_cgroup_cpu_quota(root) == limit, "%s: %u instead of %u", cases[_i].name,
+        os_cgroup_cpu_quota(root), limit);
+    ck_assert_uint_eq(os_cpu_allowed(root), limit != 0 && limit < count ? limit : count);
 }
 END_TEST
 
@@ -209,14 +209,14 @@ START_TEST(long_lines_are_read_whole)
     file_tree_write(root, "/proc/self/cgroup", "0::/a\n");
     file_tree_write(root, "/proc/self/mountinfo", mounts);
     file_tree_write(root, "/sys/fs/cgroup/a/cpu.max", "600000 100000\n");
-    ck_assert_uint_eq(cgroup_cpu_quota(root), 6);
+    ck_assert_uint_eq(os_cgroup_cpu_quota(root), 6);
 
     /* a group's path that is too long for any directory */
     memset(mounts, '/', n);
     memcpy(mounts, "0::/", 4);
     mounts[n] = '\0';
     file_tree_write(root, "/proc/self/cgroup", mounts);
-    ck_assert_uint_eq(cgroup_cpu_quota(root), 0);
+    ck_assert_uint_eq(os_cgroup_cpu_quota(root), 0);
     free(mounts);
 }
 END_TEST
@@ -224,20 +224,20 @@ END_TEST
 START_TEST(allowed_follows_the_affinity_mask)
 {
     struct cpu_mask before, one;
-    unsigned count = cpu_allowed();
+    unsigned count = os_cpu_allowed("");
     char root[64];
 
     ck_assert_uint_ge(count, 1);
     ck_assert_uint_le(count, affinity());
     snprintf(root, sizeof(root), "%s/nothing", directory);
-    ck_assert_uint_eq(cpu_allowed_below(root), affinity());
+    ck_assert_uint_eq(os_cpu_allowed(root), affinity());
 
-    ck_assert(cpu_mask_find_own(&before));
+    ck_assert(os_cpu_bound(before.words, CPU_MASK_WORDS) == 0);
     one = cpu_mask_choose(&before, 0);
-    ck_assert_int_eq(cpu_mask_bind(&one), 0);
-    ck_assert_uint_eq(cpu_allowed(), 1);
-    ck_assert_uint_eq(cpu_allowed_below(root), 1);
-    ck_assert_int_eq(cpu_mask_bind(&before), 0);
+    ck_assert_int_eq(os_cpu_bind(one.words, CPU_MASK_WORDS), 0);
+    ck_assert_uint_eq(os_cpu_allowed(""), 1);
+    ck_assert_uint_eq(os_cpu_allowed(root), 1);
+    ck_assert_int_eq(os_cpu_bind(before.words, CPU_MASK_WORDS), 0);
 }
 END_TEST
 

@@ -24,16 +24,16 @@ START_TEST(test_stopped_child)
 {
     pid_t child = fork_child();
 
-    ck_assert(!proc_is_stopped(child));
+    ck_assert(!os_proc_is_stopped(child));
     ck_assert_int_eq(kill(child, SIGSTOP), 0);
-    WAIT_FOR(proc_is_stopped(child));
-    ck_assert(proc_runs(child));
+    WAIT_FOR(os_proc_is_stopped(child));
+    ck_assert(os_proc_runs(child));
     ck_assert_int_eq(kill(child, SIGCONT), 0);
-    WAIT_FOR(!proc_is_stopped(child));
+    WAIT_FOR(!os_proc_is_stopped(child));
     ck_assert_int_eq(kill(child, SIGKILL), 0);
     ck_assert_int_eq(waitpid(child, NULL, 0), child);
-    ck_assert(!proc_is_stopped(child));
-    ck_assert(!proc_runs(child));
+    ck_assert(!os_proc_is_stopped(child));
+    ck_assert(!os_proc_runs(child));
 }
 END_TEST
 
@@ -45,7 +45,7 @@ START_TEST(test_exited_child)
 
     ck_assert_int_eq(kill(child, SIGKILL), 0);
     ck_assert_int_eq(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
-    ck_assert(!proc_is_stopped(child));
+    ck_assert(!os_proc_is_stopped(child));
     ck_assert_int_eq(waitpid(child, NULL, 0), child);
 }
 END_TEST

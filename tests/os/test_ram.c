@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The memory that the process may use: the machine's, and limits of cgroup v1 and v2 read from a
  * tree of files. */
-#include "os/ram.h"
+#include "os/limits.h"
 
 #include "base/compiler.h"
 #include "base/file_tree.h"
-#include "os/cgroup.h"
 #include "support/directory.h"
 
 #include <inttypes.h>
@@ -94,16 +93,16 @@ START_TEST(limit)
     char root[64];
 
     file_tree_make_root(root, directory, _i, &cases[_i].groups);
-    found = cgroup_memory_limit(root);
+    found = os_cgroup_memory_limit(root);
     ck_assert_msg(
         found == expected, "%s: %" PRId64 " instead of %" PRId64, cases[_i].name, found, expected);
 
     /* the machine may have less than the group may use */
-    ck_assert_int_eq(ram_allowed_below(root), expected);
+    ck_assert_int_eq(os_ram_allowed(root), expected);
     file_tree_write(
         root, "/proc/meminfo", "MemFree: 1 kB\nMemTotal:       49152 kB\nMemTotal: 5 kB\n");
     ck_assert_int_eq(
-        ram_allowed_below(root), expected != 0 && expected < 48 * MIB ? expected : 48 * MIB);
+        os_ram_allowed(root), expected != 0 && expected < 48 * MIB ? expected : 48 * MIB);
 }
 END_TEST
 
@@ -117,9 +116,9 @@ START_TEST(what_the_machine_says_is_not_trusted)
         snprintf(root, sizeof(root), "%s/text%zu", directory, i);
         ck_assert_int_eq(mkdir(root, 0755), 0);
         file_tree_write(root, "/proc/meminfo", texts[i]);
-        ck_assert_int_eq(ram_allowed_below(root), 0);
+        ck_assert_int_eq(os_ram_allowed(root), 0);
     }
-    ck_assert_int_gt(ram_allowed(), 0);
+    ck_assert_int_gt(os_ram_allowed(""), 0);
 }
 END_TEST
 

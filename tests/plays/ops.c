@@ -240,7 +240,7 @@ static bool read_stat(pid_t pid, struct proc_stat *stat)
     const struct play_process *process = play_find(play_now, pid);
 
     if (pid < PLAY_FIRST_PID)
-        return proc_read(pid, stat);
+        return os_proc_read(pid, stat);
     if (process == NULL || (process->exited && process->parent == NULL))
         return false;
     *stat = (struct proc_stat) {

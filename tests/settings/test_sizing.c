@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `worker_connections auto`, on a machine of its own. */
-#include "os/ram.h"
+#include "os/limits.h"
 #include "settings/loading.h"
 #include "support/test.h"
 
@@ -13,18 +13,19 @@
 
 #define MIB (INT64_C(1) << 20)
 
-/* In the place of base/ram.c. */
+/* In the place of os/linux/limits.c. */
 static int64_t memory;
 
-int64_t ram_allowed_below(const char *root)
+int64_t os_ram_allowed(const char *root)
 {
     (void)root;
     return memory;
 }
 
-int64_t ram_allowed(void)
+unsigned os_cpu_allowed(const char *root)
 {
-    return ram_allowed_below("");
+    (void)root;
+    return (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 static const struct {

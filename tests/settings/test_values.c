@@ -4,8 +4,9 @@
 #include "settings/samples.h"
 #include "support/test.h"
 
-#include "base/cpu.h"
 #include "base/cpu_mask.h"
+#include "os/process.h"
+#include "os/limits.h"
 
 #include <limits.h>
 #include <string.h>
@@ -287,7 +288,7 @@ START_TEST(as_many_workers_as_processors)
 
     loading_begin(&loading);
     accept_text(&loading, "worker_processes auto; events { }", "");
-    ck_assert_int_eq(loading.cycle->core.worker_processes, cpu_allowed());
+    ck_assert_int_eq(loading.cycle->core.worker_processes, os_cpu_allowed(""));
     accept_text(&loading, "worker_processes 511; events { }", "");
     ck_assert_int_eq(loading.cycle->core.worker_processes, 511);
     loading_end(&loading);
@@ -304,7 +305,7 @@ START_TEST(affinity_by_itself_or_within_a_mask)
     accept_text(&loading, "worker_cpu_affinity auto; events { }", "");
     core = &loading.cycle->core;
     ck_assert(core->cpu_auto);
-    if (!cpu_mask_find_own(&own))
+    if (os_cpu_bound(own.words, CPU_MASK_WORDS) == -1)
         memset(&own, 0xff, sizeof(own));
     ck_assert_mem_eq(&own, &core->cpus[0], sizeof(own));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Maps with a limit of memory, whose entries take pages of their own: long values, what they take,
  * and what is given back. */
-#include "os/segment_memory.h"
+#include "os/memory.h"
 #include "shm/map_private.h"
 #include "shm/memory.h"
 #include "support/test.h"
@@ -50,7 +50,7 @@ static bool gives_back(void)
     bool is_back;
 
     memory[0] = 'x';
-    segment_memory_release(memory, page);
+    os_segment_release(memory, page);
     is_back = memory[0] == 0;
     munmap(memory, page);
     return is_back;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Polling before sleep: how often a worker looks for events before it sleeps, and when it does not.
  * Waits are counted, under the simulated kernel and under the mechanisms of the real one. */
-#include "base/cpu.h"
+#include "os/process.h"
 #include "support/fixture_worker.h"
 
 #include <sched.h>
@@ -241,11 +241,11 @@ START_TEST(more_runnable_threads_than_processors_are_noticed)
     uint64_t now_ms = 0;
 
     busy_poll_init(&busy, 50);
-    if (cpu_count_runnable(busy.load) == -1) { /* no /proc */
+    if (os_cpu_count_runnable(busy.load) == -1) { /* no /proc */
         busy_poll_done(&busy);
         return;
     }
-    ck_assert_int_ge(cpu_count_runnable(busy.load), 1); /* we are */
+    ck_assert_int_ge(os_cpu_count_runnable(busy.load), 1); /* we are */
     busy.processors = 0;
     while (busy.counted_ms == 0) { /* they are not while the thread has lost its processor */
         now_ms += 100;
@@ -254,7 +254,7 @@ START_TEST(more_runnable_threads_than_processors_are_noticed)
     ck_assert_uint_eq(busy.counted_ms, now_ms);
     ck_assert(busy_poll_is_wanted(&busy, now_ms + 9));
     busy_poll_done(&busy);
-    ck_assert_int_eq(cpu_count_runnable(-1), -1);
+    ck_assert_int_eq(os_cpu_count_runnable(-1), -1);
 }
 END_TEST
 

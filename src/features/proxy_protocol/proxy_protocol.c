@@ -5,7 +5,7 @@
 
 #include "features/features.h"
 #include "net/proxy_protocol.h"
-#include "os/error_text.h"
+#include "os/process.h"
 #include "session/record.h"
 #include "session/session.h"
 
@@ -98,7 +98,7 @@ static void proxy_expired(struct fb_conn *conn)
         return;
     }
     conn_log(conn, LEVEL_INFO, 0, "client timed out (%d: %s) while reading PROXY protocol",
-        ETIMEDOUT, error_text(ETIMEDOUT, reason, sizeof(reason)));
+        ETIMEDOUT, os_error_text(ETIMEDOUT, reason, sizeof(reason)));
     conn_fail(conn, FB_TIMED_OUT);
 }
 

@@ -1,27 +1,53 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads /proc/PID/stat, whose second field, the name of the process, may hold any character. */
+/* Reads /proc: states, links of descriptors, names. */
 #include "os/proc.h"
 
+#include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-bool proc_read(pid_t pid, struct proc_stat *stat)
+#define NAME_SIZE 32
+
+/* Reads the first line of a file, without its newline. */
+static bool read_first_line(const char *path, char *line, size_t n)
 {
-    char path[32], text[512] = "", *end;
-    FILE *file;
+    FILE *file = fopen(path, "re");
+    bool has_line = file != NULL && fgets(line, (int)n, file) != NULL;
+
+    if (file != NULL)
+        fclose(file);
+    if (has_line)
+        line[strcspn(line, "\n")] = '\0';
+    return has_line;
+}
+
+/* Parses the name of an entry; -1 where it is no number. */
+static int parse_entry(const struct dirent *entry)
+{
+    char *end;
+    long n = strtol(entry->d_name, &end, 10);
+
+    return end != entry->d_name && *end == '\0' && n >= 0 && n <= INT_MAX ? (int)n : -1;
+}
+
+/* The second field of /proc/PID/stat, the name of the process, may hold any character. */
+bool os_proc_read(pid_t pid, struct proc_stat *stat)
+{
+    char path[32], text[512], *end;
     uint64_t started;
     int parent;
 
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    file = fopen(path, "re");
-    if (file == NULL)
+    errno = ENOENT;
+    if (!read_first_line(path, text, sizeof(text)))
         return false;
-    if (fgets(text, sizeof(text), file) == NULL)
-        text[0] = '\0';
-    fclose(file);
     end = strrchr(text, ')');
     if (end == NULL || sscanf(end,
                            ") %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
@@ -33,18 +59,123 @@ bool proc_read(pid_t pid, struct proc_stat *stat)
     return true;
 }
 
-bool proc_is_stopped(pid_t child)
+bool os_proc_is_stopped(pid_t child)
 {
     struct proc_stat stat;
 
-    return proc_read(child, &stat) && (stat.state == 'T' || stat.state == 't');
+    return os_proc_read(child, &stat) && (stat.state == 'T' || stat.state == 't');
 }
 
-bool proc_runs(pid_t pid)
+bool os_proc_runs(pid_t pid)
 {
     struct proc_stat stat;
 
     if (pid <= 0 || (kill(pid, 0) == -1 && errno == ESRCH))
         return false;
-    return !proc_read(pid, &stat) || (stat.state != 'Z' && stat.state != 'X');
+    return !os_proc_read(pid, &stat) || (stat.state != 'Z' && stat.state != 'X');
+}
+
+void os_proc_name(pid_t pid, char name[NAME_SIZE])
+{
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    if (!read_first_line(path, name, NAME_SIZE))
+        strcpy(name, "?");
+}
+
+void os_proc_visit(void (*visit)(void *arg, pid_t pid), void *arg)
+{
+    DIR *processes = opendir("/proc");
+    const struct dirent *entry;
+
+    while (processes != NULL && (entry = readdir(processes)) != NULL)
+        if (parse_entry(entry) > 0)
+            visit(arg, (pid_t)parse_entry(entry));
+    if (processes != NULL)
+        closedir(processes);
+}
+
+/* Opens the folder of a process's descriptors; NULL with errno. */
+static DIR *open_descriptors_of(pid_t pid)
+{
+    char path[32];
+
+    assert(pid > 0);
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    return opendir(path);
+}
+
+/* Reads a link of such a folder; false for a descriptor that was closed just now. */
+static bool read_target(int folder, const char *name, char *target, size_t n)
+{
+    ssize_t length = readlinkat(folder, name, target, n - 1);
+
+    target[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+/* The link of a socket is "socket:[INODE]". */
+int os_proc_visit_sockets(pid_t pid, int (*visit)(void *arg, unsigned long inode), void *arg)
+{
+    DIR *fds = open_descriptors_of(pid);
+    const struct dirent *entry;
+    unsigned long inode;
+    char target[64];
+    int status = 0;
+
+    if (fds == NULL)
+        return errno == ENOENT || errno == ESRCH ? 0 : -1;
+    while (status == 0 && (entry = readdir(fds)) != NULL)
+        if (read_target(dirfd(fds), entry->d_name, target, sizeof(target)) &&
+            sscanf(target, "socket:[%lu]", &inode) == 1)
+            status = visit(arg, inode);
+    closedir(fds);
+    return status;
+}
+
+bool os_proc_has_open(pid_t pid, const char *target)
+{
+    DIR *fds = open_descriptors_of(pid);
+    char link[2 * PATH_MAX];
+    const struct dirent *entry;
+    bool has = false;
+
+    while (fds != NULL && !has && (entry = readdir(fds)) != NULL)
+        has =
+            read_target(dirfd(fds), entry->d_name, link, sizeof(link)) && strcmp(link, target) == 0;
+    if (fds != NULL)
+        closedir(fds);
+    return has;
+}
+
+void os_boot_id(char *text, size_t n)
+{
+    if (!read_first_line("/proc/sys/kernel/random/boot_id", text, n))
+        text[0] = '\0';
+}
+
+void os_descriptors_visit(void (*visit)(void *arg, int fd), void *arg)
+{
+    DIR *fds = opendir("/proc/thread-self/fd");
+    const struct dirent *entry;
+
+    while (fds != NULL && (entry = readdir(fds)) != NULL)
+        if (parse_entry(entry) != -1 && parse_entry(entry) != dirfd(fds))
+            visit(arg, parse_entry(entry));
+    if (fds != NULL)
+        closedir(fds);
+}
+
+void os_descriptors_close(unsigned first, unsigned last)
+{
+    close_range(first, last, 0);
+}
+
+bool os_descriptor_describe(int fd, char *what, size_t n)
+{
+    char path[32];
+
+    snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
+    return read_target(-1, path, what, n);
 }

@@ -1,21 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* POSIX tells a parent when a signal has stopped its child, and of other processes only whether
- * their number is in use. */
+/* POSIX tells a parent when a signal has stopped its child, and of other processes only whether their
+ * number is in use. This process's descriptors are found by trying each number. */
 #include "os/proc.h"
 
+#include <bsd/unistd.h>
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
-bool proc_read(pid_t pid, struct proc_stat *stat)
+/* Only connections, which are neither listed nor inherited, have descriptors above it. */
+#define LISTED_MAX 65536u
+#define BATCH 256u
+
+bool os_proc_read(pid_t pid, struct proc_stat *stat)
 {
     (void)pid;
     (void)stat;
+    errno = ENOSYS;
     return false;
 }
 
 /* The report stays for the next call. */
-bool proc_is_stopped(pid_t child)
+bool os_proc_is_stopped(pid_t child)
 {
     siginfo_t info = { .si_pid = 0 };
 
@@ -23,7 +36,90 @@ bool proc_is_stopped(pid_t child)
            info.si_pid == child && info.si_code == CLD_STOPPED;
 }
 
-bool proc_runs(pid_t pid)
+bool os_proc_runs(pid_t pid)
 {
     return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
+}
+
+void os_proc_name(pid_t pid, char name[32])
+{
+    (void)pid;
+    strcpy(name, "?");
+}
+
+void os_proc_visit(void (*visit)(void *arg, pid_t pid), void *arg)
+{
+    (void)visit;
+    (void)arg;
+}
+
+int os_proc_visit_sockets(pid_t pid, int (*visit)(void *arg, unsigned long inode), void *arg)
+{
+    (void)pid;
+    (void)visit;
+    (void)arg;
+    errno = ENOSYS;
+    return -1;
+}
+
+bool os_proc_has_open(pid_t pid, const char *target)
+{
+    (void)pid;
+    (void)target;
+    return false;
+}
+
+void os_boot_id(char *text, size_t n)
+{
+    (void)n;
+    text[0] = '\0';
+}
+
+static unsigned first_unlisted(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == -1 || limit.rlim_cur > LISTED_MAX)
+        return LISTED_MAX;
+    return (unsigned)limit.rlim_cur;
+}
+
+/* Many at once by poll(), which says of a closed one that it is not valid. */
+void os_descriptors_visit(void (*visit)(void *arg, int fd), void *arg)
+{
+    unsigned end = first_unlisted();
+    struct pollfd batch[BATCH];
+
+    for (unsigned first = 0; first < end; first += BATCH) {
+        unsigned n = end - first < BATCH ? end - first : BATCH;
+
+        for (unsigned i = 0; i < n; i++)
+            batch[i] = (struct pollfd) { .fd = (int)(first + i) };
+        if (poll(batch, n, 0) == -1)
+            return;
+        for (unsigned i = 0; i < n; i++)
+            if ((batch[i].revents & POLLNVAL) == 0)
+                visit(arg, batch[i].fd);
+    }
+}
+
+void os_descriptors_close(unsigned first, unsigned last)
+{
+    if (last == UINT_MAX) {
+        closefrom((int)first);
+        return;
+    }
+    for (unsigned fd = first; fd <= last; fd++)
+        close((int)fd);
+}
+
+/* A descriptor's file has no name here, but the numbers of its device and its inode. */
+bool os_descriptor_describe(int fd, char *what, size_t n)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) == -1)
+        return false;
+    snprintf(what, n, "device %ju, inode %ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+    return true;
 }

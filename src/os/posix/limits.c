@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The machine's memory by sysconf(). POSIX knows of no limit of a group of processes, and of
- * nothing that could be read from elsewhere. */
-#include "os/ram.h"
+/* The machine's processors and memory by sysconf(). POSIX knows no limit of a group of processes. */
+#include "os/limits.h"
 
 #include <unistd.h>
 
@@ -10,16 +9,19 @@
 #define _SC_PHYS_PAGES (-1)
 #endif
 
-int64_t ram_allowed_below(const char *root)
+unsigned os_cpu_allowed(const char *root)
 {
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+
     (void)root;
-    return ram_allowed();
+    return online > 0 ? (unsigned)online : 1;
 }
 
-int64_t ram_allowed(void)
+int64_t os_ram_allowed(const char *root)
 {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
 
+    (void)root;
     if (pages <= 0 || size <= 0 || pages > INT64_MAX / size)
         return 0;
     return (int64_t)pages * size;

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Limits of control groups. Reads /proc/self/cgroup, finds the mount point of the groups in the
- * mount table, and returns the lowest limit of our group and of all groups above it. A file that
- * cannot be read counts as no limit, so no function here fails. */
-#include "os/cgroup.h"
+/* Limits of the machine, of the affinity mask, and of control groups. Reads /proc/self/cgroup, finds
+ * the mount point of the groups in the mount table, and takes the lowest limit of our group and of
+ * all groups above it. A file that cannot be read counts as no limit. */
+#include "os/limits.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define PROCESSORS_MAX (1 << 20) /* more than any kernel's mask has */
 
 /* The hierarchies that can hold a limit: v1 has one of its own for each controller. */
 enum hierarchy { V1, V2, HIERARCHIES };
@@ -24,6 +28,7 @@ struct group {
     const char *root; /* top of the file system that is read */
     const struct controller *controller;
     char path[HIERARCHIES][PATH_MAX]; /* path of our group; empty: none */
+    int64_t least;                    /* limit that was found; 0: none */
 };
 
 struct mount {
@@ -267,7 +272,7 @@ static bool parse_mount(char *line, const struct controller *controller, struct 
     return true;
 }
 
-static void read_mount_line(const struct group *group, char *line, int64_t *least)
+static void read_mount_line(struct group *group, char *line)
 {
     struct mount mount;
     const char *path, *below;
@@ -277,7 +282,7 @@ static void read_mount_line(const struct group *group, char *line, int64_t *leas
     path = group->path[mount.hierarchy];
     below = *path != '\0' ? below_mount(path, mount.top) : NULL;
     if (below != NULL)
-        lower_limit(least, limit_upwards(group, &mount, below));
+        lower_limit(&group->least, limit_upwards(group, &mount, below));
 }
 
 /* Opens a file of this process; NULL where there is none. */
@@ -290,9 +295,11 @@ static FILE *open_proc(const char *root, const char *name)
     return fopen(path, "re");
 }
 
-static void read_group(struct group *group)
+/* Calls `read_one` for each line of a file of this process; for none where the file is missing. */
+static void read_lines(
+    struct group *group, const char *name, void (*read_one)(struct group *group, char *line))
 {
-    FILE *file = open_proc(group->root, "cgroup");
+    FILE *file = open_proc(group->root, name);
     char *line = NULL;
     size_t size = 0;
 
@@ -300,7 +307,7 @@ static void read_group(struct group *group)
         return;
     while (getline(&line, &size, file) != -1) {
         line[strcspn(line, "\n")] = '\0';
-        read_group_line(group, line);
+        read_one(group, line);
     }
     free(line);
     fclose(file);
@@ -309,34 +316,80 @@ static void read_group(struct group *group)
 static int64_t least_limit(const char *root, const struct controller *controller)
 {
     struct group group = { .root = root, .controller = controller };
-    int64_t least = 0;
-    char *line = NULL;
-    size_t size = 0;
-    FILE *file;
 
     assert(root != NULL);
-    read_group(&group);
-    file = open_proc(root, "mountinfo");
-    if (file == NULL)
-        return 0;
-    while (getline(&line, &size, file) != -1) {
-        line[strcspn(line, "\n")] = '\0';
-        read_mount_line(&group, line, &least);
-    }
-    free(line);
-    fclose(file);
-    assert(least >= 0);
-    return least;
+    read_lines(&group, "cgroup", read_group_line);
+    read_lines(&group, "mountinfo", read_mount_line);
+    assert(group.least >= 0);
+    return group.least;
 }
 
-unsigned cgroup_cpu_quota(const char *root)
+unsigned os_cgroup_cpu_quota(const char *root)
 {
     int64_t quota = least_limit(root, &cpu);
 
     return quota < UINT_MAX ? (unsigned)quota : UINT_MAX;
 }
 
-int64_t cgroup_memory_limit(const char *root)
+int64_t os_cgroup_memory_limit(const char *root)
 {
     return least_limit(root, &memory);
+}
+
+/* Counts the processors of the affinity mask, or those of the machine if the mask cannot be read. */
+static unsigned count_affinity(void)
+{
+    long online;
+
+    for (size_t n = CPU_SETSIZE; n <= PROCESSORS_MAX; n *= 2) {
+        size_t size = CPU_ALLOC_SIZE(n);
+        cpu_set_t *set = CPU_ALLOC(n);
+        int failed, count;
+
+        if (set == NULL)
+            break;
+        CPU_ZERO_S(size, set);
+        failed = sched_getaffinity(0, size, set) == -1 ? errno : 0;
+        count = CPU_COUNT_S(size, set);
+        CPU_FREE(set);
+        if (failed == 0 && count > 0)
+            return (unsigned)count;
+        if (failed != EINVAL) /* EINVAL: the kernel's mask is larger */
+            break;
+    }
+    online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (unsigned)online : 1;
+}
+
+unsigned os_cpu_allowed(const char *root)
+{
+    unsigned count = count_affinity(), quota = os_cgroup_cpu_quota(root);
+
+    assert(count > 0);
+    return quota != 0 && quota < count ? quota : count;
+}
+
+/* Reads "MemTotal:       24683280 kB". Some containers are shown a value of their own. */
+static int64_t read_machine_memory(const char *root)
+{
+    static const char label[] = "MemTotal:";
+    char path[PATH_MAX], line[128];
+    long long kilobytes = 0;
+    FILE *file;
+
+    if (snprintf(path, sizeof(path), "%s/proc/meminfo", root) >= (int)sizeof(path) ||
+        (file = fopen(path, "re")) == NULL)
+        return 0;
+    while (kilobytes == 0 && fgets(line, sizeof(line), file) != NULL)
+        if (strncmp(line, label, strlen(label)) == 0)
+            kilobytes = strtoll(line + strlen(label), NULL, 10);
+    fclose(file);
+    return kilobytes > 0 && kilobytes < INT64_MAX / 1024 ? kilobytes * 1024 : 0;
+}
+
+int64_t os_ram_allowed(const char *root)
+{
+    int64_t machine = read_machine_memory(root), limit = os_cgroup_memory_limit(root);
+
+    return limit != 0 && (machine == 0 || limit < machine) ? limit : machine;
 }
