@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The I/O operations of the kernel's sockets, as far as every system has them. Each is one system
- * call, tried again after EINTR; "would block" becomes "again" with the direction to wait for, and
- * any other error the result's errno. */
+/* The I/O operations of the kernel's sockets. Each is one system call (os/sockets.h has those that
+ * systems do not share), tried again after EINTR; "would block" becomes "again" with the direction to
+ * wait for, and any other error the result's errno. */
 #include "event/io_socket.h"
 #include "base/compiler.h"
 #include "event/source.h"
 #include "os/descriptor.h"
+#include "os/sockets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -95,7 +96,7 @@ static int bind_local(int fd, const struct sockaddr *address, const struct io_co
 
     if (options->local->sa_family != address->sa_family || address->sa_family == AF_UNIX)
         return EAFNOSUPPORT;
-    io_socket_spare_port(fd);
+    os_socket_spare_port(fd);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)); /* for a port that is asked for */
     return bind(fd, options->local, options->local_length) == 0 ? 0 : errno;
 }
@@ -111,10 +112,9 @@ static COLD int prepare_socket(int fd, const struct sockaddr *address, struct io
     if (options->keepalive)
         setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
     options->failed = IO_TRANSPARENT;
-    if (options->transparent && options->local != NULL)
-        error = io_socket_set_transparent(fd, options->local->sa_family);
-    if (error != 0)
-        return error;
+    if (options->transparent && options->local != NULL &&
+        os_socket_set_transparent(fd, options->local->sa_family) == -1)
+        return errno;
     options->failed = IO_BIND;
     if (options->local != NULL)
         error = bind_local(fd, address, options);
@@ -196,7 +196,36 @@ struct io_result io_socket_shutdown(struct source *source)
 void io_socket_close(struct source *source, bool reset)
 {
     if (reset)
-        io_socket_reset(source->fd);
+        os_socket_reset(source->fd);
     close(source->fd);
     source->fd = -1;
 }
+
+size_t io_socket_queued(const struct source *source)
+{
+    return os_socket_queued(source->fd);
+}
+
+static struct io_result moved_bytes(ssize_t n, enum io_status again)
+{
+    if (n == -1)
+        return io_socket_failed(again);
+    return (struct io_result) { .status = n == 0 ? IO_EOF : IO_DONE, .n = (size_t)n };
+}
+
+struct io_result io_socket_sendfile(struct source *source, int fd, off_t *offset, size_t n)
+{
+    return moved_bytes(os_socket_sendfile(source->fd, fd, offset, n), IO_AGAIN_WRITE);
+}
+
+struct io_result io_socket_splice_in(struct source *source, int pipe, size_t n)
+{
+    return moved_bytes(os_socket_splice(source->fd, pipe, n), IO_AGAIN_READ);
+}
+
+struct io_result io_socket_splice_out(struct source *source, int pipe, size_t n)
+{
+    return moved_bytes(os_socket_splice(pipe, source->fd, n), IO_AGAIN_WRITE);
+}
+
+const struct io_ops io_socket = { IO_SOCKET_COMMON, IO_SOCKET_ASKING, IO_SOCKET_SYSTEM };

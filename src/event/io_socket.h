@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of `io_socket`: what every system has in common (io_socket.c), for the tables of Linux
- * (io_socket_linux.c), of other systems (io_socket_posix.c), and of mechanisms. */
+/* The parts of `io_socket`, for the tables of mechanisms. */
 #pragma once
 
 #include "event/io.h"
@@ -15,22 +14,14 @@ struct io_result io_socket_accept(
 bool io_socket_waits(const struct source *listener);
 struct io_result io_socket_connect(struct source *source, const struct sockaddr *address,
     socklen_t length, struct io_connect *options);
-/* Makes bind() leave the choice of a port to connect(), where the system can: as Linux can. */
-void io_socket_spare_port(int fd);
-/* Allows bind() addresses of other hosts; returns 0, or an errno, where the system or the process
- * cannot. */
-int io_socket_set_transparent(int fd, sa_family_t family);
 struct io_result io_socket_connected(struct source *source);
 struct io_result io_socket_ended(const struct source *source);
 int io_socket_name(const struct source *source, struct sockaddr *address, socklen_t *length);
 struct io_result io_socket_shutdown(struct source *source);
 void io_socket_close(struct source *source, bool reset);
-/* Sends a reset, or makes the close that follows send it. */
-void io_socket_reset(int fd);
-
 size_t io_socket_queued(const struct source *source);
 struct io_result io_socket_sendfile(struct source *source, int fd, off_t *offset, size_t n);
-/* In io_socket_linux.c alone. */
+/* For systems that have splice(). */
 struct io_result io_socket_splice_in(struct source *source, int pipe, size_t n);
 struct io_result io_socket_splice_out(struct source *source, int pipe, size_t n);
 
@@ -42,7 +33,7 @@ struct io_result io_socket_splice_out(struct source *source, int pipe, size_t n)
 /* The operations whose answers a mechanism may know. */
 #define IO_SOCKET_ASKING                                                                           \
     .recv = io_socket_recv, .accept = io_socket_accept, .connected = io_socket_connected
-/* The operations that are this system's. */
+/* The operations that not every system has. */
 #if LINUX_SYSTEM
 #define IO_SOCKET_SYSTEM                                                                           \
     .queued = io_socket_queued, .sendfile = io_socket_sendfile, .splice_in = io_socket_splice_in,  \

@@ -45,7 +45,7 @@ struct loop {
     int notify_fd;   /* notify() writes to it, if that is not the notifier's descriptor; or -1 */
     uint64_t due_by_ms;    /* with a ticker: timers up to here expire, a tick behind the clock */
     uint64_t tick_ms;      /* timer_resolution; 0: none */
-    uint64_t next_tick_ms; /* the next tick that the loop itself makes (loop_wake_posix.c) */
+    uint64_t next_tick_ms; /* the next tick that the loop itself makes; 0: a timer makes them */
 };
 
 struct loop_options {
@@ -97,7 +97,7 @@ bool loop_owns(const struct loop *loop, const struct source *source);
 /* For mechanisms: takes the report of a source of the loop's own that has no descriptor. */
 void loop_report_own(struct loop *loop, struct source *source);
 
-/* loop_wake_linux.c, loop_wake_posix.c: Waits without reading the clock, which the ticker does. */
+/* loop_wake.c: Waits without reading the clock, which the ticker does. */
 void loop_wait_for_tick(struct loop *loop, int timeout);
 
 /* loop.c: Takes the report that a connection is broken both ways, beside those of its directions:

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The loop's own sources, which wake it: that of notify(), and whatever else the loop watches for
- * itself. Each is made at most once a loop, and loop_done() closes it. What they are made of is the
- * system's (loop_wake_linux.c, loop_wake_posix.c), or the mechanism's. */
+/* The loop's own sources, which wake it: notices of threads, ticks of timer_resolution, and signals
+ * that come while the loop is busy. Each is made at most once a loop, of a descriptor of the system's
+ * (os/wakeup.h) or by the mechanism, and loop_done() closes it. */
 #include "event/loop_wake.h"
+
+#include "os/wakeup.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <unistd.h>
 
 /* A timer that is set just before a tick is set by a clock that is a tick old: it expires as much
@@ -35,7 +38,7 @@ static void notifier_readable(struct loop *loop, struct source *source)
 {
     assert(source == loop->notifier);
     if (source->fd != -1)
-        loop_wake_drain(source->fd);
+        os_bell_quiet(source->fd);
     source->events[EVENT_READ].ready = false;
     loop->notified(loop);
 }
@@ -101,6 +104,19 @@ static struct source *start_notices(struct loop *loop)
     return NULL;
 }
 
+/* Opens what loop_notify_descriptor() makes readable; -1 with errno. */
+static int open_bell(struct loop *loop)
+{
+    int ends[2];
+
+    assert(loop->notify_fd == -1);
+    if (os_bell_open(ends) == -1)
+        return -1;
+    if (ends[1] != ends[0])
+        loop->notify_fd = ends[1];
+    return ends[0];
+}
+
 int loop_set_notified(struct loop *loop, void (*notified)(struct loop *loop))
 {
     assert(notified != NULL);
@@ -109,6 +125,112 @@ int loop_set_notified(struct loop *loop, void (*notified)(struct loop *loop))
         loop->notifier = start_notices(loop);
     else if (loop->notifier == NULL)
         loop->notifier = loop_watch_own(
-            loop, loop_wake_open(loop), QUEUE_NORMAL, &notifier_ops, "the descriptor of notices");
+            loop, open_bell(loop), QUEUE_NORMAL, &notifier_ops, "the descriptor of notices");
     return loop->notifier == NULL ? -1 : 0;
+}
+
+int loop_notify_descriptor(struct loop *loop)
+{
+    assert(loop->notifier != NULL);
+    if (os_bell_ring(loop->notify_fd != -1 ? loop->notify_fd : loop->notifier->fd) == 0)
+        return 0;
+    return errno == EAGAIN ? 0 : -1; /* a full bell is as good: the loop will wake */
+}
+
+static void ticker_readable(struct loop *loop, struct source *source)
+{
+    assert(source == loop->ticker);
+    if (source->fd != -1)
+        os_bell_quiet(source->fd);
+    source->events[EVENT_READ].ready = false;
+    loop_wake_tick(loop);
+}
+
+static const struct source_ops ticker_ops = { .run = { [EVENT_READ] = ticker_readable } };
+
+/* Makes ticks of the system's timer or, where there is none, of the loop's own waits, none of which
+ * lasts longer than to the next tick. */
+static struct source *start_own_ticks(struct loop *loop, uint64_t ms)
+{
+    int fd = os_ticks_open(ms);
+
+    if (fd != -1 || errno != ENOSYS)
+        return loop_watch_own(loop, fd, QUEUE_NONE, &ticker_ops, "the timer of ticks");
+    assert(ms <= INT_MAX);
+    loop->next_tick_ms = loop->clock.mono_ms + ms;
+    return loop_make_own(loop, QUEUE_NONE, &ticker_ops);
+}
+
+int loop_set_resolution(struct loop *loop, uint64_t ms)
+{
+    assert(ms > 0 && loop->ticker == NULL);
+    if (loop->mechanism->start_ticks == NULL)
+        loop->ticker = start_own_ticks(loop, ms);
+    else if (loop->mechanism->start_ticks(loop, ms) == 0)
+        loop->ticker = loop_make_own(loop, QUEUE_NONE, &ticker_ops);
+    else
+        log_write(loop->log, LEVEL_EMERG, errno, "ticks of a timer cannot be watched");
+    if (loop->ticker == NULL)
+        return -1;
+    loop_wake_begin_ticks(loop, ms);
+    return 0;
+}
+
+/* Returns the time now, and leaves the loop's own as it was. */
+static uint64_t now_ms(struct loop *loop)
+{
+    struct clock before = loop->clock;
+    uint64_t now;
+
+    loop_read_clock(loop);
+    now = loop->clock.mono_ms;
+    loop->clock = before;
+    return now;
+}
+
+/* Without a timer the clock is read about every wait, so that timer_resolution spares nothing. */
+static void wait_and_tick(struct loop *loop, int timeout)
+{
+    uint64_t now = now_ms(loop);
+    int left = now < loop->next_tick_ms ? (int)(loop->next_tick_ms - now) : 0;
+
+    loop->mechanism->process_events(loop, timeout == -1 || timeout > left ? left : timeout);
+    now = now_ms(loop);
+    if (now < loop->next_tick_ms)
+        return;
+    loop->next_tick_ms += ((now - loop->next_tick_ms) / loop->tick_ms + 1) * loop->tick_ms;
+    loop_report_own(loop, loop->ticker);
+}
+
+void loop_wait_for_tick(struct loop *loop, int timeout)
+{
+    if (loop->next_tick_ms != 0)
+        wait_and_tick(loop, timeout);
+    else
+        loop->mechanism->process_events(loop, timeout); /* the ticker is one of its sources */
+}
+
+/* Lets the pending signals through, whose handlers run now. */
+static void signaler_readable(struct loop *loop, struct source *source)
+{
+    sigset_t blocked;
+
+    assert(source == loop->signaler && loop->wait_mask != NULL);
+    source->events[EVENT_READ].ready = false;
+    loop_let_signals(loop, &blocked);
+    loop_hold_signals(loop, &blocked);
+}
+
+static const struct source_ops signaler_ops = { .run = { [EVENT_READ] = signaler_readable } };
+
+int loop_watch_signals(struct loop *loop)
+{
+    int fd;
+
+    assert(loop->signaler == NULL && loop->wait_mask != NULL);
+    fd = os_signals_open(loop->wait_mask);
+    if (fd == -1 && errno == ENOSYS)
+        return loop_open_signal_pipe(loop);
+    loop->signaler = loop_watch_own(loop, fd, QUEUE_NONE, &signaler_ops, "signalfd()");
+    return loop->signaler == NULL ? -1 : 0;
 }

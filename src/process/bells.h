@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bells: an eventfd (bells_linux.c) or a pipe (bells_posix.c) for each worker of a generation, by
- * which any other of them wakes it. The master opens them before the first fork, so that every
- * worker inherits all, one that replaces another too; it rings none. A bell carries no data, and
- * its count means nothing: all workers can write it. */
+/* Bells: one for each worker of a generation, by which any other of them wakes it. The master opens
+ * them before the first fork, so that every worker inherits all, one that replaces another too; it
+ * rings none. A bell carries no data, and its count means nothing: all workers can write it. */
 #pragma once
 
 #include <stdbool.h>
 
 struct bells {
-    int *fds; /* by the worker's number among worker_processes: what it watches; NULL: no bells */
+    int *fds; /* what a worker watches, by its number among worker_processes, and behind them what
+                 rings them if that is another descriptor; NULL: no bells */
     unsigned n;
-    unsigned fd_n; /* descriptors of all of them: those that are written may be others */
+    unsigned fd_n; /* all descriptors */
 };
 
 /* More workers than this have none: each keeps a descriptor for every other. */

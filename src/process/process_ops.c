@@ -107,8 +107,8 @@ const struct process_ops process_ops_system = {
     .pause = pause_for,
     .set_alarm = set_alarm,
     .wakeup_begin = wakeup_begin,
-    .wakeup_add = wakeup_add,
-    .wakeup_expect = wakeup_expect,
-    .wakeup_remove = wakeup_remove,
+    .wakeup_add = os_wakeup_add,
+    .wakeup_expect = os_wakeup_expect,
+    .wakeup_remove = os_wakeup_remove,
     .wakeup_sleep = wakeup_sleep,
 };

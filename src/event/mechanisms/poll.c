@@ -5,7 +5,7 @@
  * hang-up again and again. */
 #include "base/check.h"
 #include "event/loop.h"
-#include "event/masked_wait.h"
+#include "os/wakeup.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -185,7 +185,7 @@ static void poll_process_events(struct loop *loop, int timeout)
     int left;
 
     CHECK_KIND(state, POLL_KIND);
-    left = masked_wait_poll(loop, state->fds, state->n, timeout);
+    left = os_wait_poll(state->fds, state->n, timeout, loop->wait_mask);
     if (left == -1) {
         if (errno != EINTR)
             loop_fail(loop, "poll", errno);

@@ -3,7 +3,7 @@
  * refused with EMFILE; no source in a set is without a slot. */
 #include "base/check.h"
 #include "event/loop.h"
-#include "event/masked_wait.h"
+#include "os/wakeup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -167,8 +167,8 @@ static void select_process_events(struct loop *loop, int timeout)
     assert(fd_n <= FD_SETSIZE);
     state->ready[EVENT_READ] = state->watched[EVENT_READ];
     state->ready[EVENT_WRITE] = state->watched[EVENT_WRITE];
-    left = masked_wait_select(
-        loop, fd_n, &state->ready[EVENT_READ], &state->ready[EVENT_WRITE], timeout);
+    left = os_wait_select(fd_n, &state->ready[EVENT_READ], &state->ready[EVENT_WRITE], timeout,
+        loop->wait_mask);
 
     if (left == -1) {
         if (errno == EBADF)

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pipes of a generation's workers: opened and closed together by the master. Each worker
- * watches the reading end of its own and writes to the others'. A full pipe rings already. */
+/* The bells of a generation's workers: opened and closed together by the master, rung by workers. */
 #include "process/bells.h"
 
-#include "os/descriptor.h"
+#include "os/wakeup.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-/* Somebody may fill a pipe faster than it is emptied. */
-#define READS_MAX 32
 
 void bells_open(struct bells *bells, unsigned n)
 {
@@ -29,12 +24,15 @@ void bells_open(struct bells *bells, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         int ends[2];
 
-        if (descriptor_pipe(ends, O_NONBLOCK) == -1) {
+        if (os_bell_open(ends) == -1) {
             bells_close(bells);
             return;
         }
         bells->fds[i] = ends[0];
-        bells->fds[n + i] = ends[1];
+        if (ends[1] == ends[0])
+            bells->fd_n = n;
+        else
+            bells->fds[n + i] = ends[1];
     }
 }
 
@@ -49,20 +47,18 @@ void bells_close(struct bells *bells)
 
 void bells_ring(const struct bells *bells, unsigned i)
 {
+    int end;
+
     assert(i < bells->n);
-    while (write(bells->fds[bells->n + i], "", 1) == -1 && errno == EINTR)
-        ;
+    end = bells->fds[bells->fd_n - bells->n + i];
+    if (os_bell_ring(end) == -1 && errno == EAGAIN) {
+        bells_quiet(bells, i);
+        os_bell_ring(end);
+    }
 }
 
 void bells_quiet(const struct bells *bells, unsigned i)
 {
-    char bytes[4096];
-    ssize_t n = sizeof(bytes);
-
     assert(i < bells->n);
-    for (int reads = 0; reads < READS_MAX; reads++) {
-        n = read(bells->fds[i], bytes, sizeof(bytes));
-        if (n < (ssize_t)sizeof(bytes) && (n != -1 || errno != EINTR))
-            return;
-    }
+    os_bell_quiet(bells->fds[i]);
 }
