@@ -4,6 +4,7 @@
 #include "control/socket.h"
 
 #include "os/descriptor.h"
+#include "os/sockets.h"
 #include "process/fd_passing.h"
 #include "process/process_ops.h"
 #include "settings/cycle.h"
@@ -101,7 +102,7 @@ static const char *open_aside(struct control_socket *control, const struct socka
     control->fd = descriptor_socket(AF_UNIX, SOCK_STREAM, O_NONBLOCK);
     if (control->fd == -1)
         return "socket";
-    fd_refuse(control->fd); /* inherited by its clients */
+    os_rights_refuse(control->fd); /* inherited by its clients */
     if (unlink(aside->sun_path) == -1 && errno != ENOENT)
         return "unlink";
     if (bind_private(control->fd, aside) == -1)

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "control/control.h"
-#include "control/queues.h"
+#include "os/sockets.h"
 #include "process/process_ops.h"
 
 #include <time.h>
@@ -166,17 +166,34 @@ static void write_deaths(const struct control_status *status, struct json *json)
     json_close(json);
 }
 
+/* Queues of a listener's sockets, added up. */
+struct queues {
+    int64_t backlog, queue, drops;
+};
+
+static bool add_queues(struct queues *queues, int fd)
+{
+    unsigned backlog, queue, drops;
+
+    if (os_listening_queue(fd, &backlog, &queue) == -1 || os_listening_drops(fd, &drops) == -1)
+        return false;
+    queues->backlog = backlog;
+    queues->queue += queue;
+    queues->drops += drops;
+    return true;
+}
+
 static void write_queues(const struct listener *listener, struct json *json)
 {
     bool known = listener->address.any.sa_family != AF_UNIX;
-    struct control_queues queues = { 0, 0, 0 };
+    struct queues queues = { 0, 0, 0 };
     int64_t sockets = 0;
 
     for (unsigned i = 0; i < listener->fd_n; i++) {
         if (listener->fds[i] == -1)
             continue;
         sockets++;
-        known = known && control_queues_add(&queues, listener->fds[i]);
+        known = known && add_queues(&queues, listener->fds[i]);
     }
     json_number(json, "sockets", sockets);
     if (known && sockets > 0) {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the sockets of others that listen. They are sorted, so that tens of thousands of listeners
- * each find theirs. */
+/* Keeps the sockets of others that listen, sorted, so that tens of thousands of listeners each find
+ * theirs. */
 #include "net/in_use.h"
+
+#include "os/sockets.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-int in_use_add(struct in_use *in_use, const struct in_use_socket *found)
+static int add_socket(struct in_use *in_use, const struct in_use_socket *found)
 {
     if (in_use->n == in_use->room) {
         size_t room = in_use->room > 0 ? 2 * in_use->room : 64;
@@ -60,16 +62,31 @@ static size_t first_from(const struct in_use *in_use, const struct address *addr
     return low;
 }
 
-void in_use_sort(struct in_use *in_use)
-{
-    if (in_use->n > 0)
-        qsort(in_use->sockets, in_use->n, sizeof(in_use->sockets[0]), compare_sockets);
-}
-
 void in_use_done(struct in_use *in_use)
 {
     free(in_use->sockets);
     *in_use = (struct in_use) { .sockets = NULL };
+}
+
+static int add_listening(void *arg, const struct os_listening *listening)
+{
+    struct in_use_socket found = { .inode = listening->inode, .uid = listening->uid };
+
+    memcpy(&found.address.any, &listening->address, listening->length);
+    found.address.length = listening->length;
+    return add_socket(arg, &found);
+}
+
+int in_use_read(struct in_use *in_use, const char *root)
+{
+    *in_use = (struct in_use) { .sockets = NULL };
+    if (os_listening_visit(root, add_listening, in_use) == -1) {
+        in_use_done(in_use);
+        return -1;
+    }
+    if (in_use->n > 0)
+        qsort(in_use->sockets, in_use->n, sizeof(in_use->sockets[0]), compare_sockets);
+    return 0;
 }
 
 /* Whether both are in the way of each other; *sure: whatever options the socket has. */

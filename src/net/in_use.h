@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses on which sockets of this machine listen, from the kernel's tables in /proc
- * (in_use_linux.c) or from none (in_use_none.c): to find out, without a socket, what a bind() would
- * meet. A table that cannot be read is an empty one: a system without such tables has nothing in
- * use. */
+/* Addresses on which sockets of this machine listen, as far as the system shows them
+ * (os_listening_visit()): to find out, without a socket, what a bind() would meet. */
 #pragma once
 
 #include "net/listener.h"
@@ -23,9 +21,6 @@ struct in_use {
 /* Reads the tables from below `root` ("" in the daemon); -1 without memory. */
 int in_use_read(struct in_use *in_use, const char *root);
 void in_use_done(struct in_use *in_use);
-/* For who reads the tables: adds a socket (-1 without memory), and sorts when all are there. */
-int in_use_add(struct in_use *in_use, const struct in_use_socket *found);
-void in_use_sort(struct in_use *in_use);
 
 /* Returns the first socket after `after` (NULL: of all) that listens where this listener would be
  * bound, or NULL. *sure is false where that depends on an option (IPV6_V6ONLY) of the other, or

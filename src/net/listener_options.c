@@ -19,15 +19,27 @@ const struct listener_options listener_defaults = {
     .tcp_nodelay = true,
 };
 
-void listener_set_option(const struct listener *listener, int fd,
-    const struct socket_option *option, int value, struct log *log)
+const char *listener_lacks(const struct listener_options *options)
+{
+    if (options->deferred && os_option_defer_accept.number == -1)
+        return "deferred";
+    if (options->fastopen != -1 && os_option_fastopen.number == -1)
+        return "fastopen";
+    if ((options->keepidle != 0 || options->keepintvl != 0 || options->keepcnt != 0) &&
+        os_option_keepidle.number == -1)
+        return "so_keepalive=keepidle:keepintvl:keepcnt";
+    return NULL;
+}
+
+void listener_set_option(const struct listener *listener, int fd, const struct os_option *option,
+    int value, struct log *log)
 {
     if (setsockopt(fd, option->level, option->number, &value, sizeof(value)) == -1)
         log_write(log, LEVEL_ALERT, errno, "setsockopt(%s, %d) %s failed, ignored", option->name,
             value, listener->text);
 }
 
-int listener_option_of(int fd, const struct socket_option *option)
+int listener_option_of(int fd, const struct os_option *option)
 {
     int value;
     socklen_t length = sizeof(value);
@@ -37,8 +49,8 @@ int listener_option_of(int fd, const struct socket_option *option)
     return value;
 }
 
-void listener_change_option(const struct listener *listener, int fd,
-    const struct socket_option *option, int value, struct log *log)
+void listener_change_option(const struct listener *listener, int fd, const struct os_option *option,
+    int value, struct log *log)
 {
     if (listener_option_of(fd, option) != value)
         listener_set_option(listener, fd, option, value, log);
@@ -75,6 +87,40 @@ static void set_nonblocking(const struct listener *listener, int fd, struct log 
             log, LEVEL_ALERT, errno, "setsockopt(SO_RCVTIMEO) %s failed, ignored", listener->text);
 }
 
+/* Sets an option whose value 0 stands for the system's default, which only a socket
+ * that others have had may no longer have. */
+static void change_or_default(const struct listener *listener, int fd,
+    const struct os_option *option, int value, int default_value, struct log *log)
+{
+    if (value == 0)
+        value = default_value;
+    if (value > 0)
+        listener_change_option(listener, fd, option, value, log);
+}
+
+/* Sets the options that POSIX lacks. */
+static void set_tcp_extras(
+    const struct listener *listener, int fd, struct listener_system *system, struct log *log)
+{
+    static const struct listener_untouched unknown = { .known = false };
+    const struct listener_options *options = &listener->options;
+    int fastopen = options->fastopen == -1 ? 0 : options->fastopen;
+    const struct listener_untouched *defaults = NULL;
+
+    assert(listener_lacks(options) == NULL);
+    if (listener->adopted || system->restores)
+        defaults = listener_untouched_of(listener, system);
+    if (defaults == NULL)
+        defaults = &unknown;
+    change_or_default(
+        listener, fd, &os_option_keepidle, options->keepidle, defaults->keepidle, log);
+    change_or_default(
+        listener, fd, &os_option_keepintvl, options->keepintvl, defaults->keepintvl, log);
+    change_or_default(listener, fd, &os_option_keepcnt, options->keepcnt, defaults->keepcnt, log);
+    listener_change_option(listener, fd, &os_option_fastopen, fastopen, log);
+    listener_change_option(listener, fd, &os_option_defer_accept, options->deferred, log);
+}
+
 void listener_set_options(
     const struct listener *listener, int fd, struct listener_system *system, struct log *log)
 {
@@ -96,7 +142,7 @@ void listener_set_options(
         listener_restore_untouched(listener, fd, system, log);
     listener_change_option(listener, fd, OPTION(SOL_SOCKET, SO_KEEPALIVE),
         options->keepalive == LISTENER_KEEPALIVE_ON, log);
-    listener_set_tcp_extras(listener, fd, system, log);
+    set_tcp_extras(listener, fd, system, log);
     listener_change_option(
         listener, fd, OPTION(IPPROTO_TCP, TCP_NODELAY), options->tcp_nodelay, log);
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "net/listener.h"
+#include "os/sockets.h"
 
 /* Sets the options that must stand before bind(): SO_REUSEADDR, SO_REUSEPORT and IPV6_V6ONLY. */
 void listener_set_bind_options(const struct listener *listener, int fd, struct log *log);
@@ -27,24 +28,15 @@ void listener_record(struct listener *listener);
 /* Copies what was recorded for the previous configuration. */
 void listener_take_record(struct listener *listener, const struct listener *from);
 
-/* For listener_tcp_linux.c and listener_tcp_none.c: */
-
-/* An option as the kernel and the log name it. */
-struct socket_option {
-    int level;
-    int number;
-    const char *name;
-};
-
-#define OPTION(level, number) (&(const struct socket_option) { level, number, #number })
+#define OPTION(level, number) (&(const struct os_option) { level, number, #number })
 
 /* Sets an option only where it differs: a kept socket gets what the configuration has changed, in
  * both directions, and a default asks nothing of the kernel. */
-void listener_change_option(const struct listener *listener, int fd,
-    const struct socket_option *option, int value, struct log *log);
+void listener_change_option(const struct listener *listener, int fd, const struct os_option *option,
+    int value, struct log *log);
 /* Returns an option's value; 0 where the kernel does not know it, so that "off" is never
  * refused. */
-int listener_option_of(int fd, const struct socket_option *option);
+int listener_option_of(int fd, const struct os_option *option);
 /* Whether the line about an event that has come so often is logged: few of many are. */
 static inline bool listener_is_told(unsigned times)
 {
@@ -52,26 +44,9 @@ static inline bool listener_is_told(unsigned times)
 }
 
 /* Sets an option; a failure is an alert. */
-void listener_set_option(const struct listener *listener, int fd,
-    const struct socket_option *option, int value, struct log *log);
+void listener_set_option(const struct listener *listener, int fd, const struct os_option *option,
+    int value, struct log *log);
 
-/* Options that a process without privileges can change, that accepted sockets inherit or that stop
- * a listener, and that no configuration sets. */
-extern const struct socket_option listener_untouched_options[];
-extern const size_t listener_untouched_n;
-/* Buffers that have a size which was set, by bits, where the system tells (Linux 5.14). */
-extern const struct socket_option listener_buf_lock;
-#define LISTENER_SNDBUF_LOCK 1
-#define LISTENER_RCVBUF_LOCK 2
 /* Returns the values of a socket that nobody has touched; NULL where none can be made. */
 const struct listener_untouched *listener_untouched_of(
     const struct listener *listener, struct listener_system *system);
-/* Reads the times of the keep-alive. */
-void listener_read_keepalive(struct listener_untouched *values, int fd);
-/* Whether another backlog can be told to have been set; of a unix socket none can. */
-bool listener_lost_backlog(const struct listener *listener, int fd);
-/* Removes programs that decide which packets or connections a socket gets. */
-void listener_detach_programs(int fd);
-/* Sets the options of TCP that POSIX lacks. */
-void listener_set_tcp_extras(
-    const struct listener *listener, int fd, struct listener_system *system, struct log *log);

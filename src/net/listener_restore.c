@@ -8,24 +8,25 @@
 #include "os/descriptor.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <unistd.h>
 
-static bool has_option(const struct listener *listener, const struct socket_option *option)
+static bool has_option(const struct listener *listener, const struct os_option *option)
 {
     return option->level != IPPROTO_IPV6 || listener->address.any.sa_family == AF_INET6;
 }
 
 static void read_options(struct listener_untouched *values, const struct listener *listener, int fd)
 {
-    assert(listener_untouched_n <= LISTENER_UNTOUCHED_MOST && !values->known);
+    assert(os_options_untouched_n <= LISTENER_UNTOUCHED_MOST && !values->known);
     values->known = true;
     values->rcvbuf = listener_option_of(fd, OPTION(SOL_SOCKET, SO_RCVBUF));
     values->sndbuf = listener_option_of(fd, OPTION(SOL_SOCKET, SO_SNDBUF));
-    values->buf_lock = listener_option_of(fd, &listener_buf_lock);
-    for (size_t i = 0; i < listener_untouched_n; i++)
-        if (has_option(listener, &listener_untouched_options[i]))
-            values->values[i] = listener_option_of(fd, &listener_untouched_options[i]);
+    values->buf_lock = listener_option_of(fd, &os_option_buf_lock);
+    for (size_t i = 0; i < os_options_untouched_n; i++)
+        if (has_option(listener, &os_options_untouched[i]))
+            values->values[i] = listener_option_of(fd, &os_options_untouched[i]);
 }
 
 const struct listener_untouched *listener_untouched_of(
@@ -41,7 +42,9 @@ const struct listener_untouched *listener_untouched_of(
     if (untouched == -1)
         return NULL;
     read_options(values, listener, untouched);
-    listener_read_keepalive(values, untouched);
+    values->keepidle = listener_option_of(untouched, &os_option_keepidle);
+    values->keepintvl = listener_option_of(untouched, &os_option_keepintvl);
+    values->keepcnt = listener_option_of(untouched, &os_option_keepcnt);
     close(untouched);
     return values;
 }
@@ -75,8 +78,8 @@ void listener_take_record(struct listener *listener, const struct listener *from
 
 /* Gives a buffer whose size was set, and maybe `was_locked` so, its size back. Returns whether it
  * differed. */
-static bool restore_buffer(const struct listener *listener, int fd,
-    const struct socket_option *option, int size, bool was_locked, struct log *log)
+static bool restore_buffer(const struct listener *listener, int fd, const struct os_option *option,
+    int size, bool was_locked, struct log *log)
 {
     assert(size > 0);
     if (was_locked && listener_option_of(fd, option) == size)
@@ -88,29 +91,29 @@ static bool restore_buffer(const struct listener *listener, int fd,
 void listener_restore_buffers(
     const struct listener *listener, int fd, struct listener_system *system, struct log *log)
 {
-    int locked = listener_option_of(fd, &listener_buf_lock), free = locked;
+    int locked = listener_option_of(fd, &os_option_buf_lock), free = locked;
     const struct listener_untouched *values;
 
     if (listener->options.rcvbuf != 0)
-        free &= ~LISTENER_RCVBUF_LOCK;
+        free &= ~OS_RCVBUF_LOCK;
     if (listener->options.sndbuf != 0)
-        free &= ~LISTENER_SNDBUF_LOCK;
+        free &= ~OS_SNDBUF_LOCK;
     values = free != 0 ? values_of(listener, system) : NULL;
     if (values == NULL)
         return;
-    if (free & LISTENER_RCVBUF_LOCK)
+    if (free & OS_RCVBUF_LOCK)
         system->changed += restore_buffer(listener, fd, OPTION(SOL_SOCKET, SO_RCVBUF),
-            values->rcvbuf, values->buf_lock & LISTENER_RCVBUF_LOCK, log);
-    if (free & LISTENER_SNDBUF_LOCK)
+            values->rcvbuf, values->buf_lock & OS_RCVBUF_LOCK, log);
+    if (free & OS_SNDBUF_LOCK)
         system->changed += restore_buffer(listener, fd, OPTION(SOL_SOCKET, SO_SNDBUF),
-            values->sndbuf, values->buf_lock & LISTENER_SNDBUF_LOCK, log);
+            values->sndbuf, values->buf_lock & OS_SNDBUF_LOCK, log);
     free &= ~values->buf_lock;
     if (free != 0)
-        listener_set_option(listener, fd, &listener_buf_lock, locked & ~free, log);
+        listener_set_option(listener, fd, &os_option_buf_lock, locked & ~free, log);
 }
 
-static bool restore_option(const struct listener *listener, int fd,
-    const struct socket_option *option, int value, struct log *log)
+static bool restore_option(const struct listener *listener, int fd, const struct os_option *option,
+    int value, struct log *log)
 {
     if (!has_option(listener, option) || listener_option_of(fd, option) == value)
         return false;
@@ -124,10 +127,20 @@ void listener_restore_untouched(
     const struct listener_untouched *values = values_of(listener, system);
 
     assert(fd >= 0 && (values == NULL || values->known));
-    listener_detach_programs(fd);
-    for (size_t i = 0; values != NULL && i < listener_untouched_n; i++)
+    os_listening_detach_programs(fd);
+    for (size_t i = 0; values != NULL && i < os_options_untouched_n; i++)
         system->changed +=
-            restore_option(listener, fd, &listener_untouched_options[i], values->values[i], log);
+            restore_option(listener, fd, &os_options_untouched[i], values->values[i], log);
+}
+
+/* Whether another backlog can have been set. Of a unix socket none can be told. */
+static bool may_have_lost_backlog(const struct listener *listener, int fd)
+{
+    unsigned backlog, queue;
+
+    if (os_listening_queue(fd, &backlog, &queue) == -1)
+        return errno == ENOSYS;
+    return backlog != (unsigned)listener->options.backlog; /* while it listens */
 }
 
 void listener_restore(
@@ -136,7 +149,7 @@ void listener_restore(
     assert(system->restores);
     system->changed = 0;
     listener_set_options(listener, fd, system, log);
-    if (listener_lost_backlog(listener, fd) && listen(fd, listener->options.backlog) == -1)
+    if (may_have_lost_backlog(listener, fd) && listen(fd, listener->options.backlog) == -1)
         return; /* broken since, which a worker reports */
     if (system->changed > 0 && listener_is_told(++listener->restored_n))
         log_write(log, LEVEL_ALERT, 0,

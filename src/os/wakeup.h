@@ -47,5 +47,4 @@ int os_signals_open(const sigset_t *mask);
 /* Wait as poll() and select(), at most `timeout` ms (-1: for ever), with this mask of signals in
  * force (NULL: as it is). A signal ends the wait, or has made one of the descriptors readable. */
 int os_wait_poll(struct pollfd *fds, nfds_t n, int timeout, const sigset_t *mask);
-int os_wait_select(
-    int fd_n, fd_set *readable, fd_set *writable, int timeout, const sigset_t *mask);
+int os_wait_select(int fd_n, fd_set *readable, fd_set *writable, int timeout, const sigset_t *mask);

@@ -6,6 +6,7 @@
 #include "pool/pool.h"
 
 #include "os/process.h"
+#include "os/sockets.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 
@@ -63,7 +64,7 @@ static bool has_ended(const struct pool_worker *worker)
     if (worker->pid == 0 || worker->handle == -1)
         return false;
     return process_ops->handle_has_ended(worker->handle) ||
-           (!os_handle_is_exact() && channel_is_closed(worker->channel.fd));
+           (!os_handle_is_exact() && os_socket_is_closed(worker->channel.fd));
 }
 
 /* Buries one orphan that has ended; false if there is none. The record's generation may be gone

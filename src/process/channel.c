@@ -4,6 +4,7 @@
 #include "process/channel.h"
 
 #include "os/descriptor.h"
+#include "os/sockets.h"
 #include "process/fd_passing.h"
 
 #include <assert.h>
@@ -26,7 +27,7 @@ int channel_open(int ends[2])
 {
     if (open_pair(ends) == -1)
         return -1;
-    fd_refuse(ends[0]);
+    os_rights_refuse(ends[0]);
     return 0;
 }
 
@@ -34,8 +35,8 @@ int channel_open_inbox(int ends[2])
 {
     if (open_pair(ends) == -1)
         return -1;
-    fd_refuse(ends[0]);
-    fd_refuse(ends[1]);
+    os_rights_refuse(ends[0]);
+    os_rights_refuse(ends[1]);
     return 0;
 }
 
@@ -69,5 +70,5 @@ enum channel_status channel_receive(int fd, struct channel_message *message)
     }
     if (passed != -1)
         descriptor_discard(passed);
-    return n == -1 || (n == 0 && channel_is_closed(fd)) ? CHANNEL_CLOSED : CHANNEL_BROKEN;
+    return n == -1 || (n == 0 && os_socket_is_closed(fd)) ? CHANNEL_CLOSED : CHANNEL_BROKEN;
 }

@@ -69,6 +69,3 @@ int channel_open_inbox(int ends[2]);
 int channel_send(int fd, const struct channel_message *message);
 /* Receives the next message. */
 enum channel_status channel_receive(int fd, struct channel_message *message);
-/* Whether the other end has gone or was shut down, so that nothing comes any more; an empty packet
- * looks like that, and with channel_posix.c so does a second one. */
-bool channel_is_closed(int fd);

@@ -6,7 +6,7 @@
 #include "process/fd_passing.h"
 
 #include "os/descriptor.h"
-#include "process/fd_passing_private.h"
+#include "os/sockets.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -73,7 +73,7 @@ static void take_descriptors(const struct cmsghdr *part, int *passed)
         int fd;
 
         memcpy(&fd, bytes + i * sizeof(int), sizeof(int));
-        fd_set_received(fd);
+        os_rights_take(fd);
         if (*passed == -1)
             *passed = fd;
         else
@@ -92,7 +92,7 @@ static ssize_t receive(int socket, void *bytes, size_t n, int *passed, bool *mor
         .msg_control = &control,
         .msg_controllen = sizeof(control.room),
     };
-    ssize_t received = fd_receive_message(socket, &header);
+    ssize_t received = os_rights_receive(socket, &header);
     struct cmsghdr *part = received >= 0 ? CMSG_FIRSTHDR(&header) : NULL;
 
     *passed = -1;
@@ -157,7 +157,7 @@ static void discard_packets(int socket)
 void fd_close_socket(int socket)
 {
     assert(socket >= 0);
-    if (!fd_is_refused(socket)) {
+    if (!os_rights_are_refused(socket)) {
         shutdown(socket, SHUT_RDWR);
         discard_packets(socket);
     }

@@ -17,8 +17,6 @@ ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed);
 void fd_widen(int socket, int bytes);
 /* From now on sending waits for room, for so many seconds at most. */
 void fd_send_slowly(int socket, int seconds);
-/* Makes the kernel refuse descriptors that are sent to this socket, where it can (Linux 6.16). */
-void fd_refuse(int socket);
 /* Closes a socket of packets, first discarding the descriptors that it was passed and has not
  * received: the kernel, too, would wait for them. */
 void fd_close_socket(int socket);

@@ -4,6 +4,7 @@
  * anything there, or shut it down: packets that no worker sends are dropped. */
 #include "base/check.h"
 #include "os/descriptor.h"
+#include "os/sockets.h"
 #include "process/fd_passing.h"
 #include "worker/messages_private.h"
 #include "worker/references.h"
@@ -84,7 +85,7 @@ void inbox_read(struct worker *worker, int most)
             descriptor_discard(passed);
         if (n == -1 && (errno == EINTR || errno == ECONNRESET))
             continue;
-        if (n == 0 && channel_is_closed(source->fd)) {
+        if (n == 0 && os_socket_is_closed(source->fd)) {
             drop_inbox(worker);
             return;
         }

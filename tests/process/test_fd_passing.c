@@ -3,6 +3,7 @@
 #include "process/fd_passing.h"
 
 #include "os/descriptor.h"
+#include "os/sockets.h"
 #include "support/test.h"
 
 #include <dlfcn.h>
@@ -210,7 +211,7 @@ START_TEST(descriptors_can_be_refused)
     char c;
 
     ck_assert_int_eq(socketpair(AF_UNIX, types[_i], 0, ends), 0);
-    fd_refuse(ends[1]);
+    os_rights_refuse(ends[1]);
     if (fd_send(ends[0], "a", 1, ends[0]) == -1)
         ck_assert_int_eq(errno, EPERM);
     else

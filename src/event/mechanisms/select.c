@@ -167,8 +167,8 @@ static void select_process_events(struct loop *loop, int timeout)
     assert(fd_n <= FD_SETSIZE);
     state->ready[EVENT_READ] = state->watched[EVENT_READ];
     state->ready[EVENT_WRITE] = state->watched[EVENT_WRITE];
-    left = os_wait_select(fd_n, &state->ready[EVENT_READ], &state->ready[EVENT_WRITE], timeout,
-        loop->wait_mask);
+    left = os_wait_select(
+        fd_n, &state->ready[EVENT_READ], &state->ready[EVENT_WRITE], timeout, loop->wait_mask);
 
     if (left == -1) {
         if (errno == EBADF)

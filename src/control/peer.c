@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells operators from workers, and from processes that workers have started: these have a master
- * among their ancestors, because it adopts the orphans among its descendants. A client of a
- * worker's user that is gone, or that nothing can be found out about, is taken for such a process.
- * The kernel's pidfd makes sure that it is the client that is looked at, and not a later process
- * that has its pid. */
+/* Tells operators from workers, and from processes that workers have started: the latter have a
+ * master among their ancestors, because it adopts the orphans among its descendants. A client of a
+ * worker's user that is gone, or unknown, counts as such a process. The kernel's pidfd makes sure
+ * that the client is looked at, and not a later process with its pid. Where the system tells no pid
+ * of a client, workers with the master's own user, and what they start, may ask. */
 #include "control/peer.h"
 
 #include "base/check.h"
+#include "os/sockets.h"
 #include "process/process_ops.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/socket.h>
+#include <stdio.h>
 #include <unistd.h>
-
-/* Linux 6.5 */
-#ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77
-#endif
 
 #define GENERATIONS_MAX 256 /* of ancestors */
 
@@ -44,20 +40,6 @@ static enum kin find_kin(struct control *control, pid_t client)
     return KIN_UNKNOWN;
 }
 
-/* Returns the client's pidfd; -1 where the kernel has none, or with *gone if the client has ended
- * and its pid may be another process's. */
-static int open_pidfd(int fd, bool *gone)
-{
-    int pidfd = -1;
-    socklen_t length = sizeof(pidfd);
-
-    *gone = false;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &length) == 0)
-        return pidfd;
-    *gone = errno == ESRCH || errno == EINVAL;
-    return -1;
-}
-
 static bool has_ended(int pidfd)
 {
     struct pollfd ended = { .fd = pidfd, .events = POLLIN };
@@ -70,10 +52,9 @@ static bool has_ended(int pidfd)
 static enum kin find_client_kin(struct control *control, int fd, pid_t pid)
 {
     enum kin kin = KIN_UNKNOWN;
-    bool gone;
-    int pidfd = open_pidfd(fd, &gone);
+    int pidfd = os_socket_peer_handle(fd);
 
-    if (!gone)
+    if (pidfd != -1 || errno != ESRCH)
         kin = find_kin(control, pid);
     if (kin == KIN_NONE && has_ended(pidfd))
         kin = KIN_UNKNOWN;
@@ -82,38 +63,39 @@ static enum kin find_client_kin(struct control *control, int fd, pid_t pid)
     return kin;
 }
 
-static const char *refuse(struct control *control, const struct ucred *peer, const char *why)
+static const char *refuse(struct control *control, uid_t uid, pid_t pid, const char *why)
 {
+    char process[32] = "a process";
+
+    if (pid != 0)
+        snprintf(process, sizeof(process), "process %d", (int)pid);
     log_write(control->log, LEVEL_WARN, 0,
-        "process %d of user %u may not use the control socket, refused: %s", (int)peer->pid,
-        (unsigned)peer->uid, why);
+        "%s of user %u may not use the control socket, refused: %s", process, (unsigned)uid, why);
     return why;
 }
 
 const char *control_peer_refusal(struct control *control, int fd, pid_t *pid)
 {
-    struct ucred peer;
-    socklen_t length = sizeof(peer);
+    uid_t uid;
     enum kin kin;
 
     CHECK_KIND(control, CONTROL_KIND);
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == -1) {
+    if (os_socket_peer(fd, &uid, pid) == -1) {
         log_write(control->log, LEVEL_ERROR, errno, "a client of the control socket is unknown");
         return "who asks could not be found out";
     }
-    *pid = peer.pid;
-    if (peer.uid != 0 && peer.uid != geteuid())
+    if (uid != 0 && uid != geteuid())
         return refuse(
-            control, &peer, "permission denied: only root and the daemon's own user may ask");
-    if (peer.pid == 0 || peer.pid == process_ops->self())
+            control, uid, *pid, "permission denied: only root and the daemon's own user may ask");
+    if (*pid == 0 || *pid == process_ops->self())
         return NULL;
-    if (control->ops->is_worker(control->host, peer.pid))
-        return refuse(control, &peer, "permission denied: it is a worker process");
-    kin = find_client_kin(control, fd, peer.pid);
+    if (control->ops->is_worker(control->host, *pid))
+        return refuse(control, uid, *pid, "permission denied: it is a worker process");
+    kin = find_client_kin(control, fd, *pid);
     if (kin == KIN_DESCENDANT)
-        return refuse(control, &peer, "permission denied: a worker or module has started it");
-    if (kin == KIN_UNKNOWN && control->ops->is_worker_user(control->host, peer.uid))
-        return refuse(control, &peer,
+        return refuse(control, uid, *pid, "permission denied: a worker or module has started it");
+    if (kin == KIN_UNKNOWN && control->ops->is_worker_user(control->host, uid))
+        return refuse(control, uid, *pid,
             "permission denied: it has ended before it was known not to be a worker");
     return NULL;
 }
