@@ -3,6 +3,8 @@
  * configuration, in a file in memory. Never there where the test has no format for it. */
 #include "kit/script.h"
 
+#include "os/files.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +21,7 @@ void kit_access_open(fb_test *test)
 void kit_access_close(fb_test *test)
 {
     if (test->access_fd != -1)
-        kit_file_close(test->access_fd, test->access_path);
+        os_temporary_close(test->access_fd, test->access_path);
     free(test->accessed);
 }
 

@@ -4,6 +4,7 @@
 #include "kit/kit.h"
 
 #include "features/features.h"
+#include "os/files.h"
 
 #include <pwd.h>
 #include <stdio.h>
@@ -117,7 +118,7 @@ static struct cycle *load_file(
     target.fd = kit_file_create("", log_path);
     cycle = cycle_load(&options, &log, target.fd);
     *report = kit_file_read(target.fd);
-    kit_file_close(target.fd, log_path);
+    os_temporary_close(target.fd, log_path);
     return cycle;
 }
 
@@ -142,9 +143,9 @@ struct cycle *kit_conf_load(
     show_report(report, parts);
     free(report);
     free(text);
-    kit_file_close(fd, path);
+    os_temporary_close(fd, path);
     for (int i = 0; i < PARTS; i++)
         if (parts[i].fd != -1)
-            kit_file_close(parts[i].fd, parts[i].path);
+            os_temporary_close(parts[i].fd, parts[i].path);
     return cycle;
 }

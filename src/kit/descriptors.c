@@ -3,16 +3,27 @@
  * left open, and those of others that it has closed. */
 #include "kit/kit.h"
 
-#include <bsd/string.h>
-#include <stdlib.h>
+#include "os/proc.h"
 
-void kit_descriptors_add(struct kit_descriptors *open, int fd, const char *what)
+#include <stdlib.h>
+#include <string.h>
+
+static void add_descriptor(void *arg, int fd)
 {
+    struct kit_descriptors *open = arg;
     struct kit_descriptor *descriptor = kit_alloc(sizeof(*descriptor));
 
     descriptor->fd = fd;
-    strlcpy(descriptor->what, what, sizeof(descriptor->what));
-    SLIST_INSERT_HEAD(open, descriptor, link);
+    if (os_descriptor_describe(fd, descriptor->what, sizeof(descriptor->what)))
+        SLIST_INSERT_HEAD(open, descriptor, link);
+    else
+        free(descriptor); /* closed just now, by a thread */
+}
+
+void kit_descriptors_list(struct kit_descriptors *open)
+{
+    SLIST_INIT(open);
+    os_descriptors_visit(add_descriptor, open);
 }
 
 static bool has_descriptor(const struct kit_descriptors *open, const struct kit_descriptor *wanted)

@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the files of a test. */
+/* Files of a test: the parts of a configuration, its report, and the error log. */
 #include "kit/kit.h"
 
+#include "os/files.h"
+
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+int kit_file_create(const char *text, char path[KIT_FILE_PATH])
+{
+    int fd = os_temporary_create(path, KIT_FILE_PATH);
+    size_t n = strlen(text);
+
+    if (fd == -1 || write(fd, text, n) != (ssize_t)n)
+        kit_misused("no memory for the test's files");
+    return fd;
+}
 
 char *kit_file_read(int fd)
 {

@@ -192,14 +192,11 @@ void kit_memory_done(struct kit_memory *memory);
 /* Lists the descriptors that are open now; kit_descriptors_compare() frees the list, with a fault
  * for each descriptor that was opened or closed since. */
 void kit_descriptors_list(struct kit_descriptors *open);
-/* Adds one that is open to a list; `what` is its file. */
-void kit_descriptors_add(struct kit_descriptors *open, int fd, const char *what);
 void kit_descriptors_compare(fb_test *test, struct kit_descriptors *before);
 
 /* Creates a file with this text, in memory where the system can; returns its descriptor, and writes
- * a path of it. The caller closes both. */
+ * a path of it, both for os_temporary_close(). */
 int kit_file_create(const char *text, char path[KIT_FILE_PATH]);
-void kit_file_close(int fd, const char *path);
 /* Returns the whole text of a file, which the caller frees. */
 char *kit_file_read(int fd);
 

@@ -3,6 +3,7 @@
  * end that nothing is left. What a start has made, the end destroys in reverse order. */
 #include "kit/kit.h"
 #include "module/module.h"
+#include "os/files.h"
 #include "process/conf_hooks.h"
 #include "shm/map_private.h"
 
@@ -100,7 +101,7 @@ static void destroy_world(fb_test *test)
     shared_destroy(&test->shared);
     sim_destroy(&test->sim);
     destroy_workers(test);
-    kit_file_close(test->target.fd, test->log_path);
+    os_temporary_close(test->target.fd, test->log_path);
     free(test->logged);
     kit_access_close(test);
     kit_peers_free(test);

@@ -6,7 +6,7 @@
 #include "master/master.h"
 
 #include "os/descriptor.h"
-#include "process/attributes.h"
+#include "os/process.h"
 #include "process/process_ops.h"
 #include "process/ready.h"
 #include "process/role.h"
@@ -29,7 +29,7 @@ static void take_over(struct master *master, int ready)
     master->is_left = true;
     master->alarm = (struct alarm) { .deadline_ms = 0 }; /* no interval timer is inherited */
     service_manager_forget(&master->manager);
-    if (process_ops->wakeup_begin() == -1 || process_adopt_orphans() == -1 ||
+    if (process_ops->wakeup_begin() == -1 || os_process_adopt_orphans() == -1 ||
         pool_take_over(&master->pool) == -1 || control_take_over(&master->control) == -1)
         log_write(log, LEVEL_ALERT, errno, "not all workers and clients can wake this process");
     endpoints_step_aside(&master->endpoints, log);

@@ -6,7 +6,7 @@
 #include "master/master.h"
 
 #include "base/check.h"
-#include "process/attributes.h"
+#include "os/process.h"
 #include "process/conf_hooks.h"
 #include "process/environment.h"
 #include "process/process_ops.h"
@@ -295,7 +295,7 @@ int master_main(struct start *start)
     assert(role_is(ROLE_MASTER));
     process_ops->read_clock(&master.clock);
     master.started = master.clock;
-    if (process_adopt_orphans() == -1) /* the control socket would not know them */
+    if (os_process_adopt_orphans() == -1) /* the control socket would not know them */
         log_write(&master.log, LEVEL_ALERT, errno, "prctl(PR_SET_CHILD_SUBREAPER) failed");
     init_parts(&master, start);
     left_behind_report(&master.left);

@@ -31,8 +31,8 @@ void os_proc_visit(void (*visit)(void *arg, pid_t pid), void *arg);
 /* Calls `visit` for each socket of the process, by inode, until that returns -1. Returns -1 where it
  * did, and where this user may not know them; 0 for a process that has ended. */
 int os_proc_visit_sockets(pid_t pid, int (*visit)(void *arg, unsigned long inode), void *arg);
-/* Whether the process has a file open whose link in /proc is this text. */
-bool os_proc_has_open(pid_t pid, const char *target);
+/* Whether the process has a file open that was deleted from this path. */
+bool os_proc_has_deleted(pid_t pid, const char *path);
 /* Reads the text that names this boot of the machine, "" where there is none. */
 void os_boot_id(char *text, size_t n);
 

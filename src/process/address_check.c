@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "conf/report.h"
 #include "net/in_use.h"
+#include "os/proc.h"
 #include "process/pidfile.h"
 #include "process/process_ops.h"
 #include "process/socket_holder.h"
@@ -110,7 +111,7 @@ static bool warn_of(struct checking *checking, const struct listener *listener,
     if (is_ours(checking, held->inode))
         return false;
     if ((holder = find_holder(checking, held->inode)) != 0) {
-        socket_holder_name(holder, name);
+        os_proc_name(holder, name);
         snprintf(who, sizeof(who), "process %d (%s)", (int)holder, name);
         if (holder == 1 || strcmp(name, "systemd") == 0)
             unless = ", unless it passes the socket";

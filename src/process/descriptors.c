@@ -3,7 +3,7 @@
  * ranges, in the child. An incomplete set is never used to close others. */
 #include "process/descriptors.h"
 
-#include "process/open_descriptors.h"
+#include "os/proc.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -92,7 +92,7 @@ void descriptors_add_open(struct descriptors *set, const struct descriptors *exc
 {
     struct addition addition = { .set = set, .except = except };
 
-    open_descriptors_visit(add_open, &addition);
+    os_descriptors_visit(add_open, &addition);
     sort_descriptors(set);
 }
 
@@ -118,11 +118,11 @@ void descriptors_close_others(struct descriptors *set)
 
         assert(i == 0 || set->fds[i - 1] <= set->fds[i]);
         if (fd > next)
-            open_descriptors_close(next, fd - 1);
+            os_descriptors_close(next, fd - 1);
         if (fd >= next)
             next = fd + 1;
     }
-    open_descriptors_close(next, UINT_MAX);
+    os_descriptors_close(next, UINT_MAX);
 }
 
 void descriptors_done(struct descriptors *set)

@@ -6,6 +6,7 @@
 
 #include "base/number.h"
 #include "os/files.h"
+#include "os/proc.h"
 #include "process/process_ops.h"
 #include "process/worker_list.h"
 
@@ -15,6 +16,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,6 +36,18 @@ bool pidfile_is_taken(const char *path, pid_t *holder)
     if (locked)
         *holder = pidfile_peek_pid(name);
     return locked;
+}
+
+bool pidfile_has_deleted_lock(const char *pid_path, pid_t pid)
+{
+    const char *slash = strrchr(pid_path, '/'), *base = slash != NULL ? slash + 1 : pid_path;
+    char folder[PATH_MAX], path[2 * PATH_MAX];
+
+    snprintf(path, sizeof(path), "%.*s.", (int)(base - pid_path), pid_path);
+    if (realpath(path, folder) == NULL)
+        return false;
+    snprintf(path, sizeof(path), "%s/%s.lock", folder, base);
+    return os_proc_has_deleted(pid, path);
 }
 
 bool pidfile_is_live(const char *path, pid_t pid)

@@ -5,7 +5,6 @@
 
 #include "base/cpu_mask.h"
 #include "os/process.h"
-#include "process/attributes.h"
 #include "process/role.h"
 
 #include <assert.h>
@@ -85,17 +84,18 @@ static int change_user(const struct core_settings *core, bool transparent, struc
             core->group_n, core->user);
         return -1;
     }
-    if (transparent && core->uid != 0)
-        process_keep_capabilities(log);
+    if (transparent && core->uid != 0 && os_process_keep_capabilities() == -1)
+        log_write(log, LEVEL_ALERT, errno, "prctl(PR_SET_KEEPCAPS) failed");
     if (setuid(core->uid) == -1) {
         log_write(log, LEVEL_EMERG, errno, "setuid(%u) failed", (unsigned)core->uid);
         return -1;
     }
-    if (transparent && core->uid != 0)
-        process_take_net_raw(log);
+    if (transparent && core->uid != 0 && os_process_take_net_raw() == -1)
+        log_write(log, LEVEL_ALERT, errno,
+            "capset() failed: workers cannot connect from addresses of others");
     /* changing the user forbade core dumps, which worker_rlimit_core has just allowed */
-    if (core->rlimit_core > 0)
-        process_allow_dumps(log);
+    if (core->rlimit_core > 0 && os_process_allow_dumps() == -1)
+        log_write(log, LEVEL_ALERT, errno, "prctl(PR_SET_DUMPABLE) failed");
     return 0;
 }
 

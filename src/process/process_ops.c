@@ -3,7 +3,6 @@
 #include "process/process_ops.h"
 
 #include "os/process.h"
-#include "process/attributes.h"
 #include "process/config_check.h"
 #include "process/handlers.h"
 #include "process/title.h"
@@ -24,7 +23,7 @@ static pid_t fork_child(enum process_kind kind, NORETURN void (*child)(void *arg
     if (pid != 0)
         return pid;
     if (kind == PROCESS_CHECK)
-        process_end_with_parent(CONFIG_CHECK_MS / 1000 + 1);
+        os_process_end_with_parent(CONFIG_CHECK_MS / 1000 + 1);
     child(arg);
 }
 

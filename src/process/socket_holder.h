@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists which processes have which sockets open, by the inode, as far as /proc shows it to this
- * user (socket_holder_linux.c): root sees all processes, others their own. Each process is read
- * once, however many sockets are asked for. Nothing is opened but directories and texts of /proc.
- * Other systems show nothing of it (socket_holder_none.c). */
+/* Lists which processes have which sockets open, by the inode, as far as the system shows it to this
+ * user: root sees all processes, others their own. Each process is read once, however many sockets
+ * are asked for. Opens nothing but directories and texts of /proc. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,6 +27,3 @@ void socket_holders_add_all(struct socket_holders *holders);
 /* Returns the first process of the list that has the socket; 0: none has. */
 pid_t socket_holders_find(struct socket_holders *holders, unsigned long inode);
 void socket_holders_done(struct socket_holders *holders);
-
-/* Reads the name of the process's program, "?" where there is none. */
-void socket_holder_name(pid_t pid, char name[32]);

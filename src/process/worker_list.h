@@ -5,8 +5,8 @@
  * The list is a file beside the pid file, PATH.workers.PID, which only the master process writes:
  * once for each worker that it forks. A process is named by its pid and its start, so that another
  * one with the same pid is never taken for it. Whoever reads a list looks the process up, holding
- * its handle: nothing is believed that the kernel does not confirm (worker_list_linux.c). Where the
- * system cannot confirm it there are no lists (worker_list_none.c). */
+ * its handle: nothing is believed that the kernel does not confirm. Where the system cannot confirm
+ * it no list is written, silently, and a start knows nothing of such workers. */
 #pragma once
 
 #include "base/log.h"
@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 struct worker_list {
-    char *pid_path; /* NULL: no memory */
+    char *pid_path; /* NULL: no memory, or no lists */
     int fd;         /* our list; -1: there is none */
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/compiler.h"
 #include "os/descriptor.h"
+#include "os/process.h"
 #include "process/process_ops.h"
 #include "systemd/notify.h"
 #include "upgrade/exec_state.h"
@@ -111,7 +112,7 @@ static char *resolve_path(const char *directory, const char *name)
     char *found = strchr(name, '/') != NULL ? strdup(name) : search_path(name), *absolute;
 
     if (found == NULL)
-        return binary_ask_kernel();
+        return os_process_binary();
     if (*found == '/')
         return found;
     if (asprintf(&absolute, "%s/%s", directory, found) == -1)

@@ -13,9 +13,6 @@ struct binary {
 
 /* Keeps path, directory and arguments; to be called first. -1 with errno. */
 int binary_remember(struct binary *binary, char **argv, const char *const *environment);
-/* Returns the path that the kernel has executed, the caller's to free; NULL with errno where it
- * does not tell (binary_none.c). */
-char *binary_ask_kernel(void);
 /* Frees what was kept; also after binary_remember() has failed. */
 void binary_forget(struct binary *binary);
 /* Lists the environment for the new process: that of our own start without the variables that were

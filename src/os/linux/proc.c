@@ -134,16 +134,17 @@ int os_proc_visit_sockets(pid_t pid, int (*visit)(void *arg, unsigned long inode
     return status;
 }
 
-bool os_proc_has_open(pid_t pid, const char *target)
+bool os_proc_has_deleted(pid_t pid, const char *path)
 {
     DIR *fds = open_descriptors_of(pid);
-    char link[2 * PATH_MAX];
+    char target[2 * PATH_MAX];
     const struct dirent *entry;
     bool has = false;
+    size_t n = strlen(path);
 
     while (fds != NULL && !has && (entry = readdir(fds)) != NULL)
-        has =
-            read_target(dirfd(fds), entry->d_name, link, sizeof(link)) && strcmp(link, target) == 0;
+        has = read_target(dirfd(fds), entry->d_name, target, sizeof(target)) &&
+              strncmp(target, path, n) == 0 && strcmp(target + n, " (deleted)") == 0;
     if (fds != NULL)
         closedir(fds);
     return has;

@@ -62,10 +62,10 @@ int os_proc_visit_sockets(pid_t pid, int (*visit)(void *arg, unsigned long inode
     return -1;
 }
 
-bool os_proc_has_open(pid_t pid, const char *target)
+bool os_proc_has_deleted(pid_t pid, const char *path)
 {
     (void)pid;
-    (void)target;
+    (void)path;
     return false;
 }
 

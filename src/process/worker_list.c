@@ -8,6 +8,7 @@
  * has. */
 #include "process/worker_list.h"
 
+#include "os/proc.h"
 #include "process/process_ops.h"
 #include "shm/slot.h"
 
@@ -39,7 +40,7 @@ static void make_record(struct record *record, const char *text)
     snprintf(record->text, sizeof(record->text), "%-*.*s\n", RECORD - 1, RECORD - 1, text);
 }
 
-/* Makes the record that names this process; false where /proc does not say when it was started. */
+/* Makes the record that names this process; false where the system does not say when it was started. */
 static bool make_process_record(struct record *record, pid_t pid)
 {
     struct proc_stat stat;
@@ -55,13 +56,9 @@ static bool make_process_record(struct record *record, pid_t pid)
 /* Makes the record of this boot: starts are counted from it. */
 static void make_boot_record(struct record *record)
 {
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-    char text[RECORD] = "";
+    char text[RECORD];
 
-    if (file != NULL && fgets(text, sizeof(text), file) != NULL)
-        text[strcspn(text, "\n")] = '\0';
-    if (file != NULL)
-        fclose(file);
+    os_boot_id(text, sizeof(text));
     make_record(record, text);
 }
 
@@ -112,11 +109,23 @@ static int create_list(const char *path)
     return -1;
 }
 
+/* Whether this system ever tells when a process was started. A number alone could be another
+ * process's by the time that a list is read. */
+static bool starts_are_told(void)
+{
+    struct proc_stat stat;
+
+    return process_ops->proc_read(process_ops->self(), &stat) || errno != ENOSYS;
+}
+
 void worker_list_open(struct worker_list *list, const char *pid_path, struct log *log)
 {
     char path[PATH_MAX];
 
-    *list = (struct worker_list) { .fd = -1, .pid_path = strdup(pid_path) };
+    *list = (struct worker_list) { .fd = -1 };
+    if (!starts_are_told())
+        return;
+    list->pid_path = strdup(pid_path);
     if (list->pid_path != NULL && make_path(path, pid_path) == 0)
         list->fd = create_list(path);
     if (list->fd == -1)
