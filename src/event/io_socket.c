@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The I/O operations of the kernel's sockets. Each is one system call (os/sockets.h has those that
- * systems do not share), tried again after EINTR; "would block" becomes "again" with the direction to
- * wait for, and any other error the result's errno. */
+ * systems do not share), tried again after EINTR; "would block" becomes "again" with the direction
+ * to wait for, and any other error the result's errno. */
 #include "event/io_socket.h"
 #include "base/compiler.h"
 #include "event/source.h"

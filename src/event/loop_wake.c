@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The loop's own sources, which wake it: notices of threads, ticks of timer_resolution, and signals
- * that come while the loop is busy. Each is made at most once a loop, of a descriptor of the system's
- * (os/wakeup.h) or by the mechanism, and loop_done() closes it. */
+ * that come while the loop is busy. Each is made at most once a loop, of a descriptor of the
+ * system's (os/wakeup.h) or by the mechanism, and loop_done() closes it. */
 #include "event/loop_wake.h"
 
 #include "os/wakeup.h"

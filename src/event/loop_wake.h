@@ -4,7 +4,7 @@
 
 #include "event/loop.h"
 
-/* Has timers expire by the ticks of `ms` from now on, none of them early. */
+/* Makes timers expire by the ticks of `ms` from now on, none of them early. */
 void loop_wake_begin_ticks(struct loop *loop, uint64_t ms);
 /* Reads the clock at a tick. */
 void loop_wake_tick(struct loop *loop);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* New descriptors that no program started by exec() inherits. `flags` is 0, or O_NONBLOCK. Each
  * function returns what the system call of its name does, with errno; a system that takes the flags
- * with that call (os/linux/descriptor.c) leaves no moment without them, the other (os/posix/descriptor.c)
- * sets them right after. */
+ * with that call (os/linux/descriptor.c) leaves no moment without them, the other
+ * (os/posix/descriptor.c) sets them right after. */
 #pragma once
 
 #include <stdbool.h>

@@ -26,8 +26,8 @@ bool log_file_is_descriptor(const char *path);
 /* Opens for writing. A FIFO without a reader can be opened so only while a reader is there: for
  * this moment we are the reader. Lines for it are lost until another comes. */
 int log_file_open_to_write(const char *path, int flags);
-/* Whether the open file needs flags of our own, and can be opened again without harm: a file that is
- * not appended to has a position, which is shared as well. */
+/* Whether the open file needs flags of our own, and can be opened again without harm: a file that
+ * is not appended to has a position, which is shared as well. */
 bool log_file_is_reopenable(int fd, int flags);
 /* Replaces the path of a link by its target, of n bytes with a NUL; -1 with errno. */
 int log_file_replace_link(char *path, size_t size, const char *target, size_t n);

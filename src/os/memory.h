@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory: mappings and who inherits them, memory that has a descriptor, and copies of modules.
  *
- * Memory and descriptors are the caller's. A failure is NULL or -1 with errno. A system without seals,
- * or without marks on pages, gives plain memory instead. Never logs. */
+ * Memory and descriptors are the caller's. A failure is NULL or -1 with errno. A system without
+ * seals, or without marks on pages, gives plain memory instead. Never logs. */
 #pragma once
 
 #include <stddef.h>
@@ -35,8 +35,8 @@ void os_inherited_drop(void *base, size_t size);
 
 /* The calls that create, seal and open a segment, for messages. */
 extern const char os_segment_create_call[], os_segment_seal_call[], os_segment_open_call[];
-/* Creates a descriptor of memory without a name and of size 0, close-on-exec. Without seals a process
- * that has the descriptor can cut the memory short, and make its mapping writable. */
+/* Creates a descriptor of memory without a name and of size 0, close-on-exec. Without seals a
+ * process that has the descriptor can cut the memory short, and make its mapping writable. */
 int os_segment_create(const char *name);
 /* Seals the size. */
 int os_segment_seal(int fd);
@@ -61,8 +61,8 @@ int os_copy_create(struct os_copy *copy, const char *name);
 /* Makes the copy unchangeable, and gives it a path that no loaded object has; EMFILE: too many
  * modules are loaded. */
 int os_copy_finish(struct os_copy *copy);
-/* After the load: gives up what only the load has needed. Returns the descriptor that is to stay open
- * as long as the module is loaded, the caller's from now on; -1: there is none. */
+/* After the load: gives up what only the load has needed. Returns the descriptor that is to stay
+ * open as long as the module is loaded, the caller's from now on; -1: there is none. */
 int os_copy_keep(struct os_copy *copy);
 /* Gives the copy up, if there is one. */
 void os_copy_drop(struct os_copy *copy);

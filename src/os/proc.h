@@ -3,7 +3,8 @@
  * only of their children and of this process.
  *
  * A state may have changed when it is read: a decision by it needs the process's handle, or a child
- * that is not reaped. Without /proc, and on a system without it, functions say "unknown". Never logs. */
+ * that is not reaped. Without /proc, and on a system without it, functions say "unknown". Never
+ * logs. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +18,8 @@ struct proc_stat {
     uint64_t started; /* in the kernel's ticks since it has booted */
 };
 
-/* Reads all of it; false with errno where there is no such process; ENOSYS: the system never tells. */
+/* Reads all of it; false with errno where there is no such process; ENOSYS: the system never
+ * tells. */
 bool os_proc_read(pid_t pid, struct proc_stat *stat);
 /* Whether a signal or, where the system tells of it, a debugger has stopped this child. */
 bool os_proc_is_stopped(pid_t child);
@@ -28,8 +30,8 @@ bool os_proc_runs(pid_t pid);
 void os_proc_name(pid_t pid, char name[32]);
 /* Calls `visit` for each process that this user sees. */
 void os_proc_visit(void (*visit)(void *arg, pid_t pid), void *arg);
-/* Calls `visit` for each socket of the process, by inode, until that returns -1. Returns -1 where it
- * did, and where this user may not know them; 0 for a process that has ended. */
+/* Calls `visit` for each socket of the process, by inode, until that returns -1. Returns -1 where
+ * it did, and where this user may not know them; 0 for a process that has ended. */
 int os_proc_visit_sockets(pid_t pid, int (*visit)(void *arg, unsigned long inode), void *arg);
 /* Whether the process has a file open that was deleted from this path. */
 bool os_proc_has_deleted(pid_t pid, const char *path);

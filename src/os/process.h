@@ -26,9 +26,9 @@ char *os_process_binary(void);
 /* Counts this process's threads; 0: unknown. */
 unsigned os_thread_count(void);
 
-/* Handles of processes that are not our children, or that foreign code could have reaped. A handle is
- * a descriptor of the process, which no later process with the same number is taken for; or, on a
- * system without such, the number itself. -1 is no handle. */
+/* Handles of processes that are not our children, or that foreign code could have reaped. A handle
+ * is a descriptor of the process, which no later process with the same number is taken for; or, on
+ * a system without such, the number itself. -1 is no handle. */
 /* Opens a handle; ESRCH: there is no such process. */
 int os_handle_open(pid_t pid);
 void os_handle_close(int handle);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sockets, where systems have calls or options of their own.
  *
- * Descriptors stay the caller's. A failure is -1 with errno, or false, and ENOSYS or ENOPROTOOPT where
- * the system has no such call. Nothing waits for a peer. Never logs. */
+ * Descriptors stay the caller's. A failure is -1 with errno, or false, and ENOSYS or ENOPROTOOPT
+ * where the system has no such call. Nothing waits for a peer. Never logs. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-/* Has bind() leave the choice of a port to connect(), where the system can. */
+/* Lets connect() choose a free port, and not bind(), where the system can. */
 void os_socket_spare_port(int fd);
 /* Allows bind() addresses of other hosts. */
 int os_socket_set_transparent(int fd, sa_family_t family);
@@ -37,7 +37,8 @@ bool os_rights_are_refused(int fd);
 /* Connects a unix domain socket to a path that may be longer than an address has room for;
  * ENAMETOOLONG: the path cannot be reached. For a process of one thread. */
 int os_socket_connect_path(int fd, const char *path);
-/* Gives the user of a unix domain socket's client and, where the system tells it, the pid, else 0. */
+/* Gives the user of a unix domain socket's client and, where the system tells it, the pid, else
+ * 0. */
 int os_socket_peer(int fd, uid_t *uid, pid_t *pid);
 /* Opens a pidfd of that client; ESRCH: the client has ended, and its pid may be another's. */
 int os_socket_peer_handle(int fd);
@@ -57,8 +58,8 @@ struct os_listening {
 };
 
 /* Calls `visit` for each socket of this machine that listens, until that returns -1, and returns
- * that. The kernel's tables are read from below `root`, "" in the daemon; a table that is missing is
- * an empty one. */
+ * that. The kernel's tables are read from below `root`, "" in the daemon; a table that is missing
+ * is an empty one. */
 int os_listening_visit(
     const char *root, int (*visit)(void *arg, const struct os_listening *listening), void *arg);
 
@@ -76,7 +77,7 @@ extern const struct os_option os_option_fastopen, os_option_defer_accept;
 extern const struct os_option os_option_buf_lock;
 #define OS_SNDBUF_LOCK 1
 #define OS_RCVBUF_LOCK 2
-/* Options that a process without privileges can change, that accepted sockets inherit or that stop a
- * listener, and that no configuration sets. */
+/* Options that a process without privileges can change, that accepted sockets inherit or that stop
+ * a listener, and that no configuration sets. */
 extern const struct os_option os_options_untouched[];
 extern const size_t os_options_untouched_n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What ends a sleep: the master's set of descriptors, bells between processes and threads, ticks,
- * and waits with a mask of signals.
+/* Sleeps and their ends: the master's set of descriptors, bells between processes and threads,
+ * ticks, and waits with a mask of signals.
  *
  * A failure is -1 with errno; ENOSYS: the system has no descriptor for it. Descriptors are the
  * caller's, but those of the set, which is the process's own. Never logs. */
@@ -19,7 +19,8 @@ enum wakeup_event { WAKEUP_INPUT, WAKEUP_OUTPUT, WAKEUP_END };
 /* Begins the set, in a child that goes on as the master too. *signals becomes the descriptor that
  * handlers of signals write a byte to, the set's own; -1: they need not. */
 int os_wakeup_begin(int *signals);
-/* Adds a descriptor, whose input is waited for; in a child of the process that has added it, again. */
+/* Adds a descriptor, whose input is waited for; in a child of the process that has added it,
+ * again. */
 int os_wakeup_add(int fd);
 /* Waits for another event of a descriptor; ignored for one that is not in the set. Where the sleep
  * reports changes and not states, nothing depends on it. */
@@ -41,7 +42,8 @@ void os_bell_quiet(int end);
 
 /* Opens a timer that is readable every `ms`. */
 int os_ticks_open(uint64_t ms);
-/* Opens what is readable while a signal waits that is blocked now and that the mask lets through. */
+/* Opens what is readable while a signal waits that is blocked now and that the mask lets
+ * through. */
 int os_signals_open(const sigset_t *mask);
 
 /* Wait as poll() and select(), at most `timeout` ms (-1: for ever), with this mask of signals in

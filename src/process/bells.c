@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The bells of a generation's workers: opened and closed together by the master, rung by workers. */
+/* The bells of a generation's workers: opened and closed together by the master, rung by
+ * workers. */
 #include "process/bells.h"
 
 #include "os/wakeup.h"

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 struct bells {
-    int *fds; /* what a worker watches, by its number among worker_processes, and behind them what
-                 rings them if that is another descriptor; NULL: no bells */
+    int *fds; /* descriptors that are watched, by the worker's number among worker_processes, and
+                 behind them, if they are others, those that ring; NULL: no bells */
     unsigned n;
     unsigned fd_n; /* all descriptors */
 };

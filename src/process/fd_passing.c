@@ -110,7 +110,7 @@ ssize_t fd_receive(int socket, void *bytes, size_t n, int *passed)
     return receive(socket, bytes, n, passed, &more);
 }
 
-/* Has each packet come with its time, so that none looks like the end, which has none. */
+/* Marks each packet with its time, so that none looks like the end, which has none. */
 static void mark_packets(int socket)
 {
     static const int on = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists which processes have which sockets open, by the inode, as far as the system shows it to this
- * user: root sees all processes, others their own. Each process is read once, however many sockets
- * are asked for. Opens nothing but directories and texts of /proc. */
+/* Lists which processes have which sockets open, by the inode, as far as the system shows it to
+ * this user: root sees all processes, others their own. Each process is read once, however many
+ * sockets are asked for. Opens nothing but directories and texts of /proc. */
 #pragma once
 
 #include <stdbool.h>

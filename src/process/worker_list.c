@@ -40,7 +40,8 @@ static void make_record(struct record *record, const char *text)
     snprintf(record->text, sizeof(record->text), "%-*.*s\n", RECORD - 1, RECORD - 1, text);
 }
 
-/* Makes the record that names this process; false where the system does not say when it was started. */
+/* Makes the record that names this process; false where the system does not say when it was
+ * started. */
 static bool make_process_record(struct record *record, pid_t pid)
 {
     struct proc_stat stat;

@@ -23,8 +23,7 @@ check_system_calls() {
     # Files of process/ that are the system of process_ops.
     function is_real(path) {
         sub(/^src\/process\//, "", path)
-        return path ~ /^(process_ops|handlers|title)\.c$/ ||
-            path ~ /^(wakeup|attributes)_[a-z]+\.c$/
+        return path ~ /^(process_ops|handlers|title|wakeup)\.c$/
     }
     function list(set, text,   n, i) {
         n = split(text, calls, " ")
@@ -59,7 +58,7 @@ check_system_calls() {
                 continue
             if (word[i] in asks)
                 breach(i, "and not what process_ops has for it")
-            else if (word[i] ~ /^(wakeup|process_handle|proc)_[a-z_]+$|^(title_set|clock_read)$/)
+            else if (word[i] ~ /^((os_)?wakeup_[a-z]+|os_handle_[a-z_]+|os_proc_(read|is_stopped|runs)|title_set|clock_read)$/)
                 breach(i, "and not through process_ops")
             else if (word[i] in uses && path[i] ~ /^src\/(master|pool|upgrade)\//)
                 breach(i, "which a function of a lower floor should do")

@@ -5,8 +5,8 @@
 #include "support/test.h"
 
 #include "base/cpu_mask.h"
-#include "os/process.h"
 #include "os/limits.h"
+#include "os/process.h"
 
 #include <limits.h>
 #include <string.h>

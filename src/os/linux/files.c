@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files by calls of Linux: descriptors whose flags come with the call that makes them, locks of open
- * file descriptions, pwritev2(), and links of /proc. */
+/* Files by calls of Linux: descriptors whose flags come with the call that makes them, locks of
+ * open file descriptions, pwritev2(), and links of /proc. */
 #include "os/files.h"
 
 #include "os/descriptor.h"
@@ -128,8 +128,8 @@ bool os_lock_is_taken(int fd)
     return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/* Some kernels refuse RWF_NOWAIT for pipes, so that a pipe of our own is tried. A FIFO is on a device
- * of its own, and its kernel's answer is another. */
+/* Some kernels refuse RWF_NOWAIT for pipes, so that a pipe of our own is tried. A FIFO is on a
+ * device of its own, and its kernel's answer is another. */
 bool os_nowait_is_known(const struct stat *pipe)
 {
     struct iovec byte = { .iov_base = (char[]) { '\n' }, .iov_len = 1 };

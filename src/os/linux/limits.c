@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Limits of the machine, of the affinity mask, and of control groups. Reads /proc/self/cgroup, finds
- * the mount point of the groups in the mount table, and takes the lowest limit of our group and of
- * all groups above it. A file that cannot be read counts as no limit. */
+/* Limits of the machine, of the affinity mask, and of control groups. Reads /proc/self/cgroup,
+ * finds the mount point of the groups in the mount table, and takes the lowest limit of our group
+ * and of all groups above it. A file that cannot be read counts as no limit. */
 #include "os/limits.h"
 
 #include <assert.h>
@@ -336,7 +336,8 @@ int64_t os_cgroup_memory_limit(const char *root)
     return least_limit(root, &memory);
 }
 
-/* Counts the processors of the affinity mask, or those of the machine if the mask cannot be read. */
+/* Counts the processors of the affinity mask, or those of the machine if the mask cannot be
+ * read. */
 static unsigned count_affinity(void)
 {
     long online;

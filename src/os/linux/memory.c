@@ -150,8 +150,8 @@ int os_segment_open_read_only(int fd)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* A memfd, since workers inherit the descriptor, and the master runs code from pages that it may not
- * have read yet when it unloads the module. */
+/* A memfd, since workers inherit the descriptor, and the master runs code from pages that it may
+ * not have read yet when it unloads the module. */
 int os_copy_create(struct os_copy *copy, const char *name)
 {
     static const unsigned flags[] = { MFD_EXEC, MFD_NOEXEC_SEAL, 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files by calls of POSIX, and by flock(): descriptors whose flags are set right after the call that
- * makes them, and links whose owner is read before their text and after it. */
+/* Files by calls of POSIX, and by flock(): descriptors whose flags are set right after the call
+ * that makes them, and links whose owner is read before their text and after it. */
 #include "os/files.h"
 
 #include "os/descriptor.h"

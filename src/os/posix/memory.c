@@ -129,8 +129,8 @@ int os_segment_open_read_only(int fd)
     return fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
-/* A file in the folder for temporary files, which TMPDIR may name, and where code may be executed. A
- * process that is killed during the load leaves the file. */
+/* A file in the folder for temporary files, which TMPDIR may name, and where code may be executed.
+ * A process that is killed during the load leaves the file. */
 int os_copy_create(struct os_copy *copy, const char *name)
 {
     const char *folder = getenv("TMPDIR");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* POSIX tells a parent when a signal has stopped its child, and of other processes only whether their
- * number is in use. This process's descriptors are found by trying each number. */
+/* POSIX tells a parent when a signal has stopped its child, and of other processes only whether
+ * their number is in use. This process's descriptors are found by trying each number. */
 #include "os/proc.h"
 
 #include <bsd/unistd.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes as far as POSIX knows them: no attributes, numbers as handles, no choice of processors. */
+/* Processes as far as POSIX knows them: no attributes, numbers as handles, no choice of
+ * processors. */
 /* The strerror_r() of POSIX: C libraries that have another one show it without this alone. */
 #undef _GNU_SOURCE
 #include "os/process.h"

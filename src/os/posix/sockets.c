@@ -134,8 +134,8 @@ static int connect_name(int fd, const char *name)
     return connect(fd, (struct sockaddr *)&address, sizeof(address));
 }
 
-/* A long path is reached from its folder, where its name alone is the address; the process goes back
- * to the folder that it was in. */
+/* A long path is reached from its folder, where its name alone is the address; the process goes
+ * back to the folder that it was in. */
 int os_socket_connect_path(int fd, const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Wakes by pipes. The set is a list for poll(), which reports a state for as long as it lasts; its
- * first entry is a pipe that handlers of signals write to, so that a signal between the mask's change
- * and the poll() ends that at once. Closed descriptors are dropped when poll() says so; all others
- * are in the list once. */
+ * first entry is a pipe that handlers of signals write to, so that a signal between the mask's
+ * change and the poll() ends that at once. Closed descriptors are dropped when poll() says so; all
+ * others are in the list once. */
 #include "os/wakeup.h"
 
 #include "os/descriptor.h"
