@@ -1,64 +1,32 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2016,SC2154 # read by tests/lint
-# Calls do not run in a circle: neither among the files of the master's folders, nor among the folders
-# of src/. An arrow runs from a file to those that define the public functions that it calls, or names
-# where an included header declares them. A header counts as the .c file of its name. Of each circle
-# the shortest path is shown, with the names.
+# Calls do not run in a circle: neither among the folders of src/, nor among files. An arrow runs
+# from a file to the files with the public functions that the file calls, or names where an included
+# header declares them. A header counts as the .c file of the same name. circles.limits has the
+# number of files in circles for each folder (no row: 0); a number that is too high is a breach as
+# well: limits only go down. FORKBEARD_TEST_CIRCLES="FOLDER ..." shows the circles of these folders.
 
-# circles files|folders FOLDER ...
+# Writes a line for each circle of folders, and for each folder of the table: more files in circles,
+# with the shortest path of each circle and the names of the calls, or fewer files.
 circles() {
-    what=$1
-    shift
-    facts FIW "$@" | sort | awk -F '\t' -v what="$what" '
-    function node_of(path,   part) {
-        sub(/\.[ch]$/, "", path)
-        if (what == "files")
-            return path
+    limits=$src/tests/lint.d/circles.limits
+    [ -f "$limits" ] || limits=/dev/null
+    facts FIW src | sort |
+        awk -F '\t' -v shown_folders="${FORKBEARD_TEST_CIRCLES-}" -v limits="$limits" '
+    function folder_of(path,   part) {
         split(path, part, "/")
-        return part[1] "/" part[2]
+        return part[2]
     }
-    # The shortest way from a node back to it, by breadth: came[x] is the node before x.
-    function circle_of(start,   queue, head, tail, at, to, i, came) {
-        queue[tail = 1] = start
-        for (head = 1; head <= tail; head++) {
-            at = queue[head]
-            for (i = 1; i <= arrow_n[at]; i++) {
-                to = arrow[at, i]
-                if (to == start)
-                    return way(start, at, came)
-                if (!(to in came)) {
-                    came[to] = at
-                    queue[++tail] = to
-                }
-            }
-        }
-        return ""
+    function file_of(path) {
+        sub(/\.[ch]$/, "", path)
+        return path
     }
-    function way(start, last, came,   at, to, text) {
-        text = ""
-        for (to = start; ; to = at) {
-            at = to == start && text == "" ? last : came[to]
-            text = " -(" names[at, to] ")-> " to text
-            shown[at] = 1
-            if (at == start)
-                return start text
-        }
+    function node_of(graph, path) {
+        return graph ":" (graph == "folders" ? "src/" folder_of(path) : file_of(path))
     }
-    # Whether a header that the file includes, however indirectly, has the word before a "(".
-    function is_declared(word, path,   queue, head, tail, i, reached) {
-        queue[tail = 1] = path
-        for (head = 1; head <= tail; head++) {
-            if (head > 1 && (queue[head], word) in has)
-                return 1
-            for (i = 1; i <= header_n[queue[head]]; i++)
-                if (!(header[queue[head], i] in reached)) {
-                    reached[header[queue[head], i]] = 1
-                    queue[++tail] = header[queue[head], i]
-                }
-        }
-        return 0
-    }
-    function add_arrow(from, to, name) {
+    function add_arrow(graph, user, definer, name,   from, to) {
+        from = node_of(graph, user)
+        to = node_of(graph, definer)
         if (!((from, to) in names))
             arrow[from, ++arrow_n[from]] = to
         if ((from, to, name) in named)
@@ -69,6 +37,93 @@ circles() {
         else if (name_n[from, to] == 4)
             names[from, to] = names[from, to] ", ..."
     }
+    # The headers that a file includes, however indirectly.
+    function reach(path,   queue, head, tail, i) {
+        queue[tail = 1] = path
+        for (head = 1; head <= tail; head++)
+            for (i = 1; i <= header_n[queue[head]]; i++)
+                if (!((path, header[queue[head], i]) in reached)) {
+                    reached[path, header[queue[head], i]] = 1
+                    queue[++tail] = header[queue[head], i]
+                }
+        has_reached[path] = 1
+    }
+    # Whether an included header has the word before a "(".
+    function is_declared(word, path,   i) {
+        if (!(path in has_reached))
+            reach(path)
+        for (i = 1; i <= declarer_n[word]; i++)
+            if ((path, declarer[word, i]) in reached)
+                return 1
+        return 0
+    }
+    # Tarjan: component[x] is the same for nodes that reach one another, and size[] their number.
+    function visit(at,   i, to) {
+        number[at] = low[at] = ++numbers
+        stack[++stack_n] = at
+        for (i = 1; i <= arrow_n[at]; i++) {
+            to = arrow[at, i]
+            if (!(to in number)) {
+                visit(to)
+                if (low[to] < low[at])
+                    low[at] = low[to]
+            } else if (!(to in component) && number[to] < low[at])
+                low[at] = number[to]
+        }
+        if (low[at] < number[at])
+            return
+        do {
+            to = stack[stack_n--]
+            component[to] = at
+            size[at]++
+        } while (to != at)
+    }
+    # The shortest way from a node back to it, by breadth: came[x] is the node before x.
+    function circle_of(start,   queue, head, tail, at, to, i, came) {
+        queue[tail = 1] = start
+        for (head = 1; head <= tail; head++) {
+            at = queue[head]
+            for (i = 1; i <= arrow_n[at]; i++) {
+                to = arrow[at, i]
+                if (to == start)
+                    return way(start, at, came)
+                if (!(to in came) && component[to] == component[start]) {
+                    came[to] = at
+                    queue[++tail] = to
+                }
+            }
+        }
+    }
+    function plain(node) {
+        sub(/^[a-z]*:/, "", node)
+        return node
+    }
+    function way(start, last, came,   at, to, text) {
+        text = ""
+        for (to = start; ; to = at) {
+            at = to == start && text == "" ? last : came[to]
+            text = " -(" names[at, to] ")-> " plain(to) text
+            shown[at] = 1
+            if (at == start)
+                return plain(start) text
+        }
+    }
+    function show(graph, folder,   i, node) {
+        for (i = 1; i <= node_n; i++) {
+            node = nodes[i]
+            if (index(node, graph ":") == 1 && size[component[node]] > 1 && !(node in shown) &&
+                (folder == "" || folder_of(plain(node)) == folder))
+                print "a circle of " graph ": " circle_of(node)
+        }
+    }
+    BEGIN {
+        while ((getline line < limits) > 0)
+            if (line !~ /^#/ && split(line, field, " ") == 2) {
+                limit[field[1]] = field[2]
+                folders[++folder_n] = field[1]
+            }
+        asked_n = split(shown_folders, asked, " ")
+    }
     # A function of the file itself is meant by its name, and so is another of the same node.
     $1 == "F" {
         own[$2, $5] = 1
@@ -76,41 +131,67 @@ circles() {
     $1 == "I" {
         header[$2, ++header_n[$2]] = $3
     }
-    $1 == "F" && $4 == "public" && $2 ~ /\.c$/ && $5 != "main" {
-        node = node_of($2)
-        if (!((node, $5) in defines)) {
-            defines[node, $5] = 1
-            definer[$5, ++definer_n[$5]] = node
-        }
+    $1 == "F" && $4 == "public" && $2 ~ /\.c$/ && $5 != "main" && !(($5, $2) in is_definer) {
+        is_definer[$5, $2] = 1
+        definer[$5, ++definer_n[$5]] = $2
+        defines[file_of($2), $5] = defines[folder_of($2), $5] = 1
     }
     $1 == "W" {
-        node = node_of($2)
-        if (!(node in known)) {
-            known[node] = 1
-            order[++n] = node
+        if (!($2 in known)) {
+            known[$2] = 1
+            for (graph = 1; graph <= 2; graph++) {
+                node = node_of(graph == 1 ? "files" : "folders", $2)
+                if (!(node in is_node)) {
+                    is_node[node] = 1
+                    nodes[++node_n] = node
+                }
+            }
+            if (!(folder_of($2) in limit)) {
+                limit[folder_of($2)] = 0
+                folders[++folder_n] = folder_of($2)
+            }
         }
-        if ($4)
-            has[$2, $3] = 1
+        if (!($3 in definer_n))
+            next
+        if ($4 && $2 ~ /\.h$/)
+            declarer[$3, ++declarer_n[$3]] = $2
         user[++use_n] = $2
         word[use_n] = $3
         called[use_n] = $4
     }
     END {
         for (i = 1; i <= use_n; i++) {
-            from = node_of(user[i])
-            if (!(word[i] in definer_n) || (user[i], word[i]) in own || (from, word[i]) in defines)
+            if ((user[i], word[i]) in own || !(called[i] || is_declared(word[i], user[i])))
                 continue
-            if (called[i] || is_declared(word[i], user[i]))
-                for (j = 1; j <= definer_n[word[i]]; j++)
-                    add_arrow(from, definer[word[i], j], word[i])
+            for (j = 1; j <= definer_n[word[i]]; j++) {
+                if (!((file_of(user[i]), word[i]) in defines))
+                    add_arrow("files", user[i], definer[word[i], j], word[i])
+                if (!((folder_of(user[i]), word[i]) in defines))
+                    add_arrow("folders", user[i], definer[word[i], j], word[i])
+            }
         }
-        for (i = 1; i <= n; i++)
-            if (!(order[i] in shown) && (text = circle_of(order[i])) != "")
-                print "a circle of " what ": " text
+        for (i = 1; i <= node_n; i++)
+            if (!(nodes[i] in number))
+                visit(nodes[i])
+        for (i = 1; i <= node_n; i++)
+            if (nodes[i] ~ /^files:/ && size[component[nodes[i]]] > 1)
+                count[folder_of(plain(nodes[i]))]++
+        for (i = 1; i <= asked_n; i++)
+            show("files", asked[i])
+        show("folders", "")
+        for (i = 1; i <= folder_n; i++) {
+            folder = folders[i]
+            if (count[folder] > limit[folder]) {
+                show("files", folder)
+                printf "src/%s: %d files are in circles; %d are allowed\n", folder, count[folder],
+                    limit[folder]
+            } else if (count[folder] < limit[folder])
+                printf "src/%s: %d files are in circles; circles.limits has %d: %s\n", folder,
+                    count[folder], limit[folder], count[folder] ? "lower it" : "remove the row"
+        }
     }'
 }
 
 check_circles() {
-    circles files src/master src/pool src/control src/upgrade
-    circles folders src
+    circles
 }
