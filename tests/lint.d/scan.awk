@@ -7,6 +7,7 @@
 #                                         "(" follows it, or 0; no member's name and no tag
 #   I path header                         an include, as a path of a header of src/
 #   C path line text                      a comment
+#   S path line text                      a string literal, joined with the literals next to it
 #   A path lines assertions               a file's length, and how many assertions it has
 
 function fact(kind, text) {
@@ -22,8 +23,9 @@ function end_comment() {
     within_comment = 0
 }
 
-# The line without comments, and with empty strings.
+# The line without comments, and with empty strings: what they have is in literal[].
 function code_of(line,   code, at, token) {
+    literal_n = 0
     code = ""
     for (;;) {
         if (within_comment) {
@@ -56,9 +58,30 @@ function code_of(line,   code, at, token) {
         } else {
             if (!match(line, /^"(\\.|[^"\\])*"/) && !match(line, /^'(\\.|[^'\\])*'/))
                 return code
+            literal[++literal_n] = token ~ /^"/ ? substr(line, 2, RLENGTH - 2) : ""
             line = substr(line, RLENGTH + 1)
             code = code "\"\""
         }
+    }
+}
+
+function end_string() {
+    if (string != "")
+        fact("S", string_line "\t" string)
+    string = ""
+}
+
+# Between literals that are one string stand at most names of formats (PRIu64).
+function strings(code,   part, n, i) {
+    n = split(code, part, /""/)
+    for (i = 1; i <= n; i++) {
+        gsub(/PRI[a-zA-Z0-9]+|[ \t]/, "", part[i])
+        if (part[i] != "")
+            end_string()
+        if (i < n && string == "")
+            string_line = FNR
+        if (i < n)
+            string = string literal[i]
     }
 }
 
@@ -139,6 +162,7 @@ function end_file() {
     if (path == "")
         return
     end_words()
+    end_string()
     fact("A", lines "\t" assertions)
 }
 
@@ -155,6 +179,8 @@ FNR == 1 {
     code = code_of($0)
     if (index(kinds, "W"))
         words(code)
+    if (index(kinds, "S"))
+        strings(code)
     if ($0 ~ /^[ \t]*#[ \t]*include[ \t]/)
         include($0)
     if (directive || code ~ /^[ \t]*#/) {
