@@ -29,7 +29,7 @@ check_examples() {
         -c conf/forkbeard.conf.default 2>&1) || echo "$said"
     rm -rf "$made"
     # the image of a container has every library that configure can use
-    for package in $(sed -n 's/.*: install \([a-z0-9-]*-dev\)\].*/\1/p' "$src/configure.ac"); do
+    for package in $(sed -n 's/.*[[ ]\([a-z0-9-]*-dev\)\].*/\1/p' "$src/configure.ac"); do
         grep -q "[ ]$package " "$src/examples/container/Containerfile" ||
             echo "examples/container/Containerfile: does not install $package"
     done
