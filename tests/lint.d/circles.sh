@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck shell=sh disable=SC2016,SC2154 # read by tests/lint
+# shellcheck shell=sh disable=SC2016,SC2119,SC2120,SC2154 # read by tests/lint
 # Calls do not run in a circle: neither among the folders of src/, nor among files. An arrow runs
 # from a file to the files with the public functions that the file calls, or names where an included
 # header declares them. A header counts as the .c file of the same name. circles.limits has the
@@ -7,12 +7,13 @@
 # well: limits only go down. FORKBEARD_TEST_CIRCLES="FOLDER ..." shows the circles of these folders.
 
 # Writes a line for each circle of folders, and for each folder of the table: more files in circles,
-# with the shortest path of each circle and the names of the calls, or fewer files.
+# with the shortest path of each circle and the names of the calls, or fewer files. `circles sizes`
+# writes the number of files of each group in which all reach one another instead.
 circles() {
     limits=$src/tests/lint.d/circles.limits
     [ -f "$limits" ] || limits=/dev/null
     facts FIW src | sort |
-        awk -F '\t' -v shown_folders="${FORKBEARD_TEST_CIRCLES-}" -v limits="$limits" '
+        awk -F '\t' -v asked="${FORKBEARD_TEST_CIRCLES-}" -v limits="$limits" -v what="${1-}" '
     function folder_of(path,   part) {
         split(path, part, "/")
         return part[2]
@@ -122,7 +123,7 @@ circles() {
                 limit[field[1]] = field[2]
                 folders[++folder_n] = field[1]
             }
-        asked_n = split(shown_folders, asked, " ")
+        asked_n = split(asked, ask, " ")
     }
     # A function of the file itself is meant by its name, and so is another of the same node.
     $1 == "F" {
@@ -174,10 +175,15 @@ circles() {
             if (!(nodes[i] in number))
                 visit(nodes[i])
         for (i = 1; i <= node_n; i++)
-            if (nodes[i] ~ /^files:/ && size[component[nodes[i]]] > 1)
+            if (nodes[i] ~ /^files:/ && size[component[nodes[i]]] > 1) {
+                if (what == "sizes" && component[nodes[i]] == nodes[i])
+                    print size[nodes[i]]
                 count[folder_of(plain(nodes[i]))]++
+            }
+        if (what == "sizes")
+            exit
         for (i = 1; i <= asked_n; i++)
-            show("files", asked[i])
+            show("files", ask[i])
         show("folders", "")
         for (i = 1; i <= folder_n; i++) {
             folder = folders[i]

@@ -3,12 +3,15 @@
 # fields divided by tabs. `root` is left out of the paths.
 #   F path line linkage name parameters   a function that is defined; linkage is static or public.
 #                                         Of a macro that defines one, MACRO(name), the name alone
+#   D path line name                      a public function that is declared
 #   W path word called                    a word of the code, once a file, and the first line where a
 #                                         "(" follows it, or 0; no member's name and no tag
 #   I path header                         an include, as a path of a header of src/
 #   C path line text                      a comment
 #   S path line text                      a string literal, joined with the literals next to it
 #   A path lines assertions               a file's length, and how many assertions it has
+#   L path line linkage name lines        a function's length, with the lines of its head
+#   N path code comment blank tokens      lines with code, with a comment (both may be), empty lines
 
 function fact(kind, text) {
     if (index(kinds, kind))
@@ -26,6 +29,7 @@ function end_comment() {
 # The line without comments, and with empty strings: what they have is in literal[].
 function code_of(line,   code, at, token) {
     literal_n = 0
+    has_comment = within_comment
     code = ""
     for (;;) {
         if (within_comment) {
@@ -46,11 +50,12 @@ function code_of(line,   code, at, token) {
         line = substr(line, RSTART)
         token = substr(line, 1, 2)
         if (token == "/*") {
-            within_comment = 1
+            within_comment = has_comment = 1
             comment = ""
             comment_line = FNR
             line = substr(line, 3)
         } else if (token == "//") {
+            has_comment = 1
             comment = substr(line, 3)
             comment_line = FNR
             end_comment()
@@ -85,12 +90,9 @@ function strings(code,   part, n, i) {
     }
 }
 
-# `head` is what stands before a brace outside of all others.
-function define(head,   name, rest, linkage) {
+# Removes attributes from a head, and returns the name before its parameters, which are in `rest`.
+function name_in(head,   name) {
     gsub(/__attribute__ *\(\(([^()]|\([^()]*\))*\)\)/, "", head)
-    if (head ~ /=/ || head !~ /\(/)
-        return
-    linkage = head ~ /(^|[^A-Za-z_0-9])static([^A-Za-z_0-9]|$)/ ? "static" : "public"
     rest = head
     while (match(rest, /[A-Za-z_][A-Za-z_0-9]*[ \t]*\(/)) {
         name = substr(rest, RSTART, RLENGTH - 1)
@@ -98,16 +100,38 @@ function define(head,   name, rest, linkage) {
         sub(/[ \t]+$/, "", name)
         if (name !~ /^[A-Z_0-9]+$/ && name !~ /^(void|int|unsigned|char|long|double|bool)$/) {
             gsub(/[ \t]+/, " ", rest)
-            fact("F", head_line "\t" linkage "\t" name "\t" rest)
-            return
+            return name
         }
     }
-    if (match(head, /[A-Z_0-9]+\([a-z_0-9]+[,)]/)) {
+    return ""
+}
+
+# `head` is what stands before a brace outside of all others.
+function define(head,   name, linkage) {
+    if (head ~ /=/)
+        return
+    linkage = head ~ /(^|[^A-Za-z_0-9])static([^A-Za-z_0-9]|$)/ ? "static" : "public"
+    name = name_in(head)
+    if (name == "" && match(head, /[A-Z_0-9]+\([a-z_0-9]+[,)]/)) {
         split(substr(head, RSTART, RLENGTH - 1), part, "(")
         if (part[1] in static_macro)
             linkage = "static"
-        fact("F", head_line "\t" linkage "\t" part[2] "\t")
+        name = part[2]
+        rest = ""
     }
+    if (name == "")
+        return
+    fact("F", head_line "\t" linkage "\t" name "\t" rest)
+    body = linkage "\t" name
+}
+
+# `head` is what stands before a semicolon outside of all braces.
+function declare(head,   name) {
+    if (head ~ /=|\{|(^|[ \t])(static|typedef|static_assert)[ \t(]/ || head !~ /[ \t*][a-z_A-Z0-9]+[ \t]*\(/)
+        return
+    name = name_in(head)
+    if (name != "")
+        fact("D", head_line "\t" name)
 }
 
 function outside(code,   mark) {
@@ -116,11 +140,15 @@ function outside(code,   mark) {
         if (depth == 0)
             head = head " " substr(code, 1, RSTART - 1)
         code = substr(code, RSTART + 1)
+        if (mark == ";" && depth == 0)
+            declare(head)
         if (mark == "{") {
             if (depth++ == 0)
                 define(head)
-        } else if (mark == "}" && depth > 0)
-            depth--
+        } else if (mark == "}" && depth > 0 && --depth == 0 && body != "") {
+            fact("L", head_line "\t" body "\t" FNR - head_line + 1)
+            body = ""
+        }
         if (depth == 0)
             head = ""
     }
@@ -153,6 +181,15 @@ function end_words(   word) {
     }
 }
 
+function count_line(line, code) {
+    comment_n += has_comment
+    blank_n += line ~ /^[ \t]*$/
+    code_n += code ~ /[^ \t]/
+    token_n += gsub(/""|[A-Za-z_0-9]+/, " ", code)
+    token_n += gsub(/<<=|>>=|\.\.\.|->|\+\+|--|<<|>>|[-<>=!+*\/%&|^]=|&&|\|\||##/, " ", code)
+    token_n += gsub(/[^ \t\\]/, "", code)
+}
+
 function include(line) {
     gsub(/^[ \t]*#[ \t]*include[ \t]*["<]|[">].*/, "", line)
     fact("I", line ~ /^forkbeard\// ? "src/include/" line : "src/" line)
@@ -164,6 +201,7 @@ function end_file() {
     end_words()
     end_string()
     fact("A", lines "\t" assertions)
+    fact("N", code_n "\t" comment_n "\t" blank_n "\t" token_n)
 }
 
 FNR == 1 {
@@ -172,11 +210,14 @@ FNR == 1 {
     if (index(path, root) == 1)
         path = substr(path, length(root) + 1)
     within_comment = directive = depth = assertions = 0
-    head = ""
+    code_n = comment_n = blank_n = token_n = 0
+    head = body = ""
 }
 {
     lines = FNR
     code = code_of($0)
+    if (index(kinds, "N"))
+        count_line($0, code)
     if (index(kinds, "W"))
         words(code)
     if (index(kinds, "S"))
@@ -199,7 +240,7 @@ FNR == 1 {
             rest = substr(rest, RSTART + RLENGTH)
         }
     }
-    if (index(kinds, "F"))
+    if (kinds ~ /[DFL]/)
         outside(code)
 }
 END {
