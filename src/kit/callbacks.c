@@ -33,7 +33,7 @@ static int watched_opened(fb_conn *conn, void *state)
     kit_states_guard(conn);
     if (ops->opened != NULL)
         result = ops->opened(conn, state);
-    if (session_pass_is_due(conn)) /* the other server may have the same protocol */
+    if (pass_is_due(conn)) /* the other server may have the same protocol */
         kit_states_unguard(conn);
     return result;
 }

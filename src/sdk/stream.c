@@ -111,7 +111,7 @@ static int stream_pass(fb_conn *conn, const fb_listener *listener)
 {
     struct fb_conn *client = client_of(conn, "fb_stream.pass");
 
-    return client != NULL && client == conn ? session_pass(client, listener) : -1;
+    return client != NULL && client == conn ? pass_client(client, listener) : -1;
 }
 
 const fb_stream sdk_stream = {

@@ -68,7 +68,7 @@ static void begin_preread(unsigned servers)
         *values_of(i) = (struct preread_values) { .timeout = TIMEOUT, .buffer_size = 16384 };
         add_before(i, PHASE_ACCESS, note_access, NULL);
         if (i < servers)
-            add_before(i, PHASE_PREREAD, session_preread_begin, NULL);
+            add_before(i, PHASE_PREREAD, preread_begin, NULL);
     }
 }
 
@@ -277,7 +277,7 @@ START_TEST(a_header_comes_before)
         struct sim_socket *client;
 
         begin_preread(1);
-        test.servers[0]->binding.ops = &session_proxy_ops;
+        test.servers[0]->binding.ops = &proxy_protocol_ops;
         client = scripted_connect(test.fixture);
         sim_say(client, all.p, n);
         fixture_run(test.fixture);
@@ -346,7 +346,7 @@ START_TEST(times_go_on)
 
     begin_preread(0);
     set_times(&test.servers[0]->server, true);
-    add_before(0, PHASE_PREREAD, session_preread_begin, NULL);
+    add_before(0, PHASE_PREREAD, preread_begin, NULL);
     test.servers[0]->server.settings.receive_timeout = 700;
     values_of(0)->timeout = 100000;
     client = connect_client();
@@ -362,7 +362,7 @@ START_TEST(times_go_on)
 
     begin_preread(0);
     set_times(&test.servers[0]->server, true);
-    add_before(0, PHASE_PREREAD, session_preread_begin, NULL);
+    add_before(0, PHASE_PREREAD, preread_begin, NULL);
     values_of(0)->timeout = 100000;
     client = connect_client();
     fixture_pass(test.fixture, 10000); /* its lifetime */
@@ -414,7 +414,7 @@ START_TEST(who_may_not_come_is_not_heard)
 
     begin_preread(0);
     add_limit(0, 1);
-    add_before(0, PHASE_PREREAD, session_preread_begin, NULL);
+    add_before(0, PHASE_PREREAD, preread_begin, NULL);
     first = connect_client();
     second = scripted_connect(test.fixture);
     fixture_run(test.fixture);
@@ -424,7 +424,7 @@ START_TEST(who_may_not_come_is_not_heard)
 
     begin_preread(0);
     add_before(0, PHASE_ACCESS, refuse, NULL);
-    add_before(0, PHASE_PREREAD, session_preread_begin, NULL);
+    add_before(0, PHASE_PREREAD, preread_begin, NULL);
     serve(BYTES("hello"));
     ck_assert_str_eq(seen, "-;-;-;0;403");
     end();

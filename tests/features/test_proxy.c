@@ -2,6 +2,7 @@
 /* Clients that a proxy passes on: how the header comes, whose address is believed, and what is
  * known by it. The proxy is 192.0.2.1. */
 #include "features/proxy_protocol/proxy_protocol.h"
+#include "features/proxy_protocol/variables.h"
 #include "session/conn.h"
 #include "support/fixture.h"
 #include "support/server_defaults.h"
@@ -76,7 +77,7 @@ static void begin(void)
     test.after = (struct phase_handler) { .phase = PHASE_LOG, .run = note_log };
     test.fixture = fixture_start_stream(2);
     test.fixture->server.script.data = scripted_echo;
-    test.fixture->server.binding.ops = &session_proxy_ops;
+    test.fixture->server.binding.ops = &proxy_protocol_ops;
     server = &test.fixture->server.server;
     server->variables = &test.variables;
     server->before = &test.before;

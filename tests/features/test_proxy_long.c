@@ -37,7 +37,7 @@ static struct fixture *start(struct address_block *trusted, bool is_trusted)
         server_feature(&fixture->server.server, FEATURE_PROXY_PROTOCOL);
 
     fixture->server.script.data = scripted_echo;
-    fixture->server.binding.ops = &session_proxy_ops;
+    fixture->server.binding.ops = &proxy_protocol_ops;
     ck_assert_ptr_null(address_block_parse("192.0.2.0/24", trusted));
     if (is_trusted)
         values->trusted = (struct trusted_setting) { trusted, 1 };

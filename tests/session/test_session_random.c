@@ -67,11 +67,11 @@ static void configure_somehow(void)
     unsigned start = any_below(2);
 
     if (start == 1)
-        test.servers[0]->binding.ops = &session_proxy_ops;
+        test.servers[0]->binding.ops = &proxy_protocol_ops;
     if (any_below(2) == 0)
         pass_clients(open_somehow);
     if (any_below(2) == 0)
-        test.second.binding.ops = &session_proxy_ops;
+        test.second.binding.ops = &proxy_protocol_ops;
     for (unsigned i = 0; i < 2; i++) {
         struct server *server = &test.servers[i]->server;
         struct limit_values *limits = server_feature(server, FEATURE_LIMIT_CONN);
@@ -90,7 +90,7 @@ static void configure_somehow(void)
 
             values->timeout = 1 + any_below(5000);
             values->buffer_size = 1 + any_below(200);
-            add_before(i, PHASE_PREREAD, session_preread_begin, NULL);
+            add_before(i, PHASE_PREREAD, preread_begin, NULL);
         }
         server->settings.first_byte_timeout = any_below(2) * 3000;
         limits->dry_run = any_below(4) == 0;

@@ -16,7 +16,7 @@ START_TEST(a_protocol_is_not_asked_before_it_has_the_client)
     struct sim_socket *client;
 
     begin();
-    test.servers[0]->binding.ops = &session_proxy_ops;
+    test.servers[0]->binding.ops = &proxy_protocol_ops;
     add_before(0, PHASE_ACCESS, ask_own, NULL);
     if (_i == 1)
         add_before(0, PHASE_ACCESS, refuse, NULL);
@@ -41,7 +41,7 @@ START_TEST(no_end_without_a_beginning)
         ck_assert_uint_lt(n, 100);
         begin();
         if (_i & 1)
-            test.servers[0]->binding.ops = &session_proxy_ops;
+            test.servers[0]->binding.ops = &proxy_protocol_ops;
         if (_i & 2) {
             pass_clients(pass);
             set_times(&test.second.server, _i & 4);
@@ -102,7 +102,7 @@ START_TEST(output_leaves_while_the_next_header_is_awaited)
 
     begin();
     pass_clients(write_much_and_pass);
-    test.second.binding.ops = &session_proxy_ops;
+    test.second.binding.ops = &proxy_protocol_ops;
     client = scripted_connect_slow(test.fixture, 1000);
     sim_set_room(client, SIZE_MAX);
     fixture_run(test.fixture);

@@ -185,16 +185,16 @@ static void end(void)
 static int pass(fb_conn *conn, void *state)
 {
     (void)state;
-    return session_pass(conn, &test.listener);
+    return pass_client(conn, &test.listener);
 }
 
 static void pass_clients(int (*opened)(fb_conn *conn, void *state))
 {
     test.servers[0]->server.passes = true;
-    test.servers[0]->server.begin = session_pass_begin;
+    test.servers[0]->server.begin = pass_begin_client;
     test.servers[0]->script.opened = opened;
     if (test.servers[0]->binding.ops == &session_conn_ops)
-        test.servers[0]->binding.ops = &session_pass_ops;
+        test.servers[0]->binding.ops = &pass_conn_ops;
 }
 
 static void set_times(struct server *server, bool rate)
@@ -204,7 +204,7 @@ static void set_times(struct server *server, bool rate)
     test.lifetime = (struct lifetime_setting) { .time = 10000, .grace = 5000 };
     test.rate = (struct rate_setting) { .bytes = 100, .grace = 2000 };
     server->settings.receive_timeout = 60000;
-    add_before(i, PHASE_POST_ACCEPT, session_lifetime_begin, &test.lifetime);
+    add_before(i, PHASE_POST_ACCEPT, lifetime_begin, &test.lifetime);
     if (rate)
         add_before(i, PHASE_POST_ACCEPT, session_receive_begin_rate, &test.rate);
 }

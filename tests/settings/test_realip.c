@@ -154,11 +154,11 @@ START_TEST(an_address_has_headers)
     listener = STAILQ_FIRST(&loading.cycle->stream.listeners.list);
     binding = first_binding(listener);
     ck_assert_ptr_eq(binding->ops, &session_conn_ops);
-    ck_assert_ptr_eq(STAILQ_NEXT(binding, link)->ops, &session_proxy_ops);
+    ck_assert_ptr_eq(STAILQ_NEXT(binding, link)->ops, &proxy_protocol_ops);
     for (int port = 2; port <= 3; port++) {
         listener = STAILQ_NEXT(listener, link);
         ck_assert_uint_eq(address_port(&listener->address), port);
-        ck_assert_ptr_eq(first_binding(listener)->ops, &session_proxy_ops);
+        ck_assert_ptr_eq(first_binding(listener)->ops, &proxy_protocol_ops);
     }
     loading_end(&loading);
 }

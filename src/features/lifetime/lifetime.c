@@ -15,7 +15,7 @@
 /* A session that is not idle when its time is over is looked at so often until it is. */
 #define TICK_MS 500
 
-struct session_lifetime {
+struct lifetime_part {
     struct session_part part; /* the first member */
     unsigned kind;
     struct session_conn *session;
@@ -26,7 +26,7 @@ struct session_lifetime {
 
 /* Closes a session that is idle, and fails one that has had its grace, also where its client does
  * not take the last output; returns whether it has failed. */
-static bool end_session(struct session_lifetime *lifetime, struct fb_conn *conn, uint64_t now)
+static bool end_session(struct lifetime_part *lifetime, struct fb_conn *conn, uint64_t now)
 {
     bool over = now >= lifetime->ends_at;
 
@@ -42,7 +42,7 @@ static bool end_session(struct session_lifetime *lifetime, struct fb_conn *conn,
 
 /* Calls `draining` once of any callbacks that the session has; a worker that drains has done
  * so. */
-static void tell_session(struct session_lifetime *lifetime, struct fb_conn *conn, uint64_t now)
+static void tell_session(struct lifetime_part *lifetime, struct fb_conn *conn, uint64_t now)
 {
     assert(now < lifetime->ends_at);
     if (conn->pipe != NULL || conn->phase != CONN_OPEN || stream_of(conn)->draining ||
@@ -54,7 +54,7 @@ static void tell_session(struct session_lifetime *lifetime, struct fb_conn *conn
 
 static void lifetime_expired(struct loop *loop, struct timer *timer)
 {
-    struct session_lifetime *lifetime = container_of(timer, struct session_lifetime, timer);
+    struct lifetime_part *lifetime = container_of(timer, struct lifetime_part, timer);
     struct fb_conn *conn = lifetime->session->conn;
     uint64_t now = loop->clock.mono_ms, left;
 
@@ -74,7 +74,7 @@ static void lifetime_expired(struct loop *loop, struct timer *timer)
 
 static void lifetime_part_ended(struct fb_conn *conn, struct session_part *part)
 {
-    struct session_lifetime *lifetime = container_of(part, struct session_lifetime, part);
+    struct lifetime_part *lifetime = container_of(part, struct lifetime_part, part);
 
     CHECK_KIND(lifetime, SESSION_LIFETIME_KIND);
     assert(lifetime->session->conn == conn);
@@ -85,11 +85,11 @@ static void lifetime_part_ended(struct fb_conn *conn, struct session_part *part)
 
 static const struct session_part_kind lifetime_part_kind = { .ended = lifetime_part_ended };
 
-unsigned session_lifetime_begin(struct fb_conn *conn, const void *arg)
+unsigned lifetime_begin(struct fb_conn *conn, const void *arg)
 {
     const struct lifetime_setting *setting = arg;
     struct session_record *record = session_record_make(conn);
-    struct session_lifetime *lifetime;
+    struct lifetime_part *lifetime;
     uint64_t now = conn->net->loop.clock.mono_ms, ends, age = now - conn->opened_ms;
 
     if (record == NULL)
@@ -100,7 +100,7 @@ unsigned session_lifetime_begin(struct fb_conn *conn, const void *arg)
         return 0;
     }
     assert(setting->jitter <= setting->time);
-    *lifetime = (struct session_lifetime) {
+    *lifetime = (struct lifetime_part) {
         .kind = SESSION_LIFETIME_KIND,
         .session = session_conn_of(conn),
         .grace = (uint64_t)setting->grace,

@@ -19,4 +19,4 @@ struct lifetime_values {
 
 /* Handles a phase of a session, by a struct lifetime_setting: its time begins, or has begun with
  * the connection. Returns 0; without memory the connection has failed. */
-unsigned session_lifetime_begin(struct fb_conn *conn, const void *setting);
+unsigned lifetime_begin(struct fb_conn *conn, const void *setting);

@@ -6,7 +6,7 @@
  * interface where a wildcard listens. A text with variables, or a name, may lead elsewhere. */
 #include "features/pass/circles.h"
 
-#include "features/pass/directives.h"
+#include "features/pass/bindings.h"
 #include "features/upstream/upstream.h"
 #include "settings/apply.h"
 
@@ -24,7 +24,7 @@ static const struct server *find_own(
     const struct binding_list *list, const struct upstream_server *to)
 {
     const struct address *address = to->target != NULL ? &to->target->address : NULL;
-    const struct binding *binding = address != NULL ? session_pass_find(list, address) : NULL;
+    const struct binding *binding = address != NULL ? pass_bindings_find(list, address) : NULL;
 
     if (binding == NULL || (address_is_wildcard(&binding->address) &&
                                !address_is_wildcard(address) && !is_loopback(address)))
@@ -76,7 +76,7 @@ void circles_check(struct apply *apply)
     bool changed = true;
 
     if (apply->report->error_n > 0 || STAILQ_EMPTY(&upstream_conf_of(apply)->uses) ||
-        passes_list_bindings(apply, &list) == -1)
+        pass_bindings_list(apply, &list) == -1)
         return;
     STAILQ_FOREACH (use, &upstream_conf_of(apply)->uses, link)
         use->circles = use->server != NULL && leads_home(apply, &list, use, false);

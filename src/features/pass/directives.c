@@ -50,37 +50,6 @@ const fb_listener *pass_listener_of_conf(fb_conf *conf, const char *directive, c
     return listener;
 }
 
-static unsigned count_bindings(const struct listeners *listeners)
-{
-    const struct listener *listener;
-    const struct binding *binding;
-    unsigned n = 0;
-
-    STAILQ_FOREACH (listener, &listeners->list, link)
-        STAILQ_FOREACH (binding, &((const struct port *)listener->owner)->bindings, link)
-            n++;
-    return n;
-}
-
-int passes_list_bindings(struct apply *apply, struct binding_list *list)
-{
-    struct listeners *listeners = &apply->cycle->stream.listeners;
-    struct listener *listener;
-    struct binding *binding;
-
-    list->places = apply_alloc(apply, (count_bindings(listeners) + 1) * sizeof(*list->places));
-    if (list->places == NULL)
-        return -1;
-    STAILQ_FOREACH (listener, &listeners->list, link)
-        STAILQ_FOREACH (binding, &((struct port *)listener->owner)->bindings, link)
-            list->places[list->n++] = (struct binding_place) {
-                .binding = binding,
-                .takes_ipv4 = address_is_wildcard(&binding->address) && !listener->options.ipv6only,
-            };
-    session_pass_sort(list);
-    return 0;
-}
-
 static bool passes(const struct pass_conf *conf, const fb_protocol *protocol)
 {
     const struct pass_use *use;
@@ -112,7 +81,7 @@ static void pass_servers(struct apply *apply, const struct scope *stream)
     if (STAILQ_EMPTY(&conf->uses) || apply->report->error_n > 0)
         return;
     list = apply_alloc(apply, sizeof(*list));
-    if (list == NULL || passes_list_bindings(apply, list) == -1)
+    if (list == NULL || pass_bindings_list(apply, list) == -1)
         return;
     for (unsigned i = 0; i < list->n; i++) {
         struct binding *binding = list->places[i].binding;
@@ -121,16 +90,16 @@ static void pass_servers(struct apply *apply, const struct scope *stream)
         if (binding->server->passes && connects) /* perhaps to one of those that do */
             binding->server->connects = true;
         if (binding->server->passes && binding->ops == &session_conn_ops)
-            binding->ops = &session_pass_ops;
+            binding->ops = &pass_conn_ops;
         if (binding->server->passes)
-            binding->server->begin = session_pass_begin;
+            binding->server->begin = pass_begin_client;
     }
     STAILQ_FOREACH (use, &conf->uses, link) {
         struct fb_listener *listener = use->listener;
 
         listener->bindings = list;
         if (listener->address.length > 0 && !are_unknown(stream) &&
-            session_pass_find(list, &listener->address) == NULL)
+            pass_bindings_find(list, &listener->address) == NULL)
             report_error(apply->report, use->word, "no server listens on \"%s\"", use->word->text);
     }
 }

@@ -23,8 +23,6 @@ struct pass_use {
     const fb_protocol *protocol;
 };
 
-/* Lists all bindings, when they are known; -1 after a report. */
-int passes_list_bindings(struct apply *apply, struct binding_list *list);
 /* Reads for a protocol an address that servers listen on, as fb_conf_listener(); NULL after a
  * report. */
 const fb_listener *pass_listener_of_conf(fb_conf *conf, const char *directive, const char *text);

@@ -9,11 +9,10 @@
 #include "session/record.h"
 #include "session/session.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* In the memory of the session, which ends with the connection. */
-struct session_passage {
+struct pass_part {
     struct session_part part; /* the first member */
     unsigned n;               /* times that the client was passed */
     struct address address;   /* the last that it was passed to, if it was */
@@ -24,64 +23,11 @@ struct session_passage {
 static const struct session_part_kind passage_kind = { .left = session_part_stays };
 
 /* Returns NULL where the client was not passed, and is not to be. */
-static struct session_passage *passage_of(const struct fb_conn *conn)
+static struct pass_part *passage_of(const struct fb_conn *conn)
 {
     struct session_part *part = session_part_of(conn, &passage_kind);
 
-    return part != NULL ? container_of(part, struct session_passage, part) : NULL;
-}
-
-/* ---- Addresses ---- */
-
-static int compare_places(const void *a, const void *b)
-{
-    const struct binding_place *left = a, *right = b;
-
-    return address_compare(&left->binding->address, &right->binding->address);
-}
-
-void session_pass_sort(struct binding_list *list)
-{
-    assert(list->places != NULL);
-    qsort(list->places, list->n, sizeof(*list->places), compare_places);
-}
-
-static const struct binding_place *find_exact(
-    const struct binding_list *list, const struct address *address)
-{
-    struct binding wanted = { .address = *address };
-    const struct binding_place place = { .binding = &wanted };
-
-    assert(list->places != NULL && address->length > 0);
-    return bsearch(&place, list->places, list->n, sizeof(*list->places), compare_places);
-}
-
-static const struct binding_place *find_wildcard(
-    const struct binding_list *list, sa_family_t family, in_port_t port)
-{
-    struct address wide = {
-        .length = family == AF_INET ? sizeof(wide.in) : sizeof(wide.in6),
-        .any.sa_family = family,
-    };
-
-    assert(family == AF_INET || family == AF_INET6);
-    address_set_port(&wide, port);
-    return find_exact(list, &wide);
-}
-
-struct binding *session_pass_find(const struct binding_list *list, const struct address *address)
-{
-    const struct binding_place *found = list->n > 0 ? find_exact(list, address) : NULL;
-    sa_family_t family = address->any.sa_family;
-
-    if (found == NULL && list->n > 0 && family != AF_UNIX)
-        found = find_wildcard(list, family, address_port(address));
-    if (found == NULL && list->n > 0 && family == AF_INET) {
-        found = find_wildcard(list, AF_INET6, address_port(address));
-        if (found != NULL && !found->takes_ipv4)
-            found = NULL;
-    }
-    return found != NULL ? found->binding : NULL;
+    return part != NULL ? container_of(part, struct pass_part, part) : NULL;
 }
 
 /* ---- The call ---- */
@@ -119,7 +65,7 @@ static struct binding *find_binding(
             return NULL;
         }
     }
-    binding = session_pass_find(listener->bindings, &target.address);
+    binding = pass_bindings_find(listener->bindings, &target.address);
     if (binding == NULL)
         conn_log(conn, LEVEL_ERROR, 0,
             "no server listens on \"%.*s\", which a client is to be passed to", (int)text.n,
@@ -128,9 +74,9 @@ static struct binding *find_binding(
     return binding;
 }
 
-int session_pass(struct fb_conn *conn, const struct fb_listener *listener)
+int pass_client(struct fb_conn *conn, const struct fb_listener *listener)
 {
-    struct session_passage *passage = passage_of(conn);
+    struct pass_part *passage = passage_of(conn);
     struct address address;
     struct binding *binding;
 
@@ -147,7 +93,7 @@ int session_pass(struct fb_conn *conn, const struct fb_listener *listener)
         passage = session_keep(conn, sizeof(*passage));
         if (passage == NULL)
             return -1;
-        *passage = (struct session_passage) { .n = 0 };
+        *passage = (struct pass_part) { .n = 0 };
         session_part_add(session_record_of(conn), &passage->part, &passage_kind);
     }
     if (passage->n == FB_PASSES_MAX) {
@@ -161,9 +107,9 @@ int session_pass(struct fb_conn *conn, const struct fb_listener *listener)
     return 0;
 }
 
-bool session_pass_is_due(const struct fb_conn *conn)
+bool pass_is_due(const struct fb_conn *conn)
 {
-    const struct session_passage *passage = passage_of(conn);
+    const struct pass_part *passage = passage_of(conn);
 
     return passage != NULL && passage->binding != NULL;
 }
@@ -174,14 +120,14 @@ bool session_pass_is_due(const struct fb_conn *conn)
 static void open_and_pass(struct fb_conn *conn, void (*open)(struct fb_conn *conn))
 {
     struct stream *stream = stream_of(conn);
-    struct session_passage *passage;
+    struct pass_part *passage;
 
     assert(stream->opening == NULL);
     assert(conn->ops == &session_conn_ops || conn->session_phase == SESSION_PREREAD);
     stream->opening = conn;
     open(conn);
     stream->opening = NULL;
-    if (!session_pass_is_due(conn) || !conn_is_active(conn) || conn->pipe != NULL)
+    if (!pass_is_due(conn) || !conn_is_active(conn) || conn->pipe != NULL)
         return;
     passage = passage_of(conn);
     conn_debug(conn, "passed to %s", passage->binding->text);
@@ -202,7 +148,7 @@ static void open_and_pass(struct fb_conn *conn, void (*open)(struct fb_conn *con
         conn->ops->opened(conn);
 }
 
-void session_pass_begin(struct fb_conn *conn)
+void pass_begin_client(struct fb_conn *conn)
 {
     open_and_pass(conn, session_enter);
 }
@@ -214,7 +160,7 @@ static void pass_opened(struct fb_conn *conn)
     open_and_pass(conn, session_conn_ops.opened);
 }
 
-const struct conn_ops session_pass_ops = {
+const struct conn_ops pass_conn_ops = {
     .opened = pass_opened,
     .closed = session_closed,
     .failed = session_failed,

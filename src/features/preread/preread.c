@@ -24,16 +24,16 @@ static uint64_t preread_timeout(const struct fb_conn *conn)
 /* Ends with the server that has had the first bytes looked at. */
 static const struct session_part_kind preread_part_kind = { .left = NULL };
 
-struct session_preread *session_preread_of(const struct fb_conn *conn)
+struct preread_part *preread_of(const struct fb_conn *conn)
 {
     struct session_part *part = session_part_of(conn, &preread_part_kind);
 
-    return part != NULL ? container_of(part, struct session_preread, part) : NULL;
+    return part != NULL ? container_of(part, struct preread_part, part) : NULL;
 }
 
-unsigned session_preread_begin(struct fb_conn *conn, const void *arg)
+unsigned preread_begin(struct fb_conn *conn, const void *arg)
 {
-    struct session_preread *preread;
+    struct preread_part *preread;
 
     (void)arg;
     assert(!conn->outgoing && conn->phase == CONN_OPEN && preread_timeout(conn) > 0);
@@ -42,7 +42,7 @@ unsigned session_preread_begin(struct fb_conn *conn, const void *arg)
         conn_fail(conn, FB_NO_MEMORY);
         return 0;
     }
-    *preread = (struct session_preread) { .since = conn->net->loop.clock.mono_ms };
+    *preread = (struct preread_part) { .since = conn->net->loop.clock.mono_ms };
     session_part_add(session_record_of(conn), &preread->part, &preread_part_kind);
     session_set_phase(conn, SESSION_PREREAD);
     conn->ops = &preread_ops;
@@ -73,7 +73,7 @@ static char *keep_part(struct fb_conn *conn, fb_bytes in, struct client_hello_pa
 }
 
 /* Keeps what has become known of the message. */
-static void keep_parts(struct fb_conn *conn, struct session_preread *preread, fb_bytes in)
+static void keep_parts(struct fb_conn *conn, struct preread_part *preread, fb_bytes in)
 {
     const struct client_hello *hello = &preread->hello;
 
@@ -109,7 +109,7 @@ static void refuse_full(struct fb_conn *conn)
 static size_t preread_data(struct fb_conn *conn, fb_bytes in)
 {
     size_t most = (size_t)values_of(conn)->buffer_size;
-    struct session_preread *preread = session_preread_of(conn);
+    struct preread_part *preread = preread_of(conn);
     fb_bytes seen = { in.p, in.n < most ? in.n : most };
     enum client_hello_status status = client_hello_parse(&preread->hello, seen);
 
@@ -143,7 +143,7 @@ static void preread_eof(struct fb_conn *conn, fb_bytes rest)
 /* Ends the session without a line of its own, as nginx does. */
 static void preread_expired(struct fb_conn *conn)
 {
-    uint64_t passed = conn->net->loop.clock.mono_ms - session_preread_of(conn)->since;
+    uint64_t passed = conn->net->loop.clock.mono_ms - preread_of(conn)->since;
 
     assert(conn->session_phase == SESSION_PREREAD);
     if (passed < preread_timeout(conn)) /* the time is longer than a deadline can be */

@@ -20,7 +20,7 @@ struct preread_values {
 };
 
 /* In the memory of the session. */
-struct session_preread {
+struct preread_part {
     struct session_part part; /* the first member */
     uint64_t since;           /* monotonic ms: when the phase began */
     struct client_hello hello;
@@ -32,10 +32,10 @@ struct session_preread {
 
 /* Handles PHASE_PREREAD: enters SESSION_PREREAD. Returns 0; without memory the connection has
  * failed. */
-unsigned session_preread_begin(struct fb_conn *conn, const void *arg);
+unsigned preread_begin(struct fb_conn *conn, const void *arg);
 
 /* Returns what the first bytes of the connection's session say; NULL: nobody has asked. */
-struct session_preread *session_preread_of(const struct fb_conn *conn);
+struct preread_part *preread_of(const struct fb_conn *conn);
 
 /* variables.c: What is known by the ClientHello. */
 extern const struct variable_row variables_preread[];

@@ -7,9 +7,9 @@
 #include <string.h>
 
 /* Returns NULL where nothing is known. */
-static const struct session_preread *hello_of(const struct fb_conn *conn)
+static const struct preread_part *hello_of(const struct fb_conn *conn)
 {
-    const struct session_preread *preread = session_preread_of(conn);
+    const struct preread_part *preread = preread_of(conn);
 
     if (preread == NULL || !preread->has_bytes || preread->hello.status == CLIENT_HELLO_NONE)
         return NULL;
@@ -18,7 +18,7 @@ static const struct session_preread *hello_of(const struct fb_conn *conn)
 
 GETTER(get_protocol)
 {
-    const struct session_preread *preread = hello_of(conn);
+    const struct preread_part *preread = hello_of(conn);
     const char *text;
 
     (void)variable;
@@ -32,7 +32,7 @@ GETTER(get_protocol)
 
 GETTER(get_server_name)
 {
-    const struct session_preread *preread = hello_of(conn);
+    const struct preread_part *preread = hello_of(conn);
 
     (void)variable;
     *value = value_missing();
@@ -43,7 +43,7 @@ GETTER(get_server_name)
 
 GETTER(get_alpn_protocols)
 {
-    const struct session_preread *preread = hello_of(conn);
+    const struct preread_part *preread = hello_of(conn);
 
     (void)variable;
     *value = value_missing();

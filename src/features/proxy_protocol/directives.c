@@ -2,6 +2,7 @@
 /* The addresses of `set_real_ip_from`, and the variables of PROXY headers. A name is resolved when
  * the configuration is read, as a name of `listen` is. */
 #include "features/proxy_protocol/proxy_protocol.h"
+#include "features/proxy_protocol/variables.h"
 
 #include "features/access/directives.h"
 #include "features/features.h"
@@ -77,7 +78,7 @@ static void realip_bind(struct apply *apply, struct scope *stream)
     STAILQ_FOREACH (server, &stream->servers, link)
         STAILQ_FOREACH (listen, &server->listens, link)
             if (listen->binding != NULL && listen->proxy_protocol)
-                listen->binding->ops = &session_proxy_ops;
+                listen->binding->ops = &proxy_protocol_ops;
 }
 
 /* The rules are good for a server that proxies alone may reach: a notice. */

@@ -106,17 +106,17 @@ static void proxy_expired(struct fb_conn *conn)
 
 static const struct session_part_kind proxy_part_kind = { .left = session_part_stays };
 
-const struct session_proxy *session_proxy_of(const struct fb_conn *conn)
+const struct proxy_protocol_part *proxy_protocol_of(const struct fb_conn *conn)
 {
     const struct session_part *part = session_part_of(conn, &proxy_part_kind);
 
-    return part != NULL ? container_of(part, struct session_proxy, part) : NULL;
+    return part != NULL ? container_of(part, struct proxy_protocol_part, part) : NULL;
 }
 
 /* Keeps the header for variables; false without memory, and then the connection has failed. */
 static bool keep_header(struct fb_conn *conn, fb_bytes header)
 {
-    struct session_proxy *proxy = session_keep(conn, sizeof(*proxy) + header.n);
+    struct proxy_protocol_part *proxy = session_keep(conn, sizeof(*proxy) + header.n);
 
     assert(header.n > 0 && header.n <= PROXY_PROTOCOL_LONGEST);
     if (proxy == NULL) {
@@ -190,7 +190,7 @@ static void proxy_closed(struct fb_conn *conn, fb_reason reason)
     session_closed(conn, reason);
 }
 
-const struct conn_ops session_proxy_ops = {
+const struct conn_ops proxy_protocol_ops = {
     .opened = proxy_opened,
     .data = proxy_data,
     .eof = proxy_eof,

@@ -23,7 +23,7 @@ struct proxy_protocol_values {
 };
 
 /* A session's copy of its header, in its own memory, where a variable is used that tells it. */
-struct session_proxy {
+struct proxy_protocol_part {
     struct session_part part; /* the first member */
     struct conn_peer own;     /* the connection's peer */
     size_t n;
@@ -31,13 +31,6 @@ struct session_proxy {
 };
 
 /* Callbacks of a client whose binding wants a PROXY header, until that is whole. */
-extern const struct conn_ops session_proxy_ops;
+extern const struct conn_ops proxy_protocol_ops;
 /* Returns the header of the connection's session; NULL: none is kept. */
-const struct session_proxy *session_proxy_of(const struct fb_conn *conn);
-
-/* variables.c: What is known by a header. */
-extern const struct variable_row variables_proxy[];
-/* Whether the variable is one of them; and whether there is such a one: its name may have the
- * number of a type. */
-bool variables_proxy_has(const struct variable *variable);
-bool variables_proxy_knows(const struct variable *variable);
+const struct proxy_protocol_part *proxy_protocol_of(const struct fb_conn *conn);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The variables of PROXY headers: $proxy_protocol_... tells what a header says, believed or not,
  * and $realip_... who has sent it. Each parses the header that the session has kept. */
+#include "features/proxy_protocol/variables.h"
 #include "features/proxy_protocol/proxy_protocol.h"
 #include "net/proxy_protocol.h"
 
@@ -14,7 +15,7 @@
 /* Parses the header once more; false: the client has sent none. */
 static bool header_of(const struct fb_conn *conn, struct proxy_protocol *header)
 {
-    const struct session_proxy *proxy = session_proxy_of(conn);
+    const struct proxy_protocol_part *proxy = proxy_protocol_of(conn);
     enum proxy_protocol_status status;
 
     if (proxy == NULL)
@@ -158,7 +159,7 @@ GETTER(get_ssl_verify)
 /* Fills in the peer, as it was before the header. */
 static void own_peer(const struct fb_conn *conn, struct address *out)
 {
-    const struct session_proxy *proxy = session_proxy_of(conn);
+    const struct proxy_protocol_part *proxy = proxy_protocol_of(conn);
 
     conn_peer_of(proxy != NULL ? &proxy->own : &conn->peer, out);
 }

@@ -38,11 +38,6 @@ struct upstream_zone_use {
     struct zone_member *members;
 };
 
-struct upstream_conf *upstream_conf_of(const struct apply *apply)
-{
-    return feature_conf(apply, FEATURE_UPSTREAM);
-}
-
 static void upstream_begin(struct apply *apply)
 {
     struct upstream_conf *conf = upstream_conf_of(apply);

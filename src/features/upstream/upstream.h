@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `upstream {}` in the configuration: its directives, and how groups are found by their names, by
- * directives that may stand before them. Private to settings/. */
+ * directives that may stand before them. */
 #pragma once
 
 #include "backends/group.h"
+#include "features/features.h"
 #include "settings/apply.h"
 #include "upstream/upstream.h"
 
@@ -18,8 +19,11 @@ struct upstream_conf {
     STAILQ_HEAD(, upstream_use) uses;            /* directives that lead to one */
     STAILQ_HEAD(, upstream_zone_use) zones;      /* zones that groups have named */
 };
-/* Returns it. */
-struct upstream_conf *upstream_conf_of(const struct apply *apply);
+
+static inline struct upstream_conf *upstream_conf_of(const struct apply *apply)
+{
+    return feature_conf(apply, FEATURE_UPSTREAM);
+}
 
 /* A block while it is read, which its directives set. */
 struct upstream_block {
