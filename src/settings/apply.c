@@ -6,10 +6,8 @@
 
 #include "base/check.h"
 #include "settings/blocks.h"
-#include "settings/haproxy.h"
-#include "settings/nginx_only.h"
-#include "settings/protocol.h"
-#include "settings/set_value.h"
+#include "settings/protocol_field.h"
+#include "settings/rows.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -17,231 +15,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define UNIX "unix:"
-
-/* Room for the names of all contexts. */
-#define CONTEXTS_TEXT 96
-
 /* A default of ours: its words, and its bytes. */
 #define INITIAL_WORDS_MAX 4
 #define INITIAL_MAX 64
-
-/* Lists the contexts: `"stream", "server" or "upstream"`. */
-static const char *name_contexts(unsigned at, char text[CONTEXTS_TEXT])
-{
-    static const char *const names[] = { "the main context", "\"events\"", "\"stream\"",
-        "\"server\"", "\"upstream\"" };
-    int n = 0;
-
-    static_assert(CONTEXT_ANY == (1u << countof(names)) - 1, "each context has a name");
-    for (unsigned i = 0; i < countof(names); i++) {
-        unsigned bit = 1u << i, rest = at & ~(2 * bit - 1);
-        const char *behind = rest == 0 ? "" : (rest & (rest - 1)) == 0 ? " or " : ", ";
-
-        if (at & bit)
-            n += snprintf(text + n, CONTEXTS_TEXT - (size_t)n, "%s%s", names[i], behind);
-    }
-    assert(n > 0 && n < CONTEXTS_TEXT);
-    return text;
-}
-
-void *apply_alloc(struct apply *apply, size_t size)
-{
-    void *p = arena_alloc(apply->cycle->arena, size);
-
-    if (p == NULL)
-        report_error(apply->report, NULL, "out of memory");
-    return p;
-}
-
-void *apply_grow(struct apply *apply, void *list, unsigned n, size_t size)
-{
-    void *larger = apply_alloc(apply, (n + 1) * size);
-
-    assert(size > 0 && (n == 0) == (list == NULL));
-    if (larger != NULL && n > 0)
-        memcpy(larger, list, n * size);
-    return larger;
-}
-
-char *apply_strdup(struct apply *apply, const char *text)
-{
-    char *copy = arena_strdup(apply->cycle->arena, text);
-
-    if (copy == NULL)
-        report_error(apply->report, NULL, "out of memory");
-    return copy;
-}
-
-/* Puts `n` bytes of a directory before a relative path. */
-static const char *join_path(struct apply *apply, const char *directory, size_t n, const char *path)
-{
-    assert(directory[0] == '/');
-    if (path[0] != '/')
-        path = arena_printf(apply->cycle->arena, "%.*s/%s", (int)n, directory, path);
-    if (path == NULL)
-        report_error(apply->report, NULL, "out of memory");
-    return path;
-}
-
-const char *apply_conf_path(struct apply *apply, const char *text)
-{
-    const char *conf = apply->options->conf;
-
-    return join_path(apply, conf, (size_t)(strrchr(conf, '/') - conf), text);
-}
-
-const char *apply_path(struct apply *apply, const char *text)
-{
-    const char *prefix = apply->options->prefix;
-
-    return prefix == NULL ? apply_conf_path(apply, text)
-                          : join_path(apply, prefix, strlen(prefix), text);
-}
-
-const char *apply_address(struct apply *apply, const char *text)
-{
-    const char *path;
-
-    if (strncasecmp(text, UNIX, strlen(UNIX)) != 0 || text[strlen(UNIX)] == '\0')
-        return text;
-    path = apply_path(apply, text + strlen(UNIX));
-    if (path == NULL || path == text + strlen(UNIX))
-        return path == NULL ? NULL : text;
-    text = arena_printf(apply->cycle->arena, UNIX "%s", path);
-    if (text == NULL)
-        report_error(apply->report, NULL, "out of memory");
-    return text;
-}
-
-/* An iterator over the rows of all tables. */
-struct rows {
-    const struct apply *apply;
-    unsigned table, row;
-    unsigned at; /* contexts of the rows that are wanted */
-};
-
-static const struct setting *next_row(struct rows *rows)
-{
-    const struct setting *const *tables = rows->apply->tables;
-
-    assert(rows->at != 0);
-    for (; tables[rows->table] != NULL; rows->table++, rows->row = 0)
-        while (tables[rows->table][rows->row].name != NULL) {
-            const struct setting *setting = &tables[rows->table][rows->row++];
-
-            if (setting->at & rows->at)
-                return setting;
-        }
-    return NULL;
-}
-
-static const char *next_row_name(void *arg)
-{
-    const struct setting *setting = next_row(arg);
-
-    return setting != NULL ? setting->name : NULL;
-}
-
-static const struct setting *find_row(const struct apply *apply, const char *name, unsigned at)
-{
-    struct rows rows = { .apply = apply, .at = at };
-    const struct setting *setting;
-
-    while ((setting = next_row(&rows)) != NULL)
-        if (strcmp(setting->name, name) == 0)
-            return setting;
-    return NULL;
-}
-
-/* Returns the contexts in which a directive of the name may stand: two tables may have it. */
-static unsigned contexts_of(const struct apply *apply, const char *name)
-{
-    struct rows rows = { .apply = apply, .at = CONTEXT_ANY };
-    const struct setting *setting;
-    unsigned at = 0;
-
-    while ((setting = next_row(&rows)) != NULL)
-        if (strcmp(setting->name, name) == 0)
-            at |= setting->at;
-    return at;
-}
-
-const struct setting *apply_find_row(const struct apply *apply, const char *name)
-{
-    return find_row(apply, name, CONTEXT_ANY & ~(unsigned)CONTEXT_OWN);
-}
-
-/* Suggests something for an unknown name: what stands for a word of HAProxy's, or a name of this
- * context, of any, and of nginx. */
-static void suggest_name(struct apply *apply, const struct conf_word *name)
-{
-    struct rows here = { .apply = apply, .at = apply->scope->at };
-    struct rows anywhere = { .apply = apply, .at = CONTEXT_ANY };
-    const char *haproxy = haproxy_hint(HAPROXY_DIRECTIVE, name->text);
-    const char *near = nearest_name(name->text, next_row_name, &here);
-
-    if (near == NULL)
-        near = nearest_name(name->text, next_row_name, &anywhere);
-    if (near == NULL)
-        near = nginx_nearest_no_effect(name->text, apply->scope->at);
-    if (haproxy != NULL)
-        report_error(apply->report, name, "unknown directive \"%s\", " HAPROXY_WORD "%s",
-            name->text, haproxy);
-    else if (near != NULL)
-        report_error(apply->report, name, "unknown directive \"%s\", did you mean \"%s\"?",
-            name->text, near);
-    else if ((near = nginx_nearest(name->text)) != NULL)
-        report_error(apply->report, name,
-            "unknown directive \"%s\", \"%s\" directive of nginx is not supported either%s",
-            name->text, near, nginx_lacking(near));
-    else
-        report_error(apply->report, name, "unknown directive \"%s\"", name->text);
-}
-
-static void report_unknown(struct apply *apply, const struct conf_directive *directive)
-{
-    const struct conf_word *name = &directive->name;
-    unsigned elsewhere = contexts_of(apply, name->text);
-    unsigned no_effect = elsewhere == 0 ? nginx_no_effect(name->text) : 0;
-    unsigned at = elsewhere != 0 ? elsewhere : no_effect;
-    char contexts[CONTEXTS_TEXT];
-    bool is_server_s = apply->scope->at & (CONTEXT_STREAM | CONTEXT_SERVER);
-
-    if ((no_effect & apply->scope->at) && directive->block != NULL)
-        report_error(apply->report, name,
-            "directive \"%s\" is not terminated by \";\", it takes no block", name->text);
-    else if (no_effect & apply->scope->at)
-        report_notice(apply->report, name, "\"%s\" directive of nginx has no effect here, ignored",
-            name->text);
-    else if (at != 0)
-        report_error(apply->report, name, "\"%s\" directive is not allowed here, it belongs in %s",
-            name->text, name_contexts(at, contexts));
-    else if (apply->lacks_module && is_server_s)
-        apply->scope->refused = true;
-    else if (nginx_only(name->text))
-        report_error(apply->report, name, "\"%s\" directive of nginx is not supported%s",
-            name->text, nginx_lacking(name->text));
-    else
-        suggest_name(apply, name);
-}
-
-bool apply_is_unterminated(
-    struct apply *apply, const struct conf_directive *directive, unsigned arg)
-{
-    const struct conf_word *before = &directive->name;
-
-    for (unsigned i = 0; i <= arg && i < directive->arg_n; before = &directive->args[i++]) {
-        const struct conf_word *word = &directive->args[i];
-
-        if (word->line == before->line || find_row(apply, word->text, apply->scope->at) == NULL)
-            continue;
-        report_error(apply->report, before, "directive \"%s\" is not terminated by \";\"",
-            directive->name.text);
-        return true;
-    }
-    return false;
-}
 
 static bool check_arguments(
     struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
@@ -250,7 +26,7 @@ static bool check_arguments(
 
     if (directive->arg_n >= setting->least && directive->arg_n <= setting->most)
         return true;
-    if (apply_is_unterminated(apply, directive, directive->arg_n))
+    if (rows_is_unterminated(apply, directive, directive->arg_n))
         return false;
     if (setting->least == setting->most)
         snprintf(expected, sizeof(expected), "%u", setting->least);
@@ -396,7 +172,7 @@ void apply_initial(struct apply *apply, struct scope *scope, const struct settin
     assert(setting->initial == NULL || setting->unset == NULL);
     apply->scope = scope;
     if (setting->protocol != NULL) {
-        apply->report->module = modules_name(apply, setting->protocol);
+        apply->report->module = protocol_module(apply, setting->protocol);
         apply->report->directive = setting->name;
     }
     if (setting->initial == NULL && setting->unset_value != 0)
@@ -426,13 +202,13 @@ void apply_block(struct apply *apply, const struct conf_block *block)
     CHECK_KIND(apply, APPLY_KIND);
     CHECK_KIND(apply->scope, SCOPE_KIND);
     STAILQ_FOREACH (directive, &block->directives, link) {
-        const struct setting *setting = find_row(apply, directive->name.text, apply->scope->at);
+        const struct setting *setting = rows_find(apply, directive->name.text, apply->scope->at);
         const struct conf_directive *substituted;
 
         if (apply->options->only_pid && (setting == NULL || !setting->finds_master))
             continue;
         if (setting == NULL)
-            report_unknown(apply, directive);
+            rows_report_unknown(apply, directive);
         else if (check_form(apply, setting, directive) &&
                  check_repetition(apply, setting, directive) &&
                  (substituted = substitution_apply(apply, directive)) != NULL)
@@ -487,4 +263,26 @@ void apply_table_defaults(struct cycle *cycle, struct server_settings *settings,
     STAILQ_INIT(&scope.seen);
     apply_defaults(&apply, &scope, table);
     assert(report.error_n == 0); /* a default of a table is wrong */
+}
+
+static int apply_included(void *arg, struct conf_block *block)
+{
+    struct apply *apply = arg;
+
+    CHECK_KIND(apply, APPLY_KIND);
+    apply_block(apply, block);
+    return 0;
+}
+
+int apply_include(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
+{
+    const char *pattern = apply_conf_path(apply, directive->args[0].text);
+
+    CHECK_KIND(apply, APPLY_KIND);
+    (void)setting;
+    (void)field;
+    if (pattern == NULL)
+        return -1;
+    return conf_include(&apply->cycle->source, &directive->args[0], pattern, apply_included, apply);
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "conf/report.h"
+#include "settings/apply_alloc.h"
 #include "settings/cycle.h"
 #include "settings/paths.h"
 #include "settings/scope.h"
@@ -55,25 +56,6 @@ void apply_initial(struct apply *apply, struct scope *scope, const struct settin
  * servers set `settings` and `features`. Takes no memory. */
 void apply_table_defaults(struct cycle *cycle, struct server_settings *settings, void **features,
     unsigned at, const struct setting *table);
-/* Reports that the directive lacks its ";", if the name of another one of this context begins a
- * line among its arguments up to this one, which it cannot take; returns whether it does. */
-bool apply_is_unterminated(
-    struct apply *apply, const struct conf_directive *directive, unsigned arg);
-/* Returns the row of that name in any context but those of CONTEXT_OWN, or NULL. */
-const struct setting *apply_find_row(const struct apply *apply, const char *name);
-
-/* Allocates memory of the cycle, zeroed; NULL after a report. */
-void *apply_alloc(struct apply *apply, size_t size);
-/* Copies the list with room for one more element, which is zeroed; NULL after a report. */
-void *apply_grow(struct apply *apply, void *list, unsigned n, size_t size);
-/* Copies the text; NULL after a report. */
-char *apply_strdup(struct apply *apply, const char *text);
-/* Makes a path of the configuration absolute: a relative one begins at the prefix. NULL after a
- * report. */
-const char *apply_path(struct apply *apply, const char *text);
-/* Makes the path of another file of the configuration absolute: a relative one begins at the
- * directory of the main file. NULL after a report. */
-const char *apply_conf_path(struct apply *apply, const char *text);
-/* Makes the path of "unix:path" absolute as apply_path() does, and returns any other address as it
- * is. NULL after a report. */
-const char *apply_address(struct apply *apply, const char *text);
+/* The setter of `include`: applies what the files have. */
+int apply_include(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);

@@ -39,7 +39,8 @@ static void warn_of_user(struct apply *apply, const struct conf_directive *direc
             args[0].text, group);
 }
 
-static SETTER(set_user)
+static int set_user(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     const char *group = directive->arg_n > 1 ? directive->args[1].text : NULL, *wrong;
     bool of_group;
@@ -58,7 +59,8 @@ static SETTER(set_user)
     return wrong == NULL ? 0 : set_bad_value(apply, directive, of_group ? 1 : 0, "%s", wrong);
 }
 
-static SETTER(set_pid)
+static int set_pid(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     if (set_path(apply, setting, directive, field) == -1)
         return -1;
@@ -66,7 +68,8 @@ static SETTER(set_pid)
     return 0;
 }
 
-static SETTER(set_working_directory)
+static int set_working_directory(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     if (set_path(apply, setting, directive, field) == -1)
         return -1;
@@ -75,7 +78,8 @@ static SETTER(set_working_directory)
     return 0;
 }
 
-static SETTER(set_worker_processes)
+static int set_worker_processes(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     int64_t *n = field;
 
@@ -92,7 +96,8 @@ static SETTER(set_worker_processes)
         apply, directive, 0, "expected a number between 1 and %d, or \"auto\"", WORKERS_MAX);
 }
 
-static SETTER(set_sandbox)
+static int set_sandbox(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     static const char *const names[] = {
         [SANDBOX_OFF] = "off",
@@ -106,7 +111,8 @@ static SETTER(set_sandbox)
     return set_choice(apply, directive, names, "\"off\", \"on\" or \"strict\"", field);
 }
 
-static SETTER(set_cpu_affinity)
+static int set_cpu_affinity(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct core_settings *core = &apply->cycle->core;
     unsigned first = 0;
@@ -138,7 +144,8 @@ static SETTER(set_cpu_affinity)
     return 0;
 }
 
-static SETTER(set_env)
+static int set_env(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct core_settings *core = &apply->cycle->core;
     const char *text = directive->args[0].text;
@@ -156,7 +163,8 @@ static SETTER(set_env)
     return 0;
 }
 
-static SETTER(set_control)
+static int set_control(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct core_settings *core = &apply->cycle->core;
     const char *text = directive->args[0].text, *path;
@@ -183,7 +191,8 @@ static SETTER(set_control)
     return 0;
 }
 
-static SETTER(set_debug_points)
+static int set_debug_points(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     static const char *const names[] = { "stop", "abort", NULL };
     int64_t choice = 0;
@@ -195,7 +204,8 @@ static SETTER(set_debug_points)
     return 0;
 }
 
-static SETTER(set_max_draining)
+static int set_max_draining(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     const char *text = directive->args[0].text;
     int64_t any;
@@ -209,7 +219,8 @@ static SETTER(set_max_draining)
     return set_number(apply, setting, directive, field);
 }
 
-static SETTER(set_sigterm_shutdown)
+static int set_sigterm_shutdown(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     static const char *const names[] = { "fast", "graceful", NULL };
 
@@ -218,7 +229,8 @@ static SETTER(set_sigterm_shutdown)
 }
 
 /* Modules are checked from their load on. */
-static SETTER(set_debug_modules)
+static int set_debug_modules(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     if (set_flag(apply, setting, directive, field) == -1)
         return -1;
@@ -254,7 +266,7 @@ const struct setting core_table[] = {
     { "error_log_rate_limit", CONTEXT_MAIN, 1, 2, .set = error_log_set_rate_limit, .parts = true,
         .initial = "burst=1000 interval=1s" },
     { "events", CONTEXT_MAIN, 0, 0, .set = events_set, .block = true, .unset = "none" },
-    { "include", CONTEXT_ANY, 1, 1, .set = set_include, .repeats = true, .finds_master = true,
+    { "include", CONTEXT_ANY, 1, 1, .set = apply_include, .repeats = true, .finds_master = true,
         .unset = "none" },
     { "load_module", CONTEXT_MAIN, 1, 1, .set = modules_set, .repeats = true, .unset = "none" },
     { "master_process", CONTEXT_MAIN, 1, 1, .set = set_flag, CORE(master_process),

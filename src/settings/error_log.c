@@ -64,7 +64,8 @@ int error_log_read(
     return 0;
 }
 
-SETTER(error_log_set)
+int error_log_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct log_target target;
 
@@ -73,7 +74,8 @@ SETTER(error_log_set)
     return error_log_read(apply, directive, &target) == -1 ? -1 : add_target(apply, &target);
 }
 
-SETTER(error_log_set_rate_limit)
+int error_log_set_rate_limit(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct core_settings *core = &apply->cycle->core;
 

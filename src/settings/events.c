@@ -13,7 +13,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-static SETTER(set_use)
+static int set_use(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     const struct mechanism *mechanism = mechanism_find(directive->args[0].text);
     const char *names[MECHANISMS_MAX + 1] = { NULL };
@@ -34,7 +35,8 @@ static SETTER(set_use)
     return 0;
 }
 
-static SETTER(set_connections)
+static int set_connections(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct events_settings *events = &apply->cycle->events;
     const char *text = directive->args[0].text;
@@ -48,7 +50,8 @@ static SETTER(set_connections)
     return set_number(apply, setting, directive, field);
 }
 
-static SETTER(set_debug_connection)
+static int set_debug_connection(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct events_settings *events = &apply->cycle->events;
     struct address_block found[LOOKUP_ADDRESSES_MAX], *blocks;
@@ -150,7 +153,8 @@ const struct setting *events_mechanism_table(struct apply *apply)
     return table;
 }
 
-SETTER(events_set)
+int events_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct scope *scope = apply_alloc(apply, sizeof(*scope));
 

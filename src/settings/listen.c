@@ -315,7 +315,8 @@ static int add_ports(struct apply *apply, const struct listen_address *listen,
     return 0;
 }
 
-SETTER(listen_set)
+int listen_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct address addresses[LOOKUP_ADDRESSES_MAX];
     struct listen_address listen = {

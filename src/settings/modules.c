@@ -7,6 +7,8 @@
 #include "settings/blocks.h"
 #include "settings/nginx_only.h"
 #include "settings/protocol.h"
+#include "settings/protocol_field.h"
+#include "settings/rows.h"
 #include "settings/set_value.h"
 
 #include "session/stream.h"
@@ -26,31 +28,13 @@ static const char *path_of(struct apply *apply, const char *text)
     return path;
 }
 
-/* Returns the path of a protocol's module, or NULL. */
-static const char *path_of_protocol(const struct apply *apply, const fb_protocol *protocol)
-{
-    const struct module *module;
-
-    SLIST_FOREACH (module, &apply->cycle->modules, link)
-        if (module->protocol == protocol)
-            return module->path;
-    return NULL;
-}
-
-const char *modules_name(const struct apply *apply, const fb_protocol *protocol)
-{
-    const char *path = path_of_protocol(apply, protocol);
-
-    return path != NULL ? path : protocol->name;
-}
-
 /* Names the owner of a protocol, or of a directive that is no protocol's (NULL). */
 static const char *owner_name(
     const struct apply *apply, const fb_protocol *protocol, char text[512])
 {
-    const char *path = path_of_protocol(apply, protocol);
+    const char *path = protocol != NULL ? protocol_module(apply, protocol) : NULL;
 
-    if (path == NULL)
+    if (path == NULL || path[0] != '/')
         return "forkbeard itself";
     snprintf(text, 512, "module \"%s\"", path);
     return text;
@@ -74,7 +58,7 @@ static int check_names(struct apply *apply, const struct conf_word *word, const 
     for (uint32_t i = 0; i < protocol->directive_n; i++) {
         const char *name = protocol->directives[i].name;
 
-        taken = apply_find_row(apply, name);
+        taken = rows_find_anywhere(apply, name);
         if (taken == NULL)
             continue;
         report_error(apply->report, word,
@@ -158,7 +142,8 @@ static int load_one(struct apply *apply, const struct conf_word *word, const cha
     return 0;
 }
 
-SETTER(modules_set)
+int modules_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     const char *path;
 

@@ -4,7 +4,7 @@
 #include "settings/protocol.h"
 
 #include "base/check.h"
-#include "settings/apply.h"
+#include "settings/protocol_field.h"
 #include "settings/set_value.h"
 
 #include "session/stream.h"
@@ -14,7 +14,8 @@
 
 static const struct {
     unsigned char arguments, width;
-    SETTER((*set));
+    int (*set)(struct apply *apply, const struct setting *setting,
+        const struct conf_directive *directive, void *field);
 } values[] = {
     [FB_VALUE_NONE] = { 0, 0, set_nothing },
     [FB_VALUE_STRING] = { 1, sizeof(const char *), set_string },
@@ -104,31 +105,6 @@ int protocol_add(struct apply *apply, const fb_protocol *protocol)
     return 0;
 }
 
-static unsigned index_of(const struct apply *apply, const fb_protocol *protocol)
-{
-    unsigned i = 0;
-
-    while (apply->cycle->protocols[i] != protocol) {
-        assert(apply->cycle->protocols[i] != NULL);
-        i++;
-    }
-    assert(i < STREAM_PROTOCOLS_MAX);
-    return i;
-}
-
-/* Returns a directive of the protocol with these flags that was written in the scope, or NULL. */
-static const struct scope_entry *seen_of(
-    const struct scope *scope, const fb_protocol *protocol, uint32_t flags)
-{
-    const struct scope_entry *seen;
-
-    STAILQ_FOREACH (seen, &scope->seen, link)
-        if (seen->setting->protocol == protocol &&
-            (seen->setting->declared->flags & flags) == flags)
-            return seen;
-    return NULL;
-}
-
 static void set_initial_values(
     struct apply *apply, struct scope *stream, const fb_protocol *protocol)
 {
@@ -136,57 +112,6 @@ static void set_initial_values(
         if (row->protocol == protocol && (row->at & CONTEXT_STREAM) &&
             scope_find(stream, row) == NULL)
             apply_initial(apply, stream, row);
-}
-
-/* Returns the stream's values of a protocol; NULL if it has no values, or after a report. */
-static void *stream_conf(struct apply *apply, struct scope *stream, const fb_protocol *protocol)
-{
-    void **conf = &stream->confs[index_of(apply, protocol)];
-
-    if (*conf == NULL && protocol->conf_state > 0)
-        *conf = apply_alloc(apply, protocol->conf_state);
-    return *conf;
-}
-
-/* Makes the protocol the server's, which has no other; -1 after a report. */
-static int claim_server(
-    struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
-{
-    struct server *server = apply->scope->server;
-    const fb_protocol *protocol = setting->protocol;
-
-    CHECK_KIND(apply->scope, SCOPE_KIND);
-    if (server->protocol == NULL) {
-        server->protocol = protocol;
-        server->protocol_index = index_of(apply, protocol);
-        if (protocol->conf_state > 0)
-            server->protocol_conf = apply_alloc(apply, protocol->conf_state);
-    }
-    if (server->protocol != protocol) {
-        const struct scope_entry *other = seen_of(apply->scope, server->protocol, 0);
-
-        report_error(apply->report, &directive->name,
-            "\"%s\" directive conflicts with \"%s\" in line %u: a server has one protocol",
-            setting->name, other->setting->name, other->directive->name.line);
-        return -1;
-    }
-    return 0;
-}
-
-void *protocol_field(
-    struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
-{
-    const fb_protocol *protocol = setting->protocol;
-    char *conf;
-
-    assert(protocol != NULL && (apply->scope->at & (CONTEXT_STREAM | CONTEXT_SERVER)));
-    if (apply->scope->server != NULL && claim_server(apply, setting, directive) == -1)
-        return NULL;
-    if (protocol->conf_state == 0)
-        return apply->scope; /* no value to set */
-    conf = apply->scope->server != NULL ? apply->scope->server->protocol_conf
-                                        : stream_conf(apply, apply->scope, protocol);
-    return conf == NULL ? NULL : conf + setting->offset; /* no memory, which was reported */
 }
 
 static const char *handler_of(const fb_protocol *protocol)
@@ -200,9 +125,9 @@ static const char *handler_of(const fb_protocol *protocol)
 static bool has_handler(struct apply *apply, const struct scope *scope)
 {
     const fb_protocol *protocol = scope->server->protocol;
-    const struct scope_entry *seen = seen_of(scope, protocol, 0);
+    const struct scope_entry *seen = protocol_seen(scope, protocol, 0);
 
-    if (seen_of(scope, protocol, FB_DIRECTIVE_HANDLER) != NULL)
+    if (protocol_seen(scope, protocol, FB_DIRECTIVE_HANDLER) != NULL)
         return true;
     if (scope_is_whole(apply, scope))
         report_error(apply->report, &seen->directive->name,
@@ -255,7 +180,7 @@ void protocol_finish(struct apply *apply, struct scope *scope)
     errors = apply->report->error_n;
     if (!scope->outer->finished[index]) {
         scope->outer->finished[index] = true;
-        stream_conf(apply, scope->outer, protocol);
+        protocol_stream_conf(apply, scope->outer, protocol);
         set_initial_values(apply, scope->outer, protocol);
     }
     parent = scope->outer->confs[index];

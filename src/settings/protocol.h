@@ -20,10 +20,6 @@ struct fb_conf {
 /* Adds a protocol, or begins the list with the built-in ones (NULL), and makes the directives of
  * all protocols rows; -1 after a report. */
 int protocol_add(struct apply *apply, const fb_protocol *protocol);
-/* Returns the field of a protocol's directive in the current server or stream; NULL after a
- * report. */
-void *protocol_field(
-    struct apply *apply, const struct setting *setting, const struct conf_directive *directive);
 /* Checks the server's protocol, sets what was not written, and calls conf_done. */
 void protocol_finish(struct apply *apply, struct scope *scope);
 /* protocol_variables.c: Defines the variables of all protocols, before anything uses one. */
@@ -33,8 +29,14 @@ struct zone *settings_protocol_metrics(struct apply *apply, const fb_protocol *p
 
 /* Setters of values that only protocols have; `setting->declared` says what was declared
  * (protocol_values.c). */
-SETTER(protocol_set_name);
-SETTER(protocol_set_target);
-SETTER(protocol_set_path); /* a path of FB_DIRECTIVE_READS or _WRITES; "" stays none */
-SETTER(protocol_set_custom);
-SETTER(protocol_set_template);
+int protocol_set_name(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);
+int protocol_set_target(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);
+int protocol_set_path(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive,
+    void *field); /* a path of FB_DIRECTIVE_READS or _WRITES; "" stays none */
+int protocol_set_custom(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);
+int protocol_set_template(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);

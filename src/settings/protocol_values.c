@@ -27,7 +27,8 @@ static void list_names(const char *const *names, char *text, size_t size)
     }
 }
 
-SETTER(protocol_set_name)
+int protocol_set_name(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     const char *const *names = setting->declared->names;
     char expected[256];
@@ -37,7 +38,8 @@ SETTER(protocol_set_name)
     return set_choice(apply, directive, names, expected, field);
 }
 
-SETTER(protocol_set_target)
+int protocol_set_target(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct fb_target *target = apply_alloc(apply, sizeof(*target));
     const char *text = apply_address(apply, directive->args[0].text), *wrong;
@@ -53,7 +55,8 @@ SETTER(protocol_set_target)
     return 0;
 }
 
-SETTER(protocol_set_path)
+int protocol_set_path(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     const char *text = directive->args[0].text;
 
@@ -75,7 +78,8 @@ static struct fb_conf conf_at(
 }
 
 /* A default has no place of its own, and its words are gone when the setter returns. */
-SETTER(protocol_set_template)
+int protocol_set_template(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct fb_conf conf = conf_at(apply, setting, directive);
     const char *text = directive->args[0].text;
@@ -88,7 +92,8 @@ SETTER(protocol_set_template)
     return *(const fb_template **)field != NULL ? 0 : -1;
 }
 
-SETTER(protocol_set_custom)
+int protocol_set_custom(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct fb_conf conf = conf_at(apply, setting, directive);
     const char **args = apply_alloc(apply, (directive->arg_n + 1) * sizeof(*args));

@@ -9,7 +9,8 @@ struct apply;
 
 /* Adds an address, a block, the addresses of a name, or all unix sockets to a struct
  * trusted_setting. */
-SETTER(realip_set);
+int realip_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);
 
 /* Reports variables of the PROXY header that cannot be, and notes whether any is used, when all of
  * the configuration's variables are known. */

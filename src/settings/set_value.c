@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/number.h"
 #include "settings/apply.h"
+#include "settings/rows.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -21,7 +22,7 @@ int set_bad_value(struct apply *apply, const struct conf_directive *directive, u
     va_list args;
 
     assert(arg < directive->arg_n);
-    if (apply_is_unterminated(apply, directive, arg))
+    if (rows_is_unterminated(apply, directive, arg))
         return -1;
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
@@ -67,7 +68,8 @@ int set_choice(struct apply *apply, const struct conf_directive *directive,
 
 static const char *const flags[] = { "off", "on", NULL };
 
-SETTER(set_flag)
+int set_flag(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     (void)setting;
     return set_choice(apply, directive, flags, "\"on\" or \"off\"", field);
@@ -108,18 +110,21 @@ static int set_quantity(struct apply *apply, const struct setting *setting,
     }
 }
 
-SETTER(set_number)
+int set_number(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     return set_quantity(apply, setting, directive, field, number_parse, "a number");
 }
 
-SETTER(set_size)
+int set_size(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     return set_quantity(
         apply, setting, directive, field, number_parse_size, "a size such as 512, 16k or 1m");
 }
 
-SETTER(set_size_or_off)
+int set_size_or_off(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     if (setting->least_value == 0 && strcmp(directive->args[0].text, "off") == 0) {
         *(int64_t *)field = 0;
@@ -128,7 +133,8 @@ SETTER(set_size_or_off)
     return set_size(apply, setting, directive, field);
 }
 
-SETTER(set_msec)
+int set_msec(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     if (setting->least_value == 0 && strcmp(directive->args[0].text, "off") == 0) {
         *(int64_t *)field = 0;
@@ -138,7 +144,8 @@ SETTER(set_msec)
         apply, setting, directive, field, number_parse_msec, "a time such as 500ms, 30s or 1h 30m");
 }
 
-SETTER(set_usec)
+int set_usec(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     if (strcmp(directive->args[0].text, "off") == 0) {
         *(int64_t *)field = 0;
@@ -148,7 +155,8 @@ SETTER(set_usec)
         apply, setting, directive, field, number_parse_usec, "a time such as 50us or 1ms");
 }
 
-SETTER(set_string)
+int set_string(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     (void)apply;
     (void)setting;
@@ -156,7 +164,8 @@ SETTER(set_string)
     return 0;
 }
 
-SETTER(set_path)
+int set_path(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     (void)setting;
     if (directive->args[0].text[0] == '\0')
@@ -165,32 +174,12 @@ SETTER(set_path)
     return *(const char **)field == NULL ? -1 : 0;
 }
 
-SETTER(set_nothing)
+int set_nothing(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     (void)apply;
     (void)setting;
     (void)directive;
     (void)field;
     return 0;
-}
-
-static int apply_included(void *arg, struct conf_block *block)
-{
-    struct apply *apply = arg;
-
-    CHECK_KIND(apply, APPLY_KIND);
-    apply_block(apply, block);
-    return 0;
-}
-
-SETTER(set_include)
-{
-    const char *pattern = apply_conf_path(apply, directive->args[0].text);
-
-    CHECK_KIND(apply, APPLY_KIND);
-    (void)setting;
-    (void)field;
-    if (pattern == NULL)
-        return -1;
-    return conf_include(&apply->cycle->source, &directive->args[0], pattern, apply_included, apply);
 }

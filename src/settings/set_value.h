@@ -6,16 +6,26 @@
 #include "base/compiler.h"
 #include "settings/setting.h"
 
-SETTER(set_flag);
-SETTER(set_number);
-SETTER(set_size);
-SETTER(set_size_or_off); /* takes "off", too, where the least value is 0 */
-SETTER(set_msec);        /* takes "off", too, where the least value is 0 */
-SETTER(set_usec);        /* takes "off", too */
-SETTER(set_string);
-SETTER(set_path);
-SETTER(set_nothing);
-SETTER(set_include);
+int set_flag(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);
+int set_number(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);
+int set_size(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);
+int set_size_or_off(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive,
+    void *field); /* takes "off", too, where the least value is 0 */
+int set_msec(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive,
+    void *field); /* takes "off", too, where the least value is 0 */
+int set_usec(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field); /* takes "off", too */
+int set_string(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);
+int set_path(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);
+int set_nothing(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);
 /* Sets the place that the argument has among the names, whose letters may be of either case, as in
  * nginx; of names that differ in that alone it is the one that is written so. */
 int set_choice(struct apply *apply, const struct conf_directive *directive,

@@ -54,7 +54,3 @@ extern const struct setting core_table[];
 extern const struct setting events_table[];
 extern const struct setting stream_rows[]; /* rows of stream {} that are no feature's */
 extern const struct setting upstream_table[];
-
-#define SETTER(name)                                                                               \
-    int name(struct apply *apply, const struct setting *setting,                                   \
-        const struct conf_directive *directive, void *field)

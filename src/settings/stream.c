@@ -9,7 +9,8 @@
 #include "settings/protocol.h"
 #include "settings/template.h"
 
-static SETTER(set_server)
+static int set_server(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct scope *stream = apply->scope;
     struct scope *scope = apply_alloc(apply, sizeof(*scope));
@@ -43,7 +44,8 @@ const struct setting stream_rows[] = {
 };
 
 /* Stores the block until all modules are loaded, wherever load_module stands. */
-SETTER(stream_set)
+int stream_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     (void)setting;
     (void)field;

@@ -22,7 +22,8 @@ static const struct conf_directive *find_earlier(
     return NULL;
 }
 
-SETTER(substitution_set)
+int substitution_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     const struct conf_file *file = directive->name.file;
     const struct conf_directive *earlier = find_earlier(apply, directive);

@@ -193,7 +193,8 @@ const struct variable *template_find(
     return NULL;
 }
 
-SETTER(set_template)
+int set_template(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     const struct template *template =
         template_of(apply, &directive->args[0], directive->args[0].text);

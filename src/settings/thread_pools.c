@@ -74,7 +74,8 @@ static int set_options(
     return 0;
 }
 
-SETTER(thread_pools_set)
+int thread_pools_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct fb_pool *first = &apply->cycle->core.pool, *pool;
     const char *name = directive->args[0].text;

@@ -44,7 +44,8 @@ static void warn_of_unreached(
         "this rule is never reached: \"%s all\" stands before it", access->all->name.text);
 }
 
-static SETTER(access_set)
+static int access_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct access_setting **access = field;
     struct access_rule *rule = apply_alloc(apply, sizeof(*rule));

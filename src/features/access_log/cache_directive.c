@@ -50,7 +50,8 @@ static int set_part(struct apply *apply, const struct conf_directive *directive,
     return set_bad_value(apply, directive, arg, EXPECTED);
 }
 
-SETTER(open_log_file_cache_set)
+int open_log_file_cache_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct access_log_conf *conf;
     struct access_cache_setting *cache;

@@ -264,7 +264,8 @@ static int set_off(
     return 0;
 }
 
-static SETTER(access_log_set)
+static int access_log_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct access_logs_setting *logs = field;
     struct parameters parameters = { 0 };

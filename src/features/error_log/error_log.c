@@ -50,7 +50,8 @@ static int compare_destinations(
 RB_GENERATE_INTERNAL(error_destinations, error_destination, node, compare_destinations,
     static __attribute__((unused)))
 
-static SETTER(error_log_set_server)
+static int error_log_set_server(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct error_log_setting **logs = field;
     struct error_log *log = apply_alloc(apply, sizeof(*log));

@@ -22,7 +22,8 @@ static int set_aio_pool(struct apply *apply, const struct conf_directive *direct
     return 0;
 }
 
-static SETTER(set_aio)
+static int set_aio(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     static const char *const names[] = {
         [FB_AIO_OFF] = "off",
@@ -47,7 +48,8 @@ static SETTER(set_aio)
 }
 
 /* The alignment of memory is a power of two. */
-static SETTER(set_alignment)
+static int set_alignment(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     const int64_t *alignment = field;
 

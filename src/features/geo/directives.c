@@ -284,7 +284,8 @@ static const struct variable *find_source(
     return template_use(apply, &directive->name, usual, strlen(usual));
 }
 
-static SETTER(geo_set)
+static int geo_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct geo *geo = apply_alloc(apply, sizeof(*geo));
     struct geo_reading reading = {

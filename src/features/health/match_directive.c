@@ -118,7 +118,8 @@ static void read_entry(struct entries *entries, const struct conf_directive *ent
         read_bytes(entries->apply, &entry->args[0], &match->send);
 }
 
-SETTER(match_set)
+int match_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct health_conf *conf = feature_conf(apply, FEATURE_HEALTH);
     struct match_list *list = &conf->matches;

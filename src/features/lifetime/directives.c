@@ -38,7 +38,8 @@ static bool is_off(const struct conf_directive *directive)
     return directive->arg_n == 1 && strcmp(directive->args[0].text, "off") == 0;
 }
 
-static SETTER(lifetime_set)
+static int lifetime_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct lifetime_setting *lifetime = field;
 
@@ -65,7 +66,8 @@ static SETTER(lifetime_set)
     return 0;
 }
 
-static SETTER(lifetime_set_rate)
+static int lifetime_set_rate(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct rate_setting *rate = field;
 

@@ -68,7 +68,8 @@ static int declare_zone(
     return -1;
 }
 
-static SETTER(limit_conn_set_zone)
+static int limit_conn_set_zone(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     const char *text = directive->args[1].text, *colon;
     struct limit_zone *zone;
@@ -131,7 +132,8 @@ static struct limit_rule *add_rule(
     return rule;
 }
 
-static SETTER(limit_conn_set)
+static int limit_conn_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct limit_rule *rule;
     int64_t most;
@@ -171,7 +173,8 @@ static bool parse_rate(const char *text, uint64_t *interval_ns)
     return true;
 }
 
-static SETTER(limit_conn_set_rate)
+static int limit_conn_set_rate(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct shm_limit_rate rate;
     struct limit_rule *rule;
@@ -197,7 +200,8 @@ static SETTER(limit_conn_set_rate)
     return 0;
 }
 
-static SETTER(limit_conn_set_log_level)
+static int limit_conn_set_log_level(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     static const char *const names[] = { "info", "notice", "warn", "error", NULL };
 

@@ -206,7 +206,8 @@ static int finish_tables(struct map_reading *reading)
 }
 
 /* Tables take the size that their entries need. */
-static SETTER(map_set_hash_size)
+static int map_set_hash_size(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     const struct setting any = { .least_value = 0, .greatest_value = INT32_MAX };
     int64_t number;
@@ -216,7 +217,8 @@ static SETTER(map_set_hash_size)
     return set_number(apply, &any, directive, &number);
 }
 
-static SETTER(map_set)
+static int map_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     const struct conf_word nothing = { .text = "" };
     struct map *map = apply_alloc(apply, sizeof(*map));

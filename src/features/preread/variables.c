@@ -16,7 +16,7 @@ static const struct preread_part *hello_of(const struct fb_conn *conn)
     return preread;
 }
 
-GETTER(get_protocol)
+static int get_protocol(struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     const struct preread_part *preread = hello_of(conn);
     const char *text;
@@ -30,7 +30,8 @@ GETTER(get_protocol)
     return 0;
 }
 
-GETTER(get_server_name)
+static int get_server_name(
+    struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     const struct preread_part *preread = hello_of(conn);
 
@@ -41,7 +42,8 @@ GETTER(get_server_name)
     return 0;
 }
 
-GETTER(get_alpn_protocols)
+static int get_alpn_protocols(
+    struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     const struct preread_part *preread = hello_of(conn);
 

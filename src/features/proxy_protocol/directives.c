@@ -33,7 +33,8 @@ static struct address_block *add_block(struct apply *apply, struct trusted_setti
     return &trusted->blocks[n];
 }
 
-static SETTER(realip_set)
+static int realip_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct address_block found[LOOKUP_ADDRESSES_MAX], *block;
     unsigned n;

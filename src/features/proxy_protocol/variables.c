@@ -31,7 +31,7 @@ static struct value value_of(fb_bytes bytes)
     return value_found((const char *)bytes.p, bytes.n);
 }
 
-GETTER(get_addr)
+static int get_addr(struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     struct proxy_protocol header;
 
@@ -43,7 +43,8 @@ GETTER(get_addr)
     return header.source_text.n > 0 ? 0 : value_address(conn, value, &header.source);
 }
 
-GETTER(get_server_addr)
+static int get_server_addr(
+    struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     struct proxy_protocol header;
 
@@ -55,7 +56,7 @@ GETTER(get_server_addr)
     return header.destination_text.n > 0 ? 0 : value_address(conn, value, &header.destination);
 }
 
-GETTER(get_port)
+static int get_port(struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     struct proxy_protocol header;
 
@@ -66,7 +67,8 @@ GETTER(get_port)
     return value_port(conn, value, &header.source);
 }
 
-GETTER(get_server_port)
+static int get_server_port(
+    struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     struct proxy_protocol header;
 
@@ -121,7 +123,7 @@ static bool find_ssl(const struct proxy_protocol *header, uint32_t *verify, fb_b
            proxy_protocol_ssl(all, verify, ssl);
 }
 
-GETTER(get_type)
+static int get_type(struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     const char *name = variable->name + strlen(TYPE_PREFIX);
     int type = type_of(name);
@@ -141,7 +143,8 @@ GETTER(get_type)
     return 0;
 }
 
-GETTER(get_ssl_verify)
+static int get_ssl_verify(
+    struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     struct proxy_protocol header;
     fb_bytes ssl;
@@ -164,7 +167,7 @@ static void own_peer(const struct fb_conn *conn, struct address *out)
     conn_peer_of(proxy != NULL ? &proxy->own : &conn->peer, out);
 }
 
-GETTER(get_own_addr)
+static int get_own_addr(struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     struct address peer;
 
@@ -173,7 +176,7 @@ GETTER(get_own_addr)
     return value_address(conn, value, &peer);
 }
 
-GETTER(get_own_port)
+static int get_own_port(struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     struct address peer;
 

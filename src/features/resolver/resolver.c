@@ -105,7 +105,8 @@ static int set_arguments(
     return 0;
 }
 
-SETTER(resolver_set)
+int resolver_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct names_setting *last = &apply->cycle->stream.system;
     struct names_setting *resolver = apply_alloc(apply, sizeof(*resolver));

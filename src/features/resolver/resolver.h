@@ -4,7 +4,8 @@
 
 #include "settings/apply.h"
 
-SETTER(resolver_set);
+int resolver_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);
 /* Notes that groups of servers, or sessions, ask the resolver, which workers will have then. */
 void resolver_use(
     struct apply *apply, const struct names_setting *resolver, enum names_users users);

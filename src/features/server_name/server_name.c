@@ -103,7 +103,8 @@ static int add_name(struct apply *apply, const struct conf_directive *directive,
     return 0;
 }
 
-static SETTER(server_name_set)
+static int server_name_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     int status = 0;
 

@@ -16,7 +16,8 @@ struct variable *set_define(struct apply *apply, const struct conf_word *word,
     return variable;
 }
 
-static SETTER(set_variable)
+static int set_variable(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct set_commands *commands = field;
     struct set_command *command = apply_alloc(apply, sizeof(*command));

@@ -101,7 +101,8 @@ static unsigned count_entries(const struct conf_directive *directive)
     return n;
 }
 
-static SETTER(split_clients_set)
+static int split_clients_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct split_clients *split = apply_alloc(apply, sizeof(*split));
     struct split_reading reading = {

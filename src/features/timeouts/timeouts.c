@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* No limit is one that nothing reaches; 0 stands for the protocol's. */
-static SETTER(set_output_limit)
+static int set_output_limit(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     if (strcmp(directive->args[0].text, "off") == 0) {
         *(int64_t *)field = INT64_MAX;

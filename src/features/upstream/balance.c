@@ -31,7 +31,8 @@ static struct upstream_balance *begin_balance(
     return &block->upstream->balance;
 }
 
-SETTER(upstream_balance_set_hash)
+int upstream_balance_set_hash(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct upstream_balance *balance = begin_balance(apply, directive, field);
 
@@ -43,7 +44,8 @@ SETTER(upstream_balance_set_hash)
     return balance->key != NULL ? 0 : -1;
 }
 
-SETTER(upstream_balance_set_least_conn)
+int upstream_balance_set_least_conn(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     (void)setting;
     begin_balance(apply, directive, field);
@@ -60,7 +62,8 @@ static bool find_time(const char *text, enum upstream_time *time)
     return false;
 }
 
-SETTER(upstream_balance_set_least_time)
+int upstream_balance_set_least_time(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct upstream_balance *balance = begin_balance(apply, directive, field);
 
@@ -74,7 +77,8 @@ SETTER(upstream_balance_set_least_time)
     return 0;
 }
 
-SETTER(upstream_balance_set_random)
+int upstream_balance_set_random(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct upstream_balance *balance = begin_balance(apply, directive, field);
     const char *method;

@@ -221,7 +221,8 @@ static void note_parameters(
     block->has_primary = block->has_primary || !is_backup;
 }
 
-SETTER(upstream_server_set)
+int upstream_server_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct upstream_server *server = upstream_server_make(apply);
     struct upstream_block *block = field;

@@ -63,7 +63,8 @@ static struct upstream_zone_use *find_zone(struct apply *apply, const struct con
     return use;
 }
 
-static SETTER(set_zone)
+static int set_zone(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct zone_member *member = apply_alloc(apply, sizeof(*member));
     struct upstream_zone_use *use;
@@ -97,7 +98,8 @@ static SETTER(set_zone)
     return 0;
 }
 
-static SETTER(set_queue)
+static int set_queue(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct upstream *upstream = ((struct upstream_block *)field)->upstream;
     int64_t most;
@@ -114,7 +116,8 @@ static SETTER(set_queue)
     return 0;
 }
 
-static SETTER(upstream_set_drop)
+static int upstream_set_drop(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct upstream_drop *drop = field;
     const char *over;
@@ -176,7 +179,8 @@ static void check_block(
             block->upstream->name);
 }
 
-static SETTER(upstream_set)
+static int upstream_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
 {
     struct upstream *upstream = apply_alloc(apply, sizeof(*upstream));
     struct upstream_block block = { .upstream = upstream };

@@ -44,7 +44,8 @@ struct upstream_entry {
 
 /* server.c: `server` of the block; a server with all its defaults (NULL after a report);
  * and its place, an address or a name, from text: NULL, or what is wrong with it. */
-SETTER(upstream_server_set);
+int upstream_server_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);
 struct upstream_server *upstream_server_make(struct apply *apply);
 const char *upstream_server_parse(
     struct apply *apply, const char *text, struct upstream_server *server);
@@ -54,10 +55,14 @@ void upstream_server_add(
 
 /* balance.c: the balancers; and whether the servers' parameters are for that of the block,
  * whichever comes first. */
-SETTER(upstream_balance_set_hash);
-SETTER(upstream_balance_set_least_conn);
-SETTER(upstream_balance_set_least_time);
-SETTER(upstream_balance_set_random);
+int upstream_balance_set_hash(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);
+int upstream_balance_set_least_conn(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);
+int upstream_balance_set_least_time(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);
+int upstream_balance_set_random(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);
 void upstream_balance_check(struct apply *apply, const struct upstream_block *block);
 
 /* find.c: Adds a group to those of the configuration; -1: there is one of its name, or no

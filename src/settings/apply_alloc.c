@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Takes memory of the cycle's arena. A failure is reported, and ends with the reading. */
+#include "settings/apply_alloc.h"
+
+#include "settings/apply.h"
+
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+#define UNIX "unix:"
+
+void *apply_alloc(struct apply *apply, size_t size)
+{
+    void *p = arena_alloc(apply->cycle->arena, size);
+
+    if (p == NULL)
+        report_error(apply->report, NULL, "out of memory");
+    return p;
+}
+
+void *apply_grow(struct apply *apply, void *list, unsigned n, size_t size)
+{
+    void *larger = apply_alloc(apply, (n + 1) * size);
+
+    assert(size > 0 && (n == 0) == (list == NULL));
+    if (larger != NULL && n > 0)
+        memcpy(larger, list, n * size);
+    return larger;
+}
+
+char *apply_strdup(struct apply *apply, const char *text)
+{
+    char *copy = arena_strdup(apply->cycle->arena, text);
+
+    if (copy == NULL)
+        report_error(apply->report, NULL, "out of memory");
+    return copy;
+}
+
+/* Puts `n` bytes of a directory before a relative path. */
+static const char *join_path(struct apply *apply, const char *directory, size_t n, const char *path)
+{
+    assert(directory[0] == '/');
+    if (path[0] != '/')
+        path = arena_printf(apply->cycle->arena, "%.*s/%s", (int)n, directory, path);
+    if (path == NULL)
+        report_error(apply->report, NULL, "out of memory");
+    return path;
+}
+
+const char *apply_conf_path(struct apply *apply, const char *text)
+{
+    const char *conf = apply->options->conf;
+
+    return join_path(apply, conf, (size_t)(strrchr(conf, '/') - conf), text);
+}
+
+const char *apply_path(struct apply *apply, const char *text)
+{
+    const char *prefix = apply->options->prefix;
+
+    return prefix == NULL ? apply_conf_path(apply, text)
+                          : join_path(apply, prefix, strlen(prefix), text);
+}
+
+const char *apply_address(struct apply *apply, const char *text)
+{
+    const char *path;
+
+    if (strncasecmp(text, UNIX, strlen(UNIX)) != 0 || text[strlen(UNIX)] == '\0')
+        return text;
+    path = apply_path(apply, text + strlen(UNIX));
+    if (path == NULL || path == text + strlen(UNIX))
+        return path == NULL ? NULL : text;
+    text = arena_printf(apply->cycle->arena, UNIX "%s", path);
+    if (text == NULL)
+        report_error(apply->report, NULL, "out of memory");
+    return text;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory of the cycle while a configuration is read, and the paths of its texts. */
+#pragma once
+
+#include <stddef.h>
+
+struct apply;
+
+/* Allocates memory of the cycle, zeroed; NULL after a report. */
+void *apply_alloc(struct apply *apply, size_t size);
+/* Copies the list with room for one more element, which is zeroed; NULL after a report. */
+void *apply_grow(struct apply *apply, void *list, unsigned n, size_t size);
+/* Copies the text; NULL after a report. */
+char *apply_strdup(struct apply *apply, const char *text);
+/* Makes a path of the configuration absolute: a relative one begins at the prefix. NULL after a
+ * report. */
+const char *apply_path(struct apply *apply, const char *text);
+/* Makes the path of another file of the configuration absolute: a relative one begins at the
+ * directory of the main file. NULL after a report. */
+const char *apply_conf_path(struct apply *apply, const char *text);
+/* Makes the path of "unix:path" absolute as apply_path() does, and returns any other address as it
+ * is. NULL after a report. */
+const char *apply_address(struct apply *apply, const char *text);

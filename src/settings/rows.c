@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Looks names of directives up in the tables, one row after the other, and says of a name without a
+ * row where it belongs, or what is like it. */
+#include "settings/rows.h"
+
+#include "settings/apply.h"
+#include "settings/haproxy.h"
+#include "settings/nginx_only.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Room for the names of all contexts. */
+#define CONTEXTS_TEXT 96
+
+/* Lists the contexts: `"stream", "server" or "upstream"`. */
+static const char *name_contexts(unsigned at, char text[CONTEXTS_TEXT])
+{
+    static const char *const names[] = { "the main context", "\"events\"", "\"stream\"",
+        "\"server\"", "\"upstream\"" };
+    int n = 0;
+
+    static_assert(CONTEXT_ANY == (1u << countof(names)) - 1, "each context has a name");
+    for (unsigned i = 0; i < countof(names); i++) {
+        unsigned bit = 1u << i, rest = at & ~(2 * bit - 1);
+        const char *behind = rest == 0 ? "" : (rest & (rest - 1)) == 0 ? " or " : ", ";
+
+        if (at & bit)
+            n += snprintf(text + n, CONTEXTS_TEXT - (size_t)n, "%s%s", names[i], behind);
+    }
+    assert(n > 0 && n < CONTEXTS_TEXT);
+    return text;
+}
+
+/* An iterator over the rows of all tables. */
+struct rows {
+    const struct apply *apply;
+    unsigned table, row;
+    unsigned at; /* contexts of the rows that are wanted */
+};
+
+static const struct setting *next_row(struct rows *rows)
+{
+    const struct setting *const *tables = rows->apply->tables;
+
+    assert(rows->at != 0);
+    for (; tables[rows->table] != NULL; rows->table++, rows->row = 0)
+        while (tables[rows->table][rows->row].name != NULL) {
+            const struct setting *setting = &tables[rows->table][rows->row++];
+
+            if (setting->at & rows->at)
+                return setting;
+        }
+    return NULL;
+}
+
+static const char *next_row_name(void *arg)
+{
+    const struct setting *setting = next_row(arg);
+
+    return setting != NULL ? setting->name : NULL;
+}
+
+const struct setting *rows_find(const struct apply *apply, const char *name, unsigned at)
+{
+    struct rows rows = { .apply = apply, .at = at };
+    const struct setting *setting;
+
+    while ((setting = next_row(&rows)) != NULL)
+        if (strcmp(setting->name, name) == 0)
+            return setting;
+    return NULL;
+}
+
+/* Returns the contexts in which a directive of the name may stand: two tables may have it. */
+static unsigned contexts_of(const struct apply *apply, const char *name)
+{
+    struct rows rows = { .apply = apply, .at = CONTEXT_ANY };
+    const struct setting *setting;
+    unsigned at = 0;
+
+    while ((setting = next_row(&rows)) != NULL)
+        if (strcmp(setting->name, name) == 0)
+            at |= setting->at;
+    return at;
+}
+
+const struct setting *rows_find_anywhere(const struct apply *apply, const char *name)
+{
+    return rows_find(apply, name, CONTEXT_ANY & ~(unsigned)CONTEXT_OWN);
+}
+
+/* Suggests something for an unknown name: what stands for a word of HAProxy's, or a name of this
+ * context, of any, and of nginx. */
+static void suggest_name(struct apply *apply, const struct conf_word *name)
+{
+    struct rows here = { .apply = apply, .at = apply->scope->at };
+    struct rows anywhere = { .apply = apply, .at = CONTEXT_ANY };
+    const char *haproxy = haproxy_hint(HAPROXY_DIRECTIVE, name->text);
+    const char *near = nearest_name(name->text, next_row_name, &here);
+
+    if (near == NULL)
+        near = nearest_name(name->text, next_row_name, &anywhere);
+    if (near == NULL)
+        near = nginx_nearest_no_effect(name->text, apply->scope->at);
+    if (haproxy != NULL)
+        report_error(apply->report, name, "unknown directive \"%s\", " HAPROXY_WORD "%s",
+            name->text, haproxy);
+    else if (near != NULL)
+        report_error(apply->report, name, "unknown directive \"%s\", did you mean \"%s\"?",
+            name->text, near);
+    else if ((near = nginx_nearest(name->text)) != NULL)
+        report_error(apply->report, name,
+            "unknown directive \"%s\", \"%s\" directive of nginx is not supported either%s",
+            name->text, near, nginx_lacking(near));
+    else
+        report_error(apply->report, name, "unknown directive \"%s\"", name->text);
+}
+
+void rows_report_unknown(struct apply *apply, const struct conf_directive *directive)
+{
+    const struct conf_word *name = &directive->name;
+    unsigned elsewhere = contexts_of(apply, name->text);
+    unsigned no_effect = elsewhere == 0 ? nginx_no_effect(name->text) : 0;
+    unsigned at = elsewhere != 0 ? elsewhere : no_effect;
+    char contexts[CONTEXTS_TEXT];
+    bool is_server_s = apply->scope->at & (CONTEXT_STREAM | CONTEXT_SERVER);
+
+    if ((no_effect & apply->scope->at) && directive->block != NULL)
+        report_error(apply->report, name,
+            "directive \"%s\" is not terminated by \";\", it takes no block", name->text);
+    else if (no_effect & apply->scope->at)
+        report_notice(apply->report, name, "\"%s\" directive of nginx has no effect here, ignored",
+            name->text);
+    else if (at != 0)
+        report_error(apply->report, name, "\"%s\" directive is not allowed here, it belongs in %s",
+            name->text, name_contexts(at, contexts));
+    else if (apply->lacks_module && is_server_s)
+        apply->scope->refused = true;
+    else if (nginx_only(name->text))
+        report_error(apply->report, name, "\"%s\" directive of nginx is not supported%s",
+            name->text, nginx_lacking(name->text));
+    else
+        suggest_name(apply, name);
+}
+
+bool rows_is_unterminated(struct apply *apply, const struct conf_directive *directive, unsigned arg)
+{
+    const struct conf_word *before = &directive->name;
+
+    for (unsigned i = 0; i <= arg && i < directive->arg_n; before = &directive->args[i++]) {
+        const struct conf_word *word = &directive->args[i];
+
+        if (word->line == before->line || rows_find(apply, word->text, apply->scope->at) == NULL)
+            continue;
+        report_error(apply->report, before, "directive \"%s\" is not terminated by \";\"",
+            directive->name.text);
+        return true;
+    }
+    return false;
+}

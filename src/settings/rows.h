@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The rows of all tables of directives, by their names. */
+#pragma once
+
+#include "settings/setting.h"
+
+struct apply;
+
+/* Returns the row of the name in one of the contexts `at`, or NULL. */
+const struct setting *rows_find(const struct apply *apply, const char *name, unsigned at);
+/* Returns the row of that name in any context but those of CONTEXT_OWN, or NULL. */
+const struct setting *rows_find_anywhere(const struct apply *apply, const char *name);
+/* Reports a directive that the present block has no row for, with what was perhaps meant. */
+void rows_report_unknown(struct apply *apply, const struct conf_directive *directive);
+/* Reports that the directive lacks its ";", if the name of another one of this context begins a
+ * line among its arguments up to this one, which it cannot take; returns whether it does. */
+bool rows_is_unterminated(
+    struct apply *apply, const struct conf_directive *directive, unsigned arg);
