@@ -10,6 +10,14 @@
 #include <bsd/stdlib.h>
 #include <stdlib.h>
 
+/* Units of a shard. One that is full has no room for another key, though others may. */
+#define UNITS_A_SHARD 512
+
+static_assert(sizeof(struct shm_limit_unit) == SHM_LIMIT_UNIT, "the layout is versioned");
+static_assert(offsetof(struct shm_limit_unit, words) == TABLE_HASH_AT, "the first has the hash");
+static_assert(sizeof(struct shm_limit_shard) == CACHE_LINE, "each shard has its line");
+static_assert(SHM_LIMIT_MOST < SHM_LIMIT_COUNT_MASK, "a cell's count is more than any limit");
+
 static int compare_counts(const struct shm_limit_count *a, const struct shm_limit_count *b)
 {
     if (a->key[0] != b->key[0])
@@ -35,10 +43,10 @@ static void lock_shard(struct shm_limit *limit, uint32_t shard)
 {
     struct shm_limit_shard *s = &limit->shards[shard];
     const struct shm_limit_visit *visit = &limit->visits[shard];
-    enum zone_lock_state state = zone_lock(&limit->locker, &s->lock, &limit->hold);
+    enum zone_lock_state state = zone_lock(&limit->table.locker, &s->lock, &limit->table.hold);
 
-    assert(shard < limit->shard_n && state != ZONE_LOCK_BUSY);
-    limit->mended.taken = limit->locker.taken;
+    assert(state != ZONE_LOCK_BUSY);
+    limit->mended.taken = limit->table.locker.taken;
     if (unlikely(state != ZONE_LOCK_FREE))
         shm_limit_rebuild(limit, shard, false);
     if (unlikely(!visit->visited || visit->unsure ||
@@ -48,13 +56,13 @@ static void lock_shard(struct shm_limit *limit, uint32_t shard)
 }
 
 /* Whether a step has come to its end, under a lock that nobody has taken: what it says is so. */
-static bool unlock_shard(struct shm_limit *limit, uint32_t shard, enum shm_limit_step step)
+static bool unlock_shard(struct shm_limit *limit, uint32_t shard, enum table_step step)
 {
-    assert(limit->hold.lock == &limit->shards[shard].lock);
-    if (unlikely(step == SHM_LIMIT_STEP_FAILED))
+    assert(limit->table.hold.lock == &limit->shards[shard].lock);
+    if (unlikely(step == TABLE_FAILED))
         shm_limit_rebuild_damaged(limit, shard);
-    if (likely(zone_lock_release(&limit->hold)))
-        return step != SHM_LIMIT_STEP_FAILED;
+    if (likely(zone_lock_release(&limit->table.hold)))
+        return step != TABLE_FAILED;
     limit->visits[shard].unsure = true;
     return false;
 }
@@ -69,50 +77,50 @@ static void compare_own(
 }
 
 /* Writes the count that this process is to have. */
-static enum shm_limit_step write_own(struct shm_limit *limit, const struct shm_limit_place *place,
+static enum table_step write_own(struct shm_limit *limit, const struct table_place *place,
     const struct shm_limit_count *own, uint32_t n)
 {
     struct shm_limit_cells cells;
-    enum shm_limit_step step;
+    enum table_step step;
 
     if (!shm_limit_read_cells(limit, place, &cells))
-        return SHM_LIMIT_STEP_FAILED;
+        return TABLE_FAILED;
     compare_own(limit, &cells, own);
     step = shm_limit_publish(limit, place, &cells, n);
-    if (step != SHM_LIMIT_STEP_OK || n > 0)
+    if (step != TABLE_OK || n > 0)
         return step;
     return shm_limit_drop_idle(limit, place);
 }
 
 /* Counts one more session where fewer than `most` are there. The count is published before the sum
  * that decides is taken: where a lock was taken from a process, each of the two sees the other. */
-static enum shm_limit_step count_one(
+static enum table_step count_one(
     struct shm_limit *limit, const struct shm_limit_count *own, uint32_t most, bool *reached)
 {
-    struct shm_limit_place place;
+    struct table_place place;
     struct shm_limit_cells cells = { .own = NULL };
-    enum shm_limit_step step = shm_limit_find(limit, own->key, &place);
+    enum table_step step = shm_limit_find(limit, own->key, &place);
 
     *reached = false;
-    if (step == SHM_LIMIT_STEP_OK && !shm_limit_read_cells(limit, &place, &cells))
-        return SHM_LIMIT_STEP_FAILED;
-    if (step != SHM_LIMIT_STEP_FAILED && cells.others + own->n >= most) {
+    if (step == TABLE_OK && !shm_limit_read_cells(limit, &place, &cells))
+        return TABLE_FAILED;
+    if (step != TABLE_FAILED && cells.others + own->n >= most) {
         *reached = true;
-        return SHM_LIMIT_STEP_OK;
+        return TABLE_OK;
     }
-    if (step == SHM_LIMIT_STEP_NONE) {
+    if (step == TABLE_NONE) {
         compare_own(limit, &cells, own);
         step = shm_limit_add(limit, own->key, 0, own->n + 1, &place);
-    } else if (step == SHM_LIMIT_STEP_OK) {
+    } else if (step == TABLE_OK) {
         step = write_own(limit, &place, own, own->n + 1);
     }
-    if (step != SHM_LIMIT_STEP_OK)
+    if (step != TABLE_OK)
         return step;
     atomic_thread_fence(memory_order_seq_cst);
     if (!shm_limit_read_cells(limit, &place, &cells))
-        return SHM_LIMIT_STEP_FAILED;
+        return TABLE_FAILED;
     *reached = cells.others + own->n + 1 > most;
-    return *reached ? shm_limit_publish(limit, &place, &cells, own->n) : SHM_LIMIT_STEP_OK;
+    return *reached ? shm_limit_publish(limit, &place, &cells, own->n) : TABLE_OK;
 }
 
 /* Returns this process's count of the key, made where there is none; NULL without memory. */
@@ -146,20 +154,22 @@ enum shm_limit_status shm_limit_take(struct shm_limit *limit, const void *key, s
     struct shm_limit_count *own = own_count(limit, key, n);
     enum shm_limit_status status = SHM_LIMIT_FULL;
 
-    assert(most > 0 && most <= SHM_LIMIT_MOST && limit->hold.lock == NULL);
+    assert(most > 0 && most <= SHM_LIMIT_MOST && limit->table.hold.lock == NULL);
     if (own == NULL)
         return SHM_LIMIT_FULL;
     limit->now_ns = now_ns;
-    for (int tries = 0; tries < SHM_LIMIT_TRIES; tries++) {
-        uint32_t shard = shm_limit_shard_of(limit, own->key[0]);
-        enum shm_limit_step step;
+    for (int tries = 0; tries < TABLE_TRIES; tries++) {
+        uint32_t shard = table_shard_of(&limit->table, own->key[0]);
+        enum table_step step;
         bool reached;
 
         lock_shard(limit, shard);
         step = count_one(limit, own, most, &reached);
+        if (unlikely(step == TABLE_NONE) && shm_limit_sweep_shard(limit, shard))
+            step = count_one(limit, own, most, &reached);
         if (!unlock_shard(limit, shard, step))
             continue;
-        if (step == SHM_LIMIT_STEP_OK)
+        if (step == TABLE_OK)
             status = reached ? SHM_LIMIT_REACHED : SHM_LIMIT_OK;
         break;
     }
@@ -172,26 +182,31 @@ enum shm_limit_status shm_limit_take(struct shm_limit *limit, const void *key, s
     return status;
 }
 
-static enum shm_limit_step uncount_one(struct shm_limit *limit, const struct shm_limit_count *own)
+static enum table_step uncount_one(struct shm_limit *limit, const struct shm_limit_count *own)
 {
-    struct shm_limit_place place;
-    enum shm_limit_step step = shm_limit_find(limit, own->key, &place);
+    struct table_place place;
+    enum table_step step = shm_limit_find(limit, own->key, &place);
 
-    if (step == SHM_LIMIT_STEP_NONE) /* the shard has lost it, which a rebuild lets others know */
-        return SHM_LIMIT_STEP_FAILED;
-    return step == SHM_LIMIT_STEP_OK ? write_own(limit, &place, own, own->n - 1) : step;
+    if (step == TABLE_NONE) /* the shard has lost it, which a rebuild lets others know */
+        return TABLE_FAILED;
+    return step == TABLE_OK ? write_own(limit, &place, own, own->n - 1) : step;
 }
 
 void shm_limit_give(struct shm_limit *limit, struct shm_limit_count *count, uint64_t now_ns)
 {
-    uint32_t shard = shm_limit_shard_of(limit, count->key[0]);
+    uint32_t shard = table_shard_of(&limit->table, count->key[0]);
     bool given = false;
 
-    assert(count->n > 0 && limit->hold.lock == NULL);
+    assert(count->n > 0 && limit->table.hold.lock == NULL);
     limit->now_ns = now_ns;
-    for (int tries = 0; tries < SHM_LIMIT_TRIES && !given; tries++) {
+    for (int tries = 0; tries < TABLE_TRIES && !given; tries++) {
+        enum table_step step;
+
         lock_shard(limit, shard);
-        given = unlock_shard(limit, shard, uncount_one(limit, count));
+        step = uncount_one(limit, count);
+        if (unlikely(step == TABLE_NONE) && shm_limit_sweep_shard(limit, shard))
+            step = uncount_one(limit, count);
+        given = unlock_shard(limit, shard, step);
     }
     if (!given)
         limit->visits[shard].unsure = true; /* the next visit writes what is so */
@@ -211,21 +226,34 @@ static bool is_account(
 }
 
 /* Notes a session in the account: the time until which the sessions that came suffice. */
-static enum shm_limit_step note_session(struct shm_limit *limit,
-    const struct shm_limit_place *place, const struct shm_limit_rate *rate, bool *reached)
+static enum table_step note_session(struct shm_limit *limit, const struct table_place *place,
+    const struct shm_limit_rate *rate, bool *reached)
 {
-    _Atomic uint64_t *account = &place->unit->words[SHM_LIMIT_ACCOUNT];
+    struct shm_limit_unit *unit = place->entry;
+    _Atomic uint64_t *account = &unit->words[SHM_LIMIT_ACCOUNT];
     uint64_t seen = ZONE_LOAD(*account), until = seen;
 
     if (!is_account(limit, until, rate))
         until = limit->now_ns;
     *reached = until - limit->now_ns > rate->burst_ns;
     if (*reached)
-        return SHM_LIMIT_STEP_OK;
-    return shm_limit_holds(limit) &&
+        return TABLE_OK;
+    return table_holds(&limit->table) &&
                    atomic_compare_exchange_strong(account, &seen, until + rate->interval_ns)
-               ? SHM_LIMIT_STEP_OK
-               : SHM_LIMIT_STEP_FAILED;
+               ? TABLE_OK
+               : TABLE_FAILED;
+}
+
+/* Notes a session of the key in its account: OK; NONE if the shard is full; FAILED. */
+static enum table_step pass_one(struct shm_limit *limit, const uint64_t key[2],
+    const struct shm_limit_rate *rate, bool *reached)
+{
+    struct table_place place;
+    enum table_step step = shm_limit_find(limit, key, &place);
+
+    if (step == TABLE_NONE)
+        return shm_limit_add(limit, key, limit->now_ns + rate->interval_ns, 0, &place);
+    return step == TABLE_OK ? note_session(limit, &place, rate, reached) : step;
 }
 
 enum shm_limit_status shm_limit_pass(struct shm_limit *limit, const void *key, size_t n,
@@ -233,64 +261,25 @@ enum shm_limit_status shm_limit_pass(struct shm_limit *limit, const void *key, s
 {
     struct shm_limit_count wanted;
 
-    assert(rate->interval_ns > 0 && limit->hold.lock == NULL);
+    assert(rate->interval_ns > 0 && limit->table.hold.lock == NULL);
     hash_key(limit, key, n, &wanted);
     limit->now_ns = now_ns;
-    for (int tries = 0; tries < SHM_LIMIT_TRIES; tries++) {
-        uint32_t shard = shm_limit_shard_of(limit, wanted.key[0]);
-        struct shm_limit_place place;
-        enum shm_limit_step step;
+    for (int tries = 0; tries < TABLE_TRIES; tries++) {
+        uint32_t shard = table_shard_of(&limit->table, wanted.key[0]);
+        enum table_step step;
         bool reached = false;
 
         lock_shard(limit, shard);
-        step = shm_limit_find(limit, wanted.key, &place);
-        if (step == SHM_LIMIT_STEP_NONE)
-            step = shm_limit_add(limit, wanted.key, now_ns + rate->interval_ns, 0, &place);
-        else if (step == SHM_LIMIT_STEP_OK)
-            step = note_session(limit, &place, rate, &reached);
+        step = pass_one(limit, wanted.key, rate, &reached);
+        if (unlikely(step == TABLE_NONE) && shm_limit_sweep_shard(limit, shard))
+            step = pass_one(limit, wanted.key, rate, &reached);
         if (!unlock_shard(limit, shard, step))
             continue;
-        if (step == SHM_LIMIT_STEP_NONE)
+        if (step == TABLE_NONE)
             break;
         return reached ? SHM_LIMIT_REACHED : SHM_LIMIT_OK;
     }
     return SHM_LIMIT_FULL;
-}
-
-uint64_t shm_limit_sum(struct shm_limit *limit, const void *key, size_t n)
-{
-    struct shm_limit_count wanted;
-    struct shm_limit_cells cells = { .own = NULL };
-    struct shm_limit_place place;
-    uint32_t shard;
-
-    hash_key(limit, key, n, &wanted);
-    shard = shm_limit_shard_of(limit, wanted.key[0]);
-    lock_shard(limit, shard);
-    if (shm_limit_find(limit, wanted.key, &place) == SHM_LIMIT_STEP_OK)
-        shm_limit_read_cells(limit, &place, &cells);
-    zone_lock_release(&limit->hold);
-    return cells.others + (cells.own != NULL ? shm_limit_cell_count(cells.own_word) : 0);
-}
-
-void shm_limit_sweep(struct shm_limit *limit, uint64_t now_ns)
-{
-    limit->now_ns = now_ns;
-    for (uint32_t shard = 0; shard < limit->shard_n; shard++) {
-        limit->visits[shard].visited = false;
-        lock_shard(limit, shard);
-        unlock_shard(limit, shard, SHM_LIMIT_STEP_OK);
-    }
-}
-
-uint64_t shm_limit_used(const struct shm_limit *limit)
-{
-    uint64_t n = 0;
-
-    for (uint32_t shard = 0; shard < limit->shard_n; shard++)
-        for (uint32_t i = shm_limit_touched(limit, shard); i > 0; i--)
-            n += shm_limit_unit_kind(shm_limit_unit_at(limit, shard, i)) != SHM_LIMIT_FREE;
-    return n;
 }
 
 void shm_limit_close(struct shm_limit *limit)
@@ -303,3 +292,137 @@ void shm_limit_close(struct shm_limit *limit)
         free(count);
     }
 }
+
+/* ---- The zone ---- */
+
+struct layout {
+    uint32_t shard_n, shard_bits, bucket_n, unit_n;
+    uint64_t shards, buckets, units, size; /* offsets */
+};
+
+static uint64_t align_to(uint64_t n, uint64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static bool is_possible(const struct shm_limit_shape *shape)
+{
+    return shape->size >= SHM_LIMIT_UNIT &&
+           shape->size / SHM_LIMIT_UNIT / TABLE_SHARDS_MAX < SHM_LIMIT_INDEX_MASK;
+}
+
+static struct layout layout_of(const struct shm_limit_shape *shape)
+{
+    uint64_t units = shape->size / SHM_LIMIT_UNIT;
+    struct layout l = { .shard_n = 1, .bucket_n = 1 };
+
+    assert(is_possible(shape));
+    while (l.shard_n < TABLE_SHARDS_MAX && units / l.shard_n >= UINT64_C(2) * UNITS_A_SHARD) {
+        l.shard_n *= 2;
+        l.shard_bits++;
+    }
+    l.unit_n = (uint32_t)(units / l.shard_n);
+    while ((uint64_t)l.bucket_n * 2 <= l.unit_n)
+        l.bucket_n *= 2;
+    l.shards = segment_pages(sizeof(struct shm_limit_header));
+    l.buckets = l.shards + (uint64_t)l.shard_n * sizeof(struct shm_limit_shard);
+    l.units = align_to(l.buckets + sizeof(uint64_t) * l.shard_n * l.bucket_n, CACHE_LINE);
+    l.size = align_to(l.units + (uint64_t)l.shard_n * l.unit_n * SHM_LIMIT_UNIT, CACHE_LINE);
+    assert(l.shard_n <= TABLE_SHARDS_MAX && l.unit_n >= 1);
+    assert(1u << l.shard_bits == l.shard_n && (l.bucket_n & (l.bucket_n - 1)) == 0);
+    return l;
+}
+
+static size_t limit_size(const void *shape)
+{
+    uint64_t size = is_possible(shape) ? layout_of(shape).size : 0;
+
+    assert(size % CACHE_LINE == 0);
+    return size <= PTRDIFF_MAX ? (size_t)size : 0;
+}
+
+void shm_limit_set_text(struct shm_limit_shape *shape, const char *text, size_t n)
+{
+    for (uint64_t i = 0; i < 2; i++)
+        shape->text[i] = siphash((const uint64_t[2]) { i, 0 }, text, n);
+}
+
+static int init_limit(void *memory, const void *shape)
+{
+    struct shm_limit_header *header = memory;
+
+    assert(limit_size(shape) != 0 && (uintptr_t)memory % CACHE_LINE == 0);
+    assert(header->magic == 0);
+    arc4random_buf(header->seed, sizeof(header->seed));
+    header->shape = *(const struct shm_limit_shape *)shape;
+    header->revision = SHM_LIMIT_REVISION;
+    header->magic = SHM_LIMIT_MAGIC;
+    return 0;
+}
+
+static bool is_limit(const void *memory, const void *shape)
+{
+    const struct shm_limit_header *header = memory;
+    const struct shm_limit_shape *is = &header->shape, *wanted = shape;
+
+    return header->magic == SHM_LIMIT_MAGIC && header->revision == SHM_LIMIT_REVISION &&
+           is->size == wanted->size && is->text[0] == wanted->text[0] &&
+           is->text[1] == wanted->text[1];
+}
+
+void shm_limit_open(
+    struct shm_limit *limit, void *memory, const struct shm_limit_shape *shape, struct slot_id id)
+{
+    struct layout l = layout_of(shape);
+    struct shm_limit_header *header = memory;
+    char *base = memory;
+
+    assert((uintptr_t)base % CACHE_LINE == 0 && slot_id_is_valid(id));
+    *limit = (struct shm_limit) {
+        .table = {
+            .shard_n = l.shard_n,
+            .bucket_n = l.bucket_n,
+            .entry_n = l.unit_n,
+            .shard_shift = l.shard_bits > 0 ? 64 - l.shard_bits : 0,
+            .home_mask = ~(UINT64_MAX >> l.shard_bits) | (l.bucket_n - 1),
+            .head_shift = 3,
+            .shards = base + l.shards,
+            .buckets = base + l.buckets,
+            .entries = base + l.units,
+            .stride = SHM_LIMIT_UNIT,
+            .shard_stride = (uint64_t)l.unit_n * SHM_LIMIT_UNIT,
+            .locker = { .id = id, .released = header->workers.released },
+        },
+        .shape = *shape,
+        .header = header,
+        .shards = (void *)(base + l.shards),
+        .units = (void *)(base + l.units),
+    };
+    RB_INIT(&limit->counts);
+}
+
+static void acquire_slot(void *memory, const void *shape, struct slot_id id)
+{
+    (void)shape;
+    table_worker_begins(&((struct shm_limit_header *)memory)->workers, id);
+}
+
+/* Takes all that the worker has counted out, by one store. */
+static void release_slot(void *memory, const void *shape, struct slot_id id)
+{
+    struct shm_limit_header *header = memory;
+
+    (void)shape;
+    if (table_worker_ends(&header->workers, id.slot))
+        ZONE_STORE(header->deaths, ZONE_LOAD(header->deaths) + 1);
+}
+
+const struct zone_kind shm_limit_kind = {
+    .name = "limit",
+    .size = limit_size,
+    .init = init_limit,
+    .is = is_limit,
+    .header = sizeof(struct shm_limit_header),
+    .slot_acquired = acquire_slot,
+    .slot_released = release_slot,
+};

@@ -11,15 +11,14 @@
  * a limit is not exceeded even by a worker whose lock was taken from it. */
 #pragma once
 
+#include "shm/table.h"
 #include "shm/zone.h"
-#include "shm/zone_lock.h"
 
 #include <bsd/sys/tree.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHM_LIMIT_SHARDS_MAX 64
 /* Bytes that a key takes, with counts of three workers; each six others take as much again. */
 #define SHM_LIMIT_UNIT 64
 /* The greatest limit. */
@@ -64,22 +63,16 @@ struct shm_limit_visit {
 
 /* A process's own handle: the layout, which it has from the shape, and its own counts. */
 struct shm_limit {
+    struct table table; /* entry_n: units of each shard */
     struct shm_limit_shape shape;
-    uint32_t shard_n;    /* a power of two */
-    uint32_t shard_bits; /* its exponent */
-    uint32_t bucket_n;   /* buckets of each shard; a power of two */
-    uint32_t unit_n;     /* units of each shard */
-    struct zone_locker locker;
     struct shm_limit_header *header;
     struct shm_limit_shard *shards;
-    _Atomic uint64_t *buckets;    /* of all shards */
     struct shm_limit_unit *units; /* of all shards */
-    struct zone_hold hold;
     uint64_t now_ns;
     uint64_t rate_most_ns; /* the farthest that a rate of the zone lets an account be ahead */
     uint32_t look;         /* number of the last one */
     struct shm_limit_counts counts;
-    struct shm_limit_visit visits[SHM_LIMIT_SHARDS_MAX];
+    struct shm_limit_visit visits[TABLE_SHARDS_MAX];
     struct shm_limit_mended mended;
 };
 
@@ -89,24 +82,16 @@ struct shm_limit_rate {
     uint64_t interval_ns, burst_ns;
 };
 
-/* Returns the bytes that a zone of this shape needs; 0 for an impossible shape. */
-size_t shm_limit_size(const struct shm_limit_shape *shape);
-/* Returns where the part begins that workers write, at a page's boundary. */
-size_t shm_limit_written(const struct shm_limit_shape *shape);
+/* The kind of zone whose shape is a struct shm_limit_shape. */
+extern const struct zone_kind shm_limit_kind;
+
 /* Makes `text` of the words that a key is made of. */
 void shm_limit_set_text(struct shm_limit_shape *shape, const char *text, size_t n);
-/* Makes a zone in so many zeroed bytes, aligned to CACHE_LINE. */
-void shm_limit_init(void *memory, const struct shm_limit_shape *shape);
-/* Whether the memory holds a zone of this shape. */
-bool shm_limit_is(const void *memory, const struct shm_limit_shape *shape);
 /* Makes a handle to memory that holds a zone of this shape; the id is the calling process's. */
 void shm_limit_open(
     struct shm_limit *limit, void *memory, const struct shm_limit_shape *shape, struct slot_id id);
 /* Frees what the handle has of its own; the counts in the memory stay. */
 void shm_limit_close(struct shm_limit *limit);
-
-/* The kind of zone whose shape is a struct shm_limit_shape. */
-extern const struct zone_kind shm_limit_kind;
 
 /* Times are nanoseconds of a clock that all processes have, such as CLOCK_MONOTONIC. */
 
@@ -119,13 +104,3 @@ void shm_limit_give(struct shm_limit *limit, struct shm_limit_count *count, uint
 /* Notes a session of the key in its account, unless it comes too early: OK; REACHED; FULL. */
 enum shm_limit_status shm_limit_pass(struct shm_limit *limit, const void *key, size_t n,
     uint64_t now_ns, const struct shm_limit_rate *rate);
-
-/* Returns the sessions of a key in all workers, for tests. */
-uint64_t shm_limit_sum(struct shm_limit *limit, const void *key, size_t n);
-/* Looks through all shards, and gives up keys that nobody needs. */
-void shm_limit_sweep(struct shm_limit *limit, uint64_t now_ns);
-/* Counts the units in use, for tests and reports. */
-uint64_t shm_limit_used(const struct shm_limit *limit);
-
-/* Asserts what holds of the whole memory; the caller is its only user, as in tests. */
-void shm_limit_check(struct shm_limit *limit);

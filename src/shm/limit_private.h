@@ -20,12 +20,6 @@
 
 #define SHM_LIMIT_MAGIC 0x66626c6du
 #define SHM_LIMIT_REVISION 1u
-/* Keys of a bucket, beyond which it is damaged: units are at most twice as many as buckets. */
-#define SHM_LIMIT_CHAIN_MAX 256
-/* Units, or buckets, of a long work between two signs that its process goes on. */
-#define SHM_LIMIT_RENEW_EVERY 4096
-/* The tries of a call that finds damage, or whose lock is taken from it. */
-#define SHM_LIMIT_TRIES 8
 /* An account that is farther ahead of the time than this and any rate is none: a key is not given
  * up for the rates of a worker whose configuration is another. */
 #define SHM_LIMIT_AHEAD_NS UINT64_C(3600000000000)
@@ -66,10 +60,7 @@ struct shm_limit_header {
     struct shm_limit_shape shape;
     uint64_t seed[4];
     _Atomic uint32_t deaths; /* workers' deaths; it wraps */
-    /* serial of each slot's last incarnation that has died; 0: none */
-    alignas(CACHE_LINE) _Atomic uint32_t released[SLOT_HALVES * SLOT_MAX];
-    /* serial of each slot's incarnation that lives; 0: none */
-    _Atomic uint32_t living[SLOT_HALVES * SLOT_MAX];
+    struct table_workers workers;
 };
 
 /* A cell has the serial (32 bits), the slot (11) and the count (21). */
@@ -78,7 +69,7 @@ struct shm_limit_header {
 
 static inline uint64_t shm_limit_cell(const struct shm_limit *limit, uint32_t n)
 {
-    struct slot_id id = limit->locker.id;
+    struct slot_id id = limit->table.locker.id;
 
     assert(slot_id_is_valid(id));
     if (n == 0)
@@ -94,7 +85,7 @@ static inline uint32_t shm_limit_cell_count(uint64_t cell)
 
 static inline bool shm_limit_cell_is_own(const struct shm_limit *limit, uint64_t cell)
 {
-    struct slot_id id = limit->locker.id;
+    struct slot_id id = limit->table.locker.id;
 
     return cell >> SHM_LIMIT_COUNT_BITS == ((uint64_t)id.serial << SLOT_BITS | id.slot);
 }
@@ -106,42 +97,22 @@ static inline bool shm_limit_cell_counts(const struct shm_limit *limit, uint64_t
     uint32_t slot = (uint32_t)cell >> SHM_LIMIT_COUNT_BITS;
 
     return serial != 0 && shm_limit_cell_count(cell) != 0 &&
-           ZONE_LOAD(limit->header->living[slot]) == serial;
-}
-
-static inline bool shm_limit_is_index(const struct shm_limit *limit, uint32_t index)
-{
-    return index != 0 && index <= limit->unit_n;
+           ZONE_LOAD(limit->header->workers.living[slot]) == serial;
 }
 
 static inline struct shm_limit_unit *shm_limit_unit_at(
     const struct shm_limit *limit, uint32_t shard, uint32_t index)
 {
-    assert(shard < limit->shard_n && shm_limit_is_index(limit, index));
-    return &limit->units[(size_t)shard * limit->unit_n + index - 1];
+    assert(shard < limit->table.shard_n && table_is_index(&limit->table, index));
+    return &limit->units[(size_t)shard * limit->table.entry_n + index - 1];
 }
 
-/* The buckets of a shard, each the head of a chain. */
-static inline _Atomic uint64_t *shm_limit_buckets(const struct shm_limit *limit, uint32_t shard)
+/* The head of a bucket's chain. */
+static inline _Atomic uint64_t *shm_limit_bucket(
+    const struct shm_limit *limit, uint32_t shard, uint32_t bucket)
 {
-    assert(shard < limit->shard_n);
-    return limit->buckets + (size_t)shard * limit->bucket_n;
-}
-
-static inline uint32_t shm_limit_shard_of(const struct shm_limit *limit, uint64_t first)
-{
-    return limit->shard_bits == 0 ? 0 : (uint32_t)(first >> (64 - limit->shard_bits));
-}
-
-static inline uint32_t shm_limit_bucket_of(const struct shm_limit *limit, uint64_t first)
-{
-    return (uint32_t)first & (limit->bucket_n - 1);
-}
-
-/* Whether this process still has the shard's lock, to be asked before each store that publishes. */
-static inline bool shm_limit_holds(const struct shm_limit *limit)
-{
-    return zone_lock_holds(&limit->hold);
+    assert(shard < limit->table.shard_n && bucket < limit->table.bucket_n);
+    return table_bucket(&limit->table, shard, bucket);
 }
 
 /* The index in a head, or in a key's `more`. */
@@ -189,14 +160,14 @@ static inline bool shm_limit_set_kind(struct shm_limit_unit *unit, uint64_t seen
 
 static inline uint32_t shm_limit_reserved(const struct shm_limit *limit)
 {
-    return SHM_LIMIT_RESERVED | slot_incarnation(limit->locker.id);
+    return SHM_LIMIT_RESERVED | slot_incarnation(limit->table.locker.id);
 }
 
 /* Whether a unit is kept for another process, which may be writing there. */
 static inline bool shm_limit_is_kept(const struct shm_limit *limit, uint32_t kind)
 {
     uint32_t incarnation = kind & ~SHM_LIMIT_RESERVED, slot = incarnation & ((1u << SLOT_BITS) - 1);
-    uint32_t serial = ZONE_LOAD(limit->header->living[slot]);
+    uint32_t serial = ZONE_LOAD(limit->header->workers.living[slot]);
 
     return (kind & SHM_LIMIT_RESERVED) != 0 && kind != shm_limit_reserved(limit) && serial != 0 &&
            slot_incarnation((struct slot_id) { slot, serial }) == incarnation;
@@ -221,21 +192,6 @@ RB_PROTOTYPE(shm_limit_counts, shm_limit_count, node, )
 
 /* Units (limit_unit.c), within a shard that the caller holds. */
 
-enum shm_limit_step {
-    SHM_LIMIT_STEP_OK,
-    SHM_LIMIT_STEP_NONE,   /* there is none */
-    SHM_LIMIT_STEP_FAILED, /* damage was read, or the lock was taken */
-};
-
-/* The place of a key's unit in its chain. */
-struct shm_limit_place {
-    uint32_t shard;
-    _Atomic uint64_t *bucket;
-    struct shm_limit_unit *before; /* NULL: it is the first of its chain */
-    uint32_t index;                /* 0: none */
-    struct shm_limit_unit *unit;
-};
-
 /* The cells of a key. */
 struct shm_limit_cells {
     _Atomic uint64_t *own;   /* the cell of this process; NULL: none */
@@ -246,27 +202,29 @@ struct shm_limit_cells {
 };
 
 /* Finds a key: OK; NONE; FAILED. */
-enum shm_limit_step shm_limit_find(
-    struct shm_limit *limit, const uint64_t key[2], struct shm_limit_place *place);
+enum table_step shm_limit_find(
+    struct shm_limit *limit, const uint64_t key[2], struct table_place *place);
 /* Adds a key that was not found, with an account and sessions of this process: OK; NONE if the
  * shard is full; FAILED. */
-enum shm_limit_step shm_limit_add(struct shm_limit *limit, const uint64_t key[2], uint64_t account,
-    uint32_t n, struct shm_limit_place *place);
+enum table_step shm_limit_add(struct shm_limit *limit, const uint64_t key[2], uint64_t account,
+    uint32_t n, struct table_place *place);
+/* Returns unit n of a key's cells, which a chain has led to; NULL: it cannot be. */
+struct shm_limit_unit *shm_limit_cells_at(
+    const struct shm_limit *limit, const struct table_place *place, uint32_t index, uint32_t n);
 /* Reads a key's cells; false where they are damaged. */
 bool shm_limit_read_cells(
-    struct shm_limit *limit, const struct shm_limit_place *place, struct shm_limit_cells *cells);
+    struct shm_limit *limit, const struct table_place *place, struct shm_limit_cells *cells);
 /* Publishes this process's count of a key, whose cells were read: OK; NONE if there is no room for
  * a cell; FAILED. */
-enum shm_limit_step shm_limit_publish(struct shm_limit *limit, const struct shm_limit_place *place,
+enum table_step shm_limit_publish(struct shm_limit *limit, const struct table_place *place,
     const struct shm_limit_cells *cells, uint32_t n);
-/* Gives a key up if nobody needs it: OK; FAILED. */
-enum shm_limit_step shm_limit_drop_idle(
-    struct shm_limit *limit, const struct shm_limit_place *place);
+/* Gives a key up if no worker needs it: OK; FAILED. */
+enum table_step shm_limit_drop_idle(struct shm_limit *limit, const struct table_place *place);
 /* Units of the shard that were ever touched. */
 uint32_t shm_limit_touched(const struct shm_limit *limit, uint32_t shard);
 
 /* Repairs (limit_repair.c), of a shard that the caller holds. They give up where the lock is taken
- * from them: who has it now does the same. */
+ * from them: its next holder does the same. */
 
 /* Makes the shard anew of its units: of all, where it was damaged, or of those that were ever
  * touched. */
@@ -274,7 +232,7 @@ void shm_limit_rebuild(struct shm_limit *limit, uint32_t shard, bool all);
 /* Rebuilds a shard in which a step has failed, unless the lock was taken. */
 void shm_limit_rebuild_damaged(struct shm_limit *limit, uint32_t shard);
 /* Compares the shard with itself, and with what this process has counted; mends what differs, and
- * gives up keys that nobody needs. */
+ * gives up keys that no worker needs. */
 void shm_limit_look(struct shm_limit *limit, uint32_t shard);
-/* Gives up keys that nobody needs, if there may be any; whether it has. */
+/* Gives up keys that no worker needs, if there may be any; whether it has. */
 bool shm_limit_sweep_shard(struct shm_limit *limit, uint32_t shard);

@@ -11,14 +11,6 @@
 #define SWEEP_NS UINT64_C(100000000)
 #define SWEEP_AGAIN_NS UINT64_C(10000000) /* the same, where there were some */
 
-/* Whether the work may go on. In each RENEW_EVERY calls the lock's word shows that it does. */
-static bool goes_on(struct shm_limit *limit, uint32_t n)
-{
-    if (n % SHM_LIMIT_RENEW_EVERY == SHM_LIMIT_RENEW_EVERY - 1)
-        return zone_lock_renew(&limit->locker, &limit->hold);
-    return shm_limit_holds(limit);
-}
-
 static bool free_unit(struct shm_limit_unit *unit, uint64_t state)
 {
     return shm_limit_set_kind(unit, state, SHM_LIMIT_FREE);
@@ -52,16 +44,17 @@ static void collect_key(struct shm_limit *limit, uint32_t shard, uint32_t index,
 {
     struct shm_limit_unit *unit = shm_limit_unit_at(limit, shard, index);
     uint64_t first = ZONE_LOAD(unit->words[0]), second = ZONE_LOAD(unit->words[1]);
-    _Atomic uint64_t *bucket = shm_limit_buckets(limit, shard) + shm_limit_bucket_of(limit, first);
+    _Atomic uint64_t *bucket =
+        shm_limit_bucket(limit, shard, table_bucket_of(&limit->table, first));
     uint64_t head = ZONE_LOAD(*bucket);
     uint32_t n = 0;
 
-    assert(shard < limit->shard_n && shm_limit_is_index(limit, index));
-    if (shm_limit_shard_of(limit, first) != shard) {
+    assert(table_is_index(&limit->table, index));
+    if (table_shard_of(&limit->table, first) != shard) {
         free_unit(unit, state);
         return;
     }
-    for (uint32_t i = shm_limit_head_index(head); shm_limit_is_index(limit, i);) {
+    for (uint32_t i = shm_limit_head_index(head); table_is_index(&limit->table, i);) {
         const struct shm_limit_unit *other = shm_limit_unit_at(limit, shard, i);
 
         if (ZONE_LOAD(other->words[0]) == first && ZONE_LOAD(other->words[1]) == second) {
@@ -69,7 +62,7 @@ static void collect_key(struct shm_limit *limit, uint32_t shard, uint32_t index,
             shm_limit_set_kind(unit, state, SHM_LIMIT_CELLS);
             return;
         }
-        if (++n == SHM_LIMIT_CHAIN_MAX) {
+        if (++n == TABLE_CHAIN_MAX) {
             free_unit(unit, state);
             return;
         }
@@ -83,18 +76,18 @@ static void collect_key(struct shm_limit *limit, uint32_t shard, uint32_t index,
 
 static bool collect_keys(struct shm_limit *limit, uint32_t shard, uint32_t n)
 {
-    _Atomic uint64_t *buckets = shm_limit_buckets(limit, shard);
+    assert(n <= limit->table.entry_n);
+    for (uint32_t i = 0; i < limit->table.bucket_n; i++) {
+        _Atomic uint64_t *bucket = shm_limit_bucket(limit, shard, i);
 
-    assert(n <= limit->unit_n);
-    for (uint32_t bucket = 0; bucket < limit->bucket_n; bucket++) {
-        if (!goes_on(limit, bucket))
+        if (!table_goes_on(&limit->table, i))
             return false;
-        shm_limit_set_head(&buckets[bucket], ZONE_LOAD(buckets[bucket]), 0);
+        shm_limit_set_head(bucket, ZONE_LOAD(*bucket), 0);
     }
     for (uint32_t i = 1; i <= n; i++) {
         uint64_t state = ZONE_LOAD(shm_limit_unit_at(limit, shard, i)->state);
 
-        if (!goes_on(limit, i))
+        if (!table_goes_on(&limit->table, i))
             return false;
         if (shm_limit_kind_of(state) == SHM_LIMIT_KEY)
             collect_key(limit, shard, i, state);
@@ -105,17 +98,17 @@ static bool collect_keys(struct shm_limit *limit, uint32_t shard, uint32_t n)
 /* Links units of cells to the units of their keys again. */
 static bool collect_cells(struct shm_limit *limit, uint32_t shard, uint32_t n)
 {
-    assert(n <= limit->unit_n);
+    assert(n <= limit->table.entry_n);
     for (uint32_t i = 1; i <= n; i++) {
         struct shm_limit_unit *unit = shm_limit_unit_at(limit, shard, i), *key;
         uint64_t state = ZONE_LOAD(unit->state);
         uint32_t index = ZONE_LOAD(unit->more), more;
 
-        if (!goes_on(limit, i))
+        if (!table_goes_on(&limit->table, i))
             return false;
         if (shm_limit_kind_of(state) != SHM_LIMIT_CELLS)
             continue;
-        key = shm_limit_is_index(limit, index) ? shm_limit_unit_at(limit, shard, index) : NULL;
+        key = table_is_index(&limit->table, index) ? shm_limit_unit_at(limit, shard, index) : NULL;
         if (key == NULL || shm_limit_unit_kind(key) != SHM_LIMIT_KEY ||
             !clean_cells(limit, unit, SHM_LIMIT_CELLS)) {
             free_unit(unit, state);
@@ -136,36 +129,24 @@ static bool is_idle(const struct shm_limit *limit, const struct shm_limit_unit *
            !shm_limit_account_matters(limit, ZONE_LOAD(unit->words[SHM_LIMIT_ACCOUNT]));
 }
 
-/* Takes keys that nobody needs out of a bucket, which is sound. */
-static void discard_in_bucket(struct shm_limit *limit, uint32_t shard, uint32_t bucket)
+/* Takes a key that no worker needs out of its chain. */
+static enum table_visit discard_idle(
+    struct table *table, const struct table_place *at, uint32_t *cost, void *arg)
 {
-    _Atomic uint64_t *head = shm_limit_buckets(limit, shard) + bucket;
-    uint32_t index = shm_limit_head_index(ZONE_LOAD(*head));
-    struct shm_limit_unit *before = NULL;
+    struct shm_limit *limit = arg;
+    struct shm_limit_unit *unit = at->entry;
+    _Atomic uint64_t *bucket = shm_limit_bucket(limit, at->shard, at->bucket);
+    uint64_t state = ZONE_LOAD(unit->state);
+    uint32_t next = ZONE_LOAD(unit->next);
 
-    for (uint32_t n = 0; n < SHM_LIMIT_CHAIN_MAX && shm_limit_is_index(limit, index); n++) {
-        struct shm_limit_unit *unit = shm_limit_unit_at(limit, shard, index);
-        uint64_t state = ZONE_LOAD(unit->state);
-        uint32_t next = ZONE_LOAD(unit->next);
-
-        if (!is_idle(limit, unit) || !free_unit(unit, state))
-            before = unit;
-        else if (before != NULL)
-            ZONE_STORE(before->next, next);
-        else
-            shm_limit_set_head(head, ZONE_LOAD(*head), next);
-        index = next;
-    }
-}
-
-static bool discard_idle(struct shm_limit *limit, uint32_t shard)
-{
-    for (uint32_t bucket = 0; bucket < limit->bucket_n; bucket++) {
-        if (!goes_on(limit, bucket))
-            return false;
-        discard_in_bucket(limit, shard, bucket);
-    }
-    return true;
+    (void)cost;
+    if (!is_idle(limit, unit) || !free_unit(unit, state))
+        return TABLE_KEPT;
+    if (at->before != 0)
+        ZONE_STORE(*table_next(table_entry(table, at->shard, at->before)), next);
+    else
+        shm_limit_set_head(bucket, ZONE_LOAD(*bucket), next);
+    return TABLE_REMOVED;
 }
 
 /* Makes the chain of free units. Each has another state then, for who is about to reserve it. */
@@ -175,13 +156,13 @@ static bool collect_free(struct shm_limit *limit, uint32_t shard, uint32_t n)
     uint64_t head = ZONE_LOAD(s->free);
     uint32_t first = 0;
 
-    assert(n <= limit->unit_n);
+    assert(n <= limit->table.entry_n);
     for (uint32_t i = n; i > 0; i--) {
         struct shm_limit_unit *unit = shm_limit_unit_at(limit, shard, i);
         uint64_t state = ZONE_LOAD(unit->state);
         uint32_t kind = shm_limit_kind_of(state);
 
-        if (!goes_on(limit, i))
+        if (!table_goes_on(&limit->table, i))
             return false;
         if (kind == SHM_LIMIT_KEY || kind == SHM_LIMIT_CELLS || shm_limit_is_kept(limit, kind) ||
             !free_unit(unit, state))
@@ -189,7 +170,7 @@ static bool collect_free(struct shm_limit *limit, uint32_t shard, uint32_t n)
         ZONE_STORE(unit->next, first);
         first = i;
     }
-    if (!shm_limit_holds(limit))
+    if (!table_holds(&limit->table))
         return false;
     ZONE_STORE(s->used, n);
     return shm_limit_set_head(&s->free, head, first);
@@ -198,11 +179,12 @@ static bool collect_free(struct shm_limit *limit, uint32_t shard, uint32_t n)
 void shm_limit_rebuild(struct shm_limit *limit, uint32_t shard, bool all)
 {
     struct shm_limit_shard *s = &limit->shards[shard];
-    uint32_t n = all ? limit->unit_n : shm_limit_touched(limit, shard);
+    uint32_t n = all ? limit->table.entry_n : shm_limit_touched(limit, shard);
 
-    assert(limit->hold.lock == &s->lock);
+    assert(limit->table.hold.lock == &s->lock);
     if (!collect_keys(limit, shard, n) || !collect_cells(limit, shard, n) ||
-        !discard_idle(limit, shard) || !collect_free(limit, shard, n))
+        table_walk(&limit->table, shard, discard_idle, limit) == TABLE_NONE ||
+        !collect_free(limit, shard, n))
         return;
     if (all) /* counts may be lost, which their processes know */
         ZONE_STORE(s->rebuilds, ZONE_LOAD(s->rebuilds) + 1);
@@ -210,8 +192,8 @@ void shm_limit_rebuild(struct shm_limit *limit, uint32_t shard, bool all)
 
 void shm_limit_rebuild_damaged(struct shm_limit *limit, uint32_t shard)
 {
-    assert(limit->hold.lock == &limit->shards[shard].lock);
-    if (!shm_limit_holds(limit))
+    assert(limit->table.hold.lock == &limit->shards[shard].lock);
+    if (!table_holds(&limit->table))
         return;
     limit->mended.rebuilt += !limit->visits[shard].unsure;
     shm_limit_rebuild(limit, shard, true);
@@ -219,77 +201,51 @@ void shm_limit_rebuild_damaged(struct shm_limit *limit, uint32_t shard)
 
 /* Findings of a look. */
 struct found {
+    struct shm_limit *limit;
     uint32_t used;        /* units beyond it are in no chain */
     uint32_t keys, cells; /* units that buckets lead to */
-    uint32_t idle;        /* keys, and units of cells, that nobody needs */
+    uint32_t idle;        /* keys, and units of cells, that no worker needs */
     uint32_t kept;        /* units that another process has reserved */
     uint32_t left;        /* units that were reserved by a process that died, or gave up */
     bool damaged;
 };
 
-static bool is_used(const struct found *found, uint32_t index)
+/* Counts a key's unit, and its units of cells. */
+static enum table_visit count_key(
+    struct table *table, const struct table_place *at, uint32_t *cost, void *arg)
 {
-    return index != 0 && index <= found->used;
-}
+    struct found *found = arg;
+    const struct shm_limit_unit *unit = at->entry;
+    uint32_t index = ZONE_LOAD(unit->more) & SHM_LIMIT_INDEX_MASK;
 
-/* Walks a key's units of cells. */
-static void walk_cells(
-    const struct shm_limit *limit, uint32_t shard, uint32_t key, struct found *found)
-{
-    uint32_t index = ZONE_LOAD(shm_limit_unit_at(limit, shard, key)->more) & SHM_LIMIT_INDEX_MASK;
-
-    for (; index != 0 && !found->damaged; found->cells++) {
-        const struct shm_limit_unit *unit;
-
-        if (!is_used(found, index) || found->cells == found->used) {
-            found->damaged = true;
-            return;
-        }
-        unit = shm_limit_unit_at(limit, shard, index);
-        found->damaged =
-            shm_limit_unit_kind(unit) != SHM_LIMIT_CELLS || ZONE_LOAD(unit->more) != key;
-        found->idle += !has_counts(limit, unit, SHM_LIMIT_CELLS);
+    assert(table == &found->limit->table);
+    (void)cost;
+    if (at->index > found->used || shm_limit_unit_kind(unit) != SHM_LIMIT_KEY)
+        return TABLE_DAMAGED;
+    found->keys++;
+    found->idle += is_idle(found->limit, unit);
+    for (uint32_t n = 0; index != 0; n++) {
+        unit = shm_limit_cells_at(found->limit, at, index, n);
+        if (unit == NULL || index > found->used)
+            return TABLE_DAMAGED;
+        found->cells++;
+        found->idle += !has_counts(found->limit, unit, SHM_LIMIT_CELLS);
         index = ZONE_LOAD(unit->next);
     }
-}
-
-static void walk_chain(
-    const struct shm_limit *limit, uint32_t shard, uint32_t bucket, struct found *found)
-{
-    uint32_t index = shm_limit_head_index(ZONE_LOAD(shm_limit_buckets(limit, shard)[bucket]));
-
-    for (uint32_t n = 0; index != 0 && !found->damaged; n++) {
-        const struct shm_limit_unit *unit;
-        uint64_t first;
-
-        if (!is_used(found, index) || n == SHM_LIMIT_CHAIN_MAX) {
-            found->damaged = true;
-            return;
-        }
-        unit = shm_limit_unit_at(limit, shard, index);
-        first = ZONE_LOAD(unit->words[0]);
-        found->damaged = shm_limit_unit_kind(unit) != SHM_LIMIT_KEY ||
-                         shm_limit_shard_of(limit, first) != shard ||
-                         shm_limit_bucket_of(limit, first) != bucket;
-        found->keys++;
-        found->idle += is_idle(limit, unit);
-        walk_cells(limit, shard, index, found);
-        index = ZONE_LOAD(unit->next);
-    }
+    return TABLE_KEPT;
 }
 
 /* Counts the free units, as far as their chain is whole. */
-static uint32_t walk_free(const struct shm_limit *limit, uint32_t shard, struct found *found)
+static uint32_t count_free(const struct shm_limit *limit, uint32_t shard, struct found *found)
 {
     uint32_t n = 0, index = shm_limit_head_index(ZONE_LOAD(limit->shards[shard].free));
 
     for (; index != 0 && !found->damaged; n++) {
         const struct shm_limit_unit *unit;
 
-        if (!is_used(found, index) || n == found->used) {
-            found->damaged = true;
+        found->damaged = index > found->used || n == found->used;
+        if (found->damaged)
             return n;
-        }
         unit = shm_limit_unit_at(limit, shard, index);
         found->damaged = shm_limit_unit_kind(unit) != SHM_LIMIT_FREE;
         index = ZONE_LOAD(unit->next);
@@ -314,19 +270,20 @@ static void count_reserved(const struct shm_limit *limit, uint32_t shard, struct
 static bool look_through(struct shm_limit *limit, uint32_t shard, struct found *found)
 {
     uint32_t used = ZONE_LOAD(limit->shards[shard].used), free_n;
+    enum table_step step = TABLE_OK;
 
-    assert(limit->hold.lock == &limit->shards[shard].lock);
-    *found = (struct found) { .used = used, .damaged = used > limit->unit_n };
-    for (uint32_t bucket = 0; used > 0 && bucket < limit->bucket_n && !found->damaged; bucket++) {
-        if (!goes_on(limit, bucket))
-            return false;
-        walk_chain(limit, shard, bucket, found);
-    }
-    free_n = walk_free(limit, shard, found);
+    *found =
+        (struct found) { .limit = limit, .used = used, .damaged = used > limit->table.entry_n };
+    if (used > 0 && !found->damaged)
+        step = table_walk(&limit->table, shard, count_key, found);
+    if (step == TABLE_NONE)
+        return false;
+    found->damaged = found->damaged || step == TABLE_FAILED;
+    free_n = count_free(limit, shard, found);
     count_reserved(limit, shard, found);
     found->damaged =
         found->damaged || found->keys + found->cells + found->kept + found->left + free_n != used;
-    return shm_limit_holds(limit);
+    return table_holds(&limit->table);
 }
 
 /* Returns the key's unit of a unit with cells; NULL if there is none. */
@@ -337,7 +294,7 @@ static const struct shm_limit_unit *key_of(
 
     if (kind == SHM_LIMIT_KEY)
         return unit;
-    return kind == SHM_LIMIT_CELLS && shm_limit_is_index(limit, index)
+    return kind == SHM_LIMIT_CELLS && table_is_index(&limit->table, index)
                ? shm_limit_unit_at(limit, shard, index)
                : NULL;
 }
@@ -361,7 +318,7 @@ static void compare_unit(struct shm_limit *limit, uint32_t shard, struct shm_lim
         is = own != NULL && own->seen != limit->look ? shm_limit_cell(limit, own->n) : 0;
         if (own != NULL)
             own->seen = limit->look;
-        if (is == word || !shm_limit_holds(limit))
+        if (is == word || !table_holds(&limit->table))
             continue;
         limit->mended.recounted += !limit->visits[shard].unsure;
         atomic_compare_exchange_strong(&unit->words[i], &word, is);
@@ -371,14 +328,14 @@ static void compare_unit(struct shm_limit *limit, uint32_t shard, struct shm_lim
 /* Writes a count of this process that is not in the memory. */
 static void write_lost(struct shm_limit *limit, const struct shm_limit_count *own)
 {
-    struct shm_limit_place place;
+    struct table_place place;
     struct shm_limit_cells cells;
-    enum shm_limit_step step = shm_limit_find(limit, own->key, &place);
+    enum table_step step = shm_limit_find(limit, own->key, &place);
 
     assert(own->n > 0);
-    if (step == SHM_LIMIT_STEP_NONE)
+    if (step == TABLE_NONE)
         shm_limit_add(limit, own->key, 0, own->n, &place);
-    else if (step == SHM_LIMIT_STEP_OK && shm_limit_read_cells(limit, &place, &cells))
+    else if (step == TABLE_OK && shm_limit_read_cells(limit, &place, &cells))
         shm_limit_publish(limit, &place, &cells, own->n);
 }
 
@@ -390,14 +347,14 @@ static void compare_counts(struct shm_limit *limit, uint32_t shard)
 
     limit->look++;
     for (uint32_t i = 1; i <= used; i++) {
-        if (!goes_on(limit, i))
+        if (!table_goes_on(&limit->table, i))
             return;
         compare_unit(limit, shard, shm_limit_unit_at(limit, shard, i));
     }
-    first.key[0] = limit->shard_bits == 0 ? 0 : (uint64_t)shard << (64 - limit->shard_bits);
+    first.key[0] = (uint64_t)shard << limit->table.shard_shift;
     first.key[1] = 0;
     own = RB_NFIND(shm_limit_counts, &limit->counts, &first);
-    while (own != NULL && shm_limit_shard_of(limit, own->key[0]) == shard) {
+    while (own != NULL && table_shard_of(&limit->table, own->key[0]) == shard) {
         if (own->n > 0 && own->seen != limit->look) {
             limit->mended.recounted += !limit->visits[shard].unsure;
             write_lost(limit, own);
@@ -412,7 +369,7 @@ void shm_limit_look(struct shm_limit *limit, uint32_t shard)
     uint32_t deaths = ZONE_LOAD(limit->header->deaths);
     struct found found;
 
-    assert(limit->hold.lock == &limit->shards[shard].lock);
+    assert(limit->table.hold.lock == &limit->shards[shard].lock);
     if (!look_through(limit, shard, &found))
         return;
     if (found.damaged)
@@ -420,7 +377,7 @@ void shm_limit_look(struct shm_limit *limit, uint32_t shard)
     else if (found.idle + found.left > 0)
         shm_limit_rebuild(limit, shard, false);
     compare_counts(limit, shard);
-    if (!shm_limit_holds(limit))
+    if (!table_holds(&limit->table))
         return;
     *visit = (struct shm_limit_visit) {
         .visited = true,
@@ -434,7 +391,7 @@ bool shm_limit_sweep_shard(struct shm_limit *limit, uint32_t shard)
     struct shm_limit_visit *visit = &limit->visits[shard];
     struct found found;
 
-    assert(limit->hold.lock == &limit->shards[shard].lock);
+    assert(limit->table.hold.lock == &limit->shards[shard].lock);
     if (limit->now_ns < visit->sweep_ns || !look_through(limit, shard, &found))
         return false;
     visit->sweep_ns = limit->now_ns + SWEEP_NS;
@@ -443,24 +400,4 @@ bool shm_limit_sweep_shard(struct shm_limit *limit, uint32_t shard)
     shm_limit_rebuild(limit, shard, false);
     visit->sweep_ns = limit->now_ns + SWEEP_AGAIN_NS;
     return true;
-}
-
-/* Asserts that a shard is whole, and has nothing that nobody needs. */
-static void check_shard(struct shm_limit *limit, uint32_t shard)
-{
-    enum zone_lock_state state =
-        zone_lock(&limit->locker, &limit->shards[shard].lock, &limit->hold);
-    struct found found;
-
-    assert(state == ZONE_LOCK_FREE);
-    assert(look_through(limit, shard, &found));
-    assert(!found.damaged);
-    zone_lock_release(&limit->hold);
-}
-
-void shm_limit_check(struct shm_limit *limit)
-{
-    assert(shm_limit_is(limit->header, &limit->shape) && limit->hold.lock == NULL);
-    for (uint32_t shard = 0; shard < limit->shard_n; shard++)
-        check_shard(limit, shard);
 }

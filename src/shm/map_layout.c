@@ -216,14 +216,6 @@ static bool is_map_of_size(const void *memory, size_t size, const void *shape)
            segment_pages(shm_map_size(&header->shape)) == size;
 }
 
-/* Leaves only the header to the master, for each worker alike. */
-static struct segment_part writable_part(const void *shape, uint32_t slot)
-{
-    (void)shape;
-    (void)slot;
-    return (struct segment_part) { .offset = shm_map_written(), .size = ZONE_REST };
-}
-
 /* Notes the death where workers look before they wait: the master touches no lock. An incarnation
  * that nobody knows is waited for. */
 static void release_slot(void *memory, const void *shape, struct slot_id id)
@@ -242,6 +234,6 @@ const struct zone_kind shm_map_kind = {
     .init = init_map,
     .is = is_map,
     .fits = is_map_of_size,
-    .writable = writable_part,
+    .header = sizeof(struct shm_map_header),
     .slot_released = release_slot,
 };

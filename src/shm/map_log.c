@@ -91,21 +91,12 @@ static bool is_log(const void *memory, const void *shape)
     return log->magic == MAGIC && log->revision == REVISION && shm_map_fits(&log->shape, shape);
 }
 
-static struct segment_part writable_part(const void *shape, uint32_t slot)
-{
-    (void)slot;
-    return (struct segment_part) {
-        .offset = segment_page(),
-        .size = segment_pages(log_size(shape)) - segment_page(),
-    };
-}
-
 const struct zone_kind shm_map_log_kind = {
     .name = "map log",
     .size = log_size,
     .init = init_log,
     .is = is_log,
-    .writable = writable_part,
+    .header = sizeof(struct shm_map_log),
 };
 
 void shm_map_log_open(struct shm_map *map, void *memory)

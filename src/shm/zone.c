@@ -237,14 +237,13 @@ void zones_close(struct zones *zones)
 
 static const char *enter_zone(struct zone *zone, struct slot_id id)
 {
-    size_t page = segment_page();
-    struct segment_part part = { .offset = 0, .size = zone->size - page };
+    size_t at = segment_page() + segment_pages(zone->kind->header);
+    struct segment_part part = { .offset = at, .size = zone->size - at };
 
-    if (zone->kind->writable != NULL)
+    if (zone->kind->writable != NULL) {
         part = zone->kind->writable(zone->shape, id.slot);
-    part.offset += page; /* the header's */
-    if (part.size == ZONE_REST)
-        part.size = zone->size - part.offset;
+        part.offset += segment_page(); /* the header's */
+    }
     return segment_enter(&zone->segment, &part, 1);
 }
 

@@ -21,8 +21,6 @@
 #define ZONE_MAGIC 0x6662657bu
 #define ZONE_MAGIC_BEFORE 0x6662657au /* the earlier layout, where workers wrote all */
 
-#define ZONE_REST SIZE_MAX /* the size of a part that reaches to the end */
-
 /* A use of zones' memory. */
 struct zone_kind {
     const char *name; /* up to ZONE_KIND_MAX bytes */
@@ -35,9 +33,9 @@ struct zone_kind {
     /* Whether memory of any size that was made for another shape can be used with this one, as it
      * is. NULL: none can but of the same size. */
     bool (*fits)(const void *memory, size_t size, const void *shape);
-    /* Returns the part that the worker of a slot may write: whole pages, from the kind's memory on;
-     * its size may be ZONE_REST. All else is read-only in that worker. NULL: all of the kind's
-     * memory. */
+    size_t header; /* bytes of the beginning whose pages no worker writes; all else each does, */
+    /* or else returns the part that the worker of a slot may write: whole pages, from the kind's
+     * memory on. All else is read-only in that worker. */
     struct segment_part (*writable)(const void *shape, uint32_t slot);
     bool is_helpers; /* a helper process maps all of it writable, and keeps its descriptor */
     /* The master: a worker is about to have this slot. Or NULL. */

@@ -6,7 +6,7 @@
  * are given back, no memory is in use, and limits are exact. */
 #include "base/compiler.h"
 #include "fuzz/input.h"
-#include "shm/limit_private.h"
+#include "shm/limit_checks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static void kill_worker(struct scene *scene, uint32_t i)
 {
     struct worker *worker = &scene->workers[i];
 
-    shm_limit_kind.slot_released(scene->memory, scene->shape, worker->limit.locker.id);
+    shm_limit_kind.slot_released(scene->memory, scene->shape, worker->limit.table.locker.id);
     shm_limit_close(&worker->limit);
 }
 
@@ -75,7 +75,7 @@ static uint64_t next_word(struct input *in, const struct scene *scene)
     case 0:
         return 0;
     case 1:
-        return limit->unit_n + n % 2;
+        return limit->table.entry_n + n % 2;
     case 2:
         return n << 32 | SHM_LIMIT_KEY;
     case 3:
@@ -95,7 +95,7 @@ static uint64_t next_word(struct input *in, const struct scene *scene)
             n = n << 8 | next_byte(in);
         return n;
     default:
-        return n % (limit->unit_n + 1);
+        return n % (limit->table.entry_n + 1);
     }
 }
 
@@ -117,7 +117,7 @@ static void damage_unit(struct input *in, struct scene *scene, struct shm_limit_
 static void damage(struct input *in, struct scene *scene)
 {
     struct shm_limit *limit = &scene->workers[0].limit;
-    uint32_t at = next_byte(in), shard = at % limit->shard_n;
+    uint32_t at = next_byte(in), shard = at % limit->table.shard_n;
     struct shm_limit_shard *s = &limit->shards[shard];
 
     switch (next_byte(in) % 8) {
@@ -134,18 +134,18 @@ static void damage(struct input *in, struct scene *scene)
         s->rebuilds = (uint32_t)next_word(in, scene);
         break;
     case 4:
-        limit->buckets[at * 7 % (limit->shard_n * limit->bucket_n)] = next_word(in, scene);
+        *shm_limit_bucket(limit, shard, at * 7 % limit->table.bucket_n) = next_word(in, scene);
         break;
     default:
-        damage_unit(in, scene, shm_limit_unit_at(limit, shard, 1 + at / 4 % limit->unit_n));
+        damage_unit(in, scene, shm_limit_unit_at(limit, shard, 1 + at / 4 % limit->table.entry_n));
     }
 }
 
 /* Waits no more for a holder that is only forged than it has to. */
 static void lose_patience(struct shm_limit *limit)
 {
-    limit->locker.patience = 1;
-    limit->locker.impatient_at = limit->locker.acquired;
+    limit->table.locker.patience = 1;
+    limit->table.locker.impatient_at = limit->table.locker.acquired;
 }
 
 static void call(struct input *in, struct scene *scene, uint8_t what)
@@ -180,11 +180,11 @@ static void call(struct input *in, struct scene *scene, uint8_t what)
         status = shm_limit_pass(&worker->limit, &key, 1, scene->now, &rate);
         break;
     case 6:
-        shm_limit_sweep(&worker->limit, scene->now);
+        limit_sweep(&worker->limit, scene->now);
         break;
     default:
         kill_worker(scene, i);
-        start_worker(scene, i, worker->limit.locker.id.serial + 1);
+        start_worker(scene, i, worker->limit.table.locker.id.serial + 1);
     }
     require(status <= SHM_LIMIT_FULL, "a call ends with a status");
 }
@@ -197,7 +197,7 @@ static void settle(struct scene *scene)
         struct worker *worker = &scene->workers[i % WORKERS];
 
         lose_patience(&worker->limit);
-        shm_limit_sweep(&worker->limit, scene->now);
+        limit_sweep(&worker->limit, scene->now);
     }
 }
 
@@ -224,10 +224,10 @@ static void use_all(struct scene *scene, bool exact)
             shm_limit_give(&scene->workers[i].limit,
                 scene->workers[i].held[--scene->workers[i].held_n], scene->now);
     settle(scene); /* while there was no room for them, some counts were not there */
-    require(shm_limit_used(limit) == 0, "no memory is in use");
+    require(limit_used(limit) == 0, "no memory is in use");
     for (; key < countof(counts); key++)
         n += shm_limit_take(limit, &key, sizeof(key), scene->now, 1, &counts[n]) == SHM_LIMIT_OK;
-    require(!exact || n == limit->shard_n * limit->unit_n, "as many keys as units");
+    require(!exact || n == limit->table.shard_n * limit->table.entry_n, "as many keys as units");
     while (n > 0)
         shm_limit_give(limit, counts[--n], scene->now);
 }
@@ -251,7 +251,7 @@ static void check_mended(struct scene *scene)
     for (int i = 0; i < MOST; i++)
         shm_limit_give(limit, counts[i], scene->now);
     require(mendings(scene) == before, "nothing is left to mend");
-    shm_limit_check(limit);
+    limit_check(limit);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -264,11 +264,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (scene->memory == NULL) {
         scene->shape = &shapes[shape];
-        scene->size = shm_limit_size(scene->shape);
+        scene->size = shm_limit_kind.size(scene->shape);
         require(posix_memalign(&scene->memory, CACHE_LINE, scene->size) == 0, "there is memory");
     }
     memset(scene->memory, 0, scene->size);
-    shm_limit_init(scene->memory, scene->shape);
+    shm_limit_kind.init(scene->memory, scene->shape);
     memset(((struct shm_limit_header *)scene->memory)->seed, 7, 4 * sizeof(uint64_t));
     scene->now = SECOND;
     for (uint32_t i = 0; i < WORKERS; i++)

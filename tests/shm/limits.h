@@ -2,7 +2,7 @@
 /* Limits for tests: in memory that children share, used as the masters' workers do. */
 #pragma once
 
-#include "shm/limit_private.h"
+#include "shm/limit_checks.h"
 #include "shm/memory.h"
 #include "support/test.h"
 
@@ -24,15 +24,15 @@ static inline void limit_died(void *memory, const struct shm_limit_shape *shape,
 
 static inline void *limit_memory(const struct shm_limit_shape *shape)
 {
-    void *memory = shared_memory(shm_limit_size(shape));
+    void *memory = shared_memory(shm_limit_kind.size(shape));
 
-    shm_limit_init(memory, shape);
+    shm_limit_kind.init(memory, shape);
     return memory;
 }
 
 static inline void limit_unmap(void *memory, const struct shm_limit_shape *shape)
 {
-    ck_assert_int_eq(munmap(memory, shm_limit_size(shape)), 0);
+    ck_assert_int_eq(munmap(memory, shm_limit_kind.size(shape)), 0);
 }
 
 /* Makes a handle, of a worker that lives. */

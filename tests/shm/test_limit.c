@@ -30,7 +30,7 @@ START_TEST(a_limit_is_reached_and_never_passed)
     ck_assert_int_eq(take(a, "k", 5, &other), SHM_LIMIT_REACHED);
     ck_assert_int_eq(take(b, "k", 5, &other), SHM_LIMIT_REACHED);
     ck_assert_int_eq(take(b, "other", 1, &other), SHM_LIMIT_OK);
-    ck_assert_uint_eq(shm_limit_sum(a, "k", 1), 5);
+    ck_assert_uint_eq(limit_sum(a, "k", 1), 5);
     shm_limit_give(b, other, SECOND);
     shm_limit_give(b, counts[1], SECOND);
     ck_assert_int_eq(take(a, "k", 5, &other), SHM_LIMIT_OK);
@@ -39,9 +39,9 @@ START_TEST(a_limit_is_reached_and_never_passed)
     shm_limit_give(a, other, SECOND);
     for (int i = 0; i < 5; i++)
         shm_limit_give(i % 2 == 0 ? a : b, counts[i], SECOND);
-    ck_assert_uint_eq(shm_limit_sum(a, "k", 1), 0);
-    ck_assert_uint_eq(shm_limit_used(a), 0);
-    shm_limit_check(a);
+    ck_assert_uint_eq(limit_sum(a, "k", 1), 0);
+    ck_assert_uint_eq(limit_used(a), 0);
+    limit_check(a);
     ck_assert_uint_eq(a->mended.rebuilt + a->mended.recounted + a->mended.taken, 0);
     ck_assert_uint_eq(b->mended.rebuilt + b->mended.recounted + b->mended.taken, 0);
     limit_close(&a);
@@ -59,16 +59,16 @@ START_TEST(the_counts_of_the_dead_are_none_at_once)
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(take(b, "k", 3, &count), SHM_LIMIT_OK);
     ck_assert_int_eq(take(a, "k", 3, &count), SHM_LIMIT_REACHED);
-    limit_died(memory, &great, b->locker.id);
-    limit_died(memory, &great, b->locker.id); /* for another zone with the same memory */
+    limit_died(memory, &great, b->table.locker.id);
+    limit_died(memory, &great, b->table.locker.id); /* for another zone with the same memory */
     limit_close(&b);
     ck_assert_int_eq(take(a, "k", 1, &count), SHM_LIMIT_OK);
     b = limit_open(memory, &great, 2, 2);
-    ck_assert_uint_eq(shm_limit_sum(b, "k", 1), 1);
-    ck_assert_uint_eq(shm_limit_used(a), 1);
-    limit_died(memory, &great, a->locker.id);
-    shm_limit_sweep(b, SECOND);
-    ck_assert_uint_eq(shm_limit_used(b), 0);
+    ck_assert_uint_eq(limit_sum(b, "k", 1), 1);
+    ck_assert_uint_eq(limit_used(a), 1);
+    limit_died(memory, &great, a->table.locker.id);
+    limit_sweep(b, SECOND);
+    ck_assert_uint_eq(limit_used(b), 0);
     ck_assert_uint_eq(b->mended.rebuilt + b->mended.recounted, 0);
     limit_close(&a);
     limit_close(&b);
@@ -88,14 +88,14 @@ START_TEST(a_key_has_counts_of_many_workers)
             ck_assert_int_eq(take(workers[i], "k", 2 * WORKERS, &counts[i][j]), SHM_LIMIT_OK);
     }
     ck_assert_int_eq(take(workers[3], "k", 2 * WORKERS, &none), SHM_LIMIT_REACHED);
-    ck_assert_uint_eq(shm_limit_sum(workers[0], "k", 1), 2 * WORKERS);
-    shm_limit_check(workers[0]);
-    limit_died(memory, &great, workers[20]->locker.id);
-    ck_assert_uint_eq(shm_limit_sum(workers[0], "k", 1), 2 * WORKERS - 2);
+    ck_assert_uint_eq(limit_sum(workers[0], "k", 1), 2 * WORKERS);
+    limit_check(workers[0]);
+    limit_died(memory, &great, workers[20]->table.locker.id);
+    ck_assert_uint_eq(limit_sum(workers[0], "k", 1), 2 * WORKERS - 2);
     for (uint32_t i = 0; i < WORKERS; i++)
         for (int j = 0; j < 2 && i != 20; j++)
             shm_limit_give(workers[i], counts[i][j], SECOND);
-    ck_assert_uint_eq(shm_limit_used(workers[0]), 0);
+    ck_assert_uint_eq(limit_used(workers[0]), 0);
     for (uint32_t i = 0; i < WORKERS; i++) {
         ck_assert_uint_eq(workers[i]->mended.rebuilt + workers[i]->mended.recounted, 0);
         limit_close(&workers[i]);
@@ -115,11 +115,11 @@ START_TEST(many_dead_workers_leave_nothing)
         ck_assert_int_eq(take(workers[i], "k", WORKERS, &count), SHM_LIMIT_OK);
     }
     for (uint32_t i = 0; i < WORKERS; i++) {
-        limit_died(memory, &great, workers[i]->locker.id);
+        limit_died(memory, &great, workers[i]->table.locker.id);
         limit_close(&workers[i]);
     }
-    ck_assert_uint_eq(shm_limit_sum(later, "k", 1), 0);
-    ck_assert_uint_eq(shm_limit_used(later), 0);
+    ck_assert_uint_eq(limit_sum(later, "k", 1), 0);
+    ck_assert_uint_eq(limit_used(later), 0);
     ck_assert_uint_eq(later->mended.rebuilt + later->mended.recounted, 0);
     limit_close(&later);
     limit_unmap(memory, &great);
@@ -142,8 +142,8 @@ START_TEST(a_full_zone_refuses_and_recovers)
         ck_assert_int_eq(take(limit, "0", 2, &counts[8]), SHM_LIMIT_OK);
         for (int i = 8; i >= 0; i--)
             shm_limit_give(limit, counts[i], SECOND);
-        ck_assert_uint_eq(shm_limit_used(limit), 0);
-        shm_limit_check(limit);
+        ck_assert_uint_eq(limit_used(limit), 0);
+        limit_check(limit);
     }
     ck_assert_uint_eq(limit->mended.rebuilt + limit->mended.recounted, 0);
     limit_close(&limit);
@@ -178,7 +178,7 @@ START_TEST(sessions_come_as_fast_as_their_rate)
     for (uint64_t ms = 0; ms < 20000; ms += 3) /* attempts that fail cost nothing */
         passed += pass(ms % 2 == 0 ? a : b, "k", 20 * SECOND + ms * 1000000, 4) == SHM_LIMIT_OK;
     ck_assert_int_eq(passed, 5 + 199);
-    limit_died(memory, &great, a->locker.id); /* sessions of the dead have come, too */
+    limit_died(memory, &great, a->table.locker.id); /* sessions of the dead have come, too */
     ck_assert_int_eq(pass(b, "k", 40 * SECOND, 0), SHM_LIMIT_REACHED);
     limit_close(&a);
     limit_close(&b);
@@ -228,14 +228,14 @@ START_TEST(accounts_are_given_up_when_they_are_settled)
         ck_assert_int_eq(pass(limit, key, 6 * SECOND, 0), SHM_LIMIT_OK);
     }
     ck_assert_int_eq(pass(limit, "last", 6 * SECOND, 0), SHM_LIMIT_FULL);
-    ck_assert_uint_eq(shm_limit_sum(limit, "k", 1), 1);
+    ck_assert_uint_eq(limit_sum(limit, "k", 1), 1);
     /* a key whose account matters stays when its last session has gone */
     ck_assert_int_eq(pass(limit, "k", 6 * SECOND, 0), SHM_LIMIT_OK);
     shm_limit_give(limit, count, 6 * SECOND);
-    ck_assert_uint_eq(shm_limit_used(limit), 8);
+    ck_assert_uint_eq(limit_used(limit), 8);
     ck_assert_int_eq(pass(limit, "k", 6 * SECOND, 0), SHM_LIMIT_REACHED);
-    shm_limit_sweep(limit, 7 * SECOND);
-    ck_assert_uint_eq(shm_limit_used(limit), 0);
+    limit_sweep(limit, 7 * SECOND);
+    ck_assert_uint_eq(limit_used(limit), 0);
     limit_close(&limit);
     limit_unmap(memory, &small);
 }
@@ -248,18 +248,18 @@ START_TEST(another_shape_is_another_zone)
 
     shm_limit_set_text(&shape, "$remote_addr", 12);
     memory = limit_memory(&shape);
-    ck_assert(shm_limit_is(memory, &shape));
+    ck_assert(shm_limit_kind.is(memory, &shape));
     shm_limit_set_text(&other, "$remote_addr", 12);
-    ck_assert(shm_limit_is(memory, &other));
+    ck_assert(shm_limit_kind.is(memory, &other));
     shm_limit_set_text(&other, "$remote_addrs", 13);
-    ck_assert(!shm_limit_is(memory, &other));
+    ck_assert(!shm_limit_kind.is(memory, &other));
     other = shape;
     other.size *= 2;
-    ck_assert(!shm_limit_is(memory, &other));
+    ck_assert(!shm_limit_kind.is(memory, &other));
     other.size = SHM_LIMIT_UNIT - 1;
-    ck_assert_uint_eq(shm_limit_size(&other), 0);
+    ck_assert_uint_eq(shm_limit_kind.size(&other), 0);
     other.size = UINT64_MAX;
-    ck_assert_uint_eq(shm_limit_size(&other), 0);
+    ck_assert_uint_eq(shm_limit_kind.size(&other), 0);
     limit_unmap(memory, &shape);
 }
 END_TEST
@@ -273,17 +273,17 @@ START_TEST(a_dead_holder_is_not_waited_for)
 
     ck_assert_int_eq(take(a, "k", 2, &count), SHM_LIMIT_OK);
     ck_assert_int_eq(take(b, "k", 2, &other), SHM_LIMIT_OK);
-    zone_lock(&b->locker, &b->shards->lock, &b->hold);
+    zone_lock(&b->table.locker, &b->shards->lock, &b->table.hold);
     b->shards->free = 0; /* a unit that was just taken */
     b->shards->used = 3;
-    limit_died(memory, &small, b->locker.id);
+    limit_died(memory, &small, b->table.locker.id);
     ck_assert_int_eq(take(a, "k", 2, &other), SHM_LIMIT_OK);
     shm_limit_give(a, other, SECOND);
     shm_limit_give(a, count, SECOND);
-    shm_limit_check(a);
-    ck_assert_uint_eq(shm_limit_used(a), 0);
+    limit_check(a);
+    ck_assert_uint_eq(limit_used(a), 0);
     ck_assert_uint_eq(a->mended.rebuilt + a->mended.recounted + a->mended.taken, 0);
-    b->hold.lock = NULL;
+    b->table.hold.lock = NULL;
     limit_close(&a);
     limit_close(&b);
     limit_unmap(memory, &small);
@@ -300,18 +300,18 @@ START_TEST(a_unit_of_another_shard_is_freed)
     uint32_t shard = 0;
 
     ck_assert_int_eq(take(a, "k", 2, &count), SHM_LIMIT_OK);
-    ck_assert_uint_eq(shm_limit_used(a), 1);
+    ck_assert_uint_eq(limit_used(a), 1);
     while (shm_limit_touched(a, shard) == 0)
         shard++;
     unit = shm_limit_unit_at(a, shard, 1);
     unit->words[0] ^= UINT64_MAX;
-    ck_assert_uint_ne(shm_limit_shard_of(a, unit->words[0]), shard);
-    zone_lock(&b->locker, &b->shards[shard].lock, &b->hold);
-    limit_died(memory, &great, b->locker.id);
+    ck_assert_uint_ne(table_shard_of(&a->table, unit->words[0]), shard);
+    zone_lock(&b->table.locker, &b->shards[shard].lock, &b->table.hold);
+    limit_died(memory, &great, b->table.locker.id);
     ck_assert_int_eq(take(a, "k", 2, &other), SHM_LIMIT_OK);
-    shm_limit_check(a);
-    ck_assert_uint_eq(shm_limit_used(a), 1);
-    b->hold.lock = NULL;
+    limit_check(a);
+    ck_assert_uint_eq(limit_used(a), 1);
+    b->table.hold.lock = NULL;
     limit_close(&a);
     limit_close(&b);
     limit_unmap(memory, &great);

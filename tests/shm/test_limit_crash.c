@@ -160,11 +160,11 @@ static void check_room_left(struct soak *soak)
     for (uint32_t key = 0; key < KEYS; key++)
         for (uint32_t i = 0; i < MOST; i++)
             shm_limit_give(limit, counts[key][i], SECOND);
-    shm_limit_sweep(limit, SECOND);
-    shm_limit_check(limit);
-    ck_assert_uint_eq(shm_limit_used(limit), 0);
+    limit_sweep(limit, SECOND);
+    limit_check(limit);
+    ck_assert_uint_eq(limit_used(limit), 0);
     ck_assert_uint_eq(limit->mended.rebuilt + limit->mended.recounted + limit->mended.taken, 0);
-    limit_died(soak->memory, &shape, limit->locker.id);
+    limit_died(soak->memory, &shape, limit->table.locker.id);
     limit_close(&limit);
 }
 

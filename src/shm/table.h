@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sharded hash tables in shared memory: the core of maps, of limits, and of the zones of upstream
+ * groups. Keys fall into shards by their hash, each with a lock of its own, and a shard's keys into
+ * buckets: chains of entries, numbered from 1, that begin with the number of the next entry.
+ *
+ * Any worker may write anywhere into the memory. Each step of a walk checks the entry's number, the
+ * chain's length, and the shard and bucket of the entry's hash. The core finds damage, and never
+ * repairs it: its user rebuilds the shard, or empties it, under the lock. */
+#pragma once
+
+#include "base/compiler.h"
+#include "shm/zone_lock.h"
+
+#include <stdalign.h>
+
+#define TABLE_SHARDS_MAX 64
+/* Entries of a chain, beyond which it is damaged. */
+#define TABLE_CHAIN_MAX 256
+/* Entries, or buckets, of a long work between two renewals of its lock. */
+#define TABLE_RENEW_EVERY 4096
+/* The tries of a call that finds damage, or whose lock is taken from it. */
+#define TABLE_TRIES 8
+/* The offset of an entry's hash. */
+#define TABLE_HASH_AT 8
+
+/* The workers of the memory, in the pages that masters alone write. */
+struct table_workers {
+    /* serial of each slot's last incarnation that has died; 0: none */
+    alignas(CACHE_LINE) _Atomic uint32_t released[SLOT_HALVES * SLOT_MAX];
+    /* serial of each slot's incarnation that lives; 0: none */
+    _Atomic uint32_t living[SLOT_HALVES * SLOT_MAX];
+};
+
+/* A process's own handle. The layout follows from the shape, never from what workers can write. */
+struct table {
+    uint32_t shard_n;     /* a power of two */
+    uint32_t bucket_n;    /* buckets of each shard; a power of two */
+    uint32_t entry_n;     /* the greatest number of an entry */
+    uint32_t shard_shift; /* bits of a hash below those of the shard; the lowest are the bucket's */
+    uint64_t home_mask;   /* bits of a hash that are the shard's or the bucket's */
+    uint32_t head_shift;  /* 2: heads are a number each; 3: below a count of their changes */
+    char *shards;         /* a CACHE_LINE each, which begins with a lock */
+    char *buckets;        /* of all shards */
+    char *entries;
+    uint64_t stride;       /* bytes of an entry */
+    uint64_t shard_stride; /* bytes of a shard's entries; 0: shards have them in common */
+    struct zone_locker locker;
+    struct zone_hold hold; /* of a shard */
+};
+
+enum table_step {
+    TABLE_OK,
+    TABLE_NONE,   /* there is none */
+    TABLE_FAILED, /* damage was read, or the lock was taken */
+};
+
+/* The place of an entry in its chain. */
+struct table_place {
+    uint32_t shard, bucket;
+    uint32_t before; /* number of the entry before it; 0: it is the first */
+    uint32_t index;  /* 0: the end of the chain */
+    void *entry;     /* where the index was checked */
+    uint64_t home;   /* a hash of the shard and the bucket */
+};
+
+static inline bool table_is_index(const struct table *table, uint32_t index)
+{
+    return index - 1 < table->entry_n;
+}
+
+static inline uint32_t table_shard_of(const struct table *table, uint64_t hash)
+{
+    return (uint32_t)(hash >> table->shard_shift) & (table->shard_n - 1);
+}
+
+static inline uint32_t table_bucket_of(const struct table *table, uint64_t hash)
+{
+    return (uint32_t)hash & (table->bucket_n - 1);
+}
+
+static inline struct zone_lock *table_lock_of(const struct table *table, uint32_t shard)
+{
+    assert(shard < table->shard_n);
+    return (struct zone_lock *)(void *)(table->shards + (size_t)shard * CACHE_LINE);
+}
+
+static inline void *table_entry(const struct table *table, uint32_t shard, uint32_t index)
+{
+    return table->entries + shard * table->shard_stride + (index - 1) * table->stride;
+}
+
+/* The number of the next entry. */
+static inline _Atomic uint32_t *table_next(void *entry)
+{
+    return entry;
+}
+
+static inline uint64_t table_hash(void *entry)
+{
+    return ZONE_LOAD(*(_Atomic uint64_t *)(void *)((char *)entry + TABLE_HASH_AT));
+}
+
+static inline void *table_bucket(const struct table *table, uint32_t shard, uint32_t bucket)
+{
+    return table->buckets + (((size_t)shard * table->bucket_n + bucket) << table->head_shift);
+}
+
+/* The first entry of a chain. */
+static inline uint32_t table_first(const struct table *table, uint32_t shard, uint32_t bucket)
+{
+    void *head = table_bucket(table, shard, bucket);
+
+    return table->head_shift == 2 ? ZONE_LOAD(*(_Atomic uint32_t *)head)
+                                  : (uint32_t)ZONE_LOAD(*(_Atomic uint64_t *)head);
+}
+
+/* Whether the entry of a place, the nth of its chain, can be there. */
+static inline bool table_is_sound(const struct table *table, struct table_place *at, uint32_t n)
+{
+    if (!table_is_index(table, at->index) || n == TABLE_CHAIN_MAX)
+        return false;
+    at->entry = table_entry(table, at->shard, at->index);
+    return ((table_hash(at->entry) ^ at->home) & table->home_mask) == 0;
+}
+
+/* Finds the entry of a hash that `compare` says is the key's, in the chain of its bucket from the
+ * first on: OK; NONE; FAILED. The caller has the shard. */
+static ALWAYS_INLINE enum table_step table_find(const struct table *table, uint64_t hash,
+    uint32_t first, enum table_step (*compare)(const void *entry, const void *key), const void *key,
+    struct table_place *place)
+{
+    enum table_step step = TABLE_NONE;
+
+    *place = (struct table_place) {
+        .shard = table_shard_of(table, hash),
+        .bucket = table_bucket_of(table, hash),
+        .index = first,
+        .home = hash,
+    };
+    for (uint32_t n = 0; place->index != 0; n++) {
+        if (!table_is_sound(table, place, n))
+            return TABLE_FAILED;
+        step = compare(place->entry, key);
+        if (step != TABLE_NONE)
+            break;
+        place->before = place->index;
+        place->index = ZONE_LOAD(*table_next(place->entry));
+    }
+    return step;
+}
+
+/* Whether this process has the shard still, to be asked before each store that publishes. */
+static inline bool table_holds(const struct table *table)
+{
+    return zone_lock_holds(&table->hold);
+}
+
+/* Whether a long work may go on; each TABLE_RENEW_EVERYth call renews the lock. */
+bool table_goes_on(struct table *table, uint32_t n);
+
+enum table_visit {
+    TABLE_KEPT,
+    TABLE_REMOVED, /* the entry is in the chain no more */
+    TABLE_DAMAGED,
+};
+
+/* Calls `visit` for each entry of the shard that the caller has: OK; NONE where the lock was taken;
+ * FAILED at the first damage. *cost counts steps, to which `visit` may add. */
+enum table_step table_walk(struct table *table, uint32_t shard,
+    enum table_visit (*visit)(
+        struct table *table, const struct table_place *at, uint32_t *cost, void *arg),
+    void *arg);
+
+/* The master: a worker is about to have the slot. */
+void table_worker_begins(struct table_workers *workers, struct slot_id id);
+/* The master: the slot's worker has died; false where it had none of the memory, or its death was
+ * noted before. */
+bool table_worker_ends(struct table_workers *workers, uint32_t slot);
