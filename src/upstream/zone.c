@@ -14,7 +14,6 @@
 
 static_assert(UPSTREAM_ZONE_ENTRIES < UINT16_MAX, "struct upstream_zone_listed has room");
 static_assert(sizeof(struct upstream_zone_entry) == 640, "the manual says so");
-static_assert(SLOT_HALVES * SLOT_MAX == 1 << SLOT_BITS, "any slot in a lock is an index");
 
 struct upstream_zone_layout upstream_zone_layout(const struct upstream_zone_shape *shape)
 {
@@ -24,7 +23,7 @@ struct upstream_zone_layout upstream_zone_layout(const struct upstream_zone_shap
         l.n = (uint32_t)(shape->size / sizeof(struct upstream_zone_entry));
     l.locks = segment_pages(
         sizeof(struct upstream_zone_header) + l.n * sizeof(struct upstream_zone_said));
-    l.entries = l.locks + (UPSTREAM_ZONE_LOCKS + 1) * sizeof(struct upstream_zone_lock);
+    l.entries = l.locks + (UPSTREAM_ZONE_LOCKS + 1) * CACHE_LINE;
     l.size = l.entries + l.n * sizeof(struct upstream_zone_entry);
     assert(l.entries % CACHE_LINE == 0);
     return l;
@@ -75,26 +74,15 @@ static struct segment_part writable_part(const void *shape, uint32_t slot)
 
 static void acquire_slot(void *memory, const void *shape, struct slot_id id)
 {
-    struct upstream_zone_header *header = memory;
-
     (void)shape;
-    assert(slot_id_is_valid(id));
-    ZONE_STORE(header->living[id.slot], id.serial);
+    table_worker_begins(&((struct upstream_zone_header *)memory)->workers, id);
 }
 
 /* Frees the locks that the worker has held. */
 static void release_slot(void *memory, const void *shape, struct slot_id id)
 {
-    struct upstream_zone_header *header = memory;
-    uint32_t serial;
-
     (void)shape;
-    assert(id.slot < SLOT_HALVES * SLOT_MAX);
-    serial = ZONE_LOAD(header->living[id.slot]);
-    if (serial == 0)
-        return; /* a worker without this memory, or a death that was noted */
-    ZONE_STORE(header->released[id.slot], serial);
-    ZONE_STORE(header->living[id.slot], 0);
+    table_worker_ends(&((struct upstream_zone_header *)memory)->workers, id.slot);
 }
 
 const struct zone_kind upstream_zone_kind = {
@@ -173,12 +161,15 @@ int upstream_zone_open(struct upstream_zone *zone, const struct memory *memory, 
     zone->full_ms = UINT64_MAX;
     memset(zone->listed, 0, l.n * sizeof(*zone->listed));
     zone->header = (void *)base;
-    zone->locks = (void *)(base + l.locks);
     zone->entries = (void *)(base + l.entries);
     zone->n = l.n;
     zone->metrics = zone_memory(zone->rows);
     zone->row = shm_metrics_row(zone->metrics, &zone->rows_shape, id.slot);
-    zone->locker = (struct zone_locker) { .id = id, .released = zone->header->released };
+    zone->table = (struct table) {
+        .shard_n = UPSTREAM_ZONE_LOCKS + 1,
+        .shards = base + l.locks,
+        .locker = { .id = id, .released = zone->header->workers.released },
+    };
     return 0;
 }
 
@@ -217,8 +208,8 @@ uint32_t upstream_zone_lock_of(const struct upstream_zone *zone, const char *ups
 /* A lock that its holder has left, or that was taken from it, guards nothing to repair. */
 void upstream_zone_lock(struct upstream_zone *zone, uint32_t lock, struct zone_hold *hold)
 {
-    assert(lock <= UPSTREAM_ZONE_TABLE && hold->lock == NULL);
-    zone_lock(&zone->locker, &zone->locks[lock].lock, hold);
+    assert(hold->lock == NULL);
+    zone_lock(&zone->table.locker, table_lock_of(&zone->table, lock), hold);
 }
 
 uint32_t upstream_zone_conns(const struct upstream_zone *zone, uint32_t entry)

@@ -12,8 +12,8 @@
 
 #include "base/memory.h"
 #include "shm/metrics.h"
+#include "shm/table.h"
 #include "shm/zone.h"
-#include "shm/zone_lock.h"
 #include "upstream/peers.h"
 
 /* The most peers of a zone, however large it is. */
@@ -47,7 +47,6 @@ struct upstream_zone {
 
     /* a worker's, while it is open */
     struct upstream_zone_header *header; /* NULL: closed */
-    struct upstream_zone_lock *locks;
     struct upstream_zone_entry *entries;
     uint32_t n; /* entries */
     struct shm_metrics *metrics;
@@ -57,7 +56,7 @@ struct upstream_zone {
     uint32_t unused_n;
     uint64_t full_ms;   /* when a search found none of them; UINT64_MAX: there may be some */
     uint64_t looked_at; /* entries that searches have looked at, ever */
-    struct zone_locker locker;
+    struct table table; /* of which each shard is the lock of some groups, or of the entries */
 };
 
 /* A peer as a zone knows it. */

@@ -8,8 +8,6 @@
 
 #include "upstream/zone.h"
 
-#include <stdalign.h>
-
 #define UPSTREAM_ZONE_MAGIC 0x66627570u
 #define UPSTREAM_ZONE_REVISION 2u
 /* Locks of groups; two groups may have the same one. */
@@ -33,15 +31,8 @@ struct upstream_zone_header {
     uint64_t unit; /* bytes of an entry */
     uint64_t seed[2][2];
     _Atomic uint32_t version; /* grows with each word of operators */
-    /* serial of each slot's last incarnation that has died; 0: none */
-    alignas(CACHE_LINE) _Atomic uint32_t released[SLOT_HALVES * SLOT_MAX];
-    /* serial of each slot's incarnation that lives; 0: none */
-    _Atomic uint32_t living[SLOT_HALVES * SLOT_MAX];
+    struct table_workers workers;
     struct upstream_zone_said said[]; /* n of the layout */
-};
-
-struct upstream_zone_lock {
-    alignas(CACHE_LINE) struct zone_lock lock;
 };
 
 struct upstream_zone_entry {

@@ -138,8 +138,8 @@ static void damage(struct scene *scene)
         return;
     scene->damaged = true;
     if (what % 8 == 0) {
-        bytes = (uint8_t *)zone->locks;
-        size = (UPSTREAM_ZONE_LOCKS + 1) * sizeof(struct upstream_zone_lock);
+        bytes = (uint8_t *)zone->table.shards;
+        size = (UPSTREAM_ZONE_LOCKS + 1) * CACHE_LINE;
     }
     at = ((size_t)where << 8 | what) % size;
     for (size_t i = 0; i <= n % 32u && at + i < size; i++)
@@ -172,8 +172,8 @@ static void take_step(struct scene *scene, uint8_t step)
     struct worker *worker = &scene->workers[step % WORKERS];
     struct session *session = &worker->sessions[step / WORKERS % SESSIONS];
 
-    worker->zone.locker.patience = 1;
-    worker->zone.locker.impatient_at = worker->zone.locker.acquired;
+    worker->zone.table.locker.patience = 1;
+    worker->zone.table.locker.impatient_at = worker->zone.table.locker.acquired;
     switch (next_byte(scene->in) % 16) {
     case 0:
         end_session(session, FB_TRY_SERVED);

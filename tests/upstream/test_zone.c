@@ -95,7 +95,7 @@ START_TEST(lock_of_a_dead_worker_is_free)
     upstream_zone_lock(&b.zone, b.group->upstream.peers->lock, &hold);
     zoned_bury(&b);
     group_expect(a.group, "abab");
-    ck_assert_uint_eq(a.zone.locker.taken, 0);
+    ck_assert_uint_eq(a.zone.table.locker.taken, 0);
     group_close(&b.group);
     zoned_end(&a);
     zoned_stop(&zoned);
@@ -113,7 +113,7 @@ START_TEST(lock_is_taken_from_a_worker_that_stands_still)
     zoned_worker(&b, &zoned, 2, 2);
     upstream_zone_lock(&b.zone, b.group->upstream.peers->lock, &hold);
     group_expect(a.group, "abab");
-    ck_assert_uint_eq(a.zone.locker.taken, 1);
+    ck_assert_uint_eq(a.zone.table.locker.taken, 1);
     ck_assert(!zone_lock_release(&hold));
     zoned_end(&a);
     zoned_end(&b);
@@ -128,7 +128,7 @@ static struct peer *choose_and_lose_lock(struct choice *choice)
     shm_row *other = shm_metrics_row(zone->metrics, &zone->rows_shape, 2);
     struct peer *peer = round_robin_choose(choice);
 
-    ZONE_STORE(zone->locks[choice->upstream->peers->lock].lock.word, 0);
+    ZONE_STORE(table_lock_of(&zone->table, choice->upstream->peers->lock)->word, 0);
     if (peer != NULL)
         PEER_STORE(other[peer->entry], PEER_LOAD(other[peer->entry]) + 1);
     return peer;
@@ -204,7 +204,7 @@ END_TEST
 static void damage(struct zoned_worker *attacker, uint64_t *random)
 {
     struct upstream_zone_layout l = upstream_zone_layout(&attacker->zone.shape);
-    uint64_t *words = (void *)attacker->zone.locks, word = next_random(random);
+    uint64_t *words = (void *)attacker->zone.table.shards, word = next_random(random);
     uint32_t n = (uint32_t)((l.size - l.locks) / sizeof(*words));
 
     if (random_below(random, 3) == 0)
@@ -237,8 +237,8 @@ START_TEST(damage_is_survived)
         struct choice choice;
 
         damage(&attacker, &random);
-        worker->zone.locker.patience = 1;
-        worker->zone.locker.impatient_at = worker->zone.locker.acquired;
+        worker->zone.table.locker.patience = 1;
+        worker->zone.table.locker.impatient_at = worker->zone.table.locker.acquired;
         group_begin(worker->group, &choice);
         while (choice_next(&choice) == FB_CHOICE_SERVER)
             choice_end(&choice, random_below(&random, 2) == 0 ? FB_TRY_FAILED : FB_TRY_SERVED);
@@ -263,8 +263,8 @@ START_TEST(damage_is_survived)
     for (unsigned i = 0; i < 3000; i++) {
         char letter;
 
-        a.zone.locker.patience = 1;
-        a.zone.locker.impatient_at = a.zone.locker.acquired;
+        a.zone.table.locker.patience = 1;
+        a.zone.table.locker.impatient_at = a.zone.table.locker.acquired;
         group_wait(a.group, 11000);
         letter = group_session(a.group, FB_TRY_SERVED);
         ck_assert_int_ne(letter, '-');

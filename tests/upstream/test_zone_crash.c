@@ -281,7 +281,7 @@ START_TEST(numbers_are_exact_whoever_is_killed)
     check_numbers(&crash);
     check_sessions(&crash);
     ck_assert_int_ne(group_session(crash.own.group, FB_TRY_SERVED), '-');
-    ck_assert_uint_eq(crash.own.zone.locker.taken, 0);
+    ck_assert_uint_eq(crash.own.zone.table.locker.taken, 0);
     crash_stop(&crash);
 }
 END_TEST
@@ -300,7 +300,7 @@ START_TEST(worker_is_killed_with_the_lock)
     if (is_noted)
         bury_worker(&crash, 0);
     group_expect(crash.own.group, "ba");
-    ck_assert_uint_eq(crash.own.zone.locker.taken, is_noted ? 0 : 1);
+    ck_assert_uint_eq(crash.own.zone.table.locker.taken, is_noted ? 0 : 1);
     ck_assert_uint_eq(peer_conns(group_peer(crash.own.group, 0)), is_noted ? 0 : 1);
     if (!is_noted)
         bury_worker(&crash, 0);
