@@ -130,8 +130,7 @@ static bool is_idle(const struct shm_limit *limit, const struct shm_limit_unit *
 }
 
 /* Takes a key that no worker needs out of its chain. */
-static enum table_visit discard_idle(
-    struct table *table, const struct table_place *at, uint32_t *cost, void *arg)
+static enum table_visit discard_idle(struct table_place *at, void *arg)
 {
     struct shm_limit *limit = arg;
     struct shm_limit_unit *unit = at->entry;
@@ -139,11 +138,10 @@ static enum table_visit discard_idle(
     uint64_t state = ZONE_LOAD(unit->state);
     uint32_t next = ZONE_LOAD(unit->next);
 
-    (void)cost;
     if (!is_idle(limit, unit) || !free_unit(unit, state))
         return TABLE_KEPT;
     if (at->before != 0)
-        ZONE_STORE(*table_next(table_entry(table, at->shard, at->before)), next);
+        ZONE_STORE(*table_next(table_entry(&limit->table, at->shard, at->before)), next);
     else
         shm_limit_set_head(bucket, ZONE_LOAD(*bucket), next);
     return TABLE_REMOVED;
@@ -211,15 +209,12 @@ struct found {
 };
 
 /* Counts a key's unit, and its units of cells. */
-static enum table_visit count_key(
-    struct table *table, const struct table_place *at, uint32_t *cost, void *arg)
+static enum table_visit count_key(struct table_place *at, void *arg)
 {
     struct found *found = arg;
     const struct shm_limit_unit *unit = at->entry;
     uint32_t index = ZONE_LOAD(unit->more) & SHM_LIMIT_INDEX_MASK;
 
-    assert(table == &found->limit->table);
-    (void)cost;
     if (at->index > found->used || shm_limit_unit_kind(unit) != SHM_LIMIT_KEY)
         return TABLE_DAMAGED;
     found->keys++;

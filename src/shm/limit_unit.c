@@ -22,15 +22,14 @@ uint32_t shm_limit_touched(const struct shm_limit *limit, uint32_t shard)
     return used <= limit->table.entry_n ? used : limit->table.entry_n;
 }
 
-static enum table_step compare_key(const void *entry, const void *wanted)
+static enum table_step compare_key(const void *entry, bool is_same, const void *wanted)
 {
     const struct shm_limit_unit *unit = entry;
     const uint64_t *key = wanted;
 
     if (shm_limit_unit_kind(unit) != SHM_LIMIT_KEY)
         return TABLE_FAILED;
-    return ZONE_LOAD(unit->words[0]) == key[0] && ZONE_LOAD(unit->words[1]) == key[1] ? TABLE_OK
-                                                                                      : TABLE_NONE;
+    return is_same && ZONE_LOAD(unit->words[1]) == key[1] ? TABLE_OK : TABLE_NONE;
 }
 
 enum table_step shm_limit_find(
@@ -185,6 +184,7 @@ bool shm_limit_read_cells(
     struct shm_limit_unit *unit = place->entry;
     uint32_t index = ZONE_LOAD(unit->more) & SHM_LIMIT_INDEX_MASK;
 
+    assert(place->index != 0 && limit->table.hold.lock != NULL);
     *cells = (struct shm_limit_cells) { .own = NULL };
     if (!read_unit(limit, unit, SHM_LIMIT_KEY, cells))
         return false;
@@ -227,6 +227,7 @@ enum table_step shm_limit_publish(struct shm_limit *limit, const struct table_pl
     uint64_t word = shm_limit_cell(limit, n);
     bool done = table_holds(&limit->table);
 
+    assert(place->index != 0);
     if (done && cells->own != NULL) {
         done = replace(cells->own, cells->own_word, word);
     } else if (done && n > 0) {
@@ -278,6 +279,7 @@ enum table_step shm_limit_drop_idle(struct shm_limit *limit, const struct table_
     uint32_t more = ZONE_LOAD(unit->more) & SHM_LIMIT_INDEX_MASK;
     struct shm_limit_cells cells;
 
+    assert(place->index != 0 && place->index != place->before);
     if (shm_limit_kind_of(state) != SHM_LIMIT_KEY || !shm_limit_read_cells(limit, place, &cells))
         return TABLE_FAILED;
     if (cells.own != NULL || cells.others > 0 ||

@@ -3,7 +3,7 @@
  * writers keep disturbing it. A shard that turns out to be damaged is mended, and the call tried
  * again. */
 #include "base/compiler.h"
-#include "shm/map_find.h"
+#include "shm/map_private.h"
 
 /* Bytes of a value whose copy costs as much as another try. */
 #define LONG 16384
@@ -26,15 +26,15 @@ static enum shm_map_status copy_value(const struct shm_map *map, const struct sh
 static bool copy_out(const struct shm_map *map, const struct shm_map_entry *entry,
     const struct shm_map_subject *s, struct shm_map_item *item, enum shm_map_status *status)
 {
-    uint64_t expires_ms = SHM_LOAD(entry->expires_ms);
-    uint32_t n = SHM_LOAD(entry->value_n);
+    uint64_t expires_ms = ZONE_LOAD(entry->expires_ms);
+    uint32_t n = ZONE_LOAD(entry->value_n);
 
     *status = SHM_MAP_ABSENT;
     if (shm_map_has_passed(expires_ms, s->now_ms))
         return true;
     if (n > map->shape.value_max)
         return false;
-    item->version = SHM_LOAD(entry->version);
+    item->version = ZONE_LOAD(entry->version);
     item->expires_ms = expires_ms;
     *status = copy_value(map, entry, n, item);
     return true;
@@ -46,23 +46,23 @@ static bool try_get(struct shm_map *map, const struct shm_map_subject *s, struct
     enum shm_map_status *status)
 {
     _Atomic uint64_t *sequence = &map->shards[s->shard].sequence;
-    uint64_t before = SHM_LOAD(*sequence);
-    uint32_t index = SHM_LOAD(*s->bucket);
+    uint64_t before = ZONE_LOAD(*sequence);
+    uint32_t index = ZONE_LOAD(*s->bucket);
 
     *status = SHM_MAP_ABSENT;
     for (uint32_t n = 0; index != 0; n++) {
         const struct shm_map_entry *entry;
 
-        if (index > map->entry_n || n == SHM_MAP_CHAIN_MAX)
+        if (index > map->table.entry_n || n == TABLE_CHAIN_MAX)
             return false;
         entry = shm_map_entry_at(map, index);
-        if (shm_map_is_of(entry, s)) {
+        if (ZONE_LOAD(entry->hash) == s->hash && shm_map_has_key(entry, s)) {
             if (!copy_out(map, entry, s, item, status))
                 return false;
             break;
         }
-        index = SHM_LOAD(entry->next);
-        if (SHM_LOAD(*sequence) != before)
+        index = ZONE_LOAD(entry->next);
+        if (ZONE_LOAD(*sequence) != before)
             return false;
     }
     atomic_thread_fence(memory_order_acquire);
@@ -72,22 +72,19 @@ static bool try_get(struct shm_map *map, const struct shm_map_subject *s, struct
 static enum shm_map_status get_locked(
     struct shm_map *map, const struct shm_map_subject *s, struct shm_map_item *item)
 {
-    for (int tries = 0; tries < SHM_MAP_MEND_TRIES; tries++) {
+    for (int tries = 0; tries < TABLE_TRIES; tries++) {
         enum shm_map_status status = SHM_MAP_ABSENT;
         struct shm_map_place place;
         bool whole;
 
         shm_map_shard_lock(map, s->shard);
         whole = shm_map_find(map, s, &place);
-        if (!whole)
-            shm_map_repair_damage(map, s->shard);
         if (whole && place.present) {
             item->version = place.version;
             item->expires_ms = place.expires_ms;
             status = copy_value(map, place.entry, place.value_n, item);
         }
-        shm_map_shard_unlock(map);
-        if (whole)
+        if (shm_map_shard_end(map, s->shard, whole))
             return status;
     }
     return SHM_MAP_ABSENT;

@@ -12,8 +12,8 @@
  * expiry has come (expires_ms <= now_ms, and not 0) counts as absent. */
 #pragma once
 
+#include "shm/table.h"
 #include "shm/zone.h"
-#include "shm/zone_lock.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,27 +57,21 @@ struct shm_map_mended {
 /* A process's own handle: the layout, which it has from the shape, and nothing that another process
  * can write. */
 struct shm_map {
+    struct table table; /* entry_n: those that were laid out, and a spare one for each shard */
     struct shm_map_shape shape;
-    uint32_t shard_n;      /* a power of two */
-    uint32_t bucket_n;     /* buckets of each shard; a power of two */
-    uint32_t entry_n;      /* those that were laid out, and a spare one for each shard */
     uint32_t touched_most; /* the capacity, and the spare ones: no further entry is begun */
     uint64_t value_at;     /* in an entry's bytes */
-    uint64_t stride;       /* bytes of an entry */
     uint64_t page; /* with `memory`: bytes of the system's pages, of which entries are; else 0 */
     uint64_t seed[2];
-    struct zone_locker locker; /* with the id of this process */
     struct shm_map_header *header;
     struct shm_map_pool *pool;
     struct shm_map_shard *shards;
-    _Atomic uint8_t *owners;   /* begin with entry 1's */
-    _Atomic uint32_t *buckets; /* of all shards */
-    char *entries;
-    struct shm_map_log *log; /* NULL: nobody can ask for changes */
-    struct zone_hold shard_hold, pool_hold;
+    _Atomic uint8_t *owners; /* begin with entry 1's */
+    struct shm_map_log *log; /* NULL: no worker can ask for changes */
+    struct zone_hold pool_hold;
     uint64_t checked; /* a bit for each shard that this process has looked through, */
     bool pool_checked;
-    uint64_t deaths;        /* of other processes, before that, as a number that each changes */
+    uint64_t deaths;        /* deaths of processes before that, as a number that each changes */
     uint64_t short_ms;      /* since when it is full with fewer keys than fit; 0: it is not */
     uint64_t audited_ms;    /* when it was then looked through, */
     uint64_t audit_wait_ms; /* time until it will be again */
@@ -93,25 +87,16 @@ struct shm_map_item {
     uint64_t expires_ms;
 };
 
-/* Returns the bytes that a map needs that is made with this shape; 0 for an impossible shape. */
-size_t shm_map_size(const struct shm_map_shape *shape);
-/* Returns where the part begins that workers write, at a page's boundary; the pages before it are
- * the master's to write. */
-size_t shm_map_written(void);
-/* Makes a map in so many zeroed bytes, aligned to CACHE_LINE. */
-void shm_map_init(void *memory, const struct shm_map_shape *shape);
+/* The kind of zone whose shape is a struct shm_map_shape. */
+extern const struct zone_kind shm_map_kind;
+
 /* Whether a map that was made with one shape can be used with the other: with another `memory`, and
  * with another capacity, as far as it has room. */
 bool shm_map_fits(const struct shm_map_shape *made, const struct shm_map_shape *shape);
-/* Whether the memory holds a map that can be used with this shape. */
-bool shm_map_is(const void *memory, const struct shm_map_shape *shape);
 /* Makes a handle to memory that holds such a map; the id is the calling process's. Handles to one
  * map may differ in `capacity` and `memory`: each keeps to its own. */
 void shm_map_open(
     struct shm_map *map, void *memory, const struct shm_map_shape *shape, struct slot_id id);
-
-/* The kind of zone whose shape is a struct shm_map_shape. */
-extern const struct zone_kind shm_map_kind;
 
 /* Copies an entry: OK; ABSENT; TOO_LARGE if the value is longer than the room, and then as much as
  * fits is copied. Takes no lock unless other writers keep disturbing it. */
@@ -168,6 +153,3 @@ void shm_map_sweep(struct shm_map *map, uint64_t now_ms);
 void shm_map_sweep_some(struct shm_map *map, uint64_t now_ms, uint32_t *next, uint32_t most);
 /* Counts the entries, with the expired that were not given back yet. */
 uint32_t shm_map_count(struct shm_map *map);
-
-/* Asserts what holds of the whole map; the caller is its only user, as in tests. */
-void shm_map_check(struct shm_map *map);

@@ -22,12 +22,13 @@
 #define GROWTH_BYTES (UINT64_C(1) << 30)
 
 static_assert(sizeof(struct shm_map_entry) == 40, "the layout is versioned");
+static_assert(offsetof(struct shm_map_entry, hash) == TABLE_HASH_AT, "for walks");
 static_assert(offsetof(struct shm_map_header, seed) == 24, "`memory` is where nothing was");
 static_assert(sizeof(struct shm_map_header) % CACHE_LINE == 0, "and the header has its own");
 static_assert(sizeof(struct shm_map_pool) == CACHE_LINE, "the pool has its line");
 static_assert(sizeof(struct shm_map_shard) == CACHE_LINE, "and so has each shard");
-static_assert(SHM_MAP_SHARDS_MAX < SHM_MAP_REACHED, "both are in an owner's byte");
-static_assert(SHM_MAP_SHARDS_MAX <= 64, "each has its bit in a handle");
+static_assert(TABLE_SHARDS_MAX < SHM_MAP_REACHED, "both are in an owner's byte");
+static_assert(TABLE_SHARDS_MAX <= 64, "each has its bit in a handle");
 
 struct layout {
     uint32_t shard_n, bucket_n, entry_n;
@@ -78,7 +79,7 @@ static struct layout layout_of(const struct shm_map_shape *shape)
     struct layout l = { .shard_n = 1, .bucket_n = 1 };
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
-    while (l.shard_n < SHM_MAP_SHARDS_MAX && shape->capacity / l.shard_n >= 2 * KEYS_A_SHARD)
+    while (l.shard_n < TABLE_SHARDS_MAX && shape->capacity / l.shard_n >= 2 * KEYS_A_SHARD)
         l.shard_n *= 2;
     while ((uint64_t)l.bucket_n * l.shard_n < shape->capacity)
         l.bucket_n *= 2;
@@ -87,14 +88,14 @@ static struct layout layout_of(const struct shm_map_shape *shape)
     l.stride = stride_of(shape);
 
     assert(is_possible(shape));
-    l.pool = shm_map_written();
+    l.pool = segment_pages(sizeof(struct shm_map_header));
     l.shards = l.pool + sizeof(struct shm_map_pool);
     l.owners = l.shards + (uint64_t)l.shard_n * sizeof(struct shm_map_shard);
     l.buckets = align_to(l.owners + l.entry_n, CACHE_LINE);
     l.entries = align_to(l.buckets + (uint64_t)l.shard_n * l.bucket_n * sizeof(uint32_t),
         shape->memory != 0 ? page : CACHE_LINE);
     l.size = align_to(l.entries + l.entry_n * l.stride, CACHE_LINE);
-    assert((l.shard_n & (l.shard_n - 1)) == 0 && l.shard_n <= SHM_MAP_SHARDS_MAX);
+    assert((l.shard_n & (l.shard_n - 1)) == 0 && l.shard_n <= TABLE_SHARDS_MAX);
     assert((l.bucket_n & (l.bucket_n - 1)) == 0);
     assert((uint64_t)l.bucket_n * l.shard_n >= shape->capacity);
     assert(l.value_at >= shape->key_max && l.stride >= l.value_at + shape->value_max);
@@ -103,7 +104,7 @@ static struct layout layout_of(const struct shm_map_shape *shape)
     return l;
 }
 
-size_t shm_map_size(const struct shm_map_shape *shape)
+static size_t map_size(const void *shape)
 {
     uint64_t size = is_possible(shape) ? layout_of(shape).size : 0;
 
@@ -111,20 +112,15 @@ size_t shm_map_size(const struct shm_map_shape *shape)
     return size <= PTRDIFF_MAX ? (size_t)size : 0;
 }
 
-size_t shm_map_written(void)
-{
-    return (size_t)align_to(sizeof(struct shm_map_header), (uint64_t)sysconf(_SC_PAGESIZE));
-}
-
 /* Makes the parts that workers write: each shard has its spare entry. */
 static void init_written(struct shm_map *map)
 {
-    for (uint32_t shard = 0; shard < map->shard_n; shard++) {
-        SHM_STORE(map->shards[shard].soonest_ms, UINT64_MAX);
-        SHM_STORE(map->shards[shard].spare, shard + 1);
-        SHM_STORE(*shm_map_owner(map, shard + 1), (uint8_t)(shard + 1));
+    for (uint32_t shard = 0; shard < map->table.shard_n; shard++) {
+        ZONE_STORE(map->shards[shard].soonest_ms, UINT64_MAX);
+        ZONE_STORE(map->shards[shard].spare, shard + 1);
+        ZONE_STORE(*shm_map_owner(map, shard + 1), (uint8_t)(shard + 1));
     }
-    SHM_STORE(map->pool->used, map->shard_n);
+    ZONE_STORE(map->pool->used, map->table.shard_n);
 }
 
 static uint32_t revision_of(const struct shm_map_shape *shape)
@@ -132,34 +128,11 @@ static uint32_t revision_of(const struct shm_map_shape *shape)
     return shape->memory != 0 ? SHM_MAP_REVISION_PAGED : SHM_MAP_REVISION;
 }
 
-void shm_map_init(void *memory, const struct shm_map_shape *shape)
-{
-    struct shm_map_header *header = memory;
-    struct shm_map map;
-
-    assert(shm_map_size(shape) != 0 && (uintptr_t)memory % CACHE_LINE == 0);
-    assert(header->magic == 0);
-    arc4random_buf(header->seed, sizeof(header->seed));
-    header->shape = *shape;
-    header->revision = revision_of(shape);
-    header->magic = SHM_MAP_MAGIC;
-    shm_map_open(&map, memory, shape, (struct slot_id) { .slot = 0 });
-    init_written(&map);
-}
-
 bool shm_map_fits(const struct shm_map_shape *made, const struct shm_map_shape *shape)
 {
     return is_possible(made) && is_possible(shape) && (made->memory != 0) == (shape->memory != 0) &&
            made->key_max == shape->key_max && made->value_max == shape->value_max &&
            shape->capacity <= room_of(made);
-}
-
-bool shm_map_is(const void *memory, const struct shm_map_shape *shape)
-{
-    const struct shm_map_header *header = memory;
-
-    return header->magic == SHM_MAP_MAGIC && header->revision == revision_of(shape) &&
-           shm_map_fits(&header->shape, shape);
 }
 
 void shm_map_open(
@@ -172,48 +145,63 @@ void shm_map_open(
     assert((uintptr_t)base % CACHE_LINE == 0 && id.slot < SLOT_HALVES * SLOT_MAX);
     assert(shm_map_fits(&header->shape, shape));
     *map = (struct shm_map) {
+        .table = {
+            .shard_n = l.shard_n,
+            .bucket_n = l.bucket_n,
+            .entry_n = l.entry_n,
+            .shard_shift = 32,
+            .home_mask = (uint64_t)(l.shard_n - 1) << 32 | (l.bucket_n - 1),
+            .head_shift = 2,
+            .shards = base + l.shards,
+            .buckets = base + l.buckets,
+            .entries = base + l.entries,
+            .stride = l.stride,
+            .locker = { .id = id, .released = header->released },
+        },
         .shape = *shape,
-        .shard_n = l.shard_n,
-        .bucket_n = l.bucket_n,
-        .entry_n = l.entry_n,
         .touched_most = shape->capacity + l.shard_n,
         .value_at = l.value_at,
-        .stride = l.stride,
         .page = shape->memory != 0 ? (uint64_t)sysconf(_SC_PAGESIZE) : 0,
-        .locker = { .id = id, .released = header->released },
         .header = memory,
         .pool = (void *)(base + l.pool),
         .shards = (void *)(base + l.shards),
         .owners = (void *)(base + l.owners),
-        .buckets = (void *)(base + l.buckets),
-        .entries = base + l.entries,
         .audit_wait_ms = SHM_MAP_AUDIT_MS,
     };
     memcpy(map->seed, map->header->seed, sizeof(map->seed));
 }
 
-static size_t map_size(const void *shape)
-{
-    return shm_map_size(shape);
-}
-
 static int init_map(void *memory, const void *shape)
 {
-    shm_map_init(memory, shape);
+    struct shm_map_header *header = memory;
+    struct shm_map map;
+
+    assert(map_size(shape) != 0 && (uintptr_t)memory % CACHE_LINE == 0);
+    assert(header->magic == 0);
+    arc4random_buf(header->seed, sizeof(header->seed));
+    header->shape = *(const struct shm_map_shape *)shape;
+    header->revision = revision_of(shape);
+    header->magic = SHM_MAP_MAGIC;
+    shm_map_open(&map, memory, shape, (struct slot_id) { .slot = 0 });
+    init_written(&map);
     return 0;
 }
 
+/* Whether the memory holds a map that can be used with this shape. */
 static bool is_map(const void *memory, const void *shape)
 {
-    return shm_map_is(memory, shape);
+    const struct shm_map_header *header = memory;
+
+    return header->magic == SHM_MAP_MAGIC && header->revision == revision_of(shape) &&
+           shm_map_fits(&header->shape, shape);
 }
 
 static bool is_map_of_size(const void *memory, size_t size, const void *shape)
 {
     const struct shm_map_header *header = memory;
 
-    return size > shm_map_written() && shm_map_is(memory, shape) &&
-           segment_pages(shm_map_size(&header->shape)) == size;
+    return size > segment_pages(sizeof(*header)) && is_map(memory, shape) &&
+           segment_pages(map_size(&header->shape)) == size;
 }
 
 /* Notes the death where workers look before they wait: the master touches no lock. An incarnation
@@ -225,7 +213,7 @@ static void release_slot(void *memory, const void *shape, struct slot_id id)
     (void)shape;
     assert(id.slot < SLOT_HALVES * SLOT_MAX);
     if (id.serial != 0)
-        SHM_STORE(header->released[id.slot], id.serial);
+        ZONE_STORE(header->released[id.slot], id.serial);
 }
 
 const struct zone_kind shm_map_kind = {

@@ -16,7 +16,7 @@
 #define RING_LEAST 16384
 #define WISH_WORDS (SLOT_HALVES * SLOT_MAX / 64)
 
-static_assert(SHM_MAP_SHARDS_MAX <= 64, "a reader has a place in each shard");
+static_assert(TABLE_SHARDS_MAX <= 64, "a reader has a place in each shard");
 
 /* The page that the master alone writes. */
 struct shm_map_log {
@@ -55,22 +55,22 @@ static struct ring *ring_of(const struct shm_map *map, uint32_t shard)
 {
     char *rings = (char *)wishes_of(map) + WISH_WORDS * sizeof(uint64_t);
 
-    assert(shard < SHM_MAP_SHARDS_MAX);
+    assert(shard < TABLE_SHARDS_MAX);
     return (struct ring *)(void *)(rings + shard * sizeof(struct ring));
 }
 
 static unsigned char *bytes_of(const struct shm_map *map, uint32_t shard)
 {
-    return (unsigned char *)ring_of(map, 0) + SHM_MAP_SHARDS_MAX * sizeof(struct ring) +
+    return (unsigned char *)ring_of(map, 0) + TABLE_SHARDS_MAX * sizeof(struct ring) +
            shard * ring_size(&map->shape);
 }
 
 static size_t log_size(const void *shape)
 {
-    return shm_map_size(shape) == 0
+    return shm_map_kind.size(shape) == 0
                ? 0
                : segment_page() + WISH_WORDS * sizeof(uint64_t) +
-                     SHM_MAP_SHARDS_MAX * (sizeof(struct ring) + ring_size(shape));
+                     TABLE_SHARDS_MAX * (sizeof(struct ring) + ring_size(shape));
 }
 
 static int init_log(void *memory, const void *shape)
@@ -109,13 +109,14 @@ uint64_t shm_map_log_state(const struct shm_map *map, uint32_t shard)
 {
     const struct shm_map_shard *s = &map->shards[shard];
 
-    return SHM_LOAD(s->version) + SHM_LOAD(s->sequence);
+    return ZONE_LOAD(s->version) + ZONE_LOAD(s->sequence);
 }
 
 /* Copies to or from a ring, round its end. */
 static void copy_round(
     unsigned char *ring, uint64_t size, uint64_t at, void *bytes, size_t n, bool in)
 {
+    assert(n <= size && (size & (size - 1)) == 0);
     for (size_t done = 0; done < n;) {
         size_t from = (at + done) & (size - 1), part = n - done;
 
@@ -138,25 +139,25 @@ void shm_map_log_put(struct shm_map *map, uint32_t shard, uint64_t before, enum 
     uint64_t hash, const void *key, size_t key_n)
 {
     struct ring *ring = ring_of(map, shard);
-    uint64_t size = ring_size(&map->shape), at = SHM_LOAD(ring->end);
+    uint64_t size = ring_size(&map->shape), at = ZONE_LOAD(ring->end);
     struct record record = { .hash = hash, .what = what, .key_n = (uint32_t)key_n };
 
-    assert(map->shard_hold.lock == &map->shards[shard].lock && key_n <= map->shape.key_max);
-    if (SHM_LOAD(ring->state) != before) /* changes are missing: no reader's place is this near */
+    assert(map->table.hold.lock == &map->shards[shard].lock && key_n <= map->shape.key_max);
+    if (ZONE_LOAD(ring->state) != before) /* changes are missing: no reader's place is this near */
         at += 2 * size;
     at = (at + 7) / 8 * 8;
     record.at = at;
-    if (!zone_lock_holds(&map->shard_hold))
+    if (!table_holds(&map->table))
         return;
-    SHM_STORE(ring->reserved, at + record_bytes(key_n));
+    ZONE_STORE(ring->reserved, at + record_bytes(key_n));
     atomic_thread_fence(memory_order_seq_cst);
     copy_round(bytes_of(map, shard), size, at, &record, sizeof(record), true);
     copy_round(
         bytes_of(map, shard), size, at + sizeof(record), (void *)(uintptr_t)key, key_n, true);
-    if (!zone_lock_holds(&map->shard_hold))
+    if (!table_holds(&map->table))
         return;
-    SHM_STORE(ring->end, at + record_bytes(key_n));
-    SHM_STORE(ring->state, shm_map_log_state(map, shard));
+    ZONE_STORE(ring->end, at + record_bytes(key_n));
+    ZONE_STORE(ring->state, shm_map_log_state(map, shard));
     map->mended.logged++;
 }
 
@@ -164,15 +165,15 @@ void shm_map_log_skip(struct shm_map *map, uint32_t shard, uint64_t before)
 {
     struct ring *ring = ring_of(map, shard);
 
-    assert(map->log != NULL && map->shard_hold.lock == &map->shards[shard].lock);
-    if (SHM_LOAD(ring->state) == before && zone_lock_holds(&map->shard_hold))
-        SHM_STORE(ring->state, shm_map_log_state(map, shard));
+    assert(map->log != NULL && map->table.hold.lock == &map->shards[shard].lock);
+    if (ZONE_LOAD(ring->state) == before && table_holds(&map->table))
+        ZONE_STORE(ring->state, shm_map_log_state(map, shard));
 }
 
 void shm_map_log_begin(struct shm_map *map, struct shm_map_reader *reader)
 {
-    for (uint32_t shard = 0; shard < map->shard_n; shard++) {
-        reader->positions[shard] = SHM_LOAD(ring_of(map, shard)->end);
+    for (uint32_t shard = 0; shard < map->table.shard_n; shard++) {
+        reader->positions[shard] = ZONE_LOAD(ring_of(map, shard)->end);
         reader->told[shard] = shm_map_log_state(map, shard);
     }
 }
@@ -184,12 +185,13 @@ static bool read_record(
     struct ring *ring = ring_of(map, shard);
     uint64_t size = ring_size(&map->shape);
 
+    assert(shard < map->table.shard_n);
     copy_round(bytes_of(map, shard), size, at, record, sizeof(*record), false);
     if (record->at != at || record->key_n > map->shape.key_max)
         return false;
     copy_round(bytes_of(map, shard), size, at + sizeof(*record), room, record->key_n, false);
     atomic_thread_fence(memory_order_acquire);
-    return SHM_LOAD(ring->reserved) - at <= size &&
+    return ZONE_LOAD(ring->reserved) - at <= size &&
            (record->what == SHM_MAP_WAS_SET || record->what == SHM_MAP_WAS_DELETED ||
                record->what == SHM_MAP_WAS_EXPIRED) &&
            siphash(map->seed, room, record->key_n) == record->hash;
@@ -199,8 +201,8 @@ bool shm_map_log_next(
     struct shm_map *map, struct shm_map_reader *reader, void *room, struct shm_map_changed *out)
 {
     assert(map->log != NULL);
-    for (uint32_t shard = 0; shard < map->shard_n; shard++) {
-        uint64_t at = reader->positions[shard], end = SHM_LOAD(ring_of(map, shard)->end);
+    for (uint32_t shard = 0; shard < map->table.shard_n; shard++) {
+        uint64_t at = reader->positions[shard], end = ZONE_LOAD(ring_of(map, shard)->end);
         struct record record;
 
         if (at == end)
@@ -213,7 +215,7 @@ bool shm_map_log_next(
         }
         /* a loss: what follows the end from here on is read again */
         reader->told[shard] = shm_map_log_state(map, shard);
-        reader->positions[shard] = SHM_LOAD(ring_of(map, shard)->end);
+        reader->positions[shard] = ZONE_LOAD(ring_of(map, shard)->end);
         *out = (struct shm_map_changed) { .what = SHM_MAP_LOST };
         return true;
     }
@@ -224,25 +226,25 @@ bool shm_map_log_next(
 static bool misses_changes(struct shm_map *map, uint32_t shard, uint64_t *state)
 {
     const struct shm_map_shard *s = &map->shards[shard];
-    bool free_before = SHM_LOAD(s->lock.word) == 0;
+    bool free_before = ZONE_LOAD(s->lock.word) == 0;
     uint64_t logged;
 
     *state = shm_map_log_state(map, shard);
-    logged = SHM_LOAD(ring_of(map, shard)->state);
-    return free_before && logged != *state && SHM_LOAD(s->lock.word) == 0 &&
+    logged = ZONE_LOAD(ring_of(map, shard)->state);
+    return free_before && logged != *state && ZONE_LOAD(s->lock.word) == 0 &&
            shm_map_log_state(map, shard) == *state;
 }
 
 void shm_map_log_audit(struct shm_map *map, struct shm_map_reader *reader)
 {
-    assert(map->log != NULL && map->shard_hold.lock == NULL);
-    for (uint32_t shard = 0; shard < map->shard_n; shard++) {
+    assert(map->log != NULL && map->table.hold.lock == NULL);
+    for (uint32_t shard = 0; shard < map->table.shard_n; shard++) {
         uint64_t state;
 
-        if (SHM_LOAD(map->shards[shard].lock.word) != 0 && shm_map_shard_try(map, shard))
+        if (ZONE_LOAD(map->shards[shard].lock.word) != 0 && shm_map_shard_try(map, shard))
             shm_map_shard_unlock(map);
         if (misses_changes(map, shard, &state) && reader->told[shard] != state)
-            reader->positions[shard] = SHM_LOAD(ring_of(map, shard)->end) + 1; /* leads nowhere */
+            reader->positions[shard] = ZONE_LOAD(ring_of(map, shard)->end) + 1; /* leads nowhere */
     }
 }
 
@@ -258,5 +260,5 @@ uint64_t shm_map_log_take_wishes(struct shm_map *map, uint32_t i)
 
     assert(i < WISH_WORDS);
     atomic_thread_fence(memory_order_seq_cst);
-    return SHM_LOAD(*word) == 0 ? 0 : atomic_exchange(word, 0);
+    return ZONE_LOAD(*word) == 0 ? 0 : atomic_exchange(word, 0);
 }

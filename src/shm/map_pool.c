@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The pool: the entries that belong to no shard. An entry's owner is written before the entry
  * leaves the pool or after it has come back, so that a repair finds it in one place or the other.
- * A list of free entries that disagrees with the owners is made anew of these. */
+ * A list of free entries that disagrees with the owners is made anew of these.
+ *
+ * Maps with `memory` have pages, too. What a shard takes is added before its sum with the others is
+ * looked at, so that two writers at once never exceed the limit together: in doubt both find the
+ * map full. A repair counts anew. */
 #include "base/compiler.h"
+#include "os/memory.h"
 #include "shm/map_private.h"
-
-#include <assert.h>
 
 #define TRIES 4 /* tries where the lock is taken from us, or the pool damaged, again and again */
 
 /* Whether an entry belongs to a shard. */
 static bool is_owned(const struct shm_map *map, uint32_t index)
 {
-    uint8_t owner = SHM_LOAD(*shm_map_owner(map, index)) & (uint8_t)~SHM_MAP_REACHED;
+    uint8_t owner = ZONE_LOAD(*shm_map_owner(map, index)) & (uint8_t)~SHM_MAP_REACHED;
 
-    return owner != 0 && owner <= map->shard_n;
+    return owner != 0 && owner <= map->table.shard_n;
 }
 
 /* Finds the last entry that has an owner, and clears what is none on the way. */
 static uint32_t last_owned(struct shm_map *map)
 {
-    for (uint32_t i = map->entry_n; i > 0; i--) {
+    for (uint32_t i = map->table.entry_n; i > 0; i--) {
         if (is_owned(map, i))
             return i;
-        if (SHM_LOAD(*shm_map_owner(map, i)) != 0)
-            SHM_STORE(*shm_map_owner(map, i), 0);
-        if (i % SHM_MAP_RENEW_EVERY == 0 && !shm_map_lock_renew(map, &map->pool_hold))
+        if (ZONE_LOAD(*shm_map_owner(map, i)) != 0)
+            ZONE_STORE(*shm_map_owner(map, i), 0);
+        if (i % TABLE_RENEW_EVERY == 0 && !zone_lock_renew(&map->table.locker, &map->pool_hold))
             break;
     }
     return 0;
@@ -36,40 +39,48 @@ static void rebuild_pool(struct shm_map *map, uint32_t used)
 {
     uint32_t first = 0;
 
-    assert(used <= map->entry_n);
+    assert(used <= map->table.entry_n);
     if (!zone_lock_holds(&map->pool_hold))
         return;
-    SHM_STORE(map->pool->free, 0);
+    ZONE_STORE(map->pool->free, 0);
     for (uint32_t i = used; i > 0; i--) {
         if (!is_owned(map, i)) {
-            SHM_STORE(*shm_map_owner(map, i), 0);
-            SHM_STORE(shm_map_entry_at(map, i)->next, first);
+            ZONE_STORE(*shm_map_owner(map, i), 0);
+            ZONE_STORE(shm_map_entry_at(map, i)->next, first);
             first = i;
         }
-        if (i % SHM_MAP_RENEW_EVERY == 0 && !shm_map_lock_renew(map, &map->pool_hold))
+        if (i % TABLE_RENEW_EVERY == 0 && !zone_lock_renew(&map->table.locker, &map->pool_hold))
             return;
     }
     if (!zone_lock_holds(&map->pool_hold))
         return;
-    SHM_STORE(map->pool->used, used);
-    SHM_STORE(map->pool->free, first);
+    ZONE_STORE(map->pool->used, used);
+    ZONE_STORE(map->pool->free, first);
+}
+
+void shm_map_pool_suspect(struct shm_map *map, enum shm_map_suspicion why)
+{
+    assert(why != 0);
+    for (uint32_t shard = 0; shard < map->table.shard_n; shard++)
+        ZONE_STORE(map->shards[shard].suspect, why);
 }
 
 /* Mends a damaged pool. Entries may have been lost to shards, which are to look for them. */
 static void mend_pool(struct shm_map *map)
 {
+    assert(map->pool_hold.lock == &map->pool->lock);
     map->mended.rebuilt++;
     rebuild_pool(map, last_owned(map));
-    shm_map_repair_all(map, SHM_MAP_SUSPECT);
+    shm_map_pool_suspect(map, SHM_MAP_SUSPECT);
 }
 
 /* A process that died when it was about to use an entry first has left the owner there, but not
  * the number. */
 uint32_t shm_map_pool_used(const struct shm_map *map)
 {
-    uint32_t used = SHM_LOAD(map->pool->used);
+    uint32_t used = ZONE_LOAD(map->pool->used);
 
-    while (used < map->entry_n && SHM_LOAD(*shm_map_owner(map, used + 1)) != 0)
+    while (used < map->table.entry_n && ZONE_LOAD(*shm_map_owner(map, used + 1)) != 0)
         used++;
     return used;
 }
@@ -79,7 +90,7 @@ static void repair_pool(struct shm_map *map)
 {
     uint32_t used = shm_map_pool_used(map);
 
-    if (used <= map->entry_n)
+    if (used <= map->table.entry_n)
         rebuild_pool(map, used);
     else
         mend_pool(map);
@@ -90,9 +101,10 @@ static uint32_t count_unowned(struct shm_map *map, uint32_t used)
 {
     uint32_t n = 0;
 
+    assert(used <= map->table.entry_n);
     for (uint32_t i = used; i > 0; i--) {
         n += !is_owned(map, i);
-        if (i % SHM_MAP_RENEW_EVERY == 0 && !shm_map_lock_renew(map, &map->pool_hold))
+        if (i % TABLE_RENEW_EVERY == 0 && !zone_lock_renew(&map->table.locker, &map->pool_hold))
             break;
     }
     return n;
@@ -103,15 +115,15 @@ static uint32_t count_unowned(struct shm_map *map, uint32_t used)
  * latest where it is met, or when the map is full too early. */
 static bool is_list_whole(struct shm_map *map)
 {
-    uint32_t used = SHM_LOAD(map->pool->used), index = SHM_LOAD(map->pool->free), n = 0;
-    uint32_t most = used < SHM_MAP_RENEW_EVERY ? used : SHM_MAP_RENEW_EVERY;
+    uint32_t used = ZONE_LOAD(map->pool->used), index = ZONE_LOAD(map->pool->free), n = 0;
+    uint32_t most = used < TABLE_RENEW_EVERY ? used : TABLE_RENEW_EVERY;
 
-    if (used > map->entry_n)
+    if (used > map->table.entry_n)
         return false;
     for (; index != 0 && n < most; n++) {
-        if (index > used || SHM_LOAD(*shm_map_owner(map, index)) != 0)
+        if (index > used || ZONE_LOAD(*shm_map_owner(map, index)) != 0)
             return false;
-        index = SHM_LOAD(shm_map_entry_at(map, index)->next);
+        index = ZONE_LOAD(shm_map_entry_at(map, index)->next);
     }
     return index == 0 ? n == count_unowned(map, used) : n < used;
 }
@@ -130,7 +142,10 @@ static void check_pool(struct shm_map *map)
 
 static void lock_pool(struct shm_map *map)
 {
-    if (shm_map_lock(map, &map->pool->lock, &map->pool_hold) != ZONE_LOCK_FREE)
+    enum zone_lock_state state = zone_lock(&map->table.locker, &map->pool->lock, &map->pool_hold);
+
+    map->mended.taken = map->table.locker.taken;
+    if (state != ZONE_LOCK_FREE)
         repair_pool(map);
     if (unlikely(!map->pool_checked))
         check_pool(map);
@@ -142,30 +157,31 @@ enum outcome { DONE, DAMAGED, LOST };
  * repair of the shard finds the entry by its owner. */
 static enum outcome take_entry(struct shm_map *map, uint32_t shard, uint32_t *taken)
 {
-    uint32_t used = SHM_LOAD(map->pool->used), listed = SHM_LOAD(map->pool->free), next = 0;
+    uint32_t used = ZONE_LOAD(map->pool->used), listed = ZONE_LOAD(map->pool->free), next = 0;
     uint32_t index = listed != 0 ? listed : used + 1;
 
+    assert(map->pool_hold.lock == &map->pool->lock);
     *taken = 0;
-    if (used > map->entry_n || listed > used)
+    if (used > map->table.entry_n || listed > used)
         return DAMAGED;
-    if (index > map->entry_n || (listed == 0 && used >= map->touched_most))
+    if (index > map->table.entry_n || (listed == 0 && used >= map->touched_most))
         return DONE;
     if (listed != 0)
-        next = SHM_LOAD(shm_map_entry_at(map, index)->next);
-    if (next > used || SHM_LOAD(*shm_map_owner(map, index)) != 0)
+        next = ZONE_LOAD(shm_map_entry_at(map, index)->next);
+    if (next > used || ZONE_LOAD(*shm_map_owner(map, index)) != 0)
         return DAMAGED;
     if (!zone_lock_holds(&map->pool_hold))
         return LOST;
-    SHM_STORE(*shm_map_owner(map, index), (uint8_t)(shard + 1));
-    if (SHM_LOAD(shm_map_entry_at(map, index)->kept_for) != 0)
-        SHM_STORE(shm_map_entry_at(map, index)->kept_for, 0);
+    ZONE_STORE(*shm_map_owner(map, index), (uint8_t)(shard + 1));
+    if (ZONE_LOAD(shm_map_entry_at(map, index)->kept_for) != 0)
+        ZONE_STORE(shm_map_entry_at(map, index)->kept_for, 0);
     *taken = index;
     if (!zone_lock_holds(&map->pool_hold))
         return DONE; /* the entry is ours, by its owner */
     if (listed != 0)
-        SHM_STORE(map->pool->free, next);
+        ZONE_STORE(map->pool->free, next);
     else
-        SHM_STORE(map->pool->used, index);
+        ZONE_STORE(map->pool->used, index);
     return DONE;
 }
 
@@ -174,7 +190,7 @@ uint32_t shm_map_pool_acquire(struct shm_map *map, uint32_t shard)
     enum outcome outcome = LOST;
     uint32_t index = 0;
 
-    assert(shard < map->shard_n);
+    assert(shard < map->table.shard_n);
     for (int tries = 0; tries < TRIES && outcome != DONE; tries++) {
         lock_pool(map);
         outcome = take_entry(map, shard, &index);
@@ -182,25 +198,26 @@ uint32_t shm_map_pool_acquire(struct shm_map *map, uint32_t shard)
             mend_pool(map);
         zone_lock_release(&map->pool_hold);
     }
-    assert(index <= map->entry_n);
+    assert(index <= map->table.entry_n);
     return index;
 }
 
 static enum outcome give_entry(struct shm_map *map, uint32_t shard, uint32_t index)
 {
-    uint32_t first = SHM_LOAD(map->pool->free);
+    uint32_t first = ZONE_LOAD(map->pool->free);
     _Atomic uint8_t *owner = shm_map_owner(map, index);
 
-    if (SHM_LOAD(*owner) != shard + 1)
+    assert(map->pool_hold.lock == &map->pool->lock);
+    if (ZONE_LOAD(*owner) != shard + 1)
         return DONE; /* the entry is somebody else's, or in a chain */
-    if (first > SHM_LOAD(map->pool->used) || index > SHM_LOAD(map->pool->used))
+    if (first > ZONE_LOAD(map->pool->used) || index > ZONE_LOAD(map->pool->used))
         return DAMAGED;
     if (!zone_lock_holds(&map->pool_hold))
         return LOST;
-    SHM_STORE(shm_map_entry_at(map, index)->next, first);
-    SHM_STORE(*owner, 0);
+    ZONE_STORE(shm_map_entry_at(map, index)->next, first);
+    ZONE_STORE(*owner, 0);
     if (zone_lock_holds(&map->pool_hold)) /* unless the list was made anew */
-        SHM_STORE(map->pool->free, index);
+        ZONE_STORE(map->pool->free, index);
     return DONE;
 }
 
@@ -208,7 +225,7 @@ void shm_map_pool_give(struct shm_map *map, uint32_t shard, uint32_t index)
 {
     enum outcome outcome = LOST;
 
-    assert(shard < map->shard_n && shm_map_is_index(map, index));
+    assert(shard < map->table.shard_n && table_is_index(&map->table, index));
     for (int tries = 0; tries < TRIES && outcome != DONE; tries++) {
         lock_pool(map);
         outcome = give_entry(map, shard, index);
@@ -230,7 +247,46 @@ bool shm_map_pool_is_empty(struct shm_map *map)
     bool empty;
 
     lock_pool(map);
-    empty = SHM_LOAD(map->pool->free) == 0 && SHM_LOAD(map->pool->used) >= map->touched_most;
+    empty = ZONE_LOAD(map->pool->free) == 0 && ZONE_LOAD(map->pool->used) >= map->touched_most;
     zone_lock_release(&map->pool_hold);
     return empty || shm_map_is_reduced(map);
+}
+
+bool shm_map_pool_take_pages(struct shm_map *map, uint32_t shard, uint32_t value_n)
+{
+    _Atomic uint64_t *own = &map->shards[shard].bytes;
+    uint64_t before = ZONE_LOAD(*own), most = (uint64_t)map->shape.memory * SHM_MAP_UNIT, sum = 0;
+    bool fits = before <= most; /* a greater sum is damage */
+
+    assert(map->page != 0 && shard < map->table.shard_n);
+    atomic_exchange(own, before + shm_map_paged(map, value_n));
+    for (uint32_t i = 0; i < map->table.shard_n && fits; i++) {
+        uint64_t bytes = atomic_load(&map->shards[i].bytes);
+
+        fits = bytes <= most - sum;
+        sum += bytes;
+    }
+    if (!fits && table_holds(&map->table))
+        ZONE_STORE(*own, before);
+    return fits;
+}
+
+void shm_map_pool_give_pages(struct shm_map *map, uint32_t shard, uint32_t value_n)
+{
+    _Atomic uint64_t *own = &map->shards[shard].bytes;
+    uint64_t before = ZONE_LOAD(*own), bytes = shm_map_paged(map, value_n);
+
+    assert(map->page != 0 && shard < map->table.shard_n);
+    ZONE_STORE(*own, before > bytes ? before - bytes : 0);
+}
+
+void shm_map_pool_release_pages(struct shm_map *map, uint32_t index, uint32_t value_n)
+{
+    uint64_t bytes =
+        shm_map_paged(map, value_n <= map->shape.value_max ? value_n : map->shape.value_max);
+
+    assert(map->page != 0 && table_is_index(&map->table, index) && bytes <= map->table.stride);
+    if (bytes > map->page)
+        os_segment_release(
+            (char *)shm_map_entry_at(map, index) + map->page, (size_t)(bytes - map->page));
 }

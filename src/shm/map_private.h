@@ -24,29 +24,24 @@
 
 #include "base/compiler.h"
 #include "shm/map.h"
+#include "shm/siphash.h"
 
+#include <assert.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #define SHM_MAP_MAGIC 0x66626d70u
 #define SHM_MAP_REVISION 4u       /* layout version, of maps without `memory` */
 #define SHM_MAP_REVISION_PAGED 5u /* layout version, of maps with `memory` */
-#define SHM_MAP_SHARDS_MAX 64
-#define SHM_MAP_REACHED 0x80 /* in an owner's byte, within a repair: it is in a chain */
-/* Entries of a chain, beyond which it is damaged: buckets are at least as many as keys. */
-#define SHM_MAP_CHAIN_MAX 256
+#define SHM_MAP_REACHED 0x80      /* in an owner's byte, within a repair: it is in a chain */
 /* Beyond it a shard's version was not counted up to. */
 #define SHM_MAP_VERSION_MAX (UINT64_MAX / 2)
 /* A repair leaves no greater one, so that there is room to count on. */
 #define SHM_MAP_VERSION_MOST (SHM_MAP_VERSION_MAX / 8 * 7)
 /* The time between the first two looks of a process for entries that damage has hidden. */
 #define SHM_MAP_AUDIT_MS 1000
-/* Entries, or buckets, of a long work between two signs that its process goes on. */
-#define SHM_MAP_RENEW_EVERY 4096
 /* Bytes of a key whose check costs as much as another entry. */
 #define SHM_MAP_KEY_COST 64
-
-#define SHM_LOAD(object) ZONE_LOAD(object)
-#define SHM_STORE(object, value) ZONE_STORE(object, value)
 
 /* Entries are numbered from 1, and 0 ends a chain. */
 struct shm_map_entry {
@@ -100,28 +95,13 @@ static inline _Atomic uint8_t *shm_map_owner(const struct shm_map *map, uint32_t
 
 static inline struct shm_map_entry *shm_map_entry_at(const struct shm_map *map, uint32_t index)
 {
-    return (struct shm_map_entry *)(void *)(map->entries + (index - 1) * map->stride);
+    return table_entry(&map->table, 0, index);
 }
 
 /* The first of a shard's buckets. */
 static inline _Atomic uint32_t *shm_map_buckets(const struct shm_map *map, uint32_t shard)
 {
-    return map->buckets + (size_t)shard * map->bucket_n;
-}
-
-static inline bool shm_map_is_index(const struct shm_map *map, uint32_t index)
-{
-    return index != 0 && index <= map->entry_n;
-}
-
-static inline uint32_t shm_map_shard_of(const struct shm_map *map, uint64_t hash)
-{
-    return (uint32_t)(hash >> 32) & (map->shard_n - 1);
-}
-
-static inline uint32_t shm_map_bucket_of(const struct shm_map *map, uint64_t hash)
-{
-    return (uint32_t)hash & (map->bucket_n - 1);
+    return (_Atomic uint32_t *)(void *)map->table.buckets + (size_t)shard * map->table.bucket_n;
 }
 
 /* Whether this process has looked through the shard. */
@@ -140,8 +120,8 @@ static inline bool shm_map_has_all(const struct shm_map *map)
 {
     uint64_t count = 0;
 
-    for (uint32_t shard = 0; shard < map->shard_n; shard++)
-        count += SHM_LOAD(map->shards[shard].count);
+    for (uint32_t shard = 0; shard < map->table.shard_n; shard++)
+        count += ZONE_LOAD(map->shards[shard].count);
     return count >= map->shape.capacity;
 }
 
@@ -149,7 +129,7 @@ static inline bool shm_map_has_all(const struct shm_map *map)
  * as fit, or more: entries may be free all the same. */
 static inline bool shm_map_is_reduced(const struct shm_map *map)
 {
-    return unlikely(SHM_LOAD(map->pool->used) > map->touched_most) && shm_map_has_all(map);
+    return unlikely(ZONE_LOAD(map->pool->used) > map->touched_most) && shm_map_has_all(map);
 }
 
 /* Bytes of the pages that an entry with a value of this length takes. */
@@ -160,33 +140,53 @@ static inline uint64_t shm_map_paged(const struct shm_map *map, uint32_t value_n
     return (n + map->page - 1) / map->page * map->page;
 }
 
-/* Memory (map_memory.c), of maps that have `memory`; the caller holds the shard. */
+/* Keys */
 
-/* Adds an entry's pages to what the shard takes; false, and nothing is added, where all shards
- * would take more than there is. */
-bool shm_map_memory_take(struct shm_map *map, uint32_t shard, uint32_t value_n);
-/* Subtracts an entry's pages. */
-void shm_map_memory_give(struct shm_map *map, uint32_t shard, uint32_t value_n);
-/* Gives the pages of an entry that is in no chain back to the system, but for the first. */
-void shm_map_memory_release(struct shm_map *map, uint32_t index, uint32_t value_n);
+/* The tries to read between two writes; then the reader takes the lock. */
+#define SHM_MAP_READ_TRIES 64
 
-/* Locks (zone_lock.h) */
+/* The key that a call is about. */
+struct shm_map_subject {
+    const void *key;
+    size_t key_n;
+    uint64_t now_ms;
+    uint64_t hash;
+    uint32_t shard;
+    _Atomic uint32_t *bucket;
+};
 
-static inline enum zone_lock_state shm_map_lock(
-    struct shm_map *map, struct zone_lock *lock, struct zone_hold *hold)
+/* The place of the key's entry in its chain, expired or not. */
+struct shm_map_place {
+    _Atomic uint32_t *link;
+    uint32_t index;               /* the entry's; 0: none */
+    struct shm_map_entry *entry;  /* NULL: none */
+    uint64_t version, expires_ms; /* the entry's, with its value's length */
+    uint32_t value_n;
+    bool present; /* an entry was found that has not expired */
+};
+
+static inline struct shm_map_subject shm_map_subject_of(
+    struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms)
 {
-    enum zone_lock_state state = zone_lock(&map->locker, lock, hold);
+    struct shm_map_subject s = { .key = key, .key_n = key_n, .now_ms = now_ms };
 
-    map->mended.taken = map->locker.taken;
-    return state;
+    assert(key != NULL || key_n == 0);
+    assert(key_n <= SHM_MAP_KEY_MAX);
+    s.hash = siphash(map->seed, key, key_n);
+    s.shard = table_shard_of(&map->table, s.hash);
+    s.bucket = shm_map_buckets(map, s.shard) + table_bucket_of(&map->table, s.hash);
+    return s;
 }
 
-static inline bool shm_map_lock_renew(struct shm_map *map, struct zone_hold *hold)
+static inline bool shm_map_has_key(
+    const struct shm_map_entry *entry, const struct shm_map_subject *s)
 {
-    return zone_lock_renew(&map->locker, hold);
+    return ZONE_LOAD(entry->key_n) == s->key_n &&
+           (s->key_n == 0 || memcmp(entry->bytes, s->key, s->key_n) == 0);
 }
 
-/* The pool (map_pool.c): its functions lock it; the caller holds the shard. */
+/* The pool and the memory (map_pool.c), of which the first two lock the pool; the caller holds the
+ * shard. */
 
 /* Acquires an entry for the shard; 0 when there is none. */
 uint32_t shm_map_pool_acquire(struct shm_map *map, uint32_t shard);
@@ -197,31 +197,33 @@ bool shm_map_pool_is_empty(struct shm_map *map);
 void shm_map_pool_audit(struct shm_map *map);
 /* Returns the last entry that may have an owner, if the pool is whole. */
 uint32_t shm_map_pool_used(const struct shm_map *map);
+/* Asks the next holder of each shard for a repair. */
+void shm_map_pool_suspect(struct shm_map *map, enum shm_map_suspicion why);
+/* Adds an entry's pages to what the shard takes; false, and nothing is added, where all shards
+ * would take more than there is. */
+bool shm_map_pool_take_pages(struct shm_map *map, uint32_t shard, uint32_t value_n);
+/* Subtracts an entry's pages. */
+void shm_map_pool_give_pages(struct shm_map *map, uint32_t shard, uint32_t value_n);
+/* Gives the pages of an entry that is in no chain back to the system, but for the first. */
+void shm_map_pool_release_pages(struct shm_map *map, uint32_t index, uint32_t value_n);
 
-/* Shards (map_shard.c) */
+/* Shards (map_shard.c). Where the lock is taken from a repair it gives up: the next holder repairs
+ * by itself. */
 
 /* Locks a shard, and repairs it when its last holder has died or stood still; the first time this
  * process looks through all of it. */
 void shm_map_shard_lock(struct shm_map *map, uint32_t shard);
 bool shm_map_shard_try(struct shm_map *map, uint32_t shard);
 void shm_map_shard_unlock(struct shm_map *map);
+/* Unlocks a shard after a step, and repairs it before that where the step has found damage, unless
+ * it failed because the lock was taken. Returns `whole`. */
+bool shm_map_shard_end(struct shm_map *map, uint32_t shard, bool whole);
 /* Removes the entry that a link leads to from its chain, and releases it; false where the shard is
  * damaged or no longer held. */
 bool shm_map_shard_remove(
     struct shm_map *map, uint32_t shard, _Atomic uint32_t *link, uint32_t index);
-
-/* Repairs (map_repair.c), of a shard that the caller holds. Where the lock is taken from them they
- * give up, for who has it now repairs by itself. */
-
-/* Finds the entries that are the shard's but in no chain; empties a shard that is damaged. */
-void shm_map_repair(struct shm_map *map, uint32_t shard);
-/* Repairs a shard in which a step has found damage, unless the step has failed because the lock
- * was taken. */
-void shm_map_repair_damage(struct shm_map *map, uint32_t shard);
-/* Looks through the shard for this process, and repairs it if it is damaged. It costs as much as
- * the shard has entries, and writes nothing where all is well. */
-void shm_map_repair_first(struct shm_map *map, uint32_t shard);
 /* Empties the shard: its keys are lost, its entries are the pool's. */
-void shm_map_repair_empty(struct shm_map *map, uint32_t shard);
-/* Asks the next holder of each shard for a repair. */
-void shm_map_repair_all(struct shm_map *map, enum shm_map_suspicion why);
+void shm_map_shard_empty(struct shm_map *map, uint32_t shard);
+/* Finds the key's place; false where its chain is damaged. */
+bool shm_map_find(
+    struct shm_map *map, const struct shm_map_subject *s, struct shm_map_place *place);

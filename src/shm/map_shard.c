@@ -1,195 +1,355 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shards: their locks, and the sweep of expired entries. A shard is whole whenever its lock is
- * held: the first to lock it after a death, or after its holder stood still, repairs it. */
-#include "base/compiler.h"
-#include "shm/map_log.h"
+/* Shards: their locks, their repairs, and the place of a key. A shard is whole whenever its lock is
+ * held: the first to lock it after a death, or after its holder stood still, repairs it. After a
+ * death its chains are whole, and entries that are in no chain are found by their owner. Where the
+ * chains are not whole, a worker has written there by mistake: the shard is emptied. */
 #include "shm/map_private.h"
 
-#include <assert.h>
+#include <bsd/stdlib.h>
+
+/* Entries that a shard keeps back at once: what a process may still write to are two or three. */
+#define KEPT_MOST 64
+
+/* Removes the marks of a repair whose own process has died within it. */
+static bool remove_marks(struct shm_map *map, uint32_t used, uint8_t owner)
+{
+    assert(used <= map->table.entry_n && owner > 0 && owner <= map->table.shard_n);
+    for (uint32_t i = used; i > 0; i--) {
+        if (ZONE_LOAD(*shm_map_owner(map, i)) == (owner | SHM_MAP_REACHED))
+            ZONE_STORE(*shm_map_owner(map, i), owner);
+        if (!table_goes_on(&map->table, i))
+            return false;
+    }
+    return true;
+}
+
+/* Whether an entry in the shard's chain can be what a write has left there. */
+static bool is_whole(const struct shm_map *map, uint32_t shard, const struct shm_map_entry *entry)
+{
+    uint64_t version = ZONE_LOAD(entry->version);
+    uint32_t key_n = ZONE_LOAD(entry->key_n);
+
+    return key_n <= map->shape.key_max && ZONE_LOAD(entry->value_n) <= map->shape.value_max &&
+           version != 0 && version <= ZONE_LOAD(map->shards[shard].version) &&
+           siphash(map->seed, entry->bytes, key_n) == ZONE_LOAD(entry->hash);
+}
+
+/* Findings of a walk through a shard's chains. */
+struct found {
+    struct shm_map *map;
+    bool marks; /* a repair: marks what is reached */
+    bool damaged;
+    uint32_t used;       /* entries that can have an owner */
+    uint32_t count;      /* entries in chains */
+    uint32_t spare;      /* must not be reached; 0: none */
+    uint64_t soonest_ms; /* the earliest expiry */
+    uint64_t bytes;      /* with `memory`: of the entries' pages */
+};
+
+static uint32_t used_entries(const struct shm_map *map)
+{
+    uint32_t used = shm_map_pool_used(map);
+
+    return used <= map->table.entry_n ? used : map->table.entry_n;
+}
+
+static void mark_entry(struct shm_map *map, uint32_t shard, uint32_t index)
+{
+    struct shm_map_entry *entry = shm_map_entry_at(map, index);
+
+    assert(table_is_index(&map->table, index));
+    ZONE_STORE(*shm_map_owner(map, index), (uint8_t)((shard + 1) | SHM_MAP_REACHED));
+    if (ZONE_LOAD(entry->kept_for) != 0)
+        ZONE_STORE(entry->kept_for, 0); /* published in the end */
+}
+
+static enum table_visit find_entry(struct table_place *at, void *arg)
+{
+    struct found *found = arg;
+    struct shm_map *map = found->map;
+    const struct shm_map_entry *entry = at->entry;
+    uint64_t expires_ms = ZONE_LOAD(entry->expires_ms);
+
+    if (at->index == found->spare || ZONE_LOAD(*shm_map_owner(map, at->index)) != at->shard + 1 ||
+        !is_whole(map, at->shard, entry))
+        return TABLE_DAMAGED;
+    if (found->marks)
+        mark_entry(map, at->shard, at->index);
+    if (expires_ms != 0 && expires_ms < found->soonest_ms)
+        found->soonest_ms = expires_ms;
+    found->count++;
+    found->bytes += map->page != 0 ? shm_map_paged(map, ZONE_LOAD(entry->value_n)) : 0;
+    found->used = at->index > found->used ? at->index : found->used;
+    at->cost += ZONE_LOAD(entry->key_n) / SHM_MAP_KEY_COST;
+    return TABLE_KEPT;
+}
+
+/* Walks all chains, until one is damaged; false where the lock was taken. */
+static bool walk_chains(struct shm_map *map, uint32_t shard, struct found *found)
+{
+    enum table_step step;
+
+    assert(found->used <= map->table.entry_n);
+    found->map = map;
+    found->soonest_ms = UINT64_MAX;
+    step = table_walk(&map->table, shard, find_entry, found);
+    found->damaged = step == TABLE_FAILED;
+    return step != TABLE_NONE;
+}
+
+/* Whether an entry must be kept back, for a process that may still write there. */
+static bool is_kept(struct shm_map *map, struct shm_map_entry *entry)
+{
+    uint32_t kept_for = ZONE_LOAD(entry->kept_for);
+
+    if (kept_for == 0 && map->table.hold.stood != 0) {
+        kept_for = map->table.hold.stood;
+        ZONE_STORE(entry->kept_for, kept_for);
+    }
+    return !zone_lock_is_past(&map->table.locker, kept_for);
+}
+
+/* Collects the entries of the shard that are in no chain: one becomes the spare, the others are
+ * returned to the pool, but for those that are kept back. */
+static bool collect_unreached(
+    struct shm_map *map, uint32_t shard, const struct found *found, uint32_t keep)
+{
+    struct shm_map_shard *s = &map->shards[shard];
+    uint8_t own = (uint8_t)(shard + 1);
+    uint32_t spare = 0, kept_for = 0;
+
+    assert(keep <= KEPT_MOST && map->pool_hold.lock == NULL);
+    for (uint32_t i = found->used; i > 0; i--) {
+        uint8_t owner = ZONE_LOAD(*shm_map_owner(map, i));
+
+        if (!table_goes_on(&map->table, i))
+            return false;
+        if (owner == (own | SHM_MAP_REACHED))
+            ZONE_STORE(*shm_map_owner(map, i), own);
+        if (owner != own)
+            continue;
+        if (keep > 0 && is_kept(map, shm_map_entry_at(map, i))) {
+            kept_for = ZONE_LOAD(shm_map_entry_at(map, i)->kept_for);
+            keep--;
+            continue;
+        }
+        ZONE_STORE(shm_map_entry_at(map, i)->kept_for, 0);
+        if (map->page != 0)
+            shm_map_pool_release_pages(map, i, map->shape.value_max);
+        if (spare != 0)
+            shm_map_pool_give(map, shard, i);
+        else
+            spare = i;
+    }
+    if (spare == 0)
+        spare = shm_map_pool_acquire(map, shard);
+    if (!table_holds(&map->table))
+        return false;
+    ZONE_STORE(s->spare, spare);
+    ZONE_STORE(s->kept_for, kept_for);
+    return true;
+}
+
+/* A version that no state of a key has had: which the last was is not known any more. */
+static uint64_t new_version(uint64_t before)
+{
+    uint64_t version;
+
+    arc4random_buf(&version, sizeof(version));
+    version &= SHM_MAP_VERSION_MAX / 4;
+    return before < SHM_MAP_VERSION_MAX / 2 ? before + version : version;
+}
+
+void shm_map_shard_empty(struct shm_map *map, uint32_t shard)
+{
+    struct shm_map_shard *s = &map->shards[shard];
+    _Atomic uint32_t *buckets = shm_map_buckets(map, shard);
+    struct found found = { .used = used_entries(map) };
+
+    assert(map->table.hold.lock == &s->lock && map->pool_hold.lock == NULL);
+    map->mended.emptied++;
+    for (uint32_t bucket = 0; bucket < map->table.bucket_n; bucket++) {
+        if (!table_goes_on(&map->table, bucket))
+            return;
+        if (ZONE_LOAD(buckets[bucket]) != 0)
+            ZONE_STORE(buckets[bucket], 0);
+    }
+    ZONE_STORE(s->sequence, ZONE_LOAD(s->sequence) + 1);
+    ZONE_STORE(s->version, new_version(ZONE_LOAD(s->version)));
+    ZONE_STORE(s->soonest_ms, UINT64_MAX);
+    ZONE_STORE(s->count, 0);
+    ZONE_STORE(s->bytes, 0);
+    /* keeps nothing back: what is written there late is no worse than what was found */
+    if (remove_marks(map, found.used, (uint8_t)(shard + 1)))
+        collect_unreached(map, shard, &found, 0);
+}
+
+/* Finds the entries that are the shard's but in no chain; empties a shard that is damaged. */
+static COLD void repair_shard(struct shm_map *map, uint32_t shard)
+{
+    struct shm_map_shard *s = &map->shards[shard];
+    struct found found = { .marks = true, .used = used_entries(map) };
+    uint32_t keep = ZONE_LOAD(s->suspect) == SHM_MAP_KEEPS_NOTHING ? 0 : KEPT_MOST;
+
+    assert(map->table.hold.lock == &s->lock);
+    ZONE_STORE(s->suspect, 0);
+    ZONE_STORE(s->soonest_ms, 0); /* the next sweep finds out */
+    /* the dead process may have taken out an entry that a reader still reads */
+    ZONE_STORE(s->sequence, ZONE_LOAD(s->sequence) + 1);
+    if (!remove_marks(map, found.used, (uint8_t)(shard + 1)) || !walk_chains(map, shard, &found))
+        return;
+    if (found.damaged || ZONE_LOAD(s->version) > SHM_MAP_VERSION_MOST)
+        shm_map_shard_empty(map, shard);
+    else if (!collect_unreached(map, shard, &found, keep))
+        return;
+    else if (found.count > 0 && ZONE_LOAD(s->spare) == 0 && ZONE_LOAD(s->kept_for) == 0)
+        shm_map_shard_empty(map, shard); /* the spare entry is another shard's by now */
+    else {
+        ZONE_STORE(s->count, found.count);
+        ZONE_STORE(s->bytes, found.bytes);
+    }
+}
+
+/* Repairs a shard in which a step has found damage, unless the step has failed because the lock was
+ * taken. */
+static COLD void repair_damage(struct shm_map *map, uint32_t shard)
+{
+    uint32_t emptied = map->mended.emptied;
+
+    if (!table_holds(&map->table))
+        return;
+    repair_shard(map, shard);
+    map->mended.rebuilt += map->mended.emptied == emptied;
+}
+
+/* Whether all that a shard says of itself is so. One without a spare entry has no keys either,
+ * unless entries are kept back. */
+static bool agrees(const struct shm_map *map, uint32_t shard, const struct found *found)
+{
+    const struct shm_map_shard *s = &map->shards[shard];
+    bool has_spare = table_is_index(&map->table, found->spare) &&
+                     ZONE_LOAD(*shm_map_owner(map, found->spare)) == shard + 1;
+    bool needs_none = found->spare == 0 && (found->count == 0 || ZONE_LOAD(s->kept_for) != 0);
+
+    return !found->damaged && (has_spare || needs_none) && ZONE_LOAD(s->count) == found->count &&
+           ZONE_LOAD(s->bytes) == found->bytes && ZONE_LOAD(s->soonest_ms) <= found->soonest_ms &&
+           ZONE_LOAD(s->version) <= SHM_MAP_VERSION_MOST;
+}
+
+/* Looks through the shard for this process, and repairs it if it is damaged. It costs as much as
+ * the shard has entries, and writes nothing where all is well. */
+static COLD void look_through(struct shm_map *map, uint32_t shard)
+{
+    struct shm_map_shard *s = &map->shards[shard];
+    struct found found = { .spare = ZONE_LOAD(s->spare) };
+
+    assert(map->table.hold.lock == &s->lock && map->pool_hold.lock == NULL);
+    if (!walk_chains(map, shard, &found))
+        return;
+    if (!agrees(map, shard, &found))
+        repair_damage(map, shard);
+    if (table_holds(&map->table))
+        map->checked |= UINT64_C(1) << shard;
+}
 
 /* Repairs the shard if that is needed; returns whether the lock is held. */
-static bool finish_lock(struct shm_map *map, uint32_t shard, enum zone_lock_state state)
+static ALWAYS_INLINE bool finish_lock(
+    struct shm_map *map, uint32_t shard, enum zone_lock_state state)
 {
     struct shm_map_shard *s = &map->shards[shard];
     uint32_t kept_for;
 
     if (state == ZONE_LOCK_BUSY)
         return false;
-    kept_for = SHM_LOAD(s->kept_for);
+    kept_for = ZONE_LOAD(s->kept_for);
     /* entries that were kept back are free when that process has died, or is this one */
-    if (unlikely(state != ZONE_LOCK_FREE || SHM_LOAD(s->suspect) != 0 ||
-                 (kept_for != 0 && zone_lock_is_past(&map->locker, kept_for))))
-        shm_map_repair(map, shard);
+    if (unlikely(state != ZONE_LOCK_FREE || ZONE_LOAD(s->suspect) != 0 ||
+                 (kept_for != 0 && zone_lock_is_past(&map->table.locker, kept_for))))
+        repair_shard(map, shard);
     if (unlikely(!shm_map_is_checked(map, shard)))
-        shm_map_repair_first(map, shard);
+        look_through(map, shard);
     return true;
 }
 
 void shm_map_shard_lock(struct shm_map *map, uint32_t shard)
 {
-    struct zone_lock *lock = &map->shards[shard].lock;
+    enum zone_lock_state state =
+        zone_lock(&map->table.locker, &map->shards[shard].lock, &map->table.hold);
 
-    assert(shard < map->shard_n && map->pool_hold.lock == NULL);
-    finish_lock(map, shard, shm_map_lock(map, lock, &map->shard_hold));
+    assert(shard < map->table.shard_n && map->pool_hold.lock == NULL);
+    map->mended.taken = map->table.locker.taken;
+    finish_lock(map, shard, state);
 }
 
 bool shm_map_shard_try(struct shm_map *map, uint32_t shard)
 {
     struct zone_lock *lock = &map->shards[shard].lock;
 
-    assert(shard < map->shard_n && map->pool_hold.lock == NULL);
-    return finish_lock(map, shard, zone_lock_try(&map->locker, lock, &map->shard_hold));
+    assert(shard < map->table.shard_n && map->pool_hold.lock == NULL);
+    return finish_lock(map, shard, zone_lock_try(&map->table.locker, lock, &map->table.hold));
 }
 
 void shm_map_shard_unlock(struct shm_map *map)
 {
-    assert(map->pool_hold.lock == NULL);
-    zone_lock_release(&map->shard_hold);
+    zone_lock_release(&map->table.hold);
+}
+
+bool shm_map_shard_end(struct shm_map *map, uint32_t shard, bool whole)
+{
+    if (unlikely(!whole))
+        repair_damage(map, shard);
+    shm_map_shard_unlock(map);
+    return whole;
 }
 
 bool shm_map_shard_remove(
     struct shm_map *map, uint32_t shard, _Atomic uint32_t *link, uint32_t index)
 {
     struct shm_map_shard *s = &map->shards[shard];
-    uint32_t next = SHM_LOAD(shm_map_entry_at(map, index)->next), count = SHM_LOAD(s->count);
-    uint64_t before = unlikely(map->log != NULL) ? shm_map_log_state(map, shard) : 0;
+    uint32_t next = ZONE_LOAD(shm_map_entry_at(map, index)->next), count = ZONE_LOAD(s->count);
 
-    assert(shard < map->shard_n && shm_map_is_index(map, index));
-    if (next > map->entry_n || SHM_LOAD(*shm_map_owner(map, index)) != shard + 1 ||
-        !zone_lock_holds(&map->shard_hold))
+    assert(shard < map->table.shard_n && table_is_index(&map->table, index));
+    if (next > map->table.entry_n || ZONE_LOAD(*shm_map_owner(map, index)) != shard + 1 ||
+        !table_holds(&map->table))
         return false;
-    SHM_STORE(*link, next);
-    if (!zone_lock_holds(&map->shard_hold)) /* the holder has found the entry by now */
+    ZONE_STORE(*link, next);
+    if (!table_holds(&map->table)) /* the holder has found the entry by now */
         return true;
-    SHM_STORE(s->sequence, SHM_LOAD(s->sequence) + 1);
-    SHM_STORE(s->count, count > 0 ? count - 1 : 0);
-    if (unlikely(map->log != NULL))
-        shm_map_log_skip(map, shard, before);
+    ZONE_STORE(s->sequence, ZONE_LOAD(s->sequence) + 1);
+    ZONE_STORE(s->count, count > 0 ? count - 1 : 0);
     if (unlikely(map->page != 0)) {
-        uint32_t value_n = SHM_LOAD(shm_map_entry_at(map, index)->value_n);
+        uint32_t value_n = ZONE_LOAD(shm_map_entry_at(map, index)->value_n);
 
-        shm_map_memory_give(map, shard, value_n);
-        shm_map_memory_release(map, index, value_n);
+        shm_map_pool_give_pages(map, shard, value_n);
+        shm_map_pool_release_pages(map, index, value_n);
     }
     shm_map_pool_give(map, shard, index);
     return true;
 }
 
-/* Logs that an entry has expired, which is removed then. */
-static COLD void log_expiry(
-    struct shm_map *map, uint32_t shard, const struct shm_map_entry *entry, uint64_t hash)
+static enum table_step compare_key(const void *entry, bool is_same, const void *subject)
 {
-    uint32_t key_n = SHM_LOAD(entry->key_n);
-
-    if (key_n <= map->shape.key_max)
-        shm_map_log_put(map, shard, shm_map_log_state(map, shard), SHM_MAP_WAS_EXPIRED, hash,
-            entry->bytes, key_n);
+    return is_same && shm_map_has_key(entry, subject) ? TABLE_OK : TABLE_NONE;
 }
 
-/* Removes the expired of a chain; false where the shard is damaged or no longer held. */
-static bool sweep_chain(
-    struct shm_map *map, uint32_t shard, uint32_t bucket, uint64_t now_ms, uint64_t *soonest_ms)
+bool shm_map_find(struct shm_map *map, const struct shm_map_subject *s, struct shm_map_place *place)
 {
-    _Atomic uint32_t *link = shm_map_buckets(map, shard) + bucket;
-    uint32_t index = SHM_LOAD(*link);
+    struct table_place at;
+    enum table_step step =
+        table_find(&map->table, s->hash, ZONE_LOAD(*s->bucket), compare_key, s, &at);
+    struct shm_map_entry *entry = at.entry;
 
-    for (uint32_t n = 0; index != 0; index = SHM_LOAD(*link)) {
-        struct shm_map_entry *entry;
-        uint64_t expires_ms, hash;
-
-        if (!shm_map_is_index(map, index) || n == SHM_MAP_CHAIN_MAX)
-            return false;
-        entry = shm_map_entry_at(map, index);
-        hash = SHM_LOAD(entry->hash);
-        expires_ms = SHM_LOAD(entry->expires_ms);
-        if (shm_map_shard_of(map, hash) != shard || shm_map_bucket_of(map, hash) != bucket)
-            return false;
-        if (shm_map_has_passed(expires_ms, now_ms)) {
-            if (unlikely(map->log != NULL))
-                log_expiry(map, shard, entry, hash);
-            if (!shm_map_shard_remove(map, shard, link, index))
-                return false;
-            continue;
-        }
-        if (expires_ms != 0 && expires_ms < *soonest_ms)
-            *soonest_ms = expires_ms;
-        link = &entry->next;
-        n++;
-    }
-    return true;
-}
-
-static void sweep_shard(struct shm_map *map, uint32_t shard, uint64_t now_ms)
-{
-    uint64_t soonest_ms = UINT64_MAX;
-
-    for (uint32_t bucket = 0; bucket < map->bucket_n; bucket++) {
-        bool whole = sweep_chain(map, shard, bucket, now_ms, &soonest_ms);
-
-        if (bucket % SHM_MAP_RENEW_EVERY == SHM_MAP_RENEW_EVERY - 1 &&
-            !shm_map_lock_renew(map, &map->shard_hold))
-            return;
-        if (!whole && !zone_lock_holds(&map->shard_hold))
-            return;
-        if (!whole) {
-            shm_map_repair_empty(map, shard);
-            return;
-        }
-    }
-    if (zone_lock_holds(&map->shard_hold))
-        SHM_STORE(map->shards[shard].soonest_ms, soonest_ms);
-}
-
-/* Locks a shard that is to be repaired, or that this process has not looked through, however long
- * its holder stands still; any other where that takes no wait. */
-static bool look_at(struct shm_map *map, uint32_t shard)
-{
-    assert(shard < map->shard_n && map->shard_hold.lock == NULL);
-    if (likely(SHM_LOAD(map->shards[shard].suspect) == 0 && shm_map_is_checked(map, shard)))
-        return shm_map_shard_try(map, shard);
-    shm_map_shard_lock(map, shard);
-    return true;
-}
-
-void shm_map_sweep(struct shm_map *map, uint64_t now_ms)
-{
-    for (uint32_t shard = 0; shard < map->shard_n; shard++) {
-        struct shm_map_shard *s = &map->shards[shard];
-
-        if (SHM_LOAD(s->soonest_ms) <= now_ms)
-            shm_map_shard_lock(map, shard);
-        else if (!look_at(map, shard))
-            continue; /* the lock was tried only to repair what a death may have left */
-        if (SHM_LOAD(s->soonest_ms) <= now_ms)
-            sweep_shard(map, shard, now_ms);
-        shm_map_shard_unlock(map);
-    }
-}
-
-void shm_map_sweep_some(struct shm_map *map, uint64_t now_ms, uint32_t *next, uint32_t most)
-{
-    for (uint32_t i = 0; i < map->shard_n && most > 0; i++) {
-        uint32_t shard = (*next)++ % map->shard_n;
-
-        if (SHM_LOAD(map->shards[shard].soonest_ms) > now_ms || !shm_map_shard_try(map, shard))
-            continue;
-        if (SHM_LOAD(map->shards[shard].soonest_ms) <= now_ms)
-            sweep_shard(map, shard, now_ms);
-        shm_map_shard_unlock(map);
-        most--;
-    }
-}
-
-uint32_t shm_map_count(struct shm_map *map)
-{
-    uint64_t count = 0;
-
-    for (uint32_t shard = 0; shard < map->shard_n; shard++) {
-        bool held = look_at(map, shard);
-
-        count += SHM_LOAD(map->shards[shard].count);
-        if (held)
-            shm_map_shard_unlock(map);
-    }
-    return count < map->entry_n ? (uint32_t)count : map->entry_n;
+    *place = (struct shm_map_place) { .link = s->bucket }; /* a new entry comes first */
+    if (step != TABLE_OK)
+        return step == TABLE_NONE;
+    if (at.before != 0)
+        place->link = &shm_map_entry_at(map, at.before)->next;
+    place->index = at.index;
+    place->entry = entry;
+    place->version = ZONE_LOAD(entry->version);
+    place->expires_ms = ZONE_LOAD(entry->expires_ms);
+    place->value_n = ZONE_LOAD(entry->value_n);
+    place->present = !shm_map_has_passed(place->expires_ms, s->now_ms);
+    return place->value_n <= map->shape.value_max && place->version != 0 &&
+           place->version <= ZONE_LOAD(map->shards[s->shard].version);
 }

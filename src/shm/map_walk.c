@@ -4,7 +4,7 @@
  * and a new state of a key takes the place of the old one. So a cursor is the last key's place in
  * the order, and never stands in anybody's way. */
 #include "base/compiler.h"
-#include "shm/map_find.h"
+#include "shm/map_private.h"
 
 /* Empty buckets that a call passes; it then returns MORE. */
 #define BUCKETS_MOST 8192
@@ -21,7 +21,7 @@ struct next {
 /* Bits of an order that say which bucket of all it is; the others are the rest of the hash. */
 static int place_bits(const struct shm_map *map)
 {
-    return __builtin_ctz(map->shard_n) + __builtin_ctz(map->bucket_n);
+    return __builtin_ctz(map->table.shard_n) + __builtin_ctz(map->table.bucket_n);
 }
 
 /* The first order of a bucket, among those of all shards. */
@@ -42,9 +42,10 @@ static uint64_t place_of_order(const struct shm_map *map, uint64_t order)
 /* Turns the hash's bits round, so that those of the shard and the bucket come first. */
 static uint64_t order_of_hash(const struct shm_map *map, uint64_t hash)
 {
-    int shard_bits = __builtin_ctz(map->shard_n), bucket_bits = __builtin_ctz(map->bucket_n);
-    uint64_t place =
-        (uint64_t)shm_map_shard_of(map, hash) << bucket_bits | shm_map_bucket_of(map, hash);
+    int shard_bits = __builtin_ctz(map->table.shard_n),
+        bucket_bits = __builtin_ctz(map->table.bucket_n);
+    uint64_t place = (uint64_t)table_shard_of(&map->table, hash) << bucket_bits |
+                     table_bucket_of(&map->table, hash);
     uint64_t above = hash >> 32 >> shard_bits, below = (uint32_t)hash >> bucket_bits;
 
     return order_of_place(map, place) | above << (32 - bucket_bits) | below;
@@ -67,7 +68,8 @@ static bool is_behind(const struct shm_map_cursor *a, const struct shm_map_curso
 static bool find_next(struct shm_map *map, uint64_t place, uint64_t before,
     const struct shm_map_cursor *cursor, uint64_t now_ms, struct next *next)
 {
-    uint32_t shard = (uint32_t)(place / map->bucket_n), index = SHM_LOAD(map->buckets[place]);
+    uint32_t shard = (uint32_t)(place / map->table.bucket_n),
+             index = ZONE_LOAD(shm_map_buckets(map, 0)[place]);
 
     *next = (struct next) { .entry = NULL };
     for (uint32_t n = 0; index != 0; n++) {
@@ -75,19 +77,21 @@ static bool find_next(struct shm_map *map, uint64_t place, uint64_t before,
         struct shm_map_cursor at = { .tie = 0 };
         uint32_t key_n;
 
-        if (index > map->entry_n || n == SHM_MAP_CHAIN_MAX)
+        if (index > map->table.entry_n || n == TABLE_CHAIN_MAX)
             return false;
         entry = shm_map_entry_at(map, index);
-        key_n = SHM_LOAD(entry->key_n);
-        at.order = order_of_hash(map, SHM_LOAD(entry->hash));
+        key_n = ZONE_LOAD(entry->key_n);
+        at.order = order_of_hash(map, ZONE_LOAD(entry->hash));
         if (key_n > map->shape.key_max || place_of_order(map, at.order) != place)
             return false;
-        at.tie = tie_of(map, entry, key_n);
-        if (!shm_map_has_passed(SHM_LOAD(entry->expires_ms), now_ms) && is_behind(&at, cursor) &&
-            (next->entry == NULL || is_behind(&next->at, &at)))
-            *next = (struct next) { .entry = entry, .at = at };
-        index = SHM_LOAD(entry->next);
-        if (SHM_LOAD(map->shards[shard].sequence) != before)
+        if (at.order >= cursor->order && (next->entry == NULL || at.order <= next->at.order) &&
+            !shm_map_has_passed(ZONE_LOAD(entry->expires_ms), now_ms)) {
+            at.tie = tie_of(map, entry, key_n);
+            if (is_behind(&at, cursor) && (next->entry == NULL || is_behind(&next->at, &at)))
+                *next = (struct next) { .entry = entry, .at = at };
+        }
+        index = ZONE_LOAD(entry->next);
+        if (ZONE_LOAD(map->shards[shard].sequence) != before)
             return false;
     }
     return true;
@@ -109,8 +113,8 @@ static bool try_next(struct shm_map *map, uint64_t place, const struct shm_map_c
     uint64_t now_ms, struct next *next, struct shm_map_item *key, struct shm_map_item *item,
     enum shm_map_status *status)
 {
-    _Atomic uint64_t *sequence = &map->shards[place / map->bucket_n].sequence;
-    uint64_t before = SHM_LOAD(*sequence);
+    _Atomic uint64_t *sequence = &map->shards[place / map->table.bucket_n].sequence;
+    uint64_t before = ZONE_LOAD(*sequence);
     const struct shm_map_entry *entry;
     uint32_t key_n, value_n;
 
@@ -118,12 +122,12 @@ static bool try_next(struct shm_map *map, uint64_t place, const struct shm_map_c
     if (!find_next(map, place, before, cursor, now_ms, next))
         return false;
     if ((entry = next->entry) != NULL) {
-        key_n = SHM_LOAD(entry->key_n);
-        value_n = SHM_LOAD(entry->value_n);
+        key_n = ZONE_LOAD(entry->key_n);
+        value_n = ZONE_LOAD(entry->value_n);
         if (key_n > map->shape.key_max || value_n > map->shape.value_max)
             return false;
-        item->version = SHM_LOAD(entry->version);
-        item->expires_ms = SHM_LOAD(entry->expires_ms);
+        item->version = ZONE_LOAD(entry->version);
+        item->expires_ms = ZONE_LOAD(entry->expires_ms);
         *status = copy_bytes(entry->bytes, key_n, key) ? SHM_MAP_OK : SHM_MAP_TOO_LARGE;
         if (!copy_bytes(entry->bytes + map->value_at, value_n, item))
             *status = SHM_MAP_TOO_LARGE;
@@ -137,30 +141,28 @@ static void next_locked(struct shm_map *map, uint64_t place, const struct shm_ma
     uint64_t now_ms, struct next *next, struct shm_map_item *key, struct shm_map_item *item,
     enum shm_map_status *status)
 {
-    uint32_t shard = (uint32_t)(place / map->bucket_n);
+    uint32_t shard = (uint32_t)(place / map->table.bucket_n);
     bool whole = false;
 
-    for (int tries = 0; tries < SHM_MAP_MEND_TRIES && !whole; tries++) {
+    for (int tries = 0; tries < TABLE_TRIES && !whole; tries++) {
         shm_map_shard_lock(map, shard);
-        whole = try_next(map, place, cursor, now_ms, next, key, item, status);
-        if (!whole)
-            shm_map_repair_damage(map, shard);
-        shm_map_shard_unlock(map);
+        whole = shm_map_shard_end(
+            map, shard, try_next(map, place, cursor, now_ms, next, key, item, status));
     }
     if (!whole)
         *status = SHM_MAP_ABSENT;
 }
 
 /* Looks for the next entry in the cursor's chain. */
-static enum shm_map_status next_in_chain(struct shm_map *map, struct shm_map_cursor *cursor,
-    uint64_t now_ms, struct shm_map_item *key, struct shm_map_item *item)
+static enum shm_map_status next_in_chain(struct shm_map *map, uint64_t place,
+    struct shm_map_cursor *cursor, uint64_t now_ms, struct shm_map_item *key,
+    struct shm_map_item *item)
 {
-    uint64_t place = place_of_order(map, cursor->order);
     enum shm_map_status status = SHM_MAP_ABSENT;
     struct next next;
     bool whole = false;
 
-    if (likely(shm_map_is_checked(map, (uint32_t)(place / map->bucket_n))))
+    if (likely(shm_map_is_checked(map, (uint32_t)(place / map->table.bucket_n))))
         for (int tries = 0; tries < SHM_MAP_READ_TRIES && !whole; tries++)
             whole = try_next(map, place, cursor, now_ms, &next, key, item, &status);
     if (!whole)
@@ -173,7 +175,7 @@ static enum shm_map_status next_in_chain(struct shm_map *map, struct shm_map_cur
 enum shm_map_status shm_map_next(struct shm_map *map, struct shm_map_cursor *cursor,
     uint64_t now_ms, struct shm_map_item *key, struct shm_map_item *item)
 {
-    uint64_t place_n = (uint64_t)map->shard_n * map->bucket_n;
+    uint64_t place_n = (uint64_t)map->table.shard_n * map->table.bucket_n;
     enum shm_map_status status;
 
     assert(key->value != NULL || key->room == 0);
@@ -181,7 +183,7 @@ enum shm_map_status shm_map_next(struct shm_map *map, struct shm_map_cursor *cur
     for (int n = 0; n < BUCKETS_MOST; n++) {
         uint64_t place = place_of_order(map, cursor->order);
 
-        status = next_in_chain(map, cursor, now_ms, key, item);
+        status = next_in_chain(map, place, cursor, now_ms, key, item);
         if (status != SHM_MAP_ABSENT)
             return status;
         item->n = item->version = item->expires_ms = key->n = 0;

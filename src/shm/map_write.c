@@ -3,8 +3,8 @@
  * state that a repair understands. A shard that turns out to be damaged is emptied, and the call
  * tried again; a full map is swept first. */
 #include "base/compiler.h"
-#include "shm/map_find.h"
 #include "shm/map_log.h"
+#include "shm/map_private.h"
 
 /* The sweeps of a full map, whose gain other writers may take first. */
 #define FULL_TRIES 64
@@ -31,14 +31,15 @@ struct change {
 static void fill_entry(struct shm_map *map, struct shm_map_entry *entry,
     const struct shm_map_subject *s, const struct change *change, uint32_t next)
 {
+    assert(change->before_n + change->n <= map->shape.value_max);
     /* a reader that sees any of this must see the sequence, grown since the entry was in a chain */
     atomic_thread_fence(memory_order_release);
-    SHM_STORE(entry->next, next);
-    SHM_STORE(entry->hash, s->hash);
-    SHM_STORE(entry->version, change->version);
-    SHM_STORE(entry->expires_ms, change->expires_ms);
-    SHM_STORE(entry->key_n, (uint32_t)s->key_n);
-    SHM_STORE(entry->value_n, (uint32_t)(change->before_n + change->n));
+    ZONE_STORE(entry->next, next);
+    ZONE_STORE(entry->hash, s->hash);
+    ZONE_STORE(entry->version, change->version);
+    ZONE_STORE(entry->expires_ms, change->expires_ms);
+    ZONE_STORE(entry->key_n, (uint32_t)s->key_n);
+    ZONE_STORE(entry->value_n, (uint32_t)(change->before_n + change->n));
     if (s->key_n > 0)
         memcpy(entry->bytes, s->key, s->key_n);
     if (unlikely(change->before_n > 0))
@@ -51,17 +52,17 @@ static void fill_entry(struct shm_map *map, struct shm_map_entry *entry,
  * written there would take the place of another key's, and hide those behind it. */
 static bool is_in_chain(const struct shm_map *map, uint32_t shard, uint32_t index)
 {
-    uint64_t hash = SHM_LOAD(shm_map_entry_at(map, index)->hash);
+    uint64_t hash = ZONE_LOAD(shm_map_entry_at(map, index)->hash);
     uint32_t i;
 
-    assert(shard < map->shard_n && shm_map_is_index(map, index));
-    if (shm_map_shard_of(map, hash) != shard)
+    assert(shard < map->table.shard_n);
+    if (table_shard_of(&map->table, hash) != shard)
         return false;
-    i = SHM_LOAD(shm_map_buckets(map, shard)[shm_map_bucket_of(map, hash)]);
+    i = ZONE_LOAD(shm_map_buckets(map, shard)[table_bucket_of(&map->table, hash)]);
     for (uint32_t n = 0; i != 0; n++) {
-        if (i == index || i > map->entry_n || n == SHM_MAP_CHAIN_MAX)
+        if (i == index || i > map->table.entry_n || n == TABLE_CHAIN_MAX)
             return true;
-        i = SHM_LOAD(shm_map_entry_at(map, i)->next);
+        i = ZONE_LOAD(shm_map_entry_at(map, i)->next);
     }
     return false;
 }
@@ -72,21 +73,21 @@ static bool is_in_chain(const struct shm_map *map, uint32_t shard, uint32_t inde
 static bool choose_entry(struct shm_map *map, uint32_t number, uint32_t last, uint32_t *index)
 {
     struct shm_map_shard *shard = &map->shards[number];
-    uint32_t spare = SHM_LOAD(shard->spare);
+    uint32_t spare = ZONE_LOAD(shard->spare);
 
     if (unlikely(spare == 0)) { /* none was left for it after a repair */
         spare = shm_map_pool_acquire(map, number);
-        if (spare != 0 && zone_lock_holds(&map->shard_hold))
-            SHM_STORE(shard->spare, spare);
+        if (spare != 0 && table_holds(&map->table))
+            ZONE_STORE(shard->spare, spare);
     }
     *index = spare;
     if (spare == 0)
         return true;
-    if (spare > map->entry_n)
+    if (spare > map->table.entry_n)
         return false;
     if (last != 0)
-        return SHM_LOAD(*shm_map_owner(map, spare)) == number + 1 &&
-               SHM_LOAD(*shm_map_owner(map, last)) == number + 1 &&
+        return ZONE_LOAD(*shm_map_owner(map, spare)) == number + 1 &&
+               ZONE_LOAD(*shm_map_owner(map, last)) == number + 1 &&
                !is_in_chain(map, number, spare);
     *index = shm_map_is_reduced(map) ? 0 : shm_map_pool_acquire(map, number);
     return true;
@@ -99,35 +100,35 @@ static bool publish_state(struct shm_map *map, const struct shm_map_subject *s,
 {
     struct shm_map_shard *shard = &map->shards[s->shard];
     bool fresh = place->entry == NULL;
-    uint32_t index, next = SHM_LOAD(*(fresh ? place->link : &place->entry->next));
+    uint32_t index, next = ZONE_LOAD(*(fresh ? place->link : &place->entry->next));
 
     assert(fresh == (place->index == 0) && (!place->present || !fresh));
     if (!choose_entry(map, s->shard, place->index, &index))
         return false;
     if (index == 0)
         return true; /* the status is FULL */
-    change->version = SHM_LOAD(shard->version) + 1;
-    if (change->version >= SHM_MAP_VERSION_MAX || next > map->entry_n ||
-        !zone_lock_holds(&map->shard_hold))
+    change->version = ZONE_LOAD(shard->version) + 1;
+    if (change->version >= SHM_MAP_VERSION_MAX || next > map->table.entry_n ||
+        !table_holds(&map->table))
         return false;
-    SHM_STORE(shard->version, change->version);
+    ZONE_STORE(shard->version, change->version);
     /* the expiry is written first: no entry may expire before soonest_ms, even if this process dies
      * right after it */
-    if (change->expires_ms != 0 && change->expires_ms < SHM_LOAD(shard->soonest_ms))
-        SHM_STORE(shard->soonest_ms, change->expires_ms);
+    if (change->expires_ms != 0 && change->expires_ms < ZONE_LOAD(shard->soonest_ms))
+        ZONE_STORE(shard->soonest_ms, change->expires_ms);
     fill_entry(map, shm_map_entry_at(map, index), s, change, next);
 
-    if (!zone_lock_holds(&map->shard_hold)) /* the entry is kept back, for the next try */
+    if (!table_holds(&map->table)) /* the entry is kept back, for the next try */
         return false;
-    SHM_STORE(*place->link, index);
+    ZONE_STORE(*place->link, index);
     *status = SHM_MAP_OK;
-    if (!zone_lock_holds(&map->shard_hold)) /* the holder has found the rest by now */
+    if (!table_holds(&map->table)) /* the holder has found the rest by now */
         return true;
     if (fresh) {
-        SHM_STORE(shard->count, SHM_LOAD(shard->count) + 1);
+        ZONE_STORE(shard->count, ZONE_LOAD(shard->count) + 1);
     } else {
-        SHM_STORE(shard->sequence, SHM_LOAD(shard->sequence) + 1);
-        SHM_STORE(shard->spare, place->index);
+        ZONE_STORE(shard->sequence, ZONE_LOAD(shard->sequence) + 1);
+        ZONE_STORE(shard->spare, place->index);
     }
     return true;
 }
@@ -137,6 +138,7 @@ static enum shm_map_status sum_up(
 {
     int64_t before = 0;
 
+    assert(change->kind == ADD && change->n == sizeof(before));
     if (place->present) {
         if (place->value_n != sizeof(before))
             return SHM_MAP_NOT_A_NUMBER;
@@ -152,6 +154,7 @@ static enum shm_map_status sum_up(
 static enum shm_map_status join_up(
     const struct shm_map *map, const struct shm_map_place *place, struct change *change)
 {
+    assert(change->kind == APPEND && change->before_n == 0);
     if (!place->present)
         return SHM_MAP_OK;
     if (change->n > map->shape.value_max - place->value_n)
@@ -165,13 +168,14 @@ static enum shm_map_status join_up(
 static void settle_memory(struct shm_map *map, const struct shm_map_subject *s,
     const struct shm_map_place *place, const struct change *change, bool done)
 {
-    if (!zone_lock_holds(&map->shard_hold)) /* the holder counts anew */
+    assert(map->page != 0);
+    if (!table_holds(&map->table)) /* the holder counts anew */
         return;
     if (!done) {
-        shm_map_memory_give(map, s->shard, (uint32_t)(change->before_n + change->n));
+        shm_map_pool_give_pages(map, s->shard, (uint32_t)(change->before_n + change->n));
     } else if (place->entry != NULL) {
-        shm_map_memory_give(map, s->shard, place->value_n);
-        shm_map_memory_release(map, place->index, place->value_n);
+        shm_map_pool_give_pages(map, s->shard, place->value_n);
+        shm_map_pool_release_pages(map, place->index, place->value_n);
     }
 }
 
@@ -197,7 +201,7 @@ static bool apply_change(struct shm_map *map, const struct shm_map_subject *s,
         change->expires_ms = place.present ? place.expires_ms : 0;
     *status = SHM_MAP_FULL;
     if (unlikely(map->page != 0) &&
-        !shm_map_memory_take(map, s->shard, (uint32_t)(change->before_n + change->n)))
+        !shm_map_pool_take_pages(map, s->shard, (uint32_t)(change->before_n + change->n)))
         return true;
     whole = publish_state(map, s, &place, change, status);
     if (unlikely(map->page != 0))
@@ -214,30 +218,27 @@ static enum shm_map_status write_once(struct shm_map *map, const struct shm_map_
     enum shm_map_status status = SHM_MAP_FULL;
     bool whole = false;
 
-    for (int tries = 0; tries < SHM_MAP_MEND_TRIES && !whole; tries++) {
+    for (int tries = 0; tries < TABLE_TRIES && !whole; tries++) {
         shm_map_shard_lock(map, s->shard);
-        whole = apply_change(map, s, wanted, done, &status);
-        if (!whole)
-            shm_map_repair_damage(map, s->shard);
-        shm_map_shard_unlock(map);
+        whole = shm_map_shard_end(map, s->shard, apply_change(map, s, wanted, done, &status));
     }
     return whole ? status : SHM_MAP_FULL;
 }
 
-/* Has the next sweep look through all shards again, and the pool's next user through the pool. */
+/* The next sweep looks through all shards again, and the pool's next user through the pool. */
 static void forget_checks(struct shm_map *map)
 {
     map->checked = 0;
     map->pool_checked = false;
 }
 
-/* Where somebody has died since: what was looked through before may have been written over. */
+/* After the death of a process: shards that were looked through may have been written over. */
 static void note_deaths(struct shm_map *map)
 {
     uint64_t deaths = 0;
 
     for (size_t i = 0; i < countof(map->header->released); i++)
-        deaths += SHM_LOAD(map->header->released[i]);
+        deaths += ZONE_LOAD(map->header->released[i]);
     if (deaths == map->deaths)
         return;
     map->deaths = deaths;
@@ -257,7 +258,7 @@ static void audit_map(struct shm_map *map, uint64_t now_ms)
         map->audit_wait_ms < AUDIT_MS_MOST / 2 ? 2 * map->audit_wait_ms : AUDIT_MS_MOST;
     forget_checks(map);
     shm_map_sweep(map, now_ms); /* damage is logged that this finds */
-    shm_map_repair_all(map, keeps ? SHM_MAP_SUSPECT : SHM_MAP_KEEPS_NOTHING);
+    shm_map_pool_suspect(map, keeps ? SHM_MAP_SUSPECT : SHM_MAP_KEEPS_NOTHING);
     shm_map_sweep(map, now_ms);
     shm_map_pool_audit(map);
 }
@@ -279,7 +280,7 @@ static bool make_pages(struct shm_map *map, uint64_t now_ms, int tries)
  * by their counts alone, it looks again now and then. */
 static bool make_room(struct shm_map *map, uint64_t now_ms, int tries)
 {
-    assert(map->shard_hold.lock == NULL && map->pool_hold.lock == NULL);
+    assert(map->table.hold.lock == NULL && map->pool_hold.lock == NULL);
     note_deaths(map);
     /* with no lock held: shards are never locked within one another */
     shm_map_sweep(map, now_ms);
@@ -369,11 +370,14 @@ enum shm_map_status shm_map_append(struct shm_map *map, const void *key, size_t 
 static bool remove_found(
     struct shm_map *map, const struct shm_map_subject *s, const struct shm_map_place *place)
 {
+    uint64_t before = unlikely(map->log != NULL) ? shm_map_log_state(map, s->shard) : 0;
+
     if (!shm_map_shard_remove(map, s->shard, place->link, place->index))
         return false;
     if (unlikely(map->log != NULL) && place->present)
-        shm_map_log_put(map, s->shard, shm_map_log_state(map, s->shard), SHM_MAP_WAS_DELETED,
-            s->hash, s->key, s->key_n);
+        shm_map_log_put(map, s->shard, before, SHM_MAP_WAS_DELETED, s->hash, s->key, s->key_n);
+    else if (unlikely(map->log != NULL))
+        shm_map_log_skip(map, s->shard, before);
     return true;
 }
 
@@ -388,15 +392,13 @@ static enum shm_map_status remove_entry(
     if (key_n > map->shape.key_max)
         return SHM_MAP_ABSENT;
     s = shm_map_subject_of(map, key, key_n, now_ms);
-    for (int tries = 0; tries < SHM_MAP_MEND_TRIES && !whole; tries++) {
+    for (int tries = 0; tries < TABLE_TRIES && !whole; tries++) {
         shm_map_shard_lock(map, s.shard);
         whole = shm_map_find(map, &s, &place);
         changed = expected != 0 && place.present && place.version != expected;
         if (whole && place.entry != NULL && !changed)
             whole = remove_found(map, &s, &place);
-        if (!whole)
-            shm_map_repair_damage(map, s.shard);
-        shm_map_shard_unlock(map);
+        shm_map_shard_end(map, s.shard, whole);
     }
     if (!whole || !place.present)
         return SHM_MAP_ABSENT;

@@ -1,54 +1,61 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Walks through a shard, and the workers of a table. A walk is bounded whatever stands in chains: an
- * entry is in one of them, for its hash is of one bucket, and a circle is longer than any chain. */
+/* Walks through a shard, and the workers of a table. A walk is bounded whatever stands in chains:
+ * no entry is in two, for its hash is of one bucket, and a circle is longer than any chain. */
 #include "shm/table.h"
 
 static_assert(SLOT_HALVES * SLOT_MAX == 1 << SLOT_BITS, "any slot in a word is an index");
 
 bool table_goes_on(struct table *table, uint32_t n)
 {
+    assert(table->hold.lock != NULL);
     if (n % TABLE_RENEW_EVERY == TABLE_RENEW_EVERY - 1)
         return zone_lock_renew(&table->locker, &table->hold);
     return table_holds(table);
 }
 
-enum table_step table_walk(struct table *table, uint32_t shard,
-    enum table_visit (*visit)(
-        struct table *table, const struct table_place *at, uint32_t *cost, void *arg),
-    void *arg)
+/* Walks the chain of a bucket; false at the first damage. */
+static bool walk_chain(struct table *table, struct table_place *at,
+    enum table_visit (*visit)(struct table_place *at, void *arg), void *arg)
 {
-    uint32_t cost = 0;
+    uint64_t hash;
+    uint32_t next;
+
+    at->before = 0;
+    at->index = table_first(table, at->shard, at->bucket);
+    at->home = (uint64_t)at->shard << table->shard_shift | at->bucket;
+    for (uint32_t n = 0; at->index != 0; at->index = next) {
+        enum table_visit kept;
+
+        if (!table_read(table, at, n, &hash))
+            return false;
+        next = ZONE_LOAD(*table_next(at->entry));
+        at->cost++;
+        kept = visit(at, arg);
+        if (kept == TABLE_DAMAGED)
+            return false;
+        if (kept == TABLE_KEPT) {
+            at->before = at->index;
+            n++;
+        }
+    }
+    return true;
+}
+
+enum table_step table_walk(struct table *table, uint32_t shard,
+    enum table_visit (*visit)(struct table_place *at, void *arg), void *arg)
+{
+    struct table_place at = { .shard = shard };
 
     assert(table->hold.lock == table_lock_of(table, shard));
-    for (uint32_t bucket = 0; bucket < table->bucket_n; bucket++) {
-        struct table_place at = {
-            .shard = shard,
-            .bucket = bucket,
-            .home = (uint64_t)shard << table->shard_shift | bucket,
-        };
-
-        if (cost++ >= TABLE_RENEW_EVERY) {
-            cost = 0;
+    for (; at.bucket < table->bucket_n; at.bucket++) {
+        if (at.cost++ >= TABLE_RENEW_EVERY) {
+            at.cost = 0;
             zone_lock_renew(&table->locker, &table->hold);
         }
         if (!table_holds(table))
             return TABLE_NONE;
-        at.index = table_first(table, shard, bucket);
-        for (uint32_t n = 0, next; at.index != 0; at.index = next) {
-            enum table_visit kept = TABLE_DAMAGED;
-
-            if (table_is_sound(table, &at, n)) {
-                next = ZONE_LOAD(*table_next(at.entry));
-                cost++;
-                kept = visit(table, &at, &cost, arg);
-            }
-            if (kept == TABLE_DAMAGED)
-                return TABLE_FAILED;
-            if (kept == TABLE_KEPT) {
-                at.before = at.index;
-                n++;
-            }
-        }
+        if (!walk_chain(table, &at, visit, arg))
+            return TABLE_FAILED;
     }
     return table_holds(table) ? TABLE_OK : TABLE_NONE;
 }

@@ -59,8 +59,9 @@ struct table_place {
     uint32_t shard, bucket;
     uint32_t before; /* number of the entry before it; 0: it is the first */
     uint32_t index;  /* 0: the end of the chain */
-    void *entry;     /* where the index was checked */
+    void *entry;     /* valid where the index was checked */
     uint64_t home;   /* a hash of the shard and the bucket */
+    uint32_t cost;   /* entries since a walk has renewed the lock */
 };
 
 static inline bool table_is_index(const struct table *table, uint32_t index)
@@ -95,11 +96,6 @@ static inline _Atomic uint32_t *table_next(void *entry)
     return entry;
 }
 
-static inline uint64_t table_hash(void *entry)
-{
-    return ZONE_LOAD(*(_Atomic uint64_t *)(void *)((char *)entry + TABLE_HASH_AT));
-}
-
 static inline void *table_bucket(const struct table *table, uint32_t shard, uint32_t bucket)
 {
     return table->buckets + (((size_t)shard * table->bucket_n + bucket) << table->head_shift);
@@ -114,20 +110,22 @@ static inline uint32_t table_first(const struct table *table, uint32_t shard, ui
                                   : (uint32_t)ZONE_LOAD(*(_Atomic uint64_t *)head);
 }
 
-/* Whether the entry of a place, the nth of its chain, can be there. */
-static inline bool table_is_sound(const struct table *table, struct table_place *at, uint32_t n)
+/* Reads the hash of a place's entry, the nth of its chain; false where that cannot be there. */
+static inline bool table_read(
+    const struct table *table, struct table_place *at, uint32_t n, uint64_t *hash)
 {
     if (!table_is_index(table, at->index) || n == TABLE_CHAIN_MAX)
         return false;
     at->entry = table_entry(table, at->shard, at->index);
-    return ((table_hash(at->entry) ^ at->home) & table->home_mask) == 0;
+    *hash = ZONE_LOAD(*(_Atomic uint64_t *)(void *)((char *)at->entry + TABLE_HASH_AT));
+    return ((*hash ^ at->home) & table->home_mask) == 0;
 }
 
 /* Finds the entry of a hash that `compare` says is the key's, in the chain of its bucket from the
- * first on: OK; NONE; FAILED. The caller has the shard. */
+ * first on: OK; NONE; FAILED. `is_same` tells that the hash is. The caller has the shard. */
 static ALWAYS_INLINE enum table_step table_find(const struct table *table, uint64_t hash,
-    uint32_t first, enum table_step (*compare)(const void *entry, const void *key), const void *key,
-    struct table_place *place)
+    uint32_t first, enum table_step (*compare)(const void *entry, bool is_same, const void *key),
+    const void *key, struct table_place *place)
 {
     enum table_step step = TABLE_NONE;
 
@@ -138,9 +136,11 @@ static ALWAYS_INLINE enum table_step table_find(const struct table *table, uint6
         .home = hash,
     };
     for (uint32_t n = 0; place->index != 0; n++) {
-        if (!table_is_sound(table, place, n))
+        uint64_t there;
+
+        if (!table_read(table, place, n, &there))
             return TABLE_FAILED;
-        step = compare(place->entry, key);
+        step = compare(place->entry, there == hash, key);
         if (step != TABLE_NONE)
             break;
         place->before = place->index;
@@ -165,11 +165,9 @@ enum table_visit {
 };
 
 /* Calls `visit` for each entry of the shard that the caller has: OK; NONE where the lock was taken;
- * FAILED at the first damage. *cost counts steps, to which `visit` may add. */
+ * FAILED at the first damage. A visit that takes long adds to the place's cost. */
 enum table_step table_walk(struct table *table, uint32_t shard,
-    enum table_visit (*visit)(
-        struct table *table, const struct table_place *at, uint32_t *cost, void *arg),
-    void *arg);
+    enum table_visit (*visit)(struct table_place *at, void *arg), void *arg);
 
 /* The master: a worker is about to have the slot. */
 void table_worker_begins(struct table_workers *workers, struct slot_id id);

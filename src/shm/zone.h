@@ -33,9 +33,9 @@ struct zone_kind {
     /* Whether memory of any size that was made for another shape can be used with this one, as it
      * is. NULL: none can but of the same size. */
     bool (*fits)(const void *memory, size_t size, const void *shape);
-    size_t header; /* bytes of the beginning whose pages no worker writes; all else each does, */
-    /* or else returns the part that the worker of a slot may write: whole pages, from the kind's
-     * memory on. All else is read-only in that worker. */
+    size_t header; /* bytes of the beginning: no worker writes their pages, each all other pages */
+    /* Returns the only part that the worker of a slot may write: whole pages, from the kind's
+     * memory on. NULL: by `header`. */
     struct segment_part (*writable)(const void *shape, uint32_t slot);
     bool is_helpers; /* a helper process maps all of it writable, and keeps its descriptor */
     /* The master: a worker is about to have this slot. Or NULL. */

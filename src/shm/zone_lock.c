@@ -9,6 +9,8 @@
  * itself not run does not blame the holder. */
 #include "shm/zone_lock.h"
 
+#include "base/compiler.h"
+
 #include <assert.h>
 #include <time.h>
 
@@ -78,7 +80,7 @@ static bool take(
     return true;
 }
 
-enum zone_lock_state zone_lock_try(
+static ALWAYS_INLINE enum zone_lock_state try_lock(
     struct zone_locker *locker, struct zone_lock *lock, struct zone_hold *hold)
 {
     uint64_t seen = atomic_load_explicit(&lock->word, memory_order_relaxed);
@@ -88,6 +90,12 @@ enum zone_lock_state zone_lock_try(
         return take(locker, lock, 0, hold) ? ZONE_LOCK_FREE : ZONE_LOCK_BUSY;
     return is_left(locker, seen) && take(locker, lock, seen, hold) ? ZONE_LOCK_LEFT
                                                                    : ZONE_LOCK_BUSY;
+}
+
+enum zone_lock_state zone_lock_try(
+    struct zone_locker *locker, struct zone_lock *lock, struct zone_hold *hold)
+{
+    return try_lock(locker, lock, hold);
 }
 
 static void nap(uint32_t naps)
@@ -111,12 +119,13 @@ static bool rob(
     return true;
 }
 
-static enum zone_lock_state wait_for(
+static COLD enum zone_lock_state wait_for(
     struct zone_locker *locker, struct zone_lock *lock, struct zone_hold *hold)
 {
     uint64_t seen = ZONE_LOAD(lock->word), before;
     uint32_t still = 0;
 
+    assert(hold->lock == NULL);
     if (locker->patience == 0 || locker->acquired - locker->impatient_at > CALM_LOCKS)
         locker->patience = PATIENCE_MOST;
     for (uint32_t naps = 0;; naps++) {
@@ -140,7 +149,7 @@ static enum zone_lock_state wait_for(
 enum zone_lock_state zone_lock(
     struct zone_locker *locker, struct zone_lock *lock, struct zone_hold *hold)
 {
-    enum zone_lock_state state = zone_lock_try(locker, lock, hold);
+    enum zone_lock_state state = try_lock(locker, lock, hold);
 
     return state != ZONE_LOCK_BUSY ? state : wait_for(locker, lock, hold);
 }

@@ -51,12 +51,12 @@ struct upstream_zone {
     uint32_t n; /* entries */
     struct shm_metrics *metrics;
     shm_row *row;                        /* this worker's */
-    struct upstream_zone_listed *listed; /* one for each entry */
-    struct upstream_zone_unused *unused; /* so many, of which the last is given up first */
+    struct upstream_zone_listed *listed; /* by entry */
+    struct upstream_zone_unused *unused; /* unused_n; the last is given up first */
     uint32_t unused_n;
     uint64_t full_ms;   /* when a search found none of them; UINT64_MAX: there may be some */
     uint64_t looked_at; /* entries that searches have looked at, ever */
-    struct table table; /* of which each shard is the lock of some groups, or of the entries */
+    struct table table; /* each shard is the lock of some groups, or of the entries */
 };
 
 /* A peer as a zone knows it. */

@@ -6,6 +6,7 @@
  * stopped, the map becomes whole again, which most values of the first byte leave out. */
 #include "base/compiler.h"
 #include "fuzz/input.h"
+#include "shm/map_check.h"
 #include "shm/map_private.h"
 
 #include <stdlib.h>
@@ -54,9 +55,9 @@ static uint64_t next_number(struct input *in, const struct shm_map *map)
     case 0:
         return 0;
     case 1:
-        return map->entry_n;
+        return map->table.entry_n;
     case 2:
-        return map->entry_n + 1;
+        return map->table.entry_n + 1;
     case 3:
         return map->pool->used;
     case 4:
@@ -81,10 +82,10 @@ static uint64_t next_number(struct input *in, const struct shm_map *map)
 /* The first from `index` on that is in a chain, as far as its owner says. */
 static uint32_t chained_entry(const struct shm_map *map, uint32_t index)
 {
-    for (uint32_t n = 0; n < map->entry_n; n++, index = index % map->touched_most + 1) {
+    for (uint32_t n = 0; n < map->table.entry_n; n++, index = index % map->touched_most + 1) {
         uint8_t owner = *shm_map_owner(map, index);
 
-        if (owner != 0 && owner <= map->shard_n && index != map->shards[owner - 1].spare)
+        if (owner != 0 && owner <= map->table.shard_n && index != map->shards[owner - 1].spare)
             break;
     }
     return index;
@@ -165,16 +166,17 @@ static void damage(struct input *in, struct shm_map *map)
 
     switch (what % 8) {
     case 0:
-        map->buckets[at % (map->shard_n * map->bucket_n)] = (uint32_t)next_number(in, map);
+        shm_map_buckets(map, 0)[at % (map->table.shard_n * map->table.bucket_n)] =
+            (uint32_t)next_number(in, map);
         break;
     case 1:
         *shm_map_owner(map, at + 1) = next_byte(in);
         break;
     case 2:
-        *shm_map_owner(map, at + 1) = (uint8_t)(next_byte(in) % (map->shard_n + 1));
+        *shm_map_owner(map, at + 1) = (uint8_t)(next_byte(in) % (map->table.shard_n + 1));
         break;
     case 3:
-        damage_shard(in, map, &map->shards[at % map->shard_n]);
+        damage_shard(in, map, &map->shards[at % map->table.shard_n]);
         break;
     case 4:
         map->pool->free = (uint32_t)next_number(in, map);
@@ -206,8 +208,8 @@ static uint32_t key_n(const struct shm_map *map)
 /* Waits no more for a holder that is only forged than it has to. */
 static void lose_patience(struct shm_map *map)
 {
-    map->locker.patience = 1;
-    map->locker.impatient_at = map->locker.acquired;
+    map->table.locker.patience = 1;
+    map->table.locker.impatient_at = map->table.locker.acquired;
 }
 
 /* Walks from anywhere, at most as often as there can be keys: damage may bring some back. */
@@ -216,7 +218,7 @@ static enum shm_map_status walk(struct input *in, struct shm_map *map, uint64_t 
     struct shm_map_cursor cursor = { (uint64_t)next_byte(in) << 56, next_byte(in) };
     enum shm_map_status status = SHM_MAP_MORE;
 
-    for (uint32_t i = 0; i < map->entry_n && status != SHM_MAP_ABSENT; i++) {
+    for (uint32_t i = 0; i < map->table.entry_n && status != SHM_MAP_ABSENT; i++) {
         char name[4], value[VALUE_MOST];
         struct shm_map_item key = { .value = name, .room = sizeof(name) };
         struct shm_map_item item = { .value = value, .room = sizeof(value) };
@@ -262,7 +264,7 @@ static void call(struct input *in, struct shm_map *map, uint8_t what)
         break;
     case 4:
         shm_map_sweep(map, now);
-        require(shm_map_count(map) <= map->entry_n, "a count is no more than fit");
+        require(shm_map_count(map) <= map->table.entry_n, "a count is no more than fit");
         return;
     default:
         status = shm_map_get(map, &key, 1, now, &item);
@@ -278,20 +280,20 @@ static void check_mended(struct shm_map *map)
     enum shm_map_status status = SHM_MAP_OK;
     uint64_t now = LATER_MS;
 
-    shm_map_repair_all(map, SHM_MAP_KEEPS_NOTHING);
-    for (uint32_t key = 1000; status == SHM_MAP_OK && key < 1000 + 2 * map->entry_n; key++) {
+    shm_map_pool_suspect(map, SHM_MAP_KEEPS_NOTHING);
+    for (uint32_t key = 1000; status == SHM_MAP_OK && key < 1000 + 2 * map->table.entry_n; key++) {
         lose_patience(map);
         status = shm_map_set(map, &key, sizeof(key), now, "", 0, 0, NULL);
     }
     require(status == SHM_MAP_FULL, "it becomes full");
-    for (uint32_t key = 1000; key < 1000 + 2 * map->entry_n; key++)
+    for (uint32_t key = 1000; key < 1000 + 2 * map->table.entry_n; key++)
         shm_map_delete(map, &key, sizeof(key), now);
     for (uint8_t key = 0; key < KEYS_MOST; key++)
         shm_map_delete(map, &key, sizeof(key), now);
     shm_map_pool_audit(map);
-    shm_map_repair_all(map, SHM_MAP_KEEPS_NOTHING);
+    shm_map_pool_suspect(map, SHM_MAP_KEEPS_NOTHING);
     shm_map_sweep(map, now);
-    shm_map_check(map);
+    map_check(map);
 }
 
 /* Reads whatever damage has left: chains, locks, the pool, and in a repair all entries. */
@@ -306,11 +308,11 @@ static void read_all(struct shm_map *map)
     }
     lose_patience(map);
     shm_map_add(map, &(uint8_t) { KEYS_MOST }, 1, LATER_MS / 2, 1, NULL);
-    shm_map_repair_all(map, SHM_MAP_SUSPECT);
+    shm_map_pool_suspect(map, SHM_MAP_SUSPECT);
     lose_patience(map);
     shm_map_sweep(map, LATER_MS / 2);
-    require(shm_map_count(map) <= map->entry_n, "a count is no more than fit");
-    require(map->shard_hold.lock == NULL && map->pool_hold.lock == NULL, "no lock is kept");
+    require(shm_map_count(map) <= map->table.entry_n, "a count is no more than fit");
+    require(map->table.hold.lock == NULL && map->pool_hold.lock == NULL, "no lock is kept");
 }
 
 static void open_map(struct shm_map *map, const struct scene *scene, uint32_t shape)
@@ -344,15 +346,15 @@ static char *copy_written(const struct scene *scene)
 /* Builds the map, and protects its header, which the master alone writes: a store is an error. */
 static void build_scene(struct scene *scene, uint32_t shape)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = shm_map_size(&shapes[shape]);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = shm_map_kind.size(&shapes[shape]);
     void *memory;
     struct shm_map map;
 
     require(posix_memalign(&memory, page, bytes) == 0, "there is memory");
     memset(memory, 0, bytes);
-    shm_map_init(memory, &shapes[shape]);
+    shm_map_kind.init(memory, &shapes[shape]);
     scene->memory = memory;
-    scene->at = shm_map_written();
+    scene->at = segment_pages(shm_map_kind.header);
     scene->n = bytes - scene->at;
     require(mprotect(memory, scene->at, PROT_READ) == 0, "a header can be protected");
     scene->written[0] = copy_written(scene);
@@ -377,7 +379,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     open_map(&map, scene, shape);
     damage(&in, &map);
     if (memcmp(scene->memory + scene->at, scene->written[filled], scene->n) == 0)
-        map.buckets[0] ^= 1; /* the damage was what was there */
+        shm_map_buckets(&map, 0)[0] ^= 1; /* the damage was what was there */
     while (in.p < in.end) {
         uint8_t what = next_byte(&in);
 

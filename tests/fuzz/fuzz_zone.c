@@ -142,8 +142,8 @@ static void use_map(struct zones *zones, struct zone *zone)
     zones_slot_acquired(zones, (struct slot_id) { 1, 5 });
     shm_map_open(&map, zone_memory(zone), &map_shape, (struct slot_id) { 1, 5 });
     for (uint8_t key = 0; key < KEYS; key++) {
-        map.locker.patience = 1; /* a holder that is only forged is soon given up */
-        map.locker.impatient_at = map.locker.acquired;
+        map.table.locker.patience = 1; /* a holder that is only forged is soon given up */
+        map.table.locker.impatient_at = map.table.locker.acquired;
         shm_map_get(&map, &key, 1, 1, &item);
         require(item.n <= map_shape.value_max, "a value has its size");
         if (key % 2 == 0)
@@ -151,9 +151,9 @@ static void use_map(struct zones *zones, struct zone *zone)
         else
             shm_map_delete(&map, &key, 1, 1);
     }
-    shm_map_repair_all(&map, SHM_MAP_SUSPECT);
+    shm_map_pool_suspect(&map, SHM_MAP_SUSPECT);
     shm_map_sweep(&map, 1);
-    require(shm_map_count(&map) <= map.entry_n, "a count is no more than fit");
+    require(shm_map_count(&map) <= map.table.entry_n, "a count is no more than fit");
     zones_slot_released(zones, (struct slot_id) { 1, 5 });
 }
 
@@ -169,7 +169,7 @@ static void fill_map(struct scene *scene, void *memory)
 {
     struct shm_map map;
 
-    shm_map_init(memory, &map_shape);
+    shm_map_kind.init(memory, &map_shape);
     shm_map_open(&map, memory, &map_shape, (struct slot_id) { 1, 1 });
     for (uint8_t key = 0; key < map_shape.capacity; key++)
         shm_map_set(&map, &key, 1, 1, &(int64_t) { key }, sizeof(int64_t), key % 2, NULL);
@@ -177,7 +177,8 @@ static void fill_map(struct scene *scene, void *memory)
     add_part(scene, OFTEN, map.pool, offsetof(struct shm_map_pool, used) + sizeof(map.pool->used));
     add_part(scene, OFTEN, map.shards, offsetof(struct shm_map_shard, kept_for) + sizeof(uint32_t));
     add_part(scene, OFTEN, map.owners, map.touched_most);
-    add_part(scene, OFTEN, map.buckets, sizeof(uint32_t) * map.shard_n * map.bucket_n);
+    add_part(scene, OFTEN, shm_map_buckets(&map, 0),
+        sizeof(uint32_t) * map.table.shard_n * map.table.bucket_n);
     for (uint32_t i = 1; i <= map.touched_most; i++)
         if (i != map.shards->spare) /* the header, and a key of one byte */
             add_part(scene, OFTEN, shm_map_entry_at(&map, i), sizeof(struct shm_map_entry) + 1);

@@ -430,8 +430,9 @@ static unsigned lines_with(fb_test *test, const char *what)
 /* Another worker has written into the map what cannot be. */
 static void damage_map(void)
 {
-    for (uint32_t i = 0; i < map->handle->shard_n * map->handle->bucket_n; i++)
-        map->handle->buckets[i] = UINT32_MAX;
+    const struct table *table = &map->handle->table;
+
+    memset(table->buckets, 0xff, sizeof(uint32_t) * table->shard_n * table->bucket_n);
 }
 
 START_TEST(damage_is_mended_and_said)

@@ -21,6 +21,6 @@ static struct shm_map *filled_map(void)
 
     for (uint32_t key = 0; key < KEYS; key++)
         test_require(set_key(map, key) == SHM_MAP_OK);
-    ck_assert_uint_gt(map->shard_n, 1);
+    ck_assert_uint_gt(map->table.shard_n, 1);
     return map;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What tests and fuzzers ask limits: whether a shard is whole, and what is counted there. */
+/* Limits for tests and fuzzers: their counts, and checks that their shards are whole. */
 #pragma once
 
 #include "shm/limit_private.h"

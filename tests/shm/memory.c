@@ -23,11 +23,11 @@ void *shared_memory(size_t size)
 
 struct shm_map *map_create(const struct shm_map_shape *shape)
 {
-    void *memory = shared_memory(shm_map_size(shape));
+    void *memory = shared_memory(shm_map_kind.size(shape));
     struct shm_map *map = malloc(sizeof(*map));
 
     ck_assert_ptr_nonnull(map);
-    shm_map_init(memory, shape);
+    shm_map_kind.init(memory, shape);
     shm_map_open(map, memory, shape, (struct slot_id) { 0, 1 });
     return map;
 }
@@ -44,7 +44,7 @@ void map_bury(struct shm_map *map, uint32_t slot, uint32_t serial)
 
 void map_destroy(struct shm_map **map)
 {
-    ck_assert_int_eq(munmap((*map)->header, shm_map_size(&(*map)->shape)), 0);
+    ck_assert_int_eq(munmap((*map)->header, shm_map_kind.size(&(*map)->shape)), 0);
     free(*map);
     *map = NULL;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "shm/map.h"
+#include "shm/map_check.h"
 #include "support/random.h"
 
 #include <sys/types.h>

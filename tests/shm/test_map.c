@@ -77,7 +77,7 @@ static const struct {
 
 START_TEST(some_shapes_cannot_be)
 {
-    size_t size = shm_map_size(&shapes[_i].shape);
+    size_t size = shm_map_kind.size(&shapes[_i].shape);
 
     ck_assert_int_eq(size != 0, shapes[_i].can_be);
     if (size != 0)
@@ -90,14 +90,14 @@ START_TEST(it_knows_its_shape)
 {
     struct shm_map *map = map_create(&small);
 
-    ck_assert(shm_map_is(map->header, &small));
-    ck_assert(shm_map_is(map->header, &(struct shm_map_shape) { 32, 16, 24, 0 }));
-    ck_assert(!shm_map_is(map->header, &(struct shm_map_shape) { 33, 16, 24, 0 }));
-    ck_assert(!shm_map_is(map->header, &(struct shm_map_shape) { 4, 16, 24, 100 }));
-    ck_assert(!shm_map_is(map->header, &(struct shm_map_shape) { 4, 15, 24, 0 }));
-    ck_assert(!shm_map_is(map->header, &(struct shm_map_shape) { 4, 16, 23, 0 }));
+    ck_assert(shm_map_kind.is(map->header, &small));
+    ck_assert(shm_map_kind.is(map->header, &(struct shm_map_shape) { 32, 16, 24, 0 }));
+    ck_assert(!shm_map_kind.is(map->header, &(struct shm_map_shape) { 33, 16, 24, 0 }));
+    ck_assert(!shm_map_kind.is(map->header, &(struct shm_map_shape) { 4, 16, 24, 100 }));
+    ck_assert(!shm_map_kind.is(map->header, &(struct shm_map_shape) { 4, 15, 24, 0 }));
+    ck_assert(!shm_map_kind.is(map->header, &(struct shm_map_shape) { 4, 16, 23, 0 }));
     map->header->revision++;
-    ck_assert(!shm_map_is(map->header, &small));
+    ck_assert(!shm_map_kind.is(map->header, &small));
     map_destroy(&map);
 }
 END_TEST
@@ -374,7 +374,7 @@ START_TEST(memory_is_touched_as_it_is_used)
 {
     const struct shm_map_shape shape = { 100000, 256, 1024, 0 };
     struct shm_map *map = map_create(&shape);
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = shm_map_size(&shape), touched = 0;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = shm_map_kind.size(&shape), touched = 0;
     unsigned char *in_core = malloc(size / page + 1);
 
     ck_assert_ptr_nonnull(in_core);
@@ -390,8 +390,8 @@ START_TEST(memory_is_touched_as_it_is_used)
     for (size_t i = 0; i < (size + page - 1) / page; i++)
         touched += in_core[i] & 1;
     /* the header, the shards, a page of owners, two shards' buckets, spare entries, an entry */
-    ck_assert_uint_le(touched, SHM_MAP_SHARDS_MAX * CACHE_LINE / page + 6 +
-                                   2 * (map->bucket_n * sizeof(uint32_t) / page + 1));
+    ck_assert_uint_le(touched, TABLE_SHARDS_MAX * CACHE_LINE / page + 6 +
+                                   2 * (map->table.bucket_n * sizeof(uint32_t) / page + 1));
     free(in_core);
     map_destroy(&map);
 }

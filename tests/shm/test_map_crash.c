@@ -305,7 +305,7 @@ static void check_all(struct soak *soak)
             there += !is_absent(soak->ledger->lines[worker][key].done);
     shm_map_sweep(soak->map, NOW);
     ck_assert_uint_eq(shm_map_count(soak->map), there);
-    shm_map_check(soak->map);
+    map_check(soak->map);
     check_room(soak->map, CAPACITY);
 }
 
@@ -329,7 +329,7 @@ START_TEST(a_killed_worker_takes_nothing_with_it)
     int64_t added = 0;
 
     soak.ledger = shared_memory(sizeof(*soak.ledger));
-    ck_assert_uint_gt(soak.map->shard_n, 1);
+    ck_assert_uint_gt(soak.map->table.shard_n, 1);
     while (soak.spawned < kills) {
         for (uint32_t worker = 0; worker < WORKERS; worker++)
             spawn_worker(&soak, worker);

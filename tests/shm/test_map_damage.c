@@ -48,7 +48,7 @@ static void call_all(struct shm_map *map)
         shm_map_delete(map, &key, sizeof(key), 1);
     }
     shm_map_sweep(map, 2);
-    test_require(shm_map_count(map) <= map->entry_n);
+    test_require(shm_map_count(map) <= map->table.entry_n);
 }
 
 /* Fills it as far as that goes, and empties it. */
@@ -69,9 +69,9 @@ static void check_mended(struct shm_map *map)
     fill_and_empty(map, 20000);
     fill_and_empty(map, 40000);
     ck_assert_uint_eq(shm_map_count(map), 0);
-    shm_map_repair_all(map, SHM_MAP_SUSPECT);
+    shm_map_pool_suspect(map, SHM_MAP_SUSPECT);
     shm_map_sweep(map, 40000);
-    shm_map_check(map);
+    map_check(map);
     check_room(map, CAPACITY);
 }
 
@@ -94,12 +94,12 @@ START_TEST(a_forged_holder_is_not_waited_for_long)
     if (forgeries[_i].word != 0)
         word = forgeries[_i].word;
     map->pool->lock.word = word;
-    for (uint32_t shard = 0; shard < map->shard_n; shard++)
+    for (uint32_t shard = 0; shard < map->table.shard_n; shard++)
         map->shards[shard].lock.word = word;
     for (uint32_t key = 0; key < KEYS; key++)
         test_require(set_key(map, key) == SHM_MAP_OK && set_key(map, key + KEYS) != SHM_MAP_ABSENT);
     check_naps();
-    ck_assert_uint_eq(map->mended.taken, forgeries[_i].waits ? map->shard_n + 1 : 0);
+    ck_assert_uint_eq(map->mended.taken, forgeries[_i].waits ? map->table.shard_n + 1 : 0);
     ck_assert_uint_eq(map->mended.emptied, 0);
     ck_assert_uint_eq(map->mended.rebuilt, 0);
     for (uint32_t key = 0; key < KEYS; key++)
@@ -120,7 +120,7 @@ static pid_t stopped_holder(struct shm_map *map, uint32_t shard, bool pool)
         map_join(map, OTHER, 5);
         shm_map_shard_lock(map, shard);
         if (pool)
-            shm_map_lock(map, &map->pool->lock, &map->pool_hold);
+            zone_lock(&map->table.locker, &map->pool->lock, &map->pool_hold);
         raise(SIGSTOP);
         if (pool)
             zone_lock_release(&map->pool_hold);
@@ -176,44 +176,44 @@ END_TEST
 
 static void link_beyond(struct shm_map *map)
 {
-    for (uint32_t i = 0; i < map->shard_n * map->bucket_n; i++)
-        map->buckets[i] = map->entry_n + 1 + i * 0x1000000;
+    for (uint32_t i = 0; i < map->table.shard_n * map->table.bucket_n; i++)
+        shm_map_buckets(map, 0)[i] = map->table.entry_n + 1 + i * 0x1000000;
 }
 
 static void link_in_a_circle(struct shm_map *map)
 {
-    for (uint32_t i = 1; i <= map->entry_n; i++)
+    for (uint32_t i = 1; i <= map->table.entry_n; i++)
         shm_map_entry_at(map, i)->next = i;
 }
 
 static void link_to_others(struct shm_map *map)
 {
-    for (uint32_t i = 1; i <= map->entry_n; i++)
-        shm_map_entry_at(map, i)->next = i % map->entry_n + 1;
+    for (uint32_t i = 1; i <= map->table.entry_n; i++)
+        shm_map_entry_at(map, i)->next = i % map->table.entry_n + 1;
 }
 
 static void entries_beyond(struct shm_map *map)
 {
-    for (uint32_t i = 1; i <= map->entry_n; i++)
+    for (uint32_t i = 1; i <= map->table.entry_n; i++)
         shm_map_entry_at(map, i)->next = 0x7fffffff;
 }
 
 static void values_too_long(struct shm_map *map)
 {
-    for (uint32_t i = 1; i <= map->entry_n; i++)
+    for (uint32_t i = 1; i <= map->table.entry_n; i++)
         shm_map_entry_at(map, i)->value_n = 0xffffff00;
 }
 
 static void keys_too_long(struct shm_map *map)
 {
-    for (uint32_t i = 1; i <= map->entry_n; i++)
+    for (uint32_t i = 1; i <= map->table.entry_n; i++)
         shm_map_entry_at(map, i)->key_n = 0xffffff00;
-    shm_map_repair_all(map, SHM_MAP_SUSPECT);
+    shm_map_pool_suspect(map, SHM_MAP_SUSPECT);
 }
 
 static void other_hashes(struct shm_map *map)
 {
-    for (uint32_t i = 1; i <= map->entry_n; i++)
+    for (uint32_t i = 1; i <= map->table.entry_n; i++)
         shm_map_entry_at(map, i)->hash ^= UINT64_MAX;
 }
 
@@ -221,7 +221,7 @@ static void other_hashes(struct shm_map *map)
 static void other_hashes_swept(struct shm_map *map)
 {
     other_hashes(map);
-    for (uint32_t i = 0; i < map->shard_n; i++)
+    for (uint32_t i = 0; i < map->table.shard_n; i++)
         map->shards[i].soonest_ms = 1;
     shm_map_sweep(map, 2);
     ck_assert_uint_gt(map->mended.emptied, 0);
@@ -229,52 +229,52 @@ static void other_hashes_swept(struct shm_map *map)
 
 static void versions_beyond(struct shm_map *map)
 {
-    for (uint32_t i = 1; i <= map->entry_n; i++)
+    for (uint32_t i = 1; i <= map->table.entry_n; i++)
         shm_map_entry_at(map, i)->version = UINT64_MAX;
 }
 
 static void last_versions(struct shm_map *map)
 {
-    for (uint32_t i = 0; i < map->shard_n; i++)
+    for (uint32_t i = 0; i < map->table.shard_n; i++)
         map->shards[i].version = UINT64_MAX;
 }
 
 static void spare_beyond(struct shm_map *map)
 {
-    for (uint32_t i = 0; i < map->shard_n; i++)
-        map->shards[i].spare = map->entry_n + 1;
+    for (uint32_t i = 0; i < map->table.shard_n; i++)
+        map->shards[i].spare = map->table.entry_n + 1;
 }
 
 static void spare_of_others(struct shm_map *map)
 {
-    for (uint32_t i = 0; i < map->shard_n; i++)
-        map->shards[i].spare = (i + 1) % map->shard_n + 1;
+    for (uint32_t i = 0; i < map->table.shard_n; i++)
+        map->shards[i].spare = (i + 1) % map->table.shard_n + 1;
 }
 
 /* The next state would be written over the one that is read. */
 static void spare_in_use(struct shm_map *map)
 {
-    for (uint32_t i = 0; i < map->shard_n; i++)
-        for (uint32_t bucket = 0; bucket < map->bucket_n; bucket++)
+    for (uint32_t i = 0; i < map->table.shard_n; i++)
+        for (uint32_t bucket = 0; bucket < map->table.bucket_n; bucket++)
             if (shm_map_buckets(map, i)[bucket] != 0)
                 map->shards[i].spare = shm_map_buckets(map, i)[bucket];
 }
 
 static void owned_by_nobody(struct shm_map *map)
 {
-    for (uint32_t i = 1; i <= map->entry_n; i++)
+    for (uint32_t i = 1; i <= map->table.entry_n; i++)
         *shm_map_owner(map, i) = 0;
 }
 
 static void owned_by_one(struct shm_map *map)
 {
-    for (uint32_t i = 1; i <= map->entry_n; i++)
+    for (uint32_t i = 1; i <= map->table.entry_n; i++)
         *shm_map_owner(map, i) = 1;
 }
 
 static void owned_by_what_is_not(struct shm_map *map)
 {
-    for (uint32_t i = 1; i <= map->entry_n; i++)
+    for (uint32_t i = 1; i <= map->table.entry_n; i++)
         *shm_map_owner(map, i) = (uint8_t)(200 + i);
 }
 
@@ -300,20 +300,20 @@ static void used_too_few(struct shm_map *map)
 
 static void kept_for_one_who_lives(struct shm_map *map)
 {
-    for (uint32_t i = 1; i <= map->entry_n; i++)
+    for (uint32_t i = 1; i <= map->table.entry_n; i++)
         shm_map_entry_at(map, i)->kept_for = OTHER;
-    shm_map_repair_all(map, SHM_MAP_SUSPECT);
+    shm_map_pool_suspect(map, SHM_MAP_SUSPECT);
 }
 
 static void everything(struct shm_map *map)
 {
-    memset(map->pool, 0xff, shm_map_size(&shape) - shm_map_written());
+    memset(map->pool, 0xff, shm_map_kind.size(&shape) - segment_pages(shm_map_kind.header));
 }
 
 /* What lies before the entries that no key of this map has. */
 static size_t used_words(const struct shm_map *map)
 {
-    char *end = map->entries + map->touched_most * map->stride;
+    char *end = map->table.entries + map->touched_most * map->table.stride;
 
     return (size_t)(end - (char *)map->pool) / sizeof(uint32_t);
 }
@@ -325,7 +325,7 @@ static void anything(struct shm_map *map)
     uint64_t random = random_seed();
 
     for (size_t i = 0; i < n; i++)
-        words[random_below(&random, (uint32_t)n)] = random_below(&random, map->entry_n + 2);
+        words[random_below(&random, (uint32_t)n)] = random_below(&random, map->table.entry_n + 2);
 }
 
 static const struct {
@@ -382,10 +382,12 @@ END_TEST
 /* Finds an entry that is the first of a chain, with another behind it. */
 static uint32_t first_of_two(struct shm_map *map)
 {
-    for (uint32_t i = 0; i < map->shard_n * map->bucket_n; i++)
-        if (map->buckets[i] != 0 && shm_map_entry_at(map, map->buckets[i])->next != 0)
-            return map->buckets[i];
-    ck_abort_msg("%d keys in %u buckets, no two in one", KEYS, map->shard_n * map->bucket_n);
+    for (uint32_t i = 0; i < map->table.shard_n * map->table.bucket_n; i++)
+        if (shm_map_buckets(map, 0)[i] != 0 &&
+            shm_map_entry_at(map, shm_map_buckets(map, 0)[i])->next != 0)
+            return shm_map_buckets(map, 0)[i];
+    ck_abort_msg(
+        "%d keys in %u buckets, no two in one", KEYS, map->table.shard_n * map->table.bucket_n);
     return 0;
 }
 

@@ -285,7 +285,7 @@ START_TEST(a_killed_writer_leaves_no_reader_wrong)
             ck_assert_msg(
                 there[i] == is, "after %u kills key %u is %sthere", kill, i, is ? "" : "not ");
         }
-        shm_map_check(a.map);
+        map_check(a.map);
     }
     end(&a);
 }

@@ -41,12 +41,12 @@ static struct shm_map other_handle(const struct shm_map *map)
 
 static uint32_t shard_of(const struct shm_map *map, uint32_t key)
 {
-    return shm_map_shard_of(map, siphash(map->seed, &key, sizeof(key)));
+    return table_shard_of(&map->table, siphash(map->seed, &key, sizeof(key)));
 }
 
 static uint32_t bucket_of(const struct shm_map *map, uint32_t key)
 {
-    return shm_map_bucket_of(map, siphash(map->seed, &key, sizeof(key)));
+    return table_bucket_of(&map->table, siphash(map->seed, &key, sizeof(key)));
 }
 
 /* The entry of a key that is there. */
@@ -67,7 +67,7 @@ static void break_link(struct shm_map *map, uint32_t key)
 static void break_owner(struct shm_map *map, uint32_t key)
 {
     *shm_map_owner(map, entry_of(map, key)) =
-        (uint8_t)((shard_of(map, key) + 1) % map->shard_n + 1);
+        (uint8_t)((shard_of(map, key) + 1) % map->table.shard_n + 1);
 }
 
 static void break_value_n(struct shm_map *map, uint32_t key)
@@ -139,10 +139,10 @@ START_TEST(damage_costs_only_what_was_there_before)
         ck_assert_int_eq(set_key(&later, old), SHM_MAP_OK);
         ck_assert_int_eq(get_key(&later, new), SHM_MAP_OK);
     }
-    shm_map_repair_all(&later, SHM_MAP_SUSPECT);
+    shm_map_pool_suspect(&later, SHM_MAP_SUSPECT);
     ck_assert_int_eq(get_key(&later, new), SHM_MAP_OK);
     shm_map_sweep(&later, 20);
-    shm_map_check(&later);
+    map_check(&later);
     ck_assert_int_eq(get_key(&later, new), SHM_MAP_OK);
     ck_assert_int_eq(later.mended.emptied + later.mended.rebuilt, 1);
     check_room(&later, CAPACITY);
@@ -179,7 +179,7 @@ static void free_in_a_circle(struct shm_map *map)
 
 static void use_all(struct shm_map *map)
 {
-    map->pool->used = map->entry_n;
+    map->pool->used = map->table.entry_n;
 }
 
 static void use_none(struct shm_map *map)
@@ -208,7 +208,7 @@ START_TEST(a_damaged_pool_is_whole_once_it_is_used)
     ck_assert_int_eq(set_key(&later, 0), SHM_MAP_OK);
     ck_assert_uint_eq(later.mended.rebuilt, 1);
     ck_assert_uint_eq(later.mended.emptied, 0);
-    shm_map_check(&later);
+    map_check(&later);
     check_room(&later, CAPACITY);
     ck_assert_uint_eq(later.mended.rebuilt, 1);
     map_destroy(&map);
@@ -219,7 +219,7 @@ END_TEST
 START_TEST(a_look_changes_nothing)
 {
     struct shm_map *map = filled_map(), later;
-    size_t n = shm_map_size(&shape);
+    size_t n = shm_map_kind.size(&shape);
     void *before = malloc(n);
 
     ck_assert_ptr_nonnull(before);
@@ -243,11 +243,12 @@ static void forge_lock(struct shm_map *map, uint32_t shard)
     map->shards[shard].lock.word = UINT64_C(5) << 32 | FORGED;
 }
 
-/* Forges what a map that is full would say; `shard` is map->shard_n for the entries in use. */
+/* Forges what a map that is full would say; `shard` is the number of shards for the entries in
+ * use. */
 static void forge_number(struct shm_map *map, uint32_t shard)
 {
-    if (shard == map->shard_n) {
-        map->pool->used = map->entry_n;
+    if (shard == map->table.shard_n) {
+        map->pool->used = map->table.entry_n;
         map->pool->free = 0;
     } else {
         map->shards[shard].count = UINT32_MAX;
@@ -257,9 +258,9 @@ static void forge_number(struct shm_map *map, uint32_t shard)
 
 static void forge_all(struct shm_map *map, bool locks)
 {
-    for (uint32_t shard = 0; shard <= map->shard_n; shard++) {
+    for (uint32_t shard = 0; shard <= map->table.shard_n; shard++) {
         forge_number(map, shard);
-        if (locks && shard < map->shard_n)
+        if (locks && shard < map->table.shard_n)
             forge_lock(map, shard);
     }
 }
@@ -274,7 +275,7 @@ static void check_that_it_sets(struct shm_map *map, uint32_t key)
 static void check_whole(struct shm_map *map)
 {
     map_bury(map, FORGED, 5);
-    shm_map_check(map);
+    map_check(map);
     if (map->page == 0)
         check_room(map, CAPACITY);
 }
@@ -295,7 +296,7 @@ static struct shm_map *map_to_forge(int i)
 START_TEST(a_process_that_comes_is_refused_nothing_by_forged_counts)
 {
     struct shm_map *map = map_to_forge(_i), later;
-    uint32_t shard_n = map->shard_n;
+    uint32_t shard_n = map->table.shard_n;
 
     for (uint32_t shard = 0; shard < shard_n; shard++) {
         forge_number(map, shard_n);
@@ -340,17 +341,17 @@ END_TEST
 static void write_at_random(struct shm_map *map, uint64_t *random)
 {
     char *base = (char *)map->pool;
-    size_t all = shm_map_size(&map->shape) - shm_map_written();
+    size_t all = shm_map_kind.size(&map->shape) - segment_pages(shm_map_kind.header);
 
     for (uint32_t i = random_below(random, WRITES_MOST); i > 0; i--) {
-        size_t most = random_below(random, 2) == 0 ? all : (size_t)(map->entries - base);
+        size_t most = random_below(random, 2) == 0 ? all : (size_t)(map->table.entries - base);
         char *to = base + random_below(random, (uint32_t)(most - RUN_MOST));
         uint32_t n = 1 + random_below(random, RUN_MOST), kind = random_below(random, 4);
 
         if (kind < 2)
             memset(to, kind == 0 ? 0 : 0xff, n);
         for (uint32_t j = 0; j < n && kind >= 2; j++)
-            to[j] = (char)random_below(random, kind == 2 ? 256 : map->shard_n + 2);
+            to[j] = (char)random_below(random, kind == 2 ? 256 : map->table.shard_n + 2);
     }
 }
 

@@ -33,7 +33,7 @@ static enum shm_map_status delete_key(struct shm_map *map, uint32_t key)
 static size_t resident(const struct shm_map *map)
 {
     static unsigned char pages[1 << 19];
-    size_t size = shm_map_size(&map->shape), n = 0, page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t size = shm_map_kind.size(&map->shape), n = 0, page = (size_t)sysconf(_SC_PAGESIZE);
 
     ck_assert_uint_le(size / page, sizeof(pages));
     ck_assert_int_eq(mincore(map->header, size, pages), 0);
@@ -71,7 +71,7 @@ START_TEST(pages_are_given_back)
         if (gives_back())
             ck_assert_uint_le(resident(map), few);
     }
-    shm_map_check(map);
+    map_check(map);
     map_destroy(&map);
 }
 END_TEST
@@ -93,7 +93,7 @@ START_TEST(memory_is_a_limit)
     ck_assert_int_eq(shm_map_append(map, &key, sizeof(key), NOW, "", 1, 0), SHM_MAP_OK);
     ck_assert_int_eq(set_long(map, 1, MB + 1), SHM_MAP_TOO_LARGE);
     ck_assert_uint_eq(shm_map_count(map), 8);
-    shm_map_check(map);
+    map_check(map);
     for (uint32_t i = 0; i < 9; i++)
         delete_key(map, i);
     check_room(map, shape.capacity);
@@ -112,7 +112,7 @@ START_TEST(what_has_expired_makes_room)
     for (uint32_t key = 10; key < 18; key++)
         ck_assert_int_eq(
             shm_map_set(map, &key, sizeof(key), NOW + 1, long_value, MB, 0, NULL), SHM_MAP_OK);
-    shm_map_check(map);
+    map_check(map);
     map_destroy(&map);
 }
 END_TEST
@@ -132,7 +132,7 @@ START_TEST(the_longest_value_is_read_and_made_longer)
     ck_assert_int_eq(shm_map_get(map, "k", 1, NOW, &item), SHM_MAP_OK);
     ck_assert_uint_eq(item.n, sizeof(copy));
     ck_assert_int_eq(memcmp(copy, long_value, sizeof(copy)), 0);
-    shm_map_check(map);
+    map_check(map);
     map_destroy(&map);
 }
 END_TEST
@@ -144,7 +144,7 @@ START_TEST(a_map_can_be_given_another_memory)
     struct shm_map *map = map_create(&shape), larger;
 
     other.memory = 2 * shape.memory;
-    ck_assert(shm_map_is(map->header, &other));
+    ck_assert(shm_map_kind.is(map->header, &other));
     shm_map_open(&larger, map->header, &other, (struct slot_id) { 1, 1 });
     for (uint32_t key = 0; key < 8; key++)
         ck_assert_int_eq(set_long(map, key, MB), SHM_MAP_OK);
@@ -157,7 +157,7 @@ START_TEST(a_map_can_be_given_another_memory)
     for (uint32_t key = 0; key < 9; key++)
         ck_assert_int_eq(delete_key(&larger, key), SHM_MAP_OK);
     ck_assert_int_eq(set_long(map, 16, MB), SHM_MAP_OK);
-    shm_map_check(map);
+    map_check(map);
     map_destroy(&map);
 }
 END_TEST
@@ -167,11 +167,11 @@ START_TEST(a_map_of_no_or_too_little_memory_is_another)
     struct shm_map_shape other = shape;
     struct shm_map *map = map_create(&shape);
 
-    ck_assert(shm_map_is(map->header, &shape));
+    ck_assert(shm_map_kind.is(map->header, &shape));
     other.memory = 0;
-    ck_assert(!shm_map_is(map->header, &other));
+    ck_assert(!shm_map_kind.is(map->header, &other));
     other.memory = 10; /* no value of this length would fit */
-    ck_assert_uint_eq(shm_map_size(&other), 0);
+    ck_assert_uint_eq(shm_map_kind.size(&other), 0);
     map_destroy(&map);
 }
 END_TEST
@@ -182,13 +182,13 @@ START_TEST(damaged_counts_are_made_anew)
     struct shm_map *map = map_create(&shape);
 
     ck_assert_int_eq(set_long(map, 1, MB), SHM_MAP_OK);
-    for (uint32_t i = 0; i < map->shard_n; i++)
+    for (uint32_t i = 0; i < map->table.shard_n; i++)
         map->shards[i].bytes = UINT64_MAX - i;
     map->audited_ms = 0;
     map->audit_wait_ms = 0;
     ck_assert_int_eq(set_long(map, 2, MB), SHM_MAP_OK);
     ck_assert_int_eq(set_long(map, 1, MB), SHM_MAP_OK);
-    shm_map_check(map);
+    map_check(map);
     map_destroy(&map);
 }
 END_TEST
@@ -236,11 +236,11 @@ START_TEST(a_killed_writer_of_long_values_takes_nothing_with_it)
         }
         for (uint32_t key = 0; key < 6; key++)
             check_value(map, key);
-        shm_map_check(map);
+        map_check(map);
     }
     for (uint32_t key = 0; key < 6; key++)
         delete_key(map, key);
-    shm_map_check(map);
+    map_check(map);
     for (uint32_t key = 0; key < 8; key++)
         ck_assert_int_eq(set_long(map, key, MB), SHM_MAP_OK);
     ck_assert_uint_eq(map->mended.emptied + map->mended.rebuilt, 0);

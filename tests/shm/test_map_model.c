@@ -286,7 +286,7 @@ START_TEST(it_is_as_its_model)
         test_require(shm_map_count(m.map) >= live(&m));
         test_require(shm_map_count(m.map) <= m.capacity);
         if (call % 500 == 0)
-            shm_map_check(m.map);
+            map_check(m.map);
         if (call % 500 == 0)
             for (uint32_t key = 0; key < m.key_n; key++)
                 call_get(&m, key);

@@ -188,7 +188,7 @@ START_TEST(no_entry_is_lost_between_the_shards)
     uint32_t there = 0;
     pid_t pids[WORKERS];
 
-    ck_assert_uint_gt(map->shard_n, 1);
+    ck_assert_uint_gt(map->table.shard_n, 1);
     for (int w = 0; w < WORKERS; w++)
         if ((pids[w] = fork_child()) == 0)
             churn_keys(map, (uint64_t)w);

@@ -129,7 +129,7 @@ static void check_map(struct stepping *stepping, struct shm_map *map)
         stepping->is_after = true;
     shm_map_sweep(map, CALL_MS);
     ck_assert_uint_eq(shm_map_count(map), keys_in(&state));
-    shm_map_check(map);
+    map_check(map);
     again = state_of(map);
     test_require(same(&state, &again));
     check_room(map, capacity);
@@ -250,15 +250,15 @@ static void load_copy(struct stepping *stepping, struct shm_map *map, const stru
 /* A reader of an entry that the dead one has taken out of a chain must notice its new use. */
 static void check_readers(struct shm_map *map)
 {
-    uint64_t sequences[SHM_MAP_SHARDS_MAX];
-    bool left[SHM_MAP_SHARDS_MAX];
+    uint64_t sequences[TABLE_SHARDS_MAX];
+    bool left[TABLE_SHARDS_MAX];
 
-    for (uint32_t i = 0; i < map->shard_n; i++) {
+    for (uint32_t i = 0; i < map->table.shard_n; i++) {
         left[i] = map->shards[i].lock.word != 0;
         sequences[i] = map->shards[i].sequence;
     }
     shm_map_count(map);
-    for (uint32_t i = 0; i < map->shard_n; i++)
+    for (uint32_t i = 0; i < map->table.shard_n; i++)
         test_require(!left[i] || map->shards[i].sequence > sequences[i]);
 }
 
@@ -269,7 +269,7 @@ static void check_room_from(struct shm_map *map, uint32_t shard, uint32_t capaci
     uint32_t n = keys_in(&state);
 
     for (uint32_t i = 0;; i++) {
-        uint32_t of = shm_map_shard_of(map, siphash(map->seed, &i, sizeof(i)));
+        uint32_t of = table_shard_of(&map->table, siphash(map->seed, &i, sizeof(i)));
         enum shm_map_status status;
 
         if (of != shard)
@@ -291,7 +291,7 @@ static void check_copies(struct stepping *stepping)
         check_map(stepping, map);
         load_copy(stepping, map, &stepping->copies[i]);
         check_readers(map);
-        for (uint32_t shard = 0; shard < map->shard_n; shard++) {
+        for (uint32_t shard = 0; shard < map->table.shard_n; shard++) {
             load_copy(stepping, map, &stepping->copies[i]);
             check_room_from(map, shard, stepping->scenario->capacity);
         }
@@ -347,7 +347,7 @@ static void set_up(struct stepping *stepping, const struct scenario *scenario)
     memset(stepping, 0, sizeof(*stepping));
     stay_on_this_processor();
     stepping->scenario = scenario;
-    stepping->size = shm_map_size(&shape);
+    stepping->size = shm_map_kind.size(&shape);
     stepping->map = map_create(&shape);
     stepping->scratch = map_create(&shape);
     stepping->start = malloc(stepping->size);
@@ -422,8 +422,8 @@ static void use_map(struct shm_map *map)
     for (uint32_t i = 0; i < 16; i++) {
         uint32_t key = i % 8;
 
-        map->locker.patience = 1; /* no holder is waited for here */
-        map->locker.impatient_at = map->locker.acquired;
+        map->table.locker.patience = 1; /* no holder is waited for here */
+        map->table.locker.impatient_at = map->table.locker.acquired;
         if (i < 8)
             shm_map_set(map, &key, sizeof(key), CALL_MS, &key, sizeof(key), 0, NULL);
         else
@@ -450,10 +450,10 @@ static bool check_robbery(struct stepping *stepping, unsigned steps, unsigned *t
     map_bury(map, CHILD, CHILD);
     *taken += map->mended.taken;
     state = state_of(map);
-    shm_map_repair_all(map, SHM_MAP_SUSPECT);
+    shm_map_pool_suspect(map, SHM_MAP_SUSPECT);
     shm_map_sweep(map, CALL_MS);
     shm_map_pool_audit(map);
-    shm_map_check(map);
+    map_check(map);
     return map->mended.emptied + map->mended.rebuilt == 0 && same(&state, &stepping->after);
 }
 

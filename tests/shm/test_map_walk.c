@@ -148,8 +148,8 @@ START_TEST(keys_of_one_hash_are_met_once_each)
 
     for (uint32_t key = 0; key < 8; key++)
         test_require(set_key(map, key) == SHM_MAP_OK);
-    for (uint32_t i = 0; i < map->bucket_n; i++)
-        for (uint32_t first = map->buckets[i]; first != 0; first = index) {
+    for (uint32_t i = 0; i < map->table.bucket_n; i++)
+        for (uint32_t first = shm_map_buckets(map, 0)[i]; first != 0; first = index) {
             index = shm_map_entry_at(map, first)->next;
             if (index != 0)
                 shm_map_entry_at(map, index)->hash = shm_map_entry_at(map, first)->hash;
@@ -205,8 +205,8 @@ START_TEST(damage_ends_no_walk)
 
     for (int i = 0; i < 20; i++)
         test_require(step(map, &cursor, &met));
-    for (uint32_t i = 0; i < map->shard_n * map->bucket_n; i++)
-        map->buckets[i] = i % 2 == 0 ? UINT32_MAX : 1 + i % map->entry_n;
+    for (uint32_t i = 0; i < map->table.shard_n * map->table.bucket_n; i++)
+        shm_map_buckets(map, 0)[i] = i % 2 == 0 ? UINT32_MAX : 1 + i % map->table.entry_n;
     while (step(map, &cursor, &met))
         test_require(met.n <= KEYS);
     ck_assert_uint_gt(map->mended.emptied, 0);

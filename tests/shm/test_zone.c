@@ -291,9 +291,10 @@ START_TEST(a_failure_takes_all_back)
     if (ways[_i].resource == RLIMIT_FSIZE)
         zone_declare(&new.zones, new.arena, &shm_map_kind, "a", 1, &tiny_shape); /* opened */
     zone = declare_map(&new, "b", 1);
-    was = limit(ways[_i].resource, ways[_i].resource == RLIMIT_FSIZE
-                                       ? segment_page() + segment_pages(shm_map_size(&tiny_shape))
-                                       : ways[_i].value);
+    was = limit(
+        ways[_i].resource, ways[_i].resource == RLIMIT_FSIZE
+                               ? segment_page() + segment_pages(shm_map_kind.size(&tiny_shape))
+                               : ways[_i].value);
     ck_assert_int_eq(
         zones_open(&new.zones, ways[_i].takes_over ? &old.zones : NULL, &new.log.log), -1);
     ck_assert_int_eq(setrlimit(ways[_i].resource, &was), 0);

@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "base/diag.h"
 #include "shm/declared_map.h"
+#include "shm/map_check.h"
 #include "shm/map_private.h"
 #include "shm/metrics.h"
 
@@ -95,7 +96,7 @@ START_TEST(a_map_grows_and_shrinks_with_its_keys)
     map = open_map(b);
     ck_assert_uint_eq(fill(&map), larger_shape.capacity);
     ck_assert_uint_eq(shm_map_count(&before), larger_shape.capacity);
-    shm_map_check(&map);
+    map_check(&map);
 
     c = declare_map(&smaller, "sessions", 1);
     open_all(&smaller, &larger);
@@ -108,7 +109,7 @@ START_TEST(a_map_grows_and_shrinks_with_its_keys)
     for (uint32_t key = 0; key < larger_shape.capacity; key++)
         shm_map_delete(&map, &key, sizeof(key), 1);
     ck_assert_uint_eq(fill(&map), map_shape.capacity);
-    shm_map_check(&map);
+    map_check(&map);
     declared_stop(&smaller);
 }
 END_TEST
@@ -127,13 +128,13 @@ START_TEST(a_forged_size_is_found)
     ck_assert_int_eq(shm_map_set(&map, "b", 1, 1, "", 0, 0, NULL), SHM_MAP_OK);
     if (_i == 1)
         ck_assert_uint_eq(shm_map_count(&map), 1); /* all shards were looked through */
-    map.pool->used = map.entry_n;
-    for (uint32_t shard = 0; shard < map.shard_n; shard++)
+    map.pool->used = map.table.entry_n;
+    for (uint32_t shard = 0; shard < map.table.shard_n; shard++)
         map.shards[shard].count = 1000;
     ck_assert_int_eq(shm_map_set(&map, "a", 1, 5000, "", 0, 0, NULL), SHM_MAP_OK);
     later = open_map(zone);
     ck_assert_uint_eq(fill(&later), map_shape.capacity);
-    shm_map_check(&later);
+    map_check(&later);
     declared_stop(&declared);
 }
 END_TEST
