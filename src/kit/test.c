@@ -71,7 +71,7 @@ static void create_world(fb_test *test)
     test->target.fd = kit_file_create("", test->log_path);
     test->target.level = LEVEL_DEBUG;
     kit_access_open(test);
-    test->shared = shared_create_single();
+    test->shared = shared_create(true);
     if (test->shared == NULL)
         kit_misused("no memory for what workers share");
     test->sim = sim_create();

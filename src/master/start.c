@@ -130,7 +130,7 @@ static int prepare_daemon(struct start *start, struct log *standard_error)
     if (process_set_environment(core, &start->log) == -1)
         return -1;
     path = strdup(core->pid);
-    start->shared = core->master_process ? shared_create() : shared_create_single();
+    start->shared = shared_create(!core->master_process);
     if (path == NULL || start->shared == NULL) {
         log_write(&start->log, LEVEL_EMERG, errno, "no memory to start");
         free(path);

@@ -55,7 +55,7 @@ static void look_at_others(struct loop *loop, struct timer *timer)
 {
     struct master *master = container_of(timer, struct master, others_left);
     bool living[SLOT_HALVES * SLOT_MAX] = { false };
-    unsigned side = shared_other_half(master->shared);
+    unsigned side = 1 - master->shared->half;
     struct generation *generation;
 
     (void)loop;
@@ -78,7 +78,7 @@ static void write_state(void *host, struct exec_state_writer *state, int link)
     const struct adopted_socket *passed;
     const struct listener *listener;
     const struct zone *zone;
-    unsigned side = shared_other_half(master->shared);
+    unsigned side = 1 - master->shared->half;
 
     assert(role_is(ROLE_MASTER));
     clear_side(&master->pool.serving->cycle->zones, side);

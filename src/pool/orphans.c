@@ -18,7 +18,7 @@
 static int set_inherited(struct pool *pool, bool inherited)
 {
     struct generation *generation;
-    int status = shared_set_inherited(pool->shared, inherited);
+    int status = segment_set_inherited(&pool->shared->segment, inherited);
 
     TAILQ_FOREACH (generation, &pool->generations, link)
         if (zones_set_inherited(&generation->cycle->zones, inherited) == -1)

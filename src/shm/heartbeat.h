@@ -50,7 +50,7 @@ enum callback {
 };
 
 #define HEARTBEAT_NO_PROTOCOL 0xffu
-/* Histograms of protocols. The last one is of all protocols from its index on. */
+/* Histograms of protocols. All protocols from the last index on share the last histogram. */
 #define HEARTBEAT_PROTOCOLS 16u
 
 /* A callback that took longer than `stall_threshold`. */
@@ -60,7 +60,7 @@ struct heartbeat_stall {
     uint64_t us; /* 0: none */
 };
 
-/* How a worker says that its process ends, before it does. */
+/* Announced ends of a worker process. */
 enum heartbeat_end {
     HEARTBEAT_LIVES,       /* if it exits, then because a protocol has called exit() */
     HEARTBEAT_RETURNED,    /* the worker has done what it was told, or could not start */
@@ -166,8 +166,8 @@ static inline void heartbeat_end_wait(struct heartbeat *heartbeat)
     heartbeat_set(heartbeat, heartbeat->turn_since, CALLBACK_NONE);
 }
 
-/* Says which jobs run: `n`, all of this protocol, or of several: HEARTBEAT_NO_PROTOCOL. For threads
- * that hold a mutex. */
+/* Sets the running jobs: `n` from this protocol, or from several: HEARTBEAT_NO_PROTOCOL. For
+ * threads with a mutex. */
 static inline void heartbeat_set_jobs(struct heartbeat *heartbeat, unsigned n, unsigned protocol)
 {
     assert(protocol <= HEARTBEAT_NO_PROTOCOL);
@@ -195,7 +195,7 @@ static inline enum callback heartbeat_callback(uint64_t now)
     return (now & 0xff) < CALLBACKS ? (enum callback)(now & 0xff) : CALLBACK_NONE;
 }
 
-/* The index of the protocol in such a number, which may be none of ours. */
+/* The protocol index in a heartbeat number; it may be invalid. */
 static inline unsigned heartbeat_protocol(uint64_t now)
 {
     return now >> 8 & 0xff;

@@ -26,7 +26,7 @@ static uint64_t end_of(const uint64_t counts[HISTOGRAM_BUCKETS], uint64_t n)
     return UINT64_C(1) << i;
 }
 
-/* How many of n are at least this many thousandths of them. */
+/* Returns `thousandths` of n, rounded up. */
 static uint64_t share(uint64_t n, unsigned thousandths)
 {
     return n / 1000 * thousandths + (n % 1000 * thousandths + 999) / 1000;

@@ -18,8 +18,8 @@ struct histogram {
     _Atomic uint64_t n[HISTOGRAM_BUCKETS];
 };
 
-/* For each share of the times, the microseconds that they stayed below: powers of two. All 0 where
- * nothing was counted. */
+/* Upper bounds for shares of the times, in microseconds: powers of two. All 0 without a counted
+ * time. */
 struct histogram_summary {
     uint64_t n;
     uint64_t p50_us, p90_us, p99_us, p999_us;

@@ -10,7 +10,7 @@
 #include <bsd/stdlib.h>
 #include <stdlib.h>
 
-/* Units of a shard. One that is full has no room for another key, though others may. */
+/* Units per shard. A full shard refuses keys while other shards have room: shards are large. */
 #define UNITS_A_SHARD 512
 
 static_assert(sizeof(struct shm_limit_unit) == SHM_LIMIT_UNIT, "the layout is versioned");
@@ -55,7 +55,7 @@ static void lock_shard(struct shm_limit *limit, uint32_t shard)
         shm_limit_look(limit, shard);
 }
 
-/* Whether a step has come to its end, under a lock that nobody has taken: what it says is so. */
+/* Unlocks after a step; whether the step ended, and the lock was held until now. */
 static bool unlock_shard(struct shm_limit *limit, uint32_t shard, enum table_step step)
 {
     assert(limit->table.hold.lock == &limit->shards[shard].lock);
@@ -67,7 +67,7 @@ static bool unlock_shard(struct shm_limit *limit, uint32_t shard, enum table_ste
     return false;
 }
 
-/* Notes that what stands in the memory is not what this process has written there. */
+/* Counts a mismatch between the memory and the count written by this process. */
 static void compare_own(
     struct shm_limit *limit, const struct shm_limit_cells *cells, const struct shm_limit_count *own)
 {
@@ -187,7 +187,7 @@ static enum table_step uncount_one(struct shm_limit *limit, const struct shm_lim
     struct table_place place;
     enum table_step step = shm_limit_find(limit, own->key, &place);
 
-    if (step == TABLE_NONE) /* the shard has lost it, which a rebuild lets others know */
+    if (step == TABLE_NONE) /* a lost key: the rebuild tells other processes */
         return TABLE_FAILED;
     return step == TABLE_OK ? write_own(limit, &place, own, own->n - 1) : step;
 }

@@ -32,10 +32,10 @@ enum shm_limit_status {
 
 struct shm_limit_shape {
     uint64_t size;    /* bytes for keys; at least a unit */
-    uint64_t text[2]; /* stands for the text that the keys are made of: another one, another zone */
+    uint64_t text[2]; /* text hash: keys from a new text need a new zone */
 };
 
-/* The sessions of a key that this process has. */
+/* This process's sessions of a key. */
 struct shm_limit_count {
     RB_ENTRY(shm_limit_count) node;
     uint64_t key[2];
@@ -48,7 +48,7 @@ RB_HEAD(shm_limit_counts, shm_limit_count);
 /* How often this process has mended the memory. */
 struct shm_limit_mended {
     uint32_t rebuilt;   /* shards that were damaged */
-    uint32_t recounted; /* own counts that were not what this process had written */
+    uint32_t recounted; /* own counts that differed from the written count */
     uint32_t taken;     /* locks whose holders stood still */
 };
 
@@ -85,7 +85,7 @@ struct shm_limit_rate {
 /* The kind of zone whose shape is a struct shm_limit_shape. */
 extern const struct zone_kind shm_limit_kind;
 
-/* Makes `text` of the words that a key is made of. */
+/* Sets `text` by the words of a key. */
 void shm_limit_set_text(struct shm_limit_shape *shape, const char *text, size_t n);
 /* Makes a handle to memory that holds a zone of this shape; the id is the calling process's. */
 void shm_limit_open(

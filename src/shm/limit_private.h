@@ -23,10 +23,10 @@
 /* An account that is farther ahead of the time than this and any rate is none: a key is not given
  * up for the rates of a worker whose configuration is another. */
 #define SHM_LIMIT_AHEAD_NS UINT64_C(3600000000000)
-/* The clocks of two workers, each as of its turn, differ by less than this. */
+/* The greatest difference between the turn clocks of two workers. */
 #define SHM_LIMIT_SKEW_NS UINT64_C(1000000000)
 
-/* The kinds of units, in the low half of their states. */
+/* Unit kinds, in the low half of a state. */
 #define SHM_LIMIT_FREE 0u
 #define SHM_LIMIT_KEY 0x6b657973u
 #define SHM_LIMIT_CELLS 0x63656c6cu
@@ -34,14 +34,14 @@
 #define SHM_LIMIT_RESERVED 0x80000000u
 
 #define SHM_LIMIT_WORDS 6
-/* Words of a key's unit: its hash (two), its account, its cells. */
+/* Words of a key's unit: hash (two), account, cells. */
 #define SHM_LIMIT_ACCOUNT 2
 #define SHM_LIMIT_FIRST_CELL 3
 
 /* Units of a shard are numbered from 1, and 0 ends a chain. */
 struct shm_limit_unit {
     _Atomic uint32_t next; /* in the bucket, among the key's units of cells, or among the free */
-    /* a key: its first unit of cells, and a number that grows. Cells: the unit of their key */
+    /* in a key: first unit of cells, and a change count. In cells: unit of the key */
     _Atomic uint32_t more;
     _Atomic uint64_t words[SHM_LIMIT_WORDS];
     _Atomic uint64_t state; /* the kind, and a number that grows */
@@ -173,7 +173,7 @@ static inline bool shm_limit_is_kept(const struct shm_limit *limit, uint32_t kin
            slot_incarnation((struct slot_id) { slot, serial }) == incarnation;
 }
 
-/* The first of a unit's cells; it has SHM_LIMIT_WORDS without those before. */
+/* Index of a unit's first cell; cells go up to SHM_LIMIT_WORDS. */
 static inline int shm_limit_first_cell(uint32_t kind)
 {
     return kind == SHM_LIMIT_KEY ? SHM_LIMIT_FIRST_CELL : 0;
@@ -220,14 +220,13 @@ enum table_step shm_limit_publish(struct shm_limit *limit, const struct table_pl
     const struct shm_limit_cells *cells, uint32_t n);
 /* Gives a key up if no worker needs it: OK; FAILED. */
 enum table_step shm_limit_drop_idle(struct shm_limit *limit, const struct table_place *place);
-/* Units of the shard that were ever touched. */
+/* Counts the touched units in the shard. */
 uint32_t shm_limit_touched(const struct shm_limit *limit, uint32_t shard);
 
 /* Repairs (limit_repair.c), of a shard that the caller holds. They give up where the lock is taken
  * from them: its next holder does the same. */
 
-/* Makes the shard anew of its units: of all, where it was damaged, or of those that were ever
- * touched. */
+/* Rebuilds the shard from its units: from all after damage, else from the touched units. */
 void shm_limit_rebuild(struct shm_limit *limit, uint32_t shard, bool all);
 /* Rebuilds a shard in which a step has failed, unless the lock was taken. */
 void shm_limit_rebuild_damaged(struct shm_limit *limit, uint32_t shard);

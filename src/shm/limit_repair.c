@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Repairs of a shard. Its buckets, chains and free list are made anew of its units, each of which
- * says what it is; and each process writes there what it has counted by itself. So a death within a
- * call, or damage of what leads to the units, loses nothing. */
+/* Repairs of a shard. Buckets, chains and free list are rebuilt from the units, by their kinds,
+ * and each process writes its own counts again. So neither a death within a call nor damage to
+ * chains loses a count. */
 #include "base/compiler.h"
 #include "shm/limit_private.h"
 
@@ -95,7 +95,7 @@ static bool collect_keys(struct shm_limit *limit, uint32_t shard, uint32_t n)
     return true;
 }
 
-/* Links units of cells to the units of their keys again. */
+/* Links units of cells to keys again. */
 static bool collect_cells(struct shm_limit *limit, uint32_t shard, uint32_t n)
 {
     assert(n <= limit->table.entry_n);
@@ -121,7 +121,7 @@ static bool collect_cells(struct shm_limit *limit, uint32_t shard, uint32_t n)
     return true;
 }
 
-/* Whether nobody needs a key; its units of cells count as needed. */
+/* Whether a key is idle; units of cells make a key needed. */
 static bool is_idle(const struct shm_limit *limit, const struct shm_limit_unit *unit)
 {
     return !has_counts(limit, unit, SHM_LIMIT_KEY) &&
@@ -129,7 +129,7 @@ static bool is_idle(const struct shm_limit *limit, const struct shm_limit_unit *
            !shm_limit_account_matters(limit, ZONE_LOAD(unit->words[SHM_LIMIT_ACCOUNT]));
 }
 
-/* Takes a key that no worker needs out of its chain. */
+/* Unlinks an idle key from its chain. */
 static enum table_visit discard_idle(struct table_place *at, void *arg)
 {
     struct shm_limit *limit = arg;
@@ -147,7 +147,8 @@ static enum table_visit discard_idle(struct table_place *at, void *arg)
     return TABLE_REMOVED;
 }
 
-/* Makes the chain of free units. Each has another state then, for who is about to reserve it. */
+/* Rebuilds the chain of free units, with new states: a robbed holder that is about to reserve a
+ * unit fails. */
 static bool collect_free(struct shm_limit *limit, uint32_t shard, uint32_t n)
 {
     struct shm_limit_shard *s = &limit->shards[shard];
@@ -184,7 +185,7 @@ void shm_limit_rebuild(struct shm_limit *limit, uint32_t shard, bool all)
         table_walk(&limit->table, shard, discard_idle, limit) == TABLE_NONE ||
         !collect_free(limit, shard, n))
         return;
-    if (all) /* counts may be lost, which their processes know */
+    if (all) /* lost counts are known to their processes */
         ZONE_STORE(s->rebuilds, ZONE_LOAD(s->rebuilds) + 1);
 }
 
@@ -294,7 +295,7 @@ static const struct shm_limit_unit *key_of(
                : NULL;
 }
 
-/* Compares this process's cells of a unit with what it has counted. */
+/* Compares this process's cells in a unit with its own counts. */
 static void compare_unit(struct shm_limit *limit, uint32_t shard, struct shm_limit_unit *unit)
 {
     const struct shm_limit_unit *key = key_of(limit, shard, unit);
@@ -320,7 +321,7 @@ static void compare_unit(struct shm_limit *limit, uint32_t shard, struct shm_lim
     }
 }
 
-/* Writes a count of this process that is not in the memory. */
+/* Writes a count by this process, lost from the memory. */
 static void write_lost(struct shm_limit *limit, const struct shm_limit_count *own)
 {
     struct table_place place;

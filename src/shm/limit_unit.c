@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-/* Units of cells that a key can have: each has cells of six workers. */
+/* The most units of cells per key: each unit has cells for six workers. */
 #define MORE_MOST (SLOT_HALVES * SLOT_MAX / SHM_LIMIT_WORDS + 1)
 
 static bool replace(_Atomic uint64_t *word, uint64_t from, uint64_t to)
@@ -72,7 +72,7 @@ static enum table_step take_free(struct shm_limit *limit, uint32_t shard, uint32
     return TABLE_OK;
 }
 
-/* Changes the kind of a unit from one that it must have. */
+/* Changes the kind of a unit from an expected kind. */
 static bool change_kind(
     struct shm_limit *limit, struct shm_limit_unit *unit, uint32_t from, uint32_t to)
 {
@@ -140,7 +140,7 @@ enum table_step shm_limit_add(struct shm_limit *limit, const uint64_t key[2], ui
     return TABLE_OK;
 }
 
-/* Reads the cells of one unit; a second one of this process is cleared. */
+/* Reads the cells in a unit; clears a duplicate cell with our id. */
 static bool read_unit(struct shm_limit *limit, struct shm_limit_unit *unit, uint32_t kind,
     struct shm_limit_cells *cells)
 {
@@ -197,7 +197,7 @@ bool shm_limit_read_cells(
     return true;
 }
 
-/* Adds a unit of cells with this process's. */
+/* Adds a unit of cells with a cell for this process. */
 static enum table_step add_cells(
     struct shm_limit *limit, const struct table_place *place, uint64_t word)
 {
@@ -240,7 +240,7 @@ enum table_step shm_limit_publish(struct shm_limit *limit, const struct table_pl
     return done ? TABLE_OK : TABLE_FAILED;
 }
 
-/* Takes a key that is reserved out of its chain. */
+/* Unlinks a reserved key from its chain. */
 static bool unlink_key(struct shm_limit *limit, const struct table_place *place)
 {
     uint32_t next = ZONE_LOAD(*table_next(place->entry)), index = place->index;

@@ -2,7 +2,8 @@
 /* A lock in shared memory that is owned by a worker slot, not by a pid: pids are used again, and
  * the master must be able to take a dead worker's lock back without guessing. A process only tries
  * the lock and never waits for it. The owner is one word, which tells a holder that turns (acquires
- * again) from one that stands still: whoever finds it standing still for too long takes it. */
+ * again) from one that stands still, whose lock may be taken. No assertion looks at the word: any
+ * worker can write it. */
 #pragma once
 
 #include "shm/slot.h"
@@ -11,10 +12,10 @@ struct shm_lock {
     _Atomic uint64_t owner; /* a word of shm_lock_word(); 0: free */
 };
 
-/* The turn's bits of an owner's word, between those of the slot and of the serial. */
+/* Turn bits in an owner's word, between slot and serial. */
 #define SHM_LOCK_TURN_BITS (32 - SLOT_BITS)
 
-/* Returns the word of a holder in its turn of this number, of which the lowest bits count. */
+/* Returns the word of a holder in turn number `turn`, cut to the turn bits. */
 static inline uint64_t shm_lock_word(struct slot_id id, uint32_t turn)
 {
     assert(slot_id_is_valid(id));
@@ -36,11 +37,30 @@ static inline uint64_t shm_lock_owner(const struct shm_lock *lock)
     return atomic_load_explicit(&lock->owner, memory_order_relaxed);
 }
 
-/* Acquires a free lock; returns false if any process, even the caller, has it. */
-bool shm_lock_try(struct shm_lock *lock, uint64_t word);
-/* Acquires the lock from whoever has it in this turn; returns false if the owner has changed. */
-bool shm_lock_take(struct shm_lock *lock, uint64_t from, uint64_t word);
+/* Acquires the lock from its holder in this turn, or from 0 a free lock; returns false if the owner
+ * has changed. */
+static inline bool shm_lock_take(struct shm_lock *lock, uint64_t from, uint64_t word)
+{
+    assert(slot_id_is_valid(shm_lock_id(word)) && from != word);
+    return atomic_compare_exchange_strong_explicit(
+        &lock->owner, &from, word, memory_order_acquire, memory_order_relaxed);
+}
+
 /* Releases a lock that the caller has acquired, unless another process has taken it since. */
-void shm_lock_release(struct shm_lock *lock, uint64_t word);
+static inline void shm_lock_release(struct shm_lock *lock, uint64_t word)
+{
+    assert(slot_id_is_valid(shm_lock_id(word)));
+    atomic_compare_exchange_strong_explicit(
+        &lock->owner, &word, 0, memory_order_release, memory_order_relaxed);
+}
+
 /* Called by the master: releases the lock of a dead worker; returns whether the worker had it. */
-bool shm_lock_reclaim(struct shm_lock *lock, struct slot_id dead);
+static inline bool shm_lock_reclaim(struct shm_lock *lock, struct slot_id dead)
+{
+    uint64_t owner = shm_lock_owner(lock);
+    struct slot_id id = shm_lock_id(owner);
+
+    assert(slot_id_is_valid(dead));
+    return id.slot == dead.slot && id.serial == dead.serial &&
+           atomic_compare_exchange_strong(&lock->owner, &owner, 0);
+}

@@ -5,21 +5,8 @@
 #include "base/compiler.h"
 #include "shm/map_private.h"
 
-/* Bytes of a value whose copy costs as much as another try. */
+/* Bytes of a value that cost as much as a try. */
 #define LONG 16384
-
-/* Copies a value whose length was read and checked. */
-static enum shm_map_status copy_value(const struct shm_map *map, const struct shm_map_entry *entry,
-    uint32_t n, struct shm_map_item *item)
-{
-    size_t part = n < item->room ? n : item->room;
-
-    assert(n <= map->shape.value_max);
-    item->n = n;
-    if (part > 0)
-        memcpy(item->value, entry->bytes + map->value_at, part);
-    return n > item->room ? SHM_MAP_TOO_LARGE : SHM_MAP_OK;
-}
 
 /* Copies an entry out without the lock. A length that cannot be is found only in an entry that is
  * being written, which the caller will detect, or in a damaged one. */
@@ -36,7 +23,7 @@ static bool copy_out(const struct shm_map *map, const struct shm_map_entry *entr
         return false;
     item->version = ZONE_LOAD(entry->version);
     item->expires_ms = expires_ms;
-    *status = copy_value(map, entry, n, item);
+    *status = shm_map_copy(entry->bytes + map->value_at, n, item);
     return true;
 }
 
@@ -82,7 +69,7 @@ static enum shm_map_status get_locked(
         if (whole && place.present) {
             item->version = place.version;
             item->expires_ms = place.expires_ms;
-            status = copy_value(map, place.entry, place.value_n, item);
+            status = shm_map_copy(place.entry->bytes + map->value_at, place.value_n, item);
         }
         if (shm_map_shard_end(map, s->shard, whole))
             return status;

@@ -43,7 +43,7 @@ struct shm_map_shape {
     uint32_t capacity;  /* keys; at least 1 */
     uint32_t key_max;   /* bytes; at least 1 */
     uint32_t value_max; /* bytes */
-    uint32_t memory;    /* SHM_MAP_UNITs that all entries may take; 0: each may be of any length */
+    uint32_t memory;    /* SHM_MAP_UNITs for all entries together; 0: no limit */
 };
 
 /* How often this process has mended the map, or logged a change. */
@@ -51,17 +51,17 @@ struct shm_map_mended {
     uint32_t emptied; /* shards that were damaged, and have lost their keys */
     uint32_t rebuilt; /* damage that is mended without a loss of keys */
     uint32_t taken;   /* locks whose holders stood still */
-    uint32_t logged;  /* changes of this process that others may want to be told of; it wraps */
+    uint32_t logged;  /* logged changes by this process, which may ring bells; wraps */
 };
 
 /* A process's own handle: the layout, which it has from the shape, and nothing that another process
  * can write. */
 struct shm_map {
-    struct table table; /* entry_n: those that were laid out, and a spare one for each shard */
+    struct table table; /* entry_n: all laid out, with a spare entry per shard */
     struct shm_map_shape shape;
     uint32_t touched_most; /* the capacity, and the spare ones: no further entry is begun */
     uint64_t value_at;     /* in an entry's bytes */
-    uint64_t page; /* with `memory`: bytes of the system's pages, of which entries are; else 0 */
+    uint64_t page;         /* with `memory`: page size, to which entries are rounded; else 0 */
     uint64_t seed[2];
     struct shm_map_header *header;
     struct shm_map_pool *pool;
@@ -69,9 +69,9 @@ struct shm_map {
     _Atomic uint8_t *owners; /* begin with entry 1's */
     struct shm_map_log *log; /* NULL: no worker can ask for changes */
     struct zone_hold pool_hold;
-    uint64_t checked; /* a bit for each shard that this process has looked through, */
+    uint64_t checked; /* a bit per shard: this process has looked through the shard */
     bool pool_checked;
-    uint64_t deaths;        /* deaths of processes before that, as a number that each changes */
+    uint64_t deaths;        /* sum of the dead serials at the last check */
     uint64_t short_ms;      /* since when it is full with fewer keys than fit; 0: it is not */
     uint64_t audited_ms;    /* when it was then looked through, */
     uint64_t audit_wait_ms; /* time until it will be again */
@@ -135,7 +135,7 @@ enum shm_map_status shm_map_append(struct shm_map *map, const void *key, size_t 
 /* A place in a walk; zeroes: the beginning. */
 struct shm_map_cursor {
     uint64_t order; /* the last key's; keys go by an order of their hashes, which never changes */
-    uint64_t tie;   /* another hash of it, not 0, for keys of the same order */
+    uint64_t tie;   /* a second hash, never 0, for keys with equal orders */
 };
 
 /* Copies the next entry of a walk, and moves the cursor to it: OK; ABSENT behind the last, with the

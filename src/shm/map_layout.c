@@ -112,7 +112,7 @@ static size_t map_size(const void *shape)
     return size <= PTRDIFF_MAX ? (size_t)size : 0;
 }
 
-/* Makes the parts that workers write: each shard has its spare entry. */
+/* Initialises the writable parts, with a spare entry for each shard. */
 static void init_written(struct shm_map *map)
 {
     for (uint32_t shard = 0; shard < map->table.shard_n; shard++) {

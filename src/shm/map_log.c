@@ -21,7 +21,7 @@ static_assert(TABLE_SHARDS_MAX <= 64, "a reader has a place in each shard");
 /* The page that the master alone writes. */
 struct shm_map_log {
     uint32_t magic, revision;
-    struct shm_map_shape shape; /* the one that the map was made with */
+    struct shm_map_shape shape; /* shape at the making of the map */
 };
 
 struct ring {

@@ -22,7 +22,7 @@ struct shm_map_log; /* the memory */
 /* A reader's place. */
 struct shm_map_reader {
     uint64_t positions[64]; /* in each shard's ring: read up to here */
-    uint64_t told[64];      /* states of shards for which it was told of a loss */
+    uint64_t told[64];      /* states of shards with a reported loss */
 };
 
 /* A change that was read. */
@@ -35,7 +35,7 @@ struct shm_map_changed {
 /* The kind of zone for the log of a map, whose shape is the map's. */
 extern const struct zone_kind shm_map_log_kind;
 
-/* Logs the handle's writes in this memory, of a zone of this kind; NULL: no more. */
+/* Logs the handle's writes in the memory of a log's zone; NULL: ends the logging. */
 void shm_map_log_open(struct shm_map *map, void *memory);
 
 /* Begins to read behind the latest change. */
@@ -54,11 +54,11 @@ uint64_t shm_map_log_take_wishes(struct shm_map *map, uint32_t i);
 
 /* Writers, which hold the shard (map_write.c, map_shard.c). */
 
-/* Returns the state of a shard, which grows with each change. */
+/* Returns the state of a shard: a number, growing with each change. */
 uint64_t shm_map_log_state(const struct shm_map *map, uint32_t shard);
 /* Logs a change, which has begun in this state; an expiry before it is carried out, so that it is
  * told again when its writer dies in between. */
 void shm_map_log_put(struct shm_map *map, uint32_t shard, uint64_t before, enum shm_map_change what,
     uint64_t hash, const void *key, size_t key_n);
-/* Passes over a change that nobody wants to be told of. */
+/* Skips a change without a record. */
 void shm_map_log_skip(struct shm_map *map, uint32_t shard, uint64_t before);

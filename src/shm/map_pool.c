@@ -34,7 +34,7 @@ static uint32_t last_owned(struct shm_map *map)
     return 0;
 }
 
-/* Makes the chain of free entries anew, of those without an owner. */
+/* Rebuilds the chain of free entries from entries without an owner. */
 static void rebuild_pool(struct shm_map *map, uint32_t used)
 {
     uint32_t first = 0;
@@ -185,26 +185,9 @@ static enum outcome take_entry(struct shm_map *map, uint32_t shard, uint32_t *ta
     return DONE;
 }
 
-uint32_t shm_map_pool_acquire(struct shm_map *map, uint32_t shard)
+static enum outcome give_entry(struct shm_map *map, uint32_t shard, uint32_t *given)
 {
-    enum outcome outcome = LOST;
-    uint32_t index = 0;
-
-    assert(shard < map->table.shard_n);
-    for (int tries = 0; tries < TRIES && outcome != DONE; tries++) {
-        lock_pool(map);
-        outcome = take_entry(map, shard, &index);
-        if (outcome == DAMAGED)
-            mend_pool(map);
-        zone_lock_release(&map->pool_hold);
-    }
-    assert(index <= map->table.entry_n);
-    return index;
-}
-
-static enum outcome give_entry(struct shm_map *map, uint32_t shard, uint32_t index)
-{
-    uint32_t first = ZONE_LOAD(map->pool->free);
+    uint32_t first = ZONE_LOAD(map->pool->free), index = *given;
     _Atomic uint8_t *owner = shm_map_owner(map, index);
 
     assert(map->pool_hold.lock == &map->pool->lock);
@@ -221,18 +204,35 @@ static enum outcome give_entry(struct shm_map *map, uint32_t shard, uint32_t ind
     return DONE;
 }
 
-void shm_map_pool_give(struct shm_map *map, uint32_t shard, uint32_t index)
+/* Takes a step under the pool's lock until it is done, or has failed too often. */
+static void try_step(struct shm_map *map, uint32_t shard, uint32_t *index,
+    enum outcome (*step)(struct shm_map *map, uint32_t shard, uint32_t *index))
 {
     enum outcome outcome = LOST;
 
-    assert(shard < map->table.shard_n && table_is_index(&map->table, index));
+    assert(shard < map->table.shard_n);
     for (int tries = 0; tries < TRIES && outcome != DONE; tries++) {
         lock_pool(map);
-        outcome = give_entry(map, shard, index);
+        outcome = step(map, shard, index);
         if (outcome == DAMAGED)
             mend_pool(map);
         zone_lock_release(&map->pool_hold);
     }
+    assert(*index <= map->table.entry_n);
+}
+
+uint32_t shm_map_pool_acquire(struct shm_map *map, uint32_t shard)
+{
+    uint32_t index = 0;
+
+    try_step(map, shard, &index, take_entry);
+    return index;
+}
+
+void shm_map_pool_give(struct shm_map *map, uint32_t shard, uint32_t index)
+{
+    assert(index != 0);
+    try_step(map, shard, &index, give_entry);
 }
 
 void shm_map_pool_audit(struct shm_map *map)

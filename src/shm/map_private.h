@@ -40,7 +40,7 @@
 #define SHM_MAP_VERSION_MOST (SHM_MAP_VERSION_MAX / 8 * 7)
 /* The time between the first two looks of a process for entries that damage has hidden. */
 #define SHM_MAP_AUDIT_MS 1000
-/* Bytes of a key whose check costs as much as another entry. */
+/* Bytes of a key that cost a walk as much as an entry. */
 #define SHM_MAP_KEY_COST 64
 
 /* Entries are numbered from 1, and 0 ends a chain. */
@@ -57,7 +57,7 @@ struct shm_map_entry {
 
 enum shm_map_suspicion {
     SHM_MAP_SUSPECT = 1,   /* entries may have been lost */
-    SHM_MAP_KEEPS_NOTHING, /* the same, and those that are kept back are needed */
+    SHM_MAP_KEEPS_NOTHING, /* the same, and kept back entries are needed */
 };
 
 struct shm_map_shard {
@@ -69,7 +69,7 @@ struct shm_map_shard {
     _Atomic uint32_t spare;      /* 0: none, until the pool has one */
     _Atomic uint32_t suspect;    /* enum shm_map_suspicion: not 0: the next holder repairs */
     _Atomic uint32_t kept_for;   /* the last entries' that were kept back; 0: none are */
-    _Atomic uint64_t bytes;      /* with `memory`: of the pages of its entries in chains */
+    _Atomic uint64_t bytes;      /* with `memory`: bytes in pages of entries in chains */
 };
 
 struct shm_map_pool {
@@ -81,9 +81,9 @@ struct shm_map_pool {
 /* The pages that the master alone writes. */
 struct shm_map_header {
     uint32_t magic, revision;
-    struct shm_map_shape shape; /* the one that the map was made with */
+    struct shm_map_shape shape; /* shape at the making of the map */
     uint64_t seed[2];
-    /* serial of each slot's last incarnation that has died: what it held is free. 0: none */
+    /* serial of the last dead worker, by slot, whose locks are free; 0: none */
     alignas(CACHE_LINE) _Atomic uint32_t released[SLOT_HALVES * SLOT_MAX];
 };
 
@@ -132,7 +132,7 @@ static inline bool shm_map_is_reduced(const struct shm_map *map)
     return unlikely(ZONE_LOAD(map->pool->used) > map->touched_most) && shm_map_has_all(map);
 }
 
-/* Bytes of the pages that an entry with a value of this length takes. */
+/* Bytes of pages for an entry with a value of this length. */
 static inline uint64_t shm_map_paged(const struct shm_map *map, uint32_t value_n)
 {
     uint64_t n = sizeof(struct shm_map_entry) + map->value_at + value_n;
@@ -176,6 +176,18 @@ static inline struct shm_map_subject shm_map_subject_of(
     s.shard = table_shard_of(&map->table, s.hash);
     s.bucket = shm_map_buckets(map, s.shard) + table_bucket_of(&map->table, s.hash);
     return s;
+}
+
+/* Copies as much of a value, or key, as there is room for: OK; TOO_LARGE. */
+static inline enum shm_map_status shm_map_copy(
+    const void *bytes, uint32_t n, struct shm_map_item *item)
+{
+    size_t part = n < item->room ? n : item->room;
+
+    item->n = n;
+    if (part > 0)
+        memcpy(item->value, bytes, part);
+    return part == n ? SHM_MAP_OK : SHM_MAP_TOO_LARGE;
 }
 
 static inline bool shm_map_has_key(

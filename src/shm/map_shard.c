@@ -262,7 +262,7 @@ static ALWAYS_INLINE bool finish_lock(
     if (state == ZONE_LOCK_BUSY)
         return false;
     kept_for = ZONE_LOAD(s->kept_for);
-    /* entries that were kept back are free when that process has died, or is this one */
+    /* kept back entries are free after the death, or the return, of their process */
     if (unlikely(state != ZONE_LOCK_FREE || ZONE_LOAD(s->suspect) != 0 ||
                  (kept_for != 0 && zone_lock_is_past(&map->table.locker, kept_for))))
         repair_shard(map, shard);

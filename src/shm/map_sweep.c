@@ -19,7 +19,7 @@ static COLD void log_expiry(struct shm_map *map, uint32_t shard, const struct sh
 struct sweep {
     struct shm_map *map;
     uint64_t now_ms;
-    uint64_t soonest_ms; /* the earliest expiry of an entry that stays */
+    uint64_t soonest_ms; /* the earliest expiry of remaining entries */
 };
 
 /* Removes an entry if it has expired. */

@@ -9,7 +9,7 @@
 /* Empty buckets that a call passes; it then returns MORE. */
 #define BUCKETS_MOST 8192
 
-/* Another hash of the same key, for keys whose hashes are the same. */
+/* Seed of a second hash, for keys with equal first hashes. */
 #define TIE_SEED UINT64_C(0x9e3779b97f4a7c15)
 
 /* The next entry of a walk, if `entry` is not NULL. */
@@ -18,13 +18,13 @@ struct next {
     struct shm_map_cursor at;
 };
 
-/* Bits of an order that say which bucket of all it is; the others are the rest of the hash. */
+/* High bits of an order: the number of the bucket. The low bits are the rest of the hash. */
 static int place_bits(const struct shm_map *map)
 {
     return __builtin_ctz(map->table.shard_n) + __builtin_ctz(map->table.bucket_n);
 }
 
-/* The first order of a bucket, among those of all shards. */
+/* The first order of a bucket, numbered over all shards. */
 static uint64_t order_of_place(const struct shm_map *map, uint64_t place)
 {
     int bits = place_bits(map);
@@ -97,17 +97,6 @@ static bool find_next(struct shm_map *map, uint64_t place, uint64_t before,
     return true;
 }
 
-/* Copies as much as there is room for. */
-static bool copy_bytes(const void *bytes, uint32_t n, struct shm_map_item *to)
-{
-    size_t part = n < to->room ? n : to->room;
-
-    to->n = n;
-    if (part > 0)
-        memcpy(to->value, bytes, part);
-    return part == n;
-}
-
 /* Copies the next entry of a chain, or finds none; false as find_next(). */
 static bool try_next(struct shm_map *map, uint64_t place, const struct shm_map_cursor *cursor,
     uint64_t now_ms, struct next *next, struct shm_map_item *key, struct shm_map_item *item,
@@ -128,8 +117,8 @@ static bool try_next(struct shm_map *map, uint64_t place, const struct shm_map_c
             return false;
         item->version = ZONE_LOAD(entry->version);
         item->expires_ms = ZONE_LOAD(entry->expires_ms);
-        *status = copy_bytes(entry->bytes, key_n, key) ? SHM_MAP_OK : SHM_MAP_TOO_LARGE;
-        if (!copy_bytes(entry->bytes + map->value_at, value_n, item))
+        *status = shm_map_copy(entry->bytes, key_n, key);
+        if (shm_map_copy(entry->bytes + map->value_at, value_n, item) != SHM_MAP_OK)
             *status = SHM_MAP_TOO_LARGE;
     }
     atomic_thread_fence(memory_order_acquire);

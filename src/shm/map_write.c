@@ -150,7 +150,7 @@ static enum shm_map_status sum_up(
     return SHM_MAP_OK;
 }
 
-/* Puts the new bytes behind those of the value that is there. */
+/* Appends the new bytes to the present value. */
 static enum shm_map_status join_up(
     const struct shm_map *map, const struct shm_map_place *place, struct change *change)
 {
@@ -164,7 +164,7 @@ static enum shm_map_status join_up(
     return SHM_MAP_OK;
 }
 
-/* Counts the pages of a state that was published, or not, and releases those of the one before. */
+/* Counts the pages of a published, or abandoned, state, and releases the pages before. */
 static void settle_memory(struct shm_map *map, const struct shm_map_subject *s,
     const struct shm_map_place *place, const struct change *change, bool done)
 {
@@ -381,7 +381,7 @@ static bool remove_found(
     return true;
 }
 
-/* Removes a key's entry, if it has this version; 0: whatever it has. */
+/* Removes a key's entry, if its version is `expected`; 0: any version. */
 static enum shm_map_status remove_entry(
     struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, uint64_t expected)
 {

@@ -74,8 +74,10 @@ static shm_row *row_at(const struct shm_metrics *metrics, uint32_t n, uint32_t r
     return (shm_row *)(void *)((char *)metrics + rows_at(n) + row * stride_of(n));
 }
 
-size_t shm_metrics_size(const struct shm_metrics_shape *shape)
+static size_t metrics_size(const void *memory_shape)
 {
+    const struct shm_metrics_shape *shape = memory_shape;
+
     if (shape->n < 1 || shape->n > SHM_METRICS_MAX)
         return 0;
     for (uint32_t i = 0; i < shape->n; i++)
@@ -84,28 +86,38 @@ size_t shm_metrics_size(const struct shm_metrics_shape *shape)
     return rows_at(shape->n) + (size_t)SLOT_HALVES * HALF_ROWS * stride_of(shape->n);
 }
 
-void shm_metrics_init(struct shm_metrics *metrics, const struct shm_metrics_shape *shape)
+static int init_metrics(void *memory, const void *memory_shape)
 {
-    assert(shm_metrics_size(shape) != 0 && (uintptr_t)metrics % segment_page() == 0);
+    const struct shm_metrics_shape *shape = memory_shape;
+    struct shm_metrics *metrics = memory;
+
+    assert(metrics_size(shape) != 0 && (uintptr_t)metrics % segment_page() == 0);
     metrics->n = shape->n;
     memcpy(metrics->kinds, shape->kinds, shape->n);
     metrics->revision = REVISION;
     metrics->magic = MAGIC;
+    return 0;
 }
 
-bool shm_metrics_is(const struct shm_metrics *metrics, const struct shm_metrics_shape *shape)
+static bool is_metrics(const void *memory, const void *memory_shape)
 {
+    const struct shm_metrics_shape *shape = memory_shape;
+    const struct shm_metrics *metrics = memory;
+
     return metrics->magic == MAGIC && metrics->revision == REVISION && metrics->n == shape->n &&
            memcmp(metrics->kinds, shape->kinds, shape->n) == 0;
 }
 
-void shm_metrics_acquire(struct shm_metrics *metrics, uint32_t slot)
+/* Has the totals take in the slot's row. */
+static void acquire_slot(void *memory, const void *shape, struct slot_id id)
 {
-    _Atomic uint32_t *n = &metrics->halves[slot / SLOT_MAX].slot_n;
+    struct shm_metrics *metrics = memory;
+    _Atomic uint32_t *n = &metrics->halves[id.slot / SLOT_MAX].slot_n;
 
-    assert(slot < SLOT_HALVES * SLOT_MAX);
-    if (*n <= slot % SLOT_MAX)
-        *n = slot % SLOT_MAX + 1;
+    (void)shape;
+    assert(id.slot < SLOT_HALVES * SLOT_MAX);
+    if (*n <= id.slot % SLOT_MAX)
+        *n = id.slot % SLOT_MAX + 1;
 }
 
 static shm_row *dead_row(
@@ -130,7 +142,7 @@ static void add_row(const shm_row *row, uint32_t first, uint32_t n, int64_t *tot
                               (uint64_t)atomic_load_explicit(&numbers[i], memory_order_relaxed));
 }
 
-/* A part of the metrics that is summed. */
+/* A range of summed metrics. */
 struct span {
     uint32_t all; /* metrics of a row */
     uint32_t first, n;
@@ -217,10 +229,13 @@ static void finish_fold(struct shm_metrics *metrics, uint32_t n, uint32_t half)
     set_state(metrics, half, in_force(state), 0);
 }
 
-void shm_metrics_fold(
-    struct shm_metrics *metrics, const struct shm_metrics_shape *shape, uint32_t slot)
+/* Folds the row of a slot: adds its counters to the totals, and discards its gauges. A second
+ * fold of the slot changes nothing, and totals are right at every moment of a fold. */
+static void release_slot(void *memory, const void *memory_shape, struct slot_id id)
 {
-    uint32_t half = slot / SLOT_MAX, n = shape->n, force;
+    const struct shm_metrics_shape *shape = memory_shape;
+    struct shm_metrics *metrics = memory;
+    uint32_t slot = id.slot, half = slot / SLOT_MAX, n = shape->n, force;
     shm_row *before, *after, *dead;
 
     assert(slot < SLOT_HALVES * SLOT_MAX);
@@ -240,22 +255,6 @@ void shm_metrics_fold(
     finish_fold(metrics, n, half);
 }
 
-static size_t metrics_size(const void *shape)
-{
-    return shm_metrics_size(shape);
-}
-
-static int init_metrics(void *memory, const void *shape)
-{
-    shm_metrics_init(memory, shape);
-    return 0;
-}
-
-static bool is_metrics(const void *memory, const void *shape)
-{
-    return shm_metrics_is(memory, shape);
-}
-
 /* A worker writes its own row. */
 static struct segment_part writable_part(const void *shape, uint32_t slot)
 {
@@ -265,17 +264,6 @@ static struct segment_part writable_part(const void *shape, uint32_t slot)
         .offset = rows_at(n) + row_of_slot(slot) * stride_of(n),
         .size = stride_of(n),
     };
-}
-
-static void acquire_slot(void *memory, const void *shape, struct slot_id id)
-{
-    (void)shape;
-    shm_metrics_acquire(memory, id.slot);
-}
-
-static void release_slot(void *memory, const void *shape, struct slot_id id)
-{
-    shm_metrics_fold(memory, shape, id.slot);
 }
 
 static void check_half(
@@ -292,7 +280,7 @@ static void check_half(
 
 void shm_metrics_check(const struct shm_metrics *metrics, const struct shm_metrics_shape *shape)
 {
-    assert(shm_metrics_is(metrics, shape));
+    assert(is_metrics(metrics, shape));
     assert(shape->n >= 1 && shape->n <= SHM_METRICS_MAX);
     for (uint32_t i = 0; i < shape->n; i++)
         assert(shape->kinds[i] == SHM_COUNTER || shape->kinds[i] == SHM_GAUGE);

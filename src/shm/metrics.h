@@ -27,20 +27,11 @@ struct shm_metrics;
 /* A worker's row: as many of these as the shape has metrics. */
 typedef _Atomic int64_t shm_row;
 
-/* The bytes that metrics of this shape need; 0 for an impossible shape. */
-size_t shm_metrics_size(const struct shm_metrics_shape *shape);
-/* Makes metrics in so many zeroed bytes, which begin a page. */
-void shm_metrics_init(struct shm_metrics *metrics, const struct shm_metrics_shape *shape);
-/* Whether the memory holds metrics of this shape. */
-bool shm_metrics_is(const struct shm_metrics *metrics, const struct shm_metrics_shape *shape);
-
 /* The kind of zone whose shape is a struct shm_metrics_shape. */
 extern const struct zone_kind shm_metrics_kind;
 
-/* The shape of all that follow is the one of the memory. */
+/* The functions below get the memory's own shape. */
 
-/* The master: has the totals take in a slot's row, before a worker has the slot. */
-void shm_metrics_acquire(struct shm_metrics *metrics, uint32_t slot);
 /* Returns a slot's row. */
 shm_row *shm_metrics_row(
     struct shm_metrics *metrics, const struct shm_metrics_shape *shape, uint32_t slot);
@@ -49,12 +40,6 @@ void shm_metrics_totals(
     const struct shm_metrics *metrics, const struct shm_metrics_shape *shape, int64_t *totals);
 int64_t shm_metrics_total(
     const struct shm_metrics *metrics, const struct shm_metrics_shape *shape, uint32_t metric);
-/* The master, when the worker of a slot has died: adds its counters to the totals and discards its
- * gauges. A second fold of the same slot changes nothing, and totals are right at every moment of a
- * fold. */
-void shm_metrics_fold(
-    struct shm_metrics *metrics, const struct shm_metrics_shape *shape, uint32_t slot);
-
 /* Add to and set a metric of the caller's own row: a plain load and store are enough. */
 static inline void shm_metric_add(shm_row *metric, int64_t by)
 {
@@ -68,5 +53,5 @@ static inline void shm_metric_set(shm_row *metric, int64_t to)
     atomic_store_explicit(metric, to, memory_order_relaxed);
 }
 
-/* Asserts what holds of metrics while no other process can write to them: in tests. */
+/* Asserts the invariants of metrics in memory without other writers: for tests. */
 void shm_metrics_check(const struct shm_metrics *metrics, const struct shm_metrics_shape *shape);

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 struct segment {
-    int fd;      /* sealed; -1: closed, or memory of this process and what it forks */
+    int fd;      /* sealed; -1: closed, or private memory inherited by children */
     void *base;  /* NULL: not mapped */
     size_t size; /* whole pages */
 };
@@ -39,8 +39,8 @@ int segment_check(size_t size, size_t all);
 const char *segment_create(struct segment *segment, const char *name, size_t size);
 /* Opens and maps the segment of another once more. */
 const char *segment_open(struct segment *segment, const struct segment *other);
-/* Opens a segment that another process has made, after it was sealed, if it is not. Takes ownership
- * of the descriptor, unless it fails. */
+/* Opens a segment made by another process, and seals an unsealed segment. Takes ownership of the
+ * descriptor, unless the call fails. */
 const char *segment_adopt(struct segment *segment, int fd);
 /* A forked child: maps the segment, with the parts writable, and closes the descriptor. */
 const char *segment_enter(
@@ -57,5 +57,5 @@ int segment_create_private(struct segment *segment, size_t size);
 int segment_set_inherited(const struct segment *segment, bool inherited);
 /* A forked child: closes the descriptor of a segment that it has no use for. */
 void segment_forget(struct segment *segment);
-/* Closes a segment, also one of which a part is open. */
+/* Closes a segment, even a partly open segment. */
 void segment_close(struct segment *segment);

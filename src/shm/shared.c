@@ -37,7 +37,7 @@ static void find_parts(struct shared *shared)
     shared->common = (void *)((char *)shared->segment.base + common_at());
 }
 
-static struct shared *create(bool single)
+struct shared *shared_create(bool is_single)
 {
     struct shared *shared = calloc(1, sizeof(*shared));
     int error;
@@ -45,8 +45,9 @@ static struct shared *create(bool single)
     if (shared == NULL)
         return NULL;
     shared->segment = SEGMENT_CLOSED;
-    if (single ? segment_create_private(&shared->segment, size_of_memory()) == -1
-               : segment_create(&shared->segment, "forkbeard:shared", size_of_memory()) != NULL) {
+    if (is_single
+            ? segment_create_private(&shared->segment, size_of_memory()) == -1
+            : segment_create(&shared->segment, "forkbeard:shared", size_of_memory()) != NULL) {
         error = errno;
         shared_destroy(&shared);
         errno = error;
@@ -59,16 +60,6 @@ static struct shared *create(bool single)
     return shared;
 }
 
-struct shared *shared_create(void)
-{
-    return create(false);
-}
-
-struct shared *shared_create_single(void)
-{
-    return create(true);
-}
-
 void shared_destroy(struct shared **shared)
 {
     if (*shared == NULL)
@@ -76,11 +67,6 @@ void shared_destroy(struct shared **shared)
     segment_close(&(*shared)->segment);
     free(*shared);
     *shared = NULL;
-}
-
-int shared_set_inherited(struct shared *shared, bool inherited)
-{
-    return segment_set_inherited(&shared->segment, inherited);
 }
 
 const char *shared_enter(struct shared *shared, struct slot_id id)
@@ -107,11 +93,6 @@ void shared_begin(struct shared *shared, uint32_t half, uint32_t serial)
     assert(shared->slot_n == 0);
     shared->half = half;
     shared->serial = serial;
-}
-
-uint32_t shared_other_half(const struct shared *shared)
-{
-    return 1 - shared->half;
 }
 
 uint32_t shared_serial(const struct shared *shared)

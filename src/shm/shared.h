@@ -39,11 +39,11 @@ struct shared {
     struct shared_published *published;
     struct shared_common *common;
     struct segment segment;
-    struct ticks_mark created; /* from which the rate of ticks is found */
+    struct ticks_mark created; /* begin of measuring the tick rate */
     size_t page;               /* bytes of a page */
     uint32_t half;             /* slot numbers begin at half * SLOT_MAX */
-    uint32_t serial;           /* the first incarnation of a slot has the serial after this one */
-    uint32_t other_serial;     /* the greatest that another master process has told of */
+    uint32_t serial;           /* a slot begins with the next serial */
+    uint32_t other_serial;     /* the greatest noted from another master process */
     uint32_t slot_n;           /* no slot beyond has ever been used */
     struct slot_record records[SLOT_MAX];
 };
@@ -51,33 +51,26 @@ struct shared {
 #define SHARED_MAGIC 0x6662656bu
 #define SHARED_VERSION 7u
 
-/* Makes the memory of a master: children map it by shared_enter(). NULL with errno. Pages are
- * touched as slots come into use. */
-struct shared *shared_create(void);
-/* Makes the memory of a process without workers; what it forks has it too. */
-struct shared *shared_create_single(void);
+/* Makes the memory of a master, whose children map it by shared_enter(), or of a single process,
+ * whose children inherit it. NULL with errno. Pages are touched as slots come into use. */
+struct shared *shared_create(bool is_single);
 void shared_destroy(struct shared **shared);
 
 /* A forked child: maps the memory as the worker of this slot may use it, and closes the descriptor;
  * NULL, or the name of the call that has failed, with errno. */
 const char *shared_enter(struct shared *shared, struct slot_id id);
 
-/* Does what segment_set_inherited() does, for a process that takes the master's place. */
-int shared_set_inherited(struct shared *shared, bool inherited);
-
 /* Sets the half of the slot numbers and the first serial, which are 0 at first, before the first
  * slot is acquired. Zones outlive a master process: a slot and serial that a zone remembers must
  * never name another worker. */
 void shared_begin(struct shared *shared, uint32_t half, uint32_t serial);
-/* The half of a master process that runs beside this one: 0 or 1. */
-uint32_t shared_other_half(const struct shared *shared);
-/* The serial behind which another master process begins: the greatest that a slot has had, or that
- * one before it has told of, whose slots it gets. */
+/* Returns the serial at which another master process begins: the greatest serial of any slot, or
+ * noted from a master process before. */
 uint32_t shared_serial(const struct shared *shared);
-/* Another master process tells of a serial of its own. */
+/* Notes a serial used by another master process. */
 void shared_note_serial(struct shared *shared, uint32_t serial);
 
-/* Returns the page of a slot of this half. */
+/* Returns the page of a slot in this half. */
 static inline struct slot *shared_slot(struct shared *shared, struct slot_id id)
 {
     char *slots = (char *)shared->common + shared->page;
@@ -86,7 +79,7 @@ static inline struct slot *shared_slot(struct shared *shared, struct slot_id id)
     return (struct slot *)(void *)(slots + id.slot % SLOT_MAX * shared->page);
 }
 
-/* Returns page i of this half; it may have no worker. For any process, which reads it as input. */
+/* Returns page i of this half, with or without a worker, for any process to read as input. */
 static inline struct slot *shared_slot_at(const struct shared *shared, uint32_t i)
 {
     assert(i < SLOT_MAX);

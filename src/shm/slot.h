@@ -6,20 +6,50 @@
  * counts its incarnations name a worker for as long as anything may remember it. */
 #pragma once
 
-#include "shm/counters.h"
 #include "shm/heartbeat.h"
 
+#include <assert.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #define SLOT_MAX 1024 /* slots of a master process */
-/* halves of the slot numbers, one for each of two master processes during an upgrade */
+/* halves of the slot numbers: an upgrade has two master processes */
 #define SLOT_HALVES 2
 #define CACHE_LINE 128 /* two lines: the prefetcher fetches pairs */
 
 struct shared;
+
+/* The counters of one worker. Only the slot's own worker writes them, so that a plain load and
+ * store are enough; the master folds them into the totals when the worker has died. */
+enum counter {
+    COUNTER_ACCEPTS,   /* connections taken from the kernel */
+    COUNTER_HANDLED,   /* accepted connections that were given to a server */
+    COUNTER_REQUESTS,  /* served, as the protocols count them */
+    COUNTER_RECLAIMED, /* idle connections closed for want of room */
+    COUNTER_PASSES,    /* times that clients were left to a worker with fewer, which was woken */
+    COUNTER_YIELDS,    /* times that too many clients made the worker let others go first */
+    COUNTER_GAUGES,    /* the counters from here on fall again, and end with their worker */
+    COUNTER_ACTIVE = COUNTER_GAUGES, /* connections open */
+    COUNTER_READING,                 /* open connections with a partial request */
+    COUNTER_WRITING,                 /* open connections with output that the peer has not taken */
+    COUNTER_SLOTS,                   /* worker_connections in use, or kept for servers */
+    COUNTERS,
+};
+
+struct counters {
+    _Atomic uint64_t n[COUNTERS];
+};
+
+/* Adds to a counter of this worker; `by` may be negative for a gauge. */
+static inline void counters_add(struct counters *counters, enum counter counter, int64_t by)
+{
+    uint64_t n = atomic_load_explicit(&counters->n[counter], memory_order_relaxed);
+
+    assert(counter < COUNTERS && (by >= 0 || counter >= COUNTER_GAUGES));
+    atomic_store_explicit(&counters->n[counter], n + (uint64_t)by, memory_order_relaxed);
+}
 
 /* A slot in one of its incarnations. */
 struct slot_id {
@@ -37,11 +67,11 @@ enum slot_takes {
  * writes it, and they take no number for true (worker/accept_share.c). */
 struct slot_load {
     _Atomic uint32_t takes;  /* clients, now: enum slot_takes */
-    _Atomic uint32_t passed; /* descriptor of the listener whose clients it has left, and 1 */
-    _Atomic uint32_t to;     /* number of the worker that it has left them to */
+    _Atomic uint32_t passed; /* descriptor of the passed listener, plus 1 */
+    _Atomic uint32_t to;     /* worker number for the clients */
 };
 
-/* A worker's page: numbers, which mean nothing but what its worker says of itself. */
+/* A worker's page: numbers, all written by the worker, to be read as input. */
 struct slot {
     alignas(CACHE_LINE) struct counters counters;
     struct slot_load load;
@@ -64,7 +94,7 @@ static inline uint32_t slot_place(uint32_t generation, uint32_t number)
     return generation << PLACE_NUMBER_BITS | number % SLOT_MAX;
 }
 
-/* The widths of the number of an incarnation, whose serials come again after 8192 of a slot. */
+/* The widths of an incarnation's number: a slot's serials repeat after 8192 workers. */
 #define SLOT_BITS 11
 #define INCARNATION_BITS 24
 
@@ -80,7 +110,7 @@ static inline uint32_t slot_half_of(uint32_t incarnation)
     return (incarnation & ((1u << SLOT_BITS) - 1)) / SLOT_MAX;
 }
 
-/* Whether an incarnation's serial is this one or one of the 4,095 before it, of 13 bits. */
+/* Whether an incarnation's serial, 13 bits, equals `serial` or precedes it by less than 4,096. */
 static inline bool slot_serial_is_until(uint32_t incarnation, uint32_t serial)
 {
     uint32_t width = 1u << (INCARNATION_BITS - SLOT_BITS);

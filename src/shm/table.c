@@ -3,8 +3,6 @@
  * no entry is in two, for its hash is of one bucket, and a circle is longer than any chain. */
 #include "shm/table.h"
 
-static_assert(SLOT_HALVES * SLOT_MAX == 1 << SLOT_BITS, "any slot in a word is an index");
-
 bool table_goes_on(struct table *table, uint32_t n)
 {
     assert(table->hold.lock != NULL);

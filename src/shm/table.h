@@ -14,32 +14,32 @@
 #include <stdalign.h>
 
 #define TABLE_SHARDS_MAX 64
-/* Entries of a chain, beyond which it is damaged. */
+/* The longest chain; a longer chain is damaged. */
 #define TABLE_CHAIN_MAX 256
 /* Entries, or buckets, of a long work between two renewals of its lock. */
 #define TABLE_RENEW_EVERY 4096
-/* The tries of a call that finds damage, or whose lock is taken from it. */
+/* The retry limit of a call after damage, or after a lost lock. */
 #define TABLE_TRIES 8
 /* The offset of an entry's hash. */
 #define TABLE_HASH_AT 8
 
 /* The workers of the memory, in the pages that masters alone write. */
 struct table_workers {
-    /* serial of each slot's last incarnation that has died; 0: none */
+    /* serial of the last dead worker, by slot; 0: none */
     alignas(CACHE_LINE) _Atomic uint32_t released[SLOT_HALVES * SLOT_MAX];
-    /* serial of each slot's incarnation that lives; 0: none */
+    /* serial of the living worker, by slot; 0: none */
     _Atomic uint32_t living[SLOT_HALVES * SLOT_MAX];
 };
 
 /* A process's own handle. The layout follows from the shape, never from what workers can write. */
 struct table {
     uint32_t shard_n;     /* a power of two */
-    uint32_t bucket_n;    /* buckets of each shard; a power of two */
+    uint32_t bucket_n;    /* buckets per shard; a power of two */
     uint32_t entry_n;     /* the greatest number of an entry */
     uint32_t shard_shift; /* bits of a hash below those of the shard; the lowest are the bucket's */
     uint64_t home_mask;   /* bits of a hash that are the shard's or the bucket's */
-    uint32_t head_shift;  /* 2: heads are a number each; 3: below a count of their changes */
-    char *shards;         /* a CACHE_LINE each, which begins with a lock */
+    uint32_t head_shift;  /* 2: a head is a number; 3: a number and a change count */
+    char *shards;         /* a CACHE_LINE each, beginning with a lock */
     char *buckets;        /* of all shards */
     char *entries;
     uint64_t stride;       /* bytes of an entry */
@@ -54,10 +54,10 @@ enum table_step {
     TABLE_FAILED, /* damage was read, or the lock was taken */
 };
 
-/* The place of an entry in its chain. */
+/* A place in a chain. */
 struct table_place {
     uint32_t shard, bucket;
-    uint32_t before; /* number of the entry before it; 0: it is the first */
+    uint32_t before; /* number of the preceding entry; 0: none */
     uint32_t index;  /* 0: the end of the chain */
     void *entry;     /* valid where the index was checked */
     uint64_t home;   /* a hash of the shard and the bucket */

@@ -178,7 +178,7 @@ int zones_open(struct zones *zones, const struct zones *old, struct log *log)
     return 0;
 }
 
-/* Reads the header of memory from another process; returns whether it is one. */
+/* Reads a zone header from another process; returns whether the header is valid. */
 static bool read_header(int fd, struct zone_header *header)
 {
     return pread(fd, header, sizeof(*header), 0) == (ssize_t)sizeof(*header) &&
@@ -187,7 +187,7 @@ static bool read_header(int fd, struct zone_header *header)
            memchr(header->kind, '\0', sizeof(header->kind)) != NULL;
 }
 
-/* Notes that another binary's zone was there, whose layout nobody knows any more. */
+/* Notes the name of another binary's zone with an unknown layout. */
 static int adopt_name(struct zones *zones, struct arena *arena, const struct zone_header *header)
 {
     return add_zone(zones, arena, header->name, header->kind) != NULL ? 0 : -1;

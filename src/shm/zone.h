@@ -28,16 +28,16 @@ struct zone_kind {
     size_t (*size)(const void *shape);
     /* Makes memory that is all zero ready, touching no more of it than it must; -1 with errno. */
     int (*init)(void *memory, const void *shape);
-    /* Whether the memory, of a zone of this kind and size, is of this shape and whole. */
+    /* Whether memory from a zone with this kind and size has this shape, and is whole. */
     bool (*is)(const void *memory, const void *shape);
-    /* Whether memory of any size that was made for another shape can be used with this one, as it
-     * is. NULL: none can but of the same size. */
+    /* Whether memory of any size, made for another shape, can be used unchanged with this shape.
+     * NULL: only memory of the same size. */
     bool (*fits)(const void *memory, size_t size, const void *shape);
-    size_t header; /* bytes of the beginning: no worker writes their pages, each all other pages */
+    size_t header; /* bytes at the start whose pages workers never write */
     /* Returns the only part that the worker of a slot may write: whole pages, from the kind's
      * memory on. NULL: by `header`. */
     struct segment_part (*writable)(const void *shape, uint32_t slot);
-    bool is_helpers; /* a helper process maps all of it writable, and keeps its descriptor */
+    bool is_helpers; /* helpers map the whole memory writable, and keep the descriptor */
     /* The master: a worker is about to have this slot. Or NULL. */
     void (*slot_acquired)(void *memory, const void *shape, struct slot_id id);
     /* The master: a slot's worker, in this incarnation, has died. Called twice for memory that two
@@ -45,8 +45,8 @@ struct zone_kind {
     void (*slot_released)(void *memory, const void *shape, struct slot_id id);
 };
 
-/* The beginning of a zone's memory, on a page of its own, which only masters write. It is for the
- * master process of another binary; nobody else reads it. */
+/* The beginning of a zone's memory, on a separate page, written by masters only, and read by the
+ * master process of another binary only. */
 struct zone_header {
     alignas(CACHE_LINE) uint32_t magic;
     uint32_t version; /* the declared one */
@@ -61,7 +61,7 @@ struct zone {
     const void *shape;
     const char *name;
     char kind_name[ZONE_KIND_MAX + 1];
-    uint32_t version;       /* the version of the layout that the zone's user gives it */
+    uint32_t version;       /* layout version, by the zone's user */
     size_t size;            /* whole pages, with the header's; 0: adopted, and of no use */
     struct segment segment; /* the memory, where it is open */
 };
@@ -92,7 +92,7 @@ void zones_close(struct zones *zones);
 int zones_enter(struct zones *zones, struct slot_id id, struct log *log);
 /* A helper process: maps those that are a helper's, and forgets the others. */
 int zones_enter_helper(struct zones *zones, struct log *log);
-/* Does what segment_set_inherited() does, with each open zone. */
+/* Calls segment_set_inherited() for each open zone. */
 int zones_set_inherited(const struct zones *zones, bool inherited);
 /* A forked child: closes the descriptors of zones that it has no use for. */
 void zones_forget(struct zones *zones);

@@ -10,6 +10,7 @@
 #include "shm/zone_lock.h"
 
 #include "base/compiler.h"
+#include "shm/lock.h"
 
 #include <assert.h>
 #include <time.h>
@@ -26,29 +27,12 @@
 /* How many times as long a holder is waited for that goes on, or others that get the lock first. */
 #define WAITS_MOST 10
 
-#define NUMBER_MASK ((1u << (32 - SLOT_BITS)) - 1)
-#define SLOT_MASK ((1u << SLOT_BITS) - 1)
-
 static_assert(SLOT_HALVES * SLOT_MAX == 1 << SLOT_BITS, "any slot in a word is an index");
 
-static uint64_t next_word(struct zone_locker *locker)
-{
-    uint32_t number = ++locker->acquired & NUMBER_MASK;
-
-    assert(slot_id_is_valid(locker->id));
-    return (uint64_t)locker->id.serial << 32 | number << SLOT_BITS | locker->id.slot;
-}
-
-static struct slot_id holder_of(uint64_t word)
-{
-    return (
-        struct slot_id) { .slot = (uint32_t)word & SLOT_MASK, .serial = (uint32_t)(word >> 32) };
-}
-
-/* Whether the word names nobody who can still hold the lock: this process knows what it holds. */
+/* Whether the word names a dead holder, or this process, which never waits for its own lock. */
 static bool is_left(const struct zone_locker *locker, uint64_t word)
 {
-    struct slot_id holder = holder_of(word);
+    struct slot_id holder = shm_lock_id(word);
     uint32_t released = ZONE_LOAD(locker->released[holder.slot]);
 
     if (holder.serial == 0 ||
@@ -60,7 +44,7 @@ static bool is_left(const struct zone_locker *locker, uint64_t word)
 bool zone_lock_is_past(const struct zone_locker *locker, uint32_t incarnation)
 {
     const uint32_t bits = INCARNATION_BITS - SLOT_BITS;
-    uint32_t released = ZONE_LOAD(locker->released[incarnation & SLOT_MASK]);
+    uint32_t released = ZONE_LOAD(locker->released[incarnation & ((1u << SLOT_BITS) - 1)]);
     uint32_t since = (released - (incarnation >> SLOT_BITS)) & ((1u << bits) - 1);
 
     return incarnation == 0 || incarnation == slot_incarnation(locker->id) ||
@@ -71,7 +55,7 @@ bool zone_lock_is_past(const struct zone_locker *locker, uint32_t incarnation)
 static bool take(
     struct zone_locker *locker, struct zone_lock *lock, uint64_t seen, struct zone_hold *hold)
 {
-    uint64_t word = next_word(locker);
+    uint64_t word = shm_lock_word(locker->id, ++locker->acquired);
 
     if (!atomic_compare_exchange_strong_explicit(
             &lock->word, &seen, word, memory_order_acquire, memory_order_relaxed))
@@ -102,7 +86,7 @@ static void nap(uint32_t naps)
 {
     struct timespec time = { .tv_nsec = naps < SHORT_NAPS ? SHORT_NAP_NS : LONG_NAP_NS };
 
-    nanosleep(&time, NULL); /* a signal shortens it, which is as well */
+    nanosleep(&time, NULL); /* a signal may shorten the nap */
 }
 
 /* Takes the lock from a holder that stands still; false when it does not. */
@@ -111,7 +95,7 @@ static bool rob(
 {
     if (!take(locker, lock, seen, hold))
         return false;
-    hold->stood = slot_incarnation(holder_of(seen));
+    hold->stood = slot_incarnation(shm_lock_id(seen));
     locker->patience =
         locker->patience / 4 > PATIENCE_LEAST ? locker->patience / 4 : PATIENCE_LEAST;
     locker->impatient_at = locker->acquired;
@@ -156,7 +140,7 @@ enum zone_lock_state zone_lock(
 
 bool zone_lock_renew(struct zone_locker *locker, struct zone_hold *hold)
 {
-    uint64_t held = hold->word, word = next_word(locker);
+    uint64_t held = hold->word, word = shm_lock_word(locker->id, ++locker->acquired);
 
     assert(hold->lock != NULL);
     if (!atomic_compare_exchange_strong_explicit(

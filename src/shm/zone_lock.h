@@ -27,14 +27,14 @@ struct zone_lock {
 struct zone_hold {
     struct zone_lock *lock; /* NULL: none */
     uint64_t word;          /* the lock's, while this process holds it */
-    uint32_t stood;         /* incarnation of the holder that it was taken from; 0: none */
+    uint32_t stood;         /* incarnation of the robbed holder; 0: none */
 };
 
-/* A process as it locks the locks of one zone. */
+/* A process's state for locking in one zone. */
 struct zone_locker {
     struct slot_id id; /* this process */
-    /* serial of each slot's last incarnation that has died: what it held is free. 0: none. The
-     * master alone writes them */
+    /* serial of the last dead worker, by slot, whose locks are free; 0: none. Only the master
+     * writes here */
     const _Atomic uint32_t *released;
     uint32_t acquired;     /* locks, ever; it wraps */
     uint32_t impatient_at; /* `acquired` when it last took a lock from somebody */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The number of the layout that the content of a zone has. */
+/* The layout version of the zone's content. */
 #define ZONE_VERSION 1
 
 static_assert(UPSTREAM_ZONE_ENTRIES < UINT16_MAX, "struct upstream_zone_listed has room");

@@ -25,7 +25,7 @@ struct upstream_zone_shape {
 
 /* An entry as the lists of a worker have it. Peers that are alike have an entry each. */
 struct upstream_zone_listed {
-    bool is_listed;  /* a list has the peer of this entry */
+    bool is_listed;  /* the peer is in a list */
     uint16_t before; /* peers like it that come before it */
     uint16_t first;  /* entry of the first of them */
     uint16_t next;   /* if it is the first: lists have those with 1 to `next` - 1 before them */
@@ -56,7 +56,7 @@ struct upstream_zone {
     uint32_t unused_n;
     uint64_t full_ms;   /* when a search found none of them; UINT64_MAX: there may be some */
     uint64_t looked_at; /* entries that searches have looked at, ever */
-    struct table table; /* each shard is the lock of some groups, or of the entries */
+    struct table table; /* a shard is a lock: for groups, or for the entries */
 };
 
 /* A peer as a zone knows it. */
@@ -91,7 +91,7 @@ void upstream_zone_leave(struct upstream_zone *zone, uint32_t entry);
 
 /* Returns which lock a group has. */
 uint32_t upstream_zone_lock_of(const struct upstream_zone *zone, const char *upstream);
-/* Locks the group against choices of other workers. */
+/* Locks the group against choices by other workers. */
 void upstream_zone_lock(struct upstream_zone *zone, uint32_t lock, struct zone_hold *hold);
 
 /* The tries of a peer that all workers run. */
@@ -109,10 +109,10 @@ enum upstream_operator upstream_operator_said(
 int upstream_operator_set(const struct upstream *upstream, const char *server,
     enum upstream_operator to, uint64_t now_ms);
 
-/* Numbers of a peer, as the master reads them: any of them may be invented. */
+/* A peer's numbers, as the master reads them: workers may have invented any. */
 struct upstream_numbers {
     const struct upstream_server *server;
-    char address[ADDRESS_TEXT]; /* printable; "": its name has none that workers use */
+    char address[ADDRESS_TEXT]; /* printable; "": no address of the name is in use */
     bool is_used;               /* workers use it; else the numbers are not known */
     enum upstream_operator said;
     enum peer_health health;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the entries of peers, and makes them. The table's lock orders that; a call whose lock was
- * taken from it begins again. A worker notes in its row that it uses an entry before it looks whose
- * the entry is, so that nobody gives it up meanwhile. */
+/* Finds and makes the entries of peers, under the table's lock; a call that loses the lock
+ * begins again. A worker notes the use of an entry in its row before it reads the entry's key,
+ * so that no worker gives the entry up meanwhile. */
 #include "shm/siphash.h"
 #include "upstream/zone_private.h"
 
@@ -17,7 +17,7 @@ struct entry_key {
     uint64_t words[2];
 };
 
-/* Parts of the keys of a place's peers, for each of the two words. */
+/* Hashed parts of a place's peer keys, per word. */
 struct place_hash {
     uint64_t parts[2][3];
 };
@@ -35,7 +35,7 @@ static struct place_hash hash_place(
     return hash;
 }
 
-/* Returns the key of the peer that has so many like it before it in its list. */
+/* Returns the key of a peer after `before` equal peers in its list. */
 static struct entry_key key_of(
     const struct upstream_zone *zone, const struct place_hash *hash, uint64_t before)
 {
@@ -69,7 +69,7 @@ static uint32_t uses_of(const struct upstream_zone *zone, uint32_t i)
     return upstream_zone_uses(shm_metrics_total(zone->metrics, &zone->rows_shape, i));
 }
 
-/* Whether some worker uses the entry. This one knows that by itself, whatever others write. */
+/* Whether any worker uses the entry. Its own use a worker knows by private memory. */
 static bool is_used(const struct upstream_zone *zone, uint32_t i)
 {
     return zone->listed[i].is_listed || upstream_zone_uses(PEER_LOAD(zone->row[i])) > 0 ||
@@ -99,7 +99,7 @@ static bool find_entry(
     return false;
 }
 
-/* Orders entries so that those that were used long ago come last. */
+/* Orders entries by the time of use, the oldest last. */
 static int compare_unused(const void *a, const void *b)
 {
     const struct upstream_zone_unused *x = a, *y = b;
@@ -176,7 +176,7 @@ static bool make_entry(struct upstream_zone *zone, const struct upstream_place *
     return true;
 }
 
-/* Notes that this worker uses the entry, if it is still that of the key. */
+/* Notes that this worker uses the entry, if the key is unchanged. */
 static bool join_entry(struct upstream_zone *zone, const struct entry_key *key, uint32_t i)
 {
     assert(!zone->listed[i].is_listed);
@@ -189,7 +189,7 @@ static bool join_entry(struct upstream_zone *zone, const struct entry_key *key, 
 
 enum outcome { JOINED, FULL, AGAIN };
 
-/* An entry that is joined, of a peer with so many like it before it. */
+/* A joined entry, and how many equal peers precede the peer. */
 struct joined {
     uint32_t entry, before;
     uint32_t first; /* entry of the first like it */

@@ -10,9 +10,9 @@
 
 #define UPSTREAM_ZONE_MAGIC 0x66627570u
 #define UPSTREAM_ZONE_REVISION 2u
-/* Locks of groups; two groups may have the same one. */
+/* Group locks; two groups may share a lock. */
 #define UPSTREAM_ZONE_LOCKS 32
-/* The lock of the table comes after them. */
+/* The table lock, behind the group locks. */
 #define UPSTREAM_ZONE_TABLE UPSTREAM_ZONE_LOCKS
 
 /* A number of a row: the tries that the worker runs, and how often it uses the entry. */
@@ -53,7 +53,7 @@ struct upstream_zone_layout upstream_zone_layout(const struct upstream_zone_shap
 /* Returns the key of a server's names; never 0. */
 uint64_t upstream_zone_server_key(
     const struct upstream_zone_header *header, const char *upstream, const char *server);
-/* Returns a hash of the text by one of the two seeds. */
+/* Returns a hash of the text by seed 0 or 1. */
 uint64_t upstream_zone_hash(
     const struct upstream_zone_header *header, unsigned seed, const char *text);
 

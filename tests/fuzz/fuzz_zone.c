@@ -80,7 +80,7 @@ static void write_valid(int fd, size_t size)
 
     require(metrics != NULL, "no memory");
     memset(metrics, 0, page);
-    shm_metrics_init(metrics, &shape);
+    shm_metrics_kind.init(metrics, &shape);
     require(pwrite(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header), "header");
     require(pwrite(fd, metrics, HEADER, (off_t)page) == HEADER, "metrics");
     free(metrics);
@@ -189,9 +189,9 @@ static void fill_metrics(struct scene *scene, void *memory)
 {
     size_t page = segment_page(), rows = 2 * page;
 
-    shm_metrics_init(memory, &shape);
+    shm_metrics_kind.init(memory, &shape);
     for (uint32_t slot = 0; slot < ROWS; slot++)
-        shm_metrics_acquire(memory, slot);
+        shm_metrics_kind.slot_acquired(memory, &shape, (struct slot_id) { slot, 1 });
     add_part(scene, 1, memory, 3 * sizeof(uint32_t)); /* what it is */
     add_part(scene, OFTEN, (char *)memory + 16, 12);  /* the state of each half, and its slots */
     add_part(scene, OFTEN, (char *)memory + 32, 12);
@@ -292,7 +292,7 @@ static void adopt_memory(const struct zone_kind *kind, const void *kind_shape, i
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct scene scenes[2];
-    size_t fresh_size = segment_page() + segment_pages(shm_metrics_size(&shape));
+    size_t fresh_size = segment_page() + segment_pages(shm_metrics_kind.size(&shape));
     struct scene *scene;
 
     if (size < 2)

@@ -16,12 +16,12 @@ START_TEST(it_is_held_by_one)
     uint64_t a = shm_lock_word((struct slot_id) { 0, 1 }, 0);
     uint64_t b = shm_lock_word((struct slot_id) { 1, 1 }, 0);
 
-    ck_assert(shm_lock_try(&lock, a));
-    ck_assert(!shm_lock_try(&lock, a)); /* held: its holder cannot take it again either */
-    ck_assert(!shm_lock_try(&lock, b));
+    ck_assert(shm_lock_take(&lock, 0, a));
+    ck_assert(!shm_lock_take(&lock, 0, a)); /* held: its holder cannot take it again either */
+    ck_assert(!shm_lock_take(&lock, 0, b));
     shm_lock_release(&lock, a);
-    ck_assert(shm_lock_try(&lock, b));
-    ck_assert(!shm_lock_try(&lock, a));
+    ck_assert(shm_lock_take(&lock, 0, b));
+    ck_assert(!shm_lock_take(&lock, 0, a));
     shm_lock_release(&lock, b);
     ck_assert_uint_eq(lock.owner, 0);
 }
@@ -34,14 +34,14 @@ START_TEST(only_the_dead_life_of_a_slot_loses_it)
     struct slot_id holder = { 3, 7 };
 
     ck_assert(!shm_lock_reclaim(&lock, holder)); /* free */
-    ck_assert(shm_lock_try(&lock, shm_lock_word(holder, 5)));
+    ck_assert(shm_lock_take(&lock, 0, shm_lock_word(holder, 5)));
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         ck_assert(!shm_lock_reclaim(&lock, others[i]));
-        ck_assert(!shm_lock_try(&lock, shm_lock_word(others[i], 5)));
+        ck_assert(!shm_lock_take(&lock, 0, shm_lock_word(others[i], 5)));
     }
     ck_assert(shm_lock_reclaim(&lock, holder));
     ck_assert(!shm_lock_reclaim(&lock, holder));
-    ck_assert(shm_lock_try(&lock, shm_lock_word(others[0], 0)));
+    ck_assert(shm_lock_take(&lock, 0, shm_lock_word(others[0], 0)));
     shm_lock_release(&lock, shm_lock_word(others[0], 0));
 }
 END_TEST
@@ -51,8 +51,8 @@ START_TEST(the_last_slot_and_serial_are_owners_too)
     struct shm_lock lock = { 0 };
     struct slot_id last = { SLOT_MAX - 1, UINT32_MAX }, first = { 0, 1 };
 
-    ck_assert(shm_lock_try(&lock, shm_lock_word(last, UINT32_MAX)));
-    ck_assert(!shm_lock_try(&lock, shm_lock_word(first, 0)));
+    ck_assert(shm_lock_take(&lock, 0, shm_lock_word(last, UINT32_MAX)));
+    ck_assert(!shm_lock_take(&lock, 0, shm_lock_word(first, 0)));
     ck_assert(shm_lock_reclaim(&lock, last));
 }
 END_TEST
@@ -82,9 +82,9 @@ START_TEST(it_is_taken_from_a_turn)
     uint64_t first = shm_lock_word(a, 1), second = shm_lock_word(a, 2);
     uint64_t b = shm_lock_word((struct slot_id) { 4, 7 }, 1);
 
-    ck_assert(shm_lock_try(&lock, first));
+    ck_assert(shm_lock_take(&lock, 0, first));
     shm_lock_release(&lock, first);
-    ck_assert(shm_lock_try(&lock, second));
+    ck_assert(shm_lock_take(&lock, 0, second));
     ck_assert(!shm_lock_take(&lock, first, b)); /* the holder has turned since */
     ck_assert(shm_lock_take(&lock, second, b));
     shm_lock_release(&lock, second); /* no longer its own: nothing happens */
@@ -104,7 +104,7 @@ struct guarded {
 static void add_under_the_lock(struct guarded *guarded, struct slot_id id)
 {
     for (uint32_t i = 0; i < ROUNDS; i++) {
-        while (!shm_lock_try(&guarded->lock, shm_lock_word(id, i)))
+        while (!shm_lock_take(&guarded->lock, 0, shm_lock_word(id, i)))
             sched_yield();
         if (guarded->inside++ != 0)
             _exit(1);
@@ -116,7 +116,7 @@ static void add_under_the_lock(struct guarded *guarded, struct slot_id id)
 
 START_TEST(it_keeps_processes_apart)
 {
-    struct shared *shared = shared_create_single();
+    struct shared *shared = shared_create(true);
     struct guarded *guarded;
 
     ck_assert_ptr_nonnull(shared);

@@ -22,22 +22,27 @@ static const struct shm_metrics_shape three = { countof(kinds), kinds };
 
 static struct shm_metrics *create_metrics(const struct shm_metrics_shape *shape)
 {
-    struct shm_metrics *metrics = shared_memory(shm_metrics_size(shape));
+    struct shm_metrics *metrics = shared_memory(shm_metrics_kind.size(shape));
 
-    shm_metrics_init(metrics, shape);
+    shm_metrics_kind.init(metrics, shape);
     return metrics;
+}
+
+static void fold(struct shm_metrics *metrics, const struct shm_metrics_shape *shape, uint32_t slot)
+{
+    shm_metrics_kind.slot_released(metrics, shape, (struct slot_id) { slot, 1 });
 }
 
 /* Takes a worker's row into the totals, and returns it. */
 static shm_row *take_row(struct shm_metrics *metrics, uint32_t slot)
 {
-    shm_metrics_acquire(metrics, slot);
+    shm_metrics_kind.slot_acquired(metrics, &three, (struct slot_id) { slot, 1 });
     return shm_metrics_row(metrics, &three, slot);
 }
 
 static void destroy_metrics(struct shm_metrics *metrics, const struct shm_metrics_shape *shape)
 {
-    ck_assert_int_eq(munmap(metrics, shm_metrics_size(shape)), 0);
+    ck_assert_int_eq(munmap(metrics, shm_metrics_kind.size(shape)), 0);
 }
 
 static void expect_total(const struct shm_metrics *metrics, int64_t a, int64_t b, int64_t c)
@@ -67,7 +72,7 @@ START_TEST(some_shapes_cannot_be)
     };
 
     for (size_t i = 0; i < countof(shapes); i++)
-        ck_assert_int_eq(shm_metrics_size(&shapes[i].shape) != 0, shapes[i].can_be);
+        ck_assert_int_eq(shm_metrics_kind.size(&shapes[i].shape) != 0, shapes[i].can_be);
 }
 END_TEST
 
@@ -76,10 +81,10 @@ START_TEST(it_knows_its_shape)
     static const uint8_t others[] = { SHM_COUNTER, SHM_GAUGE, SHM_GAUGE, SHM_GAUGE };
     struct shm_metrics *metrics = create_metrics(&three);
 
-    ck_assert(shm_metrics_is(metrics, &three));
-    ck_assert(!shm_metrics_is(metrics, &(struct shm_metrics_shape) { 2, kinds }));
-    ck_assert(!shm_metrics_is(metrics, &(struct shm_metrics_shape) { 3, others }));
-    ck_assert(!shm_metrics_is(metrics, &(struct shm_metrics_shape) { 4, others }));
+    ck_assert(shm_metrics_kind.is(metrics, &three));
+    ck_assert(!shm_metrics_kind.is(metrics, &(struct shm_metrics_shape) { 2, kinds }));
+    ck_assert(!shm_metrics_kind.is(metrics, &(struct shm_metrics_shape) { 3, others }));
+    ck_assert(!shm_metrics_kind.is(metrics, &(struct shm_metrics_shape) { 4, others }));
     destroy_metrics(metrics, &three);
 }
 END_TEST
@@ -122,7 +127,7 @@ START_TEST(rows_lie_on_pages_of_their_own)
         ck_assert_uint_ge(b - a, n * sizeof(int64_t));
         ck_assert_uint_eq((b - a) % page, 0);
         ck_assert_uint_le(
-            last + n * sizeof(int64_t), (uintptr_t)metrics + shm_metrics_size(&shape));
+            last + n * sizeof(int64_t), (uintptr_t)metrics + shm_metrics_kind.size(&shape));
         ck_assert_uint_eq((uintptr_t)metrics + part.offset, b);
         ck_assert_uint_eq(part.size, b - a);
         destroy_metrics(metrics, &shape);
@@ -140,16 +145,16 @@ START_TEST(the_dead_leave_their_counters_but_not_their_gauges)
         shm_metric_add(&living[i], 1);
     }
     expect_total(metrics, 11, 11, 11);
-    shm_metrics_fold(metrics, &three, 2);
+    fold(metrics, &three, 2);
     expect_total(metrics, 11, 1, 11);
-    shm_metrics_fold(metrics, &three, 2); /* by way of another zone of the same memory */
+    fold(metrics, &three, 2); /* by way of another zone of the same memory */
     expect_total(metrics, 11, 1, 11);
     shm_metric_add(&dead[0], 100); /* the slot's next life */
     expect_total(metrics, 111, 1, 11);
-    shm_metrics_fold(metrics, &three, 2);
-    shm_metrics_fold(metrics, &three, 3);
-    shm_metrics_fold(metrics, &three, 4); /* no row was taken */
-    shm_metrics_fold(metrics, &three, SLOT_MAX - 1);
+    fold(metrics, &three, 2);
+    fold(metrics, &three, 3);
+    fold(metrics, &three, 4); /* no row was taken */
+    fold(metrics, &three, SLOT_MAX - 1);
     expect_total(metrics, 111, 0, 11);
     destroy_metrics(metrics, &three);
 }
@@ -163,20 +168,20 @@ START_TEST(sides_are_told_apart)
     shm_row *last = take_row(metrics, SLOT_HALVES * SLOT_MAX - 1);
 
     ck_assert_uint_le(
-        (uintptr_t)last + 3 * sizeof(int64_t), (uintptr_t)metrics + shm_metrics_size(&three));
+        (uintptr_t)last + 3 * sizeof(int64_t), (uintptr_t)metrics + shm_metrics_kind.size(&three));
     for (uint32_t i = 0; i < 3; i++) {
         shm_metric_add(&a[i], 1);
         shm_metric_add(&b[i], 10);
         shm_metric_add(&last[i], 100);
     }
     expect_total(metrics, 111, 111, 111);
-    shm_metrics_fold(metrics, &three, SLOT_MAX + 5);
+    fold(metrics, &three, SLOT_MAX + 5);
     expect_total(metrics, 111, 101, 111);
-    shm_metrics_fold(metrics, &three, 5);
+    fold(metrics, &three, 5);
     expect_total(metrics, 111, 100, 111);
     shm_metric_add(&b[0], 1000);
-    shm_metrics_fold(metrics, &three, SLOT_HALVES * SLOT_MAX - 1);
-    shm_metrics_fold(metrics, &three, SLOT_MAX + 5);
+    fold(metrics, &three, SLOT_HALVES * SLOT_MAX - 1);
+    fold(metrics, &three, SLOT_MAX + 5);
     expect_total(metrics, 1111, 0, 111);
     destroy_metrics(metrics, &three);
 }
@@ -185,12 +190,12 @@ END_TEST
 START_TEST(rows_are_touched_as_they_are_taken)
 {
     struct shm_metrics *metrics = create_metrics(&three);
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = shm_metrics_size(&three), touched = 0;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = shm_metrics_kind.size(&three), touched = 0;
     unsigned char *in_core = malloc(size / page);
 
     ck_assert_ptr_nonnull(in_core);
     shm_metric_add(take_row(metrics, 1), 1);
-    shm_metrics_fold(metrics, &three, SLOT_MAX - 1);
+    fold(metrics, &three, SLOT_MAX - 1);
     expect_total(metrics, 1, 0, 0);
     ck_assert_int_eq(mincore(metrics, size, in_core), 0);
     for (size_t i = 0; i < size / page; i++)
@@ -225,7 +230,7 @@ static void count_and_fold(struct shm_metrics *metrics, struct told *told, uint3
         shm_metric_add(&row[0], 1);
         told->done++;
     }
-    shm_metrics_fold(metrics, &three, slot);
+    fold(metrics, &three, slot);
 }
 
 static void read_on(const struct shm_metrics *metrics, struct told *told)
@@ -282,7 +287,7 @@ START_TEST(a_master_that_dies_while_folding_loses_nothing)
         total = check_total(metrics, told);
         ck_assert_int_ge(total, 0);
         for (uint32_t slot = 0; slot < 3; slot++)
-            shm_metrics_fold(metrics, &three, slot);
+            fold(metrics, &three, slot);
         expect_total(metrics, total, 0, 0);
         told->begun = told->done = total;
         first = first == 0 ? total : first;
@@ -296,7 +301,7 @@ END_TEST
  * wrote is bounded. */
 START_TEST(a_spoiled_header_leads_nowhere_else)
 {
-    size_t size = shm_metrics_size(&three), header = 64;
+    size_t size = shm_metrics_kind.size(&three), header = 64;
     struct shm_metrics *metrics = create_metrics(&three);
     uint32_t *words = (uint32_t *)metrics;
     int64_t totals[countof(kinds)];
@@ -304,7 +309,7 @@ START_TEST(a_spoiled_header_leads_nowhere_else)
     for (size_t i = 0; i < header / sizeof(words[0]); i++)
         for (uint32_t slot = 0; slot < 2; slot++) {
             memset(metrics, 0, size);
-            shm_metrics_init(metrics, &three);
+            shm_metrics_kind.init(metrics, &three);
             shm_metric_add(&take_row(metrics, slot)[0], 1);
             words[i] = 0x7fffffff;
             shm_metrics_kind.slot_released(metrics, &three, (struct slot_id) { slot, 1 });
@@ -338,7 +343,7 @@ START_TEST(workers_count_side_by_side)
         wait_for_child(pids[w]);
     expect_total(metrics, 40000, 28, 60000);
     for (uint32_t w = 0; w < 4; w++)
-        shm_metrics_fold(metrics, &three, w);
+        fold(metrics, &three, w);
     expect_total(metrics, 40000, 0, 60000);
     destroy_metrics(metrics, &three);
 }

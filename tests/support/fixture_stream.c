@@ -20,7 +20,7 @@ static struct fixture *start_stream(
     struct net_options options;
 
     sim_set_auto(fixture->sim, true);
-    fixture->shared = shared_create();
+    fixture->shared = shared_create(false);
     ck_assert_ptr_nonnull(fixture->shared);
     ck_assert(slot_acquire(fixture->shared, &fixture->slot));
     fixture->counters = &shared_slot(fixture->shared, fixture->slot)->counters;

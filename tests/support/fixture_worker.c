@@ -105,7 +105,7 @@ static void build_heritage(struct fixture *fixture, const struct fixture_worker_
 {
     int ends[2] = { -1, -1 };
 
-    fixture->shared = shared_create();
+    fixture->shared = shared_create(false);
     ck_assert_ptr_nonnull(fixture->shared);
     ck_assert(slot_acquire(fixture->shared, &fixture->slot));
     fixture->counters = &shared_slot(fixture->shared, fixture->slot)->counters;
@@ -213,7 +213,7 @@ struct slot_id fixture_take_slot(struct fixture *fixture)
 
 void fixture_take_mutex(struct fixture *fixture, struct slot_id id)
 {
-    ck_assert(shm_lock_try(fixture_mutex(fixture), shm_lock_word(id, ++fixture->rival_turn)));
+    ck_assert(shm_lock_take(fixture_mutex(fixture), 0, shm_lock_word(id, ++fixture->rival_turn)));
 }
 
 void fixture_release_mutex(struct fixture *fixture, struct slot_id id)

@@ -313,14 +313,14 @@ static const struct {
 
 START_TEST(the_bound_is_twice_the_delay_and_a_second_at_most)
 {
-    struct shared *shared = shared_create();
+    struct shared *shared = shared_create(false);
     struct accept_mutex mutex;
     struct slot_id id, rival;
     uint64_t now = 5000;
 
     ck_assert(slot_acquire(shared, &id) && slot_acquire(shared, &rival));
     accept_mutex_init(&mutex, shared, id, bounds[_i].delay, false);
-    ck_assert(shm_lock_try(mutex.lock, shm_lock_word(rival, 1)));
+    ck_assert(shm_lock_take(mutex.lock, 0, shm_lock_word(rival, 1)));
     ck_assert_int_eq(accept_mutex_try(&mutex, now, false), ACCEPT_MUTEX_BUSY);
     ck_assert_uint_eq(accept_mutex_wait(&mutex, now), bounds[_i].bound);
     now += bounds[_i].bound - 1;
@@ -347,7 +347,7 @@ struct pair {
 
 static struct pair make_pair(void)
 {
-    struct pair pair = { .shared = shared_create(), .now = 5000 };
+    struct pair pair = { .shared = shared_create(false), .now = 5000 };
     struct slot_id id;
 
     ck_assert(slot_acquire(pair.shared, &id) && slot_acquire(pair.shared, &pair.rival));

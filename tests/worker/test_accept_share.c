@@ -41,7 +41,7 @@ static struct pool *start(void)
     struct pool *pool = calloc(1, sizeof(*pool));
 
     ck_assert_ptr_nonnull(pool);
-    pool->shared = shared_create();
+    pool->shared = shared_create(false);
     pool->now = 1000;
     ck_assert_ptr_nonnull(pool->shared);
     for (unsigned i = 0; i < WORKERS; i++) {
