@@ -1,180 +1,126 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Accepts clients, and suspends it for a shortage.
- *
- * A client wakes one worker, however many there are. Where the kernel can wake one of all who
- * watch a listener, all do, and who has more clients than another goes behind; else the holder
- * of the mutex watches alone, until the turn in which it finds that another has taken it.
- *
- * Shared listeners are armed only while the phase is ACCEPT_OPEN. The other workers get a message
- * when clients may be stranded at a listener that we stop watching. */
+/* Accepts clients, makes room for clients without a slot or descriptor, suspends accepting for a
+ * shortage, and releases the listeners without leaving a client in a backlog. Other workers get a
+ * message when clients may be stranded at a listener that this one stops watching. */
+#include "worker/accept.h"
+
 #include "base/compiler.h"
-#include "worker/accept_private.h"
-#include "worker/commands.h"
+#include "session/idle.h"
+#include "worker/accept_pass.h"
+#include "worker/accept_turn.h"
 #include "worker/worker.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-/* The most clients accepted in one go, so that a flood leaves time for the other events: the
- * others are reported again. A rescan ends with the backlog, or past the longest there is. */
+/* The most clients accepted in one go, so that a flood leaves time for other events: the rest are
+ * reported again. A rescan ends with the backlog, or past the longest there is. */
 #define BATCH_MAX 64
 #define RESCAN_MAX 65536
+/* After this many events in a row without a client a unix socket is looked at. */
+#define EMPTY_MOST 4
+/* Interval of log lines about shortages. */
+#define SHORTAGE_MS 60000
 
 enum outcome { ACCEPTED, FAILED, EMPTY, SHORT, BROKEN };
 
-static struct net *net_of(struct worker *worker)
+/* The accepts of one event. */
+struct batch {
+    enum acceptor_batch kind;
+    int most;         /* accepts */
+    int n;            /* accepts that others have followed */
+    bool opens_later; /* sessions begin in the normal queue */
+    bool left;        /* the next clients are left to other workers */
+    enum outcome outcome;
+    struct fb_conn *client; /* of an accept */
+};
+
+/* ---- Shortages ---- */
+
+static void log_shortage(struct worker *worker, enum accept_phase phase, int error)
 {
-    return &worker->stream.net;
-}
-
-static void connection_released(struct net *net);
-
-static void set_accept_phase(struct worker *worker, enum accept_phase phase)
-{
-    static const unsigned legal[] = {
-        [ACCEPT_CLOSED] = 1u << ACCEPT_OPEN | 1u << ACCEPT_RELEASED,
-        [ACCEPT_OPEN] = 1u << ACCEPT_PAUSED | 1u << ACCEPT_FULL | 1u << ACCEPT_RELEASED,
-        /* while listeners are released, a suspended worker accepts, and may be suspended again */
-        [ACCEPT_PAUSED] =
-            1u << ACCEPT_OPEN | 1u << ACCEPT_PAUSED | 1u << ACCEPT_FULL | 1u << ACCEPT_RELEASED,
-        [ACCEPT_FULL] =
-            1u << ACCEPT_OPEN | 1u << ACCEPT_PAUSED | 1u << ACCEPT_FULL | 1u << ACCEPT_RELEASED,
-        [ACCEPT_RELEASED] = 0,
-    };
-
     struct acceptors *accept = &worker->accept;
+    uint64_t now = worker->stream.net.loop.clock.mono_ms;
+    bool is_old = accept->shortage_at == 0 || now - accept->shortage_at > SHORTAGE_MS;
 
-    assert(legal[accept->phase] & 1u << phase);
-    accept->phase = phase;
-    accept->crowded = false;
-    net_of(worker)->awaited = phase == ACCEPT_FULL ? connection_released : NULL;
-    accept_share_publish(&accept->share, phase == ACCEPT_OPEN ? SLOT_TAKES : SLOT_TAKES_NONE);
+    accept->shortage_at = now;
+    if (is_old && phase == ACCEPT_FULL)
+        log_write(&worker->log, LEVEL_ALERT, 0,
+            "%" PRIu32 " worker_connections are not enough, accepting is suspended",
+            worker->stream.net.connections_max);
+    else if (is_old)
+        log_write(&worker->log, LEVEL_CRIT, error, "accept4() failed, accepting is suspended");
 }
 
-/* With the mutex, shared listeners are watched only by its holder. Another worker's queue is, where
- * the kernel would wake all who do, only while that worker has lent it. */
-static bool is_watched(const struct acceptors *accept, const struct acceptor *acceptor)
+/* Whether only this worker may know of a client that waits: the kernel may have woken no other, or
+ * no other may watch the queue. */
+static bool may_strand_clients(const struct acceptors *accept, const struct acceptor *acceptor)
 {
-    if (accept->phase != ACCEPT_OPEN || acceptor->broken || acceptor->aside)
-        return false;
-    if (acceptor->foreign && !accept->stand_ins && !acceptor->lent)
-        return false;
-    return acceptor->own || !accept->mutex || accept->watches_shared;
-}
-
-/* Watches the listener, or does not; false for want of kernel memory. */
-static bool watch(struct worker *worker, struct acceptor *acceptor)
-{
-    const struct acceptors *accept = &worker->accept;
-    struct loop *loop = &net_of(worker)->loop;
-
-    if (!is_watched(accept, acceptor)) {
-        source_disarm_listener(loop, &acceptor->source);
+    if (acceptor->kind != ACCEPTOR_SHARED)
+        return accept->balance == BALANCE_CLIENTS;
+    if (accept->sharing == SHARING_EXCLUSIVE)
         return true;
-    }
-    return source_arm_listener(
-               loop, &acceptor->source, acceptor->own ? accept->stand_ins : accept->exclusive) == 0;
-}
-
-/* A listener could not be watched; tried again later, because nobody else may serve it. */
-static void watch_later(struct worker *worker)
-{
-    timer_set(&net_of(worker)->loop, &worker->accept.resume,
-        (uint64_t)worker->cycle->events.accept_mutex_delay);
-}
-
-void accept_watch(struct worker *worker, struct acceptor *acceptor)
-{
-    if (!watch(worker, acceptor))
-        watch_later(worker);
-}
-
-void accept_update_watching(struct worker *worker)
-{
-    struct acceptors *accept = &worker->accept;
-    bool failed = false;
-
-    assert(accept->list != NULL);
-    accept->watches_shared = accept->holds_mutex && !accept_is_suspended(accept);
     for (unsigned i = 0; i < accept->n; i++)
-        failed = !watch(worker, accept->list[i]) || failed;
-    if (failed)
-        watch_later(worker);
+        if (accept->list[i]->kind == ACCEPTOR_SIBLING && accept->list[i]->state != ACCEPTOR_DORMANT)
+            return true;
+    return false;
 }
 
-/* Stops accepting for a while. Clients wait in the backlog, for us or another worker. */
+/* Stops accepting for a while. Clients wait in the backlog, for this worker or another. */
 static void suspend_accepting(
     struct worker *worker, const struct acceptor *acceptor, enum accept_phase phase, int error)
 {
     struct acceptors *accept = &worker->accept;
-    struct loop *loop = &net_of(worker)->loop;
 
     assert(phase == ACCEPT_PAUSED || phase == ACCEPT_FULL);
-    accept_note_shortage(worker, phase, error);
-    set_accept_phase(worker, phase);
-    accept_update_watching(worker);
-    timer_set(loop, &accept->resume, (uint64_t)worker->cycle->events.accept_mutex_delay);
-    /* the kernel may have woken us alone, or no other may watch the queue */
-    if (acceptor->own ? accept->even : accept->exclusive || accept_has_lent(accept))
+    log_shortage(worker, phase, error);
+    acceptors_set_phase(worker, phase);
+    acceptors_update(worker);
+    timer_set(&worker->stream.net.loop, &accept->resume,
+        (uint64_t)worker->cycle->events.accept_mutex_delay);
+    if (may_strand_clients(accept, acceptor))
         channel_end_send(&worker->to_master, MESSAGE_RESCAN);
-    accept->wakes = accept->holds_mutex;
     accept->short_fd = acceptor->source.fd;
-    if (!accept->wakes)
+    if (!acceptors_hold_mutex(accept)) /* later when the mutex is given back */
         accept_wake_another(worker, accept->short_fd);
 }
 
-static void resume_accepting(struct worker *worker)
+static void reclaim_idle(struct worker *worker)
 {
-    struct acceptors *accept = &worker->accept;
+    struct net *net = &worker->stream.net;
+    char text[64] = "descriptors are not enough";
 
-    assert(accept_is_suspended(accept));
-    timer_del(&net_of(worker)->loop, &accept->resume);
-    set_accept_phase(worker, ACCEPT_OPEN);
-    accept_borrow(worker);
-    accept_update_watching(worker);
+    if (net_lacks_slots(net, worker->accept.short_slots))
+        snprintf(text, sizeof(text), "%" PRIu32 " worker_connections are not enough",
+            net->connections_max);
+    idle_reclaim(&worker->stream, NULL, text);
+    net_flush(net);
 }
 
-static void resume_expired(struct loop *loop, struct timer *timer)
+/* Leaves a client that waits to a worker that has room, or has idle connections closed for it;
+ * false: there are none. Protocols are called for their ends: not while clients are accepted, under
+ * the mutex, but from the normal queue of the same turn, by the listener's WRITE event, which has
+ * no other use. */
+static bool make_room(struct worker *worker, struct acceptor *acceptor)
 {
-    struct worker *worker = worker_of_loop(loop);
+    struct source *source = &acceptor->source;
 
-    assert(timer == &worker->accept.resume);
-    if (accept_is_suspended(&worker->accept))
-        resume_accepting(worker);
-    else
-        accept_update_watching(worker); /* a listener could not be watched */
+    if (!idle_can_reclaim(&worker->stream))
+        return false;
+    if (accept_leaves_short(worker, acceptor))
+        return true;
+    if (source->listening)
+        loop_post(&worker->stream.net.loop, &source->events[EVENT_WRITE], QUEUE_NORMAL);
+    else /* the listener is released, outside of the turn */
+        reclaim_idle(worker);
+    return true;
 }
 
-/* Runs when a slot has become free that was wanted: while accepting is ACCEPT_FULL, or crowding is
- * published. */
-static void connection_released(struct net *net)
-{
-    struct worker *worker = worker_of_loop(&net->loop);
-    struct acceptors *accept = &worker->accept;
-
-    if (net_lacks_slots(net, accept->short_slots))
-        return;
-    if (accept->phase == ACCEPT_FULL)
-        resume_accepting(worker);
-    if (accept->crowded) {
-        accept->crowded = false;
-        accept_share_publish(&accept->share, SLOT_TAKES);
-        net->awaited = NULL;
-    }
-}
-
-void accept_publish_crowding(struct worker *worker)
-{
-    worker->accept.crowded = true;
-    net_of(worker)->awaited = connection_released;
-    accept_share_publish(&worker->accept.share, SLOT_IS_CROWDED);
-}
-
-/* A client waits for whom there is no slot or descriptor: another worker takes it, connections give
- * way, or we suspend. */
+/* A client has no slot or descriptor: another worker takes it, idle connections are closed, or
+ * accepting is suspended. */
 static COLD enum outcome run_short(
     struct worker *worker, struct acceptor *acceptor, enum accept_phase phase, int error)
 {
@@ -183,19 +129,20 @@ static COLD enum outcome run_short(
     if (!acceptor->source.io->waits(&acceptor->source))
         return EMPTY; /* another worker was faster, or a rescan has looked in vain */
     worker->accept.short_slots = acceptor->slots;
-    if ((phase == ACCEPT_FULL || error == EMFILE || error == ENFILE) &&
-        accept_make_room(worker, acceptor))
+    if ((phase == ACCEPT_FULL || error == EMFILE || error == ENFILE) && make_room(worker, acceptor))
         return listening ? SHORT : FAILED;
     suspend_accepting(worker, acceptor, phase, error);
     return SHORT;
 }
 
+/* ---- Accepting ---- */
+
 static enum outcome accept_failed(struct worker *worker, struct acceptor *acceptor, int error)
 {
     switch (error) {
-    case EINVAL: /* the socket does not listen: somebody has shut it down */
+    case EINVAL: /* the socket does not listen: some process has shut it down */
         if (worker->phase < WORKER_DRAINING)
-            accept_note_broken(worker, acceptor);
+            acceptor_break(worker, acceptor);
         return BROKEN;
     /* errors of the network, which Linux hands to accept: of this client alone */
     case ECONNABORTED:
@@ -216,9 +163,10 @@ static enum outcome accept_failed(struct worker *worker, struct acceptor *accept
     }
 }
 
-static enum outcome accept_one(struct worker *worker, struct acceptor *acceptor, fb_conn **client)
+static enum outcome accept_one(
+    struct worker *worker, struct acceptor *acceptor, struct fb_conn **client)
 {
-    struct net *net = net_of(worker);
+    struct net *net = &worker->stream.net;
     struct address peer;
     struct io_result result;
     struct fb_conn *conn;
@@ -255,48 +203,81 @@ static enum outcome accept_one(struct worker *worker, struct acceptor *acceptor,
 /* Whether another accept follows this one. A rescan goes on to the empty backlog even when the
  * slots are used up: the accept that then fails suspends accepting, and has the other workers
  * rescan where the kernel wakes one of them alone. */
-static bool continues(
-    const struct net *net, const struct acceptor *acceptor, enum outcome outcome, bool rescan)
+static bool batch_continues(
+    const struct net *net, const struct acceptor *acceptor, const struct batch *batch)
 {
-    return (outcome == ACCEPTED || outcome == FAILED) &&
-           (rescan || !net_lacks_slots(net, acceptor->slots));
+    return batch->n + 1 < batch->most && !batch->left &&
+           (batch->outcome == ACCEPTED || batch->outcome == FAILED) &&
+           (batch->kind == ACCEPTOR_RESCAN || !net_lacks_slots(net, acceptor->slots));
+}
+
+static void accept_batch(struct worker *worker, struct acceptor *acceptor, struct batch *batch)
+{
+    bool is_alone = worker->accept.sharing == SHARING_NONE;
+
+    for (;; batch->n++) {
+        batch->outcome = !is_alone && accept_steps_back(worker, acceptor)
+                             ? EMPTY
+                             : accept_one(worker, acceptor, &batch->client);
+        if (batch->outcome == ACCEPTED && batch->opens_later)
+            conn_open_soon(batch->client);
+        batch->left = batch->outcome == ACCEPTED && batch->kind != ACCEPTOR_RESCAN && !is_alone &&
+                      accept_leaves_next(worker, acceptor);
+        if (!batch_continues(&worker->stream.net, acceptor, batch))
+            return;
+    }
+}
+
+/* Notes an event without a client: another worker was faster, or some process has shut the socket
+ * down; accept() of a unix socket that was shut down only says, again and again, that no client
+ * waits. */
+static void note_empty_event(struct worker *worker, struct acceptor *acceptor)
+{
+    if (acceptor->kind == ACCEPTOR_SIBLING && worker->accept.sharing != SHARING_EXCLUSIVE)
+        acceptor_change(worker, acceptor, ACCEPTOR_DORMANT); /* the sibling accepts again */
+    else if (++acceptor->empty_n % EMPTY_MOST == 0 &&
+             acceptor->listener->address.any.sa_family == AF_UNIX &&
+             listener_is_broken(acceptor->listener, acceptor->source.fd))
+        acceptor_break(worker, acceptor);
+}
+
+static void end_batch(struct worker *worker, struct acceptor *acceptor, const struct batch *batch)
+{
+    bool any = batch->n > 0 || batch->outcome == ACCEPTED;
+
+    if (batch->kind == ACCEPTOR_RESCAN &&
+        acceptor->source.events[EVENT_WRITE].queue != QUEUE_NONE) /* room is being made */
+        acceptor_raise_batch(acceptor, ACCEPTOR_RESCAN);
+    if (any || batch->outcome != EMPTY)
+        acceptor->empty_n = 0;
+    else if (batch->kind != ACCEPTOR_RESCAN)
+        note_empty_event(worker, acceptor);
+    acceptor->source.events[EVENT_READ].ready =
+        false; /* clients that are left are reported again */
+    if (batch->outcome == ACCEPTED && !batch->opens_later)
+        conn_open(batch->client);
+    if (any && worker->accept.sharing != SHARING_NONE) /* last: a session may have ended */
+        accept_yield(worker, acceptor, batch->left);
 }
 
 static void accept_clients(struct worker *worker, struct acceptor *acceptor)
 {
-    const struct acceptors *accept = &worker->accept;
-    bool rescan = acceptor->rescan;
-    bool wanted = rescan || acceptor->passed; /* whatever others have */
-    bool many = wanted || worker->cycle->events.multi_accept;
-    int most = rescan ? RESCAN_MAX : BATCH_MAX;
-    bool at_once = !many && !accept->holds_mutex;
-    struct fb_conn *client = NULL;
-    enum outcome outcome;
-    bool left = false, any;
-    int n = 0;
+    enum acceptor_batch kind = acceptor->batch;
+    bool many = kind != ACCEPTOR_FAIR || worker->cycle->events.multi_accept;
+    struct batch batch = {
+        .kind = kind,
+        .most = kind == ACCEPTOR_RESCAN ? RESCAN_MAX
+                : many                  ? BATCH_MAX
+                                        : 1,
+        .opens_later = many || acceptors_hold_mutex(&worker->accept),
+    };
 
-    acceptor->rescan = acceptor->passed = false;
-    if (!wanted && accept_leaves_event(worker, acceptor))
+    acceptor->batch = ACCEPTOR_FAIR;
+    if (kind == ACCEPTOR_FAIR && worker->accept.sharing != SHARING_NONE &&
+        accept_leaves_event(worker, acceptor))
         return;
-    do {
-        outcome =
-            accept_steps_back(worker, acceptor) ? EMPTY : accept_one(worker, acceptor, &client);
-        if (outcome == ACCEPTED && !at_once)
-            conn_open_soon(client);
-        left = outcome == ACCEPTED && !rescan && accept_leaves_next(worker, acceptor);
-    } while (many && !left && continues(net_of(worker), acceptor, outcome, rescan) && ++n < most);
-    if (acceptor->source.events[EVENT_WRITE].queue != QUEUE_NONE) /* room is being made */
-        acceptor->rescan = rescan;
-    any = n > 0 || outcome == ACCEPTED;
-    if (any || outcome != EMPTY)
-        acceptor->empty_n = 0;
-    else if (!rescan)
-        accept_note_empty(worker, acceptor);
-    acceptor->source.events[EVENT_READ].ready = false; /* what is left is reported again */
-    if (outcome == ACCEPTED && at_once)
-        conn_open(client);
-    if (any) /* last: a session may have come and gone */
-        accept_yield(worker, acceptor, left);
+    accept_batch(worker, acceptor, &batch);
+    end_batch(worker, acceptor, &batch);
 }
 
 static void acceptor_readable(struct loop *loop, struct source *source)
@@ -305,13 +286,26 @@ static void acceptor_readable(struct loop *loop, struct source *source)
     accept_clients(worker_of_loop(loop), container_of(source, struct acceptor, source));
 }
 
-static const struct source_ops acceptor_ops = {
-    .run = { [EVENT_READ] = acceptor_readable, [EVENT_WRITE] = accept_room_wanted },
-};
-
-static int add_acceptor(struct worker *worker, struct listener *listener, int fd, bool ours)
+static void acceptor_room_wanted(struct loop *loop, struct source *source)
 {
-    struct source *source = source_get(&net_of(worker)->loop.sources);
+    const struct acceptor *acceptor = container_of(source, struct acceptor, source);
+
+    reclaim_idle(worker_of_loop(loop));
+    if (acceptor->batch == ACCEPTOR_RESCAN && source->listening) /* the rest may not be reported */
+        loop_post(loop, &source->events[EVENT_READ], QUEUE_ACCEPT);
+}
+
+/* ---- Listeners ---- */
+
+static int add_acceptor(
+    struct worker *worker, struct listener *listener, int fd, enum acceptor_kind kind)
+{
+    static const struct source_ops ops = {
+        .run = { [EVENT_READ] = acceptor_readable, [EVENT_WRITE] = acceptor_room_wanted },
+    };
+    struct acceptors *accept = &worker->accept;
+    struct loop *loop = &worker->stream.net.loop;
+    struct source *source = source_get(&loop->sources);
     struct acceptor *acceptor;
 
     static_assert(sizeof(*acceptor) <= sizeof(struct fb_conn), "it lies in a connection's slot");
@@ -322,55 +316,58 @@ static int add_acceptor(struct worker *worker, struct listener *listener, int fd
     assert(fd != -1);
     acceptor = container_of(source, struct acceptor, source);
     source->fd = fd;
-    source->ops = &acceptor_ops;
-    source->io = net_of(worker)->loop.mechanism->io;
-    source->io_state = net_of(worker)->loop.mechanism_state;
+    source->ops = &ops;
+    source->io = loop->mechanism->io;
+    source->io_state = loop->mechanism_state;
     source->queue = QUEUE_ACCEPT;
     acceptor->listener = listener;
     acceptor->slots = port_slots(listener->owner);
-    acceptor->own = listener->options.reuseport;
-    acceptor->foreign = !ours;
-    worker->accept.list[worker->accept.n++] = acceptor;
+    acceptor->kind = kind;
+    acceptor->state = kind == ACCEPTOR_SIBLING && !acceptor_is_exclusive(accept, acceptor)
+                          ? ACCEPTOR_DORMANT
+                          : ACCEPTOR_ACTIVE;
+    accept->list[accept->n++] = acceptor;
     return 0;
 }
 
-/* A reuseport socket is a queue that one worker serves. Sockets beyond the number of workers, which
- * an earlier configuration with more workers has left, are shared out among the workers. */
-static bool is_ours(const struct worker *worker, const struct listener *listener, unsigned i)
+/* Finds the kind of a listener's socket `i`. A reuseport socket is the queue of one worker. Sockets
+ * beyond the number of workers, which an earlier configuration with more workers has left, are
+ * shared out among the workers. */
+static enum acceptor_kind find_kind(
+    const struct worker *worker, const struct listener *listener, unsigned i)
 {
-    return !listener->options.reuseport || worker->role != ROLE_WORKER ||
-           i % (unsigned)worker->cycle->core.worker_processes == worker->heritage->index;
+    if (!listener->options.reuseport)
+        return ACCEPTOR_SHARED;
+    return worker->role != ROLE_WORKER ||
+                   i % (unsigned)worker->cycle->core.worker_processes == worker->heritage->index
+               ? ACCEPTOR_OWN
+               : ACCEPTOR_SIBLING;
 }
 
-static int add_acceptors(struct worker *worker, struct listener *listener, bool ours)
+static int add_acceptors(struct worker *worker, struct listener *listener, bool siblings)
 {
-    for (unsigned i = 0; i < listener->fd_n; i++)
-        if (is_ours(worker, listener, i) == ours &&
-            add_acceptor(worker, listener, listener->fds[i], ours) == -1)
+    for (unsigned i = 0; i < listener->fd_n; i++) {
+        enum acceptor_kind kind = find_kind(worker, listener, i);
+
+        if ((kind == ACCEPTOR_SIBLING) == siblings &&
+            add_acceptor(worker, listener, listener->fds[i], kind) == -1)
             return -1;
+    }
     return 0;
 }
 
 int accept_init(struct worker *worker)
 {
-    const struct events_settings *events = &worker->cycle->events;
     struct acceptors *accept = &worker->accept;
-    bool several = accept_is_shared(worker);
     struct listener *listener;
     unsigned n = 0;
 
-    assert(worker->phase == WORKER_STARTING);
-    assert(accept->list == NULL && accept->phase == ACCEPT_CLOSED);
-    accept->exclusive = several && events->mechanism->exclusive;
-    accept->mutex = several && events->accept_mutex && !accept->exclusive;
-    accept->makes_way = accept->exclusive && events->accept_mutex;
-    accept->resume.expired = resume_expired;
-    accept->mend.expired = accept_mend_expired;
+    acceptors_init(worker);
     if (accept_init_passing(worker) == -1)
         return -1;
-    if (accept->mutex)
-        accept_mutex_init(&accept->turns, worker->heritage->shared, worker->heritage->slot,
-            (uint64_t)events->accept_mutex_delay, accept->even);
+    if (accept->sharing == SHARING_MUTEX)
+        accept_mutex_init(&accept->mutex, worker->heritage->shared, worker->heritage->slot,
+            (uint64_t)worker->cycle->events.accept_mutex_delay, accept->balance == BALANCE_CLIENTS);
 
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
         n += listener->fd_n;
@@ -380,77 +377,73 @@ int accept_init(struct worker *worker)
         return -1;
     }
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
-        if (add_acceptors(worker, listener, true) == -1 ||
-            (accept->even && add_acceptors(worker, listener, false) == -1))
+        if (add_acceptors(worker, listener, false) == -1 ||
+            (accept->balance == BALANCE_CLIENTS && add_acceptors(worker, listener, true) == -1))
             return -1;
     return 0;
 }
 
 void accept_open(struct worker *worker)
 {
-    struct acceptors *accept = &worker->accept;
-
     assert(worker->phase == WORKER_READY || worker->phase == WORKER_SERVING);
-    if (accept->phase == ACCEPT_CLOSED)
-        set_accept_phase(worker, ACCEPT_OPEN);
+    if (worker->accept.phase == ACCEPT_CLOSED)
+        acceptors_set_phase(worker, ACCEPT_OPEN);
     if (worker->phase == WORKER_READY)
         worker_set_phase(worker, WORKER_SERVING);
-    accept_update_watching(worker);
+    acceptors_update(worker);
 }
 
 void accept_rescan(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
-    struct loop *loop = &net_of(worker)->loop;
 
-    accept_borrow(worker);
+    acceptors_wake_dormant(worker);
     for (unsigned i = 0; i < accept->n; i++) {
         struct source *source = &accept->list[i]->source;
 
         if (!source->listening)
             continue;
-        accept->list[i]->rescan = true;
-        loop_post(loop, &source->events[EVENT_READ], QUEUE_ACCEPT);
+        acceptor_raise_batch(accept->list[i], ACCEPTOR_RESCAN);
+        loop_post(&worker->stream.net.loop, &source->events[EVENT_READ], QUEUE_ACCEPT);
     }
 }
 
-/* Accepts whoever waits at the listener, which is watched no more, and closes it. No client is left
- * behind: ours may be the socket's last open descriptor, at whose close the kernel resets all that
- * it still holds. Only a client that connects between our last accept and that close is lost. */
+/* Accepts the clients that wait at a listener, which is watched no more, and closes the listener.
+ * No client is left behind: this may be the socket's last open descriptor, at whose close the
+ * kernel resets all connections of the backlog. Only a client that connects between the last accept
+ * and that close is lost. */
 static void release_listener(struct worker *worker, struct acceptor *acceptor)
 {
     struct source *source = &acceptor->source;
     int fd = source->fd;
 
     assert(source->in_use && !source->listening && fd != -1);
-    acceptor->rescan = true;
+    acceptor_raise_batch(acceptor, ACCEPTOR_RESCAN);
     if (worker->accept.phase != ACCEPT_CLOSED && worker->phase != WORKER_ENDING)
         accept_clients(worker, acceptor); /* suspended or not: a shortage may be over */
     listener_close_socket(acceptor->listener, fd);
     source->fd = -1;
-    source_close(&net_of(worker)->loop, source, false);
+    source_close(&worker->stream.net.loop, source, false);
 }
 
 void accept_release(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
-    struct loop *loop = &net_of(worker)->loop;
+    struct loop *loop = &worker->stream.net.loop;
     struct listener *listener;
-    bool all = accept->even; /* the list has them already */
+    bool has_siblings = accept->balance == BALANCE_CLIENTS;
 
     assert(accept->phase != ACCEPT_RELEASED);
     if (accept->phase != ACCEPT_CLOSED)
         accept_wake_another(worker, -1);
     accept_end_passing(worker);
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link) {
-        if (accept->phase != ACCEPT_CLOSED && !all) /* other workers' queues: they may have gone */
-            add_acceptors(worker, listener, false);
+        if (accept->phase != ACCEPT_CLOSED && !has_siblings) /* whose workers may have ended */
+            add_acceptors(worker, listener, true);
         if (worker->role == ROLE_SINGLE) /* the master does it for its workers */
             listener_unlink(listener, &worker->log);
     }
-    for (unsigned i = 0; i < accept->n; i++)
-        source_disarm_listener(loop, &accept->list[i]->source);
-    source_release_disarmed(loop);
+    acceptors_disarm(worker);
     for (unsigned i = 0; i < accept->n; i++)
         release_listener(worker, accept->list[i]);
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
@@ -460,33 +453,5 @@ void accept_release(struct worker *worker)
     free(accept->list);
     accept->list = NULL;
     accept->n = 0;
-    set_accept_phase(worker, ACCEPT_RELEASED);
-}
-
-static void check_acceptor(const struct acceptors *accept, const struct acceptor *acceptor)
-{
-    const struct source *source = &acceptor->source;
-    bool wanted = is_watched(accept, acceptor);
-
-    assert(source->in_use && source->ops == &acceptor_ops);
-    assert(source->fd != -1 && source->queue == QUEUE_ACCEPT);
-    assert(!source->listening || wanted);
-    assert(source->listening || !wanted || timer_is_set(&accept->resume));
-    assert(!acceptor->broken || timer_is_set(&accept->mend));
-}
-
-void acceptors_check(const struct acceptors *accept)
-{
-    assert((accept->phase == ACCEPT_RELEASED) == (accept->list == NULL));
-    assert(accept->list != NULL || accept->n == 0);
-    assert(!accept->mutex || !accept->exclusive);
-    assert(accept->rung == SHARE_NOBODY || timer_is_set(&accept->back));
-    assert(accept->aside_n == 0 || timer_is_set(&accept->back));
-    assert(!accept->even || accept->bell != NULL);
-    assert(!accept->holds_mutex || accept->mutex);
-    assert(!accept->watches_shared || accept->mutex);
-    assert(!accept_is_suspended(accept) || timer_is_set(&accept->resume));
-    assert(!accept_is_suspended(accept) || accept->shortage_at != 0);
-    for (unsigned i = 0; i < accept->n; i++)
-        check_acceptor(accept, accept->list[i]);
+    acceptors_set_phase(worker, ACCEPT_RELEASED);
 }

@@ -31,7 +31,7 @@ struct accept_mutex {
 
 enum accept_mutex_status {
     ACCEPT_MUTEX_BUSY,     /* another worker's, or left to others */
-    ACCEPT_MUTEX_DUE,      /* so too, and to be taken with accept_mutex_rob() if clients wait */
+    ACCEPT_MUTEX_DUE,      /* busy, and to be taken with accept_mutex_rob() if clients wait */
     ACCEPT_MUTEX_ACQUIRED, /* ours for a turn */
     ACCEPT_MUTEX_DAMAGED,  /* ours for a turn, and its owner could not be: to be reported */
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Passes: leaves the clients that come next to the worker with the fewest, whose bell is rung, and
- * takes them again soon after if nobody has. A worker steps back from one listener at a time, and
- * for a time that it counts itself: whatever others publish, or do not do, no client waits longer
- * than that. */
-#include "worker/accept_private.h"
+/* Passes clients: leaves the next ones to the worker with the fewest clients, by ringing its bell,
+ * and takes them back when the timer `back` expires. The timer bounds every client's wait, whatever
+ * other workers publish or fail to do. */
+#include "worker/accept_pass.h"
+
 #include "worker/worker.h"
 
 #include <assert.h>
@@ -19,38 +19,55 @@
 /* No more listeners are looked at when clients wait at any of them. */
 #define ANY_MOST 64
 
-static void ring(struct worker *worker, int fd, uint32_t to)
+static void set_passing(struct acceptors *accept, enum accept_passing passing)
+{
+    static const unsigned legal[] = {
+        [PASSING_NONE] = 1u << PASSING_CLIENTS | 1u << PASSING_SHORT,
+        [PASSING_CLIENTS] = 1u << PASSING_CLIENTS | 1u << PASSING_NONE | 1u << PASSING_REFUSED,
+        [PASSING_SHORT] = 1u << PASSING_SHORT | 1u << PASSING_NONE | 1u << PASSING_REFUSED,
+        [PASSING_REFUSED] = 1u << PASSING_NONE | 1u << PASSING_CLIENTS | 1u << PASSING_SHORT,
+    };
+
+    assert(legal[accept->passing] & 1u << passing);
+    accept->passing = passing;
+}
+
+static void wake_worker(struct worker *worker, int fd, uint32_t to)
 {
     accept_share_publish_pass(&worker->accept.share, fd, to);
     bells_ring(worker->heritage->bells, to);
 }
 
-/* Ends a step back: the listeners are watched again, behind all others that watch them. */
-static void come_back(struct worker *worker)
+/* Watches the listeners again that were left to others, behind all workers that watch them. */
+static void watch_yielded(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
 
-    for (unsigned i = 0; accept->aside_n > 0; i++) {
+    for (unsigned i = 0; accept->yielded_n > 0; i++) {
         assert(i < accept->n);
-        if (!accept->list[i]->aside)
-            continue;
-        accept->list[i]->aside = false;
-        accept->aside_n--;
-        accept_watch(worker, accept->list[i]);
+        if (accept->list[i]->state == ACCEPTOR_YIELDED)
+            acceptor_change(worker, accept->list[i], ACCEPTOR_ACTIVE);
     }
 }
 
-/* Leaves a listener to worker `to`, or (SHARE_NOBODY) to whoever waits there. */
+/* Leaves a listener to worker `to`, or (SHARE_NOBODY) to any that waits there. */
 static void leave_listener(struct worker *worker, struct acceptor *acceptor, uint32_t to)
 {
     struct acceptors *accept = &worker->accept;
 
-    assert(timer_is_set(&accept->back) && !acceptor->aside);
-    acceptor->aside = true;
-    accept->aside_n++;
-    accept_watch(worker, acceptor);
+    assert(timer_is_set(&accept->back));
+    acceptor_change(worker, acceptor, ACCEPTOR_YIELDED);
     if (to != SHARE_NOBODY)
-        ring(worker, accept->aside_n == 1 ? acceptor->source.fd : SHARE_ANY, to);
+        wake_worker(worker, accept->yielded_n == 1 ? acceptor->source.fd : SHARE_ANY, to);
+}
+
+static void begin_passing(struct worker *worker, uint64_t ms)
+{
+    struct acceptors *accept = &worker->accept;
+
+    if (accept->passing != PASSING_SHORT)
+        set_passing(accept, PASSING_CLIENTS);
+    timers_arm(&worker->stream.net.loop.timers, &accept->back, ms);
 }
 
 /* Leaves the listener, or the accept mutex (NULL), to another worker for a while. */
@@ -59,28 +76,27 @@ static void pass(struct worker *worker, struct acceptor *acceptor, uint32_t to)
     struct acceptors *accept = &worker->accept;
 
     assert(accept->bell != NULL && to != SHARE_NOBODY);
-    accept->rung = to;
-    timers_arm(&worker->stream.net.loop.timers, &accept->back,
-        accept->waits      ? SHORT_BACK_MS
-        : acceptor != NULL ? BACK_MS
-                           : MUTEX_BACK_MS);
+    accept->woken = to;
+    begin_passing(worker, accept->passing == PASSING_SHORT ? SHORT_BACK_MS
+                          : acceptor != NULL               ? BACK_MS
+                                                           : MUTEX_BACK_MS);
     counters_add(worker->stream.net.counters, COUNTER_PASSES, 1);
     if (acceptor != NULL)
         leave_listener(worker, acceptor, to);
     else
-        ring(worker, -1, to);
+        wake_worker(worker, -1, to);
 }
 
-/* A client comes right behind another that we have taken, as the next of a burst, and was reported
- * to us before we were behind the others: who has fewer takes it. An isolated client is not worth
- * that. */
+/* Leaves the next client of a burst to a worker that has fewer. Such a client was reported before
+ * this worker went behind the others; an isolated client is not worth a wake-up. */
 static bool leaves_burst(struct worker *worker, struct acceptor *acceptor)
 {
     struct acceptors *accept = &worker->accept;
     uint64_t now = worker->stream.net.loop.clock.mono_ms;
     uint32_t to;
 
-    if (!accept->even || !accept->exclusive || acceptor->own || accept->phase != ACCEPT_OPEN ||
+    if (accept->balance != BALANCE_CLIENTS || accept->sharing != SHARING_EXCLUSIVE ||
+        acceptor->kind != ACCEPTOR_SHARED || !acceptors_are_open(accept) ||
         now - accept->accepted_ms > BURST_MS ||
         worker->stream.net.client_n <= accept->share.least ||
         accept_share_judge(&accept->share, worker->stream.net.client_n, false, now, &to) !=
@@ -90,10 +106,10 @@ static bool leaves_burst(struct worker *worker, struct acceptor *acceptor)
     return true;
 }
 
-/* Steps back from the listener, and wakes nobody. */
-static void step_aside(struct worker *worker, struct acceptor *acceptor)
+/* Leaves the listener to the workers that wait there, without a wake-up. */
+static void leave_unwatched(struct worker *worker, struct acceptor *acceptor)
 {
-    timers_arm(&worker->stream.net.loop.timers, &worker->accept.back, BACK_MS);
+    begin_passing(worker, BACK_MS);
     leave_listener(worker, acceptor, SHARE_NOBODY);
     counters_add(worker->stream.net.counters, COUNTER_YIELDS, 1);
 }
@@ -104,10 +120,21 @@ bool accept_leaves_event(struct worker *worker, struct acceptor *acceptor)
 
     if (!timer_is_set(&accept->back))
         return leaves_burst(worker, acceptor);
-    if ((accept->mutex && !acceptor->own) || (acceptor->own && !accept->even))
+    if (acceptor_needs_mutex(accept, acceptor) ||
+        (acceptor->kind != ACCEPTOR_SHARED && accept->balance != BALANCE_CLIENTS))
         return false;
-    leave_listener(worker, acceptor, accept->rung);
+    leave_listener(worker, acceptor, accept->woken);
     return true;
+}
+
+static void stop_passing(struct worker *worker)
+{
+    struct acceptors *accept = &worker->accept;
+
+    timer_del(&worker->stream.net.loop, &accept->back);
+    accept->woken = SHARE_NOBODY;
+    if (accept->passing == PASSING_CLIENTS || accept->passing == PASSING_SHORT)
+        set_passing(accept, PASSING_NONE);
 }
 
 static void back_expired(struct loop *loop, struct timer *timer)
@@ -116,50 +143,48 @@ static void back_expired(struct loop *loop, struct timer *timer)
     struct acceptors *accept = &worker->accept;
 
     assert(timer == &accept->back);
-    if (accept->rung != SHARE_NOBODY)
-        accept_share_note_answer(&accept->share, accept->rung);
-    if (accept->waits)
+    if (accept->woken != SHARE_NOBODY)
+        accept_share_note_answer(&accept->share, accept->woken);
+    if (accept->passing == PASSING_SHORT)
         accept_share_note_refusal(&accept->share);
-    accept->waits = false;
-    accept->rung = SHARE_NOBODY;
-    accept->returned = true;
-    come_back(worker);
+    accept->woken = SHARE_NOBODY;
+    set_passing(accept, PASSING_REFUSED);
+    watch_yielded(worker);
 }
 
 void accept_yield(struct worker *worker, struct acceptor *acceptor, bool left)
 {
-    const struct acceptors *accept = &worker->accept;
-    bool behind = left || acceptor->foreign;
+    struct acceptors *accept = &worker->accept;
+    bool goes_behind = left || acceptor->kind == ACCEPTOR_SIBLING;
 
-    worker->accept.accepted_ms = worker->stream.net.loop.clock.mono_ms;
-    if (!acceptor->own && !behind)
-        behind = !accept->even || worker->stream.net.client_n > accept->share.least;
-    if (!behind || !acceptor->source.listening ||
-        !(acceptor->own ? accept->stand_ins : accept->exclusive))
-        return;
-    source_disarm_listener(&worker->stream.net.loop, &acceptor->source);
-    accept_watch(worker, acceptor);
+    accept->accepted_ms = worker->stream.net.loop.clock.mono_ms;
+    if (acceptor->kind == ACCEPTOR_SHARED && !goes_behind)
+        goes_behind =
+            accept->balance != BALANCE_CLIENTS || worker->stream.net.client_n > accept->share.least;
+    if (goes_behind && acceptor->source.listening && acceptor_is_exclusive(accept, acceptor))
+        acceptor_rejoin(worker, acceptor);
 }
 
-void accept_give_back(struct worker *worker, struct acceptor *acceptor)
+bool accept_is_disabled(const struct worker *worker)
 {
-    assert(acceptor->foreign && acceptor->lent);
-    acceptor->lent = false;
-    accept_watch(worker, acceptor);
+    uint64_t totals[COUNTERS], own = worker->stream.net.client_n;
+
+    if (worker->accept.disabled <= 0)
+        return false;
+    shared_totals(worker->heritage->shared, totals);
+    return own * (uint64_t)worker->cycle->core.worker_processes > totals[COUNTER_ACTIVE];
 }
 
-/* Whether others come next: with accept_share by their numbers of clients, else by our free
- * slots. */
-static enum share_verdict judge(
+static enum share_verdict judge_balance(
     struct worker *worker, const struct acceptor *acceptor, uint32_t *to)
 {
     struct acceptors *accept = &worker->accept;
 
-    if (accept->even)
+    if (accept->balance == BALANCE_CLIENTS)
         return accept_share_judge(&accept->share, worker->stream.net.client_n,
-            acceptor->own ? accept->stand_ins : accept->exclusive,
-            worker->stream.net.loop.clock.mono_ms, to);
-    if (!accept->makes_way || acceptor->own || accept->bell == NULL || !accept_is_disabled(worker))
+            acceptor_is_exclusive(accept, acceptor), worker->stream.net.loop.clock.mono_ms, to);
+    if (accept->balance == BALANCE_NONE || acceptor->kind != ACCEPTOR_SHARED ||
+        !accept_is_disabled(worker))
         return SHARE_FAIR;
     *to = accept_share_find_least(&accept->share);
     return *to == SHARE_NOBODY ? SHARE_FAIR : SHARE_PASS;
@@ -168,20 +193,20 @@ static enum share_verdict judge(
 bool accept_leaves_next(struct worker *worker, struct acceptor *acceptor)
 {
     struct acceptors *accept = &worker->accept;
-    bool turns = accept->mutex && !acceptor->own;
     enum share_verdict verdict;
     uint32_t to;
 
-    accept->returned = false;
-    if (accept->phase != ACCEPT_OPEN)
+    if (accept->passing == PASSING_REFUSED)
+        set_passing(accept, PASSING_NONE);
+    if (!acceptors_are_open(accept))
         return false;
-    verdict = judge(worker, acceptor, &to);
-    if (turns) /* the mutex is left in the next turn, when it was given back */
+    verdict = judge_balance(worker, acceptor, &to);
+    if (acceptor_needs_mutex(accept, acceptor)) /* left in the next turn, once given back */
         accept->to = verdict == SHARE_FAIR ? SHARE_NOBODY : to;
     else if (verdict == SHARE_PASS)
         pass(worker, acceptor, to);
     else if (verdict == SHARE_ASIDE)
-        step_aside(worker, acceptor);
+        leave_unwatched(worker, acceptor);
     else if (verdict == SHARE_YIELD)
         counters_add(worker->stream.net.counters, COUNTER_YIELDS, 1);
     return verdict != SHARE_FAIR;
@@ -190,20 +215,21 @@ bool accept_leaves_next(struct worker *worker, struct acceptor *acceptor)
 bool accept_leaves_short(struct worker *worker, struct acceptor *acceptor)
 {
     struct acceptors *accept = &worker->accept;
-    bool turns = accept->mutex && !acceptor->own;
+    bool needs_mutex = acceptor_needs_mutex(accept, acceptor);
     uint32_t to;
 
-    if (accept->bell == NULL || (acceptor->own && !accept->even))
+    if (accept->bell == NULL ||
+        (acceptor->kind != ACCEPTOR_SHARED && accept->balance != BALANCE_CLIENTS))
         return false;
-    accept_publish_crowding(worker); /* before the others' word is read */
+    if (accept->phase == ACCEPT_OPEN) /* published before the load of others is read */
+        acceptors_set_phase(worker, ACCEPT_CROWDED);
     if (timer_is_set(&accept->back))
-        return !turns && accept_leaves_event(worker, acceptor);
+        return !needs_mutex && accept_leaves_event(worker, acceptor);
     to = accept_share_find_room(&accept->share, worker->stream.net.loop.clock.mono_ms);
     if (to == SHARE_NOBODY)
         return false;
-    accept->waits = true;
-    accept->returned = false;
-    if (turns)
+    set_passing(accept, PASSING_SHORT);
+    if (needs_mutex)
         accept->to = to;
     else
         pass(worker, acceptor, to);
@@ -236,50 +262,25 @@ static bool has_too_many(struct worker *worker)
                &accept->share, worker->stream.net.client_n, false, now, &accept->to) == SHARE_PASS;
 }
 
-bool accept_leaves_turn(struct worker *worker)
+bool accept_leaves_turn(struct worker *worker, int64_t *delay)
 {
     struct acceptors *accept = &worker->accept;
-    bool leaves;
+    bool leaves = timer_is_set(&accept->back);
 
-    assert(accept->mutex);
-    if (accept->returned)
+    assert(accept->sharing == SHARING_MUTEX);
+    if (accept->passing == PASSING_REFUSED)
         return false;
-    if (timer_is_set(&accept->back))
-        return true;
-    if (!accept->even || !accept_mutex_is_free(&accept->turns))
+    if (!leaves && (accept->balance != BALANCE_CLIENTS || !accept_mutex_is_free(&accept->mutex)))
         return false;
-    leaves = has_too_many(worker);
-    if (leaves)
-        pass(worker, NULL, accept->to);
-    accept->to = SHARE_NOBODY;
-    return leaves;
-}
-
-int64_t accept_leaving_ms(void)
-{
-    return MUTEX_BACK_MS;
-}
-
-void accept_borrow(struct worker *worker)
-{
-    struct acceptors *accept = &worker->accept;
-
-    if (!accept->even || accept->stand_ins)
-        return;
-    for (unsigned i = 0; i < accept->n; i++) {
-        if (!accept->list[i]->foreign)
-            continue;
-        accept->list[i]->lent = true;
-        accept_watch(worker, accept->list[i]);
+    if (!leaves) {
+        leaves = has_too_many(worker);
+        if (leaves)
+            pass(worker, NULL, accept->to);
+        accept->to = SHARE_NOBODY;
     }
-}
-
-bool accept_has_lent(const struct acceptors *accept)
-{
-    for (unsigned i = 0; i < accept->n; i++)
-        if (accept->list[i]->lent)
-            return true;
-    return false;
+    if (leaves && *delay > MUTEX_BACK_MS)
+        *delay = MUTEX_BACK_MS;
+    return leaves;
 }
 
 void accept_wake_another(struct worker *worker, int fd)
@@ -291,11 +292,11 @@ void accept_wake_another(struct worker *worker, int fd)
         return;
     to = accept_share_find_least(&accept->share);
     if (to != SHARE_NOBODY)
-        ring(worker, fd, to);
+        wake_worker(worker, fd, to);
 }
 
-/* Accepts the clients that another worker has left to us at the listener of this descriptor, or at
- * any of a few. */
+/* Accepts the clients that another worker has left to this one at the listener of this descriptor,
+ * or (SHARE_ANY) at any of a few. */
 static void take_passed(struct worker *worker, int fd)
 {
     struct acceptors *accept = &worker->accept;
@@ -305,19 +306,20 @@ static void take_passed(struct worker *worker, int fd)
 
         if (acceptor->source.fd != fd && (fd != SHARE_ANY || accept->n > ANY_MOST))
             continue;
-        if (acceptor->foreign && !accept->stand_ins) {
-            acceptor->lent = acceptor->passed = true;
-            accept_watch(worker, acceptor); /* reports those that wait already, too */
+        if (acceptor->kind == ACCEPTOR_SIBLING && accept->sharing != SHARING_EXCLUSIVE) {
+            acceptor_raise_batch(acceptor, ACCEPTOR_PASSED);
+            if (acceptor->state == ACCEPTOR_DORMANT) /* clients that wait are reported */
+                acceptor_change(worker, acceptor, ACCEPTOR_ACTIVE);
             continue;
         }
         if (!acceptor->source.listening)
             continue;
-        acceptor->passed = true;
+        acceptor_raise_batch(acceptor, ACCEPTOR_PASSED);
         loop_post(&worker->stream.net.loop, &acceptor->source.events[EVENT_READ], QUEUE_ACCEPT);
     }
 }
 
-/* Others have more clients than we do: whatever we have stepped back from is taken again. */
+/* Runs when another worker has more clients: takes back what was left to others. */
 static void bell_rung(struct loop *loop, struct source *source)
 {
     struct worker *worker = worker_of_loop(loop);
@@ -329,12 +331,10 @@ static void bell_rung(struct loop *loop, struct source *source)
     source->events[EVENT_READ].ready = false;
     if (!loop->mechanism->edge)
         bells_quiet(worker->heritage->bells, worker->heritage->index);
-    timer_del(loop, &accept->back);
-    accept->rung = SHARE_NOBODY;
-    accept->waits = false;
-    accept->invited = true; /* the other may have taken the mutex again, if we are late */
+    stop_passing(worker);
+    accept->invited = true; /* the other may have taken the mutex again, if this worker is late */
     map_watch_bell(worker);
-    come_back(worker);
+    watch_yielded(worker);
     while (accept->list != NULL && (fd = accept_share_passed(&accept->share, &cursor)) != -1)
         take_passed(worker, fd);
 }
@@ -367,12 +367,14 @@ static int watch_bell(struct worker *worker)
 int accept_init_passing(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
+    const struct events_settings *events = &worker->cycle->events;
     const struct heritage *heritage = worker->heritage;
     int64_t n = worker->cycle->core.worker_processes;
 
+    assert(accept->balance == BALANCE_NONE && accept->passing == PASSING_NONE);
     accept->back.expired = back_expired;
-    accept->to = accept->rung = SHARE_NOBODY;
-    if (!accept_is_shared(worker) || n > SLOT_MAX)
+    accept->to = accept->woken = SHARE_NOBODY;
+    if (accept->sharing == SHARING_NONE || n > SLOT_MAX)
         return 0;
     if (accept_share_init(
             &accept->share, heritage->shared, heritage->slot, heritage->place, (unsigned)n) == -1) {
@@ -383,24 +385,21 @@ int accept_init_passing(struct worker *worker)
     accept->share.most = worker->stream.net.connections_max;
     if (watch_bell(worker) == -1)
         return -1;
-    accept->even = accept->bell != NULL && worker->cycle->events.accept_share;
-    accept->stand_ins = accept->even && worker->cycle->events.mechanism->exclusive;
+    if (accept->bell != NULL && events->accept_share)
+        accept->balance = BALANCE_CLIENTS;
+    else if (accept->bell != NULL && events->accept_mutex && accept->sharing == SHARING_EXCLUSIVE)
+        accept->balance = BALANCE_SLOTS;
     return 0;
 }
 
 void accept_end_passing(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
-    struct loop *loop = &worker->stream.net.loop;
 
-    timer_del(loop, &accept->back);
-    for (unsigned i = 0; i < accept->n; i++)
-        accept->list[i]->aside = accept->list[i]->lent = false;
-    accept->aside_n = 0;
-    accept->rung = SHARE_NOBODY;
-    accept->even = accept->stand_ins = false;
-    if (accept->bell != NULL)
-        source_detach(loop, accept->bell); /* other workers and successors have the descriptor */
+    stop_passing(worker);
+    accept->balance = BALANCE_NONE;
+    if (accept->bell != NULL) /* other workers and successors have the descriptor */
+        source_detach(&worker->stream.net.loop, accept->bell);
     accept->bell = NULL;
     accept_share_done(&accept->share);
 }

@@ -7,6 +7,7 @@
 #include "process/logs.h"
 #include "process/process_ops.h"
 #include "upstream/follow.h"
+#include "worker/accept.h"
 #include "worker/logs.h"
 #include "worker/messages.h"
 #include "worker/peers.h"
@@ -32,7 +33,8 @@ static void begin_drain(struct worker *worker)
         process_ops->set_title("worker process is shutting down", NULL);
     accept_release(worker);
     channel_end_send(&worker->to_master, MESSAGE_RELEASED);
-    if (worker->accept.exclusive) /* a client that came just now may have woken us alone */
+    if (worker->accept.sharing ==
+        SHARING_EXCLUSIVE) /* a client that came just now may have woken us alone */
         channel_end_send(&worker->to_master, MESSAGE_RESCAN);
     if (limit > 0)
         timer_set(&worker->stream.net.loop, &worker->shutdown, (uint64_t)limit);
@@ -90,12 +92,12 @@ static const char *handle_message(struct channel_end *end, struct channel_messag
         messages_greet_other(worker, message->argument);
         break;
     case MESSAGE_MUTEX_OFF:
-        accept_leave_mutex(worker);
+        acceptors_leave_mutex(worker);
         break;
     case MESSAGE_LISTENER:
         /* without a descriptor none was left for it: the listener is said to be broken again */
         if (message->fd != -1)
-            accept_replace_socket(worker, message->argument, message->fd);
+            acceptors_replace_socket(worker, message->argument, message->fd);
         break;
     default:
         break;

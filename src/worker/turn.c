@@ -2,6 +2,7 @@
 /* The turn of the loop: the order of its steps, and nothing else. What few turns need (signals, the
  * accept mutex, a log's repair) is tested for here, and called only then. Under the simulated
  * kernel, and in a debug build, each turn ends with a check of the whole worker. */
+#include "worker/accept_turn.h"
 #include "worker/commands.h"
 #include "worker/logs.h"
 #include "worker/messages.h"
@@ -41,7 +42,7 @@ void worker_turn(struct worker *worker)
     struct acceptors *accept = &worker->accept;
 
     assert(worker->phase >= WORKER_READY && worker->phase <= WORKER_DRAINING);
-    if (accept->mutex)
+    if (accept->sharing == SHARING_MUTEX)
         timeout = accept_before(worker, timeout);
     if (loop_promote(loop))
         timeout = 0;
@@ -51,9 +52,9 @@ void worker_turn(struct worker *worker)
     heartbeat_end_wait(heartbeat);
 
     /* under the mutex connections are only accepted: their sessions begin in the normal queue */
-    if (accept->holds_mutex)
+    if (acceptors_hold_mutex(accept))
         loop_run(loop, QUEUE_ACCEPT);
-    if (accept->holds_mutex) /* it has not stepped back */
+    if (acceptors_hold_mutex(accept)) /* unless another worker has taken it */
         accept_after(worker);
     timers_run(&loop->timers);
     loop_run(loop, QUEUE_NORMAL);

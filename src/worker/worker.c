@@ -14,7 +14,8 @@
 #include "settings/shared_map.h"
 #include "upstream/follow.h"
 #include "upstream/queue.h"
-#include "worker/accept_private.h"
+#include "worker/accept.h"
+#include "worker/accept_pass.h"
 #include "worker/commands.h"
 #include "worker/logs.h"
 #include "worker/messages.h"
@@ -62,7 +63,7 @@ void worker_check(const struct worker *worker)
            worker->phase == WORKER_ENDING); /* by the deadline of a drain, within a turn */
     assert(!timer_is_set(&worker->shutdown) || worker->phase == WORKER_DRAINING);
     assert(!timer_is_set(&worker->others) || worker->phase >= WORKER_DRAINING);
-    assert(!worker->accept.holds_mutex);
+    assert(!acceptors_hold_mutex(&worker->accept));
     acceptors_check(&worker->accept);
     if (worker->messages != NULL)
         messages_check(worker);

@@ -11,7 +11,7 @@
 #include "process/heritage.h"
 #include "process/signals.h"
 #include "session/stream.h"
-#include "worker/accept.h"
+#include "worker/acceptors.h"
 #include "worker/busy_poll.h"
 #include "worker/file_reads.h"
 #include "worker/map_watch.h"

@@ -158,8 +158,8 @@ START_TEST(a_broken_listener_is_released_as_any)
     accept_release(fixture->worker);
     ck_assert(!timer_is_set(&fixture->worker->accept.mend));
     ck_assert_uint_eq(fixture_receive_message(fixture), 0);
-    accept_replace_socket(fixture->worker, 5, 0); /* too late */
-    accept_leave_mutex(fixture->worker);
+    acceptors_replace_socket(fixture->worker, 5, 0); /* too late */
+    acceptors_leave_mutex(fixture->worker);
     fixture_stop(fixture);
 }
 END_TEST

@@ -280,8 +280,8 @@ START_TEST(it_goes_on_without)
         fixture_turn(fixture); /* watches as its holder */
     fixture_take_mutex(fixture, rival);
     tell_to_leave(fixture);
-    accept_leave_mutex(fixture->worker);
-    accept_leave_mutex(fixture->worker); /* told twice */
+    acceptors_leave_mutex(fixture->worker);
+    acceptors_leave_mutex(fixture->worker); /* told twice */
     ck_assert(fixture->listening[0]->listening);
     fixture_connect_client(fixture);
     fixture_turn(fixture);
@@ -298,7 +298,7 @@ START_TEST(it_is_told_before_it_accepts)
 {
     struct fixture *fixture = fixture_prepare_worker(&one_of_two);
 
-    accept_leave_mutex(fixture->worker);
+    acceptors_leave_mutex(fixture->worker);
     ck_assert(!fixture->listening[0]->listening);
     accept_open(fixture->worker);
     ck_assert(fixture->listening[0]->listening);

@@ -139,7 +139,7 @@ START_TEST(one_that_drains_does_not_begin)
     worker_turn(fixture->worker);
     ck_assert_int_ne(fixture->worker->accept.phase, ACCEPT_OPEN);
     check_told(fixture, MESSAGE_RELEASED);
-    if (fixture->worker->accept.exclusive)
+    if (fixture->worker->accept.sharing == SHARING_EXCLUSIVE)
         check_told(fixture, MESSAGE_RESCAN);
     check_told(fixture, MESSAGE_ACCEPTING); /* the master would wait for it otherwise */
     ck_assert_str_eq(fixture_logged(fixture), DRAINING);
