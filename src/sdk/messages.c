@@ -10,7 +10,7 @@
 
 fb_ref fb_ref_of(fb_conn *conn)
 {
-    return SDK_VALID(conn) ? references_make(sdk_worker_of(conn), conn) : 0;
+    return SDK_VALID(conn) ? messages_reference(sdk_worker_of(conn), conn) : 0;
 }
 
 fb_conn *fb_find(fb_worker *worker, fb_ref ref)

@@ -3,7 +3,6 @@
  * random numbers and its threads. Only the worker's own loop makes them. */
 #include "process/role.h"
 #include "sdk/handle.h"
-#include "worker/posts.h"
 #include "worker/threads.h"
 
 #include <assert.h>
@@ -82,5 +81,5 @@ int fb_post(
     fb_worker *worker, void (*run)(fb_worker *worker, void *work), const void *work, size_t n)
 {
     assert(role_is(ROLE_WORKER));
-    return posts_add(worker, run, work, n);
+    return worker_protocol_post(worker, run, work, n);
 }

@@ -348,14 +348,11 @@ static int watch_bell(struct worker *worker)
 
     if (heritage->bells == NULL || heritage->index >= heritage->bells->n)
         return 0;
-    bell = source_get(&loop->sources);
+    bell = worker_source(worker, heritage->bells->fds[heritage->index], &ops);
     if (bell == NULL) {
         log_write(&worker->log, LEVEL_EMERG, 0, "no slot for the worker's bell");
         return -1;
     }
-    bell->fd = heritage->bells->fds[heritage->index];
-    bell->ops = &ops;
-    bell->io = &io_socket;
     bell->queue = QUEUE_ACCEPT;
     worker->accept.bell = bell;
     if (source_arm(loop, bell, EVENT_READ) == 0)

@@ -6,12 +6,11 @@
 #include "features/access_log/access_log.h"
 #include "process/logs.h"
 #include "process/process_ops.h"
+#include "systemd/notify.h"
 #include "upstream/follow.h"
 #include "worker/accept.h"
-#include "worker/logs.h"
 #include "worker/messages.h"
 #include "worker/peers.h"
-#include "worker/single.h"
 #include "worker/worker.h"
 
 #include <assert.h>
@@ -77,7 +76,7 @@ static const char *handle_message(struct channel_end *end, struct channel_messag
         follow_heed_all(&worker->stream.upstreams);
         break;
     case MESSAGE_INBOX:
-        inbox_open(worker, message);
+        messages_open_inbox(worker, message);
         break;
     case MESSAGE_INBOX_OF_PEER:
         peers_open(worker, message);
@@ -158,20 +157,51 @@ int worker_open_channel(struct worker *worker)
     if (worker->heritage->channel == -1)
         return 0;
     assert(worker->role == ROLE_WORKER);
-    worker->channel = source_get(&loop->sources);
+    worker->channel = worker_source(worker, worker->heritage->channel, &ops);
     if (worker->channel == NULL) {
         log_write(&worker->log, LEVEL_EMERG, 0, "no slot for the channel to the master");
         return -1;
     }
-    worker->channel->fd = worker->heritage->channel;
-    worker->channel->ops = &ops;
-    worker->channel->io = &io_socket;
     channel_end_open(&worker->to_master, worker->channel->fd, &end_ops, &loop->timers);
     if (source_arm(loop, worker->channel, EVENT_READ) == -1) {
         log_write(&worker->log, LEVEL_EMERG, errno, "the channel to the master cannot be watched");
         return -1;
     }
     return 0;
+}
+
+/* ---- Without a master ---- */
+
+static void alive_expired(struct loop *loop, struct timer *timer)
+{
+    notify_alive(&worker_of_loop(loop)->log);
+    timer_set(loop, timer, notify_interval() / 2);
+}
+
+void worker_notify_serving(struct worker *worker)
+{
+    assert(worker->role == ROLE_SINGLE && worker->phase == WORKER_SERVING);
+    notify_attend(&worker->stream.net.loop.timers, &worker->log);
+    notify_status(&worker->log, "Serving: a single process");
+    notify_ready(&worker->log);
+    worker->alive.expired = alive_expired;
+    if (notify_interval() > 0)
+        timer_set(&worker->stream.net.loop, &worker->alive, notify_interval() / 2);
+}
+
+void worker_notify_ended(struct worker *worker)
+{
+    assert(worker->role == ROLE_SINGLE && worker->phase >= WORKER_SERVING);
+    notify_attend(NULL, NULL);
+}
+
+static void notify_ending(struct worker *worker)
+{
+    assert(worker->role == ROLE_SINGLE && worker->phase >= WORKER_DRAINING);
+    notify_stopping(&worker->log);
+    notify_status(&worker->log, worker->phase == WORKER_ENDING
+                                    ? "Stopping"
+                                    : "Draining: the sessions may end by themselves");
 }
 
 /* Does what a master would do for a single process. */
@@ -236,6 +266,6 @@ void worker_take_commands(struct worker *worker)
     if (worker->role != ROLE_SINGLE)
         return;
     if (before < WORKER_DRAINING && worker->phase >= WORKER_DRAINING)
-        single_ending(worker);
+        notify_ending(worker);
     take_single_commands(worker);
 }

@@ -10,3 +10,9 @@ struct worker;
 int worker_open_channel(struct worker *worker);
 /* Does what signals have asked for since the last call; called when signals_pending() says so. */
 void worker_take_commands(struct worker *worker);
+
+/* Without a master: reports to the service manager that the worker serves, and from now on lives.
+ * */
+void worker_notify_serving(struct worker *worker);
+/* Ends the reports, with the worker's loop. */
+void worker_notify_ended(struct worker *worker);

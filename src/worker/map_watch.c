@@ -47,13 +47,11 @@ static void post_look(struct worker *worker)
 static void tell(struct worker *worker, struct map_watch *watch, const struct shm_map_changed *what)
 {
     struct fb_worker *handle = watch->handle;
-    struct heartbeat *heartbeat = worker->stream.net.heartbeat;
 
-    heartbeat_begin(heartbeat, CALLBACK_MAP_CHANGED, handle->index);
+    worker_callback_begin(handle, CALLBACK_MAP_CHANGED);
     handle->protocol->worker_ops->map_changed(handle, handle->state, watch->map,
         (fb_bytes) { what->key, what->key_n }, (fb_map_change)what->what);
-    worker_check_fork(worker);
-    heartbeat_end(heartbeat);
+    worker_callback_end(worker);
 }
 
 /* Tells what is in the log; false when the turn's part is used up. */

@@ -1,179 +1,267 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The message queues of a worker: opens and closes them, keeps the queue of messages to this worker
- * itself, and has the loop run what is to be done without another worker. Reports run on the loop,
- * never within the call that sends. */
+/* Sends messages of connections and of workers, and greets other workers. What cannot be sent is
+ * answered here, by the loop. Nothing is done by halves: without memory nothing is sent.
+ *
+ * A worker that starts greets all that have a slot then, and those of another master process, which
+ * the master tells of; each greets back. So the later of two workers begins. A greeting is input: a
+ * worker that greets and has no slot is told to be gone by the master, when it is greeted back. */
 #include "worker/messages.h"
 
-#include "base/check.h"
+#include "session/use.h"
 #include "worker/messages_private.h"
 #include "worker/references.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* Messages that are received before an outcome is decided here, or a worker has gone: it may have
- * sent them before it went. */
-#define REPLIES_MAX 4096
+/* Limits of unanswered messages, of a connection and of a protocol's worker. */
+#define UNANSWERED_MAX 1024
+#define UNANSWERED_OF_WORKER_MAX 16384
+/* Guesses of a connection, after which all its references are unknown. */
+#define GUESSES_MAX 64
 
-struct queued_message *message_create(
-    struct worker *worker, const struct message_head *head, const void *p, size_t n)
+fb_ref messages_reference(struct worker *worker, struct fb_conn *conn)
 {
-    struct queued_message *message =
-        memory_alloc(messages_net(worker)->memory, sizeof(*message) + n);
+    uint64_t name = messages_open(worker) ? session_name(conn) : 0;
 
-    if (message == NULL)
-        return NULL;
-    message->head = *head;
-    message->n = n;
-    message->p = message->own;
-    message->shared = NULL;
-    message->waits = NULL;
-    if (n > 0)
-        memcpy(message->own, p, n);
-    return message;
+    assert(name >> REFERENCES_NAME_BITS == 0);
+    return name == 0 ? 0 : (fb_ref)references_own(worker) << REFERENCES_NAME_BITS | name;
 }
 
-struct queued_message *message_create_shared(
-    struct worker *worker, const struct message_head *head, struct message_bytes *shared, size_t n)
+/* Sends one message, and awaits its outcome; the message's number, or 0. */
+static uint64_t send_one(struct worker *worker, struct fb_worker *protocol, fb_ref from, fb_ref to,
+    const void *p, size_t n)
 {
-    struct queued_message *message = message_create(worker, head, NULL, 0);
-
-    if (message == NULL)
-        return NULL;
-    message->n = n;
-    message->p = shared->bytes;
-    message->shared = shared;
-    shared->users++;
-    return message;
-}
-
-void message_free(struct worker *worker, struct queued_message *message)
-{
-    const struct memory *memory = messages_net(worker)->memory;
-
-    if (message == NULL)
-        return;
-    assert(message->shared == NULL || message->shared->users > 0);
-    if (message->shared != NULL && --message->shared->users == 0)
-        memory_release(memory, message->shared);
-    memory_release(memory, message);
-}
-
-void messages_free(struct worker *worker, struct message_queue *queue)
-{
+    struct message_head head = { .from = from, .to = to, .protocol = protocol->mark };
+    struct unanswered values = { .from = from, .to = to, .protocol = protocol->index };
     struct queued_message *message;
+    struct unanswered *unanswered;
 
-    while ((message = STAILQ_FIRST(queue)) != NULL) {
-        STAILQ_REMOVE_HEAD(queue, link);
+    head.number = values.number = ++worker->messages->last_number;
+    message = message_create(worker, &head, p, n);
+    unanswered = message != NULL ? messages_await(worker, &values) : NULL;
+    if (unanswered == NULL) {
         message_free(worker, message);
+        return 0;
     }
+    if (!peers_send(worker, message))
+        messages_decide(worker, unanswered, FB_MESSAGE_BUSY);
+    return head.number;
 }
 
-void messages_post_local(struct worker *worker)
+uint64_t messages_send(
+    struct worker *worker, struct fb_conn *from, fb_ref to, const void *p, size_t n)
 {
-    struct event *event = &worker->messages->local->events[EVENT_READ];
+    fb_ref own = messages_reference(worker, from);
+    struct session_use *use = session_use_of(from);
+    unsigned index = session_server_of(from)->protocol_index;
+    uint64_t number;
 
-    loop_post(&messages_net(worker)->loop, event, QUEUE_NEXT);
+    if (own == 0 || n > FB_MESSAGE_MAX || use->unanswered >= UNANSWERED_MAX)
+        return 0;
+    if (use->guesses >= GUESSES_MAX && !references_is_worker(to))
+        to = 0; /* unknown */
+    number = send_one(worker, &worker->protocols[index], own, to, p, n);
+    use->unanswered += number != 0;
+    return number;
 }
 
-bool messages_queue(struct worker *worker, struct queued_message *message)
+uint64_t messages_send_from_worker(struct fb_worker *from, fb_ref to, const void *p, size_t n)
 {
-    if (references_incarnation(message->head.to) != references_own(worker))
-        return peers_send(worker, message);
-    STAILQ_INSERT_TAIL(&worker->messages->local_queue, message, link);
-    messages_post_local(worker);
+    struct worker *worker = worker_of(from);
+    uint64_t number;
+
+    if (n > FB_MESSAGE_MAX || from->unanswered >= UNANSWERED_OF_WORKER_MAX ||
+        !messages_open(worker))
+        return 0;
+    number = send_one(worker, from, references_own_worker(worker), to, p, n);
+    from->unanswered += number != 0;
+    return number;
+}
+
+/* Whether the protocol's messages to all are for this peer. One that has not answered our greeting
+ * yet may run the protocol, and has had the greeting before the message. */
+static bool is_receiver(const struct peer *peer, const struct fb_worker *handle)
+{
+    return ((peer->protocols | peer->unheard) >> handle->index & 1) != 0;
+}
+
+static unsigned count_receivers(const struct messages *messages, const struct fb_worker *handle)
+{
+    const struct peer *peer;
+    unsigned n = 0;
+
+    TAILQ_FOREACH (peer, &messages->peers, link)
+        n += is_receiver(peer, handle);
+    return n;
+}
+
+/* Creates a message for each receiver, with what waits for its outcome; false without memory, and
+ * some may be there. */
+static bool create_all(struct fb_worker *from, struct message_head *head,
+    struct message_bytes *shared, size_t n, struct message_queue *queue)
+{
+    struct worker *worker = from->worker;
+    struct queued_message *message;
+    struct peer *peer;
+
+    TAILQ_FOREACH (peer, &worker->messages->peers, link) {
+        struct unanswered values = {
+            .number = head->number,
+            .from = head->from,
+            .to = peer->id,
+            .protocol = from->index,
+            .is_unheard = (peer->unheard >> from->index & 1) != 0,
+        };
+
+        if (!is_receiver(peer, from))
+            continue;
+        head->to = peer->id;
+        message = message_create(worker, head, NULL, 0);
+        if (message == NULL)
+            return false;
+        message->n = n;
+        message->p = shared->bytes;
+        message->shared = shared;
+        shared->users++;
+        STAILQ_INSERT_TAIL(queue, message, link);
+        message->unanswered = messages_await(worker, &values);
+        if (message->unanswered == NULL)
+            return false;
+    }
     return true;
 }
 
-/* Receives the local queue, reports what was decided here, and tells who has gone. */
-static void run_local(struct loop *loop, struct source *source)
+static void send_all(struct fb_worker *from, struct message_queue *queue)
 {
-    struct worker *worker = worker_of_loop(loop);
-    struct messages *messages = worker->messages;
-    struct message_queue queue = STAILQ_HEAD_INITIALIZER(queue);
+    struct worker *worker = from->worker;
     struct queued_message *message;
 
-    CHECK_KIND(messages, MESSAGES_KIND);
-    assert(source == messages->local);
-    STAILQ_CONCAT(&queue, &messages->local_queue);
-    while ((message = STAILQ_FIRST(&queue)) != NULL) {
-        STAILQ_REMOVE_HEAD(&queue, link);
-        if (!messages_receive(
-                worker, &message->head, (fb_bytes) { message->p, message->n }, message))
-            message_free(worker, message);
-        net_flush(messages_net(worker));
+    while ((message = STAILQ_FIRST(queue)) != NULL) {
+        struct unanswered *unanswered = message->unanswered;
+
+        STAILQ_REMOVE_HEAD(queue, link);
+        if (!peers_send(worker, message))
+            messages_decide(worker, unanswered, FB_MESSAGE_BUSY);
     }
-    if ((messages->decided_n > 0 || !TAILQ_EMPTY(&messages->gone)) && messages->inbox != NULL)
-        inbox_read(worker, REPLIES_MAX);
-    messages_report_decided(worker);
-    if (!messages->short_of_memory) /* otherwise some of their messages may wait in the inbox */
-        messages_tell_gone(worker);
 }
 
-struct source *messages_source(struct worker *worker, int fd, const struct source_ops *ops)
+static void discard_all(struct worker *worker, struct message_queue *queue)
 {
-    struct source *source = source_get(&messages_net(worker)->loop.sources);
+    struct queued_message *message;
 
-    if (source == NULL)
-        return NULL;
-    source->fd = fd;
-    source->ops = ops;
-    source->io = &io_socket;
-    return source;
+    STAILQ_FOREACH (message, queue, link)
+        if (message->unanswered != NULL)
+            messages_await_not(worker, message->unanswered);
+    messages_free(worker, queue);
 }
 
-bool messages_open(struct worker *worker)
+/* A message that nobody is to receive has been handled. */
+static uint64_t send_none(struct fb_worker *from, uint64_t number, fb_ref own)
 {
-    static const struct source_ops ops = { .run = { [EVENT_READ] = run_local } };
-    struct messages *messages = worker->messages;
-    struct stream *stream = &worker->stream;
+    struct unanswered values = { .number = number, .from = own, .protocol = from->index };
+    struct unanswered *unanswered = messages_await(from->worker, &values);
 
-    if (messages != NULL)
-        return true;
-    messages = memory_alloc(messages_net(worker)->memory, sizeof(*messages));
-    if (messages == NULL)
-        return false;
-    *messages = (struct messages) { .kind = MESSAGES_KIND, .retry.expired = peers_retry_expired };
-    worker->messages = messages;
-    STAILQ_INIT(&messages->local_queue);
-    TAILQ_INIT(&messages->peers);
-    TAILQ_INIT(&messages->gone);
-    RB_INIT(&messages->unanswered);
-    if (stream->last_name == 0)
-        worker->random(worker, stream->name_key, sizeof(stream->name_key));
-    messages->local = messages_source(worker, -1, &ops);
-    if (messages->local != NULL)
-        return true;
-    log_write(&worker->log, LEVEL_CRIT, errno, "messages cannot be received");
-    messages_done(worker);
-    return false;
+    if (unanswered == NULL)
+        return 0;
+    from->unanswered++;
+    messages_decide(from->worker, unanswered, FB_MESSAGE_HANDLED);
+    return number;
 }
 
-void messages_done(struct worker *worker)
+uint64_t messages_send_all(struct fb_worker *from, const void *p, size_t n)
 {
-    struct messages *messages = worker->messages;
-    struct loop *loop = &messages_net(worker)->loop;
-    struct unanswered *unanswered;
+    struct worker *worker = worker_of(from);
+    struct message_head head = { .protocol = from->mark };
+    struct message_queue queue = STAILQ_HEAD_INITIALIZER(queue);
+    struct message_bytes *shared;
+    unsigned receivers;
+    bool created;
 
-    if (messages == NULL)
-        return;
-    CHECK_KIND(messages, MESSAGES_KIND);
-    peers_done(worker);
-    while ((unanswered = RB_ROOT(&messages->unanswered)) != NULL)
-        messages_await_not(worker, unanswered);
-    messages_free(worker, &messages->local_queue);
-    message_free(worker, messages->spare);
-    timer_del(loop, &messages->retry);
-    if (messages->local != NULL)
-        source_close(loop, messages->local, false);
-    if (messages->inbox != NULL)
-        source_close(loop, messages->inbox, false);
-    messages->kind = 0;
-    memory_release(messages_net(worker)->memory, messages);
-    worker->messages = NULL;
+    if (n > FB_MESSAGE_MAX || !messages_open(worker))
+        return 0;
+    receivers = count_receivers(worker->messages, from);
+    if (from->unanswered + (receivers > 0 ? receivers : 1) > UNANSWERED_OF_WORKER_MAX)
+        return 0;
+    head.from = references_own_worker(worker);
+    head.number = ++worker->messages->last_number;
+    if (receivers == 0)
+        return send_none(from, head.number, head.from);
+    shared = memory_alloc(worker->stream.net.memory, sizeof(*shared) + n);
+    if (shared == NULL)
+        return 0;
+    shared->users = 1; /* this one */
+    if (n > 0)
+        memcpy(shared->bytes, p, n);
+    created = create_all(from, &head, shared, n, &queue);
+    if (created)
+        from->unanswered += receivers;
+    else
+        discard_all(worker, &queue);
+    if (created)
+        send_all(from, &queue);
+    if (--shared->users == 0)
+        memory_release(worker->stream.net.memory, shared);
+    return created ? head.number : 0;
 }
 
 bool messages_are_unsent(const struct worker *worker)
 {
     return worker->messages != NULL && worker->messages->queued_n > 0;
+}
+
+/* ---- Greetings ---- */
+
+static int greet_slot(struct worker *worker, struct slot_id id)
+{
+    struct peer *peer = peers_get(worker, slot_incarnation(id));
+
+    if (peer == NULL) {
+        log_write(&worker->log, LEVEL_EMERG, errno, "no memory for the other workers");
+        return -1;
+    }
+    peer->id = references_of_slot(id);
+    peers_greet(worker, peer);
+    return 0;
+}
+
+int messages_greet_all(struct worker *worker)
+{
+    const struct shared *shared = worker->heritage->shared;
+    const struct shared_published *published = shared->published;
+    uint32_t n = published->slot_n;
+    bool listens = false;
+
+    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
+        listens = listens || worker_protocol_listens(&worker->protocols[i]);
+    if (worker->channel == NULL || !listens)
+        return 0;
+    if (!messages_open(worker)) {
+        log_write(&worker->log, LEVEL_EMERG, errno, "no memory for messages of workers");
+        return -1;
+    }
+    for (uint32_t i = 0; i < n && i < SLOT_MAX; i++) {
+        struct slot_id id = { .slot = shared->half * SLOT_MAX + i,
+            .serial = published->slots[i].serial };
+
+        if (id.serial != 0 && id.slot != worker->heritage->slot.slot &&
+            greet_slot(worker, id) == -1)
+            return -1;
+    }
+    channel_end_send(&worker->to_master, MESSAGE_OTHERS_WANTED);
+    return 0;
+}
+
+void messages_greet_other(struct worker *worker, uint32_t incarnation)
+{
+    struct peer *peer;
+
+    if (worker->phase >= WORKER_ENDING || incarnation == references_own(worker) ||
+        !messages_open(worker))
+        return;
+    peer = peers_get(worker, incarnation);
+    if (peer == NULL)
+        log_write(&worker->log, LEVEL_CRIT, errno, "no memory for another worker");
+    else if (!peer->greeted)
+        peers_greet(worker, peer); /* the peer may be gone */
 }

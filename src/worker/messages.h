@@ -3,8 +3,8 @@
  *
  * A message is answered once: handled, declined, not taken for want of room, or, when the receiver
  * has gone, unknown. It waits in the queue of the receiver's worker (peers.h), or in the local
- * queue when that is this one. Nothing of this exists until a connection has a reference, or where
- * a protocol has callbacks of the worker for messages. */
+ * queue when that is this one. No queue exists until a connection has a reference, or where a
+ * protocol has callbacks of the worker for messages. */
 #pragma once
 
 #include <forkbeard/types.h>
@@ -12,9 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The form of what workers send to each other's inboxes: of struct message_head, and of greetings.
- * During an upgrade workers of two binaries exchange messages where both have the same. Each change
- * of the form has another number. */
+/* Number of the format of packets in inboxes: of struct message_head, and of greetings. During an
+ * upgrade workers of two binaries exchange messages where both have the same format. */
 #define MESSAGES_FORM 1
 
 struct channel_message;
@@ -22,28 +21,27 @@ struct fb_conn;
 struct fb_worker;
 struct worker;
 
-/* Opens the queues, unless they are open; false when it fails. */
-bool messages_open(struct worker *worker);
-/* Receives from now on what other workers send to the socket that the master has made for it, of
- * which it takes the descriptor (inbox.c). */
-void inbox_open(struct worker *worker, struct channel_message *message);
-/* Closes both; messages that wait are freed unsent. */
-void messages_done(struct worker *worker);
-
-/* messages_greet.c: Makes this worker known to all others, where a protocol wants to be sent
- * messages or to know of them; -1 after an emerg line. */
-int messages_greet_all(struct worker *worker);
-/* Does so to a worker of another master process, of which this one's has told. */
-void messages_greet_other(struct worker *worker, uint32_t incarnation);
-
-/* messages_send.c: fb_send_message(), fb_send_worker() and fb_send_all(). */
+/* Makes a reference as fb_ref_of() says; 0 without memory. The first one opens the queues, so that
+ * each connection with a reference can be sent messages. */
+fb_ref messages_reference(struct worker *worker, struct fb_conn *conn);
+/* fb_send_message(), fb_send_worker() and fb_send_all(). */
 uint64_t messages_send(
     struct worker *worker, struct fb_conn *from, fb_ref to, const void *p, size_t n);
 uint64_t messages_send_from_worker(struct fb_worker *from, fb_ref to, const void *p, size_t n);
 uint64_t messages_send_all(struct fb_worker *from, const void *p, size_t n);
-
 /* Whether messages or replies wait to be sent to other workers. */
 bool messages_are_unsent(const struct worker *worker);
+/* Makes this worker known to all others, where a protocol wants to be sent messages or to know of
+ * them; -1 after an emerg line. */
+int messages_greet_all(struct worker *worker);
+/* Makes this worker known to a worker of another master process, which the master has told of. */
+void messages_greet_other(struct worker *worker, uint32_t incarnation);
 
+/* messages_receive.c: Opens the queues, unless they are open; false when it fails. */
+bool messages_open(struct worker *worker);
+/* Opens the inbox, a socket made by the master, of which it takes the descriptor. */
+void messages_open_inbox(struct worker *worker, struct channel_message *message);
+/* Closes both; messages that wait are freed unsent. */
+void messages_done(struct worker *worker);
 /* Asserts what holds of open queues between two turns. */
 void messages_check(const struct worker *worker);

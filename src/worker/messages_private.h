@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared by the files of the message queues, messages*.c, inbox.c and peers.c. The struct messages
- * is there from a worker's first reference on, or from its start where a protocol has callbacks of
- * the worker for messages; every queued message has one queue, or is being handled. */
+/* The message queues, for messages*.c and peers.c. The struct messages exists from a worker's first
+ * reference on, or from its start where a protocol has callbacks of the worker for messages; every
+ * queued message has one queue, or is being handled. */
 #pragma once
 
 #include "base/token_bucket.h"
@@ -42,9 +42,9 @@ struct queued_message {
     STAILQ_ENTRY(queued_message) link;
     struct message_head head;
     size_t n;
-    const uint8_t *p;             /* n bytes: its own, or the shared */
-    struct message_bytes *shared; /* NULL: none */
-    struct unanswered *waits;     /* while it is made for all workers: what waits for its outcome */
+    const uint8_t *p;              /* n bytes: its own, or the shared */
+    struct message_bytes *shared;  /* NULL: none */
+    struct unanswered *unanswered; /* while a message to all workers is made */
     uint8_t own[];
 };
 
@@ -109,80 +109,47 @@ struct messages {
     uint64_t deaf_until; /* messages to connections are not taken until then, monotonic ms */
 };
 
-static inline struct net *messages_net(struct worker *worker)
-{
-    return &worker->stream.net;
-}
-
-/* A source of the loop's table, of no kind of connection; NULL without a free slot. */
-struct source *messages_source(struct worker *worker, int fd, const struct source_ops *ops);
-
-/* Creates a message with a copy of its bytes, or with a use of shared ones; NULL without memory. */
+/* messages_queue.c: Creates a message with a copy of its bytes; NULL without memory. */
 struct queued_message *message_create(
     struct worker *worker, const struct message_head *head, const void *p, size_t n);
-struct queued_message *message_create_shared(
-    struct worker *worker, const struct message_head *head, struct message_bytes *shared, size_t n);
 void message_free(struct worker *worker, struct queued_message *message);
 /* Frees the messages of a queue. */
 void messages_free(struct worker *worker, struct message_queue *queue);
 /* Makes the loop look at what is to be done locally. */
 void messages_post_local(struct worker *worker);
-/* Sends a message or a reply, which it takes: to another worker's queue, or to our own, which the
- * loop receives. False when it failed: the message is freed. */
-bool messages_queue(struct worker *worker, struct queued_message *message);
-
-/* messages_answer.c: Adds a message of ours that waits for its outcome. False without memory. */
+/* Adds a sent message that waits for its outcome; NULL without memory. */
 struct unanswered *messages_await(struct worker *worker, const struct unanswered *values);
-/* Forgets it, because the message was not sent after all. */
 void messages_await_not(struct worker *worker, struct unanswered *unanswered);
 /* Decides an outcome here, because no other worker will. */
 void messages_decide(struct worker *worker, struct unanswered *unanswered, fb_outcome outcome);
-/* Decides that what that worker has not answered is "unknown". */
+/* Decides "unknown" for all messages that a worker has not answered. */
 void messages_decide_unknown(struct worker *worker, uint32_t incarnation);
-/* Notes that a worker, from which its outcomes are awaited by its slot alone so far, runs these
- * protocols, as bits: outcomes of it are reported as those of any worker that has come. */
+/* Notes that a worker, known by its slot alone so far, runs these protocols, as bits: outcomes are
+ * reported as those of any worker that has come. */
 void messages_heard_of(struct worker *worker, fb_ref id, uint64_t protocols);
-/* A reply has come: reports the outcome. */
-void messages_answered(struct worker *worker, const struct message_head *reply);
+/* Reports the outcome of a reply; `peer`, where the outcome is "unknown": the sender, or NULL. */
+void messages_answered(struct worker *worker, const struct message_head *reply, struct peer *peer);
 /* Reports the outcomes that were decided here. */
 void messages_report_decided(struct worker *worker);
+void messages_check_unanswered(const struct messages *messages);
 
-/* messages_receive.c: Receives a message, a reply or a greeting. `own` is a queued message, which
- * may be the one that it came in: it may be sent back as the reply. Returns whether it was. */
-bool messages_receive(struct worker *worker, const struct message_head *head, fb_bytes bytes,
-    struct queued_message *own);
-
-/* messages_greet.c: The mark of a protocol of this name, in whatever configuration. */
-uint64_t messages_mark(const char *protocol);
-/* Sends our greeting to a peer that has not had it; without memory later. What is sent to all
- * reaches the peer from then on. */
-void messages_greet_peer(struct worker *worker, struct peer *peer);
-/* Takes the greeting of another worker. */
-void messages_greeted(struct worker *worker, fb_ref from, fb_bytes marks);
-/* Tells the protocols of the workers that have gone, when nothing of them can come any more. */
-void messages_tell_gone(struct worker *worker);
-
-/* Receives at most so many of the messages that wait in the inbox, which may be gone then. */
-void inbox_read(struct worker *worker, int most);
-/* Goes on reading, when there is memory again. */
-void inbox_retry(struct worker *worker);
-
-/* peers.c: Sends a message to another worker, which takes it; false when that worker's queue is
- * full or there is no memory, and the message has been freed. */
+/* peers.c: Sends a message or reply, which it takes, to this worker or another; false when the
+ * receiver's queue is full or there is no memory, and the message has been freed. */
 bool peers_send(struct worker *worker, struct queued_message *message);
-/* The peer of that incarnation, which may be new: then the master is asked for its inbox. NULL
- * without memory, or with too many. */
+/* Finds the peer of an incarnation, or makes one, for whose inbox the master is asked; NULL without
+ * memory, or with too many. */
 struct peer *peers_get(struct worker *worker, uint32_t incarnation);
-/* The peer of that incarnation, or NULL. */
+/* Finds the peer of an incarnation, or NULL. */
 struct peer *peers_find(struct messages *messages, uint32_t incarnation);
-/* Appends a greeting to the peer's queue, whatever waits there. The peer may be gone then. */
-void peers_send_greeting(struct worker *worker, struct peer *peer, struct queued_message *greeting);
+/* Sends the greeting to a peer that has not had it, which may be gone then; without memory later.
+ * What is sent to all reaches the peer from then on. */
+void peers_greet(struct worker *worker, struct peer *peer);
+/* Tries again what peers wait for. */
+void peers_retry(struct worker *worker);
 /* Makes the retry timer run soon. */
 void peers_retry_soon(struct worker *worker);
 /* Lets peers that were flooded take messages again. */
 void peers_take_again(struct worker *worker);
-/* Forgets every peer, with what waits for it. */
+/* Forgets every peer, and the messages in its queue. */
 void peers_done(struct worker *worker);
-void peers_retry_expired(struct loop *loop, struct timer *timer);
-/* Asserts what holds of the peers' queues. */
 void peers_check(const struct messages *messages);

@@ -1,17 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receives messages: finds the connection or the protocol that each is for, and answers it. What
- * another worker has sent is input: it may name anything. A reference reaches connections of the
- * sender's own protocol, and of those that take messages of others. */
+/* Receives messages, from the inbox and the local queue, and answers each; opens and closes both.
+ *
+ * The inbox is a socket of packets, made by the master when another worker first asks for it. Every
+ * packet is input, because any worker can send anything there, or shut the socket down: packets
+ * that no worker sends are dropped. A reference reaches connections of the sender's own protocol,
+ * and of those that take messages of others. */
+#include "base/check.h"
+#include "os/descriptor.h"
+#include "os/sockets.h"
+#include "process/fd_passing.h"
 #include "session/use.h"
 #include "worker/messages_private.h"
 #include "worker/references.h"
 
 #include <errno.h>
+#include <string.h>
 
-/* For so long messages to connections are not taken, after too many guesses. */
+/* Messages that are received before other events have their turn. */
+#define MESSAGES_A_TURN 64
+/* Messages that are received before an outcome is decided here, or a worker has gone, which may
+ * have sent them before. */
+#define REPLIES_MAX 4096
+/* Time without messages to connections, after too many guesses. */
 #define DEAF_MS 1000
 
-static uint64_t call_conn(struct fb_conn *conn, fb_ref from, fb_bytes bytes)
+/* A packet, with a byte that is filled by one that is too long. */
+struct packet {
+    struct message_head head;
+    uint8_t bytes[FB_MESSAGE_MAX + 1];
+};
+
+/* ---- Messages ---- */
+
+static uint64_t give_to_conn(struct fb_conn *conn, fb_ref from, fb_bytes bytes)
 {
     const fb_ops *ops = session_ops_of(conn);
     int result;
@@ -24,7 +45,7 @@ static uint64_t call_conn(struct fb_conn *conn, fb_ref from, fb_bytes bytes)
     return result == 0 ? FB_MESSAGE_HANDLED : FB_MESSAGE_DECLINED;
 }
 
-static bool takes_from(const struct fb_conn *conn, const struct worker *worker, uint64_t mark)
+static bool conn_takes_from(const struct fb_conn *conn, const struct worker *worker, uint64_t mark)
 {
     const struct server *server = session_server_of(conn);
 
@@ -33,16 +54,17 @@ static bool takes_from(const struct fb_conn *conn, const struct worker *worker, 
 }
 
 /* Gives a message to a connection; the outcome. */
-static uint64_t give_to_conn(struct worker *worker, const struct message_head *head, fb_bytes bytes)
+static uint64_t receive_for_conn(
+    struct worker *worker, const struct message_head *head, fb_bytes bytes)
 {
-    uint64_t now = messages_net(worker)->loop.clock.mono_ms;
+    uint64_t now = worker->stream.net.loop.clock.mono_ms;
     struct fb_conn *conn;
 
     if (now < worker->messages->deaf_until)
         return FB_MESSAGE_BUSY;
     conn = references_find(worker, head->to);
-    if (conn != NULL && conn_is_active(conn) && takes_from(conn, worker, head->protocol))
-        return call_conn(conn, head->from, bytes);
+    if (conn != NULL && conn_is_active(conn) && conn_takes_from(conn, worker, head->protocol))
+        return give_to_conn(conn, head->from, bytes);
     if (conn != NULL || !references_is_guess(worker, head->to))
         return FB_MESSAGE_UNKNOWN;
     if (!references_note_guess(worker))
@@ -51,54 +73,360 @@ static uint64_t give_to_conn(struct worker *worker, const struct message_head *h
 }
 
 /* Gives a message to this worker's part of the sender's protocol; the outcome. */
-static uint64_t give_to_worker(
+static uint64_t receive_for_worker(
     struct worker *worker, const struct message_head *head, fb_bytes bytes)
 {
-    struct heartbeat *heartbeat = messages_net(worker)->heartbeat;
-    struct fb_worker *own = worker_protocol_of_mark(worker, head->protocol);
+    struct fb_worker *handle = worker_protocol_of_mark(worker, head->protocol);
     int result;
 
-    if (head->to != references_own_worker(worker) || own == NULL)
+    if (head->to != references_own_worker(worker) || handle == NULL)
         return FB_MESSAGE_UNKNOWN;
-    if (!WORKER_HAS(own, message))
+    if (!WORKER_HAS(handle, message))
         return FB_MESSAGE_DECLINED;
-    heartbeat_begin(heartbeat, CALLBACK_WORKER_MESSAGE, own->index);
-    result = own->protocol->worker_ops->message(own, own->state, head->from, bytes);
-    worker_check_fork(worker);
-    heartbeat_end(heartbeat);
+    worker_callback_begin(handle, CALLBACK_WORKER_MESSAGE);
+    result = handle->protocol->worker_ops->message(handle, handle->state, head->from, bytes);
+    worker_callback_end(worker);
     return result == 0 ? FB_MESSAGE_HANDLED : FB_MESSAGE_DECLINED;
 }
 
-/* Makes a reply of a queued message, and sends it. */
-static void send_reply(struct worker *worker, struct queued_message *reply,
-    const struct message_head *head, uint64_t outcome)
+/* ---- Workers that come and go ---- */
+
+static void call_of_worker(struct fb_worker *handle, enum callback callback,
+    void (*function)(fb_worker *worker, void *state, fb_ref id), fb_ref id)
 {
-    assert(reply->shared == NULL); /* the local queue has none */
-    reply->head = (struct message_head) {
-        .number = head->number, .from = head->to, .to = head->from, .outcome = outcome
-    };
-    reply->p = reply->own;
-    reply->n = 0;
-    messages_queue(worker, reply);
+    struct worker *worker = handle->worker;
+
+    if (!handle->started || function == NULL)
+        return;
+    worker_callback_begin(handle, callback);
+    function(handle, handle->state, id);
+    worker_callback_end(worker);
 }
 
-bool messages_receive(struct worker *worker, const struct message_head *head, fb_bytes bytes,
+/* Finds the protocols of a greeting that run here, as bits of their indices. */
+static uint64_t find_protocols(const struct worker *worker, fb_bytes marks)
+{
+    uint64_t found = 0, mark;
+
+    for (size_t at = 0; at + sizeof(mark) <= marks.n; at += sizeof(mark)) {
+        memcpy(&mark, marks.p + at, sizeof(mark));
+        for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
+            if (worker_protocol_listens(&worker->protocols[i]) && worker->protocols[i].mark == mark)
+                found |= UINT64_C(1) << i;
+    }
+    return found;
+}
+
+/* Whether protocols have still to be told that this worker has gone. */
+static bool worker_is_going(struct messages *messages, uint32_t incarnation)
+{
+    const struct peer *peer;
+
+    TAILQ_FOREACH (peer, &messages->gone, link)
+        if (peer->incarnation == incarnation)
+            return true;
+    return false;
+}
+
+static void receive_greeting(struct worker *worker, fb_ref from, fb_bytes marks)
+{
+    uint64_t protocols = find_protocols(worker, marks), came;
+    struct peer *peer;
+
+    if (protocols == 0 || worker->phase >= WORKER_ENDING ||
+        worker_is_going(worker->messages, references_incarnation(from)))
+        return;
+    peer = peers_get(worker, references_incarnation(from));
+    if (peer == NULL) {
+        log_write(&worker->log, LEVEL_CRIT, errno, "no memory for another worker");
+        return;
+    }
+    if (peer->id != 0 && peer->id != from) /* forged: a slot has one worker at a time */
+        return;
+    came = protocols & ~peer->protocols;
+    peer->protocols |= protocols;
+    peer->id = from;
+    peer->unheard = 0;
+    messages_heard_of(worker, from, protocols);
+    if (!peer->greeted)
+        peers_greet(worker, peer); /* the peer may be gone */
+    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
+        if ((came >> i & 1) != 0)
+            call_of_worker(&worker->protocols[i], CALLBACK_WORKER_CAME,
+                worker->protocols[i].protocol->worker_ops->worker_came, from);
+}
+
+/* Tells the protocols of the workers that have gone, of which nothing can come any more. */
+static void tell_gone(struct worker *worker)
+{
+    struct messages *messages = worker->messages;
+    struct peer *peer;
+
+    while ((peer = TAILQ_FIRST(&messages->gone)) != NULL) {
+        TAILQ_REMOVE(&messages->gone, peer, link);
+        for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
+            if ((peer->protocols >> i & 1) != 0)
+                call_of_worker(&worker->protocols[i], CALLBACK_WORKER_GONE,
+                    worker->protocols[i].protocol->worker_ops->worker_gone, peer->id);
+        memory_release(worker->stream.net.memory, peer);
+        net_flush(&worker->stream.net);
+    }
+}
+
+/* ---- Dispatch ---- */
+
+static void receive_reply(struct worker *worker, const struct message_head *reply)
+{
+    bool is_unknown = reply->outcome == FB_MESSAGE_UNKNOWN || reply->outcome == MESSAGE_IS_GUESS;
+
+    messages_answered(worker, reply,
+        is_unknown ? peers_find(worker->messages, references_incarnation(reply->from)) : NULL);
+}
+
+/* Receives a message, a reply or a greeting. `own` is a queued message, perhaps the received one,
+ * that is sent back as the reply to a message; returns whether it was. */
+static bool receive(struct worker *worker, const struct message_head *head, fb_bytes bytes,
     struct queued_message *own)
 {
-    struct message_head answered = *head; /* which may be the head of `own` */
-    uint64_t outcome;
+    struct message_head reply = { .number = head->number, .from = head->to, .to = head->from };
 
     assert(own != NULL);
     if (head->outcome == MESSAGE_IS_GREETING) {
-        messages_greeted(worker, head->from, bytes);
+        receive_greeting(worker, head->from, bytes);
         return false;
     }
     if (head->outcome != MESSAGE_IS_SENT) {
-        messages_answered(worker, head);
+        receive_reply(worker, head);
         return false;
     }
-    outcome = references_is_worker(head->to) ? give_to_worker(worker, head, bytes)
-                                             : give_to_conn(worker, head, bytes);
-    send_reply(worker, own, &answered, outcome);
+    reply.outcome = references_is_worker(head->to) ? receive_for_worker(worker, head, bytes)
+                                                   : receive_for_conn(worker, head, bytes);
+    assert(own->shared == NULL); /* the local queue has none */
+    own->head = reply;
+    own->p = own->own;
+    own->n = 0;
+    peers_send(worker, own);
     return true;
+}
+
+/* ---- The inbox ---- */
+
+/* Whether a packet of this length is what another worker sends to this one. */
+static bool is_message(const struct worker *worker, const struct packet *packet, size_t n)
+{
+    const struct message_head *head = &packet->head;
+    uint32_t own = references_own(worker);
+
+    if (n < sizeof(*head) || n > sizeof(*head) + FB_MESSAGE_MAX)
+        return false;
+    if (references_incarnation(head->to) != own)
+        return false;
+    if (head->from == 0 || references_incarnation(head->from) == own)
+        return false;
+    if (head->outcome == MESSAGE_IS_SENT)
+        return true;
+    if (head->outcome == MESSAGE_IS_GREETING)
+        return references_is_worker(head->from);
+    return n == sizeof(*head) &&
+           (head->outcome <= FB_MESSAGE_BUSY || head->outcome == MESSAGE_IS_GUESS);
+}
+
+/* Whether there is memory for the reply to the next message; without it messages wait in the
+ * socket, and their senders with them. */
+static bool has_spare(struct worker *worker)
+{
+    static const struct message_head none;
+    struct messages *messages = worker->messages;
+
+    if (messages->spare == NULL)
+        messages->spare = message_create(worker, &none, NULL, 0);
+    if (messages->spare == NULL && !messages->short_of_memory)
+        log_write(&worker->log, LEVEL_CRIT, errno, "no memory to receive messages, they wait");
+    messages->short_of_memory = messages->spare == NULL;
+    if (messages->short_of_memory)
+        peers_retry_soon(worker);
+    return !messages->short_of_memory;
+}
+
+/* Closes an inbox that another worker has shut down; the master makes a new one on request. */
+static void drop_inbox(struct worker *worker)
+{
+    log_write(&worker->log, LEVEL_ERROR, 0,
+        "the socket of messages from other workers was shut down, another one is made");
+    source_close(&worker->stream.net.loop, worker->messages->inbox, false);
+    worker->messages->inbox = NULL;
+    channel_end_send(&worker->to_master, MESSAGE_INBOX_LOST);
+}
+
+/* Receives at most so many of the messages that wait in the inbox, which may be gone then. */
+static void read_inbox(struct worker *worker, int most)
+{
+    struct source *source = worker->messages->inbox;
+    struct packet packet;
+
+    assert(source != NULL && source->in_use);
+    for (int i = 0; i < most && has_spare(worker); i++) {
+        int passed;
+        ssize_t n =
+            fd_receive(source->fd, &packet, sizeof(packet.head) + sizeof(packet.bytes), &passed);
+
+        if (passed != -1)
+            descriptor_discard(passed);
+        if (n == -1 && (errno == EINTR || errno == ECONNRESET))
+            continue;
+        if (n == 0 && os_socket_is_closed(source->fd)) {
+            drop_inbox(worker);
+            return;
+        }
+        if (n == -1) { /* none is left */
+            source->events[EVENT_READ].ready = false;
+            return;
+        }
+        if (!is_message(worker, &packet, (size_t)n))
+            continue;
+        if (receive(worker, &packet.head,
+                (fb_bytes) { packet.bytes, (size_t)n - sizeof(packet.head) },
+                worker->messages->spare))
+            worker->messages->spare = NULL;
+        net_flush(&worker->stream.net);
+    }
+}
+
+static void inbox_readable(struct loop *loop, struct source *source)
+{
+    struct worker *worker = worker_of_loop(loop);
+
+    CHECK_KIND(worker->messages, MESSAGES_KIND);
+    assert(source == worker->messages->inbox);
+    read_inbox(worker, MESSAGES_A_TURN);
+    if (worker->messages->inbox != NULL && source->events[EVENT_READ].ready &&
+        !worker->messages->short_of_memory)
+        loop_post(loop, &source->events[EVENT_READ], QUEUE_NEXT);
+}
+
+void messages_open_inbox(struct worker *worker, struct channel_message *message)
+{
+    static const struct source_ops ops = { .run = { [EVENT_READ] = inbox_readable } };
+    struct loop *loop = &worker->stream.net.loop;
+    struct source *source;
+
+    if (message->fd == -1 || !messages_open(worker) || worker->messages->inbox != NULL) {
+        if (worker->messages == NULL || worker->messages->inbox == NULL)
+            channel_end_send(&worker->to_master, MESSAGE_INBOX_LOST);
+        return;
+    }
+    source = worker_source(worker, message->fd, &ops);
+    if (source == NULL || source_arm(loop, source, EVENT_READ) == -1) {
+        log_write(&worker->log, LEVEL_CRIT, errno, "messages cannot be received");
+        if (source != NULL) {
+            message->fd = -1;
+            source_close(loop, source, false);
+        }
+        channel_end_send(&worker->to_master, MESSAGE_INBOX_LOST);
+        return;
+    }
+    message->fd = -1;
+    worker->messages->inbox = source;
+}
+
+/* ---- The queues ---- */
+
+/* Receives the local queue, reports what was decided here, and tells of workers that have gone. */
+static void run_local(struct loop *loop, struct source *source)
+{
+    struct worker *worker = worker_of_loop(loop);
+    struct messages *messages = worker->messages;
+    struct message_queue queue = STAILQ_HEAD_INITIALIZER(queue);
+    struct queued_message *message;
+
+    CHECK_KIND(messages, MESSAGES_KIND);
+    assert(source == messages->local);
+    STAILQ_CONCAT(&queue, &messages->local_queue);
+    while ((message = STAILQ_FIRST(&queue)) != NULL) {
+        STAILQ_REMOVE_HEAD(&queue, link);
+        if (!receive(worker, &message->head, (fb_bytes) { message->p, message->n }, message))
+            message_free(worker, message);
+        net_flush(&worker->stream.net);
+    }
+    if ((messages->decided_n > 0 || !TAILQ_EMPTY(&messages->gone)) && messages->inbox != NULL)
+        read_inbox(worker, REPLIES_MAX);
+    peers_take_again(worker);
+    messages_report_decided(worker);
+    if (!messages->short_of_memory) /* otherwise some of their messages may wait in the inbox */
+        tell_gone(worker);
+}
+
+static void retry_expired(struct loop *loop, struct timer *timer)
+{
+    struct worker *worker = worker_of_loop(loop);
+    struct messages *messages = worker->messages;
+    struct source *inbox = messages->inbox;
+
+    CHECK_KIND(messages, MESSAGES_KIND);
+    assert(timer == &messages->retry);
+    if (messages->short_of_memory) { /* reading goes on, when there is memory again */
+        messages->short_of_memory = inbox != NULL;
+        messages_post_local(worker);
+        if (inbox != NULL && inbox->events[EVENT_READ].ready)
+            loop_post(loop, &inbox->events[EVENT_READ], QUEUE_NEXT);
+    }
+    peers_retry(worker);
+}
+
+bool messages_open(struct worker *worker)
+{
+    static const struct source_ops ops = { .run = { [EVENT_READ] = run_local } };
+    struct messages *messages = worker->messages;
+    struct stream *stream = &worker->stream;
+
+    if (messages != NULL)
+        return true;
+    messages = memory_alloc(stream->net.memory, sizeof(*messages));
+    if (messages == NULL)
+        return false;
+    *messages = (struct messages) { .kind = MESSAGES_KIND, .retry.expired = retry_expired };
+    worker->messages = messages;
+    STAILQ_INIT(&messages->local_queue);
+    TAILQ_INIT(&messages->peers);
+    TAILQ_INIT(&messages->gone);
+    RB_INIT(&messages->unanswered);
+    if (stream->last_name == 0)
+        worker->random(worker, stream->name_key, sizeof(stream->name_key));
+    messages->local = worker_source(worker, -1, &ops);
+    if (messages->local != NULL)
+        return true;
+    log_write(&worker->log, LEVEL_CRIT, errno, "messages cannot be received");
+    messages_done(worker);
+    return false;
+}
+
+void messages_done(struct worker *worker)
+{
+    struct messages *messages = worker->messages;
+    struct loop *loop = &worker->stream.net.loop;
+    struct unanswered *unanswered;
+
+    if (messages == NULL)
+        return;
+    CHECK_KIND(messages, MESSAGES_KIND);
+    peers_done(worker);
+    while ((unanswered = RB_ROOT(&messages->unanswered)) != NULL)
+        messages_await_not(worker, unanswered);
+    messages_free(worker, &messages->local_queue);
+    message_free(worker, messages->spare);
+    timer_del(loop, &messages->retry);
+    if (messages->local != NULL)
+        source_close(loop, messages->local, false);
+    if (messages->inbox != NULL)
+        source_close(loop, messages->inbox, false);
+    messages->kind = 0;
+    memory_release(worker->stream.net.memory, messages);
+    worker->messages = NULL;
+}
+
+void messages_check(const struct worker *worker)
+{
+    CHECK_KIND(worker->messages, MESSAGES_KIND);
+    messages_check_unanswered(worker->messages);
+    peers_check(worker->messages);
 }

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queues to other workers. A peer is made by the first message or greeting to it, or by its own
- * greeting, and goes when the master says that its worker has gone; a message stays in its queue
- * until the peer's inbox has taken it. */
+/* The queues to other workers. A peer is made by the first message or greeting in either direction,
+ * and freed when the master reports the end of its worker; a message stays in the queue until the
+ * peer's inbox has taken it. A greeting, with the marks of the protocols that this worker runs,
+ * goes ahead of every other message. */
 #include "worker/peers.h"
 
-#include "base/check.h"
 #include "worker/messages_private.h"
 #include "worker/references.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-/* Messages that wait for a peer which does not receive them. Replies are queued beyond that, with
- * limits of their own, of one peer and of all: a peer may ask and never read. */
+/* Limits of the messages queued for a peer, and of the replies for a peer and for all: a peer may
+ * ask and never read. */
 #define QUEUED_MAX 4096
 #define REPLIES_MAX 16384
 #define QUEUED_IN_ALL_MAX 65536
-/* Peers that are remembered at once, and that the master is asked for at once: whoever writes a
- * reference may invent it. */
+/* Limits of peers, and of requests to the master at once: references may be forged. */
 #define PEERS_MAX (SLOT_HALVES * SLOT_MAX)
 #define ASKED_MAX 64
 /* Tries, RETRY_MS apart, to get another inbox for one that was shut down. */
@@ -33,7 +32,7 @@ static const struct token_rate ask_rate = { .burst = 1024, .per_second = 250 };
 static void retry_at(struct worker *worker, uint64_t at)
 {
     struct timer *retry = &worker->messages->retry;
-    struct loop *loop = &messages_net(worker)->loop;
+    struct loop *loop = &worker->stream.net.loop;
     uint64_t now = loop->clock.mono_ms;
 
     if (!timer_is_set(retry) || retry->deadline > at)
@@ -42,7 +41,7 @@ static void retry_at(struct worker *worker, uint64_t at)
 
 void peers_retry_soon(struct worker *worker)
 {
-    retry_at(worker, messages_net(worker)->loop.clock.mono_ms + RETRY_MS);
+    retry_at(worker, worker->stream.net.loop.clock.mono_ms + RETRY_MS);
 }
 
 struct peer *peers_find(struct messages *messages, uint32_t incarnation)
@@ -59,7 +58,7 @@ struct peer *peers_find(struct messages *messages, uint32_t incarnation)
 static void ask_for_inbox(struct worker *worker, struct peer *peer)
 {
     struct messages *messages = worker->messages;
-    struct loop *loop = &messages_net(worker)->loop;
+    struct loop *loop = &worker->stream.net.loop;
 
     assert(peer->fd == -1 && !peer->asked);
     if (peer->ask_at > loop->clock.mono_ms) {
@@ -88,7 +87,7 @@ struct peer *peers_get(struct worker *worker, uint32_t incarnation)
     errno = ENOMEM;
     if (messages->peer_n >= PEERS_MAX)
         return NULL;
-    peer = memory_alloc(messages_net(worker)->memory, sizeof(*peer));
+    peer = memory_alloc(worker->stream.net.memory, sizeof(*peer));
     if (peer == NULL)
         return NULL;
     *peer = (struct peer) { .incarnation = incarnation, .fd = -1 };
@@ -112,7 +111,7 @@ static void put_peer(struct worker *worker, struct peer *peer)
     messages->peer_n--;
     TAILQ_REMOVE(&messages->peers, peer, link);
     if (peer->protocols == 0) {
-        memory_release(messages_net(worker)->memory, peer);
+        memory_release(worker->stream.net.memory, peer);
         return;
     }
     TAILQ_INSERT_TAIL(&messages->gone, peer, link);
@@ -147,7 +146,7 @@ static bool deliver(struct worker *worker, struct peer *peer)
                 continue;
             if (errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM)
                 return reopen_peer(worker, peer);
-            timer_set(&messages_net(worker)->loop, &worker->messages->retry, RETRY_MS);
+            timer_set(&worker->stream.net.loop, &worker->messages->retry, RETRY_MS);
             return true;
         }
         assert(peer->queued_n > 0);
@@ -158,24 +157,6 @@ static bool deliver(struct worker *worker, struct peer *peer)
         message_free(worker, first);
     }
     return true;
-}
-
-void peers_retry_expired(struct loop *loop, struct timer *timer)
-{
-    struct worker *worker = worker_of_loop(loop);
-    struct peer *peer, *next;
-
-    CHECK_KIND(worker->messages, MESSAGES_KIND);
-    assert(timer == &worker->messages->retry);
-    inbox_retry(worker);
-    TAILQ_FOREACH_SAFE (peer, &worker->messages->peers, link, next) {
-        if (peer->fd == -1 && !peer->asked)
-            ask_for_inbox(worker, peer);
-        if (peer->to_greet)
-            messages_greet_peer(worker, peer);
-        else if (!deliver(worker, peer))
-            peers_gone(worker, peer->incarnation);
-    }
 }
 
 void peers_gone(struct worker *worker, uint32_t incarnation)
@@ -189,7 +170,7 @@ void peers_gone(struct worker *worker, uint32_t incarnation)
     messages_decide_unknown(worker, incarnation);
 }
 
-static bool is_other(const struct worker *worker, const struct peer *peer)
+static bool is_of_other_master(const struct worker *worker, const struct peer *peer)
 {
     return slot_half_of(peer->incarnation) != slot_half_of(references_own(worker));
 }
@@ -201,7 +182,7 @@ void peers_others_gone(struct worker *worker, uint32_t serial)
     if (worker->messages == NULL)
         return;
     TAILQ_FOREACH_SAFE (peer, &worker->messages->peers, link, next)
-        if (is_other(worker, peer) &&
+        if (is_of_other_master(worker, peer) &&
             (slot_serial_is_until(peer->incarnation, serial) || (peer->asked && peer->id == 0)))
             peers_gone(worker, peer->incarnation);
 }
@@ -214,7 +195,7 @@ void peers_master_gone(struct worker *worker)
     if (worker->messages == NULL)
         return;
     TAILQ_FOREACH_SAFE (peer, &worker->messages->peers, link, next)
-        if (peer->fd == -1 || is_other(worker, peer)) /* which are told that we have gone */
+        if (peer->fd == -1 || is_of_other_master(worker, peer)) /* told that this worker has gone */
             peers_gone(worker, peer->incarnation);
 }
 
@@ -224,7 +205,7 @@ static void wait_for_descriptor(struct worker *worker, struct peer *peer)
     assert(peer->fd == -1 && !peer->asked);
     if (peer->ask_at == 0)
         log_write(&worker->log, LEVEL_CRIT, EMFILE, "messages to another worker wait");
-    peer->ask_at = messages_net(worker)->loop.clock.mono_ms + SHORT_MS;
+    peer->ask_at = worker->stream.net.loop.clock.mono_ms + SHORT_MS;
     retry_at(worker, peer->ask_at);
 }
 
@@ -268,8 +249,14 @@ bool peers_send(struct worker *worker, struct queued_message *message)
 {
     uint32_t incarnation = references_incarnation(message->head.to);
     bool reply = message->head.outcome != MESSAGE_IS_SENT;
-    struct peer *peer = peers_get(worker, incarnation);
+    struct peer *peer;
 
+    if (incarnation == references_own(worker)) {
+        STAILQ_INSERT_TAIL(&worker->messages->local_queue, message, link);
+        messages_post_local(worker);
+        return true;
+    }
+    peer = peers_get(worker, incarnation);
     if (peer == NULL || is_flooded(worker->messages, peer, reply)) {
         if (peer != NULL && !reply)
             peer->refuses |= PEER_IS_FLOODED; /* the next ones would overtake this one */
@@ -280,9 +267,47 @@ bool peers_send(struct worker *worker, struct queued_message *message)
     return true;
 }
 
-void peers_send_greeting(struct worker *worker, struct peer *peer, struct queued_message *greeting)
+void peers_greet(struct worker *worker, struct peer *peer)
 {
+    struct message_head head = {
+        .from = references_own_worker(worker),
+        .to = peer->id != 0 ? peer->id : (fb_ref)peer->incarnation << REFERENCES_NAME_BITS,
+        .outcome = MESSAGE_IS_GREETING,
+    };
+    uint64_t marks[STREAM_PROTOCOLS_MAX], listening = 0;
+    struct queued_message *greeting;
+    size_t n = 0;
+
+    assert(!peer->greeted);
+    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
+        if (worker_protocol_listens(&worker->protocols[i])) {
+            marks[n++] = worker->protocols[i].mark;
+            listening |= UINT64_C(1) << i;
+        }
+    greeting = message_create(worker, &head, marks, n * sizeof(marks[0]));
+    peer->to_greet = greeting == NULL;
+    peer->greeted = greeting != NULL;
+    if (greeting == NULL) {
+        peers_retry_soon(worker);
+        return;
+    }
+    if (peer->protocols == 0 && peer->id != 0)
+        peer->unheard = listening;
     queue_message(worker, peer, greeting);
+}
+
+void peers_retry(struct worker *worker)
+{
+    struct peer *peer, *next;
+
+    TAILQ_FOREACH_SAFE (peer, &worker->messages->peers, link, next) {
+        if (peer->fd == -1 && !peer->asked)
+            ask_for_inbox(worker, peer);
+        if (peer->to_greet)
+            peers_greet(worker, peer);
+        else if (!deliver(worker, peer))
+            peers_gone(worker, peer->incarnation);
+    }
 }
 
 void peers_take_again(struct worker *worker)
@@ -302,7 +327,7 @@ void peers_done(struct worker *worker)
         put_peer(worker, TAILQ_FIRST(&messages->peers));
     while ((peer = TAILQ_FIRST(&messages->gone)) != NULL) {
         TAILQ_REMOVE(&messages->gone, peer, link);
-        memory_release(messages_net(worker)->memory, peer);
+        memory_release(worker->stream.net.memory, peer);
     }
 }
 

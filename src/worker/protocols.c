@@ -3,7 +3,7 @@
  * state is freed only here. */
 #include "worker/protocols.h"
 
-#include "worker/messages_private.h"
+#include "shm/siphash.h"
 #include "worker/worker.h"
 
 #include <assert.h>
@@ -24,16 +24,22 @@ const char *worker_protocols_name(const struct worker *worker, unsigned index)
 static int call_start(struct worker *worker, const struct server *server, struct fb_worker *handle)
 {
     const fb_protocol *protocol = server->protocol;
-    struct heartbeat *heartbeat = worker->stream.net.heartbeat;
     int result;
 
     if (protocol->worker_start == NULL)
         return 0;
-    heartbeat_begin(heartbeat, CALLBACK_WORKER_START, server->protocol_index);
+    worker_callback_begin(handle, CALLBACK_WORKER_START);
     result = protocol->worker_start(handle, handle->state);
-    worker_check_fork(worker);
-    heartbeat_end(heartbeat);
+    worker_callback_end(worker);
     return result;
+}
+
+/* The mark by which messages name a protocol, the same in every configuration. */
+static uint64_t mark_of(const char *name)
+{
+    static const uint64_t key[2] = { 0, 0 };
+
+    return siphash(key, name, strlen(name));
 }
 
 static int start_protocol(struct worker *worker, const struct server *server)
@@ -45,7 +51,7 @@ static int start_protocol(struct worker *worker, const struct server *server)
     own->worker = worker;
     own->index = server->protocol_index;
     own->protocol = protocol;
-    own->mark = messages_mark(protocol->name);
+    own->mark = mark_of(protocol->name);
     RB_INIT(&own->timers);
     if (protocol->worker_state > 0) {
         own->state = memory_alloc(worker->stream.net.memory, protocol->worker_state);
@@ -102,8 +108,7 @@ void worker_protocols_stop(struct worker *worker)
         heartbeat_begin(worker->stream.net.heartbeat, CALLBACK_WORKER_STOP, server->protocol_index);
         if (own->started && server->protocol->worker_stop != NULL)
             server->protocol->worker_stop(own, own->state);
-        worker_check_fork(worker);
-        heartbeat_end(worker->stream.net.heartbeat);
+        worker_callback_end(worker);
         clear_timers(own); /* of worker_stop itself */
         watches_remove_all(own);
         memory_release(worker->stream.net.memory, own->state);
@@ -115,7 +120,6 @@ void worker_protocols_stop(struct worker *worker)
 
 void worker_protocols_drain(struct worker *worker, uint64_t deadline)
 {
-    struct heartbeat *heartbeat = worker->stream.net.heartbeat;
 
     assert(worker->phase == WORKER_DRAINING);
     for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++) {
@@ -123,10 +127,9 @@ void worker_protocols_drain(struct worker *worker, uint64_t deadline)
 
         if (!own->started || !WORKER_HAS(own, draining))
             continue;
-        heartbeat_begin(heartbeat, CALLBACK_WORKER_DRAINING, i);
+        worker_callback_begin(own, CALLBACK_WORKER_DRAINING);
         own->protocol->worker_ops->draining(own, own->state, deadline);
-        worker_check_fork(worker);
-        heartbeat_end(heartbeat);
+        worker_callback_end(worker);
     }
     net_flush(&worker->stream.net);
 }
@@ -151,16 +154,14 @@ static void timer_expired(struct loop *loop, struct timer *expired)
 {
     struct worker *worker = worker_of_loop(loop);
     struct fb_worker *own = container_of(id_timers_owner(expired), struct fb_worker, timers);
-    struct heartbeat *heartbeat = worker->stream.net.heartbeat;
     uint32_t id;
 
     assert(own->worker == worker && own->started);
     if (!id_timers_take(expired, loop, worker->stream.net.memory, &id) || !WORKER_HAS(own, timer))
         return;
-    heartbeat_begin(heartbeat, CALLBACK_WORKER_TIMER, own->index);
+    worker_callback_begin(own, CALLBACK_WORKER_TIMER);
     own->protocol->worker_ops->timer(own, own->state, id);
-    worker_check_fork(worker);
-    heartbeat_end(heartbeat);
+    worker_callback_end(worker);
     net_flush(&worker->stream.net);
 }
 
@@ -176,4 +177,92 @@ void worker_protocol_timer_cancel(struct fb_worker *handle, uint32_t id)
     struct net *net = &worker_of(handle)->stream.net;
 
     id_timers_cancel(&handle->timers, &net->loop, net->memory, id);
+}
+
+/* ---- Posted work ---- */
+
+/* Work runs behind the events of a turn: a source without a descriptor stands for the list in the
+ * queue of the next turn. A turn runs the work that was posted before it, so that work which posts
+ * itself leaves others their time. */
+struct post {
+    STAILQ_ENTRY(post) link;
+    struct fb_worker *handle; /* the protocol that has posted it */
+    void (*run)(struct fb_worker *handle, void *work);
+    void *work;
+    max_align_t bytes[];
+};
+
+static void run_post(struct worker *worker, struct post *post)
+{
+    worker_callback_begin(post->handle, CALLBACK_POSTED);
+    post->run(post->handle, post->work);
+    worker_callback_end(worker);
+    memory_release(worker->stream.net.memory, post);
+}
+
+static void run_posts(struct loop *loop, struct source *source)
+{
+    struct worker *worker = worker_of_loop(loop);
+    struct posts *posts = &worker->posts;
+    struct post *post;
+    unsigned n = posts->n;
+
+    assert(source == posts->source && n > 0);
+    (void)source;
+    for (; n > 0; n--) {
+        post = STAILQ_FIRST(&posts->list);
+        STAILQ_REMOVE_HEAD(&posts->list, link);
+        posts->n--;
+        run_post(worker, post);
+    }
+    net_flush(&worker->stream.net);
+}
+
+static const struct source_ops post_ops = { .run = { [EVENT_READ] = run_posts } };
+
+int worker_protocol_post(struct fb_worker *handle,
+    void (*run)(struct fb_worker *handle, void *work), const void *work, size_t n)
+{
+    struct worker *worker = worker_of(handle);
+    struct loop *loop = &worker->stream.net.loop;
+    struct posts *posts = &worker->posts;
+    struct post *post;
+
+    assert(run != NULL);
+    if (posts->source == NULL) {
+        STAILQ_INIT(&posts->list);
+        posts->source = loop_make_own(loop, QUEUE_NORMAL, &post_ops);
+    }
+    if (posts->source == NULL || n > SIZE_MAX / 2)
+        return -1;
+    post = memory_alloc(worker->stream.net.memory, sizeof(*post) + n);
+    if (post == NULL)
+        return -1;
+    post->handle = handle;
+    post->run = run;
+    post->work = n > 0 ? post->bytes : NULL;
+    if (n > 0)
+        memcpy(post->bytes, work, n);
+    STAILQ_INSERT_TAIL(&posts->list, post, link);
+    posts->n++;
+    loop_post(loop, &posts->source->events[EVENT_READ], QUEUE_NEXT);
+    return 0;
+}
+
+void worker_protocols_unpost(struct worker *worker)
+{
+    struct posts *posts = &worker->posts;
+    struct post *post;
+
+    assert(worker->phase == WORKER_ENDING);
+    if (posts->source == NULL)
+        return;
+    while ((post = STAILQ_FIRST(&posts->list)) != NULL) {
+        STAILQ_REMOVE_HEAD(&posts->list, link);
+        posts->n--;
+        memory_release(worker->stream.net.memory, post);
+    }
+    assert(posts->n == 0);
+    source_close(&worker->stream.net.loop, posts->source, false);
+    posts->source = NULL;
 }

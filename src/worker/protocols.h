@@ -7,9 +7,12 @@
 #include "event/id_timers.h"
 #include "shm/metrics.h"
 
+#include <bsd/sys/queue.h>
 #include <forkbeard/protocol.h>
 #include <stdbool.h>
 
+struct post;
+struct source;
 struct worker;
 
 /* A protocol in this worker, which is its handle of it. */
@@ -32,6 +35,14 @@ const char *worker_protocols_name(const struct worker *worker, unsigned index);
 #define WORKER_HAS(handle, member)                                                                 \
     ((handle)->protocol->worker_ops != NULL && (handle)->protocol->worker_ops->member != NULL)
 
+/* Whether the protocol has a callback for what other workers send or are. */
+static inline bool worker_protocol_listens(const struct fb_worker *handle)
+{
+    return handle->started &&
+           (WORKER_HAS(handle, message) || WORKER_HAS(handle, answered) ||
+               WORKER_HAS(handle, worker_came) || WORKER_HAS(handle, worker_gone));
+}
+
 /* Starts the protocols; -1 after an emerg line. */
 int worker_protocols_start(struct worker *worker);
 /* Stops those that have started, and frees the state of each. */
@@ -49,3 +60,16 @@ struct fb_worker *worker_protocol_of_mark(struct worker *worker, uint64_t mark);
 /* fb_worker_timer() and fb_worker_timer_cancel() */
 int worker_protocol_timer(struct fb_worker *handle, uint32_t id, uint64_t ms);
 void worker_protocol_timer_cancel(struct fb_worker *handle, uint32_t id);
+
+/* Work that protocols have posted to the next turn of the loop. */
+struct posts {
+    STAILQ_HEAD(, post) list;
+    struct source *source; /* the loop's own kind; NULL before the first */
+    unsigned n;            /* posted, and not run yet */
+};
+
+/* Posts work, of which n bytes are copied, as fb_post() says; -1 when there is no memory. */
+int worker_protocol_post(struct fb_worker *handle,
+    void (*run)(struct fb_worker *handle, void *work), const void *work, size_t n);
+/* Frees the work that has not run, at the worker's end. */
+void worker_protocols_unpost(struct worker *worker);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes and resolves references. The first reference of a worker opens its message queues, so that
- * whoever has a reference can also be sent to. Guesses are counted, and limited by those who take
+/* Resolves references. Guesses are counted and logged here, and limited by the receivers of
  * messages. */
 #include "worker/references.h"
 
@@ -42,14 +41,6 @@ uint32_t references_own(const struct worker *worker)
 fb_ref references_own_worker(const struct worker *worker)
 {
     return references_of_slot(worker->heritage->slot);
-}
-
-fb_ref references_make(struct worker *worker, struct fb_conn *conn)
-{
-    uint64_t name = messages_open(worker) ? session_name(conn) : 0;
-
-    assert(name >> REFERENCES_NAME_BITS == 0);
-    return name == 0 ? 0 : (fb_ref)references_own(worker) << REFERENCES_NAME_BITS | name;
 }
 
 struct fb_conn *references_find(struct worker *worker, fb_ref ref)

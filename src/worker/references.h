@@ -33,8 +33,6 @@ fb_ref references_of_slot(struct slot_id id);
 uint32_t references_own(const struct worker *worker);
 fb_ref references_own_worker(const struct worker *worker);
 
-/* Makes a reference as fb_ref_of() says; 0 without memory. */
-fb_ref references_make(struct worker *worker, struct fb_conn *conn);
 /* Finds a connection; NULL for one of another worker, or one that has ended. */
 struct fb_conn *references_find(struct worker *worker, fb_ref ref);
 /* Does so as fb_find() says, for this protocol: NULL for another protocol's, too. */

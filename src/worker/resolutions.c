@@ -18,17 +18,15 @@ static void tell(struct names *names, struct fb_worker *handle, names_resolved *
     const fb_names *what, void *arg)
 {
     struct worker *worker = worker_of_names(names);
-    struct heartbeat *heartbeat = worker->stream.net.heartbeat;
 
     if (handle == NULL) { /* the daemon's own question, in which no protocol can get stuck */
         resolved(NULL, what, arg);
         return;
     }
     assert(handle->worker == worker && worker->names == names);
-    heartbeat_begin(heartbeat, CALLBACK_RESOLVED, handle->index);
+    worker_callback_begin(handle, CALLBACK_RESOLVED);
     resolved(handle, what, arg);
-    worker_check_fork(worker);
-    heartbeat_end(heartbeat);
+    worker_callback_end(worker);
 }
 
 static void told(struct names *names)

@@ -134,7 +134,6 @@ static void finish_jobs(struct loop *loop)
 {
     struct worker *worker = worker_of_loop(loop);
     struct threads *threads = worker->threads;
-    struct heartbeat *heartbeat = worker->stream.net.heartbeat;
     struct jobs finished = STAILQ_HEAD_INITIALIZER(finished);
     struct job *job;
 
@@ -146,10 +145,9 @@ static void finish_jobs(struct loop *loop)
         STAILQ_REMOVE_HEAD(&finished, link);
         assert(threads->busy > 0);
         threads->busy--;
-        heartbeat_begin(heartbeat, CALLBACK_DONE, job->protocol);
+        worker_callback_begin(job->handle, CALLBACK_DONE);
         job->done(job->handle, job->argument);
-        worker_check_fork(worker);
-        heartbeat_end(heartbeat);
+        worker_callback_end(worker);
         memory_release(worker->stream.net.memory, job);
     }
     net_flush(&worker->stream.net);

@@ -1,18 +1,135 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The turn of the loop: the order of its steps, and nothing else. What few turns need (signals, the
- * accept mutex, a log's repair) is tested for here, and called only then. Under the simulated
- * kernel, and in a debug build, each turn ends with a check of the whole worker. */
+/* The phase and the turn of a worker: the order of the steps of a turn, and nothing else. What few
+ * turns need (the accept mutex, a log's repair) is tested for here, and called only then. Under the
+ * simulated kernel, and in a debug build, each turn ends with a check of the whole worker. */
+#include "features/access_log/access_log.h"
+#include "process/logs.h"
+#include "session/log.h"
 #include "worker/accept_turn.h"
-#include "worker/commands.h"
-#include "worker/logs.h"
 #include "worker/messages.h"
 #include "worker/threads.h"
 #include "worker/worker.h"
 
 #include <assert.h>
 
-/* How long a worker that has drained waits for the others, one of which may stand still. */
+/* Bound of the wait of a drained worker for replies of others, which may stand still. */
 #define OTHERS_MS 10000
+
+/* ---- Phases ---- */
+
+void worker_set_phase(struct worker *worker, enum worker_phase phase)
+{
+    assert(phase > worker->phase && phase <= WORKER_DONE);
+    assert(worker->phase != WORKER_STARTING || phase == WORKER_READY || phase == WORKER_ENDING);
+    assert(phase != WORKER_DONE || worker->phase == WORKER_ENDING);
+    worker->phase = phase;
+}
+
+void worker_check(const struct worker *worker)
+{
+    const struct net *net = &worker->stream.net;
+
+    assert(worker->phase < WORKER_DONE);
+    assert(worker->role == ROLE_WORKER || worker->role == ROLE_SINGLE);
+    assert(worker->role == ROLE_WORKER || worker->channel == NULL);
+    assert((worker->channel == NULL) == (worker->to_master.fd == -1));
+    assert(net->client_n <= net->connection_n);
+    assert((worker->phase == WORKER_SERVING) ==
+           (worker->accept.phase != ACCEPT_CLOSED && worker->accept.phase != ACCEPT_RELEASED));
+    assert((worker->phase == WORKER_DRAINING) == (worker->accept.phase == ACCEPT_RELEASED) ||
+           worker->phase == WORKER_ENDING); /* by the deadline of a drain, within a turn */
+    assert(!timer_is_set(&worker->shutdown) || worker->phase == WORKER_DRAINING);
+    assert(!timer_is_set(&worker->others) || worker->phase >= WORKER_DRAINING);
+    assert(!acceptors_hold_mutex(&worker->accept));
+    acceptors_check(&worker->accept);
+    if (worker->messages != NULL)
+        messages_check(worker);
+    if (worker->names != NULL)
+        names_check(worker->names);
+    if (net->loop.mechanism->self != NULL) /* simulated: no other process can write there */
+        shared_check(worker->heritage->shared);
+}
+
+/* ---- Logs ---- */
+
+static void log_due(struct loop *loop, struct timer *timer)
+{
+    (void)timer;
+    log_report_suppressed(&worker_of_loop(loop)->log, false);
+}
+
+/* Ends the turn's wait, behind which the log is tended. */
+static void repair_due(struct loop *loop, struct timer *timer)
+{
+    (void)timer;
+    assert(!timer_is_set(&worker_of_loop(loop)->log_repair));
+}
+
+void worker_limit_log(struct worker *worker)
+{
+    const struct core_settings *core = &worker->cycle->core;
+
+    assert(worker->log.limit == NULL && core->log_burst >= 0);
+    worker->log_due.expired = log_due;
+    worker->log_repair.expired = repair_due;
+    if (core->log_burst == 0)
+        return;
+    log_limit_init(&worker->log_limit, (uint32_t)core->log_burst, (uint64_t)core->log_interval);
+    worker->log.limit = &worker->log_limit;
+}
+
+/* Connects each broken log again, or has the master do it. */
+static void repair_logs(struct worker *worker)
+{
+    struct core_settings *core = &worker->cycle->core;
+
+    if (worker->role == ROLE_SINGLE) {
+        logs_repair(core, &worker->log);
+        return;
+    }
+    for (unsigned i = 0; i < core_target_n(core); i++)
+        if (logs_take_broken(core_target(core, i)))
+            channel_end_try(
+                &worker->to_master, &(struct channel_message) { MESSAGE_LOG_BROKEN, i, -1 });
+}
+
+void worker_tend_log(struct worker *worker)
+{
+    struct loop *loop = &worker->stream.net.loop;
+    uint64_t now = loop->clock.mono_ms, due = worker->log_limit.report_ms;
+
+    /* a line about one log may break another, which waits for the timer as a failure does */
+    if (unlikely(worker->log.broken) && !timer_is_set(&worker->log_repair)) {
+        worker->log.broken = false;
+        repair_logs(worker);
+        timer_set(loop, &worker->log_repair, LOGS_REPAIR_MS);
+    }
+    if (unlikely(due != 0) && !timer_is_set(&worker->log_due))
+        timer_set(loop, &worker->log_due, due > now ? due - now : 1);
+}
+
+void worker_log_reopened(struct worker *worker, struct channel_message *message)
+{
+    struct core_settings *core = &worker->cycle->core;
+    struct log_target *target;
+
+    if (message->argument >= core_target_n(core) || message->fd == -1)
+        return;
+    assert(worker->role == ROLE_WORKER);
+    target = core_target(core, message->argument);
+    access_log_flush_to(&worker->stream, target);
+    message->fd = logs_exchange(target, message->fd);
+}
+
+/* Logs a callback, not of a connection, that took longer than `stall_threshold`. */
+static COLD void log_stall(struct worker *worker)
+{
+    struct heartbeat_stall stall = heartbeat_take_stall(worker->stream.net.heartbeat);
+
+    session_log_other_stall(&worker->log, &stall, worker_protocols_name(worker, stall.protocol));
+}
+
+/* ---- Turns ---- */
 
 /* Ends a worker whose loop has failed; else checks the whole worker. */
 static void look_after(struct worker *worker)
@@ -47,7 +164,7 @@ void worker_turn(struct worker *worker)
     if (loop_promote(loop))
         timeout = 0;
     if (unlikely(heartbeat_begin_wait(heartbeat)))
-        worker_log_stall(worker);
+        log_stall(worker);
     wait_for_events(worker, timeout);
     heartbeat_end_wait(heartbeat);
 
@@ -98,18 +215,4 @@ void worker_others_expired(struct loop *loop, struct timer *timer)
         log_write(&worker->log, LEVEL_WARN, 0,
             "other workers have not answered all messages within %d s, which are not waited for",
             OTHERS_MS / 1000);
-}
-
-void worker_run(struct worker *worker)
-{
-    assert(worker->phase >= WORKER_READY && worker->phase < WORKER_DONE);
-    for (;;) {
-        if (unlikely(signals_pending()))
-            worker_take_commands(worker);
-        if (unlikely(worker->phase >= WORKER_DRAINING) && worker_has_ended(worker))
-            return;
-        if (unlikely(worker->log.broken || worker->log_limit.report_ms != 0))
-            worker_tend_log(worker);
-        worker_turn(worker);
-    }
 }

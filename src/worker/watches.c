@@ -64,7 +64,7 @@ static COLD void lose_source(struct fb_watch *watch)
 
     log_write(&worker->log, LEVEL_ALERT, 0,
         "descriptor %d, which is watched, was closed before fb_unwatch(), by protocol \"%s\"",
-        watch->fd, worker_protocols_name(worker, watch->handle->index));
+        watch->fd, watch->handle->protocol->name);
     log_debug_point(&worker->log, "a descriptor was closed before fb_unwatch()");
     abandon_source(watch);
 }
@@ -96,7 +96,6 @@ static unsigned take_event(
 static void run_watch(struct loop *loop, struct source *source, enum event_direction direction)
 {
     struct worker *worker = worker_of_loop(loop);
-    struct heartbeat *heartbeat = worker->stream.net.heartbeat;
     const int fd = source->fd;
     struct fb_watch *watch = watches_find(worker, fd);
     struct fb_worker *handle;
@@ -111,10 +110,9 @@ static void run_watch(struct loop *loop, struct source *source, enum event_direc
         lose_source(watch);
         return;
     }
-    heartbeat_begin(heartbeat, CALLBACK_READY, handle->index);
+    worker_callback_begin(handle, CALLBACK_READY);
     watch->ready(handle, watch, events, watch->arg);
-    worker_check_fork(worker);
-    heartbeat_end(heartbeat);
+    worker_callback_end(worker);
     if (asks_for_ever(loop->mechanism)) /* before a client is given the number */
         lose_closed(worker, fd);
     net_flush(&worker->stream.net);

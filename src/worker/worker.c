@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A worker's life: sets up what it needs in the order that its confinement asks for, has the loop
- * turn (turn.c), and takes everything down again. The phase is changed here alone. */
+/* A worker's life: sets everything up in the order that the confinement asks for, turns the loop
+ * (turn.c), and takes everything down again. */
 #include "worker/worker.h"
 
 #include "backends/chain.h"
@@ -17,10 +17,8 @@
 #include "worker/accept.h"
 #include "worker/accept_pass.h"
 #include "worker/commands.h"
-#include "worker/logs.h"
 #include "worker/messages.h"
 #include "worker/resolutions.h"
-#include "worker/single.h"
 #include "worker/threads.h"
 
 #include <assert.h>
@@ -39,39 +37,6 @@
 #define LINGERING_TIMEOUT_MS 5000
 /* Time of jobs beyond worker_shutdown_timeout. */
 #define JOBS_MS 1000
-
-void worker_set_phase(struct worker *worker, enum worker_phase phase)
-{
-    assert(phase > worker->phase && phase <= WORKER_DONE);
-    assert(worker->phase != WORKER_STARTING || phase == WORKER_READY || phase == WORKER_ENDING);
-    assert(phase != WORKER_DONE || worker->phase == WORKER_ENDING);
-    worker->phase = phase;
-}
-
-void worker_check(const struct worker *worker)
-{
-    const struct net *net = &worker->stream.net;
-
-    assert(worker->phase < WORKER_DONE);
-    assert(worker->role == ROLE_WORKER || worker->role == ROLE_SINGLE);
-    assert(worker->role == ROLE_WORKER || worker->channel == NULL);
-    assert((worker->channel == NULL) == (worker->to_master.fd == -1));
-    assert(net->client_n <= net->connection_n);
-    assert((worker->phase == WORKER_SERVING) ==
-           (worker->accept.phase != ACCEPT_CLOSED && worker->accept.phase != ACCEPT_RELEASED));
-    assert((worker->phase == WORKER_DRAINING) == (worker->accept.phase == ACCEPT_RELEASED) ||
-           worker->phase == WORKER_ENDING); /* by the deadline of a drain, within a turn */
-    assert(!timer_is_set(&worker->shutdown) || worker->phase == WORKER_DRAINING);
-    assert(!timer_is_set(&worker->others) || worker->phase >= WORKER_DRAINING);
-    assert(!acceptors_hold_mutex(&worker->accept));
-    acceptors_check(&worker->accept);
-    if (worker->messages != NULL)
-        messages_check(worker);
-    if (worker->names != NULL)
-        names_check(worker->names);
-    if (net->loop.mechanism->self != NULL) /* simulated: no other process can write there */
-        shared_check(worker->heritage->shared);
-}
 
 static void close_sessions(struct worker *worker)
 {
@@ -297,7 +262,7 @@ void worker_done(struct worker *worker)
     worker->jobs_left = threads_busy(worker) > 0;
     threads_done(worker);
     resolutions_close(worker);
-    posts_done(worker);
+    worker_protocols_unpost(worker);
     file_reads_close(worker);
     messages_done(worker);
     timer_del(&net->loop, &worker->shutdown);
@@ -352,6 +317,20 @@ static void end_process(void *arg)
     process_ops->exit(EXIT_FAILURE);
 }
 
+void worker_run(struct worker *worker)
+{
+    assert(worker->phase >= WORKER_READY && worker->phase < WORKER_DONE);
+    for (;;) {
+        if (unlikely(signals_pending()))
+            worker_take_commands(worker);
+        if (unlikely(worker->phase >= WORKER_DRAINING) && worker_has_ended(worker))
+            return;
+        if (unlikely(worker->log.broken || worker->log_limit.report_ms != 0))
+            worker_tend_log(worker);
+        worker_turn(worker);
+    }
+}
+
 /* Serves; the exit code. */
 static int serve(struct worker *worker)
 {
@@ -362,11 +341,11 @@ static int serve(struct worker *worker)
         channel_end_send(&worker->to_master, MESSAGE_READY);
     } else {
         accept_open(worker);
-        single_serving(worker);
+        worker_notify_serving(worker);
     }
     worker_run(worker);
     if (worker->role == ROLE_SINGLE)
-        single_ended(worker);
+        worker_notify_ended(worker);
     if (net->loop.wait_error == 0) {
         log_write(&worker->log, LEVEL_NOTICE, 0, "exiting");
         return EXIT_SUCCESS;

@@ -15,7 +15,6 @@
 #include "worker/busy_poll.h"
 #include "worker/file_reads.h"
 #include "worker/map_watch.h"
-#include "worker/posts.h"
 #include "worker/protocols.h"
 #include "worker/watches.h"
 
@@ -78,11 +77,32 @@ static inline struct worker *worker_of(const struct fb_worker *handle)
     return handle->worker;
 }
 
-/* Ends a child of fork() that comes back from a callback: it finds its worker empty. */
-static inline void worker_check_fork(const struct worker *worker)
+/* Stand around a callback of the worker. A child of fork() that comes back from it, to an empty
+ * worker, is ended. */
+static inline void worker_callback_begin(const struct fb_worker *handle, enum callback callback)
+{
+    heartbeat_begin(handle->worker->stream.net.heartbeat, callback, handle->index);
+}
+
+static inline void worker_callback_end(const struct worker *worker)
 {
     if (worker->stream.net.memory == NULL)
         os_wiped_end();
+    heartbeat_end(worker->stream.net.heartbeat);
+}
+
+/* A source of the loop's table, of no kind of connection; NULL without a free slot. */
+static inline struct source *worker_source(
+    struct worker *worker, int fd, const struct source_ops *ops)
+{
+    struct source *source = source_get(&worker->stream.net.loop.sources);
+
+    if (source == NULL)
+        return NULL;
+    source->fd = fd;
+    source->ops = ops;
+    source->io = &io_socket;
+    return source;
 }
 
 /* Runs a worker in this process, from the fork to the exit code that is returned. */
@@ -94,12 +114,12 @@ int worker_init(struct worker *worker, const struct heritage *heritage, enum rol
 /* Closes what is open, from any phase, up to WORKER_DONE. */
 void worker_done(struct worker *worker);
 
-/* Goes to the next phase; phases may be left out, but never come again. */
-void worker_set_phase(struct worker *worker, enum worker_phase phase);
-
-/* turn.c: Turns the loop until the worker is ending, or is draining and has no session and no job
- * left, or the loop has failed. */
+/* Turns the loop until the worker is ending, or is draining and has no session and no job left, or
+ * the loop has failed. */
 void worker_run(struct worker *worker);
+
+/* turn.c: Goes to the next phase; phases may be left out, but never come again. */
+void worker_set_phase(struct worker *worker, enum worker_phase phase);
 /* Runs one turn of the loop. */
 void worker_turn(struct worker *worker);
 /* Whether a worker that drains has nothing left to do, or is ending. When it has only to hear what
@@ -111,3 +131,9 @@ void worker_others_expired(struct loop *loop, struct timer *timer);
 /* Asserts what holds of a worker between two turns. Each turn under the simulated kernel and in a
  * debug build calls it. */
 void worker_check(const struct worker *worker);
+/* Limits log lines from now on as error_log_rate_limit says. */
+void worker_limit_log(struct worker *worker);
+/* Reports broken logs to the master, and sets the timer by which held-back lines are summed up. */
+void worker_tend_log(struct worker *worker);
+/* Replaces a log's descriptor by the message's, which then holds the old one. */
+void worker_log_reopened(struct worker *worker, struct channel_message *message);

@@ -1,41 +1,91 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages that have not been answered. A message of ours stays in the tree until its outcome has
- * been reported to the connection or the protocol that sent it. Reports run on the loop, never
- * within the call that sends. */
+/* Queued messages, and the tree of sent messages that have not been answered. A sent message stays
+ * in the tree until its outcome has been reported to the connection or the protocol that sent it.
+ * Reports run on the loop, never within the call that sends. */
 #include "base/check.h"
 #include "session/use.h"
 #include "worker/messages_private.h"
 #include "worker/references.h"
 
-/* The outcome that a message waits for, and a worker after it is asked to go on. */
-static int compare(const struct unanswered *a, const struct unanswered *b)
+#include <string.h>
+
+/* ---- Queued messages ---- */
+
+struct queued_message *message_create(
+    struct worker *worker, const struct message_head *head, const void *p, size_t n)
+{
+    struct queued_message *message = memory_alloc(worker->stream.net.memory, sizeof(*message) + n);
+
+    if (message == NULL)
+        return NULL;
+    message->head = *head;
+    message->n = n;
+    message->p = message->own;
+    message->shared = NULL;
+    message->unanswered = NULL;
+    if (n > 0)
+        memcpy(message->own, p, n);
+    return message;
+}
+
+void message_free(struct worker *worker, struct queued_message *message)
+{
+    const struct memory *memory = worker->stream.net.memory;
+
+    if (message == NULL)
+        return;
+    assert(message->shared == NULL || message->shared->users > 0);
+    if (message->shared != NULL && --message->shared->users == 0)
+        memory_release(memory, message->shared);
+    memory_release(memory, message);
+}
+
+void messages_free(struct worker *worker, struct message_queue *queue)
+{
+    struct queued_message *message;
+
+    while ((message = STAILQ_FIRST(queue)) != NULL) {
+        STAILQ_REMOVE_HEAD(queue, link);
+        message_free(worker, message);
+    }
+}
+
+void messages_post_local(struct worker *worker)
+{
+    struct event *event = &worker->messages->local->events[EVENT_READ];
+
+    loop_post(&worker->stream.net.loop, event, QUEUE_NEXT);
+}
+
+/* ---- Unanswered messages ---- */
+
+/* Orders by message, then by receiver. */
+static int compare_unanswered(const struct unanswered *a, const struct unanswered *b)
 {
     if (a->number != b->number)
         return a->number > b->number ? 1 : -1;
     return (a->to > b->to) - (a->to < b->to);
 }
 
-RB_GENERATE_INTERNAL(unanswered_tree, unanswered, node, compare, static __attribute__((unused)))
+RB_GENERATE_INTERNAL(
+    unanswered_tree, unanswered, node, compare_unanswered, static __attribute__((unused)))
 
 struct unanswered *messages_await(struct worker *worker, const struct unanswered *values)
 {
-    struct messages *messages = worker->messages;
-    struct unanswered *unanswered = memory_alloc(messages_net(worker)->memory, sizeof(*unanswered));
+    struct unanswered *unanswered = memory_alloc(worker->stream.net.memory, sizeof(*unanswered));
 
     if (unanswered == NULL)
         return NULL;
     *unanswered = *values;
-    RB_INSERT(unanswered_tree, &messages->unanswered, unanswered);
+    RB_INSERT(unanswered_tree, &worker->messages->unanswered, unanswered);
     return unanswered;
 }
 
 void messages_await_not(struct worker *worker, struct unanswered *unanswered)
 {
-    struct messages *messages = worker->messages;
-
-    RB_REMOVE(unanswered_tree, &messages->unanswered, unanswered);
-    messages->decided_n -= unanswered->outcome != 0;
-    memory_release(messages_net(worker)->memory, unanswered);
+    RB_REMOVE(unanswered_tree, &worker->messages->unanswered, unanswered);
+    worker->messages->decided_n -= unanswered->outcome != 0;
+    memory_release(worker->stream.net.memory, unanswered);
 }
 
 void messages_decide(struct worker *worker, struct unanswered *unanswered, fb_outcome outcome)
@@ -64,17 +114,10 @@ void messages_heard_of(struct worker *worker, fb_ref id, uint64_t protocols)
             unanswered->is_unheard = false;
 }
 
-/* A worker that has not greeted us does not know a message's protocol: it is sent no more. */
-static void note_stranger(struct worker *worker, const struct unanswered *unanswered)
-{
-    struct peer *peer = peers_find(worker->messages, references_incarnation(unanswered->to));
-
-    if (peer != NULL)
-        peer->unheard &= ~(UINT64_C(1) << unanswered->protocol);
-}
+/* ---- Reports ---- */
 
 /* Counts the answers that are still to come for a message. */
-static uint32_t count_left(struct messages *messages, uint64_t number)
+static uint32_t count_answers(struct messages *messages, uint64_t number)
 {
     struct unanswered key = { .number = number };
     struct unanswered *unanswered = RB_NFIND(unanswered_tree, &messages->unanswered, &key);
@@ -88,17 +131,15 @@ static uint32_t count_left(struct messages *messages, uint64_t number)
 static void report_to_worker(
     struct worker *worker, unsigned protocol, const struct fb_answer *answer)
 {
-    struct fb_worker *own = &worker->protocols[protocol];
-    struct heartbeat *heartbeat = messages_net(worker)->heartbeat;
+    struct fb_worker *handle = &worker->protocols[protocol];
 
-    assert(own->unanswered > 0);
-    own->unanswered--;
-    if (!own->started || !WORKER_HAS(own, answered))
+    assert(handle->unanswered > 0);
+    handle->unanswered--;
+    if (!handle->started || !WORKER_HAS(handle, answered))
         return;
-    heartbeat_begin(heartbeat, CALLBACK_WORKER_ANSWERED, protocol);
-    own->protocol->worker_ops->answered(own, own->state, answer);
-    worker_check_fork(worker);
-    heartbeat_end(heartbeat);
+    worker_callback_begin(handle, CALLBACK_WORKER_ANSWERED);
+    handle->protocol->worker_ops->answered(handle, handle->state, answer);
+    worker_callback_end(worker);
 }
 
 static void report_to_conn(struct fb_conn *conn, const struct fb_answer *answer, bool guessed)
@@ -119,25 +160,24 @@ static void report_to_conn(struct fb_conn *conn, const struct fb_answer *answer,
     session_callback_end(conn);
 }
 
-/* Reports the outcome to the one that has sent the message, if it is still there. */
-static void report(
+/* Reports the outcome to the sender, if it still exists. A message to a worker without the protocol
+ * had no receiver. */
+static void report_outcome(
     struct worker *worker, struct unanswered *unanswered, fb_outcome outcome, bool guessed)
 {
+    bool had_none = unanswered->is_unheard && outcome == FB_MESSAGE_UNKNOWN;
     fb_ref from = unanswered->from;
     unsigned protocol = unanswered->protocol;
     struct fb_answer answer = {
-        .message = unanswered->number, .to = unanswered->to, .outcome = outcome
+        .message = unanswered->number,
+        .to = had_none ? 0 : unanswered->to,
+        .outcome = had_none ? FB_MESSAGE_HANDLED : outcome,
     };
     struct fb_conn *conn;
 
-    if (unanswered->is_unheard && outcome == FB_MESSAGE_UNKNOWN) { /* there was no receiver */
-        note_stranger(worker, unanswered);
-        answer.to = 0;
-        answer.outcome = FB_MESSAGE_HANDLED;
-    }
     messages_await_not(worker, unanswered);
     if (references_is_worker(from)) {
-        answer.left = count_left(worker->messages, answer.message);
+        answer.left = count_answers(worker->messages, answer.message);
         report_to_worker(worker, protocol, &answer);
         return;
     }
@@ -146,28 +186,29 @@ static void report(
         report_to_conn(conn, &answer, guessed);
 }
 
-void messages_answered(struct worker *worker, const struct message_head *reply)
+void messages_answered(struct worker *worker, const struct message_head *reply, struct peer *peer)
 {
-    /* the reply counts, even when "unknown" was decided here because its sender seemed to be
-     * gone */
+    /* counts even when "unknown" was decided here, because the receiver seemed to be gone */
     struct unanswered key = { .number = reply->number, .to = reply->from };
     struct unanswered *unanswered = RB_FIND(unanswered_tree, &worker->messages->unanswered, &key);
     bool guessed = reply->outcome == MESSAGE_IS_GUESS;
 
-    if (unanswered != NULL && unanswered->from == reply->to)
-        report(
-            worker, unanswered, guessed ? FB_MESSAGE_UNKNOWN : (fb_outcome)reply->outcome, guessed);
+    if (unanswered == NULL || unanswered->from != reply->to)
+        return;
+    if (peer != NULL && unanswered->is_unheard) /* the protocol does not run there */
+        peer->unheard &= ~(UINT64_C(1) << unanswered->protocol);
+    report_outcome(
+        worker, unanswered, guessed ? FB_MESSAGE_UNKNOWN : (fb_outcome)reply->outcome, guessed);
 }
 
-/* Reports in the order in which they were sent. Messages that are sent meanwhile have greater
- * numbers and wait for the next turn: a protocol could send for ever. */
+/* Reports in the order of sending. Messages that are sent meanwhile have greater numbers and wait
+ * for the next turn: a protocol could send for ever. */
 void messages_report_decided(struct worker *worker)
 {
     struct messages *messages = worker->messages;
     struct unanswered key = { .number = 0 }, *unanswered;
     uint64_t last = messages->last_number;
 
-    peers_take_again(worker);
     while (messages->decided_n > 0 &&
            (unanswered = RB_NFIND(unanswered_tree, &messages->unanswered, &key)) != NULL &&
            unanswered->number <= last) {
@@ -176,18 +217,16 @@ void messages_report_decided(struct worker *worker)
         key.number += key.to == 0;
         if (unanswered->outcome == 0)
             continue;
-        report(worker, unanswered, unanswered->outcome, false);
-        net_flush(messages_net(worker));
+        report_outcome(worker, unanswered, unanswered->outcome, false);
+        net_flush(&worker->stream.net);
     }
 }
 
-void messages_check(const struct worker *worker)
+void messages_check_unanswered(const struct messages *messages)
 {
-    const struct messages *messages = worker->messages;
     struct unanswered *unanswered;
     unsigned decided_n = 0;
 
-    CHECK_KIND(messages, MESSAGES_KIND);
     RB_FOREACH (unanswered, unanswered_tree, (struct unanswered_tree *)&messages->unanswered) {
         assert(unanswered->number <= messages->last_number && unanswered->from != 0);
         decided_n += unanswered->outcome != 0;
@@ -197,5 +236,4 @@ void messages_check(const struct worker *worker)
     assert((decided_n == 0 && STAILQ_EMPTY(&messages->local_queue) &&
                (TAILQ_EMPTY(&messages->gone) || messages->short_of_memory)) ||
            messages->local->events[EVENT_READ].queue != QUEUE_NONE);
-    peers_check(messages);
 }
