@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Accepts clients, makes room for clients without a slot or descriptor, suspends accepting for a
- * shortage, and releases the listeners without leaving a client in a backlog. Other workers get a
- * message when clients may be stranded at a listener that this one stops watching. */
+ * shortage, and releases the listeners without leaving a client in a backlog. */
 #include "worker/accept.h"
 
 #include "base/compiler.h"
@@ -16,8 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The most clients accepted in one go, so that a flood leaves time for other events: the rest are
- * reported again. A rescan ends with the backlog, or past the longest there is. */
+/* Clients accepted in one go, so that a flood leaves time for other events, and in a rescan: past
+ * the longest backlog there is. */
 #define BATCH_MAX 64
 #define RESCAN_MAX 65536
 /* After this many events in a row without a client a unix socket is looked at. */
@@ -55,8 +54,8 @@ static void log_shortage(struct worker *worker, enum accept_phase phase, int err
         log_write(&worker->log, LEVEL_CRIT, error, "accept4() failed, accepting is suspended");
 }
 
-/* Whether only this worker may know of a client that waits: the kernel may have woken no other, or
- * no other may watch the queue. */
+/* Whether clients may be stranded: the kernel may have woken no other worker, or no other may watch
+ * the queue. */
 static bool may_strand_clients(const struct acceptors *accept, const struct acceptor *acceptor)
 {
     if (acceptor->kind != ACCEPTOR_SHARED)
@@ -100,10 +99,9 @@ static void reclaim_idle(struct worker *worker)
     net_flush(net);
 }
 
-/* Leaves a client that waits to a worker that has room, or has idle connections closed for it;
- * false: there are none. Protocols are called for their ends: not while clients are accepted, under
- * the mutex, but from the normal queue of the same turn, by the listener's WRITE event, which has
- * no other use. */
+/* Leaves a client that waits to a worker with room, or has idle connections closed; false: there
+ * are none. Protocols are called for their ends, so not while clients are accepted, under the
+ * mutex, but from the normal queue, by the WRITE event of the listener. */
 static bool make_room(struct worker *worker, struct acceptor *acceptor)
 {
     struct source *source = &acceptor->source;
@@ -119,8 +117,8 @@ static bool make_room(struct worker *worker, struct acceptor *acceptor)
     return true;
 }
 
-/* A client has no slot or descriptor: another worker takes it, idle connections are closed, or
- * accepting is suspended. */
+/* Handles a client without a slot or descriptor: passes the client, closes idle connections, or
+ * suspends accepting. */
 static COLD enum outcome run_short(
     struct worker *worker, struct acceptor *acceptor, enum accept_phase phase, int error)
 {
@@ -200,9 +198,8 @@ static enum outcome accept_one(
     return ACCEPTED;
 }
 
-/* Whether another accept follows this one. A rescan goes on to the empty backlog even when the
- * slots are used up: the accept that then fails suspends accepting, and has the other workers
- * rescan where the kernel wakes one of them alone. */
+/* Whether another accept follows. A rescan goes on to the empty backlog even without slots: the
+ * accept that then fails suspends accepting, and has other workers rescan. */
 static bool batch_continues(
     const struct net *net, const struct acceptor *acceptor, const struct batch *batch)
 {
@@ -213,24 +210,24 @@ static bool batch_continues(
 
 static void accept_batch(struct worker *worker, struct acceptor *acceptor, struct batch *batch)
 {
-    bool is_alone = worker->accept.sharing == SHARING_NONE;
+    const struct acceptors *accept = &worker->accept;
 
     for (;; batch->n++) {
-        batch->outcome = !is_alone && accept_steps_back(worker, acceptor)
-                             ? EMPTY
-                             : accept_one(worker, acceptor, &batch->client);
+        if (acceptors_hold_mutex(accept) && accept_steps_back(worker, acceptor))
+            batch->outcome = EMPTY;
+        else
+            batch->outcome = accept_one(worker, acceptor, &batch->client);
         if (batch->outcome == ACCEPTED && batch->opens_later)
             conn_open_soon(batch->client);
-        batch->left = batch->outcome == ACCEPTED && batch->kind != ACCEPTOR_RESCAN && !is_alone &&
-                      accept_leaves_next(worker, acceptor);
+        batch->left = batch->outcome == ACCEPTED && batch->kind != ACCEPTOR_RESCAN &&
+                      accept->bell != NULL && accept_leaves_next(worker, acceptor);
         if (!batch_continues(&worker->stream.net, acceptor, batch))
             return;
     }
 }
 
-/* Notes an event without a client: another worker was faster, or some process has shut the socket
- * down; accept() of a unix socket that was shut down only says, again and again, that no client
- * waits. */
+/* Notes an event without a client: another worker was faster, or the socket was shut down, in which
+ * case accept() of a unix socket only says that no client waits. */
 static void note_empty_event(struct worker *worker, struct acceptor *acceptor)
 {
     if (acceptor->kind == ACCEPTOR_SIBLING && worker->accept.sharing != SHARING_EXCLUSIVE)
@@ -273,7 +270,7 @@ static void accept_clients(struct worker *worker, struct acceptor *acceptor)
     };
 
     acceptor->batch = ACCEPTOR_FAIR;
-    if (kind == ACCEPTOR_FAIR && worker->accept.sharing != SHARING_NONE &&
+    if (kind == ACCEPTOR_FAIR && worker->accept.bell != NULL &&
         accept_leaves_event(worker, acceptor))
         return;
     accept_batch(worker, acceptor, &batch);
@@ -309,10 +306,8 @@ static int add_acceptor(
     struct acceptor *acceptor;
 
     static_assert(sizeof(*acceptor) <= sizeof(struct fb_conn), "it lies in a connection's slot");
-    if (source == NULL) {
-        log_write(&worker->log, LEVEL_EMERG, 0, "no slot for the listener %s", listener->text);
-        return -1;
-    }
+    if (source == NULL)
+        return worker_fail(worker, 0, "no slot for the listener %s", listener->text);
     assert(fd != -1);
     acceptor = container_of(source, struct acceptor, source);
     source->fd = fd;
@@ -330,9 +325,8 @@ static int add_acceptor(
     return 0;
 }
 
-/* Finds the kind of a listener's socket `i`. A reuseport socket is the queue of one worker. Sockets
- * beyond the number of workers, which an earlier configuration with more workers has left, are
- * shared out among the workers. */
+/* Finds the kind of a listener's socket `i`. Sockets of reuseport beyond the number of workers,
+ * left by an earlier configuration, are shared out among the workers. */
 static enum acceptor_kind find_kind(
     const struct worker *worker, const struct listener *listener, unsigned i)
 {
@@ -372,10 +366,8 @@ int accept_init(struct worker *worker)
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
         n += listener->fd_n;
     accept->list = calloc(n + 1, sizeof(accept->list[0]));
-    if (accept->list == NULL) {
-        log_write(&worker->log, LEVEL_EMERG, errno, "no memory for the listeners");
-        return -1;
-    }
+    if (accept->list == NULL)
+        return worker_fail(worker, errno, "no memory for the listeners");
     STAILQ_FOREACH (listener, &worker->cycle->stream.listeners.list, link)
         if (add_acceptors(worker, listener, false) == -1 ||
             (accept->balance == BALANCE_CLIENTS && add_acceptors(worker, listener, true) == -1))
@@ -408,10 +400,9 @@ void accept_rescan(struct worker *worker)
     }
 }
 
-/* Accepts the clients that wait at a listener, which is watched no more, and closes the listener.
- * No client is left behind: this may be the socket's last open descriptor, at whose close the
- * kernel resets all connections of the backlog. Only a client that connects between the last accept
- * and that close is lost. */
+/* Accepts the clients that wait at a listener, which is not watched any more, and closes the
+ * listener. Its descriptor may be the last, at whose close the kernel resets all connections of the
+ * backlog: only a client that connects after the last accept is lost. */
 static void release_listener(struct worker *worker, struct acceptor *acceptor)
 {
     struct source *source = &acceptor->source;

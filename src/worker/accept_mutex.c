@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tries the accept mutex, and takes it from a holder that stands still. What a worker remembers of
- * the owner is its own: no other process has to do anything for the mutex to heal. */
+/* Tries the accept mutex, and takes it from a holder that stands still, by what this worker
+ * remembers of the owner: the mutex heals without the help of another process. */
 #include "worker/accept_mutex.h"
 
 #include "shm/shared.h"
 
 #include <assert.h>
 
-/* A holder that has not turned for so long loses the mutex, and earlier if accept_mutex_delay is
- * short. */
+/* Bounds for a holder that does not turn; less where accept_mutex_delay is short. */
 #define BOUND_MAX_MS 1000
 #define SOON_MS 20
-/* Bounds after which a holder that turns, and leaves the mutex to nobody, loses it. A busy worker
- * may be seen so by chance, and does not mind. */
+/* Bounds after which a holder that turns, and leaves the mutex to nobody, loses it. */
 #define ONLY_HOLDER_BOUNDS 2
 /* Our turns in a row that are taken from us at once, and the mutex is damaged. */
 #define ROBBED_MOST 3
@@ -93,8 +91,7 @@ static enum accept_mutex_status wait_for(struct accept_mutex *mutex, uint64_t ow
     bool damaged;
 
     note_owner(mutex, owner, now);
-    /* the master takes the mutex from a dead worker before it frees the slot, so that only an owner
-     * that was made up is there when the slot is looked at first */
+    /* the master frees the slot of a dead worker after its mutex: the owner is made up */
     damaged = owner != 0 && !slot_is_used(mutex->shared, mutex->rival);
     if (damaged && take(mutex, owner, now))
         return acquired(mutex, true, now);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Passes clients: leaves the next ones to the worker with the fewest clients, by ringing its bell,
- * and takes them back when the timer `back` expires. The timer bounds every client's wait, whatever
- * other workers publish or fail to do. */
+/* Passes clients: leaves the next ones to the worker with the fewest, by ringing its bell, and
+ * takes them back when the timer `back` expires, which bounds the wait of every client. */
 #include "worker/accept_pass.h"
 
 #include "worker/worker.h"
@@ -9,7 +8,7 @@
 #include <assert.h>
 #include <errno.h>
 
-/* A worker that was rung has so long to take the clients of a listener, or the accept mutex. */
+/* Time for a woken worker to take the clients of a listener, or the accept mutex. */
 #define BACK_MS 2
 #define MUTEX_BACK_MS 5
 /* Clients of a burst come within such a time. */
@@ -38,7 +37,7 @@ static void wake_worker(struct worker *worker, int fd, uint32_t to)
     bells_ring(worker->heritage->bells, to);
 }
 
-/* Watches the listeners again that were left to others, behind all workers that watch them. */
+/* Watches the yielded listeners again, behind all other workers. */
 static void watch_yielded(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
@@ -87,8 +86,8 @@ static void pass(struct worker *worker, struct acceptor *acceptor, uint32_t to)
         wake_worker(worker, -1, to);
 }
 
-/* Leaves the next client of a burst to a worker that has fewer. Such a client was reported before
- * this worker went behind the others; an isolated client is not worth a wake-up. */
+/* Leaves the next client of a burst to a worker that has fewer. Its event was reported before this
+ * worker went behind the others; an isolated client is not worth a wake-up. */
 static bool leaves_burst(struct worker *worker, struct acceptor *acceptor)
 {
     struct acceptors *accept = &worker->accept;
@@ -221,7 +220,7 @@ bool accept_leaves_short(struct worker *worker, struct acceptor *acceptor)
     if (accept->bell == NULL ||
         (acceptor->kind != ACCEPTOR_SHARED && accept->balance != BALANCE_CLIENTS))
         return false;
-    if (accept->phase == ACCEPT_OPEN) /* published before the load of others is read */
+    if (accept->phase == ACCEPT_OPEN) /* published before the load is read */
         acceptors_set_phase(worker, ACCEPT_CROWDED);
     if (timer_is_set(&accept->back))
         return !needs_mutex && accept_leaves_event(worker, acceptor);
@@ -246,8 +245,7 @@ void accept_pass_turn(struct worker *worker)
     accept->to = SHARE_NOBODY;
 }
 
-/* Whether the mutex, which is free, is another worker's to take: judged by what has changed since
- * the latest accept too, but once in a millisecond at most. */
+/* Whether the free mutex is to be left to another worker: judged once in a millisecond at most. */
 static bool has_too_many(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
@@ -295,8 +293,8 @@ void accept_wake_another(struct worker *worker, int fd)
         wake_worker(worker, fd, to);
 }
 
-/* Accepts the clients that another worker has left to this one at the listener of this descriptor,
- * or (SHARE_ANY) at any of a few. */
+/* Accepts the clients that were left to this worker at the listener of this descriptor, or
+ * (SHARE_ANY) at any of a few. */
 static void take_passed(struct worker *worker, int fd)
 {
     struct acceptors *accept = &worker->accept;
@@ -349,16 +347,13 @@ static int watch_bell(struct worker *worker)
     if (heritage->bells == NULL || heritage->index >= heritage->bells->n)
         return 0;
     bell = worker_source(worker, heritage->bells->fds[heritage->index], &ops);
-    if (bell == NULL) {
-        log_write(&worker->log, LEVEL_EMERG, 0, "no slot for the worker's bell");
-        return -1;
-    }
+    if (bell == NULL)
+        return worker_fail(worker, 0, "no slot for the worker's bell");
     bell->queue = QUEUE_ACCEPT;
     worker->accept.bell = bell;
     if (source_arm(loop, bell, EVENT_READ) == 0)
         return 0;
-    log_write(&worker->log, LEVEL_EMERG, errno, "the worker's bell cannot be watched");
-    return -1;
+    return worker_fail(worker, errno, "the worker's bell cannot be watched");
 }
 
 int accept_init_passing(struct worker *worker)
@@ -374,11 +369,8 @@ int accept_init_passing(struct worker *worker)
     if (accept->sharing == SHARING_NONE || n > SLOT_MAX)
         return 0;
     if (accept_share_init(
-            &accept->share, heritage->shared, heritage->slot, heritage->place, (unsigned)n) == -1) {
-        log_write(
-            &worker->log, LEVEL_EMERG, errno, "no memory for the shares of %d workers", (int)n);
-        return -1;
-    }
+            &accept->share, heritage->shared, heritage->slot, heritage->place, (unsigned)n) == -1)
+        return worker_fail(worker, errno, "no memory for the shares of %d workers", (int)n);
     accept->share.most = worker->stream.net.connections_max;
     if (watch_bell(worker) == -1)
         return -1;

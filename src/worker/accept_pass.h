@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients that are left to other workers: which listener or turn of the mutex, to which worker, and
- * for how long. Published numbers of other workers never make a client wait longer than the timer
- * `back`. */
+/* Clients that are left to other workers: of which listener or turn of the mutex, to which worker,
+ * and for how long. */
 #pragma once
 
 #include "worker/acceptors.h"
@@ -13,22 +12,19 @@ void accept_end_passing(struct worker *worker);
 
 /* Before an event: whether its clients are left to others, as earlier ones, or in a burst. */
 bool accept_leaves_event(struct worker *worker, struct acceptor *acceptor);
-/* After an accept: whether the next clients are left to others, at this listener or, with the
- * mutex, at all that are shared. */
+/* After an accept: whether the next clients are left to others, here or at all shared listeners. */
 bool accept_leaves_next(struct worker *worker, struct acceptor *acceptor);
 /* Whether a client without room here is left to a worker that has. */
 bool accept_leaves_short(struct worker *worker, struct acceptor *acceptor);
-/* Before the mutex is tried: whether it is left to others, which bounds the *delay ms to the next
- * try. */
+/* Before a try of the mutex: whether it is left to others, with a bound for *delay (ms). */
 bool accept_leaves_turn(struct worker *worker, int64_t *delay);
 /* The mutex was given back: leaves it to the worker that has room. */
 void accept_pass_turn(struct worker *worker);
-/* After accepts, where the kernel wakes the first of the workers that wait at this listener: goes
- * behind the others, if clients are `left` to them, or one of them has fewer. A worker with short
- * sessions stays in front, with all that they need in the processor's caches. */
+/* After accepts, where the kernel wakes the first worker that waits: goes behind the others, if
+ * clients are `left` to them, or a worker has fewer. A worker with short sessions stays in front,
+ * with warm caches. */
 void accept_yield(struct worker *worker, struct acceptor *acceptor, bool left);
-/* Wakes the worker with the fewest clients, because this one takes none for a while; `fd`: the
- * listener where some wait, or -1. */
+/* Wakes the worker with the fewest clients; `fd`: the listener where some wait, or -1. */
 void accept_wake_another(struct worker *worker, int fd);
 /* Whether accept_disabled leaves clients to others: not where no worker has fewer connections. */
 bool accept_is_disabled(const struct worker *worker);

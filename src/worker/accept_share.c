@@ -1,35 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the load of the other workers, and judges by it. A worker has published its own count
- * before it looks at those of the others; what they will be after the clients that come next nobody
- * guesses. */
+/* Reads the load of the other workers, and judges by it. A worker publishes its own count before it
+ * reads the counts of others. */
 #include "worker/accept_share.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-/* Tokens for handing over to whoever has one client less, so that the first clients of a burst are
- * spread exactly, and to whoever is well below the mean. Each costs a wake-up, and the clients of a
- * listener a wait if the woken one does not take them. */
+/* Tokens for passing clients to a worker with one client less, so that the first clients of a burst
+ * are spread exactly, and to a worker well below the mean. Each costs a wake-up. */
 static const struct token_rate exact_rate = { .burst = 64, .per_second = 20 };
 static const struct token_rate rough_rate = { .burst = 64, .per_second = 50 };
-/* For stepping back without waking anybody, half of the time at most: where the others hardly
- * sleep, one that does is woken for most clients, and to go behind the others does not help. */
+/* Tokens for leaving clients without a wake-up, half of the time at most, where busy workers hardly
+ * sleep and are never first. */
 static const struct token_rate aside_rate = { .burst = 64, .per_second = 250 };
 
-/* For leaving a client to a worker with room after this was in vain: the worker may just have been
- * late, and if we go on to make room ourselves it gets no client by which to show it. */
+/* Tokens for passing a client without room after a refusal: the other worker may have been late. */
 static const struct token_rate again_rate = { .burst = 4, .per_second = 4 };
 
-/* Above the mean by less than this part is about the mean. */
+/* Less than this part above the mean is about the mean. */
 #define SPREAD 16
 #define ROUGH_LEAST 4
 
-/* The load of the others, as one look has found it. */
+/* The load of the other workers. */
 struct look {
     unsigned n; /* workers that take clients */
     uint64_t clients, accepts;
-    bool room;      /* only those that have room can be the one with the fewest */
-    uint32_t least; /* clients of that one */
+    bool room;      /* skips workers without room */
+    uint32_t least; /* fewest clients of a worker */
     uint32_t number;
     bool waits; /* at the time for events */
 };
@@ -95,7 +92,7 @@ static void look_at(
     look->waits = waits;
 }
 
-/* Whether a slot has another worker of the generation: by the master's word. */
+/* Whether the master has published another worker of the generation there. */
 static bool is_other(const struct accept_share *share, uint32_t i)
 {
     const struct shared_published *published = share->shared->published;

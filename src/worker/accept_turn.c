@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The accept mutex in a turn of the loop: tried before the wait, given back after the accept queue,
- * and given up for good when the master says so. Nothing here accepts. */
+/* The accept mutex in a turn of the loop: tried before the wait, given back after the accept queue.
+ * Never accepts. */
 #include "worker/accept_turn.h"
 
 #include "base/compiler.h"
@@ -12,8 +12,7 @@
 /* Bound of accept_mutex_delay for a worker that looks whether clients wait. */
 #define LOOK_MS 1000
 
-/* Counts one turn of accept_disabled, in which the mutex is left to others, and returns how long it
- * may wait: accept_mutex_delay divided by the turns that are left. */
+/* Counts a turn of accept_disabled; the time to leave the mutex, accept_mutex_delay in all. */
 static int64_t back_off(struct acceptors *accept, int64_t delay)
 {
     int64_t turns = accept->disabled--;
@@ -35,8 +34,8 @@ static bool clients_wait(const struct acceptors *accept)
     return false;
 }
 
-/* Tries the mutex; `leaves`: it is left to others unless nobody takes it. Returns how long to wait
- * for the next try, `delay` at most. */
+/* Tries the mutex, or `leaves` it unless nobody takes it; the time to the next try, at most
+ * `delay`. */
 static int64_t try_mutex(struct worker *worker, bool leaves, int64_t delay)
 {
     struct acceptors *accept = &worker->accept;
@@ -104,8 +103,8 @@ bool accept_steps_back(struct worker *worker, const struct acceptor *acceptor)
 {
     struct acceptors *accept = &worker->accept;
 
-    if (!acceptors_hold_mutex(accept) || acceptor->kind != ACCEPTOR_SHARED ||
-        !accept_mutex_is_lost(&accept->mutex))
+    assert(acceptors_hold_mutex(accept));
+    if (acceptor->kind != ACCEPTOR_SHARED || !accept_mutex_is_lost(&accept->mutex))
         return false;
     accept_after(worker);
     acceptors_update(worker);

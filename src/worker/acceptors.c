@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Watches the listeners of a worker, suspends and resumes watching with the phase of accepting, and
- * leaves listeners alone that some process has shut down until the master has made them listen
- * again. Never accepts. */
+/* Watches the listeners of a worker, resumes accepting, and has the master mend listeners that some
+ * process has shut down. Never accepts. */
 #include "worker/acceptors.h"
 
 #include "os/descriptor.h"
@@ -10,11 +9,10 @@
 #include <assert.h>
 #include <errno.h>
 
-/* The next try of a listener that was shut down. */
+/* Time to the next try of a listener that was shut down. */
 #define MEND_MS 100
 
-/* Reports of broken listeners, which some process may shut down again and again; the master looks
- * at all listeners after each report. */
+/* Reports of broken listeners; the master looks at all listeners after each report. */
 static const struct token_rate report_rate = { .burst = 1024, .per_second = 100 };
 
 static void slot_released(struct net *net);
@@ -84,8 +82,7 @@ static bool acceptor_is_wanted(const struct acceptors *accept, const struct acce
                accept->turn == TURN_OVER);
 }
 
-/* Watches the listener, or does not. For want of kernel memory tries again later, because no other
- * worker may serve the listener. */
+/* Watches the listener or not; for want of kernel memory tries again later. */
 static void watch_acceptor(struct worker *worker, struct acceptor *acceptor)
 {
     struct acceptors *accept = &worker->accept;
@@ -181,7 +178,7 @@ static void resume_expired(struct loop *loop, struct timer *timer)
         acceptors_update(worker); /* a listener could not be watched */
 }
 
-/* Runs when a connection's slot has become free in ACCEPT_FULL or ACCEPT_CROWDED. */
+/* Runs when a slot has become free in ACCEPT_FULL or ACCEPT_CROWDED. */
 static void slot_released(struct net *net)
 {
     struct worker *worker = worker_of_loop(&net->loop);
@@ -239,7 +236,7 @@ void acceptors_replace_socket(struct worker *worker, uint32_t number, int fd)
 
         if ((uint32_t)acceptor->source.fd != number)
             continue;
-        /* the mechanism would go on to watch the old socket, which other processes have too */
+        /* the mechanism would go on to watch the old socket */
         source_disarm_listener(&worker->stream.net.loop, &acceptor->source);
         if (acceptor->state == ACCEPTOR_BROKEN)
             set_acceptor_state(accept, acceptor, ACCEPTOR_ACTIVE);

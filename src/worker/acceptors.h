@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The listeners of a worker: kind and state of each, the phase of accepting, and how workers share
- * listeners.
+ * listeners. Each enumeration has one setter, which asserts that the step is legal.
  *
- * Responsible for watching exactly the listeners that phase, state and accept mutex allow, and for
- * listeners that were shut down. Never accepts. Each enumeration below has one setter, which
- * asserts that the step is legal. */
+ * Responsible for watching exactly the listeners that phase, state and accept mutex allow. Never
+ * accepts. */
 #pragma once
 
 #include "base/token_bucket.h"
@@ -17,7 +16,7 @@ struct worker;
 
 enum acceptor_kind {
     ACCEPTOR_SHARED,  /* a socket of all workers */
-    ACCEPTOR_OWN,     /* a reuseport socket of this worker, for which no mutex is needed */
+    ACCEPTOR_OWN,     /* a reuseport socket of this worker */
     ACCEPTOR_SIBLING, /* a reuseport socket of another worker */
 };
 
@@ -31,15 +30,15 @@ enum acceptor_state {
 /* How much the next event accepts. */
 enum acceptor_batch {
     ACCEPTOR_FAIR,   /* a client, or with multi_accept some, unless other workers come first */
-    ACCEPTOR_PASSED, /* the clients that another worker has left to this one */
+    ACCEPTOR_PASSED, /* clients that were left to this worker */
     ACCEPTOR_RESCAN, /* clients until the backlog is empty */
 };
 
-/* A listening socket as this worker watches it. */
+/* A listening socket in this worker. */
 struct acceptor {
     struct source source; /* the first member: a slot of the loop's table */
     struct listener *listener;
-    uint32_t slots; /* slots that a client needs: a second one for its server's connection */
+    uint32_t slots; /* slots of a client: a second for its server's connection */
     enum acceptor_kind kind;
     enum acceptor_state state;
     enum acceptor_batch batch;
@@ -58,12 +57,12 @@ enum accept_phase {
 /* Watchers of the shared listeners. */
 enum accept_sharing {
     SHARING_NONE,      /* a worker without others */
-    SHARING_ALL,       /* workers that are all woken by each client */
+    SHARING_ALL,       /* all workers, all woken by a client */
     SHARING_MUTEX,     /* the holder of the accept mutex */
     SHARING_EXCLUSIVE, /* workers of which the kernel wakes one */
 };
 
-/* By what clients are left to other workers. */
+/* How clients are balanced. */
 enum accept_balance {
     BALANCE_NONE,
     BALANCE_SLOTS,   /* accept_disabled: by this worker's free slots, without the mutex */
@@ -113,7 +112,7 @@ struct acceptors {
     uint64_t accepted_ms; /* the latest accept */
     unsigned yielded_n;   /* listeners in ACCEPTOR_YIELDED */
     struct timer back;
-    struct source *bell; /* by which other workers wake this one; NULL: there are no others */
+    struct source *bell; /* wakes this worker; NULL: there are no others */
 };
 
 /* Sets up the timers, and how listeners are shared. */
@@ -123,25 +122,23 @@ void acceptors_set_turn(struct acceptors *accept, enum accept_turn turn);
 /* Gives up the accept mutex for good: all workers watch the shared listeners. */
 void acceptors_leave_mutex(struct worker *worker);
 
-/* Watches the listeners that are to be watched now, and no others; after each change of phase, turn
- * or states. */
+/* Watches the listeners that phase, turn and states allow, and no others. */
 void acceptors_update(struct worker *worker);
 /* Changes a listener's state, and watches the listener accordingly. */
 void acceptor_change(struct worker *worker, struct acceptor *acceptor, enum acceptor_state state);
-/* Removes a listener from the mechanism and adds it again, behind all workers that watch it. */
+/* Watches a listener anew, behind all workers that watch it. */
 void acceptor_rejoin(struct worker *worker, struct acceptor *acceptor);
 /* Watches all sockets of siblings, where clients may wait for room, or for a dead worker. */
 void acceptors_wake_dormant(struct worker *worker);
-/* Returns the listeners of siblings to these, and watches no listener any more. */
+/* Stops watching all listeners, and returns the siblings' to these. */
 void acceptors_disarm(struct worker *worker);
 
-/* Leaves a listener alone that was shut down, whose event would come again and again, and has the
- * master, which alone may, make it listen again. */
+/* Stops watching a listener that was shut down, and has the master make it listen again. */
 void acceptor_break(struct worker *worker, struct acceptor *acceptor);
-/* Replaces the listening socket that has this descriptor by another, which stays the caller's. */
+/* Replaces the listening socket of this descriptor by another, which stays the caller's. */
 void acceptors_replace_socket(struct worker *worker, uint32_t number, int fd);
 
-/* Asserts what holds of the listeners between two turns; worker_check() calls it. */
+/* Asserts the invariants of listeners; worker_check() calls it. */
 void acceptors_check(const struct acceptors *accept);
 
 static inline bool acceptors_are_open(const struct acceptors *accept)
@@ -173,8 +170,7 @@ static inline bool acceptor_needs_mutex(
     return accept->sharing == SHARING_MUTEX && acceptor->kind == ACCEPTOR_SHARED;
 }
 
-/* Whether several workers watch the listener, of which the kernel wakes the first: with
- * accept_share reuseport sockets, too. */
+/* Whether several workers watch the listener, of which the kernel wakes the first. */
 static inline bool acceptor_is_exclusive(
     const struct acceptors *accept, const struct acceptor *acceptor)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Polls, and finds out whether the processor is wanted: by the kernel's count of involuntary
- * switches, and by its number of runnable processes. Both are looked at once before a time of
- * polling, and not for each poll. */
+/* Polls, and finds out whether the processor is wanted, by the kernel's counts of involuntary
+ * switches and of runnable processes, read once before a time of polling. */
 #include "worker/busy_poll.h"
 
 #include "os/process.h"

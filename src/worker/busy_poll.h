@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Polling before sleep: with `busy_poll` a worker that has nothing to do looks for events again and
- * again, for a bounded time, before it sleeps. An event that comes meanwhile needs no wake-up.
+/* Polling before sleep: with `busy_poll` an idle worker looks for events for a bounded time before
+ * it sleeps, so that early events need no wake-up.
  *
- * Responsible for never taking a processor from those who have work for it: between two polls it
- * is offered to them, and a worker that has lost it to another sleeps at once for a while. Never
- * runs a queue. */
+ * Never takes a processor from processes with work: yields between two polls, and after an
+ * involuntary switch sleeps at once for a while. Never runs a queue. */
 #pragma once
 
 #include "event/loop.h"
@@ -25,8 +24,8 @@ struct busy_poll {
 void busy_poll_init(struct busy_poll *busy, int64_t us);
 void busy_poll_done(struct busy_poll *busy);
 
-/* Polls in place of a wait for at most *timeout ms (-1: for ever); true when there is something to
- * do now. Else the worker is to sleep, for what is left of *timeout. */
+/* Polls in place of a wait for at most *timeout ms (-1: for ever); true: an event is there. Else
+ * the worker is to sleep for the rest, *timeout. */
 bool busy_poll(struct busy_poll *busy, struct loop *loop, int *timeout);
 
 /* `is_wanted` in the daemon: asks the kernel. */

@@ -10,14 +10,13 @@
 #include "upstream/follow.h"
 #include "worker/accept.h"
 #include "worker/messages.h"
-#include "worker/peers.h"
 #include "worker/worker.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <unistd.h>
 
-/* Messages that are received before other events have their turn. */
+/* Messages received before other events have their turn. */
 #define MESSAGES_A_TURN 64
 
 static void begin_drain(struct worker *worker)
@@ -32,8 +31,7 @@ static void begin_drain(struct worker *worker)
         process_ops->set_title("worker process is shutting down", NULL);
     accept_release(worker);
     channel_end_send(&worker->to_master, MESSAGE_RELEASED);
-    if (worker->accept.sharing ==
-        SHARING_EXCLUSIVE) /* a client that came just now may have woken us alone */
+    if (worker->accept.sharing == SHARING_EXCLUSIVE) /* the latest client may have woken no other */
         channel_end_send(&worker->to_master, MESSAGE_RESCAN);
     if (limit > 0)
         timer_set(&worker->stream.net.loop, &worker->shutdown, (uint64_t)limit);
@@ -158,15 +156,11 @@ int worker_open_channel(struct worker *worker)
         return 0;
     assert(worker->role == ROLE_WORKER);
     worker->channel = worker_source(worker, worker->heritage->channel, &ops);
-    if (worker->channel == NULL) {
-        log_write(&worker->log, LEVEL_EMERG, 0, "no slot for the channel to the master");
-        return -1;
-    }
+    if (worker->channel == NULL)
+        return worker_fail(worker, 0, "no slot for the channel to the master");
     channel_end_open(&worker->to_master, worker->channel->fd, &end_ops, &loop->timers);
-    if (source_arm(loop, worker->channel, EVENT_READ) == -1) {
-        log_write(&worker->log, LEVEL_EMERG, errno, "the channel to the master cannot be watched");
-        return -1;
-    }
+    if (source_arm(loop, worker->channel, EVENT_READ) == -1)
+        return worker_fail(worker, errno, "the channel to the master cannot be watched");
     return 0;
 }
 
@@ -204,7 +198,7 @@ static void notify_ending(struct worker *worker)
                                     : "Draining: the sessions may end by themselves");
 }
 
-/* Does what a master would do for a single process. */
+/* Does the work of a master for a single process. */
 static void take_single_commands(struct worker *worker)
 {
     assert(worker->role == ROLE_SINGLE);
@@ -221,8 +215,7 @@ static void take_single_commands(struct worker *worker)
     logs_reopen(&worker->cycle->core, &worker->log);
 }
 
-/* Takes a signal's command, and logs it in a single process as a master does: with what is done
- * about `meaning`. */
+/* Takes a signal's command; a single process logs the signal with the effect of `meaning`. */
 static bool take_signal(struct worker *worker, enum command command, enum command meaning)
 {
     const struct signal_row *s;
@@ -237,9 +230,8 @@ static bool take_signal(struct worker *worker, enum command command, enum comman
     return true;
 }
 
-/* Drains or ends as `sigterm_shutdown` says; a second SIGTERM ends at once. The master closes
- * workers by SIGINT: a SIGTERM comes from those who signal all processes of a container or a
- * unit. */
+/* Drains or ends as `sigterm_shutdown` says; a second SIGTERM ends at once. The master uses SIGINT:
+ * a SIGTERM is for all processes of a container or unit. */
 static void take_term(struct worker *worker)
 {
     bool gracefully = worker->cycle->core.sigterm_graceful && !worker->term_received;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The three ways of a read, and the queue before the kernel's. With O_DIRECT the bytes that are
- * read begin and end at multiples of `directio_alignment`, and the protocol is lent what it has
- * asked for of them. */
+/* The three ways of a read, and the queue before the kernel's. With O_DIRECT reads begin and end at
+ * multiples of `directio_alignment`; the protocol is lent the part that it asked for. */
 #include "worker/file_reads.h"
 
 #include "event/file_aio.h"
@@ -97,8 +96,8 @@ static void end_read(struct file_read *read, int error)
     session_read_end(&read->handle->worker->stream, &read->base, &outcome);
 }
 
-/* Counts what was read; whether the read is to go on behind it. What is not aligned was read up to
- * the file's end. */
+/* Counts the bytes of a read; whether more are to be read. A part that is not aligned ends the
+ * file. */
 static bool note_progress(struct file_read *read, size_t n)
 {
     struct file_aio_request *request = &read->request;
@@ -160,8 +159,7 @@ static int read_on_thread(struct file_read *read)
 
 /* Kernel AIO */
 
-/* Gives a waiting read to the kernel; false: it is to wait until another one has ended. What the
- * kernel does not take is read on a thread, or has failed. */
+/* Gives a waiting read to the kernel, or to a thread; false: it waits until another has ended. */
 static bool submit_read(struct file_reads *reads, struct file_read *read)
 {
     bool is_taken = file_aio_submit(&read->handle->worker->stream.net.loop, &read->request) == 0;
@@ -178,8 +176,7 @@ static bool submit_read(struct file_reads *reads, struct file_read *read)
     return true;
 }
 
-/* Gives the kernel what it has room for. Forgotten reads, whose descriptor may be closed,
- * go. */
+/* Gives waiting reads to the kernel; forgotten ones, perhaps with a closed descriptor, go. */
 static void submit_waiting(struct file_reads *reads)
 {
     struct file_read *read;

@@ -2,9 +2,8 @@
 /* Reads of files for protocols, in the way of the server's `aio`: by the kernel, on threads, or in
  * place.
  *
- * Responsible for the memory that is read into, and for the reads that wait until the kernel has
- * room. Never runs a callback; session/read.h does. Invariant: memory that the kernel or a
- * thread may still write to is not freed, whatever becomes of the connection. */
+ * Responsible for the memory of reads, which is not freed while the kernel or a thread may write
+ * there, and for reads that wait. Never runs a callback (session/read.h). */
 #pragma once
 
 #include "session/read.h"
@@ -19,8 +18,7 @@ struct file_reads {
     TAILQ_HEAD(, file_read) waiting;   /* until it has room */
 };
 
-/* Sets up kernel AIO where a server wants it, before the sandbox denies that. Where the kernel
- * refuses, a warning tells it, and threads read instead. */
+/* Sets up kernel AIO where a server wants it, before the sandbox; else warns, and threads read. */
 void file_reads_open(struct worker *worker);
 /* Ends all reads, none of which has a connection any more. */
 void file_reads_close(struct worker *worker);

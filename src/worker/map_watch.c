@@ -11,7 +11,7 @@
 
 #define LOOK_MS 200
 #define CHANGES_A_TURN 256
-/* Parts of a map, of 64 at most, that one look goes through for what has expired. */
+/* Parts of a map, of 64 at most, that are swept at once. */
 #define SWEEPS_A_LOOK 16
 
 static_assert((int)FB_MAP_WAS_SET == (int)SHM_MAP_WAS_SET, "changes are the log's");
@@ -109,8 +109,7 @@ static void run_look(struct loop *loop, struct source *source)
     net_flush(&worker->stream.net);
 }
 
-/* Removes keys that have expired, of which nobody would tell else until room is needed. The first
- * worker that looks has removed them for all. */
+/* Removes and logs expired keys, for all workers, while there is room. */
 static void sweep(struct worker *worker, struct map_watch *watch)
 {
     struct fb_map *map = watch->map;
@@ -212,7 +211,7 @@ int map_watch_set(struct fb_worker *handle, struct fb_map *map, bool on)
     return 0;
 }
 
-/* Wakes the worker of a slot: itself, one of its generation, or nobody, who then looks in time. */
+/* Wakes the worker of a slot, of this generation; others look in time. */
 static void wake_slot(struct worker *worker, uint32_t slot)
 {
     const struct heritage *heritage = worker->heritage;

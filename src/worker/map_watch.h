@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Watches of maps: protocols of this worker that have asked to be told of changes. A writer logs a
- * change in the map's log and rings the workers that wish for it; nobody waits for anybody. What no
- * bell tells of, of another generation or after a death, is found by looking a few times a second,
- * as long as anything is watched. */
+/* Watches of maps by protocols of this worker. A writer logs a change in the map and wakes the
+ * workers that wish for it, and waits for none. Changes of other generations, or after a death, are
+ * found by looking a few times a second, as long as anything is watched. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +12,7 @@ struct worker;
 
 /* Begins or ends to tell the protocol; -1 without memory, or where it cannot be told. */
 int map_watch_set(struct fb_worker *handle, struct fb_map *map, bool on);
-/* Wakes the workers that wish to hear of what this one has just logged. */
+/* Wakes the workers that wish for the change that was just logged. */
 void map_watch_ring(struct worker *worker, struct fb_map *map);
 /* The worker's bell has rung. */
 void map_watch_bell(struct worker *worker);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sends messages of connections and of workers, and greets other workers. What cannot be sent is
- * answered here, by the loop. Nothing is done by halves: without memory nothing is sent.
+/* Sends messages of connections and of workers, and greets other workers. Messages that cannot be
+ * sent are answered by the loop; without memory nothing is sent, not even a part.
  *
- * A worker that starts greets all that have a slot then, and those of another master process, which
- * the master tells of; each greets back. So the later of two workers begins. A greeting is input: a
- * worker that greets and has no slot is told to be gone by the master, when it is greeted back. */
+ * A worker that starts greets all workers that have a slot, and those of another master; each
+ * greets back, so that the later one begins. Greetings are input: the master reports a sender
+ * without a slot as gone, when it is greeted back. */
 #include "worker/messages.h"
 
 #include "session/use.h"
@@ -79,8 +79,8 @@ uint64_t messages_send_from_worker(struct fb_worker *from, fb_ref to, const void
     return number;
 }
 
-/* Whether the protocol's messages to all are for this peer. One that has not answered our greeting
- * yet may run the protocol, and has had the greeting before the message. */
+/* Whether messages of a protocol to all are for this peer: also while the greeting is unanswered,
+ * which it has had before the message. */
 static bool is_receiver(const struct peer *peer, const struct fb_worker *handle)
 {
     return ((peer->protocols | peer->unheard) >> handle->index & 1) != 0;
@@ -96,8 +96,7 @@ static unsigned count_receivers(const struct messages *messages, const struct fb
     return n;
 }
 
-/* Creates a message for each receiver, with what waits for its outcome; false without memory, and
- * some may be there. */
+/* Creates a message for each receiver; false without memory, with some in the queue. */
 static bool create_all(struct fb_worker *from, struct message_head *head,
     struct message_bytes *shared, size_t n, struct message_queue *queue)
 {
@@ -216,10 +215,8 @@ static int greet_slot(struct worker *worker, struct slot_id id)
 {
     struct peer *peer = peers_get(worker, slot_incarnation(id));
 
-    if (peer == NULL) {
-        log_write(&worker->log, LEVEL_EMERG, errno, "no memory for the other workers");
-        return -1;
-    }
+    if (peer == NULL)
+        return worker_fail(worker, errno, "no memory for the other workers");
     peer->id = references_of_slot(id);
     peers_greet(worker, peer);
     return 0;
@@ -236,10 +233,8 @@ int messages_greet_all(struct worker *worker)
         listens = listens || worker_protocol_listens(&worker->protocols[i]);
     if (worker->channel == NULL || !listens)
         return 0;
-    if (!messages_open(worker)) {
-        log_write(&worker->log, LEVEL_EMERG, errno, "no memory for messages of workers");
-        return -1;
-    }
+    if (!messages_open(worker))
+        return worker_fail(worker, errno, "no memory for messages of workers");
     for (uint32_t i = 0; i < n && i < SLOT_MAX; i++) {
         struct slot_id id = { .slot = shared->half * SLOT_MAX + i,
             .serial = published->slots[i].serial };

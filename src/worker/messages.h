@@ -2,9 +2,8 @@
 /* Messages between connections and workers, of one worker or of two.
  *
  * A message is answered once: handled, declined, not taken for want of room, or, when the receiver
- * has gone, unknown. It waits in the queue of the receiver's worker (peers.h), or in the local
- * queue when that is this one. No queue exists until a connection has a reference, or where a
- * protocol has callbacks of the worker for messages. */
+ * has gone, unknown. It waits in the queue of the receiver's worker, or in the local queue. Queues
+ * exist from the first reference on, or where a protocol has callbacks for messages of workers. */
 #pragma once
 
 #include <forkbeard/types.h>
@@ -12,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Number of the format of packets in inboxes: of struct message_head, and of greetings. During an
- * upgrade workers of two binaries exchange messages where both have the same format. */
+/* Number of the format of messages and greetings in inboxes. During an upgrade workers of two
+ * binaries exchange messages only in the same format. */
 #define MESSAGES_FORM 1
 
 struct channel_message;
@@ -21,8 +20,7 @@ struct fb_conn;
 struct fb_worker;
 struct worker;
 
-/* Makes a reference as fb_ref_of() says; 0 without memory. The first one opens the queues, so that
- * each connection with a reference can be sent messages. */
+/* Makes a reference as fb_ref_of() says, and opens the queues; 0 without memory. */
 fb_ref messages_reference(struct worker *worker, struct fb_conn *conn);
 /* fb_send_message(), fb_send_worker() and fb_send_all(). */
 uint64_t messages_send(
@@ -31,10 +29,9 @@ uint64_t messages_send_from_worker(struct fb_worker *from, fb_ref to, const void
 uint64_t messages_send_all(struct fb_worker *from, const void *p, size_t n);
 /* Whether messages or replies wait to be sent to other workers. */
 bool messages_are_unsent(const struct worker *worker);
-/* Makes this worker known to all others, where a protocol wants to be sent messages or to know of
- * them; -1 after an emerg line. */
+/* Greets all other workers, where a protocol listens to them; -1 after an emerg line. */
 int messages_greet_all(struct worker *worker);
-/* Makes this worker known to a worker of another master process, which the master has told of. */
+/* Greets a worker of another master process. */
 void messages_greet_other(struct worker *worker, uint32_t incarnation);
 
 /* messages_receive.c: Opens the queues, unless they are open; false when it fails. */
@@ -45,3 +42,13 @@ void messages_open_inbox(struct worker *worker, struct channel_message *message)
 void messages_done(struct worker *worker);
 /* Asserts what holds of open queues between two turns. */
 void messages_check(const struct worker *worker);
+
+/* peers.c: Takes the descriptor of a worker's inbox from the master, and sends the queue. */
+void peers_open(struct worker *worker, struct channel_message *message);
+/* Answers "unknown" for a worker that has gone. */
+void peers_gone(struct worker *worker, uint32_t incarnation);
+/* Does so for the workers of another master process with serials until this one, of the width that
+ * serials have in an incarnation. */
+void peers_others_gone(struct worker *worker, uint32_t serial);
+/* The master has gone, and hands over no inbox any more. */
+void peers_master_gone(struct worker *worker);

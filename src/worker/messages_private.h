@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The message queues, for messages*.c and peers.c. The struct messages exists from a worker's first
- * reference on, or from its start where a protocol has callbacks of the worker for messages; every
- * queued message has one queue, or is being handled. */
+/* The message queues, for messages*.c and peers.c. Every queued message has one queue, or is being
+ * handled. */
 #pragma once
 
 #include "base/token_bucket.h"
@@ -11,15 +10,14 @@
 #include <bsd/sys/queue.h>
 #include <bsd/sys/tree.h>
 
-/* Values of `outcome` between workers, beside those of fb_outcome. */
+/* Values of `outcome` between workers, besides fb_outcome. */
 enum message_outcome {
     MESSAGE_IS_SENT = 0,       /* a message, not a reply */
     MESSAGE_IS_GUESS = 128,    /* a reply: unknown, and the reference was never given out */
     MESSAGE_IS_GREETING = 129, /* a greeting, with the marks of the sender's protocols */
 };
 
-/* Goes in front of the message's bytes; workers that exchange messages may be of two binaries with
- * the same MESSAGES_FORM. */
+/* Begins each message between workers, in the format MESSAGES_FORM. */
 struct message_head {
     uint64_t number; /* given by the sender's worker; a reply has that of its message */
     fb_ref from, to;
@@ -77,8 +75,8 @@ struct peer {
     unsigned lost_n;    /* inboxes in a row that took nothing */
     uint64_t ask_at;    /* no descriptor was free for it: the master is asked again then; or 0 */
     fb_ref id;          /* the worker's reference, from its greeting or its slot; 0: not known */
-    uint64_t protocols; /* of ours that it runs and has greeted us with, as bits */
-    uint64_t unheard;   /* of ours that it may run, as bits: our greeting is not answered yet */
+    uint64_t protocols; /* own protocols that have been greeted by the same there, as bits */
+    uint64_t unheard;   /* own protocols that may run there, as bits: the greeting is unanswered */
     struct message_queue queue;
     unsigned queued_n;
 };
@@ -93,13 +91,13 @@ struct messages {
     struct queued_message *spare;     /* for the reply to the next message from another worker */
     bool short_of_memory;             /* the inbox is not read until there is a spare */
     TAILQ_HEAD(peer_list, peer) peers;
-    struct peer_list gone; /* of which protocols have to be told that they have gone */
+    struct peer_list gone; /* whose end is to be told to protocols */
     unsigned peer_n;
     unsigned asked_n;         /* peers whose inbox has been asked for and has not come */
     unsigned queued_n;        /* messages and replies in the peers' queues */
     struct token_bucket asks; /* requests for inboxes */
     struct unanswered_tree unanswered;
-    unsigned decided_n; /* members of `unanswered` whose outcome is decided here */
+    unsigned decided_n; /* in `unanswered`, decided here */
     uint64_t last_number;
     struct timer retry; /* for peers whose inbox was full, or has to be asked for */
     /* references that were never given out */
@@ -122,10 +120,9 @@ struct unanswered *messages_await(struct worker *worker, const struct unanswered
 void messages_await_not(struct worker *worker, struct unanswered *unanswered);
 /* Decides an outcome here, because no other worker will. */
 void messages_decide(struct worker *worker, struct unanswered *unanswered, fb_outcome outcome);
-/* Decides "unknown" for all messages that a worker has not answered. */
+/* Decides "unknown" for all unanswered messages to a worker. */
 void messages_decide_unknown(struct worker *worker, uint32_t incarnation);
-/* Notes that a worker, known by its slot alone so far, runs these protocols, as bits: outcomes are
- * reported as those of any worker that has come. */
+/* Notes that a worker, known by its slot so far, runs these protocols, as bits. */
 void messages_heard_of(struct worker *worker, fb_ref id, uint64_t protocols);
 /* Reports the outcome of a reply; `peer`, where the outcome is "unknown": the sender, or NULL. */
 void messages_answered(struct worker *worker, const struct message_head *reply, struct peer *peer);
@@ -133,16 +130,14 @@ void messages_answered(struct worker *worker, const struct message_head *reply, 
 void messages_report_decided(struct worker *worker);
 void messages_check_unanswered(const struct messages *messages);
 
-/* peers.c: Sends a message or reply, which it takes, to this worker or another; false when the
- * receiver's queue is full or there is no memory, and the message has been freed. */
+/* peers.c: Sends a message or reply, which it takes, to this worker or another; false when it was
+ * freed, for want of memory or of room in the queue. */
 bool peers_send(struct worker *worker, struct queued_message *message);
-/* Finds the peer of an incarnation, or makes one, for whose inbox the master is asked; NULL without
- * memory, or with too many. */
+/* Finds or makes the peer of an incarnation; NULL without memory, or with too many peers. */
 struct peer *peers_get(struct worker *worker, uint32_t incarnation);
 /* Finds the peer of an incarnation, or NULL. */
 struct peer *peers_find(struct messages *messages, uint32_t incarnation);
-/* Sends the greeting to a peer that has not had it, which may be gone then; without memory later.
- * What is sent to all reaches the peer from then on. */
+/* Sends the greeting to a peer, which may be gone then; without memory later. */
 void peers_greet(struct worker *worker, struct peer *peer);
 /* Tries again what peers wait for. */
 void peers_retry(struct worker *worker);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queued messages, and the tree of sent messages that have not been answered. A sent message stays
- * in the tree until its outcome has been reported to the connection or the protocol that sent it.
- * Reports run on the loop, never within the call that sends. */
+/* Queued messages, and the tree of sent messages until their outcome has been reported to the
+ * sender. Reports run on the loop, never within the call that sends. */
 #include "base/check.h"
 #include "session/use.h"
 #include "worker/messages_private.h"
@@ -160,8 +159,7 @@ static void report_to_conn(struct fb_conn *conn, const struct fb_answer *answer,
     session_callback_end(conn);
 }
 
-/* Reports the outcome to the sender, if it still exists. A message to a worker without the protocol
- * had no receiver. */
+/* Reports the outcome to the sender, if any. Without the protocol there was no receiver. */
 static void report_outcome(
     struct worker *worker, struct unanswered *unanswered, fb_outcome outcome, bool guessed)
 {
@@ -201,8 +199,8 @@ void messages_answered(struct worker *worker, const struct message_head *reply, 
         worker, unanswered, guessed ? FB_MESSAGE_UNKNOWN : (fb_outcome)reply->outcome, guessed);
 }
 
-/* Reports in the order of sending. Messages that are sent meanwhile have greater numbers and wait
- * for the next turn: a protocol could send for ever. */
+/* Reports in the order of sending. Messages that are sent meanwhile wait for the next turn: a
+ * protocol could send for ever. */
 void messages_report_decided(struct worker *worker)
 {
     struct messages *messages = worker->messages;

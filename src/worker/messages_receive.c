@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receives messages, from the inbox and the local queue, and answers each; opens and closes both.
+/* Receives and answers messages, from the inbox and the local queue; opens and closes both.
  *
- * The inbox is a socket of packets, made by the master when another worker first asks for it. Every
- * packet is input, because any worker can send anything there, or shut the socket down: packets
- * that no worker sends are dropped. A reference reaches connections of the sender's own protocol,
- * and of those that take messages of others. */
+ * The inbox is a socket of packets, made by the master on the first request of another worker.
+ * Packets are input, because any worker can send anything there, or shut the socket down. A
+ * reference reaches connections of the sender's own protocol, and of protocols that take messages
+ * of others. */
 #include "base/check.h"
 #include "os/descriptor.h"
 #include "os/sockets.h"
@@ -16,10 +16,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* Messages that are received before other events have their turn. */
+/* Messages received before other events have their turn. */
 #define MESSAGES_A_TURN 64
-/* Messages that are received before an outcome is decided here, or a worker has gone, which may
- * have sent them before. */
+/* Messages received before an outcome is decided here, or a worker is told to be gone. */
 #define REPLIES_MAX 4096
 /* Time without messages to connections, after too many guesses. */
 #define DEAF_MS 1000
@@ -183,8 +182,8 @@ static void receive_reply(struct worker *worker, const struct message_head *repl
         is_unknown ? peers_find(worker->messages, references_incarnation(reply->from)) : NULL);
 }
 
-/* Receives a message, a reply or a greeting. `own` is a queued message, perhaps the received one,
- * that is sent back as the reply to a message; returns whether it was. */
+/* Receives a message, reply or greeting. `own`, perhaps the message itself, is sent back as the
+ * reply to a message; returns whether it was. */
 static bool receive(struct worker *worker, const struct message_head *head, fb_bytes bytes,
     struct queued_message *own)
 {
@@ -211,7 +210,7 @@ static bool receive(struct worker *worker, const struct message_head *head, fb_b
 
 /* ---- The inbox ---- */
 
-/* Whether a packet of this length is what another worker sends to this one. */
+/* Whether a packet of this length is a message of another worker. */
 static bool is_message(const struct worker *worker, const struct packet *packet, size_t n)
 {
     const struct message_head *head = &packet->head;
@@ -231,8 +230,7 @@ static bool is_message(const struct worker *worker, const struct packet *packet,
            (head->outcome <= FB_MESSAGE_BUSY || head->outcome == MESSAGE_IS_GUESS);
 }
 
-/* Whether there is memory for the reply to the next message; without it messages wait in the
- * socket, and their senders with them. */
+/* Whether there is memory for the next reply; without it messages wait in the socket. */
 static bool has_spare(struct worker *worker)
 {
     static const struct message_head none;
@@ -248,7 +246,7 @@ static bool has_spare(struct worker *worker)
     return !messages->short_of_memory;
 }
 
-/* Closes an inbox that another worker has shut down; the master makes a new one on request. */
+/* Closes an inbox that was shut down; the master makes a new one on request. */
 static void drop_inbox(struct worker *worker)
 {
     log_write(&worker->log, LEVEL_ERROR, 0,

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The queues to other workers. A peer is made by the first message or greeting in either direction,
- * and freed when the master reports the end of its worker; a message stays in the queue until the
- * peer's inbox has taken it. A greeting, with the marks of the protocols that this worker runs,
- * goes ahead of every other message. */
-#include "worker/peers.h"
-
+ * and freed when the master reports the end of its worker. A message stays queued until the inbox
+ * has taken it; the greeting, with the marks of this worker's protocols, goes first. */
 #include "worker/messages_private.h"
 #include "worker/references.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-/* Limits of the messages queued for a peer, and of the replies for a peer and for all: a peer may
- * ask and never read. */
+/* Limits of queued messages, and of replies, for a peer and for all: a peer may never read. */
 #define QUEUED_MAX 4096
 #define REPLIES_MAX 16384
 #define QUEUED_IN_ALL_MAX 65536
@@ -118,8 +114,7 @@ static void put_peer(struct worker *worker, struct peer *peer)
     messages_post_local(worker);
 }
 
-/* Gives up a peer's inbox, which was shut down: its worker has gone, as the master will say, or
- * gets another one, which is asked for in a moment. False when that has not helped. */
+/* Closes a peer's inbox that was shut down, and asks for another soon; false after too many. */
 static bool reopen_peer(struct worker *worker, struct peer *peer)
 {
     if (worker->channel == NULL || ++peer->lost_n > LOST_MAX)
@@ -199,7 +194,7 @@ void peers_master_gone(struct worker *worker)
             peers_gone(worker, peer->incarnation);
 }
 
-/* A peer's inbox had no room among our descriptors: what waits for it goes on waiting. */
+/* Goes on waiting: there was no descriptor for the inbox. */
 static void wait_for_descriptor(struct worker *worker, struct peer *peer)
 {
     assert(peer->fd == -1 && !peer->asked);

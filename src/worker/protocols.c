@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starts each protocol once when its worker starts, and stops it when the worker ends. A protocol's
- * state is freed only here. */
+/* Starts each protocol once with its worker, and stops it. The state is freed only here. */
 #include "worker/protocols.h"
 
 #include "shm/siphash.h"
@@ -12,12 +11,9 @@
 
 const char *worker_protocols_name(const struct worker *worker, unsigned index)
 {
-    const struct server *server;
+    const struct fb_worker *own = index < STREAM_PROTOCOLS_MAX ? &worker->protocols[index] : NULL;
 
-    STAILQ_FOREACH (server, &worker->cycle->stream.servers, link)
-        if (server->protocol != NULL && server->protocol_index == index)
-            return server->protocol->name;
-    return "unknown";
+    return own != NULL && own->protocol != NULL ? own->protocol->name : "unknown";
 }
 
 /* Calls `worker_start`, if there is one. */
@@ -55,20 +51,15 @@ static int start_protocol(struct worker *worker, const struct server *server)
     RB_INIT(&own->timers);
     if (protocol->worker_state > 0) {
         own->state = memory_alloc(worker->stream.net.memory, protocol->worker_state);
-        if (own->state == NULL) {
-            log_write(&worker->log, LEVEL_EMERG, errno, "no memory for \"%s\"", protocol->name);
-            return -1;
-        }
+        if (own->state == NULL)
+            return worker_fail(worker, errno, "no memory for \"%s\"", protocol->name);
         memset(own->state, 0, protocol->worker_state);
     }
     if (server->metrics != NULL)
         own->row = shm_metrics_row(
             zone_memory(server->metrics), server->metrics->shape, worker->heritage->slot.slot);
-    if (call_start(worker, server, own) != 0) {
-        log_write(
-            &worker->log, LEVEL_EMERG, 0, "\"%s\" could not start in this worker", protocol->name);
-        return -1;
-    }
+    if (call_start(worker, server, own) != 0)
+        return worker_fail(worker, 0, "\"%s\" could not start in this worker", protocol->name);
     net_flush(&worker->stream.net);
     own->started = true;
     return 0;
@@ -181,9 +172,8 @@ void worker_protocol_timer_cancel(struct fb_worker *handle, uint32_t id)
 
 /* ---- Posted work ---- */
 
-/* Work runs behind the events of a turn: a source without a descriptor stands for the list in the
- * queue of the next turn. A turn runs the work that was posted before it, so that work which posts
- * itself leaves others their time. */
+/* Posted work runs in the next turn, by a source without a descriptor. A turn runs the work that
+ * was posted before it: work that posts itself leaves others their time. */
 struct post {
     STAILQ_ENTRY(post) link;
     struct fb_worker *handle; /* the protocol that has posted it */

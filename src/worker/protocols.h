@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The protocols of the configuration's servers in one worker: their worker_state, their row of
- * metrics, worker_start and worker_stop, and the worker's callbacks and timers. Each protocol
- * starts once, however many servers have it. */
+/* The protocols of the configuration's servers in one worker: worker_state, metrics, callbacks of
+ * the worker, timers and posted work. Each protocol starts once, however many servers have it. */
 #pragma once
 
 #include "event/id_timers.h"
@@ -15,7 +14,7 @@ struct post;
 struct source;
 struct worker;
 
-/* A protocol in this worker, which is its handle of it. */
+/* A protocol in this worker: the protocol's handle. */
 struct fb_worker {
     struct worker *worker;
     unsigned index; /* the protocol's */
@@ -25,7 +24,7 @@ struct fb_worker {
     struct id_timers timers; /* of fb_worker_timer() */
     bool started;            /* worker_start has succeeded */
     uint64_t mark;           /* names the protocol in messages, the same in every worker */
-    unsigned unanswered;     /* messages of this handle that wait for their outcome */
+    unsigned unanswered;     /* messages without an outcome */
 };
 
 /* The name of the protocol with an index; "unknown" where there is none. */
@@ -45,16 +44,16 @@ static inline bool worker_protocol_listens(const struct fb_worker *handle)
 
 /* Starts the protocols; -1 after an emerg line. */
 int worker_protocols_start(struct worker *worker);
-/* Stops those that have started, and frees the state of each. */
+/* Stops the protocols that have started, and frees their states. */
 void worker_protocols_stop(struct worker *worker);
 
 /* The worker has begun to drain, and closes connections after `deadline` ms; 0: never. */
 void worker_protocols_drain(struct worker *worker, uint64_t deadline);
 
-/* Whether one of them waits for the outcome of a message. */
+/* Whether a protocol waits for an outcome. */
 bool worker_protocols_wait(const struct worker *worker);
 
-/* The protocol of this mark, which has started; NULL: none has. */
+/* The started protocol with this mark, or NULL. */
 struct fb_worker *worker_protocol_of_mark(struct worker *worker, uint64_t mark);
 
 /* fb_worker_timer() and fb_worker_timer_cancel() */

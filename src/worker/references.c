@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Resolves references. Guesses are counted and logged here, and limited by the receivers of
- * messages. */
+/* Resolves references, and counts and logs guesses. */
 #include "worker/references.h"
 
 #include "session/conn.h"
@@ -17,9 +16,9 @@
 static_assert(SESSION_NAME_LEAST >= UINT64_C(1) << SERIAL_HIGH_BITS, "no name is a worker's too");
 static_assert(SESSION_NAME_BITS == REFERENCES_NAME_BITS, "a name fits into a reference");
 
-/* Guesses of one worker's connections that are answered. */
+/* Rate of guesses that are answered. */
 static const struct token_rate guess_rate = { .burst = 1024, .per_second = 250 };
-/* Guesses are told of once in this time. */
+/* Interval of log lines about guesses. */
 #define SAY_EVERY_MS 1000
 
 bool references_is_worker(fb_ref ref)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* References of connections and of workers, which mean the same in every worker.
+/* References of connections and of workers, the same in every worker: from the highest bits the
+ * incarnation of a worker's slot, and a name.
  *
- * From the highest bits: the incarnation of a worker's slot, and a name. A worker itself has the
- * part of its serial that the incarnation leaves out, so that 2^32 lives of a slot have references
- * of their own. A connection has a greater name, which its worker gives to it alone and nobody can
- * guess. A reference to what has ended finds nothing, and to what never was is a guess. */
+ * A worker's name is the rest of its serial, so that 2^32 lives of a slot differ. A connection has
+ * a greater name, which cannot be guessed. A reference without a target is old, or a guess. */
 #pragma once
 
 #include "shm/slot.h"
@@ -29,16 +28,15 @@ static inline uint32_t references_incarnation(fb_ref ref)
 bool references_is_worker(fb_ref ref);
 /* Returns the reference of a slot's worker. */
 fb_ref references_of_slot(struct slot_id id);
-/* Returns this worker's own incarnation, and the reference of this worker. */
+/* Returns the incarnation and the reference of this worker. */
 uint32_t references_own(const struct worker *worker);
 fb_ref references_own_worker(const struct worker *worker);
 
-/* Finds a connection; NULL for one of another worker, or one that has ended. */
+/* Finds a connection of this worker that has not ended, or NULL. */
 struct fb_conn *references_find(struct worker *worker, fb_ref ref);
 /* Does so as fb_find() says, for this protocol: NULL for another protocol's, too. */
 struct fb_conn *references_find_for(struct fb_worker *handle, fb_ref ref);
-/* Whether a reference that finds no connection of this worker never did. */
+/* Whether a reference without a connection was never given out. */
 bool references_is_guess(struct worker *worker, fb_ref ref);
-/* Counts a guess, which the log tells; false where there are too many: who may be guessing is
- * not to be answered for a while. */
+/* Counts and logs a guess; false after too many: guesses are not to be answered for a while. */
 bool references_note_guess(struct worker *worker);

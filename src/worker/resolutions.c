@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ties the resolvers (names/) to the worker: which of them a protocol asks, who owns a resolution,
- * and the protocol's callback with the heartbeat around it. */
+/* Ties the resolvers (names/) to the worker, and calls protocols with the heartbeat around it. */
 #include "worker/resolutions.h"
 
 #include "session/use.h"

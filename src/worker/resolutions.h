@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names that a worker's protocols ask for (fb_resolve()).
- *
- * Responsible for calling the protocols. Invariant: a worker whose configuration has no use for a
- * resolver has none. */
+/* Names that a worker's protocols ask for (fb_resolve()). Calls the protocols; a worker whose
+ * configuration has no use for a resolver has none. */
 #pragma once
 
 #include "names/names.h"

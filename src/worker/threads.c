@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The threads of a worker, in pools with a queue each, and the queue of finished jobs, which is all
- * pools'. The mutex guards everything behind it in the struct, and the pools; what stands before it
- * belongs to the loop. A job is in one queue, in a thread's hands, or gone. */
+/* The threads of a worker, in pools with a queue each, and the common queue of finished jobs. The
+ * mutex guards the pools and the members behind it; the members before it are the loop's. */
 #include "worker/threads.h"
 
 #include "base/check.h"
@@ -214,8 +213,7 @@ static bool start_thread(struct pool *pool)
     return error == 0;
 }
 
-/* Queues a job, with the mutex held; false when the queue is full, or no thread could be started
- * where one may be. */
+/* Queues a job, with the mutex held; false when the queue is full, or no thread starts. */
 static bool enqueue(struct pool *pool, struct job *job, bool may_start)
 {
     unsigned most = (unsigned)pool->settings->threads;

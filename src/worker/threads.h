@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The thread pools of a worker: blocking jobs of protocols (fb_run()).
  *
- * Threads start when there is a job for them, and not before the worker is in its sandbox. A thread
- * touches nothing of the worker's but its pool's queue and that of finished jobs, under the mutex,
- * and the loop's notify(); `done` of a job runs on the loop. */
+ * Threads start with their first job, never before the sandbox. A thread uses only its pool's queue
+ * and that of finished jobs, under the mutex, and the loop's notify(); `done` runs on the loop. */
 #pragma once
 
 #include <stddef.h>
@@ -13,12 +12,10 @@ struct fb_worker;
 struct threads;
 struct worker;
 
-/* Queues a job for a pool of the worker's configuration; n bytes of it are copied, as fb_run()
- * says. -1 when it is refused. */
+/* Queues a job, of which n bytes are copied, as fb_run() says; -1 when it is refused. */
 int threads_run(struct fb_worker *handle, const struct fb_pool *pool, void (*work)(void *job),
     void (*done)(struct fb_worker *handle, void *job), const void *job, size_t n);
-/* Starts the threads for jobs that were queued while the worker was starting; -1 after an emerg
- * line. */
+/* Starts threads for jobs queued during the start; -1 after an emerg line. */
 int threads_begin(struct worker *worker);
 /* The number of jobs whose `done` has not run. */
 unsigned threads_busy(const struct worker *worker);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The phase and the turn of a worker: the order of the steps of a turn, and nothing else. What few
- * turns need (the accept mutex, a log's repair) is tested for here, and called only then. Under the
- * simulated kernel, and in a debug build, each turn ends with a check of the whole worker. */
+/* The phase of a worker, its log, and the order of a turn, which tests for the accept mutex and a
+ * broken log. Under the simulated kernel, and in a debug build, each turn checks the worker. */
 #include "features/access_log/access_log.h"
 #include "process/logs.h"
 #include "session/log.h"
@@ -184,8 +183,7 @@ void worker_turn(struct worker *worker)
         look_after(worker);
 }
 
-/* Whether messages wait to be sent, or protocols for the outcome of what they have sent: they may
- * have more to send then. */
+/* Whether messages wait to be sent, or protocols for outcomes, after which they may send more. */
 static bool has_to_send(const struct worker *worker)
 {
     return messages_are_unsent(worker) || worker_protocols_wait(worker);

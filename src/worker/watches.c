@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Watches: a source with levels for each, in slots of the loop's beyond those of connections. A
- * descriptor that was closed while it is watched may be somebody else's by now, and the kernel is
- * then asked for nothing: what is behind the number is compared with what was there at first. */
+/* Watches: a source with levels for each, in slots beyond those of connections. The number of a
+ * closed descriptor may be in use again: device and inode are compared first. */
 #include "worker/watches.h"
 
 #include "base/check.h"
@@ -32,8 +31,7 @@ static struct loop *loop_of(const struct fb_watch *watch)
     return &watch->handle->worker->stream.net.loop;
 }
 
-/* Whether the descriptor is not what it was. Descriptors of one kind that are no files (eventfd,
- * timerfd, epoll) look the same. */
+/* Whether the descriptor was closed. Descriptors of eventfd, timerfd and epoll look the same. */
 static bool is_closed(const struct fb_watch *watch)
 {
     struct stat now;
@@ -42,8 +40,7 @@ static bool is_closed(const struct fb_watch *watch)
            now.st_ino != watch->inode;
 }
 
-/* Whether the mechanism would go on asking the kernel about a number whose descriptor was closed,
- * whatever has the number now. */
+/* Whether the mechanism would ask the kernel about the number of a closed descriptor for ever. */
 static bool asks_for_ever(const struct mechanism *mechanism)
 {
     return !(mechanism->edge && mechanism->forgets);

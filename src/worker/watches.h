@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Descriptors that protocols watch on the worker's loop (fb_watch_fd()): found by their number.
+/* Descriptors that protocols watch on the worker's loop (fb_watch_fd()).
  *
- * Responsible for the sources of watches, and for finding the mistakes of those who close what they
- * watch. Never reads, writes or closes a descriptor of a watch. Invariant: a descriptor has one
- * watch at most, and a watch has a source until its descriptor is found to be closed. */
+ * Finds descriptors that were closed while watched; never reads, writes or closes one. A descriptor
+ * has one watch at most, and a watch has a source until its descriptor is found to be closed. */
 #pragma once
 
 #include <bsd/sys/queue.h>

@@ -32,7 +32,7 @@
 
 /* The exit code, as nginx's, of a worker that could not start. */
 #define EXIT_FATAL 2
-/* The exit code of one that cannot wait for events any more. */
+/* The exit code of a worker that cannot wait for events. */
 #define EXIT_LOST 3
 #define LINGERING_TIMEOUT_MS 5000
 /* Time of jobs beyond worker_shutdown_timeout. */
@@ -46,7 +46,7 @@ static void close_sessions(struct worker *worker)
     net_fail_all(&worker->stream.net, FB_DRAINED);
 }
 
-/* A worker that has no master counts for itself what a master would: a second more for jobs. */
+/* Counts the limit of jobs for a worker without a master, a second more. */
 static void shutdown_expired(struct loop *loop, struct timer *timer)
 {
     struct worker *worker = worker_of_loop(loop);
@@ -137,7 +137,7 @@ static void told_upstreams(struct upstreams *upstreams)
     net_flush(net_of_loop(upstreams->loop));
 }
 
-/* Names have new addresses: another process is told by the master, who was told of it. */
+/* Reports new addresses of names: to the master from a separate process. */
 static void published_names(struct upstreams *upstreams)
 {
     struct worker *worker = worker_of_loop(upstreams->loop);
@@ -197,6 +197,18 @@ static int start_service(struct worker *worker)
     return 0;
 }
 
+static void open_log(struct log *log, const struct heritage *heritage)
+{
+    const struct core_settings *core = &heritage->cycle->core;
+
+    log_init(log, core->logs, core->log_n);
+    log->routed = core->routed_level;
+    log->point = (enum log_point)core->debug_points;
+    log->diag = heritage->diag;
+    log->diag_session = heritage->diag_session;
+    log_update(log);
+}
+
 int worker_init(struct worker *worker, const struct heritage *heritage, enum role role)
 {
     struct cycle *cycle = heritage->cycle;
@@ -208,12 +220,7 @@ int worker_init(struct worker *worker, const struct heritage *heritage, enum rol
     *worker = (struct worker) {
         .heritage = heritage, .cycle = cycle, .role = role, .to_master = { .fd = -1 }
     };
-    log_init(&worker->log, cycle->core.logs, cycle->core.log_n);
-    worker->log.routed = cycle->core.routed_level;
-    worker->log.point = (enum log_point)cycle->core.debug_points;
-    worker->log.diag = heritage->diag;
-    worker->log.diag_session = heritage->diag_session;
-    log_update(&worker->log);
+    open_log(&worker->log, heritage);
     worker->shutdown.expired = shutdown_expired;
     worker->others.expired = worker_others_expired;
     worker->random = heritage->random != NULL ? heritage->random : random_bytes;
@@ -228,11 +235,8 @@ int worker_init(struct worker *worker, const struct heritage *heritage, enum rol
     if ((serves(worker) && open_service(worker) == -1) || accept_init(worker) == -1 ||
         worker_open_channel(worker) == -1 || resolutions_open(worker) == -1 ||
         open_upstreams(worker) == -1 || (serves(worker) && start_service(worker) == -1) ||
-        (resolution > 0 && loop_set_resolution(loop, (uint64_t)resolution) == -1)) {
-        worker_done(worker);
-        return -1;
-    }
-    if ((is_confined(worker) && sandbox_enter(cycle, &worker->log) == -1) ||
+        (resolution > 0 && loop_set_resolution(loop, (uint64_t)resolution) == -1) ||
+        (is_confined(worker) && sandbox_enter(cycle, &worker->log) == -1) ||
         threads_begin(worker) == -1) {
         worker_done(worker);
         return -1;
@@ -291,15 +295,11 @@ void worker_done(struct worker *worker)
 static struct worker *create_worker(const struct heritage *heritage)
 {
     struct worker *worker = os_wiped_alloc(sizeof(*worker));
-    const struct core_settings *core = &heritage->cycle->core;
     struct log log;
 
     if (worker != NULL)
         return worker;
-    log_init(&log, core->logs, core->log_n);
-    log.diag = heritage->diag;
-    log.diag_session = heritage->diag_session;
-    log_update(&log);
+    open_log(&log, heritage);
     log_write(&log, LEVEL_EMERG, errno, "no memory for the worker");
     return NULL;
 }

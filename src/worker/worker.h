@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A worker: one event loop and its sessions, from the fork to the exit code.
  *
- * The worker's state is the struct below, which every file of worker/ is handed. Its phase only
- * goes forward, and only by worker_set_phase(). No file here opens a path or starts a process. */
+ * The struct below is the state of all files of worker/. The phase only goes forward, by
+ * worker_set_phase(). No file here opens a path or starts a process. */
 #pragma once
 
 #include "base/log_limit.h"
@@ -77,8 +77,10 @@ static inline struct worker *worker_of(const struct fb_worker *handle)
     return handle->worker;
 }
 
-/* Stand around a callback of the worker. A child of fork() that comes back from it, to an empty
- * worker, is ended. */
+/* Logs an emerg line, of an errno or 0; returns -1. */
+#define worker_fail(worker, ...) (log_put(&(worker)->log, LEVEL_EMERG, __VA_ARGS__), -1)
+
+/* Stand around a callback of the worker; end a child of fork() that comes back from it. */
 static inline void worker_callback_begin(const struct fb_worker *handle, enum callback callback)
 {
     heartbeat_begin(handle->worker->stream.net.heartbeat, callback, handle->index);
@@ -108,28 +110,24 @@ static inline struct source *worker_source(
 /* Runs a worker in this process, from the fork to the exit code that is returned. */
 int worker_main(const struct heritage *heritage, enum role role);
 
-/* Sets up everything but accepting, up to WORKER_READY; -1 after an emerg line, with nothing left
- * to undo. */
+/* Sets up everything but accepting, up to WORKER_READY; -1 after an emerg line. */
 int worker_init(struct worker *worker, const struct heritage *heritage, enum role role);
 /* Closes what is open, from any phase, up to WORKER_DONE. */
 void worker_done(struct worker *worker);
 
-/* Turns the loop until the worker is ending, or is draining and has no session and no job left, or
- * the loop has failed. */
+/* Turns the loop until the worker is ending, has drained, or its loop has failed. */
 void worker_run(struct worker *worker);
 
 /* turn.c: Goes to the next phase; phases may be left out, but never come again. */
 void worker_set_phase(struct worker *worker, enum worker_phase phase);
 /* Runs one turn of the loop. */
 void worker_turn(struct worker *worker);
-/* Whether a worker that drains has nothing left to do, or is ending. When it has only to hear what
- * has become of its messages, its time for that begins. */
+/* Whether a worker has drained, or is ending; limits the time for the last outcomes of messages. */
 bool worker_has_ended(struct worker *worker);
 /* The timer's, when that time has passed. */
 void worker_others_expired(struct loop *loop, struct timer *timer);
 
-/* Asserts what holds of a worker between two turns. Each turn under the simulated kernel and in a
- * debug build calls it. */
+/* Asserts the invariants of a worker, after each turn of a simulated kernel or debug build. */
 void worker_check(const struct worker *worker);
 /* Limits log lines from now on as error_log_rate_limit says. */
 void worker_limit_log(struct worker *worker);
