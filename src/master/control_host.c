@@ -4,6 +4,8 @@
 #include "base/check.h"
 #include "master/master.h"
 #include "master/upstream_host.h"
+#include "pool/exit.h"
+#include "pool/worker.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 #include "session/stream.h"

@@ -7,6 +7,7 @@
 
 #include "os/descriptor.h"
 #include "os/process.h"
+#include "pool/exit.h"
 #include "process/process_ops.h"
 #include "process/ready.h"
 #include "process/role.h"

@@ -7,6 +7,11 @@
 
 #include "base/check.h"
 #include "os/process.h"
+#include "pool/exit.h"
+#include "pool/generation.h"
+#include "pool/messages.h"
+#include "pool/start.h"
+#include "pool/transaction.h"
 #include "process/conf_hooks.h"
 #include "process/environment.h"
 #include "process/process_ops.h"
@@ -62,7 +67,7 @@ void master_end(struct master *master, bool gracefully)
     signals_take(COMMAND_RELOAD, NULL);
     master->requested[COMMAND_RELOAD] = false;
     reload_cancel(master);
-    pool_conclude_start(&master->pool);
+    transaction_conclude(&master->pool);
     upgrade_ending(&master->upgrade, gracefully, by_service_manager);
     /* before the listeners are closed: the path of a socket stays for copies of it */
     if (running && gracefully && !master->leaves && !master->termed && !is_by_manager(master))

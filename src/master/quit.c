@@ -4,6 +4,8 @@
  * bounded time. Until it exits it can be told to serve again, unless another master process has the
  * lock by then: by a whole new generation, as at a reload. Nothing here waits. */
 #include "master/master.h"
+#include "pool/generation.h"
+#include "pool/transaction.h"
 #include "systemd/fdstore.h"
 
 #include <assert.h>
@@ -107,6 +109,6 @@ void quit_cancel_resume(struct master *master)
 {
     assert(master->phase == MASTER_RESUMES);
     reload_cancel(master);
-    pool_conclude_start(&master->pool);
+    transaction_conclude(&master->pool);
     assert(master->phase != MASTER_RESUMES);
 }

@@ -4,6 +4,7 @@
  * of a reload is one call, reload_end(). At most one reload is under way. */
 #include "master/master.h"
 
+#include "pool/start.h"
 #include "process/configuration.h"
 #include "process/logs.h"
 #include "process/process_ops.h"

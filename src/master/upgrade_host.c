@@ -6,7 +6,10 @@
 #include "base/compiler.h"
 #include "master/master.h"
 #include "os/descriptor.h"
-#include "pool/others.h"
+#include "pool/listeners.h"
+#include "pool/outbox.h"
+#include "pool/start.h"
+#include "pool/worker.h"
 #include "process/listeners.h"
 #include "process/role.h"
 

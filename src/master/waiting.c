@@ -5,6 +5,7 @@
 #include "master/waiting.h"
 
 #include "master/master.h"
+#include "pool/generation.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -2,9 +2,21 @@
 /* Exits of workers. What a dead worker held is given back before its pid is free to be used
  * again. A worker is replaced unless its generation ends: at once, or after a wait that grows
  * with each early death by a crash. An end that was asked for never counts as a crash, nor does
- * SIGKILL, unless the master sent it to a worker that was late. */
-#include "pool/outbox.h"
+ * SIGKILL, unless the master sent it to a worker that was late. When each worker of a generation
+ * has crashed on probation the configuration before starts again, once: a generation that is
+ * started again is not on probation. */
+#include "pool/exit.h"
 
+#include "base/compiler.h"
+#include "os/process.h"
+#include "os/sockets.h"
+#include "pool/generation.h"
+#include "pool/listeners.h"
+#include "pool/outbox.h"
+#include "pool/transaction.h"
+#include "pool/worker.h"
+#include "process/listeners.h"
+#include "process/logs.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 
@@ -35,6 +47,7 @@ static const char *const killed_because[POOL_KILLS] = {
     [POOL_KILL_CHANNEL] = "it had broken a rule of the channel to the master",
 };
 
+#define ORPHANS_MS 100 /* between two looks at workers that are not our children */
 #define RESPAWN_MIN_MS 100
 #define RESPAWN_MAX_MS 30000
 /* A worker that has run longer has not died early. */
@@ -68,6 +81,57 @@ static const bool is_crash[POOL_DEATHS] = {
     [POOL_DEATH_START] = true,
 };
 
+/* Lets the configuration before start again. Nothing more is lost until it serves: a generation
+ * that has not come to serve has left its predecessor accepting, which drains now only where it
+ * has addresses that are to be bound again. */
+static void go_back(struct generation *failed)
+{
+    struct pool *pool = failed->pool;
+    struct pool_worker *worker;
+
+    log_write(pool->log, LEVEL_EMERG, 0,
+        "every worker process of generation %u has crashed within %d ms of its commit, the "
+        "configuration of generation %u is started again",
+        failed->number, POOL_PROBATION_MS, pool->probation.before->number);
+    timers_disarm(pool->timers, &pool->probation.due);
+    pool->probation.goes_back = true;
+    if (failed == pool->starting) {
+        generation_set_phase(failed, GENERATION_SERVING);
+        pool->serving = failed;
+        pool->starting = NULL;
+        /* the generation before may be gone before another one serves, with its logs */
+        logs_put_in_force(&failed->cycle->core, pool->log, &pool->log_limit);
+    }
+    /* clients are not given to workers that crash, unless there will be no others */
+    GENERATION_FOREACH_WORKER (worker, failed)
+        if (worker->phase == POOL_WORKER_EMPTY)
+            pool_worker_respawn_in(worker, POOL_PROBATION_MS);
+    if (pool->probation.before->phase == GENERATION_REPLACED && pool_probation_must_bind(pool))
+        generation_drain(pool->probation.before);
+    pool->ops->goes_back(pool->host);
+}
+
+static void note_crash(struct pool_worker *worker)
+{
+    struct generation *generation = worker->generation;
+    const struct pool *pool = generation->pool;
+    const struct pool_worker *other;
+
+    assert(generation->phase == GENERATION_COMMITTED || generation->phase == GENERATION_SERVING);
+    if (worker->task == TASK_ASK)
+        return;
+    worker->crashed = true;
+    if (pool->probation.before == NULL)
+        return;
+    GENERATION_FOREACH_SERVING (other, generation)
+        if (!other->crashed)
+            return;
+    if (!pool->probation.goes_back)
+        go_back(generation);
+    else if (generation == pool->starting) /* no other configuration is left */
+        transaction_serve(generation);
+}
+
 /* Replaces the worker whose process has gone, unless its generation ends: that is destroyed with
  * its last worker, and taken back when it has not begun to serve. The record may be gone then. */
 static void follow_death(struct pool_worker *worker, bool crashed, bool early, bool by_others)
@@ -79,9 +143,9 @@ static void follow_death(struct pool_worker *worker, bool crashed, bool early, b
     if (generation->phase >= GENERATION_REPLACED || pool->ending) {
         if (generation->process_n == 0 && generation != pool->serving &&
             generation != pool->probation.before)
-            pool_destroy_generation(generation);
+            generation_destroy(generation);
     } else if (generation->phase == GENERATION_STARTING && !by_others) {
-        generation_abort(generation, "a worker process could not start");
+        transaction_abort(generation, "a worker process could not start");
     } else {
         if (crashed && early) {
             replace_crashed(worker);
@@ -90,7 +154,7 @@ static void follow_death(struct pool_worker *worker, bool crashed, bool early, b
             pool_worker_respawn_in(worker, 0);
         }
         if (crashed)
-            pool_note_crash(worker);
+            note_crash(worker);
         pool_backoff_note(generation);
     }
 }
@@ -157,25 +221,6 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
     follow_death(worker, is_crash[cause] && !by_others, early, by_others);
 }
 
-struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid)
-{
-    struct generation *generation;
-    struct pool_worker *worker;
-
-    assert(pid > 0);
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation)
-            if (worker->pid == pid)
-                return worker;
-    return NULL;
-}
-
-void pool_bury_orphan(struct pool_worker *worker)
-{
-    assert(worker->generation->pool->ending && worker->handle != -1);
-    bury_worker(worker->generation->pool, worker);
-}
-
 void pool_reap(struct pool *pool)
 {
     pid_t pid;
@@ -189,4 +234,104 @@ void pool_reap(struct pool *pool)
         if (worker != NULL)
             bury_worker(pool, worker);
     }
+}
+
+/* Orphans: workers whose master process has left them to a child of its own. Their channels and
+ * shared memory were inherited; their exits are seen by their handles, at intervals, and without
+ * an exit code. Only a pool that ends is left. */
+
+/* Lets a forked child inherit the memory that is shared with workers, or no longer. */
+static int set_inherited(struct pool *pool, bool inherited)
+{
+    struct generation *generation;
+    int status = segment_set_inherited(&pool->shared->segment, inherited);
+
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        if (zones_set_inherited(&generation->cycle->zones, inherited) == -1)
+            status = -1;
+    return status;
+}
+
+int pool_leave_begin(struct pool *pool)
+{
+    struct generation *generation;
+    struct pool_worker *worker;
+
+    assert(role_is(ROLE_MASTER));
+    assert(pool->ending);
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation) {
+            if (worker->pid > 0 && worker->handle == -1)
+                worker->handle = process_ops->handle_open(worker->pid);
+            if (worker->pid > 0 && worker->handle == -1)
+                return -1;
+        }
+    return set_inherited(pool, true);
+}
+
+void pool_leave_undo(struct pool *pool)
+{
+    struct generation *generation;
+    struct pool_worker *worker;
+
+    /* a worker with a handle is not waited for */
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation)
+            if (worker->handle != -1) {
+                process_ops->handle_close(worker->handle);
+                worker->handle = -1;
+            }
+    set_inherited(pool, false);
+}
+
+/* A worker that nobody reaps keeps its number, and then its channel tells of its end. */
+static bool has_ended(const struct pool_worker *worker)
+{
+    if (worker->pid == 0 || worker->handle == -1)
+        return false;
+    return process_ops->handle_has_ended(worker->handle) ||
+           (!os_handle_is_exact() && os_socket_is_closed(worker->channel.fd));
+}
+
+/* Buries one orphan that has ended; false if there is none. The record's generation may be gone
+ * then. */
+static bool bury_one(struct pool *pool)
+{
+    struct generation *generation;
+    struct pool_worker *worker;
+
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation)
+            if (has_ended(worker)) {
+                bury_worker(pool, worker);
+                return true;
+            }
+    return false;
+}
+
+static void look_at_orphans(struct loop *loop, struct timer *timer)
+{
+    struct pool *pool = container_of(timer, struct pool, orphans);
+
+    (void)loop;
+    while (bury_one(pool))
+        continue;
+    timers_arm(pool->timers, timer, ORPHANS_MS);
+}
+
+int pool_take_over(struct pool *pool)
+{
+    struct generation *generation;
+    struct pool_worker *worker;
+    int status = 0;
+
+    assert(pool->ending);
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation)
+            if (worker->pid > 0 && (process_ops->wakeup_add(worker->channel.fd) == -1 ||
+                                       output_take_over(&worker->output) == -1))
+                status = -1;
+    pool->orphans.expired = look_at_orphans;
+    timers_arm(pool->timers, &pool->orphans, 0);
+    return status;
 }

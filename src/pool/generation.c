@@ -1,52 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Generations change by a transaction. Prepare: sockets are bound but do not listen, workers are
- * forked and set themselves up but accept nothing; all of it can be taken back without a trace.
- * Commit: the sockets listen and the new workers are told to accept. Serve: all of them do, and
- * the old generation drains. At every moment at most one generation starts, and one that serves
- * keeps its listeners. */
-#include "pool/pool.h"
+/* Generations of workers: their phase, and their ends. A generation drains or is closed;
+ * max_generations, max_draining_workers and the number of slots bound those that end; one that
+ * has no process left is destroyed with its configuration, but never the one that serves, whose
+ * listeners are in use. Also what a start of the next one has to wait for. How a new one begins
+ * to serve is transaction.c's. */
+#include "pool/generation.h"
 
-#include "process/listeners.h"
-#include "process/logs.h"
-#include "systemd/fdstore.h"
+#include "os/memory.h"
+#include "pool/worker.h"
+#include "process/configuration.h"
+#include "process/role.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-/* How long the next reload waits for draining workers to release their listeners. */
-#define RELEASE_MS 5000
-
-/* Gives up the starting generation: its workers, who have accepted nothing, are ended. */
-static void take_start_back(struct generation *generation)
+void generation_set_phase(struct generation *generation, enum generation_phase phase)
 {
-    struct pool *pool = generation->pool;
+    static const unsigned legal[] = {
+        [GENERATION_STARTING] =
+            1u << GENERATION_COMMITTED | 1u << GENERATION_DRAINING | 1u << GENERATION_CLOSING,
+        [GENERATION_COMMITTED] = 1u << GENERATION_SERVING,
+        [GENERATION_SERVING] =
+            1u << GENERATION_REPLACED | 1u << GENERATION_DRAINING | 1u << GENERATION_CLOSING,
+        [GENERATION_REPLACED] = 1u << GENERATION_DRAINING | 1u << GENERATION_CLOSING,
+        [GENERATION_DRAINING] = 1u << GENERATION_CLOSING,
+        [GENERATION_CLOSING] = 0,
+    };
 
-    assert(generation == pool->starting && generation->phase == GENERATION_STARTING);
-    pool->starting = NULL;
-    pool_probation_end(pool);
-    listeners_abandon(
-        generation->cycle, pool->serving != NULL ? pool->serving->cycle : NULL, pool->adopted);
-    generation_close(generation);
-    if (generation->process_n == 0)
-        pool_destroy_generation(generation);
-}
-
-/* Says why a start fails, and which configuration is in force. */
-static void log_failure(const struct pool *pool, const char *why)
-{
-    log_write(pool->log, LEVEL_EMERG, 0, "%s, %s", why,
-        pool->serving == NULL       ? "nothing is served"
-        : pool->probation.goes_back ? "the previous configuration is not in force"
-                                    : "the previous configuration stays in force");
-}
-
-void generation_withdraw(struct generation *generation, const char *why)
-{
-    const struct pool *pool = generation->pool;
-
-    log_failure(pool, why);
-    take_start_back(generation);
+    assert(role_is(ROLE_MASTER));
+    assert((legal[generation->phase] >> phase & 1) != 0);
+    generation->phase = phase;
 }
 
 void generation_drain(struct generation *generation)
@@ -55,8 +40,8 @@ void generation_drain(struct generation *generation)
     struct pool_worker *worker;
 
     if (generation->phase != GENERATION_DRAINING)
-        pool_set_generation_phase(generation, GENERATION_DRAINING);
-    timers_arm(timers, &generation->release, RELEASE_MS);
+        generation_set_phase(generation, GENERATION_DRAINING);
+    timers_arm(timers, &generation->release, GENERATION_RELEASE_MS);
     GENERATION_FOREACH_WORKER (worker, generation) {
         timers_disarm(timers, &worker->respawn);
         if (worker->pid > 0)
@@ -70,7 +55,7 @@ void generation_close(struct generation *generation)
     struct pool_worker *worker;
 
     if (generation->phase != GENERATION_CLOSING)
-        pool_set_generation_phase(generation, GENERATION_CLOSING);
+        generation_set_phase(generation, GENERATION_CLOSING);
     GENERATION_FOREACH_WORKER (worker, generation) {
         timers_disarm(pool->timers, &worker->respawn);
         if (worker->pid > 0)
@@ -206,156 +191,102 @@ bool generation_accepts(const struct generation *generation)
     return false;
 }
 
-void generation_drain_replaced(struct pool *pool)
-{
-    struct generation *generation;
-
-    if (pool->starting != NULL || pool->probation.goes_back || !generation_accepts(pool->serving))
-        return;
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        if (generation->phase == GENERATION_REPLACED)
-            generation_drain(generation);
-}
-
-void generation_failed(struct pool *pool)
-{
-    if (pool->serving != NULL) {
-        generation_bound(pool);
-        generation_drain_replaced(pool);
-    }
-    pool->ops->failed(pool->host);
-}
-
-void generation_abort(struct generation *generation, const char *why)
+void generation_destroy(struct generation *generation)
 {
     struct pool *pool = generation->pool;
-
-    generation_withdraw(generation, why);
-    generation_failed(pool);
-}
-
-/* A listener has failed after others have begun to listen, and these may have clients already: a
- * new socket of reuseport has taken them from one that is kept. So the new workers accept them,
- * and end. */
-static void take_commit_back(struct generation *generation)
-{
-    struct pool *pool = generation->pool;
+    struct generation *other;
     struct pool_worker *worker;
 
-    log_failure(pool, "a listener could not be opened");
-    pool->starting = NULL;
-    pool_probation_end(pool);
-    listeners_restore(generation->cycle, pool->serving->cycle, pool->adopted, pool->log);
-    /* a worker is told to end when it says that it accepts (messages.c) */
-    pool_set_generation_phase(generation, GENERATION_DRAINING);
-    timers_arm(pool->timers, &generation->release, RELEASE_MS);
-    GENERATION_FOREACH_WORKER (worker, generation)
-        pool_worker_order(worker, POOL_ORDER_ACCEPT);
-    generation_failed(pool);
-}
-
-static void commit_generation(struct generation *generation)
-{
-    struct pool *pool = generation->pool;
-    struct generation *old = pool->serving;
-    struct cycle *in_force = old != NULL ? old->cycle : NULL;
-    struct pool_worker *worker;
-
-    assert(generation == pool->starting);
-    if (listeners_commit(generation->cycle, in_force, pool->adopted, pool->log) == -1) {
-        if (old != NULL)
-            take_commit_back(generation);
-        else
-            generation_abort(generation, "a listener could not be opened");
-        log_note_temporary(pool->log); /* if the lines before it are of what may pass */
-        return;
+    assert(generation->process_n == 0);
+    assert(generation != pool->serving && generation != pool->starting);
+    assert(generation != pool->probation.before);
+    GENERATION_FOREACH_WORKER (worker, generation) {
+        timers_disarm(pool->timers, &worker->respawn);
+        log_quota_done(&worker->lines);
     }
-    pool_set_generation_phase(generation, GENERATION_COMMITTED);
-    pool->ops->committed(pool->host);
-    if (old != NULL) {
-        listeners_retire(in_force, generation->cycle,
-            &(struct listeners_sharing) { pool->ops->is_shared, pool->host }, pool->log);
-        if (old->phase == GENERATION_SERVING) {
-            pool_set_generation_phase(old, GENERATION_REPLACED);
-            GENERATION_FOREACH_WORKER (worker, old)
-                timers_disarm(pool->timers, &worker->respawn);
-            if (!pool->probation.goes_back) { /* a generation that drained before stays so */
-                pool->probation.before = old;
-                timers_arm(pool->timers, &pool->probation.due, POOL_PROBATION_MS);
-            }
-        }
-    }
-    GENERATION_FOREACH_WORKER (worker, generation)
-        pool_worker_order(worker, POOL_ORDER_ACCEPT);
-}
-
-void generation_serve(struct generation *generation)
-{
-    struct pool *pool = generation->pool;
-    struct generation *old = pool->serving, *other;
-
-    assert(generation == pool->starting);
-    pool_set_generation_phase(generation, GENERATION_SERVING);
-    pool->serving = generation;
-    pool->starting = NULL;
-    logs_put_in_force(&generation->cycle->core, pool->log, &pool->log_limit);
-    if (old == NULL)
-        log_write(pool->log, LEVEL_NOTICE, 0, "generation %u serves, worker processes: %u",
-            generation->number, generation->serve_n);
-    else
-        log_write(pool->log, LEVEL_NOTICE, 0,
-            "generation %u serves in place of generation %u, worker processes: %u",
-            generation->number, old->number, generation->serve_n);
-    if (old == NULL)
-        pool_read_untouched(pool);
-    else
-        pool_restore_listeners(pool);
-    fdstore_drop_unclaimed(pool->adopted, &generation->cycle->stream.listeners, pool->log);
-    adopted_finish(pool->adopted, &generation->cycle->stream.listeners, pool->log);
+    timers_disarm(pool->timers, &generation->release);
+    timers_disarm(pool->timers, &generation->watch);
+    timers_disarm(pool->timers, &generation->calm);
+    TAILQ_REMOVE(&pool->generations, generation, link);
+    configuration_discard(&generation->cycle, pool->log);
+    /* at once: what is opened next may have the number of what a library has just closed */
     TAILQ_FOREACH (other, &pool->generations, link)
-        if (other->phase == GENERATION_REPLACED ||
-            (other == old && other->phase == GENERATION_DRAINING))
-            generation_drain(other);
-    if (old != NULL) {
-        if (old->crashing)
-            pool_backoff_end(old);
-        if (old->process_n == 0 && old != pool->probation.before)
-            pool_destroy_generation(old);
-    }
-    generation_bound(pool);
-    pool->ops->serves(pool->host, old == NULL);
-    if (pool->probation.goes_back || pool->probation.due.deadline == 0)
-        pool_probation_end(pool);
+        descriptors_drop_closed(&other->opened);
+    descriptors_done(&generation->opened);
+    bells_close(&generation->bells);
+    free(generation);
+    /* freed pieces lie between others, and years of reloads are to leave no trace */
+    os_memory_trim();
 }
 
-void generation_advance(struct generation *generation)
+const struct generation *pool_find_holder(const struct pool *pool)
 {
-    enum pool_worker_phase least = POOL_WORKER_RELEASED;
+    const struct generation *generation;
     const struct pool_worker *worker;
 
-    assert(generation == generation->pool->starting);
-    GENERATION_FOREACH_WORKER (worker, generation) {
-        /* a helper has to be set up, and no client waits for more of it */
-        if (worker->task != TASK_ASK || generation->phase == GENERATION_STARTING)
-            least = worker->phase < least ? worker->phase : least;
+    TAILQ_FOREACH (generation, &pool->generations, link) {
+        if (generation->release.deadline == 0)
+            continue;
+        GENERATION_FOREACH_SERVING (worker, generation)
+            if (worker->phase != POOL_WORKER_EMPTY && worker->phase != POOL_WORKER_RELEASED)
+                return generation;
     }
-    if (generation->phase == GENERATION_STARTING && least >= POOL_WORKER_READY)
-        commit_generation(generation);
-    else if (generation->phase == GENERATION_COMMITTED && least >= POOL_WORKER_ACCEPTING)
-        generation_serve(generation);
+    return NULL;
 }
 
-void pool_conclude_start(struct pool *pool)
+static uint64_t time_left(const struct pool *pool, uint64_t deadline)
 {
-    struct generation *starting = pool->starting;
-    bool committed = starting != NULL && starting->phase == GENERATION_COMMITTED;
-    bool fails = starting != NULL ? !committed : pool_probation_awaits_start(pool);
+    return deadline > pool->clock->mono_ms ? deadline - pool->clock->mono_ms : 0;
+}
 
-    if (committed)
-        generation_serve(starting);
-    else if (starting != NULL)
-        take_start_back(starting);
-    pool_probation_end(pool);
-    if (fails)
-        pool->ops->failed(pool->host);
+/* Returns the latest deadline of a generation's workers; 0: they have none. */
+static uint64_t latest_deadline(const struct generation *generation)
+{
+    uint64_t latest = 0;
+
+    for (unsigned i = 0; i < generation->worker_n; i++)
+        if (generation->workers[i].deadline.deadline > latest)
+            latest = generation->workers[i].deadline.deadline;
+    return latest;
+}
+
+uint64_t pool_describe_wait(const struct pool *pool, char *text, size_t size)
+{
+    const struct generation *generation = pool_find_holder(pool);
+    int64_t n = 0;
+
+    assert(size > 0);
+    if (pool->starting != NULL) {
+        snprintf(text, size, "the workers of generation %u start", pool->starting->number);
+        return time_left(pool, latest_deadline(pool->starting));
+    }
+    if (pool->probation.before != NULL && !pool->probation.goes_back) {
+        snprintf(text, size, "generation %u serves, and has to go on without crashes for a moment",
+            pool->serving->number);
+        return time_left(pool, pool->probation.due.deadline);
+    }
+    if (generation != NULL) {
+        snprintf(text, size, "draining workers of generation %u still hold listening sockets",
+            generation->number);
+        return time_left(pool, generation->release.deadline);
+    }
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        n++;
+    generation = TAILQ_FIRST(&pool->generations);
+    snprintf(text, size,
+        "%" PRId64 " generations run (max_generations), and the oldest, which is closed, has not "
+        "ended yet",
+        n);
+    return generation != NULL ? time_left(pool, latest_deadline(generation)) : 0;
+}
+
+bool pool_may_start(const struct pool *pool)
+{
+    int64_t most = pool->serving == NULL ? 0 : pool->serving->cycle->core.max_generations, n = 0;
+    const struct generation *generation;
+
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        n++;
+    return pool->starting == NULL && !pool->ending && pool_find_holder(pool) == NULL &&
+           (most == 0 || n <= most);
 }

@@ -3,10 +3,13 @@
  * worker that breaks a rule is killed and replaced. Beside the rules of every channel
  * (process/channel_end.c), a message is of a kind that workers send, in a phase that it fits, once
  * where that happens once, and with an argument in its range. */
-#include "pool/others.h"
-#include "pool/outbox.h"
+#include "pool/messages.h"
 
 #include "base/compiler.h"
+#include "pool/listeners.h"
+#include "pool/outbox.h"
+#include "pool/transaction.h"
+#include "pool/worker.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 
@@ -48,6 +51,13 @@ static const struct message_rule {
     [MESSAGE_NAMES] = { IN(STARTING) | IN_SET_UP, false, ASKS },
 };
 
+static void note_broken_log(struct generation *generation, unsigned log)
+{
+    assert(log < core_target_n(&generation->cycle->core));
+    core_target(&generation->cycle->core, log)->broken = true;
+    generation->pool->log->broken = true;
+}
+
 /* Does what a worker asks for. Returns the rule that it breaks, or NULL. */
 static const char *handle_request(
     struct pool_worker *worker, enum channel_message_kind kind, uint32_t argument)
@@ -63,7 +73,7 @@ static const char *handle_request(
         pool_note_damaged_mutex(worker);
         return NULL;
     case MESSAGE_INBOX_LOST: /* somebody has shut it down */
-        pool_outbox_drop_inbox(worker);
+        pool_worker_drop_inbox(worker);
         return NULL;
     case MESSAGE_INBOX_WANTED:
         if (argument >> INCARNATION_BITS != 0 || argument == slot_incarnation(worker->slot))
@@ -74,7 +84,7 @@ static const char *handle_request(
     case MESSAGE_LOG_BROKEN:
         if (argument >= core_target_n(&worker->generation->cycle->core))
             return wrong_argument;
-        pool_note_broken_log(worker->generation, argument);
+        note_broken_log(worker->generation, argument);
         return NULL;
     case MESSAGE_LISTENER_BROKEN:
         if (argument > INT_MAX)
@@ -116,7 +126,7 @@ static const char *handle_message(struct channel_end *end, struct channel_messag
             pool_worker_set_phase(worker, POOL_WORKER_ACCEPTING);
         pool_deadline_set(worker, POOL_KILL_NONE);
         if (generation == generation->pool->serving)
-            generation_drain_replaced(generation->pool);
+            transaction_drain_replaced(generation->pool);
         /* a commit has failed in the worker: it accepts only who waits already, and drains */
         if (generation->phase == GENERATION_DRAINING)
             pool_worker_order(worker, POOL_ORDER_DRAIN);
@@ -171,5 +181,5 @@ void pool_receive_messages(struct pool *pool)
     if (more) /* signals, timers and clients come first; no other signal will tell of it */
         process_ops->raise(SIGIO);
     if (pool->starting != NULL)
-        generation_advance(pool->starting);
+        transaction_advance(pool->starting);
 }

@@ -2,18 +2,27 @@
 /* Messages to workers beside those without an argument, which the channel's end keeps. A channel
  * that is full, because its worker does not read, is never waited for: what was to be sent is
  * remembered as a flag or a number, none of which grows, and sent when there is room. Inboxes are
- * made here, when the first worker asks for one: a reference may be known to others before the
- * worker that gave it out has said anything. */
+ * made here, when the first worker asks for one.
+ * During an upgrade workers exchange messages with those of the other master process, whose slots
+ * are the other half of all: a worker asks for them once, for an inbox each time, and no inbox is
+ * kept. Nothing that the other process says is asserted on. */
 #include "pool/outbox.h"
-#include "pool/others.h"
 
 #include "base/compiler.h"
 #include "os/descriptor.h"
 #include "os/log_file.h"
+#include "pool/worker.h"
 #include "process/fd_passing.h"
+#include "process/role.h"
 
 #include <assert.h>
 #include <errno.h>
+
+/* Whether the incarnation, which may be invented, is one of the other master process's. */
+static bool is_other(const struct pool *pool, uint32_t incarnation)
+{
+    return slot_half_of(incarnation) != pool->shared->half;
+}
 
 static struct pool_worker *worker_of(struct channel_end *end)
 {
@@ -86,7 +95,9 @@ static bool send_gone(struct pool_worker *worker)
     return true;
 }
 
-int pool_outbox_find_inbox(struct pool *pool, uint32_t incarnation)
+/* Returns the sending end of a worker's inbox, which is made unless there is one; -1: there is no
+ * such worker, or no descriptor is left. */
+static int find_own_inbox(struct pool *pool, uint32_t incarnation)
 {
     struct pool_worker *worker = pool_worker_of_incarnation(pool, incarnation);
     int ends[2];
@@ -107,7 +118,8 @@ int pool_outbox_find_inbox(struct pool *pool, uint32_t incarnation)
     return worker->inbox;
 }
 
-bool pool_outbox_give_inbox(struct pool_worker *worker, uint32_t incarnation, int inbox)
+/* Sends a worker the inbox of another incarnation, or, -1, that it has gone; false: try again. */
+static bool give_inbox(struct pool_worker *worker, uint32_t incarnation, int inbox)
 {
     return send_message(
         worker, inbox != -1 ? MESSAGE_INBOX_OF_PEER : MESSAGE_PEER_GONE, incarnation, inbox);
@@ -142,11 +154,11 @@ static bool ask_for_inbox(struct pool_worker *worker, uint32_t incarnation)
     struct pool *pool = worker->generation->pool;
     enum pool_asked asked = POOL_ASK_LATER;
 
-    assert(pool_others_have(pool, incarnation));
+    assert(is_other(pool, incarnation));
     if (pool->asks_n < POOL_ASKS_MAX)
         asked = pool->ops->ask_inbox(pool->host, incarnation, slot_incarnation(worker->slot));
     if (asked == POOL_ASK_NOBODY)
-        return pool_outbox_give_inbox(worker, incarnation, -1);
+        return give_inbox(worker, incarnation, -1);
     pool->asks_n += asked == POOL_ASKED;
     pool->others_met = pool->others_met || asked == POOL_ASKED;
     return asked == POOL_ASKED;
@@ -156,11 +168,11 @@ static bool ask_for_inbox(struct pool_worker *worker, uint32_t incarnation)
 static bool send_own_inbox(struct pool_worker *worker, uint32_t incarnation)
 {
     struct pool *pool = worker->generation->pool;
-    int inbox = pool_outbox_find_inbox(pool, incarnation);
+    int inbox = find_own_inbox(pool, incarnation);
 
     if (inbox == -1 && pool_worker_of_incarnation(pool, incarnation) != NULL)
         return false; /* no descriptor was left */
-    return pool_outbox_give_inbox(worker, incarnation, inbox);
+    return give_inbox(worker, incarnation, inbox);
 }
 
 static bool send_inboxes(struct pool_worker *worker)
@@ -171,8 +183,8 @@ static bool send_inboxes(struct pool_worker *worker)
     for (; outbox->wanted_n > 0; outbox->wanted_n--) {
         uint32_t wanted = outbox->wanted[outbox->wanted_n - 1];
 
-        if (pool_others_have(pool, wanted) ? !ask_for_inbox(worker, wanted)
-                                           : !send_own_inbox(worker, wanted))
+        if (is_other(pool, wanted) ? !ask_for_inbox(worker, wanted)
+                                   : !send_own_inbox(worker, wanted))
             return false;
     }
     return true;
@@ -220,7 +232,8 @@ bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation)
     return true;
 }
 
-bool pool_outbox_want_inbox_later(struct pool_worker *worker, uint32_t incarnation)
+/* Does the same as pool_outbox_want_inbox(), in a moment. */
+static bool want_inbox_later(struct pool_worker *worker, uint32_t incarnation)
 {
     if (!note_wanted(&worker->outbox, incarnation))
         return false;
@@ -235,7 +248,9 @@ static bool is_full(const struct pool_worker *worker)
            worker->generation->pool->gone_n - worker->outbox.gone >= POOL_GONE_MAX;
 }
 
-void pool_outbox_add_gone(struct pool *pool, uint32_t gone, const struct pool_worker *except)
+/* Adds an incarnation that has ended, or an argument of MESSAGE_PEER_GONE, for all workers but
+ * `except`. */
+static void add_gone_incarnation(struct pool *pool, uint32_t gone, const struct pool_worker *except)
 {
     struct generation *generation;
     struct pool_worker *worker;
@@ -258,15 +273,106 @@ void pool_outbox_note_gone(const struct pool_worker *gone)
     uint32_t incarnation = slot_incarnation(gone->slot);
 
     assert(gone->known);
-    pool_outbox_add_gone(pool, incarnation, gone);
+    add_gone_incarnation(pool, incarnation, gone);
     pool->ops->worker_gone(pool->host, incarnation);
 }
 
-void pool_outbox_drop_inbox(struct pool_worker *worker)
+static const char asked_twice[] = "a second request for the workers of another master process";
+
+const char *pool_others_want(struct pool_worker *worker)
 {
-    if (worker->inbox != -1)
-        fd_close_socket(worker->inbox);
-    if (worker->outbox.inbox != -1)
-        fd_close_socket(worker->outbox.inbox);
-    worker->inbox = worker->outbox.inbox = -1;
+    assert(worker->pid > 0);
+    if (worker->asks_others)
+        return asked_twice;
+    worker->asks_others = true;
+    worker->outbox.others_wanted = true;
+    channel_end_send_more(&worker->channel);
+    return NULL;
+}
+
+void pool_others_came(struct pool *pool, const uint32_t *others, unsigned n)
+{
+    struct generation *generation;
+    struct pool_worker *worker;
+
+    assert(role_is(ROLE_MASTER));
+    if (!pool->others_met) /* nobody has asked */
+        return;
+    pool->others_n = 0;
+    for (unsigned i = 0; i < n && pool->others_n < SLOT_MAX; i++)
+        if (others[i] >> INCARNATION_BITS == 0 && is_other(pool, others[i]))
+            pool->others[pool->others_n++] = others[i];
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation) {
+            if (!worker->outbox.others_asked && worker->outbox.others_left == 0)
+                continue;
+            worker->outbox.others_asked = false;
+            worker->outbox.others_left = pool->others_n;
+            channel_end_send_more(&worker->channel);
+        }
+}
+
+void pool_others_inbox_came(
+    struct pool *pool, uint32_t incarnation, uint32_t asker, bool found, int fd)
+{
+    struct pool_worker *worker = pool_worker_of_incarnation(pool, asker);
+    struct generation *generation;
+
+    assert(role_is(ROLE_MASTER));
+    pool->asks_n -= pool->asks_n > 0;
+    if (worker != NULL && worker->killed == POOL_KILL_NONE &&
+        incarnation >> INCARNATION_BITS == 0 && is_other(pool, incarnation) &&
+        ((found && fd == -1) || !give_inbox(worker, incarnation, fd)) &&
+        !want_inbox_later(worker, incarnation))
+        pool_worker_break_rule(worker, "it does not read what it is sent");
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation)
+            if (worker->outbox.wanted_n > 0) /* another request has room */
+                channel_end_send_more(&worker->channel);
+}
+
+void pool_others_note_gone(struct pool *pool, uint32_t incarnation)
+{
+    assert(role_is(ROLE_MASTER));
+    if (pool->others_met && incarnation >> INCARNATION_BITS == 0 && is_other(pool, incarnation))
+        add_gone_incarnation(pool, incarnation, NULL);
+}
+
+void pool_others_end(struct pool *pool)
+{
+    const uint32_t serials = (1u << (INCARNATION_BITS - SLOT_BITS)) - 1;
+    struct generation *generation;
+    struct pool_worker *worker;
+
+    assert(role_is(ROLE_MASTER));
+    pool->others_n = pool->asks_n = 0;
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_WORKER (worker, generation) {
+            worker->outbox.others_asked = false;
+            worker->outbox.others_left = 0;
+        }
+    if (pool->others_met)
+        add_gone_incarnation(
+            pool, CHANNEL_OTHERS_GONE | (pool->shared->other_serial & serials), NULL);
+    pool->others_met = false;
+}
+
+unsigned pool_others_list_own(struct pool *pool, uint32_t own[SLOT_MAX])
+{
+    const struct generation *generation;
+    const struct pool_worker *worker;
+    unsigned n = 0;
+
+    pool->others_met = true;
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_SERVING (worker, generation)
+            if (worker->pid > 0 && n < SLOT_MAX)
+                own[n++] = slot_incarnation(worker->slot);
+    return n;
+}
+
+int pool_others_find_inbox(struct pool *pool, uint32_t incarnation)
+{
+    pool->others_met = true;
+    return find_own_inbox(pool, incarnation);
 }

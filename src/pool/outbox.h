@@ -3,7 +3,7 @@
  * channel has room. */
 #pragma once
 
-#include "pool/pool.h"
+#include "pool/layout.h"
 
 /* Operations of the channels' ends. */
 bool pool_outbox_send_more(struct channel_end *end);
@@ -16,20 +16,26 @@ void pool_outbox_logs(struct pool_worker *worker);
 /* The inbox of the worker that is this incarnation, or that it has gone. False when the worker has
  * asked too often without reading the replies. */
 bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation);
-/* Does the same in a moment. */
-bool pool_outbox_want_inbox_later(struct pool_worker *worker, uint32_t incarnation);
 /* Tells all others that the worker, whose inbox was asked for, has gone; kills those that have not
  * read of too many. */
 void pool_outbox_note_gone(const struct pool_worker *gone);
-/* Closes the worker's inbox, if there is one: the next that asks for it gets a new one. */
-void pool_outbox_drop_inbox(struct pool_worker *worker);
 
-/* Sends a worker the inbox of another incarnation, or, -1, that it has gone; false when it has to
- * be tried again. */
-bool pool_outbox_give_inbox(struct pool_worker *worker, uint32_t incarnation, int inbox);
-/* Returns the sending end of a worker's inbox, which is made unless there is one; -1: there is no
- * such worker, or no descriptor is left. */
-int pool_outbox_find_inbox(struct pool *pool, uint32_t incarnation);
-/* Notes an incarnation that has gone, or what else MESSAGE_PEER_GONE may say, for all workers but
- * `except`. */
-void pool_outbox_add_gone(struct pool *pool, uint32_t gone, const struct pool_worker *except);
+/* The other master process of an upgrade: anything that it says may be wrong. */
+
+/* A worker asks for the other process's workers. Returns the rule that it breaks, or NULL. */
+const char *pool_others_want(struct pool_worker *worker);
+/* Takes the list of its workers, n of them. */
+void pool_others_came(struct pool *pool, const uint32_t *others, unsigned n);
+/* Takes an inbox, which stays the caller's; -1: that worker has gone, or, if it was `found`,
+ * descriptors are short. */
+void pool_others_inbox_came(
+    struct pool *pool, uint32_t incarnation, uint32_t asker, bool found, int fd);
+/* A worker of the other process has gone. */
+void pool_others_note_gone(struct pool *pool, uint32_t incarnation);
+/* Every worker has, because the other process has. */
+void pool_others_end(struct pool *pool);
+/* Lists our workers for the other process, and returns how many. */
+unsigned pool_others_list_own(struct pool *pool, uint32_t own[SLOT_MAX]);
+/* Returns the sending end of the inbox of one of our workers; -1: there is no such worker, or no
+ * descriptor is left. */
+int pool_others_find_inbox(struct pool *pool, uint32_t incarnation);

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pool as a whole: what its owner asks about it and has it do. Each generation's own steps
- * are in generation.c. A generation that ends is destroyed when its last worker has exited,
- * never before. */
+/* The pool as a whole: what its owner asks about it and has it do, the log files and sockets of
+ * all generations, and the checks of the whole structure. The master opens and repairs logs on
+ * behalf of workers too, which open nothing by its name; no line is ever waited for. The checks
+ * look only at the master's own memory: nothing there depends on what a worker has written or
+ * said. */
 #include "pool/pool.h"
 
+#include "os/log_file.h"
+#include "pool/generation.h"
+#include "pool/listeners.h"
+#include "pool/outbox.h"
+#include "pool/transaction.h"
+#include "pool/worker.h"
 #include "process/listeners.h"
+#include "process/logs.h"
 #include "process/role.h"
 
 #include <assert.h>
@@ -17,12 +26,6 @@ static void wake_up(struct loop *loop, struct timer *timer)
 {
     (void)loop;
     (void)timer;
-}
-
-static void mend_expired(struct loop *loop, struct timer *timer)
-{
-    (void)loop;
-    pool_mend_listeners(container_of(timer, struct pool, mend));
 }
 
 void pool_init(struct pool *pool, const struct pool_options *options)
@@ -41,10 +44,7 @@ void pool_init(struct pool *pool, const struct pool_options *options)
         .adopted_zones = options->adopted_zones,
         .log_due = { .expired = wake_up },
         .log_repair = { .expired = wake_up },
-        .probation = { .due = { .expired = pool_probation_expired } },
-        .mend = { .expired = mend_expired },
         .untouched = { .restores = true },
-        .restore = { .expired = pool_restore_expired },
     };
     TAILQ_INIT(&pool->generations);
 }
@@ -56,7 +56,7 @@ void pool_done(struct pool *pool)
     assert(!pool_has_workers(pool));
     pool->serving = pool->starting = pool->probation.before = NULL;
     while ((generation = TAILQ_FIRST(&pool->generations)) != NULL)
-        pool_destroy_generation(generation);
+        generation_destroy(generation);
     timers_disarm(pool->timers, &pool->log_due);
     timers_disarm(pool->timers, &pool->log_repair);
     timers_disarm(pool->timers, &pool->orphans);
@@ -85,17 +85,6 @@ unsigned pool_count_workers(const struct pool *pool, bool draining)
         if (generation != pool->starting && (generation->phase >= GENERATION_REPLACED) == draining)
             n += generation->process_n;
     return n;
-}
-
-bool pool_may_start(const struct pool *pool)
-{
-    int64_t most = pool->serving == NULL ? 0 : pool->serving->cycle->core.max_generations, n = 0;
-    const struct generation *generation;
-
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        n++;
-    return pool->starting == NULL && !pool->ending && pool_find_holder(pool) == NULL &&
-           (most == 0 || n <= most);
 }
 
 void pool_drain(struct pool *pool)
@@ -135,7 +124,7 @@ void pool_set_ending(struct pool *pool, bool ending)
     assert(pool->starting == NULL && pool->serving != NULL);
     pool->ending = ending;
     if (!ending && pool->serving->phase == GENERATION_SERVING) /* workers drain, all of them */
-        pool_set_generation_phase(pool->serving, GENERATION_DRAINING);
+        generation_set_phase(pool->serving, GENERATION_DRAINING);
 }
 
 void pool_close_listeners(struct pool *pool)
@@ -143,4 +132,148 @@ void pool_close_listeners(struct pool *pool)
     if (pool->serving != NULL)
         listeners_close(pool->serving->cycle,
             &(struct listeners_sharing) { pool->ops->is_shared, pool->host }, pool->log);
+}
+
+void pool_reopen_logs(struct pool *pool)
+{
+    struct generation *generation;
+    struct pool_worker *worker;
+
+    assert(role_is(ROLE_MASTER));
+    TAILQ_FOREACH (generation, &pool->generations, link) {
+        logs_reopen(&generation->cycle->core, pool->log);
+        GENERATION_FOREACH_WORKER (worker, generation)
+            if (worker->pid > 0)
+                pool_outbox_logs(worker);
+    }
+}
+
+/* Connects broken logs again; once in LOGS_REPAIR_MS, however often a worker says that one is. */
+static void repair_logs(struct pool *pool)
+{
+    struct generation *generation;
+
+    if (timer_is_set(&pool->log_repair))
+        return;
+    pool->log->broken = false;
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        logs_repair(&generation->cycle->core, pool->log);
+    timers_arm(pool->timers, &pool->log_repair, LOGS_REPAIR_MS);
+}
+
+void pool_tend_logs(struct pool *pool)
+{
+    if (pool->log_limit.report_ms != 0)
+        log_report_suppressed(pool->log, false);
+    if (pool->log->broken)
+        repair_logs(pool);
+    if (pool->log_limit.report_ms == 0)
+        timers_disarm(pool->timers, &pool->log_due);
+    else
+        timers_arm_at(pool->timers, &pool->log_due, pool->log_limit.report_ms);
+}
+
+/* A record has a pid and a channel exactly while it has a process, and a deadline at most then. */
+static void check_worker(const struct pool_worker *worker, const struct generation *generation)
+{
+    const struct pool_worker *next = worker + 1;
+    bool last = worker->index + 1 == generation->worker_n;
+
+    assert(worker->generation == generation);
+    assert(worker->index == (unsigned)(worker - generation->workers));
+    assert(worker->deadline.expired != NULL && worker->respawn.expired != NULL);
+    if (worker->phase == POOL_WORKER_EMPTY) {
+        assert(worker->pid == 0);
+        assert(worker->channel.fd == -1 && worker->inbox == -1 && worker->handle == -1);
+        assert(worker->output.fd == -1);
+        assert(worker->deadline.deadline == 0);
+        assert(worker->killed == POOL_KILL_NONE);
+        assert(!worker->known && !worker->accept_asked);
+        assert(worker->channel.unsent == 0 && worker->channel.retry.deadline == 0);
+    } else {
+        assert(worker->pid > 1);
+        assert(worker->channel.fd > 2);
+        assert(worker->inbox != worker->channel.fd);
+        assert(worker->inbox == -1 || worker->known);
+        assert(worker->outbox.wanted_n <= POOL_WANTED_MAX);
+        assert(worker->outbox.others_left <= generation->pool->others_n);
+        assert(
+            worker->asks_others || (!worker->outbox.others_wanted && !worker->outbox.others_asked));
+        assert(worker->outbox.log_n <= core_target_n(&generation->cycle->core));
+        assert(worker->fills > 0);
+        assert(last || next->pid != worker->pid);
+        assert(last || next->channel.fd != worker->channel.fd);
+        assert(worker->respawn.deadline == 0);
+    }
+    if (worker->respawn.deadline != 0)
+        assert(generation->phase < GENERATION_REPLACED && !generation->pool->ending);
+    if (worker->drains && generation->cycle->core.worker_shutdown_timeout > 0)
+        assert(worker->deadline.deadline != 0 || worker->killed != POOL_KILL_NONE);
+    if (generation->phase == GENERATION_CLOSING && worker->pid > 0)
+        assert(worker->deadline.deadline != 0 || worker->killed != POOL_KILL_NONE);
+    assert((worker->deadline.deadline != 0) == (worker->due != POOL_KILL_NONE));
+}
+
+/* A generation is kept while another may have to give way to it, and no longer. */
+static void check_probation(const struct pool *pool)
+{
+    const struct pool_probation *probation = &pool->probation;
+
+    assert(probation->before != NULL || !probation->goes_back);
+    if (probation->before == NULL || probation->goes_back)
+        assert(probation->due.deadline == 0);
+    if (probation->before != NULL) {
+        assert(probation->before != pool->starting && pool->serving != NULL);
+        /* only what holds addresses is waited for */
+        assert(!pool_probation_awaits_start(pool) || pool_find_holder(pool) != NULL);
+        assert(pool->starting != NULL || probation->goes_back || probation->due.deadline != 0);
+    }
+}
+
+void pool_check(const struct pool *pool)
+{
+    const struct generation *generation;
+    const struct pool_worker *worker;
+    unsigned before = 0;
+    bool starting = false, serving = false, kept = pool->probation.before == NULL;
+
+    assert(pool->ops != NULL && pool->log != NULL);
+    assert(!pool->ending || pool->starting == NULL);
+    assert(pool->others_n <= SLOT_MAX && pool->asks_n <= POOL_ASKS_MAX);
+    assert(pool->others_met || (pool->others_n == 0 && pool->asks_n == 0));
+    TAILQ_FOREACH (generation, &pool->generations, link) {
+        bool starts = generation == pool->starting, serves = generation == pool->serving;
+        unsigned n = 0;
+
+        assert(generation->pool == pool);
+        assert(generation->number > before && generation->number <= pool->generation_n);
+        before = generation->number;
+        assert(generation->cycle != NULL && generation->worker_n >= 1);
+        assert(generation->serve_n == (unsigned)generation->cycle->core.worker_processes);
+        assert(generation->worker_n - generation->serve_n <= 1);
+        GENERATION_FOREACH_WORKER (worker, generation) {
+            check_worker(worker, generation);
+            n += worker->phase != POOL_WORKER_EMPTY;
+        }
+        assert(generation->process_n == n);
+        assert(starts == (generation->phase <= GENERATION_COMMITTED));
+        assert(!starts || !serves);
+        if (generation->phase == GENERATION_SERVING)
+            assert(serves);
+        if (generation->phase == GENERATION_REPLACED && !serves && pool->starting == NULL)
+            assert(pool->probation.goes_back || !generation_accepts(pool->serving));
+        if (generation->phase == GENERATION_REPLACED && serves) {
+            assert(pool->starting != NULL);
+            assert(pool->starting->phase == GENERATION_COMMITTED);
+        }
+        kept = kept || generation == pool->probation.before;
+        /* destroyed otherwise */
+        assert(n > 0 || serves || starts || generation == pool->probation.before);
+        starting = starting || starts;
+        serving = serving || serves;
+    }
+    assert(starting == (pool->starting != NULL)); /* found in the list */
+    assert(serving == (pool->serving != NULL));
+    check_probation(pool);
+    assert(kept);
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Forks workers. A child keeps the descriptors that its heritage names, and closes all others;
  * memory of the master's that it has no use for stays as it is, copied on write, until it exits. */
-#include "pool/pool.h"
+#include "pool/spawn.h"
 
 #include "os/descriptor.h"
+#include "pool/messages.h"
+#include "pool/transaction.h"
+#include "pool/worker.h"
 #include "process/channel.h"
 #include "process/heritage.h"
 #include "process/logs.h"

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The start of a generation: listeners, zones, record, workers. Also what follows when a deadline
  * of its workers passes: until the generation has committed, a worker that is late ends the
- * start; afterwards it is killed. */
-#include "pool/pool.h"
+ * start; afterwards it is killed. A former configuration starts again as a generation of its own,
+ * in the same transaction, because workers that drain cannot serve again. */
+#include "pool/start.h"
 
 #include "base/compiler.h"
+#include "pool/generation.h"
+#include "pool/listeners.h"
+#include "pool/spawn.h"
+#include "pool/transaction.h"
+#include "pool/worker.h"
 #include "process/configuration.h"
 #include "process/heritage.h"
 #include "process/listeners.h"
@@ -28,7 +34,7 @@ static void abort_start(struct pool_worker *worker)
     snprintf(why, sizeof(why), "%s %d was not ready within worker_start_timeout (%" PRId64 " ms)",
         pool_worker_title(worker), (int)worker->pid,
         worker->generation->cycle->core.worker_start_timeout);
-    generation_abort(worker->generation, why);
+    transaction_abort(worker->generation, why);
 }
 
 static void deadline_expired(struct loop *loop, struct timer *timer)
@@ -134,7 +140,7 @@ static int fork_workers(struct generation *generation)
     generation->pool->starting = generation;
     GENERATION_FOREACH_WORKER (worker, generation)
         if (pool_spawn(worker) == -1) {
-            generation_withdraw(generation, "a worker process could not be forked");
+            transaction_withdraw(generation, "a worker process could not be forked");
             return -1;
         }
     start_watchdog(generation);
@@ -173,7 +179,8 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
     return fork_workers(generation);
 }
 
-int pool_restart_generation(struct pool *pool, const struct generation *before)
+/* Starts the configuration of an ending generation; returns as pool_start_generation() does. */
+static int restart_generation(struct pool *pool, const struct generation *before)
 {
     const struct cycle *in_force = pool->serving->cycle;
     struct cycle *cycle = cycle_share(before->cycle);
@@ -194,6 +201,17 @@ int pool_restart_generation(struct pool *pool, const struct generation *before)
         return -1;
     }
     return fork_workers(generation);
+}
+
+void pool_fall_back_advance(struct pool *pool)
+{
+    if (!pool_probation_awaits_start(pool) ||
+        (pool_find_holder(pool) != NULL && pool_probation_must_bind(pool)))
+        return;
+    if (restart_generation(pool, pool->probation.before) == -1) {
+        pool_probation_end(pool);
+        transaction_failed(pool);
+    }
 }
 
 void pool_revive(struct pool *pool)
@@ -218,13 +236,13 @@ void pool_revive(struct pool *pool)
     log_write(pool->log, LEVEL_NOTICE, 0,
         "generation %u serves with the configuration of generation %u, whose workers drain",
         generation->number, before->number);
-    pool_set_generation_phase(generation, GENERATION_COMMITTED); /* the listeners are open */
-    pool_set_generation_phase(generation, GENERATION_SERVING);
+    generation_set_phase(generation, GENERATION_COMMITTED); /* the listeners are open */
+    generation_set_phase(generation, GENERATION_SERVING);
     pool->serving = generation;
     GENERATION_FOREACH_WORKER (worker, generation)
         pool_worker_respawn_in(worker, 0);
     start_watchdog(generation);
     if (before->process_n == 0 && before != pool->probation.before)
-        pool_destroy_generation(before);
+        generation_destroy(before);
     generation_bound(pool);
 }

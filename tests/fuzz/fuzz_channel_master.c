@@ -5,8 +5,10 @@
  * in the end a forged message. */
 #include "base/compiler.h"
 #include "fuzz/fuzz.h"
-#include "pool/others.h"
+#include "pool/messages.h"
 #include "pool/outbox.h"
+#include "pool/pool.h"
+#include "pool/worker.h"
 #include "process/role.h"
 
 #include <signal.h>

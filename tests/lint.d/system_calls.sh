@@ -9,7 +9,7 @@
 # workers. What a system can tell of handles is no question about a process.
 without_process_ops='
     src/pool/spawn.c exit
-    src/pool/orphans.c os_handle_is_exact
+    src/pool/exit.c os_handle_is_exact
 '
 
 check_system_calls() {

@@ -3,7 +3,7 @@
 #include "plays/case.h"
 
 #include "base/json.h"
-#include "pool/pool.h"
+#include "pool/exit.h"
 
 #include <dirent.h>
 #include <string.h>

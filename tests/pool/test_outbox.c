@@ -4,7 +4,7 @@
  * and loses nothing. */
 #include "plays/case.h"
 
-#include "pool/pool.h"
+#include "pool/layout.h"
 #include "process/channel.h"
 
 #include <signal.h>

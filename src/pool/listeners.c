@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Mends what workers share for accepting: listening sockets that one of them has shut down or
- * connected, or whose options it has changed, and the accept mutex, which is given up when it is
- * damaged again and again. A worker's word only makes the master look at its own sockets, and not
- * more often than it likes; at each death of a worker it looks unasked, and at options, too. */
-#include "pool/outbox.h"
+/* What workers share for accepting: listening sockets that one of them has shut down or connected,
+ * or whose options it has changed, and the accept mutex, which is given up when it is damaged again
+ * and again. A worker's message only makes the master look at its own sockets, at a bounded rate;
+ * at each death of a worker it looks unasked, and at options, too. Rescans, of listeners and of
+ * names, are collected: all that are asked for within a short time are one. */
+#include "pool/listeners.h"
 
+#include "base/compiler.h"
 #include "net/listener_options.h"
+#include "pool/outbox.h"
 #include "systemd/fdstore.h"
 
 #include <assert.h>
@@ -110,8 +113,15 @@ void pool_mend_listeners(struct pool *pool)
             worker->broken_listener = -1;
 }
 
+static void mend_expired(struct loop *loop, struct timer *timer)
+{
+    (void)loop;
+    pool_mend_listeners(container_of(timer, struct pool, mend));
+}
+
 void pool_look_at_listeners(struct pool *pool)
 {
+    pool->mend.expired = mend_expired;
     if (!timer_is_set(&pool->mend))
         timers_arm_at(pool->timers, &pool->mend, pool->mended_ms + MEND_MS);
 }
@@ -145,7 +155,7 @@ static bool restore_some(struct pool *pool, struct cycle *cycle, unsigned from)
 }
 
 /* A death in the midst of a pass asks for another one. */
-void pool_restore_expired(struct loop *loop, struct timer *timer)
+static void restore_expired(struct loop *loop, struct timer *timer)
 {
     struct pool *pool = container_of(timer, struct pool, restore);
     struct cycle *cycle = listening_cycle(pool);
@@ -168,6 +178,7 @@ void pool_restore_expired(struct loop *loop, struct timer *timer)
 void pool_restore_listeners(struct pool *pool)
 {
     pool_look_at_listeners(pool);
+    pool->restore.expired = restore_expired;
     pool->restore_passes = pool->restore_at > 0 ? 2 : 1;
     if (!timer_is_set(&pool->restore))
         timers_arm_at(pool->timers, &pool->restore, pool->clock->mono_ms + MEND_MS);
@@ -198,4 +209,59 @@ void pool_note_damaged_mutex(struct pool_worker *worker)
     GENERATION_FOREACH_SERVING (worker, generation)
         if (worker->phase >= POOL_WORKER_READY)
             channel_end_send(&worker->channel, MESSAGE_MUTEX_OFF);
+}
+
+/* The least time between two rescans. */
+#define RESCAN_MS 20
+
+static void rescan_due(struct loop *loop, struct timer *timer)
+{
+    struct pool *pool = container_of(timer, struct pool, rescan.due);
+    struct slot_id except = pool->rescan.except;
+    struct generation *generation;
+    struct pool_worker *worker;
+
+    assert(loop == NULL);
+    pool->rescan.last_ms = pool->clock->mono_ms;
+    TAILQ_FOREACH (generation, &pool->generations, link)
+        GENERATION_FOREACH_SERVING (worker, generation) {
+            if (pool->rescan.names && worker->phase != POOL_WORKER_EMPTY)
+                channel_end_send(&worker->channel, MESSAGE_NAMES);
+            if (pool->rescan.listeners && worker->phase == POOL_WORKER_ACCEPTING &&
+                (worker->slot.slot != except.slot || worker->slot.serial != except.serial))
+                channel_end_send(&worker->channel, MESSAGE_RESCAN);
+        }
+    if (pool->rescan.host)
+        pool->ops->rescan(pool->host);
+    pool->rescan.host = pool->rescan.listeners = pool->rescan.names = false;
+}
+
+static void set_due(struct pool *pool)
+{
+    struct pool_rescan *rescan = &pool->rescan;
+
+    rescan->due.expired = rescan_due;
+    if (rescan->due.deadline == 0)
+        timers_arm_at(pool->timers, &rescan->due, rescan->last_ms + RESCAN_MS);
+}
+
+void pool_rescan_names(struct pool *pool)
+{
+    pool->rescan.names = true;
+    set_due(pool);
+}
+
+void pool_rescan(struct pool *pool, const struct pool_worker *asker)
+{
+    struct pool_rescan *rescan = &pool->rescan;
+    struct slot_id id = asker != NULL ? asker->slot : (struct slot_id) { .serial = 0 };
+
+    rescan->host = rescan->host || asker != NULL;
+    if (!rescan->listeners) {
+        rescan->listeners = true;
+        rescan->except = id;
+        set_due(pool);
+    } else if (id.slot != rescan->except.slot || id.serial != rescan->except.serial) {
+        rescan->except.serial = 0;
+    }
 }

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Structs of the pool: generations of workers, of which one serves. Nothing here is a function;
+ * what is below pool/ never sees them, and only pool/ writes them. */
+#pragma once
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/log_limit.h"
+#include "event/timer.h"
+#include "net/adopted.h"
+#include "process/bells.h"
+#include "process/channel_end.h"
+#include "process/death.h"
+#include "process/descriptors.h"
+#include "process/heritage.h"
+#include "process/log_quota.h"
+#include "process/output.h"
+#include "process/worker_list.h"
+#include "settings/cycle.h"
+#include "shm/shared.h"
+
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum pool_worker_phase {
+    POOL_WORKER_EMPTY,     /* no process: not forked yet, or waiting to be replaced */
+    POOL_WORKER_STARTING,  /* forked */
+    POOL_WORKER_READY,     /* set up, but for accepting */
+    POOL_WORKER_ACCEPTING, /* accepts clients */
+    POOL_WORKER_RELEASED,  /* released the listeners for good */
+};
+
+/* Why the master kills a worker; exit.c has a name and a sentence for each. */
+enum pool_kill {
+    POOL_KILL_NONE,
+    POOL_KILL_START_LATE,   /* neither ready nor accepting within worker_start_timeout */
+    POOL_KILL_STUCK,        /* worker_watchdog: SIGABRT, and later SIGKILL */
+    POOL_KILL_DRAIN_LATE,   /* told to drain, and there a second after worker_shutdown_timeout */
+    POOL_KILL_CLOSE_LATE,   /* told to end at once */
+    POOL_KILL_CHANNEL_LOST, /* closed its end of the channel, and lives */
+    POOL_KILL_CHANNEL,      /* broke a rule of the channel (worker.c) */
+    POOL_KILLS,
+};
+
+/* Why a worker has ended: what it was killed for (POOL_KILL_NONE: nothing, it was told to end), or
+ * any other cause of a process's death. */
+enum pool_death {
+    POOL_DEATH_SIGNAL = POOL_KILLS - 1 + DEATH_SIGNAL,
+    POOL_DEATH_EXIT = POOL_KILLS - 1 + DEATH_EXIT,
+    POOL_DEATH_WAIT = POOL_KILLS - 1 + DEATH_WAIT,
+    POOL_DEATH_START = POOL_KILLS - 1 + DEATH_START,
+    POOL_DEATHS,
+};
+
+#define POOL_WANTED_MAX 256 /* requests of a worker that does not read the replies */
+#define POOL_GONE_MAX 1024  /* incarnations that have ended, for a worker that does not read */
+#define POOL_ASKS_MAX 64    /* inboxes that the other master process is asked for at once */
+
+/* Messages with an argument that wait until the worker's channel has room. */
+struct pool_outbox {
+    unsigned log_n;       /* how many of its logs, the last ones, were reopened */
+    int inbox;            /* the worker's end of its inbox, or -1 */
+    uint32_t gone;        /* how many of pool->gone_n incarnations it was told of */
+    bool others_wanted;   /* the other master process is to be asked for its workers */
+    bool others_asked;    /* the question was sent, and has no answer */
+    unsigned others_left; /* how many of pool->others are to be sent, the first ones */
+    unsigned wanted_n;    /* incarnations whose inboxes it has asked for */
+    uint32_t wanted[POOL_WANTED_MAX];
+};
+
+/* Findings of the watchdog about one worker. */
+struct pool_watch {
+    uint64_t heartbeat; /* the value that was read last */
+    uint64_t since_ms;  /* when that value was read first; 0: never */
+    unsigned repeats;   /* how often it was read again, unchanged */
+};
+
+/* The master's record of one of worker_processes, or of a helper; filled again when its process has
+ * exited. */
+struct pool_worker {
+    struct generation *generation;
+    unsigned index; /* among the generation's workers */
+    enum heritage_task task;
+    enum pool_worker_phase phase;
+    pid_t pid;  /* 0: no process */
+    int handle; /* a handle of a worker that is left to another process (exit.c), or -1 */
+    struct channel_end channel; /* the master's end; closed: no process */
+    struct output output;       /* its standard error */
+    int inbox;        /* other workers send messages to it here; -1 until one of them has asked */
+    bool known;       /* another worker has asked for its inbox */
+    bool asks_others; /* the worker has asked for the other master process's workers */
+    struct pool_outbox outbox;
+    bool accept_asked;   /* MESSAGE_ACCEPT was sent, or waits, and was not replied to */
+    int broken_listener; /* the descriptor that it has reported as shut down; -1: none */
+    struct slot_id slot;
+    uint64_t started_ms;
+    struct timer respawn;  /* when a new process is forked */
+    struct timer deadline; /* when the process is killed unless it has come further */
+    enum pool_kill due;    /* reason of the deadline, while there is one */
+    bool drains; /* was told to, or says so: from then on it has worker_shutdown_timeout */
+    enum pool_kill killed; /* reason of the fatal signal that was sent */
+    struct pool_watch watch;
+    struct log_quota lines; /* about it, and those before it in its place */
+    unsigned failures;      /* early deaths in a row, which make the wait for the next one longer */
+    unsigned fills;         /* how many processes it has had */
+    bool crashed;           /* a process of it has, since the generation's commit */
+};
+
+/* The legal steps are in generation.c. From REPLACED on workers of a generation are not
+ * replaced. */
+enum generation_phase {
+    GENERATION_STARTING,  /* workers set themselves up; no trace would be left of it */
+    GENERATION_COMMITTED, /* took the listeners over; workers begin to accept */
+    GENERATION_SERVING,
+    GENERATION_REPLACED, /* still accepts, but the listeners are the successor's: no respawn */
+    GENERATION_DRAINING, /* workers were told to finish their sessions and end; no respawn */
+    GENERATION_CLOSING,  /* workers were told to end at once; no respawn */
+};
+
+struct generation {
+    TAILQ_ENTRY(generation) link;
+    struct pool *pool;
+    unsigned number; /* from 1 */
+    enum generation_phase phase;
+    struct cycle *cycle;
+    struct descriptors
+        opened; /* by modules while this or an earlier configuration was read: kept by workers */
+    struct bells bells;    /* by which its workers wake each other */
+    struct timer release;  /* how long a reload waits for the workers to release listeners */
+    struct timer watch;    /* when the watchdog looks again */
+    struct timer calm;     /* when `crashing` may be over */
+    int64_t since_ms;      /* start, since the epoch */
+    unsigned mutex_damage; /* how often its workers have found the accept mutex damaged */
+    bool without_mutex;    /* goes on without the accept mutex */
+    bool crashing;         /* workers wait after crashes, and none serves since (transaction.c) */
+    int last_death;        /* status of waitpid() of the worker that has died last */
+    unsigned process_n;    /* workers that are not empty */
+    unsigned worker_n, serve_n; /* with helpers, which come last, and without them */
+    struct pool_worker workers[];
+};
+
+TAILQ_HEAD(generations, generation);
+
+/* A rescan that was asked for (listeners.c). */
+struct pool_rescan {
+    struct timer due;
+    bool listeners, names; /* parts that are to be looked at */
+    uint64_t last_ms;      /* the latest one */
+    struct slot_id except; /* the only worker that has asked; serial 0: all are to rescan */
+    bool host;             /* the host is told as well */
+};
+
+/* Time after the commit in which the new workers must not all crash. */
+#define POOL_PROBATION_MS 1000
+
+/* The latest commit, while its generation may still have to give way (transaction.c). */
+struct pool_probation {
+    struct generation *before; /* kept although it may have no process; NULL: no probation */
+    struct timer due;          /* the end of the time that the new workers have to crash in */
+    bool goes_back;            /* the configuration before is started again, or will be */
+};
+
+enum pool_asked {
+    POOL_ASKED,
+    POOL_ASK_LATER,  /* the other process does not read now */
+    POOL_ASK_NOBODY, /* no other process, or none that we understand */
+};
+
+/* Operations by which the pool tells its owner what happens. `serves` may call pool_end(), `exited`
+ * may start a generation; no other may start or end one. */
+struct pool_ops {
+    /* The starting generation has the listeners now; going back is not possible any more. */
+    void (*committed)(void *host);
+    /* The starting generation's workers all accept: pool->serving is another one now. */
+    void (*serves)(void *host, bool first);
+    /* The generation that serves has survived its first second: the one before is given up. */
+    void (*proved)(void *host);
+    /* The workers of the generation have crashed instead, each one, after an emerg line: it is the
+     * one that serves now, and the configuration before is started again, which `serves` or
+     * `failed` end. */
+    void (*goes_back)(void *host);
+    /* The starting generation was taken back, after an emerg line or because the daemon ends; its
+     * workers are being ended. */
+    void (*failed)(void *host);
+    /* A worker has released listeners that another master process may serve too. */
+    void (*rescan)(void *host);
+    /* Whether another master process listens on this socket: then its path stays. */
+    bool (*is_shared)(void *host, const struct listener *listener);
+    /* Whether another master process mends this socket, which ours has handed over to it; NULL:
+     * whether it serves on any, and binds lost paths again. */
+    bool (*is_handed_over)(void *host, const struct listener *listener);
+    /* Asks the other master process of an upgrade for its workers, or for the inbox of one of them,
+     * which is for the worker `asker`, both incarnations: pool_others_came() and
+     * pool_others_inbox_came() have the answers. */
+    enum pool_asked (*ask_others)(void *host);
+    enum pool_asked (*ask_inbox)(void *host, uint32_t incarnation, uint32_t asker);
+    /* A worker has gone of which others know. */
+    void (*worker_gone)(void *host, uint32_t incarnation);
+    /* In a new child, before it becomes a worker of this configuration. */
+    void (*in_child)(void *host, const struct cycle *cycle);
+    /* A child has exited: `other`, which is none of the pool's workers and which the host reaps, or
+     * one of them (0), which keeps its pid until this returns. */
+    void (*exited)(void *host, pid_t other);
+};
+
+struct pool {
+    const struct pool_ops *ops;
+    void *host; /* given to the operations */
+    struct log *log;
+    const struct clock *clock;
+    struct timers *timers;
+    struct shared *shared;
+    const struct worker_list *list; /* lists each worker that is forked */
+    struct adopted *adopted;        /* listening sockets that the process was started with */
+    struct zones *adopted_zones;    /* the first generation takes these over */
+    struct log_limit log_limit;     /* limit of `log`, as the serving generation has it */
+    struct timer log_due;           /* when held-back lines are written */
+    struct timer log_repair;        /* until then no broken log is repaired again */
+    /* a generation that ends has a process, or is `serving`, or kept */
+    struct generations generations;
+    unsigned generation_n; /* ever made */
+    struct generation
+        *serving; /* generation whose configuration is in force; NULL until the first serves */
+    struct generation *starting;  /* STARTING or COMMITTED; NULL: none */
+    uint32_t gone[POOL_GONE_MAX]; /* latest incarnations that have ended and were known to others */
+    uint32_t gone_n;              /* ever; the next one's place is the remainder */
+    uint32_t others[SLOT_MAX]; /* incarnations of the other master process, as it told them last */
+    unsigned others_n;
+    unsigned asks_n;      /* inboxes that it was asked for, and has not answered */
+    bool others_met;      /* workers may know others */
+    struct timer orphans; /* when workers that are not our children are looked at */
+    struct pool_rescan rescan;
+    struct pool_probation probation;
+    struct timer mend;                   /* when listeners are looked at */
+    uint64_t mended_ms;                  /* the latest look */
+    struct timer restore;                /* when options of the next listeners are put back */
+    struct listener_system untouched;    /* what restoring compares with, read at the start */
+    unsigned restore_at, restore_passes; /* the next one, and how often the last is to be reached */
+    uint64_t deaths[POOL_DEATHS];        /* workers that have ended, by cause */
+    bool ending; /* the daemon ends: no worker is replaced, no generation starts */
+};
+
+#define GENERATION_FOREACH_WORKER(w, generation)                                                   \
+    for ((w) = (generation)->workers; (w) < (generation)->workers + (generation)->worker_n; (w)++)
+/* ... those that serve clients. */
+#define GENERATION_FOREACH_SERVING(w, generation)                                                  \
+    for ((w) = (generation)->workers; (w) < (generation)->workers + (generation)->serve_n; (w)++)
