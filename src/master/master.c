@@ -258,7 +258,7 @@ static void init_parts(struct master *master, struct start *start)
                                         .timers = &master->timers,
                                         .clock = &master->clock,
                                     });
-    pool_init(&master->pool, &(struct pool_options) {
+    pool_init(&master->pool, &(struct pool) {
                                  .ops = &master_pool_ops,
                                  .host = master,
                                  .log = &master->log,

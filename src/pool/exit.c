@@ -38,13 +38,23 @@ const char *const pool_death_names[POOL_DEATHS] = {
     [POOL_DEATH_START] = "start_failed",
 };
 
-static const char *const killed_because[POOL_KILLS] = {
-    [POOL_KILL_START_LATE] = "it was not ready within worker_start_timeout",
-    [POOL_KILL_STUCK] = "it did not leave this place (worker_watchdog)",
-    [POOL_KILL_DRAIN_LATE] = "it had not ended 1 s after worker_shutdown_timeout",
-    [POOL_KILL_CLOSE_LATE] = "it had not ended 2 s after it was told to",
-    [POOL_KILL_CHANNEL_LOST] = "it had closed the channel to the master, and not ended within 1 s",
-    [POOL_KILL_CHANNEL] = "it had broken a rule of the channel to the master",
+/* A crash delays the next start if it comes early. SIGKILL is an operator's decision, if not the
+ * master's about a worker that was late, and so is an exit code 0 that was asked for. */
+static const struct {
+    bool is_crash;
+    const char *killed_because;
+} deaths[POOL_DEATHS] = {
+    [POOL_KILL_START_LATE] = { true, "it was not ready within worker_start_timeout" },
+    [POOL_KILL_STUCK] = { true, "it did not leave this place (worker_watchdog)" },
+    [POOL_KILL_DRAIN_LATE] = { false, "it had not ended 1 s after worker_shutdown_timeout" },
+    [POOL_KILL_CLOSE_LATE] = { false, "it had not ended 2 s after it was told to" },
+    [POOL_KILL_CHANNEL_LOST] = { true,
+        "it had closed the channel to the master, and not ended within 1 s" },
+    [POOL_KILL_CHANNEL] = { true, "it had broken a rule of the channel to the master" },
+    [POOL_DEATH_SIGNAL] = { true, NULL },
+    [POOL_DEATH_EXIT] = { true, NULL },
+    [POOL_DEATH_WAIT] = { true, NULL },
+    [POOL_DEATH_START] = { true, NULL },
 };
 
 #define ORPHANS_MS 100 /* between two looks at workers that are not our children */
@@ -67,19 +77,6 @@ static void replace_crashed(struct pool_worker *worker)
         pool_worker_title(worker), worker->failures, wait);
     pool_worker_respawn_in(worker, wait);
 }
-
-/* Whether a death that comes early delays the next start. SIGKILL is somebody's decision, if not
- * ours about a worker that was late, and so is an exit code 0 that was asked for. */
-static const bool is_crash[POOL_DEATHS] = {
-    [POOL_KILL_START_LATE] = true,
-    [POOL_KILL_STUCK] = true,
-    [POOL_KILL_CHANNEL_LOST] = true,
-    [POOL_KILL_CHANNEL] = true,
-    [POOL_DEATH_SIGNAL] = true,
-    [POOL_DEATH_EXIT] = true,
-    [POOL_DEATH_WAIT] = true,
-    [POOL_DEATH_START] = true,
-};
 
 /* Lets the configuration before start again. Nothing more is lost until it serves: a generation
  * that has not come to serve has left its predecessor accepting, which drains now only where it
@@ -194,7 +191,7 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
     if (slot_release(pool->shared, worker->slot))
         log_quota_write(&worker->lines, LEVEL_NOTICE, 0,
             "the accept mutex was taken back from worker process %d", (int)worker->pid);
-    if (worker->phase >= POOL_WORKER_ACCEPTING) /* it may have been in a client's hands */
+    if (worker->phase >= POOL_WORKER_ACCEPTING) /* a client may have controlled the worker */
         pool_restore_listeners(pool);
     else
         pool_look_at_listeners(pool);
@@ -204,7 +201,7 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
     }
     if (process_ops->reap(worker->pid, &status, true) != worker->pid)
         return;
-    death_explain(&death, status, killed_because[worker->killed], cycle, &words);
+    death_explain(&death, status, deaths[worker->killed].killed_because, cycle, &words);
     cause = (enum pool_death)(death.cause == DEATH_ASKED ? 0 : POOL_KILLS - 1 + death.cause);
     if (death.cause == DEATH_SIGNAL && worker->killed != POOL_KILL_NONE)
         cause = (enum pool_death)worker->killed;
@@ -218,7 +215,7 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
     pool_rescan(pool, NULL); /* the kernel may have woken it alone for a client that waits */
     pool_worker_set_phase(worker, POOL_WORKER_EMPTY);
     worker->generation->last_death = status;
-    follow_death(worker, is_crash[cause] && !by_others, early, by_others);
+    follow_death(worker, deaths[cause].is_crash && !by_others, early, by_others);
 }
 
 void pool_reap(struct pool *pool)
@@ -254,33 +251,29 @@ static int set_inherited(struct pool *pool, bool inherited)
 
 int pool_leave_begin(struct pool *pool)
 {
-    struct generation *generation;
     struct pool_worker *worker;
 
     assert(role_is(ROLE_MASTER));
     assert(pool->ending);
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation) {
-            if (worker->pid > 0 && worker->handle == -1)
-                worker->handle = process_ops->handle_open(worker->pid);
-            if (worker->pid > 0 && worker->handle == -1)
-                return -1;
-        }
+    POOL_FOREACH_WORKER (worker, pool) {
+        if (worker->pid > 0 && worker->handle == -1)
+            worker->handle = process_ops->handle_open(worker->pid);
+        if (worker->pid > 0 && worker->handle == -1)
+            return -1;
+    }
     return set_inherited(pool, true);
 }
 
 void pool_leave_undo(struct pool *pool)
 {
-    struct generation *generation;
     struct pool_worker *worker;
 
     /* a worker with a handle is not waited for */
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation)
-            if (worker->handle != -1) {
-                process_ops->handle_close(worker->handle);
-                worker->handle = -1;
-            }
+    POOL_FOREACH_WORKER (worker, pool)
+        if (worker->handle != -1) {
+            process_ops->handle_close(worker->handle);
+            worker->handle = -1;
+        }
     set_inherited(pool, false);
 }
 
@@ -297,15 +290,13 @@ static bool has_ended(const struct pool_worker *worker)
  * then. */
 static bool bury_one(struct pool *pool)
 {
-    struct generation *generation;
     struct pool_worker *worker;
 
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation)
-            if (has_ended(worker)) {
-                bury_worker(pool, worker);
-                return true;
-            }
+    POOL_FOREACH_WORKER (worker, pool)
+        if (has_ended(worker)) {
+            bury_worker(pool, worker);
+            return true;
+        }
     return false;
 }
 
@@ -321,16 +312,14 @@ static void look_at_orphans(struct loop *loop, struct timer *timer)
 
 int pool_take_over(struct pool *pool)
 {
-    struct generation *generation;
     struct pool_worker *worker;
     int status = 0;
 
     assert(pool->ending);
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation)
-            if (worker->pid > 0 && (process_ops->wakeup_add(worker->channel.fd) == -1 ||
-                                       output_take_over(&worker->output) == -1))
-                status = -1;
+    POOL_FOREACH_WORKER (worker, pool)
+        if (worker->pid > 0 && (process_ops->wakeup_add(worker->channel.fd) == -1 ||
+                                   output_take_over(&worker->output) == -1))
+            status = -1;
     pool->orphans.expired = look_at_orphans;
     timers_arm(pool->timers, &pool->orphans, 0);
     return status;

@@ -236,7 +236,7 @@ struct pool {
     struct timer mend;                   /* when listeners are looked at */
     uint64_t mended_ms;                  /* the latest look */
     struct timer restore;                /* when options of the next listeners are put back */
-    struct listener_system untouched;    /* what restoring compares with, read at the start */
+    struct listener_system untouched;    /* options to restore, read at the start */
     unsigned restore_at, restore_passes; /* the next one, and how often the last is to be reached */
     uint64_t deaths[POOL_DEATHS];        /* workers that have ended, by cause */
     bool ending; /* the daemon ends: no worker is replaced, no generation starts */
@@ -244,6 +244,13 @@ struct pool {
 
 #define GENERATION_FOREACH_WORKER(w, generation)                                                   \
     for ((w) = (generation)->workers; (w) < (generation)->workers + (generation)->worker_n; (w)++)
-/* ... those that serve clients. */
+/* Visits workers that serve clients. */
 #define GENERATION_FOREACH_SERVING(w, generation)                                                  \
     for ((w) = (generation)->workers; (w) < (generation)->workers + (generation)->serve_n; (w)++)
+/* Visits the workers of all generations, or those that serve clients. */
+#define POOL_FOREACH_WORKER(w, pool)                                                               \
+    for (struct generation *g_ = TAILQ_FIRST(&(pool)->generations); g_; g_ = TAILQ_NEXT(g_, link)) \
+        GENERATION_FOREACH_WORKER ((w), g_)
+#define POOL_FOREACH_SERVING(w, pool)                                                              \
+    for (struct generation *g_ = TAILQ_FIRST(&(pool)->generations); g_; g_ = TAILQ_NEXT(g_, link)) \
+        GENERATION_FOREACH_SERVING ((w), g_)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What workers share for accepting: listening sockets that one of them has shut down or connected,
+/* Shared means of accepting: listening sockets that one of them has shut down or connected,
  * or whose options it has changed, and the accept mutex, which is given up when it is damaged again
  * and again. A worker's message only makes the master look at its own sockets, at a bounded rate;
  * at each death of a worker it looks unasked, and at options, too. Rescans, of listeners and of
@@ -40,12 +40,10 @@ static void send_socket(struct pool_worker *worker, int fd)
 
 static void send_socket_to_all(struct pool *pool, int fd)
 {
-    struct generation *generation;
     struct pool_worker *worker;
 
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_SERVING (worker, generation)
-            send_socket(worker, fd);
+    POOL_FOREACH_SERVING (worker, pool)
+        send_socket(worker, fd);
 }
 
 /* Gives a worker the socket whose descriptor it has reported, though ours listens: a message with
@@ -83,22 +81,19 @@ static void mend_socket(struct pool *pool, struct cycle *cycle, struct listener 
 static void look_at_socket(
     struct pool *pool, struct cycle *cycle, struct listener *listener, int fd)
 {
-    struct generation *generation;
     struct pool_worker *worker;
 
     if (listener_is_broken(listener, fd)) {
         mend_socket(pool, cycle, listener, fd);
         return;
     }
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation)
-            answer_worker(worker, fd);
+    POOL_FOREACH_WORKER (worker, pool)
+        answer_worker(worker, fd);
 }
 
 void pool_mend_listeners(struct pool *pool)
 {
     struct cycle *cycle = listening_cycle(pool);
-    struct generation *generation;
     struct pool_worker *worker;
     struct listener *listener;
 
@@ -108,9 +103,8 @@ void pool_mend_listeners(struct pool *pool)
             for (unsigned i = 0; i < listener->fd_n; i++)
                 if (listener->fds[i] != -1)
                     look_at_socket(pool, cycle, listener, listener->fds[i]);
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation)
-            worker->broken_listener = -1;
+    POOL_FOREACH_WORKER (worker, pool)
+        worker->broken_listener = -1;
 }
 
 static void mend_expired(struct loop *loop, struct timer *timer)
@@ -218,19 +212,17 @@ static void rescan_due(struct loop *loop, struct timer *timer)
 {
     struct pool *pool = container_of(timer, struct pool, rescan.due);
     struct slot_id except = pool->rescan.except;
-    struct generation *generation;
     struct pool_worker *worker;
 
     assert(loop == NULL);
     pool->rescan.last_ms = pool->clock->mono_ms;
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_SERVING (worker, generation) {
-            if (pool->rescan.names && worker->phase != POOL_WORKER_EMPTY)
-                channel_end_send(&worker->channel, MESSAGE_NAMES);
-            if (pool->rescan.listeners && worker->phase == POOL_WORKER_ACCEPTING &&
-                (worker->slot.slot != except.slot || worker->slot.serial != except.serial))
-                channel_end_send(&worker->channel, MESSAGE_RESCAN);
-        }
+    POOL_FOREACH_SERVING (worker, pool) {
+        if (pool->rescan.names && worker->phase != POOL_WORKER_EMPTY)
+            channel_end_send(&worker->channel, MESSAGE_NAMES);
+        if (pool->rescan.listeners && worker->phase == POOL_WORKER_ACCEPTING &&
+            (worker->slot.slot != except.slot || worker->slot.serial != except.serial))
+            channel_end_send(&worker->channel, MESSAGE_RESCAN);
+    }
     if (pool->rescan.host)
         pool->ops->rescan(pool->host);
     pool->rescan.host = pool->rescan.listeners = pool->rescan.names = false;

@@ -149,35 +149,33 @@ const struct channel_end_ops pool_channel_ops = {
 
 void pool_receive_messages(struct pool *pool)
 {
-    struct generation *generation;
     struct pool_worker *worker;
     const char *rule;
     bool more = false;
 
     assert(role_is(ROLE_MASTER));
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation) {
-            if (output_read(&worker->output, &worker->lines, worker->pid, false))
-                more = true;
-            if (worker->killed != POOL_KILL_NONE)
-                process_ops->wakeup_remove(worker->channel.fd);
-            if (worker->channel.fd == -1 || worker->killed != POOL_KILL_NONE)
-                continue;
-            switch (channel_end_receive(&worker->channel, MESSAGES_A_TURN, &rule)) {
-            case CHANNEL_AGAIN:
-                break;
-            case CHANNEL_DONE:
-                more = true;
-                break;
-            case CHANNEL_CLOSED: /* if it lives it has lost its descriptors, and hears nothing */
-                pool_deadline_set(worker, POOL_KILL_CHANNEL_LOST);
-                process_ops->wakeup_remove(worker->channel.fd);
-                break;
-            case CHANNEL_BROKEN:
-                pool_worker_break_rule(worker, rule);
-                break;
-            }
+    POOL_FOREACH_WORKER (worker, pool) {
+        if (output_read(&worker->output, &worker->lines, worker->pid, false))
+            more = true;
+        if (worker->killed != POOL_KILL_NONE)
+            process_ops->wakeup_remove(worker->channel.fd);
+        if (worker->channel.fd == -1 || worker->killed != POOL_KILL_NONE)
+            continue;
+        switch (channel_end_receive(&worker->channel, MESSAGES_A_TURN, &rule)) {
+        case CHANNEL_AGAIN:
+            break;
+        case CHANNEL_DONE:
+            more = true;
+            break;
+        case CHANNEL_CLOSED: /* if it lives it has lost its descriptors, and hears nothing */
+            pool_deadline_set(worker, POOL_KILL_CHANNEL_LOST);
+            process_ops->wakeup_remove(worker->channel.fd);
+            break;
+        case CHANNEL_BROKEN:
+            pool_worker_break_rule(worker, rule);
+            break;
         }
+    }
     if (more) /* signals, timers and clients come first; no other signal will tell of it */
         process_ops->raise(SIGIO);
     if (pool->starting != NULL)

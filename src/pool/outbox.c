@@ -252,19 +252,16 @@ static bool is_full(const struct pool_worker *worker)
  * `except`. */
 static void add_gone_incarnation(struct pool *pool, uint32_t gone, const struct pool_worker *except)
 {
-    struct generation *generation;
     struct pool_worker *worker;
 
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation)
-            /* the pid of `except` may be another process's by now */
-            if (worker != except && is_full(worker))
-                pool_worker_break_rule(worker, "it does not read what it is sent");
+    POOL_FOREACH_WORKER (worker, pool)
+        /* the pid of `except` may be another process's by now */
+        if (worker != except && is_full(worker))
+            pool_worker_break_rule(worker, "it does not read what it is sent");
     pool->gone[pool->gone_n++ % POOL_GONE_MAX] = gone;
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation)
-            if (worker != except)
-                channel_end_send_more(&worker->channel);
+    POOL_FOREACH_WORKER (worker, pool)
+        if (worker != except)
+            channel_end_send_more(&worker->channel);
 }
 
 void pool_outbox_note_gone(const struct pool_worker *gone)
@@ -292,7 +289,6 @@ const char *pool_others_want(struct pool_worker *worker)
 
 void pool_others_came(struct pool *pool, const uint32_t *others, unsigned n)
 {
-    struct generation *generation;
     struct pool_worker *worker;
 
     assert(role_is(ROLE_MASTER));
@@ -302,21 +298,19 @@ void pool_others_came(struct pool *pool, const uint32_t *others, unsigned n)
     for (unsigned i = 0; i < n && pool->others_n < SLOT_MAX; i++)
         if (others[i] >> INCARNATION_BITS == 0 && is_other(pool, others[i]))
             pool->others[pool->others_n++] = others[i];
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation) {
-            if (!worker->outbox.others_asked && worker->outbox.others_left == 0)
-                continue;
-            worker->outbox.others_asked = false;
-            worker->outbox.others_left = pool->others_n;
-            channel_end_send_more(&worker->channel);
-        }
+    POOL_FOREACH_WORKER (worker, pool) {
+        if (!worker->outbox.others_asked && worker->outbox.others_left == 0)
+            continue;
+        worker->outbox.others_asked = false;
+        worker->outbox.others_left = pool->others_n;
+        channel_end_send_more(&worker->channel);
+    }
 }
 
 void pool_others_inbox_came(
     struct pool *pool, uint32_t incarnation, uint32_t asker, bool found, int fd)
 {
     struct pool_worker *worker = pool_worker_of_incarnation(pool, asker);
-    struct generation *generation;
 
     assert(role_is(ROLE_MASTER));
     pool->asks_n -= pool->asks_n > 0;
@@ -325,10 +319,9 @@ void pool_others_inbox_came(
         ((found && fd == -1) || !give_inbox(worker, incarnation, fd)) &&
         !want_inbox_later(worker, incarnation))
         pool_worker_break_rule(worker, "it does not read what it is sent");
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation)
-            if (worker->outbox.wanted_n > 0) /* another request has room */
-                channel_end_send_more(&worker->channel);
+    POOL_FOREACH_WORKER (worker, pool)
+        if (worker->outbox.wanted_n > 0) /* another request has room */
+            channel_end_send_more(&worker->channel);
 }
 
 void pool_others_note_gone(struct pool *pool, uint32_t incarnation)
@@ -341,16 +334,14 @@ void pool_others_note_gone(struct pool *pool, uint32_t incarnation)
 void pool_others_end(struct pool *pool)
 {
     const uint32_t serials = (1u << (INCARNATION_BITS - SLOT_BITS)) - 1;
-    struct generation *generation;
     struct pool_worker *worker;
 
     assert(role_is(ROLE_MASTER));
     pool->others_n = pool->asks_n = 0;
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation) {
-            worker->outbox.others_asked = false;
-            worker->outbox.others_left = 0;
-        }
+    POOL_FOREACH_WORKER (worker, pool) {
+        worker->outbox.others_asked = false;
+        worker->outbox.others_left = 0;
+    }
     if (pool->others_met)
         add_gone_incarnation(
             pool, CHANNEL_OTHERS_GONE | (pool->shared->other_serial & serials), NULL);
@@ -359,15 +350,13 @@ void pool_others_end(struct pool *pool)
 
 unsigned pool_others_list_own(struct pool *pool, uint32_t own[SLOT_MAX])
 {
-    const struct generation *generation;
     const struct pool_worker *worker;
     unsigned n = 0;
 
     pool->others_met = true;
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_SERVING (worker, generation)
-            if (worker->pid > 0 && n < SLOT_MAX)
-                own[n++] = slot_incarnation(worker->slot);
+    POOL_FOREACH_SERVING (worker, pool)
+        if (worker->pid > 0 && n < SLOT_MAX)
+            own[n++] = slot_incarnation(worker->slot);
     return n;
 }
 

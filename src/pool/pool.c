@@ -28,24 +28,13 @@ static void wake_up(struct loop *loop, struct timer *timer)
     (void)timer;
 }
 
-void pool_init(struct pool *pool, const struct pool_options *options)
+void pool_init(struct pool *pool, const struct pool *from)
 {
-    assert(options->ops != NULL && options->log != NULL);
-    assert(options->clock != NULL && options->timers != NULL && options->shared != NULL);
-    *pool = (struct pool) {
-        .ops = options->ops,
-        .host = options->host,
-        .log = options->log,
-        .clock = options->clock,
-        .timers = options->timers,
-        .shared = options->shared,
-        .list = options->list,
-        .adopted = options->adopted,
-        .adopted_zones = options->adopted_zones,
-        .log_due = { .expired = wake_up },
-        .log_repair = { .expired = wake_up },
-        .untouched = { .restores = true },
-    };
+    assert(from->ops != NULL && from->log != NULL);
+    assert(from->clock != NULL && from->timers != NULL && from->shared != NULL);
+    *pool = *from;
+    pool->log_due.expired = pool->log_repair.expired = wake_up;
+    pool->untouched.restores = true;
     TAILQ_INIT(&pool->generations);
 }
 

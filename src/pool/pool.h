@@ -6,19 +6,9 @@
 
 #include "pool/layout.h"
 
-struct pool_options {
-    const struct pool_ops *ops;
-    void *host;
-    struct log *log;
-    const struct clock *clock;
-    struct timers *timers;
-    struct shared *shared;
-    const struct worker_list *list; /* lists each worker that is forked */
-    struct adopted *adopted;
-    struct zones *adopted_zones;
-};
-
-void pool_init(struct pool *pool, const struct pool_options *options);
+/* Takes what the owner has set: operations, host, log, clock, timers, shared memory, list,
+ * sockets and zones; the rest is zero. */
+void pool_init(struct pool *pool, const struct pool *from);
 /* Destroys all generations; no worker is left. */
 void pool_done(struct pool *pool);
 /* Asserts what must hold of the whole structure between two wake-ups of the master. */

@@ -147,6 +147,12 @@ static int fork_workers(struct generation *generation)
     return 0;
 }
 
+static void discard_start(struct pool *pool, struct cycle **cycle, struct descriptors *opened)
+{
+    descriptors_done(opened);
+    configuration_discard(cycle, pool->log);
+}
+
 int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descriptors *opened)
 {
     const struct cycle *in_force = pool->serving != NULL ? pool->serving->cycle : NULL;
@@ -172,43 +178,44 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
             listeners_abandon(cycle, in_force, pool->adopted);
     }
     if (generation == NULL) {
-        descriptors_done(opened);
-        configuration_discard(&cycle, pool->log);
+        discard_start(pool, &cycle, opened);
         return -1;
     }
     return fork_workers(generation);
 }
 
-/* Starts the configuration of an ending generation; returns as pool_start_generation() does. */
-static int restart_generation(struct pool *pool, const struct generation *before)
+/* Makes a generation of a former one's configuration and descriptors, with its listeners bound
+ * first unless they are open; NULL after an emerg line. Zones are open. */
+static struct generation *create_again(const struct generation *before, bool bind)
 {
+    struct pool *pool = before->pool;
     const struct cycle *in_force = pool->serving->cycle;
     struct cycle *cycle = cycle_share(before->cycle);
     struct descriptors opened = { .fds = NULL };
     struct generation *generation = NULL;
 
-    assert(pool->starting == NULL && !pool->ending && cycle != in_force);
     descriptors_add_all(&opened, &before->opened);
-    if (listeners_open(cycle, in_force, pool->adopted, (unsigned)cycle->core.worker_processes,
-            pool->log) == 0) {
-        generation = create_generation(pool, cycle, &opened); /* zones are open */
-        if (generation == NULL)
+    if (!bind || listeners_open(cycle, in_force, pool->adopted,
+                     (unsigned)cycle->core.worker_processes, pool->log) == 0) {
+        generation = create_generation(pool, cycle, &opened);
+        if (generation == NULL && bind)
             listeners_abandon(cycle, in_force, pool->adopted);
     }
-    if (generation == NULL) {
-        descriptors_done(&opened);
-        configuration_discard(&cycle, pool->log);
-        return -1;
-    }
-    return fork_workers(generation);
+    if (generation == NULL)
+        discard_start(pool, &cycle, &opened);
+    return generation;
 }
 
 void pool_fall_back_advance(struct pool *pool)
 {
+    struct generation *generation;
+
     if (!pool_probation_awaits_start(pool) ||
         (pool_find_holder(pool) != NULL && pool_probation_must_bind(pool)))
         return;
-    if (restart_generation(pool, pool->probation.before) == -1) {
+    assert(pool->starting == NULL && !pool->ending && pool->probation.before != pool->serving);
+    generation = create_again(pool->probation.before, true);
+    if (generation == NULL || fork_workers(generation) == -1) {
         pool_probation_end(pool);
         transaction_failed(pool);
     }
@@ -217,22 +224,15 @@ void pool_fall_back_advance(struct pool *pool)
 void pool_revive(struct pool *pool)
 {
     struct generation *before = pool->serving, *generation;
-    struct descriptors opened = { .fds = NULL };
     struct pool_worker *worker;
-    struct cycle *cycle;
 
     if (before == NULL || before->phase != GENERATION_DRAINING)
         return;
     if (pool->starting != NULL && pool->starting->phase == GENERATION_COMMITTED)
         return; /* the starting one has the listeners */
-    cycle = cycle_share(before->cycle);
-    descriptors_add_all(&opened, &before->opened);
-    generation = create_generation(pool, cycle, &opened);
-    if (generation == NULL) {
-        descriptors_done(&opened);
-        configuration_discard(&cycle, pool->log);
+    generation = create_again(before, false);
+    if (generation == NULL)
         return;
-    }
     log_write(pool->log, LEVEL_NOTICE, 0,
         "generation %u serves with the configuration of generation %u, whose workers drain",
         generation->number, before->number);

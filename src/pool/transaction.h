@@ -6,7 +6,7 @@
 
 /* A worker of the starting generation has come further: the generation does when all have. */
 void transaction_advance(struct generation *generation);
-/* All workers of the starting generation accept, or its own will not come to: it serves, and the
+/* The starting generation serves, because its workers accept or none of them will come to, and the
  * generation before drains. */
 void transaction_serve(struct generation *generation);
 /* Takes the starting generation back after an emerg line; transaction_failed() is to follow. */

@@ -157,26 +157,22 @@ void pool_worker_order(struct pool_worker *worker, enum pool_order order)
 
 struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid)
 {
-    struct generation *generation;
     struct pool_worker *worker;
 
     assert(pid > 0);
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_WORKER (worker, generation)
-            if (worker->pid == pid)
-                return worker;
+    POOL_FOREACH_WORKER (worker, pool)
+        if (worker->pid == pid)
+            return worker;
     return NULL;
 }
 
 struct pool_worker *pool_worker_of_incarnation(const struct pool *pool, uint32_t incarnation)
 {
-    struct generation *generation;
     struct pool_worker *worker;
 
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        GENERATION_FOREACH_SERVING (worker, generation)
-            if (worker->pid > 0 && slot_incarnation(worker->slot) == incarnation)
-                return worker;
+    POOL_FOREACH_SERVING (worker, pool)
+        if (worker->pid > 0 && slot_incarnation(worker->slot) == incarnation)
+            return worker;
     return NULL;
 }
 

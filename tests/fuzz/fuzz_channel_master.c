@@ -129,7 +129,7 @@ static struct scene *build(void)
     scene->targets[0].path = scene->targets[1].path = "log";
     log_init(&scene->log, NULL, 0); /* lines are made, and written nowhere */
     scene->log.level = LEVEL_DEBUG;
-    pool_init(&scene->pool, &(struct pool_options) {
+    pool_init(&scene->pool, &(struct pool) {
                                 .ops = &pool_ops,
                                 .log = &scene->log,
                                 .clock = &scene->clock,
