@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Gives control/ what it needs of the master: the status, and the outcome of reopened logs; that
  * of a reload is reload.c's. Pointers into generations are never kept. */
+#include "master/control_host.h"
+
 #include "base/check.h"
 #include "master/master.h"
 #include "master/upstream_host.h"

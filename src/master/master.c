@@ -6,6 +6,9 @@
 #include "master/master.h"
 
 #include "base/check.h"
+#include "master/control_host.h"
+#include "master/quit.h"
+#include "master/upgrade_host.h"
 #include "os/process.h"
 #include "pool/exit.h"
 #include "pool/generation.h"

@@ -5,17 +5,17 @@
 #pragma once
 
 #include "base/clock.h"
+#include "control/control.h"
 #include "event/timer.h"
 #include "master/endpoints.h"
-#include "master/host.h"
 #include "master/left_behind.h"
-#include "master/phase.h"
 #include "master/reload.h"
 #include "master/service_manager.h"
 #include "master/start.h"
 #include "master/waiting.h"
 #include "pool/pool.h"
 #include "process/alarm.h"
+#include "upgrade/upgrade.h"
 
 #define MASTER_KIND KIND('M', 'a', 's', 't')
 
@@ -56,36 +56,7 @@ struct master {
 /* Runs until the daemon is told to end, and returns the exit code. The role's signals are
  * installed. */
 int master_main(struct start *start);
-/* Changes the phase of the daemon (phase.c). */
-void master_set_phase(struct master *master, enum master_phase phase);
 /* Begins to end the daemon, or goes on to end it at once. */
 void master_end(struct master *master, bool gracefully);
 /* The pool's operations, for a `struct master` as host (pool_host.c). */
 extern const struct pool_ops master_pool_ops;
-
-/* The graceful end, and its taking back (quit.c) */
-
-/* Goes on with what a quit has begun, in each wake-up until the daemon has ended. */
-void quit_advance(struct master *master);
-/* Makes the service manager drop its copies of listening sockets: clients would wait in their
- * queues, and they would be in the way of the next start, or of ours when we serve again. */
-void quit_drop_stored(struct master *master);
-/* Gives up the attempt to serve again, unless that has succeeded. */
-void quit_cancel_resume(struct master *master);
-
-/* Leaves the rest of a graceful end to a child, which goes on from here in our place, and exits:
- * for a service manager that waits for the process which it has started. Where that fails clients
- * are told, and this process goes on (leave.c). */
-void leave_to_child(struct master *master);
-
-/* Reloads (reload.c) */
-
-/* A reload begins after the one before has ended; a command that comes meanwhile waits. */
-void reload_begin(struct master *master);
-/* The process that checks the configuration has exited with this status of waitpid(). */
-void reload_checked(struct master *master, int status);
-/* The reload has ended: the new configuration serves (`ok`), or the previous one stays in force,
- * and why was logged. */
-void reload_end(struct master *master, bool ok);
-/* The daemon ends: a check that is under way is of no interest any more. */
-void reload_cancel(struct master *master);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state of a reload. Its steps are in reload.c; whoever learns that one of them succeeded or
- * failed says so explicitly, nothing is inferred. */
+/* The phases of the daemon and of a reload. The function that learns of the success or failure of a
+ * step says so: no phase is inferred. */
 #pragma once
 
 #include "base/diag.h"
@@ -10,7 +10,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct master;
 struct pool;
+
+enum master_phase {
+    MASTER_RUNS,
+    MASTER_QUITS,      /* sessions may end by themselves */
+    MASTER_RESUMES,    /* the same, while a generation starts that is to serve again */
+    MASTER_TERMINATES, /* workers end at once */
+};
 
 enum reload_phase {
     RELOAD_IDLE,
@@ -36,7 +44,20 @@ struct reload_status {
     char why[DIAG_REASON_MAX]; /* why it failed */
 };
 
+/* Changes the phase of the daemon, and the title that shows it. */
+void master_set_phase(struct master *master, enum master_phase phase);
+
 void reload_init(struct reload *reload, struct timers *timers);
 void reload_set_phase(struct reload *reload, enum reload_phase phase);
 /* Asserts that phase, check and the pool's starting generation agree. */
 void reload_check(const struct reload *reload, const struct pool *pool);
+
+/* A reload begins after the one before has ended; a command that comes meanwhile waits. */
+void reload_begin(struct master *master);
+/* The process that checks the configuration has exited with this status of waitpid(). */
+void reload_checked(struct master *master, int status);
+/* The reload has ended: the new configuration serves (`ok`), or the previous one stays in force,
+ * and why was logged. */
+void reload_end(struct master *master, bool ok);
+/* The daemon ends: a check that is under way is of no interest any more. */
+void reload_cancel(struct master *master);

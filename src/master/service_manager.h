@@ -4,16 +4,14 @@
 #pragma once
 
 #include "event/timer.h"
-#include "master/phase.h"
+#include "master/reload.h"
 #include "systemd/notify.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
 
 struct log;
-struct reload_status;
 struct pool;
-struct reload;
 
 struct service_manager {
     struct log *log;

@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starts the daemon in its one order. Lines of a start go to standard error until the
- * configuration's logs are open; only while the configuration is read do they wait for its reader,
- * whom mistakes are for. The lock is taken last: a daemon that cannot start leaves another one
- * alone. */
+/* Starts the daemon in its one order, and runs it without a master process where
+ * `master_process` is off: one process is the worker then, opens listeners, logs and zones,
+ * writes the pid file, and removes them; it cannot reload, nor change its binary. Lines of a
+ * start go to standard error until the configuration's logs are open; only while the
+ * configuration is read do they wait for its reader, whom mistakes are for. The lock is taken
+ * last: a daemon that cannot start leaves another one alone. */
 #include "master/start.h"
 
 #include "master/master.h"
-#include "master/single.h"
 #include "process/address_check.h"
 #include "process/await.h"
+#include "process/conf_hooks.h"
 #include "process/config_check.h"
 #include "process/configuration.h"
 #include "process/environment.h"
 #include "process/handlers.h"
+#include "process/listeners.h"
 #include "process/logs.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 #include "sandbox/sandbox.h"
+#include "systemd/fdstore.h"
 #include "systemd/journal.h"
 #include "systemd/notify.h"
 #include "upgrade/exec_state.h"
+#include "worker/worker.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -184,6 +189,76 @@ static void log_start(struct start *start)
         os.sysname, os.release);
 }
 
+/* Closes the listeners that the worker's part has not closed, because it never began to accept. */
+static void close_unused_listeners(struct cycle *cycle, struct log *log)
+{
+    struct listener *listener;
+
+    STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link) {
+        if (listener->fd_n == 0 || listener->fds[0] == -1)
+            continue; /* a path that we did not bind may be another daemon's */
+        listener_unlink(listener, log);
+        listener_close(listener);
+    }
+}
+
+static int open_listeners(struct cycle *cycle, struct adopted *inherited, struct log *log)
+{
+    if (listeners_open(cycle, NULL, inherited, 1, log) == -1 ||
+        listeners_commit(cycle, NULL, inherited, log) == -1)
+        return -1;
+    fdstore_add(&cycle->stream.listeners, log);
+    fdstore_drop_unclaimed(inherited, &cycle->stream.listeners, log);
+    adopted_finish(inherited, &cycle->stream.listeners, log);
+    adopted_close_others(inherited, &cycle->stream.listeners); /* no reload will want them */
+    return 0;
+}
+
+/* Reaps a container's orphans that have ended before we took signals; the kernel reaps later ones,
+ * because this role ignores SIGCHLD. */
+static void reap_orphans(void)
+{
+    while (process_ops->reap(-1, NULL, false) > 0)
+        continue;
+}
+
+static int run_single(struct start *start)
+{
+    struct cycle *cycle = start->cycle;
+    const struct cycle *accepted = NULL;
+    struct shared *shared = start->shared;
+    struct adopted *inherited = start->inheritance.sockets;
+    struct pidfile pidfile = start->pidfile;
+    struct log log = start->log;
+    struct heritage heritage = { .cycle = cycle, .shared = shared, .channel = -1 };
+    int status;
+
+    assert(cycle != NULL && shared != NULL);
+    descriptors_done(&start->opened); /* no worker is forked that would need them */
+    reap_orphans();
+    if (slot_acquire(shared, &heritage.slot) && open_listeners(cycle, inherited, &log) == 0 &&
+        zones_open(&cycle->zones, NULL, &log) == 0 && pidfile_write_pid(&pidfile, &log) == 0) {
+        zones_slot_acquired(&cycle->zones, heritage.slot);
+        process_background_done(start->background, logs_standard(&cycle->core));
+        logs_lead_output(&cycle->core, -1);
+        log.failures = NULL;
+        conf_hooks_change(&accepted, cycle, &log);
+        status = worker_main(&heritage, ROLE_SINGLE);
+        conf_hooks_change(&accepted, NULL, &log);
+    } else {
+        status = log_exit_code(&log);
+        process_background_failed(start->background, status);
+    }
+    close_unused_listeners(cycle, &log);
+    notify_wait(&log, process_ops->pause);
+    pidfile_release(&pidfile, &log);
+    free((char *)pidfile.path);
+    configuration_discard(&cycle, &log);
+    exec_state_done(&start->inheritance);
+    shared_destroy(&shared);
+    return status;
+}
+
 static int run_daemon(struct start *start, char **argv)
 {
     char *arguments;
@@ -192,7 +267,7 @@ static int run_daemon(struct start *start, char **argv)
     assert(start->cycle != NULL && start->shared != NULL);
     log_start(start);
     if (!start->cycle->core.master_process)
-        return single_main(start);
+        return run_single(start);
     arguments = join_arguments(argv);
     process_ops->set_title("master process", arguments != NULL ? arguments : "");
     status = master_main(start);

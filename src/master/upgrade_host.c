@@ -2,6 +2,8 @@
 /* Gives upgrade/ what it needs of the master: endpoints, listeners, workers, clients and the
  * service manager. The other master process's messages end up here: nothing that they cause is
  * asserted. */
+#include "master/upgrade_host.h"
+
 #include "base/check.h"
 #include "base/compiler.h"
 #include "master/master.h"

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The graceful end, and its taking back. */
+#pragma once
+
+struct master;
+
+/* Goes on with what a quit has begun, in each wake-up until the daemon has ended. */
+void quit_advance(struct master *master);
+/* Makes the service manager drop its copies of listening sockets: clients would wait in their
+ * queues, and they would be in the way of the next start, or of ours when we serve again. */
+void quit_drop_stored(struct master *master);
+/* Gives up the attempt to serve again, unless that has succeeded. */
+void quit_cancel_resume(struct master *master);
