@@ -64,7 +64,7 @@ static void fill_status(void *host, struct control_status *out)
         out->upgrade.main = upgrade->main;
     }
     if (master->phase == MASTER_RUNS)
-        waiting_fill(&master->waiting, out);
+        commands_fill_status(&master->commands, out);
     shared_totals(master->shared, out->totals);
     left_behind_status(&master->left, out);
 }
@@ -265,8 +265,7 @@ static const char *take_command(void *host, enum command command)
         return "another master process runs beside this one: the upgrade is not complete";
     if (command == COMMAND_LEAVE && master->phase == MASTER_TERMINATES)
         return "the daemon is ending";
-    master->requested[command] = true;
-    process_ops->raise(SIGIO); /* commands may have been looked for already in this wake-up */
+    commands_request(&master->commands, command);
     return NULL;
 }
 

@@ -29,33 +29,16 @@
 
 #define SERVICE_MANAGER_PID 1 /* unless it is a user's, who has started us */
 
-/* Takes a command that was given by a signal or by a client of the control socket; false if none
- * was. */
-static bool take_command(struct master *master, enum command command)
-{
-    bool requested = master->requested[command];
-    const struct signal_row *row;
-
-    master->requested[command] = false;
-    master->sender = 0;
-    if (!signals_take(command, &master->sender))
-        return requested;
-    row = signals_find(ROLE_MASTER, command);
-    log_write(&master->log, LEVEL_NOTICE, 0, "signal %d (%s) received from %d, %s", row->number,
-        row->name, (int)master->sender, row->doing);
-    return true;
-}
-
 /* Whether the signal that is handled comes from the service manager. */
 static bool is_by_manager(const struct master *master)
 {
-    return notify_is_on() &&
-           (master->sender == SERVICE_MANAGER_PID || master->sender == process_ops->parent());
+    return notify_is_on() && (master->commands.sender == SERVICE_MANAGER_PID ||
+                                 master->commands.sender == process_ops->parent());
 }
 
 void master_end(struct master *master, bool gracefully)
 {
-    bool by_service_manager = notify_is_on() && master->sender == SERVICE_MANAGER_PID;
+    bool by_service_manager = notify_is_on() && master->commands.sender == SERVICE_MANAGER_PID;
     bool running;
 
     if (master->phase == MASTER_RESUMES)
@@ -66,9 +49,7 @@ void master_end(struct master *master, bool gracefully)
     master_set_phase(master, gracefully ? MASTER_QUITS : MASTER_TERMINATES);
     /* a reload that waits is not one that takes the end back, nor is one whose signal was sent
      * before the command was */
-    signals_admit();
-    signals_take(COMMAND_RELOAD, NULL);
-    master->requested[COMMAND_RELOAD] = false;
+    commands_drop(&master->commands, COMMAND_RELOAD);
     reload_cancel(master);
     transaction_conclude(&master->pool);
     upgrade_ending(&master->upgrade, gracefully, by_service_manager);
@@ -96,20 +77,22 @@ static void handle_term(struct master *master)
                       serving->cycle->core.sigterm_graceful;
 
     log_write(&master->log, LEVEL_NOTICE, 0, "signal %d (SIGTERM) received from %d, %s", SIGTERM,
-        (int)master->sender,
+        (int)master->commands.sender,
         signals_find(ROLE_MASTER, gracefully ? COMMAND_QUIT : COMMAND_TERMINATE)->doing);
     master->termed = true;
     if (gracefully ? master->phase != MASTER_QUITS : master->phase != MASTER_TERMINATES)
         master_end(master, gracefully);
 }
 
-static void carry_out_commands(struct master *master)
+static void carry_out_ends(struct master *master)
 {
-    if (signals_take(COMMAND_TERM, &master->sender))
+    struct commands *commands = &master->commands;
+
+    if (signals_take(COMMAND_TERM, &commands->sender))
         handle_term(master);
-    if (take_command(master, COMMAND_TERMINATE) && master->phase != MASTER_TERMINATES)
+    if (commands_take(commands, COMMAND_TERMINATE) && master->phase != MASTER_TERMINATES)
         master_end(master, false);
-    if (take_command(master, COMMAND_QUIT) && master->phase != MASTER_QUITS) {
+    if (commands_take(commands, COMMAND_QUIT) && master->phase != MASTER_QUITS) {
         if (master->phase == MASTER_TERMINATES)
             control_host_refuse_waiting(master);
         else
@@ -117,35 +100,48 @@ static void carry_out_commands(struct master *master)
         if (!is_by_manager(master))
             quit_drop_stored(master);
     }
-    if (take_command(master, COMMAND_LEAVE) && master->phase != MASTER_TERMINATES) {
+    if (commands_take(commands, COMMAND_LEAVE) && master->phase != MASTER_TERMINATES) {
         master->leaves = !master->is_left;
         master_end(master, true);
     }
+}
+
+/* A reload or an upgrade is begun once nothing is in its way, and waits until then. */
+static void carry_out_changes(struct master *master)
+{
+    struct commands *commands = &master->commands;
+    struct pool *pool = &master->pool;
+
+    if (commands_take(commands, COMMAND_REOPEN))
+        control_host_reopen_logs(master);
+    if (commands_take(commands, COMMAND_DRAIN))
+        pool_drain(pool);
+    if (commands_given(commands, COMMAND_RELOAD)) {
+        /* a generation on probation makes way for the next one, unless it crashes */
+        if (master->reload.phase == RELOAD_PROVING && pool_probation_is_calm(pool))
+            pool_probation_end(pool);
+        if (master->reload.phase == RELOAD_IDLE && pool->serving != NULL &&
+            master->upgrade.phase < UPGRADE_STARTING && pool_may_start(pool) &&
+            commands_take(commands, COMMAND_RELOAD))
+            reload_begin(master);
+    }
+    if (master->reload.phase == RELOAD_IDLE && pool->starting == NULL && pool->serving != NULL &&
+        commands_take(commands, COMMAND_UPGRADE))
+        upgrade_host_begin(master);
+    if (master->phase == MASTER_RUNS)
+        commands_tell(master);
+}
+
+static void carry_out_commands(struct master *master)
+{
+    bool any = commands_any(&master->commands);
+
+    if (any)
+        carry_out_ends(master);
     if (master->phase == MASTER_QUITS)
         quit_advance(master);
-    if (take_command(master, COMMAND_REOPEN))
-        control_host_reopen_logs(master);
-    if (take_command(master, COMMAND_DRAIN))
-        pool_drain(&master->pool);
-    /* a generation on probation makes way for the next one, unless it crashes */
-    if (master->reload.phase == RELOAD_PROVING &&
-        (signals_given(COMMAND_RELOAD) || master->requested[COMMAND_RELOAD]) &&
-        pool_probation_is_calm(&master->pool))
-        pool_probation_end(&master->pool);
-    /* asked only while a reload is wanted, which waits for what is in its way */
-    if ((signals_given(COMMAND_RELOAD) || master->requested[COMMAND_RELOAD]) &&
-        master->reload.phase == RELOAD_IDLE && master->pool.serving != NULL &&
-        master->upgrade.phase < UPGRADE_STARTING && pool_may_start(&master->pool) &&
-        take_command(master, COMMAND_RELOAD))
-        reload_begin(master);
-    if (master->reload.phase == RELOAD_IDLE && master->pool.starting == NULL &&
-        master->pool.serving != NULL && take_command(master, COMMAND_UPGRADE))
-        upgrade_host_begin(master);
-    if (master->phase == MASTER_RUNS &&
-        (signals_given(COMMAND_RELOAD) || master->requested[COMMAND_RELOAD] ||
-            signals_given(COMMAND_UPGRADE) || master->requested[COMMAND_UPGRADE] ||
-            master->waiting.why[0][0] != '\0' || master->waiting.why[1][0] != '\0'))
-        waiting_tell(master);
+    if (any)
+        carry_out_changes(master);
 }
 
 static void check_parts(const struct master *master)
@@ -189,15 +185,19 @@ static void run(struct master *master)
         bool over = (master->phase != MASTER_RUNS || master->failed) &&
                     master->phase != MASTER_RESUMES &&
                     is_empty(pool, &master->upgrade, &master->left);
+        unsigned given;
 
         if (over && may_exit(&master->upgrade, &master->manager))
             return;
         alarm_sleep(&master->alarm, &master->timers, &master->clock);
-        if (signals_take(COMMAND_REAP, NULL)) {
+        given = signals_any();
+        if ((given >> COMMAND_REAP & 1) != 0) {
+            signals_take(COMMAND_REAP, NULL);
             pool_reap(pool);
             signals_admit(); /* a resume may have been sent before the last worker ended */
         }
-        if (signals_take(COMMAND_CHANNEL, NULL)) {
+        if ((given >> COMMAND_CHANNEL & 1) != 0) {
+            signals_take(COMMAND_CHANNEL, NULL);
             pool_receive_messages(pool);
             if (master->control.socket->fd != -1 || master->control.client_n > 0)
                 control_serve(&master->control);
@@ -205,15 +205,13 @@ static void run(struct master *master)
                 upgrade_receive(&master->upgrade);
         }
         timers_run(&master->timers);
-        pool_fall_back_advance(pool);
-        if (master->upgrade.main_owed)
+        if (master->upgrade.phase != UPGRADE_NONE)
             upgrade_tell_main(&master->upgrade);
         if (!over)
             carry_out_commands(master);
         else if (master->phase != MASTER_RUNS) /* the other process may be the main one already */
             control_host_refuse_waiting(master);
-        if (master->log.broken || pool->log_limit.report_ms != 0)
-            pool_tend_logs(pool);
+        pool_advance(pool);
         if (notify_is_on())
             service_manager_show(&master->manager);
         if (DEBUG_BUILD || process_ops->checked) /* visits all workers of all generations */
@@ -272,6 +270,7 @@ static void init_parts(struct master *master, struct start *start)
                                  .adopted = start->inheritance.sockets,
                                  .adopted_zones = &start->inheritance.zones,
                              });
+    master->commands.log = &master->log;
     reload_init(&master->reload, &master->timers);
     service_manager_init(&master->manager, &(struct service_manager) {
                                                .log = &master->log,

@@ -7,12 +7,12 @@
 #include "base/clock.h"
 #include "control/control.h"
 #include "event/timer.h"
+#include "master/commands.h"
 #include "master/endpoints.h"
 #include "master/left_behind.h"
 #include "master/reload.h"
 #include "master/service_manager.h"
 #include "master/start.h"
-#include "master/waiting.h"
 #include "pool/pool.h"
 #include "process/alarm.h"
 #include "upgrade/upgrade.h"
@@ -41,11 +41,9 @@ struct master {
     struct timer lost_paths;     /* when to see whether they still listen on paths of ours */
     unsigned lost_paths_tries;   /* how often to see that yet */
     struct diag *diag;           /* diagnostics of a reload; NULL: there was no memory */
-    struct waiting waiting;      /* for what commands wait */
+    struct commands commands;    /* given, and not carried out yet */
     struct reload_status result; /* outcome of the latest reload */
     enum master_phase phase;
-    bool requested[COMMAND_N]; /* commands of the control socket's clients, until carried out */
-    pid_t sender;   /* sender of the signal that is handled; 0: not known, or no signal */
     bool termed;    /* a SIGTERM has come */
     bool leaves;    /* the end is left to a child, once no worker holds listeners */
     bool is_left;   /* the process is that child */

@@ -37,20 +37,6 @@ static bool is_alone(const struct master *master)
                upgrade->sockets.n == 0);
 }
 
-/* Takes the request to serve again, by a signal or by clients of the control socket. */
-static bool take_request(struct master *master)
-{
-    bool requested = master->requested[COMMAND_RESUME];
-    pid_t sender = 0;
-
-    master->requested[COMMAND_RESUME] = false;
-    if (!signals_take(COMMAND_RELOAD, &sender))
-        return requested;
-    log_write(&master->log, LEVEL_NOTICE, 0, "signal %d (SIGHUP) received from %d, %s", SIGHUP,
-        (int)sender, signals_find(ROLE_MASTER, COMMAND_RESUME)->doing);
-    return true;
-}
-
 void quit_drop_stored(struct master *master)
 {
     struct listener *listener;
@@ -223,7 +209,7 @@ void quit_advance(struct master *master)
         leave_to_child(master);
     }
     control_reply(&master->control, CONTROL_WAIT_QUIT, &outcome);
-    if (take_request(master))
+    if (commands_take(&master->commands, COMMAND_RESUME))
         resume(master);
 }
 

@@ -368,5 +368,5 @@ void upgrade_host_begin(struct master *master)
     upgrade_begin(&master->upgrade, master->phase != MASTER_RUNS ? "the daemon is ending" : NULL,
         master->pool.serving->cycle->core.worker_start_timeout);
     if (master->upgrade.phase == UPGRADE_STARTING)
-        waiting_note_upgrade(&master->waiting, &master->timers);
+        commands_note_upgrade(&master->commands, &master->timers);
 }

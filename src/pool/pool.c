@@ -10,6 +10,7 @@
 #include "pool/generation.h"
 #include "pool/listeners.h"
 #include "pool/outbox.h"
+#include "pool/start.h"
 #include "pool/transaction.h"
 #include "pool/worker.h"
 #include "process/listeners.h"
@@ -150,7 +151,8 @@ static void repair_logs(struct pool *pool)
     timers_arm(pool->timers, &pool->log_repair, LOGS_REPAIR_MS);
 }
 
-void pool_tend_logs(struct pool *pool)
+/* Also arms the timer for what is due later. */
+static void tend_logs(struct pool *pool)
 {
     if (pool->log_limit.report_ms != 0)
         log_report_suppressed(pool->log, false);
@@ -160,6 +162,14 @@ void pool_tend_logs(struct pool *pool)
         timers_disarm(pool->timers, &pool->log_due);
     else
         timers_arm_at(pool->timers, &pool->log_due, pool->log_limit.report_ms);
+}
+
+void pool_advance(struct pool *pool)
+{
+    if (pool->probation.goes_back)
+        pool_fall_back_advance(pool);
+    if (pool->log->broken || pool->log_limit.report_ms != 0)
+        tend_logs(pool);
 }
 
 /* A record has a pid and a channel exactly while it has a process, and a deadline at most then. */

@@ -29,6 +29,6 @@ void pool_close_listeners(struct pool *pool);
 
 /* Opens the log files of all generations again, and passes them to their workers. */
 void pool_reopen_logs(struct pool *pool);
-/* Repairs broken logs, writes what was held back, and arms the timer for what is due later. Due
- * after each wake-up in which the log has been broken or has held lines back. */
-void pool_tend_logs(struct pool *pool);
+/* Goes on with a way back to the configuration before, repairs broken logs and writes what was held
+ * back; to be called in each wake-up of the master, after commands were carried out. */
+void pool_advance(struct pool *pool);

@@ -10,7 +10,7 @@
  * and are being ended. The operations tell of later outcomes. */
 int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descriptors *opened);
 /* Starts the configuration before again, if it is to be, as soon as no draining worker holds
- * listeners that are in the way; to be called in each wake-up of the master. */
+ * listeners that are in the way. */
 void pool_fall_back_advance(struct pool *pool);
 /* Undoes pool_drain(): a new generation serves with the same configuration and listeners, unless
  * one that starts has them already. */

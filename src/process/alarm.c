@@ -18,7 +18,7 @@ void alarm_sleep(struct alarm *alarm, const struct timers *timers, struct clock 
     /* a handler may have run outside the sleep, by signals_admit() */
     if (!signals_pending()) {
         process_ops->wakeup_sleep();
-        signals_pending();
+        signals_state->any = 0;
     }
     if (signals_take(COMMAND_DEADLINE, NULL))
         alarm->deadline_ms = 0;

@@ -43,10 +43,9 @@ static struct signals_state own = { .wake_fd = -1 };
 struct signals_state *signals_state = &own;
 
 /* A full pipe is as good: the loop will wake. */
-static void wake_loop(void)
+static void wake_loop(int fd)
 {
-    int fd = signals_state->wake_fd;
-    ssize_t written = fd != -1 ? write(fd, "", 1) : 0;
+    ssize_t written = write(fd, "", 1);
 
     (void)written;
 }
@@ -67,7 +66,8 @@ void signals_deliver(int number, pid_t sender)
         state->given[command] = 1;
         state->any = 1;
     }
-    wake_loop();
+    if (state->wake_fd != -1)
+        wake_loop(state->wake_fd);
 }
 
 void signals_reset(void)
@@ -105,6 +105,15 @@ void signals_admit(void)
 bool signals_given(enum command command)
 {
     return signals_state->given[command];
+}
+
+unsigned signals_any(void)
+{
+    unsigned any = 0;
+
+    for (int command = 0; command < COMMAND_N; command++)
+        any |= (unsigned)(signals_state->given[command] != 0) << command;
+    return any;
 }
 
 bool signals_take(enum command command, pid_t *from)

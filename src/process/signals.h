@@ -88,6 +88,9 @@ void signals_wake_by(int fd);
 void signals_admit(void);
 /* Whether the command was given and not taken yet; it stays given. */
 bool signals_given(enum command command);
+/* Returns the commands that were given and not taken yet, as bits: one look before each is asked
+ * for. */
+unsigned signals_any(void);
 /* Clears the command; returns whether it was given since the last call. `from`, if not NULL,
  * becomes the pid of the last process that sent it, 0 for the kernel. */
 bool signals_take(enum command command, pid_t *from);

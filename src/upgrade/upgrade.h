@@ -128,7 +128,7 @@ void upgrade_tell_listeners(struct upgrade *upgrade, const struct listeners *lis
  * withdrawn. */
 void upgrade_send_rescan(struct upgrade *upgrade);
 /* Tells the other process that it is the main one, as soon as the service manager has been told:
- * what it sends the manager before would be ignored. Called in each wake-up while `main_owed`. */
+ * what it sends the manager before would be ignored. Called in each wake-up. */
 void upgrade_tell_main(struct upgrade *upgrade);
 /* A child has exited: if it is the new process, the old one goes on alone. */
 void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status);

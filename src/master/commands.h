@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Commands that were given, by a signal or by a client of the control socket, and are not carried
+ * out yet. The log, the clients and the status are told why a reload or an upgrade waits. */
+#pragma once
+
+#include "base/log.h"
+#include "event/timer.h"
+#include "process/signals.h"
+
+#include <stdint.h>
+
+struct control_status;
+struct master;
+
+#define COMMANDS_WAITING 2   /* a reload and an upgrade: the others are carried out at once */
+#define COMMANDS_WHY_MAX 256 /* bytes of a reason */
+
+struct commands {
+    struct log *log;
+    uint32_t requested; /* by clients, until carried out, as bits */
+    pid_t sender;       /* of the latest signal that was taken; 0: not known, or no signal */
+    char why[COMMANDS_WAITING][COMMANDS_WHY_MAX]; /* told last; "": nothing waits */
+    struct timer upgrade;                         /* when to tell that a new binary still starts */
+};
+
+/* Whether any command was given, or a reason to wait was told: one test for a wake-up, after which
+ * every command is to be tried. */
+bool commands_any(const struct commands *commands);
+/* Whether the command was given and not taken yet. */
+bool commands_given(const struct commands *commands, enum command command);
+/* Takes the command, and logs its signal; false if it was not given. */
+bool commands_take(struct commands *commands, enum command command);
+/* Takes the command of a client. */
+void commands_request(struct commands *commands, enum command command);
+/* Forgets the command, and signals of it that are pending. */
+void commands_drop(struct commands *commands, enum command command);
+
+/* Tells the reason of each command that waits, where it has changed, and tells new clients. To be
+ * called when commands have been carried out. */
+void commands_tell(struct master *master);
+/* A new binary was started: clients that have asked for the upgrade are told if it takes long. */
+void commands_note_upgrade(struct commands *commands, struct timers *timers);
+/* Fills in the reasons that were told last. */
+void commands_fill_status(const struct commands *commands, struct control_status *out);
