@@ -38,7 +38,7 @@ static const char *describe_state(const struct master *master)
 
 static void fill_status(void *host, struct control_status *out)
 {
-    const struct master *master = host;
+    const struct master *master = master_of(host);
     const struct upgrade *upgrade = &master->upgrade;
 
     assert(role_is(ROLE_MASTER));
@@ -82,7 +82,7 @@ static const struct generation *find_generation(const struct master *master, uns
 
 static bool fill_generation(void *host, unsigned i, struct control_generation *out)
 {
-    const struct master *master = host;
+    const struct master *master = master_of(host);
     const struct generation *generation = find_generation(master, i);
     bool serves;
 
@@ -176,7 +176,7 @@ static void fill_process(const struct pool_worker *worker, struct control_worker
 
 static bool fill_resolver(void *host, unsigned i, struct control_worker *out)
 {
-    const struct master *master = host;
+    const struct master *master = master_of(host);
     const struct generation *generation = find_generation(master, i);
 
     if (generation == NULL || generation->worker_n == generation->serve_n)
@@ -187,7 +187,7 @@ static bool fill_resolver(void *host, unsigned i, struct control_worker *out)
 
 static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worker *out)
 {
-    const struct master *master = host;
+    const struct master *master = master_of(host);
     const struct generation *generation = find_generation(master, i);
     const struct counters *counters;
     const struct pool_worker *worker;
@@ -224,7 +224,7 @@ static const struct server *find_protocol(const struct cycle *cycle, unsigned i)
 
 static const struct cycle *serving_cycle(const void *host)
 {
-    return ((const struct master *)host)->pool.serving->cycle;
+    return master_of(host)->pool.serving->cycle;
 }
 
 static const char *protocol_name(void *host, unsigned i)
@@ -252,7 +252,7 @@ static bool fill_metric(void *host, unsigned i, unsigned j, struct control_metri
 
 static const char *take_command(void *host, enum command command)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
     bool begins = command == COMMAND_RELOAD || command == COMMAND_UPGRADE;
 
     assert(command > COMMAND_NONE && command < COMMAND_N);
@@ -271,18 +271,14 @@ static const char *take_command(void *host, enum command command)
 
 static bool is_worker(void *host, pid_t pid)
 {
-    const struct master *master = host;
-
-    CHECK_KIND(master, MASTER_KIND);
-    return pool_find_worker(&master->pool, pid) != NULL;
+    return pool_find_worker(&master_of(host)->pool, pid) != NULL;
 }
 
 static bool is_worker_user(void *host, uid_t uid)
 {
-    const struct master *master = host;
+    const struct master *master = master_of(host);
     const struct generation *generation;
 
-    CHECK_KIND(master, MASTER_KIND);
     TAILQ_FOREACH (generation, &master->pool.generations, link) {
         const struct core_settings *core = &generation->cycle->core;
 
@@ -294,9 +290,8 @@ static bool is_worker_user(void *host, uid_t uid)
 
 static bool is_master(void *host, pid_t pid)
 {
-    const struct master *master = host;
+    const struct master *master = master_of(host);
 
-    CHECK_KIND(master, MASTER_KIND);
     /* workers that were left to us are not our children */
     if (master->is_left && pid > 0 && pool_find_worker(&master->pool, pid) != NULL)
         return true;

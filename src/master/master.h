@@ -4,6 +4,7 @@
  * Its only sleep is sigsuspend(). Functions that need a part take that part, not the whole. */
 #pragma once
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "control/control.h"
 #include "event/timer.h"
@@ -50,6 +51,15 @@ struct master {
     bool failed;    /* the daemon could not begin to serve */
     int background; /* a pipe to the process that waits until we serve, or -1 */
 };
+
+/* Returns the master as the host of its parts, which know it by this pointer alone. */
+static inline struct master *master_of(const void *host)
+{
+    struct master *master = (struct master *)host;
+
+    CHECK_KIND(master, MASTER_KIND);
+    return master;
+}
 
 /* Runs until the daemon is told to end, and returns the exit code. The role's signals are
  * installed. */

@@ -17,10 +17,9 @@
 
 static void committed(void *host)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
     struct listeners *listeners = &master->pool.starting->cycle->stream.listeners;
 
-    CHECK_KIND(master, MASTER_KIND);
     if (master->upgrade.main)
         fdstore_add(listeners, &master->log);
     if (master->upgrade.phase != UPGRADE_NONE && master->pool.serving != NULL)
@@ -47,9 +46,8 @@ static void finish_start(struct master *master)
 
 static void serves(void *host, bool first)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
 
-    CHECK_KIND(master, MASTER_KIND);
     assert(role_is(ROLE_MASTER));
     assert(first == (master->reload.phase == RELOAD_IDLE));
     /* the first pid file says to the outside that every listener is ready */
@@ -82,17 +80,15 @@ static void serves(void *host, bool first)
 
 static void proved(void *host)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
 
-    CHECK_KIND(master, MASTER_KIND);
     reload_end(master, true);
 }
 
 static void goes_back(void *host)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
 
-    CHECK_KIND(master, MASTER_KIND);
     reload_set_phase(&master->reload, RELOAD_GOING_BACK);
     endpoints_undo(
         &master->endpoints, &master->log); /* prepared ones of a generation that never served */
@@ -103,9 +99,8 @@ static void goes_back(void *host)
 
 static void failed(void *host)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
 
-    CHECK_KIND(master, MASTER_KIND);
     if (master->reload.phase == RELOAD_GOING_BACK && master->phase == MASTER_RUNS) {
         log_write(&master->log, LEVEL_ERROR, 0,
             "reload failed, and the previous configuration could not be started again: the new one "
@@ -124,24 +119,20 @@ static void failed(void *host)
 
 static void rescan(void *host)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
 
-    CHECK_KIND(master, MASTER_KIND);
     if (master->upgrade.phase != UPGRADE_NONE)
         upgrade_send_rescan(&master->upgrade);
 }
 
 static bool is_shared(void *host, const struct listener *listener)
 {
-    const struct master *master = host;
-
-    CHECK_KIND(master, MASTER_KIND);
-    return upgrade_shares(&master->upgrade, listener);
+    return upgrade_shares(&master_of(host)->upgrade, listener);
 }
 
 static bool is_handed_over(void *host, const struct listener *listener)
 {
-    const struct master *master = host;
+    const struct master *master = master_of(host);
 
     if (listener == NULL)
         return master->upgrade.phase == UPGRADE_HANDED_OVER && master->upgrade.sockets.n > 0;
@@ -157,43 +148,30 @@ static enum pool_asked what_was_asked(int status)
 
 static enum pool_asked ask_others(void *host)
 {
-    struct master *master = host;
-
-    CHECK_KIND(master, MASTER_KIND);
-    return what_was_asked(upgrade_ask_others(&master->upgrade));
+    return what_was_asked(upgrade_ask_others(&master_of(host)->upgrade));
 }
 
 static enum pool_asked ask_inbox(void *host, uint32_t incarnation, uint32_t asker)
 {
-    struct master *master = host;
-
-    CHECK_KIND(master, MASTER_KIND);
-    return what_was_asked(upgrade_ask_inbox(&master->upgrade, incarnation, asker));
+    return what_was_asked(upgrade_ask_inbox(&master_of(host)->upgrade, incarnation, asker));
 }
 
 static void worker_gone(void *host, uint32_t incarnation)
 {
-    struct master *master = host;
-
-    CHECK_KIND(master, MASTER_KIND);
-    upgrade_tell_gone(&master->upgrade, incarnation);
+    upgrade_tell_gone(&master_of(host)->upgrade, incarnation);
 }
 
 static void in_child(void *host, const struct cycle *cycle)
 {
-    const struct master *master = host;
-
-    CHECK_KIND(master, MASTER_KIND);
-    if (master->background != -1) /* a process waits for us, or reads our standard error */
+    if (master_of(host)->background != -1) /* a process waits for us, or reads our standard error */
         process_detach(logs_standard(&cycle->core));
 }
 
 static void exited(void *host, pid_t other)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
     int status;
 
-    CHECK_KIND(master, MASTER_KIND);
     if (master->control.socket->fd != -1)
         control_before_reaping(&master->control);
     if (other == 0 || process_ops->reap(other, &status, true) != other)

@@ -9,9 +9,7 @@
 #include "master/master.h"
 #include "os/descriptor.h"
 #include "pool/listeners.h"
-#include "pool/outbox.h"
 #include "pool/start.h"
-#include "pool/worker.h"
 #include "process/listeners.h"
 #include "process/role.h"
 
@@ -26,16 +24,14 @@
 
 static const struct listeners *find_listeners(void *host)
 {
-    const struct master *master = host;
+    const struct master *master = master_of(host);
 
     return master->pool.serving != NULL ? &master->pool.serving->cycle->stream.listeners : NULL;
 }
 
 static const char *find_control_path(void *host)
 {
-    const struct master *master = host;
-
-    return master->endpoints.control.path;
+    return master_of(host)->endpoints.control.path;
 }
 
 /* Clears the side of the worker slots that the new process gets: a master process that was
@@ -77,7 +73,7 @@ static void look_at_others(struct loop *loop, struct timer *timer)
 
 static void write_state(void *host, struct exec_state_writer *state, int link)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
     struct pidfile *pidfile = &master->endpoints.pidfile;
     const struct cycle *cycle = master->pool.serving->cycle;
     const struct adopted_socket *passed;
@@ -102,28 +98,28 @@ static void write_state(void *host, struct exec_state_writer *state, int link)
 
 static int prepare_hand_over(void *host)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
 
     return endpoints_prepare_hand_over(&master->endpoints, &master->log);
 }
 
 static void hand_over(void *host)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
 
     endpoints_hand_over(&master->endpoints, &master->log);
 }
 
 static void take_back(void *host)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
 
     endpoints_take_back(&master->endpoints, &master->log);
 }
 
 static void reply_refused(void *host, const char *why)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
     struct control_outcome outcome = { .ok = false, .error = why };
 
     control_reply(&master->control, CONTROL_WAIT_UPGRADE, &outcome);
@@ -131,14 +127,12 @@ static void reply_refused(void *host, const char *why)
 
 static void note_begun(void *host)
 {
-    struct master *master = host;
-
-    control_wait_on(&master->control, CONTROL_WAIT_UPGRADE, CONTROL_WAIT_UPGRADE_END);
+    control_wait_on(&master_of(host)->control, CONTROL_WAIT_UPGRADE, CONTROL_WAIT_UPGRADE_END);
 }
 
 static void reply_ended(void *host, bool ok, const char *why, const struct diag *diag)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
     struct control_outcome outcome = { .ok = ok, .error = why, .diag = diag };
 
     outcome.pid = ok ? master->upgrade.other : 0;
@@ -147,7 +141,7 @@ static void reply_ended(void *host, bool ok, const char *why, const struct diag 
 
 static void leave_main(void *host, pid_t to, bool stored)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
 
     if (stored)
         service_manager_give_way(&master->manager, to);
@@ -157,7 +151,7 @@ static void leave_main(void *host, pid_t to, bool stored)
 
 static void become_main(void *host)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
 
     notify_cancel_mainpid();          /* the other process has ended before it was sent */
     if (master->pool.serving == NULL) /* told once a generation serves */
@@ -203,7 +197,7 @@ static void own_lock(struct master *master)
 
 static void rescan(void *host)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
 
     own_lock(master);
     look_at_others(NULL, &master->others_left);
@@ -214,7 +208,7 @@ static void rescan(void *host)
 /* A reload that is under way, as the one that was to roll the upgrade back, serves by itself. */
 static void serve_for_other(void *host)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
 
     if (master->phase == MASTER_RUNS && master->pool.serving != NULL &&
         master->pool.starting == NULL)
@@ -223,7 +217,7 @@ static void serve_for_other(void *host)
 
 static void go_on_alone(void *host)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
 
     own_lock(master);
     look_at_others(NULL, &master->others_left);
@@ -254,7 +248,7 @@ static bool add_socket(struct master *master, const struct address *address, int
 
 static void adopt_socket(void *host, int fd)
 {
-    struct master *master = host;
+    struct master *master = master_of(host);
     struct address address;
     char text[ADDRESS_TEXT];
 
@@ -267,63 +261,6 @@ static void adopt_socket(void *host, int fd)
         "a socket of %s comes from process %d: workers that serve it are started",
         address_format(&address, true, text), (int)master->upgrade.other);
     signals_raise(COMMAND_RELOAD);
-}
-
-static uint32_t find_serial(void *host)
-{
-    const struct master *master = host;
-
-    return shared_serial(master->shared);
-}
-
-static void note_serial(void *host, uint32_t serial)
-{
-    struct master *master = host;
-
-    shared_note_serial(master->shared, serial);
-}
-
-static unsigned list_workers(void *host, uint32_t *own)
-{
-    struct master *master = host;
-
-    return pool_others_list_own(&master->pool, own);
-}
-
-static int find_inbox(void *host, uint32_t incarnation, bool *found)
-{
-    struct master *master = host;
-
-    *found = pool_worker_of_incarnation(&master->pool, incarnation) != NULL;
-    return pool_others_find_inbox(&master->pool, incarnation);
-}
-
-static void note_others(void *host, const uint32_t *others, unsigned n)
-{
-    struct master *master = host;
-
-    pool_others_came(&master->pool, others, n);
-}
-
-static void note_inbox(void *host, uint32_t incarnation, uint32_t asker, bool found, int fd)
-{
-    struct master *master = host;
-
-    pool_others_inbox_came(&master->pool, incarnation, asker, found, fd);
-}
-
-static void note_gone(void *host, uint32_t incarnation)
-{
-    struct master *master = host;
-
-    pool_others_note_gone(&master->pool, incarnation);
-}
-
-static void note_others_end(void *host)
-{
-    struct master *master = host;
-
-    pool_others_end(&master->pool);
 }
 
 static const struct upgrade_ops ops = {
@@ -342,14 +279,6 @@ static const struct upgrade_ops ops = {
     .other_quits = serve_for_other,
     .rescan = rescan,
     .adopt_socket = adopt_socket,
-    .serial = find_serial,
-    .note_serial = note_serial,
-    .list_workers = list_workers,
-    .find_inbox = find_inbox,
-    .others_came = note_others,
-    .inbox_came = note_inbox,
-    .worker_gone = note_gone,
-    .others_end = note_others_end,
 };
 
 void upgrade_host_init(
@@ -357,8 +286,7 @@ void upgrade_host_init(
 {
     master->others_left.expired = look_at_others;
     master->lost_paths.expired = bind_lost_paths;
-    upgrade_init(
-        &master->upgrade, &ops, master, inheritance, binary, &master->log, &master->timers);
+    upgrade_init(&master->upgrade, &ops, master, &master->pool, inheritance, binary);
 }
 
 void upgrade_host_begin(struct master *master)

@@ -30,9 +30,8 @@ static const struct upstream *next_upstream(const struct upstream *upstream)
 
 static const struct upstream_list *list_of(const void *host)
 {
-    const struct master *master = host;
+    const struct master *master = master_of(host);
 
-    CHECK_KIND(master, MASTER_KIND);
     assert(master->pool.serving != NULL);
     return &master->pool.serving->cycle->stream.upstreams;
 }
@@ -136,7 +135,7 @@ static void list_numbers(void *arg, const struct upstream_numbers *numbers)
 void upstream_host_servers(void *host, const void *group,
     void (*each)(void *arg, const struct control_server *server), void *arg)
 {
-    uint64_t now_ms = ((const struct master *)host)->clock.mono_ms;
+    uint64_t now_ms = master_of(host)->clock.mono_ms;
     const struct upstream *upstream = group_of(group);
     struct listing listing = { each, arg };
     const struct upstream_server *server;
@@ -172,7 +171,7 @@ static struct control_name name_of(const struct zone *known, const struct upstre
 void upstream_host_names(void *host, const void *group,
     void (*each)(void *arg, const struct control_name *name), void *arg)
 {
-    const struct master *master = host;
+    const struct master *master = master_of(host);
     const struct zone *known = master->pool.serving->cycle->stream.known;
     const struct upstream *upstream = group_of(group);
     const struct upstream_server *server;
@@ -223,7 +222,7 @@ static const char *find_server(const struct upstream *upstream, const char *text
 enum control_set upstream_host_set(
     void *host, const void *group, const char *server, const char *state)
 {
-    uint64_t now_ms = ((const struct master *)host)->clock.mono_ms;
+    uint64_t now_ms = master_of(host)->clock.mono_ms;
     const struct upstream *upstream = group_of(group);
     const char *name;
     unsigned to = 0;

@@ -5,6 +5,8 @@
 #include "upgrade/inboxes.h"
 
 #include "os/descriptor.h"
+#include "pool/outbox.h"
+#include "pool/worker.h"
 #include "shm/slot.h"
 #include "upgrade/upgrade.h"
 #include "worker/messages.h"
@@ -40,7 +42,7 @@ static bool is_understood(struct upgrade *upgrade)
 static void begin(struct upgrade *upgrade, struct json *json)
 {
     upgrade_link_begin(json);
-    json_number(json, "serial", upgrade->ops->serial(upgrade->host));
+    json_number(json, "serial", shared_serial(upgrade->pool->shared));
 }
 
 /* Sends a request; -1 with errno as the callers promise. */
@@ -105,7 +107,7 @@ void upgrade_tell_gone(struct upgrade *upgrade, uint32_t incarnation)
 static void answer_workers(struct upgrade *upgrade)
 {
     uint32_t own[SLOT_MAX];
-    unsigned n = upgrade->ops->list_workers(upgrade->host, own);
+    unsigned n = pool_others_list_own(upgrade->pool, own);
     struct json json;
 
     assert(n <= SLOT_MAX);
@@ -119,8 +121,8 @@ static void answer_workers(struct upgrade *upgrade)
 
 static void answer_inbox(struct upgrade *upgrade, uint32_t incarnation, uint32_t asker)
 {
-    bool found = false;
-    int fd = upgrade->ops->find_inbox(upgrade->host, incarnation, &found);
+    bool found = pool_worker_of_incarnation(upgrade->pool, incarnation) != NULL;
+    int fd = pool_others_find_inbox(upgrade->pool, incarnation);
     struct json json;
 
     assert(found || fd == -1);
@@ -152,12 +154,11 @@ static void read_workers(struct upgrade *upgrade, struct json_value list)
         if (number >= 0 && number < UINT32_MAX)
             others[n++] = (uint32_t)number;
     }
-    upgrade->ops->others_came(upgrade->host, others, n);
+    pool_others_came(upgrade->pool, others, n);
 }
 
 bool upgrade_inboxes_handle(struct upgrade *upgrade, const struct upgrade_message *message)
 {
-    const struct upgrade_ops *ops = upgrade->ops;
     uint32_t wanted = number_of(message, "inbox_wanted", UINT32_MAX);
     uint32_t inbox = number_of(message, "inbox", UINT32_MAX);
     uint32_t gone = number_of(message, "gone", UINT32_MAX);
@@ -170,7 +171,7 @@ bool upgrade_inboxes_handle(struct upgrade *upgrade, const struct upgrade_messag
     if (json_member(message->whole, "serial").text == NULL)
         return false;
     if (upgrade->inboxes.form == MESSAGES_FORM) {
-        ops->note_serial(upgrade->host, number_of(message, "serial", 0));
+        shared_note_serial(upgrade->pool->shared, number_of(message, "serial", 0));
         if (json_is_true(json_member(message->whole, "workers_wanted")))
             answer_workers(upgrade);
         if (workers.text != NULL)
@@ -178,10 +179,10 @@ bool upgrade_inboxes_handle(struct upgrade *upgrade, const struct upgrade_messag
         if (wanted != UINT32_MAX)
             answer_inbox(upgrade, wanted, asker);
         if (inbox != UINT32_MAX)
-            ops->inbox_came(upgrade->host, inbox, asker,
+            pool_others_inbox_came(upgrade->pool, inbox, asker,
                 json_is_true(json_member(message->whole, "found")), message->fd);
         if (gone != UINT32_MAX)
-            ops->worker_gone(upgrade->host, gone);
+            pool_others_note_gone(upgrade->pool, gone);
     }
     descriptor_close(message->fd);
     return true;
@@ -191,6 +192,6 @@ void upgrade_inboxes_end(struct upgrade *upgrade)
 {
     assert(upgrade->link.fd == -1);
     if (upgrade->inboxes.form == MESSAGES_FORM)
-        upgrade->ops->others_end(upgrade->host);
+        pool_others_end(upgrade->pool);
     upgrade->inboxes = (struct upgrade_inboxes) { .form = 0 };
 }

@@ -5,6 +5,7 @@
 #include "upgrade/upgrade.h"
 
 #include "os/descriptor.h"
+#include "pool/layout.h"
 #include "process/process_ops.h"
 #include "process/role.h"
 #include "process/signals.h"
@@ -328,8 +329,9 @@ void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
 /* The new process */
 
 void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *host,
-    struct exec_state *state, const struct binary *binary, struct log *log, struct timers *timers)
+    struct pool *pool, struct exec_state *state, const struct binary *binary)
 {
+    struct log *log = pool->log;
     struct json json;
 
     *upgrade = (struct upgrade) {
@@ -337,7 +339,8 @@ void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *
         .ops = ops,
         .host = host,
         .log = log,
-        .timers = timers,
+        .timers = pool->timers,
+        .pool = pool,
         .binary = binary,
         .main = true,
         .deadline = { .expired = meet_deadline },

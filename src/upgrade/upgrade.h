@@ -37,6 +37,8 @@ enum upgrade_phase {
     UPGRADE_PHASES,
 };
 
+struct pool;
+
 /* Operations of the host; `host` is its own pointer, given at upgrade_init(). */
 struct upgrade_ops {
     /* The listeners of the configuration that serves, or NULL before the first does. */
@@ -68,21 +70,6 @@ struct upgrade_ops {
     void (*rescan)(void *host);
     /* Takes a listening socket that only the other process had. */
     void (*adopt_socket)(void *host, int fd);
-
-    /* The greatest serial of our worker slots, and one of the other process's. */
-    uint32_t (*serial)(void *host);
-    void (*note_serial)(void *host, uint32_t serial);
-    /* Lists the incarnations of our workers, at most SLOT_MAX, and returns how many. */
-    unsigned (*list_workers)(void *host, uint32_t *own);
-    /* Returns the sending end of a worker's inbox, which stays the host's, or -1; whether there is
-     * such a worker. */
-    int (*find_inbox)(void *host, uint32_t incarnation, bool *found);
-    /* The other process's workers; the inbox that was asked for, which stays the caller's, or -1:
-     * it could not be received, or is not `found`; a worker that has gone; all have. */
-    void (*others_came)(void *host, const uint32_t *others, unsigned n);
-    void (*inbox_came)(void *host, uint32_t incarnation, uint32_t asker, bool found, int fd);
-    void (*worker_gone)(void *host, uint32_t incarnation);
-    void (*others_end)(void *host);
 };
 
 struct upgrade {
@@ -92,6 +79,7 @@ struct upgrade {
     void *host;
     struct log *log;
     struct timers *timers;
+    struct pool *pool; /* whose workers exchange messages with those of the other process */
     const struct binary *binary;    /* to be executed */
     struct execution execution;     /* given to the new process, kept until it serves */
     bool main;                      /* we are the service manager's main process */
@@ -107,10 +95,10 @@ struct upgrade {
     uint32_t diag_session;
 };
 
-/* Takes the link of `state`, if another master process has started us, and the diagnostics of
- * `log`. */
+/* Takes the link of `state`, if another master process has started us, and the diagnostics of the
+ * pool's log. */
 void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *host,
-    struct exec_state *state, const struct binary *binary, struct log *log, struct timers *timers);
+    struct pool *pool, struct exec_state *state, const struct binary *binary);
 /* Asserts what must hold between two calls. */
 void upgrade_check(const struct upgrade *upgrade);
 /* Begins an upgrade, or refuses it for the reason given (NULL: for reasons of its own). The new
