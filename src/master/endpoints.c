@@ -154,6 +154,14 @@ int endpoints_publish(struct endpoints *endpoints, const struct core_settings *c
     return 0;
 }
 
+void endpoints_publish_again(struct endpoints *endpoints, const struct core_settings *core,
+    const char *replaced, struct log *log)
+{
+    if (endpoints_publish(endpoints, core, replaced, log) == -1)
+        log_write(log, LEVEL_ERROR, 0,
+            "the pid file and the control socket stay where they are, reload to try again");
+}
+
 int endpoints_prepare_hand_over(struct endpoints *endpoints, struct log *log)
 {
     endpoints_check(endpoints);

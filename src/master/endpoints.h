@@ -13,10 +13,6 @@
 #include "process/pidfile.h"
 #include "settings/cycle.h"
 
-/* Log line for a configuration that serves although its endpoints could not be published. */
-#define ENDPOINTS_STAY                                                                             \
-    "the pid file and the control socket stay where they are, reload to try again"
-
 enum endpoints_phase {
     ENDPOINTS_OURS,        /* at their names alone */
     ENDPOINTS_SHARED,      /* with second names too, for an upgrade that has begun */
@@ -44,6 +40,10 @@ int endpoints_prepare(struct endpoints *endpoints, const struct core_settings *c
 /* Puts in force what is prepared, and removes what it replaces; prepares first what is not. -1
  * after an emerg line, and then nothing has changed and nothing is prepared. */
 int endpoints_publish(struct endpoints *endpoints, const struct core_settings *core,
+    const char *replaced, struct log *log);
+/* Does the same for a configuration that serves, whether it succeeds or not; a failure is
+ * logged. */
+void endpoints_publish_again(struct endpoints *endpoints, const struct core_settings *core,
     const char *replaced, struct log *log);
 /* Removes what was prepared and not published. */
 void endpoints_undo(struct endpoints *endpoints, struct log *log);

@@ -47,19 +47,19 @@ static void finish_start(struct master *master)
 static void serves(void *host, bool first)
 {
     struct master *master = master_of(host);
+    const struct core_settings *core = &master->pool.serving->cycle->core;
 
     assert(role_is(ROLE_MASTER));
     assert(first == (master->reload.phase == RELOAD_IDLE));
     /* the first pid file says to the outside that every listener is ready */
-    if (endpoints_publish(&master->endpoints, &master->pool.serving->cycle->core,
-            master->upgrade.control, &master->log) == -1) {
-        if (first) { /* without them nobody would find us */
-            master->failed = true;
-            if (master->phase == MASTER_RUNS)
-                master_end(master, false);
-            return;
-        }
-        log_write(&master->log, LEVEL_ERROR, 0, ENDPOINTS_STAY);
+    if (!first) {
+        endpoints_publish_again(&master->endpoints, core, master->upgrade.control, &master->log);
+    } else if (endpoints_publish(&master->endpoints, core, master->upgrade.control, &master->log) ==
+               -1) {
+        master->failed = true; /* without endpoints no client would find us */
+        if (master->phase == MASTER_RUNS)
+            master_end(master, false);
+        return;
     }
     worker_list_move(&master->list, master->endpoints.pidfile.path, &master->log);
     if (master->reload.phase == RELOAD_GOING_BACK) {
@@ -106,9 +106,8 @@ static void failed(void *host)
             "reload failed, and the previous configuration could not be started again: the new one "
             "stays in force");
         /* a generation that has never come to serve has published nothing */
-        if (endpoints_publish(&master->endpoints, &master->pool.serving->cycle->core,
-                master->upgrade.control, &master->log) == -1)
-            log_write(&master->log, LEVEL_ERROR, 0, ENDPOINTS_STAY);
+        endpoints_publish_again(&master->endpoints, &master->pool.serving->cycle->core,
+            master->upgrade.control, &master->log);
         worker_list_move(&master->list, master->endpoints.pidfile.path, &master->log);
     }
     if (master->reload.phase != RELOAD_IDLE)

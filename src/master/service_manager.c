@@ -112,6 +112,7 @@ void service_manager_ready(struct service_manager *manager)
         timers_arm(manager->timers, &manager->alive, 0);
     timers_disarm(manager->timers, &manager->exit);
     manager->late = false;
+    manager->status[0] = '\0';            /* the main process before us has shown its own */
     if (*manager->phase != MASTER_RUNS) { /* we are the main process again, and end */
         service_manager_stopping(manager);
         return;
@@ -156,11 +157,6 @@ void service_manager_forget(struct service_manager *manager)
 {
     service_manager_done(manager);
     notify_forget();
-}
-
-void service_manager_forget_status(struct service_manager *manager)
-{
-    manager->status[0] = '\0';
 }
 
 /* The status comes before the readiness: a failed reload is explained when its waiting ends. */

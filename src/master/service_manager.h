@@ -31,8 +31,6 @@ struct service_manager {
 void service_manager_ready(struct service_manager *manager);
 /* Another process becomes the main one: it has its own sockets stored, in place of ours. */
 void service_manager_give_way(struct service_manager *manager, pid_t to);
-/* We are the main process again, after one that has shown a status of its own. */
-void service_manager_forget_status(struct service_manager *manager);
 /* A reload has begun, or has ended as its result says. */
 void service_manager_reload(struct service_manager *manager);
 /* The daemon begins to end. */

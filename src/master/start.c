@@ -214,14 +214,6 @@ static int open_listeners(struct cycle *cycle, struct adopted *inherited, struct
     return 0;
 }
 
-/* Reaps a container's orphans that have ended before we took signals; the kernel reaps later ones,
- * because this role ignores SIGCHLD. */
-static void reap_orphans(void)
-{
-    while (process_ops->reap(-1, NULL, false) > 0)
-        continue;
-}
-
 static int run_single(struct start *start)
 {
     struct cycle *cycle = start->cycle;
@@ -235,7 +227,9 @@ static int run_single(struct start *start)
 
     assert(cycle != NULL && shared != NULL);
     descriptors_done(&start->opened); /* no worker is forked that would need them */
-    reap_orphans();
+    /* a container's orphans that have ended before we took signals: the kernel reaps later ones */
+    while (process_ops->reap(-1, NULL, false) > 0)
+        continue;
     if (slot_acquire(shared, &heritage.slot) && open_listeners(cycle, inherited, &log) == 0 &&
         zones_open(&cycle->zones, NULL, &log) == 0 && pidfile_write_pid(&pidfile, &log) == 0) {
         zones_slot_acquired(&cycle->zones, heritage.slot);
@@ -276,27 +270,20 @@ static int run_daemon(struct start *start, char **argv)
     return status;
 }
 
-/* Takes what the service manager or another master process has passed to us. */
+/* Takes descriptors that the service manager or another master process has passed. The lines of a
+ * new binary are kept for the old one, which shows them too: the first may be about those. */
 static int take_inheritance(struct start *start, struct cycle_options *options, struct log *log)
-{
-    if (exec_state_take(&start->inheritance, log) == -1)
-        return -1;
-    options->adopted = start->inheritance.sockets;
-    return 0;
-}
-
-/* Takes it, and keeps the lines of a new binary for the old one, which shows them too: the first
- * may be about what was passed. */
-static int take_and_tell(struct start *start, struct cycle_options *options, struct log *log)
 {
     int status;
 
     log_collect(log, diag_create());
-    status = take_inheritance(start, options, log);
-    if (start->inheritance.link != -1 || log->diag == NULL)
-        return status;
-    diag_destroy(&log->diag);
-    log_collect(log, NULL);
+    status = exec_state_take(&start->inheritance, log);
+    if (status == 0)
+        options->adopted = start->inheritance.sockets;
+    if (start->inheritance.link == -1 && log->diag != NULL) {
+        diag_destroy(&log->diag);
+        log_collect(log, NULL);
+    }
     return status;
 }
 
@@ -330,16 +317,6 @@ static int give_up(struct start *start, struct diag *told)
     return code;
 }
 
-/* Waits in the foreground for the daemon in the background; returns the exit code. */
-static int wait_for_background(struct start *start, struct diag *told)
-{
-    int code = process_background_wait(start->background);
-
-    start->background = -1;
-    give_up(start, told);
-    return code;
-}
-
 int start_daemon(
     struct cycle_options *options, const struct binary *binary, struct log *log, char **argv)
 {
@@ -350,7 +327,7 @@ int start_daemon(
 
     log->failures = &start.failures;
     notify_init(process_ops->self(), log);
-    status = take_and_tell(&start, options, log);
+    status = take_inheritance(&start, options, log);
     told = log->diag;
     start.log = *log;
     if (status == -1 || load_first(&start, log) == -1)
@@ -360,5 +337,11 @@ int start_daemon(
         child = process_enter_background(&start.background, &start.log);
     if (child == 0 && prepare_daemon(&start, log) == 0)
         return run_daemon(&start, argv);
-    return child > 0 ? wait_for_background(&start, told) : give_up(&start, told);
+    if (child > 0) { /* the daemon goes on in the background */
+        status = process_background_wait(start.background);
+        start.background = -1;
+        give_up(&start, told);
+        return status;
+    }
+    return give_up(&start, told);
 }

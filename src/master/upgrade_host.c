@@ -156,7 +156,6 @@ static void become_main(void *host)
     notify_cancel_mainpid();          /* the other process has ended before it was sent */
     if (master->pool.serving == NULL) /* told once a generation serves */
         return;
-    service_manager_forget_status(&master->manager); /* the other process has shown its own */
     service_manager_ready(&master->manager);
 }
 
@@ -224,9 +223,8 @@ static void go_on_alone(void *host)
     if (master->phase != MASTER_RUNS || master->pool.serving == NULL)
         return;
     /* a reload meanwhile may have moved the endpoints */
-    if (endpoints_publish(
-            &master->endpoints, &master->pool.serving->cycle->core, NULL, &master->log) == -1)
-        log_write(&master->log, LEVEL_ERROR, 0, ENDPOINTS_STAY);
+    endpoints_publish_again(
+        &master->endpoints, &master->pool.serving->cycle->core, NULL, &master->log);
     pool_revive(&master->pool);
     look_for_lost_paths(master);
     pool_rescan(&master->pool, NULL);

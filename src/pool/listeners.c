@@ -46,14 +46,6 @@ static void send_socket_to_all(struct pool *pool, int fd)
         send_socket(worker, fd);
 }
 
-/* Gives a worker the socket whose descriptor it has reported, though ours listens: a message with
- * the new one may have been lost, or it was forked before. */
-static void answer_worker(struct pool_worker *worker, int fd)
-{
-    if (worker->broken_listener == fd)
-        send_socket(worker, fd);
-}
-
 /* Whether a new socket would take the address away from somebody. Another master process may serve
  * it. A generation that starts beside another knows which file a path is, or has bound it again. */
 static bool is_shared(const struct pool *pool, const struct listener *listener)
@@ -87,8 +79,10 @@ static void look_at_socket(
         mend_socket(pool, cycle, listener, fd);
         return;
     }
+    /* a message with the new socket may have been lost, or the worker was forked before */
     POOL_FOREACH_WORKER (worker, pool)
-        answer_worker(worker, fd);
+        if (worker->broken_listener == fd)
+            send_socket(worker, fd);
 }
 
 void pool_mend_listeners(struct pool *pool)

@@ -18,6 +18,9 @@
 #include <assert.h>
 #include <errno.h>
 
+static const char asked_twice[] = "a second request for the workers of another master process";
+static const char unread_messages[] = "it does not read what it is sent";
+
 /* Whether the incarnation, which may be invented, is one of the other master process's. */
 static bool is_other(const struct pool *pool, uint32_t incarnation)
 {
@@ -232,15 +235,6 @@ bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation)
     return true;
 }
 
-/* Does the same as pool_outbox_want_inbox(), in a moment. */
-static bool want_inbox_later(struct pool_worker *worker, uint32_t incarnation)
-{
-    if (!note_wanted(&worker->outbox, incarnation))
-        return false;
-    channel_end_retry(&worker->channel);
-    return true;
-}
-
 /* Whether one more that goes is one too many for a worker that does not read. */
 static bool is_full(const struct pool_worker *worker)
 {
@@ -257,7 +251,7 @@ static void add_gone_incarnation(struct pool *pool, uint32_t gone, const struct 
     POOL_FOREACH_WORKER (worker, pool)
         /* the pid of `except` may be another process's by now */
         if (worker != except && is_full(worker))
-            pool_worker_break_rule(worker, "it does not read what it is sent");
+            pool_worker_break_rule(worker, unread_messages);
     pool->gone[pool->gone_n++ % POOL_GONE_MAX] = gone;
     POOL_FOREACH_WORKER (worker, pool)
         if (worker != except)
@@ -273,8 +267,6 @@ void pool_outbox_note_gone(const struct pool_worker *gone)
     add_gone_incarnation(pool, incarnation, gone);
     pool->ops->worker_gone(pool->host, incarnation);
 }
-
-static const char asked_twice[] = "a second request for the workers of another master process";
 
 const char *pool_others_want(struct pool_worker *worker)
 {
@@ -316,9 +308,12 @@ void pool_others_inbox_came(
     pool->asks_n -= pool->asks_n > 0;
     if (worker != NULL && worker->killed == POOL_KILL_NONE &&
         incarnation >> INCARNATION_BITS == 0 && is_other(pool, incarnation) &&
-        ((found && fd == -1) || !give_inbox(worker, incarnation, fd)) &&
-        !want_inbox_later(worker, incarnation))
-        pool_worker_break_rule(worker, "it does not read what it is sent");
+        ((found && fd == -1) || !give_inbox(worker, incarnation, fd))) {
+        if (note_wanted(&worker->outbox, incarnation))
+            channel_end_retry(&worker->channel);
+        else
+            pool_worker_break_rule(worker, unread_messages);
+    }
     POOL_FOREACH_WORKER (worker, pool)
         if (worker->outbox.wanted_n > 0) /* another request has room */
             channel_end_send_more(&worker->channel);

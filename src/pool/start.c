@@ -27,34 +27,24 @@
 /* The next attempt to fork after one that has failed. */
 #define FORK_AGAIN_MS 1000
 
-static void abort_start(struct pool_worker *worker)
-{
-    char why[96];
-
-    snprintf(why, sizeof(why), "%s %d was not ready within worker_start_timeout (%" PRId64 " ms)",
-        pool_worker_title(worker), (int)worker->pid,
-        worker->generation->cycle->core.worker_start_timeout);
-    transaction_abort(worker->generation, why);
-}
-
 static void deadline_expired(struct loop *loop, struct timer *timer)
 {
     struct pool_worker *worker = container_of(timer, struct pool_worker, deadline);
     struct generation *generation = worker->generation;
     enum pool_kill due = worker->due;
+    char late[96];
 
     (void)loop;
     assert(worker->pid > 1 && due != POOL_KILL_NONE);
     worker->due = POOL_KILL_NONE;
+    snprintf(late, sizeof(late), "%s %d was not ready within worker_start_timeout (%" PRId64 " ms)",
+        pool_worker_title(worker), (int)worker->pid, generation->cycle->core.worker_start_timeout);
     if (generation->phase == GENERATION_STARTING && due == POOL_KILL_START_LATE) {
-        abort_start(worker);
+        transaction_abort(generation, late);
         return;
     }
     if (due == POOL_KILL_START_LATE)
-        log_quota_write(&worker->lines, LEVEL_ALERT, 0,
-            "%s %d was not ready within worker_start_timeout (%" PRId64 " ms), it is killed",
-            pool_worker_title(worker), (int)worker->pid,
-            generation->cycle->core.worker_start_timeout);
+        log_quota_write(&worker->lines, LEVEL_ALERT, 0, "%s, it is killed", late);
     if (worker->killed == POOL_KILL_NONE)
         worker->killed = due;
     /* no other signal is sure to be obeyed */
