@@ -207,7 +207,7 @@ static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worke
 }
 
 /* Finds a server of protocol number `i` of those that the configuration in force has. */
-static const struct server *find_protocol(const struct cycle *cycle, unsigned i)
+static const struct server *find_protocol_server(const struct cycle *cycle, unsigned i)
 {
     const struct server *server;
     bool seen[STREAM_PROTOCOLS_MAX] = { false };
@@ -227,16 +227,16 @@ static const struct cycle *serving_cycle(const void *host)
     return master_of(host)->pool.serving->cycle;
 }
 
-static const char *protocol_name(void *host, unsigned i)
+static const char *name_protocol(void *host, unsigned i)
 {
-    const struct server *server = find_protocol(serving_cycle(host), i);
+    const struct server *server = find_protocol_server(serving_cycle(host), i);
 
     return server != NULL ? server->protocol->name : NULL;
 }
 
 static bool fill_metric(void *host, unsigned i, unsigned j, struct control_metric *out)
 {
-    const struct server *server = find_protocol(serving_cycle(host), i);
+    const struct server *server = find_protocol_server(serving_cycle(host), i);
     const fb_metric *metric;
 
     if (server == NULL || server->metrics == NULL || j >= server->protocol->metric_n)
@@ -250,7 +250,7 @@ static bool fill_metric(void *host, unsigned i, unsigned j, struct control_metri
     return true;
 }
 
-static const char *take_command(void *host, enum command command)
+static const char *accept_command(void *host, enum command command)
 {
     struct master *master = master_of(host);
     bool begins = command == COMMAND_RELOAD || command == COMMAND_UPGRADE;
@@ -303,14 +303,14 @@ static const struct control_ops ops = {
     .generation = fill_generation,
     .worker = fill_worker,
     .resolver = fill_resolver,
-    .protocol = protocol_name,
+    .protocol = name_protocol,
     .metric = fill_metric,
     .upstream = upstream_host_next,
     .upstream_servers = upstream_host_servers,
     .upstream_names = upstream_host_names,
     .upstream_set = upstream_host_set,
     .upstreams_end = upstream_host_end,
-    .command = take_command,
+    .command = accept_command,
     .is_worker = is_worker,
     .is_worker_user = is_worker_user,
     .is_master = is_master,

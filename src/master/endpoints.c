@@ -63,7 +63,7 @@ void endpoints_init(struct endpoints *endpoints, const struct pidfile *pidfile)
 }
 
 /* Locks a pid file at a copy of this path, into a struct without one; -1 after an emerg line. */
-static int lock_pidfile(struct pidfile *pidfile, const char *path, struct log *log)
+static int lock_next_pidfile(struct pidfile *pidfile, const char *path, struct log *log)
 {
     char *copy = strdup(path);
 
@@ -104,7 +104,7 @@ int endpoints_prepare(struct endpoints *endpoints, const struct core_settings *c
             return -1;
     } else if (next->lock_fd == -1 || !pidfile_is_at(next, core->pid)) {
         remove_pidfile(next, log);
-        if (lock_pidfile(next, core->pid, log) == -1)
+        if (lock_next_pidfile(next, core->pid, log) == -1)
             return -1;
     }
     if (core->control != NULL && !control_socket_is_at(&endpoints->control, core->control) &&

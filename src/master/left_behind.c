@@ -52,21 +52,21 @@ void left_behind_report(const struct left_behind *left)
             report.pids);
 }
 
-static void send_signal(void *arg, const struct left_worker *worker)
+static void signal_left(void *arg, const struct left_worker *worker)
 {
     const int *number = arg;
 
     process_ops->handle_signal(worker->handle, *number);
 }
 
-static void look(struct loop *loop, struct timer *timer)
+static void look_at_left(struct loop *loop, struct timer *timer)
 {
     struct left_behind *left = container_of(timer, struct left_behind, look);
     uint64_t now = left->clock->mono_ms;
     int number = now < left->killed_at ? 0 : SIGKILL;
 
     (void)loop;
-    if (worker_list_find_left(left->list, send_signal, &number) > 0 &&
+    if (worker_list_find_left(left->list, signal_left, &number) > 0 &&
         now < left->killed_at + KILL_MS)
         timers_arm(left->timers, timer, LOOK_MS);
     else
@@ -77,13 +77,13 @@ void left_behind_init(struct left_behind *left, const struct left_behind *from)
 {
     assert(from->list != NULL && from->log != NULL);
     *left = *from;
-    left->look.expired = look;
+    left->look.expired = look_at_left;
 }
 
 void left_behind_end(struct left_behind *left)
 {
     int number = SIGINT;
-    unsigned n = worker_list_find_left(left->list, send_signal, &number);
+    unsigned n = worker_list_find_left(left->list, signal_left, &number);
 
     assert(role_is(ROLE_MASTER));
     if (n == 0)

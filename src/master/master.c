@@ -170,7 +170,7 @@ static bool may_exit(struct upgrade *upgrade, struct service_manager *manager)
 }
 
 /* Whether nothing runs any more that an end waits for. */
-static bool is_empty(
+static bool has_all_ended(
     const struct pool *pool, const struct upgrade *upgrade, const struct left_behind *left)
 {
     return !pool_has_workers(pool) && upgrade->phase < UPGRADE_STARTING && left->killed_at == 0;
@@ -184,7 +184,7 @@ static void run(struct master *master)
     for (;;) {
         bool over = (master->phase != MASTER_RUNS || master->failed) &&
                     master->phase != MASTER_RESUMES &&
-                    is_empty(pool, &master->upgrade, &master->left);
+                    has_all_ended(pool, &master->upgrade, &master->left);
         unsigned given;
 
         if (over && may_exit(&master->upgrade, &master->manager))

@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <sys/wait.h>
 
-static void committed(void *host)
+static void note_committed(void *host)
 {
     struct master *master = master_of(host);
     struct listeners *listeners = &master->pool.starting->cycle->stream.listeners;
@@ -44,7 +44,7 @@ static void finish_start(struct master *master)
     log_update(&master->log);
 }
 
-static void serves(void *host, bool first)
+static void note_serving(void *host, bool first)
 {
     struct master *master = master_of(host);
     const struct core_settings *core = &master->pool.serving->cycle->core;
@@ -78,14 +78,14 @@ static void serves(void *host, bool first)
         finish_start(master);
 }
 
-static void proved(void *host)
+static void note_proved(void *host)
 {
     struct master *master = master_of(host);
 
     reload_end(master, true);
 }
 
-static void goes_back(void *host)
+static void note_way_back(void *host)
 {
     struct master *master = master_of(host);
 
@@ -97,7 +97,7 @@ static void goes_back(void *host)
         upgrade_announce(&master->upgrade);
 }
 
-static void failed(void *host)
+static void note_start_failed(void *host)
 {
     struct master *master = master_of(host);
 
@@ -116,7 +116,7 @@ static void failed(void *host)
         master->failed = true;
 }
 
-static void rescan(void *host)
+static void rescan_other(void *host)
 {
     struct master *master = master_of(host);
 
@@ -124,18 +124,18 @@ static void rescan(void *host)
         upgrade_send_rescan(&master->upgrade);
 }
 
-static bool is_shared(void *host, const struct listener *listener)
+static bool is_listener_shared(void *host, const struct listener *listener)
 {
     return upgrade_shares(&master_of(host)->upgrade, listener);
 }
 
-static bool is_handed_over(void *host, const struct listener *listener)
+static bool is_listener_handed_over(void *host, const struct listener *listener)
 {
     const struct master *master = master_of(host);
 
     if (listener == NULL)
         return master->upgrade.phase == UPGRADE_HANDED_OVER && master->upgrade.sockets.n > 0;
-    return master->upgrade.phase == UPGRADE_HANDED_OVER && is_shared(host, listener);
+    return master->upgrade.phase == UPGRADE_HANDED_OVER && is_listener_shared(host, listener);
 }
 
 static enum pool_asked what_was_asked(int status)
@@ -166,7 +166,7 @@ static void in_child(void *host, const struct cycle *cycle)
         process_detach(logs_standard(&cycle->core));
 }
 
-static void exited(void *host, pid_t other)
+static void child_exited(void *host, pid_t other)
 {
     struct master *master = master_of(host);
     int status;
@@ -182,17 +182,17 @@ static void exited(void *host, pid_t other)
 }
 
 const struct pool_ops master_pool_ops = {
-    .committed = committed,
-    .serves = serves,
-    .proved = proved,
-    .goes_back = goes_back,
-    .failed = failed,
-    .rescan = rescan,
-    .is_shared = is_shared,
-    .is_handed_over = is_handed_over,
+    .committed = note_committed,
+    .serves = note_serving,
+    .proved = note_proved,
+    .goes_back = note_way_back,
+    .failed = note_start_failed,
+    .rescan = rescan_other,
+    .is_shared = is_listener_shared,
+    .is_handed_over = is_listener_handed_over,
     .ask_others = ask_others,
     .ask_inbox = ask_inbox,
     .worker_gone = worker_gone,
     .in_child = in_child,
-    .exited = exited,
+    .exited = child_exited,
 };

@@ -144,7 +144,7 @@ static struct leaving *copy_for_exit(const struct log *log, const struct pidfile
 }
 
 /* Returns as fork() does; in the child *ready is its end of the pipe. */
-static pid_t fork_heir(struct leaving *leaving, int *ready)
+static pid_t fork_leaving(struct leaving *leaving, int *ready)
 {
     int end = leaving->ends[0];
     pid_t pid;
@@ -178,7 +178,7 @@ static void leave_to_child(struct master *master)
     if (pool_leave_begin(&master->pool) == 0)
         leaving = copy_for_exit(log, &master->endpoints.pidfile);
     if (leaving != NULL)
-        pid = fork_heir(leaving, &ready);
+        pid = fork_leaving(leaving, &ready);
     if (pid == 0) {
         become_master(master, ready);
         return;

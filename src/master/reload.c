@@ -33,7 +33,7 @@ void master_set_phase(struct master *master, enum master_phase phase)
 }
 
 /* A check takes too long. */
-static void deadline_expired(struct loop *loop, struct timer *timer)
+static void check_expired(struct loop *loop, struct timer *timer)
 {
     struct reload *reload = container_of(timer, struct reload, deadline);
 
@@ -44,7 +44,7 @@ static void deadline_expired(struct loop *loop, struct timer *timer)
 
 void reload_init(struct reload *reload, struct timers *timers)
 {
-    *reload = (struct reload) { .timers = timers, .deadline = { .expired = deadline_expired } };
+    *reload = (struct reload) { .timers = timers, .deadline = { .expired = check_expired } };
 }
 
 void reload_set_phase(struct reload *reload, enum reload_phase phase)

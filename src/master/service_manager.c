@@ -20,7 +20,7 @@ static const char *plural(unsigned n)
 }
 
 /* The end: how many workers are waited for. */
-static void describe_end(const struct service_manager *manager, char *text, size_t size)
+static void describe_draining(const struct service_manager *manager, char *text, size_t size)
 {
     unsigned n = pool_count_workers(manager->pool, false) + pool_count_workers(manager->pool, true);
 
@@ -57,7 +57,7 @@ static void describe_service(const struct service_manager *manager, char *text, 
         snprintf(text + used, size - used, ", %u draining", draining);
 }
 
-static void alive_expired(struct loop *loop, struct timer *timer)
+static void watchdog_due(struct loop *loop, struct timer *timer)
 {
     struct service_manager *manager = container_of(timer, struct service_manager, alive);
 
@@ -83,7 +83,7 @@ void service_manager_init(struct service_manager *manager, const struct service_
     assert(from->reload != NULL && from->result != NULL && from->phase != NULL);
     assert(from->is_main != NULL);
     *manager = *from;
-    manager->alive.expired = alive_expired;
+    manager->alive.expired = watchdog_due;
     manager->exit.expired = exit_expired;
     notify_attend(manager->timers, manager->log);
 }
@@ -95,7 +95,7 @@ void service_manager_show(struct service_manager *manager)
     if (!*manager->is_main || !notify_is_on())
         return;
     if (*manager->phase != MASTER_RUNS)
-        describe_end(manager, text, sizeof(text));
+        describe_draining(manager, text, sizeof(text));
     else if (manager->pool->serving != NULL)
         describe_service(manager, text, sizeof(text));
     if (strcmp(text, manager->status) == 0)

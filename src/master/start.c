@@ -102,7 +102,7 @@ static void log_as_configured(struct start *start, struct log *standard_error)
 
 /* Locks the pid file. A new binary shares the lock of the master process that has started it,
  * unless it has another pid file. */
-static int lock_pidfile(struct start *start, const char *path)
+static int lock_pidfile_or_share(struct start *start, const char *path)
 {
     struct pidfile inherited = { .path = path, .lock_fd = start->inheritance.lock, .shared = true };
 
@@ -148,7 +148,7 @@ static int prepare_daemon(struct start *start, struct log *standard_error)
     if (core->control != NULL)
         pidfile_remove_stale(core->control, path);
     shared_begin(start->shared, start->inheritance.side, start->inheritance.serial);
-    if (lock_pidfile(start, path) == -1) {
+    if (lock_pidfile_or_share(start, path) == -1) {
         free(path);
         return -1;
     }
@@ -253,7 +253,7 @@ static int run_single(struct start *start)
     return status;
 }
 
-static int run_daemon(struct start *start, char **argv)
+static int run_by_role(struct start *start, char **argv)
 {
     char *arguments;
     int status;
@@ -300,7 +300,7 @@ static int load_first(struct start *start, struct log *log)
 }
 
 /* Undoes a start that has not come to serve; returns the exit code. */
-static int give_up(struct start *start, struct diag *told)
+static int undo_daemon_start(struct start *start, struct diag *told)
 {
     /* the lines tell of an upgrade, and the old process shows them */
     int code = start->inheritance.link == -1 ? log_exit_code(&start->log) : EXIT_FAILURE;
@@ -331,17 +331,17 @@ int start_daemon(
     told = log->diag;
     start.log = *log;
     if (status == -1 || load_first(&start, log) == -1)
-        return give_up(&start, told);
+        return undo_daemon_start(&start, told);
     /* a new binary stays the child of the old one, which has gone into the background */
     if (start.cycle->core.daemon && start.inheritance.link == -1)
         child = process_enter_background(&start.background, &start.log);
     if (child == 0 && prepare_daemon(&start, log) == 0)
-        return run_daemon(&start, argv);
+        return run_by_role(&start, argv);
     if (child > 0) { /* the daemon goes on in the background */
         status = process_background_wait(start.background);
         start.background = -1;
-        give_up(&start, told);
+        undo_daemon_start(&start, told);
         return status;
     }
-    return give_up(&start, told);
+    return undo_daemon_start(&start, told);
 }

@@ -96,21 +96,21 @@ static void write_state(void *host, struct exec_state_writer *state, int link)
         exec_state_add_zone(state, zone->segment.fd);
 }
 
-static int prepare_hand_over(void *host)
+static int prepare_endpoints(void *host)
 {
     struct master *master = master_of(host);
 
     return endpoints_prepare_hand_over(&master->endpoints, &master->log);
 }
 
-static void hand_over(void *host)
+static void hand_endpoints_over(void *host)
 {
     struct master *master = master_of(host);
 
     endpoints_hand_over(&master->endpoints, &master->log);
 }
 
-static void take_back(void *host)
+static void take_endpoints_back(void *host)
 {
     struct master *master = master_of(host);
 
@@ -139,7 +139,7 @@ static void reply_ended(void *host, bool ok, const char *why, const struct diag 
     control_reply(&master->control, CONTROL_WAIT_UPGRADE_END, &outcome);
 }
 
-static void leave_main(void *host, pid_t to, bool stored)
+static void give_way_as_main(void *host, pid_t to, bool stored)
 {
     struct master *master = master_of(host);
 
@@ -194,7 +194,7 @@ static void own_lock(struct master *master)
         master->endpoints.pidfile.shared = false;
 }
 
-static void rescan(void *host)
+static void rescan_for_other(void *host)
 {
     struct master *master = master_of(host);
 
@@ -232,7 +232,7 @@ static void go_on_alone(void *host)
 
 /* Adds a socket to the listeners that serve. Those of a generation that starts are the live
  * one's too until it is committed, and then its alone. */
-static bool add_socket(struct master *master, const struct address *address, int fd)
+static bool adopt_listening_socket(struct master *master, const struct address *address, int fd)
 {
     struct generation *starting = master->pool.starting;
     bool added = false;
@@ -251,7 +251,7 @@ static void adopt_socket(void *host, int fd)
     char text[ADDRESS_TEXT];
 
     if (master->phase != MASTER_RUNS || master->pool.serving == NULL ||
-        address_of_socket(&address, fd) == -1 || !add_socket(master, &address, fd)) {
+        address_of_socket(&address, fd) == -1 || !adopt_listening_socket(master, &address, fd)) {
         descriptor_close(fd);
         return;
     }
@@ -265,17 +265,17 @@ static const struct upgrade_ops ops = {
     .listeners = find_listeners,
     .control_path = find_control_path,
     .write_state = write_state,
-    .prepare_hand_over = prepare_hand_over,
-    .hand_over = hand_over,
-    .take_back = take_back,
+    .prepare_hand_over = prepare_endpoints,
+    .hand_over = hand_endpoints_over,
+    .take_back = take_endpoints_back,
     .refused = reply_refused,
     .begun = note_begun,
     .ended = reply_ended,
-    .leave_main = leave_main,
+    .leave_main = give_way_as_main,
     .become_main = become_main,
     .left_alone = go_on_alone,
     .other_quits = serve_for_other,
-    .rescan = rescan,
+    .rescan = rescan_for_other,
     .adopt_socket = adopt_socket,
 };
 

@@ -76,7 +76,7 @@ void upstream_host_end(void *host)
 
 /* Returns the state as sessions see it: the operator decides before the configuration, and that
  * before what was seen. NULL: it is not known. */
-static const char *state_of(const struct upstream_numbers *numbers)
+static const char *server_state(const struct upstream_numbers *numbers)
 {
     const struct upstream_server *server = numbers->server;
 
@@ -97,7 +97,7 @@ static const char *state_of(const struct upstream_numbers *numbers)
     return server->max_conns > 0 && numbers->conns >= server->max_conns ? "full" : "up";
 }
 
-static struct control_server server_of(const struct upstream_server *server)
+static struct control_server describe_server(const struct upstream_server *server)
 {
     return (struct control_server) {
         .name = server->name,
@@ -116,11 +116,11 @@ struct listing {
 static void list_numbers(void *arg, const struct upstream_numbers *numbers)
 {
     const struct listing *listing = arg;
-    struct control_server server = server_of(numbers->server);
+    struct control_server server = describe_server(numbers->server);
 
     assert((size_t)numbers->said < countof(operator_names));
     server.address = numbers->address[0] != '\0' ? numbers->address : NULL;
-    server.state = state_of(numbers);
+    server.state = server_state(numbers);
     server.set = operator_names[numbers->said];
     server.connections = numbers->conns;
     server.sessions = numbers->sessions & INT64_MAX;
@@ -143,15 +143,16 @@ void upstream_host_servers(void *host, const void *group,
     if (upstream_status_read(upstream, now_ms, list_numbers, &listing) == 0)
         return;
     STAILQ_FOREACH (server, &upstream->servers, link) {
-        struct control_server shown = server_of(server);
+        struct control_server shown = describe_server(server);
 
         each(arg, &shown);
     }
 }
 
 /* Reads what is known of a server's name. */
-static struct control_name name_of(const struct zone *known, const struct upstream *upstream,
-    const struct upstream_server *server, uint64_t now_ms, struct known_state *state)
+static struct control_name read_server_name(const struct zone *known,
+    const struct upstream *upstream, const struct upstream_server *server, uint64_t now_ms,
+    struct known_state *state)
 {
     const struct known_key key = known_key_of(upstream, server);
     struct control_name name = { .server = server->name, .age_ms = -1, .failed_ms = -1 };
@@ -180,7 +181,7 @@ void upstream_host_names(void *host, const void *group,
     STAILQ_FOREACH (server, &upstream->servers, link)
         if (server->target == NULL) {
             struct control_name name =
-                name_of(known, upstream, server, master->clock.mono_ms, &state);
+                read_server_name(known, upstream, server, master->clock.mono_ms, &state);
 
             each(arg, &name);
         }
@@ -202,7 +203,8 @@ static void match_address(void *arg, const struct upstream_numbers *numbers)
 
 /* Returns the name that the state of a server stands under, or the address that is one of several;
  * NULL: there is no such server. */
-static const char *find_server(const struct upstream *upstream, const char *text, uint64_t now_ms)
+static const char *find_server_name(
+    const struct upstream *upstream, const char *text, uint64_t now_ms)
 {
     struct search search = { .text = text };
     const struct upstream_server *server;
@@ -233,7 +235,7 @@ enum control_set upstream_host_set(
         return CONTROL_SET_NO_STATE;
     if (upstream->zone == NULL)
         return CONTROL_SET_NO_ZONE;
-    name = find_server(upstream, server, now_ms);
+    name = find_server_name(upstream, server, now_ms);
     if (name == NULL)
         return CONTROL_SET_NO_SERVER;
     if (upstream_operator_set(upstream, name, (enum upstream_operator)to, now_ms) == 0)

@@ -278,7 +278,7 @@ void pool_leave_undo(struct pool *pool)
 }
 
 /* A worker that nobody reaps keeps its number, and then its channel tells of its end. */
-static bool has_ended(const struct pool_worker *worker)
+static bool has_orphan_ended(const struct pool_worker *worker)
 {
     if (worker->pid == 0 || worker->handle == -1)
         return false;
@@ -293,7 +293,7 @@ static bool bury_one(struct pool *pool)
     struct pool_worker *worker;
 
     POOL_FOREACH_WORKER (worker, pool)
-        if (has_ended(worker)) {
+        if (has_orphan_ended(worker)) {
             bury_worker(pool, worker);
             return true;
         }

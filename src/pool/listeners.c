@@ -48,15 +48,16 @@ static void send_socket_to_all(struct pool *pool, int fd)
 
 /* Whether a new socket would take the address away from somebody. Another master process may serve
  * it. A generation that starts beside another knows which file a path is, or has bound it again. */
-static bool is_shared(const struct pool *pool, const struct listener *listener)
+static bool is_address_shared(const struct pool *pool, const struct listener *listener)
 {
     return (pool->starting != NULL && pool->serving != NULL) ||
            pool->ops->is_handed_over(pool->host, listener);
 }
 
-static void mend_socket(struct pool *pool, struct cycle *cycle, struct listener *listener, int fd)
+static void mend_listener_socket(
+    struct pool *pool, struct cycle *cycle, struct listener *listener, int fd)
 {
-    bool shared = is_shared(pool, listener);
+    bool shared = is_address_shared(pool, listener);
 
     if (shared && listener->address.any.sa_family == AF_UNIX)
         return;
@@ -76,7 +77,7 @@ static void look_at_socket(
     struct pool_worker *worker;
 
     if (listener_is_broken(listener, fd)) {
-        mend_socket(pool, cycle, listener, fd);
+        mend_listener_socket(pool, cycle, listener, fd);
         return;
     }
     /* a message with the new socket may have been lost, or the worker was forked before */

@@ -98,7 +98,7 @@ static const char *handle_request(
 
 /* Handles a message: the worker has come further, or asks for something. Returns the rule that the
  * message breaks, or NULL. */
-static const char *handle_message(struct channel_end *end, struct channel_message *message)
+static const char *handle_worker_message(struct channel_end *end, struct channel_message *message)
 {
     struct pool_worker *worker = container_of(end, struct pool_worker, channel);
     const struct generation *generation = worker->generation;
@@ -141,7 +141,7 @@ static const char *handle_message(struct channel_end *end, struct channel_messag
 }
 
 const struct channel_end_ops pool_channel_ops = {
-    .handle = handle_message,
+    .handle = handle_worker_message,
     .send_more = pool_outbox_send_more,
     .failed = pool_outbox_failed,
     .first = 1u << MESSAGE_MUTEX_OFF, /* a worker told before it accepts never tries the mutex */

@@ -22,26 +22,26 @@ static const char asked_twice[] = "a second request for the workers of another m
 static const char unread_messages[] = "it does not read what it is sent";
 
 /* Whether the incarnation, which may be invented, is one of the other master process's. */
-static bool is_other(const struct pool *pool, uint32_t incarnation)
+static bool is_foreign_incarnation(const struct pool *pool, uint32_t incarnation)
 {
     return slot_half_of(incarnation) != pool->shared->half;
 }
 
-static struct pool_worker *worker_of(struct channel_end *end)
+static struct pool_worker *worker_of_channel(struct channel_end *end)
 {
     return container_of(end, struct pool_worker, channel);
 }
 
 void pool_outbox_failed(struct channel_end *end, int error)
 {
-    struct pool_worker *worker = worker_of(end);
+    struct pool_worker *worker = worker_of_channel(end);
 
     log_quota_write(&worker->lines, LEVEL_ALERT, error, "no message could be sent to %s %d",
         pool_worker_title(worker), (int)worker->pid);
 }
 
 /* Sends to a worker, which may have gone; false when it has to be tried again. */
-static bool send_message(
+static bool send_to_worker(
     struct pool_worker *worker, enum channel_message_kind kind, uint32_t argument, int fd)
 {
     return channel_end_try(&worker->channel,
@@ -52,7 +52,7 @@ static bool send_message(
 static bool send_log(struct pool_worker *worker, unsigned log, int fd)
 {
     int own = log_file_open_again(fd);
-    bool sent = send_message(worker, MESSAGE_LOG_FILE, log, own != -1 ? own : fd);
+    bool sent = send_to_worker(worker, MESSAGE_LOG_FILE, log, own != -1 ? own : fd);
 
     descriptor_close(own);
     return sent;
@@ -79,7 +79,7 @@ static bool send_inbox(struct pool_worker *worker)
     struct pool_outbox *outbox = &worker->outbox;
 
     assert(outbox->inbox != -1);
-    if (!send_message(worker, MESSAGE_INBOX, 0, outbox->inbox))
+    if (!send_to_worker(worker, MESSAGE_INBOX, 0, outbox->inbox))
         return false;
     descriptor_close(outbox->inbox);
     outbox->inbox = -1;
@@ -93,7 +93,8 @@ static bool send_gone(struct pool_worker *worker)
 
     assert(pool->gone_n - outbox->gone <= POOL_GONE_MAX);
     for (; outbox->gone != pool->gone_n; outbox->gone++)
-        if (!send_message(worker, MESSAGE_PEER_GONE, pool->gone[outbox->gone % POOL_GONE_MAX], -1))
+        if (!send_to_worker(
+                worker, MESSAGE_PEER_GONE, pool->gone[outbox->gone % POOL_GONE_MAX], -1))
             return false;
     return true;
 }
@@ -122,9 +123,9 @@ static int find_own_inbox(struct pool *pool, uint32_t incarnation)
 }
 
 /* Sends a worker the inbox of another incarnation, or, -1, that it has gone; false: try again. */
-static bool give_inbox(struct pool_worker *worker, uint32_t incarnation, int inbox)
+static bool send_inbox_of(struct pool_worker *worker, uint32_t incarnation, int inbox)
 {
-    return send_message(
+    return send_to_worker(
         worker, inbox != -1 ? MESSAGE_INBOX_OF_PEER : MESSAGE_PEER_GONE, incarnation, inbox);
 }
 
@@ -146,22 +147,22 @@ static bool send_others(struct pool_worker *worker)
     }
     assert(outbox->others_left <= pool->others_n);
     for (; outbox->others_left > 0; outbox->others_left--)
-        if (!send_message(worker, MESSAGE_OTHER, pool->others[outbox->others_left - 1], -1))
+        if (!send_to_worker(worker, MESSAGE_OTHER, pool->others[outbox->others_left - 1], -1))
             return false;
     return true;
 }
 
 /* Asks the other master process for an inbox; false when it has to be tried again. */
-static bool ask_for_inbox(struct pool_worker *worker, uint32_t incarnation)
+static bool ask_other_for_inbox(struct pool_worker *worker, uint32_t incarnation)
 {
     struct pool *pool = worker->generation->pool;
     enum pool_asked asked = POOL_ASK_LATER;
 
-    assert(is_other(pool, incarnation));
+    assert(is_foreign_incarnation(pool, incarnation));
     if (pool->asks_n < POOL_ASKS_MAX)
         asked = pool->ops->ask_inbox(pool->host, incarnation, slot_incarnation(worker->slot));
     if (asked == POOL_ASK_NOBODY)
-        return give_inbox(worker, incarnation, -1);
+        return send_inbox_of(worker, incarnation, -1);
     pool->asks_n += asked == POOL_ASKED;
     pool->others_met = pool->others_met || asked == POOL_ASKED;
     return asked == POOL_ASKED;
@@ -175,7 +176,7 @@ static bool send_own_inbox(struct pool_worker *worker, uint32_t incarnation)
 
     if (inbox == -1 && pool_worker_of_incarnation(pool, incarnation) != NULL)
         return false; /* no descriptor was left */
-    return give_inbox(worker, incarnation, inbox);
+    return send_inbox_of(worker, incarnation, inbox);
 }
 
 static bool send_inboxes(struct pool_worker *worker)
@@ -186,8 +187,8 @@ static bool send_inboxes(struct pool_worker *worker)
     for (; outbox->wanted_n > 0; outbox->wanted_n--) {
         uint32_t wanted = outbox->wanted[outbox->wanted_n - 1];
 
-        if (is_other(pool, wanted) ? !ask_for_inbox(worker, wanted)
-                                   : !send_own_inbox(worker, wanted))
+        if (is_foreign_incarnation(pool, wanted) ? !ask_other_for_inbox(worker, wanted)
+                                                 : !send_own_inbox(worker, wanted))
             return false;
     }
     return true;
@@ -195,7 +196,7 @@ static bool send_inboxes(struct pool_worker *worker)
 
 bool pool_outbox_send_more(struct channel_end *end)
 {
-    struct pool_worker *worker = worker_of(end);
+    struct pool_worker *worker = worker_of_channel(end);
     const struct pool_outbox *outbox = &worker->outbox;
 
     if (worker->killed != POOL_KILL_NONE)
@@ -208,7 +209,7 @@ bool pool_outbox_send_more(struct channel_end *end)
 void pool_outbox_listener(struct pool_worker *worker, int fd)
 {
     if (worker->killed == POOL_KILL_NONE)
-        send_message(worker, MESSAGE_LISTENER, (uint32_t)fd, fd);
+        send_to_worker(worker, MESSAGE_LISTENER, (uint32_t)fd, fd);
 }
 
 void pool_outbox_logs(struct pool_worker *worker)
@@ -236,7 +237,7 @@ bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation)
 }
 
 /* Whether one more that goes is one too many for a worker that does not read. */
-static bool is_full(const struct pool_worker *worker)
+static bool is_gone_list_full(const struct pool_worker *worker)
 {
     return worker->pid > 0 &&
            worker->generation->pool->gone_n - worker->outbox.gone >= POOL_GONE_MAX;
@@ -250,7 +251,7 @@ static void add_gone_incarnation(struct pool *pool, uint32_t gone, const struct 
 
     POOL_FOREACH_WORKER (worker, pool)
         /* the pid of `except` may be another process's by now */
-        if (worker != except && is_full(worker))
+        if (worker != except && is_gone_list_full(worker))
             pool_worker_break_rule(worker, unread_messages);
     pool->gone[pool->gone_n++ % POOL_GONE_MAX] = gone;
     POOL_FOREACH_WORKER (worker, pool)
@@ -288,7 +289,7 @@ void pool_others_came(struct pool *pool, const uint32_t *others, unsigned n)
         return;
     pool->others_n = 0;
     for (unsigned i = 0; i < n && pool->others_n < SLOT_MAX; i++)
-        if (others[i] >> INCARNATION_BITS == 0 && is_other(pool, others[i]))
+        if (others[i] >> INCARNATION_BITS == 0 && is_foreign_incarnation(pool, others[i]))
             pool->others[pool->others_n++] = others[i];
     POOL_FOREACH_WORKER (worker, pool) {
         if (!worker->outbox.others_asked && worker->outbox.others_left == 0)
@@ -307,8 +308,8 @@ void pool_others_inbox_came(
     assert(role_is(ROLE_MASTER));
     pool->asks_n -= pool->asks_n > 0;
     if (worker != NULL && worker->killed == POOL_KILL_NONE &&
-        incarnation >> INCARNATION_BITS == 0 && is_other(pool, incarnation) &&
-        ((found && fd == -1) || !give_inbox(worker, incarnation, fd))) {
+        incarnation >> INCARNATION_BITS == 0 && is_foreign_incarnation(pool, incarnation) &&
+        ((found && fd == -1) || !send_inbox_of(worker, incarnation, fd))) {
         if (note_wanted(&worker->outbox, incarnation))
             channel_end_retry(&worker->channel);
         else
@@ -322,7 +323,8 @@ void pool_others_inbox_came(
 void pool_others_note_gone(struct pool *pool, uint32_t incarnation)
 {
     assert(role_is(ROLE_MASTER));
-    if (pool->others_met && incarnation >> INCARNATION_BITS == 0 && is_other(pool, incarnation))
+    if (pool->others_met && incarnation >> INCARNATION_BITS == 0 &&
+        is_foreign_incarnation(pool, incarnation))
         add_gone_incarnation(pool, incarnation, NULL);
 }
 

@@ -139,7 +139,7 @@ void pool_reopen_logs(struct pool *pool)
 }
 
 /* Connects broken logs again; once in LOGS_REPAIR_MS, however often a worker says that one is. */
-static void repair_logs(struct pool *pool)
+static void repair_broken_logs(struct pool *pool)
 {
     struct generation *generation;
 
@@ -157,7 +157,7 @@ static void tend_logs(struct pool *pool)
     if (pool->log_limit.report_ms != 0)
         log_report_suppressed(pool->log, false);
     if (pool->log->broken)
-        repair_logs(pool);
+        repair_broken_logs(pool);
     if (pool->log_limit.report_ms == 0)
         timers_disarm(pool->timers, &pool->log_due);
     else

@@ -89,7 +89,7 @@ static NORETURN void run_child(void *arg)
 }
 
 /* A helper has no place among those who share clients. */
-static uint32_t place_of(const struct pool_worker *worker)
+static uint32_t worker_place(const struct pool_worker *worker)
 {
     return worker->task == TASK_ASK ? PLACE_NONE
                                     : slot_place(worker->generation->number, worker->index);
@@ -108,7 +108,7 @@ static const char *fork_worker(struct pool_worker *worker)
             .slot = worker->slot,
             .task = worker->task,
             .index = worker->index,
-            .place = place_of(worker),
+            .place = worker_place(worker),
             .bells = &generation->bells,
         },
         .generation = generation,
@@ -165,7 +165,7 @@ int pool_spawn(struct pool_worker *worker)
         return -1;
     }
     if (worker->task != TASK_ASK)
-        slot_set_place(pool->shared, worker->slot, place_of(worker));
+        slot_set_place(pool->shared, worker->slot, worker_place(worker));
     zones_slot_acquired(&generation->cycle->zones, worker->slot);
     failed = fork_worker(worker);
     if (failed != NULL) {

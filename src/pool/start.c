@@ -27,7 +27,7 @@
 /* The next attempt to fork after one that has failed. */
 #define FORK_AGAIN_MS 1000
 
-static void deadline_expired(struct loop *loop, struct timer *timer)
+static void worker_deadline_expired(struct loop *loop, struct timer *timer)
 {
     struct pool_worker *worker = container_of(timer, struct pool_worker, deadline);
     struct generation *generation = worker->generation;
@@ -105,7 +105,7 @@ static struct generation *create_generation(
             .inbox = -1,
             .broken_listener = -1,
             .respawn = { .expired = respawn_expired },
-            .deadline = { .expired = deadline_expired },
+            .deadline = { .expired = worker_deadline_expired },
         };
         log_quota_init(&generation->workers[i].lines, pool->log, pool->timers,
             "worker %u of generation %u", i, generation->number);

@@ -164,7 +164,7 @@ static void take_start_back(struct generation *generation)
 }
 
 /* Says why a start fails, and which configuration is in force. */
-static void log_failure(const struct pool *pool, const char *why)
+static void log_start_failure(const struct pool *pool, const char *why)
 {
     log_write(pool->log, LEVEL_EMERG, 0, "%s, %s", why,
         pool->serving == NULL       ? "nothing is served"
@@ -176,7 +176,7 @@ void transaction_withdraw(struct generation *generation, const char *why)
 {
     const struct pool *pool = generation->pool;
 
-    log_failure(pool, why);
+    log_start_failure(pool, why);
     take_start_back(generation);
 }
 
@@ -216,7 +216,7 @@ static void take_commit_back(struct generation *generation)
     struct pool *pool = generation->pool;
     struct pool_worker *worker;
 
-    log_failure(pool, "a listener could not be opened");
+    log_start_failure(pool, "a listener could not be opened");
     pool->starting = NULL;
     pool_probation_end(pool);
     listeners_restore(generation->cycle, pool->serving->cycle, pool->adopted, pool->log);

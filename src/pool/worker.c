@@ -217,7 +217,7 @@ static void kill_stuck(struct pool_worker *worker)
 
 /* Before a worker accepts it has worker_start_timeout, and one that is to end at once has less time
  * than the watchdog; one that drains may have any. */
-static bool is_watched(const struct pool_worker *worker)
+static bool is_worker_watched(const struct pool_worker *worker)
 {
     return worker->phase >= POOL_WORKER_ACCEPTING && worker->killed == POOL_KILL_NONE &&
            (worker->due == POOL_KILL_NONE || worker->due == POOL_KILL_DRAIN_LATE);
@@ -229,7 +229,7 @@ static void check_heartbeat(struct pool_worker *worker)
     struct pool_watch *watch = &worker->watch;
     uint64_t now;
 
-    if (!is_watched(worker))
+    if (!is_worker_watched(worker))
         return;
     now = heartbeat_now(&shared_slot(pool->shared, worker->slot)->heartbeat);
     /* somebody takes care of one that a signal or a debugger has stopped */
