@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Takes commands, and finds out why one waits, in the order in which master.c carries them out.
- * Never carries one out. */
+/* Takes commands, and finds the reason for which a command waits, in the order in which master.c
+ * carries commands out. Never carries a command out. */
 #include "master/commands.h"
 
 #include "master/master.h"
@@ -45,7 +45,7 @@ bool commands_take(struct commands *commands, enum command command)
 
     commands->requested &= ~(1u << command);
     commands->sender = 0;
-    /* a resume's signal is that of a reload */
+    /* SIGHUP means a resume while the daemon quits */
     if (!signals_take(command == COMMAND_RESUME ? COMMAND_RELOAD : command, &commands->sender))
         return requested;
     row = signals_find(ROLE_MASTER, command);
@@ -73,8 +73,8 @@ static uint64_t timer_left(const struct clock *clock, const struct timer *timer)
     return timer->deadline > clock->mono_ms ? timer->deadline - clock->mono_ms : 0;
 }
 
-/* Writes the reason, and returns how many milliseconds it lasts at most; 0: no bound is known. A
- * reason has no time in it, so that it stays the same while the wait does. */
+/* Writes the reason, and returns for how many milliseconds at most; 0: no bound is known. A
+ * reason contains no time, and so stays equal during a wait. */
 static uint64_t describe_wait(const struct master *master, char *text, size_t size)
 {
     const struct upgrade *upgrade = &master->upgrade;

@@ -18,7 +18,7 @@ struct master;
 struct commands {
     struct log *log;
     uint32_t requested; /* by clients, until carried out, as bits */
-    pid_t sender;       /* of the latest signal that was taken; 0: not known, or no signal */
+    pid_t sender;       /* sender of the latest signal taken; 0: unknown, or no signal */
     char why[COMMANDS_WAITING][COMMANDS_WHY_MAX]; /* told last; "": nothing waits */
     struct timer upgrade;                         /* when to tell that a new binary still starts */
 };
@@ -28,17 +28,16 @@ struct commands {
 bool commands_any(const struct commands *commands);
 /* Whether the command was given and not taken yet. */
 bool commands_given(const struct commands *commands, enum command command);
-/* Takes the command, and logs its signal; false if it was not given. */
+/* Takes the command, and logs the signal; false without a command. */
 bool commands_take(struct commands *commands, enum command command);
 /* Takes the command of a client. */
 void commands_request(struct commands *commands, enum command command);
-/* Forgets the command, and signals of it that are pending. */
+/* Drops the command, and its pending signals. */
 void commands_drop(struct commands *commands, enum command command);
 
-/* Tells the reason of each command that waits, where it has changed, and tells new clients. To be
- * called when commands have been carried out. */
+/* Tells the log, the status and new clients why a reload or an upgrade waits. Called after
+ * commands were carried out. */
 void commands_tell(struct master *master);
 /* A new binary was started: clients that have asked for the upgrade are told if it takes long. */
 void commands_note_upgrade(struct commands *commands, struct timers *timers);
-/* Fills in the reasons that were told last. */
 void commands_fill_status(const struct commands *commands, struct control_status *out);

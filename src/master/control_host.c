@@ -69,7 +69,8 @@ static void fill_status(void *host, struct control_status *out)
     left_behind_status(&master->left, out);
 }
 
-/* Number `i` of those that a client sees: none that is kept though its workers have ended. */
+/* Returns generation number `i` of the status, which leaves out a generation kept without
+ * workers. */
 static const struct generation *find_generation(const struct master *master, unsigned i)
 {
     const struct generation *generation;
@@ -128,7 +129,7 @@ static uint64_t read_counter(const struct counters *counters, enum counter count
     return atomic_load_explicit(&counters->n[counter], memory_order_relaxed);
 }
 
-/* The protocol that has the index, or one of those that share the last histogram. */
+/* Returns the protocol of a histogram; the last histogram is shared by the protocols beyond. */
 static const char *callbacks_name(const struct cycle *cycle, unsigned row)
 {
     const struct server *server;
@@ -206,7 +207,7 @@ static bool fill_worker(void *host, unsigned i, unsigned j, struct control_worke
     return true;
 }
 
-/* Finds a server of protocol number `i` of those that the configuration in force has. */
+/* Finds a server of protocol number `i` of the configuration in force. */
 static const struct server *find_protocol_server(const struct cycle *cycle, unsigned i)
 {
     const struct server *server;

@@ -8,5 +8,5 @@ void control_host_init(struct master *master);
 /* The daemon ends: clients that wait for a reload or an upgrade to begin learn that there will
  * be none. */
 void control_host_refuse_waiting(struct master *master);
-/* Opens the logs again, and replies to the clients that have asked for it. */
+/* Opens the logs again, and replies to waiting clients. */
 void control_host_reopen_logs(struct master *master);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Moves the pid file and the control socket through their common life. endpoints_set() alone
- * changes the phase. While a path stays what it is, nothing is done but to compare it with the
- * file. */
+/* Moves the pid file and the control socket through their phases. endpoints_set() alone changes
+ * the phase. A path that stays is only compared with the file. */
 #include "master/endpoints.h"
 
 #include "base/check.h"
@@ -79,7 +78,6 @@ static int lock_next_pidfile(struct pidfile *pidfile, const char *path, struct l
     return -1;
 }
 
-/* Removes the pid file, if there is one. */
 static void remove_pidfile(struct pidfile *pidfile, struct log *log)
 {
     if (pidfile->path == NULL)
@@ -135,7 +133,7 @@ int endpoints_publish(struct endpoints *endpoints, const struct core_settings *c
         endpoints_undo(endpoints, log);
         return -1;
     }
-    /* once handed over, our socket has its second name until the other process has gone */
+    /* a socket that was handed over keeps its second name until the new process has ended */
     if (endpoints->phase != ENDPOINTS_HANDED_OVER &&
         (next->fd != -1 || (core->control == NULL && control->fd != -1))) {
         control_socket_remove(control, log);

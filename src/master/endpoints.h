@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The endpoints by which the outside finds the daemon: the pid file and the control socket. Both
- * go through the same life. A start or a reload prepares what is to be at new paths, which can
- * fail; publishing it replaces what was there before, and undoing leaves that alone. In an
- * upgrade the old process gives both second names, leaves the first ones to the new process, and
- * takes them back when that has ended. Endpoints that were handed over are never prepared or
- * published: they are the other process's. A process that ends after its sessions leaves the first
- * names to the next start, with the lock; if it serves again it publishes them as a start does. */
+/* The pid file and the control socket, by which the outside finds the daemon. A start or a
+ * reload prepares new paths, which can fail, then publishes or undoes them. In an upgrade the
+ * old process adds second names, leaves the first names to the new process, and takes them back
+ * when the new process has ended; endpoints that were handed over are never prepared or
+ * published. A graceful end leaves the first names and the lock to the next start; a resume
+ * publishes them again. */
 #pragma once
 
 #include "base/log.h"
@@ -16,8 +15,8 @@
 enum endpoints_phase {
     ENDPOINTS_OURS,        /* at their names alone */
     ENDPOINTS_SHARED,      /* with second names too, for an upgrade that has begun */
-    ENDPOINTS_HANDED_OVER, /* at their second names alone: the first ones are the new process's */
-    ENDPOINTS_ASIDE,       /* the same: the first ones are the next start's */
+    ENDPOINTS_HANDED_OVER, /* at their second names alone; the new process has the first names */
+    ENDPOINTS_ASIDE,       /* at their second names alone; the next start takes the first names */
     ENDPOINTS_PHASES,
 };
 
@@ -37,12 +36,11 @@ void endpoints_check(const struct endpoints *endpoints);
  * the path `replaced` (or NULL) makes way. -1 after an emerg line. */
 int endpoints_prepare(struct endpoints *endpoints, const struct core_settings *core,
     const char *replaced, struct log *log);
-/* Puts in force what is prepared, and removes what it replaces; prepares first what is not. -1
- * after an emerg line, and then nothing has changed and nothing is prepared. */
+/* Puts prepared endpoints in force, after preparing missing ones, and removes the replaced ones.
+ * -1 after an emerg line, with nothing changed and nothing prepared. */
 int endpoints_publish(struct endpoints *endpoints, const struct core_settings *core,
     const char *replaced, struct log *log);
-/* Does the same for a configuration that serves, whether it succeeds or not; a failure is
- * logged. */
+/* endpoints_publish() for a configuration that serves already: a failure is only logged. */
 void endpoints_publish_again(struct endpoints *endpoints, const struct core_settings *core,
     const char *replaced, struct log *log);
 /* Removes what was prepared and not published. */

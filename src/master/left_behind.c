@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Looks for the workers by their lists. A signal goes through the handle under which the process
- * was found, so that it reaches that process or none. They are no children: whether they have ended
- * is looked at now and then. */
+/* Finds the workers by their lists. A signal goes through a process handle, and so never to a
+ * reused pid. The workers are no children: a timer polls for their end. */
 #include "master/left_behind.h"
 
 #include "base/compiler.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers that another master process has left behind, because it was killed: they let their
- * sessions end. This one reports them at its start and in the status, and ends them with itself
- * when it is told to end at once. Nothing is kept about them: each time they are looked for. */
+/* Workers left behind by a killed master process, until their sessions have ended. Reported at
+ * the start and in the status, and ended by a fast shutdown. No record of them is kept: each
+ * look reads the lists. */
 #pragma once
 
 #include "base/log.h"
@@ -15,13 +15,13 @@ struct left_behind {
     struct timers *timers;
     const struct clock *clock;
     struct timer look;  /* when to see whether they have ended */
-    uint64_t killed_at; /* when those that have not are killed, monotonic ms; 0: not told to end */
+    uint64_t killed_at; /* when the rest is killed, monotonic ms; 0: no shutdown */
 };
 
 void left_behind_init(struct left_behind *left, const struct left_behind *from);
-/* Logs how many there are and their pids, if any, and removes what the ended ones have left. */
+/* Logs their number and pids, if any, and removes lists of ended workers. */
 void left_behind_report(const struct left_behind *left);
-/* Tells them to end at once: those that have not soon are killed. Until then killed_at is set. */
+/* Ends the workers, by SIGINT and soon by SIGKILL. Until then killed_at is set. */
 void left_behind_end(struct left_behind *left);
 /* Fills in the status. */
 void left_behind_status(const struct left_behind *left, struct control_status *status);

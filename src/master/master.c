@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SERVICE_MANAGER_PID 1 /* unless it is a user's, who has started us */
+#define SERVICE_MANAGER_PID 1 /* a user's manager has another pid: the parent */
 
 /* Whether the signal that is handled comes from the service manager. */
 static bool is_by_manager(const struct master *master)
@@ -47,8 +47,7 @@ void master_end(struct master *master, bool gracefully)
         return;
     running = master->phase == MASTER_RUNS;
     master_set_phase(master, gracefully ? MASTER_QUITS : MASTER_TERMINATES);
-    /* a reload that waits is not one that takes the end back, nor is one whose signal was sent
-     * before the command was */
+    /* a waiting reload, or a SIGHUP from before the command, takes no end back */
     commands_drop(&master->commands, COMMAND_RELOAD);
     reload_cancel(master);
     transaction_conclude(&master->pool);
@@ -56,20 +55,20 @@ void master_end(struct master *master, bool gracefully)
     /* before the listeners are closed: the path of a socket stays for copies of it */
     if (running && gracefully && !master->leaves && !master->termed && !is_by_manager(master))
         quit_drop_stored(master);
-    if (running) /* later a unix path may be another daemon's */
+    if (running) /* later a unix path may belong to another daemon */
         pool_close_listeners(&master->pool);
     pool_end(&master->pool, gracefully);
     if (!gracefully && !master->failed)
         left_behind_end(&master->left);
-    /* once told of an end it would kill what is left some time later; one by an operator may be
+    /* a manager that was told of an end kills the rest after a timeout; an operator's end may be
      * taken back */
     if (!gracefully || is_by_manager(master))
         service_manager_stopping(&master->manager);
     control_host_refuse_waiting(master);
 }
 
-/* SIGTERM means what `sigterm_shutdown` says; but a second one ends the daemon at once, and so
- * does one before it serves. */
+/* SIGTERM means what `sigterm_shutdown` says; a second SIGTERM, or a SIGTERM before the daemon
+ * serves, ends the daemon at once. */
 static void handle_term(struct master *master)
 {
     const struct generation *serving = master->pool.serving;
@@ -117,7 +116,7 @@ static void carry_out_changes(struct master *master)
     if (commands_take(commands, COMMAND_DRAIN))
         pool_drain(pool);
     if (commands_given(commands, COMMAND_RELOAD)) {
-        /* a generation on probation makes way for the next one, unless it crashes */
+        /* the next reload ends a probation without crashes */
         if (master->reload.phase == RELOAD_PROVING && pool_probation_is_calm(pool))
             pool_probation_end(pool);
         if (master->reload.phase == RELOAD_IDLE && pool->serving != NULL &&
@@ -161,7 +160,7 @@ static void check_parts(const struct master *master)
     assert(master->background == -1 || master->reload.phase == RELOAD_IDLE);
 }
 
-/* Whether the service manager knows what it has to know before we exit. */
+/* Whether the service manager has read the messages that an exit depends on. */
 static bool may_exit(struct upgrade *upgrade, struct service_manager *manager)
 {
     upgrade_receive(upgrade); /* whether the other one is there yet */
@@ -209,7 +208,7 @@ static void run(struct master *master)
             upgrade_tell_main(&master->upgrade);
         if (!over)
             carry_out_commands(master);
-        else if (master->phase != MASTER_RUNS) /* the other process may be the main one already */
+        else if (master->phase != MASTER_RUNS) /* the new process may be the main process already */
             control_host_refuse_waiting(master);
         pool_advance(pool);
         if (notify_is_on())
@@ -219,8 +218,7 @@ static void run(struct master *master)
     }
 }
 
-/* Removes names of processes that were killed while their lists of workers are there: without these
- * nobody knows whose the numbers are. */
+/* Removes stale names of killed processes while lists of workers prove their pids. */
 static void remove_stale_names(const char *pid_path, const struct generation *serving)
 {
     pidfile_remove_stale(pid_path, pid_path);
@@ -294,7 +292,7 @@ int master_main(struct start *start)
         .shared = start->shared,
         .options = start->options,
         .background = start->background,
-        .diag = diag_create(), /* without it, clients that ask for a reload are told less */
+        .diag = diag_create(), /* NULL: replies to reloads have no diagnostics */
     };
     bool is_newer = start->inheritance.link != -1;
     int code = EXIT_SUCCESS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The master process: it turns signals and requests into commands, and puts them in order. Its
- * parts do the work, each with state of its own, and tell it what came of it through operations.
- * Its only sleep is sigsuspend(). Functions that need a part take that part, not the whole. */
+/* The master process: turns signals and requests into commands, and puts them in order. The
+ * parts do the work, each with its own state, and report through operations. The only sleep is
+ * sigsuspend(). A function takes the part that it needs, not the whole. */
 #pragma once
 
 #include "base/check.h"
@@ -38,7 +38,7 @@ struct master {
     struct endpoints endpoints;
     struct worker_list list;     /* our workers, for a master process that comes after us */
     struct left_behind left;     /* workers of one before us */
-    struct timer others_left;    /* when to see which workers of the other process have ended */
+    struct timer others_left;    /* polls for the end of workers of an ended master process */
     struct timer lost_paths;     /* when to see whether they still listen on paths of ours */
     unsigned lost_paths_tries;   /* how often to see that yet */
     struct diag *diag;           /* diagnostics of a reload; NULL: there was no memory */
@@ -52,7 +52,7 @@ struct master {
     int background; /* a pipe to the process that waits until we serve, or -1 */
 };
 
-/* Returns the master as the host of its parts, which know it by this pointer alone. */
+/* Returns the host of a part's operations. */
 static inline struct master *master_of(const void *host)
 {
     struct master *master = (struct master *)host;

@@ -26,7 +26,7 @@ static void note_committed(void *host)
         upgrade_tell_listeners(&master->upgrade, listeners);
     assert(role_is(ROLE_MASTER));
     conf_hooks_change(&master->accepted, master->pool.starting->cycle, &master->log);
-    /* at the daemon's start there is no reload, and one that goes back has committed before */
+    /* a start has no reload, and a way back has committed before */
     if (master->reload.phase == RELOAD_PREPARING)
         reload_set_phase(&master->reload, RELOAD_COMMITTED);
 }
@@ -91,7 +91,7 @@ static void note_way_back(void *host)
 
     reload_set_phase(&master->reload, RELOAD_GOING_BACK);
     endpoints_undo(
-        &master->endpoints, &master->log); /* prepared ones of a generation that never served */
+        &master->endpoints, &master->log); /* prepared by a generation that never served */
     /* the generation has given listeners up, even where it has never come to serve */
     if (master->upgrade.phase != UPGRADE_NONE)
         upgrade_announce(&master->upgrade);

@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether no other master process serves beside us: one that ends too has said so. */
+/* Whether no other master process serves; a process that ends has said so. */
 static bool is_alone(const struct master *master)
 {
     const struct upgrade *upgrade = &master->upgrade;
@@ -83,7 +83,7 @@ static void resume(struct master *master)
     reload_begin(master);
 }
 
-/* In the child: becomes the master of workers that another process has forked. */
+/* In the child: becomes the master of the parent's workers. */
 static void become_master(struct master *master, int ready)
 {
     struct log *log = &master->log;
@@ -97,11 +97,11 @@ static void become_master(struct master *master, int ready)
         pool_take_over(&master->pool) == -1 || control_take_over(&master->control) == -1)
         log_write(log, LEVEL_ALERT, errno, "not all workers and clients can wake this process");
     endpoints_step_aside(&master->endpoints, log);
-    process_ops->raise(SIGIO); /* signals that came meanwhile have woken the other process */
+    process_ops->raise(SIGIO); /* signals of the meantime have woken the parent */
     ready_tell(ready, 0);
 }
 
-/* Copies of what this process needs to exit: the child has all the rest. */
+/* Copies for the exit of the parent: the child has the rest. */
 struct leaving {
     struct log log;
     struct pidfile pidfile;
@@ -109,8 +109,7 @@ struct leaving {
     int ends[2];         /* a pipe: the child writes once it has taken over */
 };
 
-/* In this process, once it has a child: exits when that has taken over, and returns when it has
- * ended instead. */
+/* In the parent: exits when the child has taken over, and returns when the child has ended. */
 static void wait_for_heir(void *arg, pid_t child)
 {
     struct leaving *leaving = arg;

@@ -112,7 +112,7 @@ void reload_end(struct master *master, bool ok)
     bool ending = master->phase == MASTER_QUITS || master->phase == MASTER_TERMINATES;
 
     assert(master->pool.serving != NULL);
-    /* the pool has given the way back up; one that has led to its end it has not yet */
+    /* the pool has given up a failed way back, and not yet a successful one */
     if (master->reload.phase == RELOAD_GOING_BACK && !ending)
         outcome.in_force = master->pool.probation.goes_back ? "previous" : "new";
     reload_set_phase(&master->reload, RELOAD_IDLE);
@@ -154,8 +154,7 @@ void reload_begin(struct master *master)
     reload_set_phase(reload, RELOAD_CHECKING);
     if (notify_is_on())
         service_manager_reload(&master->manager);
-    /* grave lines become the reload's diagnostics, and clients that have asked for it wait for
-     * its end */
+    /* grave lines become diagnostics of the reload for clients, who wait for its end */
     log_collect(&master->log, master->diag);
     if (master->control.client_n > 0)
         control_wait_on(&master->control, CONTROL_WAIT_RELOAD, CONTROL_WAIT_RELOAD_END);

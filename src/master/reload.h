@@ -16,7 +16,7 @@ struct pool;
 enum master_phase {
     MASTER_RUNS,
     MASTER_QUITS,      /* sessions may end by themselves */
-    MASTER_RESUMES,    /* the same, while a generation starts that is to serve again */
+    MASTER_RESUMES,    /* a generation starts that is to serve again */
     MASTER_TERMINATES, /* workers end at once */
 };
 
@@ -26,7 +26,7 @@ enum reload_phase {
     RELOAD_PREPARING, /* the new generation sets itself up, and may still be taken back */
     RELOAD_COMMITTED, /* the new generation has the listeners, and begins to accept */
     RELOAD_PROVING,   /* the new generation serves, and must not crash at once */
-    /* new workers have crashed, each one: the configuration before starts again */
+    /* every new worker has crashed: the configuration before starts again */
     RELOAD_GOING_BACK,
 };
 
@@ -44,7 +44,7 @@ struct reload_status {
     char why[DIAG_REASON_MAX]; /* why it failed */
 };
 
-/* Changes the phase of the daemon, and the title that shows it. */
+/* Changes the phase of the daemon, and its title. */
 void master_set_phase(struct master *master, enum master_phase phase);
 
 void reload_init(struct reload *reload, struct timers *timers);
@@ -52,9 +52,9 @@ void reload_set_phase(struct reload *reload, enum reload_phase phase);
 /* Asserts that phase, check and the pool's starting generation agree. */
 void reload_check(const struct reload *reload, const struct pool *pool);
 
-/* A reload begins after the one before has ended; a command that comes meanwhile waits. */
+/* Begins a reload, when none is under way. */
 void reload_begin(struct master *master);
-/* The process that checks the configuration has exited with this status of waitpid(). */
+/* The configuration check has exited with this status of waitpid(). */
 void reload_checked(struct master *master, int status);
 /* The reload has ended: the new configuration serves (`ok`), or the previous one stays in force,
  * and why was logged. */

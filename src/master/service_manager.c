@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Puts the daemon's state into words for the service manager, and sends its watchdog what it
- * waits for. The state is read from the parts whose it is; nothing is kept but what was shown
- * last. */
+/* Puts the daemon's state into words for the service manager, and serves its watchdog. Each
+ * state is read from its owner; only the last text is kept. */
 #include "master/service_manager.h"
 
 #include "base/compiler.h"

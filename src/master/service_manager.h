@@ -20,16 +20,16 @@ struct service_manager {
     const struct reload *reload;
     const struct reload_status *result; /* outcome of the latest reload */
     const enum master_phase *phase;
-    const bool *is_main;            /* we are the main process, the only one that is listened to */
+    const bool *is_main;            /* we are the main process, to which the manager listens */
     char status[NOTIFY_STATUS_MAX]; /* the latest that was shown */
-    struct timer alive;             /* when to say again that we are alive */
+    struct timer alive;             /* interval of the manager's watchdog */
     struct timer exit;              /* how long our exit waits for a confirmation */
     bool late;                      /* no confirmation has come in that time */
 };
 
-/* The first generation serves, or we have become the main process, after another one. */
+/* The first generation serves, or we become the main process again. */
 void service_manager_ready(struct service_manager *manager);
-/* Another process becomes the main one: it has its own sockets stored, in place of ours. */
+/* A process with stored sockets of its own becomes the main process. */
 void service_manager_give_way(struct service_manager *manager, pid_t to);
 /* A reload has begun, or has ended as its result says. */
 void service_manager_reload(struct service_manager *manager);
@@ -42,8 +42,7 @@ bool service_manager_may_exit(struct service_manager *manager);
 void service_manager_forget(struct service_manager *manager);
 /* No timer runs any more. */
 void service_manager_done(struct service_manager *manager);
-/* Shows the state that the daemon is in, unless it is what was shown last. Called after anything
- * has happened. */
+/* Shows the daemon's state, unless it was shown last. Called in each wake-up. */
 void service_manager_show(struct service_manager *manager);
 /* Sets the pointers that are the master's; the rest is zero. */
 void service_manager_init(struct service_manager *manager, const struct service_manager *from);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starts the daemon in its one order, and runs it without a master process where
- * `master_process` is off: one process is the worker then, opens listeners, logs and zones,
- * writes the pid file, and removes them; it cannot reload, nor change its binary. Lines of a
- * start go to standard error until the configuration's logs are open; only while the
- * configuration is read do they wait for its reader, whom mistakes are for. The lock is taken
- * last: a daemon that cannot start leaves another one alone. */
+/* Starts the daemon in a fixed order. Lines of a start go to standard error until the configured
+ * logs are open; lines of the configuration's reading wait for their reader. The lock is taken
+ * last: a daemon that cannot start leaves a running daemon alone. With `master_process off` a
+ * single process opens listeners, logs and zones, runs as the worker, and never reloads. */
 #include "master/start.h"
 
 #include "master/master.h"
@@ -34,8 +32,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Reads the configuration after another process has: that one finds mistakes, or code of a
- * module that does harm. What modules have opened is added to `opened`. */
+/* Reads the configuration after a check in a process of its own, which finds mistakes and
+ * harmful modules. Descriptors that modules open are added to `opened`. */
 static struct cycle *load_checked(
     const struct cycle_options *options, struct log *log, struct descriptors *opened)
 {
@@ -100,8 +98,8 @@ static void log_as_configured(struct start *start, struct log *standard_error)
     log_update(&start->log);
 }
 
-/* Locks the pid file. A new binary shares the lock of the master process that has started it,
- * unless it has another pid file. */
+/* Locks the pid file. A new binary shares the lock of the old master process, unless the pid
+ * file differs. */
 static int lock_pidfile_or_share(struct start *start, const char *path)
 {
     struct pidfile inherited = { .path = path, .lock_fd = start->inheritance.lock, .shared = true };
@@ -116,8 +114,7 @@ static int lock_pidfile_or_share(struct start *start, const char *path)
     return pidfile_lock(&start->pidfile, path, &start->log);
 }
 
-/* Makes ready what a master and a single process need; -1 after a line that says what is in the
- * way. */
+/* Makes ready for a master or a single process; -1 after an emerg line. */
 static int prepare_daemon(struct start *start, struct log *standard_error)
 {
     struct core_settings *core = &start->cycle->core;
@@ -171,7 +168,7 @@ static char *join_arguments(char **argv)
     return joined;
 }
 
-/* Logs what starts, in words of which nginx has the most. */
+/* Logs the start, mostly in nginx's words. */
 static void log_start(struct start *start)
 {
     const struct cycle *cycle = start->cycle;
@@ -189,14 +186,14 @@ static void log_start(struct start *start)
         os.sysname, os.release);
 }
 
-/* Closes the listeners that the worker's part has not closed, because it never began to accept. */
+/* Closes listeners of a worker that never began to accept. */
 static void close_unused_listeners(struct cycle *cycle, struct log *log)
 {
     struct listener *listener;
 
     STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link) {
         if (listener->fd_n == 0 || listener->fds[0] == -1)
-            continue; /* a path that we did not bind may be another daemon's */
+            continue; /* an unbound path may belong to another daemon */
         listener_unlink(listener, log);
         listener_close(listener);
     }
@@ -226,8 +223,8 @@ static int run_single(struct start *start)
     int status;
 
     assert(cycle != NULL && shared != NULL);
-    descriptors_done(&start->opened); /* no worker is forked that would need them */
-    /* a container's orphans that have ended before we took signals: the kernel reaps later ones */
+    descriptors_done(&start->opened); /* no worker inherits them */
+    /* orphans of a container from before our signals; the kernel reaps later orphans */
     while (process_ops->reap(-1, NULL, false) > 0)
         continue;
     if (slot_acquire(shared, &heritage.slot) && open_listeners(cycle, inherited, &log) == 0 &&
@@ -270,8 +267,8 @@ static int run_by_role(struct start *start, char **argv)
     return status;
 }
 
-/* Takes descriptors that the service manager or another master process has passed. The lines of a
- * new binary are kept for the old one, which shows them too: the first may be about those. */
+/* Takes descriptors of the service manager or of another master process. A new binary keeps log
+ * lines for the old process, which shows them too. */
 static int take_inheritance(struct start *start, struct cycle_options *options, struct log *log)
 {
     int status;
@@ -332,7 +329,7 @@ int start_daemon(
     start.log = *log;
     if (status == -1 || load_first(&start, log) == -1)
         return undo_daemon_start(&start, told);
-    /* a new binary stays the child of the old one, which has gone into the background */
+    /* a new binary stays the child of the old process, which is in the background already */
     if (start.cycle->core.daemon && start.inheritance.link == -1)
         child = process_enter_background(&start.background, &start.log);
     if (child == 0 && prepare_daemon(&start, log) == 0)

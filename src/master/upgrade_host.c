@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Gives upgrade/ what it needs of the master: endpoints, listeners, workers, clients and the
- * service manager. The other master process's messages end up here: nothing that they cause is
- * asserted. */
+/* Operations of upgrade/: endpoints, listeners, clients and the service manager. Messages of the
+ * other master process end here, and are never asserted on. */
 #include "master/upgrade_host.h"
 
 #include "base/check.h"
@@ -15,7 +14,7 @@
 
 #include <assert.h>
 
-/* Time between two looks at workers that the other process has left. */
+/* Poll interval for workers of an ended master process. */
 #define OTHERS_LEFT_MS 500
 /* The same where they listen on paths of ours, and for how long at most: then the reload fails, and
  * says why. */
@@ -50,8 +49,8 @@ static void note_living(void *arg, const struct left_worker *left)
     living[left->slot] = true;
 }
 
-/* Once no other process runs: releases the slots of its workers that have ended, which it cannot
- * do if it was killed. Looks again while some live. */
+/* Releases the worker slots of an ended master process, which cannot do so if it was killed, as
+ * the workers end. */
 static void look_at_others(struct loop *loop, struct timer *timer)
 {
     struct master *master = container_of(timer, struct master, others_left);
@@ -153,14 +152,14 @@ static void become_main(void *host)
 {
     struct master *master = master_of(host);
 
-    notify_cancel_mainpid();          /* the other process has ended before it was sent */
+    notify_cancel_mainpid();          /* if the other process ended before it was sent */
     if (master->pool.serving == NULL) /* told once a generation serves */
         return;
     service_manager_ready(&master->manager);
 }
 
-/* Begins a reload, which binds the paths of ours again that the other process, which listens no
- * more, has taken with it. Waits for its workers if it was killed: they listen until they know. */
+/* Begins a reload, which binds unix paths again that the other process has unlinked. Waits for
+ * workers of a killed process, which listen until they notice. */
 static void bind_lost_paths(struct loop *loop, struct timer *timer)
 {
     struct master *master = container_of(timer, struct master, lost_paths);
@@ -186,8 +185,8 @@ static void look_for_lost_paths(struct master *master)
     bind_lost_paths(NULL, &master->lost_paths);
 }
 
-/* The lock is ours alone once the other process has ended: whoever holds it then is a child of ours
- * that has not closed it yet, and the lock's file goes with our quit all the same. */
+/* The lock is ours alone once the other process has ended: a remaining holder is a child of ours
+ * that is about to close it. The lock's file goes with our quit. */
 static void own_lock(struct master *master)
 {
     if (master->upgrade.phase == UPGRADE_NONE)
@@ -204,7 +203,7 @@ static void rescan_for_other(void *host)
     look_for_lost_paths(master);
 }
 
-/* A reload that is under way, as the one that was to roll the upgrade back, serves by itself. */
+/* A reload under way, or the reload of a rollback, serves by itself. */
 static void serve_for_other(void *host)
 {
     struct master *master = master_of(host);
@@ -230,8 +229,8 @@ static void go_on_alone(void *host)
     pool_rescan(&master->pool, NULL);
 }
 
-/* Adds a socket to the listeners that serve. Those of a generation that starts are the live
- * one's too until it is committed, and then its alone. */
+/* Adds a socket to the listeners that serve. A starting generation shares listeners with the
+ * live generation until its commit. */
 static bool adopt_listening_socket(struct master *master, const struct address *address, int fd)
 {
     struct generation *starting = master->pool.starting;

@@ -20,7 +20,7 @@ static const char *const operator_names[] = {
     [UPSTREAM_DOWN] = "down",
 };
 
-/* Returns this group or the next one that is an `upstream {}`, or NULL. */
+/* Returns the first `upstream {}` from here on, or NULL. */
 static const struct upstream *next_upstream(const struct upstream *upstream)
 {
     while (upstream != NULL && upstream->is_single)
@@ -74,8 +74,8 @@ void upstream_host_end(void *host)
             upstream_status_forget(upstream->zone);
 }
 
-/* Returns the state as sessions see it: the operator decides before the configuration, and that
- * before what was seen. NULL: it is not known. */
+/* Returns the state as sessions see it, by operator, configuration and observation, in this
+ * order; NULL: unknown. */
 static const char *server_state(const struct upstream_numbers *numbers)
 {
     const struct upstream_server *server = numbers->server;
@@ -149,7 +149,7 @@ void upstream_host_servers(void *host, const void *group,
     }
 }
 
-/* Reads what is known of a server's name. */
+/* Reads the known state of a server's name. */
 static struct control_name read_server_name(const struct zone *known,
     const struct upstream *upstream, const struct upstream_server *server, uint64_t now_ms,
     struct known_state *state)
@@ -187,7 +187,7 @@ void upstream_host_names(void *host, const void *group,
         }
 }
 
-/* A server that is looked for by its name or an address. */
+/* A search for a server by name or address. */
 struct search {
     const char *text;
     const char *name; /* NULL: not found */
@@ -201,8 +201,8 @@ static void match_address(void *arg, const struct upstream_numbers *numbers)
         search->name = numbers->server->target != NULL ? numbers->server->name : search->text;
 }
 
-/* Returns the name that the state of a server stands under, or the address that is one of several;
- * NULL: there is no such server. */
+/* Returns the key of a server's state: its name, or an address among several; NULL: no such
+ * server. */
 static const char *find_server_name(
     const struct upstream *upstream, const char *text, uint64_t now_ms)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Exits of workers. What a dead worker held is given back before its pid is free to be used
- * again. A worker is replaced unless its generation ends: at once, or after a wait that grows
- * with each early death by a crash. An end that was asked for never counts as a crash, nor does
- * SIGKILL, unless the master sent it to a worker that was late. When each worker of a generation
- * has crashed on probation the configuration before starts again, once: a generation that is
- * started again is not on probation. */
+/* Exits of workers. Whatever a dead worker held is given back before its pid can be reused. A
+ * worker is replaced unless its generation ends: at once, or after a wait that grows with each
+ * early crash. A requested end is no crash, nor is SIGKILL, unless the master sent it to a late
+ * worker. When every worker has crashed on probation the configuration before starts again,
+ * without a probation. */
 #include "pool/exit.h"
 
 #include "base/compiler.h"
@@ -78,9 +77,9 @@ static void replace_crashed(struct pool_worker *worker)
     pool_worker_respawn_in(worker, wait);
 }
 
-/* Lets the configuration before start again. Nothing more is lost until it serves: a generation
- * that has not come to serve has left its predecessor accepting, which drains now only where it
- * has addresses that are to be bound again. */
+/* Lets the configuration before start again. Until then nothing more is lost: a generation that
+ * never served left its predecessor accepting, which drains only where its addresses are to be
+ * bound again. */
 static void go_back(struct generation *failed)
 {
     struct pool *pool = failed->pool;
@@ -96,10 +95,10 @@ static void go_back(struct generation *failed)
         generation_set_phase(failed, GENERATION_SERVING);
         pool->serving = failed;
         pool->starting = NULL;
-        /* the generation before may be gone before another one serves, with its logs */
+        /* the logs of the generation before may be closed soon */
         logs_put_in_force(&failed->cycle->core, pool->log, &pool->log_limit);
     }
-    /* clients are not given to workers that crash, unless there will be no others */
+    /* crashing workers get no clients, unless no workers will replace them */
     GENERATION_FOREACH_WORKER (worker, failed)
         if (worker->phase == POOL_WORKER_EMPTY)
             pool_worker_respawn_in(worker, POOL_PROBATION_MS);
@@ -129,8 +128,8 @@ static void note_crash(struct pool_worker *worker)
         transaction_serve(generation);
 }
 
-/* Replaces the worker whose process has gone, unless its generation ends: that is destroyed with
- * its last worker, and taken back when it has not begun to serve. The record may be gone then. */
+/* Replaces a dead worker. An ending generation is destroyed with its last worker, a starting
+ * generation is taken back. The record may be freed. */
 static void follow_death(struct pool_worker *worker, bool crashed, bool early, bool by_others)
 {
     struct generation *generation = worker->generation;
@@ -168,8 +167,8 @@ static void follow_orphan(struct pool_worker *worker)
     follow_death(worker, false, false, true);
 }
 
-/* Gives back what a worker has held whose process has exited, reaps it, keeps what it has counted,
- * logs the exit and counts its cause. */
+/* Gives back everything held by a worker that has exited, reaps it, keeps its counters, logs and
+ * counts the exit. */
 static void bury_worker(struct pool *pool, struct pool_worker *worker)
 {
     const struct cycle *cycle = worker->generation->cycle;
@@ -184,8 +183,7 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
     int status;
 
     death_read(pool->shared, worker->slot, cycle->events.worker_connections, &words);
-    /* the process wrote only to the zones of its own configuration, but their memory may be
-     * another one's by now */
+    /* memory of its zones may be in use by other configurations */
     TAILQ_FOREACH (generation, &pool->generations, link)
         zones_slot_released(&generation->cycle->zones, worker->slot);
     if (slot_release(pool->shared, worker->slot))
@@ -212,7 +210,7 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
         (int)worker->pid, death.text);
     if (worker->known)
         pool_outbox_note_gone(worker);
-    pool_rescan(pool, NULL); /* the kernel may have woken it alone for a client that waits */
+    pool_rescan(pool, NULL); /* the kernel may have woken only this worker for a client */
     pool_worker_set_phase(worker, POOL_WORKER_EMPTY);
     worker->generation->last_death = status;
     follow_death(worker, deaths[cause].is_crash && !by_others, early, by_others);
@@ -233,9 +231,9 @@ void pool_reap(struct pool *pool)
     }
 }
 
-/* Orphans: workers whose master process has left them to a child of its own. Their channels and
- * shared memory were inherited; their exits are seen by their handles, at intervals, and without
- * an exit code. Only a pool that ends is left. */
+/* Orphans: workers that an exiting master process has left to its child. The child has inherited
+ * channels and shared memory, polls process handles for exits, and gets no exit codes. Only an
+ * ending pool is left. */
 
 /* Lets a forked child inherit the memory that is shared with workers, or no longer. */
 static int set_inherited(struct pool *pool, bool inherited)
@@ -277,7 +275,7 @@ void pool_leave_undo(struct pool *pool)
     set_inherited(pool, false);
 }
 
-/* A worker that nobody reaps keeps its number, and then its channel tells of its end. */
+/* An unreaped worker keeps its pid: the closed channel shows its end. */
 static bool has_orphan_ended(const struct pool_worker *worker)
 {
     if (worker->pid == 0 || worker->handle == -1)

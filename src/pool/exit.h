@@ -7,13 +7,12 @@
 /* Names of causes in the status; NULL: not counted there. */
 extern const char *const pool_death_names[POOL_DEATHS];
 
-/* Reaps all children that have exited, and replaces workers as their exit deserves. */
+/* Reaps children, and replaces workers. */
 void pool_reap(struct pool *pool);
 
-/* Makes it possible that a child takes this pool over, which ends; -1 with errno. To be undone, if
- * there is no child. */
+/* Lets a child take an ending pool over; -1 with errno. Undone when there is no child. */
 int pool_leave_begin(struct pool *pool);
 void pool_leave_undo(struct pool *pool);
-/* In the child: the workers' ends are looked for from now on, and their messages wake us; -1 with
- * errno if some do not. */
+/* In the child: polls for exits of workers, and wakes for their messages; -1 with errno if not
+ * for all. */
 int pool_take_over(struct pool *pool);

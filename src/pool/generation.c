@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Generations of workers: their phase, and their ends. A generation drains or is closed;
- * max_generations, max_draining_workers and the number of slots bound those that end; one that
- * has no process left is destroyed with its configuration, but never the one that serves, whose
- * listeners are in use. Also what a start of the next one has to wait for. How a new one begins
- * to serve is transaction.c's. */
+/* Generations of workers: phases and ends. A generation drains or is closed; max_generations,
+ * max_draining_workers and the number of slots bound ending generations. A generation without
+ * processes is destroyed with its configuration, but never the serving one, whose listeners are
+ * in use. transaction.c begins new ones. */
 #include "pool/generation.h"
 
 #include "os/memory.h"
@@ -63,7 +62,7 @@ void generation_close(struct generation *generation)
     }
 }
 
-/* Adds up what its workers have counted, no more than each can have. */
+/* Adds up the sessions of workers, bounded by worker_connections each. */
 static uint64_t count_sessions(const struct generation *generation)
 {
     uint64_t most = (uint64_t)generation->cycle->events.worker_connections, sum = 0;
@@ -114,8 +113,8 @@ static void bound_generations(struct pool *pool)
     }
 }
 
-/* Closes the oldest generations whose slots the next reload may need, but for the one that was
- * replaced last: its workers may have ended by then. */
+/* Closes the oldest generations whose slots the next reload may need, except the latest replaced
+ * one: its workers may have ended by then. */
 static void bound_slots(struct pool *pool)
 {
     unsigned n = pool->serving->worker_n;

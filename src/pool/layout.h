@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Structs of the pool: generations of workers, of which one serves. Nothing here is a function;
- * what is below pool/ never sees them, and only pool/ writes them. */
+/* Structs of the pool: generations of workers, of which one serves. Only pool/ writes them. */
 #pragma once
 
 #include "base/clock.h"
@@ -39,13 +38,13 @@ enum pool_kill {
     POOL_KILL_STUCK,        /* worker_watchdog: SIGABRT, and later SIGKILL */
     POOL_KILL_DRAIN_LATE,   /* told to drain, and there a second after worker_shutdown_timeout */
     POOL_KILL_CLOSE_LATE,   /* told to end at once */
-    POOL_KILL_CHANNEL_LOST, /* closed its end of the channel, and lives */
+    POOL_KILL_CHANNEL_LOST, /* closed the channel without ending */
     POOL_KILL_CHANNEL,      /* broke a rule of the channel (worker.c) */
     POOL_KILLS,
 };
 
-/* Why a worker has ended: what it was killed for (POOL_KILL_NONE: nothing, it was told to end), or
- * any other cause of a process's death. */
+/* Cause of a worker's death: a kill (POOL_KILL_NONE: a requested end), or any cause of
+ * process/death.h. */
 enum pool_death {
     POOL_DEATH_SIGNAL = POOL_KILLS - 1 + DEATH_SIGNAL,
     POOL_DEATH_EXIT = POOL_KILLS - 1 + DEATH_EXIT,
@@ -55,17 +54,17 @@ enum pool_death {
 };
 
 #define POOL_WANTED_MAX 256 /* requests of a worker that does not read the replies */
-#define POOL_GONE_MAX 1024  /* incarnations that have ended, for a worker that does not read */
-#define POOL_ASKS_MAX 64    /* inboxes that the other master process is asked for at once */
+#define POOL_GONE_MAX 1024  /* ended incarnations that a worker may leave unread */
+#define POOL_ASKS_MAX 64    /* simultaneous requests to the other master process */
 
 /* Messages with an argument that wait until the worker's channel has room. */
 struct pool_outbox {
-    unsigned log_n;       /* how many of its logs, the last ones, were reopened */
+    unsigned log_n;       /* number of reopened logs to send, the last ones */
     int inbox;            /* the worker's end of its inbox, or -1 */
     uint32_t gone;        /* how many of pool->gone_n incarnations it was told of */
-    bool others_wanted;   /* the other master process is to be asked for its workers */
+    bool others_wanted;   /* a request to the other master process is due */
     bool others_asked;    /* the question was sent, and has no answer */
-    unsigned others_left; /* how many of pool->others are to be sent, the first ones */
+    unsigned others_left; /* number of pool->others to send, from the first */
     unsigned wanted_n;    /* incarnations whose inboxes it has asked for */
     uint32_t wanted[POOL_WANTED_MAX];
 };
@@ -84,26 +83,26 @@ struct pool_worker {
     unsigned index; /* among the generation's workers */
     enum heritage_task task;
     enum pool_worker_phase phase;
-    pid_t pid;  /* 0: no process */
-    int handle; /* a handle of a worker that is left to another process (exit.c), or -1 */
+    pid_t pid;                  /* 0: no process */
+    int handle;                 /* process handle of an orphan (exit.c), or -1 */
     struct channel_end channel; /* the master's end; closed: no process */
     struct output output;       /* its standard error */
-    int inbox;        /* other workers send messages to it here; -1 until one of them has asked */
-    bool known;       /* another worker has asked for its inbox */
-    bool asks_others; /* the worker has asked for the other master process's workers */
+    int inbox;                  /* receives messages of other workers; -1 until the first request */
+    bool known;                 /* another worker has asked for its inbox */
+    bool asks_others;           /* the worker has asked for the other master process's workers */
     struct pool_outbox outbox;
     bool accept_asked;   /* MESSAGE_ACCEPT was sent, or waits, and was not replied to */
-    int broken_listener; /* the descriptor that it has reported as shut down; -1: none */
+    int broken_listener; /* descriptor of a reported broken listener; -1: none */
     struct slot_id slot;
     uint64_t started_ms;
     struct timer respawn;  /* when a new process is forked */
     struct timer deadline; /* when the process is killed unless it has come further */
-    enum pool_kill due;    /* reason of the deadline, while there is one */
+    enum pool_kill due;    /* reason of the deadline */
     bool drains; /* was told to, or says so: from then on it has worker_shutdown_timeout */
-    enum pool_kill killed; /* reason of the fatal signal that was sent */
+    enum pool_kill killed; /* reason of the fatal signal */
     struct pool_watch watch;
-    struct log_quota lines; /* about it, and those before it in its place */
-    unsigned failures;      /* early deaths in a row, which make the wait for the next one longer */
+    struct log_quota lines; /* about the processes of this record */
+    unsigned failures;      /* consecutive early deaths, which lengthen the next wait */
     unsigned fills;         /* how many processes it has had */
     bool crashed;           /* a process of it has, since the generation's commit */
 };
@@ -137,13 +136,13 @@ struct generation {
     bool crashing;         /* workers wait after crashes, and none serves since (transaction.c) */
     int last_death;        /* status of waitpid() of the worker that has died last */
     unsigned process_n;    /* workers that are not empty */
-    unsigned worker_n, serve_n; /* with helpers, which come last, and without them */
+    unsigned worker_n, serve_n; /* with helpers, which come last, and without */
     struct pool_worker workers[];
 };
 
 TAILQ_HEAD(generations, generation);
 
-/* A rescan that was asked for (listeners.c). */
+/* A requested rescan (listeners.c). */
 struct pool_rescan {
     struct timer due;
     bool listeners, names; /* parts that are to be looked at */
@@ -165,43 +164,41 @@ struct pool_probation {
 enum pool_asked {
     POOL_ASKED,
     POOL_ASK_LATER,  /* the other process does not read now */
-    POOL_ASK_NOBODY, /* no other process, or none that we understand */
+    POOL_ASK_NOBODY, /* no other process, or an incompatible one */
 };
 
-/* Operations by which the pool tells its owner what happens. `serves` may call pool_end(), `exited`
- * may start a generation; no other may start or end one. */
+/* Operations of the owner. `serves` may call pool_end(), `exited` may start a generation; no
+ * other operation may start or end a generation. */
 struct pool_ops {
     /* The starting generation has the listeners now; going back is not possible any more. */
     void (*committed)(void *host);
-    /* The starting generation's workers all accept: pool->serving is another one now. */
+    /* The workers of the starting generation all accept: pool->serving has changed. */
     void (*serves)(void *host, bool first);
-    /* The generation that serves has survived its first second: the one before is given up. */
+    /* The serving generation has passed its probation: the one before is given up. */
     void (*proved)(void *host);
-    /* The workers of the generation have crashed instead, each one, after an emerg line: it is the
-     * one that serves now, and the configuration before is started again, which `serves` or
-     * `failed` end. */
+    /* Every worker has crashed on probation, after an emerg line: the generation serves, and the
+     * configuration before starts again, until `serves` or `failed`. */
     void (*goes_back)(void *host);
     /* The starting generation was taken back, after an emerg line or because the daemon ends; its
      * workers are being ended. */
     void (*failed)(void *host);
-    /* A worker has released listeners that another master process may serve too. */
+    /* A worker has released listeners, which another master process may serve too. */
     void (*rescan)(void *host);
-    /* Whether another master process listens on this socket: then its path stays. */
+    /* Whether another master process listens on this socket: the path stays. */
     bool (*is_shared)(void *host, const struct listener *listener);
-    /* Whether another master process mends this socket, which ours has handed over to it; NULL:
-     * whether it serves on any, and binds lost paths again. */
+    /* Whether another master process, to which we have handed this socket over, repairs it;
+     * NULL: whether it serves any, and binds lost paths again. */
     bool (*is_handed_over)(void *host, const struct listener *listener);
-    /* Asks the other master process of an upgrade for its workers, or for the inbox of one of them,
-     * which is for the worker `asker`, both incarnations: pool_others_came() and
-     * pool_others_inbox_came() have the answers. */
+    /* Asks the other master process for its workers, or for an inbox for the worker `asker`.
+     * Answered by pool_others_came() and pool_others_inbox_came(). */
     enum pool_asked (*ask_others)(void *host);
     enum pool_asked (*ask_inbox)(void *host, uint32_t incarnation, uint32_t asker);
-    /* A worker has gone of which others know. */
+    /* A worker has ended that workers of the other master process may know. */
     void (*worker_gone)(void *host, uint32_t incarnation);
-    /* In a new child, before it becomes a worker of this configuration. */
+    /* In a new child, before it becomes a worker. */
     void (*in_child)(void *host, const struct cycle *cycle);
-    /* A child has exited: `other`, which is none of the pool's workers and which the host reaps, or
-     * one of them (0), which keeps its pid until this returns. */
+    /* A child has exited: `other` is for the host to reap; 0: a worker, whose pid is kept until
+     * the return. */
     void (*exited)(void *host, pid_t other);
 };
 
@@ -213,9 +210,9 @@ struct pool {
     struct timers *timers;
     struct shared *shared;
     const struct worker_list *list; /* lists each worker that is forked */
-    struct adopted *adopted;        /* listening sockets that the process was started with */
+    struct adopted *adopted;        /* inherited listening sockets */
     struct zones *adopted_zones;    /* the first generation takes these over */
-    struct log_limit log_limit;     /* limit of `log`, as the serving generation has it */
+    struct log_limit log_limit;     /* limit of `log` in the serving generation */
     struct timer log_due;           /* when held-back lines are written */
     struct timer log_repair;        /* until then no broken log is repaired again */
     /* a generation that ends has a process, or is `serving`, or kept */
@@ -224,11 +221,11 @@ struct pool {
     struct generation
         *serving; /* generation whose configuration is in force; NULL until the first serves */
     struct generation *starting;  /* STARTING or COMMITTED; NULL: none */
-    uint32_t gone[POOL_GONE_MAX]; /* latest incarnations that have ended and were known to others */
-    uint32_t gone_n;              /* ever; the next one's place is the remainder */
-    uint32_t others[SLOT_MAX]; /* incarnations of the other master process, as it told them last */
+    uint32_t gone[POOL_GONE_MAX]; /* latest ended incarnations that other workers know */
+    uint32_t gone_n;              /* total; modulo POOL_GONE_MAX the next index */
+    uint32_t others[SLOT_MAX];    /* incarnations of the other master process, latest list */
     unsigned others_n;
-    unsigned asks_n;      /* inboxes that it was asked for, and has not answered */
+    unsigned asks_n;      /* unanswered requests for inboxes */
     bool others_met;      /* workers may know others */
     struct timer orphans; /* when workers that are not our children are looked at */
     struct pool_rescan rescan;
@@ -244,10 +241,10 @@ struct pool {
 
 #define GENERATION_FOREACH_WORKER(w, generation)                                                   \
     for ((w) = (generation)->workers; (w) < (generation)->workers + (generation)->worker_n; (w)++)
-/* Visits workers that serve clients. */
+/* Visits workers for clients. */
 #define GENERATION_FOREACH_SERVING(w, generation)                                                  \
     for ((w) = (generation)->workers; (w) < (generation)->workers + (generation)->serve_n; (w)++)
-/* Visits the workers of all generations, or those that serve clients. */
+/* Visits workers of all generations, or only workers for clients. */
 #define POOL_FOREACH_WORKER(w, pool)                                                               \
     for (struct generation *g_ = TAILQ_FIRST(&(pool)->generations); g_; g_ = TAILQ_NEXT(g_, link)) \
         GENERATION_FOREACH_WORKER ((w), g_)

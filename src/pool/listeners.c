@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared means of accepting: listening sockets that one of them has shut down or connected,
- * or whose options it has changed, and the accept mutex, which is given up when it is damaged again
- * and again. A worker's message only makes the master look at its own sockets, at a bounded rate;
- * at each death of a worker it looks unasked, and at options, too. Rescans, of listeners and of
- * names, are collected: all that are asked for within a short time are one. */
+/* Repairs whatever workers share for accepting: listening sockets that a worker has shut down,
+ * connected, or given other options, and the accept mutex, which is given up after repeated
+ * damage. A worker's message only makes the master look at its own sockets, at a bounded rate;
+ * each death of a worker has it look unasked. Rescans are merged: one for all requests within a
+ * short time. */
 #include "pool/listeners.h"
 
 #include "base/compiler.h"
@@ -15,7 +15,7 @@
 
 /* Between two looks at the listeners. */
 #define MEND_MS 100
-/* Sockets whose options are put back before other work has its turn. */
+/* Sockets to restore before any other work. */
 #define RESTORE_MOST 256
 /* Reports of damage after which a generation goes on without the accept mutex. */
 #define DAMAGE_MOST 2
@@ -30,8 +30,7 @@ static struct cycle *listening_cycle(const struct pool *pool)
                : NULL;
 }
 
-/* Gives a socket that has taken the place of another to a worker, which ignores it if it does not
- * have that listener. */
+/* Gives a worker a replacement socket, ignored without that listener. */
 static void send_socket(struct pool_worker *worker, int fd)
 {
     if (worker->pid > 0 && worker->phase < POOL_WORKER_RELEASED)
@@ -46,8 +45,8 @@ static void send_socket_to_all(struct pool *pool, int fd)
         send_socket(worker, fd);
 }
 
-/* Whether a new socket would take the address away from somebody. Another master process may serve
- * it. A generation that starts beside another knows which file a path is, or has bound it again. */
+/* Whether a new socket would take the address away from another master process. A generation
+ * that starts beside another knows which file a path is, or has bound the path again. */
 static bool is_address_shared(const struct pool *pool, const struct listener *listener)
 {
     return (pool->starting != NULL && pool->serving != NULL) ||
@@ -143,7 +142,7 @@ static bool restore_some(struct pool *pool, struct cycle *cycle, unsigned from)
     return true;
 }
 
-/* A death in the midst of a pass asks for another one. */
+/* A death during a pass requests another pass. */
 static void restore_expired(struct loop *loop, struct timer *timer)
 {
     struct pool *pool = container_of(timer, struct pool, restore);

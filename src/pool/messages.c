@@ -17,7 +17,7 @@
 #include <limits.h>
 #include <signal.h>
 
-/* Messages of one worker that are received before the others, and other work, have their turn. */
+/* Messages of a worker received in a turn. */
 #define MESSAGES_A_TURN 32
 
 static const char unknown_kind[] = "a message of unknown kind";
@@ -31,8 +31,7 @@ static const char unread_replies[] = "requests whose replies are not read";
 #define SERVES (1u << TASK_SERVE)
 #define ASKS (1u << TASK_ASK)
 
-/* Phases in which a worker may send a message, whether that has an argument, and whose it is. Kinds
- * that are not here no worker sends. */
+/* Phases, argument and tasks of each kind of message. No worker sends a kind without phases. */
 static const struct message_rule {
     unsigned phases;
     bool has_argument;
@@ -58,7 +57,7 @@ static void note_broken_log(struct generation *generation, unsigned log)
     generation->pool->log->broken = true;
 }
 
-/* Does what a worker asks for. Returns the rule that it breaks, or NULL. */
+/* Carries out a request. Returns the broken rule, or NULL. */
 static const char *handle_request(
     struct pool_worker *worker, enum channel_message_kind kind, uint32_t argument)
 {
@@ -127,7 +126,7 @@ static const char *handle_worker_message(struct channel_end *end, struct channel
         pool_deadline_set(worker, POOL_KILL_NONE);
         if (generation == generation->pool->serving)
             transaction_drain_replaced(generation->pool);
-        /* a commit has failed in the worker: it accepts only who waits already, and drains */
+        /* after a failed commit the worker accepts only waiting clients, and drains */
         if (generation->phase == GENERATION_DRAINING)
             pool_worker_order(worker, POOL_ORDER_DRAIN);
         return NULL;
@@ -167,7 +166,7 @@ void pool_receive_messages(struct pool *pool)
         case CHANNEL_DONE:
             more = true;
             break;
-        case CHANNEL_CLOSED: /* if it lives it has lost its descriptors, and hears nothing */
+        case CHANNEL_CLOSED: /* a living worker has lost its descriptors, and hears nothing */
             pool_deadline_set(worker, POOL_KILL_CHANNEL_LOST);
             process_ops->wakeup_remove(worker->channel.fd);
             break;
@@ -176,7 +175,7 @@ void pool_receive_messages(struct pool *pool)
             break;
         }
     }
-    if (more) /* signals, timers and clients come first; no other signal will tell of it */
+    if (more) /* signals, timers and clients come first; no other signal follows */
         process_ops->raise(SIGIO);
     if (pool->starting != NULL)
         transaction_advance(pool->starting);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages to workers beside those without an argument, which the channel's end keeps. A channel
- * that is full, because its worker does not read, is never waited for: what was to be sent is
- * remembered as a flag or a number, none of which grows, and sent when there is room. Inboxes are
- * made here, when the first worker asks for one.
- * During an upgrade workers exchange messages with those of the other master process, whose slots
- * are the other half of all: a worker asks for them once, for an inbox each time, and no inbox is
- * kept. Nothing that the other process says is asserted on. */
+/* Messages to workers with an argument; the channel's end keeps those without. A full channel,
+ * whose worker does not read, is never waited for: a flag or a bounded number remembers the
+ * message until there is room. Inboxes are made at the first request. During an upgrade a worker
+ * asks once for workers of the other master process, whose slots are the other half, and each
+ * time for an inbox. Nothing from the other process is asserted on. */
 #include "pool/outbox.h"
 
 #include "base/compiler.h"
@@ -21,7 +19,7 @@
 static const char asked_twice[] = "a second request for the workers of another master process";
 static const char unread_messages[] = "it does not read what it is sent";
 
-/* Whether the incarnation, which may be invented, is one of the other master process's. */
+/* Whether the incarnation, perhaps invented, is of the other master process. */
 static bool is_foreign_incarnation(const struct pool *pool, uint32_t incarnation)
 {
     return slot_half_of(incarnation) != pool->shared->half;
@@ -40,7 +38,7 @@ void pool_outbox_failed(struct channel_end *end, int error)
         pool_worker_title(worker), (int)worker->pid);
 }
 
-/* Sends to a worker, which may have gone; false when it has to be tried again. */
+/* Sends to a worker, dead or alive; false: try again. */
 static bool send_to_worker(
     struct pool_worker *worker, enum channel_message_kind kind, uint32_t argument, int fd)
 {
@@ -48,7 +46,7 @@ static bool send_to_worker(
         &(struct channel_message) { .kind = kind, .argument = argument, .fd = fd });
 }
 
-/* Passes a file, with flags of the worker's own if it can have them: see logs_separate(). */
+/* Passes a file, with flags of the worker's own if possible: see logs_separate(). */
 static bool send_log(struct pool_worker *worker, unsigned log, int fd)
 {
     int own = log_file_open_again(fd);
@@ -99,8 +97,8 @@ static bool send_gone(struct pool_worker *worker)
     return true;
 }
 
-/* Returns the sending end of a worker's inbox, which is made unless there is one; -1: there is no
- * such worker, or no descriptor is left. */
+/* Returns the sending end of a worker's inbox, made at the first request; -1: no worker, or no
+ * descriptors. */
 static int find_own_inbox(struct pool *pool, uint32_t incarnation)
 {
     struct pool_worker *worker = pool_worker_of_incarnation(pool, incarnation);
@@ -122,15 +120,14 @@ static int find_own_inbox(struct pool *pool, uint32_t incarnation)
     return worker->inbox;
 }
 
-/* Sends a worker the inbox of another incarnation, or, -1, that it has gone; false: try again. */
+/* Sends a worker the inbox of an incarnation, or, -1, the news of its end; false: try again. */
 static bool send_inbox_of(struct pool_worker *worker, uint32_t incarnation, int inbox)
 {
     return send_to_worker(
         worker, inbox != -1 ? MESSAGE_INBOX_OF_PEER : MESSAGE_PEER_GONE, incarnation, inbox);
 }
 
-/* Sends a worker the incarnations of the other master process, which it has asked for; false when
- * it has to be tried again. */
+/* Sends a worker the incarnations of the other master process; false: try again. */
 static bool send_others(struct pool_worker *worker)
 {
     struct pool *pool = worker->generation->pool;
@@ -152,7 +149,7 @@ static bool send_others(struct pool_worker *worker)
     return true;
 }
 
-/* Asks the other master process for an inbox; false when it has to be tried again. */
+/* Asks the other master process for an inbox; false: try again. */
 static bool ask_other_for_inbox(struct pool_worker *worker, uint32_t incarnation)
 {
     struct pool *pool = worker->generation->pool;
@@ -168,7 +165,7 @@ static bool ask_other_for_inbox(struct pool_worker *worker, uint32_t incarnation
     return asked == POOL_ASKED;
 }
 
-/* Sends one of our own workers' inboxes; false when it has to be tried again. */
+/* Sends the inbox of one of our workers; false: try again. */
 static bool send_own_inbox(struct pool_worker *worker, uint32_t incarnation)
 {
     struct pool *pool = worker->generation->pool;
@@ -236,7 +233,7 @@ bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation)
     return true;
 }
 
-/* Whether one more that goes is one too many for a worker that does not read. */
+/* Whether an unreading worker has room for no further end of a worker. */
 static bool is_gone_list_full(const struct pool_worker *worker)
 {
     return worker->pid > 0 &&

@@ -19,10 +19,10 @@
 
 #include <assert.h>
 
-/* How long the next start waits for workers that are to release their listeners. */
+/* How long the next start waits for the release of listeners. */
 #define RELEASE_MS 2000
 
-/* Wakes the master, which looks for what is due after each wake-up. */
+/* Wakes the master, whose wake-ups look for due work. */
 static void wake_up(struct loop *loop, struct timer *timer)
 {
     (void)loop;
@@ -138,7 +138,7 @@ void pool_reopen_logs(struct pool *pool)
     }
 }
 
-/* Connects broken logs again; once in LOGS_REPAIR_MS, however often a worker says that one is. */
+/* Connects broken logs again, once in LOGS_REPAIR_MS for any number of reports. */
 static void repair_broken_logs(struct pool *pool)
 {
     struct generation *generation;
@@ -151,7 +151,7 @@ static void repair_broken_logs(struct pool *pool)
     timers_arm(pool->timers, &pool->log_repair, LOGS_REPAIR_MS);
 }
 
-/* Also arms the timer for what is due later. */
+/* Repairs logs and reports suppressed lines, now or by the timer. */
 static void tend_logs(struct pool *pool)
 {
     if (pool->log_limit.report_ms != 0)
@@ -213,7 +213,7 @@ static void check_worker(const struct pool_worker *worker, const struct generati
     assert((worker->deadline.deadline != 0) == (worker->due != POOL_KILL_NONE));
 }
 
-/* A generation is kept while another may have to give way to it, and no longer. */
+/* Asserts that a generation is kept on probation only. */
 static void check_probation(const struct pool *pool)
 {
     const struct pool_probation *probation = &pool->probation;

@@ -15,7 +15,7 @@ void pool_done(struct pool *pool);
 void pool_check(const struct pool *pool);
 
 bool pool_has_workers(const struct pool *pool);
-/* Processes of generations that drain or close, or of all others but the one that starts. */
+/* Counts processes of draining and closing generations, or of the rest without the starting one. */
 unsigned pool_count_workers(const struct pool *pool, bool draining);
 
 /* Tells the serving generation's workers to drain; none is replaced. */
@@ -24,10 +24,10 @@ void pool_drain(struct pool *pool);
 void pool_set_ending(struct pool *pool, bool ending);
 /* After transaction_conclude(): all workers end, after their sessions or at once. */
 void pool_end(struct pool *pool, bool gracefully);
-/* Closes the serving generation's listeners, and unlinks the paths that nobody else listens on. */
+/* Closes the listeners, and unlinks paths without another listener. */
 void pool_close_listeners(struct pool *pool);
 
-/* Opens the log files of all generations again, and passes them to their workers. */
+/* Opens log files again, and passes them to workers. */
 void pool_reopen_logs(struct pool *pool);
 /* Goes on with a way back to the configuration before, repairs broken logs and writes what was held
  * back; to be called in each wake-up of the master, after commands were carried out. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Forks workers. A child keeps the descriptors that its heritage names, and closes all others;
- * memory of the master's that it has no use for stays as it is, copied on write, until it exits. */
+/* Forks workers. A child keeps the descriptors of its heritage, and closes the rest; memory of
+ * the master stays copied on write until the exit. */
 #include "pool/spawn.h"
 
 #include "os/descriptor.h"
@@ -40,7 +40,7 @@ static int enter_memory(struct pool *pool, struct generation *own, struct herita
 
     pool->log->pid = process_ops->self();
     if (heritage->diag == NULL && pool->log->diag != NULL)
-        diag_destroy(&pool->log->diag); /* only who starts with a reload adds to its reply */
+        diag_destroy(&pool->log->diag); /* only workers of a reload add to its reply */
     TAILQ_FOREACH (generation, &pool->generations, link)
         if (generation->cycle != own->cycle)
             zones_forget(&generation->cycle->zones);
@@ -78,7 +78,7 @@ static NORETURN void run_child(void *arg)
         sandbox_narrow(own->cycle);
     }
     STAILQ_FOREACH (listener, &own->cycle->stream.listeners.list, link)
-        listener->kept_n = 0; /* only the master keeps sockets open for others */
+        listener->kept_n = 0; /* only the master keeps spare sockets */
     pool->ops->in_child(pool->host, own->cycle);
     logs_separate(&own->cycle->core);
     logs_lead_output(&own->cycle->core, child->output);
@@ -88,7 +88,7 @@ static NORETURN void run_child(void *arg)
     end_child(pool, heritage, status);
 }
 
-/* A helper has no place among those who share clients. */
+/* A helper has no place: it takes no clients. */
 static uint32_t worker_place(const struct pool_worker *worker)
 {
     return worker->task == TASK_ASK ? PLACE_NONE

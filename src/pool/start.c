@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The start of a generation: listeners, zones, record, workers. Also what follows when a deadline
- * of its workers passes: until the generation has committed, a worker that is late ends the
- * start; afterwards it is killed. A former configuration starts again as a generation of its own,
- * in the same transaction, because workers that drain cannot serve again. */
+/* The start of a generation: listeners, zones, record, workers; and the expiry of workers'
+ * deadlines: before the commit a late worker ends the start, afterwards it is killed. A former
+ * configuration starts again as a new generation, in the same transaction, because draining
+ * workers cannot serve again. */
 #include "pool/start.h"
 
 #include "base/compiler.h"
@@ -24,7 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The next attempt to fork after one that has failed. */
+/* Interval between attempts to fork. */
 #define FORK_AGAIN_MS 1000
 
 static void worker_deadline_expired(struct loop *loop, struct timer *timer)
@@ -47,7 +47,7 @@ static void worker_deadline_expired(struct loop *loop, struct timer *timer)
         log_quota_write(&worker->lines, LEVEL_ALERT, 0, "%s, it is killed", late);
     if (worker->killed == POOL_KILL_NONE)
         worker->killed = due;
-    /* no other signal is sure to be obeyed */
+    /* other signals may be ignored */
     signals_send_held(worker->pid, worker->handle, SIGKILL, worker->generation->pool->log);
 }
 
@@ -122,7 +122,7 @@ static void start_watchdog(struct generation *generation)
         timers_arm(generation->pool->timers, &generation->watch, (uint64_t)(watchdog + 1) / 2);
 }
 
-/* Forks the workers of the generation that starts; -1: it was withdrawn. */
+/* Forks the workers; -1: the generation was withdrawn. */
 static int fork_workers(struct generation *generation)
 {
     struct pool_worker *worker;
@@ -152,9 +152,9 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
 
     assert(role_is(ROLE_MASTER));
     assert(pool->starting == NULL && !pool->ending);
-    pool_mend_listeners(pool); /* a broken one could not be taken over */
-    /* without workers that drain the queues of such sockets they stay, and so they do while
-     * another master process has the paths */
+    pool_mend_listeners(pool); /* a broken listener could not be taken over */
+    /* lost unix sockets stay while no workers drain their queues, or another master process has
+     * the paths */
     if (pool->serving != NULL)
         listeners_note_lost(pool->serving->cycle, pool->serving->phase == GENERATION_SERVING &&
                                                       !pool->ops->is_handed_over(pool->host, NULL));
@@ -162,7 +162,7 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
         listeners_open(cycle, in_force, pool->adopted, slots, pool->log) == 0) {
         if (zones_open(&cycle->zones, zones, pool->log) == 0)
             generation = create_generation(pool, cycle, opened);
-        /* only the first start has any; it holds them, or has failed */
+        /* held by the first generation, or given up */
         zones_close(pool->adopted_zones);
         if (generation == NULL)
             listeners_abandon(cycle, in_force, pool->adopted);
@@ -174,8 +174,8 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
     return fork_workers(generation);
 }
 
-/* Makes a generation of a former one's configuration and descriptors, with its listeners bound
- * first unless they are open; NULL after an emerg line. Zones are open. */
+/* Makes a generation from a former one's configuration, zones and descriptors, binding listeners
+ * unless open; NULL after an emerg line. */
 static struct generation *create_again(const struct generation *before, bool bind)
 {
     struct pool *pool = before->pool;

@@ -78,7 +78,7 @@ bool pool_probation_is_calm(const struct pool *pool)
 /* A worker that has run so long has not died at once. */
 #define CALM_MS 1000
 
-/* Formats what the worker that has died last has died of. */
+/* Formats the cause of the latest death. */
 static void describe_death(int status, char *text, size_t size)
 {
     if (WIFSIGNALED(status))
@@ -148,7 +148,7 @@ void pool_backoff_note(struct generation *generation)
         next > pool->clock->mono_ms ? next - pool->clock->mono_ms : 0);
 }
 
-/* Gives up the starting generation: its workers, who have accepted nothing, are ended. */
+/* Gives up the starting generation: ends its workers, which have accepted nothing. */
 static void take_start_back(struct generation *generation)
 {
     struct pool *pool = generation->pool;
@@ -208,9 +208,8 @@ void transaction_abort(struct generation *generation, const char *why)
     transaction_failed(pool);
 }
 
-/* A listener has failed after others have begun to listen, and these may have clients already: a
- * new socket of reuseport has taken them from one that is kept. So the new workers accept them,
- * and end. */
+/* Takes a commit back, because a listener has failed after others began to listen: a new
+ * reuseport socket may have clients already. The new workers accept these, and end. */
 static void take_commit_back(struct generation *generation)
 {
     struct pool *pool = generation->pool;
@@ -220,7 +219,7 @@ static void take_commit_back(struct generation *generation)
     pool->starting = NULL;
     pool_probation_end(pool);
     listeners_restore(generation->cycle, pool->serving->cycle, pool->adopted, pool->log);
-    /* a worker is told to end when it says that it accepts (messages.c) */
+    /* MESSAGE_ACCEPTING is answered by the order to drain (messages.c) */
     generation_set_phase(generation, GENERATION_DRAINING);
     timers_arm(pool->timers, &generation->release, GENERATION_RELEASE_MS);
     GENERATION_FOREACH_WORKER (worker, generation)
@@ -241,7 +240,7 @@ static void commit_generation(struct generation *generation)
             take_commit_back(generation);
         else
             transaction_abort(generation, "a listener could not be opened");
-        log_note_temporary(pool->log); /* if the lines before it are of what may pass */
+        log_note_temporary(pool->log); /* earlier lines may be temporary failures */
         return;
     }
     generation_set_phase(generation, GENERATION_COMMITTED);

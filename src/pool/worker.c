@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A worker's record: its phase, its orders, its one deadline, and what it is killed for. The master
- * alone counts time, whatever the worker does: it may be stopped, be in a job, ignore signals, or
- * have lost its descriptors. Invariant: a worker has one deadline at most, the earliest, and `due`
- * is its reason; no message of the worker removes the deadline of a drain or an end. Never decides
- * for a generation. */
+/* A worker's record: its phase, orders, deadline and kill. Only the master counts time: a worker
+ * may be stopped, be in a job, ignore signals, or have lost its descriptors. Invariant: a worker
+ * has at most one deadline, the earliest, with `due` as reason; no message of the worker removes
+ * the deadline of a drain or an end. Never decides for a generation. */
 #include "pool/worker.h"
 
 #include "base/compiler.h"
@@ -16,11 +15,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Time beyond worker_shutdown_timeout, at which a worker closes its sessions itself. */
+/* Time beyond worker_shutdown_timeout, when the worker closes its sessions. */
 #define DRAIN_MORE_MS 1000
 /* A worker that was told to end at once, and has not ended so long afterwards, is killed. */
 #define CLOSE_MS 2000
-/* A process that ends closes its channel too: it is reaped within this time. */
+/* Time between the close of a channel and the exit. */
 #define CHANNEL_LOST_MS 1000
 /* How long a core dump may take; then, or when the signal is ignored, SIGKILL follows. */
 #define STUCK_MAX_MS 10000
@@ -215,8 +214,8 @@ static void kill_stuck(struct pool_worker *worker)
         worker->generation->pool->log); /* the core dump shows where it hangs */
 }
 
-/* Before a worker accepts it has worker_start_timeout, and one that is to end at once has less time
- * than the watchdog; one that drains may have any. */
+/* Before accepting, worker_start_timeout counts; an order to end at once allows less time than
+ * the watchdog, a drain any. */
 static bool is_worker_watched(const struct pool_worker *worker)
 {
     return worker->phase >= POOL_WORKER_ACCEPTING && worker->killed == POOL_KILL_NONE &&
@@ -232,7 +231,7 @@ static void check_heartbeat(struct pool_worker *worker)
     if (!is_worker_watched(worker))
         return;
     now = heartbeat_now(&shared_slot(pool->shared, worker->slot)->heartbeat);
-    /* somebody takes care of one that a signal or a debugger has stopped */
+    /* a signal or a debugger has stopped the process */
     if (watch->since_ms == 0 || now != watch->heartbeat ||
         heartbeat_callback(now) == CALLBACK_WAIT || process_ops->proc_is_stopped(worker->pid))
         *watch = (struct pool_watch) { .heartbeat = now, .since_ms = pool->clock->mono_ms };
