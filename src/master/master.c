@@ -168,13 +168,6 @@ static bool may_exit(struct upgrade *upgrade, struct service_manager *manager)
     return service_manager_may_exit(manager);
 }
 
-/* Whether nothing runs any more that an end waits for. */
-static bool has_all_ended(
-    const struct pool *pool, const struct upgrade *upgrade, const struct left_behind *left)
-{
-    return !pool_has_workers(pool) && upgrade->phase < UPGRADE_STARTING && left->killed_at == 0;
-}
-
 static void run(struct master *master)
 {
     struct pool *pool = &master->pool;
@@ -182,8 +175,8 @@ static void run(struct master *master)
     process_ops->raise(SIGCHLD); /* a container's orphans that have ended before we took signals */
     for (;;) {
         bool over = (master->phase != MASTER_RUNS || master->failed) &&
-                    master->phase != MASTER_RESUMES &&
-                    has_all_ended(pool, &master->upgrade, &master->left);
+                    master->phase != MASTER_RESUMES && !pool_has_workers(pool) &&
+                    master->upgrade.phase < UPGRADE_STARTING && master->left.killed_at == 0;
         unsigned given;
 
         if (over && may_exit(&master->upgrade, &master->manager))

@@ -33,15 +33,6 @@ static const char *find_control_path(void *host)
     return master_of(host)->endpoints.control.path;
 }
 
-/* Clears the side of the worker slots that the new process gets: a master process that was
- * killed may have left numbers there. */
-static void clear_side(struct zones *zones, unsigned side)
-{
-    assert(side <= 1);
-    for (uint32_t i = 0; i < SLOT_MAX; i++)
-        zones_slot_released(zones, (struct slot_id) { .slot = side * SLOT_MAX + i });
-}
-
 static void note_living(void *arg, const struct left_worker *left)
 {
     bool *living = arg;
@@ -81,7 +72,10 @@ static void write_state(void *host, struct exec_state_writer *state, int link)
     unsigned side = 1 - master->shared->half;
 
     assert(role_is(ROLE_MASTER));
-    clear_side(&master->pool.serving->cycle->zones, side);
+    /* a killed master process may have left numbers in the slots that the new process gets */
+    for (uint32_t i = 0; i < SLOT_MAX; i++)
+        zones_slot_released(
+            &master->pool.serving->cycle->zones, (struct slot_id) { .slot = side * SLOT_MAX + i });
     pidfile->shared = true;
     exec_state_begin(state, link, pidfile->lock_fd, side, shared_serial(master->shared));
     STAILQ_FOREACH (passed, &master->pool.adopted->sockets, link)

@@ -135,37 +135,26 @@ static void bound_slots(struct pool *pool)
     }
 }
 
-static int64_t count_serving(const struct generation *generation)
+static bool is_draining_worker(const struct pool_worker *worker)
 {
-    const struct pool_worker *worker;
-    int64_t n = 0;
-
-    GENERATION_FOREACH_SERVING (worker, generation)
-        n += worker->phase != POOL_WORKER_EMPTY;
-    return n;
+    return worker->generation->phase == GENERATION_DRAINING && worker->phase != POOL_WORKER_EMPTY;
 }
 
 /* Tells the oldest workers beyond max_draining_workers to end the sessions that are idle. */
 static void trim_workers(struct pool *pool)
 {
-    int64_t most = pool->serving->cycle->sizing.draining;
-    int64_t n = 0, trimmed = 0;
-    struct generation *generation;
+    int64_t most = pool->serving->cycle->sizing.draining, n = 0, trimmed = 0;
     struct pool_worker *worker;
 
-    TAILQ_FOREACH (generation, &pool->generations, link)
-        n += generation->phase == GENERATION_DRAINING ? count_serving(generation) : 0;
+    POOL_FOREACH_SERVING (worker, pool)
+        n += is_draining_worker(worker);
     if (most == 0 || n <= most)
         return;
-    TAILQ_FOREACH (generation, &pool->generations, link) {
-        if (generation->phase != GENERATION_DRAINING)
-            continue;
-        GENERATION_FOREACH_SERVING (worker, generation)
-            if (worker->phase != POOL_WORKER_EMPTY && trimmed < n - most) {
-                channel_end_send(&worker->channel, MESSAGE_TRIM);
-                trimmed++;
-            }
-    }
+    POOL_FOREACH_SERVING (worker, pool)
+        if (is_draining_worker(worker) && trimmed < n - most) {
+            channel_end_send(&worker->channel, MESSAGE_TRIM);
+            trimmed++;
+        }
     log_write(pool->log, LEVEL_NOTICE, 0,
         "%" PRId64 " old worker processes are more than max_draining_workers (%" PRId64
         "): idle sessions of %" PRId64 " end",

@@ -37,14 +37,6 @@ static void send_socket(struct pool_worker *worker, int fd)
         pool_outbox_listener(worker, fd);
 }
 
-static void send_socket_to_all(struct pool *pool, int fd)
-{
-    struct pool_worker *worker;
-
-    POOL_FOREACH_SERVING (worker, pool)
-        send_socket(worker, fd);
-}
-
 /* Whether a new socket would take the address away from another master process. A generation
  * that starts beside another knows which file a path is, or has bound the path again. */
 static bool is_address_shared(const struct pool *pool, const struct listener *listener)
@@ -57,6 +49,7 @@ static void mend_listener_socket(
     struct pool *pool, struct cycle *cycle, struct listener *listener, int fd)
 {
     bool shared = is_address_shared(pool, listener);
+    struct pool_worker *worker;
 
     if (shared && listener->address.any.sa_family == AF_UNIX)
         return;
@@ -67,7 +60,8 @@ static void mend_listener_socket(
         fdstore_drop(listener, pool->log);
         fdstore_add(&cycle->stream.listeners, pool->log);
     }
-    send_socket_to_all(pool, fd);
+    POOL_FOREACH_SERVING (worker, pool)
+        send_socket(worker, fd);
 }
 
 static void look_at_socket(

@@ -50,13 +50,6 @@ static const struct message_rule {
     [MESSAGE_NAMES] = { IN(STARTING) | IN_SET_UP, false, ASKS },
 };
 
-static void note_broken_log(struct generation *generation, unsigned log)
-{
-    assert(log < core_target_n(&generation->cycle->core));
-    core_target(&generation->cycle->core, log)->broken = true;
-    generation->pool->log->broken = true;
-}
-
 /* Carries out a request. Returns the broken rule, or NULL. */
 static const char *handle_request(
     struct pool_worker *worker, enum channel_message_kind kind, uint32_t argument)
@@ -83,7 +76,8 @@ static const char *handle_request(
     case MESSAGE_LOG_BROKEN:
         if (argument >= core_target_n(&worker->generation->cycle->core))
             return wrong_argument;
-        note_broken_log(worker->generation, argument);
+        core_target(&worker->generation->cycle->core, argument)->broken = true;
+        worker->generation->pool->log->broken = true;
         return NULL;
     case MESSAGE_LISTENER_BROKEN:
         if (argument > INT_MAX)

@@ -233,13 +233,6 @@ bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation)
     return true;
 }
 
-/* Whether an unreading worker has room for no further end of a worker. */
-static bool is_gone_list_full(const struct pool_worker *worker)
-{
-    return worker->pid > 0 &&
-           worker->generation->pool->gone_n - worker->outbox.gone >= POOL_GONE_MAX;
-}
-
 /* Adds an incarnation that has ended, or an argument of MESSAGE_PEER_GONE, for all workers but
  * `except`. */
 static void add_gone_incarnation(struct pool *pool, uint32_t gone, const struct pool_worker *except)
@@ -248,7 +241,8 @@ static void add_gone_incarnation(struct pool *pool, uint32_t gone, const struct 
 
     POOL_FOREACH_WORKER (worker, pool)
         /* the pid of `except` may be another process's by now */
-        if (worker != except && is_gone_list_full(worker))
+        if (worker != except && worker->pid > 0 &&
+            pool->gone_n - worker->outbox.gone >= POOL_GONE_MAX)
             pool_worker_break_rule(worker, unread_messages);
     pool->gone[pool->gone_n++ % POOL_GONE_MAX] = gone;
     POOL_FOREACH_WORKER (worker, pool)
