@@ -27,10 +27,10 @@ static const struct {
     { COMMAND_UPGRADE, CONTROL_WAIT_UPGRADE, "upgrade" },
 };
 
-bool commands_any(const struct commands *commands)
+bool commands_any(const struct commands *commands, unsigned given)
 {
     return commands->requested != 0 || commands->why[0][0] != '\0' || commands->why[1][0] != '\0' ||
-           signals_any() != 0;
+           (given & ~(1u << COMMAND_REAP | 1u << COMMAND_CHANNEL | 1u << COMMAND_DEADLINE)) != 0;
 }
 
 bool commands_given(const struct commands *commands, enum command command)

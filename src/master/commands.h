@@ -23,9 +23,9 @@ struct commands {
     struct timer upgrade;                         /* when to tell that a new binary still starts */
 };
 
-/* Whether any command was given, or a reason to wait was told: one test for a wake-up, after which
- * every command is to be tried. */
-bool commands_any(const struct commands *commands);
+/* Whether any command was requested or is among `given`, bits of signals_any(), or a reason to wait
+ * was told: one test for a wake-up, after which every command is to be tried. */
+bool commands_any(const struct commands *commands, unsigned given);
 /* Whether the command was given and not taken yet. */
 bool commands_given(const struct commands *commands, enum command command);
 /* Takes the command, and logs the signal; false without a command. */

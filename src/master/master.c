@@ -131,9 +131,9 @@ static void carry_out_changes(struct master *master)
         commands_tell(master);
 }
 
-static void carry_out_commands(struct master *master)
+static void carry_out_commands(struct master *master, unsigned given)
 {
-    bool any = commands_any(&master->commands);
+    bool any = commands_any(&master->commands, given);
 
     if (any)
         carry_out_ends(master);
@@ -187,6 +187,7 @@ static void run(struct master *master)
             signals_take(COMMAND_REAP, NULL);
             pool_reap(pool);
             signals_admit(); /* a resume may have been sent before the last worker ended */
+            given |= signals_any();
         }
         if ((given >> COMMAND_CHANNEL & 1) != 0) {
             signals_take(COMMAND_CHANNEL, NULL);
@@ -200,7 +201,7 @@ static void run(struct master *master)
         if (master->upgrade.phase != UPGRADE_NONE)
             upgrade_tell_main(&master->upgrade);
         if (!over)
-            carry_out_commands(master);
+            carry_out_commands(master, given);
         else if (master->phase != MASTER_RUNS) /* the new process may be the main process already */
             control_host_refuse_waiting(master);
         pool_advance(pool);
