@@ -17,7 +17,7 @@
 #define TURN_MS 1020
 /* The most stopped workers that hold the accept mutex in turn. */
 #define STOPPED_MOST 5
-/* pool/rescan.c: a worker has died, and others look for clients that it was woken for. */
+/* pool/listeners.c: a worker has died, and others look for clients that it was woken for. */
 #define RESCAN_MS 20
 
 static bool takes_clients(const struct play_process *process)
