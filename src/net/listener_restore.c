@@ -12,20 +12,17 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
-static bool has_option(const struct listener *listener, const struct os_option *option)
-{
-    return option->level != IPPROTO_IPV6 || listener->address.any.sa_family == AF_INET6;
-}
-
 static void read_options(struct listener_untouched *values, const struct listener *listener, int fd)
 {
+    bool ipv6 = listener->address.any.sa_family == AF_INET6;
+
     assert(os_options_untouched_n <= LISTENER_UNTOUCHED_MOST && !values->known);
     values->known = true;
     values->rcvbuf = listener_option_of(fd, OPTION(SOL_SOCKET, SO_RCVBUF));
     values->sndbuf = listener_option_of(fd, OPTION(SOL_SOCKET, SO_SNDBUF));
     values->buf_lock = listener_option_of(fd, &os_option_buf_lock);
     for (size_t i = 0; i < os_options_untouched_n; i++)
-        if (has_option(listener, &os_options_untouched[i]))
+        if (ipv6 || os_options_untouched[i].level != IPPROTO_IPV6)
             values->values[i] = listener_option_of(fd, &os_options_untouched[i]);
 }
 
@@ -112,25 +109,23 @@ void listener_restore_buffers(
         listener_set_option(listener, fd, &os_option_buf_lock, locked & ~free, log);
 }
 
-static bool restore_option(const struct listener *listener, int fd, const struct os_option *option,
-    int value, struct log *log)
-{
-    if (!has_option(listener, option) || listener_option_of(fd, option) == value)
-        return false;
-    listener_set_option(listener, fd, option, value, log);
-    return true;
-}
-
 void listener_restore_untouched(
     const struct listener *listener, int fd, struct listener_system *system, struct log *log)
 {
     const struct listener_untouched *values = values_of(listener, system);
+    bool ipv6 = listener->address.any.sa_family == AF_INET6;
 
     assert(fd >= 0 && (values == NULL || values->known));
     os_listening_detach_programs(fd);
-    for (size_t i = 0; values != NULL && i < os_options_untouched_n; i++)
-        system->changed +=
-            restore_option(listener, fd, &os_options_untouched[i], values->values[i], log);
+    for (size_t i = 0; values != NULL && i < os_options_untouched_n; i++) {
+        const struct os_option *option = &os_options_untouched[i];
+
+        if ((option->level == IPPROTO_IPV6 && !ipv6) ||
+            listener_option_of(fd, option) == values->values[i])
+            continue;
+        listener_set_option(listener, fd, option, values->values[i], log);
+        system->changed++;
+    }
 }
 
 /* Whether another backlog can have been set. Of a unix socket none can be told. */
