@@ -46,6 +46,7 @@ static void write_upgrade(const struct control_status *status, struct json *json
     json_object(json, "upgrade");
     json_string(json, "role", status->upgrade.role);
     json_number(json, "other", status->upgrade.other);
+    json_string(json, "control", status->upgrade.control);
     json_bool(json, "serves", status->upgrade.serves);
     json_bool(json, "main", status->upgrade.main);
     json_close(json);

@@ -29,8 +29,9 @@ struct control_status {
     struct {
         const char *role; /* "old" or "new"; NULL: we are the only master process */
         pid_t other;
-        bool serves; /* the new one does */
-        bool main;   /* we are the service manager's main process */
+        const char *control; /* path of its control socket; NULL: not known */
+        bool serves;         /* the new one does */
+        bool main;           /* we are the service manager's main process */
     } upgrade;
     uint64_t totals[COUNTERS];
     const char *const *death_names; /* causes of workers' deaths; NULL: not shown */
@@ -85,9 +86,9 @@ struct control_upstream {
 
 /* A server of a group, at one address; what no zone tells is 0. */
 struct control_server {
-    const char *name;    /* as the configuration has it */
+    const char *name;    /* text of the configuration */
     const char *address; /* NULL: its name has none yet */
-    const char *state;   /* as sessions see it; NULL: not known */
+    const char *state;   /* for sessions; NULL: not known */
     const char *set;     /* the operator's word: "auto", "up", "drain", "down"; NULL: no zone */
     bool backup;
     uint32_t weight, max_conns;

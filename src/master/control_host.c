@@ -62,6 +62,9 @@ static void fill_status(void *host, struct control_status *out)
         out->upgrade.serves =
             upgrade->phase == UPGRADE_HANDED_OVER || upgrade->phase == UPGRADE_BESIDE;
         out->upgrade.main = upgrade->main;
+        if (upgrade->control != NULL &&
+            !control_socket_is_at(&master->endpoints.control, upgrade->control))
+            out->upgrade.control = upgrade->control;
     }
     if (master->phase == MASTER_RUNS)
         commands_fill_status(&master->commands, out);

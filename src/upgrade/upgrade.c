@@ -154,8 +154,7 @@ void upgrade_announce(struct upgrade *upgrade)
     upgrade_inboxes_write(&json);
     if (upgrade->phase == UPGRADE_BESIDE)
         json_bool(&json, "serves", true);
-    else
-        json_string(&json, "control", upgrade->ops->control_path(upgrade->host));
+    json_string(&json, "control", upgrade->ops->control_path(upgrade->host));
     upgrade_sockets_write(&json, upgrade->ops->listeners(upgrade->host));
     send_message(upgrade, &json);
 }
@@ -272,6 +271,7 @@ static void hand_over(struct upgrade *upgrade)
     timers_disarm(upgrade->timers, &upgrade->deadline);
     execution_done(&upgrade->execution);
     upgrade->ops->hand_over(upgrade->host);
+    upgrade_announce(upgrade); /* the control socket has another path now */
     log_write(upgrade->log, LEVEL_NOTICE, 0,
         "new binary process %d serves: the upgrade is complete when process %d has quit",
         (int)upgrade->other, (int)process_ops->self());

@@ -88,7 +88,7 @@ struct upgrade {
     struct upgrade_link link;       /* to it */
     struct upgrade_sockets sockets; /* the listening sockets of the other process */
     struct upgrade_inboxes inboxes; /* the workers' messages, as far as known */
-    char *control;                  /* new: path of the old one's control socket, or NULL */
+    char *control;                  /* path of the other process's control socket, or NULL */
     struct timer deadline;          /* for STARTING, and for ROLLING_BACK until the kill */
     bool late;                      /* the new process has not served in time */
     struct diag *diag;              /* why the new one could not start, or NULL */

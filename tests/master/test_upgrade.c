@@ -37,6 +37,8 @@ START_TEST(test_new_binary_serves_beside)
     ck_assert_str_eq(case_status_of(play, OLD, "upgrade.role"), "old");
     ck_assert_str_eq(case_status_of(play, OLD, "upgrade.serves"), "true");
     ck_assert_int_eq(atoi(case_status_of(play, OLD, "upgrade.other")), new->pid);
+    ck_assert_ptr_nonnull(strstr(case_status(play, "upgrade.control"), OLD));
+    ck_assert_str_eq(strrchr(case_status_of(play, OLD, "upgrade.control"), '/'), "/control");
     ck_assert(case_is_served(play));
     play_destroy(play);
 }
