@@ -117,19 +117,9 @@ static int resolve_paths(struct cmdline *cmdline, const char *prefix, const char
     return -1;
 }
 
-/* Whether it is a command of -s. */
-static bool is_signal(const char *name)
-{
-    const struct signal_row *s = signals_table;
-
-    while (s->number != 0 && (s->command == NULL || strcmp(s->command, name) != 0))
-        s++;
-    return s->number != 0;
-}
-
 static int check_signal(const struct cmdline_word *words, const char *name, struct log *log)
 {
-    if (is_signal(name))
+    if (signals_named(name) != NULL)
         return 0;
     while (words->name != NULL && strcmp(words->name, name) != 0)
         words++;
@@ -227,7 +217,7 @@ static int check_words(struct cmdline *cmdline, char **words, struct log *log)
         log_write(log, LEVEL_EMERG, 0, "invalid option: \"%s%s%s\", expected \"%s %s\"", word->name,
             words[0] != NULL ? " " : "", words[0] != NULL ? words[0] : "", word->name,
             word->argument);
-    else if (words[0] != NULL && is_signal(words[0]))
+    else if (words[0] != NULL && signals_named(words[0]) != NULL)
         log_write(log, LEVEL_EMERG, 0, "invalid option: \"%s\", did you mean \"-s %s\"?", words[0],
             words[0]);
     else if (words[0] != NULL)

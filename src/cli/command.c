@@ -3,7 +3,6 @@
  * missing member of the reply counts as empty, and no assertion depends on the reply. */
 #include "cli/command.h"
 
-#include "cli/exchange.h"
 #include "cli/masters.h"
 #include "cli/outcome.h"
 #include "cli/status_text.h"
@@ -20,97 +19,31 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long a command may take unless --timeout says so: a reload and an upgrade check a
+/* Time limit of a command, unless --timeout says another: a reload and an upgrade check a
  * configuration and start workers. */
 #define REPLY_MS 5000
 #define OUTCOME_MS 180000
 
-/* Returns the command that the daemon is sent. */
-static const char *command_word(const struct cmdline *cmdline)
-{
-    return cmdline->signal != NULL ? cmdline->signal : cmdline->word->name;
-}
+#define NO_CONTROL "the configuration has no control socket: see the directive \"control\""
 
-static int64_t timeout_ms(const struct cmdline *cmdline)
-{
-    const char *word = command_word(cmdline);
+/* A command that is to be carried out. */
+struct job {
+    const struct cmdline *cmdline;
+    struct log *log;
+    const char *word; /* the command that the daemon is sent */
+    int64_t timeout_ms;
+    struct cycle *cycle; /* NULL with --control */
+    struct core_settings core;
+    struct masters masters;
+};
 
-    if (cmdline->timeout_ms != 0)
-        return cmdline->timeout_ms;
-    if (strcmp(word, "reload") == 0 || strcmp(word, "upgrade") == 0 || strcmp(word, "resume") == 0)
-        return OUTCOME_MS;
-    return REPLY_MS;
-}
-
-/* Reports a daemon that has not answered, and why it waits ("": it has not said); returns the exit
- * code. */
-static int report_silence(
-    const struct cmdline *cmdline, const char *path, const char *why, struct log *log)
-{
-    int64_t ms = timeout_ms(cmdline);
-    bool said = why[0] != '\0';
-
-    log_write(log, LEVEL_EMERG, 0,
-        "the daemon with the control socket \"%s\" did not reply to \"%s\" within %" PRId64
-        " %s%s%s%s",
-        path, command_word(cmdline), ms % 1000 == 0 ? ms / 1000 : ms, ms % 1000 == 0 ? "s" : "ms",
-        said ? ", because " : "", why,
-        said ? ": the command stays given"
-             : ": its master process may be stopped, or need longer (--timeout)");
-    return EXIT_NO_REPLY;
-}
-
-/* Receives the reply, and before it why the command waits, which is printed; -1 with errno. */
-static int receive_reply(const struct cmdline *cmdline, struct cli_exchange *exchange,
-    int64_t deadline, char *why, size_t size, struct log *log)
-{
-    while (cli_receive(exchange, deadline) == 0) {
-        struct json_value line = json_parse(exchange->text, exchange->line_n);
-
-        if (!json_text(json_member(line, "waiting"), why, size))
-            return 0;
-        if (!cmdline->quiet)
-            log_write(log, LEVEL_NOTICE, 0, "\"%s\" waits: %s", command_word(cmdline), why);
-    }
-    return -1;
-}
-
-/* Sends the command; -1 with errno. */
-static int send_request(const struct cmdline *cmdline, struct cli_exchange *exchange)
-{
-    char request[64];
-
-    snprintf(request, sizeof(request), "{\"command\":\"%s\",\"progress\":true}\n",
-        command_word(cmdline));
-    return cli_send(exchange, request);
-}
-
-/* Receives the reply to what was sent (-1: it could not be, with errno); returns the exit code
- * where there is none. */
-static int wait_for_reply(const struct cmdline *cmdline, const char *path, int sent,
-    struct cli_exchange *exchange, int64_t deadline, struct log *log)
-{
-    char why[512] = "";
-
-    if (sent == 0 && receive_reply(cmdline, exchange, deadline, why, sizeof(why), log) == 0)
-        return EXIT_SUCCESS;
-    if (errno == EAGAIN) {
-        exchange->line_n = 0;
-        return report_silence(cmdline, path, why, log);
-    }
-    log_write(log, LEVEL_EMERG, errno, "the daemon did not reply to \"%s\"", command_word(cmdline));
-    return EXIT_FAILURE;
-}
-
-/* Finds the paths of the pid file and the control socket: in the configuration, or with --control
- * without one; then there is no pid file, and *cycle is NULL. -1 after a report. */
-static int load_paths(const struct cmdline *cmdline, struct log *log, struct cycle **cycle,
+int cli_load_paths(const struct cmdline *cmdline, struct log *log, struct cycle **cycle,
     struct core_settings *core)
 {
     struct cycle_options options = cmdline->cycle;
 
     *cycle = NULL;
-    *core = (struct core_settings) { .control = (char *)cmdline->control };
+    *core = (struct core_settings) { .pid = cmdline->control, .control = cmdline->control };
     if (cmdline->control != NULL)
         return 0;
     options.only_pid = true;
@@ -120,52 +53,171 @@ static int load_paths(const struct cmdline *cmdline, struct log *log, struct cyc
     return *cycle != NULL ? 0 : -1;
 }
 
-static void report_no_control(struct log *log)
+/* Loads the paths; -1 after a report. */
+static int job_init(struct job *job, const struct cmdline *cmdline, struct log *log)
 {
-    log_write(log, LEVEL_EMERG, 0,
-        "the configuration has no control socket: see the directive \"control\"");
+    const char *word = cmdline->signal != NULL ? cmdline->signal : cmdline->word->name;
+    bool is_long =
+        strcmp(word, "reload") == 0 || strcmp(word, "upgrade") == 0 || strcmp(word, "resume") == 0;
+
+    *job = (struct job) { .cmdline = cmdline, .log = log, .word = word };
+    job->timeout_ms = cmdline->timeout_ms != 0 ? cmdline->timeout_ms
+                      : is_long                ? OUTCOME_MS
+                                               : REPLY_MS;
+    return cli_load_paths(cmdline, log, &job->cycle, &job->core);
 }
 
-static void report_connect(const char *path, int error, struct log *log)
+static void job_done(struct job *job)
 {
-    log_write(log, LEVEL_EMERG, error, "connect() to the control socket \"%s\" failed", path);
+    masters_free(&job->masters);
+    cycle_destroy(&job->cycle);
 }
 
-/* Waits for the reply as wait_for_reply() does, and prints it; returns the exit code. */
-static int print_reply(const struct cmdline *cmdline, const char *path, int sent,
-    struct cli_exchange *exchange, int64_t deadline, struct log *log)
-{
-    int status = wait_for_reply(cmdline, path, sent, exchange, deadline, log);
+/* Requests and replies */
 
-    return status == EXIT_SUCCESS ? outcome_print(cmdline, exchange, log) : status;
+/* Reports a daemon that has not replied, and why it waits ("": it has not said); returns the exit
+ * code. */
+static int report_silence(const struct job *job, const char *path, const char *why)
+{
+    int64_t ms = job->timeout_ms;
+    bool said = why[0] != '\0';
+
+    log_write(job->log, LEVEL_EMERG, 0,
+        "the daemon with the control socket \"%s\" did not reply to \"%s\" within %" PRId64
+        " %s%s%s%s",
+        path, job->word, ms % 1000 == 0 ? ms / 1000 : ms, ms % 1000 == 0 ? "s" : "ms",
+        said ? ", because " : "", why,
+        said ? ": the command stays given"
+             : ": its master process may be stopped, or need longer (--timeout)");
+    return EXIT_NO_REPLY;
 }
+
+/* Reports a failed connection with errno; returns the exit code. */
+static int report_connect(const struct job *job, const char *path)
+{
+    if (errno == EAGAIN)
+        return report_silence(job, path, "");
+    log_write(job->log, LEVEL_EMERG, errno, "connect() to the control socket \"%s\" failed", path);
+    return EXIT_FAILURE;
+}
+
+static int connect_to(const struct job *job, struct cli_exchange *exchange, const char *path)
+{
+    return cli_connect(exchange, path, cli_now_ms() + job->timeout_ms);
+}
+
+/* Sends the command; where that fails no reply comes either. */
+static void send_command(const struct job *job, struct cli_exchange *exchange)
+{
+    char request[64];
+
+    snprintf(request, sizeof(request), "{\"command\":\"%s\",\"progress\":true}\n", job->word);
+    cli_send(exchange, request);
+}
+
+/* Receives the reply, and prints before it why the command waits; returns the exit code where there
+ * is no reply. */
+static int wait_for_reply(const struct job *job, struct cli_exchange *exchange, const char *path)
+{
+    char why[512] = "", next[512];
+
+    while (cli_receive(exchange) == 0) {
+        struct json_value line = json_parse(exchange->text, exchange->line_n);
+
+        if (!json_text(json_member(line, "waiting"), next, sizeof(next)))
+            return EXIT_SUCCESS;
+        memcpy(why, next, sizeof(why));
+        if (!job->cmdline->quiet)
+            log_write(job->log, LEVEL_NOTICE, 0, "\"%s\" waits: %s", job->word, why);
+    }
+    if (errno == EAGAIN)
+        return report_silence(job, path, why);
+    log_write(job->log, LEVEL_EMERG, errno, "the daemon did not reply to \"%s\"", job->word);
+    return EXIT_FAILURE;
+}
+
+/* Waits for the reply to a command of -s, and prints it; returns the exit code. */
+static int finish_command(const struct job *job, struct cli_exchange *exchange, const char *path)
+{
+    int status = wait_for_reply(job, exchange, path);
+
+    return status == EXIT_SUCCESS ? outcome_print(job->cmdline, exchange, job->log) : status;
+}
+
+/* Waits for the reply to a word, and prints it, behind an empty line if it is not the first one;
+ * returns the exit code. */
+static int finish_word(const struct job *job, struct cli_exchange *exchange, const char *path,
+    bool first, cli_show *show)
+{
+    int status = wait_for_reply(job, exchange, path);
+    struct json_value reply;
+
+    if (status != EXIT_SUCCESS)
+        return status;
+    reply = json_parse(exchange->text, exchange->line_n);
+    if (!json_is_true(json_member(reply, "ok")))
+        status = EXIT_FAILURE;
+    if ((job->cmdline->options & CMDLINE_JSON) != 0) {
+        cli_print_line(exchange);
+    } else {
+        if (!first)
+            putchar('\n');
+        if (status == EXIT_SUCCESS)
+            show(reply, stdout);
+        else
+            outcome_print_error(reply, job->log);
+    }
+    return fflush(stdout) == 0 ? status : EXIT_FAILURE;
+}
+
+int cli_ask(const struct cmdline *cmdline, const char *request, cli_show *show, struct log *log)
+{
+    struct cli_exchange exchange = { .fd = -1 };
+    int status = EXIT_FAILURE;
+    struct job job;
+
+    if (job_init(&job, cmdline, log) == -1)
+        return EXIT_FAILURE;
+    if (job.core.control == NULL) {
+        log_write(log, LEVEL_EMERG, 0, NO_CONTROL);
+    } else if (connect_to(&job, &exchange, job.core.control) == -1) {
+        status = report_connect(&job, job.core.control);
+    } else {
+        cli_send(&exchange, request);
+        status = finish_word(&job, &exchange, job.core.control, true, show);
+    }
+    cli_disconnect(&exchange);
+    job_done(&job);
+    return status;
+}
+
+/* -s */
 
 /* Sends the signal that has the same effect as the command to the process that a pid file names;
  * `why` is the errno of connecting to the control socket, or 0 where the configuration has none. */
-static int send_signal(const struct cmdline *cmdline, const char *path, int why, struct log *log)
+static int send_signal(const struct job *job, const char *path, int why)
 {
+    const struct signal_row *s = signals_named(job->word);
     struct config_check check = { .pid = 0 };
-    const struct signal_row *s = signals_table;
+    struct log *log = job->log;
     pid_t pid;
 
-    if (strcmp(cmdline->signal, "leave") == 0) { /* the signal is that of quit */
+    if (strcmp(job->word, "leave") == 0) { /* the signal is that of quit */
         log_write(log, LEVEL_EMERG, why, "sessions are left over a control socket alone");
         return EXIT_FAILURE;
     }
-    if (strcmp(cmdline->signal, "reload") == 0 &&
-        config_check_run(&check, &cmdline->cycle, log, STDERR_FILENO) == -1)
+    if (strcmp(job->word, "reload") == 0 &&
+        config_check_run(&check, &job->cmdline->cycle, log, STDERR_FILENO) == -1)
         return EXIT_FAILURE; /* a configuration with mistakes is not reloaded */
     config_check_done(&check);
     pid = pidfile_read_pid(path, log);
     if (pid == -1)
         return EXIT_FAILURE;
-    while (s->command == NULL || strcmp(s->command, cmdline->signal) != 0)
-        s++;
     if (kill(pid, s->number) == -1) {
         log_write(log, LEVEL_ALERT, errno, "kill(%d, %d) failed", (int)pid, s->number);
         return EXIT_FAILURE;
     }
-    if (!cmdline->quiet)
+    if (!job->cmdline->quiet)
         log_write(log, LEVEL_NOTICE, why,
             "%s was sent to process %d, see the error log for the result: there is no control "
             "socket",
@@ -173,129 +225,81 @@ static int send_signal(const struct cmdline *cmdline, const char *path, int why,
     return EXIT_SUCCESS;
 }
 
-int cli_ask(const struct cmdline *cmdline, const char *request, cli_print *print, struct log *log)
+/* Sends the command to the process at the configuration's paths, by its control socket or as a
+ * signal; returns the exit code. */
+static int command_first(const struct job *job)
 {
-    int64_t deadline = cli_now_ms() + timeout_ms(cmdline);
+    const char *path = job->core.control, *pid_path = job->core.pid;
     struct cli_exchange exchange = { .fd = -1 };
-    struct core_settings core;
     int status = EXIT_FAILURE;
-    struct cycle *cycle;
 
-    if (load_paths(cmdline, log, &cycle, &core) == -1)
-        return EXIT_FAILURE;
-    if (core.control == NULL)
-        report_no_control(log);
-    else if (cli_connect(&exchange, core.control, deadline) == -1 && errno == EAGAIN)
-        status = report_silence(cmdline, core.control, "", log);
-    else if (exchange.fd == -1)
-        report_connect(core.control, errno, log);
-    else
-        status = wait_for_reply(
-            cmdline, core.control, cli_send(&exchange, request), &exchange, deadline, log);
-    if (exchange.line_n > 0)
-        status = print(cmdline, &exchange, log);
+    errno = 0;
+    if (path != NULL && connect_to(job, &exchange, path) == 0) {
+        send_command(job, &exchange);
+        status = finish_command(job, &exchange, path);
+    } else if (errno == EAGAIN || job->cycle == NULL) {
+        status = report_connect(job, path);
+    } else if (strcmp(job->word, "resume") == 0) { /* SIGHUP would be a reload */
+        log_write(job->log, LEVEL_EMERG, 0, "no daemon is shutting down with the pid file \"%s\"",
+            pid_path);
+    } else {
+        int error = errno;
+
+        if (pidfile_is_stale(pid_path))
+            log_write(
+                job->log, LEVEL_EMERG, 0, "no daemon runs with the pid file \"%s\"", pid_path);
+        else
+            status = send_signal(job, pid_path, error);
+    }
     cli_disconnect(&exchange);
-    cycle_destroy(&cycle);
     return status;
 }
 
 /* Connects to a process that has left the configuration's paths; -1 where there is none, but
- * perhaps a name that one has left which was killed. */
+ * perhaps the name of a killed process. */
 static int connect_to_other(
-    struct cli_exchange *exchange, const struct masters_entry *entry, int64_t deadline)
+    const struct job *job, struct cli_exchange *exchange, const struct masters_entry *entry)
 {
     *exchange = (struct cli_exchange) { .fd = -1 };
     if (entry->place == MASTERS_FIRST || entry->control == NULL)
         return -1;
-    return cli_connect(exchange, entry->control, deadline);
+    return connect_to(job, exchange, entry->control);
 }
 
-/* Whether the pid is that of a process that commands are sent to as signals. */
-static bool takes_signals(const struct masters_entry *entry, const struct core_settings *core)
-{
-    return core->control == NULL && entry->pid > 0 && (kill(entry->pid, 0) == 0 || errno == EPERM);
-}
-
-/* Whether it is a process that shuts down, as far as can be found out. */
-static bool is_quitting(const struct masters_entry *entry, const struct core_settings *core)
-{
-    struct cli_exchange exchange;
-    int status;
-
-    if (entry->place != MASTERS_QUITTING)
-        return false;
-    if (core->control == NULL)
-        return takes_signals(entry, core);
-    status = connect_to_other(&exchange, entry, cli_now_ms() + REPLY_MS);
-    cli_disconnect(&exchange);
-    return status == 0;
-}
-
-/* Sends the command to the process at the configuration's paths, by its control socket or as a
- * signal; returns the exit code. */
-static int command_first(
-    const struct cmdline *cmdline, const struct core_settings *core, struct log *log)
-{
-    int64_t deadline = cli_now_ms() + timeout_ms(cmdline);
-    struct cli_exchange exchange = { .fd = -1 };
-    const char *path = core->control;
-    int status = EXIT_FAILURE;
-
-    errno = 0;
-    if (path != NULL)
-        cli_connect(&exchange, path, deadline);
-    if (exchange.fd == -1 && errno == EAGAIN)
-        status = report_silence(cmdline, path, "", log);
-    else if (exchange.fd == -1 && core->pid == NULL)
-        report_connect(path, errno, log);
-    else if (exchange.fd == -1 && strcmp(cmdline->signal, "resume") == 0)
-        log_write(log, LEVEL_EMERG, 0, /* SIGHUP would be a reload */
-            "no daemon is shutting down with the pid file \"%s\"", core->pid);
-    else if (exchange.fd == -1 && pidfile_is_stale(core->pid))
-        log_write(log, LEVEL_EMERG, 0, "no daemon runs with the pid file \"%s\"", core->pid);
-    else if (exchange.fd == -1)
-        status = send_signal(cmdline, core->pid, errno, log);
-    else
-        status =
-            print_reply(cmdline, path, send_request(cmdline, &exchange), &exchange, deadline, log);
-    cli_disconnect(&exchange);
-    return status;
-}
-
-/* Sends the command to another process, without waiting for the reply of one that has a control
- * socket: that is *exchange then. Sets *status to the exit code if it failed; whether there is such
- * a process. */
-static bool begin_other(const struct cmdline *cmdline, const struct core_settings *core,
-    const struct masters_entry *entry, struct cli_exchange *exchange, int *status, struct log *log)
+/* Sends the command to another process, without waiting for the reply of a control socket: that is
+ * *exchange then. Sets *status to the exit code if it failed; whether there is such a process. */
+static bool begin_other(const struct job *job, const struct masters_entry *entry,
+    struct cli_exchange *exchange, int *status)
 {
     char path[PATH_MAX];
     int sent;
 
-    if (connect_to_other(exchange, entry, cli_now_ms() + timeout_ms(cmdline)) == 0) {
-        send_request(cmdline, exchange); /* otherwise there is no reply either */
+    if (connect_to_other(job, exchange, entry) == 0) {
+        send_command(job, exchange);
         return true;
     }
-    if (entry->place == MASTERS_FIRST || !takes_signals(entry, core))
+    if (entry->place == MASTERS_FIRST || job->core.control != NULL || entry->pid <= 0 ||
+        (kill(entry->pid, 0) == -1 && errno != EPERM))
         return false;
     if (entry->place == MASTERS_OLD)
-        snprintf(path, sizeof(path), "%s" PIDFILE_OLD_SUFFIX, core->pid);
+        snprintf(path, sizeof(path), "%s" PIDFILE_OLD_SUFFIX, job->core.pid);
     else
-        snprintf(path, sizeof(path), "%s" PIDFILE_QUIT_SUFFIX "%d", core->pid, (int)entry->pid);
-    sent = send_signal(cmdline, path, 0, log);
+        snprintf(path, sizeof(path), "%s" PIDFILE_QUIT_SUFFIX "%d", job->core.pid, (int)entry->pid);
+    sent = send_signal(job, path, 0);
     if (sent != EXIT_SUCCESS)
         *status = sent;
     return true;
 }
 
 /* Waits for the reply, if there is to be one, and sets *status as begin_other() does. */
-static void finish_other(const struct cmdline *cmdline, const struct masters_entry *entry,
-    struct cli_exchange *exchange, int *status, struct log *log)
+static void finish_other(const struct job *job, const struct masters_entry *entry,
+    struct cli_exchange *exchange, int *status)
 {
-    int64_t deadline = cli_now_ms() + timeout_ms(cmdline);
     int replied = EXIT_SUCCESS;
 
+    exchange->deadline = cli_now_ms() + job->timeout_ms;
     if (exchange->fd != -1)
-        replied = print_reply(cmdline, entry->control, 0, exchange, deadline, log);
+        replied = finish_command(job, exchange, entry->control);
     cli_disconnect(exchange);
     if (replied != EXIT_SUCCESS)
         *status = replied;
@@ -306,179 +310,138 @@ static bool has_first(const struct masters *masters)
     return masters->n > 0 && masters->list[0].place == MASTERS_FIRST;
 }
 
-/* Sends the command to all: those that have left the configuration's paths, and the one that has
- * them. One that does not reply keeps none of the others waiting. */
-static int command_all(const struct cmdline *cmdline, const struct core_settings *core,
-    const struct masters *masters, struct log *log)
+/* Sends the command to all processes: to those that have left the configuration's paths first. A
+ * silent process keeps none of the others waiting. */
+static int command_all(const struct job *job)
 {
+    const struct masters *masters = &job->masters;
     struct cli_exchange *exchanges = calloc(masters->n + 1, sizeof(*exchanges));
     int status = EXIT_SUCCESS, first = EXIT_SUCCESS;
     bool others = false;
 
     if (exchanges == NULL) {
-        log_write(log, LEVEL_EMERG, errno, "no memory for the connections to master processes");
+        log_write(
+            job->log, LEVEL_EMERG, errno, "no memory for the connections to master processes");
         return EXIT_FAILURE;
     }
     for (unsigned i = 0; i < masters->n; i++)
-        others |= begin_other(cmdline, core, &masters->list[i], &exchanges[i], &status, log);
+        others |= begin_other(job, &masters->list[i], &exchanges[i], &status);
     if (!others || has_first(masters))
-        first = command_first(cmdline, core, log);
+        first = command_first(job);
     for (unsigned i = 0; i < masters->n; i++)
-        finish_other(cmdline, &masters->list[i], &exchanges[i], &status, log);
+        finish_other(job, &masters->list[i], &exchanges[i], &status);
     free(exchanges);
     return first != EXIT_SUCCESS ? first : status;
 }
 
-/* Sends the command for which processes that shut down are of interest to the one that has begun
- * last; false if there is none. */
-static bool command_quitting(const struct cmdline *cmdline, const struct core_settings *core,
-    const struct masters *masters, int *status, struct log *log)
+/* Gives the command to the process that has begun to quit last; false if there is none. */
+static bool command_quitting(const struct job *job, int *status)
 {
+    const struct masters_entry *entry = masters_quitting(&job->masters);
     struct cli_exchange exchange;
-    unsigned i = 0;
 
-    while (i < masters->n && !is_quitting(&masters->list[i], core))
-        i++;
-    if (i == masters->n)
+    if (entry == NULL)
         return false;
-    if (strcmp(cmdline->signal, "resume") == 0) {
-        if (!begin_other(cmdline, core, &masters->list[i], &exchange, status, log))
+    if (strcmp(job->word, "resume") == 0) {
+        if (!begin_other(job, entry, &exchange, status))
             return false; /* the process has just ended */
-        finish_other(cmdline, &masters->list[i], &exchange, status, log);
+        finish_other(job, entry, &exchange, status);
         return true;
     }
-    if (strcmp(cmdline->signal, "quit") != 0) {
-        log_write(log, LEVEL_EMERG, 0,
+    if (strcmp(job->word, "quit") != 0) {
+        log_write(job->log, LEVEL_EMERG, 0,
             "no daemon serves with the pid file \"%s\": process %d is shutting down, and \"-s "
             "resume\" would have it serve again",
-            core->pid, (int)masters->list[i].pid);
+            job->core.pid, (int)entry->pid);
         *status = EXIT_FAILURE;
-    } else if (!cmdline->quiet) {
+    } else if (!job->cmdline->quiet) {
         log_write(
-            log, LEVEL_NOTICE, 0, "process %d is shutting down already", (int)masters->list[i].pid);
+            job->log, LEVEL_NOTICE, 0, "process %d is shutting down already", (int)entry->pid);
     }
     return true;
 }
 
-/* Sends a command to the right ones of several processes; returns the exit code. */
-static int command_masters(const struct cmdline *cmdline, const struct core_settings *core,
-    const struct masters *masters, struct log *log)
+/* Sends the command to the right ones of several processes; returns the exit code. */
+static int command_masters(const struct job *job)
 {
-    bool resume = strcmp(cmdline->signal, "resume") == 0;
+    bool resume = strcmp(job->word, "resume") == 0;
     int status = EXIT_SUCCESS;
 
-    if (strcmp(cmdline->signal, "stop") == 0 || strcmp(cmdline->signal, "reopen") == 0)
-        return command_all(cmdline, core, masters, log);
-    if ((resume || !has_first(masters)) && command_quitting(cmdline, core, masters, &status, log))
+    if (strcmp(job->word, "stop") == 0 || strcmp(job->word, "reopen") == 0)
+        return command_all(job);
+    if ((resume || !has_first(&job->masters)) && command_quitting(job, &status))
         return status;
-    return command_first(cmdline, core, log);
+    return command_first(job);
+}
+
+/* Finds the processes; -1 after a report. */
+static int find_masters(struct job *job)
+{
+    if (masters_find(&job->masters, &job->core) == 0)
+        return 0;
+    log_write(job->log, LEVEL_EMERG, errno, "no memory for the names of master processes");
+    return -1;
 }
 
 int cli_command(const struct cmdline *cmdline, struct log *log)
 {
-    struct masters masters = { .n = 0 };
-    struct core_settings core, names;
     int status = EXIT_FAILURE;
-    struct cycle *cycle;
-    bool all;
+    struct job job;
 
-    if (load_paths(cmdline, log, &cycle, &core) == -1)
+    if (job_init(&job, cmdline, log) == -1)
         return EXIT_FAILURE;
-    names = core;
-    if (cycle == NULL) /* the socket's names are all that is known */
-        names.pid = names.control;
     /* with --control other commands are for the process at this path alone */
-    all = cycle != NULL || strcmp(cmdline->signal, "reopen") == 0;
-    if (all && masters_find(&masters, &names) == -1)
-        log_write(log, LEVEL_EMERG, errno, "no memory for the names of master processes");
-    else
-        status = command_masters(cmdline, &core, &masters, log);
-    masters_free(&masters);
-    cycle_destroy(&cycle);
+    if ((job.cycle == NULL && strcmp(job.word, "reopen") != 0) || find_masters(&job) == 0)
+        status = command_masters(&job);
+    job_done(&job);
     return status;
 }
 
-static int print_status(
-    const struct cmdline *cmdline, const struct cli_exchange *reply, struct log *log)
-{
-    struct json_value status = json_parse(reply->text, reply->line_n);
-    bool ok = json_is_true(json_member(status, "ok"));
-    char error[4096];
-
-    if ((cmdline->options & CMDLINE_JSON) != 0) {
-        fwrite(reply->text, 1, reply->line_n, stdout);
-    } else if (ok) {
-        status_text_write(status, stdout);
-    } else {
-        if (!json_text(json_member(status, "error"), error, sizeof(error)))
-            snprintf(error, sizeof(error), "the daemon's reply is not valid");
-        log_write(log, LEVEL_EMERG, 0, "%s", error);
-    }
-    return ok && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
-/* Asks a connected process for its status, and shows it; `more`: behind that of another one.
- * Returns the exit code. */
-static int show_status(const struct cmdline *cmdline, const char *path,
-    struct cli_exchange *exchange, bool more, struct log *log)
-{
-    int64_t deadline = cli_now_ms() + timeout_ms(cmdline);
-    int status =
-        wait_for_reply(cmdline, path, send_request(cmdline, exchange), exchange, deadline, log);
-
-    if (exchange->line_n > 0 && more && (cmdline->options & CMDLINE_JSON) == 0)
-        putchar('\n');
-    if (exchange->line_n > 0)
-        status = print_status(cmdline, exchange, log);
-    cli_disconnect(exchange);
-    return status;
-}
+/* status */
 
 /* Shows the status of the process at the configuration's paths, and of those that have left them;
  * returns the exit code. */
-static int show_masters(const struct cmdline *cmdline, const struct core_settings *core,
-    const struct masters *masters, struct log *log)
+static int show_masters(const struct job *job)
 {
-    int64_t deadline = cli_now_ms() + timeout_ms(cmdline);
+    const char *path = job->core.control;
     struct cli_exchange exchange;
     int status = EXIT_SUCCESS, error = 0, of_other;
-    bool first = cli_connect(&exchange, core->control, deadline) == 0, shown = first;
+    bool shown = false;
 
-    if (first)
-        status = show_status(cmdline, core->control, &exchange, false, log);
-    else
+    if (connect_to(job, &exchange, path) == 0) {
+        send_command(job, &exchange);
+        status = finish_word(job, &exchange, path, true, status_text_write);
+        shown = true;
+    } else {
         error = errno;
-    for (unsigned i = 0; i < masters->n; i++) {
-        if (connect_to_other(&exchange, &masters->list[i], deadline) == -1)
+    }
+    cli_disconnect(&exchange);
+    for (unsigned i = 0; i < job->masters.n; i++) {
+        const struct masters_entry *entry = &job->masters.list[i];
+
+        if (connect_to_other(job, &exchange, entry) == -1)
             continue;
-        of_other = show_status(cmdline, masters->list[i].control, &exchange, shown, log);
+        send_command(job, &exchange);
+        of_other = finish_word(job, &exchange, entry->control, !shown, status_text_write);
+        cli_disconnect(&exchange);
         status = status != EXIT_SUCCESS ? status : of_other;
         shown = true;
     }
-    if (!first && error == EAGAIN)
-        return report_silence(cmdline, core->control, "", log);
-    if (shown)
-        return status;
-    report_connect(core->control, error, log);
-    return EXIT_FAILURE;
+    errno = error;
+    return error == EAGAIN || !shown ? report_connect(job, path) : status;
 }
 
 int cli_status(const struct cmdline *cmdline, struct log *log)
 {
-    struct masters masters = { .n = 0 };
     int status = EXIT_FAILURE;
-    struct core_settings core;
-    struct cycle *cycle;
+    struct job job;
 
-    if (load_paths(cmdline, log, &cycle, &core) == -1)
+    if (job_init(&job, cmdline, log) == -1)
         return EXIT_FAILURE;
-    if (core.control == NULL)
-        report_no_control(log);
-    else if (cycle != NULL && masters_find(&masters, &core) == -1)
-        log_write(log, LEVEL_EMERG, errno, "no memory for the names of master processes");
-    else
-        status = show_masters(cmdline, &core, &masters, log);
-    masters_free(&masters);
-    cycle_destroy(&cycle);
+    if (job.core.control == NULL)
+        log_write(log, LEVEL_EMERG, 0, NO_CONTROL);
+    else if (job.cycle == NULL || find_masters(&job) == 0)
+        status = show_masters(&job);
+    job_done(&job);
     return status;
 }

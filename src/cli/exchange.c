@@ -7,6 +7,7 @@
 #include "os/sockets.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,8 +22,8 @@ int64_t cli_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Limits how long the next call on the socket waits to what is left until the deadline; -1 with
- * errno EAGAIN when it has passed. */
+/* Sets the time limit of the next call on the socket; -1 with errno EAGAIN when the deadline has
+ * passed. */
 static int limit_wait(int fd, int64_t deadline)
 {
     int64_t ms = deadline - cli_now_ms();
@@ -62,8 +63,17 @@ int cli_send(struct cli_exchange *exchange, const char *request)
     return sent == (ssize_t)n || errno == EPIPE ? 0 : -1;
 }
 
+int cli_request(
+    struct cli_exchange *exchange, const char *path, const char *command, int64_t deadline)
+{
+    char request[64];
+
+    snprintf(request, sizeof(request), "{\"command\":\"%s\"}\n", command);
+    return cli_connect(exchange, path, deadline) == 0 ? cli_send(exchange, request) : -1;
+}
+
 /* Receives once; the return value and errno are recv()'s. */
-static ssize_t receive_more(struct cli_exchange *exchange, int64_t deadline)
+static ssize_t receive_more(struct cli_exchange *exchange)
 {
     size_t size = exchange->size > 0 ? 2 * exchange->size : 4096;
     ssize_t n;
@@ -76,7 +86,7 @@ static ssize_t receive_more(struct cli_exchange *exchange, int64_t deadline)
         exchange->text = larger;
         exchange->size = size;
     }
-    if (limit_wait(exchange->fd, deadline) == -1)
+    if (limit_wait(exchange->fd, exchange->deadline) == -1)
         return -1;
     n = recv(exchange->fd, exchange->text + exchange->n, exchange->size - exchange->n, 0);
     if (n > 0)
@@ -84,7 +94,7 @@ static ssize_t receive_more(struct cli_exchange *exchange, int64_t deadline)
     return n;
 }
 
-int cli_receive(struct cli_exchange *exchange, int64_t deadline)
+int cli_receive(struct cli_exchange *exchange)
 {
     const char *end;
 
@@ -93,7 +103,7 @@ int cli_receive(struct cli_exchange *exchange, int64_t deadline)
         memmove(exchange->text, exchange->text + exchange->line_n, exchange->n);
     exchange->line_n = 0;
     while ((end = exchange->n > 0 ? memchr(exchange->text, '\n', exchange->n) : NULL) == NULL) {
-        ssize_t n = receive_more(exchange, deadline);
+        ssize_t n = receive_more(exchange);
 
         if (n == -1 && errno == EINTR)
             continue;
@@ -104,6 +114,12 @@ int cli_receive(struct cli_exchange *exchange, int64_t deadline)
     }
     exchange->line_n = (size_t)(end - exchange->text) + 1;
     return 0;
+}
+
+void cli_print_line(const struct cli_exchange *exchange)
+{
+    if (exchange->line_n > 0)
+        fwrite(exchange->text, 1, exchange->line_n, stdout);
 }
 
 void cli_disconnect(struct cli_exchange *exchange)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A connection to a daemon's control socket: a request is a line of JSON, and so is a reply. Each
- * call ends at its deadline, of CLOCK_MONOTONIC. Nothing is printed here. */
+ * call ends at the connection's deadline. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 struct cli_exchange {
-    int fd;        /* -1: not connected */
-    char *text;    /* bytes received; the latest line comes first */
-    size_t line_n; /* bytes of that line, with its end; 0: there is none */
+    int fd;           /* -1: not connected */
+    int64_t deadline; /* in milliseconds of CLOCK_MONOTONIC */
+    char *text;       /* bytes received; the latest line comes first */
+    size_t line_n;    /* bytes of that line, with its end; 0: there is none */
     size_t n, size;
 };
 
@@ -20,8 +21,13 @@ int cli_connect(struct cli_exchange *exchange, const char *path, int64_t deadlin
 /* Sends a request, which ends with a newline; -1 with errno. A daemon that has closed the
  * connection is no error: its reply has the reason. */
 int cli_send(struct cli_exchange *exchange, const char *request);
+/* Connects and sends the command without further members; -1 with errno. */
+int cli_request(
+    struct cli_exchange *exchange, const char *path, const char *command, int64_t deadline);
 /* Receives the next line, which is valid until the next call; -1 without one: with errno 0 if the
  * daemon has closed the connection first, EAGAIN if none has come until the deadline. */
-int cli_receive(struct cli_exchange *exchange, int64_t deadline);
+int cli_receive(struct cli_exchange *exchange);
+/* Prints the line received last, if there is one. */
+void cli_print_line(const struct cli_exchange *exchange);
 /* Closes the connection and frees the line; also after cli_connect() has failed. */
 void cli_disconnect(struct cli_exchange *exchange);

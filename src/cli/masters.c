@@ -5,7 +5,9 @@
 #include "cli/masters.h"
 
 #include "base/number.h"
+#include "cli/exchange.h"
 #include "process/pidfile.h"
+#include "process/proc.h"
 #include "process/worker_list.h"
 
 #include <dirent.h>
@@ -14,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define CONNECT_MS 5000
 
 /* Returns when a name was made, 0 where there is none of this type. */
 static int64_t since_ns(const char *path, mode_t type)
@@ -151,4 +155,33 @@ void masters_free(struct masters *masters)
         free(masters->list[i].control);
     free(masters->list);
     *masters = (struct masters) { .n = 0 };
+}
+
+struct masters_entry masters_at(const struct masters *masters, enum masters_place place)
+{
+    for (unsigned i = 0; i < masters->n; i++)
+        if (masters->list[i].place == place)
+            return masters->list[i];
+    return (struct masters_entry) { .place = place, .pid = -1 };
+}
+
+/* Whether the process accepts a connection, or without a control socket its pid is in use. */
+static bool entry_runs(const struct masters_entry *entry)
+{
+    struct cli_exchange exchange;
+    int status;
+
+    if (entry->control == NULL)
+        return proc_runs(entry->pid);
+    status = cli_connect(&exchange, entry->control, cli_now_ms() + CONNECT_MS);
+    cli_disconnect(&exchange);
+    return status == 0;
+}
+
+const struct masters_entry *masters_quitting(const struct masters *masters)
+{
+    for (unsigned i = 0; i < masters->n; i++)
+        if (masters->list[i].place == MASTERS_QUITTING && entry_runs(&masters->list[i]))
+            return &masters->list[i];
+    return NULL;
 }

@@ -33,3 +33,8 @@ struct masters {
 /* Finds them. Returns -1 without memory, and then there are none. */
 int masters_find(struct masters *masters, const struct core_settings *core);
 void masters_free(struct masters *masters);
+/* Returns the names of the process at this place; without a pid and a control socket where there is
+ * none. */
+struct masters_entry masters_at(const struct masters *masters, enum masters_place place);
+/* Returns the process that has begun to quit last, of those that run; NULL where there is none. */
+const struct masters_entry *masters_quitting(const struct masters *masters);

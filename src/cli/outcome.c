@@ -37,6 +37,15 @@ static const char *unchanged_part(const char *order, const char *in_force)
                                          : "";
 }
 
+void outcome_print_error(struct json_value reply, struct log *log)
+{
+    char error[4096];
+
+    if (!json_text(json_member(reply, "error"), error, sizeof(error)))
+        snprintf(error, sizeof(error), "the daemon's reply is not valid");
+    log_write(log, LEVEL_EMERG, 0, "%s", error);
+}
+
 int outcome_print(const struct cmdline *cmdline, const struct cli_exchange *reply, struct log *log)
 {
     struct json_value outcome = json_parse(reply->text, reply->line_n);
@@ -44,7 +53,7 @@ int outcome_print(const struct cmdline *cmdline, const struct cli_exchange *repl
     bool ok = json_is_true(json_member(outcome, "ok")), shown = false;
     int64_t pid = json_integer(json_member(outcome, "pid"), 0);
     struct diag_message message;
-    char error[4096], in_force[16] = "";
+    char in_force[16] = "";
 
     while (!(ok && cmdline->quiet) && diag_from_json(messages, &at, &message)) {
         print_message(&message, log);
@@ -58,10 +67,8 @@ int outcome_print(const struct cmdline *cmdline, const struct cli_exchange *repl
                 (int)pid);
         return EXIT_SUCCESS;
     }
-    if (!json_text(json_member(outcome, "error"), error, sizeof(error)))
-        snprintf(error, sizeof(error), "the daemon's reply is not valid");
     if (!shown)
-        log_write(log, LEVEL_EMERG, 0, "%s", error);
+        outcome_print_error(outcome, log);
     json_text(json_member(outcome, "in_force"), in_force, sizeof(in_force));
     log_write(log, LEVEL_ERROR, 0, "%s failed%s", cmdline->signal,
         unchanged_part(cmdline->signal, in_force));

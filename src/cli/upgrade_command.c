@@ -1,158 +1,250 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `forkbeard upgrade status|forward|back`: shows the two master processes of an upgrade, and has
- * one of them quit. A verb looks at both before, waits until it has taken effect, and says what it
- * has seen, never what it hopes. */
+ * either quit. The state is what the masters reply: the role, and the other's pid and control
+ * socket; without control sockets the pid files tell. Replies are input, a missing member counts as
+ * empty. A verb reports what has happened, never what it hopes. */
 #include "cli/upgrade_command.h"
 
+#include "base/compiler.h"
+#include "base/json.h"
 #include "cli/command.h"
 #include "cli/exchange.h"
 #include "cli/upgrade_state.h"
 #include "os/proc.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* How long a verb may take unless --timeout says so. */
+/* Time limit of a verb, unless --timeout says another. */
 #define STATUS_MS 5000
 #define EFFECT_MS 180000
-/* Between two looks at the processes. */
-#define LOOK_US 20000
-#define LOOK_LEAST_MS 500
+/* Time limit of a master's status: a silent master hangs. */
+#define REPLY_MS 5000
+/* Poll interval, and the time that the last poll has at least. */
+#define POLL_US 20000
+#define POLL_LEAST_MS 500
+
+/* A master process; all but the pid and `control` is from its status. */
+struct upgrade_master {
+    pid_t pid;              /* -1: not known */
+    char control[PATH_MAX]; /* path of the control socket, or "" */
+    bool replied;
+    bool silent; /* accepted the connection, and has not replied in time */
+    char version[64];
+    char state[32];
+    char role[8];                 /* "old", "new"; "": no upgrade is under way */
+    pid_t other;                  /* the other process of the upgrade */
+    char other_control[PATH_MAX]; /* path of its control socket, or "" */
+    bool serves;                  /* the new process of the two does */
+    bool main;                    /* the service manager's main process */
+    unsigned workers, accepting;
+    int64_t sessions;
+    struct cli_exchange exchange; /* the reply */
+};
 
 struct verb {
     const struct cmdline *cmdline;
-    const struct core_settings *core;
+    struct core_settings core;
     struct log *log;
     int64_t deadline;
-    struct upgrade_state state;
+    bool under_way;
+    bool serves; /* the new process does */
+    /* Pids of both are known while an upgrade is under way; else `new` is the only process, or none. */
+    struct upgrade_master old, new;
 };
 
-/* Reads the state anew; the exit code. The last look has some time too: it says how far it is. */
+/* Logs an error; returns the exit code given. */
+static PRINTF_FORMAT(3, 4) int fail(const struct verb *verb, int status, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    log_write(verb->log, LEVEL_EMERG, 0, "%s", text);
+    return status;
+}
+
+/* The state of the upgrade */
+
+static void forget_master(struct upgrade_master *master, pid_t pid)
+{
+    cli_disconnect(&master->exchange);
+    *master = (struct upgrade_master) { .pid = pid, .exchange = { .fd = -1 } };
+}
+
+static void count_workers(struct upgrade_master *master, struct json_value generations)
+{
+    struct json_value generation = { NULL, 0 }, worker = { NULL, 0 };
+    char state[32];
+
+    while ((generation = json_next(generations, generation)).text != NULL)
+        while ((worker = json_next(json_member(generation, "workers"), worker)).text != NULL) {
+            if (json_integer(json_member(worker, "pid"), 0) == 0)
+                continue;
+            master->workers++;
+            master->sessions += json_integer(json_member(worker, "connections"), 0);
+            json_text(json_member(worker, "state"), state, sizeof(state));
+            master->accepting += strcmp(state, "accepting") == 0;
+        }
+}
+
+/* Asks a process for its status, at the control socket of this path ("" or NULL: it has none). */
+static void ask_master(
+    struct upgrade_master *master, pid_t pid, const char *control, int64_t deadline)
+{
+    int64_t latest = cli_now_ms() + REPLY_MS;
+    struct json_value status, upgrade;
+
+    forget_master(master, pid);
+    if (control == NULL || *control == '\0')
+        return;
+    snprintf(master->control, sizeof(master->control), "%s", control);
+    deadline = deadline < latest ? deadline : latest;
+    if (cli_request(&master->exchange, control, "status", deadline) == -1 ||
+        cli_receive(&master->exchange) == -1) {
+        master->silent = errno == EAGAIN;
+        return;
+    }
+    status = json_parse(master->exchange.text, master->exchange.line_n);
+    upgrade = json_member(status, "upgrade");
+    master->replied = json_is_true(json_member(status, "ok"));
+    master->pid = (pid_t)json_integer(json_member(status, "pid"), master->pid);
+    json_text(json_member(status, "version"), master->version, sizeof(master->version));
+    json_text(json_member(status, "state"), master->state, sizeof(master->state));
+    if (master->replied)
+        json_text(json_member(upgrade, "role"), master->role, sizeof(master->role));
+    master->other = (pid_t)json_integer(json_member(upgrade, "other"), 0);
+    json_text(json_member(upgrade, "control"), master->other_control, PATH_MAX);
+    master->serves = json_is_true(json_member(upgrade, "serves"));
+    master->main = master->role[0] == '\0' || json_is_true(json_member(upgrade, "main"));
+    count_workers(master, json_member(status, "generations"));
+}
+
+/* Asks the other process that `master` names; `path` where its socket is not named. */
+static void ask_other(const struct upgrade_master *master, struct upgrade_master *other,
+    const char *path, int64_t deadline)
+{
+    ask_master(other, master->other, *master->other_control != '\0' ? master->other_control : path,
+        deadline);
+    if (other->pid != master->other) /* the path is that of a third process */
+        forget_master(other, master->other);
+}
+
+/* Asks the process at the configuration's paths, which names the other one; where it does not reply
+ * the old one. Returns the exit code. */
 static int look(struct verb *verb)
 {
-    int64_t least = cli_now_ms() + LOOK_LEAST_MS;
+    int64_t least = cli_now_ms() + POLL_LEAST_MS;
     int64_t deadline = verb->deadline > least ? verb->deadline : least;
+    struct upgrade_master *new = &verb->new, *old = &verb->old;
+    struct masters_entry first, second;
+    struct masters masters;
 
-    upgrade_state_free(&verb->state);
-    if (upgrade_state_read(&verb->state, verb->core, deadline) == 0)
-        return EXIT_SUCCESS;
-    log_write(verb->log, LEVEL_EMERG, errno, "no memory to look for master processes");
-    return EXIT_FAILURE;
+    if (masters_find(&masters, &verb->core) == -1) {
+        log_write(verb->log, LEVEL_EMERG, errno, "no memory to look for master processes");
+        return EXIT_FAILURE;
+    }
+    first = masters_at(&masters, MASTERS_FIRST);
+    second = masters_at(&masters, MASTERS_OLD);
+    forget_master(old, -1);
+    ask_master(new, first.pid, first.control, deadline);
+    if (strcmp(new->role, "old") == 0) { /* until the new one serves */
+        *old = *new;
+        new->exchange = (struct cli_exchange) { .fd = -1 };
+        ask_other(old, new, NULL, deadline);
+    } else if (strcmp(new->role, "new") == 0) {
+        ask_other(new, old, second.control, deadline);
+    } else if (!new->replied) {
+        ask_master(old, second.pid, second.control, deadline);
+        if (strcmp(old->role, "old") == 0 && new->silent)
+            new->pid = old->other;
+        else if (strcmp(old->role, "old") == 0)
+            ask_other(old, new, NULL, deadline);
+    }
+    masters_free(&masters);
+    verb->under_way = new->replied || old->replied ? *new->role != '\0' || *old->role != '\0'
+                                                   : proc_runs(new->pid) && proc_runs(old->pid);
+    verb->serves = strcmp(old->role, "old") != 0 || old->serves;
+    if (!verb->under_way)
+        forget_master(old, -1);
+    return EXIT_SUCCESS;
 }
 
-/* Prints what has happened, but with -q. */
-static void say(const struct verb *verb, const char *text)
+/* Whether the process ends: after its sessions, or at once. */
+static bool ends(const struct upgrade_master *master)
 {
-    if (!verb->cmdline->quiet)
-        log_write(verb->log, LEVEL_NOTICE, 0, "%s", text);
-}
-
-static void format_sessions(const struct upgrade_master *master, char *text, size_t size)
-{
-    snprintf(text, size, "%lld session%s", (long long)master->sessions,
-        master->sessions == 1 ? "" : "s");
+    return strcmp(master->state, "quitting") == 0 || strcmp(master->state, "stopping") == 0;
 }
 
 /* status */
+
+static const char *plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
 
 static void show_master(const char *which, const struct upgrade_master *master, bool serves)
 {
     if (master->replied)
         printf("%s binary: forkbeard %s, master process %d, %s, %u worker%s, %lld connection%s%s\n",
             which, master->version, (int)master->pid, master->state, master->workers,
-            master->workers == 1 ? "" : "s", (long long)master->sessions,
-            master->sessions == 1 ? "" : "s", master->main ? ", main process" : "");
+            plural(master->workers), (long long)master->sessions, plural(master->sessions),
+            master->main ? ", main process" : "");
     else
         printf("%s binary: master process %d%s%s\n", which, (int)master->pid,
             master->silent ? ", does not reply" : "", serves ? "" : ", does not serve yet");
 }
 
-static void show_next(const struct upgrade_state *state)
+static void show_next(const struct verb *verb)
 {
-    if (!state->serves)
+    const struct upgrade_master *ending = ends(&verb->old) ? &verb->old : &verb->new;
+
+    if (!verb->serves)
         printf("next: wait until it serves, or end it: forkbeard upgrade back\n");
-    else if (upgrade_master_ends(&state->old))
-        printf("next: nothing, the upgrade is complete when the sessions of process %d have ended; "
+    else if (ends(ending))
+        printf("next: nothing, the upgrade is %s when the sessions of process %d have ended; "
                "to close them: kill -INT %d\n",
-            (int)state->old.pid, (int)state->old.pid);
-    else if (upgrade_master_ends(&state->new))
-        printf("next: nothing, the upgrade is taken back when the sessions of process %d have "
-               "ended; to close them: kill -INT %d\n",
-            (int)state->new.pid, (int)state->new.pid);
+            ending == &verb->old ? "complete" : "taken back", (int)ending->pid, (int)ending->pid);
     else
         printf("next: to complete the upgrade: forkbeard upgrade forward\n"
                "      to take it back:         forkbeard upgrade back\n");
 }
 
-static void show_state(const struct upgrade_state *state, bool json)
+static int run_status(const struct verb *verb)
 {
-    const struct upgrade_master *masters[] = { &state->new, &state->old };
-
-    for (int i = 0; i < 2 && json; i++)
-        fwrite(masters[i]->text, 1, masters[i]->text_n, stdout);
-    if (json)
-        return;
-    if (!state->under_way) {
-        printf("no upgrade is under way: master process %d serves alone\n", (int)state->new.pid);
-        return;
+    if ((verb->cmdline->options & CMDLINE_JSON) != 0) {
+        cli_print_line(&verb->new.exchange);
+        cli_print_line(&verb->old.exchange);
+    } else if (!verb->under_way) {
+        printf("no upgrade is under way: master process %d serves alone\n", (int)verb->new.pid);
+    } else {
+        show_master("new", &verb->new, verb->serves);
+        show_master("old", &verb->old, true);
+        show_next(verb);
     }
-    show_master("new", &state->new, state->serves);
-    show_master("old", &state->old, true);
-    show_next(state);
-}
-
-static int run_status(struct verb *verb)
-{
-    const struct upgrade_state *state = &verb->state;
-
-    show_state(state, (verb->cmdline->options & CMDLINE_JSON) != 0);
     if (fflush(stdout) != 0)
         return EXIT_FAILURE;
-    if (state->new.silent || state->old.silent)
+    if (verb->new.silent || verb->old.silent)
         return EXIT_NO_REPLY;
-    return state->under_way ? EXIT_SUCCESS : EXIT_FAILURE;
+    return verb->under_way ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 /* forward and back */
 
-static int refuse(const struct verb *verb, const char *format, const struct upgrade_master *master)
-{
-    char text[256];
-
-    snprintf(text, sizeof(text), format, (int)master->pid);
-    log_write(verb->log, LEVEL_EMERG, 0, "%s", text);
-    return EXIT_FAILURE;
-}
-
-/* Refuses what cannot be begun; the exit code. */
-static int check_state(const struct verb *verb)
-{
-    const struct upgrade_state *state = &verb->state;
-    const struct upgrade_master *silent = state->new.silent ? &state->new : &state->old;
-
-    if (silent->silent) {
-        log_write(verb->log, LEVEL_EMERG, 0,
-            "the %s binary, process %d, did not reply: it may be stopped; kill -KILL %d ends it, "
-            "and then the other serves alone",
-            silent == &state->new ? "new" : "old", (int)silent->pid, (int)silent->pid);
-        return EXIT_NO_REPLY;
-    }
-    if (!state->under_way)
-        return refuse(verb, "no upgrade is under way: master process %d serves alone", &state->new);
-    return EXIT_SUCCESS;
-}
-
 /* Gives a command to a process, by its control socket and else by the signal; the exit code. */
-static int give(
-    struct verb *verb, const struct upgrade_master *master, const char *command, int number)
+static int give(struct verb *verb, struct upgrade_master *master, const char *command, int number)
 {
-    struct cli_exchange exchange = { .fd = -1 };
-    char request[64], error[1024] = "";
-    int status = EXIT_FAILURE;
+    struct cli_exchange *exchange = &master->exchange;
+    struct json_value reply;
+    char error[1024];
 
     if (!master->replied) {
         if (kill(master->pid, number) == 0)
@@ -160,187 +252,165 @@ static int give(
         log_write(verb->log, LEVEL_ALERT, errno, "kill(%d, %d) failed", (int)master->pid, number);
         return EXIT_FAILURE;
     }
-    snprintf(request, sizeof(request), "{\"command\":\"%s\"}\n", command);
-    if (cli_connect(&exchange, master->control, verb->deadline) == -1 ||
-        cli_send(&exchange, request) == -1 || cli_receive(&exchange, verb->deadline) == -1) {
-        status = errno == EAGAIN ? EXIT_NO_REPLY : EXIT_FAILURE;
+    cli_disconnect(exchange);
+    if (cli_request(exchange, master->control, command, verb->deadline) == -1 ||
+        cli_receive(exchange) == -1) {
         log_write(verb->log, LEVEL_EMERG, errno, "process %d did not reply to \"%s\"",
             (int)master->pid, command);
-    } else {
-        struct json_value reply = json_parse(exchange.text, exchange.line_n);
-
-        if (json_is_true(json_member(reply, "ok")))
-            status = EXIT_SUCCESS;
-        else if (json_text(json_member(reply, "error"), error, sizeof(error)))
-            log_write(verb->log, LEVEL_EMERG, 0, "process %d refuses \"%s\": %s", (int)master->pid,
-                command, error);
+        return errno == EAGAIN ? EXIT_NO_REPLY : EXIT_FAILURE;
     }
-    cli_disconnect(&exchange);
-    return status;
+    reply = json_parse(exchange->text, exchange->line_n);
+    if (json_is_true(json_member(reply, "ok")))
+        return EXIT_SUCCESS;
+    json_text(json_member(reply, "error"), error, sizeof(error));
+    return fail(
+        verb, EXIT_FAILURE, "process %d refuses \"%s\": %s", (int)master->pid, command, error);
 }
 
 /* Waits a moment and looks again; false when the time has passed. */
 static bool look_again(struct verb *verb, int *status)
 {
-    if (cli_now_ms() >= verb->deadline)
+    if (*status != EXIT_SUCCESS || cli_now_ms() >= verb->deadline)
         return false;
-    usleep(LOOK_US);
+    usleep(POLL_US);
     *status = look(verb);
     return *status == EXIT_SUCCESS;
 }
 
-/* Whether neither of the two is at the names any more: then nothing is worth waiting for. */
+/* Whether neither of the two is at the paths any more: then nothing is worth waiting for. */
 static bool both_are_gone(const struct verb *verb, pid_t new, pid_t old)
 {
-    const struct upgrade_master *alone = &verb->state.new;
+    const struct upgrade_master *alone = &verb->new;
 
-    if (verb->state.under_way || alone->silent)
+    if (verb->under_way || alone->silent)
         return false;
     if (alone->replied)
         return alone->pid != new && alone->pid != old;
     return !os_proc_runs(new) && !os_proc_runs(old);
 }
 
+/* Reports that both processes have ended while the verb was waiting. */
 static int report_gone(const struct verb *verb, pid_t new, pid_t old)
 {
-    log_write(verb->log, LEVEL_EMERG, 0,
+    return fail(verb, EXIT_FAILURE,
         "the new binary, process %d, and the old one, process %d, have both been ended meanwhile",
         (int)new, (int)old);
-    return EXIT_FAILURE;
 }
 
-/* Says that the upgrade is complete, though sessions of the old process may go on. */
+/* Reports a complete upgrade; sessions of the old process may go on. */
 static int complete(const struct verb *verb, pid_t new, pid_t old)
 {
-    const struct upgrade_state *state = &verb->state;
-    char text[256], sessions[64];
+    char still[64] = "has ended";
 
-    if (state->new.pid != new) {
-        log_write(verb->log, LEVEL_EMERG, 0,
+    if (verb->new.pid != new)
+        return fail(verb, EXIT_FAILURE,
             "the new binary, process %d, has ended: the upgrade was taken back", (int)new);
-        return EXIT_FAILURE;
-    }
-    format_sessions(&state->old, sessions, sizeof(sessions));
-    if (!state->under_way)
-        snprintf(text, sizeof(text),
-            "the upgrade is complete: process %d serves alone; the old one, process %d, has ended",
-            (int)new, (int)old);
-    else
-        snprintf(text, sizeof(text),
-            "the upgrade is complete: process %d serves alone; the old one, process %d, still has "
-            "%s, and ends after that",
-            (int)new, (int)old, sessions);
-    say(verb, text);
+    if (verb->under_way)
+        snprintf(still, sizeof(still), "still has %lld session%s, and ends after that",
+            (long long)verb->old.sessions, plural(verb->old.sessions));
+    if (!verb->cmdline->quiet)
+        log_write(verb->log, LEVEL_NOTICE, 0,
+            "the upgrade is complete: process %d serves alone; the old one, process %d, %s",
+            (int)new, (int)old, still);
     return EXIT_SUCCESS;
 }
 
 static int run_forward(struct verb *verb)
 {
-    const struct upgrade_state *state = &verb->state;
-    pid_t new = state->new.pid, old = state->old.pid;
+    struct upgrade_master *old = &verb->old;
+    pid_t new_pid = verb->new.pid, old_pid = old->pid;
     int status = EXIT_SUCCESS;
 
-    if (!state->serves)
-        return refuse(verb,
+    if (!verb->serves)
+        return fail(verb, EXIT_FAILURE,
             "the new binary, process %d, does not serve yet: wait for it, or end it by "
             "\"forkbeard upgrade back\"",
-            &state->new);
-    if (upgrade_master_ends(&state->new))
-        return refuse(verb, "the upgrade is taken back already: the new binary, process %d, ends",
-            &state->new);
-    if (!upgrade_master_ends(&state->old))
-        status = give(verb, &state->old, "quit", SIGQUIT);
-    while (status == EXIT_SUCCESS && look_again(verb, &status)) {
-        if (both_are_gone(verb, new, old))
-            return report_gone(verb, new, old);
-        if (!state->under_way && state->new.pid != -1)
-            return complete(verb, new, old);
-        /* without sessions it ends in a moment */
-        if (state->old.replied && upgrade_master_ends(&state->old) && state->old.accepting == 0 &&
-            state->old.sessions > 0)
-            return complete(verb, new, old);
+            (int)new_pid);
+    if (ends(&verb->new))
+        return fail(verb, EXIT_FAILURE,
+            "the upgrade is taken back already: the new binary, process %d, ends", (int)new_pid);
+    if (!ends(old))
+        status = give(verb, old, "quit", SIGQUIT);
+    while (look_again(verb, &status)) {
+        if (both_are_gone(verb, new_pid, old_pid))
+            return report_gone(verb, new_pid, old_pid);
+        /* an old process without sessions ends in a moment */
+        if ((!verb->under_way && verb->new.pid != -1) ||
+            (ends(old) && old->accepting == 0 && old->sessions > 0))
+            return complete(verb, new_pid, old_pid);
     }
     if (status != EXIT_SUCCESS)
         return status;
-    log_write(verb->log, LEVEL_EMERG, 0,
+    return fail(verb, EXIT_NO_REPLY,
         "the old binary, process %d, was told to quit and has not ended yet; the new one, process "
         "%d, serves",
-        (int)old, (int)new);
-    return EXIT_NO_REPLY;
-}
-
-/* Says how far it has come where the time has passed. */
-static int report_unfinished(const struct verb *verb, pid_t new, pid_t old)
-{
-    const struct upgrade_state *state = &verb->state;
-    char sessions[64];
-
-    format_sessions(&state->new, sessions, sizeof(sessions));
-    if (state->new.replied && state->new.pid == new)
-        log_write(verb->log, LEVEL_EMERG, 0,
-            "the old binary, process %d, serves alone, but the new one, process %d, still has %s: "
-            "the names of the pid file and the control socket move back when it has ended",
-            (int)old, (int)new, sessions);
-    else
-        log_write(verb->log, LEVEL_EMERG, 0,
-            "the new binary, process %d, was told to quit and has not ended yet", (int)new);
-    return EXIT_NO_REPLY;
+        (int)old_pid, (int)new_pid);
 }
 
 static int run_back(struct verb *verb)
 {
-    const struct upgrade_state *state = &verb->state;
-    pid_t new = state->new.pid, old = state->old.pid;
+    struct upgrade_master *new = &verb->new, *old = &verb->old;
+    pid_t new_pid = new->pid, old_pid = old->pid;
     int status = EXIT_SUCCESS;
-    char text[256];
 
-    if (upgrade_master_ends(&state->old))
-        return refuse(verb,
+    if (ends(old))
+        return fail(verb, EXIT_FAILURE,
             "the upgrade cannot be taken back: the old binary, process %d, ends already",
-            &state->old);
+            (int)old_pid);
     /* after SIGWINCH it has no workers, and clients would wait until the new one's have ended */
-    if (state->serves && state->old.replied && state->old.accepting == 0)
-        status = give(verb, &state->old, "reload", SIGHUP);
-    if (status == EXIT_SUCCESS && !upgrade_master_ends(&state->new))
-        status = give(verb, &state->new, "quit", state->serves ? SIGQUIT : SIGTERM);
-    while (status == EXIT_SUCCESS && look_again(verb, &status)) {
-        if (both_are_gone(verb, new, old))
-            return report_gone(verb, new, old);
-        if (state->under_way || state->new.pid != old)
+    if (verb->serves && old->replied && old->accepting == 0)
+        status = give(verb, old, "reload", SIGHUP);
+    if (status == EXIT_SUCCESS && !ends(new))
+        status = give(verb, new, "quit", verb->serves ? SIGQUIT : SIGTERM);
+    while (look_again(verb, &status)) {
+        if (both_are_gone(verb, new_pid, old_pid))
+            return report_gone(verb, new_pid, old_pid);
+        if (verb->under_way || new->pid != old_pid)
             continue;
-        snprintf(text, sizeof(text),
-            "the upgrade was taken back: process %d serves alone again; the new one, process %d, "
-            "has ended",
-            (int)old, (int)new);
-        say(verb, text);
+        if (!verb->cmdline->quiet)
+            log_write(verb->log, LEVEL_NOTICE, 0,
+                "the upgrade was taken back: process %d serves alone again; the new one, process "
+                "%d, has ended",
+                (int)old_pid, (int)new_pid);
         return EXIT_SUCCESS;
     }
-    return status != EXIT_SUCCESS ? status : report_unfinished(verb, new, old);
+    if (status != EXIT_SUCCESS)
+        return status;
+    if (!new->replied || new->pid != new_pid)
+        return fail(verb, EXIT_NO_REPLY,
+            "the new binary, process %d, was told to quit and has not ended yet", (int)new_pid);
+    return fail(verb, EXIT_NO_REPLY,
+        "the old binary, process %d, serves alone, but the new one, process %d, still has %lld "
+        "session%s: the names of the pid file and the control socket move back when it has ended",
+        (int)old_pid, (int)new_pid, (long long)new->sessions, plural(new->sessions));
 }
 
-/* Says that no process serves, but perhaps one shuts down; returns the exit code. */
+/* Reports that no process serves, but perhaps one shuts down; returns the exit code. */
 static int report_none(const struct verb *verb)
 {
-    pid_t quitting = verb->state.quitting;
-    char text[128];
+    const struct masters_entry *entry;
+    struct masters masters;
+    pid_t quitting = 0;
 
-    snprintf(
-        text, sizeof(text), "no upgrade is under way: process %d is shutting down", (int)quitting);
+    if (masters_find(&masters, &verb->core) == 0 && (entry = masters_quitting(&masters)) != NULL)
+        quitting = entry->pid;
+    masters_free(&masters);
     if (quitting == 0)
-        log_write(verb->log, LEVEL_EMERG, 0, "no daemon runs with the %s \"%s\"",
-            verb->cmdline->control != NULL ? "control socket" : "pid file", verb->core->pid);
-    else if (strcmp(verb->cmdline->argument, "status") != 0)
-        log_write(verb->log, LEVEL_EMERG, 0, "%s", text);
-    else if ((verb->cmdline->options & CMDLINE_JSON) == 0)
-        printf("%s\n", text);
+        return fail(verb, EXIT_FAILURE, "no daemon runs with the %s \"%s\"",
+            verb->cmdline->control != NULL ? "control socket" : "pid file", verb->core.pid);
+    if (strcmp(verb->cmdline->argument, "status") != 0)
+        return fail(verb, EXIT_FAILURE, "no upgrade is under way: process %d is shutting down",
+            (int)quitting);
+    if ((verb->cmdline->options & CMDLINE_JSON) == 0)
+        printf("no upgrade is under way: process %d is shutting down\n", (int)quitting);
     return EXIT_FAILURE;
 }
 
 static int run_verb(struct verb *verb)
 {
+    const struct upgrade_master *new = &verb->new;
+    const struct upgrade_master *silent = new->silent ? new : &verb->old;
     const char *word = verb->cmdline->argument;
-    const struct upgrade_master *alone = &verb->state.new;
-    int status = look(verb);
 
     if (status != EXIT_SUCCESS)
         return status;
@@ -348,34 +418,35 @@ static int run_verb(struct verb *verb)
         return report_none(verb);
     if (strcmp(word, "status") == 0)
         return run_status(verb);
-    status = check_state(verb);
-    if (status != EXIT_SUCCESS)
-        return status;
+    if (silent->silent)
+        return fail(verb, EXIT_NO_REPLY,
+            "the %s binary, process %d, did not reply: it may be stopped; kill -KILL %d ends it, "
+            "and then the other serves alone",
+            silent == new ? "new" : "old", (int)silent->pid, (int)silent->pid);
+    if (!verb->under_way)
+        return fail(verb, EXIT_FAILURE, "no upgrade is under way: master process %d serves alone",
+            (int)new->pid);
     return strcmp(word, "forward") == 0 ? run_forward(verb) : run_back(verb);
 }
 
 int cli_upgrade(const struct cmdline *cmdline, struct log *log)
 {
-    /* with --control the socket's names are all that is known */
-    struct core_settings core = { .pid = cmdline->control, .control = cmdline->control };
-    struct verb verb = { .cmdline = cmdline, .core = &core, .log = log };
-    struct cycle_options options = cmdline->cycle;
-    bool shows = strcmp(cmdline->argument, "status") == 0;
-    struct cycle *cycle = NULL;
+    struct verb verb = { .cmdline = cmdline,
+        .log = log,
+        .old = { .pid = -1, .exchange = { .fd = -1 } },
+        .new = { .pid = -1, .exchange = { .fd = -1 } } };
+    int64_t ms = strcmp(cmdline->argument, "status") == 0 ? STATUS_MS : EFFECT_MS;
+    struct cycle *cycle;
     int status;
 
-    options.only_pid = true;
-    if (cmdline->control == NULL) {
-        cycle = cycle_load(&options, log, STDERR_FILENO);
-        if (cycle == NULL)
-            return EXIT_FAILURE;
-        verb.core = &cycle->core;
-    }
-    verb.deadline = cli_now_ms() + (cmdline->timeout_ms != 0 ? cmdline->timeout_ms
-                                       : shows               ? STATUS_MS
-                                                             : EFFECT_MS);
-    status = run_verb(&verb);
-    upgrade_state_free(&verb.state);
+    if (cli_load_paths(cmdline, log, &cycle, &verb.core) == -1)
+        return EXIT_FAILURE;
+    verb.deadline = cli_now_ms() + (cmdline->timeout_ms != 0 ? cmdline->timeout_ms : ms);
+    status = look(&verb);
+    if (status == EXIT_SUCCESS)
+        status = run_verb(&verb);
+    forget_master(&verb.old, -1);
+    forget_master(&verb.new, -1);
     cycle_destroy(&cycle);
     return status;
 }

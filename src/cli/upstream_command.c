@@ -40,68 +40,69 @@ static const char *format_server(struct json_value server, char text[2 * NAME_MA
 }
 
 /* Prints which troubles sessions have had with a server, where they had any. */
-static void print_troubles(struct json_value server)
+static void print_troubles(struct json_value server, FILE *out)
 {
     int64_t resets = number_of(server, "resets"), timeouts = number_of(server, "timeouts");
     int64_t refusals = number_of(server, "refusals"), slow = number_of(server, "slow");
 
     if ((resets | timeouts | refusals | slow) != 0)
-        printf("    resets: %" PRId64 ", connect time-outs: %" PRId64 ", refusals: %" PRId64
-               ", slow first bytes: %" PRId64 "\n",
+        fprintf(out,
+            "    resets: %" PRId64 ", connect time-outs: %" PRId64 ", refusals: %" PRId64
+            ", slow first bytes: %" PRId64 "\n",
             resets, timeouts, refusals, slow);
 }
 
-static void print_server(struct json_value server)
+static void print_server(struct json_value server, FILE *out)
 {
     char name[2 * NAME_MAX_SHOWN], state[NAME_MAX_SHOWN], set[NAME_MAX_SHOWN];
 
-    printf("  %-30s %-10s %-5s %6" PRId64 " %11" PRId64 " %9" PRId64 " %8" PRId64 "%s\n",
+    fprintf(out, "  %-30s %-10s %-5s %6" PRId64 " %11" PRId64 " %9" PRId64 " %8" PRId64 "%s\n",
         format_server(server, name), text_of(server, "state", state), text_of(server, "set", set),
         number_of(server, "weight"), number_of(server, "connections"),
         number_of(server, "sessions"), number_of(server, "failures"),
         json_is_true(json_member(server, "backup")) ? " backup" : "");
-    print_troubles(server);
+    print_troubles(server, out);
 }
 
 /* Prints what is known of a server's name: "a.test:80: 2 addresses, 3 s old". */
-static void print_name(struct json_value name)
+static void print_name(struct json_value name, FILE *out)
 {
     int64_t n = number_of(name, "addresses"), age = json_integer(json_member(name, "age_ms"), -1);
     int64_t failed = json_integer(json_member(name, "failed_ms"), -1);
     char text[NAME_MAX_SHOWN];
 
-    printf("  %s: ", text_of(name, "server", text));
+    fprintf(out, "  %s: ", text_of(name, "server", text));
     if (age < 0)
-        printf("no answer yet");
+        fprintf(out, "no answer yet");
     else
-        printf(
-            "%" PRId64 " %s, %" PRId64 " s old", n, n == 1 ? "address" : "addresses", age / 1000);
+        fprintf(out, "%" PRId64 " %s, %" PRId64 " s old", n, n == 1 ? "address" : "addresses",
+            age / 1000);
     if (failed >= 0)
-        printf("; for %" PRId64 " s %s", failed / 1000, text_of(name, "error", text));
-    putchar('\n');
+        fprintf(out, "; for %" PRId64 " s %s", failed / 1000, text_of(name, "error", text));
+    putc('\n', out);
 }
 
-static void print_upstream(struct json_value upstream)
+static void print_upstream(struct json_value upstream, FILE *out)
 {
     struct json_value servers = json_member(upstream, "servers"), at = { NULL, 0 };
     struct json_value names = json_member(upstream, "names");
     char name[NAME_MAX_SHOWN], balancer[NAME_MAX_SHOWN], zone[NAME_MAX_SHOWN];
 
-    printf("upstream %s, %s", text_of(upstream, "name", name),
+    fprintf(out, "upstream %s, %s", text_of(upstream, "name", name),
         text_of(upstream, "balancer", balancer));
     if (json_text(json_member(upstream, "zone"), zone, sizeof(zone)))
-        printf(", zone %s\n", zone);
+        fprintf(out, ", zone %s\n", zone);
     else
-        printf(", without a zone: each worker has a state of its own\n");
-    printf("  %-30s %-10s %-5s %6s %11s %9s %8s\n", "server", "state", "set", "weight",
+        fprintf(out, ", without a zone: each worker has a state of its own\n");
+    fprintf(out, "  %-30s %-10s %-5s %6s %11s %9s %8s\n", "server", "state", "set", "weight",
         "connections", "sessions", "failures");
     while ((at = json_next(servers, at)).text != NULL)
-        print_server(at);
+        print_server(at, out);
     for (at = (struct json_value) { NULL, 0 }; (at = json_next(names, at)).text != NULL;)
-        print_name(at);
+        print_name(at, out);
 }
 
-static void print_all(struct json_value reply)
+static void print_all(struct json_value reply, FILE *out)
 {
     struct json_value upstreams = json_member(reply, "upstreams"), at = { NULL, 0 };
     int64_t left_out = number_of(reply, "left_out");
@@ -109,32 +110,12 @@ static void print_all(struct json_value reply)
 
     while ((at = json_next(upstreams, at)).text != NULL) {
         if (!first)
-            putchar('\n');
-        print_upstream(at);
+            putc('\n', out);
+        print_upstream(at, out);
         first = false;
     }
     if (left_out > 0)
-        printf("\n%" PRId64 " servers more are not shown\n", left_out);
-}
-
-static int print_reply(
-    const struct cmdline *cmdline, const struct cli_exchange *reply, struct log *log)
-{
-    struct json_value outcome = json_parse(reply->text, reply->line_n);
-    bool ok = json_is_true(json_member(outcome, "ok"));
-    int status = ok ? EXIT_SUCCESS : EXIT_FAILURE;
-    char error[4096];
-
-    if ((cmdline->options & CMDLINE_JSON) != 0) {
-        fwrite(reply->text, 1, reply->line_n, stdout);
-    } else if (!ok) {
-        if (!json_text(json_member(outcome, "error"), error, sizeof(error)))
-            snprintf(error, sizeof(error), "the daemon's reply is not valid");
-        log_write(log, LEVEL_EMERG, 0, "%s", error);
-    } else {
-        print_all(outcome);
-    }
-    return fflush(stdout) == 0 ? status : EXIT_FAILURE;
+        fprintf(out, "\n%" PRId64 " servers more are not shown\n", left_out);
 }
 
 /* Writes the request; NULL without memory. */
@@ -173,7 +154,7 @@ int cli_upstream(const struct cmdline *cmdline, struct log *log)
         log_write(log, LEVEL_EMERG, 0, "no memory for the request");
         return EXIT_FAILURE;
     }
-    status = cli_ask(cmdline, request, print_reply, log);
+    status = cli_ask(cmdline, request, print_all, log);
     free(request);
     return status;
 }

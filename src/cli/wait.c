@@ -39,29 +39,15 @@ struct endings {
     unsigned n;
 };
 
-static int signal_of(const char *command)
-{
-    const struct signal_row *s = signals_table;
-
-    while (s->command == NULL || strcmp(s->command, command) != 0)
-        s++;
-    return s->number;
-}
-
-/* Sends a command by a connection that stays open, or as a signal; -1 with errno where nobody
+/* Sends a command by a connection that stays open, or as a signal; -1 with errno where no process
  * is. */
 static int send_command(
     const struct masters_entry *entry, struct cli_exchange *exchange, const char *command)
 {
-    char request[64];
-
     *exchange = (struct cli_exchange) { .fd = -1 };
     if (entry->control == NULL)
-        return entry->pid > 0 ? kill(entry->pid, signal_of(command)) : -1;
-    if (cli_connect(exchange, entry->control, cli_now_ms() + CONNECT_MS) == -1)
-        return -1;
-    snprintf(request, sizeof(request), "{\"command\":\"%s\"}\n", command);
-    return cli_send(exchange, request);
+        return entry->pid > 0 ? kill(entry->pid, signals_named(command)->number) : -1;
+    return cli_request(exchange, entry->control, command, cli_now_ms() + CONNECT_MS);
 }
 
 /* Returns the descriptor that tells of the end: of the process, else of its connection; -1: none
@@ -201,30 +187,20 @@ static int end_all(const struct cmdline *cmdline, const struct core_settings *co
     return status;
 }
 
-/* Reads the paths from the configuration; NULL after a report. */
-static struct cycle *load_paths(const struct cmdline *cmdline, struct log *log)
-{
-    struct cycle_options options = cmdline->cycle;
-
-    options.only_pid = true;
-    return cycle_load(&options, log, STDERR_FILENO);
-}
-
 int cli_wait(const struct cmdline *cmdline, struct log *log)
 {
-    struct core_settings given = { .pid = cmdline->control, .control = cmdline->control };
-    struct cycle *cycle = cmdline->control == NULL ? load_paths(cmdline, log) : NULL;
-    const struct core_settings *core = cycle != NULL ? &cycle->core : &given;
+    struct core_settings core;
     int status = EXIT_FAILURE;
     struct masters masters;
+    struct cycle *cycle;
 
     assert(cmdline->wait_ms > 0);
-    if (core->pid == NULL)
+    if (cli_load_paths(cmdline, log, &cycle, &core) == -1)
         return EXIT_FAILURE;
-    if (masters_find(&masters, core) == -1)
+    if (masters_find(&masters, &core) == -1)
         log_write(log, LEVEL_EMERG, errno, "no memory for the names of master processes");
     else
-        status = end_all(cmdline, core, &masters, log);
+        status = end_all(cmdline, &core, &masters, log);
     masters_free(&masters);
     cycle_destroy(&cycle);
     return status;

@@ -13,14 +13,6 @@
 
 #define COMMANDS "expected status, upstream, reload, reopen, upgrade, resume, quit, leave or stop"
 
-static const struct signal_row *find_command(const char *word)
-{
-    for (const struct signal_row *s = signals_table; s->number != 0; s++)
-        if (s->command != NULL && strcmp(s->command, word) == 0)
-            return s;
-    return NULL;
-}
-
 static void reply_status(struct control_client *client)
 {
     struct json json;
@@ -104,7 +96,7 @@ void control_command_handle(struct control_client *client, size_t n)
         return;
     }
     client->progress = json_is_true(json_member(request, "progress"));
-    command = find_command(word);
+    command = signals_named(word);
     if (strcmp(word, "status") == 0) {
         reply_status(client);
     } else if (strcmp(word, "upstream") == 0) {

@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 const struct signal_row signals_table[] = {
@@ -179,6 +180,14 @@ const struct signal_row *signals_find(enum role role, enum command command)
 {
     for (const struct signal_row *s = signals_table; s->number != 0; s++)
         if (s->commands[role] == command)
+            return s;
+    return NULL;
+}
+
+const struct signal_row *signals_named(const char *command)
+{
+    for (const struct signal_row *s = signals_table; s->number != 0; s++)
+        if (s->command != NULL && strcmp(s->command, command) == 0)
             return s;
     return NULL;
 }

@@ -106,5 +106,7 @@ void signals_forward(pid_t pid, struct log *log);
 /* Gives a command from within the process, as if its signal had arrived. */
 void signals_raise(enum command command);
 
+/* The row whose command has this name; NULL where none has. */
+const struct signal_row *signals_named(const char *command);
 /* The signal that means this command in this role; NULL where none does. */
 const struct signal_row *signals_find(enum role role, enum command command);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is printed of the outcome of a command that has failed: the error, and what is unchanged or
+/* Text printed of the outcome of a command that has failed: the error, and what is unchanged or
  * in force after it. */
 #include "cli/outcome.h"
 

@@ -234,6 +234,10 @@ START_TEST(other_names)
     daemon_wait_log(daemon, "serves: the upgrade is complete when");
     ck_assert_int_eq(upgrade_read_pid(daemon, "forkbeard.pid.oldbin"), daemon->pid);
     ck_assert(!daemon_has(daemon, "forkbeard.pid") && !daemon_has(daemon, "forkbeard.sock"));
+    /* each process names the other's control socket */
+    ck_assert_int_eq(daemon_run(daemon, "upgrade", "status", "-c", "forkbeard.conf", NULL), 0);
+    ck_assert_ptr_nonnull(strstr(daemon->out, "new binary: forkbeard "));
+    ck_assert_ptr_nonnull(strstr(daemon->out, "old binary: forkbeard "));
     ck_assert_int_eq(kill(new, SIGQUIT), 0);
     upgrade_wait_rollback(daemon);
     ck_assert(!daemon_has(daemon, "other.pid.lock"));
