@@ -6,9 +6,7 @@
 
 #include "base/number.h"
 #include "base/utf8.h"
-#include "systemd/notify_queue.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,50 +18,8 @@
 #define INTERVAL_PID "WATCHDOG_PID"
 #define WAIT_MS 5 /* between two looks of notify_wait() */
 
-struct notify {
-    struct notify_queue queue;
-    char *socket; /* "NOTIFY_SOCKET=...", or NULL */
-    int64_t interval_us;
-    char interval[sizeof(INTERVAL) + 24]; /* "WATCHDOG_USEC=...", or "" */
-};
-
-static struct notify own = { .queue = { .barrier = -1, .socket = { .fd = -1 } } };
-static struct notify *notify = &own;
-
-struct notify *notify_create(void)
-{
-    struct notify *other = malloc(sizeof(*other));
-
-    if (other != NULL)
-        *other = (struct notify) { .queue = { .barrier = -1, .socket = { .fd = -1 } } };
-    return other;
-}
-
-static void forget(struct notify *forgotten)
-{
-    notify_queue_done(&forgotten->queue);
-    free(forgotten->socket);
-    forgotten->socket = NULL;
-}
-
-void notify_destroy(struct notify **other)
-{
-    if (*other == NULL)
-        return;
-    assert(*other != notify && *other != &own);
-    forget(*other);
-    free(*other);
-    *other = NULL;
-}
-
-struct notify *notify_exchange(struct notify *other)
-{
-    struct notify *before = notify;
-
-    assert(other != NULL);
-    notify = other;
-    return before;
-}
+static struct notify own = NOTIFY_INITIAL;
+struct notify *notify_state = &own;
 
 /* The interval at which the manager wants to hear from this process; 0: from none, or another. */
 static int64_t read_interval(pid_t self)
@@ -80,29 +36,30 @@ void notify_init(pid_t self, struct log *log)
 {
     const char *value = getenv(SOCKET);
 
-    forget(notify);
-    if (value != NULL && *value != '\0' && asprintf(&notify->socket, SOCKET "=%s", value) == -1)
-        notify->socket = NULL;
-    notify->interval_us = read_interval(self);
-    notify->interval[0] = '\0';
-    if (notify->interval_us > 0)
-        snprintf(
-            notify->interval, sizeof(notify->interval), INTERVAL "=%" PRId64, notify->interval_us);
+    notify_forget();
+    if (value != NULL && *value != '\0' &&
+        asprintf(&notify_state->socket, SOCKET "=%s", value) == -1)
+        notify_state->socket = NULL;
+    notify_state->interval_us = read_interval(self);
+    notify_state->interval[0] = '\0';
+    if (notify_state->interval_us > 0)
+        snprintf(notify_state->interval, sizeof(notify_state->interval), INTERVAL "=%" PRId64,
+            notify_state->interval_us);
     unsetenv(SOCKET);
     unsetenv(INTERVAL);
     unsetenv(INTERVAL_PID);
-    notify_queue_init(
-        &notify->queue, notify->socket != NULL ? notify->socket + sizeof(SOCKET) : NULL, log);
+    notify_queue_init(&notify_state->queue,
+        notify_state->socket != NULL ? notify_state->socket + sizeof(SOCKET) : NULL, log);
 }
 
 void notify_attend(struct timers *timers, struct log *log)
 {
-    notify_queue_attend(&notify->queue, timers, log);
+    notify_queue_attend(&notify_state->queue, timers, log);
 }
 
 bool notify_is_on(void)
 {
-    return notify->queue.name != NULL;
+    return notify_state->queue.name != NULL;
 }
 
 /* The manager counts the watchdog's interval for its main process: no pid is put back. */
@@ -110,22 +67,24 @@ void notify_hand_on(char *variables[NOTIFY_VARIABLES])
 {
     unsigned n = 0;
 
-    if (notify->socket != NULL)
-        variables[n++] = notify->socket;
-    if (notify->socket != NULL && notify->interval[0] != '\0')
-        variables[n++] = notify->interval;
+    if (notify_state->socket != NULL)
+        variables[n++] = notify_state->socket;
+    if (notify_state->socket != NULL && notify_state->interval[0] != '\0')
+        variables[n++] = notify_state->interval;
     while (n < NOTIFY_VARIABLES)
         variables[n++] = NULL;
 }
 
 void notify_forget(void)
 {
-    forget(notify);
+    notify_queue_done(&notify_state->queue);
+    free(notify_state->socket);
+    notify_state->socket = NULL;
 }
 
 void notify_ready(struct log *log)
 {
-    notify_queue_push(&notify->queue, log, NOTIFY_READY, "READY=1", -1);
+    notify_queue_push(&notify_state->queue, log, NOTIFY_READY, "READY=1", -1);
 }
 
 void notify_reloading(struct log *log, const struct timespec *now)
@@ -134,12 +93,12 @@ void notify_reloading(struct log *log, const struct timespec *now)
 
     snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
         (uint64_t)now->tv_sec * 1000000 + (uint64_t)now->tv_nsec / 1000);
-    notify_queue_push(&notify->queue, log, NOTIFY_RELOADING, state, -1);
+    notify_queue_push(&notify_state->queue, log, NOTIFY_RELOADING, state, -1);
 }
 
 void notify_stopping(struct log *log)
 {
-    notify_queue_push(&notify->queue, log, NOTIFY_STOPPING, "STOPPING=1", -1);
+    notify_queue_push(&notify_state->queue, log, NOTIFY_STOPPING, "STOPPING=1", -1);
 }
 
 void notify_status(struct log *log, const char *text)
@@ -162,7 +121,7 @@ void notify_status(struct log *log, const char *text)
         text += bytes;
     }
     state[n] = '\0';
-    notify_queue_push(&notify->queue, log, NOTIFY_STATUS, state, -1);
+    notify_queue_push(&notify_state->queue, log, NOTIFY_STATUS, state, -1);
 }
 
 void notify_mainpid(struct log *log, pid_t pid)
@@ -170,22 +129,22 @@ void notify_mainpid(struct log *log, pid_t pid)
     char state[32];
 
     snprintf(state, sizeof(state), "MAINPID=%d", (int)pid);
-    notify_queue_push(&notify->queue, log, NOTIFY_MAIN_PID, state, -1);
+    notify_queue_push(&notify_state->queue, log, NOTIFY_MAIN_PID, state, -1);
 }
 
 bool notify_cancel_mainpid(void)
 {
-    return notify_queue_cancel(&notify->queue, NOTIFY_MAIN_PID);
+    return notify_queue_cancel(&notify_state->queue, NOTIFY_MAIN_PID);
 }
 
 uint64_t notify_interval(void)
 {
-    return notify_is_on() ? (uint64_t)notify->interval_us / 1000 : 0;
+    return notify_is_on() ? (uint64_t)notify_state->interval_us / 1000 : 0;
 }
 
 void notify_alive(struct log *log)
 {
-    notify_queue_push(&notify->queue, log, NOTIFY_ALIVE, "WATCHDOG=1", -1);
+    notify_queue_push(&notify_state->queue, log, NOTIFY_ALIVE, "WATCHDOG=1", -1);
 }
 
 /* FDPOLL=0: nothing happens on a listening socket that would make the copy useless. */
@@ -194,7 +153,7 @@ int notify_store(struct log *log, const char *name, int fd)
     char state[320];
 
     snprintf(state, sizeof(state), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
-    return notify_queue_push(&notify->queue, log, NOTIFY_STORE, state, fd);
+    return notify_queue_push(&notify_state->queue, log, NOTIFY_STORE, state, fd);
 }
 
 int notify_unstore(struct log *log, const char *name)
@@ -202,20 +161,20 @@ int notify_unstore(struct log *log, const char *name)
     char state[320];
 
     snprintf(state, sizeof(state), "FDSTOREREMOVE=1\nFDNAME=%s", name);
-    return notify_queue_push(&notify->queue, log, NOTIFY_UNSTORE, state, -1);
+    return notify_queue_push(&notify_state->queue, log, NOTIFY_UNSTORE, state, -1);
 }
 
 bool notify_is_waiting(void)
 {
-    return notify_queue_is_waiting(&notify->queue);
+    return notify_queue_is_waiting(&notify_state->queue);
 }
 
 bool notify_confirm(struct log *log)
 {
-    if (notify_queue_is_confirmed(&notify->queue))
+    if (notify_queue_is_confirmed(&notify_state->queue))
         return true;
-    notify_queue_advance(&notify->queue, log);
-    return notify_queue_is_confirmed(&notify->queue);
+    notify_queue_advance(&notify_state->queue, log);
+    return notify_queue_is_confirmed(&notify_state->queue);
 }
 
 void notify_wait(struct log *log, void (*sleep_for)(int ms))

@@ -5,14 +5,12 @@
  * is logged once, and has no other effect. */
 #pragma once
 
-#include "base/log.h"
+#include "systemd/notify_queue.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
-
-struct timers;
 
 /* Bytes of a status with its NUL; a longer one is cut. */
 #define NOTIFY_STATUS_MAX 3400
@@ -26,15 +24,21 @@ struct timers;
 /* Variables of the environment at most that name a service manager to a process. */
 #define NOTIFY_VARIABLES 2
 
-/* The state of the calls below: what a process knows of its service manager, and has to send. */
-struct notify;
+/* What a process knows of its service manager, and has to send. A simulation of several processes
+ * has one for each, and exchanges notify_state with the process that runs. */
+struct notify {
+    struct notify_queue queue;
+    char *socket; /* "NOTIFY_SOCKET=...", or NULL */
+    int64_t interval_us;
+    char interval[40]; /* "WATCHDOG_USEC=...", or "" */
+};
 
-/* Makes another state for a simulation, in which several processes run; NULL without memory. */
-struct notify *notify_create(void);
-/* Destroys one that is not in use. */
-void notify_destroy(struct notify **other);
-/* Takes another state into use, and returns the state before. */
-struct notify *notify_exchange(struct notify *other);
+#define NOTIFY_INITIAL                                                                             \
+    {                                                                                              \
+        .queue = {.barrier = -1, .socket = { .fd = -1 } }                                          \
+    }
+
+extern struct notify *notify_state;
 
 /* Stores the variables of the service manager and removes them from the environment; `self` is our
  * pid. To be called at the start. */

@@ -6,7 +6,6 @@
 #include "plays/whole.h"
 #include "plays/worker.h"
 #include "process/role.h"
-#include "systemd/notify.h"
 
 #include <errno.h>
 #include <sys/epoll.h>
@@ -81,7 +80,6 @@ static struct play_process *copy_process(enum process_kind kind)
     child->role = from->role;
     child->has_handlers = from->has_handlers;
     child->environment = play_copy_list(environ);
-    child->notify = notify_create();
     return child;
 }
 

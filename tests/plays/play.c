@@ -8,7 +8,6 @@
 #include "plays/whole.h"
 #include "plays/worker.h"
 #include "process/pidfile.h"
-#include "systemd/notify.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -41,7 +40,6 @@ static void stay_on_one_processor(void)
 struct play *play_create(uint64_t seed)
 {
     struct play *play = calloc(1, sizeof(*play));
-    struct notify *other;
 
     test_require(play != NULL);
     test_require(play_now == NULL);
@@ -75,10 +73,7 @@ struct play *play_create(uint64_t seed)
     }
     play->environment = environ;
     play->signals = signals_state;
-    other = notify_create();
-    play->notify = notify_exchange(other);
-    notify_exchange(play->notify);
-    notify_destroy(&other);
+    play->notify = notify_state;
     play_now = play;
     process_ops = &play_ops;
     return play;
@@ -209,7 +204,6 @@ struct play_process *play_start(struct play *play)
 
     process->is_master = process->kept = true;
     process->environment = make_environment(process);
-    process->notify = notify_create();
     play_process_begin(process);
     return process;
 }

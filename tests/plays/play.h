@@ -14,6 +14,7 @@
 #include "process/process_ops.h"
 #include "support/random.h"
 #include "support/test.h"
+#include "systemd/notify.h"
 
 #include <bsd/sys/queue.h>
 #include <pthread.h>
@@ -21,7 +22,6 @@
 #include <setjmp.h>
 #include <stdio.h>
 
-struct notify;
 struct play;
 struct play_client;
 struct play_server;
@@ -72,7 +72,7 @@ struct play_process {
     struct signals_state signals;
     enum role role;
     char **environment;
-    struct notify *notify;
+    struct notify notify;
 };
 
 TAILQ_HEAD(play_processes, play_process);

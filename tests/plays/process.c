@@ -8,7 +8,6 @@
 #include "plays/whole.h"
 #include "plays/worker.h"
 #include "process/role.h"
-#include "systemd/notify.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -38,6 +37,7 @@ struct play_process *play_process_create(
     process->wakeups = process->wakeups_seen = -1;
     process->role = ROLE_N;
     process->signals.wake_fd = -1;
+    process->notify = (struct notify)NOTIFY_INITIAL;
     test_require(sem_init(&process->turn, 0, 0) == 0);
     test_require(sem_init(&process->begun, 0, 0) == 0);
     TAILQ_INSERT_TAIL(&play->processes, process, link);
@@ -129,7 +129,7 @@ static void enter(struct play_process *process)
     environ = process->environment;
     signals_state = &process->signals;
     role_set(process->role);
-    notify_exchange(process->notify);
+    notify_state = &process->notify;
     process->play->running = process;
 }
 
@@ -138,7 +138,7 @@ static void leave(struct play_process *process)
     struct play *play = process->play;
 
     play->running = NULL;
-    notify_exchange(play->notify);
+    notify_state = play->notify;
     process->role = role_set(ROLE_N);
     signals_state = play->signals;
     if (environ != process->environment) {
@@ -267,7 +267,9 @@ void play_process_forget(struct play_process *process)
         play_worker_destroy(&process->worker);
     if (process->whole != NULL)
         play_whole_destroy(&process->whole);
-    notify_destroy(&process->notify);
+    notify_state = &process->notify;
+    notify_forget();
+    notify_state = play->notify;
     free(process->environment);
     sem_destroy(&process->turn);
     sem_destroy(&process->begun);
