@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the phase of a client, and sends its reply. What a client may do next is asserted; what
- * it sends never is. */
+/* Keeps the phase of a client, and writes and sends its replies. A reply is an object on a line
+ * that begins with "ok", and has "error" when that is false. The next phase is asserted, bytes that
+ * a client sends never are; memory that runs out cuts the client off. */
 #include "control/client.h"
 
+#include "base/diag_json.h"
 #include "process/process_ops.h"
 
 #include <errno.h>
@@ -26,7 +28,7 @@ void control_client_check(const struct control_client *client)
     assert(!waits || !timer_is_set(&client->patience));
 }
 
-void control_client_set(struct control_client *client, enum client_phase phase)
+static void control_client_set(struct control_client *client, enum client_phase phase)
 {
     static const unsigned next[CLIENT_PHASES] = {
         [CLIENT_READING] = 1u << CLIENT_WAITING | 1u << CLIENT_REPLYING | 1u << CLIENT_LAST_REPLY |
@@ -92,19 +94,6 @@ void control_client_wait(struct control_client *client, enum control_wait waitin
     control_client_set(client, CLIENT_WAITING);
 }
 
-void control_client_reply(struct control_client *client, char *line, size_t n, bool last)
-{
-    assert(client->out == NULL);
-    if (client->waiting_for != CONTROL_WAIT_EXIT)
-        client->waiting_for = CONTROL_WAIT_NONE;
-    client->out = line;
-    client->out_n = line != NULL ? n : 0;
-    client->out_sent = 0;
-    control_client_set(client, line == NULL ? CLIENT_CLOSING
-                               : last       ? CLIENT_LAST_REPLY
-                                            : CLIENT_REPLYING);
-}
-
 enum client_step control_client_send(struct control_client *client)
 {
     while (client->out_sent < client->out_n) {
@@ -127,4 +116,91 @@ enum client_step control_client_send(struct control_client *client)
     else
         control_client_set(client, CLIENT_READING);
     return CLIENT_DONE;
+}
+
+/* Replies */
+
+/* Begins to send this line, which is freed then. NULL: without memory the client is cut off; `last`
+ * closes the connection behind the line. */
+static void begin_sending(struct control_client *client, char *line, size_t n, bool last)
+{
+    assert(client->out == NULL);
+    if (client->waiting_for != CONTROL_WAIT_EXIT)
+        client->waiting_for = CONTROL_WAIT_NONE;
+    client->out = line;
+    client->out_n = line != NULL ? n : 0;
+    client->out_sent = 0;
+    control_client_set(client, line == NULL ? CLIENT_CLOSING
+                               : last       ? CLIENT_LAST_REPLY
+                                            : CLIENT_REPLYING);
+}
+
+void control_reply_begin(struct json *json, bool ok)
+{
+    json_begin(json);
+    json_object(json, NULL);
+    json_bool(json, "ok", ok);
+}
+
+static void end_reply(struct json *json, struct control_client *client, bool last)
+{
+    size_t n;
+    char *line;
+
+    CHECK_KIND(client, CONTROL_CLIENT_KIND);
+    assert(json->depth == 1); /* the caller has closed all that it has opened */
+    json_close(json);
+    line = json_end(json, &n);
+    begin_sending(client, line, n, last);
+}
+
+void control_reply_end(struct json *json, struct control_client *client)
+{
+    end_reply(json, client, false);
+}
+
+void control_reply_error(struct control_client *client, const char *error, bool last)
+{
+    struct json json;
+
+    control_reply_begin(&json, false);
+    json_string(&json, "error", error);
+    end_reply(&json, client, last);
+}
+
+void control_reply_waiting(struct control_client *client, const char *why)
+{
+    struct json json;
+    size_t n;
+    char *line;
+
+    assert(client->phase == CLIENT_WAITING);
+    json_begin(&json);
+    json_object(&json, NULL);
+    json_string(&json, "waiting", why);
+    json_close(&json);
+    line = json_end(&json, &n);
+    /* a unix socket takes such a short line whole or not at all */
+    if (line != NULL && send(client->fd, line, n, MSG_NOSIGNAL | MSG_DONTWAIT) != -1)
+        client->told = true;
+    free(line);
+}
+
+void control_reply_outcome(struct control_client *client, const struct control_outcome *outcome)
+{
+    struct json json;
+
+    assert(client->phase == CLIENT_WAITING);
+    control_reply_begin(&json, outcome->ok);
+    if (!outcome->ok)
+        json_string(&json, "error", outcome->error);
+    if (outcome->pid != 0)
+        json_number(&json, "pid", outcome->pid);
+    if (outcome->generation != 0)
+        json_number(&json, "generation", outcome->generation);
+    if (client->waiting_for != CONTROL_WAIT_EXIT) /* a quit */
+        diag_to_json(&json, outcome->diag);
+    if (outcome->in_force != NULL)
+        json_string(&json, "in_force", outcome->in_force);
+    end_reply(&json, client, false);
 }

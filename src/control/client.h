@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/check.h"
+#include "base/json.h"
 #include "control/control.h"
 
 #include <bsd/sys/queue.h>
@@ -50,15 +51,21 @@ struct control_client {
 void control_client_destroy(struct control_client *client);
 /* Asserts what must hold between two calls. */
 void control_client_check(const struct control_client *client);
-/* Changes the phase. */
-void control_client_set(struct control_client *client, enum client_phase phase);
 /* Whether as many clients wait as may. */
 bool control_waiting_is_full(const struct control *control);
 /* Makes the client wait for this, and disarms its timer. */
 void control_client_wait(struct control_client *client, enum control_wait waiting_for);
-/* Begins to send this line, which is freed then; NULL: there was no memory for it, and the
- * client is cut off. `last` closes the connection behind it. */
-void control_client_reply(struct control_client *client, char *line, size_t n, bool last);
 /* Sends as much of the reply as the client takes, and goes on to the next phase when it has all
  * of it. */
 enum client_step control_client_send(struct control_client *client);
+
+/* Writes {"ok":..., to which the caller adds members before control_reply_end(). */
+void control_reply_begin(struct json *json, bool ok);
+/* Ends the reply and begins to send it. */
+void control_reply_end(struct json *json, struct control_client *client);
+/* Replies that the request failed; `last`: and closes the connection behind the reply. */
+void control_reply_error(struct control_client *client, const char *error, bool last);
+/* Sends a line that says why the client still waits; a client that does not read goes without. */
+void control_reply_waiting(struct control_client *client, const char *why);
+/* Replies what came of a command. */
+void control_reply_outcome(struct control_client *client, const struct control_outcome *outcome);

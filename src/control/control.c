@@ -5,7 +5,6 @@
 
 #include "control/client.h"
 #include "control/exchange.h"
-#include "control/reply.h"
 #include "process/process_ops.h"
 
 #include <errno.h>
@@ -168,15 +167,5 @@ void control_end(struct control *control)
             client->fd = -1; /* the kernel closes it when we are gone */
         control_client_destroy(client);
     }
-    timers_disarm(control->timers, &control->retry);
-}
-
-void control_close(struct control *control)
-{
-    struct control_client *client;
-
-    CHECK_KIND(control, CONTROL_KIND);
-    while ((client = TAILQ_FIRST(&control->clients)) != NULL)
-        control_client_destroy(client);
     timers_disarm(control->timers, &control->retry);
 }

@@ -131,5 +131,3 @@ void control_reply(
     struct control *control, enum control_wait waiting_for, const struct control_outcome *outcome);
 /* Drops all clients as the daemon exits; those that wait for the exit stay connected until then. */
 void control_end(struct control *control);
-/* Closes the clients' connections in a child. */
-void control_close(struct control *control);

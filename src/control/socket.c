@@ -120,6 +120,17 @@ static const char *open_aside(struct control_socket *control, const struct socka
     return NULL;
 }
 
+/* Closes the descriptor; the file stays. */
+static void close_socket(struct control_socket *control)
+{
+    if (control->fd != -1) {
+        process_ops->wakeup_remove(control->fd);
+        close(control->fd);
+    }
+    free(control->path);
+    control_socket_init(control);
+}
+
 int control_socket_create(
     struct control_socket *control, const char *path, bool replace, struct log *log)
 {
@@ -139,18 +150,8 @@ int control_socket_create(
     log_write(log, LEVEL_EMERG, errno, "%s() for the control socket \"%s\" failed", failed, path);
     if (control->fd != -1 && strcmp(failed, "bind") != 0) /* the file is ours */
         unlink(aside.sun_path);
-    control_socket_close(control);
+    close_socket(control);
     return -1;
-}
-
-void control_socket_close(struct control_socket *control)
-{
-    if (control->fd != -1) {
-        process_ops->wakeup_remove(control->fd);
-        close(control->fd);
-    }
-    free(control->path);
-    control_socket_init(control);
 }
 
 void control_socket_remove(struct control_socket *control, struct log *log)
@@ -160,7 +161,7 @@ void control_socket_remove(struct control_socket *control, struct log *log)
         return;
     if (control_socket_is_at(control, control->path) && unlink(control->path) == -1)
         log_write(log, LEVEL_ALERT, errno, "unlink() \"%s\" failed", control->path);
-    control_socket_close(control);
+    close_socket(control);
 }
 
 /* Returns the first name with a suffix, which is longer than a socket's address may be; NULL

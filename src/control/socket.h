@@ -34,8 +34,6 @@ int control_socket_create(
     struct control_socket *control, const char *path, bool replace, struct log *log);
 /* Closes the socket, if there is one, and removes its file. */
 void control_socket_remove(struct control_socket *control, struct log *log);
-/* Closes the descriptor in a child; the file stays. */
-void control_socket_close(struct control_socket *control);
 
 /* The three steps of a process that leaves the path: the socket gets a second name (which takes the
  * place of an earlier one), loses the first one, and at last has that alone again. Each is a line

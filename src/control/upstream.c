@@ -5,7 +5,6 @@
 #include "control/upstream.h"
 
 #include "base/compiler.h"
-#include "control/reply.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -238,7 +237,7 @@ static bool change_state(
 }
 
 /* Carries the request out, and writes the reply that it has where that is no error. */
-static bool answer(
+static bool carry_out(
     struct control_client *client, struct json_value request, struct refusal *refusal)
 {
     const struct control *control = client->control;
@@ -265,7 +264,7 @@ void control_upstream_handle(struct control_client *client, struct json_value re
     bool ok;
 
     CHECK_KIND(client, CONTROL_CLIENT_KIND);
-    ok = answer(client, request, &refusal);
+    ok = carry_out(client, request, &refusal);
     client->control->ops->upstreams_end(client->control->host);
     if (!ok)
         control_reply_error(client, refusal.text, false);
