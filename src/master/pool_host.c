@@ -126,7 +126,8 @@ static void rescan_other(void *host)
 
 static bool is_listener_shared(void *host, const struct listener *listener)
 {
-    return upgrade_shares(&master_of(host)->upgrade, listener);
+    return listener->fd_n > 0 &&
+           upgrade_sockets_have(&master_of(host)->upgrade.sockets, listener->fds[0]);
 }
 
 static bool is_listener_handed_over(void *host, const struct listener *listener)

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps how this process was executed, and executes it again. A path without a directory is
- * looked for as a shell does; links are kept, because they lead to the newest binary. */
+/* Keeps how this process was executed, and executes it again in the child of an upgrade. A path
+ * without a directory is looked for as a shell does; links are kept, because they lead to the
+ * newest binary. */
 #include "upgrade/binary.h"
 
 #include "base/compiler.h"
 #include "os/descriptor.h"
 #include "os/process.h"
 #include "process/process_ops.h"
+#include "process/signals.h"
 #include "systemd/notify.h"
-#include "upgrade/exec_state.h"
+#include "upgrade/link.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -65,7 +67,10 @@ static bool is_handed_on(const char *text, char *const variables[NOTIFY_VARIABLE
     return false;
 }
 
-char **binary_environment(const struct binary *binary, char *variable)
+/* Lists the environment for the new process: that of our own start without the variables that were
+ * meant for our pid alone, with those of the service manager, and with another "NAME=value". The
+ * list is freed with free(), and not the strings; NULL without memory. */
+static char **list_environment(const struct binary *binary, char *variable)
 {
     const char *const *environment = binary->environment;
     char *variables[NOTIFY_VARIABLES], **all;
@@ -145,7 +150,9 @@ void binary_forget(struct binary *binary)
     *binary = (struct binary) { .path = NULL };
 }
 
-void binary_execute(
+/* Executes the binary in the directory and with the arguments of our own start; the descriptors
+ * listed stay open. Returns only when that fails, with errno. */
+static void execute_binary(
     const struct binary *binary, char *const environment[], const int *fds, unsigned n)
 {
     assert(binary->path != NULL && binary->directory != NULL);
@@ -154,4 +161,57 @@ void binary_execute(
             return;
     if (chdir(binary->directory) == 0)
         process_ops->execute(binary->path, binary->arguments, environment);
+}
+
+/* The child of an upgrade */
+
+/* Describes a failed execve(), with errno. The state of the hand-over is a variable of the
+ * environment, whose length the kernel bounds (E2BIG). */
+static void describe_failure(const struct execution *execution, char *text, size_t size)
+{
+    int error = errno;
+    size_t n = (size_t)snprintf(text, size, "execve() \"%s\" failed (%d: %s)",
+        execution->binary->path, error, strerror(error));
+
+    if (error == E2BIG && n < size)
+        snprintf(text + n, size - n,
+            ", the environment has no room for the list of %u descriptors: restart the daemon "
+            "instead",
+            execution->state.fd_n);
+}
+
+int binary_prepare(struct execution *execution, const struct binary *binary, int link)
+{
+    if (exec_state_end(&execution->state) == -1)
+        return -1;
+    assert(execution->environment == NULL);
+    execution->environment = list_environment(binary, execution->state.text);
+    execution->binary = binary;
+    execution->link = link;
+    return execution->environment != NULL ? 0 : -1;
+}
+
+void binary_release(struct execution *execution)
+{
+    exec_state_destroy(&execution->state);
+    free(execution->environment);
+    execution->environment = NULL;
+}
+
+void binary_run(void *arg)
+{
+    const struct execution *execution = arg;
+    const struct exec_state_writer *state = &execution->state;
+    struct diag *diag = diag_create();
+    char text[1024];
+
+    signals_reset(); /* the new binary need not do it */
+    execute_binary(execution->binary, execution->environment, state->fds, state->fd_n);
+    describe_failure(execution, text, sizeof(text));
+    if (diag != NULL)
+        diag_add(diag, diag_begin(diag),
+            &(struct diag_text) { .level = LEVEL_EMERG, .text = text, .text_n = -1 });
+    upgrade_report(execution->link, diag);
+    diag_destroy(&diag);
+    process_ops->exit(EXIT_FAILURE);
 }

@@ -4,6 +4,9 @@
  * the environment is cleared, and the directory may change. */
 #pragma once
 
+#include "base/compiler.h"
+#include "upgrade/exec_state.h"
+
 struct binary {
     char *path; /* absolute; links are not followed, because they lead to the newest binary */
     char *directory;
@@ -15,11 +18,20 @@ struct binary {
 int binary_remember(struct binary *binary, char **argv, const char *const *environment);
 /* Frees what was kept; also after binary_remember() has failed. */
 void binary_forget(struct binary *binary);
-/* Lists the environment for the new process: that of our own start without the variables that were
- * meant for our pid alone, with those of the service manager, and with one more, "NAME=value". The
- * caller frees the list with free(), and not the strings; NULL without memory. */
-char **binary_environment(const struct binary *binary, char *variable);
-/* In a child: executes the binary, in the directory and with the arguments of our own start. The
- * descriptors listed stay open. Returns only when that fails, with errno. */
-void binary_execute(
-    const struct binary *binary, char *const environment[], const int *fds, unsigned n);
+
+/* All that the child of an upgrade needs from fork() to execve(), made by its parent, which keeps
+ * it until the new process serves or has ended. */
+struct execution {
+    const struct binary *binary;
+    struct exec_state_writer state;
+    char **environment;
+    int link; /* the child's end */
+};
+
+/* Adds the environment, when the state has ended; -1 without memory. */
+int binary_prepare(struct execution *execution, const struct binary *binary, int link);
+/* Frees the memory, if there is any. */
+void binary_release(struct execution *execution);
+/* Executes the binary of the struct execution; a failure is reported as the new binary would report
+ * its own. The child touches nothing of the process that serves, and never returns to it. */
+NORETURN void binary_run(void *arg);

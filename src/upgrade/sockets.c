@@ -7,6 +7,7 @@
 #include "os/descriptor.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 
 void upgrade_sockets_write(struct json *json, const struct listeners *listeners)
@@ -72,4 +73,17 @@ bool upgrade_sockets_adopt(struct listeners *listeners, const struct address *ad
         if (descriptor_inode(listener->fds[i]) == descriptor_inode(fd))
             return false;
     return listener_add(listener, fd) == 0;
+}
+
+void upgrade_sockets_give(const struct upgrade_sockets *sockets, const struct listeners *listeners,
+    struct upgrade_link *link, pid_t other, struct log *log)
+{
+    const struct listener *listener;
+
+    STAILQ_FOREACH (listener, &listeners->list, link)
+        for (unsigned i = 0; i < listener->fd_n && listener->options.reuseport; i++)
+            if (listener->fds[i] != -1 && !upgrade_sockets_have(sockets, listener->fds[i]) &&
+                upgrade_link_send_fd(link, listener->fds[i]) == -1)
+                log_write(log, LEVEL_ALERT, errno,
+                    "a socket of %s could not be given to process %d", listener->text, (int)other);
 }

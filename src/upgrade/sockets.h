@@ -8,7 +8,9 @@
 #pragma once
 
 #include "base/json.h"
+#include "base/log.h"
 #include "net/listener.h"
+#include "upgrade/link.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,6 +29,9 @@ void upgrade_sockets_free(struct upgrade_sockets *sockets);
 /* Whether the other process has the socket too. */
 bool upgrade_sockets_have(const struct upgrade_sockets *sockets, int fd);
 
+/* Gives the other process those queues of our listeners that it lacks. */
+void upgrade_sockets_give(const struct upgrade_sockets *sockets, const struct listeners *listeners,
+    struct upgrade_link *link, pid_t other, struct log *log);
 /* Adds the socket to the listener of its address, unless one of them has it already; whether the
  * listener has it from now on. */
 bool upgrade_sockets_adopt(struct listeners *listeners, const struct address *address, int fd);

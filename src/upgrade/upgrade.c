@@ -40,6 +40,25 @@ static void upgrade_set(struct upgrade *upgrade, enum upgrade_phase phase)
     upgrade->phase = phase;
 }
 
+void upgrade_check(const struct upgrade *upgrade)
+{
+    bool alone = upgrade->phase == UPGRADE_NONE;
+
+    CHECK_KIND(upgrade, UPGRADE_KIND);
+    assert(upgrade->phase < UPGRADE_PHASES);
+    upgrade_link_check(&upgrade->link);
+    assert(upgrade->other >= 0);
+    assert(!alone || upgrade->other == 0);
+    assert(!alone || upgrade->main);
+    assert(!upgrade->main || !upgrade->main_owed);
+    assert(!alone || (upgrade->link.fd == -1 && upgrade->diag == NULL && upgrade->control == NULL));
+    assert(!alone || (upgrade->sockets.n == 0 && upgrade->inboxes.form == 0));
+    assert(upgrade->phase < UPGRADE_STARTING || upgrade->main);
+    assert(upgrade->deadline.deadline == 0 || upgrade->phase >= UPGRADE_STARTING);
+    assert(!upgrade->late || upgrade->phase == UPGRADE_ROLLING_BACK ||
+           upgrade->phase == UPGRADE_HANDED_OVER);
+}
+
 bool upgrade_is_new(const struct upgrade *upgrade)
 {
     return upgrade->phase == UPGRADE_JOINING || upgrade->phase == UPGRADE_BESIDE;
@@ -63,7 +82,7 @@ static void be_alone(struct upgrade *upgrade)
     upgrade_link_close(&upgrade->link);
     upgrade_inboxes_end(upgrade);
     upgrade_sockets_free(&upgrade->sockets);
-    execution_done(&upgrade->execution);
+    binary_release(&upgrade->execution);
     free(upgrade->control);
     upgrade->control = NULL;
     timers_disarm(upgrade->timers, &upgrade->deadline);
@@ -211,16 +230,16 @@ static const char *start(struct upgrade *upgrade, int ends[2])
         upgrade->diag_session = diag_begin(upgrade->diag);
     upgrade_announce(upgrade); /* the message waits in the link */
     upgrade->ops->write_state(upgrade->host, &execution->state, ends[1]);
-    if (execution_prepare(execution, upgrade->binary, ends[1]) == -1)
+    if (binary_prepare(execution, upgrade->binary, ends[1]) == -1)
         return "malloc()";
-    pid = process_ops->fork(PROCESS_BINARY, execution_run, execution);
+    pid = process_ops->fork(PROCESS_BINARY, binary_run, execution);
     if (pid == -1)
         return "fork()";
     upgrade->other = pid;
     return NULL;
 }
 
-/* The old process goes on as if there had been no upgrade. */
+/* Continues as if there had been no upgrade. */
 static void roll_back(struct upgrade *upgrade, char why[DIAG_REASON_MAX])
 {
     upgrade->ops->take_back(upgrade->host);
@@ -269,7 +288,7 @@ static void hand_over(struct upgrade *upgrade)
 {
     upgrade_set(upgrade, UPGRADE_HANDED_OVER);
     timers_disarm(upgrade->timers, &upgrade->deadline);
-    execution_done(&upgrade->execution);
+    binary_release(&upgrade->execution);
     upgrade->ops->hand_over(upgrade->host);
     upgrade_announce(upgrade); /* the control socket has another path now */
     log_write(upgrade->log, LEVEL_NOTICE, 0,
@@ -426,30 +445,6 @@ void upgrade_receive(struct upgrade *upgrade)
     upgrade_check(upgrade);
 }
 
-bool upgrade_shares(const struct upgrade *upgrade, const struct listener *listener)
-{
-    CHECK_KIND(upgrade, UPGRADE_KIND);
-    return listener->fd_n > 0 && upgrade_sockets_have(&upgrade->sockets, listener->fds[0]);
-}
-
-static void give_queues(struct upgrade *upgrade)
-{
-    const struct listeners *listeners = upgrade->ops->listeners(upgrade->host);
-    const struct listener *listener;
-
-    if (upgrade->link.fd == -1 || listeners == NULL ||
-        (upgrade->phase != UPGRADE_HANDED_OVER && upgrade->phase != UPGRADE_BESIDE))
-        return;
-    STAILQ_FOREACH (listener, &listeners->list, link)
-        for (unsigned i = 0; i < listener->fd_n && listener->options.reuseport; i++)
-            if (listener->fds[i] != -1 &&
-                !upgrade_sockets_have(&upgrade->sockets, listener->fds[i]) &&
-                upgrade_link_send_fd(&upgrade->link, listener->fds[i]) == -1)
-                log_write(upgrade->log, LEVEL_ALERT, errno,
-                    "a socket of %s could not be given to process %d", listener->text,
-                    (int)upgrade->other);
-}
-
 void upgrade_tell_listeners(struct upgrade *upgrade, const struct listeners *listeners)
 {
     struct json json;
@@ -460,6 +455,17 @@ void upgrade_tell_listeners(struct upgrade *upgrade, const struct listeners *lis
     upgrade_sockets_write(&json, listeners);
     send_message(upgrade, &json);
     upgrade_receive(upgrade);
+}
+
+/* Gives the other process the queues that it lacks. */
+static void give_queues(struct upgrade *upgrade)
+{
+    const struct listeners *listeners = upgrade->ops->listeners(upgrade->host);
+
+    if (upgrade->link.fd != -1 && listeners != NULL &&
+        (upgrade->phase == UPGRADE_HANDED_OVER || upgrade->phase == UPGRADE_BESIDE))
+        upgrade_sockets_give(
+            &upgrade->sockets, listeners, &upgrade->link, upgrade->other, upgrade->log);
 }
 
 void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both)

@@ -14,7 +14,6 @@
 #include "net/listener.h"
 #include "upgrade/binary.h"
 #include "upgrade/exec_state.h"
-#include "upgrade/execute.h"
 #include "upgrade/inboxes.h"
 #include "upgrade/link.h"
 #include "upgrade/sockets.h"
@@ -99,7 +98,8 @@ struct upgrade {
  * pool's log. */
 void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *host,
     struct pool *pool, struct exec_state *state, const struct binary *binary);
-/* Asserts what must hold between two calls. */
+/* Asserts what must hold between two calls; of messages of the other process only how members fit
+ * together. */
 void upgrade_check(const struct upgrade *upgrade);
 /* Begins an upgrade, or refuses it for the reason given (NULL: for reasons of its own). The new
  * process has `timeout_ms` (0: for ever) to serve. */
@@ -132,6 +132,3 @@ void upgrade_done(struct upgrade *upgrade, bool failed);
 
 /* Whether we are the new process of an upgrade. */
 bool upgrade_is_new(const struct upgrade *upgrade);
-
-/* Whether the other process listens on this unix socket too: then its path stays. */
-bool upgrade_shares(const struct upgrade *upgrade, const struct listener *listener);
