@@ -5,7 +5,6 @@
 #include "cli/cmdline.h"
 #include "cli/command.h"
 #include "cli/wait.h"
-#include "cli/words.h"
 #include "features/features.h"
 #include "master/start.h"
 #include "process/environment.h"
@@ -69,7 +68,7 @@ int main(int argc, char **argv)
     signals_reset();
     handlers_end_first_process();
     log_init_plain(&log, &standard_error, "forkbeard");
-    if (cmdline_parse(&cmdline, words_table, argc, argv, &log) == 0)
+    if (cmdline_parse(&cmdline, argc, argv, &log) == 0)
         status = run_command(&cmdline, &log, argc, argv);
     cmdline_done(&cmdline);
     return status;

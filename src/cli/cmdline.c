@@ -117,8 +117,10 @@ static int resolve_paths(struct cmdline *cmdline, const char *prefix, const char
     return -1;
 }
 
-static int check_signal(const struct cmdline_word *words, const char *name, struct log *log)
+static int check_signal(const char *name, struct log *log)
 {
+    const struct cmdline_word *words = cmdline_words;
+
     if (signals_named(name) != NULL)
         return 0;
     while (words->name != NULL && strcmp(words->name, name) != 0)
@@ -187,7 +189,7 @@ static bool is_argument(const char *expected, const char *argument)
 /* Parses the word and its argument, if there are any; returns what is left. */
 static char **parse_word(struct cmdline *cmdline, char **words)
 {
-    const struct cmdline_word *word = cmdline->words;
+    const struct cmdline_word *word = cmdline_words;
 
     while (words[0] != NULL && word->name != NULL && strcmp(word->name, words[0]) != 0)
         word++;
@@ -230,8 +232,7 @@ static int check_words(struct cmdline *cmdline, char **words, struct log *log)
     return -1;
 }
 
-int cmdline_parse(struct cmdline *cmdline, const struct cmdline_word *words, int argc, char **argv,
-    struct log *log)
+int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *log)
 {
     static const struct option options[] = { { "help", no_argument, NULL, LONG_HELP },
         { "version", no_argument, NULL, LONG_VERSION }, { "json", no_argument, NULL, LONG_JSON },
@@ -241,7 +242,7 @@ int cmdline_parse(struct cmdline *cmdline, const struct cmdline_word *words, int
     const char *prefix = NULL, *conf = NULL, *error_log = NULL, *globals = NULL;
     int option;
 
-    *cmdline = (struct cmdline) { .words = words };
+    *cmdline = (struct cmdline) { .help = false };
     opterr = 0;
     while ((option = getopt_long(argc, argv, ":hvVtTqs:p:c:e:g:?", options, NULL)) != -1) {
         switch (option) {
@@ -265,7 +266,7 @@ int cmdline_parse(struct cmdline *cmdline, const struct cmdline_word *words, int
             break;
         case 's':
             cmdline->signal = optarg;
-            if (check_signal(words, optarg, log) == -1)
+            if (check_signal(optarg, log) == -1)
                 return -1;
             break;
         case 'p':

@@ -33,15 +33,14 @@ struct cmdline_word {
 };
 
 struct cmdline {
-    bool help;          /* -h, -?, --help */
-    bool version;       /* -v, --version */
-    bool build;         /* -V */
-    bool gnu;           /* --help or --version: to standard output */
-    bool test;          /* -t, -T */
-    bool dump;          /* -T */
-    bool quiet;         /* -q */
-    const char *signal; /* -s */
-    const struct cmdline_word *words;
+    bool help;                       /* -h, -?, --help */
+    bool version;                    /* -v, --version */
+    bool build;                      /* -V */
+    bool gnu;                        /* --help or --version: to standard output */
+    bool test;                       /* -t, -T */
+    bool dump;                       /* -T */
+    bool quiet;                      /* -q */
+    const char *signal;              /* -s */
     const struct cmdline_word *word; /* or NULL */
     const char *argument;            /* the one behind the word, or NULL */
     char **more;                     /* arguments behind it; NULL behind the last */
@@ -53,9 +52,11 @@ struct cmdline {
     struct cycle_options cycle;
 };
 
+/* The words; the last row has no name. */
+extern const struct cmdline_word cmdline_words[];
+
 /* Returns -1 after an emerg line. Paths are allocated, until cmdline_done() in either case. */
-int cmdline_parse(struct cmdline *cmdline, const struct cmdline_word *words, int argc, char **argv,
-    struct log *log);
+int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *log);
 void cmdline_done(struct cmdline *cmdline);
 /* Reports options that belong to neither the command nor the word that was given; -1 then. */
 int cmdline_check_options(const struct cmdline *cmdline, struct log *log);

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists the options: the help, the usage, and which of them belong to which command. Words and
- * their options are taken from the table of words; no value of an option is parsed here. */
+/* Lists options and words: the help, the usage, and the commands that an option belongs to. No
+ * value of an option is parsed here. */
 #include "cli/cmdline.h"
+
+#include "base/compiler.h"
+#include "cli/command.h"
+#include "cli/explain.h"
+#include "cli/upgrade_command.h"
+#include "cli/upstream_command.h"
 
 #include <assert.h>
 #include <string.h>
@@ -33,6 +39,30 @@ static const char *const options[][2] = {
     { "-g directives", "set global directives outside of the configuration file" },
 };
 
+/* Manual and completions repeat the rows. */
+const struct cmdline_word cmdline_words[] = {
+    { .name = "status",
+        .options = CMDLINE_JSON | CMDLINE_TIMEOUT | CMDLINE_CONTROL,
+        .help = "show workers, connections and queues of the running daemon",
+        .run = cli_status },
+    { .name = "explain",
+        .argument = "[directive]",
+        .help = "show the manual's entry of a directive, or the names of all",
+        .run = cli_explain },
+    { .name = "upstream",
+        .argument = "[name [up|drain|down|auto server]]",
+        .more = 2,
+        .options = CMDLINE_JSON | CMDLINE_TIMEOUT | CMDLINE_CONTROL,
+        .help = "show the servers of all upstreams or of one, or change a server's state",
+        .run = cli_upstream },
+    { .name = "upgrade",
+        .argument = "status|forward|back",
+        .options = CMDLINE_JSON | CMDLINE_TIMEOUT | CMDLINE_CONTROL,
+        .help = "show the upgrade that is under way, complete it, or take it back",
+        .run = cli_upgrade },
+    { .name = NULL },
+};
+
 /* Options as the usage shows them behind the command that they belong to. */
 static const struct {
     enum cmdline_option option;
@@ -44,7 +74,6 @@ static const struct {
     { CMDLINE_WAIT, "--wait", " [--wait time]" },
 };
 
-#define OWNED_N (sizeof(owned) / sizeof(owned[0]))
 #define SIGNAL_OPTIONS                                                                             \
     (CMDLINE_TIMEOUT | CMDLINE_CONTROL | CMDLINE_WAIT) /* options that belong to -s */
 
@@ -65,19 +94,19 @@ static void show_row(const char *name, const char *argument, const char *text, F
 
 static void show_owned(unsigned options_owned, FILE *out)
 {
-    for (size_t i = 0; i < OWNED_N; i++)
+    for (size_t i = 0; i < countof(owned); i++)
         if ((options_owned & owned[i].option) != 0)
             fputs(owned[i].usage, out);
 }
 
-static void show_usage(const struct cmdline_word *words, FILE *out)
+static void show_usage(FILE *out)
 {
     fprintf(out, "Usage: forkbeard [-?hvVtTq] [-p prefix] [-e filename] [-c filename]\n"
                  "                 [-g directives]\n"
                  "       forkbeard -s signal");
     show_owned(SIGNAL_OPTIONS, out);
     putc('\n', out);
-    for (const struct cmdline_word *word = words; word->name != NULL; word++) {
+    for (const struct cmdline_word *word = cmdline_words; word->name != NULL; word++) {
         fprintf(out, "       forkbeard %s", word->name);
         if (word->argument != NULL)
             fprintf(out, " %s", word->argument);
@@ -90,12 +119,12 @@ void cmdline_show_help(const struct cmdline *cmdline)
 {
     FILE *out = cmdline->gnu ? stdout : stderr;
 
-    show_usage(cmdline->words, out);
+    show_usage(out);
     fprintf(out, "\nOptions:\n");
-    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+    for (size_t i = 0; i < countof(options); i++)
         show_row(options[i][0], NULL, options[i][1], out);
     fprintf(out, "\nCommands:\n");
-    for (const struct cmdline_word *word = cmdline->words; word->name != NULL; word++)
+    for (const struct cmdline_word *word = cmdline_words; word->name != NULL; word++)
         show_row(word->name, word->argument, word->help, out);
 }
 
@@ -121,9 +150,9 @@ void cmdline_show_version(const struct cmdline *cmdline)
 }
 
 /* Writes the commands that an option belongs to: -s, "status" and "upgrade". */
-static void name_owners(const struct cmdline *cmdline, unsigned option, char *text, size_t size)
+static void name_owners(unsigned option, char *text, size_t size)
 {
-    const struct cmdline_word *word = cmdline->words;
+    const struct cmdline_word *word = cmdline_words;
     unsigned left = (SIGNAL_OPTIONS & option) != 0, n = left;
     size_t used = 0;
 
@@ -132,7 +161,7 @@ static void name_owners(const struct cmdline *cmdline, unsigned option, char *te
     assert(left > 0);
     used = (size_t)snprintf(text, size, "%s", n > 0 ? "-s" : "");
     left -= n;
-    for (word = cmdline->words; word->name != NULL && used < size; word++) {
+    for (word = cmdline_words; word->name != NULL && used < size; word++) {
         if ((word->options & option) == 0)
             continue;
         left--;
@@ -152,10 +181,10 @@ int cmdline_check_options(const struct cmdline *cmdline, struct log *log)
                                                 : 0;
     char owners[256];
 
-    for (size_t i = 0; i < OWNED_N; i++) {
+    for (size_t i = 0; i < countof(owned); i++) {
         if ((cmdline->options & owned[i].option & ~belong) == 0)
             continue;
-        name_owners(cmdline, owned[i].option, owners, sizeof(owners));
+        name_owners(owned[i].option, owners, sizeof(owners));
         log_write(
             log, LEVEL_EMERG, 0, "invalid option: \"%s\" belongs to %s", owned[i].name, owners);
         return -1;

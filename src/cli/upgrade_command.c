@@ -55,7 +55,7 @@ struct verb {
     int64_t deadline;
     bool under_way;
     bool serves; /* the new process does */
-    /* Pids of both are known while an upgrade is under way; else `new` is the only process, or none. */
+    /* During an upgrade both pids are known; else `new` is the only process, or none. */
     struct upgrade_master old, new;
 };
 
