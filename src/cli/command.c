@@ -4,7 +4,6 @@
 #include "cli/command.h"
 
 #include "cli/masters.h"
-#include "cli/outcome.h"
 #include "cli/status_text.h"
 #include "process/config_check.h"
 #include "process/pidfile.h"
@@ -141,7 +140,7 @@ static int finish_command(const struct job *job, struct cli_exchange *exchange, 
 {
     int status = wait_for_reply(job, exchange, path);
 
-    return status == EXIT_SUCCESS ? outcome_print(job->cmdline, exchange, job->log) : status;
+    return status == EXIT_SUCCESS ? cli_print_outcome(job->cmdline, exchange, job->log) : status;
 }
 
 /* Waits for the reply to a word, and prints it, behind an empty line if it is not the first one;
@@ -165,7 +164,7 @@ static int finish_word(const struct job *job, struct cli_exchange *exchange, con
         if (status == EXIT_SUCCESS)
             show(reply, stdout);
         else
-            outcome_print_error(reply, job->log);
+            cli_print_error(reply, job->log);
     }
     return fflush(stdout) == 0 ? status : EXIT_FAILURE;
 }

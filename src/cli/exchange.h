@@ -3,6 +3,9 @@
  * call ends at the connection's deadline. */
 #pragma once
 
+#include "base/json.h"
+#include "cli/cmdline.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,7 +30,13 @@ int cli_request(
 /* Receives the next line, which is valid until the next call; -1 without one: with errno 0 if the
  * daemon has closed the connection first, EAGAIN if none has come until the deadline. */
 int cli_receive(struct cli_exchange *exchange);
-/* Prints the line received last, if there is one. */
-void cli_print_line(const struct cli_exchange *exchange);
 /* Closes the connection and frees the line; also after cli_connect() has failed. */
 void cli_disconnect(struct cli_exchange *exchange);
+
+/* Prints the line received last, if there is one. */
+void cli_print_line(const struct cli_exchange *exchange);
+/* Prints the error of a reply that is not "ok". */
+void cli_print_error(struct json_value reply, struct log *log);
+/* Prints the outcome of a command of -s; returns the exit code. */
+int cli_print_outcome(
+    const struct cmdline *cmdline, const struct cli_exchange *reply, struct log *log);

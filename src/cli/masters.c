@@ -4,13 +4,11 @@
  * left out. */
 #include "cli/masters.h"
 
-#include "base/number.h"
 #include "cli/exchange.h"
 #include "process/pidfile.h"
 #include "process/proc.h"
 #include "process/worker_list.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,53 +74,31 @@ static int add_names(struct masters *masters, const struct core_settings *core,
     return entry->control != NULL ? 0 : -1;
 }
 
-static bool has_quitting(const struct masters *masters, pid_t pid)
-{
-    for (unsigned i = 0; i < masters->n; i++)
-        if (masters->list[i].place == MASTERS_QUITTING && masters->list[i].pid == pid)
-            return true;
-    return false;
-}
+/* A search for processes that let their sessions end. */
+struct search {
+    struct masters *masters;
+    const struct core_settings *core;
+    int status; /* -1 without memory */
+};
 
-/* Adds the process that one of the files in a directory belongs to, where the file is PATH.quit.PID
- * and the process not added yet; -1 without memory. */
-static int add_quitting(
-    struct masters *masters, const struct core_settings *core, const char *base, const char *name)
+/* Adds the process of a second name, unless it is there already. */
+static void add_quitting(void *arg, pid_t pid, int directory, const char *name)
 {
-    size_t n = strlen(base), suffix_n = strlen(PIDFILE_QUIT_SUFFIX);
+    struct search *search = arg;
+    struct masters *masters = search->masters;
     unsigned before = masters->n;
-    int64_t pid;
+    char suffix[64];
 
-    if (strncmp(name, base, n) != 0 || strncmp(name + n, PIDFILE_QUIT_SUFFIX, suffix_n) != 0 ||
-        number_parse(name + n + suffix_n, 1, INT_MAX, &pid) != NUMBER_OK ||
-        has_quitting(masters, (pid_t)pid))
-        return 0;
-    if (add_names(masters, core, MASTERS_QUITTING, name + n) == -1)
-        return -1;
+    (void)directory;
+    (void)name;
+    for (unsigned i = 0; i < before; i++)
+        if (masters->list[i].place == MASTERS_QUITTING && masters->list[i].pid == pid)
+            return;
+    snprintf(suffix, sizeof(suffix), PIDFILE_QUIT_SUFFIX "%d", (int)pid);
+    if (add_names(masters, search->core, MASTERS_QUITTING, suffix) == -1)
+        search->status = -1;
     if (masters->n > before)
-        masters->list[before].pid = (pid_t)pid;
-    return 0;
-}
-
-/* Adds those that a directory has names of; -1 without memory. */
-static int scan_directory(
-    struct masters *masters, const struct core_settings *core, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char directory[PATH_MAX] = ".";
-    const struct dirent *entry;
-    int status = 0;
-    DIR *dir;
-
-    if (slash != NULL)
-        snprintf(directory, sizeof(directory), "%.*s", (int)(slash - path) + 1, path);
-    dir = opendir(directory);
-    if (dir == NULL)
-        return 0;
-    while (status == 0 && (entry = readdir(dir)) != NULL)
-        status = add_quitting(masters, core, slash != NULL ? slash + 1 : path, entry->d_name);
-    closedir(dir);
-    return status;
+        masters->list[before].pid = pid;
 }
 
 static int compare_entries(const void *one, const void *other)
@@ -136,11 +112,14 @@ static int compare_entries(const void *one, const void *other)
 
 int masters_find(struct masters *masters, const struct core_settings *core)
 {
+    struct search search = { .masters = masters, .core = core };
+
     *masters = (struct masters) { .n = 0 };
-    if (add_names(masters, core, MASTERS_FIRST, "") == -1 ||
-        add_names(masters, core, MASTERS_OLD, PIDFILE_OLD_SUFFIX) == -1 ||
-        scan_directory(masters, core, core->pid) == -1 ||
-        (core->control != NULL && scan_directory(masters, core, core->control) == -1)) {
+    pidfile_visit_quitting(core->pid, add_quitting, &search);
+    if (core->control != NULL)
+        pidfile_visit_quitting(core->control, add_quitting, &search);
+    if (search.status == -1 || add_names(masters, core, MASTERS_FIRST, "") == -1 ||
+        add_names(masters, core, MASTERS_OLD, PIDFILE_OLD_SUFFIX) == -1) {
         masters_free(masters);
         return -1;
     }

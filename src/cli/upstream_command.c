@@ -3,119 +3,94 @@
  * daemon may be of another version: a missing member of the reply counts as empty. */
 #include "cli/upstream_command.h"
 
-#include "base/json.h"
+#include "base/compiler.h"
 #include "cli/command.h"
+#include "cli/reply_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_MAX_SHOWN 256
+#define TEXT_MAX 256
 
-static const char *text_of(struct json_value object, const char *name, char text[NAME_MAX_SHOWN])
+static const char *const troubles_of_sessions[] = { "resets", "timeouts", "refusals", "slow" };
+
+static void show_server(struct json_value server, FILE *out)
 {
-    if (!json_text(json_member(object, name), text, NAME_MAX_SHOWN))
-        snprintf(text, NAME_MAX_SHOWN, "-");
-    return text;
-}
+    char name[TEXT_MAX] = "-", address[TEXT_MAX], both[2 * TEXT_MAX];
+    int64_t troubles = 0;
 
-static int64_t number_of(struct json_value object, const char *name)
-{
-    return json_integer(json_member(object, name), 0);
-}
-
-/* Formats the name, and behind it the address where that is another text. */
-static const char *format_server(struct json_value server, char text[2 * NAME_MAX_SHOWN])
-{
-    char name[NAME_MAX_SHOWN], address[NAME_MAX_SHOWN];
-
-    text_of(server, "server", name);
+    if (!json_text(json_member(server, "server"), name, sizeof(name)))
+        strcpy(name, "-");
     if (!json_text(json_member(server, "address"), address, sizeof(address)) ||
         strcmp(name, address) == 0)
-        snprintf(text, 2 * NAME_MAX_SHOWN, "%s", name);
+        snprintf(both, sizeof(both), "%s", name);
     else
-        snprintf(text, 2 * NAME_MAX_SHOWN, "%s %s", name, address);
-    return text;
+        snprintf(both, sizeof(both), "%s %s", name, address);
+    fprintf(out, "  %-30s", both);
+    reply_text(
+        out, server, " {state:-10} {set:-5} {weight:6} {connections:11} {sessions:9} {failures:8}");
+    fputs(json_is_true(json_member(server, "backup")) ? " backup\n" : "\n", out);
+    for (size_t i = 0; i < countof(troubles_of_sessions); i++)
+        troubles |= json_integer(json_member(server, troubles_of_sessions[i]), 0);
+    if (troubles != 0)
+        reply_text(out, server,
+            "    resets: {resets}, connect time-outs: {timeouts}, refusals: {refusals}, slow first "
+            "bytes: {slow}\n");
 }
 
-/* Prints which troubles sessions have had with a server, where they had any. */
-static void print_troubles(struct json_value server, FILE *out)
+/* Shows what is known of a server's name: "a.test:80: 2 addresses, 3 s old". */
+static void show_name(struct json_value name, FILE *out)
 {
-    int64_t resets = number_of(server, "resets"), timeouts = number_of(server, "timeouts");
-    int64_t refusals = number_of(server, "refusals"), slow = number_of(server, "slow");
-
-    if ((resets | timeouts | refusals | slow) != 0)
-        fprintf(out,
-            "    resets: %" PRId64 ", connect time-outs: %" PRId64 ", refusals: %" PRId64
-            ", slow first bytes: %" PRId64 "\n",
-            resets, timeouts, refusals, slow);
-}
-
-static void print_server(struct json_value server, FILE *out)
-{
-    char name[2 * NAME_MAX_SHOWN], state[NAME_MAX_SHOWN], set[NAME_MAX_SHOWN];
-
-    fprintf(out, "  %-30s %-10s %-5s %6" PRId64 " %11" PRId64 " %9" PRId64 " %8" PRId64 "%s\n",
-        format_server(server, name), text_of(server, "state", state), text_of(server, "set", set),
-        number_of(server, "weight"), number_of(server, "connections"),
-        number_of(server, "sessions"), number_of(server, "failures"),
-        json_is_true(json_member(server, "backup")) ? " backup" : "");
-    print_troubles(server, out);
-}
-
-/* Prints what is known of a server's name: "a.test:80: 2 addresses, 3 s old". */
-static void print_name(struct json_value name, FILE *out)
-{
-    int64_t n = number_of(name, "addresses"), age = json_integer(json_member(name, "age_ms"), -1);
+    int64_t n = json_integer(json_member(name, "addresses"), 0);
+    int64_t age = json_integer(json_member(name, "age_ms"), -1);
     int64_t failed = json_integer(json_member(name, "failed_ms"), -1);
-    char text[NAME_MAX_SHOWN];
 
-    fprintf(out, "  %s: ", text_of(name, "server", text));
+    reply_text(out, name, "  {server}: ");
     if (age < 0)
-        fprintf(out, "no answer yet");
+        fputs("no answer yet", out);
     else
         fprintf(out, "%" PRId64 " %s, %" PRId64 " s old", n, n == 1 ? "address" : "addresses",
             age / 1000);
-    if (failed >= 0)
-        fprintf(out, "; for %" PRId64 " s %s", failed / 1000, text_of(name, "error", text));
+    if (failed >= 0) {
+        fprintf(out, "; for %" PRId64 " s ", failed / 1000);
+        reply_text(out, name, "{error}");
+    }
     putc('\n', out);
 }
 
-static void print_upstream(struct json_value upstream, FILE *out)
+static void show_upstream(struct json_value upstream, FILE *out)
 {
     struct json_value servers = json_member(upstream, "servers"), at = { NULL, 0 };
     struct json_value names = json_member(upstream, "names");
-    char name[NAME_MAX_SHOWN], balancer[NAME_MAX_SHOWN], zone[NAME_MAX_SHOWN];
+    char zone[TEXT_MAX];
 
-    fprintf(out, "upstream %s, %s", text_of(upstream, "name", name),
-        text_of(upstream, "balancer", balancer));
-    if (json_text(json_member(upstream, "zone"), zone, sizeof(zone)))
-        fprintf(out, ", zone %s\n", zone);
-    else
-        fprintf(out, ", without a zone: each worker has a state of its own\n");
+    reply_text(out, upstream,
+        json_text(json_member(upstream, "zone"), zone, sizeof(zone))
+            ? "upstream {name}, {balancer}, zone {zone}\n"
+            : "upstream {name}, {balancer}, without a zone: each worker has a state of its own\n");
     fprintf(out, "  %-30s %-10s %-5s %6s %11s %9s %8s\n", "server", "state", "set", "weight",
         "connections", "sessions", "failures");
     while ((at = json_next(servers, at)).text != NULL)
-        print_server(at, out);
-    for (at = (struct json_value) { NULL, 0 }; (at = json_next(names, at)).text != NULL;)
-        print_name(at, out);
+        show_server(at, out);
+    while ((at = json_next(names, at)).text != NULL)
+        show_name(at, out);
 }
 
-static void print_all(struct json_value reply, FILE *out)
+static void show_upstreams(struct json_value reply, FILE *out)
 {
     struct json_value upstreams = json_member(reply, "upstreams"), at = { NULL, 0 };
-    int64_t left_out = number_of(reply, "left_out");
     bool first = true;
 
     while ((at = json_next(upstreams, at)).text != NULL) {
         if (!first)
             putc('\n', out);
-        print_upstream(at, out);
+        show_upstream(at, out);
         first = false;
     }
-    if (left_out > 0)
-        fprintf(out, "\n%" PRId64 " servers more are not shown\n", left_out);
+    if (json_integer(json_member(reply, "left_out"), 0) > 0)
+        reply_text(out, reply, "\n{left_out} servers more are not shown\n");
 }
 
 /* Writes the request; NULL without memory. */
@@ -154,7 +129,7 @@ int cli_upstream(const struct cmdline *cmdline, struct log *log)
         log_write(log, LEVEL_EMERG, 0, "no memory for the request");
         return EXIT_FAILURE;
     }
-    status = cli_ask(cmdline, request, print_all, log);
+    status = cli_ask(cmdline, request, show_upstreams, log);
     free(request);
     return status;
 }

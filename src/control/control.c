@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Accepts clients and keeps the list of them, and the timer that accepts again after a
- * failure. */
+/* Accepts clients and keeps the list of them, and the timer that accepts again after a failure. */
 #include "control/control.h"
 
 #include "control/client.h"

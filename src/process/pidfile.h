@@ -62,6 +62,10 @@ bool pidfile_has_deleted_lock(const char *pid_path, pid_t pid);
 bool pidfile_is_live(const char *path, pid_t pid);
 /* Whether the pid file has the number of no master process. */
 bool pidfile_is_stale(const char *path);
+/* Visits the files PATH.quit.PID, each by its name in an open directory; `path` is that of a pid
+ * file or of a control socket. */
+typedef void pidfile_visit(void *arg, pid_t pid, int directory, const char *name);
+void pidfile_visit_quitting(const char *path, pidfile_visit *visit, void *arg);
 /* Removes the files PATH.quit.PID of processes that were killed meanwhile; `path` is that of a pid
  * file or of a control socket, `pid_path` that of the pid file. */
 void pidfile_remove_stale(const char *path, const char *pid_path);

@@ -64,31 +64,36 @@ bool pidfile_is_stale(const char *path)
     return pid > 0 && !pidfile_is_live(path, pid);
 }
 
-/* Whether this is the second name of a process that has gone. */
-static bool is_stale(const char *base, const char *name, const char *pid_path)
+void pidfile_visit_quitting(const char *path, pidfile_visit *visit, void *arg)
 {
-    size_t n = strlen(base), suffix_n = strlen(PIDFILE_QUIT_SUFFIX);
-    int64_t pid;
-
-    return strncmp(name, base, n) == 0 && strncmp(name + n, PIDFILE_QUIT_SUFFIX, suffix_n) == 0 &&
-           number_parse(name + n + suffix_n, 1, INT_MAX, &pid) == NUMBER_OK &&
-           ((process_ops->kill((pid_t)pid, 0) == -1 && errno == ESRCH) ||
-               worker_list_has_survived(pid_path, (pid_t)pid));
-}
-
-void pidfile_remove_stale(const char *path, const char *pid_path)
-{
-    const char *slash = strrchr(path, '/');
+    size_t suffix_n = strlen(PIDFILE_QUIT_SUFFIX), n;
+    const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
     char directory[PATH_MAX] = ".";
     const struct dirent *entry;
+    int64_t pid;
     DIR *dir;
 
+    n = strlen(base);
     if (slash != NULL)
         snprintf(directory, sizeof(directory), "%.*s", (int)(slash - path) + 1, path);
     dir = opendir(directory);
     while (dir != NULL && (entry = readdir(dir)) != NULL)
-        if (is_stale(slash != NULL ? slash + 1 : path, entry->d_name, pid_path))
-            unlinkat(dirfd(dir), entry->d_name, 0);
+        if (strncmp(entry->d_name, base, n) == 0 &&
+            strncmp(entry->d_name + n, PIDFILE_QUIT_SUFFIX, suffix_n) == 0 &&
+            number_parse(entry->d_name + n + suffix_n, 1, INT_MAX, &pid) == NUMBER_OK)
+            visit(arg, (pid_t)pid, dirfd(dir), entry->d_name);
     if (dir != NULL)
         closedir(dir);
+}
+
+/* Removes the second name of a process that has gone. */
+static void remove_stale_name(void *arg, pid_t pid, int directory, const char *name)
+{
+    if ((process_ops->kill(pid, 0) == -1 && errno == ESRCH) || worker_list_has_survived(arg, pid))
+        unlinkat(directory, name, 0);
+}
+
+void pidfile_remove_stale(const char *path, const char *pid_path)
+{
+    pidfile_visit_quitting(path, remove_stale_name, (void *)pid_path);
 }

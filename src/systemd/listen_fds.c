@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the variables and adds the sockets. A descriptor of the store that is of no use is
- * closed with a warning, because it would be passed to every further start; any other one is an
- * error. */
+/* Reads the variables and adds the sockets. A descriptor of the store that is of no use is closed
+ * with a warning, because it would be passed to every further start; any other one is an error. */
 #include "systemd/listen_fds.h"
 
 #include "base/number.h"

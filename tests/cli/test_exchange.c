@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Text printed of the outcome of a command that has failed: the error, and what is unchanged or
  * in force after it. */
-#include "cli/outcome.h"
+#include "cli/exchange.h"
 
 #include "support/memory_log.h"
 #include "support/test.h"
@@ -34,7 +34,7 @@ START_TEST(a_failure_tells_what_is_in_force)
         text, sizeof(text), "{\"ok\":false,\"error\":\"no room\"%s}\n", rows[_i].in_force);
     snprintf(expected, sizeof(expected), "t: [emerg] no room\nt: [error] %s\n", rows[_i].end);
     memory_log_open(&log, LEVEL_NOTICE);
-    ck_assert_int_eq(outcome_print(&cmdline, &reply, &log.log), EXIT_FAILURE);
+    ck_assert_int_eq(cli_print_outcome(&cmdline, &reply, &log.log), EXIT_FAILURE);
     ck_assert_str_eq(memory_log_take(&log), expected);
     memory_log_close(&log);
 }
@@ -45,4 +45,4 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_failure_tells_what_is_in_force, 0, sizeof(rows) / sizeof(rows[0]));
 }
 
-TEST_MAIN("outcome", add_tests)
+TEST_MAIN("exchange", add_tests)
