@@ -63,23 +63,16 @@ static char *resolve_prefix(const char *prefix)
 }
 
 /* Copies what a reload needs again: the process's title overwrites the arguments themselves. */
-static int copy_globals(struct cmdline *cmdline, const char *globals, struct log *log)
+static int copy_start(struct cmdline *cmdline, const char *globals, struct log *log)
 {
-    if (globals == NULL)
-        return 0;
-    cmdline->cycle.globals = strdup(globals);
-    if (cmdline->cycle.globals != NULL)
-        return 0;
-    log_write(log, LEVEL_EMERG, errno, "no memory for the directives of the command line");
-    return -1;
-}
+    struct cycle_options *cycle = &cmdline->cycle;
 
-static int copy_environment(struct cmdline *cmdline, struct log *log)
-{
-    cmdline->cycle.environment = process_copy_environment();
-    if (cmdline->cycle.environment != NULL)
+    if (globals != NULL && (cycle->globals = strdup(globals)) == NULL)
+        log_write(log, LEVEL_EMERG, errno, "no memory for the directives of the command line");
+    else if ((cycle->environment = process_copy_environment()) == NULL)
+        log_write(log, LEVEL_EMERG, errno, "no memory for the environment");
+    else
         return 0;
-    log_write(log, LEVEL_EMERG, errno, "no memory for the environment");
     return -1;
 }
 
@@ -117,15 +110,20 @@ static int resolve_paths(struct cmdline *cmdline, const char *prefix, const char
     return -1;
 }
 
+/* Returns the row of a word; NULL where there is none. */
+static const struct cmdline_word *find_word(const char *name)
+{
+    for (const struct cmdline_word *word = cmdline_words; word->name != NULL; word++)
+        if (strcmp(word->name, name) == 0)
+            return word;
+    return NULL;
+}
+
 static int check_signal(const char *name, struct log *log)
 {
-    const struct cmdline_word *words = cmdline_words;
-
     if (signals_named(name) != NULL)
         return 0;
-    while (words->name != NULL && strcmp(words->name, name) != 0)
-        words++;
-    if (words->name != NULL)
+    if (find_word(name) != NULL)
         log_write(
             log, LEVEL_EMERG, 0, "invalid option: \"-s %s\", did you mean \"%s\"?", name, name);
     else
@@ -189,11 +187,9 @@ static bool is_argument(const char *expected, const char *argument)
 /* Parses the word and its argument, if there are any; returns what is left. */
 static char **parse_word(struct cmdline *cmdline, char **words)
 {
-    const struct cmdline_word *word = cmdline_words;
+    const struct cmdline_word *word = words[0] != NULL ? find_word(words[0]) : NULL;
 
-    while (words[0] != NULL && word->name != NULL && strcmp(word->name, words[0]) != 0)
-        word++;
-    if (words[0] == NULL || word->name == NULL)
+    if (word == NULL)
         return words;
     cmdline->word = word;
     words++;
@@ -323,7 +319,7 @@ int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *lo
         return -1;
     }
     cmdline->cycle.testing = cmdline->test;
-    if (copy_globals(cmdline, globals, log) == -1 || copy_environment(cmdline, log) == -1)
+    if (copy_start(cmdline, globals, log) == -1)
         return -1;
     return resolve_paths(cmdline, prefix, conf, error_log, log);
 }
@@ -340,7 +336,5 @@ void cmdline_done(struct cmdline *cmdline)
     free((char *)cycle->globals);
     free((char *)cmdline->control);
     free((void *)cycle->environment);
-    cycle->conf = cycle->prefix = cycle->pid = cycle->error_log = cycle->globals = NULL;
-    cmdline->control = cycle->module_directory = NULL;
-    cycle->environment = NULL;
+    *cmdline = (struct cmdline) { .help = false };
 }

@@ -169,23 +169,32 @@ static int finish_word(const struct job *job, struct cli_exchange *exchange, con
     return fflush(stdout) == 0 ? status : EXIT_FAILURE;
 }
 
+/* Sends a request to the process at a path, and prints the reply as finish_word() does, which sets
+ * *status; false with errno where the connection has failed. */
+static bool ask_process(const struct job *job, const char *path, const char *request, bool first,
+    cli_show *show, int *status)
+{
+    struct cli_exchange exchange;
+
+    if (connect_to(job, &exchange, path) == -1)
+        return false;
+    cli_send(&exchange, request);
+    *status = finish_word(job, &exchange, path, first, show);
+    cli_disconnect(&exchange);
+    return true;
+}
+
 int cli_ask(const struct cmdline *cmdline, const char *request, cli_show *show, struct log *log)
 {
-    struct cli_exchange exchange = { .fd = -1 };
     int status = EXIT_FAILURE;
     struct job job;
 
     if (job_init(&job, cmdline, log) == -1)
         return EXIT_FAILURE;
-    if (job.core.control == NULL) {
+    if (job.core.control == NULL)
         log_write(log, LEVEL_EMERG, 0, NO_CONTROL);
-    } else if (connect_to(&job, &exchange, job.core.control) == -1) {
+    else if (!ask_process(&job, job.core.control, request, true, show, &status))
         status = report_connect(&job, job.core.control);
-    } else {
-        cli_send(&exchange, request);
-        status = finish_word(&job, &exchange, job.core.control, true, show);
-    }
-    cli_disconnect(&exchange);
     job_done(&job);
     return status;
 }
@@ -254,17 +263,6 @@ static int command_first(const struct job *job)
     return status;
 }
 
-/* Connects to a process that has left the configuration's paths; -1 where there is none, but
- * perhaps the name of a killed process. */
-static int connect_to_other(
-    const struct job *job, struct cli_exchange *exchange, const struct masters_entry *entry)
-{
-    *exchange = (struct cli_exchange) { .fd = -1 };
-    if (entry->place == MASTERS_FIRST || entry->control == NULL)
-        return -1;
-    return connect_to(job, exchange, entry->control);
-}
-
 /* Sends the command to another process, without waiting for the reply of a control socket: that is
  * *exchange then. Sets *status to the exit code if it failed; whether there is such a process. */
 static bool begin_other(const struct job *job, const struct masters_entry *entry,
@@ -273,11 +271,14 @@ static bool begin_other(const struct job *job, const struct masters_entry *entry
     char path[PATH_MAX];
     int sent;
 
-    if (connect_to_other(job, exchange, entry) == 0) {
+    *exchange = (struct cli_exchange) { .fd = -1 };
+    if (entry->place == MASTERS_FIRST)
+        return false;
+    if (entry->control != NULL && connect_to(job, exchange, entry->control) == 0) {
         send_command(job, exchange);
         return true;
     }
-    if (entry->place == MASTERS_FIRST || job->core.control != NULL || entry->pid <= 0 ||
+    if (job->core.control != NULL || entry->pid <= 0 ||
         (kill(entry->pid, 0) == -1 && errno != EPERM))
         return false;
     if (entry->place == MASTERS_OLD)
@@ -402,27 +403,19 @@ int cli_command(const struct cmdline *cmdline, struct log *log)
  * returns the exit code. */
 static int show_masters(const struct job *job)
 {
+    static const char request[] = "{\"command\":\"status\"}\n";
     const char *path = job->core.control;
-    struct cli_exchange exchange;
     int status = EXIT_SUCCESS, error = 0, of_other;
-    bool shown = false;
+    bool shown = ask_process(job, path, request, true, status_text_write, &status);
 
-    if (connect_to(job, &exchange, path) == 0) {
-        send_command(job, &exchange);
-        status = finish_word(job, &exchange, path, true, status_text_write);
-        shown = true;
-    } else {
+    if (!shown)
         error = errno;
-    }
-    cli_disconnect(&exchange);
     for (unsigned i = 0; i < job->masters.n; i++) {
         const struct masters_entry *entry = &job->masters.list[i];
 
-        if (connect_to_other(job, &exchange, entry) == -1)
+        if (entry->place == MASTERS_FIRST || entry->control == NULL ||
+            !ask_process(job, entry->control, request, !shown, status_text_write, &of_other))
             continue;
-        send_command(job, &exchange);
-        of_other = finish_word(job, &exchange, entry->control, !shown, status_text_write);
-        cli_disconnect(&exchange);
         status = status != EXIT_SUCCESS ? status : of_other;
         shown = true;
     }

@@ -15,16 +15,14 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/socket.h>
 
 #define CONNECT_MS 5000
 /* A stop takes two seconds for workers that do not end, and the process a little longer. */
 #define STOP_MS 5000
-#define LOOK_MS 20 /* between two looks at a process that no descriptor tells of */
+#define POLL_MS 20 /* poll interval */
 
 /* A master process that is to end. */
 struct ending {
@@ -39,8 +37,8 @@ struct endings {
     unsigned n;
 };
 
-/* Sends a command by a connection that stays open, or as a signal; -1 with errno where no process
- * is. */
+/* Sends a command by a connection that stays open, or as a signal; -1 with errno where there is no
+ * process. */
 static int send_command(
     const struct masters_entry *entry, struct cli_exchange *exchange, const char *command)
 {
@@ -50,9 +48,9 @@ static int send_command(
     return cli_request(exchange, entry->control, command, cli_now_ms() + CONNECT_MS);
 }
 
-/* Returns the descriptor that tells of the end: of the process, else of its connection; -1: none
- * does. */
-static int descriptor_of(const struct ending *ending)
+/* Whether a process has ended: by its handle, where that is a descriptor or all that there is, else
+ * by the end of its connection, behind the reply. */
+static bool has_ended(const struct ending *ending)
 {
     int fd = ending->handle != -1 ? os_handle_descriptor(ending->handle) : -1;
 
@@ -65,7 +63,7 @@ static void look_at(struct ending *ending, short revents)
 {
     bool by_connection = ending->exchange.fd != -1 && descriptor_of(ending) == ending->exchange.fd;
     char bytes[4096];
-    ssize_t n;
+    ssize_t n = 1;
 
     if (ending->ended || (by_connection && revents == 0))
         return;
@@ -78,26 +76,19 @@ static void look_at(struct ending *ending, short revents)
 }
 
 /* Waits until all have ended; false if the deadline passes first. */
-static bool wait_for_all(struct endings *endings, struct pollfd *fds, int64_t deadline)
+static bool wait_for_all(struct endings *endings, int64_t deadline)
 {
     for (;;) {
-        int64_t ms = deadline - cli_now_ms();
-        unsigned left = 0;
+        const struct ending *left = NULL;
 
         for (unsigned i = 0; i < endings->n; i++) {
-            const struct ending *ending = &endings->list[i];
-            int fd = ending->ended ? -1 : descriptor_of(ending);
-
-            fds[i] = (struct pollfd) { .fd = fd, .events = POLLIN };
-            left += !ending->ended;
-            if (!ending->ended && fd == -1 && ms > LOOK_MS)
-                ms = LOOK_MS;
+            endings->list[i].ended = endings->list[i].ended || has_ended(&endings->list[i]);
+            if (!endings->list[i].ended)
+                left = &endings->list[i];
         }
-        if (left == 0 || ms <= 0)
-            return left == 0;
-        if (poll(fds, endings->n, (int)ms) != -1)
-            for (unsigned i = 0; i < endings->n; i++)
-                look_at(&endings->list[i], fds[i].revents);
+        if (left == NULL || cli_now_ms() >= deadline)
+            return left == NULL;
+        process_handle_wait(left->handle, POLL_MS);
     }
 }
 
@@ -160,19 +151,18 @@ static int end_all(const struct cmdline *cmdline, const struct core_settings *co
     const struct masters *masters, struct log *log)
 {
     struct endings endings = { calloc(masters->n + 1, sizeof(struct ending)), 0 };
-    struct pollfd *fds = calloc(masters->n + 1, sizeof(*fds));
     int status = EXIT_SUCCESS;
     bool all = false;
 
-    if (endings.list == NULL || fds == NULL) {
+    if (endings.list == NULL) {
         log_write(log, LEVEL_EMERG, errno, "no memory to wait for master processes");
         status = EXIT_FAILURE;
     } else {
         begin(&endings, masters, cmdline->signal);
-        all = wait_for_all(&endings, fds, cli_now_ms() + cmdline->wait_ms);
+        all = wait_for_all(&endings, cli_now_ms() + cmdline->wait_ms);
         if (!all && strcmp(cmdline->signal, "quit") == 0) {
             stop_late(&endings, core, cmdline->wait_ms, log);
-            all = wait_for_all(&endings, fds, cli_now_ms() + STOP_MS);
+            all = wait_for_all(&endings, cli_now_ms() + STOP_MS);
         }
         if (!all)
             status = report_left(&endings, log);
@@ -183,7 +173,6 @@ static int end_all(const struct cmdline *cmdline, const struct core_settings *co
             os_handle_close(endings.list[i].handle);
     }
     free(endings.list);
-    free(fds);
     return status;
 }
 
