@@ -48,7 +48,7 @@ static void begin(struct upgrade *upgrade, struct json *json)
 /* Sends a request; -1 with errno as the callers promise. */
 static int ask(struct upgrade *upgrade, struct json *json)
 {
-    int status = upgrade_link_send(&upgrade->link, json);
+    int status = upgrade_link_send(&upgrade->link, json, -1);
 
     assert(upgrade->inboxes.form == MESSAGES_FORM);
     if (status == -1)
@@ -84,12 +84,10 @@ int upgrade_ask_inbox(struct upgrade *upgrade, uint32_t incarnation, uint32_t as
     return ask(upgrade, &json);
 }
 
-/* Sends what the other process waits for. It is lost when that does not read for long. */
-static void tell(struct upgrade *upgrade, struct json *json, int fd)
+/* Sends a message that is lost when the other process does not read for long. */
+static void tell_inbox(struct upgrade *upgrade, struct json *json, int fd)
 {
-    if (upgrade_link_pass(&upgrade->link, json, fd) == -1)
-        log_write(upgrade->log, LEVEL_ALERT, errno, "no message could be sent to master process %d",
-            (int)upgrade->other);
+    upgrade_link_tell(&upgrade->link, json, fd, upgrade->other, upgrade->log);
 }
 
 void upgrade_tell_gone(struct upgrade *upgrade, uint32_t incarnation)
@@ -101,7 +99,7 @@ void upgrade_tell_gone(struct upgrade *upgrade, uint32_t incarnation)
         return;
     begin(upgrade, &json);
     json_number(&json, "gone", incarnation);
-    tell(upgrade, &json, -1);
+    tell_inbox(upgrade, &json, -1);
 }
 
 static void answer_workers(struct upgrade *upgrade)
@@ -116,7 +114,7 @@ static void answer_workers(struct upgrade *upgrade)
     for (unsigned i = 0; i < n; i++)
         json_number(&json, NULL, own[i]);
     json_close(&json);
-    tell(upgrade, &json, -1);
+    tell_inbox(upgrade, &json, -1);
 }
 
 static void answer_inbox(struct upgrade *upgrade, uint32_t incarnation, uint32_t asker)
@@ -130,7 +128,7 @@ static void answer_inbox(struct upgrade *upgrade, uint32_t incarnation, uint32_t
     json_number(&json, "inbox", incarnation);
     json_number(&json, "asker", asker);
     json_bool(&json, "found", found);
-    tell(upgrade, &json, fd);
+    tell_inbox(upgrade, &json, fd);
 }
 
 /* A number of the message, or `otherwise`. */

@@ -51,12 +51,7 @@ void upgrade_link_begin(struct json *json)
     json_object(json, NULL);
 }
 
-int upgrade_link_send(struct upgrade_link *link, struct json *json)
-{
-    return upgrade_link_pass(link, json, -1);
-}
-
-int upgrade_link_pass(struct upgrade_link *link, struct json *json, int fd)
+int upgrade_link_send(struct upgrade_link *link, struct json *json, int fd)
 {
     ssize_t sent = -1;
     size_t n;
@@ -74,12 +69,12 @@ int upgrade_link_pass(struct upgrade_link *link, struct json *json, int fd)
     return line != NULL && sent == (ssize_t)n ? 0 : -1;
 }
 
-int upgrade_link_send_fd(struct upgrade_link *link, int fd)
+void upgrade_link_tell(
+    struct upgrade_link *link, struct json *json, int fd, pid_t other, struct log *log)
 {
-    static const char empty[] = "{}\n";
-
-    assert(link->fd != -1 && fd != -1);
-    return fd_send(link->fd, empty, sizeof(empty) - 1, fd) == -1 && errno != EPIPE ? -1 : 0;
+    if (upgrade_link_send(link, json, fd) == -1)
+        log_write(
+            log, LEVEL_ALERT, errno, "no message could be sent to master process %d", (int)other);
 }
 
 void upgrade_report(int link, const struct diag *diag)

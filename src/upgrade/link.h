@@ -7,10 +7,12 @@
 
 #include "base/diag_json.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "settings/cycle.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct upgrade_link {
     int fd;   /* -1: there is no other process, or it has gone */
@@ -41,12 +43,12 @@ void upgrade_link_check(const struct upgrade_link *link);
 
 /* Begins a message, to which the caller adds members before upgrade_link_send(). */
 void upgrade_link_begin(struct json *json);
-/* Ends and sends it; -1 with errno. A process that has gone is no error. */
-int upgrade_link_send(struct upgrade_link *link, struct json *json);
-/* Does so, and passes a descriptor, unless it is -1, which stays the caller's. */
-int upgrade_link_pass(struct upgrade_link *link, struct json *json, int fd);
-/* Sends an empty message with a descriptor; -1 with errno. */
-int upgrade_link_send_fd(struct upgrade_link *link, int fd);
+/* Ends and sends it, with a descriptor unless that is -1, which stays the caller's; -1 with errno. A
+ * process that has gone is no error. */
+int upgrade_link_send(struct upgrade_link *link, struct json *json, int fd);
+/* Sends a message, or logs that process `other` does not read, and loses the message. */
+void upgrade_link_tell(
+    struct upgrade_link *link, struct json *json, int fd, pid_t other, struct log *log);
 /* Receives the next message, which is valid until the next call. */
 enum upgrade_link_status upgrade_link_next(
     struct upgrade_link *link, struct upgrade_message *message);

@@ -79,11 +79,15 @@ void upgrade_sockets_give(const struct upgrade_sockets *sockets, const struct li
     struct upgrade_link *link, pid_t other, struct log *log)
 {
     const struct listener *listener;
+    struct json empty;
 
     STAILQ_FOREACH (listener, &listeners->list, link)
-        for (unsigned i = 0; i < listener->fd_n && listener->options.reuseport; i++)
-            if (listener->fds[i] != -1 && !upgrade_sockets_have(sockets, listener->fds[i]) &&
-                upgrade_link_send_fd(link, listener->fds[i]) == -1)
+        for (unsigned i = 0; i < listener->fd_n && listener->options.reuseport; i++) {
+            if (listener->fds[i] == -1 || upgrade_sockets_have(sockets, listener->fds[i]))
+                continue;
+            upgrade_link_begin(&empty);
+            if (upgrade_link_send(link, &empty, listener->fds[i]) == -1)
                 log_write(log, LEVEL_ALERT, errno,
                     "a socket of %s could not be given to process %d", listener->text, (int)other);
+        }
 }

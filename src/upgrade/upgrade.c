@@ -119,9 +119,7 @@ static void meet_deadline(struct loop *loop, struct timer *timer)
 
 static void send_message(struct upgrade *upgrade, struct json *json)
 {
-    if (upgrade_link_send(&upgrade->link, json) == -1)
-        log_write(upgrade->log, LEVEL_ALERT, errno, "no message could be sent to master process %d",
-            (int)upgrade->other);
+    upgrade_link_tell(&upgrade->link, json, -1, upgrade->other, upgrade->log);
 }
 
 static void send_flag(struct upgrade *upgrade, const char *name)
