@@ -1,17 +1,300 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Accepts clients and keeps the list of them, and the timer that accepts again after a failure. */
+/* Accepts clients, which may be slow, rude or gone, and exchanges requests and replies with them. A
+ * request becomes a reply, or a command for the host; commands have the words of -s. Requests are
+ * input: each is checked, none is trusted. Nothing here blocks, and the work of one call is
+ * bounded. */
 #include "control/control.h"
 
 #include "control/client.h"
-#include "control/exchange.h"
+#include "control/peer.h"
+#include "control/upstream.h"
 #include "process/process_ops.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#define REQUESTS_MAX 16 /* most requests of one client in one call */
+#define COMMANDS "expected status, upstream, reload, reopen, upgrade, resume, quit, leave or stop"
 #define RETRY_MS 500
 #define ACCEPT_MAX 32 /* clients in one call, so that they cannot keep the master busy */
+
+/* Requests */
+
+static void reply_status(struct control_client *client)
+{
+    struct json json;
+
+    control_reply_begin(&json, true);
+    control_status_write(client->control, &json);
+    control_reply_end(&json, client);
+}
+
+/* Replies at once to those who end the daemon, and keeps as many as may wait connected until it
+ * has. */
+static void reply_then_hold(struct control_client *client, bool full)
+{
+    struct json json;
+
+    if (!full)
+        client->waiting_for = CONTROL_WAIT_EXIT;
+    control_reply_begin(&json, true);
+    control_reply_end(&json, client);
+}
+
+static enum control_wait outcome_of(enum command command)
+{
+    switch (command) {
+    case COMMAND_RELOAD:
+        return CONTROL_WAIT_RELOAD;
+    case COMMAND_REOPEN:
+        return CONTROL_WAIT_REOPEN;
+    case COMMAND_UPGRADE:
+        return CONTROL_WAIT_UPGRADE;
+    case COMMAND_RESUME:
+        return CONTROL_WAIT_RESUME;
+    case COMMAND_QUIT:
+    case COMMAND_LEAVE:
+        return CONTROL_WAIT_QUIT;
+    default:
+        return CONTROL_WAIT_EXIT;
+    }
+}
+
+static void give_command(struct control_client *client, const struct signal_row *s)
+{
+    struct control *control = client->control;
+    enum command command = s->commands[ROLE_MASTER];
+    enum control_wait outcome = outcome_of(command);
+    bool full = control_waiting_is_full(control);
+    const char *refused;
+
+    assert(command != COMMAND_NONE); /* the table has a command for each word */
+    if (full && outcome != CONTROL_WAIT_EXIT && outcome != CONTROL_WAIT_QUIT)
+        refused = "too many clients wait for an outcome, try again";
+    else
+        refused = control->ops->command(control->host, command);
+    if (refused != NULL) {
+        control_reply_error(client, refused, false);
+        return;
+    }
+    log_write(control->log, LEVEL_NOTICE, 0, "\"%s\" received from %d by the control socket, %s",
+        s->command, (int)client->pid, s->doing);
+    client->told = false;
+    if (outcome == CONTROL_WAIT_EXIT || (full && outcome == CONTROL_WAIT_QUIT))
+        reply_then_hold(client, full);
+    else
+        control_client_wait(client, outcome);
+}
+
+/* Handles the request in the first `n` bytes of the input; the client is not reading any more
+ * then. */
+static void handle_request(struct control_client *client, size_t n)
+{
+    struct json_value request = json_parse(client->in, n);
+    const struct signal_row *command;
+    char word[32], error[160];
+
+    assert(client->phase == CLIENT_READING);
+    assert(n <= client->in_n);
+    if (request.text == NULL || *request.text != '{') {
+        control_reply_error(client, "the request is no JSON object on a line", false);
+        return;
+    }
+    if (!json_text(json_member(request, "command"), word, sizeof(word))) {
+        control_reply_error(client, "the request has no \"command\": " COMMANDS, false);
+        return;
+    }
+    client->progress = json_is_true(json_member(request, "progress"));
+    command = signals_named(word);
+    if (strcmp(word, "status") == 0) {
+        reply_status(client);
+    } else if (strcmp(word, "upstream") == 0) {
+        control_upstream_handle(client, request);
+    } else if (command != NULL) {
+        give_command(client, command);
+    } else {
+        snprintf(error, sizeof(error), "unknown command \"%s\", " COMMANDS, word);
+        control_reply_error(client, error, false);
+    }
+}
+
+/* Steps */
+
+/* A client that has to wait may have gone; one that only sends nothing more has not. */
+static enum client_step check_connected(const struct control_client *client)
+{
+    struct pollfd peer = { .fd = client->fd };
+
+    return poll(&peer, 1, 0) == 1 && (peer.revents & (POLLHUP | POLLERR)) != 0 ? CLIENT_GONE
+                                                                               : CLIENT_BLOCKED;
+}
+
+static void drop_request(struct control_client *client, size_t n)
+{
+    assert(n <= client->in_n);
+    client->in_n -= n;
+    memmove(client->in, client->in + n, client->in_n);
+}
+
+static enum client_step receive_input(struct control_client *client)
+{
+    ssize_t n;
+
+    if (client->in_n == CONTROL_REQUEST_MAX) {
+        control_reply_error(
+            client, "the request is too long: 65536 bytes without a line's end", true);
+        return CLIENT_DONE;
+    }
+    do
+        n = recv(client->fd, client->in + client->in_n, CONTROL_REQUEST_MAX - client->in_n, 0);
+    while (n == -1 && errno == EINTR);
+    if (n == -1)
+        return errno == EAGAIN ? CLIENT_BLOCKED : CLIENT_GONE;
+    if (n == 0)
+        client->ended = true;
+    client->in_n += (size_t)n;
+    return CLIENT_DONE;
+}
+
+/* Handles the next request, if there is a whole one; the last may lack its line's end. */
+static enum client_step handle_next(struct control_client *client)
+{
+    const char *end = memchr(client->in, '\n', client->in_n);
+    size_t n = end != NULL ? (size_t)(end - client->in) : client->in_n;
+
+    if (end == NULL && !client->ended)
+        return receive_input(client);
+    if (end == NULL && n == 0)
+        return CLIENT_GONE;
+    handle_request(client, n);
+    assert(client->phase != CLIENT_READING);
+    drop_request(client, n + (end != NULL));
+    return CLIENT_DONE;
+}
+
+static enum client_step run_step(struct control_client *client)
+{
+    control_client_check(client);
+    switch (client->phase) {
+    case CLIENT_READING:
+        return handle_next(client);
+    case CLIENT_REPLYING:
+    case CLIENT_LAST_REPLY:
+        return control_client_send(client);
+    case CLIENT_WAITING:
+    case CLIENT_HELD:
+        return check_connected(client);
+    default: /* input that was left unread would reset the connection, and the reply be lost */
+        recv(client->fd, client->in, sizeof(client->in), 0);
+        return CLIENT_GONE;
+    }
+}
+
+/* Sends, receives and handles what can be without waiting, and may destroy the client. */
+static void run_client(struct control_client *client)
+{
+    enum client_step step = CLIENT_DONE;
+
+    /* sending, receiving and handling are a step each */
+    for (unsigned steps = 0; step == CLIENT_DONE && steps < 3 * REQUESTS_MAX; steps++)
+        step = run_step(client);
+    if (step == CLIENT_GONE)
+        control_client_destroy(client);
+    else if (step == CLIENT_DONE)
+        process_ops->raise(SIGIO); /* the other clients come first */
+}
+
+/* Returns the client whose latest request or reply is the longest ago, of those that do not wait
+ * for an outcome. */
+static struct control_client *longest_idle(
+    const struct control *control, const struct control_client *except)
+{
+    struct control_client *client, *found = NULL;
+
+    TAILQ_FOREACH (client, &control->clients, link)
+        if (client != except && client->waiting_for == CONTROL_WAIT_NONE &&
+            (found == NULL || client->activity < found->activity))
+            found = client;
+    return found;
+}
+
+/* Closes a client that gives way, and says why if its reply before is through. */
+static void give_way(struct control_client *client)
+{
+    if (client->phase == CLIENT_READING) {
+        control_reply_error(client, "closed, for another client: too many are connected", true);
+        if (run_step(client) == CLIENT_DONE)
+            run_step(client); /* takes what is unread */
+    }
+    control_client_destroy(client);
+}
+
+/* Lets the longest idle client give way to a new one, if there are too many. Those that have gone,
+ * or have just sent a request, are found first. */
+static void make_room(struct control *control, const struct control_client *client)
+{
+    struct control_client *other, *next;
+
+    if (control->client_n <= CONTROL_CLIENTS_MAX)
+        return;
+    TAILQ_FOREACH_SAFE (other, &control->clients, link, next)
+        if (other != client)
+            run_client(other);
+    if (control->client_n <= CONTROL_CLIENTS_MAX)
+        return;
+    other = longest_idle(control, client);
+    assert(other != NULL && control->client_n == CONTROL_CLIENTS_MAX + 1); /* fewer may wait */
+    give_way(other);
+}
+
+static void cut_off(struct loop *loop, struct timer *timer)
+{
+    struct control_client *client = container_of(timer, struct control_client, patience);
+
+    assert(loop == NULL);
+    control_client_check(client);
+    control_client_destroy(client);
+}
+
+/* Begins with a new client. A process that may not use the socket is told so and cut off. */
+static void begin_client(struct control *control, int fd)
+{
+    struct control_client *client = malloc(sizeof(*client));
+    const char *refused;
+
+    assert(fd != -1);
+    if (client == NULL || process_ops->wakeup_add(fd) == -1) {
+        log_write(control->log, LEVEL_ERROR, errno, "a client of the control socket is not served");
+        free(client);
+        close(fd);
+        return;
+    }
+    memset(client, 0, offsetof(struct control_client, in));
+    client->kind = CONTROL_CLIENT_KIND;
+    client->control = control;
+    client->fd = fd;
+    client->patience.expired = cut_off;
+    timers_arm(control->timers, &client->patience, CONTROL_PATIENCE_MS);
+    TAILQ_INSERT_TAIL(&control->clients, client, link);
+    control->client_n++;
+    refused = control_peer_refusal(control, fd, &client->pid);
+    client->activity = ++control->activity;
+    if (refused != NULL)
+        control_reply_error(client, refused, true);
+    else
+        make_room(control, client);
+    run_client(client); /* a client that has gone already is not counted with the next */
+    if (control->client_n > CONTROL_CLIENTS_MAX) /* a refused one that does not take its reply */
+        control_client_destroy(client);
+}
+
+/* Clients */
 
 static void accept_again(struct loop *loop, struct timer *timer)
 {
@@ -77,7 +360,7 @@ static void accept_clients(struct control *control)
             return;
         }
         control->accept_failed = false;
-        control_exchange_begin(control, fd);
+        begin_client(control, fd);
     }
     process_ops->raise(SIGIO); /* perhaps more wait */
 }
@@ -90,7 +373,7 @@ void control_serve(struct control *control)
     if (control->socket->fd != -1)
         accept_clients(control);
     TAILQ_FOREACH_SAFE (client, &control->clients, link, next)
-        control_exchange_run(client);
+        run_client(client);
     control_check(control);
 }
 
@@ -152,7 +435,7 @@ void control_reply(
         if (waiting_for == CONTROL_WAIT_QUIT)
             client->waiting_for = CONTROL_WAIT_EXIT;
         control_reply_outcome(client, outcome);
-        control_exchange_run(client);
+        run_client(client);
     }
 }
 
