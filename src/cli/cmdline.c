@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parses options and words, and makes paths absolute. No file is opened here, and nothing is sent:
- * the result is a struct cmdline that main.c acts on. */
+/* Parses options and words, and makes paths absolute. No file is opened, and nothing is sent:
+ * main.c acts on the resulting struct cmdline. */
 #include "cli/cmdline.h"
 
 #include "base/number.h"
@@ -29,7 +29,7 @@ static char *join_path(const char *directory, const char *path)
     return asprintf(&joined, "%s/%s", directory, path) == -1 ? NULL : joined;
 }
 
-/* Resolves a path below the prefix of -p, or without one below the current directory. */
+/* Resolves a path below the prefix of -p, or else below the current directory. */
 static char *resolve_path(const char *prefix, const char *path)
 {
     char *here, *resolved;
@@ -44,8 +44,8 @@ static char *resolve_path(const char *prefix, const char *path)
     return resolved;
 }
 
-/* Makes the prefix absolute. "." and "dir/" become "/here" and "/here/dir", so that a socket in it
- * has one name however the prefix was written. */
+/* Makes the prefix absolute. "." and "dir/" become "/here" and "/here/dir": a socket below has the
+ * same name for all spellings. */
 static char *resolve_prefix(const char *prefix)
 {
     char *resolved;
@@ -62,7 +62,7 @@ static char *resolve_prefix(const char *prefix)
     return resolved;
 }
 
-/* Copies what a reload needs again: the process's title overwrites the arguments themselves. */
+/* Copies directives and environment for reloads: the process's title overwrites the arguments. */
 static int copy_start(struct cmdline *cmdline, const char *globals, struct log *log)
 {
     struct cycle_options *cycle = &cmdline->cycle;
@@ -87,7 +87,7 @@ static int resolve_paths(struct cmdline *cmdline, const char *prefix, const char
         log_write(log, LEVEL_EMERG, errno, "cannot make the prefix \"%s\" absolute", prefix);
         return -1;
     }
-    if (prefix != NULL) { /* with a prefix, everything lies below it, as in nginx */
+    if (prefix != NULL) { /* with a prefix, all paths lie below, as in nginx */
         cycle->conf = resolve_path(base, conf == NULL ? "conf/forkbeard.conf" : conf);
         cycle->pid = join_path(base, "logs/forkbeard.pid");
         cycle->error_log = join_path(base, "logs/error.log");
@@ -143,7 +143,7 @@ static int check_time(const char *option, const char *time, int64_t *ms, struct 
     return -1;
 }
 
-/* Takes a path as the directive `control` has it, "unix:PATH", or without "unix:". */
+/* Takes a path, "unix:PATH" as in the directive `control`, or without "unix:". */
 static int set_control(struct cmdline *cmdline, const char *path, struct log *log)
 {
     free((char *)cmdline->control);
@@ -154,7 +154,7 @@ static int set_control(struct cmdline *cmdline, const char *path, struct log *lo
     return -1;
 }
 
-/* Reports an option that getopt does not know; -? is one of them. */
+/* Reports an unknown option; -? asks for help. */
 static int check_unknown(struct cmdline *cmdline, int letter, const char *argument, struct log *log)
 {
     if (strncmp(argument, "--", 2) == 0) {
@@ -169,7 +169,7 @@ static int check_unknown(struct cmdline *cmdline, int letter, const char *argume
     return 0;
 }
 
-/* Whether a word's argument can be this: one of "forward|back", or any for "[directive]". */
+/* Whether a word takes the argument: "forward|back" takes two, "[directive]" any. */
 static bool is_argument(const char *expected, const char *argument)
 {
     size_t n = strlen(argument);
@@ -184,7 +184,7 @@ static bool is_argument(const char *expected, const char *argument)
     return false;
 }
 
-/* Parses the word and its argument, if there are any; returns what is left. */
+/* Parses the word and its argument, if any; returns the rest. */
 static char **parse_word(struct cmdline *cmdline, char **words)
 {
     const struct cmdline_word *word = words[0] != NULL ? find_word(words[0]) : NULL;
@@ -203,7 +203,7 @@ static char **parse_word(struct cmdline *cmdline, char **words)
     return words;
 }
 
-/* Parses what follows the options: a word with its argument, or nothing. */
+/* Parses the arguments behind the options: a word with its argument, or none. */
 static int check_words(struct cmdline *cmdline, char **words, struct log *log)
 {
     const struct cmdline_word *word;

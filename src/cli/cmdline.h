@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The command line, with nginx's options, and commands that are words, as `status`, which a table
- * of rows describes. Paths are made absolute here, so that no later code depends on the current
- * directory. */
+/* The command line: nginx's options, and commands that are words, as `status`, rows of a table.
+ * Paths are made absolute here: no later code depends on the current directory. */
 #pragma once
 
 #include "base/log.h"
@@ -11,23 +10,22 @@
 
 struct cmdline;
 
-/* Options that belong to -s or to words, as bits. */
+/* Options of -s and of words, as bits. */
 enum cmdline_option {
     CMDLINE_JSON = 1,
     CMDLINE_TIMEOUT = 2,
-    CMDLINE_CONTROL = 4, /* for what talks to a daemon: its socket, or the options of a start */
+    CMDLINE_CONTROL = 4, /* for commands to a daemon: its socket, or the options of a start */
     CMDLINE_WAIT = 8,
 };
 
-/* A command that is a word. The usage, the help and the errors of the command line derive from
- * the rows. */
+/* A command that is a word. Usage, help and errors derive from the rows. */
 struct cmdline_word {
     const char *name; /* NULL behind the last row */
-    /* NULL: none follows; "forward|back": one of these follows; "[directive]": one may follow */
+    /* NULL: no argument; "forward|back": one of the two; "[directive]": any, or none */
     const char *argument;
-    unsigned more;    /* arguments that may follow the first, of any kind */
+    unsigned more;    /* number of further arguments, of any kind */
     unsigned options; /* enum cmdline_option */
-    const char *help; /* a newline ends each line but the last */
+    const char *help; /* lines, without the last newline */
     /* Returns the exit code. */
     int (*run)(const struct cmdline *cmdline, struct log *log);
 };
@@ -42,10 +40,10 @@ struct cmdline {
     bool quiet;                      /* -q */
     const char *signal;              /* -s */
     const struct cmdline_word *word; /* or NULL */
-    const char *argument;            /* the one behind the word, or NULL */
+    const char *argument;            /* the argument behind the word, or NULL */
     char **more;                     /* arguments behind it; NULL behind the last */
     unsigned more_n;
-    unsigned options;    /* enum cmdline_option: those that were given */
+    unsigned options;    /* enum cmdline_option: the given options */
     int64_t timeout_ms;  /* --timeout; 0: the command's own */
     const char *control; /* --control: an absolute path; NULL: the configuration's */
     int64_t wait_ms;     /* --wait; 0: not given */
@@ -55,10 +53,10 @@ struct cmdline {
 /* The words; the last row has no name. */
 extern const struct cmdline_word cmdline_words[];
 
-/* Returns -1 after an emerg line. Paths are allocated, until cmdline_done() in either case. */
+/* Returns -1 after an emerg line. Paths are allocated until cmdline_done() in either case. */
 int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *log);
 void cmdline_done(struct cmdline *cmdline);
-/* Reports options that belong to neither the command nor the word that was given; -1 then. */
+/* Reports options that belong to neither the command nor the word; -1 then. */
 int cmdline_check_options(const struct cmdline *cmdline, struct log *log);
 
 /* Write to standard error, as nginx does, or to standard output for --help and --version. */

@@ -63,7 +63,7 @@ const struct cmdline_word cmdline_words[] = {
     { .name = NULL },
 };
 
-/* Options as the usage shows them behind the command that they belong to. */
+/* Options of commands, as in the usage behind the command. */
 static const struct {
     enum cmdline_option option;
     const char *name, *usage;
@@ -149,7 +149,7 @@ void cmdline_show_version(const struct cmdline *cmdline)
     fprintf(stderr, "\n");
 }
 
-/* Writes the commands that an option belongs to: -s, "status" and "upgrade". */
+/* Writes the commands of an option: -s, "status" and "upgrade". */
 static void name_owners(unsigned option, char *text, size_t size)
 {
     const struct cmdline_word *word = cmdline_words;

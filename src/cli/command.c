@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sends one request to the daemon and prints its reply. The daemon may be of another version: a
+/* Sends a request to the daemon and prints the reply. The daemon may be of a different version: a
  * missing member of the reply counts as empty, and no assertion depends on the reply. */
 #include "cli/command.h"
 
@@ -18,14 +18,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Time limit of a command, unless --timeout says another: a reload and an upgrade check a
- * configuration and start workers. */
+/* Time limit of a command without --timeout: a reload and an upgrade check a configuration and
+ * start workers. */
 #define REPLY_MS 5000
 #define OUTCOME_MS 180000
 
 #define NO_CONTROL "the configuration has no control socket: see the directive \"control\""
 
-/* A command that is to be carried out. */
+/* A command under way. */
 struct job {
     const struct cmdline *cmdline;
     struct log *log;
@@ -74,8 +74,7 @@ static void job_done(struct job *job)
 
 /* Requests and replies */
 
-/* Reports a daemon that has not replied, and why it waits ("": it has not said); returns the exit
- * code. */
+/* Reports a missing reply, and the reason of the wait ("": unknown); returns the exit code. */
 static int report_silence(const struct job *job, const char *path, const char *why)
 {
     int64_t ms = job->timeout_ms;
@@ -105,7 +104,7 @@ static int connect_to(const struct job *job, struct cli_exchange *exchange, cons
     return cli_connect(exchange, path, cli_now_ms() + job->timeout_ms);
 }
 
-/* Sends the command; where that fails no reply comes either. */
+/* Sends the command; a failure shows as a missing reply. */
 static void send_command(const struct job *job, struct cli_exchange *exchange)
 {
     char request[64];
@@ -114,8 +113,8 @@ static void send_command(const struct job *job, struct cli_exchange *exchange)
     cli_send(exchange, request);
 }
 
-/* Receives the reply, and prints before it why the command waits; returns the exit code where there
- * is no reply. */
+/* Receives the reply, and prints progress lines before; returns the exit code of a missing
+ * reply. */
 static int wait_for_reply(const struct job *job, struct cli_exchange *exchange, const char *path)
 {
     char why[512] = "", next[512];
@@ -143,7 +142,7 @@ static int finish_command(const struct job *job, struct cli_exchange *exchange, 
     return status == EXIT_SUCCESS ? cli_print_outcome(job->cmdline, exchange, job->log) : status;
 }
 
-/* Waits for the reply to a word, and prints it, behind an empty line if it is not the first one;
+/* Waits for the reply to a word, and prints it, behind an empty line unless it is the first;
  * returns the exit code. */
 static int finish_word(const struct job *job, struct cli_exchange *exchange, const char *path,
     bool first, cli_show *show)
@@ -169,8 +168,8 @@ static int finish_word(const struct job *job, struct cli_exchange *exchange, con
     return fflush(stdout) == 0 ? status : EXIT_FAILURE;
 }
 
-/* Sends a request to the process at a path, and prints the reply as finish_word() does, which sets
- * *status; false with errno where the connection has failed. */
+/* Sends a request to the process at a path, prints the reply by finish_word(), and sets *status;
+ * false with errno after a failed connection. */
 static bool ask_process(const struct job *job, const char *path, const char *request, bool first,
     cli_show *show, int *status)
 {
@@ -201,8 +200,8 @@ int cli_ask(const struct cmdline *cmdline, const char *request, cli_show *show, 
 
 /* -s */
 
-/* Sends the signal that has the same effect as the command to the process that a pid file names;
- * `why` is the errno of connecting to the control socket, or 0 where the configuration has none. */
+/* Sends the command's signal to the process in a pid file; `why` is the errno of the failed
+ * connection, or 0 without a control socket. */
 static int send_signal(const struct job *job, const char *path, int why)
 {
     const struct signal_row *s = signals_named(job->word);
@@ -210,7 +209,7 @@ static int send_signal(const struct job *job, const char *path, int why)
     struct log *log = job->log;
     pid_t pid;
 
-    if (strcmp(job->word, "leave") == 0) { /* the signal is that of quit */
+    if (strcmp(job->word, "leave") == 0) { /* shares the signal of quit */
         log_write(log, LEVEL_EMERG, why, "sessions are left over a control socket alone");
         return EXIT_FAILURE;
     }
@@ -263,8 +262,9 @@ static int command_first(const struct job *job)
     return status;
 }
 
-/* Sends the command to another process, without waiting for the reply of a control socket: that is
- * *exchange then. Sets *status to the exit code if it failed; whether there is such a process. */
+/* Sends the command to a process that has left the configuration's paths. A reply of its control
+ * socket is awaited by finish_other(), on *exchange. Sets *status after a failure; whether the
+ * process exists. */
 static bool begin_other(const struct job *job, const struct masters_entry *entry,
     struct cli_exchange *exchange, int *status)
 {
@@ -291,7 +291,7 @@ static bool begin_other(const struct job *job, const struct masters_entry *entry
     return true;
 }
 
-/* Waits for the reply, if there is to be one, and sets *status as begin_other() does. */
+/* Waits for the reply, if any, and sets *status after a failure. */
 static void finish_other(const struct job *job, const struct masters_entry *entry,
     struct cli_exchange *exchange, int *status)
 {
@@ -310,8 +310,8 @@ static bool has_first(const struct masters *masters)
     return masters->n > 0 && masters->list[0].place == MASTERS_FIRST;
 }
 
-/* Sends the command to all processes: to those that have left the configuration's paths first. A
- * silent process keeps none of the others waiting. */
+/* Sends the command to all processes, first to those that have left the configuration's paths. A
+ * silent process does not delay the rest. */
 static int command_all(const struct job *job)
 {
     const struct masters *masters = &job->masters;
@@ -334,7 +334,7 @@ static int command_all(const struct job *job)
     return first != EXIT_SUCCESS ? first : status;
 }
 
-/* Gives the command to the process that has begun to quit last; false if there is none. */
+/* Gives the command to the process that has begun to quit last; false: none. */
 static bool command_quitting(const struct job *job, int *status)
 {
     const struct masters_entry *entry = masters_quitting(&job->masters);
@@ -361,7 +361,7 @@ static bool command_quitting(const struct job *job, int *status)
     return true;
 }
 
-/* Sends the command to the right ones of several processes; returns the exit code. */
+/* Selects the processes for the command; returns the exit code. */
 static int command_masters(const struct job *job)
 {
     bool resume = strcmp(job->word, "resume") == 0;
@@ -374,15 +374,6 @@ static int command_masters(const struct job *job)
     return command_first(job);
 }
 
-/* Finds the processes; -1 after a report. */
-static int find_masters(struct job *job)
-{
-    if (masters_find(&job->masters, &job->core) == 0)
-        return 0;
-    log_write(job->log, LEVEL_EMERG, errno, "no memory for the names of master processes");
-    return -1;
-}
-
 int cli_command(const struct cmdline *cmdline, struct log *log)
 {
     int status = EXIT_FAILURE;
@@ -390,8 +381,9 @@ int cli_command(const struct cmdline *cmdline, struct log *log)
 
     if (job_init(&job, cmdline, log) == -1)
         return EXIT_FAILURE;
-    /* with --control other commands are for the process at this path alone */
-    if ((job.cycle == NULL && strcmp(job.word, "reopen") != 0) || find_masters(&job) == 0)
+    /* with --control the rest is for the process at this path alone */
+    if ((job.cycle == NULL && strcmp(job.word, "reopen") != 0) ||
+        masters_find(&job.masters, &job.core, log) == 0)
         status = command_masters(&job);
     job_done(&job);
     return status;
@@ -399,8 +391,7 @@ int cli_command(const struct cmdline *cmdline, struct log *log)
 
 /* status */
 
-/* Shows the status of the process at the configuration's paths, and of those that have left them;
- * returns the exit code. */
+/* Shows the status of all processes, first at the configuration's paths; returns the exit code. */
 static int show_masters(const struct job *job)
 {
     static const char request[] = "{\"command\":\"status\"}\n";
@@ -432,7 +423,7 @@ int cli_status(const struct cmdline *cmdline, struct log *log)
         return EXIT_FAILURE;
     if (job.core.control == NULL)
         log_write(log, LEVEL_EMERG, 0, NO_CONTROL);
-    else if (job.cycle == NULL || find_masters(&job) == 0)
+    else if (job.cycle == NULL || masters_find(&job.masters, &job.core, log) == 0)
         status = show_masters(&job);
     job_done(&job);
     return status;

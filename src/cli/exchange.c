@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connects, sends and receives, each until the deadline at most, and prints the outcome of a
- * command: messages, the reason of a failure, and what is in force then. The daemon may be of
- * another version: a missing member of a reply counts as empty, and no assertion depends on a
+ * command: messages, the reason of a failure, and the configuration in force. The daemon may be of
+ * a different version: a missing member of a reply counts as empty, and no assertion depends on a
  * reply. */
 #include "cli/exchange.h"
 
@@ -144,8 +144,8 @@ static void print_diag_message(const struct diag_message *message, struct log *l
     fputs(message->excerpt, stderr);
 }
 
-/* Returns the end of the error line: what a failed command leaves unchanged, or what is in force
- * after it ("": the reply does not say). */
+/* Returns the end of the error line: the unchanged state, or the configuration in force ("":
+ * unknown). */
 static const char *unchanged_part(const char *order, const char *in_force)
 {
     if (strcmp(in_force, "new") == 0)

@@ -13,7 +13,7 @@ struct cli_exchange {
     int fd;           /* -1: not connected */
     int64_t deadline; /* in milliseconds of CLOCK_MONOTONIC */
     char *text;       /* bytes received; the latest line comes first */
-    size_t line_n;    /* bytes of that line, with its end; 0: there is none */
+    size_t line_n;    /* bytes of the line with its end; 0: no line */
     size_t n, size;
 };
 
@@ -21,21 +21,21 @@ struct cli_exchange {
 int64_t cli_now_ms(void);
 /* Connects; -1 with errno, EAGAIN when the deadline has passed. */
 int cli_connect(struct cli_exchange *exchange, const char *path, int64_t deadline);
-/* Sends a request, which ends with a newline; -1 with errno. A daemon that has closed the
- * connection is no error: its reply has the reason. */
+/* Sends a request, a whole line; -1 with errno. A closed connection is no error: the reply has the
+ * reason. */
 int cli_send(struct cli_exchange *exchange, const char *request);
 /* Connects and sends the command without further members; -1 with errno. */
 int cli_request(
     struct cli_exchange *exchange, const char *path, const char *command, int64_t deadline);
-/* Receives the next line, which is valid until the next call; -1 without one: with errno 0 if the
- * daemon has closed the connection first, EAGAIN if none has come until the deadline. */
+/* Receives the next line, valid until the next call; -1 with errno: 0 for a closed connection,
+ * EAGAIN at the deadline. */
 int cli_receive(struct cli_exchange *exchange);
 /* Closes the connection and frees the line; also after cli_connect() has failed. */
 void cli_disconnect(struct cli_exchange *exchange);
 
-/* Prints the line received last, if there is one. */
+/* Prints the line received last, if any. */
 void cli_print_line(const struct cli_exchange *exchange);
-/* Prints the error of a reply that is not "ok". */
+/* Prints the error of a reply without "ok". */
 void cli_print_error(struct json_value reply, struct log *log);
 /* Prints the outcome of a command of -s; returns the exit code. */
 int cli_print_outcome(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Prints entries of forkbeard.conf(5). The build has made text of them, so that what is printed is
- * what the manual says; no configuration is read, and directives of modules are not known. */
+/* Prints entries of forkbeard.conf(5), which the build has made text of. No configuration is read,
+ * and directives of modules are unknown. */
 #include "cli/explain.h"
 
 #include "base/compiler.h"
@@ -26,7 +26,7 @@ static const char *next_name(void *arg)
     return *next == entries + countof(entries) ? NULL : (*next)++->name;
 }
 
-/* Whether an entry before has the same name: blocks of two kinds can have a directive of it. */
+/* Whether an earlier entry has the same name, as directives of two blocks may have. */
 static bool is_second(size_t i)
 {
     for (size_t k = 0; k < i; k++)
@@ -43,7 +43,7 @@ static void add_name(char *list, size_t size, const char *name)
     snprintf(list + n, size - n, "%s\"%s\"", n > 0 ? ", " : "", name);
 }
 
-/* Reports an unknown name: what is nearest to it, or else all that it is a part of. */
+/* Reports an unknown name, with the nearest name, or else all names that contain it. */
 static void report_unknown(const char *name, struct log *log)
 {
     const struct entry *next = entries;

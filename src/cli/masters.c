@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the names that master processes have. The pid file and the control socket may lie in two
- * directories: what has the same suffix belongs to one process. A file that vanishes meanwhile is
- * left out. */
+/* Finds the names of master processes. The pid file and the control socket may lie in two
+ * directories: equal suffixes belong to a process. Files that vanish meanwhile are left out. */
 #include "cli/masters.h"
 
 #include "cli/exchange.h"
@@ -9,6 +8,7 @@
 #include "process/proc.h"
 #include "process/worker_list.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 #define CONNECT_MS 5000
 
-/* Returns when a name was made, 0 where there is none of this type. */
+/* Returns the time of a name, 0 for a missing file or a different type. */
 static int64_t since_ns(const char *path, mode_t type)
 {
     struct stat st;
@@ -39,7 +39,7 @@ static struct masters_entry *add_entry(struct masters *masters, enum masters_pla
     return &masters->list[masters->n++];
 }
 
-/* Adds the process whose names have this suffix, if there are any; -1 without memory. */
+/* Adds the process with this suffix, if any; -1 without memory. */
 static int add_names(struct masters *masters, const struct core_settings *core,
     enum masters_place place, const char *suffix)
 {
@@ -57,7 +57,7 @@ static int add_names(struct masters *masters, const struct core_settings *core,
     if (pid_since == 0 && control_since == 0)
         return 0;
     pid = pid_since != 0 ? pidfile_peek_pid(pid_path) : -1;
-    /* left by a process that was killed, and by now the number is perhaps somebody else's */
+    /* left by a killed process: the pid may have been reused */
     if (pid > 0 && ((place != MASTERS_QUITTING && !pidfile_is_live(core->pid, pid)) ||
                        (place != MASTERS_FIRST && worker_list_has_survived(core->pid, pid))))
         pid = 0;
@@ -74,14 +74,14 @@ static int add_names(struct masters *masters, const struct core_settings *core,
     return entry->control != NULL ? 0 : -1;
 }
 
-/* A search for processes that let their sessions end. */
+/* A search for quitting processes. */
 struct search {
     struct masters *masters;
     const struct core_settings *core;
     int status; /* -1 without memory */
 };
 
-/* Adds the process of a second name, unless it is there already. */
+/* Adds the process of a second name, unless it is listed already. */
 static void add_quitting(void *arg, pid_t pid, int directory, const char *name)
 {
     struct search *search = arg;
@@ -110,7 +110,7 @@ static int compare_entries(const void *one, const void *other)
     return a->since_ns == b->since_ns ? 0 : a->since_ns > b->since_ns ? -1 : 1;
 }
 
-int masters_find(struct masters *masters, const struct core_settings *core)
+int masters_find(struct masters *masters, const struct core_settings *core, struct log *log)
 {
     struct search search = { .masters = masters, .core = core };
 
@@ -120,6 +120,7 @@ int masters_find(struct masters *masters, const struct core_settings *core)
         pidfile_visit_quitting(core->control, add_quitting, &search);
     if (search.status == -1 || add_names(masters, core, MASTERS_FIRST, "") == -1 ||
         add_names(masters, core, MASTERS_OLD, PIDFILE_OLD_SUFFIX) == -1) {
+        log_write(log, LEVEL_EMERG, errno, "no memory for the names of master processes");
         masters_free(masters);
         return -1;
     }
@@ -144,7 +145,7 @@ struct masters_entry masters_at(const struct masters *masters, enum masters_plac
     return (struct masters_entry) { .place = place, .pid = -1 };
 }
 
-/* Whether the process accepts a connection, or without a control socket its pid is in use. */
+/* Whether the process accepts a connection, or, without a control socket, its pid is in use. */
 static bool entry_runs(const struct masters_entry *entry)
 {
     struct cli_exchange exchange;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The master processes that may run with a configuration's pid file and control socket: the one at
- * these paths, the old one of an upgrade at PATH.oldbin, and at PATH.quit.PID each one that lets
- * its sessions end after a quit. Names are looked for: a process that was killed has left its own,
- * and whoever connects finds nobody there. A pid, for a signal, is left out where nobody has the
- * lock of the pid file, or the list of workers says that its process has ended. */
+/* The master processes of a configuration: at its pid file and control socket, at PATH.oldbin (the
+ * old process of an upgrade), and at PATH.quit.PID (quitting processes). Names are looked for: a
+ * killed process leaves its names, and connections fail then. A pid, for a signal, is left out
+ * without a holder of the pid file's lock, or with a list of workers that has survived its
+ * process. */
 #pragma once
 
 #include "settings/cycle.h"
@@ -13,28 +13,27 @@
 
 enum masters_place {
     MASTERS_FIRST,    /* at the paths of the configuration */
-    MASTERS_OLD,      /* the old one of an upgrade */
-    MASTERS_QUITTING, /* left the paths, and lets its sessions end */
+    MASTERS_OLD,      /* the old process of an upgrade */
+    MASTERS_QUITTING, /* quitting: left the paths, with sessions */
 };
 
-/* Names of one process; at least one of pid and control socket is there. */
+/* Names of a process: a pid, a control socket, or both. */
 struct masters_entry {
     enum masters_place place;
-    pid_t pid;        /* read from the pid file, or from its name; -1: not known */
-    char *control;    /* path of the control socket; NULL: there is none */
-    int64_t since_ns; /* when the latest of its names was made, since the epoch */
+    pid_t pid;        /* from the pid file, or from its name; -1: unknown */
+    char *control;    /* path of the control socket, or NULL */
+    int64_t since_ns; /* time of the latest name, since the epoch */
 };
 
 struct masters {
-    struct masters_entry *list; /* by place; of quitting ones the latest first */
+    struct masters_entry *list; /* by place; quitting processes latest first */
     unsigned n;
 };
 
-/* Finds them. Returns -1 without memory, and then there are none. */
-int masters_find(struct masters *masters, const struct core_settings *core);
+/* Finds the processes. Returns -1 after an emerg line, with an empty list. */
+int masters_find(struct masters *masters, const struct core_settings *core, struct log *log);
 void masters_free(struct masters *masters);
-/* Returns the names of the process at this place; without a pid and a control socket where there is
- * none. */
+/* Returns the process at this place; without pid and control socket for none. */
 struct masters_entry masters_at(const struct masters *masters, enum masters_place place);
-/* Returns the process that has begun to quit last, of those that run; NULL where there is none. */
+/* Returns the running process that has begun to quit last, or NULL. */
 const struct masters_entry *masters_quitting(const struct masters *masters);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text for people, made by a template from members of a JSON reply. The reply may be of another
- * version: a missing member is printed as "-" and is never an error. */
+/* Text for people, made by a template from members of a JSON reply. The daemon may be of a
+ * different version: a missing member is printed as "-" and is never an error. */
 #pragma once
 
 #include "base/json.h"

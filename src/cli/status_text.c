@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Formats the status: some lines about the daemon, then a table of workers and a table of
- * listeners. */
+/* Formats the status: some lines about the daemon, then tables of workers, times, listeners and
+ * metrics. */
 #include "cli/status_text.h"
 
 #include "base/compiler.h"
@@ -16,7 +16,7 @@ static bool is_there(struct json_value object, const char *name)
     return json_member(object, name).text != NULL;
 }
 
-/* Shows what workers have died of, in a line where any has. */
+/* Shows the causes of workers' deaths, in a line. */
 static void show_deaths(struct json_value deaths, FILE *out)
 {
     static const char *const causes[] = { "signal", "exit", "wait_failed", "channel_lost",
@@ -123,7 +123,7 @@ static void show_loop(struct json_value worker, FILE *out)
         reply_text(out, worker, "{pid:10}  stalls                {stalls:12}\n");
 }
 
-/* Shows how long the turns of each worker's loop took, and the callbacks of each protocol. */
+/* Shows the times of each worker's turns, and of the callbacks of each protocol. */
 static void show_loops(struct json_value generations, FILE *out)
 {
     struct json_value generation = { NULL, 0 }, worker = { NULL, 0 };
@@ -152,7 +152,7 @@ static void show_listeners(struct json_value listeners, FILE *out)
     reply_text_each(out, listeners, text);
 }
 
-/* Writes the name of a metric behind that of its protocol. */
+/* Writes "PROTOCOL.METRIC". */
 static const char *metric_name(struct json_value metric, char out[2 * TEXT_MAX])
 {
     char protocol[TEXT_MAX], name[TEXT_MAX];
@@ -163,7 +163,7 @@ static const char *metric_name(struct json_value metric, char out[2 * TEXT_MAX])
     return out;
 }
 
-/* Shows the metrics of the protocols, if they have any. */
+/* Shows the metrics of the protocols, if any. */
 static void show_metrics(struct json_value metrics, FILE *out)
 {
     struct json_value metric = { NULL, 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The daemon's status as text for people. It is read from the reply of the control socket, which
- * may be of another version: what is missing is shown as "-". */
+/* The daemon's status as text for people, made from the reply of the control socket. The daemon may
+ * be of a different version: missing members are shown as "-". */
 #pragma once
 
 #include "base/json.h"

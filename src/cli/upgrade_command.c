@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `forkbeard upgrade status|forward|back`: shows the two master processes of an upgrade, and has
- * either quit. The state is what the masters reply: the role, and the other's pid and control
- * socket; without control sockets the pid files tell. Replies are input, a missing member counts as
- * empty. A verb reports what has happened, never what it hopes. */
+ * either quit. The state is asked of the masters: the role, and pid and control socket of the
+ * second master; without control sockets the pid files tell. Replies are input, a missing member
+ * counts as empty. Reports tell observed facts, never hopes. */
 #include "cli/upgrade_command.h"
 
 #include "base/compiler.h"
@@ -21,16 +21,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Time limit of a verb, unless --timeout says another. */
+/* Time limit of a verb without --timeout. */
 #define STATUS_MS 5000
 #define EFFECT_MS 180000
 /* Time limit of a master's status: a silent master hangs. */
 #define REPLY_MS 5000
-/* Poll interval, and the time that the last poll has at least. */
+/* Poll interval, and the least time of the last poll. */
 #define POLL_US 20000
 #define POLL_LEAST_MS 500
 
-/* A master process; all but the pid and `control` is from its status. */
+/* A master process, as of its status; pid and `control` are known before. */
 struct upgrade_master {
     pid_t pid;              /* -1: not known */
     char control[PATH_MAX]; /* path of the control socket, or "" */
@@ -39,7 +39,7 @@ struct upgrade_master {
     char version[64];
     char state[32];
     char role[8];                 /* "old", "new"; "": no upgrade is under way */
-    pid_t other;                  /* the other process of the upgrade */
+    pid_t other;                  /* pid of the second master */
     char other_control[PATH_MAX]; /* path of its control socket, or "" */
     bool serves;                  /* the new process of the two does */
     bool main;                    /* the service manager's main process */
@@ -57,18 +57,21 @@ struct verb {
     bool serves; /* the new process does */
     /* During an upgrade both pids are known; else `new` is the only process, or none. */
     struct upgrade_master old, new;
+    pid_t old_pid, new_pid; /* at the beginning of the verb */
 };
 
-/* Logs an error; returns the exit code given. */
-static PRINTF_FORMAT(3, 4) int fail(const struct verb *verb, int status, const char *format, ...)
+/* Logs an error, or without -q a success; returns the exit code given. */
+static PRINTF_FORMAT(3, 4) int report(const struct verb *verb, int status, const char *format, ...)
 {
+    enum log_level level = status == EXIT_SUCCESS ? LEVEL_NOTICE : LEVEL_EMERG;
     char text[512];
     va_list args;
 
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    log_write(verb->log, LEVEL_EMERG, 0, "%s", text);
+    if (status != EXIT_SUCCESS || !verb->cmdline->quiet)
+        log_write(verb->log, level, 0, "%s", text);
     return status;
 }
 
@@ -96,7 +99,7 @@ static void count_workers(struct upgrade_master *master, struct json_value gener
         }
 }
 
-/* Asks a process for its status, at the control socket of this path ("" or NULL: it has none). */
+/* Asks the process at a control socket ("" or NULL: none) for its status. */
 static void ask_master(
     struct upgrade_master *master, pid_t pid, const char *control, int64_t deadline)
 {
@@ -128,18 +131,18 @@ static void ask_master(
     count_workers(master, json_member(status, "generations"));
 }
 
-/* Asks the other process that `master` names; `path` where its socket is not named. */
+/* Asks the second master named by `master`; at `path` where its socket is not named. */
 static void ask_other(const struct upgrade_master *master, struct upgrade_master *other,
     const char *path, int64_t deadline)
 {
     ask_master(other, master->other, *master->other_control != '\0' ? master->other_control : path,
         deadline);
-    if (other->pid != master->other) /* the path is that of a third process */
+    if (other->pid != master->other) /* a third process has the path */
         forget_master(other, master->other);
 }
 
-/* Asks the process at the configuration's paths, which names the other one; where it does not reply
- * the old one. Returns the exit code. */
+/* Asks the process at the configuration's paths and the second master named in its reply; or,
+ * without a reply, the old process. Returns the exit code. */
 static int look(struct verb *verb)
 {
     int64_t least = cli_now_ms() + POLL_LEAST_MS;
@@ -148,10 +151,8 @@ static int look(struct verb *verb)
     struct masters_entry first, second;
     struct masters masters;
 
-    if (masters_find(&masters, &verb->core) == -1) {
-        log_write(verb->log, LEVEL_EMERG, errno, "no memory to look for master processes");
+    if (masters_find(&masters, &verb->core, verb->log) == -1)
         return EXIT_FAILURE;
-    }
     first = masters_at(&masters, MASTERS_FIRST);
     second = masters_at(&masters, MASTERS_OLD);
     forget_master(old, -1);
@@ -178,7 +179,7 @@ static int look(struct verb *verb)
     return EXIT_SUCCESS;
 }
 
-/* Whether the process ends: after its sessions, or at once. */
+/* Whether the process is quitting or stopping. */
 static bool ends(const struct upgrade_master *master)
 {
     return strcmp(master->state, "quitting") == 0 || strcmp(master->state, "stopping") == 0;
@@ -239,7 +240,7 @@ static int run_status(const struct verb *verb)
 
 /* forward and back */
 
-/* Gives a command to a process, by its control socket and else by the signal; the exit code. */
+/* Gives a command by the control socket or as a signal; the exit code. */
 static int give(struct verb *verb, struct upgrade_master *master, const char *command, int number)
 {
     struct cli_exchange *exchange = &master->exchange;
@@ -263,17 +264,28 @@ static int give(struct verb *verb, struct upgrade_master *master, const char *co
     if (json_is_true(json_member(reply, "ok")))
         return EXIT_SUCCESS;
     json_text(json_member(reply, "error"), error, sizeof(error));
-    return fail(
+    return report(
         verb, EXIT_FAILURE, "process %d refuses \"%s\": %s", (int)master->pid, command, error);
 }
 
-/* Waits a moment and looks again; false when the time has passed. */
+/* Polls the state; false at the deadline, after an error, and after a report of the end of both
+ * processes: then nothing is worth waiting for. */
 static bool look_again(struct verb *verb, int *status)
 {
+    const struct upgrade_master *alone = &verb->new;
+    bool gone;
+
     if (*status != EXIT_SUCCESS || cli_now_ms() >= verb->deadline)
         return false;
     usleep(POLL_US);
     *status = look(verb);
+    gone = alone->replied ? alone->pid != verb->new_pid && alone->pid != verb->old_pid
+                          : !proc_runs(verb->new_pid) && !proc_runs(verb->old_pid);
+    if (*status == EXIT_SUCCESS && !verb->under_way && !alone->silent && gone)
+        *status = report(verb, EXIT_FAILURE,
+            "the new binary, process %d, and the old one, process %d, have both been ended "
+            "meanwhile",
+            (int)verb->new_pid, (int)verb->old_pid);
     return *status == EXIT_SUCCESS;
 }
 
@@ -298,108 +310,98 @@ static int report_gone(const struct verb *verb, pid_t new, pid_t old)
 }
 
 /* Reports a complete upgrade; sessions of the old process may go on. */
-static int complete(const struct verb *verb, pid_t new, pid_t old)
+static int complete(const struct verb *verb)
 {
     char still[64] = "has ended";
 
-    if (verb->new.pid != new)
-        return fail(verb, EXIT_FAILURE,
-            "the new binary, process %d, has ended: the upgrade was taken back", (int)new);
+    if (verb->new.pid != verb->new_pid)
+        return report(verb, EXIT_FAILURE,
+            "the new binary, process %d, has ended: the upgrade was taken back",
+            (int)verb->new_pid);
     if (verb->under_way)
         snprintf(still, sizeof(still), "still has %lld session%s, and ends after that",
             (long long)verb->old.sessions, plural(verb->old.sessions));
-    if (!verb->cmdline->quiet)
-        log_write(verb->log, LEVEL_NOTICE, 0,
-            "the upgrade is complete: process %d serves alone; the old one, process %d, %s",
-            (int)new, (int)old, still);
-    return EXIT_SUCCESS;
+    return report(verb, EXIT_SUCCESS,
+        "the upgrade is complete: process %d serves alone; the old one, process %d, %s",
+        (int)verb->new_pid, (int)verb->old_pid, still);
 }
 
 static int run_forward(struct verb *verb)
 {
     struct upgrade_master *old = &verb->old;
-    pid_t new_pid = verb->new.pid, old_pid = old->pid;
     int status = EXIT_SUCCESS;
 
     if (!verb->serves)
-        return fail(verb, EXIT_FAILURE,
+        return report(verb, EXIT_FAILURE,
             "the new binary, process %d, does not serve yet: wait for it, or end it by "
             "\"forkbeard upgrade back\"",
-            (int)new_pid);
+            (int)verb->new_pid);
     if (ends(&verb->new))
-        return fail(verb, EXIT_FAILURE,
-            "the upgrade is taken back already: the new binary, process %d, ends", (int)new_pid);
+        return report(verb, EXIT_FAILURE,
+            "the upgrade is taken back already: the new binary, process %d, ends",
+            (int)verb->new_pid);
     if (!ends(old))
         status = give(verb, old, "quit", SIGQUIT);
-    while (look_again(verb, &status)) {
-        if (both_are_gone(verb, new_pid, old_pid))
-            return report_gone(verb, new_pid, old_pid);
+    while (look_again(verb, &status))
         /* an old process without sessions ends in a moment */
         if ((!verb->under_way && verb->new.pid != -1) ||
             (ends(old) && old->accepting == 0 && old->sessions > 0))
-            return complete(verb, new_pid, old_pid);
-    }
+            return complete(verb);
     if (status != EXIT_SUCCESS)
         return status;
-    return fail(verb, EXIT_NO_REPLY,
+    return report(verb, EXIT_NO_REPLY,
         "the old binary, process %d, was told to quit and has not ended yet; the new one, process "
         "%d, serves",
-        (int)old_pid, (int)new_pid);
+        (int)verb->old_pid, (int)verb->new_pid);
 }
 
 static int run_back(struct verb *verb)
 {
     struct upgrade_master *new = &verb->new, *old = &verb->old;
-    pid_t new_pid = new->pid, old_pid = old->pid;
+    int new_pid = (int)verb->new_pid, old_pid = (int)verb->old_pid;
     int status = EXIT_SUCCESS;
 
     if (ends(old))
-        return fail(verb, EXIT_FAILURE,
-            "the upgrade cannot be taken back: the old binary, process %d, ends already",
-            (int)old_pid);
-    /* after SIGWINCH it has no workers, and clients would wait until the new one's have ended */
+        return report(verb, EXIT_FAILURE,
+            "the upgrade cannot be taken back: the old binary, process %d, ends already", old_pid);
+    /* after SIGWINCH without workers: clients would wait until the new process's have ended */
     if (verb->serves && old->replied && old->accepting == 0)
         status = give(verb, old, "reload", SIGHUP);
     if (status == EXIT_SUCCESS && !ends(new))
         status = give(verb, new, "quit", verb->serves ? SIGQUIT : SIGTERM);
-    while (look_again(verb, &status)) {
-        if (both_are_gone(verb, new_pid, old_pid))
-            return report_gone(verb, new_pid, old_pid);
-        if (verb->under_way || new->pid != old_pid)
-            continue;
-        if (!verb->cmdline->quiet)
-            log_write(verb->log, LEVEL_NOTICE, 0,
+    while (look_again(verb, &status))
+        if (!verb->under_way && new->pid == old_pid)
+            return report(verb, EXIT_SUCCESS,
                 "the upgrade was taken back: process %d serves alone again; the new one, process "
                 "%d, has ended",
-                (int)old_pid, (int)new_pid);
-        return EXIT_SUCCESS;
-    }
+                old_pid, new_pid);
     if (status != EXIT_SUCCESS)
         return status;
     if (!new->replied || new->pid != new_pid)
-        return fail(verb, EXIT_NO_REPLY,
-            "the new binary, process %d, was told to quit and has not ended yet", (int)new_pid);
-    return fail(verb, EXIT_NO_REPLY,
+        return report(verb, EXIT_NO_REPLY,
+            "the new binary, process %d, was told to quit and has not ended yet", new_pid);
+    return report(verb, EXIT_NO_REPLY,
         "the old binary, process %d, serves alone, but the new one, process %d, still has %lld "
         "session%s: the names of the pid file and the control socket move back when it has ended",
-        (int)old_pid, (int)new_pid, (long long)new->sessions, plural(new->sessions));
+        old_pid, new_pid, (long long)new->sessions, plural(new->sessions));
 }
 
-/* Reports that no process serves, but perhaps one shuts down; returns the exit code. */
+/* Reports that no process serves, or a quitting process; returns the exit code. */
 static int report_none(const struct verb *verb)
 {
     const struct masters_entry *entry;
     struct masters masters;
     pid_t quitting = 0;
 
-    if (masters_find(&masters, &verb->core) == 0 && (entry = masters_quitting(&masters)) != NULL)
+    if (masters_find(&masters, &verb->core, verb->log) == 0 &&
+        (entry = masters_quitting(&masters)) != NULL)
         quitting = entry->pid;
     masters_free(&masters);
     if (quitting == 0)
-        return fail(verb, EXIT_FAILURE, "no daemon runs with the %s \"%s\"",
+        return report(verb, EXIT_FAILURE, "no daemon runs with the %s \"%s\"",
             verb->cmdline->control != NULL ? "control socket" : "pid file", verb->core.pid);
     if (strcmp(verb->cmdline->argument, "status") != 0)
-        return fail(verb, EXIT_FAILURE, "no upgrade is under way: process %d is shutting down",
+        return report(verb, EXIT_FAILURE, "no upgrade is under way: process %d is shutting down",
             (int)quitting);
     if ((verb->cmdline->options & CMDLINE_JSON) == 0)
         printf("no upgrade is under way: process %d is shutting down\n", (int)quitting);
@@ -419,13 +421,15 @@ static int run_verb(struct verb *verb)
     if (strcmp(word, "status") == 0)
         return run_status(verb);
     if (silent->silent)
-        return fail(verb, EXIT_NO_REPLY,
+        return report(verb, EXIT_NO_REPLY,
             "the %s binary, process %d, did not reply: it may be stopped; kill -KILL %d ends it, "
             "and then the other serves alone",
             silent == new ? "new" : "old", (int)silent->pid, (int)silent->pid);
     if (!verb->under_way)
-        return fail(verb, EXIT_FAILURE, "no upgrade is under way: master process %d serves alone",
+        return report(verb, EXIT_FAILURE, "no upgrade is under way: master process %d serves alone",
             (int)new->pid);
+    verb->new_pid = new->pid;
+    verb->old_pid = verb->old.pid;
     return strcmp(word, "forward") == 0 ? run_forward(verb) : run_back(verb);
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The verbs of an upgrade, for those who have begun one with `-s upgrade`. */
+/* The verbs of an upgrade begun by `-s upgrade`. */
 #pragma once
 
 #include "cli/cmdline.h"
 
-/* Implements `forkbeard upgrade`. `status` returns 0 while an upgrade is under way and 1 where none
- * is; `forward` and `back` return 0 when they have taken effect, 1 where they cannot, 3 when the
- * time has passed. */
+/* Implements `forkbeard upgrade`. `status` returns 0 during an upgrade, else 1; `forward` and
+ * `back` return 0 after they have taken effect, 1 where they cannot, 3 at the deadline. */
 int cli_upgrade(const struct cmdline *cmdline, struct log *log);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asks the daemon for its upstreams, or to change the state of a server, and prints the reply. The
- * daemon may be of another version: a missing member of the reply counts as empty. */
+/* Asks the daemon for its upstreams, or to change the state of a server, and prints the reply. */
 #include "cli/upstream_command.h"
 
 #include "base/compiler.h"
@@ -40,7 +39,7 @@ static void show_server(struct json_value server, FILE *out)
             "bytes: {slow}\n");
 }
 
-/* Shows what is known of a server's name: "a.test:80: 2 addresses, 3 s old". */
+/* Shows a server's name: "a.test:80: 2 addresses, 3 s old". */
 static void show_name(struct json_value name, FILE *out)
 {
     int64_t n = json_integer(json_member(name, "addresses"), 0);

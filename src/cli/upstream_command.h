@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `forkbeard upstream`: shows the servers of upstreams, and changes the state of one. */
+/* `forkbeard upstream`: shows the servers of upstreams, and changes a server's state. */
 #pragma once
 
 #include "cli/cmdline.h"

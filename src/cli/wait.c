@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ends all master processes of a configuration and waits for it: the one at its paths, the old one
- * of an upgrade, and those that shut down already. A process is known by its control socket, or by
- * its pid file where the configuration has no socket; names that a killed one has left are passed
- * over. */
+/* Ends all master processes of a configuration and waits for the ends: at its paths, the old
+ * process of an upgrade, and quitting processes. A process is known by its control socket, or by
+ * its pid file in a configuration without a socket; names left by killed processes are skipped. */
 #include "cli/wait.h"
 
 #include "base/compiler.h"
@@ -20,14 +19,14 @@
 #include <sys/socket.h>
 
 #define CONNECT_MS 5000
-/* A stop takes two seconds for workers that do not end, and the process a little longer. */
+/* Time limit of a stop: two seconds for workers that do not end, and some more for the process. */
 #define STOP_MS 5000
 #define POLL_MS 20 /* poll interval */
 
 /* A master process that is to end. */
 struct ending {
     pid_t pid;                    /* -1: not known */
-    struct cli_exchange exchange; /* closed by the process when it ends, and by nothing else */
+    struct cli_exchange exchange; /* closed by the process's end alone */
     int handle;                   /* -1: the connection alone tells */
     bool ended;
 };
@@ -37,7 +36,7 @@ struct endings {
     unsigned n;
 };
 
-/* Sends a command by a connection that stays open, or as a signal; -1 with errno where there is no
+/* Sends a command by a connection that stays open, or as a signal; -1 with errno without a
  * process. */
 static int send_command(
     const struct masters_entry *entry, struct cli_exchange *exchange, const char *command)
@@ -48,8 +47,8 @@ static int send_command(
     return cli_request(exchange, entry->control, command, cli_now_ms() + CONNECT_MS);
 }
 
-/* Whether a process has ended: by its handle, where that is a descriptor or all that there is, else
- * by the end of its connection, behind the reply. */
+/* Whether a process has ended: by its handle, if that is a descriptor or the only means, else by
+ * the end of its connection, behind the reply. */
 static bool has_ended(const struct ending *ending)
 {
     int fd = ending->handle != -1 ? os_handle_descriptor(ending->handle) : -1;
@@ -75,7 +74,7 @@ static void look_at(struct ending *ending, short revents)
     ending->ended = n == 0 || (n == -1 && errno != EINTR && errno != EAGAIN);
 }
 
-/* Waits until all have ended; false if the deadline passes first. */
+/* Waits until all have ended; false at the deadline. */
 static bool wait_for_all(struct endings *endings, int64_t deadline)
 {
     for (;;) {
@@ -92,8 +91,8 @@ static bool wait_for_all(struct endings *endings, int64_t deadline)
     }
 }
 
-/* Sends the command to all; those that nobody answers for have ended. The old one of an upgrade
- * comes before the new one, which would hand back to it. */
+/* Sends the command to all; a failed connection counts as an end. The old process of an upgrade
+ * comes first: the new process would hand back to it. */
 static void begin(struct endings *endings, const struct masters *masters, const char *command)
 {
     static const enum masters_place order[] = { MASTERS_OLD, MASTERS_FIRST, MASTERS_QUITTING };
@@ -117,7 +116,7 @@ static void begin(struct endings *endings, const struct masters *masters, const 
         }
 }
 
-/* Tells all to stop, by the names that they have now: a quit has given them others. */
+/* Tells all to stop, at the second names that a quit has given. */
 static void stop_late(const struct endings *endings, const struct core_settings *core,
     int64_t waited_ms, struct log *log)
 {
@@ -129,7 +128,7 @@ static void stop_late(const struct endings *endings, const struct core_settings 
             log_write(log, LEVEL_WARN, 0,
                 "master process %d has not ended within %" PRId64 " ms, it is told to stop",
                 (int)endings->list[i].pid, waited_ms);
-    if (masters_find(&masters, core) == -1)
+    if (masters_find(&masters, core, log) == -1)
         return;
     for (unsigned i = 0; i < masters.n; i++) {
         send_command(&masters.list[i], &exchange, "stop");
@@ -186,9 +185,7 @@ int cli_wait(const struct cmdline *cmdline, struct log *log)
     assert(cmdline->wait_ms > 0);
     if (cli_load_paths(cmdline, log, &cycle, &core) == -1)
         return EXIT_FAILURE;
-    if (masters_find(&masters, &core) == -1)
-        log_write(log, LEVEL_EMERG, errno, "no memory for the names of master processes");
-    else
+    if (masters_find(&masters, &core, log) == 0)
         status = end_all(cmdline, &core, &masters, log);
     masters_free(&masters);
     cycle_destroy(&cycle);

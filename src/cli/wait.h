@@ -4,7 +4,7 @@
 
 #include "cli/cmdline.h"
 
-/* Sends the command to each master process that runs, and waits until all have ended; what has not
- * ended after a quit when the time of --wait has passed is told to stop. Returns the exit code: 0
- * where none is left, or there was none. */
+/* Sends the command to all running master processes, and waits until all have ended; after the time
+ * of --wait a quit becomes a stop. Returns the exit code: 0 when none is left, or there was
+ * none. */
 int cli_wait(const struct cmdline *cmdline, struct log *log);

@@ -88,12 +88,12 @@ START_TEST(there_is_none)
     struct core_settings core = use_names("none.pid", "none.sock");
     struct masters masters;
 
-    ck_assert_int_eq(masters_find(&masters, &core), 0);
+    ck_assert_int_eq(masters_find(&masters, &core, NULL), 0);
     ck_assert_uint_eq(masters.n, 0);
     masters_free(&masters);
     core.control = NULL;
     core.pid = "/nowhere/at/all.pid";
-    ck_assert_int_eq(masters_find(&masters, &core), 0);
+    ck_assert_int_eq(masters_find(&masters, &core, NULL), 0);
     ck_assert_uint_eq(masters.n, 0);
     masters_free(&masters);
 }
@@ -144,7 +144,7 @@ START_TEST(they_have_an_order)
     make_pid_file(".quit.7.new", "7\n");
     make_pid_file("x.quit.8", "8\n");
 
-    ck_assert_int_eq(masters_find(&masters, &core), 0);
+    ck_assert_int_eq(masters_find(&masters, &core, NULL), 0);
     ck_assert_uint_eq(masters.n, 5);
     check_entry(&masters.list[0], MASTERS_FIRST, 50, "");
     check_entry(&masters.list[1], MASTERS_OLD, 10, ".oldbin");
@@ -155,7 +155,7 @@ START_TEST(they_have_an_order)
 
     close(lock); /* they were killed */
     remove_name(control_path, ".oldbin");
-    ck_assert_int_eq(masters_find(&masters, &core), 0);
+    ck_assert_int_eq(masters_find(&masters, &core, NULL), 0);
     ck_assert_uint_eq(masters.n, 4);
     check_entry(&masters.list[0], MASTERS_FIRST, -1, "");
     check_entry(&masters.list[1], MASTERS_QUITTING, 40, NULL);
@@ -175,7 +175,7 @@ START_TEST(in_two_directories)
     make_pid_file(".quit.3", "3\n");
     make_socket(".quit.3");
     make_socket(".quit.4");
-    ck_assert_int_eq(masters_find(&masters, &core), 0);
+    ck_assert_int_eq(masters_find(&masters, &core, NULL), 0);
     ck_assert_uint_eq(masters.n, 3);
     check_entry(&masters.list[0], MASTERS_FIRST, -1, NULL);
     for (unsigned i = 1; i < 3; i++)
