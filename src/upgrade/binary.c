@@ -27,7 +27,7 @@ static void free_list(char **list)
     free(list);
 }
 
-/* Copies a list that ends with NULL; NULL without memory. */
+/* Copies a NULL-terminated list; NULL without memory. */
 static char **copy_list(char **list)
 {
     size_t n = 0;
@@ -58,7 +58,7 @@ static bool is_for_us_alone(const char *text)
     return false;
 }
 
-/* Whether the variable is one of those that the service manager has given us. */
+/* Whether the service manager has given us the variable. */
 static bool is_handed_on(const char *text, char *const variables[NOTIFY_VARIABLES])
 {
     for (size_t i = 0; i < NOTIFY_VARIABLES && variables[i] != NULL; i++)
@@ -67,9 +67,9 @@ static bool is_handed_on(const char *text, char *const variables[NOTIFY_VARIABLE
     return false;
 }
 
-/* Lists the environment for the new process: that of our own start without the variables that were
- * meant for our pid alone, with those of the service manager, and with another "NAME=value". The
- * list is freed with free(), and not the strings; NULL without memory. */
+/* Lists the environment for the new process: that of our own start without variables for our pid
+ * alone, with the service manager's, and with another "NAME=value". The caller frees the list, not
+ * the strings; NULL without memory. */
 static char **list_environment(const struct binary *binary, char *variable)
 {
     const char *const *environment = binary->environment;
@@ -184,7 +184,7 @@ int binary_prepare(struct execution *execution, const struct binary *binary, int
 {
     if (exec_state_end(&execution->state) == -1)
         return -1;
-    assert(execution->environment == NULL);
+    assert(execution->environment == NULL && link != -1);
     execution->environment = list_environment(binary, execution->state.text);
     execution->binary = binary;
     execution->link = link;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The binary of this process, so that it can be executed once more: a newer one may lie at its
- * path by then. How it was executed is copied at the start, because arguments are overwritten,
- * the environment is cleared, and the directory may change. */
+/* The binary of this process, to be executed again: a newer binary may lie at its path by then.
+ * Path, directory and arguments are copied at the start, because arguments are overwritten, the
+ * environment is cleared, and the directory may change. */
 #pragma once
 
 #include "base/compiler.h"
@@ -19,8 +19,8 @@ int binary_remember(struct binary *binary, char **argv, const char *const *envir
 /* Frees what was kept; also after binary_remember() has failed. */
 void binary_forget(struct binary *binary);
 
-/* All that the child of an upgrade needs from fork() to execve(), made by its parent, which keeps
- * it until the new process serves or has ended. */
+/* State of an upgrade's child from fork() to execve(), made by the parent and kept until the new
+ * process serves or has ended. */
 struct execution {
     const struct binary *binary;
     struct exec_state_writer state;
@@ -32,6 +32,6 @@ struct execution {
 int binary_prepare(struct execution *execution, const struct binary *binary, int link);
 /* Frees the memory, if there is any. */
 void binary_release(struct execution *execution);
-/* Executes the binary of the struct execution; a failure is reported as the new binary would report
- * its own. The child touches nothing of the process that serves, and never returns to it. */
+/* Executes the binary of the struct execution; a failure is reported as a failed start. The child
+ * touches nothing of the serving process, and never returns. */
 NORETURN void binary_run(void *arg);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes and reads the variable. It is a list of items behind ":", which no name of a service
- * manager has in it. An item is a letter that says what it is, a number, which is mostly a
- * descriptor, and further values behind ",". */
+/* Writes and reads the variable: a list of items behind ":", a character that no name of a service
+ * manager has. An item is a letter for its kind, a number, mostly a descriptor, and further values
+ * behind ",". */
 #include "upgrade/exec_state.h"
 
 #include "base/number.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FORM "1" /* the text's first item: the version of its form */
+#define FORM "1" /* first item: the version of the form */
 
 enum {
     PARENT = 'p',
@@ -107,7 +107,7 @@ struct reader {
     const char *wrong; /* with an item, or NULL */
 };
 
-/* Reads the number that `rest` begins with; *rest is what stands behind its "," then, or NULL. */
+/* Reads the number at the beginning of `rest`; *rest becomes the text behind ",", or NULL. */
 static int64_t read_number(struct reader *reader, char **rest, int64_t most)
 {
     const char *text = strsep(rest, ",");
@@ -147,7 +147,7 @@ static void read_zone(struct reader *reader, char *rest)
     struct exec_state *inheritance = reader->inheritance;
     int fd = read_descriptor(reader, &rest);
 
-    /* a zone that cannot be used begins empty, as one of another layout does */
+    /* an unusable zone begins empty */
     if (reader->wrong == NULL &&
         zones_adopt(&inheritance->zones, inheritance->sockets->arena, fd) == -1)
         descriptor_close(fd);
@@ -196,8 +196,8 @@ static int refuse_item(struct log *log, const char *item, const char *wrong)
     return -1;
 }
 
-/* Whether the process that has started us has written the text. In all versions the first item
- * is the writer's pid. */
+/* Whether the parent process has written the text: the first item, in all versions, is the writer's
+ * pid. */
 static bool is_parents(struct reader *reader, char *item)
 {
     bool is = item != NULL && *item == PARENT;
@@ -208,7 +208,7 @@ static bool is_parents(struct reader *reader, char *item)
            reader->inheritance->parent == process_ops->parent();
 }
 
-/* Reads the variable, which is given without its name; -1 after an emerg line. */
+/* Reads the variable's value; -1 after an emerg line. */
 static int read_state(struct exec_state *inheritance, char *text, struct log *log)
 {
     struct reader reader = { .inheritance = inheritance };
@@ -237,7 +237,7 @@ static int read_state(struct exec_state *inheritance, char *text, struct log *lo
     return inheritance->link != -1 ? 0 : refuse_item(log, "", "it lacks the link");
 }
 
-/* Takes the variable out of the environment and reads it. */
+/* Removes the variable from the environment and reads the value. */
 static int take_state(struct exec_state *inheritance, struct log *log)
 {
     const char *value = getenv(EXEC_STATE_VARIABLE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asks and answers. Every message has the greatest serial of its sender's worker slots, behind
- * which the slots of a later upgrade begin. Numbers of the other process are checked by their
- * users, as those of a worker are; only their range is looked at here. */
+/* Sends and replies to questions. Every message has the greatest serial of its sender's worker
+ * slots; slots of a later upgrade begin behind it. Received numbers are checked by the pool, as a
+ * worker's are; only their range is checked here. */
 #include "upgrade/inboxes.h"
 
 #include "os/descriptor.h"
@@ -19,8 +19,8 @@ void upgrade_inboxes_write(struct json *json)
     json_number(json, "inboxes", MESSAGES_FORM);
 }
 
-/* Whether workers of both processes exchange messages. One line says where they do not; it waits
- * for a new process that has not told its form yet. */
+/* Whether workers of both processes exchange messages. A line is logged where forms differ; a new
+ * process that has not sent its form yet is waited for. */
 static bool is_understood(struct upgrade *upgrade)
 {
     struct upgrade_inboxes *inboxes = &upgrade->inboxes;
@@ -45,12 +45,25 @@ static void begin(struct upgrade *upgrade, struct json *json)
     json_number(json, "serial", shared_serial(upgrade->pool->shared));
 }
 
-/* Sends a request; -1 with errno as the callers promise. */
-static int ask(struct upgrade *upgrade, struct json *json)
+/* Asks for the inbox of a worker, or with an incarnation of UINT32_MAX for all workers. */
+static int ask_other(struct upgrade *upgrade, uint32_t incarnation, uint32_t asker)
 {
-    int status = upgrade_link_send(&upgrade->link, json, -1);
+    struct json json;
+    int status;
 
+    if (!is_understood(upgrade)) {
+        errno = ENOTCONN;
+        return -1;
+    }
     assert(upgrade->inboxes.form == MESSAGES_FORM);
+    begin(upgrade, &json);
+    if (incarnation == UINT32_MAX) {
+        json_bool(&json, "workers_wanted", true);
+    } else {
+        json_number(&json, "inbox_wanted", incarnation);
+        json_number(&json, "asker", asker);
+    }
+    status = upgrade_link_send(&upgrade->link, &json, -1);
     if (status == -1)
         errno = EAGAIN;
     return status;
@@ -58,33 +71,16 @@ static int ask(struct upgrade *upgrade, struct json *json)
 
 int upgrade_ask_others(struct upgrade *upgrade)
 {
-    struct json json;
-
-    if (!is_understood(upgrade)) {
-        errno = ENOTCONN;
-        return -1;
-    }
-    begin(upgrade, &json);
-    json_bool(&json, "workers_wanted", true);
-    return ask(upgrade, &json);
+    return ask_other(upgrade, UINT32_MAX, 0);
 }
 
 int upgrade_ask_inbox(struct upgrade *upgrade, uint32_t incarnation, uint32_t asker)
 {
-    struct json json;
-
-    assert(incarnation != asker);
-    if (!is_understood(upgrade)) {
-        errno = ENOTCONN;
-        return -1;
-    }
-    begin(upgrade, &json);
-    json_number(&json, "inbox_wanted", incarnation);
-    json_number(&json, "asker", asker);
-    return ask(upgrade, &json);
+    assert(incarnation != asker && incarnation != UINT32_MAX);
+    return ask_other(upgrade, incarnation, asker);
 }
 
-/* Sends a message that is lost when the other process does not read for long. */
+/* Sends a message, which may be lost. */
 static void tell_inbox(struct upgrade *upgrade, struct json *json, int fd)
 {
     upgrade_link_tell(&upgrade->link, json, fd, upgrade->other, upgrade->log);

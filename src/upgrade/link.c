@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sends and receives the messages of the link. A message longer than MESSAGE_MAX, which no version
- * sends, is dropped. */
+/* Sends and receives the messages of the link. A message longer than MESSAGE_MAX, sent by no
+ * version, is dropped. */
 #include "upgrade/link.h"
 
 #include "os/descriptor.h"
@@ -13,10 +13,10 @@
 #include <string.h>
 
 #define MESSAGE_MAX (4 << 20) /* bytes */
-#define REPORT_S 5            /* for which a new process waits for an old one that does not read */
+#define REPORT_S 5            /* time limit for an old process that does not read */
 
-/* The longest line, of the sockets of all listeners, has to fit at once, also while the other
- * process does not read; the kernel gives as much of this as it may. */
+/* The longest line, of the sockets of all listeners, has to fit at once, also while the old process
+ * does not read; the kernel gives as much as it may. */
 void upgrade_link_init(struct upgrade_link *link, int fd)
 {
     if (fd != -1)
@@ -58,10 +58,10 @@ int upgrade_link_send(struct upgrade_link *link, struct json *json, int fd)
     char *line;
 
     assert(link->fd != -1);
-    assert(json->depth == 1); /* the caller has closed all that it has opened */
+    assert(json->depth == 1); /* opened values are closed */
     json_close(json);
     line = json_end(json, &n);
-    if (line != NULL) /* the socket's buffer takes much more than a line at once */
+    if (line != NULL) /* the socket's buffer takes many lines at once */
         sent = fd_send(link->fd, line, n, fd);
     free(line);
     if (line != NULL && sent == -1)
@@ -131,7 +131,7 @@ static ssize_t receive_bytes(struct upgrade_link *link)
 
     assert(link->line_n == 0);
     if (!make_room(link))
-        link->in_n = 0; /* no process sends so much */
+        link->in_n = 0; /* no version sends so much */
     if (link->in_size == 0) {
         errno = ENOMEM;
         return -1;
@@ -141,13 +141,13 @@ static ssize_t receive_bytes(struct upgrade_link *link)
         link->in_n += (size_t)n;
     if (fd == -1)
         return n;
-    descriptor_close(link->passed); /* the message of that descriptor has no end */
+    descriptor_close(link->passed); /* the descriptor's message has no end */
     link->passed = fd;
     return n;
 }
 
-/* Whether a descriptor that has come goes with this message: one that comes behind other messages
- * may be received together with them. */
+/* Whether the received descriptor belongs to this message: the bytes of several messages may be
+ * received at once. */
 static bool takes_descriptor(struct json_value message, size_t n)
 {
     assert(message.text == NULL || message.n <= n);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The link between the two master processes of an upgrade: messages, each an object of JSON on a
- * line, some with a descriptor. The two may be of different versions: what is not known is
- * ignored, and nothing that the other process writes is asserted on. Here messages become bytes
- * and bytes messages; what they cause is upgrade.c's. */
+/* The link between the two master processes of an upgrade: messages are objects of JSON on a line,
+ * some with a descriptor. The two processes may be of different versions: unknown members are
+ * ignored, and received bytes never asserted. Effects of a message are upgrade.c's. */
 #pragma once
 
 #include "base/diag_json.h"
@@ -15,21 +14,21 @@
 #include <sys/types.h>
 
 struct upgrade_link {
-    int fd;   /* -1: there is no other process, or it has gone */
-    char *in; /* received, and not handled yet */
+    int fd;   /* -1: no second process runs */
+    char *in; /* received bytes */
     size_t in_n, in_size;
-    size_t line_n; /* bytes of `in` that are the message handled last */
-    int passed;    /* a descriptor that goes with the next message, or -1 */
+    size_t line_n; /* bytes of the message handled last */
+    int passed;    /* descriptor for the next message, or -1 */
 };
 
 struct upgrade_message {
-    bool serves;                        /* the sender, which is new, serves */
-    bool main;                          /* the receiver is the main process from now on */
-    bool rescan;                        /* the receiver's workers are to look at their listeners */
+    bool serves;                        /* the sender, the new process, serves */
+    bool main;                          /* the receiver becomes the main process */
+    bool rescan;                        /* the receiver's workers look at their listeners */
     char control[CONTROL_PATH_MAX + 1]; /* the sender's control socket, or "" */
-    struct json_value sockets;          /* the sender listens on these; or none */
-    struct json_value diag;             /* why the sender cannot start; or none */
-    struct json_value whole;            /* the message, for others to look into */
+    struct json_value sockets;          /* the sender's sockets; or none */
+    struct json_value diag;             /* messages of the sender's failed start; or none */
+    struct json_value whole;            /* the whole message, for inboxes.c */
     int fd;                             /* the receiver's to close, or -1 */
 };
 
@@ -41,18 +40,18 @@ void upgrade_link_init(struct upgrade_link *link, int fd);
 void upgrade_link_close(struct upgrade_link *link);
 void upgrade_link_check(const struct upgrade_link *link);
 
-/* Begins a message, to which the caller adds members before upgrade_link_send(). */
+/* Begins a message; the caller adds members before upgrade_link_send(). */
 void upgrade_link_begin(struct json *json);
-/* Ends and sends it, with a descriptor unless that is -1, which stays the caller's; -1 with errno. A
- * process that has gone is no error. */
+/* Ends and sends a message, with a descriptor (-1: without), which stays the caller's; -1 with
+ * errno. A process that has gone is no error. */
 int upgrade_link_send(struct upgrade_link *link, struct json *json, int fd);
-/* Sends a message, or logs that process `other` does not read, and loses the message. */
+/* Sends a message; a message that is not read in time is lost, with a log line. */
 void upgrade_link_tell(
     struct upgrade_link *link, struct json *json, int fd, pid_t other, struct log *log);
-/* Receives the next message, which is valid until the next call. */
+/* Receives the next message, valid until the next call. */
 enum upgrade_link_status upgrade_link_next(
     struct upgrade_link *link, struct upgrade_message *message);
 
-/* A new process that cannot start sends the old one its diagnostics, and waits until they are
- * read or a few seconds are over. `link` may be -1. */
+/* Sends the diagnostics of a failed start to the old process, and waits until they are read or a
+ * few seconds are over. `link` may be -1. */
 void upgrade_report(int link, const struct diag *diag);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the list of the other process's sockets, and adds those that it gives to ours. A list
- * from the other process is input: numbers that are no inodes match nothing. */
+/* Keeps the list of the other process's sockets, and adds received sockets to our listeners. A
+ * received list is input: numbers that are no inodes match nothing. */
 #include "upgrade/sockets.h"
 
 #include "net/listener_set.h"
@@ -81,6 +81,7 @@ void upgrade_sockets_give(const struct upgrade_sockets *sockets, const struct li
     const struct listener *listener;
     struct json empty;
 
+    assert(link->fd != -1);
     STAILQ_FOREACH (listener, &listeners->list, link)
         for (unsigned i = 0; i < listener->fd_n && listener->options.reuseport; i++) {
             if (listener->fds[i] == -1 || upgrade_sockets_have(sockets, listener->fds[i]))

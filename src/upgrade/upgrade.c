@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The phases of an upgrade, of the old process and of the new one. upgrade_set() alone changes
- * the phase. What the other process sends may be anything, and come in any phase: it is checked,
- * not asserted. */
+/* Keeps the phases of an upgrade, of the old process and of the new. upgrade_set() alone changes
+ * the phase. Messages of the other process may be anything, and come in any phase: they are
+ * checked, never asserted. */
 #include "upgrade/upgrade.h"
 
 #include "os/descriptor.h"
@@ -19,9 +19,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
-/* Beyond worker_start_timeout, which the new process meets itself and has more to say about. */
+/* Grace beyond worker_start_timeout, which the new process meets itself and reports better. */
 #define GRACE_MS 5000
-#define KILL_MS 2000 /* between SIGTERM and SIGKILL */
+#define KILL_MS 2000 /* time between SIGTERM and SIGKILL */
 
 static void upgrade_set(struct upgrade *upgrade, enum upgrade_phase phase)
 {
@@ -64,7 +64,7 @@ bool upgrade_is_new(const struct upgrade *upgrade)
     return upgrade->phase == UPGRADE_JOINING || upgrade->phase == UPGRADE_BESIDE;
 }
 
-/* Diagnostics of a new process, which all of its grave lines went to until now. */
+/* Drops the diagnostics of a new process's start, the target of its grave lines until now. */
 static void drop_diag(struct upgrade *upgrade)
 {
     if (upgrade->diag == NULL)
@@ -75,7 +75,7 @@ static void drop_diag(struct upgrade *upgrade)
     diag_destroy(&upgrade->diag);
 }
 
-/* Forgets the other process, however it has ended; then we are the main process. */
+/* Forgets the other process after its end; this process is the main process then. */
 static void be_alone(struct upgrade *upgrade)
 {
     upgrade_set(upgrade, UPGRADE_NONE);
@@ -141,7 +141,7 @@ void upgrade_tell_main(struct upgrade *upgrade)
     send_flag(upgrade, "main");
 }
 
-/* The other process is the main one from now on. */
+/* Makes the other process the main process. */
 static void leave_main(struct upgrade *upgrade, bool stored)
 {
     upgrade->ops->leave_main(upgrade->host, upgrade->other, stored);
@@ -226,7 +226,7 @@ static const char *start(struct upgrade *upgrade, int ends[2])
     upgrade->diag = diag_create(); /* without it clients learn less */
     if (upgrade->diag != NULL)
         upgrade->diag_session = diag_begin(upgrade->diag);
-    upgrade_announce(upgrade); /* the message waits in the link */
+    upgrade_announce(upgrade); /* waits in the link */
     upgrade->ops->write_state(upgrade->host, &execution->state, ends[1]);
     if (binary_prepare(execution, upgrade->binary, ends[1]) == -1)
         return "malloc()";
@@ -281,7 +281,7 @@ void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout
     upgrade_check(upgrade);
 }
 
-/* The new process serves: the pid file and the control socket are its. */
+/* Leaves the pid file and the control socket to the new process, which serves. */
 static void hand_over(struct upgrade *upgrade)
 {
     upgrade_set(upgrade, UPGRADE_HANDED_OVER);
@@ -298,7 +298,7 @@ static void hand_over(struct upgrade *upgrade)
     upgrade_check(upgrade);
 }
 
-/* Writes how the new process has ended; what it has told of itself comes in place of that. */
+/* Describes the end of the new process; a reason that the process has sent takes precedence. */
 static void describe_end(const struct upgrade *upgrade, int status, char *text, size_t size)
 {
     int pid = (int)upgrade->other;
@@ -327,7 +327,7 @@ void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
     assert(pid > 0);
     if (upgrade->phase == UPGRADE_NONE || upgrade_is_new(upgrade) || pid != upgrade->other)
         return;
-    upgrade_receive(upgrade); /* its last messages */
+    upgrade_receive(upgrade); /* the last messages */
     describe_end(upgrade, status, why, sizeof(why));
     owed = upgrade->main_owed;
     if (upgrade->phase >= UPGRADE_STARTING) {
@@ -337,7 +337,7 @@ void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
             "%s: process %d is the only one again", why, (int)process_ops->self());
         be_alone(upgrade);
         upgrade->ops->take_back(upgrade->host);
-        if (owed) /* the service manager has not heard of it */
+        if (owed) /* the service manager was not told */
             upgrade->ops->become_main(upgrade->host);
     }
     upgrade->ops->left_alone(upgrade->host);
@@ -377,14 +377,14 @@ void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *
         log_write(log, LEVEL_ALERT, errno, "the link to master process %d is not watched",
             (int)upgrade->other);
     upgrade_receive(upgrade);
-    if (upgrade->phase == UPGRADE_NONE) /* the old process has ended already */
+    if (upgrade->phase == UPGRADE_NONE)
         return;
     upgrade_link_begin(&json);
     upgrade_inboxes_write(&json);
     send_message(upgrade, &json);
 }
 
-/* The old process has ended. */
+/* Continues alone after the old process's end. */
 static void outlive(struct upgrade *upgrade)
 {
     bool becomes_main = upgrade->phase == UPGRADE_BESIDE && !upgrade->main;
@@ -455,7 +455,7 @@ void upgrade_tell_listeners(struct upgrade *upgrade, const struct listeners *lis
     upgrade_receive(upgrade);
 }
 
-/* Gives the other process the queues that it lacks. */
+/* Gives our queues to the other process. */
 static void give_queues(struct upgrade *upgrade)
 {
     const struct listeners *listeners = upgrade->ops->listeners(upgrade->host);
@@ -469,7 +469,7 @@ static void give_queues(struct upgrade *upgrade)
 void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both)
 {
     upgrade_check(upgrade);
-    if (upgrade->phase == UPGRADE_STARTING) /* no one who ends a daemon wants another one */
+    if (upgrade->phase == UPGRADE_STARTING) /* the end of a daemon ends its upgrade */
         end_other(upgrade);
     if (both && upgrade_is_new(upgrade)) {
         signals_send(upgrade->other, gracefully ? SIGQUIT : SIGINT, upgrade->log);
@@ -494,7 +494,7 @@ void upgrade_done(struct upgrade *upgrade, bool failed)
     CHECK_KIND(upgrade, UPGRADE_KIND);
     if (failed && upgrade_is_new(upgrade))
         upgrade_report(upgrade->link.fd, upgrade->diag);
-    if (upgrade->main_owed) /* the service manager reads too late for us */
+    if (upgrade->main_owed) /* the service manager has read too late */
         send_flag(upgrade, "main");
     if (upgrade->phase != UPGRADE_NONE)
         be_alone(upgrade);
