@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Keeps the phase of a client, and writes and sends its replies. A reply is an object on a line
- * that begins with "ok", and has "error" when that is false. The next phase is asserted, bytes that
- * a client sends never are; memory that runs out cuts the client off. */
+ * that begins with "ok", and has "error" when "ok" is false. Phases are asserted, received bytes
+ * never; a lack of memory cuts the client off. */
 #include "control/client.h"
 
 #include "base/diag_json.h"
@@ -54,7 +54,7 @@ static void control_client_set(struct control_client *client, enum client_phase 
     client->activity = ++client->control->activity;
     if (phase == CLIENT_REPLYING || phase == CLIENT_LAST_REPLY)
         timers_arm(client->control->timers, &client->patience, CONTROL_PATIENCE_MS);
-    else if (phase != CLIENT_READING) /* READING keeps the time of the reply before it */
+    else if (phase != CLIENT_READING) /* READING keeps the deadline of the reply */
         timers_disarm(client->control->timers, &client->patience);
 }
 
@@ -120,8 +120,8 @@ enum client_step control_client_send(struct control_client *client)
 
 /* Replies */
 
-/* Begins to send this line, which is freed then. NULL: without memory the client is cut off; `last`
- * closes the connection behind the line. */
+/* Begins to send the line, and frees it then; NULL, for a lack of memory, cuts the client off.
+ * `last` closes the connection behind the line. */
 static void begin_sending(struct control_client *client, char *line, size_t n, bool last)
 {
     assert(client->out == NULL);
@@ -148,7 +148,7 @@ static void end_reply(struct json *json, struct control_client *client, bool las
     char *line;
 
     CHECK_KIND(client, CONTROL_CLIENT_KIND);
-    assert(json->depth == 1); /* the caller has closed all that it has opened */
+    assert(json->depth == 1); /* opened values are closed */
     json_close(json);
     line = json_end(json, &n);
     begin_sending(client, line, n, last);
@@ -180,7 +180,7 @@ void control_reply_waiting(struct control_client *client, const char *why)
     json_string(&json, "waiting", why);
     json_close(&json);
     line = json_end(&json, &n);
-    /* a unix socket takes such a short line whole or not at all */
+    /* a unix socket takes a short line whole or not at all */
     if (line != NULL && send(client->fd, line, n, MSG_NOSIGNAL | MSG_DONTWAIT) != -1)
         client->told = true;
     free(line);

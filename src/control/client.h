@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A client of the control socket. Private to control/. Its phase says what is waited for; one
- * function changes it, and keeps the timer that cuts off slow clients. */
+/* A client of the control socket. Private to control/. The phase tells the awaited event;
+ * control_client_set() alone changes the phase, and keeps the timer that cuts off slow clients. */
 #pragma once
 
 #include "base/check.h"
@@ -11,9 +11,9 @@
 
 #define CONTROL_REQUEST_MAX 65536 /* bytes of a request */
 #define CONTROL_PATIENCE_MS 30000 /* to ask, or to take the reply */
-/* Clients at once. Those beyond the ones that may wait can give way: there are always some. */
+/* Most clients at once. More than may wait: always some can give way. */
 #define CONTROL_CLIENTS_MAX 32
-#define CONTROL_WAITING_MAX 16 /* clients that wait for the outcome of a command */
+#define CONTROL_WAITING_MAX 16 /* clients that await an outcome */
 #define CONTROL_CLIENT_KIND KIND('C', 'C', 'l', 'i')
 
 enum client_phase {
@@ -37,9 +37,9 @@ struct control_client {
     enum control_wait waiting_for; /* CONTROL_WAIT_NONE but in WAITING, and for the exit */
     int fd;
     pid_t pid;
-    bool progress;         /* told why, while the command waits */
-    bool told;             /* ... and was, of this command */
-    bool ended;            /* the client sends nothing more */
+    bool progress;         /* wants progress lines while the command waits */
+    bool told;             /* a progress line was sent for this command */
+    bool ended;            /* end of input */
     uint64_t activity;     /* latest request or reply, counted over all clients */
     struct timer patience; /* to ask, or to take the reply; not set while the client must wait */
     char *out;             /* the reply in REPLYING and LAST_REPLY, else NULL */
@@ -49,23 +49,22 @@ struct control_client {
 };
 
 void control_client_destroy(struct control_client *client);
-/* Asserts what must hold between two calls. */
+/* Asserts the invariants between two calls. */
 void control_client_check(const struct control_client *client);
 /* Whether as many clients wait as may. */
 bool control_waiting_is_full(const struct control *control);
-/* Makes the client wait for this, and disarms its timer. */
+/* Makes the client wait for the event, and disarms its timer. */
 void control_client_wait(struct control_client *client, enum control_wait waiting_for);
-/* Sends as much of the reply as the client takes, and goes on to the next phase when it has all
- * of it. */
+/* Sends as much of the reply as the client takes, and enters the next phase at its end. */
 enum client_step control_client_send(struct control_client *client);
 
-/* Writes {"ok":..., to which the caller adds members before control_reply_end(). */
+/* Writes {"ok":...; the caller adds members before control_reply_end(). */
 void control_reply_begin(struct json *json, bool ok);
-/* Ends the reply and begins to send it. */
+/* Ends the reply and begins sending. */
 void control_reply_end(struct json *json, struct control_client *client);
-/* Replies that the request failed; `last`: and closes the connection behind the reply. */
+/* Replies with an error; `last`: and closes the connection behind the reply. */
 void control_reply_error(struct control_client *client, const char *error, bool last);
-/* Sends a line that says why the client still waits; a client that does not read goes without. */
+/* Sends the reason of the wait; a client that does not read misses the line. */
 void control_reply_waiting(struct control_client *client, const char *why);
-/* Replies what came of a command. */
+/* Replies with the outcome of a command. */
 void control_reply_outcome(struct control_client *client, const struct control_outcome *outcome);

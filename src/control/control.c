@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Accepts clients, which may be slow, rude or gone, and exchanges requests and replies with them. A
  * request becomes a reply, or a command for the host; commands have the words of -s. Requests are
- * input: each is checked, none is trusted. Nothing here blocks, and the work of one call is
- * bounded. */
+ * input and never asserted. Nothing here blocks, and the work of a call is bounded. */
 #include "control/control.h"
 
 #include "control/client.h"
@@ -19,10 +18,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define REQUESTS_MAX 16 /* most requests of one client in one call */
+#define REQUESTS_MAX 16 /* requests of a client in a call */
 #define COMMANDS "expected status, upstream, reload, reopen, upgrade, resume, quit, leave or stop"
 #define RETRY_MS 500
-#define ACCEPT_MAX 32 /* clients in one call, so that they cannot keep the master busy */
+#define ACCEPT_MAX 32 /* clients in a call: a bound on the master's time */
 
 /* Requests */
 
@@ -35,8 +34,8 @@ static void reply_status(struct control_client *client)
     control_reply_end(&json, client);
 }
 
-/* Replies at once to those who end the daemon, and keeps as many as may wait connected until it
- * has. */
+/* Replies at once to a command that ends the daemon, and keeps as many clients as may wait
+ * connected until the exit. */
 static void reply_then_hold(struct control_client *client, bool full)
 {
     struct json json;
@@ -74,7 +73,7 @@ static void give_command(struct control_client *client, const struct signal_row 
     bool full = control_waiting_is_full(control);
     const char *refused;
 
-    assert(command != COMMAND_NONE); /* the table has a command for each word */
+    assert(command != COMMAND_NONE); /* the row has a command */
     if (full && outcome != CONTROL_WAIT_EXIT && outcome != CONTROL_WAIT_QUIT)
         refused = "too many clients wait for an outcome, try again";
     else
@@ -92,8 +91,7 @@ static void give_command(struct control_client *client, const struct signal_row 
         control_client_wait(client, outcome);
 }
 
-/* Handles the request in the first `n` bytes of the input; the client is not reading any more
- * then. */
+/* Handles the request in the first `n` bytes of the input; the client leaves CLIENT_READING. */
 static void handle_request(struct control_client *client, size_t n)
 {
     struct json_value request = json_parse(client->in, n);
@@ -126,7 +124,7 @@ static void handle_request(struct control_client *client, size_t n)
 
 /* Steps */
 
-/* A client that has to wait may have gone; one that only sends nothing more has not. */
+/* Checks for a waiting client that has gone; the end of its input is not its end. */
 static enum client_step check_connected(const struct control_client *client)
 {
     struct pollfd peer = { .fd = client->fd };
@@ -162,7 +160,7 @@ static enum client_step receive_input(struct control_client *client)
     return CLIENT_DONE;
 }
 
-/* Handles the next request, if there is a whole one; the last may lack its line's end. */
+/* Handles the next whole request; the last may lack its line's end. */
 static enum client_step handle_next(struct control_client *client)
 {
     const char *end = memchr(client->in, '\n', client->in_n);
@@ -190,18 +188,18 @@ static enum client_step run_step(struct control_client *client)
     case CLIENT_WAITING:
     case CLIENT_HELD:
         return check_connected(client);
-    default: /* input that was left unread would reset the connection, and the reply be lost */
+    default: /* unread input would reset the connection, and the reply be lost */
         recv(client->fd, client->in, sizeof(client->in), 0);
         return CLIENT_GONE;
     }
 }
 
-/* Sends, receives and handles what can be without waiting, and may destroy the client. */
+/* Sends, receives and handles without waiting, and may destroy the client. */
 static void run_client(struct control_client *client)
 {
     enum client_step step = CLIENT_DONE;
 
-    /* sending, receiving and handling are a step each */
+    /* a request takes three steps: receiving, handling, sending */
     for (unsigned steps = 0; step == CLIENT_DONE && steps < 3 * REQUESTS_MAX; steps++)
         step = run_step(client);
     if (step == CLIENT_GONE)
@@ -210,8 +208,8 @@ static void run_client(struct control_client *client)
         process_ops->raise(SIGIO); /* the other clients come first */
 }
 
-/* Returns the client whose latest request or reply is the longest ago, of those that do not wait
- * for an outcome. */
+/* Returns the client with the longest time since its latest request or reply, without the clients
+ * that wait. */
 static struct control_client *longest_idle(
     const struct control *control, const struct control_client *except)
 {
@@ -224,7 +222,7 @@ static struct control_client *longest_idle(
     return found;
 }
 
-/* Closes a client that gives way, and says why if its reply before is through. */
+/* Closes a client in favour of a new client, with an error line if the reply before is through. */
 static void give_way(struct control_client *client)
 {
     if (client->phase == CLIENT_READING) {
@@ -235,7 +233,7 @@ static void give_way(struct control_client *client)
     control_client_destroy(client);
 }
 
-/* Lets the longest idle client give way to a new one, if there are too many. Those that have gone,
+/* Closes the longest idle client for a new client, if there are too many. Clients that have gone,
  * or have just sent a request, are found first. */
 static void make_room(struct control *control, const struct control_client *client)
 {
@@ -262,7 +260,7 @@ static void cut_off(struct loop *loop, struct timer *timer)
     control_client_destroy(client);
 }
 
-/* Begins with a new client. A process that may not use the socket is told so and cut off. */
+/* Begins with a new client. A process without permission gets an error and is cut off. */
 static void begin_client(struct control *control, int fd)
 {
     struct control_client *client = malloc(sizeof(*client));
@@ -289,8 +287,8 @@ static void begin_client(struct control *control, int fd)
         control_reply_error(client, refused, true);
     else
         make_room(control, client);
-    run_client(client); /* a client that has gone already is not counted with the next */
-    if (control->client_n > CONTROL_CLIENTS_MAX) /* a refused one that does not take its reply */
+    run_client(client); /* a client that has gone is not counted with the next */
+    if (control->client_n > CONTROL_CLIENTS_MAX) /* a refused client that does not read */
         control_client_destroy(client);
 }
 
@@ -338,7 +336,7 @@ void control_check(const struct control *control)
     assert(n == control->client_n && n <= CONTROL_CLIENTS_MAX);
 }
 
-/* The kernel does not announce again a client that is still in the queue. */
+/* The kernel announces a queued client only once. */
 static void accept_later(struct control *control, int error)
 {
     if (!control->accept_failed)
@@ -446,7 +444,7 @@ void control_end(struct control *control)
     control_check(control);
     while ((client = TAILQ_FIRST(&control->clients)) != NULL) {
         if (client->waiting_for == CONTROL_WAIT_EXIT)
-            client->fd = -1; /* the kernel closes it when we are gone */
+            client->fd = -1; /* closed by the exit */
         control_client_destroy(client);
     }
     timers_disarm(control->timers, &control->retry);

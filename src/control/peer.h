@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells who asks on the control socket. Private to control/. Workers may have the master's user, as
- * in an unprivileged daemon: the user alone does not tell an operator from a worker that is in an
+/* Identifies clients of the control socket. Private to control/. Workers may have the master's
+ * user, as in an unprivileged daemon: the user alone does not tell an operator from a worker in an
  * attacker's hands. */
 #pragma once
 
 #include "control/control.h"
 
-/* Finds out who has connected, giving *pid (0: a process outside of our container). Returns why it
- * may not use the socket, or NULL. */
+/* Finds the client's pid (0: outside of our container). Returns the reason of a refusal, or
+ * NULL. */
 const char *control_peer_refusal(struct control *control, int fd, pid_t *pid);

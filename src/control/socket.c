@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes, names and removes the control socket. A failure while the daemon serves is a line in
- * the log; signals still work. */
+/* Makes, names and removes the control socket. A failure while the daemon serves is a line in the
+ * log; signals still work. */
 #include "control/socket.h"
 
 #include "os/descriptor.h"
@@ -54,14 +54,14 @@ bool control_socket_is_at(const struct control_socket *control, const char *path
            st.st_ino == control->inode;
 }
 
-/* A socket that refuses connections was left behind by a crash, and may be replaced. */
+/* Checks the path: a socket that refuses connections was left by a crash, and may be replaced. */
 static int check_replaceable(const char *path, struct log *log)
 {
     struct sockaddr_un address;
     struct stat st;
     int fd, error;
 
-    if (lstat(path, &st) == -1) /* no file, or bind() will say what is wrong */
+    if (lstat(path, &st) == -1) /* no file, or bind() will fail */
         return 0;
     if (!S_ISSOCK(st.st_mode)) {
         log_write(
@@ -82,7 +82,7 @@ static int check_replaceable(const char *path, struct log *log)
     return -1;
 }
 
-/* Binds with a mode that lets our user alone connect. */
+/* Binds with mode 0600 from the first moment on. */
 static int bind_private(int fd, const struct sockaddr_un *address)
 {
     mode_t mask = umask(0177);
@@ -94,7 +94,7 @@ static int bind_private(int fd, const struct sockaddr_un *address)
     return status;
 }
 
-/* Returns NULL, or the call that failed, with errno. */
+/* Returns NULL, or the name of the failed call, with errno. */
 static const char *open_aside(struct control_socket *control, const struct sockaddr_un *aside)
 {
     struct stat st;
@@ -148,7 +148,7 @@ int control_socket_create(
         return 0;
     }
     log_write(log, LEVEL_EMERG, errno, "%s() for the control socket \"%s\" failed", failed, path);
-    if (control->fd != -1 && strcmp(failed, "bind") != 0) /* the file is ours */
+    if (control->fd != -1 && strcmp(failed, "bind") != 0) /* our file */
         unlink(aside.sun_path);
     close_socket(control);
     return -1;
@@ -164,8 +164,7 @@ void control_socket_remove(struct control_socket *control, struct log *log)
     close_socket(control);
 }
 
-/* Returns the first name with a suffix, which is longer than a socket's address may be; NULL
- * without memory. */
+/* Returns the first name with a suffix, perhaps longer than an address; NULL without memory. */
 static char *join_suffix(const struct control_socket *control, const char *suffix)
 {
     size_t n = strlen(control->path) - (control->left ? strlen(control->second) : 0);
@@ -202,7 +201,8 @@ void control_socket_leave_path(struct control_socket *control)
     if (control->path == NULL || control->left ||
         (name = join_suffix(control, control->second)) == NULL)
         return;
-    if (control_socket_is_at(control, control->path)) /* the other process has another path */
+    if (control_socket_is_at(
+            control, control->path)) /* unless the new process has a different path */
         unlink(control->path);
     free(control->path);
     control->path = name;

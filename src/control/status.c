@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes the status as JSON. The host is asked through its operations; of the listeners' queues the
- * kernel is asked here. Nothing is changed. */
+/* Writes the status as JSON, from the host's operations and the kernel's queues of listeners.
+ * Nothing is changed. */
 #include "control/status.h"
 
 #include "base/check.h"
@@ -62,7 +62,7 @@ static void write_times(const struct histogram_summary *times, struct json *json
     json_number(json, "max_us", (int64_t)times->max_us);
 }
 
-/* Writes how long the turns of the worker's loop took, and the callbacks of each protocol. */
+/* Writes the times of the loop's turns, and of the callbacks of each protocol. */
 static void write_loop(const struct control_worker *worker, struct json *json)
 {
     json_number(json, "stalls", (int64_t)worker->stalls);
@@ -248,7 +248,7 @@ static void write_pending(const struct control_status *status, struct json *json
     json_close(json);
 }
 
-/* Writes the metrics that the protocols have declared. */
+/* Writes the metrics declared by protocols. */
 static void write_metrics(const struct control *control, struct json *json)
 {
     struct control_metric metric;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The daemon's status as clients get it: plain values that the host fills in, and their form in
- * JSON, whose keys are a promise to users. Counters of workers are numbers that the host has
- * read once. */
+/* The daemon's status for clients: plain values, filled in by the host, and their form in JSON. The
+ * keys are a promise to users. Counters of workers are read once. */
 #pragma once
 
 #include "base/json.h"
@@ -29,8 +28,8 @@ struct control_status {
     struct {
         const char *role; /* "old" or "new"; NULL: we are the only master process */
         pid_t other;
-        const char *control; /* path of its control socket; NULL: not known */
-        bool serves;         /* the new one does */
+        const char *control; /* the second master's socket; NULL: unknown */
+        bool serves;         /* the new process serves */
         bool main;           /* we are the service manager's main process */
     } upgrade;
     uint64_t totals[COUNTERS];
@@ -40,12 +39,12 @@ struct control_status {
     const struct listeners *listeners;
     struct {
         pid_t pid, master;
-    } left[CONTROL_LEFT_MAX]; /* workers of master processes that were killed: the first ones */
+    } left[CONTROL_LEFT_MAX]; /* the first workers of killed master processes */
     unsigned left_n;
     struct {
         const char *command; /* NULL behind the last */
         const char *why;
-    } pending[3]; /* commands that wait */
+    } pending[3]; /* waiting commands */
 };
 
 struct control_generation {
@@ -56,7 +55,7 @@ struct control_generation {
 };
 
 struct control_worker {
-    pid_t pid; /* 0: it has ended, perhaps to be started again: no slot and no counters */
+    pid_t pid; /* 0: ended, perhaps to be started again: without slot and counters */
     uint32_t slot;
     const char *state;
     unsigned restarts;
@@ -81,28 +80,28 @@ struct control_metric {
 /* A group of `upstream {}`. */
 struct control_upstream {
     const char *name, *balancer;
-    const char *zone; /* NULL: each worker has a state of its own, which nobody else knows */
+    const char *zone; /* NULL: states are each worker's own, and unknown */
 };
 
-/* A server of a group, at one address; what no zone tells is 0. */
+/* A server of a group, at an address; unknown values without a zone are 0. */
 struct control_server {
     const char *name;    /* text of the configuration */
-    const char *address; /* NULL: its name has none yet */
+    const char *address; /* NULL: none yet */
     const char *state;   /* for sessions; NULL: not known */
     const char *set;     /* the operator's word: "auto", "up", "drain", "down"; NULL: no zone */
     bool backup;
     uint32_t weight, max_conns;
     uint64_t connections, sessions, failures;
-    uint64_t resets, timeouts, refusals, slow; /* sessions' troubles with it */
+    uint64_t resets, timeouts, refusals, slow; /* sessions' troubles */
 };
 
-/* A server's name, as the process that asks for it has written down. */
+/* A server's name, as recorded by the resolver process. */
 struct control_name {
     const char *server; /* text of the configuration */
     uint32_t addresses;
-    int64_t age_ms;    /* age of the answer; -1: there was none */
-    int64_t failed_ms; /* since a question has failed; -1: the latest one has not */
-    const char *error; /* why; NULL: it has not */
+    int64_t age_ms;    /* age of the answer; -1: none */
+    int64_t failed_ms; /* time since a failed question; -1: the latest has not failed */
+    const char *error; /* or NULL */
 };
 
 /* Writes the members of a reply to "status". */

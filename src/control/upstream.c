@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Replies to the command "upstream" from what the host says of its groups. A change is answered
- * with what has become of its group. However many servers there are, a reply has no more than
- * SERVERS_MAX of them. */
+/* Replies to the command "upstream" with the host's groups; to a change with the changed group. A
+ * reply has at most SERVERS_MAX servers. */
 #include "control/upstream.h"
 
 #include "base/compiler.h"
@@ -11,9 +10,9 @@
 #include <string.h>
 
 #define SERVERS_MAX 4096
-/* Bytes of a name in a request, with its NUL. */
+/* Bytes of a name in a request, with the NUL. */
 #define NAME_SIZE 512
-/* Names that an error lists, and bytes that it shows of each. */
+/* Most names in an error, and bytes of each. */
 #define NAMES_LISTED 8
 #define NAME_SHOWN 80
 
@@ -22,7 +21,7 @@ struct listing {
     uint32_t n, left_out;
 };
 
-/* Counts a server or a name; false: the reply has no room for it. */
+/* Counts a server or a name; false: no room in the reply. */
 static bool count_listed(struct listing *listing)
 {
     bool has_room = listing->n < SERVERS_MAX;
@@ -75,7 +74,7 @@ static void write_name(void *arg, const struct control_name *name)
     json_close(json);
 }
 
-/* Writes the groups, or the one of this name. */
+/* Writes all groups, or the named group. */
 static void write_upstreams(const struct control *control, const char *name, struct json *json)
 {
     const struct control_ops *ops = control->ops;
@@ -104,7 +103,7 @@ static void write_upstreams(const struct control *control, const char *name, str
     json_number(json, "left_out", listing.left_out);
 }
 
-/* An error that lists names. */
+/* An error with a list of names. */
 struct refusal {
     char text[1024];
     size_t n;
@@ -125,7 +124,7 @@ static PRINTF_FORMAT(2, 3) void add_text(struct refusal *refusal, const char *fo
         refusal->n += (size_t)n < left ? (size_t)n : left - 1;
 }
 
-/* Adds a name, but for the one that came last: a server has one line for each address. */
+/* Adds a name, unless it repeats the latest: a server has a line for each address. */
 static void add_name(struct refusal *refusal, const char *name)
 {
     if (refusal->names > 0 && strncmp(refusal->last, name, NAME_SHOWN - 1) == 0)
@@ -162,7 +161,7 @@ static void refuse_upstream(
     }
 }
 
-/* Returns the group of this name; NULL: there is none. */
+/* Returns the named group; NULL: unknown. */
 static const void *find_upstream(const struct control *control, const char *name)
 {
     struct control_upstream upstream;
@@ -174,13 +173,13 @@ static const void *find_upstream(const struct control *control, const char *name
     return group;
 }
 
-/* The server and the state that a request has for a group. */
+/* A request for a change. */
 struct change {
     const void *group;
     char upstream[NAME_SIZE], server[NAME_SIZE], state[16];
 };
 
-/* Says why the host has refused a change. */
+/* Describes the host's refusal of a change. */
 static void refuse_change(const struct control *control, const struct change *change,
     enum control_set why, struct refusal *refusal)
 {
@@ -206,7 +205,7 @@ static void refuse_change(const struct control *control, const struct change *ch
     }
 }
 
-/* Makes the change that the request asks for; false where it is refused. */
+/* Makes the requested change; false where it is refused. */
 static bool change_state(
     struct control_client *client, struct json_value request, struct refusal *refusal)
 {
@@ -236,7 +235,7 @@ static bool change_state(
     return true;
 }
 
-/* Carries the request out, and writes the reply that it has where that is no error. */
+/* Carries out the request, and writes the reply unless it is an error. */
 static bool carry_out(
     struct control_client *client, struct json_value request, struct refusal *refusal)
 {

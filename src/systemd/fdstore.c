@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stores copies of sockets in the service manager, and removes them. All sockets of one address
- * have one name, which is made from a hash of the address. */
+/* Stores copies of sockets in the service manager, and removes them. The sockets of an address
+ * share a name, made from a hash of the address. */
 #include "systemd/fdstore.h"
 
 #include "net/listener_set.h"
@@ -13,7 +13,7 @@
 #define HASH_DIGITS "0123456789abcdef"
 #define HASH_LENGTH 16
 
-/* Hashes the address (FNV-1a): it may be longer than a name in the store, and have other
+/* Hashes the address (FNV-1a), which may be too long for a name in the store, and have forbidden
  * characters. */
 static void name_of(const struct listener *listener, char name[FDSTORE_NAME_MAX])
 {
@@ -57,7 +57,7 @@ void fdstore_add(struct listeners *listeners, struct log *log)
         return;
     STAILQ_FOREACH (listener, &listeners->list, link)
         if (!listener->foreign && !store_sockets(listener, log))
-            return; /* thousands would say so with a line each */
+            return; /* avoids thousands of lines */
 }
 
 void fdstore_drop(struct listener *listener, struct log *log)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the variables and adds the sockets. A descriptor of the store that is of no use is closed
- * with a warning, because it would be passed to every further start; any other one is an error. */
+/* Reads the variables and adds the sockets. An unusable descriptor of the store is closed with a
+ * warning, because every further start would get it again; any unusable descriptor else is an
+ * error. */
 #include "systemd/listen_fds.h"
 
 #include "base/number.h"
@@ -78,7 +79,7 @@ static int add_sockets(struct adopted *adopted, int64_t n, char *names, struct l
     return 0;
 }
 
-/* Whether the text is our pid: another process may have left its variables in the environment. */
+/* Whether the text is our pid: the variables may be left from a parent process. */
 static bool is_pid(const char *text, pid_t self)
 {
     int64_t pid;

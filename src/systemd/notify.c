@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes the words of the protocol, which sd_notify(3) describes for those who speak it themselves.
- * The manager's address is stored here and removed from the environment, so that no child process
- * can send messages in our name. */
+/* Writes the words of sd_notify(3). The manager's address is stored here and removed from the
+ * environment, so that no child process can send messages in our name. */
 #include "systemd/notify.h"
 
 #include "base/number.h"
@@ -21,7 +20,7 @@
 static struct notify own = NOTIFY_INITIAL;
 struct notify *notify_state = &own;
 
-/* The interval at which the manager wants to hear from this process; 0: from none, or another. */
+/* Returns the watchdog interval for this process; 0: none. */
 static int64_t read_interval(pid_t self)
 {
     const char *text = getenv(INTERVAL), *of = getenv(INTERVAL_PID);
@@ -62,7 +61,7 @@ bool notify_is_on(void)
     return notify_state->queue.name != NULL;
 }
 
-/* The manager counts the watchdog's interval for its main process: no pid is put back. */
+/* The manager applies the watchdog's interval to its main process: no pid is put back. */
 void notify_hand_on(char *variables[NOTIFY_VARIABLES])
 {
     unsigned n = 0;
@@ -147,7 +146,7 @@ void notify_alive(struct log *log)
     notify_queue_push(&notify_state->queue, log, NOTIFY_ALIVE, "WATCHDOG=1", -1);
 }
 
-/* FDPOLL=0: nothing happens on a listening socket that would make the copy useless. */
+/* FDPOLL=0: no event on a listening socket makes the copy useless. */
 int notify_store(struct log *log, const char *name, int fd)
 {
     char state[320];

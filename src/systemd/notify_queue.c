@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the messages, sends them from the first on until one cannot be sent, and looks for the
- * confirmation. A manager that cannot be reached has nobody behind its socket: what waits for it is
- * dropped, with one line. */
+/* Keeps the messages, sends from the first on until the socket is full, and looks for the
+ * confirmation. The messages for an unreachable manager are dropped, with a line. */
 #include "systemd/notify_queue.h"
 
 #include "os/descriptor.h"
@@ -19,13 +18,13 @@
 #define NAME_LINE "\nFDNAME="
 #define FIRST_PAUSE_MS 1
 #define LONGEST_PAUSE_MS 500
-#define SLOW_MS 1000 /* until a manager that does not read is logged */
+#define SLOW_MS 1000 /* until a stalled manager is logged */
 
 struct notify_message {
     TAILQ_ENTRY(notify_message) link;
     RB_ENTRY(notify_message) node;
-    const char *name; /* descriptors', in the text; NULL: the message is about none */
-    uint64_t number;  /* counts all messages; for the tree's order alone */
+    const char *name; /* name of the descriptors, in the text, or NULL */
+    uint64_t number;  /* serial number, for the order in the tree */
     enum notify_kind kind;
     int fd; /* our own, or -1 */
     size_t length;
@@ -114,7 +113,7 @@ static void note_sent(struct notify_queue *queue, struct log *log)
     queue->pause_ms = FIRST_PAUSE_MS;
 }
 
-/* Sends from the first message on until one has to wait. */
+/* Sends until the socket is full. */
 static void send_messages(struct notify_queue *queue, struct log *log)
 {
     struct notify_message *message;
@@ -141,7 +140,7 @@ static void send_messages(struct notify_queue *queue, struct log *log)
     }
 }
 
-/* Sends the end of a pipe, which the manager closes when it has read all that came before. */
+/* Sends the end of a pipe; the manager closes it after reading all messages before. */
 static void send_barrier(struct notify_queue *queue, struct log *log)
 {
     int ends[2];
@@ -166,7 +165,7 @@ static void send_barrier(struct notify_queue *queue, struct log *log)
     close(ends[1]);
 }
 
-/* Looks whether the manager has closed its end, or had time enough for it. */
+/* Looks for the manager's closing of the barrier, or its deadline. */
 static void check_barrier(struct notify_queue *queue)
 {
     struct pollfd state = { .fd = queue->barrier };
@@ -183,7 +182,7 @@ static void check_barrier(struct notify_queue *queue)
     }
 }
 
-/* Sets the timer for as long as there is something to do. */
+/* Sets the timer while messages or a confirmation are outstanding. */
 static void arm(struct notify_queue *queue)
 {
     if (queue->timers == NULL)
@@ -229,7 +228,7 @@ static void again_expired(struct loop *loop, struct timer *timer)
 
 /* Messages */
 
-/* Returns the name of the descriptors that a message is about, or NULL. */
+/* Returns the descriptors' name in a message, or NULL. */
 static const char *name_in(enum notify_kind kind, const char *text)
 {
     const char *line = kind >= NOTIFY_STORE ? strstr(text, NAME_LINE) : NULL;
@@ -237,7 +236,7 @@ static const char *name_in(enum notify_kind kind, const char *text)
     return line != NULL ? line + strlen(NAME_LINE) : NULL;
 }
 
-/* A removal makes all needless that is waiting about its name. */
+/* Drops all messages about the name of a removal. */
 static void drop_name(struct notify_queue *queue, const char *name)
 {
     struct notify_message first = { .name = name }, *message;
@@ -247,7 +246,7 @@ static void drop_name(struct notify_queue *queue, const char *name)
         drop(queue, message);
 }
 
-/* A reload that begins takes the place of one that has begun and ended unheard. */
+/* Drops a queued reload that has begun and ended, in favour of the next. */
 static void drop_reload(struct notify_queue *queue)
 {
     struct notify_message *message, *next;
@@ -260,7 +259,7 @@ static void drop_reload(struct notify_queue *queue)
     }
 }
 
-/* Drops what waits and is of no interest any more when this message follows. */
+/* Drops queued messages that this message makes obsolete. */
 static void drop_outdated(struct notify_queue *queue, enum notify_kind kind, const char *text)
 {
     const char *name = name_in(kind, text);
@@ -283,8 +282,8 @@ static struct notify_message *find_last(const struct notify_queue *queue, enum n
     return message != NULL && message->kind == kind ? message : NULL;
 }
 
-/* Whether a descriptor with this number leaves enough for others, an eighth of them: the daemon has
- * to serve while copies wait. */
+/* Whether a descriptor with this number leaves an eighth of the limit free: the daemon has to serve
+ * while copies are queued. */
 static bool leaves_room(int fd)
 {
     struct rlimit limit;
@@ -312,14 +311,14 @@ static struct notify_message *create(enum notify_kind kind, const char *text, in
     return message;
 }
 
-/* Puts the message at the end, or, a status, in the place of the one before. */
+/* Appends the message; a status replaces the queued status. */
 static int add(
     struct notify_queue *queue, struct log *log, enum notify_kind kind, const char *text, int fd)
 {
     struct notify_message *message, *same = find_last(queue, kind);
 
     if (same != NULL && (kind <= NOTIFY_STOPPING || kind == NOTIFY_ALIVE))
-        return 0; /* says it already */
+        return 0; /* queued already */
     errno = ENOBUFS;
     message = fd != -1 || kind == NOTIFY_MAIN_PID || queue->plain_n < NOTIFY_QUEUE_MAX
                   ? create(kind, text, fd)
@@ -423,7 +422,7 @@ void notify_queue_attend(struct notify_queue *queue, struct timers *timers, stru
     assert((timers == NULL) == (log == NULL));
     if (queue->timers != NULL)
         timers_disarm(queue->timers, &queue->again);
-    if (timers == NULL) /* no time is left that it could be compared with */
+    if (timers == NULL) /* times of the clock that ends */
         queue->barrier_ms = queue->waiting_ms = 0;
     queue->timers = timers;
     queue->log = log;

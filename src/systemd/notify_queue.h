@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages to the service manager, in the order in which they were given. What the manager does not
- * take waits, and is sent again by a timer of the owner's: nobody waits here. A message that a
- * later one makes needless goes, so that few wait at any time, however long the manager does not
- * read; descriptors and their removal, and the main process's number, never go. That the manager
- * has read these is confirmed by a barrier: the end of a pipe that it closes. */
+/* A queue of messages to the service manager. Messages that the manager does not take are sent
+ * again by a timer of the owner's; no call blocks. Messages made obsolete by a later message are
+ * dropped, so that few are queued, however long the manager does not read; descriptors, removals,
+ * and the main process's number stay. A barrier, the end of a pipe that the manager closes,
+ * confirms the reading of these. */
 #pragma once
 
 #include "base/log.h"
@@ -15,9 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How long the manager has to read what must arrive. */
+/* Time limit of a barrier. */
 #define NOTIFY_QUEUE_DEADLINE_MS 5000
-/* Messages without a descriptor that wait at most: most are removals, one for each listener. */
+/* Most queued messages without a descriptor: mainly removals, one for each listener. */
 #define NOTIFY_QUEUE_MAX 65536
 
 enum notify_kind {
@@ -35,40 +35,40 @@ struct notify_message;
 
 struct notify_queue {
     struct notify_socket socket;
-    char *name; /* the socket's, as it was given; NULL: there is no manager */
+    char *name; /* path or name of the socket; NULL: no manager */
     TAILQ_HEAD(notify_messages, notify_message) messages;
-    RB_HEAD(notify_names, notify_message) names; /* messages about descriptors, by the name */
-    uint64_t number;                             /* counts messages that have waited so far */
-    unsigned plain_n;                            /* messages without a descriptor among them */
-    struct timers *timers; /* NULL: messages that wait are sent with the next one */
-    struct log *log;       /* for what the timer does; NULL without timers */
+    RB_HEAD(notify_names, notify_message) names; /* messages about descriptors, by name */
+    uint64_t number;                             /* serial number of the latest message */
+    unsigned plain_n;                            /* messages without a descriptor */
+    struct timers *timers;                       /* NULL: queued messages are sent with the next */
+    struct log *log;                             /* for the timer; NULL without timers */
     struct timer again;
-    unsigned pause_ms;   /* until the next attempt */
-    uint64_t waiting_ms; /* the time since which the manager has taken nothing; 0: it has */
-    bool slow;           /* the manager has taken nothing for long, which was logged */
-    bool failing;        /* the latest message could not be sent, which was logged */
-    bool unconfirmed;    /* something that must arrive was sent after the latest barrier */
-    bool unanswered;     /* the latest barrier has not been answered in time */
-    int barrier;         /* the end of a pipe of which the manager has the other, or -1 */
-    uint64_t barrier_ms; /* when it was sent */
+    unsigned pause_ms;   /* until the next attempt to send */
+    uint64_t waiting_ms; /* time since the manager reads nothing; 0: reads */
+    bool slow;           /* a stalled manager was logged */
+    bool failing;        /* an unreachable manager was logged */
+    bool unconfirmed;    /* messages await a barrier */
+    bool unanswered;     /* the latest barrier has missed its deadline */
+    int barrier;         /* our end of the barrier's pipe, or -1 */
+    uint64_t barrier_ms; /* time of the barrier */
 };
 
-/* Takes the address of the manager, or none (NULL). An address that cannot be used is logged. */
+/* Takes the address of the manager, or none (NULL). An unusable address is logged. */
 void notify_queue_init(struct notify_queue *queue, const char *name, struct log *log);
 /* Drops everything; no message is ever sent again. */
 void notify_queue_done(struct notify_queue *queue);
-/* From now on these timers send again what waits; NULL: they go. */
+/* Resends queued messages by these timers; NULL: ends the use of timers. */
 void notify_queue_attend(struct notify_queue *queue, struct timers *timers, struct log *log);
 
-/* Sends the message, or has it wait; `fd`, -1 for none, stays the caller's. -1: it was dropped,
- * which was logged. */
+/* Sends or queues the message; `fd`, -1 for none, stays the caller's. -1: dropped, with a log
+ * line. */
 int notify_queue_push(
     struct notify_queue *queue, struct log *log, enum notify_kind kind, const char *text, int fd);
-/* Drops the messages of a kind that wait; whether there were any. */
+/* Drops the queued messages of a kind; whether there were any. */
 bool notify_queue_cancel(struct notify_queue *queue, enum notify_kind kind);
-/* Tries now what the timer would try later, and asks for a confirmation of what must arrive. */
+/* Does the timer's work at once, and asks for a confirmation. */
 void notify_queue_advance(struct notify_queue *queue, struct log *log);
-/* Whether messages wait that the manager has not taken. */
+/* Whether messages are queued. */
 bool notify_queue_is_waiting(const struct notify_queue *queue);
-/* Whether the manager has confirmed all that must arrive. */
+/* Whether the manager has confirmed all descriptors, removals and the main process's number. */
 bool notify_queue_is_confirmed(const struct notify_queue *queue);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sends datagrams from a socket without a name: the manager knows the sender by the credentials
- * that the kernel adds. Its buffer needs no care: the smallest one that the kernel makes takes the
- * longest message. */
+ * that the kernel adds. The kernel's smallest buffer takes the longest message. */
 #include "systemd/notify_socket.h"
 
 #include "os/descriptor.h"
@@ -21,7 +20,7 @@ const char *notify_socket_set(struct notify_socket *manager, const char *text)
         return "neither an absolute path nor an abstract name";
     if (n < 2)
         return "no name";
-    /* a path has its NUL, an abstract name has it first */
+    /* a path ends with a NUL, an abstract name begins with a NUL */
     if (n + (*text == '/') > sizeof(manager->address.sun_path))
         return "too long";
     manager->address.sun_family = AF_UNIX;
@@ -41,7 +40,7 @@ static enum notify_sent classify(int error)
     case ENOMEM:
     case EMFILE:
     case ENFILE:
-    case ETOOMANYREFS: /* descriptors that the manager has not taken yet */
+    case ETOOMANYREFS: /* too many descriptors in flight */
         return NOTIFY_LATER;
     case EBADF:
     case EMSGSIZE:

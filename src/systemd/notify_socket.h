@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The way of one message to the service manager: a datagram to the unix socket that it has named,
- * with a descriptor perhaps, as sd_notify(3) describes. Nothing here waits: what cannot be sent now
- * is the caller's to send again. */
+/* Sends a message to the service manager: a datagram to the manager's unix socket, perhaps with a
+ * descriptor, as in sd_notify(3). Nothing here waits; resending is the caller's. */
 #pragma once
 
 #include <stddef.h>
@@ -17,13 +16,13 @@ struct notify_socket {
 
 enum notify_sent {
     NOTIFY_SENT,        /* the kernel has it */
-    NOTIFY_LATER,       /* the manager does not read, or something is short */
+    NOTIFY_LATER,       /* the manager does not read, or a resource is short */
     NOTIFY_UNREACHABLE, /* the socket has no reader; errno says more */
     NOTIFY_UNFIT,       /* the message can never be sent; errno says more */
 };
 
-/* Takes the address: a path that begins with '/', or a name that begins with '@'. NULL, or what is
- * wrong with it. */
+/* Takes the address: a path that begins with '/', or a name that begins with '@'. Returns NULL, or
+ * the reason of a refusal. */
 const char *notify_socket_set(struct notify_socket *manager, const char *text);
 enum notify_sent notify_socket_send(
     struct notify_socket *manager, const char *text, size_t length, int fd);
