@@ -7,7 +7,6 @@
 #include "cli/command.h"
 #include "cli/explain.h"
 #include "cli/upgrade_command.h"
-#include "cli/upstream_command.h"
 
 #include <assert.h>
 #include <string.h>

@@ -3,8 +3,9 @@
  * missing member of the reply counts as empty, and no assertion depends on the reply. */
 #include "cli/command.h"
 
+#include "cli/exchange.h"
 #include "cli/masters.h"
-#include "cli/status_text.h"
+#include "cli/reply_text.h"
 #include "process/config_check.h"
 #include "process/pidfile.h"
 #include "process/signals.h"
@@ -142,60 +143,35 @@ static int finish_command(const struct job *job, struct cli_exchange *exchange, 
     return status == EXIT_SUCCESS ? cli_print_outcome(job->cmdline, exchange, job->log) : status;
 }
 
-/* Waits for the reply to a word, and prints it, behind an empty line unless it is the first;
- * returns the exit code. */
-static int finish_word(const struct job *job, struct cli_exchange *exchange, const char *path,
-    bool first, cli_show *show)
-{
-    int status = wait_for_reply(job, exchange, path);
-    struct json_value reply;
-
-    if (status != EXIT_SUCCESS)
-        return status;
-    reply = json_parse(exchange->text, exchange->line_n);
-    if (!json_is_true(json_member(reply, "ok")))
-        status = EXIT_FAILURE;
-    if ((job->cmdline->options & CMDLINE_JSON) != 0) {
-        cli_print_line(exchange);
-    } else {
-        if (!first)
-            putchar('\n');
-        if (status == EXIT_SUCCESS)
-            show(reply, stdout);
-        else
-            cli_print_error(reply, job->log);
-    }
-    return fflush(stdout) == 0 ? status : EXIT_FAILURE;
-}
-
-/* Sends a request to the process at a path, prints the reply by finish_word(), and sets *status;
- * false with errno after a failed connection. */
+/* Sends a request to the process at a path, and prints the reply, behind an empty line unless it is
+ * the first. Sets *status; false with errno after a failed connection. */
 static bool ask_process(const struct job *job, const char *path, const char *request, bool first,
-    cli_show *show, int *status)
+    void (*show)(struct json_value reply, FILE *out), int *status)
 {
     struct cli_exchange exchange;
+    struct json_value reply;
 
     if (connect_to(job, &exchange, path) == -1)
         return false;
     cli_send(&exchange, request);
-    *status = finish_word(job, &exchange, path, first, show);
+    *status = wait_for_reply(job, &exchange, path);
+    if (*status == EXIT_SUCCESS) {
+        reply = json_parse(exchange.text, exchange.line_n);
+        if (!json_is_true(json_member(reply, "ok")))
+            *status = EXIT_FAILURE;
+        if (!first && (job->cmdline->options & CMDLINE_JSON) == 0)
+            putchar('\n');
+        if ((job->cmdline->options & CMDLINE_JSON) != 0)
+            cli_print_line(&exchange);
+        else if (*status == EXIT_SUCCESS)
+            show(reply, stdout);
+        else
+            cli_print_error(reply, job->log);
+        if (fflush(stdout) != 0)
+            *status = EXIT_FAILURE;
+    }
     cli_disconnect(&exchange);
     return true;
-}
-
-int cli_ask(const struct cmdline *cmdline, const char *request, cli_show *show, struct log *log)
-{
-    int status = EXIT_FAILURE;
-    struct job job;
-
-    if (job_init(&job, cmdline, log) == -1)
-        return EXIT_FAILURE;
-    if (job.core.control == NULL)
-        log_write(log, LEVEL_EMERG, 0, NO_CONTROL);
-    else if (!ask_process(&job, job.core.control, request, true, show, &status))
-        status = report_connect(&job, job.core.control);
-    job_done(&job);
-    return status;
 }
 
 /* -s */
@@ -397,7 +373,7 @@ static int show_masters(const struct job *job)
     static const char request[] = "{\"command\":\"status\"}\n";
     const char *path = job->core.control;
     int status = EXIT_SUCCESS, error = 0, of_other;
-    bool shown = ask_process(job, path, request, true, status_text_write, &status);
+    bool shown = ask_process(job, path, request, true, reply_text_status, &status);
 
     if (!shown)
         error = errno;
@@ -405,7 +381,7 @@ static int show_masters(const struct job *job)
         const struct masters_entry *entry = &job->masters.list[i];
 
         if (entry->place == MASTERS_FIRST || entry->control == NULL ||
-            !ask_process(job, entry->control, request, !shown, status_text_write, &of_other))
+            !ask_process(job, entry->control, request, !shown, reply_text_status, &of_other))
             continue;
         status = status != EXIT_SUCCESS ? status : of_other;
         shown = true;
@@ -426,5 +402,55 @@ int cli_status(const struct cmdline *cmdline, struct log *log)
     else if (job.cycle == NULL || masters_find(&job.masters, &job.core, log) == 0)
         status = show_masters(&job);
     job_done(&job);
+    return status;
+}
+
+/* upstream */
+
+/* Writes the request; NULL without memory. */
+static char *make_request(const struct cmdline *cmdline)
+{
+    struct json json;
+    size_t n;
+
+    json_begin(&json);
+    json_object(&json, NULL);
+    json_string(&json, "command", "upstream");
+    if (cmdline->argument != NULL)
+        json_string(&json, "upstream", cmdline->argument);
+    if (cmdline->more_n == 2) {
+        json_string(&json, "state", cmdline->more[0]);
+        json_string(&json, "server", cmdline->more[1]);
+    }
+    json_close(&json);
+    return json_end(&json, &n);
+}
+
+int cli_upstream(const struct cmdline *cmdline, struct log *log)
+{
+    int status = EXIT_FAILURE;
+    struct job job;
+    char *request;
+
+    if (cmdline->more_n == 1) {
+        log_write(log, LEVEL_EMERG, 0,
+            "invalid option: \"upstream %s %s\", expected \"upstream %s up|drain|down|auto "
+            "server\"",
+            cmdline->argument, cmdline->more[0], cmdline->argument);
+        return EXIT_FAILURE;
+    }
+    request = make_request(cmdline);
+    if (request == NULL) {
+        log_write(log, LEVEL_EMERG, 0, "no memory for the request");
+        return EXIT_FAILURE;
+    }
+    if (job_init(&job, cmdline, log) == 0) {
+        if (job.core.control == NULL)
+            log_write(log, LEVEL_EMERG, 0, NO_CONTROL);
+        else if (!ask_process(&job, job.core.control, request, true, reply_text_upstreams, &status))
+            status = report_connect(&job, job.core.control);
+        job_done(&job);
+    }
+    free(request);
     return status;
 }

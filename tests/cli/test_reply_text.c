@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The table of listeners in the status: its first column is as wide as the longest address. */
-#include "cli/status_text.h"
+#include "cli/reply_text.h"
 
 #include "support/test.h"
 
@@ -16,7 +16,7 @@ static char *write_listeners(const char *listeners)
 
     ck_assert_ptr_nonnull(out);
     snprintf(status, sizeof(status), "{\"listeners\":[%s]}", listeners);
-    status_text_write(json_parse(status, strlen(status)), out);
+    reply_text_status(json_parse(status, strlen(status)), out);
     ck_assert_int_eq(fclose(out), 0);
     table = strstr(text, "LISTENER");
     ck_assert_ptr_nonnull(table);
@@ -63,4 +63,4 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, the_title_makes_the_width);
 }
 
-TEST_MAIN("status text", add_tests)
+TEST_MAIN("reply_text", add_tests)
