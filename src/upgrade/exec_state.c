@@ -27,83 +27,76 @@ enum {
     ZONE = 'z',
 };
 
-static void add_fd(struct exec_state_writer *handover, int fd)
+static void add_item(struct exec_state_writer *state, char kind, int fd)
 {
-    int *fds;
+    int *fds = realloc(state->fds, (state->fd_n + 1) * sizeof(*fds));
 
     assert(fd >= 0);
-    fds = realloc(handover->fds, (handover->fd_n + 1) * sizeof(*fds));
-
-    if (fds == NULL) {
-        if (handover->file != NULL)
-            fclose(handover->file);
-        handover->file = NULL;
-        return;
+    if (fds != NULL) {
+        state->fds = fds;
+        fds[state->fd_n++] = fd;
     }
-    handover->fds = fds;
-    fds[handover->fd_n++] = fd;
-}
-
-static void add_item(struct exec_state_writer *handover, char kind, int fd)
-{
-    add_fd(handover, fd);
-    if (handover->file != NULL)
-        fprintf(handover->file, ":%c%d", kind, fd);
+    if (fds != NULL && state->file != NULL) {
+        fprintf(state->file, ":%c%d", kind, fd);
+    } else if (state->file != NULL) {
+        fclose(state->file);
+        state->file = NULL;
+    }
 }
 
 void exec_state_begin(
-    struct exec_state_writer *handover, int link, int lock, unsigned side, uint32_t serial)
+    struct exec_state_writer *state, int link, int lock, unsigned side, uint32_t serial)
 {
     assert(side <= 1);
-    *handover = (struct exec_state_writer) { .fds = NULL };
-    handover->file = open_memstream(&handover->text, &handover->size);
-    if (handover->file == NULL)
+    *state = (struct exec_state_writer) { .fds = NULL };
+    state->file = open_memstream(&state->text, &state->size);
+    if (state->file == NULL)
         return;
-    fprintf(handover->file, "%s=%s:%c%d:%c%u,%lu", EXEC_STATE_VARIABLE, FORM, PARENT,
+    fprintf(state->file, "%s=%s:%c%d:%c%u,%lu", EXEC_STATE_VARIABLE, FORM, PARENT,
         (int)process_ops->self(), SLOTS, side, (unsigned long)serial);
-    add_item(handover, LINK, link);
+    add_item(state, LINK, link);
     if (lock != -1)
-        add_item(handover, LOCK, lock);
+        add_item(state, LOCK, lock);
 }
 
-void exec_state_add_socket(struct exec_state_writer *handover, int fd)
+void exec_state_add_socket(struct exec_state_writer *state, int fd)
 {
-    add_item(handover, SOCKET, fd);
+    add_item(state, SOCKET, fd);
 }
 
-void exec_state_add_passed(struct exec_state_writer *handover, const struct adopted_socket *passed)
+void exec_state_add_passed(struct exec_state_writer *state, const struct adopted_socket *passed)
 {
-    add_item(handover, PASSED, passed->fd);
-    if (handover->file != NULL)
-        fprintf(handover->file, ",%d,%s", passed->number, passed->name);
+    add_item(state, PASSED, passed->fd);
+    if (state->file != NULL)
+        fprintf(state->file, ",%d,%s", passed->number, passed->name);
 }
 
-void exec_state_add_zone(struct exec_state_writer *handover, int fd)
+void exec_state_add_zone(struct exec_state_writer *state, int fd)
 {
-    add_item(handover, ZONE, fd);
+    add_item(state, ZONE, fd);
 }
 
-int exec_state_end(struct exec_state_writer *handover)
+int exec_state_end(struct exec_state_writer *state)
 {
-    FILE *file = handover->file;
+    FILE *file = state->file;
 
-    handover->file = NULL;
+    state->file = NULL;
     return file != NULL && fclose(file) == 0 ? 0 : -1;
 }
 
-void exec_state_destroy(struct exec_state_writer *handover)
+void exec_state_destroy(struct exec_state_writer *state)
 {
-    if (handover->file != NULL)
-        fclose(handover->file);
-    free(handover->text);
-    free(handover->fds);
-    *handover = (struct exec_state_writer) { .fds = NULL };
+    if (state->file != NULL)
+        fclose(state->file);
+    free(state->text);
+    free(state->fds);
+    *state = (struct exec_state_writer) { .fds = NULL };
 }
 
 /* Reading */
 
 struct reader {
-    struct exec_state *inheritance;
+    struct exec_state *state;
     const char *wrong; /* with an item, or NULL */
 };
 
@@ -139,41 +132,40 @@ static void read_socket(struct reader *reader, char *rest, bool passed)
         one.name = rest != NULL ? rest : "";
     }
     if (reader->wrong == NULL)
-        reader->wrong = adopted_add(reader->inheritance->sockets, &one);
+        reader->wrong = adopted_add(reader->state->sockets, &one);
 }
 
 static void read_zone(struct reader *reader, char *rest)
 {
-    struct exec_state *inheritance = reader->inheritance;
+    struct exec_state *state = reader->state;
     int fd = read_descriptor(reader, &rest);
 
     /* an unusable zone begins empty */
-    if (reader->wrong == NULL &&
-        zones_adopt(&inheritance->zones, inheritance->sockets->arena, fd) == -1)
+    if (reader->wrong == NULL && zones_adopt(&state->zones, state->sockets->arena, fd) == -1)
         descriptor_close(fd);
 }
 
 static void read_item(struct reader *reader, char *item)
 {
-    struct exec_state *inheritance = reader->inheritance;
+    struct exec_state *state = reader->state;
     char *rest = item + 1;
 
     switch (*item) {
     case PARENT:
-        if (inheritance->parent != 0)
+        if (state->parent != 0)
             reader->wrong = "it stands there twice";
         else
-            inheritance->parent = (pid_t)read_number(reader, &rest, INT_MAX);
+            state->parent = (pid_t)read_number(reader, &rest, INT_MAX);
         break;
     case SLOTS:
-        inheritance->side = (unsigned)read_number(reader, &rest, 1);
-        inheritance->serial = (uint32_t)read_number(reader, &rest, UINT32_MAX - 1);
+        state->side = (unsigned)read_number(reader, &rest, 1);
+        state->serial = (uint32_t)read_number(reader, &rest, UINT32_MAX - 1);
         break;
     case LINK:
-        inheritance->link = read_descriptor(reader, &rest);
+        state->link = read_descriptor(reader, &rest);
         break;
     case LOCK:
-        inheritance->lock = read_descriptor(reader, &rest);
+        state->lock = read_descriptor(reader, &rest);
         break;
     case SOCKET:
     case PASSED:
@@ -204,14 +196,14 @@ static bool is_parents(struct reader *reader, char *item)
 
     if (is)
         read_item(reader, item);
-    return is && reader->wrong == NULL && reader->inheritance->parent > 0 &&
-           reader->inheritance->parent == process_ops->parent();
+    return is && reader->wrong == NULL && reader->state->parent > 0 &&
+           reader->state->parent == process_ops->parent();
 }
 
 /* Reads the variable's value; -1 after an emerg line. */
-static int read_state(struct exec_state *inheritance, char *text, struct log *log)
+static int read_state(struct exec_state *state, char *text, struct log *log)
 {
-    struct reader reader = { .inheritance = inheritance };
+    struct reader reader = { .state = state };
     const char *form = strsep(&text, ":");
     char *item;
 
@@ -221,7 +213,7 @@ static int read_state(struct exec_state *inheritance, char *text, struct log *lo
             "the environment's " EXEC_STATE_VARIABLE
             " is not of the process that has started us, it is "
             "ignored");
-        inheritance->parent = 0;
+        state->parent = 0;
         return 0;
     }
     if (strcmp(form, FORM) != 0)
@@ -234,42 +226,42 @@ static int read_state(struct exec_state *inheritance, char *text, struct log *lo
         if (reader.wrong != NULL)
             return refuse_item(log, whole, reader.wrong);
     }
-    return inheritance->link != -1 ? 0 : refuse_item(log, "", "it lacks the link");
+    return state->link != -1 ? 0 : refuse_item(log, "", "it lacks the link");
 }
 
 /* Removes the variable from the environment and reads the value. */
-static int take_state(struct exec_state *inheritance, struct log *log)
+static int take_state(struct exec_state *state, struct log *log)
 {
     const char *value = getenv(EXEC_STATE_VARIABLE);
     char *text = value != NULL ? strdup(value) : NULL;
-    int status = text == NULL ? 0 : read_state(inheritance, text, log);
+    int status = text == NULL ? 0 : read_state(state, text, log);
 
     unsetenv(EXEC_STATE_VARIABLE);
     free(text);
-    assert(status == -1 || (inheritance->link == -1) == (inheritance->parent == 0));
+    assert(status == -1 || (state->link == -1) == (state->parent == 0));
     return status;
 }
 
-int exec_state_take(struct exec_state *inheritance, struct log *log)
+int exec_state_take(struct exec_state *state, struct log *log)
 {
-    *inheritance = (struct exec_state) { .link = -1, .lock = -1 };
-    zones_init(&inheritance->zones);
-    inheritance->sockets = adopted_create();
-    if (inheritance->sockets == NULL) {
+    *state = (struct exec_state) { .link = -1, .lock = -1 };
+    zones_init(&state->zones);
+    state->sockets = adopted_create();
+    if (state->sockets == NULL) {
         log_write(log, LEVEL_EMERG, errno, "no memory for the sockets that were passed");
         return -1;
     }
-    if (listen_fds_adopt(inheritance->sockets, process_ops->self(), log) == -1)
+    if (listen_fds_adopt(state->sockets, process_ops->self(), log) == -1)
         return -1;
-    return take_state(inheritance, log);
+    return take_state(state, log);
 }
 
-void exec_state_done(struct exec_state *inheritance)
+void exec_state_done(struct exec_state *state)
 {
-    assert(inheritance->link >= -1 && inheritance->lock >= -1);
-    zones_close(&inheritance->zones);
-    descriptor_close(inheritance->link);
-    descriptor_close(inheritance->lock);
-    inheritance->link = inheritance->lock = -1;
-    adopted_destroy(&inheritance->sockets);
+    assert(state->link >= -1 && state->lock >= -1);
+    zones_close(&state->zones);
+    descriptor_close(state->link);
+    descriptor_close(state->lock);
+    state->link = state->lock = -1;
+    adopted_destroy(&state->sockets);
 }

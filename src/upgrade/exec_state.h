@@ -28,17 +28,17 @@ struct exec_state_writer {
 /* Begins with the link to us, the pid file's lock (or -1), the side of the region of worker slots,
  * and the serial that the new process's slots begin behind. */
 void exec_state_begin(
-    struct exec_state_writer *handover, int link, int lock, unsigned side, uint32_t serial);
+    struct exec_state_writer *state, int link, int lock, unsigned side, uint32_t serial);
 /* Adds a socket of ours, in the order of the listener's slots. */
-void exec_state_add_socket(struct exec_state_writer *handover, int fd);
+void exec_state_add_socket(struct exec_state_writer *state, int fd);
 /* Adds a socket of the service manager. */
-void exec_state_add_passed(struct exec_state_writer *handover, const struct adopted_socket *passed);
+void exec_state_add_passed(struct exec_state_writer *state, const struct adopted_socket *passed);
 /* Adds the memory of a zone. */
-void exec_state_add_zone(struct exec_state_writer *handover, int fd);
+void exec_state_add_zone(struct exec_state_writer *state, int fd);
 /* Ends the text; -1 without memory. */
-int exec_state_end(struct exec_state_writer *handover);
+int exec_state_end(struct exec_state_writer *state);
 /* Frees the memory; descriptors stay open. */
-void exec_state_destroy(struct exec_state_writer *handover);
+void exec_state_destroy(struct exec_state_writer *state);
 
 /* State of a start. */
 struct exec_state {
@@ -54,6 +54,6 @@ struct exec_state {
 /* Takes the sockets of the service manager, and the state of the master process that has started
  * us, if any; -1 after an emerg line. The variables are removed for the sake of children. To be
  * called before any descriptor is opened. */
-int exec_state_take(struct exec_state *inheritance, struct log *log);
+int exec_state_take(struct exec_state *state, struct log *log);
 /* Frees the memory, and closes all that was not taken over. */
-void exec_state_done(struct exec_state *inheritance);
+void exec_state_done(struct exec_state *state);

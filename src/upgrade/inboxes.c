@@ -128,10 +128,9 @@ static void answer_inbox(struct upgrade *upgrade, uint32_t incarnation, uint32_t
 }
 
 /* A number of the message, or `otherwise`. */
-static uint32_t number_of(
-    const struct upgrade_message *message, const char *name, uint32_t otherwise)
+static uint32_t number_of(struct json_value message, const char *name, uint32_t otherwise)
 {
-    int64_t number = json_integer(json_member(message->whole, name), -1);
+    int64_t number = json_integer(json_member(message, name), -1);
 
     return number >= 0 && number < UINT32_MAX ? (uint32_t)number : otherwise;
 }
@@ -151,22 +150,22 @@ static void read_workers(struct upgrade *upgrade, struct json_value list)
     pool_others_came(upgrade->pool, others, n);
 }
 
-bool upgrade_inboxes_handle(struct upgrade *upgrade, const struct upgrade_message *message)
+bool upgrade_inboxes_handle(struct upgrade *upgrade, struct json_value message, int fd)
 {
     uint32_t wanted = number_of(message, "inbox_wanted", UINT32_MAX);
     uint32_t inbox = number_of(message, "inbox", UINT32_MAX);
     uint32_t gone = number_of(message, "gone", UINT32_MAX);
     uint32_t asker = number_of(message, "asker", 0);
-    struct json_value workers = json_member(message->whole, "workers");
+    struct json_value workers = json_member(message, "workers");
 
     assert(upgrade->phase != UPGRADE_NONE);
-    if (json_member(message->whole, "inboxes").text != NULL)
+    if (json_member(message, "inboxes").text != NULL)
         upgrade->inboxes.form = number_of(message, "inboxes", 0);
-    if (json_member(message->whole, "serial").text == NULL)
+    if (json_member(message, "serial").text == NULL)
         return false;
     if (upgrade->inboxes.form == MESSAGES_FORM) {
         shared_note_serial(upgrade->pool->shared, number_of(message, "serial", 0));
-        if (json_is_true(json_member(message->whole, "workers_wanted")))
+        if (json_is_true(json_member(message, "workers_wanted")))
             answer_workers(upgrade);
         if (workers.text != NULL)
             read_workers(upgrade, workers);
@@ -174,11 +173,11 @@ bool upgrade_inboxes_handle(struct upgrade *upgrade, const struct upgrade_messag
             answer_inbox(upgrade, wanted, asker);
         if (inbox != UINT32_MAX)
             pool_others_inbox_came(upgrade->pool, inbox, asker,
-                json_is_true(json_member(message->whole, "found")), message->fd);
+                json_is_true(json_member(message, "found")), fd);
         if (gone != UINT32_MAX)
             pool_others_note_gone(upgrade->pool, gone);
     }
-    descriptor_close(message->fd);
+    descriptor_close(fd);
     return true;
 }
 

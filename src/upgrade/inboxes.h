@@ -20,7 +20,7 @@ struct upgrade_inboxes {
 void upgrade_inboxes_write(struct json *json);
 /* Handles a message about workers, and takes its descriptor; false for a message about anything
  * else. */
-bool upgrade_inboxes_handle(struct upgrade *upgrade, const struct upgrade_message *message);
+bool upgrade_inboxes_handle(struct upgrade *upgrade, struct json_value message, int fd);
 /* Forgets the other process's workers after its end. */
 void upgrade_inboxes_end(struct upgrade *upgrade);
 

@@ -154,46 +154,30 @@ static bool takes_descriptor(struct json_value message, size_t n)
     return n == 2 || json_member(message, "inbox").text != NULL;
 }
 
-static void parse_message(struct upgrade_link *link, size_t n, struct upgrade_message *out)
+bool upgrade_link_next(struct upgrade_link *link, struct json_value *message, int *fd)
 {
-    struct json_value message = json_parse(link->in, n);
+    const char *end;
+    ssize_t n;
 
-    assert(n < link->in_n && link->in[n] == '\n');
-    link->line_n = n + 1;
-    *out = (struct upgrade_message) {
-        .serves = json_is_true(json_member(message, "serves")),
-        .main = json_is_true(json_member(message, "main")),
-        .rescan = json_is_true(json_member(message, "look")),
-        .sockets = json_member(message, "sockets"),
-        .diag = json_member(message, "messages"),
-        .whole = message,
-        .fd = -1,
-    };
-    json_text(json_member(message, "control"), out->control, sizeof(out->control));
-    if (!takes_descriptor(message, n))
-        return;
-    out->fd = link->passed;
-    link->passed = -1;
-}
-
-enum upgrade_link_status upgrade_link_next(
-    struct upgrade_link *link, struct upgrade_message *message)
-{
+    *fd = -1;
     while (link->fd != -1) {
-        const char *end;
-        ssize_t n;
-
         drop_handled(link);
         end = link->in_n > 0 ? memchr(link->in, '\n', link->in_n) : NULL;
-        if (end != NULL) {
-            parse_message(link, (size_t)(end - link->in), message);
-            return LINK_MESSAGE;
-        }
+        if (end != NULL)
+            break;
         n = receive_bytes(link);
         if (n == -1 && errno == EAGAIN)
-            return LINK_EMPTY;
+            return false;
         if (n == 0 || (n == -1 && errno != EINTR))
             upgrade_link_close(link);
     }
-    return LINK_ENDED;
+    if (link->fd == -1)
+        return false;
+    link->line_n = (size_t)(end - link->in) + 1;
+    *message = json_parse(link->in, link->line_n - 1);
+    if (takes_descriptor(*message, link->line_n - 1)) {
+        *fd = link->passed;
+        link->passed = -1;
+    }
+    return true;
 }

@@ -7,7 +7,6 @@
 #include "base/diag_json.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "settings/cycle.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,19 +19,6 @@ struct upgrade_link {
     size_t line_n; /* bytes of the message handled last */
     int passed;    /* descriptor for the next message, or -1 */
 };
-
-struct upgrade_message {
-    bool serves;                        /* the sender, the new process, serves */
-    bool main;                          /* the receiver becomes the main process */
-    bool rescan;                        /* the receiver's workers look at their listeners */
-    char control[CONTROL_PATH_MAX + 1]; /* the sender's control socket, or "" */
-    struct json_value sockets;          /* the sender's sockets; or none */
-    struct json_value diag;             /* messages of the sender's failed start; or none */
-    struct json_value whole;            /* the whole message, for inboxes.c */
-    int fd;                             /* the receiver's to close, or -1 */
-};
-
-enum upgrade_link_status { LINK_MESSAGE, LINK_EMPTY, LINK_ENDED };
 
 /* Takes the descriptor, or -1. */
 void upgrade_link_init(struct upgrade_link *link, int fd);
@@ -48,9 +34,9 @@ int upgrade_link_send(struct upgrade_link *link, struct json *json, int fd);
 /* Sends a message; a message that is not read in time is lost, with a log line. */
 void upgrade_link_tell(
     struct upgrade_link *link, struct json *json, int fd, pid_t other, struct log *log);
-/* Receives the next message, valid until the next call. */
-enum upgrade_link_status upgrade_link_next(
-    struct upgrade_link *link, struct upgrade_message *message);
+/* Receives the next message, valid until the next call, and its descriptor, the caller's to close,
+ * or -1; false: none has come, or the link is closed. */
+bool upgrade_link_next(struct upgrade_link *link, struct json_value *message, int *fd);
 
 /* Sends the diagnostics of a failed start to the old process, and waits until they are read or a
  * few seconds are over. `link` may be -1. */

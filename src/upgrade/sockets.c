@@ -81,7 +81,8 @@ void upgrade_sockets_give(const struct upgrade_sockets *sockets, const struct li
     const struct listener *listener;
     struct json empty;
 
-    assert(link->fd != -1);
+    if (link->fd == -1 || listeners == NULL)
+        return;
     STAILQ_FOREACH (listener, &listeners->list, link)
         for (unsigned i = 0; i < listener->fd_n && listener->options.reuseport; i++) {
             if (listener->fds[i] == -1 || upgrade_sockets_have(sockets, listener->fds[i]))

@@ -29,7 +29,7 @@ void upgrade_sockets_free(struct upgrade_sockets *sockets);
 /* Whether the socket is in the list. */
 bool upgrade_sockets_have(const struct upgrade_sockets *sockets, int fd);
 
-/* Sends the queues of our listeners that are missing in the list. */
+/* Sends the queues of our listeners (or NULL) that are missing in the list. */
 void upgrade_sockets_give(const struct upgrade_sockets *sockets, const struct listeners *listeners,
     struct upgrade_link *link, pid_t other, struct log *log);
 /* Adds the socket to the listener of its address, unless the listener has it already; whether it

@@ -9,6 +9,7 @@
 #include "process/process_ops.h"
 #include "process/role.h"
 #include "process/signals.h"
+#include "settings/cycle.h"
 #include "systemd/notify.h"
 
 #include <assert.h>
@@ -400,45 +401,51 @@ static void outlive(struct upgrade *upgrade)
 
 /* Messages, for both processes */
 
-static void handle_message(struct upgrade *upgrade, const struct upgrade_message *message)
+static void handle_message(struct upgrade *upgrade, struct json_value message, int fd)
 {
-    if (upgrade_inboxes_handle(upgrade, message))
+    struct json_value sockets = json_member(message, "sockets");
+    bool becomes_main = json_is_true(json_member(message, "main"));
+    bool rescan = json_is_true(json_member(message, "look"));
+    bool serves = json_is_true(json_member(message, "serves"));
+    char control[CONTROL_PATH_MAX + 1];
+
+    if (upgrade_inboxes_handle(upgrade, message, fd))
         return;
-    if (message->fd != -1)
-        upgrade->ops->adopt_socket(upgrade->host, message->fd);
-    if (message->diag.text != NULL && upgrade->phase >= UPGRADE_STARTING)
-        diag_add_json(upgrade->diag, upgrade->diag_session, message->diag);
-    if (message->sockets.text != NULL) {
-        upgrade_sockets_read(&upgrade->sockets, message->sockets);
+    if (json_text(json_member(message, "control"), control, sizeof(control))) {
+        free(upgrade->control);
+        upgrade->control = strdup(control);
+    }
+    if (fd != -1)
+        upgrade->ops->adopt_socket(upgrade->host, fd);
+    if (upgrade->phase >= UPGRADE_STARTING)
+        diag_add_json(upgrade->diag, upgrade->diag_session, json_member(message, "messages"));
+    if (sockets.text != NULL) {
+        upgrade_sockets_read(&upgrade->sockets, sockets);
         if (upgrade->sockets.n == 0 && upgrade->phase == UPGRADE_HANDED_OVER)
             upgrade->ops->other_quits(upgrade->host);
     }
-    if (message->control[0] != '\0') {
-        free(upgrade->control);
-        upgrade->control = strdup(message->control);
-    }
-    if (message->rescan)
+    if (rescan)
         upgrade->ops->rescan(upgrade->host);
-    if (message->main) {
+    if (becomes_main) {
         upgrade->main = true;
         upgrade->main_owed = false;
         upgrade->ops->become_main(upgrade->host);
     }
-    if (message->serves && upgrade->phase >= UPGRADE_STARTING)
+    if (serves && upgrade->phase >= UPGRADE_STARTING)
         hand_over(upgrade);
 }
 
 void upgrade_receive(struct upgrade *upgrade)
 {
-    enum upgrade_link_status status = LINK_ENDED;
-    struct upgrade_message message;
+    struct json_value message;
+    int fd;
 
     upgrade_check(upgrade);
-    while ((status = upgrade_link_next(&upgrade->link, &message)) == LINK_MESSAGE)
-        handle_message(upgrade, &message);
-    if (status == LINK_ENDED)
+    while (upgrade_link_next(&upgrade->link, &message, &fd))
+        handle_message(upgrade, message, fd);
+    if (upgrade->link.fd == -1)
         upgrade_inboxes_end(upgrade);
-    if (status == LINK_ENDED && upgrade_is_new(upgrade))
+    if (upgrade->link.fd == -1 && upgrade_is_new(upgrade))
         outlive(upgrade);
     upgrade_check(upgrade);
 }
@@ -455,17 +462,6 @@ void upgrade_tell_listeners(struct upgrade *upgrade, const struct listeners *lis
     upgrade_receive(upgrade);
 }
 
-/* Gives our queues to the other process. */
-static void give_queues(struct upgrade *upgrade)
-{
-    const struct listeners *listeners = upgrade->ops->listeners(upgrade->host);
-
-    if (upgrade->link.fd != -1 && listeners != NULL &&
-        (upgrade->phase == UPGRADE_HANDED_OVER || upgrade->phase == UPGRADE_BESIDE))
-        upgrade_sockets_give(
-            &upgrade->sockets, listeners, &upgrade->link, upgrade->other, upgrade->log);
-}
-
 void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both)
 {
     upgrade_check(upgrade);
@@ -474,7 +470,9 @@ void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both)
     if (both && upgrade_is_new(upgrade)) {
         signals_send(upgrade->other, gracefully ? SIGQUIT : SIGINT, upgrade->log);
     } else {
-        give_queues(upgrade);
+        if (upgrade->phase == UPGRADE_HANDED_OVER || upgrade->phase == UPGRADE_BESIDE)
+            upgrade_sockets_give(&upgrade->sockets, upgrade->ops->listeners(upgrade->host),
+                &upgrade->link, upgrade->other, upgrade->log);
         if (upgrade_is_new(upgrade) && upgrade->main)
             leave_main(upgrade, true);
     }
