@@ -46,30 +46,21 @@ static void reply_then_hold(struct control_client *client, bool full)
     control_reply_end(&json, client);
 }
 
-static enum control_wait outcome_of(enum command command)
-{
-    switch (command) {
-    case COMMAND_RELOAD:
-        return CONTROL_WAIT_RELOAD;
-    case COMMAND_REOPEN:
-        return CONTROL_WAIT_REOPEN;
-    case COMMAND_UPGRADE:
-        return CONTROL_WAIT_UPGRADE;
-    case COMMAND_RESUME:
-        return CONTROL_WAIT_RESUME;
-    case COMMAND_QUIT:
-    case COMMAND_LEAVE:
-        return CONTROL_WAIT_QUIT;
-    default:
-        return CONTROL_WAIT_EXIT;
-    }
-}
+/* Outcomes of commands; 0: the master's exit. */
+static const enum control_wait outcomes[COMMAND_N] = {
+    [COMMAND_RELOAD] = CONTROL_WAIT_RELOAD,
+    [COMMAND_REOPEN] = CONTROL_WAIT_REOPEN,
+    [COMMAND_UPGRADE] = CONTROL_WAIT_UPGRADE,
+    [COMMAND_RESUME] = CONTROL_WAIT_RESUME,
+    [COMMAND_QUIT] = CONTROL_WAIT_QUIT,
+    [COMMAND_LEAVE] = CONTROL_WAIT_QUIT,
+};
 
 static void give_command(struct control_client *client, const struct signal_row *s)
 {
     struct control *control = client->control;
     enum command command = s->commands[ROLE_MASTER];
-    enum control_wait outcome = outcome_of(command);
+    enum control_wait outcome = outcomes[command] != 0 ? outcomes[command] : CONTROL_WAIT_EXIT;
     bool full = control_waiting_is_full(control);
     const char *refused;
 
