@@ -20,7 +20,7 @@
 enum { LONG_HELP = 256, LONG_VERSION, LONG_JSON, LONG_TIMEOUT, LONG_CONTROL, LONG_WAIT };
 
 /* Joins directory and path, unless the path is absolute; NULL without memory. */
-static char *join_path(const char *directory, const char *path)
+static char *join_argument_path(const char *directory, const char *path)
 {
     char *joined;
 
@@ -30,16 +30,16 @@ static char *join_path(const char *directory, const char *path)
 }
 
 /* Resolves a path below the prefix of -p, or else below the current directory. */
-static char *resolve_path(const char *prefix, const char *path)
+static char *resolve_argument_path(const char *prefix, const char *path)
 {
     char *here, *resolved;
 
     if (prefix != NULL)
-        return join_path(prefix, path);
+        return join_argument_path(prefix, path);
     here = path[0] == '/' ? strdup("/") : getcwd(NULL, 0);
     if (here == NULL)
         return NULL;
-    resolved = join_path(here, path);
+    resolved = join_argument_path(here, path);
     free(here);
     return resolved;
 }
@@ -53,8 +53,8 @@ static char *resolve_prefix(const char *prefix)
 
     while (strncmp(prefix, "./", 2) == 0)
         prefix += 2 + strspn(prefix + 2, "/");
-    resolved =
-        *prefix == '\0' || strcmp(prefix, ".") == 0 ? getcwd(NULL, 0) : resolve_path(NULL, prefix);
+    resolved = *prefix == '\0' || strcmp(prefix, ".") == 0 ? getcwd(NULL, 0)
+                                                           : resolve_argument_path(NULL, prefix);
     if (resolved == NULL)
         return NULL;
     for (n = strlen(resolved); n > 1 && resolved[n - 1] == '/'; n--)
@@ -69,7 +69,7 @@ static int copy_start(struct cmdline *cmdline, const char *globals, struct log *
 
     if (globals != NULL && (cycle->globals = strdup(globals)) == NULL)
         log_write(log, LEVEL_EMERG, errno, "no memory for the directives of the command line");
-    else if ((cycle->environment = process_copy_environment()) == NULL)
+    else if ((cycle->environment = (const char *const *)process_copy_list(environ)) == NULL)
         log_write(log, LEVEL_EMERG, errno, "no memory for the environment");
     else
         return 0;
@@ -88,20 +88,21 @@ static int resolve_paths(struct cmdline *cmdline, const char *prefix, const char
         return -1;
     }
     if (prefix != NULL) { /* with a prefix, all paths lie below, as in nginx */
-        cycle->conf = resolve_path(base, conf == NULL ? "conf/forkbeard.conf" : conf);
-        cycle->pid = join_path(base, "logs/forkbeard.pid");
-        cycle->error_log = join_path(base, "logs/error.log");
+        cycle->conf = resolve_argument_path(base, conf == NULL ? "conf/forkbeard.conf" : conf);
+        cycle->pid = join_argument_path(base, "logs/forkbeard.pid");
+        cycle->error_log = join_argument_path(base, "logs/error.log");
         cycle->module_directory = strdup(base);
     } else {
-        cycle->conf = conf == NULL ? strdup(DEFAULT_CONF_PATH) : resolve_path(NULL, conf);
+        cycle->conf = conf == NULL ? strdup(DEFAULT_CONF_PATH) : resolve_argument_path(NULL, conf);
         cycle->pid = strdup(DEFAULT_PID_PATH);
         cycle->error_log = strdup(DEFAULT_ERROR_LOG_PATH);
         cycle->module_directory = strdup(DEFAULT_MODULE_DIR);
     }
     if (error_log != NULL) {
         free((char *)cycle->error_log);
-        cycle->error_log =
-            strcmp(error_log, "stderr") == 0 ? strdup(error_log) : resolve_path(base, error_log);
+        cycle->error_log = strcmp(error_log, "stderr") == 0
+                               ? strdup(error_log)
+                               : resolve_argument_path(base, error_log);
     }
     if (cycle->conf != NULL && cycle->pid != NULL && cycle->error_log != NULL &&
         cycle->module_directory != NULL)
@@ -147,7 +148,8 @@ static int check_time(const char *option, const char *time, int64_t *ms, struct 
 static int set_control(struct cmdline *cmdline, const char *path, struct log *log)
 {
     free((char *)cmdline->control);
-    cmdline->control = resolve_path(NULL, strncmp(path, "unix:", 5) == 0 ? path + 5 : path);
+    cmdline->control =
+        resolve_argument_path(NULL, strncmp(path, "unix:", 5) == 0 ? path + 5 : path);
     if (cmdline->control != NULL)
         return 0;
     log_write(log, LEVEL_EMERG, errno, "cannot make the path \"%s\" absolute", path);

@@ -23,23 +23,23 @@ int process_fill_standard(void)
     return 0;
 }
 
-const char *const *process_copy_environment(void)
+char **process_copy_list(char *const *list)
 {
     size_t n = 0, bytes = 0;
-    char **list, *text;
+    char **copy, *text;
 
-    for (; environ != NULL && environ[n] != NULL; n++)
-        bytes += strlen(environ[n]) + 1;
-    list = malloc((n + 1) * sizeof(*list) + bytes);
-    if (list == NULL)
+    for (; list != NULL && list[n] != NULL; n++)
+        bytes += strlen(list[n]) + 1;
+    copy = malloc((n + 1) * sizeof(*copy) + bytes);
+    if (copy == NULL)
         return NULL;
-    text = (char *)(list + n + 1);
+    text = (char *)(copy + n + 1);
     for (size_t i = 0; i < n; i++) {
-        list[i] = text;
-        text = stpcpy(text, environ[i]) + 1;
+        copy[i] = text;
+        text = stpcpy(text, list[i]) + 1;
     }
-    list[n] = NULL;
-    return (const char *const *)list;
+    copy[n] = NULL;
+    return copy;
 }
 
 /* Sets NAME=value, or NAME with its inherited value. */

@@ -10,10 +10,10 @@
  * given their numbers; -1 with errno. */
 int process_fill_standard(void);
 
-/* Copies the environment, which titles and the call below change: each reading of the configuration
- * may ask for it, and a newer binary is started with it. The caller frees it with free(); NULL
- * without memory. */
-const char *const *process_copy_environment(void);
+/* Copies the environment or arguments, which titles and the call below change: each reading of the
+ * configuration may ask for a variable, and a newer binary is started with both. The caller frees
+ * the list with free(); NULL without memory. */
+char **process_copy_list(char *const *list);
 
 /* Removes all variables but TZ and those that `env` names, and sets those that it gives a value.
  * Called once; -1 after an emerg line. */

@@ -20,32 +20,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static void free_list(char **list)
-{
-    for (size_t i = 0; list != NULL && list[i] != NULL; i++)
-        free(list[i]);
-    free(list);
-}
-
-/* Copies a NULL-terminated list; NULL without memory. */
-static char **copy_list(char **list)
-{
-    size_t n = 0;
-    char **all;
-
-    while (list[n] != NULL)
-        n++;
-    all = calloc(n + 1, sizeof(*all));
-    for (size_t i = 0; i < n && all != NULL; i++) {
-        all[i] = strdup(list[i]);
-        if (all[i] == NULL) {
-            free_list(all);
-            return NULL;
-        }
-    }
-    return all;
-}
-
 /* Whether a variable of the environment was meant for our pid alone. */
 static bool is_for_us_alone(const char *text)
 {
@@ -112,7 +86,7 @@ static char *search_path(const char *name)
 }
 
 /* Makes the path absolute without following links. */
-static char *resolve_path(const char *directory, const char *name)
+static char *resolve_binary_path(const char *directory, const char *name)
 {
     char *found = strchr(name, '/') != NULL ? strdup(name) : search_path(name), *absolute;
 
@@ -134,9 +108,9 @@ int binary_remember(struct binary *binary, char **argv, const char *const *envir
     if (directory == NULL) /* it was removed */
         directory = strdup("/");
     *binary = (struct binary) {
-        .path = directory != NULL ? resolve_path(directory, argv[0]) : NULL,
+        .path = directory != NULL ? resolve_binary_path(directory, argv[0]) : NULL,
         .directory = directory,
-        .arguments = copy_list(argv),
+        .arguments = process_copy_list(argv),
         .environment = environment,
     };
     return binary->path == NULL || binary->arguments == NULL ? -1 : 0;
@@ -146,7 +120,7 @@ void binary_forget(struct binary *binary)
 {
     free(binary->path);
     free(binary->directory);
-    free_list(binary->arguments);
+    free(binary->arguments);
     *binary = (struct binary) { .path = NULL };
 }
 

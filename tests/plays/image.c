@@ -65,7 +65,7 @@ int play_image(struct play_process *process)
 {
     struct play *play = process->play;
     char *argv[] = { (char[]) { "/forkbeard" }, NULL }, conf[128], pid[128], error_log[128];
-    const char *const *environment = process_copy_environment();
+    const char *const *environment = (const char *const *)process_copy_list(environ);
     struct cycle_options options = {
         .conf = conf,
         .pid = pid,
