@@ -100,7 +100,7 @@ static int report_connect(const struct job *job, const char *path)
     return EXIT_FAILURE;
 }
 
-static int connect_to(const struct job *job, struct cli_exchange *exchange, const char *path)
+static int connect_job(const struct job *job, struct cli_exchange *exchange, const char *path)
 {
     return cli_connect(exchange, path, cli_now_ms() + job->timeout_ms);
 }
@@ -151,7 +151,7 @@ static bool ask_process(const struct job *job, const char *path, const char *req
     struct cli_exchange exchange;
     struct json_value reply;
 
-    if (connect_to(job, &exchange, path) == -1)
+    if (connect_job(job, &exchange, path) == -1)
         return false;
     cli_send(&exchange, request);
     *status = wait_for_reply(job, &exchange, path);
@@ -178,7 +178,7 @@ static bool ask_process(const struct job *job, const char *path, const char *req
 
 /* Sends the command's signal to the process in a pid file; `why` is the errno of the failed
  * connection, or 0 without a control socket. */
-static int send_signal(const struct job *job, const char *path, int why)
+static int send_command_signal(const struct job *job, const char *path, int why)
 {
     const struct signal_row *s = signals_named(job->word);
     struct config_check check = { .pid = 0 };
@@ -217,7 +217,7 @@ static int command_first(const struct job *job)
     int status = EXIT_FAILURE;
 
     errno = 0;
-    if (path != NULL && connect_to(job, &exchange, path) == 0) {
+    if (path != NULL && connect_job(job, &exchange, path) == 0) {
         send_command(job, &exchange);
         status = finish_command(job, &exchange, path);
     } else if (errno == EAGAIN || job->cycle == NULL) {
@@ -232,7 +232,7 @@ static int command_first(const struct job *job)
             log_write(
                 job->log, LEVEL_EMERG, 0, "no daemon runs with the pid file \"%s\"", pid_path);
         else
-            status = send_signal(job, pid_path, error);
+            status = send_command_signal(job, pid_path, error);
     }
     cli_disconnect(&exchange);
     return status;
@@ -250,7 +250,7 @@ static bool begin_other(const struct job *job, const struct masters_entry *entry
     *exchange = (struct cli_exchange) { .fd = -1 };
     if (entry->place == MASTERS_FIRST)
         return false;
-    if (entry->control != NULL && connect_to(job, exchange, entry->control) == 0) {
+    if (entry->control != NULL && connect_job(job, exchange, entry->control) == 0) {
         send_command(job, exchange);
         return true;
     }
@@ -261,7 +261,7 @@ static bool begin_other(const struct job *job, const struct masters_entry *entry
         snprintf(path, sizeof(path), "%s" PIDFILE_OLD_SUFFIX, job->core.pid);
     else
         snprintf(path, sizeof(path), "%s" PIDFILE_QUIT_SUFFIX "%d", job->core.pid, (int)entry->pid);
-    sent = send_signal(job, path, 0);
+    sent = send_command_signal(job, path, 0);
     if (sent != EXIT_SUCCESS)
         *status = sent;
     return true;

@@ -19,7 +19,7 @@ static const struct entry entries[] = {
 #include "cli/entries.def"
 };
 
-static const char *next_name(void *arg)
+static const char *next_entry_name(void *arg)
 {
     const struct entry **next = arg;
 
@@ -36,7 +36,7 @@ static bool is_second(size_t i)
 }
 
 /* Appends `"NAME"` to a list of names. */
-static void add_name(char *list, size_t size, const char *name)
+static void append_entry_name(char *list, size_t size, const char *name)
 {
     size_t n = strlen(list);
 
@@ -44,7 +44,7 @@ static void add_name(char *list, size_t size, const char *name)
 }
 
 /* Reports an unknown name, with the nearest name, or else all names that contain it. */
-static void report_unknown(const char *name, struct log *log)
+static void report_unknown_entry(const char *name, struct log *log)
 {
     const struct entry *next = entries;
     bool no_effect = nginx_no_effect(name) != 0;
@@ -57,11 +57,11 @@ static void report_unknown(const char *name, struct log *log)
             no_effect ? "" : nginx_lacking(name));
         return;
     }
-    if ((near = nearest_name(name, next_name, &next)) != NULL)
-        add_name(list, sizeof(list), near);
+    if ((near = nearest_name(name, next_entry_name, &next)) != NULL)
+        append_entry_name(list, sizeof(list), near);
     for (size_t i = 0; near == NULL && *name != '\0' && i < countof(entries); i++)
         if (strstr(entries[i].name, name) != NULL && !is_second(i))
-            add_name(list, sizeof(list), entries[i].name);
+            append_entry_name(list, sizeof(list), entries[i].name);
     log_write(log, LEVEL_EMERG, 0, "unknown directive \"%s\"%s%s%s", name,
         *list != '\0' ? ", did you mean " : "", list,
         *list != '\0' ? "?" : ": \"forkbeard explain\" lists all but those of modules");
@@ -81,6 +81,6 @@ int cli_explain(const struct cmdline *cmdline, struct log *log)
         }
     }
     if (!found)
-        report_unknown(name, log);
+        report_unknown_entry(name, log);
     return found && fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -101,7 +101,7 @@ static void add_quitting(void *arg, pid_t pid, int directory, const char *name)
         masters->list[before].pid = pid;
 }
 
-static int compare_entries(const void *one, const void *other)
+static int compare_masters(const void *one, const void *other)
 {
     const struct masters_entry *a = one, *b = other;
 
@@ -125,7 +125,7 @@ int masters_find(struct masters *masters, const struct core_settings *core, stru
         return -1;
     }
     if (masters->n > 1)
-        qsort(masters->list, masters->n, sizeof(*masters->list), compare_entries);
+        qsort(masters->list, masters->n, sizeof(*masters->list), compare_masters);
     return 0;
 }
 

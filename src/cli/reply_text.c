@@ -65,7 +65,7 @@ static void format_member(struct json_value member, const char *kind, char text[
 /* Writes the template, in which "{MEMBER}" stands for a string or a number of the object,
  * "{MEMBER:8}" and "{MEMBER:-8}" for a right- or left-aligned column, "{MEMBER|age}" for
  * milliseconds in their two largest units, and "{MEMBER|below}" for microseconds as a bound. */
-static void write_text(FILE *out, struct json_value object, const char *template)
+static void write_reply(FILE *out, struct json_value object, const char *template)
 {
     while (*template != '\0') {
         char name[NAME_MAX_BYTES + 1], kind[8] = "", text[TEXT_MAX];
@@ -85,17 +85,17 @@ static void write_text(FILE *out, struct json_value object, const char *template
 }
 
 /* Writes the template for each object of an array. */
-static void write_each(FILE *out, struct json_value array, const char *template)
+static void write_each_reply(FILE *out, struct json_value array, const char *template)
 {
     struct json_value object = { NULL, 0 };
 
     while ((object = json_next(array, object)).text != NULL)
-        write_text(out, object, template);
+        write_reply(out, object, template);
 }
 
 /* Status */
 
-static bool is_there(struct json_value object, const char *name)
+static bool has_member(struct json_value object, const char *name)
 {
     return json_member(object, name).text != NULL;
 }
@@ -127,30 +127,30 @@ static void show_head(struct json_value status, FILE *out)
     struct json_value left = json_member(status, "left_behind");
     char role[8] = "";
 
-    write_text(out, status,
+    write_reply(out, status,
         "forkbeard {version}, master process {pid}, {state}, up {uptime_ms|age}\n"
         "configuration {configuration}\n");
     if (json_is_true(json_member(reload, "ok")))
-        write_text(out, reload, "reloaded at {at}\n");
-    else if (is_there(reload, "ok"))
-        write_text(out, reload, "reload failed at {at}: {error}\n");
+        write_reply(out, reload, "reloaded at {at}\n");
+    else if (has_member(reload, "ok"))
+        write_reply(out, reload, "reload failed at {at}: {error}\n");
     json_text(json_member(upgrade, "role"), role, sizeof(role));
     if (strcmp(role, "new") == 0)
-        write_text(out, upgrade, "new binary; the old one is process {other}\n");
-    else if (is_there(upgrade, "role"))
-        write_text(out, upgrade,
+        write_reply(out, upgrade, "new binary; the old one is process {other}\n");
+    else if (has_member(upgrade, "role"))
+        write_reply(out, upgrade,
             json_is_true(json_member(upgrade, "serves"))
                 ? "old binary; the new one is process {other}\n"
                 : "old binary; the new one is process {other}, which does not serve yet\n");
-    write_each(out, json_member(status, "pending"), "{command} waits: {waiting}\n");
-    write_text(out, json_member(status, "totals"),
+    write_each_reply(out, json_member(status, "pending"), "{command} waits: {waiting}\n");
+    write_reply(out, json_member(status, "totals"),
         "connections: {active} active, {accepts} accepted, {handled} handled; {requests} "
         "requests\n");
     show_deaths(json_member(status, "deaths"), out);
     if (json_next(left, none).text == NULL)
         return;
     fputs("workers left behind, whose master was killed (end with kill -INT):", out);
-    write_each(out, left, " {pid}");
+    write_each_reply(out, left, " {pid}");
     fputc('\n', out);
 }
 
@@ -162,10 +162,10 @@ static void show_worker(struct json_value generation, struct json_value worker, 
     if (used >= 0)
         snprintf(capacity, sizeof(capacity), "%" PRId64 "/%" PRId64, used,
             json_integer(json_member(generation, "worker_connections"), 0));
-    write_text(out, generation, "{number:10}  {state:-8}  ");
-    write_text(out, worker, "{pid:8}  {slot:4}  {state:-9}  {connections:11}  ");
+    write_reply(out, generation, "{number:10}  {state:-8}  ");
+    write_reply(out, worker, "{pid:8}  {slot:4}  {state:-9}  {connections:11}  ");
     fprintf(out, "%13s", capacity);
-    write_text(out, worker, "  {requests:12}  {uptime_ms|age:8}  {restarts:8}\n");
+    write_reply(out, worker, "  {requests:12}  {uptime_ms|age:8}  {restarts:8}\n");
 }
 
 static void show_generations(struct json_value generations, FILE *out)
@@ -178,7 +178,7 @@ static void show_generations(struct json_value generations, FILE *out)
     while ((generation = json_next(generations, generation)).text != NULL) {
         while ((worker = json_next(json_member(generation, "workers"), worker)).text != NULL)
             show_worker(generation, worker, out);
-        if (is_there(generation, "resolver"))
+        if (has_member(generation, "resolver"))
             show_worker(generation, json_member(generation, "resolver"), out);
     }
 }
@@ -189,9 +189,9 @@ static void show_times(struct json_value worker, struct json_value times, const 
 {
     if (json_integer(json_member(times, "n"), 0) <= 0)
         return;
-    write_text(out, worker, "{pid:10}  ");
-    write_text(out, named, what);
-    write_text(out, times,
+    write_reply(out, worker, "{pid:10}  ");
+    write_reply(out, named, what);
+    write_reply(out, times,
         "  {n:12}  {p50_us|below:8}  {p90_us|below:8}  {p99_us|below:8}  {p999_us|below:8}  "
         "{max_us|below:8}\n");
 }
@@ -204,7 +204,7 @@ static void show_loop(struct json_value worker, FILE *out)
     while ((one = json_next(callbacks, one)).text != NULL)
         show_times(worker, one, "{protocol:-20}", one, out);
     if (json_integer(json_member(worker, "stalls"), 0) > 0)
-        write_text(out, worker, "{pid:10}  stalls                {stalls:12}\n");
+        write_reply(out, worker, "{pid:10}  stalls                {stalls:12}\n");
 }
 
 /* Shows the times of each worker's turns, and of the callbacks of each protocol. */
@@ -233,7 +233,7 @@ static void show_listeners(struct json_value listeners, FILE *out)
         "DROPS");
     snprintf(text, sizeof(text), "{address:-%d}  {sockets:7}  {backlog:7}  {queue:7}  {drops:8}\n",
         width);
-    write_each(out, listeners, text);
+    write_each_reply(out, listeners, text);
 }
 
 /* Writes "PROTOCOL.METRIC". */
@@ -262,7 +262,7 @@ static void show_metrics(struct json_value metrics, FILE *out)
     fprintf(out, "\n%-*s  %-7s  %20s\n", width, "METRIC", "KIND", "TOTAL");
     while ((metric = json_next(metrics, metric)).text != NULL) {
         fprintf(out, "%-*s", width, metric_name(metric, name));
-        write_text(out, metric, "  {kind:-7}  {total:20}\n");
+        write_reply(out, metric, "  {kind:-7}  {total:20}\n");
     }
 }
 
@@ -292,13 +292,13 @@ static void show_server(struct json_value server, FILE *out)
     else
         snprintf(both, sizeof(both), "%s %s", name, address);
     fprintf(out, "  %-30s", both);
-    write_text(
+    write_reply(
         out, server, " {state:-10} {set:-5} {weight:6} {connections:11} {sessions:9} {failures:8}");
     fputs(json_is_true(json_member(server, "backup")) ? " backup\n" : "\n", out);
     for (size_t i = 0; i < countof(troubles_of_sessions); i++)
         troubles |= json_integer(json_member(server, troubles_of_sessions[i]), 0);
     if (troubles != 0)
-        write_text(out, server,
+        write_reply(out, server,
             "    resets: {resets}, connect time-outs: {timeouts}, refusals: {refusals}, slow first "
             "bytes: {slow}\n");
 }
@@ -310,7 +310,7 @@ static void show_name(struct json_value name, FILE *out)
     int64_t age = json_integer(json_member(name, "age_ms"), -1);
     int64_t failed = json_integer(json_member(name, "failed_ms"), -1);
 
-    write_text(out, name, "  {server}: ");
+    write_reply(out, name, "  {server}: ");
     if (age < 0)
         fputs("no answer yet", out);
     else
@@ -318,7 +318,7 @@ static void show_name(struct json_value name, FILE *out)
             age / 1000);
     if (failed >= 0) {
         fprintf(out, "; for %" PRId64 " s ", failed / 1000);
-        write_text(out, name, "{error}");
+        write_reply(out, name, "{error}");
     }
     putc('\n', out);
 }
@@ -329,7 +329,7 @@ static void show_upstream(struct json_value upstream, FILE *out)
     struct json_value names = json_member(upstream, "names");
     char zone[TEXT_MAX];
 
-    write_text(out, upstream,
+    write_reply(out, upstream,
         json_text(json_member(upstream, "zone"), zone, sizeof(zone))
             ? "upstream {name}, {balancer}, zone {zone}\n"
             : "upstream {name}, {balancer}, without a zone: each worker has a state of its own\n");
@@ -353,5 +353,5 @@ void reply_text_upstreams(struct json_value reply, FILE *out)
         first = false;
     }
     if (json_integer(json_member(reply, "left_out"), 0) > 0)
-        write_text(out, reply, "\n{left_out} servers more are not shown\n");
+        write_reply(out, reply, "\n{left_out} servers more are not shown\n");
 }

@@ -132,7 +132,7 @@ static void ask_master(
 }
 
 /* Asks the second master named by `master`; at `path` where its socket is not named. */
-static void ask_other(const struct upgrade_master *master, struct upgrade_master *other,
+static void ask_second_master(const struct upgrade_master *master, struct upgrade_master *other,
     const char *path, int64_t deadline)
 {
     ask_master(other, master->other, *master->other_control != '\0' ? master->other_control : path,
@@ -143,7 +143,7 @@ static void ask_other(const struct upgrade_master *master, struct upgrade_master
 
 /* Asks the process at the configuration's paths and the second master named in its reply; or,
  * without a reply, the old process. Returns the exit code. */
-static int look(struct verb *verb)
+static int poll_state(struct verb *verb)
 {
     int64_t least = cli_now_ms() + POLL_LEAST_MS;
     int64_t deadline = verb->deadline > least ? verb->deadline : least;
@@ -160,15 +160,15 @@ static int look(struct verb *verb)
     if (strcmp(new->role, "old") == 0) { /* until the new one serves */
         *old = *new;
         new->exchange = (struct cli_exchange) { .fd = -1 };
-        ask_other(old, new, NULL, deadline);
+        ask_second_master(old, new, NULL, deadline);
     } else if (strcmp(new->role, "new") == 0) {
-        ask_other(new, old, second.control, deadline);
+        ask_second_master(new, old, second.control, deadline);
     } else if (!new->replied) {
         ask_master(old, second.pid, second.control, deadline);
         if (strcmp(old->role, "old") == 0 && new->silent)
             new->pid = old->other;
         else if (strcmp(old->role, "old") == 0)
-            ask_other(old, new, NULL, deadline);
+            ask_second_master(old, new, NULL, deadline);
     }
     masters_free(&masters);
     verb->under_way = new->replied || old->replied ? *new->role != '\0' || *old->role != '\0'
@@ -187,7 +187,7 @@ static bool ends(const struct upgrade_master *master)
 
 /* status */
 
-static const char *plural(int64_t n)
+static const char *plural_end(int64_t n)
 {
     return n == 1 ? "" : "s";
 }
@@ -197,7 +197,7 @@ static void show_master(const char *which, const struct upgrade_master *master, 
     if (master->replied)
         printf("%s binary: forkbeard %s, master process %d, %s, %u worker%s, %lld connection%s%s\n",
             which, master->version, (int)master->pid, master->state, master->workers,
-            plural(master->workers), (long long)master->sessions, plural(master->sessions),
+            plural_end(master->workers), (long long)master->sessions, plural_end(master->sessions),
             master->main ? ", main process" : "");
     else
         printf("%s binary: master process %d%s%s\n", which, (int)master->pid,
@@ -270,7 +270,7 @@ static int give(struct verb *verb, struct upgrade_master *master, const char *co
 
 /* Polls the state; false at the deadline, after an error, and after a report of the end of both
  * processes: then nothing is worth waiting for. */
-static bool look_again(struct verb *verb, int *status)
+static bool poll_state_again(struct verb *verb, int *status)
 {
     const struct upgrade_master *alone = &verb->new;
     bool gone;
@@ -278,7 +278,7 @@ static bool look_again(struct verb *verb, int *status)
     if (*status != EXIT_SUCCESS || cli_now_ms() >= verb->deadline)
         return false;
     usleep(POLL_US);
-    *status = look(verb);
+    *status = poll_state(verb);
     gone = alone->replied ? alone->pid != verb->new_pid && alone->pid != verb->old_pid
                           : !proc_runs(verb->new_pid) && !proc_runs(verb->old_pid);
     if (*status == EXIT_SUCCESS && !verb->under_way && !alone->silent && gone)
@@ -320,7 +320,7 @@ static int complete(const struct verb *verb)
             (int)verb->new_pid);
     if (verb->under_way)
         snprintf(still, sizeof(still), "still has %lld session%s, and ends after that",
-            (long long)verb->old.sessions, plural(verb->old.sessions));
+            (long long)verb->old.sessions, plural_end(verb->old.sessions));
     return report(verb, EXIT_SUCCESS,
         "the upgrade is complete: process %d serves alone; the old one, process %d, %s",
         (int)verb->new_pid, (int)verb->old_pid, still);
@@ -342,7 +342,7 @@ static int run_forward(struct verb *verb)
             (int)verb->new_pid);
     if (!ends(old))
         status = give(verb, old, "quit", SIGQUIT);
-    while (look_again(verb, &status))
+    while (poll_state_again(verb, &status))
         /* an old process without sessions ends in a moment */
         if ((!verb->under_way && verb->new.pid != -1) ||
             (ends(old) && old->accepting == 0 && old->sessions > 0))
@@ -369,7 +369,7 @@ static int run_back(struct verb *verb)
         status = give(verb, old, "reload", SIGHUP);
     if (status == EXIT_SUCCESS && !ends(new))
         status = give(verb, new, "quit", verb->serves ? SIGQUIT : SIGTERM);
-    while (look_again(verb, &status))
+    while (poll_state_again(verb, &status))
         if (!verb->under_way && new->pid == old_pid)
             return report(verb, EXIT_SUCCESS,
                 "the upgrade was taken back: process %d serves alone again; the new one, process "
@@ -383,7 +383,7 @@ static int run_back(struct verb *verb)
     return report(verb, EXIT_NO_REPLY,
         "the old binary, process %d, serves alone, but the new one, process %d, still has %lld "
         "session%s: the names of the pid file and the control socket move back when it has ended",
-        old_pid, new_pid, (long long)new->sessions, plural(new->sessions));
+        old_pid, new_pid, (long long)new->sessions, plural_end(new->sessions));
 }
 
 /* Reports that no process serves, or a quitting process; returns the exit code. */
@@ -446,7 +446,7 @@ int cli_upgrade(const struct cmdline *cmdline, struct log *log)
     if (cli_load_paths(cmdline, log, &cycle, &verb.core) == -1)
         return EXIT_FAILURE;
     verb.deadline = cli_now_ms() + (cmdline->timeout_ms != 0 ? cmdline->timeout_ms : ms);
-    status = look(&verb);
+    status = poll_state(&verb);
     if (status == EXIT_SUCCESS)
         status = run_verb(&verb);
     forget_master(&verb.old, -1);

@@ -38,7 +38,7 @@ struct endings {
 
 /* Sends a command by a connection that stays open, or as a signal; -1 with errno without a
  * process. */
-static int send_command(
+static int send_end_command(
     const struct masters_entry *entry, struct cli_exchange *exchange, const char *command)
 {
     *exchange = (struct cli_exchange) { .fd = -1 };
@@ -49,7 +49,7 @@ static int send_command(
 
 /* Whether a process has ended: by its handle, if that is a descriptor or the only means, else by
  * the end of its connection, behind the reply. */
-static bool has_ended(const struct ending *ending)
+static bool ending_is_over(const struct ending *ending)
 {
     int fd = ending->handle != -1 ? os_handle_descriptor(ending->handle) : -1;
 
@@ -81,7 +81,7 @@ static bool wait_for_all(struct endings *endings, int64_t deadline)
         const struct ending *left = NULL;
 
         for (unsigned i = 0; i < endings->n; i++) {
-            endings->list[i].ended = endings->list[i].ended || has_ended(&endings->list[i]);
+            endings->list[i].ended = endings->list[i].ended || ending_is_over(&endings->list[i]);
             if (!endings->list[i].ended)
                 left = &endings->list[i];
         }
@@ -93,7 +93,8 @@ static bool wait_for_all(struct endings *endings, int64_t deadline)
 
 /* Sends the command to all; a failed connection counts as an end. The old process of an upgrade
  * comes first: the new process would hand back to it. */
-static void begin(struct endings *endings, const struct masters *masters, const char *command)
+static void begin_endings(
+    struct endings *endings, const struct masters *masters, const char *command)
 {
     static const enum masters_place order[] = { MASTERS_OLD, MASTERS_FIRST, MASTERS_QUITTING };
 
@@ -105,7 +106,7 @@ static void begin(struct endings *endings, const struct masters *masters, const 
             if (entry->place != order[place])
                 continue;
             *ending = (struct ending) { .pid = entry->pid, .handle = -1 };
-            if (send_command(entry, &ending->exchange, command) == -1) {
+            if (send_end_command(entry, &ending->exchange, command) == -1) {
                 cli_disconnect(&ending->exchange);
                 continue;
             }
@@ -131,7 +132,7 @@ static void stop_late(const struct endings *endings, const struct core_settings 
     if (masters_find(&masters, core, log) == -1)
         return;
     for (unsigned i = 0; i < masters.n; i++) {
-        send_command(&masters.list[i], &exchange, "stop");
+        send_end_command(&masters.list[i], &exchange, "stop");
         cli_disconnect(&exchange);
     }
     masters_free(&masters);
@@ -157,7 +158,7 @@ static int end_all(const struct cmdline *cmdline, const struct core_settings *co
         log_write(log, LEVEL_EMERG, errno, "no memory to wait for master processes");
         status = EXIT_FAILURE;
     } else {
-        begin(&endings, masters, cmdline->signal);
+        begin_endings(&endings, masters, cmdline->signal);
         all = wait_for_all(&endings, cli_now_ms() + cmdline->wait_ms);
         if (!all && strcmp(cmdline->signal, "quit") == 0) {
             stop_late(&endings, core, cmdline->wait_ms, log);

@@ -83,7 +83,7 @@ static void give_command(struct control_client *client, const struct signal_row 
 }
 
 /* Handles the request in the first `n` bytes of the input; the client leaves CLIENT_READING. */
-static void handle_request(struct control_client *client, size_t n)
+static void handle_client_request(struct control_client *client, size_t n)
 {
     struct json_value request = json_parse(client->in, n);
     const struct signal_row *command;
@@ -118,10 +118,10 @@ static void handle_request(struct control_client *client, size_t n)
 /* Checks for a waiting client that has gone; the end of its input is not its end. */
 static enum client_step check_connected(const struct control_client *client)
 {
-    struct pollfd peer = { .fd = client->fd };
+    struct pollfd state = { .fd = client->fd };
 
-    return poll(&peer, 1, 0) == 1 && (peer.revents & (POLLHUP | POLLERR)) != 0 ? CLIENT_GONE
-                                                                               : CLIENT_BLOCKED;
+    return poll(&state, 1, 0) == 1 && (state.revents & (POLLHUP | POLLERR)) != 0 ? CLIENT_GONE
+                                                                                 : CLIENT_BLOCKED;
 }
 
 static void drop_request(struct control_client *client, size_t n)
@@ -161,13 +161,13 @@ static enum client_step handle_next(struct control_client *client)
         return receive_input(client);
     if (end == NULL && n == 0)
         return CLIENT_GONE;
-    handle_request(client, n);
+    handle_client_request(client, n);
     assert(client->phase != CLIENT_READING);
     drop_request(client, n + (end != NULL));
     return CLIENT_DONE;
 }
 
-static enum client_step run_step(struct control_client *client)
+static enum client_step run_client_step(struct control_client *client)
 {
     control_client_check(client);
     switch (client->phase) {
@@ -192,7 +192,7 @@ static void run_client(struct control_client *client)
 
     /* a request takes three steps: receiving, handling, sending */
     for (unsigned steps = 0; step == CLIENT_DONE && steps < 3 * REQUESTS_MAX; steps++)
-        step = run_step(client);
+        step = run_client_step(client);
     if (step == CLIENT_GONE)
         control_client_destroy(client);
     else if (step == CLIENT_DONE)
@@ -218,15 +218,15 @@ static void give_way(struct control_client *client)
 {
     if (client->phase == CLIENT_READING) {
         control_reply_error(client, "closed, for another client: too many are connected", true);
-        if (run_step(client) == CLIENT_DONE)
-            run_step(client); /* takes what is unread */
+        if (run_client_step(client) == CLIENT_DONE)
+            run_client_step(client); /* takes what is unread */
     }
     control_client_destroy(client);
 }
 
 /* Closes the longest idle client for a new client, if there are too many. Clients that have gone,
  * or have just sent a request, are found first. */
-static void make_room(struct control *control, const struct control_client *client)
+static void make_client_room(struct control *control, const struct control_client *client)
 {
     struct control_client *other, *next;
 
@@ -252,7 +252,7 @@ static void cut_off(struct loop *loop, struct timer *timer)
 }
 
 /* Begins with a new client. A process without permission gets an error and is cut off. */
-static void begin_client(struct control *control, int fd)
+static void begin_control_client(struct control *control, int fd)
 {
     struct control_client *client = malloc(sizeof(*client));
     const char *refused;
@@ -277,7 +277,7 @@ static void begin_client(struct control *control, int fd)
     if (refused != NULL)
         control_reply_error(client, refused, true);
     else
-        make_room(control, client);
+        make_client_room(control, client);
     run_client(client); /* a client that has gone is not counted with the next */
     if (control->client_n > CONTROL_CLIENTS_MAX) /* a refused client that does not read */
         control_client_destroy(client);
@@ -337,7 +337,7 @@ static void accept_later(struct control *control, int error)
     timers_arm(control->timers, &control->retry, RETRY_MS);
 }
 
-static void accept_clients(struct control *control)
+static void accept_control_clients(struct control *control)
 {
     process_ops->wakeup_expect(control->socket->fd, WAKEUP_INPUT);
     for (int i = 0; i < ACCEPT_MAX; i++) {
@@ -349,7 +349,7 @@ static void accept_clients(struct control *control)
             return;
         }
         control->accept_failed = false;
-        begin_client(control, fd);
+        begin_control_client(control, fd);
     }
     process_ops->raise(SIGIO); /* perhaps more wait */
 }
@@ -360,7 +360,7 @@ void control_serve(struct control *control)
 
     control_check(control);
     if (control->socket->fd != -1)
-        accept_clients(control);
+        accept_control_clients(control);
     TAILQ_FOREACH_SAFE (client, &control->clients, link, next)
         run_client(client);
     control_check(control);
@@ -370,7 +370,7 @@ void control_before_reaping(struct control *control)
 {
     CHECK_KIND(control, CONTROL_KIND);
     assert(control->socket->fd != -1);
-    accept_clients(control);
+    accept_control_clients(control);
 }
 
 int control_take_over(struct control *control)

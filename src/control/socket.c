@@ -38,7 +38,7 @@ void control_socket_check(const struct control_socket *control)
     assert(!control->left || strlen(control->path) > strlen(control->second));
 }
 
-static void set_address(struct sockaddr_un *address, const char *path, const char *suffix)
+static void set_socket_address(struct sockaddr_un *address, const char *path, const char *suffix)
 {
     assert(strlen(path) + strlen(suffix) < sizeof(address->sun_path));
     *address = (struct sockaddr_un) { .sun_family = AF_UNIX };
@@ -55,7 +55,7 @@ bool control_socket_is_at(const struct control_socket *control, const char *path
 }
 
 /* Checks the path: a socket that refuses connections was left by a crash, and may be replaced. */
-static int check_replaceable(const char *path, struct log *log)
+static int check_socket_replaceable(const char *path, struct log *log)
 {
     struct sockaddr_un address;
     struct stat st;
@@ -68,7 +68,7 @@ static int check_replaceable(const char *path, struct log *log)
             log, LEVEL_EMERG, 0, "the control socket \"%s\" exists and is not a socket", path);
         return -1;
     }
-    set_address(&address, path, "");
+    set_socket_address(&address, path, "");
     fd = descriptor_socket(AF_UNIX, SOCK_STREAM, O_NONBLOCK);
     error = fd == -1 || connect(fd, (struct sockaddr *)&address, sizeof(address)) == -1 ? errno : 0;
     if (fd != -1)
@@ -121,7 +121,7 @@ static const char *open_aside(struct control_socket *control, const struct socka
 }
 
 /* Closes the descriptor; the file stays. */
-static void close_socket(struct control_socket *control)
+static void close_control_socket(struct control_socket *control)
 {
     if (control->fd != -1) {
         process_ops->wakeup_remove(control->fd);
@@ -138,9 +138,9 @@ int control_socket_create(
     const char *failed;
 
     assert(control->path == NULL && control->fd == -1);
-    if (!replace && check_replaceable(path, log) == -1)
+    if (!replace && check_socket_replaceable(path, log) == -1)
         return -1;
-    set_address(&aside, path, NEW_SUFFIX);
+    set_socket_address(&aside, path, NEW_SUFFIX);
     control->path = strdup(path);
     failed = control->path == NULL ? "strdup" : open_aside(control, &aside);
     if (failed == NULL) {
@@ -150,7 +150,7 @@ int control_socket_create(
     log_write(log, LEVEL_EMERG, errno, "%s() for the control socket \"%s\" failed", failed, path);
     if (control->fd != -1 && strcmp(failed, "bind") != 0) /* our file */
         unlink(aside.sun_path);
-    close_socket(control);
+    close_control_socket(control);
     return -1;
 }
 
@@ -161,7 +161,7 @@ void control_socket_remove(struct control_socket *control, struct log *log)
         return;
     if (control_socket_is_at(control, control->path) && unlink(control->path) == -1)
         log_write(log, LEVEL_ALERT, errno, "unlink() \"%s\" failed", control->path);
-    close_socket(control);
+    close_control_socket(control);
 }
 
 /* Returns the first name with a suffix, perhaps longer than an address; NULL without memory. */

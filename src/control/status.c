@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Writes "2026-11-21T09:30:00Z". */
-static void write_time(struct json *json, const char *key, int64_t ms)
+static void write_status_time(struct json *json, const char *key, int64_t ms)
 {
     time_t seconds = (time_t)(ms / 1000);
     struct tm tm;
@@ -32,7 +32,7 @@ static void write_reload(const struct control_status *status, struct json *json)
     assert(status->reload.ok || status->reload.error != NULL);
     json_object(json, "reload");
     json_bool(json, "ok", status->reload.ok);
-    write_time(json, "at", status->reload.at_ms);
+    write_status_time(json, "at", status->reload.at_ms);
     json_string(json, "error", status->reload.ok ? NULL : status->reload.error);
     json_close(json);
 }
@@ -122,7 +122,7 @@ static void write_generations(const struct control *control, struct json *json)
         json_object(json, NULL);
         json_number(json, "number", generation.number);
         json_string(json, "state", generation.state);
-        write_time(json, "since", generation.since_ms);
+        write_status_time(json, "since", generation.since_ms);
         json_number(json, "worker_connections", generation.worker_connections);
         json_array(json, "workers");
         for (unsigned j = 0; control->ops->worker(control->host, i, j, &worker); j++)
@@ -278,7 +278,7 @@ void control_status_write(struct control *control, struct json *json)
     json_string(json, "version", BUILD_VERSION);
     json_number(json, "pid", process_ops->self());
     json_string(json, "state", status.state);
-    write_time(json, "started", status.started_ms);
+    write_status_time(json, "started", status.started_ms);
     json_number(json, "uptime_ms", status.uptime_ms);
     json_string(json, "configuration", status.configuration);
     write_reload(&status, json);

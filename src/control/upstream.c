@@ -111,7 +111,7 @@ struct refusal {
     char last[NAME_SHOWN];
 };
 
-static PRINTF_FORMAT(2, 3) void add_text(struct refusal *refusal, const char *format, ...)
+static PRINTF_FORMAT(2, 3) void add_refusal_text(struct refusal *refusal, const char *format, ...)
 {
     size_t left = sizeof(refusal->text) - refusal->n;
     va_list args;
@@ -125,22 +125,22 @@ static PRINTF_FORMAT(2, 3) void add_text(struct refusal *refusal, const char *fo
 }
 
 /* Adds a name, unless it repeats the latest: a server has a line for each address. */
-static void add_name(struct refusal *refusal, const char *name)
+static void add_refusal_name(struct refusal *refusal, const char *name)
 {
     if (refusal->names > 0 && strncmp(refusal->last, name, NAME_SHOWN - 1) == 0)
         return;
     if (refusal->names++ > NAMES_LISTED)
         return;
     if (refusal->names > NAMES_LISTED)
-        add_text(refusal, ", ...");
+        add_refusal_text(refusal, ", ...");
     else
-        add_text(refusal, "%s \"%.*s\"", refusal->names > 1 ? "," : "", NAME_SHOWN, name);
+        add_refusal_text(refusal, "%s \"%.*s\"", refusal->names > 1 ? "," : "", NAME_SHOWN, name);
     snprintf(refusal->last, sizeof(refusal->last), "%s", name);
 }
 
-static void add_server(void *arg, const struct control_server *server)
+static void add_refusal_server(void *arg, const struct control_server *server)
 {
-    add_name(arg, server->name);
+    add_refusal_name(arg, server->name);
 }
 
 static void refuse_upstream(
@@ -149,14 +149,14 @@ static void refuse_upstream(
     struct control_upstream upstream;
     const void *group = control->ops->upstream(control->host, NULL, &upstream);
 
-    add_text(refusal, "unknown upstream \"%.*s\"", NAME_SHOWN, name);
+    add_refusal_text(refusal, "unknown upstream \"%.*s\"", NAME_SHOWN, name);
     if (group == NULL) {
-        add_text(refusal, ": the configuration in force has none");
+        add_refusal_text(refusal, ": the configuration in force has none");
         return;
     }
-    add_text(refusal, ", the configuration in force has");
+    add_refusal_text(refusal, ", the configuration in force has");
     while (group != NULL) {
-        add_name(refusal, upstream.name);
+        add_refusal_name(refusal, upstream.name);
         group = control->ops->upstream(control->host, group, &upstream);
     }
 }
@@ -185,21 +185,22 @@ static void refuse_change(const struct control *control, const struct change *ch
 {
     switch (why) {
     case CONTROL_SET_NO_STATE:
-        add_text(refusal, "unknown state \"%s\", expected up, drain, down or auto", change->state);
+        add_refusal_text(
+            refusal, "unknown state \"%s\", expected up, drain, down or auto", change->state);
         break;
     case CONTROL_SET_NO_ZONE:
-        add_text(refusal,
+        add_refusal_text(refusal,
             "upstream \"%s\" has no zone, without which workers cannot be told of a state: add "
             "\"zone %s 64k;\" to it and reload",
             change->upstream, change->upstream);
         break;
     case CONTROL_SET_NO_SERVER:
-        add_text(refusal, "upstream \"%s\" has no server \"%.*s\", it has", change->upstream,
-            NAME_SHOWN, change->server);
-        control->ops->upstream_servers(control->host, change->group, add_server, refusal);
+        add_refusal_text(refusal, "upstream \"%s\" has no server \"%.*s\", it has",
+            change->upstream, NAME_SHOWN, change->server);
+        control->ops->upstream_servers(control->host, change->group, add_refusal_server, refusal);
         break;
     default:
-        add_text(refusal,
+        add_refusal_text(refusal,
             "the zone of upstream \"%s\" has no room for another state: make it larger and reload",
             change->upstream);
     }
@@ -216,7 +217,8 @@ static bool change_state(
     if (!json_text(json_member(request, "upstream"), change.upstream, NAME_SIZE) ||
         !json_text(json_member(request, "server"), change.server, NAME_SIZE) ||
         !json_text(json_member(request, "state"), change.state, sizeof(change.state))) {
-        add_text(refusal, "the request has no \"upstream\", \"server\" and \"state\" of text");
+        add_refusal_text(
+            refusal, "the request has no \"upstream\", \"server\" and \"state\" of text");
         return false;
     }
     change.group = find_upstream(control, change.upstream);

@@ -15,7 +15,7 @@
 
 /* Hashes the address (FNV-1a), which may be too long for a name in the store, and have forbidden
  * characters. */
-static void name_of(const struct listener *listener, char name[FDSTORE_NAME_MAX])
+static void store_name_of(const struct listener *listener, char name[FDSTORE_NAME_MAX])
 {
     uint64_t h = 0xcbf29ce484222325;
 
@@ -42,7 +42,7 @@ static bool store_sockets(struct listener *listener, struct log *log)
 {
     char name[FDSTORE_NAME_MAX];
 
-    name_of(listener, name);
+    store_name_of(listener, name);
     for (; listener->stored_n < listener->fd_n; listener->stored_n++)
         if (notify_store(log, name, listener->fds[listener->stored_n]) == -1)
             return false;
@@ -66,7 +66,7 @@ void fdstore_drop(struct listener *listener, struct log *log)
 
     if (listener->stored_n == 0)
         return;
-    name_of(listener, name);
+    store_name_of(listener, name);
     notify_unstore(log, name);
     listener->stored_n = 0;
 }

@@ -29,7 +29,7 @@ static char *take_variable(const char *name)
 }
 
 /* Removes the name of the next descriptor from the list and returns it. */
-static const char *next_name(char **names, char name[NAME_MAX_BYTES + 1])
+static const char *next_fd_name(char **names, char name[NAME_MAX_BYTES + 1])
 {
     const char *next = *names != NULL ? strsep(names, ":") : NULL;
 
@@ -38,7 +38,8 @@ static const char *next_name(char **names, char name[NAME_MAX_BYTES + 1])
     return name;
 }
 
-static int add_socket(struct adopted *adopted, const struct adopted_socket *passed, struct log *log)
+static int add_passed_socket(
+    struct adopted *adopted, const struct adopted_socket *passed, struct log *log)
 {
     const char *wrong = adopted_add(adopted, passed);
 
@@ -58,7 +59,7 @@ static int add_socket(struct adopted *adopted, const struct adopted_socket *pass
     return -1;
 }
 
-static int add_sockets(struct adopted *adopted, int64_t n, char *names, struct log *log)
+static int add_passed_sockets(struct adopted *adopted, int64_t n, char *names, struct log *log)
 {
     char name[NAME_MAX_BYTES + 1];
 
@@ -71,9 +72,9 @@ static int add_sockets(struct adopted *adopted, int64_t n, char *names, struct l
     for (int fd = ADOPTED_PASSED_FIRST; fd < ADOPTED_PASSED_FIRST + n; fd++) {
         struct adopted_socket passed = { .fd = fd, .number = fd };
 
-        passed.name = next_name(&names, name);
+        passed.name = next_fd_name(&names, name);
         passed.from = fdstore_is_name(name) ? ADOPTED_FROM_STORE : ADOPTED_FROM_MANAGER;
-        if (add_socket(adopted, &passed, log) == -1)
+        if (add_passed_socket(adopted, &passed, log) == -1)
             return -1;
     }
     return 0;
@@ -97,7 +98,7 @@ int listen_fds_adopt(struct adopted *adopted, pid_t self, struct log *log)
     unsetenv("LISTEN_PIDFDID");
     if (is_pid(pid, self) && fds != NULL) {
         if (number_parse(fds, 0, INT_MAX - ADOPTED_PASSED_FIRST, &n) == NUMBER_OK) {
-            status = add_sockets(adopted, n, names, log);
+            status = add_passed_sockets(adopted, n, names, log);
         } else {
             log_write(log, LEVEL_EMERG, 0, "LISTEN_FDS=\"%s\" is not a number of descriptors", fds);
             status = -1;

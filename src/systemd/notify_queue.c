@@ -31,7 +31,7 @@ struct notify_message {
     char text[];
 };
 
-static int compare_names(const struct notify_message *a, const struct notify_message *b)
+static int compare_message_names(const struct notify_message *a, const struct notify_message *b)
 {
     int result = strcmp(a->name, b->name);
 
@@ -39,14 +39,14 @@ static int compare_names(const struct notify_message *a, const struct notify_mes
 }
 
 RB_GENERATE_INTERNAL(
-    notify_names, notify_message, node, compare_names, static __attribute__((unused)))
+    notify_names, notify_message, node, compare_message_names, static __attribute__((unused)))
 
 static bool must_arrive(enum notify_kind kind)
 {
     return kind >= NOTIFY_MAIN_PID;
 }
 
-static void drop(struct notify_queue *queue, struct notify_message *message)
+static void drop_message(struct notify_queue *queue, struct notify_message *message)
 {
     TAILQ_REMOVE(&queue->messages, message, link);
     if (message->name != NULL)
@@ -61,7 +61,7 @@ static void drop(struct notify_queue *queue, struct notify_message *message)
 static void drop_all(struct notify_queue *queue)
 {
     while (!TAILQ_EMPTY(&queue->messages))
-        drop(queue, TAILQ_FIRST(&queue->messages));
+        drop_message(queue, TAILQ_FIRST(&queue->messages));
 }
 
 static void close_barrier(struct notify_queue *queue)
@@ -71,7 +71,7 @@ static void close_barrier(struct notify_queue *queue)
     queue->barrier = -1;
 }
 
-static uint64_t now(const struct notify_queue *queue)
+static uint64_t queue_now(const struct notify_queue *queue)
 {
     return queue->timers != NULL ? queue->timers->clock->mono_ms : 0;
 }
@@ -94,8 +94,8 @@ static void note_waiting(struct notify_queue *queue, struct log *log)
 {
     queue->failing = false;
     if (queue->waiting_ms == 0)
-        queue->waiting_ms = now(queue);
-    if (queue->slow || now(queue) - queue->waiting_ms < SLOW_MS)
+        queue->waiting_ms = queue_now(queue);
+    if (queue->slow || queue_now(queue) - queue->waiting_ms < SLOW_MS)
         return;
     queue->slow = true;
     log_write(log, LEVEL_WARN, 0,
@@ -136,7 +136,7 @@ static void send_messages(struct notify_queue *queue, struct log *log)
                 queue->unanswered = false;
             }
         }
-        drop(queue, message);
+        drop_message(queue, message);
     }
 }
 
@@ -151,7 +151,7 @@ static void send_barrier(struct notify_queue *queue, struct log *log)
     case NOTIFY_SENT:
         note_sent(queue, log);
         queue->barrier = ends[0];
-        queue->barrier_ms = now(queue);
+        queue->barrier_ms = queue_now(queue);
         queue->unconfirmed = false;
         break;
     case NOTIFY_UNREACHABLE:
@@ -175,7 +175,7 @@ static void check_barrier(struct notify_queue *queue)
     if (poll(&state, 1, 0) == 1 && (state.revents & POLLHUP) != 0) {
         queue->unanswered = false;
         close_barrier(queue);
-    } else if (now(queue) - queue->barrier_ms >= NOTIFY_QUEUE_DEADLINE_MS) {
+    } else if (queue_now(queue) - queue->barrier_ms >= NOTIFY_QUEUE_DEADLINE_MS) {
         queue->unanswered = true;
         queue->unconfirmed = true;
         close_barrier(queue);
@@ -193,7 +193,7 @@ static void arm(struct notify_queue *queue)
         queue->pause_ms = FIRST_PAUSE_MS;
         return;
     }
-    if (!timer_is_set(&queue->again) || queue->again.deadline > now(queue) + queue->pause_ms)
+    if (!timer_is_set(&queue->again) || queue->again.deadline > queue_now(queue) + queue->pause_ms)
         timers_arm(queue->timers, &queue->again, queue->pause_ms);
 }
 
@@ -243,7 +243,7 @@ static void drop_name(struct notify_queue *queue, const char *name)
 
     while ((message = RB_NFIND(notify_names, &queue->names, &first)) != NULL &&
            strcmp(message->name, name) == 0)
-        drop(queue, message);
+        drop_message(queue, message);
 }
 
 /* Drops a queued reload that has begun and ended, in favour of the next. */
@@ -255,7 +255,7 @@ static void drop_reload(struct notify_queue *queue)
     TAILQ_FOREACH_SAFE (message, &queue->messages, link, next) {
         begun = begun || message->kind == NOTIFY_RELOADING;
         if (begun && (message->kind == NOTIFY_RELOADING || message->kind == NOTIFY_READY))
-            drop(queue, message);
+            drop_message(queue, message);
     }
 }
 
@@ -292,7 +292,7 @@ static bool leaves_room(int fd)
            (rlim_t)fd < limit.rlim_cur - limit.rlim_cur / 8;
 }
 
-static struct notify_message *create(enum notify_kind kind, const char *text, int fd)
+static struct notify_message *create_message(enum notify_kind kind, const char *text, int fd)
 {
     size_t length = strlen(text);
     struct notify_message *message = malloc(sizeof(*message) + length + 1);
@@ -312,7 +312,7 @@ static struct notify_message *create(enum notify_kind kind, const char *text, in
 }
 
 /* Appends the message; a status replaces the queued status. */
-static int add(
+static int add_message(
     struct notify_queue *queue, struct log *log, enum notify_kind kind, const char *text, int fd)
 {
     struct notify_message *message, *same = find_last(queue, kind);
@@ -321,7 +321,7 @@ static int add(
         return 0; /* queued already */
     errno = ENOBUFS;
     message = fd != -1 || kind == NOTIFY_MAIN_PID || queue->plain_n < NOTIFY_QUEUE_MAX
-                  ? create(kind, text, fd)
+                  ? create_message(kind, text, fd)
                   : NULL;
     if (message != NULL && message->fd != -1 && !TAILQ_EMPTY(&queue->messages) &&
         !leaves_room(message->fd)) {
@@ -336,7 +336,7 @@ static int add(
     }
     if (kind == NOTIFY_STATUS && same != NULL) {
         TAILQ_INSERT_BEFORE(same, message, link);
-        drop(queue, same);
+        drop_message(queue, same);
     } else {
         TAILQ_INSERT_TAIL(&queue->messages, message, link);
     }
@@ -358,7 +358,7 @@ int notify_queue_push(
         return -1;
     drop_outdated(queue, kind, text);
     waits = !TAILQ_EMPTY(&queue->messages);
-    if (add(queue, log, kind, text, fd) == -1)
+    if (add_message(queue, log, kind, text, fd) == -1)
         return -1;
     if (!waits || queue->timers == NULL)
         send_messages(queue, log);
@@ -373,7 +373,7 @@ bool notify_queue_cancel(struct notify_queue *queue, enum notify_kind kind)
 
     TAILQ_FOREACH_SAFE (message, &queue->messages, link, next)
         if (message->kind == kind) {
-            drop(queue, message);
+            drop_message(queue, message);
             any = true;
         }
     return any;

@@ -101,7 +101,7 @@ struct reader {
 };
 
 /* Reads the number at the beginning of `rest`; *rest becomes the text behind ",", or NULL. */
-static int64_t read_number(struct reader *reader, char **rest, int64_t most)
+static int64_t read_item_number(struct reader *reader, char **rest, int64_t most)
 {
     const char *text = strsep(rest, ",");
     int64_t n = 0;
@@ -112,9 +112,9 @@ static int64_t read_number(struct reader *reader, char **rest, int64_t most)
 }
 
 /* Reads a descriptor and makes it close-on-exec. */
-static int read_descriptor(struct reader *reader, char **rest)
+static int read_item_descriptor(struct reader *reader, char **rest)
 {
-    int fd = (int)read_number(reader, rest, INT_MAX);
+    int fd = (int)read_item_number(reader, rest, INT_MAX);
 
     if (reader->wrong == NULL && descriptor_set_inherited(fd, false) == -1)
         reader->wrong = "its descriptor is not open";
@@ -125,27 +125,27 @@ static void read_socket(struct reader *reader, char *rest, bool passed)
 {
     struct adopted_socket one = { .from = ADOPTED_FROM_MASTER, .name = "" };
 
-    one.fd = read_descriptor(reader, &rest);
+    one.fd = read_item_descriptor(reader, &rest);
     if (passed) {
         one.from = ADOPTED_FROM_MANAGER;
-        one.number = (int)read_number(reader, &rest, INT_MAX);
+        one.number = (int)read_item_number(reader, &rest, INT_MAX);
         one.name = rest != NULL ? rest : "";
     }
     if (reader->wrong == NULL)
         reader->wrong = adopted_add(reader->state->sockets, &one);
 }
 
-static void read_zone(struct reader *reader, char *rest)
+static void read_zone_item(struct reader *reader, char *rest)
 {
     struct exec_state *state = reader->state;
-    int fd = read_descriptor(reader, &rest);
+    int fd = read_item_descriptor(reader, &rest);
 
     /* an unusable zone begins empty */
     if (reader->wrong == NULL && zones_adopt(&state->zones, state->sockets->arena, fd) == -1)
         descriptor_close(fd);
 }
 
-static void read_item(struct reader *reader, char *item)
+static void read_state_item(struct reader *reader, char *item)
 {
     struct exec_state *state = reader->state;
     char *rest = item + 1;
@@ -155,24 +155,24 @@ static void read_item(struct reader *reader, char *item)
         if (state->parent != 0)
             reader->wrong = "it stands there twice";
         else
-            state->parent = (pid_t)read_number(reader, &rest, INT_MAX);
+            state->parent = (pid_t)read_item_number(reader, &rest, INT_MAX);
         break;
     case SLOTS:
-        state->side = (unsigned)read_number(reader, &rest, 1);
-        state->serial = (uint32_t)read_number(reader, &rest, UINT32_MAX - 1);
+        state->side = (unsigned)read_item_number(reader, &rest, 1);
+        state->serial = (uint32_t)read_item_number(reader, &rest, UINT32_MAX - 1);
         break;
     case LINK:
-        state->link = read_descriptor(reader, &rest);
+        state->link = read_item_descriptor(reader, &rest);
         break;
     case LOCK:
-        state->lock = read_descriptor(reader, &rest);
+        state->lock = read_item_descriptor(reader, &rest);
         break;
     case SOCKET:
     case PASSED:
         read_socket(reader, rest, *item == PASSED);
         break;
     case ZONE:
-        read_zone(reader, rest);
+        read_zone_item(reader, rest);
         break;
     default:
         reader->wrong = "it is of no known kind";
@@ -195,13 +195,13 @@ static bool is_parents(struct reader *reader, char *item)
     bool is = item != NULL && *item == PARENT;
 
     if (is)
-        read_item(reader, item);
+        read_state_item(reader, item);
     return is && reader->wrong == NULL && reader->state->parent > 0 &&
            reader->state->parent == process_ops->parent();
 }
 
 /* Reads the variable's value; -1 after an emerg line. */
-static int read_state(struct exec_state *state, char *text, struct log *log)
+static int read_state_text(struct exec_state *state, char *text, struct log *log)
 {
     struct reader reader = { .state = state };
     const char *form = strsep(&text, ":");
@@ -222,7 +222,7 @@ static int read_state(struct exec_state *state, char *text, struct log *log)
         char whole[64];
 
         snprintf(whole, sizeof(whole), "%s", item);
-        read_item(&reader, item);
+        read_state_item(&reader, item);
         if (reader.wrong != NULL)
             return refuse_item(log, whole, reader.wrong);
     }
@@ -234,7 +234,7 @@ static int take_state(struct exec_state *state, struct log *log)
 {
     const char *value = getenv(EXEC_STATE_VARIABLE);
     char *text = value != NULL ? strdup(value) : NULL;
-    int status = text == NULL ? 0 : read_state(state, text, log);
+    int status = text == NULL ? 0 : read_state_text(state, text, log);
 
     unsetenv(EXEC_STATE_VARIABLE);
     free(text);

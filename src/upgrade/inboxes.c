@@ -39,14 +39,14 @@ static bool is_understood(struct upgrade *upgrade)
     return false;
 }
 
-static void begin(struct upgrade *upgrade, struct json *json)
+static void begin_message(struct upgrade *upgrade, struct json *json)
 {
     upgrade_link_begin(json);
     json_number(json, "serial", shared_serial(upgrade->pool->shared));
 }
 
 /* Asks for the inbox of a worker, or with an incarnation of UINT32_MAX for all workers. */
-static int ask_other(struct upgrade *upgrade, uint32_t incarnation, uint32_t asker)
+static int ask_inboxes(struct upgrade *upgrade, uint32_t incarnation, uint32_t asker)
 {
     struct json json;
     int status;
@@ -56,7 +56,7 @@ static int ask_other(struct upgrade *upgrade, uint32_t incarnation, uint32_t ask
         return -1;
     }
     assert(upgrade->inboxes.form == MESSAGES_FORM);
-    begin(upgrade, &json);
+    begin_message(upgrade, &json);
     if (incarnation == UINT32_MAX) {
         json_bool(&json, "workers_wanted", true);
     } else {
@@ -71,13 +71,13 @@ static int ask_other(struct upgrade *upgrade, uint32_t incarnation, uint32_t ask
 
 int upgrade_ask_others(struct upgrade *upgrade)
 {
-    return ask_other(upgrade, UINT32_MAX, 0);
+    return ask_inboxes(upgrade, UINT32_MAX, 0);
 }
 
 int upgrade_ask_inbox(struct upgrade *upgrade, uint32_t incarnation, uint32_t asker)
 {
     assert(incarnation != asker && incarnation != UINT32_MAX);
-    return ask_other(upgrade, incarnation, asker);
+    return ask_inboxes(upgrade, incarnation, asker);
 }
 
 /* Sends a message, which may be lost. */
@@ -93,19 +93,19 @@ void upgrade_tell_gone(struct upgrade *upgrade, uint32_t incarnation)
     CHECK_KIND(upgrade, UPGRADE_KIND);
     if (upgrade->link.fd == -1 || upgrade->inboxes.form != MESSAGES_FORM)
         return;
-    begin(upgrade, &json);
+    begin_message(upgrade, &json);
     json_number(&json, "gone", incarnation);
     tell_inbox(upgrade, &json, -1);
 }
 
-static void answer_workers(struct upgrade *upgrade)
+static void reply_workers(struct upgrade *upgrade)
 {
     uint32_t own[SLOT_MAX];
     unsigned n = pool_others_list_own(upgrade->pool, own);
     struct json json;
 
     assert(n <= SLOT_MAX);
-    begin(upgrade, &json);
+    begin_message(upgrade, &json);
     json_array(&json, "workers");
     for (unsigned i = 0; i < n; i++)
         json_number(&json, NULL, own[i]);
@@ -113,14 +113,14 @@ static void answer_workers(struct upgrade *upgrade)
     tell_inbox(upgrade, &json, -1);
 }
 
-static void answer_inbox(struct upgrade *upgrade, uint32_t incarnation, uint32_t asker)
+static void reply_inbox(struct upgrade *upgrade, uint32_t incarnation, uint32_t asker)
 {
     bool found = pool_worker_of_incarnation(upgrade->pool, incarnation) != NULL;
     int fd = pool_others_find_inbox(upgrade->pool, incarnation);
     struct json json;
 
     assert(found || fd == -1);
-    begin(upgrade, &json);
+    begin_message(upgrade, &json);
     json_number(&json, "inbox", incarnation);
     json_number(&json, "asker", asker);
     json_bool(&json, "found", found);
@@ -128,7 +128,7 @@ static void answer_inbox(struct upgrade *upgrade, uint32_t incarnation, uint32_t
 }
 
 /* A number of the message, or `otherwise`. */
-static uint32_t number_of(struct json_value message, const char *name, uint32_t otherwise)
+static uint32_t message_number(struct json_value message, const char *name, uint32_t otherwise)
 {
     int64_t number = json_integer(json_member(message, name), -1);
 
@@ -152,25 +152,25 @@ static void read_workers(struct upgrade *upgrade, struct json_value list)
 
 bool upgrade_inboxes_handle(struct upgrade *upgrade, struct json_value message, int fd)
 {
-    uint32_t wanted = number_of(message, "inbox_wanted", UINT32_MAX);
-    uint32_t inbox = number_of(message, "inbox", UINT32_MAX);
-    uint32_t gone = number_of(message, "gone", UINT32_MAX);
-    uint32_t asker = number_of(message, "asker", 0);
+    uint32_t wanted = message_number(message, "inbox_wanted", UINT32_MAX);
+    uint32_t inbox = message_number(message, "inbox", UINT32_MAX);
+    uint32_t gone = message_number(message, "gone", UINT32_MAX);
+    uint32_t asker = message_number(message, "asker", 0);
     struct json_value workers = json_member(message, "workers");
 
     assert(upgrade->phase != UPGRADE_NONE);
     if (json_member(message, "inboxes").text != NULL)
-        upgrade->inboxes.form = number_of(message, "inboxes", 0);
+        upgrade->inboxes.form = message_number(message, "inboxes", 0);
     if (json_member(message, "serial").text == NULL)
         return false;
     if (upgrade->inboxes.form == MESSAGES_FORM) {
-        shared_note_serial(upgrade->pool->shared, number_of(message, "serial", 0));
+        shared_note_serial(upgrade->pool->shared, message_number(message, "serial", 0));
         if (json_is_true(json_member(message, "workers_wanted")))
-            answer_workers(upgrade);
+            reply_workers(upgrade);
         if (workers.text != NULL)
             read_workers(upgrade, workers);
         if (wanted != UINT32_MAX)
-            answer_inbox(upgrade, wanted, asker);
+            reply_inbox(upgrade, wanted, asker);
         if (inbox != UINT32_MAX)
             pool_others_inbox_came(upgrade->pool, inbox, asker,
                 json_is_true(json_member(message, "found")), fd);

@@ -109,7 +109,7 @@ static void drop_handled(struct upgrade_link *link)
     link->line_n = 0;
 }
 
-static bool make_room(struct upgrade_link *link)
+static bool make_link_room(struct upgrade_link *link)
 {
     size_t size = link->in_size > 0 ? 2 * link->in_size : 4096;
     char *larger;
@@ -124,13 +124,13 @@ static bool make_room(struct upgrade_link *link)
 }
 
 /* Receives once; the return value and errno are recv()'s. */
-static ssize_t receive_bytes(struct upgrade_link *link)
+static ssize_t receive_link_bytes(struct upgrade_link *link)
 {
     ssize_t n;
     int fd;
 
     assert(link->line_n == 0);
-    if (!make_room(link))
+    if (!make_link_room(link))
         link->in_n = 0; /* no version sends so much */
     if (link->in_size == 0) {
         errno = ENOMEM;
@@ -165,7 +165,7 @@ bool upgrade_link_next(struct upgrade_link *link, struct json_value *message, in
         end = link->in_n > 0 ? memchr(link->in, '\n', link->in_n) : NULL;
         if (end != NULL)
             break;
-        n = receive_bytes(link);
+        n = receive_link_bytes(link);
         if (n == -1 && errno == EAGAIN)
             return false;
         if (n == 0 || (n == -1 && errno != EINTR))

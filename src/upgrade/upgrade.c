@@ -118,7 +118,7 @@ static void meet_deadline(struct loop *loop, struct timer *timer)
     upgrade->late = true;
 }
 
-static void send_message(struct upgrade *upgrade, struct json *json)
+static void send_link_message(struct upgrade *upgrade, struct json *json)
 {
     upgrade_link_tell(&upgrade->link, json, -1, upgrade->other, upgrade->log);
 }
@@ -131,7 +131,7 @@ static void send_flag(struct upgrade *upgrade, const char *name)
         return;
     upgrade_link_begin(&json);
     json_bool(&json, name, true);
-    send_message(upgrade, &json);
+    send_link_message(upgrade, &json);
 }
 
 void upgrade_tell_main(struct upgrade *upgrade)
@@ -143,7 +143,7 @@ void upgrade_tell_main(struct upgrade *upgrade)
 }
 
 /* Makes the other process the main process. */
-static void leave_main(struct upgrade *upgrade, bool stored)
+static void leave_main_process(struct upgrade *upgrade, bool stored)
 {
     upgrade->ops->leave_main(upgrade->host, upgrade->other, stored);
     upgrade->main = false;
@@ -174,13 +174,13 @@ void upgrade_announce(struct upgrade *upgrade)
         json_bool(&json, "serves", true);
     json_string(&json, "control", upgrade->ops->control_path(upgrade->host));
     upgrade_sockets_write(&json, upgrade->ops->listeners(upgrade->host));
-    send_message(upgrade, &json);
+    send_link_message(upgrade, &json);
 }
 
 /* The old process */
 
 /* Returns why an upgrade is refused, or NULL. */
-static const char *refuse(const struct upgrade *upgrade, char text[DIAG_REASON_MAX])
+static const char *refuse_upgrade(const struct upgrade *upgrade, char text[DIAG_REASON_MAX])
 {
     const char *which = upgrade_is_new(upgrade) ? "old" : "new";
     int other = (int)upgrade->other;
@@ -257,7 +257,7 @@ void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout
 
     assert(role_is(ROLE_MASTER));
     upgrade_check(upgrade);
-    failed = refused != NULL ? refused : refuse(upgrade, why);
+    failed = refused != NULL ? refused : refuse_upgrade(upgrade, why);
     if (failed != NULL) {
         log_write(upgrade->log, LEVEL_ERROR, 0, "upgrade refused: %s", failed);
         upgrade->ops->refused(upgrade->host, failed);
@@ -283,7 +283,7 @@ void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout
 }
 
 /* Leaves the pid file and the control socket to the new process, which serves. */
-static void hand_over(struct upgrade *upgrade)
+static void hand_over_endpoints(struct upgrade *upgrade)
 {
     upgrade_set(upgrade, UPGRADE_HANDED_OVER);
     timers_disarm(upgrade->timers, &upgrade->deadline);
@@ -295,12 +295,12 @@ static void hand_over(struct upgrade *upgrade)
         (int)upgrade->other, (int)process_ops->self());
     upgrade->ops->ended(upgrade->host, true, NULL, upgrade->diag);
     diag_destroy(&upgrade->diag);
-    leave_main(upgrade, true);
+    leave_main_process(upgrade, true);
     upgrade_check(upgrade);
 }
 
 /* Describes the end of the new process; a reason that the process has sent takes precedence. */
-static void describe_end(const struct upgrade *upgrade, int status, char *text, size_t size)
+static void describe_binary_end(const struct upgrade *upgrade, int status, char *text, size_t size)
 {
     int pid = (int)upgrade->other;
     size_t n;
@@ -329,7 +329,7 @@ void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status)
     if (upgrade->phase == UPGRADE_NONE || upgrade_is_new(upgrade) || pid != upgrade->other)
         return;
     upgrade_receive(upgrade); /* the last messages */
-    describe_end(upgrade, status, why, sizeof(why));
+    describe_binary_end(upgrade, status, why, sizeof(why));
     owed = upgrade->main_owed;
     if (upgrade->phase >= UPGRADE_STARTING) {
         roll_back(upgrade, why);
@@ -382,7 +382,7 @@ void upgrade_init(struct upgrade *upgrade, const struct upgrade_ops *ops, void *
         return;
     upgrade_link_begin(&json);
     upgrade_inboxes_write(&json);
-    send_message(upgrade, &json);
+    send_link_message(upgrade, &json);
 }
 
 /* Continues alone after the old process's end. */
@@ -401,7 +401,7 @@ static void outlive(struct upgrade *upgrade)
 
 /* Messages, for both processes */
 
-static void handle_message(struct upgrade *upgrade, struct json_value message, int fd)
+static void handle_link_message(struct upgrade *upgrade, struct json_value message, int fd)
 {
     struct json_value sockets = json_member(message, "sockets");
     bool becomes_main = json_is_true(json_member(message, "main"));
@@ -432,7 +432,7 @@ static void handle_message(struct upgrade *upgrade, struct json_value message, i
         upgrade->ops->become_main(upgrade->host);
     }
     if (serves && upgrade->phase >= UPGRADE_STARTING)
-        hand_over(upgrade);
+        hand_over_endpoints(upgrade);
 }
 
 void upgrade_receive(struct upgrade *upgrade)
@@ -442,7 +442,7 @@ void upgrade_receive(struct upgrade *upgrade)
 
     upgrade_check(upgrade);
     while (upgrade_link_next(&upgrade->link, &message, &fd))
-        handle_message(upgrade, message, fd);
+        handle_link_message(upgrade, message, fd);
     if (upgrade->link.fd == -1)
         upgrade_inboxes_end(upgrade);
     if (upgrade->link.fd == -1 && upgrade_is_new(upgrade))
@@ -458,7 +458,7 @@ void upgrade_tell_listeners(struct upgrade *upgrade, const struct listeners *lis
         return;
     upgrade_link_begin(&json);
     upgrade_sockets_write(&json, listeners);
-    send_message(upgrade, &json);
+    send_link_message(upgrade, &json);
     upgrade_receive(upgrade);
 }
 
@@ -474,7 +474,7 @@ void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both)
             upgrade_sockets_give(&upgrade->sockets, upgrade->ops->listeners(upgrade->host),
                 &upgrade->link, upgrade->other, upgrade->log);
         if (upgrade_is_new(upgrade) && upgrade->main)
-            leave_main(upgrade, true);
+            leave_main_process(upgrade, true);
     }
     upgrade_tell_listeners(upgrade, NULL);
 }
@@ -484,7 +484,7 @@ void upgrade_ended(struct upgrade *upgrade)
     upgrade_check(upgrade);
     if (!upgrade_is_new(upgrade) || !upgrade->main)
         return;
-    leave_main(upgrade, false); /* for the next start */
+    leave_main_process(upgrade, false); /* for the next start */
 }
 
 void upgrade_done(struct upgrade *upgrade, bool failed)
