@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The service manager's store of descriptors. The manager keeps copies of the listening sockets
- * while the daemon is restarted, so that clients wait in the queues instead of being refused.
- * Sockets opened by the manager are never stored. */
+/* Listening sockets of the service manager: passed to a start by LISTEN_PID, LISTEN_FDS and
+ * LISTEN_FDNAMES of the environment, as in sd_listen_fds(3), and our copies in the manager's store.
+ * The manager keeps the copies while the daemon is restarted, so that clients wait in the queues
+ * instead of being refused, and passes them to the next start. Sockets opened by the manager are
+ * never stored. */
 #pragma once
 
+#include "base/log.h"
 #include "net/adopted.h"
+
+#include <sys/types.h>
 
 /* Name of a socket in the store, perhaps with a suffix for the address. */
 #define FDSTORE_NAME "forkbeard"
 #define FDSTORE_NAME_MAX 32
 
-/* Whether a descriptor passed under this name was stored by us. */
-bool fdstore_is_name(const char *name);
+/* Adds the passed sockets, if any, and removes the variables; -1 after an emerg line. `self` is our
+ * pid. To be called before any descriptor is opened. An unusable socket of the store is closed with
+ * a warning, because every further start would get it again. */
+int fdstore_adopt(struct adopted *adopted, pid_t self, struct log *log);
 
 /* Stores the sockets of serving listeners that are not stored yet. */
 void fdstore_add(struct listeners *listeners, struct log *log);

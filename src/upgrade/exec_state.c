@@ -7,7 +7,7 @@
 #include "base/number.h"
 #include "os/descriptor.h"
 #include "process/process_ops.h"
-#include "systemd/listen_fds.h"
+#include "systemd/fdstore.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -251,7 +251,7 @@ int exec_state_take(struct exec_state *state, struct log *log)
         log_write(log, LEVEL_EMERG, errno, "no memory for the sockets that were passed");
         return -1;
     }
-    if (listen_fds_adopt(state->sockets, process_ops->self(), log) == -1)
+    if (fdstore_adopt(state->sockets, process_ops->self(), log) == -1)
         return -1;
     return take_state(state, log);
 }
