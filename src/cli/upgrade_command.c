@@ -64,7 +64,7 @@ struct verb {
 static PRINTF_FORMAT(3, 4) int report(const struct verb *verb, int status, const char *format, ...)
 {
     enum log_level level = status == EXIT_SUCCESS ? LEVEL_NOTICE : LEVEL_EMERG;
-    char text[512];
+    char text[1280];
     va_list args;
 
     va_start(args, format);
