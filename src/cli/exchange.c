@@ -5,6 +5,7 @@
  * reply. */
 #include "cli/exchange.h"
 
+#include "base/diag_json.h"
 #include "os/descriptor.h"
 #include "os/sockets.h"
 
@@ -44,7 +45,7 @@ int cli_connect(struct cli_exchange *exchange, const char *path, int64_t deadlin
 {
     int fd = descriptor_socket(AF_UNIX, SOCK_STREAM, 0), error;
 
-    *exchange = (struct cli_exchange) { .fd = -1 };
+    *exchange = (struct cli_exchange) { .fd = -1, .deadline = deadline };
     if (fd != -1 && limit_wait(fd, deadline) == 0 && os_socket_connect_path(fd, path) == 0)
         exchange->fd = fd;
     error = errno;

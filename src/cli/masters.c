@@ -4,8 +4,8 @@
 #include "cli/masters.h"
 
 #include "cli/exchange.h"
+#include "os/proc.h"
 #include "process/pidfile.h"
-#include "process/proc.h"
 #include "process/worker_list.h"
 
 #include <errno.h>
@@ -152,7 +152,7 @@ static bool entry_runs(const struct masters_entry *entry)
     int status;
 
     if (entry->control == NULL)
-        return proc_runs(entry->pid);
+        return os_proc_runs(entry->pid);
     status = cli_connect(&exchange, entry->control, cli_now_ms() + CONNECT_MS);
     cli_disconnect(&exchange);
     return status == 0;

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/exchange.h"
-#include "cli/upgrade_state.h"
+#include "cli/masters.h"
 #include "os/proc.h"
 
 #include <errno.h>
@@ -171,8 +171,9 @@ static int poll_state(struct verb *verb)
             ask_second_master(old, new, NULL, deadline);
     }
     masters_free(&masters);
-    verb->under_way = new->replied || old->replied ? *new->role != '\0' || *old->role != '\0'
-                                                   : proc_runs(new->pid) && proc_runs(old->pid);
+    verb->under_way = new->replied || old->replied
+                          ? *new->role != '\0' || *old->role != '\0'
+                          : os_proc_runs(new->pid) && os_proc_runs(old->pid);
     verb->serves = strcmp(old->role, "old") != 0 || old->serves;
     if (!verb->under_way)
         forget_master(old, -1);
@@ -280,33 +281,13 @@ static bool poll_state_again(struct verb *verb, int *status)
     usleep(POLL_US);
     *status = poll_state(verb);
     gone = alone->replied ? alone->pid != verb->new_pid && alone->pid != verb->old_pid
-                          : !proc_runs(verb->new_pid) && !proc_runs(verb->old_pid);
+                          : !os_proc_runs(verb->new_pid) && !os_proc_runs(verb->old_pid);
     if (*status == EXIT_SUCCESS && !verb->under_way && !alone->silent && gone)
         *status = report(verb, EXIT_FAILURE,
             "the new binary, process %d, and the old one, process %d, have both been ended "
             "meanwhile",
             (int)verb->new_pid, (int)verb->old_pid);
     return *status == EXIT_SUCCESS;
-}
-
-/* Whether neither of the two is at the paths any more: then nothing is worth waiting for. */
-static bool both_are_gone(const struct verb *verb, pid_t new, pid_t old)
-{
-    const struct upgrade_master *alone = &verb->new;
-
-    if (verb->under_way || alone->silent)
-        return false;
-    if (alone->replied)
-        return alone->pid != new && alone->pid != old;
-    return !os_proc_runs(new) && !os_proc_runs(old);
-}
-
-/* Reports that both processes have ended while the verb was waiting. */
-static int report_gone(const struct verb *verb, pid_t new, pid_t old)
-{
-    return fail(verb, EXIT_FAILURE,
-        "the new binary, process %d, and the old one, process %d, have both been ended meanwhile",
-        (int)new, (int)old);
 }
 
 /* Reports a complete upgrade; sessions of the old process may go on. */
@@ -414,9 +395,7 @@ static int run_verb(struct verb *verb)
     const struct upgrade_master *silent = new->silent ? new : &verb->old;
     const char *word = verb->cmdline->argument;
 
-    if (status != EXIT_SUCCESS)
-        return status;
-    if (!verb->state.under_way && !alone->replied && !alone->silent && !os_proc_runs(alone->pid))
+    if (!verb->under_way && !new->replied && !new->silent && !os_proc_runs(new->pid))
         return report_none(verb);
     if (strcmp(word, "status") == 0)
         return run_status(verb);

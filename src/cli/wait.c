@@ -51,27 +51,15 @@ static int send_end_command(
  * the end of its connection, behind the reply. */
 static bool ending_is_over(const struct ending *ending)
 {
-    int fd = ending->handle != -1 ? os_handle_descriptor(ending->handle) : -1;
-
-    return fd != -1 ? fd : ending->exchange.fd;
-}
-
-/* Looks whether a process has ended: by its handle, or by the end of its connection, whose reply
- * does not matter. */
-static void look_at(struct ending *ending, short revents)
-{
-    bool by_connection = ending->exchange.fd != -1 && descriptor_of(ending) == ending->exchange.fd;
+    int fd = ending->exchange.fd, handle = ending->handle;
     char bytes[4096];
     ssize_t n = 1;
 
-    if (ending->ended || (by_connection && revents == 0))
-        return;
-    if (!by_connection) {
-        ending->ended = os_handle_has_ended(ending->handle);
-        return;
-    }
-    n = read(ending->exchange.fd, bytes, sizeof(bytes));
-    ending->ended = n == 0 || (n == -1 && errno != EINTR && errno != EAGAIN);
+    if (handle != -1 && (fd == -1 || os_handle_descriptor(handle) != -1))
+        return os_handle_has_ended(handle);
+    while (n > 0)
+        n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+    return n == 0 || (errno != EINTR && errno != EAGAIN);
 }
 
 /* Waits until all have ended; false at the deadline. */
@@ -87,7 +75,7 @@ static bool wait_for_all(struct endings *endings, int64_t deadline)
         }
         if (left == NULL || cli_now_ms() >= deadline)
             return left == NULL;
-        process_handle_wait(left->handle, POLL_MS);
+        os_handle_wait(left->handle, POLL_MS);
     }
 }
 
