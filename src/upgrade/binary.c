@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "os/descriptor.h"
 #include "os/process.h"
+#include "process/environment.h"
 #include "process/process_ops.h"
 #include "process/signals.h"
 #include "systemd/notify.h"
