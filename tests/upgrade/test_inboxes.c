@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Questions of the two master processes of an upgrade about their workers. This test is the
- * other process, of any version, and the host. */
+/* Questions of the two master processes of an upgrade about their workers. This test is the other
+ * process, of any version, the host, and the pool: the linker leads calls of the pool here. */
 #include "upgrade/inboxes.h"
 
+#include "pool/outbox.h"
+#include "pool/worker.h"
 #include "process/fd_passing.h"
 #include "support/memory_log.h"
 #include "support/test.h"
@@ -24,6 +26,7 @@ struct scene {
     struct memory_log log;
     struct clock clock;
     struct timers timers;
+    struct pool pool;
     int other; /* the other process's end of the link */
     char calls[1024];
 };
@@ -46,53 +49,83 @@ static void note_rescan(void *host)
     note(host, "rescan ");
 }
 
-static uint32_t own_serial(void *host)
+/* The scene of the running test, for the calls of the pool. */
+static struct scene *noted;
+
+uint32_t __wrap_shared_serial(const struct shared *shared);
+void __wrap_shared_note_serial(struct shared *shared, uint32_t serial);
+unsigned __wrap_pool_others_list_own(struct pool *pool, uint32_t own[SLOT_MAX]);
+struct pool_worker *__wrap_pool_worker_of_incarnation(
+    const struct pool *pool, uint32_t incarnation);
+int __wrap_pool_others_find_inbox(struct pool *pool, uint32_t incarnation);
+void __wrap_pool_others_came(struct pool *pool, const uint32_t *others, unsigned n);
+void __wrap_pool_others_inbox_came(
+    struct pool *pool, uint32_t incarnation, uint32_t asker, bool found, int fd);
+void __wrap_pool_others_note_gone(struct pool *pool, uint32_t incarnation);
+void __wrap_pool_others_end(struct pool *pool);
+
+uint32_t __wrap_shared_serial(const struct shared *shared)
 {
-    (void)host;
+    (void)shared;
     return 7;
 }
 
-static void note_serial(void *host, uint32_t serial)
+void __wrap_shared_note_serial(struct shared *shared, uint32_t serial)
 {
-    note(host, "serial %u ", serial);
+    (void)shared;
+    note(noted, "serial %u ", serial);
 }
 
-static unsigned list_workers(void *host, uint32_t *own)
+unsigned __wrap_pool_others_list_own(struct pool *pool, uint32_t own[SLOT_MAX])
 {
-    note(host, "list ");
+    (void)pool;
+    note(noted, "list ");
     own[0] = 2048;
     own[1] = 2049;
     return 2;
 }
 
-static int find_inbox(void *host, uint32_t incarnation, bool *found)
+struct pool_worker *__wrap_pool_worker_of_incarnation(const struct pool *pool, uint32_t incarnation)
 {
-    note(host, "find %u ", incarnation);
-    *found = incarnation == 2048;
-    return *found ? STDERR_FILENO : -1;
+    static struct pool_worker worker;
+
+    (void)pool;
+    return incarnation == 2048 ? &worker : NULL;
 }
 
-static void note_others(void *host, const uint32_t *others, unsigned n)
+int __wrap_pool_others_find_inbox(struct pool *pool, uint32_t incarnation)
 {
-    note(host, "others ");
+    (void)pool;
+    note(noted, "find %u ", incarnation);
+    return incarnation == 2048 ? STDERR_FILENO : -1;
+}
+
+void __wrap_pool_others_came(struct pool *pool, const uint32_t *others, unsigned n)
+{
+    (void)pool;
+    note(noted, "others ");
     for (unsigned i = 0; i < n; i++)
-        note(host, "%u ", others[i]);
+        note(noted, "%u ", others[i]);
 }
 
-static void note_inbox(void *host, uint32_t incarnation, uint32_t asker, bool found, int fd)
+void __wrap_pool_others_inbox_came(
+    struct pool *pool, uint32_t incarnation, uint32_t asker, bool found, int fd)
 {
-    note(host, "inbox %u for %u%s%s ", incarnation, asker, found ? " found" : "",
+    (void)pool;
+    note(noted, "inbox %u for %u%s%s ", incarnation, asker, found ? " found" : "",
         fd != -1 ? " passed" : "");
 }
 
-static void note_gone(void *host, uint32_t incarnation)
+void __wrap_pool_others_note_gone(struct pool *pool, uint32_t incarnation)
 {
-    note(host, "gone %u ", incarnation);
+    (void)pool;
+    note(noted, "gone %u ", incarnation);
 }
 
-static void note_end(void *host)
+void __wrap_pool_others_end(struct pool *pool)
 {
-    note(host, "end ");
+    (void)pool;
+    note(noted, "end ");
 }
 
 static void note_socket(void *host, int fd)
@@ -104,14 +137,6 @@ static void note_socket(void *host, int fd)
 static const struct upgrade_ops ops = {
     .rescan = note_rescan,
     .adopt_socket = note_socket,
-    .serial = own_serial,
-    .note_serial = note_serial,
-    .list_workers = list_workers,
-    .find_inbox = find_inbox,
-    .others_came = note_others,
-    .inbox_came = note_inbox,
-    .worker_gone = note_gone,
-    .others_end = note_end,
 };
 
 /* We are the new process; the old one has said this. */
@@ -121,6 +146,7 @@ static void start(struct scene *scene, const char *said)
     int ends[2];
 
     memset(scene, 0, sizeof(*scene));
+    noted = scene;
     signal(SIGIO, SIG_IGN);
     memory_log_open(&scene->log, LEVEL_NOTICE);
     timers_init(&scene->timers, &scene->clock, NULL);
@@ -128,7 +154,9 @@ static void start(struct scene *scene, const char *said)
     scene->other = ends[1];
     state.link = ends[0];
     ck_assert_int_eq(send(scene->other, said, strlen(said), 0), (ssize_t)strlen(said));
-    upgrade_init(&scene->upgrade, &ops, scene, &state, NULL, &scene->log.log, &scene->timers);
+    scene->pool.log = &scene->log.log;
+    scene->pool.timers = &scene->timers;
+    upgrade_init(&scene->upgrade, &ops, scene, &scene->pool, &state, NULL);
 }
 
 static void expect_calls(struct scene *scene, const char *calls)
