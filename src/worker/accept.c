@@ -39,7 +39,7 @@ struct batch {
 
 /* ---- Shortages ---- */
 
-static void log_shortage(struct worker *worker, enum accept_phase phase, int error)
+static void log_accept_shortage(struct worker *worker, enum accept_phase phase, int error)
 {
     struct acceptors *accept = &worker->accept;
     uint64_t now = worker->stream.net.loop.clock.mono_ms;
@@ -75,7 +75,7 @@ static void suspend_accepting(
     struct acceptors *accept = &worker->accept;
 
     assert(phase == ACCEPT_PAUSED || phase == ACCEPT_FULL);
-    log_shortage(worker, phase, error);
+    log_accept_shortage(worker, phase, error);
     acceptors_set_phase(worker, phase);
     acceptors_update(worker);
     timer_set(&worker->stream.net.loop, &accept->resume,
@@ -102,7 +102,7 @@ static void reclaim_idle(struct worker *worker)
 /* Leaves a client that waits to a worker with room, or has idle connections closed; false: there
  * are none. Protocols are called for their ends, so not while clients are accepted, under the
  * mutex, but from the normal queue, by the WRITE event of the listener. */
-static bool make_room(struct worker *worker, struct acceptor *acceptor)
+static bool make_client_room(struct worker *worker, struct acceptor *acceptor)
 {
     struct source *source = &acceptor->source;
 
@@ -127,7 +127,8 @@ static COLD enum outcome run_short(
     if (!acceptor->source.io->waits(&acceptor->source))
         return EMPTY; /* another worker was faster, or a rescan has looked in vain */
     worker->accept.short_slots = acceptor->slots;
-    if ((phase == ACCEPT_FULL || error == EMFILE || error == ENFILE) && make_room(worker, acceptor))
+    if ((phase == ACCEPT_FULL || error == EMFILE || error == ENFILE) &&
+        make_client_room(worker, acceptor))
         return listening ? SHORT : FAILED;
     suspend_accepting(worker, acceptor, phase, error);
     return SHORT;
@@ -249,15 +250,14 @@ static void end_batch(struct worker *worker, struct acceptor *acceptor, const st
         acceptor->empty_n = 0;
     else if (batch->kind != ACCEPTOR_RESCAN)
         note_empty_event(worker, acceptor);
-    acceptor->source.events[EVENT_READ].ready =
-        false; /* clients that are left are reported again */
+    acceptor->source.events[EVENT_READ].ready = false; /* the rest is reported again */
     if (batch->outcome == ACCEPTED && !batch->opens_later)
         conn_open(batch->client);
     if (any && worker->accept.sharing != SHARING_NONE) /* last: a session may have ended */
         accept_yield(worker, acceptor, batch->left);
 }
 
-static void accept_clients(struct worker *worker, struct acceptor *acceptor)
+static void accept_from_listener(struct worker *worker, struct acceptor *acceptor)
 {
     enum acceptor_batch kind = acceptor->batch;
     bool many = kind != ACCEPTOR_FAIR || worker->cycle->events.multi_accept;
@@ -280,7 +280,7 @@ static void accept_clients(struct worker *worker, struct acceptor *acceptor)
 static void acceptor_readable(struct loop *loop, struct source *source)
 {
     assert(source->listening); /* disarming a listener has also taken its event out of the queue */
-    accept_clients(worker_of_loop(loop), container_of(source, struct acceptor, source));
+    accept_from_listener(worker_of_loop(loop), container_of(source, struct acceptor, source));
 }
 
 static void acceptor_room_wanted(struct loop *loop, struct source *source)
@@ -327,7 +327,7 @@ static int add_acceptor(
 
 /* Finds the kind of a listener's socket `i`. Sockets of reuseport beyond the number of workers,
  * left by an earlier configuration, are shared out among the workers. */
-static enum acceptor_kind find_kind(
+static enum acceptor_kind find_acceptor_kind(
     const struct worker *worker, const struct listener *listener, unsigned i)
 {
     if (!listener->options.reuseport)
@@ -341,7 +341,7 @@ static enum acceptor_kind find_kind(
 static int add_acceptors(struct worker *worker, struct listener *listener, bool siblings)
 {
     for (unsigned i = 0; i < listener->fd_n; i++) {
-        enum acceptor_kind kind = find_kind(worker, listener, i);
+        enum acceptor_kind kind = find_acceptor_kind(worker, listener, i);
 
         if ((kind == ACCEPTOR_SIBLING) == siblings &&
             add_acceptor(worker, listener, listener->fds[i], kind) == -1)
@@ -411,7 +411,7 @@ static void release_listener(struct worker *worker, struct acceptor *acceptor)
     assert(source->in_use && !source->listening && fd != -1);
     acceptor_raise_batch(acceptor, ACCEPTOR_RESCAN);
     if (worker->accept.phase != ACCEPT_CLOSED && worker->phase != WORKER_ENDING)
-        accept_clients(worker, acceptor); /* suspended or not: a shortage may be over */
+        accept_from_listener(worker, acceptor); /* suspended or not: a shortage may be over */
     listener_close_socket(acceptor->listener, fd);
     source->fd = -1;
     source_close(&worker->stream.net.loop, source, false);

@@ -33,13 +33,13 @@ void accept_mutex_init(struct accept_mutex *mutex, struct shared *shared, struct
 
 #define NOBODY ((struct slot_id) { .serial = 0 })
 
-static bool is_same(struct slot_id a, struct slot_id b)
+static bool is_same_slot(struct slot_id a, struct slot_id b)
 {
     return a.slot == b.slot && a.serial == b.serial;
 }
 
 /* Takes the mutex from `owner`, 0 if it is free, for one turn. */
-static bool take(struct accept_mutex *mutex, uint64_t owner, uint64_t now)
+static bool take_mutex(struct accept_mutex *mutex, uint64_t owner, uint64_t now)
 {
     uint64_t word = shm_lock_word(mutex->id, ++mutex->turn);
 
@@ -73,49 +73,50 @@ static void note_owner(struct accept_mutex *mutex, uint64_t owner, uint64_t now)
     if (owner != mutex->seen)
         mutex->since_ms = now;
     mutex->seen = owner;
-    if (owner == 0 || !is_same(holder, mutex->rival))
+    if (owner == 0 || !is_same_slot(holder, mutex->rival))
         mutex->rival_ms = now;
     mutex->rival = holder;
 }
 
 /* Whether the holder that was noted has had the mutex for long enough. */
-static bool is_due(const struct accept_mutex *mutex, uint64_t now)
+static bool holder_is_due(const struct accept_mutex *mutex, uint64_t now)
 {
     return now - mutex->since_ms >= mutex->bound_ms ||
            now - mutex->rival_ms >= ONLY_HOLDER_BOUNDS * mutex->bound_ms;
 }
 
 /* The mutex is another's, or to be left to others. */
-static enum accept_mutex_status wait_for(struct accept_mutex *mutex, uint64_t owner, uint64_t now)
+static enum accept_mutex_status wait_for_holder(
+    struct accept_mutex *mutex, uint64_t owner, uint64_t now)
 {
     bool damaged;
 
     note_owner(mutex, owner, now);
     /* the master frees the slot of a dead worker after its mutex: the owner is made up */
     damaged = owner != 0 && !slot_is_used(mutex->shared, mutex->rival);
-    if (damaged && take(mutex, owner, now))
+    if (damaged && take_mutex(mutex, owner, now))
         return acquired(mutex, true, now);
-    return is_due(mutex, now) ? ACCEPT_MUTEX_DUE : ACCEPT_MUTEX_BUSY;
+    return holder_is_due(mutex, now) ? ACCEPT_MUTEX_DUE : ACCEPT_MUTEX_BUSY;
 }
 
 enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t now, bool leaves)
 {
     uint64_t owner = shm_lock_owner(mutex->lock);
 
-    if (owner == 0 && !leaves && take(mutex, 0, now))
+    if (owner == 0 && !leaves && take_mutex(mutex, 0, now))
         return acquired(mutex, false, now);
     /* our own name without a turn of ours: somebody else has written it */
-    if (owner != 0 && is_same(shm_lock_id(owner), mutex->id) && take(mutex, owner, now))
+    if (owner != 0 && is_same_slot(shm_lock_id(owner), mutex->id) && take_mutex(mutex, owner, now))
         return acquired(mutex, true, now);
-    return wait_for(mutex, owner, now);
+    return wait_for_holder(mutex, owner, now);
 }
 
 enum accept_mutex_status accept_mutex_rob(struct accept_mutex *mutex, uint64_t now)
 {
-    return take(mutex, mutex->seen, now) ? acquired(mutex, false, now) : ACCEPT_MUTEX_BUSY;
+    return take_mutex(mutex, mutex->seen, now) ? acquired(mutex, false, now) : ACCEPT_MUTEX_BUSY;
 }
 
-static uint64_t time_left(uint64_t since_ms, uint64_t bound_ms, uint64_t now)
+static uint64_t bound_time_left(uint64_t since_ms, uint64_t bound_ms, uint64_t now)
 {
     uint64_t passed = now - since_ms;
 
@@ -124,8 +125,8 @@ static uint64_t time_left(uint64_t since_ms, uint64_t bound_ms, uint64_t now)
 
 uint64_t accept_mutex_wait(const struct accept_mutex *mutex, uint64_t now)
 {
-    uint64_t still = time_left(mutex->since_ms, mutex->bound_ms, now);
-    uint64_t only = time_left(mutex->rival_ms, ONLY_HOLDER_BOUNDS * mutex->bound_ms, now);
+    uint64_t still = bound_time_left(mutex->since_ms, mutex->bound_ms, now);
+    uint64_t only = bound_time_left(mutex->rival_ms, ONLY_HOLDER_BOUNDS * mutex->bound_ms, now);
 
     return still < only ? still : only;
 }

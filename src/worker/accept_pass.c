@@ -70,7 +70,7 @@ static void begin_passing(struct worker *worker, uint64_t ms)
 }
 
 /* Leaves the listener, or the accept mutex (NULL), to another worker for a while. */
-static void pass(struct worker *worker, struct acceptor *acceptor, uint32_t to)
+static void pass_clients(struct worker *worker, struct acceptor *acceptor, uint32_t to)
 {
     struct acceptors *accept = &worker->accept;
 
@@ -101,7 +101,7 @@ static bool leaves_burst(struct worker *worker, struct acceptor *acceptor)
         accept_share_judge(&accept->share, worker->stream.net.client_n, false, now, &to) !=
             SHARE_PASS)
         return false;
-    pass(worker, acceptor, to);
+    pass_clients(worker, acceptor, to);
     return true;
 }
 
@@ -203,7 +203,7 @@ bool accept_leaves_next(struct worker *worker, struct acceptor *acceptor)
     if (acceptor_needs_mutex(accept, acceptor)) /* left in the next turn, once given back */
         accept->to = verdict == SHARE_FAIR ? SHARE_NOBODY : to;
     else if (verdict == SHARE_PASS)
-        pass(worker, acceptor, to);
+        pass_clients(worker, acceptor, to);
     else if (verdict == SHARE_ASIDE)
         leave_unwatched(worker, acceptor);
     else if (verdict == SHARE_YIELD)
@@ -231,7 +231,7 @@ bool accept_leaves_short(struct worker *worker, struct acceptor *acceptor)
     if (needs_mutex)
         accept->to = to;
     else
-        pass(worker, acceptor, to);
+        pass_clients(worker, acceptor, to);
     return true;
 }
 
@@ -241,7 +241,7 @@ void accept_pass_turn(struct worker *worker)
 
     if (accept->to == SHARE_NOBODY || timer_is_set(&accept->back))
         return;
-    pass(worker, NULL, accept->to);
+    pass_clients(worker, NULL, accept->to);
     accept->to = SHARE_NOBODY;
 }
 
@@ -273,7 +273,7 @@ bool accept_leaves_turn(struct worker *worker, int64_t *delay)
     if (!leaves) {
         leaves = has_too_many(worker);
         if (leaves)
-            pass(worker, NULL, accept->to);
+            pass_clients(worker, NULL, accept->to);
         accept->to = SHARE_NOBODY;
     }
     if (leaves && *delay > MUTEX_BACK_MS)

@@ -64,7 +64,7 @@ static uint32_t read_clients(const struct accept_share *share, const struct slot
     return n < share->most ? (uint32_t)n : share->most;
 }
 
-static void look_at(
+static void look_at_slot(
     struct accept_share *share, struct look *look, uint32_t slot_number, uint32_t number)
 {
     const struct slot *slot = shared_slot_at(share->shared, slot_number);
@@ -111,11 +111,11 @@ static struct look look_around(struct accept_share *share, bool room)
 
     for (uint32_t i = 0; i < n && i < SLOT_MAX; i++)
         if (is_other(share, i))
-            look_at(share, &look, i, published->slots[i].place % SLOT_MAX);
+            look_at_slot(share, &look, i, published->slots[i].place % SLOT_MAX);
     return look;
 }
 
-static uint64_t greater(uint64_t a, uint64_t b)
+static uint64_t greater_share(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
@@ -131,10 +131,10 @@ enum share_verdict accept_share_judge(
     share->least = look.n > 0 ? look.least : UINT32_MAX;
     if (look.n == 0)
         return SHARE_FAIR;
-    if (ours >= look.least + greater(yields ? 2 : 1, mean / SPREAD) &&
+    if (ours >= look.least + greater_share(yields ? 2 : 1, mean / SPREAD) &&
         token_bucket_take(&share->exact, &exact_rate, now))
         return SHARE_PASS;
-    if (ours <= mean + greater(ROUGH_LEAST, mean / SPREAD))
+    if (ours <= mean + greater_share(ROUGH_LEAST, mean / SPREAD))
         return SHARE_FAIR;
     if (token_bucket_take(&share->rough, &rough_rate, now))
         return SHARE_PASS;

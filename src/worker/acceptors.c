@@ -15,7 +15,7 @@
 /* Reports of broken listeners; the master looks at all listeners after each report. */
 static const struct token_rate report_rate = { .burst = 1024, .per_second = 100 };
 
-static void slot_released(struct net *net);
+static void awaited_slot_released(struct net *net);
 
 void acceptors_set_phase(struct worker *worker, enum accept_phase phase)
 {
@@ -37,7 +37,7 @@ void acceptors_set_phase(struct worker *worker, enum accept_phase phase)
 
     assert(legal[accept->phase] & 1u << phase);
     accept->phase = phase;
-    worker->stream.net.awaited = awaits_slot ? slot_released : NULL;
+    worker->stream.net.awaited = awaits_slot ? awaited_slot_released : NULL;
     accept_share_publish(&accept->share, phase == ACCEPT_OPEN      ? SLOT_TAKES
                                          : phase == ACCEPT_CROWDED ? SLOT_IS_CROWDED
                                                                    : SLOT_TAKES_NONE);
@@ -179,7 +179,7 @@ static void resume_expired(struct loop *loop, struct timer *timer)
 }
 
 /* Runs when a slot has become free in ACCEPT_FULL or ACCEPT_CROWDED. */
-static void slot_released(struct net *net)
+static void awaited_slot_released(struct net *net)
 {
     struct worker *worker = worker_of_loop(&net->loop);
     struct acceptors *accept = &worker->accept;
@@ -206,7 +206,7 @@ void acceptor_break(struct worker *worker, struct acceptor *acceptor)
                                                 (uint32_t)acceptor->source.fd, -1 });
 }
 
-static void mend_expired(struct loop *loop, struct timer *timer)
+static void acceptor_mend_expired(struct loop *loop, struct timer *timer)
 {
     struct worker *worker = worker_of_loop(loop);
     struct acceptors *accept = &worker->accept;
@@ -269,7 +269,7 @@ void acceptors_init(struct worker *worker)
     assert(accept->list == NULL && accept->phase == ACCEPT_CLOSED);
     accept->sharing = find_sharing(worker);
     accept->resume.expired = resume_expired;
-    accept->mend.expired = mend_expired;
+    accept->mend.expired = acceptor_mend_expired;
 }
 
 void acceptors_leave_mutex(struct worker *worker)

@@ -52,14 +52,14 @@ bool busy_poll_is_wanted(struct busy_poll *busy, uint64_t now_ms)
     return wanted;
 }
 
-static bool has_work(const struct loop *loop)
+static bool loop_has_work(const struct loop *loop)
 {
     return !loop_is_empty(loop, QUEUE_NORMAL) || !loop_is_empty(loop, QUEUE_ACCEPT) ||
            loop->timers.soonest <= loop->clock.mono_ms || loop->wait_error != 0 ||
            signals_state->any;
 }
 
-static uint64_t now_ns(const struct loop *loop)
+static uint64_t loop_now_ns(const struct loop *loop)
 {
     const struct timespec *now = &loop->clock.mono;
 
@@ -76,11 +76,11 @@ bool busy_poll(struct busy_poll *busy, struct loop *loop, int *timeout)
         return false;
     for (uint64_t n = 0; n < busy->polls_most; n++) {
         loop_wait(loop, 0);
-        if (has_work(loop))
+        if (loop_has_work(loop))
             return true;
         if (n == 0)
-            until = now_ns(loop) + busy->ns;
-        else if (now_ns(loop) >= until)
+            until = loop_now_ns(loop) + busy->ns;
+        else if (loop_now_ns(loop) >= until)
             break;
         sched_yield();
     }

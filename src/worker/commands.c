@@ -46,7 +46,7 @@ static void begin_ending(struct worker *worker)
         worker_set_phase(worker, WORKER_ENDING);
 }
 
-static const char *handle_message(struct channel_end *end, struct channel_message *message)
+static const char *handle_master_message(struct channel_end *end, struct channel_message *message)
 {
     struct worker *worker = container_of(end, struct worker, to_master);
 
@@ -144,7 +144,7 @@ int worker_open_channel(struct worker *worker)
     static const struct source_ops ops = { .run = { [EVENT_READ] = channel_readable } };
     /* clients can cause these often */
     static const struct channel_end_ops end_ops = {
-        .handle = handle_message,
+        .handle = handle_master_message,
         .failed = sending_failed,
         .limited = 1u << MESSAGE_RESCAN | 1u << MESSAGE_INBOX_LOST,
         .is_trusted = true,
@@ -166,7 +166,7 @@ int worker_open_channel(struct worker *worker)
 
 /* ---- Without a master ---- */
 
-static void alive_expired(struct loop *loop, struct timer *timer)
+static void notify_alive_expired(struct loop *loop, struct timer *timer)
 {
     notify_alive(&worker_of_loop(loop)->log);
     timer_set(loop, timer, notify_interval() / 2);
@@ -178,7 +178,7 @@ void worker_notify_serving(struct worker *worker)
     notify_attend(&worker->stream.net.loop.timers, &worker->log);
     notify_status(&worker->log, "Serving: a single process");
     notify_ready(&worker->log);
-    worker->alive.expired = alive_expired;
+    worker->alive.expired = notify_alive_expired;
     if (notify_interval() > 0)
         timer_set(&worker->stream.net.loop, &worker->alive, notify_interval() / 2);
 }

@@ -44,7 +44,8 @@ static void post_look(struct worker *worker)
     loop_post(&worker->stream.net.loop, &source->events[EVENT_READ], QUEUE_NEXT);
 }
 
-static void tell(struct worker *worker, struct map_watch *watch, const struct shm_map_changed *what)
+static void tell_map_change(
+    struct worker *worker, struct map_watch *watch, const struct shm_map_changed *what)
 {
     struct fb_worker *handle = watch->handle;
 
@@ -68,7 +69,7 @@ static bool tell_changes(struct worker *worker, struct map_watch *watch)
         if (!shm_map_log_next(watch->map->handle, &watch->reader, watch->room, &changed))
             break;
         watches->budget--;
-        tell(worker, watch, &changed);
+        tell_map_change(worker, watch, &changed);
     }
     return true;
 }
@@ -124,7 +125,7 @@ static void sweep(struct worker *worker, struct map_watch *watch)
 }
 
 /* Looks for what no bell tells of. */
-static void look_expired(struct loop *loop, struct timer *timer)
+static void map_look_expired(struct loop *loop, struct timer *timer)
 {
     struct worker *worker = worker_of_loop(loop);
     struct map_watch *watch;
@@ -149,7 +150,7 @@ static struct map_watches *open_watches(struct worker *worker)
     watches = memory_alloc(worker->stream.net.memory, sizeof(*watches));
     if (watches == NULL)
         return NULL;
-    *watches = (struct map_watches) { .timer.expired = look_expired };
+    *watches = (struct map_watches) { .timer.expired = map_look_expired };
     STAILQ_INIT(&watches->list);
     watches->source = loop_make_own(&worker->stream.net.loop, QUEUE_NORMAL, &ops);
     if (watches->source == NULL) {
@@ -160,7 +161,7 @@ static struct map_watches *open_watches(struct worker *worker)
     return watches;
 }
 
-static struct map_watch *find_watch(
+static struct map_watch *find_map_watch(
     const struct map_watches *watches, const struct fb_worker *handle, const struct fb_map *map)
 {
     struct map_watch *watch;
@@ -171,14 +172,14 @@ static struct map_watch *find_watch(
     return NULL;
 }
 
-static int begin(struct worker *worker, struct fb_worker *handle, struct fb_map *map)
+static int begin_map_watch(struct worker *worker, struct fb_worker *handle, struct fb_map *map)
 {
     struct map_watches *watches = open_watches(worker);
     struct map_watch *watch;
 
     if (watches == NULL)
         return -1;
-    if (find_watch(watches, handle, map) != NULL)
+    if (find_map_watch(watches, handle, map) != NULL)
         return 0;
     watch = memory_alloc(worker->stream.net.memory, sizeof(*watch) + map->shape.key_max);
     if (watch == NULL)
@@ -200,10 +201,10 @@ int map_watch_set(struct fb_worker *handle, struct fb_map *map, bool on)
         worker->phase >= WORKER_ENDING)
         return -1;
     if (on)
-        return begin(worker, handle, map);
+        return begin_map_watch(worker, handle, map);
     if (worker->map_watches == NULL)
         return 0;
-    watch = find_watch(worker->map_watches, handle, map);
+    watch = find_map_watch(worker->map_watches, handle, map);
     if (watch != NULL)
         watch->map = NULL;
     if (watch != NULL && !worker->map_watches->telling)

@@ -160,7 +160,7 @@ static void report_to_conn(struct fb_conn *conn, const struct fb_answer *answer,
 }
 
 /* Reports the outcome to the sender, if any. Without the protocol there was no receiver. */
-static void report_outcome(
+static void report_message_outcome(
     struct worker *worker, struct unanswered *unanswered, fb_outcome outcome, bool guessed)
 {
     bool had_none = unanswered->is_unheard && outcome == FB_MESSAGE_UNKNOWN;
@@ -195,7 +195,7 @@ void messages_answered(struct worker *worker, const struct message_head *reply, 
         return;
     if (peer != NULL && unanswered->is_unheard) /* the protocol does not run there */
         peer->unheard &= ~(UINT64_C(1) << unanswered->protocol);
-    report_outcome(
+    report_message_outcome(
         worker, unanswered, guessed ? FB_MESSAGE_UNKNOWN : (fb_outcome)reply->outcome, guessed);
 }
 
@@ -215,7 +215,7 @@ void messages_report_decided(struct worker *worker)
         key.number += key.to == 0;
         if (unanswered->outcome == 0)
             continue;
-        report_outcome(worker, unanswered, unanswered->outcome, false);
+        report_message_outcome(worker, unanswered, unanswered->outcome, false);
         net_flush(&worker->stream.net);
     }
 }

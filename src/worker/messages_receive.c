@@ -174,7 +174,7 @@ static void tell_gone(struct worker *worker)
 
 /* ---- Dispatch ---- */
 
-static void receive_reply(struct worker *worker, const struct message_head *reply)
+static void receive_message_reply(struct worker *worker, const struct message_head *reply)
 {
     bool is_unknown = reply->outcome == FB_MESSAGE_UNKNOWN || reply->outcome == MESSAGE_IS_GUESS;
 
@@ -184,7 +184,7 @@ static void receive_reply(struct worker *worker, const struct message_head *repl
 
 /* Receives a message, reply or greeting. `own`, perhaps the message itself, is sent back as the
  * reply to a message; returns whether it was. */
-static bool receive(struct worker *worker, const struct message_head *head, fb_bytes bytes,
+static bool receive_message(struct worker *worker, const struct message_head *head, fb_bytes bytes,
     struct queued_message *own)
 {
     struct message_head reply = { .number = head->number, .from = head->to, .to = head->from };
@@ -195,7 +195,7 @@ static bool receive(struct worker *worker, const struct message_head *head, fb_b
         return false;
     }
     if (head->outcome != MESSAGE_IS_SENT) {
-        receive_reply(worker, head);
+        receive_message_reply(worker, head);
         return false;
     }
     reply.outcome = references_is_worker(head->to) ? receive_for_worker(worker, head, bytes)
@@ -282,7 +282,7 @@ static void read_inbox(struct worker *worker, int most)
         }
         if (!is_message(worker, &packet, (size_t)n))
             continue;
-        if (receive(worker, &packet.head,
+        if (receive_message(worker, &packet.head,
                 (fb_bytes) { packet.bytes, (size_t)n - sizeof(packet.head) },
                 worker->messages->spare))
             worker->messages->spare = NULL;
@@ -342,7 +342,8 @@ static void run_local(struct loop *loop, struct source *source)
     STAILQ_CONCAT(&queue, &messages->local_queue);
     while ((message = STAILQ_FIRST(&queue)) != NULL) {
         STAILQ_REMOVE_HEAD(&queue, link);
-        if (!receive(worker, &message->head, (fb_bytes) { message->p, message->n }, message))
+        if (!receive_message(
+                worker, &message->head, (fb_bytes) { message->p, message->n }, message))
             message_free(worker, message);
         net_flush(&worker->stream.net);
     }
@@ -354,7 +355,7 @@ static void run_local(struct loop *loop, struct source *source)
         tell_gone(worker);
 }
 
-static void retry_expired(struct loop *loop, struct timer *timer)
+static void peers_retry_expired(struct loop *loop, struct timer *timer)
 {
     struct worker *worker = worker_of_loop(loop);
     struct messages *messages = worker->messages;
@@ -382,7 +383,7 @@ bool messages_open(struct worker *worker)
     messages = memory_alloc(stream->net.memory, sizeof(*messages));
     if (messages == NULL)
         return false;
-    *messages = (struct messages) { .kind = MESSAGES_KIND, .retry.expired = retry_expired };
+    *messages = (struct messages) { .kind = MESSAGES_KIND, .retry.expired = peers_retry_expired };
     worker->messages = messages;
     STAILQ_INIT(&messages->local_queue);
     TAILQ_INIT(&messages->peers);

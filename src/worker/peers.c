@@ -51,7 +51,7 @@ struct peer *peers_find(struct messages *messages, uint32_t incarnation)
 }
 
 /* Asks the master for the peer's inbox, now or later. */
-static void ask_for_inbox(struct worker *worker, struct peer *peer)
+static void ask_for_peer_inbox(struct worker *worker, struct peer *peer)
 {
     struct messages *messages = worker->messages;
     struct loop *loop = &worker->stream.net.loop;
@@ -90,7 +90,7 @@ struct peer *peers_get(struct worker *worker, uint32_t incarnation)
     STAILQ_INIT(&peer->queue);
     TAILQ_INSERT_TAIL(&messages->peers, peer, link);
     messages->peer_n++;
-    ask_for_inbox(worker, peer);
+    ask_for_peer_inbox(worker, peer);
     return peer;
 }
 
@@ -127,7 +127,7 @@ static bool reopen_peer(struct worker *worker, struct peer *peer)
 }
 
 /* Sends from the queue what the peer's inbox takes; false when the peer has gone. */
-static bool deliver(struct worker *worker, struct peer *peer)
+static bool deliver_queue(struct worker *worker, struct peer *peer)
 {
     struct queued_message *first;
 
@@ -220,7 +220,7 @@ void peers_open(struct worker *worker, struct channel_message *message)
     peer->fd = message->fd;
     peer->ask_at = 0;
     message->fd = -1;
-    if (!deliver(worker, peer))
+    if (!deliver_queue(worker, peer))
         peers_gone(worker, message->argument);
 }
 
@@ -236,7 +236,7 @@ static void queue_message(struct worker *worker, struct peer *peer, struct queue
     STAILQ_INSERT_TAIL(&peer->queue, message, link);
     peer->queued_n++;
     worker->messages->queued_n++;
-    if (!deliver(worker, peer) || (peer->fd == -1 && worker->channel == NULL))
+    if (!deliver_queue(worker, peer) || (peer->fd == -1 && worker->channel == NULL))
         peers_gone(worker, peer->incarnation);
 }
 
@@ -297,10 +297,10 @@ void peers_retry(struct worker *worker)
 
     TAILQ_FOREACH_SAFE (peer, &worker->messages->peers, link, next) {
         if (peer->fd == -1 && !peer->asked)
-            ask_for_inbox(worker, peer);
+            ask_for_peer_inbox(worker, peer);
         if (peer->to_greet)
             peers_greet(worker, peer);
-        else if (!deliver(worker, peer))
+        else if (!deliver_queue(worker, peer))
             peers_gone(worker, peer->incarnation);
     }
 }

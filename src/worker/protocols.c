@@ -141,7 +141,7 @@ struct fb_worker *worker_protocol_of_mark(struct worker *worker, uint64_t mark)
     return NULL;
 }
 
-static void timer_expired(struct loop *loop, struct timer *expired)
+static void protocol_timer_expired(struct loop *loop, struct timer *expired)
 {
     struct worker *worker = worker_of_loop(loop);
     struct fb_worker *own = container_of(id_timers_owner(expired), struct fb_worker, timers);
@@ -160,7 +160,7 @@ int worker_protocol_timer(struct fb_worker *handle, uint32_t id, uint64_t ms)
 {
     struct net *net = &worker_of(handle)->stream.net;
 
-    return id_timers_set(&handle->timers, &net->loop, net->memory, timer_expired, id, ms);
+    return id_timers_set(&handle->timers, &net->loop, net->memory, protocol_timer_expired, id, ms);
 }
 
 void worker_protocol_timer_cancel(struct fb_worker *handle, uint32_t id)
@@ -182,7 +182,7 @@ struct post {
     max_align_t bytes[];
 };
 
-static void run_post(struct worker *worker, struct post *post)
+static void run_posted_work(struct worker *worker, struct post *post)
 {
     worker_callback_begin(post->handle, CALLBACK_POSTED);
     post->run(post->handle, post->work);
@@ -203,7 +203,7 @@ static void run_posts(struct loop *loop, struct source *source)
         post = STAILQ_FIRST(&posts->list);
         STAILQ_REMOVE_HEAD(&posts->list, link);
         posts->n--;
-        run_post(worker, post);
+        run_posted_work(worker, post);
     }
     net_flush(&worker->stream.net);
 }

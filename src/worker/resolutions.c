@@ -13,7 +13,7 @@ static struct worker *worker_of_names(const struct names *names)
     return worker_of_loop(names->loop);
 }
 
-static void tell(struct names *names, struct fb_worker *handle, names_resolved *resolved,
+static void tell_resolution(struct names *names, struct fb_worker *handle, names_resolved *resolved,
     const fb_names *what, void *arg)
 {
     struct worker *worker = worker_of_names(names);
@@ -28,7 +28,7 @@ static void tell(struct names *names, struct fb_worker *handle, names_resolved *
     worker_callback_end(worker);
 }
 
-static void told(struct names *names)
+static void flush_resolutions(struct names *names)
 {
     net_flush(&worker_of_names(names)->stream.net);
 }
@@ -62,8 +62,8 @@ int resolutions_open(struct worker *worker)
         names_create(&net->loop, net->memory, &worker->cycle->stream.system, users_of(worker));
     if (worker->names == NULL)
         return -1;
-    worker->names->tell = tell;
-    worker->names->told = told;
+    worker->names->tell = tell_resolution;
+    worker->names->told = flush_resolutions;
     return 0;
 }
 

@@ -71,7 +71,7 @@ static void note_running(struct threads *threads)
 }
 
 /* A job has called pthread_exit(), and would never be done. */
-static void end_process(void *arg)
+static void end_thread_process(void *arg)
 {
     struct threads *threads = arg;
 
@@ -83,12 +83,12 @@ static void end_process(void *arg)
 }
 
 /* Runs a job, with the mutex held before and afterwards. */
-static void run_job(struct threads *threads, struct job *job)
+static void run_thread_job(struct threads *threads, struct job *job)
 {
     LIST_INSERT_HEAD(&threads->running, job, running);
     note_running(threads);
     pthread_mutex_unlock(&threads->mutex);
-    pthread_cleanup_push(end_process, threads);
+    pthread_cleanup_push(end_thread_process, threads);
     job->work(job->argument);
     pthread_cleanup_pop(0);
     if (threads->kind != THREADS_KIND) /* a child of fork() has come back */
@@ -120,7 +120,7 @@ static void *run_jobs(void *arg)
         STAILQ_REMOVE_HEAD(&pool->queue, link);
         assert(pool->queued > 0);
         pool->queued--;
-        run_job(threads, job);
+        run_thread_job(threads, job);
         STAILQ_INSERT_TAIL(&threads->finished, job, link);
         if (!threads->ending) /* once ending, the loop may be gone */
             threads->loop->mechanism->notify(threads->loop);

@@ -78,7 +78,7 @@ void worker_limit_log(struct worker *worker)
 }
 
 /* Connects each broken log again, or has the master do it. */
-static void repair_logs(struct worker *worker)
+static void repair_worker_logs(struct worker *worker)
 {
     struct core_settings *core = &worker->cycle->core;
 
@@ -100,7 +100,7 @@ void worker_tend_log(struct worker *worker)
     /* a line about one log may break another, which waits for the timer as a failure does */
     if (unlikely(worker->log.broken) && !timer_is_set(&worker->log_repair)) {
         worker->log.broken = false;
-        repair_logs(worker);
+        repair_worker_logs(worker);
         timer_set(loop, &worker->log_repair, LOGS_REPAIR_MS);
     }
     if (unlikely(due != 0) && !timer_is_set(&worker->log_due))

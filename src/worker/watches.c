@@ -115,18 +115,18 @@ static void run_watch(struct loop *loop, struct source *source, enum event_direc
     net_flush(&worker->stream.net);
 }
 
-static void run_read(struct loop *loop, struct source *source)
+static void run_watch_read(struct loop *loop, struct source *source)
 {
     run_watch(loop, source, EVENT_READ);
 }
 
-static void run_write(struct loop *loop, struct source *source)
+static void run_watch_write(struct loop *loop, struct source *source)
 {
     run_watch(loop, source, EVENT_WRITE);
 }
 
 static const struct source_ops watch_ops = {
-    .run = { [EVENT_READ] = run_read, [EVENT_WRITE] = run_write },
+    .run = { [EVENT_READ] = run_watch_read, [EVENT_WRITE] = run_watch_write },
 };
 
 /* ---- Watches ---- */
@@ -138,7 +138,7 @@ static int watch_source(struct fb_watch *watch, unsigned events)
 }
 
 /* Gives the watch a source and has it watched; an errno, and it has none. */
-static int make_source(struct fb_watch *watch, unsigned events)
+static int make_watch_source(struct fb_watch *watch, unsigned events)
 {
     struct loop *loop = loop_of(watch);
     struct source *source = source_get(&loop->sources);
@@ -205,7 +205,7 @@ struct fb_watch *watches_add(
         events & ~(FB_WATCH_READ | FB_WATCH_WRITE) ? EINVAL : check_descriptor(worker, fd, &status);
     if (error == 0) {
         watch = create_watch(handle, fd, ready);
-        error = watch == NULL ? ENOMEM : make_source(watch, events);
+        error = watch == NULL ? ENOMEM : make_watch_source(watch, events);
     }
     if (error != 0) {
         if (watch != NULL)

@@ -64,13 +64,13 @@ static void shutdown_expired(struct loop *loop, struct timer *timer)
     }
 }
 
-static void random_bytes(struct worker *worker, void *p, size_t n)
+static void random_worker_bytes(struct worker *worker, void *p, size_t n)
 {
     (void)worker;
     arc4random_buf(p, n);
 }
 
-static bool serves(const struct worker *worker)
+static bool worker_serves(const struct worker *worker)
 {
     return worker->heritage->task != TASK_ASK;
 }
@@ -97,7 +97,7 @@ static int init_stream(struct worker *worker, const struct heritage *heritage)
 {
     const struct events_settings *events = &heritage->cycle->events;
     struct net_options options = {
-        .connections_max = serves(worker) ? (uint32_t)events->worker_connections : 1,
+        .connections_max = worker_serves(worker) ? (uint32_t)events->worker_connections : 1,
         .listeners = listener_slots(worker),
         .mechanism = events->mechanism,
         .mechanism_values = events->mechanism_values,
@@ -123,7 +123,7 @@ static int init_stream(struct worker *worker, const struct heritage *heritage)
     return 0;
 }
 
-static uint32_t random_below(struct upstreams *upstreams, uint32_t below)
+static uint32_t random_peer_below(struct upstreams *upstreams, uint32_t below)
 {
     struct worker *worker = worker_of_loop(upstreams->loop);
     uint32_t n;
@@ -143,7 +143,7 @@ static void published_names(struct upstreams *upstreams)
     struct worker *worker = worker_of_loop(upstreams->loop);
 
     assert(worker->heritage->task != TASK_SERVE && upstreams->writer != NULL);
-    if (serves(worker))
+    if (worker_serves(worker))
         follow_heed_all(upstreams);
     else
         channel_end_send(&worker->to_master, MESSAGE_NAMES);
@@ -162,7 +162,7 @@ static int open_upstreams(struct worker *worker)
         .id = worker->heritage->slot,
         .tell = session_tries_tell,
         .report = session_tries_report,
-        .random = random_below,
+        .random = random_peer_below,
         .generation = worker->heritage->place >> PLACE_NUMBER_BITS,
         .names = worker->names,
         .system = &worker->cycle->stream.system,
@@ -170,7 +170,7 @@ static int open_upstreams(struct worker *worker)
         .known = worker->cycle->stream.known,
         .published = published_names,
     };
-    if (serves(worker) && (queue_open(upstreams) == -1 || upstreams_open(upstreams) == -1))
+    if (worker_serves(worker) && (queue_open(upstreams) == -1 || upstreams_open(upstreams) == -1))
         return -1;
     return worker->heritage->task != TASK_SERVE ? upstreams_ask(upstreams) : 0;
 }
@@ -223,7 +223,7 @@ int worker_init(struct worker *worker, const struct heritage *heritage, enum rol
     open_log(&worker->log, heritage);
     worker->shutdown.expired = shutdown_expired;
     worker->others.expired = worker_others_expired;
-    worker->random = heritage->random != NULL ? heritage->random : random_bytes;
+    worker->random = heritage->random != NULL ? heritage->random : random_worker_bytes;
     if (is_confined(worker) && process_confine(cycle, heritage->index, &worker->log) == -1)
         return -1;
     if (role == ROLE_SINGLE)
@@ -232,9 +232,9 @@ int worker_init(struct worker *worker, const struct heritage *heritage, enum rol
     if (init_stream(worker, heritage) == -1)
         return -1;
     busy_poll_init(&worker->busy_poll, cycle->events.busy_poll);
-    if ((serves(worker) && open_service(worker) == -1) || accept_init(worker) == -1 ||
+    if ((worker_serves(worker) && open_service(worker) == -1) || accept_init(worker) == -1 ||
         worker_open_channel(worker) == -1 || resolutions_open(worker) == -1 ||
-        open_upstreams(worker) == -1 || (serves(worker) && start_service(worker) == -1) ||
+        open_upstreams(worker) == -1 || (worker_serves(worker) && start_service(worker) == -1) ||
         (resolution > 0 && loop_set_resolution(loop, (uint64_t)resolution) == -1) ||
         (is_confined(worker) && sandbox_enter(cycle, &worker->log) == -1) ||
         threads_begin(worker) == -1) {
@@ -292,7 +292,7 @@ void worker_done(struct worker *worker)
 }
 
 /* Maps the worker's struct; NULL after an emerg line. */
-static struct worker *create_worker(const struct heritage *heritage)
+static struct worker *create_worker_memory(const struct heritage *heritage)
 {
     struct worker *worker = os_wiped_alloc(sizeof(*worker));
     struct log log;
@@ -305,7 +305,7 @@ static struct worker *create_worker(const struct heritage *heritage)
 }
 
 /* A protocol has called pthread_exit(): the loop is gone, and threads might live on. */
-static void end_process(void *arg)
+static void end_worker_process(void *arg)
 {
     struct worker *worker = arg;
 
@@ -332,7 +332,7 @@ void worker_run(struct worker *worker)
 }
 
 /* Serves; the exit code. */
-static int serve(struct worker *worker)
+static int serve_clients(struct worker *worker)
 {
     struct net *net = &worker->stream.net;
 
@@ -359,15 +359,15 @@ static int serve(struct worker *worker)
 int worker_main(const struct heritage *heritage, enum role role)
 {
     struct slot *slot = shared_slot(heritage->shared, heritage->slot);
-    struct worker *worker = create_worker(heritage);
+    struct worker *worker = create_worker_memory(heritage);
     volatile int status = EXIT_FATAL; /* for pthread_cleanup_push() */
 
     role_set(role);
     assert(!role_is(ROLE_MASTER) || role == ROLE_SINGLE);
     signals_install(role);
-    pthread_cleanup_push(end_process, worker);
+    pthread_cleanup_push(end_worker_process, worker);
     if (worker != NULL && worker_init(worker, heritage, role) == 0) {
-        status = serve(worker);
+        status = serve_clients(worker);
         worker_done(worker);
         log_report_suppressed(&worker->log, true);
         assert(worker->phase == WORKER_DONE);
