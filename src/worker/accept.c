@@ -143,7 +143,7 @@ static enum outcome accept_failed(struct worker *worker, struct acceptor *accept
         if (worker->phase < WORKER_DRAINING)
             acceptor_break(worker, acceptor);
         return BROKEN;
-    /* errors of the network, which Linux hands to accept: of this client alone */
+    /* network errors, which Linux hands to accept: for this client alone */
     case ECONNABORTED:
     case EHOSTDOWN:
     case EHOSTUNREACH:
@@ -279,7 +279,7 @@ static void accept_from_listener(struct worker *worker, struct acceptor *accepto
 
 static void acceptor_readable(struct loop *loop, struct source *source)
 {
-    assert(source->listening); /* disarming a listener has also taken its event out of the queue */
+    assert(source->listening); /* disarming a listener has unposted its event */
     accept_from_listener(worker_of_loop(loop), container_of(source, struct acceptor, source));
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Accepting, from the worker's start to the release of its listeners. */
+/* Accepting, from start to release. */
 #pragma once
 
 struct worker;
 
-/* Gets a slot for each listening socket of this worker; -1 after an emerg line. */
+/* Gets a slot for each listening socket; -1 after an emerg line. */
 int accept_init(struct worker *worker);
 /* Begins to accept; the worker serves from now on. */
 void accept_open(struct worker *worker);

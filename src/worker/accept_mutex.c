@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tries the accept mutex, and takes it from a holder that stands still, by what this worker
- * remembers of the owner: the mutex heals without the help of another process. */
+/* Tries the accept mutex, and takes it from a holder that stands still, by what the worker
+ * remembers of the owner: no other process has to help. */
 #include "worker/accept_mutex.h"
 
 #include "shm/shared.h"
@@ -10,7 +10,7 @@
 /* Bounds for a holder that does not turn; less where accept_mutex_delay is short. */
 #define BOUND_MAX_MS 1000
 #define SOON_MS 20
-/* Bounds after which a holder that turns, and leaves the mutex to nobody, loses it. */
+/* Bounds for a holder that turns without leaving the mutex to a rival. */
 #define ONLY_HOLDER_BOUNDS 2
 /* Our turns in a row that are taken from us at once, and the mutex is damaged. */
 #define ROBBED_MOST 3
@@ -65,7 +65,7 @@ static enum accept_mutex_status acquired(struct accept_mutex *mutex, bool damage
     return ACCEPT_MUTEX_DAMAGED;
 }
 
-/* Notes who has the mutex, or (0) that it is free, and since when. */
+/* Notes the owner, or (0) that the mutex is free, and since when. */
 static void note_owner(struct accept_mutex *mutex, uint64_t owner, uint64_t now)
 {
     struct slot_id holder = shm_lock_id(owner);
@@ -105,7 +105,7 @@ enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t n
 
     if (owner == 0 && !leaves && take_mutex(mutex, 0, now))
         return acquired(mutex, false, now);
-    /* our own name without a turn of ours: somebody else has written it */
+    /* forged: the name of this worker without a turn */
     if (owner != 0 && is_same_slot(shm_lock_id(owner), mutex->id) && take_mutex(mutex, owner, now))
         return acquired(mutex, true, now);
     return wait_for_holder(mutex, owner, now);

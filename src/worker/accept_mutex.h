@@ -20,7 +20,7 @@ struct accept_mutex {
     uint32_t turn;        /* counts our turns as the holder */
     uint64_t word;        /* ours, of the latest turn */
     uint64_t taken_ms;    /* when that turn began */
-    unsigned robbed;      /* turns in a row that another has ended before the bound */
+    unsigned robbed;      /* turns in a row, ended by rivals before the bound */
     uint64_t seen;        /* the latest owner during a wait */
     uint64_t since_ms;    /* when `seen` was seen first */
     struct slot_id rival; /* the latest holder */
@@ -54,7 +54,7 @@ static inline bool accept_mutex_is_free(const struct accept_mutex *mutex)
     return shm_lock_owner(mutex->lock) == 0;
 }
 
-/* Whether another worker has taken the mutex in this turn; a mutex that was freed is not lost. */
+/* Whether the mutex was taken by a rival in this turn; a freed mutex is not lost. */
 static inline bool accept_mutex_is_lost(const struct accept_mutex *mutex)
 {
     uint64_t owner = shm_lock_owner(mutex->lock);

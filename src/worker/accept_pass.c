@@ -11,11 +11,11 @@
 /* Time for a woken worker to take the clients of a listener, or the accept mutex. */
 #define BACK_MS 2
 #define MUTEX_BACK_MS 5
-/* Clients of a burst come within such a time. */
+/* Interval between clients of a burst. */
 #define BURST_MS 1
-/* Before idle connections are closed for a client for whom another worker has said to have room. */
+/* Time for a worker with room, before idle connections are closed here. */
 #define SHORT_BACK_MS 10
-/* No more listeners are looked at when clients wait at any of them. */
+/* Listeners that are looked at for SHARE_ANY. */
 #define ANY_MOST 64
 
 static void set_passing(struct acceptors *accept, enum accept_passing passing)
@@ -49,7 +49,7 @@ static void watch_yielded(struct worker *worker)
     }
 }
 
-/* Leaves a listener to worker `to`, or (SHARE_NOBODY) to any that waits there. */
+/* Leaves a listener to worker `to`, or (SHARE_NOBODY) to any. */
 static void leave_listener(struct worker *worker, struct acceptor *acceptor, uint32_t to)
 {
     struct acceptors *accept = &worker->accept;
@@ -293,8 +293,7 @@ void accept_wake_another(struct worker *worker, int fd)
         wake_worker(worker, fd, to);
 }
 
-/* Accepts the clients that were left to this worker at the listener of this descriptor, or
- * (SHARE_ANY) at any of a few. */
+/* Accepts passed clients at the listener of this descriptor, or (SHARE_ANY) at a few. */
 static void take_passed(struct worker *worker, int fd)
 {
     struct acceptors *accept = &worker->accept;
@@ -317,7 +316,7 @@ static void take_passed(struct worker *worker, int fd)
     }
 }
 
-/* Runs when another worker has more clients: takes back what was left to others. */
+/* Runs when another worker has more clients: takes yielded listeners back. */
 static void bell_rung(struct loop *loop, struct source *source)
 {
     struct worker *worker = worker_of_loop(loop);

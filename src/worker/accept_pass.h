@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients that are left to other workers: of which listener or turn of the mutex, to which worker,
- * and for how long. */
+/* Passing clients: of a listener or of a turn of the mutex, to a worker, for a time. */
 #pragma once
 
 #include "worker/acceptors.h"
 
-/* Sets up the bell, and what is known of other workers; -1 after an emerg line. */
+/* Sets up the bell and the shares of workers; -1 after an emerg line. */
 int accept_init_passing(struct worker *worker);
 /* Ends passing, before the listeners are released. */
 void accept_end_passing(struct worker *worker);
 
-/* Before an event: whether its clients are left to others, as earlier ones, or in a burst. */
+/* Before an event: whether the clients are passed, as earlier ones, or in a burst. */
 bool accept_leaves_event(struct worker *worker, struct acceptor *acceptor);
-/* After an accept: whether the next clients are left to others, here or at all shared listeners. */
+/* After an accept: whether the next clients are passed, here or at all shared listeners. */
 bool accept_leaves_next(struct worker *worker, struct acceptor *acceptor);
 /* Whether a client without room here is left to a worker that has. */
 bool accept_leaves_short(struct worker *worker, struct acceptor *acceptor);
-/* Before a try of the mutex: whether it is left to others, with a bound for *delay (ms). */
+/* Before a try of the mutex: whether the turn is passed, with a bound for *delay (ms). */
 bool accept_leaves_turn(struct worker *worker, int64_t *delay);
 /* The mutex was given back: leaves it to the worker that has room. */
 void accept_pass_turn(struct worker *worker);

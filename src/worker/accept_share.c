@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the load of the other workers, and judges by it. A worker publishes its own count before it
- * reads the counts of others. */
+/* Compares a worker's clients with the published loads. A worker publishes its own count before it
+ * reads any other. */
 #include "worker/accept_share.h"
 
 #include <assert.h>
@@ -92,7 +92,7 @@ static void look_at_slot(
     look->waits = waits;
 }
 
-/* Whether the master has published another worker of the generation there. */
+/* Whether the slot has another worker of the generation, as published by the master. */
 static bool is_other(const struct accept_share *share, uint32_t i)
 {
     const struct shared_published *published = share->shared->published;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The worker's share of the clients, compared with the other workers of its generation.
+/* The worker's share of clients, compared within its generation.
  *
- * Never acts. Published numbers are input: each is bounded before it is counted, a worker that has
- * not turned after a wake-up is left out until it turns, and tokens bound how often clients are
- * left to others. */
+ * Never acts. Published numbers are input: each is bounded before use, a worker that has not turned
+ * after a wake-up is left out until it turns, and tokens bound how often clients are passed. */
 #pragma once
 
 #include "base/token_bucket.h"
@@ -26,7 +25,7 @@ struct accept_share {
     unsigned peer_n; /* numbers of workers are below */
     struct token_bucket exact, rough, aside, again;
     uint32_t least;   /* fewest clients of a worker at the latest verdict */
-    uint64_t accepts; /* total of the others at the latest look for room */
+    uint64_t accepts; /* total of the others at the latest look */
     bool refused;     /* no other has accepted since, though a client waited */
 };
 
@@ -40,7 +39,7 @@ enum share_verdict {
 #define SHARE_NOBODY UINT32_MAX
 #define SHARE_ANY (INT32_MAX - 1) /* instead of a descriptor: several listeners */
 
-/* Begins for the worker of this slot and place, one of `n`; -1 without memory. */
+/* Begins for the worker with this slot and place, among `n`; -1 without memory. */
 int accept_share_init(struct accept_share *share, struct shared *shared, struct slot_id id,
     uint32_t place, unsigned n);
 void accept_share_done(struct accept_share *share);
@@ -64,7 +63,7 @@ int accept_share_passed(const struct accept_share *share, uint32_t *cursor);
 /* Publishes the listener whose clients are left to worker `to`; -1: none. */
 void accept_share_publish_pass(struct accept_share *share, int fd, uint32_t to);
 
-/* Publishes whether this worker takes clients, and has room for them. */
+/* Publishes whether this worker takes clients, and has room. */
 static inline void accept_share_publish(struct accept_share *share, enum slot_takes takes)
 {
     if (share->own != NULL)

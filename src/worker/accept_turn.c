@@ -9,7 +9,7 @@
 
 #include <assert.h>
 
-/* Bound of accept_mutex_delay for a worker that looks whether clients wait. */
+/* Bound of accept_mutex_delay between two looks for waiting clients. */
 #define LOOK_MS 1000
 
 /* Counts a turn of accept_disabled; the time to leave the mutex, accept_mutex_delay in all. */

@@ -9,5 +9,5 @@
 int accept_before(struct worker *worker, int timeout);
 /* Gives the mutex back, after the accept queue. */
 void accept_after(struct worker *worker);
-/* Whether another worker has taken the mutex from this one, and the shared listeners with it. */
+/* Whether a rival has taken the mutex, and the shared listeners with it. */
 bool accept_steps_back(struct worker *worker, const struct acceptor *acceptor);

@@ -9,7 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 
-/* Time to the next try of a listener that was shut down. */
+/* Retry interval for listeners that were shut down. */
 #define MEND_MS 100
 
 /* Reports of broken listeners; the master looks at all listeners after each report. */

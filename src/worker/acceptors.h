@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The listeners of a worker: kind and state of each, the phase of accepting, and how workers share
- * listeners. Each enumeration has one setter, which asserts that the step is legal.
+ * listeners. Each enumeration has one setter, with an assertion of the legal steps.
  *
- * Responsible for watching exactly the listeners that phase, state and accept mutex allow. Never
- * accepts. */
+ * Watches exactly the listeners that phase, state and accept mutex allow. Never accepts. */
 #pragma once
 
 #include "base/token_bucket.h"
@@ -48,7 +47,7 @@ struct acceptor {
 enum accept_phase {
     ACCEPT_CLOSED,   /* the master has not let this worker accept yet */
     ACCEPT_OPEN,     /* clients are accepted */
-    ACCEPT_CROWDED,  /* clients are accepted, and for want of a slot passed to others */
+    ACCEPT_CROWDED,  /* clients are accepted, or passed for want of a slot */
     ACCEPT_PAUSED,   /* suspended by a shortage, until the timer `resume` */
     ACCEPT_FULL,     /* suspended for want of a slot, until one is free or the timer `resume` */
     ACCEPT_RELEASED, /* the listeners are closed, for good */
@@ -81,7 +80,7 @@ enum accept_turn {
 enum accept_passing {
     PASSING_NONE,
     PASSING_CLIENTS, /* until the timer `back` */
-    PASSING_SHORT,   /* the same, for want of room here, from the end of the turn on */
+    PASSING_SHORT,   /* the same for want of room, from the end of the turn on */
     PASSING_REFUSED, /* left in vain: the mutex is this worker's to take */
 };
 
@@ -96,14 +95,14 @@ struct acceptors {
     struct token_bucket reports; /* to the master, of broken listeners */
     uint32_t short_slots;        /* needed by the latest client without room */
     int short_fd;                /* the listener at which accepting was suspended last */
-    uint64_t shortage_at;        /* ms of the latest shortage, to log it once; 0: none */
+    uint64_t shortage_at;        /* when a shortage was logged last, ms, or 0 */
     /* the accept mutex (accept_turn.c) */
     enum accept_turn turn;
     struct accept_mutex mutex; /* used with SHARING_MUTEX */
     int64_t disabled;          /* accept_disabled: turns to leave the mutex to others */
     bool was_disabled;         /* in the latest turn */
     bool invited;              /* another worker has too many clients, and has rung the bell */
-    /* clients that are left to other workers, and taken from them (accept_pass.c) */
+    /* passed clients (accept_pass.c) */
     enum accept_passing passing;
     struct accept_share share;
     uint32_t to;          /* the worker that the mutex is to be left to, or SHARE_NOBODY */
@@ -112,7 +111,7 @@ struct acceptors {
     uint64_t accepted_ms; /* the latest accept */
     unsigned yielded_n;   /* listeners in ACCEPTOR_YIELDED */
     struct timer back;
-    struct source *bell; /* wakes this worker; NULL: there are no others */
+    struct source *bell; /* wakes this worker; NULL without others */
 };
 
 /* Sets up the timers, and how listeners are shared. */
@@ -122,11 +121,11 @@ void acceptors_set_turn(struct acceptors *accept, enum accept_turn turn);
 /* Gives up the accept mutex for good: all workers watch the shared listeners. */
 void acceptors_leave_mutex(struct worker *worker);
 
-/* Watches the listeners that phase, turn and states allow, and no others. */
+/* Watches the listeners that phase, turn and states allow, alone. */
 void acceptors_update(struct worker *worker);
 /* Changes a listener's state, and watches the listener accordingly. */
 void acceptor_change(struct worker *worker, struct acceptor *acceptor, enum acceptor_state state);
-/* Watches a listener anew, behind all workers that watch it. */
+/* Watches a listener anew, behind all other workers. */
 void acceptor_rejoin(struct worker *worker, struct acceptor *acceptor);
 /* Watches all sockets of siblings, where clients may wait for room, or for a dead worker. */
 void acceptors_wake_dormant(struct worker *worker);
@@ -135,7 +134,7 @@ void acceptors_disarm(struct worker *worker);
 
 /* Stops watching a listener that was shut down, and has the master make it listen again. */
 void acceptor_break(struct worker *worker, struct acceptor *acceptor);
-/* Replaces the listening socket of this descriptor by another, which stays the caller's. */
+/* Replaces the listening socket with this descriptor; `fd` stays the caller's. */
 void acceptors_replace_socket(struct worker *worker, uint32_t number, int fd);
 
 /* Asserts the invariants of listeners; worker_check() calls it. */

@@ -10,8 +10,8 @@
 
 struct busy_poll {
     uint64_t ns;         /* the longest time; 0: off */
-    uint64_t polls_most; /* the same as a number of polls, where the clock stands still */
-    /* Whether another process has work for a processor that polling would take. */
+    uint64_t polls_most; /* the same in polls, where the clock stands still */
+    /* Whether a process has work for the processor. */
     bool (*is_wanted)(struct busy_poll *busy, uint64_t now_ms);
     uint64_t resume_ms;  /* until then the worker sleeps at once */
     uint64_t counted_ms; /* when the runnable processes were counted last */
@@ -20,7 +20,7 @@ struct busy_poll {
     long processors;
 };
 
-/* Sets it up, and opens what it reads; `us` is 0 for none. Before the sandbox is entered. */
+/* Sets up `busy`, and opens files, before the sandbox; `us`: 0 for none. */
 void busy_poll_init(struct busy_poll *busy, int64_t us);
 void busy_poll_done(struct busy_poll *busy);
 

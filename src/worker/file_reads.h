@@ -20,7 +20,7 @@ struct file_reads {
 
 /* Sets up kernel AIO where a server wants it, before the sandbox; else warns, and threads read. */
 void file_reads_open(struct worker *worker);
-/* Ends all reads, none of which has a connection any more. */
+/* Ends all reads, without connections by now. */
 void file_reads_close(struct worker *worker);
 /* Begins a read as fb_read_file() says; -1 when it is refused. */
 int file_reads_begin(

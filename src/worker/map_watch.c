@@ -11,7 +11,7 @@
 
 #define LOOK_MS 200
 #define CHANGES_A_TURN 256
-/* Parts of a map, of 64 at most, that are swept at once. */
+/* Parts of a map, among 64, that are swept at once. */
 #define SWEEPS_A_LOOK 16
 
 static_assert((int)FB_MAP_WAS_SET == (int)SHM_MAP_WAS_SET, "changes are the log's");
@@ -24,16 +24,16 @@ struct map_watch {
     struct fb_worker *handle;
     struct fb_map *map; /* NULL: ended, and removed when nobody goes through the list */
     struct shm_map_reader reader;
-    uint32_t swept;       /* the part of the map that is swept next */
+    uint32_t swept;       /* the part to be swept next */
     unsigned char room[]; /* for a key */
 };
 
-/* The worker's; NULL in it until something is watched. */
+/* The watches of a worker. */
 struct map_watches {
     STAILQ_HEAD(, map_watch) list;
     struct source *source; /* the loop's own: a look is due */
     struct timer timer;
-    unsigned budget; /* changes that may be told in this turn */
+    unsigned budget; /* changes left for this turn */
     bool telling;
 };
 
@@ -212,7 +212,7 @@ int map_watch_set(struct fb_worker *handle, struct fb_map *map, bool on)
     return 0;
 }
 
-/* Wakes the worker of a slot, of this generation; others look in time. */
+/* Wakes a worker of this generation; the rest look in time. */
 static void wake_slot(struct worker *worker, uint32_t slot)
 {
     const struct heritage *heritage = worker->heritage;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sends messages of connections and of workers, and greets other workers. Messages that cannot be
- * sent are answered by the loop; without memory nothing is sent, not even a part.
+/* Sends messages, and greets other workers. A message that cannot be sent is answered by the loop;
+ * without memory nothing is sent, not even a part.
  *
- * A worker that starts greets all workers that have a slot, and those of another master; each
- * greets back, so that the later one begins. Greetings are input: the master reports a sender
- * without a slot as gone, when it is greeted back. */
+ * A worker that starts greets all workers with a slot, and those of another master; each greets
+ * back, so that the later one begins. Greetings are input: the master reports a sender without a
+ * slot as gone when it is greeted back. */
 #include "worker/messages.h"
 
 #include "session/use.h"
@@ -14,10 +14,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* Limits of unanswered messages, of a connection and of a protocol's worker. */
+/* Limits of unanswered messages, for a connection and for a protocol. */
 #define UNANSWERED_MAX 1024
 #define UNANSWERED_OF_WORKER_MAX 16384
-/* Guesses of a connection, after which all its references are unknown. */
+/* Guesses of a connection, until all references are unknown. */
 #define GUESSES_MAX 64
 
 fb_ref messages_reference(struct worker *worker, struct fb_conn *conn)
@@ -79,8 +79,7 @@ uint64_t messages_send_from_worker(struct fb_worker *from, fb_ref to, const void
     return number;
 }
 
-/* Whether messages of a protocol to all are for this peer: also while the greeting is unanswered,
- * which it has had before the message. */
+/* Whether messages to all are for this peer: also before the greeting is answered. */
 static bool is_receiver(const struct peer *peer, const struct fb_worker *handle)
 {
     return ((peer->protocols | peer->unheard) >> handle->index & 1) != 0;
@@ -155,7 +154,7 @@ static void discard_all(struct worker *worker, struct message_queue *queue)
     messages_free(worker, queue);
 }
 
-/* A message that nobody is to receive has been handled. */
+/* Without receivers a message has been handled. */
 static uint64_t send_none(struct fb_worker *from, uint64_t number, fb_ref own)
 {
     struct unanswered values = { .number = number, .from = own, .protocol = from->index };

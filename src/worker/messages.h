@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Number of the format of messages and greetings in inboxes. During an upgrade workers of two
- * binaries exchange messages only in the same format. */
+/* Number of the format of messages and greetings. During an upgrade workers exchange messages only
+ * in the same format. */
 #define MESSAGES_FORM 1
 
 struct channel_message;
@@ -36,19 +36,18 @@ void messages_greet_other(struct worker *worker, uint32_t incarnation);
 
 /* messages_receive.c: Opens the queues, unless they are open; false when it fails. */
 bool messages_open(struct worker *worker);
-/* Opens the inbox, a socket made by the master, of which it takes the descriptor. */
+/* Opens the inbox, a socket from the master, and takes the descriptor. */
 void messages_open_inbox(struct worker *worker, struct channel_message *message);
 /* Closes both; messages that wait are freed unsent. */
 void messages_done(struct worker *worker);
-/* Asserts what holds of open queues between two turns. */
+/* Asserts the invariants of open queues. */
 void messages_check(const struct worker *worker);
 
 /* peers.c: Takes the descriptor of a worker's inbox from the master, and sends the queue. */
 void peers_open(struct worker *worker, struct channel_message *message);
 /* Answers "unknown" for a worker that has gone. */
 void peers_gone(struct worker *worker, uint32_t incarnation);
-/* Does so for the workers of another master process with serials until this one, of the width that
- * serials have in an incarnation. */
+/* Answers "unknown" for workers of another master process, up to a serial, by its low bits. */
 void peers_others_gone(struct worker *worker, uint32_t serial);
 /* The master has gone, and hands over no inbox any more. */
 void peers_master_gone(struct worker *worker);

@@ -19,7 +19,7 @@ enum message_outcome {
 
 /* Begins each message between workers, in the format MESSAGES_FORM. */
 struct message_head {
-    uint64_t number; /* given by the sender's worker; a reply has that of its message */
+    uint64_t number; /* from the sender; a reply repeats it */
     fb_ref from, to;
     uint64_t protocol; /* the mark of the sender's protocol */
     uint64_t outcome;  /* a reply's fb_outcome, or an enum message_outcome */
@@ -29,7 +29,7 @@ static_assert(MESSAGES_FORM == 1 && sizeof(struct message_head) == 40 &&
                   offsetof(struct message_head, outcome) == 32 && FB_MESSAGE_MAX == 16384,
     "another form has another number");
 
-/* The bytes of a message that is in several queues. */
+/* The bytes of a message in several queues. */
 struct message_bytes {
     unsigned users;
     uint8_t bytes[];
@@ -48,7 +48,7 @@ struct queued_message {
 
 STAILQ_HEAD(message_queue, queued_message);
 
-/* A message of ours that has not been answered. */
+/* An unanswered message. */
 struct unanswered {
     RB_ENTRY(unanswered) node;
     uint64_t number; /* several when one was sent to all */
@@ -67,16 +67,16 @@ RB_HEAD(unanswered_tree, unanswered);
 struct peer {
     TAILQ_ENTRY(peer) link;
     uint32_t incarnation;
-    int fd;             /* to its inbox; -1: the master has not handed it over */
+    int fd;             /* to the inbox; -1: not handed over yet */
     bool asked;         /* the master was, and has not answered */
     uint8_t refuses;    /* takes no message: PEER_IS_FLOODED, PEER_IS_HELD, or both */
     bool greeted;       /* our greeting was sent */
     bool to_greet;      /* the greeting is to be sent; a retry is due */
     unsigned lost_n;    /* inboxes in a row that took nothing */
     uint64_t ask_at;    /* no descriptor was free for it: the master is asked again then; or 0 */
-    fb_ref id;          /* the worker's reference, from its greeting or its slot; 0: not known */
-    uint64_t protocols; /* own protocols that have been greeted by the same there, as bits */
-    uint64_t unheard;   /* own protocols that may run there, as bits: the greeting is unanswered */
+    fb_ref id;          /* reference, by greeting or slot; 0: not known */
+    uint64_t protocols; /* common protocols, known by greeting, as bits */
+    uint64_t unheard;   /* perhaps common, while unanswered, as bits */
     struct message_queue queue;
     unsigned queued_n;
 };
@@ -115,14 +115,14 @@ void message_free(struct worker *worker, struct queued_message *message);
 void messages_free(struct worker *worker, struct message_queue *queue);
 /* Makes the loop look at what is to be done locally. */
 void messages_post_local(struct worker *worker);
-/* Adds a sent message that waits for its outcome; NULL without memory. */
+/* Adds a sent message without an outcome; NULL without memory. */
 struct unanswered *messages_await(struct worker *worker, const struct unanswered *values);
 void messages_await_not(struct worker *worker, struct unanswered *unanswered);
 /* Decides an outcome here, because no other worker will. */
 void messages_decide(struct worker *worker, struct unanswered *unanswered, fb_outcome outcome);
 /* Decides "unknown" for all unanswered messages to a worker. */
 void messages_decide_unknown(struct worker *worker, uint32_t incarnation);
-/* Notes that a worker, known by its slot so far, runs these protocols, as bits. */
+/* Notes the protocols, as bits, of a worker known by its slot so far. */
 void messages_heard_of(struct worker *worker, fb_ref id, uint64_t protocols);
 /* Reports the outcome of a reply; `peer`, where the outcome is "unknown": the sender, or NULL. */
 void messages_answered(struct worker *worker, const struct message_head *reply, struct peer *peer);
@@ -130,8 +130,8 @@ void messages_answered(struct worker *worker, const struct message_head *reply, 
 void messages_report_decided(struct worker *worker);
 void messages_check_unanswered(const struct messages *messages);
 
-/* peers.c: Sends a message or reply, which it takes, to this worker or another; false when it was
- * freed, for want of memory or of room in the queue. */
+/* peers.c: Sends a message or reply, to this worker or another, and takes it; false when freed for
+ * want of memory or room. */
 bool peers_send(struct worker *worker, struct queued_message *message);
 /* Finds or makes the peer of an incarnation; NULL without memory, or with too many peers. */
 struct peer *peers_get(struct worker *worker, uint32_t incarnation);

@@ -230,7 +230,7 @@ void messages_check_unanswered(const struct messages *messages)
         decided_n += unanswered->outcome != 0;
     }
     assert(decided_n == messages->decided_n);
-    /* the local source is posted while it has something to do */
+    /* the local source is posted when needed */
     assert((decided_n == 0 && STAILQ_EMPTY(&messages->local_queue) &&
                (TAILQ_EMPTY(&messages->gone) || messages->short_of_memory)) ||
            messages->local->events[EVENT_READ].queue != QUEUE_NONE);

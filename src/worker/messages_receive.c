@@ -16,14 +16,14 @@
 #include <errno.h>
 #include <string.h>
 
-/* Messages received before other events have their turn. */
+/* Messages received in a turn. */
 #define MESSAGES_A_TURN 64
 /* Messages received before an outcome is decided here, or a worker is told to be gone. */
 #define REPLIES_MAX 4096
 /* Time without messages to connections, after too many guesses. */
 #define DEAF_MS 1000
 
-/* A packet, with a byte that is filled by one that is too long. */
+/* A packet, with a byte to detect longer ones. */
 struct packet {
     struct message_head head;
     uint8_t bytes[FB_MESSAGE_MAX + 1];
@@ -102,7 +102,7 @@ static void call_of_worker(struct fb_worker *handle, enum callback callback,
     worker_callback_end(worker);
 }
 
-/* Finds the protocols of a greeting that run here, as bits of their indices. */
+/* Finds the protocols of a greeting here, as bits by index. */
 static uint64_t find_protocols(const struct worker *worker, fb_bytes marks)
 {
     uint64_t found = 0, mark;
@@ -116,7 +116,7 @@ static uint64_t find_protocols(const struct worker *worker, fb_bytes marks)
     return found;
 }
 
-/* Whether protocols have still to be told that this worker has gone. */
+/* Whether protocols have still to be told about the worker's end. */
 static bool worker_is_going(struct messages *messages, uint32_t incarnation)
 {
     const struct peer *peer;
@@ -155,7 +155,7 @@ static void receive_greeting(struct worker *worker, fb_ref from, fb_bytes marks)
                 worker->protocols[i].protocol->worker_ops->worker_came, from);
 }
 
-/* Tells the protocols of the workers that have gone, of which nothing can come any more. */
+/* Tells protocols about workers that have gone and been heard out. */
 static void tell_gone(struct worker *worker)
 {
     struct messages *messages = worker->messages;
@@ -210,7 +210,7 @@ static bool receive_message(struct worker *worker, const struct message_head *he
 
 /* ---- The inbox ---- */
 
-/* Whether a packet of this length is a message of another worker. */
+/* Whether a packet of this length is a message. */
 static bool is_message(const struct worker *worker, const struct packet *packet, size_t n)
 {
     const struct message_head *head = &packet->head;
@@ -256,7 +256,7 @@ static void drop_inbox(struct worker *worker)
     channel_end_send(&worker->to_master, MESSAGE_INBOX_LOST);
 }
 
-/* Receives at most so many of the messages that wait in the inbox, which may be gone then. */
+/* Receives at most `most` messages from the inbox, which may be gone then. */
 static void read_inbox(struct worker *worker, int most)
 {
     struct source *source = worker->messages->inbox;
@@ -329,7 +329,7 @@ void messages_open_inbox(struct worker *worker, struct channel_message *message)
 
 /* ---- The queues ---- */
 
-/* Receives the local queue, reports what was decided here, and tells of workers that have gone. */
+/* Receives the local queue, reports outcomes decided here, and tells about gone workers. */
 static void run_local(struct loop *loop, struct source *source)
 {
     struct worker *worker = worker_of_loop(loop);
@@ -351,7 +351,7 @@ static void run_local(struct loop *loop, struct source *source)
         read_inbox(worker, REPLIES_MAX);
     peers_take_again(worker);
     messages_report_decided(worker);
-    if (!messages->short_of_memory) /* otherwise some of their messages may wait in the inbox */
+    if (!messages->short_of_memory) /* else more messages may wait in the inbox */
         tell_gone(worker);
 }
 

@@ -15,7 +15,7 @@
 /* Limits of peers, and of requests to the master at once: references may be forged. */
 #define PEERS_MAX (SLOT_HALVES * SLOT_MAX)
 #define ASKED_MAX 64
-/* Tries, RETRY_MS apart, to get another inbox for one that was shut down. */
+/* Retry limit for an inbox that was shut down, RETRY_MS apart. */
 #define LOST_MAX 100
 #define RETRY_MS 5
 /* Until an inbox is asked for again for which there was no descriptor. */

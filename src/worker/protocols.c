@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starts each protocol once with its worker, and stops it. The state is freed only here. */
+/* Starts each protocol once with its worker, and stops it. Frees the state. */
 #include "worker/protocols.h"
 
 #include "shm/siphash.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The protocols of the configuration's servers in one worker: worker_state, metrics, callbacks of
- * the worker, timers and posted work. Each protocol starts once, however many servers have it. */
+/* The protocols in one worker: worker_state, metrics, callbacks of the worker, timers and posted
+ * work. Each starts once, however many servers have it. */
 #pragma once
 
 #include "event/id_timers.h"
@@ -30,7 +30,7 @@ struct fb_worker {
 /* The name of the protocol with an index; "unknown" where there is none. */
 const char *worker_protocols_name(const struct worker *worker, unsigned index);
 
-/* Whether the protocol has this callback of the worker. */
+/* Whether the protocol has a callback of the worker. */
 #define WORKER_HAS(handle, member)                                                                 \
     ((handle)->protocol->worker_ops != NULL && (handle)->protocol->worker_ops->member != NULL)
 
@@ -44,7 +44,7 @@ static inline bool worker_protocol_listens(const struct fb_worker *handle)
 
 /* Starts the protocols; -1 after an emerg line. */
 int worker_protocols_start(struct worker *worker);
-/* Stops the protocols that have started, and frees their states. */
+/* Stops the started protocols, and frees their states. */
 void worker_protocols_stop(struct worker *worker);
 
 /* The worker has begun to drain, and closes connections after `deadline` ms; 0: never. */
@@ -60,7 +60,7 @@ struct fb_worker *worker_protocol_of_mark(struct worker *worker, uint64_t mark);
 int worker_protocol_timer(struct fb_worker *handle, uint32_t id, uint64_t ms);
 void worker_protocol_timer_cancel(struct fb_worker *handle, uint32_t id);
 
-/* Work that protocols have posted to the next turn of the loop. */
+/* Work posted for the next turn of the loop. */
 struct posts {
     STAILQ_HEAD(, post) list;
     struct source *source; /* the loop's own kind; NULL before the first */

@@ -8,7 +8,7 @@
 
 #include <assert.h>
 
-/* Bits of a serial that an incarnation has, and that a worker's name has. */
+/* Bits of a serial in an incarnation, and in a worker's name. */
 #define SERIAL_LOW_BITS (INCARNATION_BITS - SLOT_BITS)
 #define SERIAL_HIGH_BITS (32 - SERIAL_LOW_BITS)
 #define NAME_OF(ref) ((ref) & ((UINT64_C(1) << REFERENCES_NAME_BITS) - 1))

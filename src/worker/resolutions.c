@@ -33,7 +33,7 @@ static void flush_resolutions(struct names *names)
     net_flush(&worker_of_names(names)->stream.net);
 }
 
-/* Names of groups are a helper's affair, where there is one. */
+/* Names of groups are for a helper process, if any. */
 static unsigned users_of(const struct worker *worker)
 {
     switch (worker->heritage->task) {
@@ -80,7 +80,7 @@ void resolutions_close(struct worker *worker)
     names_destroy(&worker->names);
 }
 
-/* Makes the connection own it; an errno where it cannot. */
+/* Makes a connection the owner; an errno where it cannot be. */
 static int set_owner(struct fb_conn *owner, struct names_wish *wish)
 {
     struct session_use *use = conn_is_active(owner) ? session_use_create(owner) : NULL;

@@ -7,11 +7,11 @@
 
 struct worker;
 
-/* Slots of the loop that the worker's resolvers will need. */
+/* Slots of the loop for resolvers. */
 unsigned resolutions_slots(const struct worker *worker);
 /* Makes the resolvers, before the sandbox closes; -1 after an emerg line. */
 int resolutions_open(struct worker *worker);
-/* Tells protocols that the worker ends; what connections wait for ends with them. */
+/* Ends resolutions, with the worker. */
 void resolutions_end(struct worker *worker);
 void resolutions_close(struct worker *worker);
 

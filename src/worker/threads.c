@@ -17,7 +17,7 @@
 struct job {
     STAILQ_ENTRY(job) link;
     LIST_ENTRY(job) running;
-    struct fb_worker *handle; /* the protocol that has queued it; for the loop alone */
+    struct fb_worker *handle; /* queued by this protocol; for the loop alone */
     unsigned protocol;        /* its index */
     void (*work)(void *job);
     void (*done)(struct fb_worker *handle, void *job);
@@ -29,7 +29,7 @@ STAILQ_HEAD(jobs, job);
 
 #define THREADS_KIND KIND('t', 'h', 'r', 'd')
 
-/* A pool in use: its threads wait for a job of its queue. */
+/* A pool in use: threads that wait for jobs. */
 struct pool {
     const struct fb_pool *settings; /* the cycle's */
     struct threads *owner;
@@ -45,7 +45,7 @@ struct threads {
     struct loop *loop;
     struct heartbeat *heartbeat;
     unsigned busy; /* jobs whose `done` has not run */
-    size_t size;   /* bytes of this struct, the pools and their threads */
+    size_t size;   /* bytes with pools and threads */
 
     pthread_mutex_t mutex; /* for what follows */
     struct jobs finished;

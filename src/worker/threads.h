@@ -12,12 +12,12 @@ struct fb_worker;
 struct threads;
 struct worker;
 
-/* Queues a job, of which n bytes are copied, as fb_run() says; -1 when it is refused. */
+/* Queues a job with n copied bytes, as fb_run() says; -1 when refused. */
 int threads_run(struct fb_worker *handle, const struct fb_pool *pool, void (*work)(void *job),
     void (*done)(struct fb_worker *handle, void *job), const void *job, size_t n);
 /* Starts threads for jobs queued during the start; -1 after an emerg line. */
 int threads_begin(struct worker *worker);
-/* The number of jobs whose `done` has not run. */
+/* The number of jobs without a finished `done`. */
 unsigned threads_busy(const struct worker *worker);
 /* Drops the queue and joins the threads; jobs that still run are left to the process's end. */
 void threads_done(struct worker *worker);

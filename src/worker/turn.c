@@ -11,7 +11,7 @@
 
 #include <assert.h>
 
-/* Bound of the wait of a drained worker for replies of others, which may stand still. */
+/* Limit for replies of other workers, which may stand still, to a drained worker. */
 #define OTHERS_MS 10000
 
 /* ---- Phases ---- */
@@ -97,7 +97,7 @@ void worker_tend_log(struct worker *worker)
     struct loop *loop = &worker->stream.net.loop;
     uint64_t now = loop->clock.mono_ms, due = worker->log_limit.report_ms;
 
-    /* a line about one log may break another, which waits for the timer as a failure does */
+    /* a line may break another log, which waits for the timer */
     if (unlikely(worker->log.broken) && !timer_is_set(&worker->log_repair)) {
         worker->log.broken = false;
         repair_worker_logs(worker);
@@ -120,7 +120,7 @@ void worker_log_reopened(struct worker *worker, struct channel_message *message)
     message->fd = logs_exchange(target, message->fd);
 }
 
-/* Logs a callback, not of a connection, that took longer than `stall_threshold`. */
+/* Logs a callback of the worker, longer than `stall_threshold`. */
 static COLD void log_stall(struct worker *worker)
 {
     struct heartbeat_stall stall = heartbeat_take_stall(worker->stream.net.heartbeat);
@@ -174,7 +174,7 @@ void worker_turn(struct worker *worker)
         accept_after(worker);
     timers_run(&loop->timers);
     loop_run(loop, QUEUE_NORMAL);
-    /* without the mutex clients come last: one that has left has made room for another by now */
+    /* without the mutex clients come last, after others have left room */
     if (!loop_is_empty(loop, QUEUE_ACCEPT)) {
         loop_run(loop, QUEUE_ACCEPT);
         loop_run(loop, QUEUE_NORMAL);

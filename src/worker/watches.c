@@ -66,7 +66,7 @@ static COLD void lose_source(struct fb_watch *watch)
     abandon_source(watch);
 }
 
-/* Loses the source of the watch of a descriptor, if there is one and the descriptor was closed. */
+/* Loses the source of a closed descriptor's watch, if any. */
 static void lose_closed(struct worker *worker, int fd)
 {
     struct fb_watch *watch = watches_find(worker, fd);
@@ -165,7 +165,7 @@ static int check_descriptor(struct worker *worker, int fd, struct stat *status)
     if (fstat(fd, status) == -1)
         return errno;
     if (S_ISREG(status->st_mode) || S_ISDIR(status->st_mode) || S_ISBLK(status->st_mode))
-        return EPERM; /* epoll's answer, where poll() would say that it is always ready */
+        return EPERM; /* as epoll; poll() would always be ready */
     lose_closed(worker, fd);
     if (watches_find(worker, fd) != NULL)
         return EEXIST;

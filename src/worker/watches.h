@@ -45,5 +45,5 @@ int watches_set(struct fb_watch *watch, unsigned events);
 void watches_remove(struct fb_watch *watch);
 /* Returns the watch of a descriptor, or NULL. */
 struct fb_watch *watches_find(struct worker *worker, int fd);
-/* Removes what a protocol has left, after its worker_stop. */
+/* Removes the watches of a protocol, after its worker_stop. */
 void watches_remove_all(struct fb_worker *handle);

@@ -30,9 +30,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The exit code, as nginx's, of a worker that could not start. */
+/* The exit code, as nginx's, after a failed start. */
 #define EXIT_FATAL 2
-/* The exit code of a worker that cannot wait for events. */
+/* The exit code after a failed wait for events. */
 #define EXIT_LOST 3
 #define LINGERING_TIMEOUT_MS 5000
 /* Time of jobs beyond worker_shutdown_timeout. */
@@ -278,7 +278,7 @@ void worker_done(struct worker *worker)
     timer_del(&net->loop, &worker->stream.drop);
     channel_end_flush(&worker->to_master);
     channel_end_close(&worker->to_master);
-    /* the master takes the channel's end for that of the process, so that the kernel closes it */
+    /* the kernel closes the channel, which tells the master about the process's end */
     if (worker->channel != NULL)
         source_detach(&net->loop, worker->channel);
     assert(net->connection_n == 0 && worker->messages == NULL && worker->threads == NULL);
@@ -351,7 +351,7 @@ static int serve_clients(struct worker *worker)
         return EXIT_SUCCESS;
     }
     heartbeat_set_end(net->heartbeat, HEARTBEAT_WAIT_FAILED, net->loop.wait_error);
-    if (worker->role == ROLE_WORKER) /* whose descriptors may be closed, or somebody else's */
+    if (worker->role == ROLE_WORKER) /* descriptors may be closed, or reused */
         process_ops->exit(EXIT_LOST);
     return EXIT_FAILURE;
 }

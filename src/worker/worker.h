@@ -80,7 +80,7 @@ static inline struct worker *worker_of(const struct fb_worker *handle)
 /* Logs an emerg line, of an errno or 0; returns -1. */
 #define worker_fail(worker, ...) (log_put(&(worker)->log, LEVEL_EMERG, __VA_ARGS__), -1)
 
-/* Stand around a callback of the worker; end a child of fork() that comes back from it. */
+/* Stand around a callback of the worker; end a child of fork() that returns here. */
 static inline void worker_callback_begin(const struct fb_worker *handle, enum callback callback)
 {
     heartbeat_begin(handle->worker->stream.net.heartbeat, callback, handle->index);
@@ -93,7 +93,7 @@ static inline void worker_callback_end(const struct worker *worker)
     heartbeat_end(worker->stream.net.heartbeat);
 }
 
-/* A source of the loop's table, of no kind of connection; NULL without a free slot. */
+/* Gets a source of the loop; NULL without a free slot. */
 static inline struct source *worker_source(
     struct worker *worker, int fd, const struct source_ops *ops)
 {
@@ -127,7 +127,7 @@ bool worker_has_ended(struct worker *worker);
 /* The timer's, when that time has passed. */
 void worker_others_expired(struct loop *loop, struct timer *timer);
 
-/* Asserts the invariants of a worker, after each turn of a simulated kernel or debug build. */
+/* Asserts the invariants of a worker, after each turn when simulated or debugged. */
 void worker_check(const struct worker *worker);
 /* Limits log lines from now on as error_log_rate_limit says. */
 void worker_limit_log(struct worker *worker);
