@@ -7,7 +7,8 @@
 #include "master/master.h"
 #include "upstream/balancer.h"
 #include "upstream/known.h"
-#include "upstream/zone.h"
+#include "upstream/operators.h"
+#include "upstream/status.h"
 
 #include <assert.h>
 #include <errno.h>

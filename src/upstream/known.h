@@ -55,18 +55,3 @@ bool known_read(const struct zone *zone, uint32_t entry, const struct known_key 
 /* Reads the rest; false: the entry is not the key's. */
 bool known_read_state(const struct zone *zone, uint32_t entry, const struct known_key *key,
     struct known_state *state);
-
-/* A process that asks, and what it has claimed. */
-struct known_writer {
-    const struct zone *zone;
-    uint64_t claimed[KNOWN_NAMES / 64];
-};
-
-/* Claims the entry of the key, which is made where there is none; KNOWN_NONE: another process has
- * it now. */
-uint32_t known_claim(struct known_writer *writer, const struct known_key *key);
-/* Writes the addresses of a claimed entry. */
-void known_write(struct known_writer *writer, uint32_t entry, const struct resolve_set *set);
-/* Notes that a round of questions has ended: without a reason where it was whole. */
-void known_note(struct known_writer *writer, uint32_t entry, uint64_t now_ms, const char *name,
-    const char *why);

@@ -2,6 +2,8 @@
 /* Keeps what the operator says of servers in pages that masters alone write: workers find out by a
  * number that changes. A place whose word is that of the configuration is free for another
  * server. */
+#include "upstream/operators.h"
+
 #include "upstream/zone_private.h"
 
 #include <errno.h>

@@ -6,7 +6,8 @@
 #include "base/memory.h"
 #include "event/loop.h"
 #include "upstream/balancer.h"
-#include "upstream/zone.h"
+#include "upstream/operators.h"
+#include "upstream/zone_entry.h"
 
 #include <errno.h>
 #include <string.h>

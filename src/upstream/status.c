@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads the numbers of peers in a zone for the master, which takes no lock for that, and believes
  * nothing that workers can write. */
+#include "upstream/status.h"
+
+#include "upstream/operators.h"
 #include "upstream/zone_private.h"
 
 #include <errno.h>

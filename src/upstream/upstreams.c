@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "upstream/follow.h"
 #include "upstream/health.h"
-#include "upstream/known.h"
+#include "upstream/known_write.h"
 #include "upstream/peers.h"
 #include "upstream/queue.h"
 #include "upstream/resolve.h"

@@ -80,15 +80,6 @@ int upstream_zone_open(struct upstream_zone *zone, const struct memory *memory, 
 /* Closes it, when all have left, or if it is not open. */
 void upstream_zone_close(struct upstream_zone *zone, const struct memory *memory);
 
-/* Returns the state of a peer that has come into a list, and *entry, which is made where there is
- * none; NULL: the zone is full. */
-struct peer_state *upstream_zone_join(struct upstream_zone *zone,
-    const struct upstream_place *place, uint64_t now_ms, uint32_t *entry);
-/* Notes that the peer has gone from its list. */
-void upstream_zone_unlist(struct upstream_zone *zone, uint32_t entry);
-/* Notes that the peer is gone. */
-void upstream_zone_leave(struct upstream_zone *zone, uint32_t entry);
-
 /* Returns which lock a group has. */
 uint32_t upstream_zone_lock_of(const struct upstream_zone *zone, const char *upstream);
 /* Locks the group against choices by other workers. */
@@ -96,39 +87,3 @@ void upstream_zone_lock(struct upstream_zone *zone, uint32_t lock, struct zone_h
 
 /* The tries of a peer that all workers run. */
 uint32_t upstream_zone_conns(const struct upstream_zone *zone, uint32_t entry);
-
-/* operators.c: Changes whenever the operator has said something. */
-uint32_t upstream_operators_version(const struct upstream_zone *zone);
-/* Returns what is said of the address, or else of the server, and since when: monotonic ms, or
- * 0. */
-enum upstream_operator upstream_operator_said(
-    const struct upstream_zone *zone, const struct upstream_place *place, uint64_t *since_ms);
-/* The master: has all workers use a server, by its name or an address, as the operator says, from
- * now on, and over a reload and an upgrade; -1 with errno: ENOTSUP without a zone, ENOSPC where the
- * zone is full. */
-int upstream_operator_set(const struct upstream *upstream, const char *server,
-    enum upstream_operator to, uint64_t now_ms);
-
-/* A peer's numbers, as the master reads them: workers may have invented any. */
-struct upstream_numbers {
-    const struct upstream_server *server;
-    char address[ADDRESS_TEXT]; /* printable; "": no address of the name is in use */
-    bool is_used;               /* workers use it; else the numbers are not known */
-    enum upstream_operator said;
-    enum peer_health health;
-    bool failed;    /* max_fails was reached, within fail_timeout */
-    uint32_t conns; /* tries that run */
-    uint32_t fails;
-    uint64_t sessions, sent, received;
-    uint64_t failures, disabled;
-    uint64_t troubles[PEER_TROUBLES];
-    uint32_t times[3]; /* averages in parts of PEER_TIME_UNIT to the ms; 0: not known */
-};
-
-/* status.c: The master: calls `each` for each peer of the group, in the order of servers, and for a
- * server without any; -1 with errno: ENOTSUP without a zone, ENOMEM. All groups of a zone are read
- * as it was at the first of them, in one pass, until it is forgotten. */
-int upstream_status_read(const struct upstream *upstream, uint64_t now_ms,
-    void (*each)(void *arg, const struct upstream_numbers *numbers), void *arg);
-/* Forgets which entries the zone has. */
-void upstream_status_forget(struct upstream_zone *zone);

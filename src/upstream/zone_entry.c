@@ -2,6 +2,8 @@
 /* Finds and makes the entries of peers, under the table's lock; a call that loses the lock
  * begins again. A worker notes the use of an entry in its row before it reads the entry's key,
  * so that no worker gives the entry up meanwhile. */
+#include "upstream/zone_entry.h"
+
 #include "shm/siphash.h"
 #include "upstream/zone_private.h"
 

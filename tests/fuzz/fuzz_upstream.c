@@ -6,6 +6,8 @@
  * step references and connections are counted; in the end nothing is left. */
 #include "base/compiler.h"
 #include "fuzz/group_workers.h"
+#include "upstream/operators.h"
+#include "upstream/status.h"
 
 #include <stdlib.h>
 #include <string.h>

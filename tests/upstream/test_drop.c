@@ -3,8 +3,8 @@
  * all workers, at once or spread over a time; all other sessions go on. */
 #include "kit/kit.h"
 #include "upstream/led.h"
+#include "upstream/operators.h"
 #include "upstream/peers.h"
-#include "upstream/zone.h"
 
 #include <stdio.h>
 

@@ -3,6 +3,7 @@
  * before it died; it has one writer; numbers that cannot be are no addresses. */
 #include "shm/declared.h"
 #include "upstream/known_private.h"
+#include "upstream/known_write.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -8,7 +8,7 @@
 #include "kit/kit.h"
 #include "support/random.h"
 #include "support/test.h"
-#include "upstream/zone.h"
+#include "upstream/operators.h"
 
 #include "base/compiler.h"
 

@@ -3,7 +3,7 @@
  * counted by which end. */
 #include "kit/kit.h"
 #include "upstream/led.h"
-#include "upstream/zone.h"
+#include "upstream/status.h"
 
 #define SERVER "10.0.0.1:80"
 

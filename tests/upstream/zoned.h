@@ -5,6 +5,7 @@
 #include "shm/declared.h"
 #include "support/random.h"
 #include "upstream/groups.h"
+#include "upstream/status.h"
 #include "upstream/zone_private.h"
 
 #include "base/compiler.h"

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Numbers of the peers in a zone, for the master. */
+#pragma once
+
+#include "upstream/zone.h"
+
+/* A peer's numbers, as the master reads them: workers may have invented any. */
+struct upstream_numbers {
+    const struct upstream_server *server;
+    char address[ADDRESS_TEXT]; /* printable; "": no address of the name is in use */
+    bool is_used;               /* workers use it; else the numbers are not known */
+    enum upstream_operator said;
+    enum peer_health health;
+    bool failed;    /* max_fails was reached, within fail_timeout */
+    uint32_t conns; /* tries that run */
+    uint32_t fails;
+    uint64_t sessions, sent, received;
+    uint64_t failures, disabled;
+    uint64_t troubles[PEER_TROUBLES];
+    uint32_t times[3]; /* averages in parts of PEER_TIME_UNIT to the ms; 0: not known */
+};
+
+/* The master: calls `each` for each peer of the group, in the order of servers, and for a
+ * server without any; -1 with errno: ENOTSUP without a zone, ENOMEM. All groups of a zone are read
+ * as it was at the first of them, in one pass, until it is forgotten. */
+int upstream_status_read(const struct upstream *upstream, uint64_t now_ms,
+    void (*each)(void *arg, const struct upstream_numbers *numbers), void *arg);
+/* Forgets which entries the zone has. */
+void upstream_status_forget(struct upstream_zone *zone);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Peers join the entries of their group's zone, and leave them. */
+#pragma once
+
+#include "upstream/zone.h"
+
+/* Returns the state of a peer that has come into a list, and *entry, which is made where there is
+ * none; NULL: the zone is full. */
+struct peer_state *upstream_zone_join(struct upstream_zone *zone,
+    const struct upstream_place *place, uint64_t now_ms, uint32_t *entry);
+/* Notes that the peer has gone from its list. */
+void upstream_zone_unlist(struct upstream_zone *zone, uint32_t entry);
+/* Notes that the peer is gone. */
+void upstream_zone_leave(struct upstream_zone *zone, uint32_t entry);
