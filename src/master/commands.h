@@ -20,7 +20,7 @@ struct commands {
     uint32_t requested; /* by clients, until carried out, as bits */
     pid_t sender;       /* sender of the latest signal taken; 0: unknown, or no signal */
     char why[COMMANDS_WAITING][COMMANDS_WHY_MAX]; /* told last; "": nothing waits */
-    struct timer upgrade;                         /* when to tell that a new binary still starts */
+    struct timer upgrade; /* delay of the news about a slow start of a new binary */
 };
 
 /* Whether any command was requested or is among `given`, bits of signals_any(), or a reason to wait
@@ -38,6 +38,6 @@ void commands_drop(struct commands *commands, enum command command);
 /* Tells the log, the status and new clients why a reload or an upgrade waits. Called after
  * commands were carried out. */
 void commands_tell(struct master *master);
-/* A new binary was started: clients that have asked for the upgrade are told if it takes long. */
+/* A new binary was started: clients of the upgrade are told of a slow start. */
 void commands_note_upgrade(struct commands *commands, struct timers *timers);
 void commands_fill_status(const struct commands *commands, struct control_status *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Gives control/ what it needs of the master: the status, and the outcome of reopened logs; that
- * of a reload is reload.c's. Pointers into generations are never kept. */
+/* Operations of control/: the status, commands, and the outcome of reopened logs; reload.c has
+ * the outcome of a reload. Pointers into generations are never kept. */
 #include "master/control_host.h"
 
 #include "base/check.h"

@@ -61,7 +61,7 @@ void endpoints_init(struct endpoints *endpoints, const struct pidfile *pidfile)
     endpoints_check(endpoints);
 }
 
-/* Locks a pid file at a copy of this path, into a struct without one; -1 after an emerg line. */
+/* Locks a pid file at a copy of the path, into an unlocked struct; -1 after an emerg line. */
 static int lock_next_pidfile(struct pidfile *pidfile, const char *path, struct log *log)
 {
     char *copy = strdup(path);
@@ -133,7 +133,7 @@ int endpoints_publish(struct endpoints *endpoints, const struct core_settings *c
         endpoints_undo(endpoints, log);
         return -1;
     }
-    /* a socket that was handed over keeps its second name until the new process has ended */
+    /* a socket that was handed over keeps the second name until the end of the new process */
     if (endpoints->phase != ENDPOINTS_HANDED_OVER &&
         (next->fd != -1 || (core->control == NULL && control->fd != -1))) {
         control_socket_remove(control, log);

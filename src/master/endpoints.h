@@ -24,9 +24,9 @@ struct endpoints {
     unsigned kind;
     enum endpoints_phase phase;
     struct pidfile pidfile;             /* in force, locked; its path is allocated */
-    struct pidfile next_pidfile;        /* prepared, until it is in force; or none */
+    struct pidfile next_pidfile;        /* prepared, not in force yet; or none */
     struct control_socket control;      /* in force, or none */
-    struct control_socket next_control; /* prepared, until it is in force; or none */
+    struct control_socket next_control; /* prepared, not in force yet; or none */
 };
 
 /* Takes the locked pid file of the start. */
@@ -46,7 +46,7 @@ void endpoints_publish_again(struct endpoints *endpoints, const struct core_sett
 /* Removes what was prepared and not published. */
 void endpoints_undo(struct endpoints *endpoints, struct log *log);
 
-/* Gives them second names; -1 after an emerg line. */
+/* Adds second names; -1 after an emerg line. */
 int endpoints_prepare_hand_over(struct endpoints *endpoints, struct log *log);
 /* Leaves the first names to the new process. */
 void endpoints_hand_over(struct endpoints *endpoints, struct log *log);

@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SERVICE_MANAGER_PID 1 /* a user's manager has another pid: the parent */
+#define SERVICE_MANAGER_PID 1 /* the parent is a user's manager */
 
 /* Whether the signal that is handled comes from the service manager. */
 static bool is_by_manager(const struct master *master)
@@ -172,7 +172,7 @@ static void run(struct master *master)
 {
     struct pool *pool = &master->pool;
 
-    process_ops->raise(SIGCHLD); /* a container's orphans that have ended before we took signals */
+    process_ops->raise(SIGCHLD); /* orphans of a container from before our signals */
     for (;;) {
         bool over = (master->phase != MASTER_RUNS || master->failed) &&
                     master->phase != MASTER_RESUMES && !pool_has_workers(pool) &&
@@ -220,7 +220,7 @@ static void remove_stale_names(const char *pid_path, const struct generation *se
         pidfile_remove_stale(serving->cycle->core.control, pid_path);
 }
 
-/* Undoes what is left when no worker runs any more. */
+/* Cleans up after the end of all workers. */
 static void clean_up(struct master *master)
 {
     static const struct control_outcome ended = { .ok = true };

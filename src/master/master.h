@@ -33,10 +33,10 @@ struct master {
     struct reload reload;
     struct service_manager manager;
     struct upgrade upgrade;
-    const struct cycle *accepted; /* the configuration in force, which protocols know of; or NULL */
+    const struct cycle *accepted; /* configuration in force, as announced to protocols; or NULL */
     struct control control;
     struct endpoints endpoints;
-    struct worker_list list;     /* our workers, for a master process that comes after us */
+    struct worker_list list;     /* our workers, for the next master process */
     struct left_behind left;     /* workers of one before us */
     struct timer others_left;    /* polls for the end of workers of an ended master process */
     struct timer lost_paths;     /* when to see whether they still listen on paths of ours */

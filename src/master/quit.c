@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The graceful end of a master process, and its taking back. The process leaves its names to the
- * next start at once, and the lock as soon as no worker holds a listener, at the latest after a
- * bounded time. Until it exits it can be told to serve again, unless another master process has
- * the lock by then: by a whole new generation, as at a reload. Or the rest is left to a child
- * process, so that this one can exit at once: a service manager waits for the process that it
- * has started. The child is the same master process but for its pid: what the kernel keeps for a
- * pid is set again. Nothing here waits but for that child. */
+/* The graceful end of a master process, and its taking back. The names go to the next start at
+ * once, and the lock as soon as no worker holds a listener, at the latest after a bounded time.
+ * Until the exit a resume starts a whole new generation, as a reload does, unless another master
+ * process has the lock. COMMAND_LEAVE leaves the end to a child, which differs by its pid alone,
+ * so that a waiting service manager sees the main process exit. Nothing here waits but for the
+ * child. */
 #include "master/quit.h"
 
 #include "master/master.h"
@@ -27,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether no other master process serves; a process that ends has said so. */
+/* Whether no other master process serves. */
 static bool is_alone(const struct master *master)
 {
     const struct upgrade *upgrade = &master->upgrade;
@@ -106,7 +105,7 @@ struct leaving {
     struct log log;
     struct pidfile pidfile;
     char path[PATH_MAX]; /* the pid file's */
-    int ends[2];         /* a pipe: the child writes once it has taken over */
+    int ends[2];         /* a pipe, written by the child after taking over */
 };
 
 /* In the parent: exits when the child has taken over, and returns when the child has ended. */
@@ -195,7 +194,7 @@ void quit_advance(struct master *master)
     struct endpoints *endpoints = &master->endpoints;
 
     assert(master->phase == MASTER_QUITS);
-    /* before it serves the daemon has no names yet */
+    /* a daemon that never served has no names */
     if (is_alone(master) && master->pool.serving != NULL && endpoints->phase != ENDPOINTS_ASIDE)
         endpoints_step_aside(endpoints, &master->log);
     if (pool_find_holder(&master->pool) != NULL)

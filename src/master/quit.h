@@ -4,7 +4,7 @@
 
 struct master;
 
-/* Goes on with what a quit has begun, in each wake-up until the daemon has ended. */
+/* Goes on with a quit, in each wake-up. */
 void quit_advance(struct master *master);
 /* Makes the service manager drop its copies of listening sockets: clients would wait in their
  * queues, and they would be in the way of the next start, or of ours when we serve again. */

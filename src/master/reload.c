@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The phases of the daemon and of a reload, and the steps of a reload: a process of its own
- * checks the configuration while we go on to serve, then we read it ourselves and start a
- * generation, which commits and serves or fails. Each phase is changed by one function, by a
- * legal step; each end of a reload is one call, reload_end(). At most one reload is under way. */
+/* The phases of the daemon and of a reload, and the steps of a reload: a separate process checks
+ * the configuration, then the master reads it and starts a generation, which commits and serves
+ * or fails. One function changes each phase, by legal steps; reload_end() alone ends a reload.
+ * At most one reload is under way. */
 #include "master/reload.h"
 
 #include "base/check.h"
@@ -93,7 +93,7 @@ void reload_check(const struct reload *reload, const struct pool *pool)
     }
 }
 
-/* The reload by which the daemon was to serve again has ended: it does (`ok`), or still ends. */
+/* A reload for a resume has ended: the daemon serves (`ok`), or still ends. */
 static void end_resume(struct master *master, bool ok)
 {
     if (!ok) {
@@ -154,7 +154,7 @@ void reload_begin(struct master *master)
     reload_set_phase(reload, RELOAD_CHECKING);
     if (notify_is_on())
         service_manager_reload(&master->manager);
-    /* grave lines become diagnostics of the reload for clients, who wait for its end */
+    /* grave lines become diagnostics for the reload's clients */
     log_collect(&master->log, master->diag);
     if (master->control.client_n > 0)
         control_wait_on(&master->control, CONTROL_WAIT_RELOAD, CONTROL_WAIT_RELOAD_END);

@@ -16,7 +16,7 @@ struct pool;
 enum master_phase {
     MASTER_RUNS,
     MASTER_QUITS,      /* sessions may end by themselves */
-    MASTER_RESUMES,    /* a generation starts that is to serve again */
+    MASTER_RESUMES,    /* quits, while a generation for a resume starts */
     MASTER_TERMINATES, /* workers end at once */
 };
 
@@ -54,7 +54,7 @@ void reload_check(const struct reload *reload, const struct pool *pool);
 
 /* Begins a reload, when none is under way. */
 void reload_begin(struct master *master);
-/* The configuration check has exited with this status of waitpid(). */
+/* The configuration check has exited with this waitpid() status. */
 void reload_checked(struct master *master, int status);
 /* The reload has ended: the new configuration serves (`ok`), or the previous one stays in force,
  * and why was logged. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Puts the daemon's state into words for the service manager, and serves its watchdog. Each
- * state is read from its owner; only the last text is kept. */
+/* Puts the state of the daemon into words for the service manager, and serves the watchdog. Only
+ * the last text is kept. */
 #include "master/service_manager.h"
 
 #include "base/compiler.h"
@@ -111,7 +111,7 @@ void service_manager_ready(struct service_manager *manager)
         timers_arm(manager->timers, &manager->alive, 0);
     timers_disarm(manager->timers, &manager->exit);
     manager->late = false;
-    manager->status[0] = '\0';            /* the main process before us has shown its own */
+    manager->status[0] = '\0';            /* a former main process may have shown another status */
     if (*manager->phase != MASTER_RUNS) { /* we are the main process again, and end */
         service_manager_stopping(manager);
         return;

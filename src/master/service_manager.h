@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Notifications to the service manager. Only the main process is listened to: without a service
- * manager, or while another process is the main one, all of it does nothing. */
+/* Notifications to the service manager, which listens to the main process alone: every function
+ * does nothing without a manager, or while another process is the main one. */
 #pragma once
 
 #include "event/timer.h"
@@ -35,14 +35,14 @@ void service_manager_give_way(struct service_manager *manager, pid_t to);
 void service_manager_reload(struct service_manager *manager);
 /* The daemon begins to end. */
 void service_manager_stopping(struct service_manager *manager);
-/* Whether the manager has confirmed what it must know before we exit, or has had time enough. To be
- * asked when nothing else is in the way of the exit, in each wake-up until it returns true. */
+/* Whether the manager has confirmed everything due before the exit, or had time enough. Asked
+ * last before an exit, in each wake-up until true. */
 bool service_manager_may_exit(struct service_manager *manager);
-/* The process takes the place of the manager's main one, and has nothing to say to it. */
+/* A child replaces the main process, and has nothing to say. */
 void service_manager_forget(struct service_manager *manager);
 /* No timer runs any more. */
 void service_manager_done(struct service_manager *manager);
-/* Shows the daemon's state, unless it was shown last. Called in each wake-up. */
+/* Shows the state of the daemon, if it has changed. Called in each wake-up. */
 void service_manager_show(struct service_manager *manager);
 /* Sets the pointers that are the master's; the rest is zero. */
 void service_manager_init(struct service_manager *manager, const struct service_manager *from);

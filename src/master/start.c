@@ -32,8 +32,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Reads the configuration after a check in a process of its own, which finds mistakes and
- * harmful modules. Descriptors that modules open are added to `opened`. */
+/* Reads the configuration after a check by a separate process, which finds mistakes and harmful
+ * modules. Adds descriptors of modules to `opened`. */
 static struct cycle *load_checked(
     const struct cycle_options *options, struct log *log, struct descriptors *opened)
 {
@@ -186,14 +186,14 @@ static void log_start(struct start *start)
         os.sysname, os.release);
 }
 
-/* Closes listeners of a worker that never began to accept. */
+/* Closes listeners after a worker never accepted. */
 static void close_unused_listeners(struct cycle *cycle, struct log *log)
 {
     struct listener *listener;
 
     STAILQ_FOREACH (listener, &cycle->stream.listeners.list, link) {
         if (listener->fd_n == 0 || listener->fds[0] == -1)
-            continue; /* an unbound path may belong to another daemon */
+            continue; /* an unbound path may belong to a second daemon */
         listener_unlink(listener, log);
         listener_close(listener);
     }
@@ -267,8 +267,8 @@ static int run_by_role(struct start *start, char **argv)
     return status;
 }
 
-/* Takes descriptors of the service manager or of another master process. A new binary keeps log
- * lines for the old process, which shows them too. */
+/* Takes descriptors of the service manager or the old master process. The old process shows the
+ * log lines of a new binary, which keeps them. */
 static int take_inheritance(struct start *start, struct cycle_options *options, struct log *log)
 {
     int status;

@@ -146,13 +146,13 @@ static void become_main(void *host)
 {
     struct master *master = master_of(host);
 
-    notify_cancel_mainpid();          /* if the other process ended before it was sent */
+    notify_cancel_mainpid();          /* no news for a process that has ended */
     if (master->pool.serving == NULL) /* told once a generation serves */
         return;
     service_manager_ready(&master->manager);
 }
 
-/* Begins a reload, which binds unix paths again that the other process has unlinked. Waits for
+/* Begins a reload, to bind unix paths again that the ended process has unlinked. Waits for
  * workers of a killed process, which listen until they notice. */
 static void bind_lost_paths(struct loop *loop, struct timer *timer)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The master as the host of upgrade/, which reaches it through operations alone. */
+/* The master as the host of upgrade/. */
 #pragma once
 
 struct binary;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells the control socket of groups of servers, and gives a server the state that an operator asks
- * for. What a zone says is numbers that workers write: they are shown, and decide nothing. */
+/* Shows groups of servers to the control socket, and sets an operator's state of a server.
+ * Numbers of a zone are written by workers: shown, and never relied on. */
 #include "master/upstream_host.h"
 
 #include "base/compiler.h"
@@ -75,8 +75,8 @@ void upstream_host_end(void *host)
             upstream_status_forget(upstream->zone);
 }
 
-/* Returns the state as sessions see it, by operator, configuration and observation, in this
- * order; NULL: unknown. */
+/* Returns the state in sessions: by operator, configuration and observation, in this order;
+ * NULL: unknown. */
 static const char *server_state(const struct upstream_numbers *numbers)
 {
     const struct upstream_server *server = numbers->server;

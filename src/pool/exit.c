@@ -56,10 +56,10 @@ static const struct {
     [POOL_DEATH_START] = { true, NULL },
 };
 
-#define ORPHANS_MS 100 /* between two looks at workers that are not our children */
+#define ORPHANS_MS 100 /* poll interval for exits of orphans */
 #define RESPAWN_MIN_MS 100
 #define RESPAWN_MAX_MS 30000
-/* A worker that has run longer has not died early. */
+/* Lifetime of an early death, at most. */
 #define EARLY_MS 1000
 
 static void replace_crashed(struct pool_worker *worker)
@@ -77,9 +77,8 @@ static void replace_crashed(struct pool_worker *worker)
     pool_worker_respawn_in(worker, wait);
 }
 
-/* Lets the configuration before start again. Until then nothing more is lost: a generation that
- * never served left its predecessor accepting, which drains only where its addresses are to be
- * bound again. */
+/* Lets the configuration before start again. Until then nothing more is lost: the predecessor of
+ * a generation that never served still accepts, and drains only for addresses to be bound again. */
 static void go_back(struct generation *failed)
 {
     struct pool *pool = failed->pool;
@@ -167,8 +166,8 @@ static void follow_orphan(struct pool_worker *worker)
     follow_death(worker, false, false, true);
 }
 
-/* Gives back everything held by a worker that has exited, reaps it, keeps its counters, logs and
- * counts the exit. */
+/* Gives back all resources of an exited worker, reaps it, keeps its counters, logs and counts
+ * the exit. */
 static void bury_worker(struct pool *pool, struct pool_worker *worker)
 {
     const struct cycle *cycle = worker->generation->cycle;
@@ -183,7 +182,7 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
     int status;
 
     death_read(pool->shared, worker->slot, cycle->events.worker_connections, &words);
-    /* memory of its zones may be in use by other configurations */
+    /* zones of several configurations may share memory */
     TAILQ_FOREACH (generation, &pool->generations, link)
         zones_slot_released(&generation->cycle->zones, worker->slot);
     if (slot_release(pool->shared, worker->slot))
@@ -221,7 +220,7 @@ void pool_reap(struct pool *pool)
     pid_t pid;
 
     assert(role_is(ROLE_MASTER));
-    /* a look first: what the worker held is given back while its pid cannot be used again */
+    /* the pid stays in use until the reap, after all resources were given back */
     while ((pid = process_ops->find_exited()) != 0) {
         struct pool_worker *worker = pool_find_worker(pool, pid);
 
@@ -275,7 +274,7 @@ void pool_leave_undo(struct pool *pool)
     set_inherited(pool, false);
 }
 
-/* An unreaped worker keeps its pid: the closed channel shows its end. */
+/* Without a reap the pid stays, and only the channel is closed. */
 static bool has_orphan_ended(const struct pool_worker *worker)
 {
     if (worker->pid == 0 || worker->handle == -1)
@@ -284,8 +283,7 @@ static bool has_orphan_ended(const struct pool_worker *worker)
            (!os_handle_is_exact() && os_socket_is_closed(worker->channel.fd));
 }
 
-/* Buries one orphan that has ended; false if there is none. The record's generation may be gone
- * then. */
+/* Buries an ended orphan; false: none. May free the generation. */
 static bool bury_one(struct pool *pool)
 {
     struct pool_worker *worker;

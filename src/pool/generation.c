@@ -81,8 +81,7 @@ static uint64_t count_sessions(const struct generation *generation)
     return sum;
 }
 
-/* Closes a generation, and says so: to who has asked for the reload too, where that ends
- * sessions. */
+/* Closes a generation, with an alert where sessions end, so that clients of the reload learn. */
 static void close_generation(struct generation *generation, const char *why)
 {
     uint64_t n = count_sessions(generation);
@@ -113,8 +112,8 @@ static void bound_generations(struct pool *pool)
     }
 }
 
-/* Closes the oldest generations whose slots the next reload may need, except the latest replaced
- * one: its workers may have ended by then. */
+/* Closes the oldest generations for slots of the next reload, except the latest replaced one,
+ * whose workers may have ended by then. */
 static void bound_slots(struct pool *pool)
 {
     unsigned n = pool->serving->worker_n;
@@ -197,7 +196,7 @@ void generation_destroy(struct generation *generation)
     timers_disarm(pool->timers, &generation->calm);
     TAILQ_REMOVE(&pool->generations, generation, link);
     configuration_discard(&generation->cycle, pool->log);
-    /* at once: what is opened next may have the number of what a library has just closed */
+    /* at once: the next open may reuse a number that a library has just closed */
     TAILQ_FOREACH (other, &pool->generations, link)
         descriptors_drop_closed(&other->opened);
     descriptors_done(&generation->opened);

@@ -13,7 +13,7 @@ void generation_set_phase(struct generation *generation, enum generation_phase p
 void generation_drain(struct generation *generation);
 /* Tells the workers to end at once, or be killed soon. */
 void generation_close(struct generation *generation);
-/* Bounds draining generations, their worker processes and slots. */
+/* Bounds draining generations, worker processes and slots. */
 void generation_bound(struct pool *pool);
 /* Whether a worker of the generation accepts clients. */
 bool generation_accepts(const struct generation *generation);

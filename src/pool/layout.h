@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Structs of the pool: generations of workers, of which one serves. Only pool/ writes them. */
+/* Structs of the pool: generations of workers, one of them serving. Written by pool/ alone. */
 #pragma once
 
 #include "base/clock.h"
@@ -53,13 +53,13 @@ enum pool_death {
     POOL_DEATHS,
 };
 
-#define POOL_WANTED_MAX 256 /* requests of a worker that does not read the replies */
-#define POOL_GONE_MAX 1024  /* ended incarnations that a worker may leave unread */
+#define POOL_WANTED_MAX 256 /* unanswered requests of a worker */
+#define POOL_GONE_MAX 1024  /* unread ends of incarnations of a worker */
 #define POOL_ASKS_MAX 64    /* simultaneous requests to the other master process */
 
 /* Messages with an argument that wait until the worker's channel has room. */
 struct pool_outbox {
-    unsigned log_n;       /* number of reopened logs to send, the last ones */
+    unsigned log_n;       /* number of reopened logs to send, from the end */
     int inbox;            /* the worker's end of its inbox, or -1 */
     uint32_t gone;        /* how many of pool->gone_n incarnations it was told of */
     bool others_wanted;   /* a request to the other master process is due */
@@ -76,8 +76,7 @@ struct pool_watch {
     unsigned repeats;   /* how often it was read again, unchanged */
 };
 
-/* The master's record of one of worker_processes, or of a helper; filled again when its process has
- * exited. */
+/* The master's record of one of worker_processes, or of a helper; reused after an exit. */
 struct pool_worker {
     struct generation *generation;
     unsigned index; /* among the generation's workers */
@@ -96,7 +95,7 @@ struct pool_worker {
     struct slot_id slot;
     uint64_t started_ms;
     struct timer respawn;  /* when a new process is forked */
-    struct timer deadline; /* when the process is killed unless it has come further */
+    struct timer deadline; /* when the process is killed */
     enum pool_kill due;    /* reason of the deadline */
     bool drains; /* was told to, or says so: from then on it has worker_shutdown_timeout */
     enum pool_kill killed; /* reason of the fatal signal */
@@ -104,7 +103,7 @@ struct pool_worker {
     struct log_quota lines; /* about the processes of this record */
     unsigned failures;      /* consecutive early deaths, which lengthen the next wait */
     unsigned fills;         /* how many processes it has had */
-    bool crashed;           /* a process of it has, since the generation's commit */
+    bool crashed;           /* since the commit of the generation */
 };
 
 /* The legal steps are in generation.c. From REPLACED on workers of a generation are not
@@ -131,10 +130,10 @@ struct generation {
     struct timer watch;    /* when the watchdog looks again */
     struct timer calm;     /* when `crashing` may be over */
     int64_t since_ms;      /* start, since the epoch */
-    unsigned mutex_damage; /* how often its workers have found the accept mutex damaged */
+    unsigned mutex_damage; /* reports of a damaged accept mutex */
     bool without_mutex;    /* goes on without the accept mutex */
     bool crashing;         /* workers wait after crashes, and none serves since (transaction.c) */
-    int last_death;        /* status of waitpid() of the worker that has died last */
+    int last_death;        /* waitpid() status of the latest death */
     unsigned process_n;    /* workers that are not empty */
     unsigned worker_n, serve_n; /* with helpers, which come last, and without */
     struct pool_worker workers[];
@@ -156,7 +155,7 @@ struct pool_rescan {
 
 /* The latest commit, while its generation may still have to give way (transaction.c). */
 struct pool_probation {
-    struct generation *before; /* kept although it may have no process; NULL: no probation */
+    struct generation *before; /* kept even without processes; NULL: no probation */
     struct timer due;          /* the end of the time that the new workers have to crash in */
     bool goes_back;            /* the configuration before is started again, or will be */
 };
@@ -174,7 +173,7 @@ struct pool_ops {
     void (*committed)(void *host);
     /* The workers of the starting generation all accept: pool->serving has changed. */
     void (*serves)(void *host, bool first);
-    /* The serving generation has passed its probation: the one before is given up. */
+    /* The serving generation has passed its probation, and the one before is given up. */
     void (*proved)(void *host);
     /* Every worker has crashed on probation, after an emerg line: the generation serves, and the
      * configuration before starts again, until `serves` or `failed`. */
@@ -182,18 +181,18 @@ struct pool_ops {
     /* The starting generation was taken back, after an emerg line or because the daemon ends; its
      * workers are being ended. */
     void (*failed)(void *host);
-    /* A worker has released listeners, which another master process may serve too. */
+    /* A worker has released listeners, perhaps shared with another master process. */
     void (*rescan)(void *host);
-    /* Whether another master process listens on this socket: the path stays. */
+    /* Whether another master process listens on this socket, which keeps the path. */
     bool (*is_shared)(void *host, const struct listener *listener);
-    /* Whether another master process, to which we have handed this socket over, repairs it;
-     * NULL: whether it serves any, and binds lost paths again. */
+    /* Whether the new master process of an upgrade repairs this socket; NULL: whether it has any
+     * of our sockets, and binds lost paths. */
     bool (*is_handed_over)(void *host, const struct listener *listener);
     /* Asks the other master process for its workers, or for an inbox for the worker `asker`.
      * Answered by pool_others_came() and pool_others_inbox_came(). */
     enum pool_asked (*ask_others)(void *host);
     enum pool_asked (*ask_inbox)(void *host, uint32_t incarnation, uint32_t asker);
-    /* A worker has ended that workers of the other master process may know. */
+    /* A worker has ended, known to workers of the other master process. */
     void (*worker_gone)(void *host, uint32_t incarnation);
     /* In a new child, before it becomes a worker. */
     void (*in_child)(void *host, const struct cycle *cycle);
@@ -227,7 +226,7 @@ struct pool {
     unsigned others_n;
     unsigned asks_n;      /* unanswered requests for inboxes */
     bool others_met;      /* workers may know others */
-    struct timer orphans; /* when workers that are not our children are looked at */
+    struct timer orphans; /* poll timer for exits of orphans */
     struct pool_rescan rescan;
     struct pool_probation probation;
     struct timer mend;                   /* when listeners are looked at */

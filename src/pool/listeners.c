@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Repairs whatever workers share for accepting: listening sockets that a worker has shut down,
- * connected, or given other options, and the accept mutex, which is given up after repeated
- * damage. A worker's message only makes the master look at its own sockets, at a bounded rate;
- * each death of a worker has it look unasked. Rescans are merged: one for all requests within a
- * short time. */
+/* Repairs shared means of accepting: listening sockets that a worker has shut down, connected,
+ * or given other options, and the accept mutex, which is given up after repeated damage. A
+ * worker's message only makes the master look at its own sockets, at a bounded rate; each death
+ * of a worker does so too. Rescans are merged: one for all requests within a short time. */
 #include "pool/listeners.h"
 
 #include "base/compiler.h"
@@ -20,7 +19,7 @@
 /* Reports of damage after which a generation goes on without the accept mutex. */
 #define DAMAGE_MOST 2
 
-/* The configuration whose sockets workers listen on; NULL: none. */
+/* Returns the configuration with listening sockets; NULL: none. */
 static struct cycle *listening_cycle(const struct pool *pool)
 {
     if (pool->starting != NULL && pool->starting->phase == GENERATION_COMMITTED)
@@ -30,15 +29,15 @@ static struct cycle *listening_cycle(const struct pool *pool)
                : NULL;
 }
 
-/* Gives a worker a replacement socket, ignored without that listener. */
+/* Gives a worker a replacement socket; ignored by a worker without the listener. */
 static void send_socket(struct pool_worker *worker, int fd)
 {
     if (worker->pid > 0 && worker->phase < POOL_WORKER_RELEASED)
         pool_outbox_listener(worker, fd);
 }
 
-/* Whether a new socket would take the address away from another master process. A generation
- * that starts beside another knows which file a path is, or has bound the path again. */
+/* Whether a new socket would take the address from another master process. Beside a serving
+ * generation, a starting one has looked at the path's file already, or bound the path again. */
 static bool is_address_shared(const struct pool *pool, const struct listener *listener)
 {
     return (pool->starting != NULL && pool->serving != NULL) ||
@@ -136,7 +135,7 @@ static bool restore_some(struct pool *pool, struct cycle *cycle, unsigned from)
     return true;
 }
 
-/* A death during a pass requests another pass. */
+/* A death during a pass adds a pass. */
 static void restore_expired(struct loop *loop, struct timer *timer)
 {
     struct pool *pool = container_of(timer, struct pool, restore);

@@ -240,7 +240,7 @@ static void add_gone_incarnation(struct pool *pool, uint32_t gone, const struct 
     struct pool_worker *worker;
 
     POOL_FOREACH_WORKER (worker, pool)
-        /* the pid of `except` may be another process's by now */
+        /* the pid of `except` may be in use again */
         if (worker != except && worker->pid > 0 &&
             pool->gone_n - worker->outbox.gone >= POOL_GONE_MAX)
             pool_worker_break_rule(worker, unread_messages);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages to workers, beside those without an argument: each is sent at once, or when the worker's
- * channel has room. */
+/* Messages to workers with an argument: sent at once, or when the channel has room. */
 #pragma once
 
 #include "pool/layout.h"
@@ -16,8 +15,8 @@ void pool_outbox_logs(struct pool_worker *worker);
 /* Sends the inbox of an incarnation, or the news of its end. False after too many unread
  * replies. */
 bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation);
-/* Tells all other workers of the end of a worker with an inbox; kills workers that leave too
- * many unread. */
+/* Tells all workers of the end of a worker with an inbox; kills workers that leave too many
+ * unread. */
 void pool_outbox_note_gone(const struct pool_worker *gone);
 
 /* The other master process of an upgrade, whose messages may be wrong. */
@@ -33,7 +32,7 @@ void pool_others_inbox_came(
 /* A worker of the other process has ended, or all have. */
 void pool_others_note_gone(struct pool *pool, uint32_t incarnation);
 void pool_others_end(struct pool *pool);
-/* Lists our workers for the other process, and returns their number. */
+/* Lists our workers for the other process; returns the number. */
 unsigned pool_others_list_own(struct pool *pool, uint32_t own[SLOT_MAX]);
 /* Returns the sending end of the inbox of one of our workers; -1: no worker, or no descriptors. */
 int pool_others_find_inbox(struct pool *pool, uint32_t incarnation);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pool forks, replaces, kills and ends workers, and listens to them. It knows nothing of
- * commands, reloads, control sockets and pid files: its owner learns of events through `struct
- * pool_ops`. Nothing that a worker says or writes is asserted on. */
+/* The pool forks, replaces, kills and ends workers, and listens to them. Commands, reloads,
+ * control sockets and pid files are unknown here: `struct pool_ops` tells the owner of events.
+ * Nothing from a worker is asserted on. */
 #pragma once
 
 #include "pool/layout.h"

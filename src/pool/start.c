@@ -153,8 +153,8 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
     assert(role_is(ROLE_MASTER));
     assert(pool->starting == NULL && !pool->ending);
     pool_mend_listeners(pool); /* a broken listener could not be taken over */
-    /* lost unix sockets stay while no workers drain their queues, or another master process has
-     * the paths */
+    /* lost unix sockets stay without workers to drain their queues, or while another master
+     * process has the paths */
     if (pool->serving != NULL)
         listeners_note_lost(pool->serving->cycle, pool->serving->phase == GENERATION_SERVING &&
                                                       !pool->ops->is_handed_over(pool->host, NULL));
@@ -174,7 +174,7 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
     return fork_workers(generation);
 }
 
-/* Makes a generation from a former one's configuration, zones and descriptors, binding listeners
+/* Makes a generation of a former configuration, with zones and descriptors, binding listeners
  * unless open; NULL after an emerg line. */
 static struct generation *create_again(const struct generation *before, bool bind)
 {

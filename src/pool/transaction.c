@@ -71,9 +71,9 @@ bool pool_probation_is_calm(const struct pool *pool)
     return true;
 }
 
-/* Back-off: the generation that serves, while all of its workers wait to be forked again because
- * they crash at once and again. An alert begins the episode and a notice ends it, however many
- * crash; it is over when a worker has accepted clients for a while. */
+/* Back-off: all workers of the serving generation wait for their next fork after repeated
+ * crashes. An alert begins the episode, and a notice ends it once a worker has accepted clients
+ * for a while. */
 
 /* A worker that has run so long has not died at once. */
 #define CALM_MS 1000
@@ -148,7 +148,7 @@ void pool_backoff_note(struct generation *generation)
         next > pool->clock->mono_ms ? next - pool->clock->mono_ms : 0);
 }
 
-/* Gives up the starting generation: ends its workers, which have accepted nothing. */
+/* Gives up the starting generation, whose workers have accepted nothing. */
 static void take_start_back(struct generation *generation)
 {
     struct pool *pool = generation->pool;

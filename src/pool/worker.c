@@ -57,7 +57,7 @@ void pool_deadline_set(struct pool_worker *worker, enum pool_kill why)
         ms = CHANNEL_LOST_MS;
         break;
     }
-    /* a deadline for the start, which a word of the worker's drops, takes the place of no other */
+    /* a deadline for the start, which the worker can drop, replaces no other */
     if (ms == 0 || (worker->due != POOL_KILL_NONE &&
                        (why == POOL_KILL_START_LATE ||
                            worker->deadline.deadline <= pool->clock->mono_ms + (uint64_t)ms)))
@@ -175,8 +175,8 @@ struct pool_worker *pool_worker_of_incarnation(const struct pool *pool, uint32_t
     return NULL;
 }
 
-/* The penalty for a broken rule of the channel, which no worker of ours breaks: the process is in
- * foreign hands, or damaged. Its exit replaces it. */
+/* Kills a worker that breaks a rule of the channel: the process is in foreign hands, or damaged.
+ * The exit replaces the worker. */
 void pool_worker_break_rule(struct pool_worker *worker, const char *rule)
 {
     assert(worker->pid > 0);

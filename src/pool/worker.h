@@ -25,7 +25,7 @@ enum pool_order {
     POOL_ORDER_CLOSE,  /* to end at once, in two seconds */
 };
 
-/* Tells the worker what to do, and sets the deadline. */
+/* Orders the worker, and sets the deadline. */
 void pool_worker_order(struct pool_worker *worker, enum pool_order order);
 /* Kills a worker for a broken rule of the channel, after an alert line. */
 void pool_worker_break_rule(struct pool_worker *worker, const char *rule);
