@@ -2,6 +2,7 @@
 /* The table of what sessions ask of their connections to servers. */
 #include "backends/chain.h"
 #include "backends/connect.h"
+#include "backends/connect_with.h"
 #include "backends/keepalive.h"
 #include "backends/tries.h"
 #include "backends/trunk.h"

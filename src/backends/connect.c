@@ -9,6 +9,7 @@
 #include "backends/keepalive.h"
 #include "base/compiler.h"
 #include "net/target.h"
+#include "session/conn_end.h"
 #include "session/idle.h"
 #include "session/session.h"
 

@@ -4,11 +4,14 @@
  *
  * Responsible for what a connection gets before it begins, and for its turn in the queue. Never
  * gives one to another owner. Invariant: a connection without a parent is in the worker's list. */
+#include "backends/connect_with.h"
+
 #include "backends/chain.h"
 #include "backends/connect.h"
 #include "backends/keepalive.h"
 #include "backends/trunk.h"
 #include "base/compiler.h"
+#include "session/conn_end.h"
 #include "session/idle.h"
 #include "session/session.h"
 

@@ -5,8 +5,10 @@
 #include "backends/keepalive.h"
 
 #include "backends/trunk.h"
-#include "session/call.h"
+#include "session/conn.h"
+#include "session/conn_end.h"
 #include "session/idle.h"
+#include "session/timeouts.h"
 
 /* The callbacks of an idle connection: whatever happens on it ends it. */
 

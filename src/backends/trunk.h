@@ -8,7 +8,7 @@
 #pragma once
 
 #include "net/target.h"
-#include "session/reuse.h"
+#include "session/conn.h"
 
 struct trunk {
     unsigned kind;

@@ -4,6 +4,10 @@
  * ends close. */
 #include "net/conn.h"
 #include "sdk/handle.h"
+#include "session/conn_end.h"
+#include "session/drain.h"
+#include "session/receive.h"
+#include "session/timeouts.h"
 #include "session/use.h"
 
 #include <assert.h>
@@ -73,7 +77,7 @@ void fb_timer_cancel(fb_conn *conn, uint32_t id)
 void fb_set_idle(fb_conn *conn, int idle)
 {
     if (SDK_VALID(conn))
-        stream_set_idle(conn, idle != 0);
+        session_set_idle(conn, idle != 0);
 }
 
 /* Whether so many bytes may be had; else the log says whose mistake that is. */

@@ -3,12 +3,14 @@
  * it together with a client's. Each such connection has an owner and ends with it, unless
  * fb_keep() has given it to the keepalive pool. */
 #include "backends/connect.h"
+#include "backends/connect_with.h"
 #include "backends/keepalive.h"
 #include "backends/trunk.h"
 #include "base/compiler.h"
 #include "net/target.h"
 #include "sdk/handle.h"
-#include "session/reuse.h"
+#include "session/conn.h"
+#include "session/timeouts.h"
 
 #include <assert.h>
 #include <string.h>

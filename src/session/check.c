@@ -2,9 +2,11 @@
 /* The invariants of sessions, asserted between callbacks by tests and debug builds.
  *
  * Responsible for looking only: changes nothing. */
+#include "session/check.h"
+
 #include "session/idle.h"
+#include "session/names.h"
 #include "session/record.h"
-#include "session/reuse.h"
 #include "session/session.h"
 #include "session/use.h"
 
@@ -28,6 +30,19 @@ static void check_links(const struct fb_conn *conn, const struct session_conn *s
            (session_trunk_of(session) != NULL && conn->session_phase == SESSION_NEW));
 }
 
+static void check_use(const struct session_conn *session)
+{
+    const struct session_use *use = session->use;
+    const struct fb_conn *conn = session->conn;
+
+    CHECK_KIND(use, SESSION_USE_KIND);
+    assert(use->session == session && !session_is_keepalive(conn));
+    assert(use->name == 0 || session_name_was_given(stream_of(conn), use->name));
+    assert(use->name != 0 || use->unanswered == 0);
+    assert(use->frame.most > 0 || !timer_is_set(&use->frame.timer));
+    assert(use->receive == NULL || conn->ops != &session_conn_ops);
+}
+
 static void check_kept(const struct fb_conn *conn, const struct session_conn *session)
 {
     assert(conn->outgoing && session != NULL);
@@ -36,7 +51,7 @@ static void check_kept(const struct fb_conn *conn, const struct session_conn *se
     assert(!conn_is_active(conn) || conn->limited);
 }
 
-void session_check(const struct fb_conn *conn)
+static void check_conn(const struct fb_conn *conn)
 {
     const struct session_conn *session = session_conn_of(conn);
 
@@ -45,7 +60,7 @@ void session_check(const struct fb_conn *conn)
     if (session != NULL)
         check_links(conn, session);
     if (session != NULL && session->use != NULL)
-        session_use_check(session);
+        check_use(session);
     if (session != NULL && session_own_record(session) != NULL)
         CHECK_KIND(session_own_record(session), SESSION_RECORD_KIND);
     if (!conn_is_owned(conn)) {
@@ -68,7 +83,7 @@ void session_check(const struct fb_conn *conn)
         assert(conn->pipe != NULL); /* piped before it was connected: `opened` is not called */
 }
 
-void stream_check(const struct stream *stream)
+void session_check_all(const struct stream *stream)
 {
     const struct session_outgoing *kept;
     struct fb_conn *conn;
@@ -76,7 +91,7 @@ void stream_check(const struct stream *stream)
 
     net_check(&stream->net);
     while ((conn = net_next_conn(&stream->net, &index)) != NULL) {
-        session_check(conn);
+        check_conn(conn);
         keepalive_n += session_is_keepalive(conn);
         idle_n += conn->idle;
         reserved += conn_is_owned(conn) && session_keeps_slot(conn);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The making of a session_conn; conn_end.c has the end. */
+/* The making of a session_conn and a session_reuse, and the protocol's callbacks that several files
+ * call. Never looks at an attached pointer, and never calls for a connection whose `closed` has
+ * run. conn_end.c has the end. */
 #include "session/conn.h"
 
 #include <errno.h>
@@ -42,4 +44,97 @@ struct session_conn *session_conn_add(struct fb_conn *conn)
     session->conn = conn;
     conn->session = session;
     return session;
+}
+
+struct session_reuse *session_reuse_make(struct stream *stream, struct session_conn *session)
+{
+    struct session_reuse *reuse = session_reuse_of(session);
+
+    if (reuse != NULL)
+        return reuse;
+    reuse = memory_alloc(stream->net.memory, sizeof(*reuse));
+    if (reuse != NULL)
+        *reuse = (struct session_reuse) { .session = session };
+    return session_outgoing_of(session)->reuse = reuse;
+}
+
+void session_reuse_free(struct stream *stream, struct session_conn *session)
+{
+    struct session_reuse *reuse = session_reuse_of(session);
+
+    assert(reuse->session == session);
+    if (reuse->trunk != NULL)
+        stream->backends->leave_trunk(stream, reuse);
+    if (reuse->attached != NULL)
+        chunk_free(&stream->net.chunks, reuse->attached);
+    session_outgoing_of(session)->reuse = NULL;
+    memory_release(stream->net.memory, reuse);
+}
+
+int session_attach(struct fb_conn *conn, void *p, void (*release)(void *p))
+{
+    struct session_reuse *reuse;
+    struct chunk *chunk;
+
+    assert(conn->outgoing && release != NULL);
+    if (conn->phase == CONN_ENDING)
+        return -1;
+    reuse = session_reuse_make(stream_of(conn), session_conn_of(conn));
+    if (reuse == NULL)
+        return -1;
+    chunk = reuse->attached;
+    if (chunk == NULL)
+        chunk = chunk_create_foreign(&conn->net->chunks, CHUNK_REF, p, 0);
+    if (chunk == NULL)
+        return -1;
+    chunk->ref.release = release;
+    chunk->ref.arg = p;
+    chunk->protocol = heartbeat_running_protocol(conn->net->heartbeat);
+    reuse->attached = chunk;
+    return 0;
+}
+
+void *session_attached(const struct fb_conn *conn)
+{
+    const struct session_reuse *reuse = session_reuse_of(session_conn_of(conn));
+
+    return reuse != NULL && reuse->attached != NULL ? reuse->attached->ref.arg : NULL;
+}
+
+void session_call_closed(struct fb_conn *conn, const fb_ops *ops, fb_reason reason)
+{
+    if (!SESSION_HAS(ops, closed))
+        return;
+    session_callback_begin(conn, CALLBACK_CLOSED);
+    ops->closed(conn, conn->state, reason);
+    session_callback_end(conn);
+}
+
+void session_call_first_byte(struct fb_conn *conn, conn_first_byte call)
+{
+    session_callback_begin(conn, CALLBACK_FIRST_BYTE);
+    call(conn, conn->state);
+    session_callback_end(conn);
+}
+
+void session_call_draining(struct fb_conn *conn)
+{
+    const struct stream *stream = stream_of(conn);
+    uint64_t now = conn->net->loop.clock.mono_ms, deadline = 0;
+
+    assert(stream->draining && conn_is_active(conn));
+    if (stream->deadline_at != 0)
+        deadline = stream->deadline_at > now ? stream->deadline_at - now : 1;
+    session_call_draining_in(conn, deadline);
+}
+
+void session_call_draining_in(struct fb_conn *conn, uint64_t deadline)
+{
+    const fb_ops *ops = session_ops_of(conn);
+
+    if (!SESSION_HAS(ops, draining))
+        return;
+    session_callback_begin(conn, CALLBACK_DRAINING);
+    ops->draining(conn, conn->state, deadline);
+    session_callback_end(conn);
 }

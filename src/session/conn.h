@@ -2,7 +2,7 @@
 /* The part of a session that needs memory beyond the connection's slot: a server's operations, the
  * connections that were made for it, a time limit of its own. A connection to a server has one; a
  * client's is made when first needed, and a plain client never has one. What few connections need
- * lies beyond it: use.h, record.h, reuse.h.
+ * lies beyond it: use.h, record.h.
  *
  * Responsible for giving all of that back when the connection changes hands or ends. Invariant: a
  * session_conn belongs to one connection, whose `session` points back at it. */
@@ -20,9 +20,9 @@
 
 struct session_outgoing;
 struct session_record;
-struct session_reuse;
 struct session_tries;
 struct session_use;
+struct trunk;
 
 /* The longest time, in ms: to add it to any time of a clock is no overflow. */
 #define SESSION_TIME_MOST (((uint64_t)1 << 55) - 1)
@@ -101,11 +101,35 @@ struct session_outgoing {
     uint8_t log_level;           /* level of its connect()'s failure */
 };
 
+/* Goes with a connection to a server from one user to the next; made when first needed. The release
+ * of an attached pointer runs from the loop, once, after the last user's `closed`. */
+struct session_reuse {
+    struct session_conn *session;
+    struct trunk *trunk;              /* a group of connections that are alike (trunk.c), or NULL */
+    TAILQ_ENTRY(session_reuse) alike; /* among those of the trunk that wait, or are idle */
+    struct chunk *attached;           /* fb_attach()'s, or NULL */
+    const fb_ops *first_ops;          /* NULL: it has those of its connect */
+};
+
 /* Returns what a connection to a server has. */
 static inline struct session_outgoing *session_outgoing_of(const struct session_conn *session)
 {
     assert(session->is_outgoing);
     return container_of(session, struct session_outgoing, session);
+}
+
+/* Returns what a connection to a server has of it, or NULL. */
+static inline struct session_reuse *session_reuse_of(const struct session_conn *session)
+{
+    return session_outgoing_of(session)->reuse;
+}
+
+/* Returns the trunk of a connection to a server, or NULL. */
+static inline struct trunk *session_trunk_of(const struct session_conn *session)
+{
+    const struct session_reuse *reuse = session_reuse_of(session);
+
+    return reuse != NULL ? reuse->trunk : NULL;
 }
 
 /* Returns the session that a connection was made for; NULL: none. */
@@ -176,8 +200,6 @@ static inline unsigned session_status(const struct fb_conn *conn)
 
 /* Creates that of a connection to a server, which is to be given it; NULL without memory. */
 struct session_outgoing *session_outgoing_create(struct stream *stream);
-/* conn_end.c: Frees one that no connection has. */
-void session_outgoing_discard(struct stream *stream, struct session_outgoing *outgoing);
 /* Creates the client's, which has none; NULL without memory, and then the connection has been
  * failed. */
 struct session_conn *session_conn_add(struct fb_conn *conn);
@@ -199,16 +221,6 @@ static inline void session_set_status(struct fb_conn *conn, unsigned status)
     if (session != NULL)
         session->status = status & 0x3ff;
 }
-/* conn_end.c: Gives back what belongs to the present user of the connection. Its children
- * have ended. */
-void session_conn_clear(struct session_conn *session);
-/* The same, but for what is known of a client's session, and its memory. */
-void session_conn_clear_use(struct session_conn *session);
-/* Frees the connection's, which has one, at the connection's end. */
-void session_conn_free(struct fb_conn *conn);
-/* Ends the connections that were made for this one. */
-void session_conn_end_children(struct session_conn *session);
-
 /* Whether the operations have a callback: what was built with an older header has fewer. */
 #define SESSION_HAS(ops, member) ((ops)->size > offsetof(fb_ops, member) && (ops)->member != NULL)
 
@@ -283,27 +295,17 @@ static inline bool session_is_keepalive(const struct fb_conn *conn)
     return conn->session_phase == SESSION_KEEPALIVE;
 }
 
-/* session.c: Begins a client's session, of which its protocol may hear later; false: it ends. */
-bool session_note_start(struct fb_conn *conn);
-/* session.c: Goes on with a client whose PROXY header has come, or whose first bytes have been
- * looked at, as its server wants it (server->begin). */
-void session_begin(struct fb_conn *conn);
-/* session.c: Gives such a client to its server's protocol. */
-void session_enter(struct fb_conn *conn);
-/* conn_end.c: Ends a client's session with its server, before another server gets it. */
-void session_leave_server(struct fb_conn *conn);
-/* session.c: Waits no more for a client's first byte: bytes have to move from now on. */
-void session_await_no_more(struct fb_conn *conn);
-/* session.c: fb_set_timeout() and fb_close() */
-void session_set_timeout(struct fb_conn *conn, uint64_t ms);
-void session_close(struct fb_conn *conn);
-void session_stop(struct fb_conn *conn);
-void session_resume(struct fb_conn *conn);
+/* Call the protocol, where it has the callback: `closed` of these operations; fb_pipe()'s function
+ * of the first byte; `draining` with the time that is left, or with a deadline in ms (0: none). */
+void session_call_closed(struct fb_conn *conn, const fb_ops *ops, fb_reason reason);
+void session_call_first_byte(struct fb_conn *conn, conn_first_byte call);
+void session_call_draining(struct fb_conn *conn);
+void session_call_draining_in(struct fb_conn *conn, uint64_t deadline);
 
-/* become.c: fb_become(); -1 without memory, and then the connection has been failed. */
-int session_become(struct fb_conn *conn, const fb_ops *ops, void *state);
-/* drain.c: Has `draining` called of a session that has got other callbacks in a draining worker. */
-void stream_drain_late(struct fb_conn *conn);
-
-/* check.c: Asserts what holds for a session's connection between callbacks. */
-void session_check(const struct fb_conn *conn);
+/* Returns the session's reuse, created where there is none; NULL without memory. */
+struct session_reuse *session_reuse_make(struct stream *stream, struct session_conn *session);
+/* Frees the session's, which has one. */
+void session_reuse_free(struct stream *stream, struct session_conn *session);
+/* fb_attach() and fb_attached() */
+int session_attach(struct fb_conn *conn, void *p, void (*release)(void *p));
+void *session_attached(const struct fb_conn *conn);

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a session_conn, or of its present use.
+/* The end of a session_conn, of its present use, or of its present callbacks.
  *
  * Responsible for giving back all that a connection's user has set up, children included. Never
- * calls a protocol but through the end of a child. Invariant: after it nothing points to the
- * connection but its slot, and in the keepalive pool its list. */
+ * calls a protocol but for `closed`, of a child or of a server that is left. Invariant: after it
+ * nothing points to the connection but its slot, and in the keepalive pool its list. */
+#include "session/conn_end.h"
+
 #include "base/compiler.h"
-#include "session/call.h"
+#include "session/drain.h"
+#include "session/frame.h"
 #include "session/idle.h"
 #include "session/log.h"
+#include "session/names.h"
+#include "session/read.h"
+#include "session/receive.h"
 #include "session/record.h"
-#include "session/reuse.h"
 #include "session/use.h"
 
 /* Adds what a connection to a server has moved to the record of the session that it was made for,
@@ -45,12 +50,37 @@ static inline void leave_maker(struct session_outgoing *outgoing)
     }
 }
 
+/* Forgets what the callbacks that leave wait for. */
+static void forget_use(struct session_use *use)
+{
+    session_timers_clear(use);
+    session_reads_clear(use);
+    names_cancel_owned(&use->resolutions);
+    frame_forget(use);
+}
+
+static void free_use(struct session_conn *session)
+{
+    struct session_use *use = session->use;
+    struct net *net = session->conn->net;
+
+    CHECK_KIND(use, SESSION_USE_KIND);
+    assert(use->session == session);
+    forget_use(use);
+    session_receive_clear(use);
+    net_release(net, &use->temporary);
+    session_name_drop(use);
+    session->use = NULL;
+    use->kind = 0;
+    spares_give(&stream_of(session->conn)->uses, use);
+}
+
 /* Gives back what the present user of the connection has. */
 static inline void end_use(struct session_conn *session)
 {
     assert(LIST_EMPTY(&session->children));
     if (unlikely(session->use != NULL))
-        session_use_free(session);
+        free_use(session);
     if (unlikely(session->lasting != NULL))
         net_release(session->conn->net, &session->lasting);
     if (session->is_outgoing)
@@ -66,7 +96,7 @@ static inline void end_session(struct session_conn *session)
         session_record_free(session);
 }
 
-void session_conn_clear_use(struct session_conn *session)
+static void clear_use(struct session_conn *session)
 {
     CHECK_KIND(session, SESSION_CONN_KIND);
     end_use(session);
@@ -79,7 +109,7 @@ void session_conn_clear_use(struct session_conn *session)
 
 void session_conn_clear(struct session_conn *session)
 {
-    session_conn_clear_use(session);
+    clear_use(session);
     end_session(session);
     session->status = 0;
 }
@@ -143,7 +173,7 @@ void session_leave_server(struct fb_conn *conn)
     conn_leave_end(conn);
     if (conn->idle)
         idle_leave(conn);
-    session_conn_clear_use(session);
+    clear_use(session);
     if (session->tries != NULL)
         stream_of(conn)->backends->clear_tries(session);
     session_record_reset(session);
@@ -156,4 +186,45 @@ void session_leave_server(struct fb_conn *conn)
     conn_resume(conn);
     session_set_phase(conn, SESSION_NEW);
     assert(session->use == NULL && !conn->limited);
+}
+
+/* Notes with which operations a connection to a server was made; -1 without memory. */
+static int keep_first_ops(struct fb_conn *conn, struct session_conn *session)
+{
+    struct session_reuse *reuse = session_reuse_make(stream_of(conn), session);
+
+    if (reuse == NULL) {
+        conn_fail(conn, FB_NO_MEMORY);
+        return -1;
+    }
+    if (reuse->first_ops == NULL)
+        reuse->first_ops = session->ops;
+    return 0;
+}
+
+int session_become(struct fb_conn *conn, const fb_ops *ops, void *state)
+{
+    struct session_use *use = session_use_of(conn);
+    struct session_conn *session;
+
+    assert(ops != NULL && session_is_usable(conn));
+    if (conn->phase == CONN_ENDING) /* `closed` is running */
+        return -1;
+    session = session_conn_make(conn);
+    if (session == NULL)
+        return -1;
+    if (conn->outgoing && keep_first_ops(conn, session) == -1)
+        return -1;
+    if (!conn->outgoing && session->ops == NULL)
+        stream_of(conn)->became_n++;
+    if (use != NULL)
+        forget_use(use);
+    session->ops = ops;
+    session->has_become = true;
+    session->told = false;
+    conn->state = state;
+    if (stream_of(conn)->draining)
+        session_drain_late(conn);
+    conn_offer_again(conn);
+    return 0;
 }

@@ -4,16 +4,17 @@
  * Responsible for calling the protocols' `draining` once, and for closing idle sessions, spread
  * over a time. Never closes a session that its protocol has not marked idle. Invariant: while
  * sessions are idle in a draining worker, the drain timer is set. */
-#include "session/call.h"
+#include "session/drain.h"
+
 #include "session/end.h"
 #include "session/idle.h"
-#include "session/session.h"
+#include "session/timeouts.h"
 
 /* Idle sessions are closed within SPREAD_MS, or half of the time that the drain has, every
  * TICK_MS. */
 #define SPREAD_MS 1000
 #define TICK_MS 20
-/* A session is idle for stream_drain_idle() when so long no byte has moved. */
+/* A session is idle for session_drain_idle() when so long no byte has moved. */
 #define IDLE_MS 60000
 
 /* Whether the connection's callbacks are its protocol's. */
@@ -87,7 +88,7 @@ static void tell_session(struct fb_conn *conn, void *arg)
         session_call_draining(conn);
 }
 
-void stream_drain(struct stream *stream, uint64_t deadline)
+void session_drain(struct stream *stream, uint64_t deadline)
 {
     struct loop *loop = &stream->net.loop;
     uint64_t now = loop->clock.mono_ms, idle = 0;
@@ -118,13 +119,13 @@ static void end_idle(struct fb_conn *conn, void *arg)
     conn_fail(conn, FB_DRAINED);
 }
 
-void stream_drain_idle(struct stream *stream)
+void session_drain_idle(struct stream *stream)
 {
     assert(stream->draining);
     net_each(&stream->net, end_idle, NULL);
 }
 
-void stream_drain_late(struct fb_conn *conn)
+void session_drain_late(struct fb_conn *conn)
 {
     struct stream *stream = stream_of(conn);
 
@@ -134,7 +135,7 @@ void stream_drain_late(struct fb_conn *conn)
         timer_set(&stream->net.loop, &stream->drain, 1);
 }
 
-void stream_set_idle(struct fb_conn *conn, bool idle)
+void session_set_idle(struct fb_conn *conn, bool idle)
 {
     struct stream *stream = stream_of(conn);
 
@@ -145,4 +146,39 @@ void stream_set_idle(struct fb_conn *conn, bool idle)
         idle_enter(conn);
     if (idle && stream->draining && !timer_is_set(&stream->drain))
         timer_set(&stream->net.loop, &stream->drain, TICK_MS);
+}
+
+/* Returns how many connections there are because of this one, itself among them; 0: one of them has
+ * to come to an end by itself. */
+static uint32_t count_family(const struct session_conn *session)
+{
+    const struct session_outgoing *child;
+    uint32_t all = 1, n;
+
+    if (conn_is_active(session->conn) && session->conn->phase == CONN_OPEN &&
+        SESSION_HAS(session->ops, draining))
+        return 0;
+    LIST_FOREACH (child, &session->children, sibling) {
+        n = count_family(&child->session);
+        if (n == 0)
+            return 0;
+        all += n;
+    }
+    return all;
+}
+
+bool session_is_drained(const struct stream *stream)
+{
+    const struct session_outgoing *own;
+    uint32_t all = 0, n;
+
+    if (stream->net.client_n > 0)
+        return false;
+    TAILQ_FOREACH (own, &stream->own, among) {
+        n = count_family(&own->session);
+        if (n == 0)
+            return false;
+        all += n;
+    }
+    return all == stream->net.connection_n;
 }

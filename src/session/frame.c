@@ -6,8 +6,6 @@
  * does. Invariant: the frame timer is set only while a frame has begun (frame.most > 0). */
 #include "session/frame.h"
 
-#include "session/use.h"
-
 #include <errno.h>
 #include <string.h>
 

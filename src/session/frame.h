@@ -4,7 +4,7 @@
  * Responsible for limits and timeouts of frames; never copies a byte. */
 #pragma once
 
-#include "net/conn.h"
+#include "session/use.h"
 
 #include <forkbeard/forkbeard.h>
 
@@ -16,3 +16,7 @@ int frame_fixed(struct fb_conn *conn, fb_bytes *rest, size_t n, const struct fb_
     fb_bytes *frame);
 int frame_counted(struct fb_conn *conn, fb_bytes *rest, const struct fb_frame_layout *layout,
     const struct fb_frame_limit *limit, fb_bytes *head, fb_bytes *frame);
+/* `data` has consumed input up to `at`. */
+void frame_consumed(struct session_use *use, const uint8_t *at);
+/* Forgets a frame that has begun: it will not become whole. */
+void frame_forget(struct session_use *use);

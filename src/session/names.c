@@ -5,7 +5,8 @@
  * whose connection has ended is not found. Names are a count, in a permutation that only who has
  * the stream's key can follow: nobody guesses the name of another connection from those that he
  * has. Invariant: a session_use is in the tree if its name is not 0. */
-#include "session/use.h"
+#include "session/names.h"
+
 #include "shm/siphash.h"
 
 #define HALF_BITS (SESSION_NAME_BITS / 2)

@@ -4,6 +4,8 @@
  * until that has left. */
 #include "session/read.h"
 
+#include "session/timeouts.h"
+
 /* Reads whose `done` runs before other events have their turn: much of a file may be sent in
  * each. */
 #define READS_A_TURN 4

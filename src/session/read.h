@@ -36,3 +36,7 @@ void session_read_cancel(struct session_read *read);
 /* The read has ended with this outcome: its `done` will run, or it is freed. */
 void session_read_end(
     struct stream *stream, struct session_read *read, const fb_file_read *outcome);
+/* Forgets the session's reads of files: their `done` never runs. */
+void session_reads_clear(struct session_use *use);
+/* Queues those that have waited for the connection's output. */
+void session_reads_release(struct session_use *use);

@@ -6,8 +6,9 @@
  * they have operations of their own. Never counts time in which the connection is not read.
  * Invariant: a session_receive is its session_conn's, and lives as long as that has its present
  * user. */
+#include "session/receive.h"
+
 #include "session/session.h"
-#include "session/use.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A session: what happens on a connection is given to its server's protocol, within the server's
- * time limits.
+/* A session: what happens on a connection is given to its server's protocol.
  *
- * Responsible for calling the protocol and for the connection's timer: the first byte's, then that
- * of inactivity. Never sends or closes within a callback of its own accord; it asks the connection
- * to. Invariant: the timer of inactivity runs only in SESSION_ACTIVE; bytes that move leave it
- * where it is, and it is set for the rest of the time when it expires. */
+ * Responsible for the beginning of a client's session, for calling the protocol, and for the end.
+ * Never sends or closes within a callback of its own accord; it asks the connection to. */
 #include "session/session.h"
 
 #include "net/target.h"
-#include "session/call.h"
+#include "os/descriptor.h"
+#include "session/conn_end.h"
 #include "session/end.h"
+#include "session/frame.h"
 #include "session/idle.h"
 #include "session/log.h"
+#include "session/read.h"
+#include "session/receive.h"
+#include "session/timeouts.h"
 #include "session/use.h"
 
 #include <errno.h>
@@ -30,60 +32,54 @@ static bool is_served(const struct fb_conn *conn)
     return conn->outgoing || conn->session_phase > SESSION_PREREAD;
 }
 
-static inline void set_timeout(struct fb_conn *conn, uint64_t ms)
+/* Finds the binding of the address that the client connected to, among several. */
+static COLD struct binding *find_binding_of_address(struct port *port, int fd)
 {
-    if (ms > 0)
-        conn_deadline_set(conn, ms);
-    else
-        conn_deadline_clear(conn);
+    struct binding *first = STAILQ_FIRST(&port->bindings), *binding;
+    struct address local = { .length = sizeof(local.un) };
+
+    if (getsockname(fd, &local.any, &local.length) == -1)
+        return first;
+    STAILQ_FOREACH (binding, &port->bindings, link)
+        if (address_equal(&binding->address, &local))
+            return binding;
+    return first;
 }
 
-/* Returns the time in which bytes have to move; 0: there is none. */
-static inline uint64_t idle_timeout(const struct fb_conn *conn)
+static struct binding *find_binding(struct port *port, int fd)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    struct binding *first = STAILQ_FIRST(&port->bindings);
 
-    if (session != NULL && session->own_timeout)
-        return session->timeout;
-    return conn->outgoing ? 0 : (uint64_t)session_server_of(conn)->settings.idle_timeout;
+    CHECK_KIND(port, PORT_KIND);
+    CHECK_KIND(first, BINDING_KIND);
+    return likely(!port->several) ? first : find_binding_of_address(port, fd);
 }
 
-/* Enters the phase in which bytes have to move, and starts the time of that. */
-static inline void become_active(struct fb_conn *conn)
+static bool is_debugged(const struct stream *stream, const struct sockaddr *peer)
 {
-    session_set_phase(conn, SESSION_ACTIVE);
-    conn_note_moved(conn);
-    set_timeout(conn, idle_timeout(conn));
+    for (unsigned i = 0; i < stream->debug_n; i++)
+        if (address_block_matches(&stream->debug[i], peer))
+            return true;
+    return false;
 }
 
-void session_set_timeout(struct fb_conn *conn, uint64_t ms)
+struct fb_conn *session_start(
+    struct stream *stream, struct port *port, int fd, const struct sockaddr *peer)
 {
-    struct session_conn *session = session_conn_make(conn);
+    struct binding *binding = find_binding(port, fd);
+    struct fb_conn *conn = conn_create(&stream->net, fd, peer, binding->ops, binding);
 
-    if (session == NULL)
-        return;
-    session->own_timeout = true;
-    session->timeout = session_clamp_ms(ms);
-    if ((conn->outgoing && !session->waits) || conn->session_phase == SESSION_ACTIVE)
-        set_timeout(conn, ms);
-}
-
-/* Stops reading. The first byte of a client, which may lie in the kernel then, is not awaited
- * meanwhile. */
-void session_stop(struct fb_conn *conn)
-{
-    if (conn->session_phase == SESSION_AWAITED && conn->read == CONN_READ_ON &&
-        conn_is_active(conn))
-        conn_deadline_clear(conn);
-    conn_stop(conn);
-}
-
-void session_resume(struct fb_conn *conn)
-{
-    if (conn->session_phase == SESSION_AWAITED && conn->read == CONN_READ_STOPPED &&
-        conn_is_active(conn))
-        set_timeout(conn, (uint64_t)session_server_of(conn)->settings.first_byte_timeout);
-    conn_resume(conn);
+    if (conn == NULL) {
+        descriptor_discard(fd);
+        return NULL;
+    }
+    session_set_phase(conn, SESSION_NEW);
+    if (binding->server->connects)
+        net_reserve(&stream->net, 1);
+    if (unlikely(stream->debug_n > 0))
+        conn->debug = is_debugged(stream, peer);
+    counters_add(stream->net.counters, COUNTER_HANDLED, 1);
+    return conn;
 }
 
 static COLD void note_refusal(struct fb_conn *conn, unsigned status)
@@ -145,9 +141,9 @@ static bool begin_client(struct fb_conn *conn)
     if (!conn_is_active(conn)) /* the protocol does not know of it */
         return false;
     if (server->settings.first_byte_timeout > 0)
-        session_set_phase(conn, SESSION_AWAITED); /* its time begins behind `opened` */
+        session_set_phase(conn, SESSION_AWAITED); /* the time begins behind `opened` */
     else
-        become_active(conn);
+        session_become_active(conn);
     return true;
 }
 
@@ -164,20 +160,12 @@ static bool call_opened(struct fb_conn *conn, const fb_ops *ops)
     return result == 0;
 }
 
-/* Begins the time of a client's first byte, unless `opened` has stopped or piped the client. */
-static inline void await_first_byte(struct fb_conn *conn)
-{
-    if (conn->session_phase == SESSION_AWAITED && conn->read == CONN_READ_ON &&
-        conn->pipe == NULL && conn_is_active(conn))
-        set_timeout(conn, (uint64_t)session_server_of(conn)->settings.first_byte_timeout);
-}
-
 /* Tells the protocol that it has the connection. */
 static inline void open_session(struct fb_conn *conn)
 {
     bool taken = call_opened(conn, session_ops_of(conn));
 
-    await_first_byte(conn);
+    session_await_first_byte(conn);
     if (!taken)
         conn_fail(conn, FB_REFUSED);
     else if (stream_of(conn)->draining && conn_is_active(conn) && conn->pipe == NULL)
@@ -190,7 +178,7 @@ static void session_opened(struct fb_conn *conn)
     if (unlikely(session_use_of(conn) != NULL))
         session_reads_release(session_use_of(conn));
     if (conn->outgoing) {
-        become_active(conn); /* the timer was the connect's */
+        session_become_active(conn); /* the timer was the connect's */
     } else {
         CHECK_KIND(session_binding_of(conn), BINDING_KIND); /* once, not for each callback */
         if (!session_note_start(conn) || !begin_client(conn))
@@ -214,20 +202,6 @@ void session_begin(struct fb_conn *conn)
         server->begin(conn);
     else
         session_enter(conn);
-}
-
-void session_await_no_more(struct fb_conn *conn)
-{
-    if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn) && conn->pipe == NULL)
-        become_active(conn);
-}
-
-/* Closes a connection. The first byte of a client is awaited no longer then: bytes of its output
- * have to move. The deadline of a piped one is the pipe's. */
-void session_close(struct fb_conn *conn)
-{
-    session_await_no_more(conn);
-    conn_close(conn);
 }
 
 /* Returns how much unconsumed input ends a connection. */
@@ -274,7 +248,7 @@ static size_t session_data(struct fb_conn *conn, fb_bytes in);
 /* Takes the first bytes of a client, which were awaited. */
 static COLD size_t take_first(struct fb_conn *conn, fb_bytes in)
 {
-    become_active(conn);
+    session_become_active(conn);
     return session_data(conn, in);
 }
 
@@ -347,28 +321,6 @@ static void session_unwritable(struct fb_conn *conn)
     session_callback_begin(conn, CALLBACK_UNWRITABLE);
     ops->unwritable(conn, conn->state);
     session_callback_end(conn);
-}
-
-static void session_expired(struct fb_conn *conn)
-{
-    uint64_t passed = conn->net->loop.clock.mono_ms - conn->opened_ms;
-    uint64_t timeout = (uint64_t)session_server_of(conn)->settings.first_byte_timeout;
-
-    if (conn->session_phase == SESSION_NEW) { /* only a connect has a timer before `opened` */
-        assert(conn->outgoing);
-        stream_of(conn)->backends->connect_expired(conn);
-        return;
-    }
-    if (conn->session_phase == SESSION_ACTIVE) {
-        passed = conn_idle_ms(conn);
-        timeout = idle_timeout(conn);
-    }
-    if (passed < timeout) { /* bytes have moved, or the time is longer than a deadline can be */
-        set_timeout(conn, timeout - passed);
-        return;
-    }
-    conn_log(conn, LEVEL_INFO, ETIMEDOUT, conn->outgoing ? "server timed out" : "client timed out");
-    conn_fail(conn, FB_TIMED_OUT);
 }
 
 /* Runs the phase of the log. */

@@ -1,18 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The sessions of a worker: set up, and given their protocols' states. Responsible for the slabs of
- * states. Never moves a state: its address holds until the connection's end. */
+ * states, and for what stands for the server of connections that the worker has itself. Never moves
+ * a state: its address holds until the connection's end. */
 #include "session/stream.h"
 
 #include "base/compiler.h"
 #include "os/memory.h"
 #include "session/record.h"
-#include "session/session.h"
 #include "session/use.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+
+struct stream_own {
+    struct binding binding;
+    struct server server;
+};
+
+struct binding *stream_own_binding(struct stream *stream, const struct server *server)
+{
+    struct stream_own *own = stream->slabs[server->protocol_index].own;
+
+    if (own != NULL)
+        return &own->binding;
+    own = memory_alloc(stream->net.memory, sizeof(*own));
+    if (own == NULL)
+        return NULL;
+    *own = (struct stream_own) { .binding.kind = BINDING_KIND, .server = *server };
+    own->server.protocol_conf = NULL;
+    own->server.route = NULL;
+    own->binding.server = &own->server;
+    stream->slabs[server->protocol_index].own = own;
+    return &own->binding;
+}
+
+static void free_own_bindings(struct stream *stream)
+{
+    for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
+        memory_release(stream->net.memory, stream->slabs[i].own);
+}
 
 int stream_init(struct stream *stream, const struct net_options *options, struct shared *shared,
     const struct session_backends *backends, const struct address_block *debug, unsigned debug_n)
@@ -41,7 +69,7 @@ void stream_done(struct stream *stream)
     assert(TAILQ_EMPTY(&stream->keepalive) && RB_EMPTY(&stream->named));
     assert(TAILQ_EMPTY(&stream->reads) && TAILQ_EMPTY(&stream->own));
     assert(RB_EMPTY(&stream->trunks));
-    stream_own_free(stream);
+    free_own_bindings(stream);
     if (stream->reads_next != NULL)
         source_close(&stream->net.loop, stream->reads_next, false);
     spares_done(&stream->sessions);

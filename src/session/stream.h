@@ -43,10 +43,9 @@ struct chain_use {
     } others[CHAIN_OTHERS];
 };
 
-/* What sessions ask of their connections to servers, which are the business of a room above
- * (backends/). */
+/* Operations of connections to servers, handed in by backends/ above. */
 struct session_backends {
-    size_t tries_size, try_size; /* of struct session_tries, and of a try that has ended */
+    size_t tries_size, try_size; /* bytes of struct session_tries and struct session_try */
     /* A client of a server that connects begins its session; false: it is closed. */
     bool (*begin)(struct fb_conn *client);
     /* Callbacks of a connection to a server: struct conn_ops has their contracts. */
@@ -143,29 +142,11 @@ int stream_init(struct stream *stream, const struct net_options *options, struct
 /* Requires that no connection is open any more. */
 void stream_done(struct stream *stream);
 
-/* start.c: Starts a session on `fd`, which it owns from now on; the caller has to open its
- * connection. NULL without a free slot, and then the descriptor is closed. */
-struct fb_conn *session_start(
-    struct stream *stream, struct port *port, int fd, const struct sockaddr *peer);
-
-/* own.c: Returns the owner of connections that the worker has for a protocol: one like the
- * server, but without its configuration; NULL without memory. */
+/* Returns the owner of connections that the worker has for a protocol: a server like this one, but
+ * without its configuration; NULL without memory. */
 struct binding *stream_own_binding(struct stream *stream, const struct server *server);
-void stream_own_free(struct stream *stream);
-/* Whether all connections that are left are the worker's own, and none of them has a `draining`
- * that would bring it to an end: a worker that drains ends them then. */
-bool stream_is_drained(const struct stream *stream);
 
-/* stream.c: The place of the protocol's state for the connection, given or not. */
+/* Gives the connection its protocol's state, zeroed; false without memory. */
+bool stream_alloc_state(struct fb_conn *conn, const struct server *server);
+/* The place of the protocol's state for the connection, given or not. */
 void *stream_state_at(const struct fb_conn *conn, const struct server *server);
-
-/* drain.c: Calls the protocols' `draining`, because no more clients will come, and closes idle
- * sessions bit by bit. `deadline` in ms; 0: none. */
-void stream_drain(struct stream *stream, uint64_t deadline);
-/* Ends, in a worker that drains, the sessions in which no byte has moved for a while. */
-void stream_drain_idle(struct stream *stream);
-/* fb_set_idle() */
-void stream_set_idle(struct fb_conn *conn, bool idle);
-
-/* check.c: Asserts the invariants of all connections and sessions; between callbacks. */
-void stream_check(const struct stream *stream);

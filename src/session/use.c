@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The making of a session_use, and its end. */
+/* The making of a session_use, and the timers of protocols' connections: any number a connection,
+ * each with an id of the protocol's.
+ *
+ * Responsible for running the protocol's `timer` once for each that was set. Never runs it for a
+ * connection that closes or is piped. conn_end.c frees a session_use. */
 #include "session/use.h"
-
-#include "session/session.h"
 
 struct session_use *session_use_create(struct fb_conn *conn)
 {
@@ -29,34 +31,52 @@ struct session_use *session_use_make(struct fb_conn *conn)
     return use;
 }
 
-void session_use_free(struct session_conn *session)
+void session_timers_clear(struct session_use *use)
 {
-    struct session_use *use = session->use;
-    struct net *net = session->conn->net;
+    struct net *net = use->session->conn->net;
 
-    CHECK_KIND(use, SESSION_USE_KIND);
-    assert(use->session == session);
-    session_timers_clear(use);
-    session_receive_clear(use);
-    session_reads_clear(use);
-    names_cancel_owned(&use->resolutions);
-    frame_forget(use);
-    net_release(net, &use->temporary);
-    session_name_drop(use);
-    session->use = NULL;
-    use->kind = 0;
-    spares_give(&stream_of(session->conn)->uses, use);
+    id_timers_clear(&use->timers, &net->loop, net->memory);
 }
 
-void session_use_check(const struct session_conn *session)
+static void call_timer(struct fb_conn *conn, uint32_t id)
 {
-    const struct session_use *use = session->use;
-    const struct fb_conn *conn = session->conn;
+    if (!conn_is_active(conn) || conn->pipe != NULL || !SESSION_HAS(session_ops_of(conn), timer))
+        return;
+    session_callback_begin(conn, CALLBACK_TIMER);
+    session_ops_of(conn)->timer(conn, conn->state, id);
+    session_callback_end(conn);
+}
+
+static void timer_expired(struct loop *loop, struct timer *expired)
+{
+    struct session_use *use = container_of(id_timers_owner(expired), struct session_use, timers);
+    struct fb_conn *conn = use->session->conn;
+    struct net *net = conn->net;
+    uint32_t id;
 
     CHECK_KIND(use, SESSION_USE_KIND);
-    assert(use->session == session && !session_is_keepalive(conn));
-    assert(use->name == 0 || session_name_was_given(stream_of(conn), use->name));
-    assert(use->name != 0 || use->unanswered == 0);
-    assert(use->frame.most > 0 || !timer_is_set(&use->frame.timer));
-    assert(use->receive == NULL || conn->ops != &session_conn_ops);
+    assert(session_is_usable(conn));
+    if (!id_timers_take(expired, loop, net->memory, &id))
+        return;
+    call_timer(conn, id);
+    net_flush(net);
+}
+
+void session_timer_set(struct fb_conn *conn, uint32_t id, uint64_t ms)
+{
+    struct session_use *use = session_use_make(conn);
+    struct net *net = conn->net;
+
+    assert(conn_is_owned(conn));
+    if (use != NULL &&
+        id_timers_set(&use->timers, &net->loop, net->memory, timer_expired, id, ms) == -1)
+        conn_fail(conn, FB_NO_MEMORY);
+}
+
+void session_timer_cancel(struct fb_conn *conn, uint32_t id)
+{
+    struct session_use *use = session_use_of(conn);
+
+    if (use != NULL)
+        id_timers_cancel(&use->timers, &conn->net->loop, conn->net->memory, id);
 }

@@ -54,47 +54,8 @@ static inline struct session_use *session_use_of(const struct fb_conn *conn)
 struct session_use *session_use_create(struct fb_conn *conn);
 /* Does the same, but fails the connection where it returns NULL. */
 struct session_use *session_use_make(struct fb_conn *conn);
-/* Frees the session's, which has one, with all that it holds. */
-void session_use_free(struct session_conn *session);
-/* Asserts what holds between callbacks. */
-void session_use_check(const struct session_conn *session);
 
-/* timers.c: fb_timer() and fb_timer_cancel() */
+/* fb_timer() and fb_timer_cancel() */
 void session_timer_set(struct fb_conn *conn, uint32_t id, uint64_t ms);
 void session_timer_cancel(struct fb_conn *conn, uint32_t id);
 void session_timers_clear(struct session_use *use);
-
-/* receive.c: Ends the connection when no input has come for `ms`; 0: never. */
-void session_receive_set(struct fb_conn *conn, uint64_t ms);
-void session_receive_clear(struct session_use *use);
-/* Returns the operations of a connection that is neither piped nor held up by a phase. */
-const struct conn_ops *session_receive_ops(const struct fb_conn *conn);
-/* The rate at which messages of a client have to come. */
-struct rate_setting {
-    int64_t bytes; /* a second; 0: any */
-    int64_t grace; /* ms */
-};
-/* Handles a phase of a session, by a struct rate_setting: from now on messages of the client have
- * to come at that rate. Returns 0; without memory the connection has failed. */
-unsigned session_receive_begin_rate(struct fb_conn *conn, const void *setting);
-
-/* names.c: A number that stands for the connection in references, of SESSION_NAME_BITS bits
- * and at least SESSION_NAME_LEAST; 0 without memory. */
-#define SESSION_NAME_BITS 40
-#define SESSION_NAME_LEAST (UINT64_C(1) << 19)
-uint64_t session_name(struct fb_conn *conn);
-/* Whether some connection has had the name. */
-bool session_name_was_given(const struct stream *stream, uint64_t name);
-/* Returns the connection of that name, or NULL. */
-struct fb_conn *session_find(struct stream *stream, uint64_t name);
-void session_name_drop(struct session_use *use);
-
-/* read.c: Forgets the session's reads of files: their `done` never runs. */
-void session_reads_clear(struct session_use *use);
-/* Queues those that have waited for the connection's output. */
-void session_reads_release(struct session_use *use);
-
-/* frame.c: `data` has consumed input up to `at`. */
-void frame_consumed(struct session_use *use, const uint8_t *at);
-/* Forgets a frame that has begun: it will not become whole. */
-void frame_forget(struct session_use *use);

@@ -20,8 +20,8 @@ struct template;
 
 #define VARIABLE_VOLATILE 1u   /* worked out at each use */
 #define VARIABLE_CHANGEABLE 2u /* a directive may define it once more */
-#define VARIABLE_COUNTED 4u    /* its use has clients numbered one by one over all workers */
-#define VARIABLE_FIRST_BYTE 8u /* its use has protocols tell of the first byte of servers */
+#define VARIABLE_COUNTED 4u    /* a use has clients numbered one by one over all workers */
+#define VARIABLE_FIRST_BYTE 8u /* a use has protocols tell of the first byte of servers */
 
 /* Variables that are worked out for each other at a time, as in nginx: each takes stack. */
 #define VARIABLE_DEPTH_MAX 100
@@ -43,7 +43,7 @@ struct variable {
     uint64_t number;
     unsigned flags;                  /* VARIABLE_... */
     unsigned index;                  /* place in a session's values, from 1; 0: not used */
-    const struct conf_word *used_at; /* where it was first used; NULL: not known */
+    const struct conf_word *used_at; /* place of the first use; NULL: not known */
 };
 
 /* The variables of one configuration. */
@@ -53,7 +53,7 @@ struct variables {
     unsigned used_n;
     bool uses_proxy;  /* sessions keep their PROXY headers (features/proxy_protocol/variables.c) */
     bool uses_number; /* a variable that is VARIABLE_COUNTED is used */
-    bool uses_first_byte; /* one that is VARIABLE_FIRST_BYTE is */
+    bool uses_first_byte; /* a variable that is VARIABLE_FIRST_BYTE is used */
     char *hostname;       /* for $hostname; in the configuration's memory */
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/compiler.h"
 #include "session/idle.h"
+#include "session/session.h"
 #include "worker/accept_pass.h"
 #include "worker/accept_turn.h"
 #include "worker/worker.h"

@@ -6,6 +6,7 @@
 #include "features/access_log/access_log.h"
 #include "process/logs.h"
 #include "process/process_ops.h"
+#include "session/drain.h"
 #include "systemd/notify.h"
 #include "upstream/follow.h"
 #include "worker/accept.h"
@@ -36,7 +37,7 @@ static void begin_drain(struct worker *worker)
     if (limit > 0)
         timer_set(&worker->stream.net.loop, &worker->shutdown, (uint64_t)limit);
     worker_protocols_drain(worker, (uint64_t)limit);
-    stream_drain(&worker->stream, (uint64_t)limit);
+    session_drain(&worker->stream, (uint64_t)limit);
     access_log_flush(&worker->stream);
 }
 
@@ -65,7 +66,7 @@ static const char *handle_master_message(struct channel_end *end, struct channel
         break;
     case MESSAGE_TRIM:
         if (worker->phase == WORKER_DRAINING)
-            stream_drain_idle(&worker->stream);
+            session_drain_idle(&worker->stream);
         break;
     case MESSAGE_REOPEN:
         access_log_reopen(&worker->stream);

@@ -3,6 +3,7 @@
  * broken log. Under the simulated kernel, and in a debug build, each turn checks the worker. */
 #include "features/access_log/access_log.h"
 #include "process/logs.h"
+#include "session/drain.h"
 #include "session/log.h"
 #include "worker/accept_turn.h"
 #include "worker/messages.h"
@@ -193,7 +194,7 @@ bool worker_has_ended(struct worker *worker)
 {
     if (worker->phase == WORKER_ENDING)
         return true;
-    if (!stream_is_drained(&worker->stream) || threads_busy(worker) > 0 || worker->posts.n > 0)
+    if (!session_is_drained(&worker->stream) || threads_busy(worker) > 0 || worker->posts.n > 0)
         return false;
     if (!has_to_send(worker) || worker->shutdown_passed || worker->others_passed)
         return true;

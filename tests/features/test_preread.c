@@ -2,6 +2,7 @@
 /* Clients whose first bytes are looked at before their protocol has them: how these come, what is
  * known by them, and what else may end such a session. */
 #include "features/hello.h"
+#include "session/drain.h"
 #include "session/ways.h"
 
 #include "base/compiler.h"
@@ -327,7 +328,7 @@ START_TEST(a_drain_waits)
     second = scripted_connect(test.fixture);
     sim_says(first, "GET");
     fixture_run(test.fixture);
-    stream_drain(test.fixture->stream, 0);
+    session_drain(test.fixture->stream, 0);
     fixture_settle(test.fixture);
     ck_assert_uint_eq(test.fixture->server.record.openings, 0);
     sim_says(first, " / HTTP/1.0");

@@ -4,6 +4,7 @@
 #include "features/proxy_protocol/proxy_protocol.h"
 #include "features/proxy_protocol/variables.h"
 #include "session/conn.h"
+#include "session/drain.h"
 #include "support/fixture.h"
 #include "support/server_defaults.h"
 
@@ -279,7 +280,7 @@ START_TEST(a_drain_waits_for_headers)
     second = scripted_connect(test.fixture);
     sim_says(first, "PROXY UNK");
     fixture_run(test.fixture);
-    stream_drain(test.fixture->stream, 0);
+    session_drain(test.fixture->stream, 0);
     fixture_settle(test.fixture);
     ck_assert_uint_eq(record->openings, 0);
     sim_says(first, "NOWN\r\nhello");

@@ -2,6 +2,7 @@
 /* The protocol of scripted connections: client states point to their struct, states of connections
  * to servers are it. */
 #include "sdk/scripted_conn.h"
+#include "session/check.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -302,7 +303,7 @@ void scripted_settle(fb_test *test)
 {
     net_flush(&test->workers->worker.stream.net);
     fb_test_run(test);
-    stream_check(&test->workers->worker.stream);
+    session_check_all(&test->workers->worker.stream);
 }
 
 fb_test_peer *scripted_conn_open(fb_test *test, struct scripted_conn *script)
@@ -311,7 +312,7 @@ fb_test_peer *scripted_conn_open(fb_test *test, struct scripted_conn *script)
 
     coming = script;
     fb_test_run(test);
-    stream_check(&test->workers->worker.stream);
+    session_check_all(&test->workers->worker.stream);
     ck_assert_ptr_null(coming);
     return peer;
 }

@@ -2,7 +2,8 @@
 /* fb_connect_with(): connections of a worker, and options of connecting. */
 #include "net/target.h"
 #include "sdk/scripted_conn.h"
-#include "session/reuse.h"
+#include "session/conn.h"
+#include "session/drain.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -117,7 +118,7 @@ START_TEST(a_drain)
     fb_conn *quiet;
 
     fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
-    ck_assert(stream_is_drained(stream));
+    ck_assert(session_is_drained(stream));
     scripted_conn_open(test, &client);
     connect_with(test, &own, NULL);
     quiet = fb_connect_with(fb_test_worker(test), NULL, &quiet_ops, NULL, &options);
@@ -125,13 +126,13 @@ START_TEST(a_drain)
     scripted_settle(test);
     fb_test_drain(test, 0);
     ck_assert_uint_eq(own.drainings, 1);
-    ck_assert(!stream_is_drained(stream));
+    ck_assert(!session_is_drained(stream));
     fb_close(client.conn);
     scripted_settle(test);
-    ck_assert(!stream_is_drained(stream));
+    ck_assert(!session_is_drained(stream));
     fb_close(own.conn);
     scripted_settle(test);
-    ck_assert(stream_is_drained(stream));
+    ck_assert(session_is_drained(stream));
     ck_assert_uint_eq(stream->net.connection_n, 1);
     /* a job may still need a server, and is told */
     connect_with(test, &own, NULL);

@@ -4,6 +4,7 @@
  * number of a test that fails is its seed. */
 #include "features/hello.h"
 #include "features/preread/preread.h"
+#include "session/drain.h"
 #include "session/ways.h"
 #include "support/random.h"
 
@@ -159,7 +160,7 @@ static void play(struct sim_socket *clients[CLIENTS])
         if (any_below(5) == 0)
             fixture->memory.until_failure = UINT_MAX;
         if (i == ROUNDS / 2 && any_below(2) == 0)
-            stream_drain(fixture->stream, any_below(2) * 5000);
+            session_drain(fixture->stream, any_below(2) * 5000);
         fixture_logged(fixture);
     }
     fixture->memory.until_failure = UINT_MAX;

@@ -2,6 +2,7 @@
 /* The parts of the fixture that all levels share: simulation, log, memory, turns. Levels are
  * started in fixture_LEVEL.c. */
 #include "support/fixture.h"
+#include "session/check.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -121,7 +122,7 @@ void fixture_check(const struct fixture *fixture)
 {
     loop_check(fixture->loop);
     if (fixture->stream != NULL)
-        stream_check(fixture->stream); /* checks its net too */
+        session_check_all(fixture->stream); /* checks its net too */
     else if (fixture->net != NULL)
         net_check(fixture->net);
     if (fixture->worker != NULL && fixture->worker->phase < WORKER_ENDING)

@@ -2,6 +2,7 @@
 /* The scripted protocol: finds its script where others have their configuration. */
 #include "support/scripted.h"
 
+#include "session/session.h"
 #include "support/fixture.h"
 
 #include <arpa/inet.h>

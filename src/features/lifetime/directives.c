@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/number.h"
 #include "features/features.h"
+#include "session/receive.h"
 #include "session/use.h"
 #include "settings/set_value.h"
 #include "settings/template.h"

@@ -7,9 +7,10 @@
  * closes. */
 #include "features/lifetime/lifetime.h"
 
-#include "session/call.h"
+#include "session/conn.h"
 #include "session/end.h"
 #include "session/record.h"
+#include "session/timeouts.h"
 
 #define SESSION_LIFETIME_KIND KIND('S', 'L', 'I', 'F')
 /* A session that is not idle when its time is over is looked at so often until it is. */

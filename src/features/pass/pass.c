@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "net/target.h"
+#include "session/conn_end.h"
 #include "session/record.h"
 #include "session/session.h"
 

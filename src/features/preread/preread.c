@@ -5,6 +5,7 @@
 #include "features/preread/preread.h"
 
 #include "features/features.h"
+#include "session/receive.h"
 #include "session/record.h"
 #include "session/session.h"
 #include "session/use.h"

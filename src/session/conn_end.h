@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of what a session has of its connection. */
+#pragma once
+
+#include "session/conn.h"
+
+/* Frees what a connection to a server would have had. */
+void session_outgoing_discard(struct stream *stream, struct session_outgoing *outgoing);
+/* Gives back what belongs to the present user of the connection. Its children have ended. */
+void session_conn_clear(struct session_conn *session);
+/* Frees the connection's, which has one, at the connection's end. */
+void session_conn_free(struct fb_conn *conn);
+/* Ends the connections that were made for the session. */
+void session_conn_end_children(struct session_conn *session);
+/* Ends a client's session with its server, before another server gets the client. */
+void session_leave_server(struct fb_conn *conn);
+/* fb_become(): other callbacks in the middle, after an upgrade, STARTTLS or CONNECT, which are
+ * offered the input that the present callbacks have not consumed. -1 without memory, and then the
+ * connection has been failed. */
+int session_become(struct fb_conn *conn, const fb_ops *ops, void *state);

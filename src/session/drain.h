@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of sessions in a worker that takes no more clients. */
+#pragma once
+
+#include "session/stream.h"
+
+/* Calls the protocols' `draining`, because no more clients will come, and closes idle sessions bit
+ * by bit. `deadline` in ms; 0: none. */
+void session_drain(struct stream *stream, uint64_t deadline);
+/* Ends, in a worker that drains, the sessions in which no byte has moved for a while. */
+void session_drain_idle(struct stream *stream);
+/* Lets the drain timer call `draining` of a session that has got other callbacks since the drain
+ * began. */
+void session_drain_late(struct fb_conn *conn);
+/* Whether all connections that are left are the worker's own, and none of them has a `draining`
+ * that would bring it to an end: a worker that drains ends them then. */
+bool session_is_drained(const struct stream *stream);
+/* fb_set_idle() */
+void session_set_idle(struct fb_conn *conn, bool idle);
