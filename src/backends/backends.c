@@ -9,7 +9,7 @@
 
 static unsigned last_end(const struct session_tries *tries)
 {
-    return session_tries_last_end(tries);
+    return tries_last_end(tries);
 }
 
 static void check_conn(const struct fb_conn *conn)
@@ -29,12 +29,12 @@ const struct session_backends backends_ops = {
     .try_size = sizeof(struct session_try),
     .begin = chain_begin,
     .keepalive = keepalive_put,
-    .connect_again = upstream_connect_again,
-    .connect_failed = upstream_connect_failed,
-    .connect_expired = upstream_connect_expired,
-    .describe = session_tries_describe,
+    .connect_again = backend_connect_again,
+    .connect_failed = backend_connect_failed,
+    .connect_expired = backend_connect_expired,
+    .describe = tries_describe,
     .last_end = last_end,
-    .clear_tries = session_tries_clear,
+    .clear_tries = tries_clear,
     .leave_trunk = trunk_leave,
     .close_all = keepalive_close_all,
     .evict = keepalive_evict,

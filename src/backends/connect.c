@@ -32,7 +32,7 @@ static NOINLINE struct fb_conn *connect_reused(struct fb_conn *owner, struct ses
     return conn;
 }
 
-COLD void upstream_make_room(struct stream *stream, const struct fb_conn *owner)
+COLD void backend_make_room(struct stream *stream, const struct fb_conn *owner)
 {
     struct net *net = &stream->net;
     char text[64];
@@ -65,7 +65,7 @@ static inline struct fb_conn *connect_new(struct fb_conn *owner, struct session_
     session->target = target;
     session_conn_adopt(session, parent);
     if (unlikely(net_is_full(net)))
-        upstream_make_room(stream_of(owner), owner);
+        backend_make_room(stream_of(owner), owner);
     conn = conn_connect(
         net, owner, &address->any, address->length, NULL, &session_conn_ops, owner->owner, session);
     if (unlikely(conn == NULL)) {
@@ -82,7 +82,7 @@ static inline struct fb_conn *connect_new(struct fb_conn *owner, struct session_
     return conn;
 }
 
-struct fb_conn *upstream_connect(struct fb_conn *owner, const struct fb_target *target,
+struct fb_conn *backend_connect(struct fb_conn *owner, const struct fb_target *target,
     const fb_ops *ops, void *state, uint64_t timeout, uint8_t log_level)
 {
     struct session_conn *parent, *session;

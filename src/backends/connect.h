@@ -8,13 +8,13 @@
 #include "session/conn.h"
 
 /* Time in which a server has to answer a connect(). */
-#define UPSTREAM_TIMEOUT_MS 60000
+#define BACKEND_TIMEOUT_MS 60000
 /* fb_connect(), with the time in which the server has to answer, and the level of the
  * line about a failure. */
-struct fb_conn *upstream_connect(struct fb_conn *owner, const struct fb_target *target,
+struct fb_conn *backend_connect(struct fb_conn *owner, const struct fb_target *target,
     const fb_ops *ops, void *state, uint64_t timeout, uint8_t log_level);
 /* Asks for idle connections to be closed by the flush that follows the running callback, and lets
  * as many be made now; `owner`, or NULL, keeps what it uses. */
-void upstream_make_room(struct stream *stream, const struct fb_conn *owner);
+void backend_make_room(struct stream *stream, const struct fb_conn *owner);
 /* Table of what sessions ask of connections to servers, for stream_init(). */
 extern const struct session_backends backends_ops;

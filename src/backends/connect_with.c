@@ -40,7 +40,7 @@ static uint8_t log_level_of(const fb_connect_options *options)
 
 static uint64_t connect_timeout(const fb_connect_options *options)
 {
-    return options->timeout > 0 ? options->timeout : UPSTREAM_TIMEOUT_MS;
+    return options->timeout > 0 ? options->timeout : BACKEND_TIMEOUT_MS;
 }
 
 /* Returns a target that lives as long as the session, or NULL without memory. */
@@ -118,7 +118,7 @@ static struct fb_conn *connect_new(const struct order *order)
     outgoing->log_level = log_level_of(order->options);
     session->target = own_target(order, session);
     if (net_is_full(net))
-        upstream_make_room(stream, order->owner);
+        backend_make_room(stream, order->owner);
     if (session->target != NULL)
         session->conn = begin(order, session);
     if (session->conn == NULL) {
@@ -199,7 +199,7 @@ static struct fb_conn *fill_order(const struct order *order, void *state)
     return conn;
 }
 
-struct fb_conn *upstream_connect_with(struct stream *stream, struct binding *own,
+struct fb_conn *backend_connect_with(struct stream *stream, struct binding *own,
     const struct fb_target *target, bool lasting, const fb_ops *ops, void *state,
     const fb_connect_options *options)
 {
@@ -282,7 +282,7 @@ static COLD void serve_waiting(struct session_conn *session)
     trunk_wake(trunk);
 }
 
-void upstream_connect_again(struct fb_conn *conn)
+void backend_connect_again(struct fb_conn *conn)
 {
     struct session_conn *session = session_conn_of(conn);
     const struct address *address = &session->target->address;
@@ -305,7 +305,7 @@ static enum log_level level_of(const struct session_conn *session)
     return level != 0 ? (enum log_level)level : LEVEL_ERROR;
 }
 
-void upstream_connect_expired(struct fb_conn *conn)
+void backend_connect_expired(struct fb_conn *conn)
 {
     const struct session_conn *session = session_conn_of(conn);
 
@@ -336,7 +336,7 @@ static enum log_level level_of_host(struct stream *stream)
     return LEVEL_CRIT;
 }
 
-COLD void upstream_connect_failed(struct fb_conn *conn, int error, enum io_step step)
+COLD void backend_connect_failed(struct fb_conn *conn, int error, enum io_step step)
 {
     const struct session_conn *session = session_conn_of(conn);
     enum log_level level = level_of(session);

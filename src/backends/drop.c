@@ -17,14 +17,14 @@
 static void drop_session(struct fb_conn *conn, void *arg)
 {
     unsigned *left = arg;
-    const struct session_tries *tries = conn->outgoing ? NULL : session_tries_of(conn);
+    const struct session_tries *tries = conn->outgoing ? NULL : tries_of(conn);
     const struct peer *peer = tries != NULL && tries->choice.is_watched ? tries->choice.peer : NULL;
     uint64_t over;
 
     if (*left == 0 || peer == NULL || peer->out_ms == 0 ||
         tries->choice.connected_ms == CHOICE_NO_TIME)
         return;
-    over = session_spread(conn, (uint64_t)session_drop_of(tries)->over);
+    over = session_spread(conn, (uint64_t)backend_drop_of(tries)->over);
     if (conn->net->loop.clock.mono_ms - peer->out_ms < over)
         return;
     --*left;
@@ -46,7 +46,7 @@ static void look(struct loop *loop, struct timer *timer)
         timer_set(loop, timer, TURN_MS);
 }
 
-void session_drop_watch(struct session_tries *tries)
+void backend_drop_watch(struct session_tries *tries)
 {
     struct stream *stream = stream_of(tries->client);
     const struct upstream *upstream = tries->choice.upstream;

@@ -10,7 +10,7 @@
 #include "base/compiler.h"
 
 /* Returns what the session's group says of it, or else its server. */
-static inline const struct upstream_drop *session_drop_of(const struct session_tries *tries)
+static inline const struct upstream_drop *backend_drop_of(const struct session_tries *tries)
 {
     const struct upstream_drop *drop = &tries->choice.upstream->drop;
 
@@ -19,10 +19,10 @@ static inline const struct upstream_drop *session_drop_of(const struct session_t
 }
 
 /* Watches the server of the try that has begun, unless that cannot change. */
-void session_drop_watch(struct session_tries *tries);
+void backend_drop_watch(struct session_tries *tries);
 /* Does so if the session is to end with its server. */
-static inline void session_drop_begin(struct session_tries *tries)
+static inline void backend_drop_begin(struct session_tries *tries)
 {
-    if (unlikely(session_drop_of(tries)->way == UPSTREAM_DROP_ON))
-        session_drop_watch(tries);
+    if (unlikely(backend_drop_of(tries)->way == UPSTREAM_DROP_ON))
+        backend_drop_watch(tries);
 }

@@ -117,7 +117,7 @@ static struct upstream *make_group(struct fb_conn *client, const struct fb_upstr
     return &group->upstream;
 }
 
-struct upstream *session_upstream_find(
+struct upstream *backend_group_find(
     struct fb_conn *client, const struct fb_upstream *where, fb_choice *status)
 {
     struct upstream *upstream;
@@ -131,7 +131,7 @@ struct upstream *session_upstream_find(
     return upstream != NULL ? upstream : make_group(client, where, &text, status);
 }
 
-void session_upstream_close(struct upstream *upstream)
+void backend_group_close(struct upstream *upstream)
 {
     if (upstream->is_of_session)
         upstreams_close_group(upstream);

@@ -14,7 +14,7 @@ struct named_upstreams {
 
 /* Returns the group that a text leads to; NULL, after a line in the error log, with what is wrong
  * in *status. A group that is made for this session lies in its memory. */
-struct upstream *session_upstream_find(
+struct upstream *backend_group_find(
     struct fb_conn *client, const struct fb_upstream *where, fb_choice *status);
 /* Closes a group that was made for a session; leaves any other alone. */
-void session_upstream_close(struct upstream *upstream);
+void backend_group_close(struct upstream *upstream);

@@ -37,7 +37,7 @@ static inline struct session_tries *begin_in(struct fb_conn *client, struct upst
         likely(session != NULL) ? spares_take(&stream_of(client)->tries) : NULL;
 
     if (unlikely(tries == NULL)) {
-        session_upstream_close(upstream);
+        backend_group_close(upstream);
         return NULL;
     }
     tries->client = client;
@@ -46,7 +46,7 @@ static inline struct session_tries *begin_in(struct fb_conn *client, struct upst
     session->tries = tries;
     if (likely(upstream->balance.key == NULL || find_key(client, &tries->choice) == 0))
         return tries;
-    session_tries_clear(session);
+    tries_clear(session);
     return NULL;
 }
 
@@ -57,7 +57,7 @@ static NOINLINE fb_choice begin_by_text(struct fb_conn *client, const struct fb_
     struct upstream *upstream = NULL;
 
     if (session_conn_make(client) != NULL)
-        upstream = session_upstream_find(client, where, &status);
+        upstream = backend_group_find(client, where, &status);
     if (upstream == NULL && status == FB_CHOICE_INVALID)
         session_end_note(client, SESSION_END_NO_UPSTREAM);
     if (upstream != NULL && begin_in(client, upstream) == NULL)
@@ -113,13 +113,13 @@ static const struct session_try *running_try(
     return out;
 }
 
-const struct session_try *session_tries_first(
+const struct session_try *tries_first(
     const struct session_tries *tries, struct session_try *running)
 {
     return tries->ended != NULL ? tries->ended : running_try(tries, running);
 }
 
-const struct session_try *session_tries_next(
+const struct session_try *tries_next(
     const struct session_tries *tries, const struct session_try *run, struct session_try *running)
 {
     if (run == running)
@@ -131,16 +131,16 @@ const struct session_try *session_tries_next(
 static const struct session_try *last_try(
     const struct session_tries *tries, struct session_try *running)
 {
-    const struct session_try *last = NULL, *next = session_tries_first(tries, running);
+    const struct session_try *last = NULL, *next = tries_first(tries, running);
 
     while (next != NULL) {
         last = next;
-        next = session_tries_next(tries, last, running);
+        next = tries_next(tries, last, running);
     }
     return last;
 }
 
-enum session_end session_tries_last_end(const struct session_tries *tries)
+enum session_end tries_last_end(const struct session_tries *tries)
 {
     const struct session_try *run = tries->ended;
 
@@ -206,7 +206,7 @@ static fb_choice show_try(struct session_tries *tries, fb_choice status, const f
         .left = tries->choice.left,
         .wants_first_byte = wants_first_byte(tries),
     };
-    session_drop_begin(tries);
+    backend_drop_begin(tries);
     *out = shown;
     return status;
 }
@@ -233,10 +233,10 @@ static inline fb_choice choose(
     return status;
 }
 
-fb_choice session_tries_choose(struct fb_conn *client, const struct fb_upstream *upstream,
+fb_choice tries_choose(struct fb_conn *client, const struct fb_upstream *upstream,
     session_chosen *chosen, const fb_try **out)
 {
-    struct session_tries *tries = session_tries_of(client);
+    struct session_tries *tries = tries_of(client);
     fb_choice status = FB_CHOICE_NO_MEMORY;
 
     assert(chosen != NULL && upstream != NULL);
@@ -245,7 +245,7 @@ fb_choice session_tries_choose(struct fb_conn *client, const struct fb_upstream 
         tries = begin_in(client, upstream->upstream);
     } else if (tries == NULL) {
         status = begin_by_text(client, upstream);
-        tries = session_tries_of(client);
+        tries = tries_of(client);
     }
     if (unlikely(tries == NULL))
         return status;
@@ -256,15 +256,15 @@ fb_choice session_tries_choose(struct fb_conn *client, const struct fb_upstream 
     return FB_CHOICE_INVALID;
 }
 
-void session_tries_end_with_client(struct fb_conn *client)
+void tries_end_with_client(struct fb_conn *client)
 {
-    const struct session_tries *tries = session_tries_of(client);
+    const struct session_tries *tries = tries_of(client);
 
     if (tries != NULL && choice_waits(&tries->choice))
         conn_end_with_peer(client, true);
 }
 
-void session_tries_tell(struct choice *choice, fb_choice status)
+void tries_tell(struct choice *choice, fb_choice status)
 {
     struct session_tries *tries = container_of(choice, struct session_tries, choice);
     struct fb_conn *client = tries->client;
@@ -287,9 +287,9 @@ static const struct fb_conn *server_of(const struct fb_conn *client)
     return child != NULL ? child->session.conn : NULL;
 }
 
-void session_tries_connected(struct fb_conn *client)
+void tries_connected(struct fb_conn *client)
 {
-    struct session_tries *tries = session_tries_of(client);
+    struct session_tries *tries = tries_of(client);
 
     if (tries == NULL || tries->choice.peer == NULL)
         return;
@@ -298,9 +298,9 @@ void session_tries_connected(struct fb_conn *client)
         session_log_connected(client, server_of(client));
 }
 
-void session_tries_first_byte(struct fb_conn *client)
+void tries_first_byte(struct fb_conn *client)
 {
-    struct session_tries *tries = session_tries_of(client);
+    struct session_tries *tries = tries_of(client);
 
     if (tries != NULL && tries->choice.peer != NULL)
         choice_first_byte(&tries->choice);
@@ -373,9 +373,9 @@ static inline void count_server(struct session_tries *tries, const struct fb_con
     }
 }
 
-void session_tries_end(struct fb_conn *client, const struct fb_conn *server, fb_try_end how)
+void tries_end(struct fb_conn *client, const struct fb_conn *server, fb_try_end how)
 {
-    struct session_tries *tries = session_tries_of(client);
+    struct session_tries *tries = tries_of(client);
 
     if (tries == NULL || tries->choice.peer == NULL)
         return;
@@ -401,10 +401,10 @@ static COLD const char *action_of(
     return actions[transfer][conn->outgoing];
 }
 
-COLD void session_tries_describe(const struct fb_conn *conn, struct log_line *line)
+COLD void tries_describe(const struct fb_conn *conn, struct log_line *line)
 {
     const struct fb_conn *client = session_client_of(conn), *server;
-    const struct session_tries *tries = client->outgoing ? NULL : session_tries_of(client);
+    const struct session_tries *tries = client->outgoing ? NULL : tries_of(client);
     const struct session_try *last;
     struct session_try running;
 
@@ -428,7 +428,7 @@ COLD void session_tries_describe(const struct fb_conn *conn, struct log_line *li
     }
 }
 
-void session_tries_clear(struct session_conn *session)
+void tries_clear(struct session_conn *session)
 {
     struct stream *stream = stream_of(session->conn);
     struct session_tries *tries = session->tries;
@@ -441,7 +441,7 @@ void session_tries_clear(struct session_conn *session)
         spares_give(&stream->ended_tries, run);
     }
     choice_done(&tries->choice);
-    session_upstream_close(tries->choice.upstream);
+    backend_group_close(tries->choice.upstream);
     session->tries = NULL;
     spares_give(&stream->tries, tries);
 }
@@ -456,7 +456,7 @@ static void PRINTF_FORMAT(3, 4)
     va_end(args);
 }
 
-void session_tries_report(
+void tries_report(
     struct choice *choice, enum log_level level, const char *upstream, const char *message)
 {
     struct fb_conn *client = container_of(choice, struct session_tries, choice)->client;

@@ -30,7 +30,7 @@ struct session_tries {
 };
 
 /* Returns the tries of a client's session, or NULL. */
-static inline struct session_tries *session_tries_of(const struct fb_conn *client)
+static inline struct session_tries *tries_of(const struct fb_conn *client)
 {
     const struct session_conn *session = session_conn_of(client);
 
@@ -40,29 +40,29 @@ static inline struct session_tries *session_tries_of(const struct fb_conn *clien
 
 /* Return the first try and the one that follows, or NULL; *running is filled in, and returned for
  * the one that runs. */
-const struct session_try *session_tries_first(
+const struct session_try *tries_first(
     const struct session_tries *tries, struct session_try *running);
-const struct session_try *session_tries_next(
+const struct session_try *tries_next(
     const struct session_tries *tries, const struct session_try *run, struct session_try *running);
 
 /* Returns how the last try that has ended has ended the session, if it has. */
-enum session_end session_tries_last_end(const struct session_tries *tries);
+enum session_end tries_last_end(const struct session_tries *tries);
 
 /* Do what the calls of fb_upstreams promise. */
-fb_choice session_tries_choose(struct fb_conn *client, const struct fb_upstream *upstream,
+fb_choice tries_choose(struct fb_conn *client, const struct fb_upstream *upstream,
     session_chosen *chosen, const fb_try **out);
-void session_tries_end_with_client(struct fb_conn *client);
-void session_tries_connected(struct fb_conn *client);
-void session_tries_first_byte(struct fb_conn *client);
-void session_tries_end(struct fb_conn *client, const struct fb_conn *server, fb_try_end how);
+void tries_end_with_client(struct fb_conn *client);
+void tries_connected(struct fb_conn *client);
+void tries_first_byte(struct fb_conn *client);
+void tries_end(struct fb_conn *client, const struct fb_conn *server, fb_try_end how);
 /* Adds to a log line of a client, or of its connection to a server, what its session is doing. */
-void session_tries_describe(const struct fb_conn *conn, struct log_line *line);
+void tries_describe(const struct fb_conn *conn, struct log_line *line);
 /* Frees the tries of a client, which has them, and ends what it finds running. */
-void session_tries_clear(struct session_conn *session);
+void tries_clear(struct session_conn *session);
 /* Tells the session of a choice that has waited: the upstreams' tell(). */
-void session_tries_tell(struct choice *choice, fb_choice status);
+void tries_tell(struct choice *choice, fb_choice status);
 /* The upstreams' report(). */
-void session_tries_report(
+void tries_report(
     struct choice *choice, enum log_level level, const char *upstream, const char *message);
 
 /* variables.c */

@@ -12,39 +12,6 @@
 
 typedef int item_writer(char *p, size_t size, const struct session_try *run);
 
-/* Sets the value to a list of what `write` says of each try. */
-static int write_list(struct fb_conn *conn, struct value *value, item_writer *write)
-{
-    const struct session_tries *tries = conn->outgoing ? NULL : session_tries_of(conn);
-    const struct session_try *run, *first;
-    struct session_try running;
-    size_t size = 0, used = 0;
-    char *text;
-
-    *value = value_missing();
-    first = tries != NULL ? session_tries_first(tries, &running) : NULL;
-    if (first == NULL)
-        return 0;
-    for (run = first; run != NULL; run = session_tries_next(tries, run, &running))
-        size += ITEM + strlen(run->address); /* an address, or a group's name */
-    text = session_keep(conn, size);
-    if (text == NULL)
-        return -1;
-    for (run = first; run != NULL; run = session_tries_next(tries, run, &running)) {
-        int length;
-
-        if (run != first) {
-            memcpy(text + used, ", ", 2);
-            used += 2;
-        }
-        length = write(text + used, size - used, run);
-        assert(length >= 0 && (size_t)length + 2 < size - used);
-        used += (size_t)length;
-    }
-    *value = value_found(text, used);
-    return 0;
-}
-
 static int write_time(char *p, size_t size, uint64_t ms)
 {
     if (ms == FB_NO_TIME)
@@ -88,71 +55,78 @@ static int write_received(char *p, size_t size, const struct session_try *run)
     return snprintf(p, size, "%" PRIu64, run->received);
 }
 
-GETTER(get_addr)
+/* Numbers of the variables that are lists. */
+enum {
+    LIST_ADDRESSES,
+    LIST_CONNECT_TIMES,
+    LIST_FIRST_BYTE_TIMES,
+    LIST_SESSION_TIMES,
+    LIST_SENT,
+    LIST_RECEIVED,
+};
+
+static item_writer *const item_writers[] = {
+    [LIST_ADDRESSES] = write_address,
+    [LIST_CONNECT_TIMES] = write_connect_time,
+    [LIST_FIRST_BYTE_TIMES] = write_first_byte_time,
+    [LIST_SESSION_TIMES] = write_session_time,
+    [LIST_SENT] = write_sent,
+    [LIST_RECEIVED] = write_received,
+};
+
+/* Sets the value to a list of what the variable says of each try. */
+static int get_tries_list(
+    struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
-    (void)variable;
-    return write_list(conn, value, write_address);
+    const struct session_tries *tries = conn->outgoing ? NULL : tries_of(conn);
+    const struct session_try *run, *first;
+    struct session_try running;
+    size_t size = 0, used = 0;
+    char *text;
+
+    assert(variable->number < countof(item_writers));
+    *value = value_missing();
+    first = tries != NULL ? tries_first(tries, &running) : NULL;
+    if (first == NULL)
+        return 0;
+    for (run = first; run != NULL; run = tries_next(tries, run, &running))
+        size += ITEM + strlen(run->address); /* an address, or a group's name */
+    text = session_keep(conn, size);
+    if (text == NULL)
+        return -1;
+    for (run = first; run != NULL; run = tries_next(tries, run, &running)) {
+        int length;
+
+        if (run != first) {
+            memcpy(text + used, ", ", 2);
+            used += 2;
+        }
+        length = item_writers[variable->number](text + used, size - used, run);
+        assert(length >= 0 && (size_t)length + 2 < size - used);
+        used += (size_t)length;
+    }
+    *value = value_found(text, used);
+    return 0;
 }
 
-GETTER(get_connect_time)
+/* Sets the value to the time that the session has waited for the variable's reason, if it has. */
+static int get_wait_time(struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
-    (void)variable;
-    return write_list(conn, value, write_connect_time);
-}
-
-GETTER(get_first_byte_time)
-{
-    (void)variable;
-    return write_list(conn, value, write_first_byte_time);
-}
-
-GETTER(get_session_time)
-{
-    (void)variable;
-    return write_list(conn, value, write_session_time);
-}
-
-GETTER(get_bytes_sent)
-{
-    (void)variable;
-    return write_list(conn, value, write_sent);
-}
-
-GETTER(get_bytes_received)
-{
-    (void)variable;
-    return write_list(conn, value, write_received);
-}
-
-/* Sets the value to the time that the session has waited for this reason, if it has. */
-static int write_wait(struct fb_conn *conn, struct value *value, enum wait_reason reason)
-{
-    const struct session_tries *tries = conn->outgoing ? NULL : session_tries_of(conn);
+    const struct session_tries *tries = conn->outgoing ? NULL : tries_of(conn);
     const struct choice_more *more = tries != NULL ? tries->choice.more : NULL;
     char text[ITEM];
 
     *value = value_missing();
-    if (more == NULL || more->waited_ms[reason] == CHOICE_NO_TIME)
+    if (more == NULL || more->waited_ms[variable->number] == CHOICE_NO_TIME)
         return 0;
-    return value_copy(
-        conn, value, text, (size_t)write_time(text, sizeof(text), more->waited_ms[reason]));
+    return value_copy(conn, value, text,
+        (size_t)write_time(text, sizeof(text), more->waited_ms[variable->number]));
 }
 
-GETTER(get_queue_time)
+static int get_group_name(
+    struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
-    (void)variable;
-    return write_wait(conn, value, WAIT_FOR_ROOM);
-}
-
-GETTER(get_name_time)
-{
-    (void)variable;
-    return write_wait(conn, value, WAIT_FOR_NAME);
-}
-
-GETTER(get_name)
-{
-    const struct session_tries *tries = conn->outgoing ? NULL : session_tries_of(conn);
+    const struct session_tries *tries = conn->outgoing ? NULL : tries_of(conn);
 
     (void)variable;
     *value = value_missing();
@@ -162,14 +136,18 @@ GETTER(get_name)
 }
 
 const struct variable_row variables_upstream[] = {
-    { "upstream_addr", get_addr, VARIABLE_VOLATILE },
-    { "upstream_bytes_received", get_bytes_received, VARIABLE_VOLATILE },
-    { "upstream_bytes_sent", get_bytes_sent, VARIABLE_VOLATILE },
-    { "upstream_connect_time", get_connect_time, VARIABLE_VOLATILE },
-    { "upstream_first_byte_time", get_first_byte_time, VARIABLE_VOLATILE | VARIABLE_FIRST_BYTE },
-    { "upstream_name", get_name, VARIABLE_VOLATILE },
-    { "upstream_name_time", get_name_time, VARIABLE_VOLATILE },
-    { "upstream_queue_time", get_queue_time, VARIABLE_VOLATILE },
-    { "upstream_session_time", get_session_time, VARIABLE_VOLATILE },
+    { "upstream_addr", get_tries_list, .flags = VARIABLE_VOLATILE, .number = LIST_ADDRESSES },
+    { "upstream_bytes_received", get_tries_list, .flags = VARIABLE_VOLATILE,
+        .number = LIST_RECEIVED },
+    { "upstream_bytes_sent", get_tries_list, .flags = VARIABLE_VOLATILE, .number = LIST_SENT },
+    { "upstream_connect_time", get_tries_list, .flags = VARIABLE_VOLATILE,
+        .number = LIST_CONNECT_TIMES },
+    { "upstream_first_byte_time", get_tries_list, .flags = VARIABLE_VOLATILE | VARIABLE_FIRST_BYTE,
+        .number = LIST_FIRST_BYTE_TIMES },
+    { "upstream_name", get_group_name, .flags = VARIABLE_VOLATILE },
+    { "upstream_name_time", get_wait_time, .flags = VARIABLE_VOLATILE, .number = WAIT_FOR_NAME },
+    { "upstream_queue_time", get_wait_time, .flags = VARIABLE_VOLATILE, .number = WAIT_FOR_ROOM },
+    { "upstream_session_time", get_tries_list, .flags = VARIABLE_VOLATILE,
+        .number = LIST_SESSION_TIMES },
     { .name = NULL },
 };

@@ -9,7 +9,7 @@
 #include "sdk/upstreams.h"
 #include "session/record.h"
 #include "text/template.h"
-#include "text/variables_protocol.h"
+#include "text/variable.h"
 
 #include <assert.h>
 #include <string.h>

@@ -19,7 +19,7 @@ fb_conn *fb_connect(fb_conn *owner, const fb_target *target, const fb_ops *ops, 
 {
     if (!SDK_VALID(owner))
         return NULL;
-    return upstream_connect(owner, target, ops, state, UPSTREAM_TIMEOUT_MS, 0);
+    return backend_connect(owner, target, ops, state, BACKEND_TIMEOUT_MS, 0);
 }
 
 /* Returns the owner of a worker's connections; NULL without memory. */
@@ -66,11 +66,11 @@ static NOINLINE fb_conn *connect_by(fb_worker *worker, const fb_target *target, 
             return NULL;
     }
     if (target != NULL)
-        return upstream_connect_with(&process->stream, own, target,
+        return backend_connect_with(&process->stream, own, target,
             (options->flags & FB_CONNECT_LASTING) != 0, ops, state, options);
     if (!take_address(&made, options->address))
         return NULL;
-    return upstream_connect_with(&process->stream, own, &made, false, ops, state, options);
+    return backend_connect_with(&process->stream, own, &made, false, ops, state, options);
 }
 
 /* The same by options of an older header, which are shorter, or by none. */
@@ -103,8 +103,8 @@ fb_conn *fb_connect_with(fb_worker *worker, const fb_target *target, const fb_op
     if (!SDK_VALID(options->owner))
         return NULL;
     level = options->log_level < FB_LOG_DEBUG ? options->log_level : FB_LOG_DEBUG;
-    return upstream_connect(options->owner, target, ops, state,
-        options->timeout > 0 ? options->timeout : UPSTREAM_TIMEOUT_MS, (uint8_t)level);
+    return backend_connect(options->owner, target, ops, state,
+        options->timeout > 0 ? options->timeout : BACKEND_TIMEOUT_MS, (uint8_t)level);
 }
 
 int fb_error_of(const fb_conn *conn)

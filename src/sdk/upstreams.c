@@ -22,32 +22,32 @@ static fb_choice upstreams_choose(fb_conn *client, const fb_upstream *upstream,
     if (!sdk_handle_check(client, "fb_upstreams.choose") || client->outgoing ||
         !conn_is_active(client))
         return FB_CHOICE_NONE;
-    return session_tries_choose(client, upstream, chosen, out);
+    return tries_choose(client, upstream, chosen, out);
 }
 
 static void upstreams_end_with_client(fb_conn *client)
 {
     if (sdk_handle_check(client, "fb_upstreams.end_with_client") && !client->outgoing)
-        session_tries_end_with_client(client);
+        tries_end_with_client(client);
 }
 
 static void upstreams_connected(fb_conn *client)
 {
     if (sdk_handle_check(client, "fb_upstreams.connected") && !client->outgoing)
-        session_tries_connected(client);
+        tries_connected(client);
 }
 
 static void upstreams_first_byte(fb_conn *client)
 {
     if (sdk_handle_check(client, "fb_upstreams.first_byte") && !client->outgoing)
-        session_tries_first_byte(client);
+        tries_first_byte(client);
 }
 
 static void upstreams_end(fb_conn *client, const fb_conn *server, fb_try_end how)
 {
     assert(how >= FB_TRY_SERVED && how <= FB_TRY_SKIPPED);
     if (sdk_handle_check(client, "fb_upstreams.end") && !client->outgoing)
-        session_tries_end(client, server, how);
+        tries_end(client, server, how);
 }
 
 /* The checks of servers */

@@ -8,7 +8,6 @@
 
 #include "net/conn.h"
 #include "session/server.h"
-#include "session/time_text.h"
 #include "shm/shared.h"
 #include "upstream/upstreams.h"
 
@@ -25,8 +24,16 @@ struct session_read;
 struct session_reuse;
 struct session_tries;
 struct session_use;
+struct stream;
 struct stream_own;
 struct trunk;
+
+/* The time as variables show it, formatted once a second. */
+struct time_text {
+    int64_t second;   /* time of the texts, since the epoch */
+    char local[40];   /* 21/Nov/2026:09:30:00 +0100 */
+    char iso8601[40]; /* 2026-11-21T09:30:00+01:00 */
+};
 
 /* Addresses of servers of which it is noted that they are not ours. */
 #define CHAIN_OTHERS 16

@@ -5,7 +5,7 @@
 
 #include "settings/setting.h"
 #include "text/map_table.h"
-#include "text/map_text.h"
+#include "text/template.h"
 
 #include <stdbool.h>
 

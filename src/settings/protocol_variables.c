@@ -3,7 +3,7 @@
  * directive can define another of its name; one that nothing uses costs a session nothing. */
 #include "settings/apply.h"
 #include "settings/protocol.h"
-#include "text/variables_protocol.h"
+#include "text/variable.h"
 
 #include <string.h>
 

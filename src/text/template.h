@@ -37,3 +37,21 @@ int template_value(struct fb_conn *conn, const struct template *template, struct
 struct value template_part_value(struct fb_conn *conn, const struct template_part *part);
 /* Sets what the session's captures are from now on; they last as long as the session. */
 void captures_set(struct fb_conn *conn, const struct captures *captures);
+
+/* The value that a map, a geo or a split_clients gives its variable: constant, as the configuration
+ * has it. */
+struct map_text {
+    const char *p;
+    uint32_t n;
+    const struct template *template; /* NULL: the text as it is */
+};
+
+/* Makes the value of a session; -1 without memory. */
+static inline int map_text_value(
+    struct fb_conn *conn, const struct map_text *text, struct value *value)
+{
+    if (text->template != NULL)
+        return template_value(conn, text->template, value);
+    *value = value_own(text->p, text->n);
+    return 0;
+}

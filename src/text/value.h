@@ -3,13 +3,8 @@
  * to something that lasts longer: the configuration, or the program. */
 #pragma once
 
-#include "base/compiler.h"
-
 #include <stddef.h>
 #include <stdint.h>
-
-struct address;
-struct fb_conn;
 
 enum value_state {
     VALUE_UNKNOWN, /* not worked out */
@@ -45,13 +40,3 @@ static inline struct value value_missing(void)
 {
     return (struct value) { .p = "", .state = VALUE_MISSING };
 }
-/* Sets the value to a text of the session's memory: 0, or -1 without memory. */
-int value_printf(struct fb_conn *conn, struct value *value, const char *format, ...)
-    PRINTF_FORMAT(3, 4);
-/* Sets it to a copy. */
-int value_copy(struct fb_conn *conn, struct value *value, const char *p, size_t n);
-/* Sets it to the text of an address, without the port. */
-int value_address(struct fb_conn *conn, struct value *value, const struct address *address);
-/* Sets it to the port, or to an empty text: a unix socket has none, nor has a client whose proxy
- * says that it is 0. */
-int value_port(struct fb_conn *conn, struct value *value, const struct address *address);

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Variables of a configuration, and their values in a session. A session's values are an array in
- * its own memory, made when the first is asked for. */
+/* Variables of a configuration, and their values in a session: an array in the session's memory,
+ * made when the first is asked for. A protocol's variable may be asked for within a callback of
+ * that protocol, whose heartbeat then goes on. Never calls a protocol that does not have the
+ * client. */
 #include "text/variable.h"
 
+#include "net/address.h"
 #include "session/record.h"
 
 #include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 static int compare_names(const struct variable *a, const struct variable *b)
@@ -55,7 +60,8 @@ struct variable *variables_add(
     if (row != NULL) {
         variable->get = row->get;
         variable->flags = row->flags;
-        variable->text = variables_find_text(variable->name);
+        variable->number = row->number;
+        variable->text = row->text;
         variable->arg = variables;
     }
     RB_INSERT(variable_tree, &variables->all, variable);
@@ -158,5 +164,89 @@ int variable_set(struct fb_conn *conn, const struct variable *variable, struct v
     if (place == NULL)
         return -1;
     *place = value;
+    return 0;
+}
+
+int value_copy(struct fb_conn *conn, struct value *value, const char *p, size_t n)
+{
+    char *copy = session_keep(conn, n);
+
+    assert(n <= VALUE_MOST);
+    if (copy == NULL)
+        return -1;
+    memcpy(copy, p, n);
+    *value = value_found(copy, n);
+    return 0;
+}
+
+int value_printf(struct fb_conn *conn, struct value *value, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    assert(n >= 0 && (size_t)n < sizeof(text));
+    return value_copy(conn, value, text, (size_t)n);
+}
+
+int value_address(struct fb_conn *conn, struct value *value, const struct address *address)
+{
+    char text[ADDRESS_TEXT];
+
+    address_format(address, false, text);
+    return value_copy(conn, value, text, strlen(text));
+}
+
+int value_port(struct fb_conn *conn, struct value *value, const struct address *address)
+{
+    unsigned port = address_port(address);
+
+    *value = value_found("", 0);
+    return port == 0 ? 0 : value_printf(conn, value, "%u", port);
+}
+
+bool variables_protocol_has(const struct server *server, const struct variable *variable)
+{
+    return variable->get == variables_protocol_get && variable->arg == server->protocol;
+}
+
+/* Calls the protocol; whether the variable is found. */
+static bool call_value(struct fb_conn *conn, uint32_t i, fb_bytes *out)
+{
+    const struct server *server = session_server_of(conn);
+    const fb_variable_definition *definition = &server->protocol->variables[i];
+    bool within = heartbeat_running_protocol(conn->net->heartbeat) != HEARTBEAT_NO_PROTOCOL;
+    int result;
+
+    assert(!conn->outgoing && definition->value != NULL);
+    if (!within)
+        session_callback_begin(conn, CALLBACK_VALUE);
+    result = definition->value(conn, stream_state_at(conn, server), i, out);
+    if (!within)
+        session_callback_end(conn);
+    else if (unlikely(conn->net == NULL)) /* a child of fork() */
+        os_wiped_end();
+    return result == 0;
+}
+
+int variables_protocol_get(
+    struct fb_conn *conn, const struct variable *variable, struct value *value)
+{
+    const struct server *server = session_server_of(conn);
+    uint32_t i = (uint32_t)variable->number;
+    fb_bytes out = { .p = NULL };
+
+    assert(variable->get == variables_protocol_get && variable->arg != NULL);
+    *value = value_missing();
+    if (!variables_protocol_has(server, variable))
+        return 0;
+    assert(i < server->protocol->variable_n);
+    if (conn->session_phase <= SESSION_PREREAD || server->protocol->variables[i].value == NULL)
+        value->state = VALUE_UNKNOWN;
+    else if (call_value(conn, i, &out) && out.n <= VALUE_MOST)
+        *value = value_found(out.n > 0 ? (const char *)out.p : "", out.n);
     return 0;
 }

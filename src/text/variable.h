@@ -8,14 +8,17 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/compiler.h"
 #include "text/value.h"
 
 #include <bsd/sys/tree.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+struct address;
 struct conf_word;
 struct fb_conn;
+struct server;
 struct template;
 
 #define VARIABLE_VOLATILE 1u   /* worked out at each use */
@@ -57,23 +60,18 @@ struct variables {
     char *hostname;       /* for $hostname; in the configuration's memory */
 };
 
-/* Begins a function that works a variable out. */
-#define GETTER(name)                                                                               \
-    static int name(struct fb_conn *conn, const struct variable *variable, struct value *value)
-
 /* A row of the variables that are there without a definition. A name that ends with "*" stands for
  * all that begin with what is before it. */
 struct variable_row {
     const char *name;
     int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value);
     unsigned flags;
+    variable_text *text; /* these two are the variable's */
+    uint64_t number;
 };
 
 /* variables_builtin.c: What is known of each session; ends with a row without a name. */
 extern const struct variable_row variables_builtin[];
-/* Returns what writes the built-in variable of that name for a log, or NULL. */
-variable_text *variables_find_text(const char *name);
-
 /* Returns the variable of that name, in letters of either case, which is added where there is none:
  * with its row's getter, or with none. NULL without memory. */
 struct variable *variables_add(
@@ -91,3 +89,22 @@ const struct value *variable_value(struct fb_conn *conn, const struct variable *
 /* Sets it, for as long as the session; the bytes must last as long. An unused one is left. 0, or -1
  * without memory. */
 int variable_set(struct fb_conn *conn, const struct variable *variable, struct value value);
+
+/* The value of a variable that a protocol defines: found in sessions of the protocol, while it has
+ * the client. The variable's `arg` is the protocol, and its `number` the place in the protocol's
+ * table. */
+int variables_protocol_get(
+    struct fb_conn *conn, const struct variable *variable, struct value *value);
+/* Whether the variable is one of the server's protocol. */
+bool variables_protocol_has(const struct server *server, const struct variable *variable);
+
+/* Sets the value to a text of the session's memory: 0, or -1 without memory. */
+int value_printf(struct fb_conn *conn, struct value *value, const char *format, ...)
+    PRINTF_FORMAT(3, 4);
+/* Sets it to a copy. */
+int value_copy(struct fb_conn *conn, struct value *value, const char *p, size_t n);
+/* Sets it to the text of an address, without the port. */
+int value_address(struct fb_conn *conn, struct value *value, const struct address *address);
+/* Sets it to the port, or to an empty text: a unix socket has none, nor has a client whose proxy
+ * says that it is 0. */
+int value_port(struct fb_conn *conn, struct value *value, const struct address *address);

@@ -3,15 +3,16 @@
  * with several of its own has a table of its own, and a feature that names it. */
 #include "session/end.h"
 #include "session/record.h"
-#include "session/time_text.h"
 #include "text/variable.h"
 
+#include <bsd/string.h>
 #include <inttypes.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
+#include <time.h>
 
-GETTER(get_remote_port)
+static int get_remote_port(
+    struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     struct address peer;
 
@@ -20,7 +21,8 @@ GETTER(get_remote_port)
     return value_port(conn, value, &peer);
 }
 
-GETTER(get_binary_remote_addr)
+static int get_binary_remote_addr(
+    struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     struct address peer;
 
@@ -50,7 +52,8 @@ static const struct address *local_address(struct fb_conn *conn, struct address 
     return room;
 }
 
-GETTER(get_server_addr)
+static int get_local_addr(
+    struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     struct address room;
 
@@ -58,14 +61,15 @@ GETTER(get_server_addr)
     return value_address(conn, value, local_address(conn, &room));
 }
 
-GETTER(get_server_port)
+static int get_local_port(
+    struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     (void)variable;
     return value_port(conn, value, &session_binding_of(conn)->address);
 }
 
 /* Keeps the text that a log would have. */
-GETTER(get_text)
+static int get_text(struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     char text[VARIABLE_TEXT_MAX];
     const char *end = variable->text(conn, text);
@@ -160,6 +164,32 @@ static char *write_msec(struct fb_conn *conn, char *p)
     return write_ms(p, (uint64_t)conn->net->loop.clock.wall_ms);
 }
 
+static void make_time_texts(struct time_text *text, time_t now)
+{
+    char zone[8] = "";
+    struct tm tm;
+
+    localtime_r(&now, &tm);
+    strftime(text->local, sizeof(text->local), "%d/%b/%Y:%H:%M:%S %z", &tm);
+    strftime(zone, sizeof(zone), "%z", &tm);
+    memmove(zone + 4, zone + 3, 3); /* +0100 becomes +01:00 */
+    zone[3] = ':';
+    strftime(text->iso8601, sizeof(text->iso8601), "%Y-%m-%dT%H:%M:%S", &tm);
+    strlcat(text->iso8601, zone, sizeof(text->iso8601));
+    text->second = now;
+}
+
+/* Returns the texts of the present second, in the local time zone. */
+static const struct time_text *time_text_of(struct stream *stream)
+{
+    int64_t now = stream->net.loop.clock.wall_ms / 1000;
+    struct time_text *text = &stream->time;
+
+    if (text->local[0] == '\0' || text->second != now)
+        make_time_texts(text, (time_t)now);
+    return text;
+}
+
 static char *write_time_local(struct fb_conn *conn, char *p)
 {
     return write_string(p, time_text_of(stream_of(conn))->local);
@@ -181,7 +211,7 @@ static char *write_protocol(struct fb_conn *conn, char *p)
     return write_string(p, "TCP");
 }
 
-GETTER(get_hostname)
+static int get_hostname(struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     const struct variables *variables = variable->arg;
 
@@ -190,7 +220,8 @@ GETTER(get_hostname)
     return 0;
 }
 
-GETTER(get_nginx_version)
+static int get_nginx_version(
+    struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     (void)conn;
     (void)variable;
@@ -198,7 +229,8 @@ GETTER(get_nginx_version)
     return 0;
 }
 
-GETTER(get_session_end)
+static int get_session_end(
+    struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     const char *text = session_end_text(conn);
 
@@ -207,49 +239,24 @@ GETTER(get_session_end)
     return 0;
 }
 
-static const struct {
-    const char *name;
-    variable_text *text;
-} texts[] = {
-    { "bytes_received", write_bytes_received },
-    { "bytes_sent", write_bytes_sent },
-    { "connection", write_connection },
-    { "msec", write_msec },
-    { "pid", write_pid },
-    { "protocol", write_protocol },
-    { "remote_addr", write_remote_addr },
-    { "session_time", write_session_time },
-    { "status", write_status },
-    { "time_iso8601", write_time_iso8601 },
-    { "time_local", write_time_local },
-};
-
-variable_text *variables_find_text(const char *name)
-{
-    for (size_t i = 0; i < countof(texts); i++)
-        if (strcasecmp(texts[i].name, name) == 0)
-            return texts[i].text;
-    return NULL;
-}
-
 const struct variable_row variables_builtin[] = {
-    { "binary_remote_addr", get_binary_remote_addr, 0 },
-    { "bytes_received", get_text, VARIABLE_VOLATILE },
-    { "bytes_sent", get_text, VARIABLE_VOLATILE },
-    { "connection", get_text, VARIABLE_COUNTED },
-    { "hostname", get_hostname, 0 },
-    { "msec", get_text, VARIABLE_VOLATILE },
-    { "nginx_version", get_nginx_version, 0 },
-    { "pid", get_text, 0 },
-    { "protocol", get_text, 0 },
-    { "remote_addr", get_text, 0 },
-    { "remote_port", get_remote_port, 0 },
-    { "server_addr", get_server_addr, 0 },
-    { "server_port", get_server_port, 0 },
-    { "session_end", get_session_end, VARIABLE_VOLATILE },
-    { "session_time", get_text, VARIABLE_VOLATILE },
-    { "status", get_text, VARIABLE_VOLATILE },
-    { "time_iso8601", get_text, VARIABLE_VOLATILE },
-    { "time_local", get_text, VARIABLE_VOLATILE },
+    { "binary_remote_addr", .get = get_binary_remote_addr },
+    { "bytes_received", get_text, .flags = VARIABLE_VOLATILE, .text = write_bytes_received },
+    { "bytes_sent", get_text, .flags = VARIABLE_VOLATILE, .text = write_bytes_sent },
+    { "connection", get_text, .flags = VARIABLE_COUNTED, .text = write_connection },
+    { "hostname", .get = get_hostname },
+    { "msec", get_text, .flags = VARIABLE_VOLATILE, .text = write_msec },
+    { "nginx_version", .get = get_nginx_version },
+    { "pid", get_text, .text = write_pid },
+    { "protocol", get_text, .text = write_protocol },
+    { "remote_addr", get_text, .text = write_remote_addr },
+    { "remote_port", .get = get_remote_port },
+    { "server_addr", .get = get_local_addr },
+    { "server_port", .get = get_local_port },
+    { "session_end", get_session_end, .flags = VARIABLE_VOLATILE },
+    { "session_time", get_text, .flags = VARIABLE_VOLATILE, .text = write_session_time },
+    { "status", get_text, .flags = VARIABLE_VOLATILE, .text = write_status },
+    { "time_iso8601", get_text, .flags = VARIABLE_VOLATILE, .text = write_time_iso8601 },
+    { "time_local", get_text, .flags = VARIABLE_VOLATILE, .text = write_time_local },
     { .name = NULL },
 };

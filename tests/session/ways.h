@@ -13,7 +13,7 @@
 #include "shm/limits.h"
 #include "support/fixture.h"
 #include "support/server_defaults.h"
-#include "text/variables_protocol.h"
+#include "text/variable.h"
 
 #include <forkbeard/forkbeard.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 #include "support/fixture.h"
 #include "support/server_defaults.h"
 #include "text/template.h"
+#include "text/variable.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * Only data: settings/ fills it in, and nothing changes it while sessions use it. */
 #pragma once
 
-#include "text/map_text.h"
+#include "text/template.h"
 
 #include <stddef.h>
 #include <stdint.h>

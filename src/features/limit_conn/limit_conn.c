@@ -309,6 +309,6 @@ static int get_status(struct fb_conn *conn, const struct variable *variable, str
 }
 
 const struct variable_row limit_conn_variables[] = {
-    { "limit_conn_status", get_status, VARIABLE_VOLATILE },
+    { "limit_conn_status", get_status, .flags = VARIABLE_VOLATILE },
     { .name = NULL },
 };

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "text/map_table.h"
-#include "text/map_text.h"
 #include "text/regex.h"
+#include "text/template.h"
 
 #include <stdbool.h>
 

@@ -56,8 +56,8 @@ static int get_alpn_protocols(
 }
 
 const struct variable_row variables_preread[] = {
-    { "ssl_preread_alpn_protocols", get_alpn_protocols, 0 },
-    { "ssl_preread_protocol", get_protocol, 0 },
-    { "ssl_preread_server_name", get_server_name, 0 },
+    { "ssl_preread_alpn_protocols", .get = get_alpn_protocols },
+    { "ssl_preread_protocol", .get = get_protocol },
+    { "ssl_preread_server_name", .get = get_server_name },
     { .name = NULL },
 };
