@@ -264,19 +264,10 @@ static const uint16_t session_steps[SESSION_PHASES] = {
 #undef TO
 static_assert(SESSION_PHASES <= 16, "a phase has four bits");
 
-/* Returns the phases that one may follow, as bits: a constant, if the phase is one. */
-static ALWAYS_INLINE unsigned session_origins(enum session_phase phase)
-{
-#define FROM(origin) ((session_steps[SESSION_##origin] >> phase & 1U) << SESSION_##origin)
-    return FROM(NONE) | FROM(NEW) | FROM(HEADER) | FROM(PREREAD) | FROM(AWAITED) | FROM(ACTIVE) |
-           FROM(KEEPALIVE);
-#undef FROM
-}
-
 /* Changes the phase and asserts that the step is legal. */
 static inline void session_set_phase(struct fb_conn *conn, enum session_phase phase)
 {
-    assert((session_origins(phase) >> conn->session_phase & 1) != 0);
+    assert((session_steps[conn->session_phase] >> phase & 1) != 0);
     assert(conn->outgoing || phase != SESSION_KEEPALIVE);
     assert(!conn->outgoing || (phase != SESSION_AWAITED && phase != SESSION_HEADER));
     conn->session_phase = phase;

@@ -56,8 +56,8 @@ struct server {
     const struct log_route *route; /* of the log's lines about it; NULL: where all others go */
     bool passes;                   /* the protocol may pass clients to other servers */
     /* goes on with a client that the PROXY header or the phases have held up; NULL:
-     * session_enter() */
-    void (*begin)(struct fb_conn *conn);
+     * session_serve() */
+    void (*proceed)(struct fb_conn *conn);
     bool connects;  /* the protocol connects each client to a server of a group */
     uint64_t needs; /* FB_NEEDS_... that its directives have asked for */
     struct server_settings settings;

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A session: what happens on a connection is given to its server's protocol.
+/* A session: what happens on a connection is given to its server's protocol. A client's begins in
+ * these steps, each a verb:
+ *
+ *     accept   session_accept()    a slot for the descriptor, its binding: SESSION_NEW
+ *     begin    session_begin()     the line of the log, the chain of servers
+ *     proceed  session_proceed()   after the PROXY header, and after preread: passed, or served
+ *     admit    admit_client()      phase handlers, the protocol's state: SESSION_AWAITED or ACTIVE
+ *     open     open_session()      the protocol's `opened`; a connection to a server has this alone
+ *     serve    session_serve()     the last two
  *
  * Responsible for the beginning of a client's session, for calling the protocol, and for the end.
  * Never sends or closes within a callback of its own accord; it asks the connection to. */
@@ -63,7 +71,7 @@ static bool is_debugged(const struct stream *stream, const struct sockaddr *peer
     return false;
 }
 
-struct fb_conn *session_start(
+struct fb_conn *session_accept(
     struct stream *stream, struct port *port, int fd, const struct sockaddr *peer)
 {
     struct binding *binding = find_binding(port, fd);
@@ -110,7 +118,7 @@ static NOINLINE bool pass_phases(struct fb_conn *conn, const struct phase_handle
     return conn->session_phase != SESSION_PREREAD;
 }
 
-bool session_note_start(struct fb_conn *conn)
+bool session_begin(struct fb_conn *conn)
 {
     conn->opened_ms = conn->net->loop.clock.mono_ms;
     if (session_log_wants(conn, LEVEL_INFO))
@@ -118,8 +126,8 @@ bool session_note_start(struct fb_conn *conn)
     return !session_server_of(conn)->connects || stream_of(conn)->backends->begin(conn);
 }
 
-/* Gives a client to its server's protocol; false: not yet, or the connection ends. */
-static bool begin_client(struct fb_conn *conn)
+/* Runs the phase handlers and makes the protocol's state; false: not yet, or the connection ends. */
+static bool admit_client(struct fb_conn *conn)
 {
     const struct server *server = session_server_of(conn);
 
@@ -147,26 +155,20 @@ static bool begin_client(struct fb_conn *conn)
     return true;
 }
 
-/* Calls the protocol's `opened`; false: it has refused the connection. */
-static bool call_opened(struct fb_conn *conn, const fb_ops *ops)
-{
-    int result;
-
-    if (!SESSION_HAS(ops, opened))
-        return true;
-    session_callback_begin(conn, CALLBACK_OPENED);
-    result = ops->opened(conn, conn->state);
-    session_callback_end(conn);
-    return result == 0;
-}
-
-/* Tells the protocol that it has the connection. */
+/* Calls the protocol's `opened`, by which the protocol may refuse the connection. */
 static inline void open_session(struct fb_conn *conn)
 {
-    bool taken = call_opened(conn, session_ops_of(conn));
+    const fb_ops *ops = session_ops_of(conn);
+    int result = 0;
 
-    session_await_first_byte(conn);
-    if (!taken)
+    if (SESSION_HAS(ops, opened)) {
+        session_callback_begin(conn, CALLBACK_OPENED);
+        result = ops->opened(conn, conn->state);
+        session_callback_end(conn);
+    }
+    if (conn->session_phase == SESSION_AWAITED)
+        session_await_first_byte(conn);
+    if (result != 0)
         conn_fail(conn, FB_REFUSED);
     else if (stream_of(conn)->draining && conn_is_active(conn) && conn->pipe == NULL)
         session_call_draining(conn);
@@ -181,27 +183,27 @@ static void session_opened(struct fb_conn *conn)
         session_become_active(conn); /* the timer was the connect's */
     } else {
         CHECK_KIND(session_binding_of(conn), BINDING_KIND); /* once, not for each callback */
-        if (!session_note_start(conn) || !begin_client(conn))
+        if (!session_begin(conn) || !admit_client(conn))
             return;
     }
     open_session(conn);
 }
 
-void session_enter(struct fb_conn *conn)
+void session_serve(struct fb_conn *conn)
 {
     assert(conn->session_phase == SESSION_HEADER || conn->session_phase == SESSION_PREREAD);
-    if (begin_client(conn))
+    if (admit_client(conn))
         open_session(conn);
 }
 
-void session_begin(struct fb_conn *conn)
+void session_proceed(struct fb_conn *conn)
 {
     const struct server *server = session_server_of(conn);
 
-    if (server->begin != NULL)
-        server->begin(conn);
+    if (server->proceed != NULL)
+        server->proceed(conn);
     else
-        session_enter(conn);
+        session_serve(conn);
 }
 
 /* Returns how much unconsumed input ends a connection. */

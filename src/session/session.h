@@ -4,17 +4,17 @@
 
 #include "session/stream.h"
 
-/* Starts a session on `fd`, which it owns from now on; the caller has to open its connection. NULL
- * without a free slot, and then the descriptor is closed. */
-struct fb_conn *session_start(
+/* Makes a connection of `fd`, owned from now on; the caller has to open it. NULL without a free
+ * slot, and then the descriptor is closed. */
+struct fb_conn *session_accept(
     struct stream *stream, struct port *port, int fd, const struct sockaddr *peer);
-/* Begins a client's session, of which its protocol may hear later; false: it ends. */
-bool session_note_start(struct fb_conn *conn);
+/* Begins a client's session, of which the protocol may hear later; false: the connection ends. */
+bool session_begin(struct fb_conn *conn);
 /* Goes on with a client whose PROXY header has come, or whose first bytes have been looked at, as
- * its server wants it (server->begin). */
-void session_begin(struct fb_conn *conn);
-/* Gives such a client to its server's protocol. */
-void session_enter(struct fb_conn *conn);
+ * its server wants it (server->proceed). */
+void session_proceed(struct fb_conn *conn);
+/* Admits such a client, and opens its session with the protocol. */
+void session_serve(struct fb_conn *conn);
 
 /* Callbacks of a connection whose owner is a struct binding. */
 extern const struct conn_ops session_conn_ops;

@@ -65,8 +65,8 @@ void session_resume(struct fb_conn *conn)
 
 void session_await_first_byte(struct fb_conn *conn)
 {
-    if (conn->session_phase == SESSION_AWAITED && conn->read == CONN_READ_ON &&
-        conn->pipe == NULL && conn_is_active(conn))
+    assert(conn->session_phase == SESSION_AWAITED);
+    if (conn->read == CONN_READ_ON && conn->pipe == NULL && conn_is_active(conn))
         set_timeout(conn, (uint64_t)session_server_of(conn)->settings.first_byte_timeout);
 }
 

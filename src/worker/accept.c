@@ -188,7 +188,7 @@ static enum outcome accept_one(
         return accept_failed(worker, acceptor, result.error);
 
     counters_add(net->counters, COUNTER_ACCEPTS, 1);
-    conn = session_start(&worker->stream, acceptor->listener->owner, fd, &peer.any);
+    conn = session_accept(&worker->stream, acceptor->listener->owner, fd, &peer.any);
     if (conn == NULL)
         return SHORT;
     debug_source(&net->loop, &conn->source, "accepted at %s", acceptor->listener->text);

@@ -72,7 +72,7 @@ static struct binding *serve_client(struct wildcard *wildcard, const char *host)
     served = accept4(
         wildcard->listener, (struct sockaddr *)&peer, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
     ck_assert_int_ne(served, -1);
-    conn = session_start(wildcard->fixture->stream, &wildcard->fixture->server.port, served,
+    conn = session_accept(wildcard->fixture->stream, &wildcard->fixture->server.port, served,
         (struct sockaddr *)&peer);
     ck_assert_ptr_nonnull(conn);
     conn_open_soon(conn);
@@ -127,7 +127,7 @@ START_TEST(a_unix_client_has_no_name)
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
     fixture->server.port.several = true;
     conn_open_soon(
-        session_start(fixture->stream, &fixture->server.port, fds[0], (struct sockaddr *)&peer));
+        session_accept(fixture->stream, &fixture->server.port, fds[0], (struct sockaddr *)&peer));
     while (fixture->server.record.openings == 0)
         fixture_run(fixture);
     fixture_end_all(fixture);
@@ -148,9 +148,9 @@ START_TEST(without_a_slot_the_descriptor_is_closed)
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
     conn_open_soon(
-        session_start(fixture->stream, &fixture->server.port, fds[0], (struct sockaddr *)&peer));
+        session_accept(fixture->stream, &fixture->server.port, fds[0], (struct sockaddr *)&peer));
     ck_assert_ptr_null(
-        session_start(fixture->stream, &fixture->server.port, fds[1], (struct sockaddr *)&peer));
+        session_accept(fixture->stream, &fixture->server.port, fds[1], (struct sockaddr *)&peer));
     ck_assert_int_eq(fcntl(fds[1], F_GETFD), -1);
     ck_assert_int_eq(errno, EBADF);
     ck_assert_uint_eq(fixture_count(fixture, COUNTER_HANDLED), 1);
@@ -168,7 +168,7 @@ START_TEST(a_client_that_ends_before_it_is_opened_is_not_usable)
     int fds[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
-    conn = session_start(fixture->stream, &fixture->server.port, fds[0], (struct sockaddr *)&peer);
+    conn = session_accept(fixture->stream, &fixture->server.port, fds[0], (struct sockaddr *)&peer);
     conn_open_soon(conn);
     ck_assert(session_is_usable(conn));
     fixture_end_all(fixture);

@@ -192,7 +192,7 @@ static int pass(fb_conn *conn, void *state)
 static void pass_clients(int (*opened)(fb_conn *conn, void *state))
 {
     test.servers[0]->server.passes = true;
-    test.servers[0]->server.begin = pass_begin_client;
+    test.servers[0]->server.proceed = pass_begin_client;
     test.servers[0]->script.opened = opened;
     if (test.servers[0]->binding.ops == &session_conn_ops)
         test.servers[0]->binding.ops = &pass_conn_ops;

@@ -125,8 +125,8 @@ struct sim_socket *scripted_connect_slow(struct fixture *fixture, size_t room)
 
     sim_set_room(socket, room);
     peer.sin_addr.s_addr = inet_addr("192.0.2.1");
-    conn =
-        session_start(fixture->stream, &fixture->server.port, socket->fd, (struct sockaddr *)&peer);
+    conn = session_accept(
+        fixture->stream, &fixture->server.port, socket->fd, (struct sockaddr *)&peer);
     ck_assert_ptr_nonnull(conn);
     conn_open_soon(conn);
     fixture_run(fixture);

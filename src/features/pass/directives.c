@@ -92,7 +92,7 @@ static void pass_servers(struct apply *apply, const struct scope *stream)
         if (binding->server->passes && binding->ops == &session_conn_ops)
             binding->ops = &pass_conn_ops;
         if (binding->server->passes)
-            binding->server->begin = pass_begin_client;
+            binding->server->proceed = pass_begin_client;
     }
     STAILQ_FOREACH (use, &conf->uses, link) {
         struct fb_listener *listener = use->listener;

@@ -151,7 +151,7 @@ static void open_and_pass(struct fb_conn *conn, void (*open)(struct fb_conn *con
 
 void pass_begin_client(struct fb_conn *conn)
 {
-    open_and_pass(conn, session_enter);
+    open_and_pass(conn, session_serve);
 }
 
 static void pass_opened(struct fb_conn *conn)

@@ -20,7 +20,7 @@ struct fb_listener {
 int pass_client(struct fb_conn *conn, const struct fb_listener *listener);
 /* Callbacks of a client of a server that may pass it, until it has opened. */
 extern const struct conn_ops pass_conn_ops;
-/* server->begin of such a server. */
+/* server->proceed of such a server. */
 void pass_begin_client(struct fb_conn *conn);
 /* Whether the client will be passed when its `opened` has returned. */
 bool pass_is_due(const struct fb_conn *conn);

@@ -96,7 +96,7 @@ static bool end_phase(struct fb_conn *conn)
     assert(conn->session_phase == SESSION_PREREAD && conn->received == 0);
     restore_ops(conn);
     conn_deadline_clear(conn);
-    session_begin(conn);
+    session_proceed(conn);
     return conn_is_active(conn);
 }
 

@@ -26,7 +26,7 @@ static void proxy_opened(struct fb_conn *conn)
 {
     assert(conn->session_phase == SESSION_NEW && !conn->outgoing && header_timeout(conn) > 0);
     CHECK_KIND(session_binding_of(conn), BINDING_KIND);
-    if (!session_note_start(conn))
+    if (!session_begin(conn))
         return;
     session_set_phase(conn, SESSION_HEADER);
     conn_deadline_set(conn, header_timeout(conn));
@@ -168,7 +168,7 @@ static size_t proxy_data(struct fb_conn *conn, fb_bytes in)
     conn->received = 0;
     conn->ops = &session_conn_ops;
     conn_deadline_clear(conn);
-    session_begin(conn);
+    session_proceed(conn);
     if (!conn_is_active(conn)) /* input of a refused client is not looked at */
         return in.n;
     conn->received = in.n - header.length;
