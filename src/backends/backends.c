@@ -15,7 +15,8 @@ static unsigned last_end(const struct session_tries *tries)
 static void check_conn(const struct fb_conn *conn)
 {
     const struct session_conn *session = session_conn_of(conn);
-    const struct session_tries *tries = session != NULL && !conn->outgoing ? session->tries : NULL;
+    const struct session_tries *tries =
+        session != NULL && !conn->outgoing ? session_tries_of(session) : NULL;
 
     assert((conn->session_phase == SESSION_KEEPALIVE) == (keepalive_has(conn) && session != NULL));
     if (conn_is_owned(conn) && conn->ends_stopped && conn_is_active(conn))

@@ -25,7 +25,7 @@ static NOINLINE struct fb_conn *connect_reused(struct fb_conn *owner, struct ses
     if (conn == NULL)
         return NULL;
     conn_reopen(conn, &session_conn_ops, owner->owner);
-    session_conn_of(conn)->target = target;
+    session_outgoing_of(session_conn_of(conn))->target = target;
     session_conn_adopt(session_conn_of(conn), parent);
     conn->number = owner->number;
     conn->debug = owner->debug;
@@ -62,7 +62,7 @@ static inline struct fb_conn *connect_new(struct fb_conn *owner, struct session_
     outgoing->log_level = log_level;
     session = &outgoing->session;
     session->ops = ops;
-    session->target = target;
+    outgoing->target = target;
     session_conn_adopt(session, parent);
     if (unlikely(net_is_full(net)))
         backend_make_room(stream_of(owner), owner);

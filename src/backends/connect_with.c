@@ -116,10 +116,10 @@ static struct fb_conn *connect_new(const struct order *order)
     if (order->parent != NULL)
         session_conn_adopt(session, order->parent);
     outgoing->log_level = log_level_of(order->options);
-    session->target = own_target(order, session);
+    outgoing->target = own_target(order, session);
     if (net_is_full(net))
         backend_make_room(stream, order->owner);
-    if (session->target != NULL)
+    if (outgoing->target != NULL)
         session->conn = begin(order, session);
     if (session->conn == NULL) {
         give_up(order, session);
@@ -285,7 +285,7 @@ static COLD void serve_waiting(struct session_conn *session)
 void backend_connect_again(struct fb_conn *conn)
 {
     struct session_conn *session = session_conn_of(conn);
-    const struct address *address = &session->target->address;
+    const struct address *address = &session_target_of(session)->address;
     struct io_connect options, *how = NULL;
 
     if (session->waits) {
@@ -356,7 +356,7 @@ COLD void backend_connect_failed(struct fb_conn *conn, int error, enum io_step s
         conn_log(conn, level, error,
             "local ports are exhausted towards %s, or no local address leads there: see "
             "proxy_bind",
-            session->target->text);
+            session_target_of(session)->text);
     else
         conn_log(conn, level, error, "connect() failed");
 }

@@ -52,8 +52,9 @@ static void idle_describe(
     const struct session_conn *session = session_conn_of(conn);
 
     (void)client;
-    if (session != NULL && session->target != NULL) /* none once it has been closed and lingers */
-        line->upstream = session->target->text;
+    if (session != NULL &&
+        session_target_of(session) != NULL) /* none once it has been closed and lingers */
+        line->upstream = session_target_of(session)->text;
 }
 
 static const struct conn_ops idle_ops = {
@@ -119,7 +120,8 @@ bool keepalive_put(struct fb_conn *conn)
 {
     struct stream *stream = stream_of(conn);
     struct session_conn *session = session_conn_of(conn);
-    struct fb_target target = *session->target;
+    struct session_outgoing *outgoing = session_outgoing_of(session);
+    struct fb_target target = *outgoing->target;
     struct session_reuse *reuse = session_reuse_of(session);
     struct trunk *trunk = session_trunk_of(session);
 
@@ -132,16 +134,16 @@ bool keepalive_put(struct fb_conn *conn)
         reuse->first_ops = NULL;
     }
     session->error = 0;
-    session->target = trunk != NULL ? &trunk->target : copy_target(conn, &target);
+    outgoing->target = trunk != NULL ? &trunk->target : copy_target(conn, &target);
     session_set_phase(conn, SESSION_KEEPALIVE);
     conn->ops = &idle_ops;
     conn->state = NULL;
     if (conn->idle)
         idle_leave(conn);
-    TAILQ_INSERT_HEAD(&stream->keepalive, session_outgoing_of(session), among);
+    TAILQ_INSERT_HEAD(&stream->keepalive, outgoing, among);
     if (trunk != NULL)
         trunk_put(reuse);
-    if (session->target == NULL || stream->draining)
+    if (outgoing->target == NULL || stream->draining)
         return false;
     conn_deadline_set(conn, time_to_keep(session));
     return true;
@@ -165,7 +167,7 @@ static struct session_conn *find_idle(
 
         CHECK_KIND(session, SESSION_CONN_KIND);
         if (session->ops == ops && session_trunk_of(session) == NULL && is_sound(session->conn) &&
-            address_equal(&session->target->address, &target->address))
+            address_equal(&kept->target->address, &target->address))
             return session;
     }
     return NULL;

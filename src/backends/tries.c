@@ -43,7 +43,7 @@ static inline struct session_tries *begin_in(struct fb_conn *client, struct upst
     tries->client = client;
     tries->ended = NULL;
     choice_begin(&tries->choice, upstream);
-    session->tries = tries;
+    container_of(session, struct session_client, session)->tries = tries;
     if (likely(upstream->balance.key == NULL || find_key(client, &tries->choice) == 0))
         return tries;
     tries_clear(session);
@@ -431,7 +431,7 @@ COLD void tries_describe(const struct fb_conn *conn, struct log_line *line)
 void tries_clear(struct session_conn *session)
 {
     struct stream *stream = stream_of(session->conn);
-    struct session_tries *tries = session->tries;
+    struct session_tries *tries = session_tries_of(session);
     struct session_try *run;
 
     if (tries->choice.peer != NULL || choice_waits(&tries->choice))
@@ -442,18 +442,8 @@ void tries_clear(struct session_conn *session)
     }
     choice_done(&tries->choice);
     backend_group_close(tries->choice.upstream);
-    session->tries = NULL;
+    container_of(session, struct session_client, session)->tries = NULL;
     spares_give(&stream->tries, tries);
-}
-
-static void PRINTF_FORMAT(3, 4)
-    put_line(struct log *log, const struct log_line *line, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    log_vput(log, line, format, args);
-    va_end(args);
 }
 
 void tries_report(
@@ -467,5 +457,5 @@ void tries_report(
         return;
     conn_log_line(client, &line, text);
     line.upstream = upstream;
-    put_line(client->net->log, &line, "%s", message);
+    session_log_put(client->net->log, &line, "%s", message);
 }

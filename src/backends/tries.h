@@ -34,8 +34,7 @@ static inline struct session_tries *tries_of(const struct fb_conn *client)
 {
     const struct session_conn *session = session_conn_of(client);
 
-    assert(!client->outgoing);
-    return session != NULL ? session->tries : NULL;
+    return session != NULL ? session_tries_of(session) : NULL;
 }
 
 /* Return the first try and the one that follows, or NULL; *running is filled in, and returned for

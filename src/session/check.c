@@ -72,7 +72,8 @@ static void check_conn(const struct fb_conn *conn)
     if (conn->session_phase == SESSION_KEEPALIVE)
         check_kept(conn, session);
     else if (conn->outgoing)
-        assert(session != NULL && session->is_child != session->is_own && session->target != NULL);
+        assert(session != NULL && session->is_child != session->is_own &&
+               session_target_of(session) != NULL);
     if (conn->session_phase == SESSION_HEADER && conn_is_active(conn))
         assert(conn->limited && conn->ops != &session_conn_ops && conn->state == NULL);
     if (conn->session_phase == SESSION_PREREAD && conn_is_active(conn))
@@ -103,7 +104,7 @@ void session_check_all(const struct stream *stream)
     }
     assert(keepalive_n == 0);
     stream->backends->check(stream);
-    spares_check(&stream->sessions);
+    spares_check(&stream->clients);
     spares_check(&stream->outgoing);
     spares_check(&stream->uses);
     spares_check(&stream->records);

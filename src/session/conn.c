@@ -7,7 +7,7 @@
 #include <errno.h>
 
 /* A relayed client costs one of each. */
-static_assert(sizeof(struct session_conn) <= 72, "a session has become dearer");
+static_assert(sizeof(struct session_client) <= 72, "a session has become dearer");
 static_assert(sizeof(struct session_outgoing) <= 104, "a connection to a server has become dearer");
 static_assert(EADDRNOTAVAIL <= UINT16_MAX, "an errno has 16 bits");
 
@@ -25,6 +25,7 @@ struct session_outgoing *session_outgoing_create(struct stream *stream)
         return NULL;
     init_session(&outgoing->session);
     outgoing->session.is_outgoing = true;
+    outgoing->target = NULL;
     outgoing->reuse = NULL;
     outgoing->keep_ms = 0;
     outgoing->log_level = 0;
@@ -33,17 +34,18 @@ struct session_outgoing *session_outgoing_create(struct stream *stream)
 
 struct session_conn *session_conn_add(struct fb_conn *conn)
 {
-    struct session_conn *session = spares_take(&stream_of(conn)->sessions);
+    struct session_client *client = spares_take(&stream_of(conn)->clients);
 
     assert(conn->session == NULL && !conn->outgoing);
-    if (session == NULL) {
+    if (client == NULL) {
         conn_fail(conn, FB_NO_MEMORY);
         return NULL;
     }
-    init_session(session);
-    session->conn = conn;
-    conn->session = session;
-    return session;
+    init_session(&client->session);
+    client->tries = NULL;
+    client->session.conn = conn;
+    conn->session = client;
+    return &client->session;
 }
 
 struct session_reuse *session_reuse_make(struct stream *stream, struct session_conn *session)

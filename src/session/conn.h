@@ -71,27 +71,30 @@ struct session_conn {
         struct session_conn *maker;   /* a child's: the session that it was made for */
     };
     LIST_HEAD(, session_outgoing) children; /* connections that were made for this one */
-    union {
-        const struct fb_target *target; /* outgoing */
-        struct session_tries *tries;    /* a client's, of servers; NULL: none was chosen */
-    };
-    uint64_t timeout : 55; /* ms; SESSION_TIME_MOST at most */
-    bool own_timeout : 1;  /* fb_set_timeout() has set `timeout` */
-    bool has_become : 1;   /* fb_become() has run since `data` was last called */
-    bool untold : 1;       /* fb_become() has run in a draining worker, and `draining` has not */
-    bool told : 1; /* `draining` of these callbacks has run, although the worker does not drain */
+    uint64_t timeout : 55;                  /* ms; SESSION_TIME_MOST at most */
+    bool own_timeout : 1;                   /* fb_set_timeout() has set `timeout` */
+    bool has_become : 1;                    /* fb_become() has run since `data` was last called */
+    bool untold : 1; /* fb_become() has run in a draining worker, and `draining` has not */
+    bool told : 1;   /* `draining` of these callbacks has run, although the worker does not drain */
 
     /* a connection to a server */
-    bool is_outgoing : 1; /* the first member of a struct session_outgoing */
+    bool is_outgoing : 1; /* first member of a struct session_outgoing; else session_client */
     bool is_child : 1;    /* made for another session; else the worker's, or kept */
     bool is_own : 1;      /* the worker's: in its list, without a parent */
     bool waits : 1;       /* in the trunk's queue: it has no socket */
     bool reused : 1;      /* taken from the keepalive pool */
 };
 
+/* A client has this. */
+struct session_client {
+    struct session_conn session; /* the first member */
+    struct session_tries *tries; /* of servers; NULL: none was chosen */
+};
+
 /* A connection to a server has this. */
 struct session_outgoing {
     struct session_conn session; /* the first member */
+    const struct fb_target *target;
     union {
         LIST_ENTRY(session_outgoing) sibling; /* a child's */
         TAILQ_ENTRY(session_outgoing) among;  /* in the pool, or the worker's */
@@ -110,6 +113,13 @@ struct session_reuse {
     struct chunk *attached;           /* fb_attach()'s, or NULL */
     const fb_ops *first_ops;          /* NULL: it has those of its connect */
 };
+
+/* Returns the tries of a client, or NULL. */
+static inline struct session_tries *session_tries_of(const struct session_conn *session)
+{
+    assert(!session->is_outgoing);
+    return container_of(session, struct session_client, session)->tries;
+}
 
 /* Returns what a connection to a server has. */
 static inline struct session_outgoing *session_outgoing_of(const struct session_conn *session)
@@ -130,6 +140,12 @@ static inline struct trunk *session_trunk_of(const struct session_conn *session)
     const struct session_reuse *reuse = session_reuse_of(session);
 
     return reuse != NULL ? reuse->trunk : NULL;
+}
+
+/* Returns the target of a connection to a server. */
+static inline const struct fb_target *session_target_of(const struct session_conn *session)
+{
+    return session_outgoing_of(session)->target;
 }
 
 /* Returns the session that a connection was made for; NULL: none. */

@@ -90,7 +90,7 @@ static inline void end_use(struct session_conn *session)
 /* Gives back what the session at whose root the connection is has beyond that. */
 static inline void end_session(struct session_conn *session)
 {
-    if (!session->is_outgoing && session->tries != NULL)
+    if (!session->is_outgoing && session_tries_of(session) != NULL)
         stream_of(session->conn)->backends->clear_tries(session);
     if (unlikely(session_own_record(session) != NULL))
         session_record_free(session);
@@ -134,7 +134,7 @@ void session_conn_free(struct fb_conn *conn)
         session_outgoing_discard(stream_of(conn), session_outgoing_of(session));
     } else {
         session->kind = 0;
-        spares_give(&stream_of(conn)->sessions, session);
+        spares_give(&stream_of(conn)->clients, session);
     }
     conn->session = NULL;
 }
@@ -174,7 +174,7 @@ void session_leave_server(struct fb_conn *conn)
     if (conn->idle)
         idle_leave(conn);
     clear_use(session);
-    if (session->tries != NULL)
+    if (session_tries_of(session) != NULL)
         stream_of(conn)->backends->clear_tries(session);
     session_record_reset(session);
     session->status = 0;

@@ -31,9 +31,9 @@ enum session_end session_end_of_tries(const struct fb_conn *client)
 {
     const struct session_conn *session = session_conn_of(client);
 
-    if (session == NULL || session->tries == NULL)
+    if (session == NULL || session_tries_of(session) == NULL)
         return SESSION_END_NONE;
-    return (enum session_end)stream_of(client)->backends->last_end(session->tries);
+    return (enum session_end)stream_of(client)->backends->last_end(session_tries_of(session));
 }
 
 /* Returns the cause of an end that the client has not made: its servers, or our error. */

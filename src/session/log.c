@@ -30,8 +30,7 @@ static const char *const reasons[] = {
     [FB_PIPE_BROKEN] = "the other connection of its pipe broke",
 };
 
-static void PRINTF_FORMAT(3, 4)
-    put_line(struct log *log, const struct log_line *line, const char *format, ...)
+void session_log_put(struct log *log, const struct log_line *line, const char *format, ...)
 {
     va_list args;
 
@@ -49,8 +48,8 @@ void session_log_start(const struct fb_conn *conn)
     assert(!conn->outgoing && session_log_wants(conn, LEVEL_INFO));
     conn_log_line(conn, &line, client);
     conn_peer_address(conn, &peer);
-    put_line(conn->net->log, &line, "client %s connected to %s", address_format(&peer, true, whole),
-        session_binding_of(conn)->text);
+    session_log_put(conn->net->log, &line, "client %s connected to %s",
+        address_format(&peer, true, whole), session_binding_of(conn)->text);
 }
 
 void session_log_connected(const struct fb_conn *client, const struct fb_conn *server)
@@ -63,8 +62,8 @@ void session_log_connected(const struct fb_conn *client, const struct fb_conn *s
     conn_log_line(client, &line, text);
     if (server->source.io->name(&server->source, &address.any, &address.length) == 0)
         address_format(&address, true, local);
-    put_line(client->net->log, &line, "proxy %s connected to %s", local,
-        session_conn_of(server)->target->text);
+    session_log_put(client->net->log, &line, "proxy %s connected to %s", local,
+        session_target_of(session_conn_of(server))->text);
 }
 
 /* Names the reason of the end; last: the end by the last try. */
@@ -98,14 +97,14 @@ static void log_client_end(const struct fb_conn *conn, fb_reason reason)
     char servers[96] = "", client[ADDRESS_TEXT];
     struct log_line line = { .level = LEVEL_INFO };
 
-    if (reason == FB_TIMED_OUT && session != NULL && session->tries != NULL)
+    if (reason == FB_TIMED_OUT && session != NULL && session_tries_of(session) != NULL)
         conn_log(conn, LEVEL_INFO, ETIMEDOUT, "connection timed out");
     conn_log_line(conn, &line, client);
     line.action = line.relay.action = line.upstream = NULL; /* the message has the bytes */
     if (record != NULL && record->server_n > 0)
         snprintf(servers, sizeof(servers), ", bytes from/to upstream:%" PRIu64 "/%" PRIu64,
             record->from_servers, record->to_servers);
-    put_line(conn->net->log, &line,
+    session_log_put(conn->net->log, &line,
         "%s disconnected, bytes from/to client:%" PRIu64 "/%" PRIu64 "%s, session time: %" PRIu64
         ".%03u, reason: %s",
         ended_by(last), conn->received, conn->sent, servers, ms / 1000, (unsigned)(ms % 1000),
@@ -124,7 +123,7 @@ void session_log_end(const struct fb_conn *conn, fb_reason reason)
 static void put_stall(struct log *log, const struct log_line *line,
     const struct heartbeat_stall *stall, const char *protocol)
 {
-    put_line(log, line,
+    session_log_put(log, line,
         "callback \"%s\" of protocol \"%s\" took %" PRIu64
         " ms, in which this worker did nothing else",
         heartbeat_stall_name(stall), protocol, stall->us / 1000);

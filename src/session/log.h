@@ -14,6 +14,9 @@ static inline bool session_log_wants(const struct fb_conn *conn, enum log_level 
     return unlikely(level <= conn->net->log->level || conn->debug);
 }
 
+/* Writes a line, which has been filled in. */
+void session_log_put(struct log *log, const struct log_line *line, const char *format, ...)
+    PRINTF_FORMAT(3, 4);
 /* Logs that the client has connected; called when its protocol is about to have it, and a log wants
  * LEVEL_INFO. */
 void session_log_start(const struct fb_conn *conn) COLD;

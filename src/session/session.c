@@ -384,7 +384,7 @@ void session_describe(const struct fb_conn *conn, struct log_line *line, char te
     line->protocol = protocol != NULL ? protocol->name : NULL;
     line->route = session_server_of(conn)->route;
     if (conn->outgoing && conn->session != NULL) /* none once it has been closed and lingers */
-        line->upstream = session_conn_of(conn)->target->text;
+        line->upstream = session_target_of(session_conn_of(conn))->text;
     if (conn->session != NULL)
         stream_of(conn)->backends->describe(conn, line);
 }

@@ -55,7 +55,7 @@ int stream_init(struct stream *stream, const struct net_options *options, struct
     RB_INIT(&stream->named);
     if (net_init(&stream->net, options) == -1)
         return -1;
-    spares_init(&stream->sessions, stream->net.memory, sizeof(struct session_conn));
+    spares_init(&stream->clients, stream->net.memory, sizeof(struct session_client));
     spares_init(&stream->outgoing, stream->net.memory, sizeof(struct session_outgoing));
     spares_init(&stream->uses, stream->net.memory, sizeof(struct session_use));
     spares_init(&stream->records, stream->net.memory, sizeof(struct session_record));
@@ -72,7 +72,7 @@ void stream_done(struct stream *stream)
     free_own_bindings(stream);
     if (stream->reads_next != NULL)
         source_close(&stream->net.loop, stream->reads_next, false);
-    spares_done(&stream->sessions);
+    spares_done(&stream->clients);
     spares_done(&stream->outgoing);
     spares_done(&stream->uses);
     spares_done(&stream->records);

@@ -103,7 +103,7 @@ struct stream {
     named;                     /* connections that others may have a reference of */
     uint64_t last_name;        /* names that were given */
     uint64_t name_key[2];      /* of their permutation; set before the first */
-    struct spares sessions;    /* for struct session_conn, of clients */
+    struct spares clients;     /* for struct session_client */
     struct spares outgoing;    /* for struct session_outgoing */
     struct spares uses;        /* for struct session_use */
     struct spares records;     /* for struct session_record */
