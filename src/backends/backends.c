@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of what sessions ask of their connections to servers. */
+/* The table of operations of connections to servers, for sessions below. */
 #include "backends/chain.h"
 #include "backends/connect.h"
 #include "backends/connect_with.h"

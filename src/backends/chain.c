@@ -17,7 +17,7 @@
 
 #define OTHER_MS 60000
 
-/* A connection as both of its ends know it. */
+/* The addresses of a connection that both ends know. */
 struct ends {
     uint8_t from[16]; /* IPv6, or IPv4 mapped into it */
     in_port_t from_port, to_port;
@@ -137,7 +137,7 @@ static void note_other(struct chain_use *use, const uint8_t host[16], uint64_t n
     use->others[other % CHAIN_OTHERS].until_ms = now_ms + OTHER_MS;
 }
 
-/* Whether the connection goes to this host; `local` is the address that it comes from. */
+/* Whether the connection goes to this host; `local` is its source address. */
 static bool is_ours(
     struct chain_use *use, const struct address *to, const struct address *local, uint64_t now_ms)
 {

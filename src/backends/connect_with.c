@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections to servers that are made with options: the worker's own, those that are alike, and
- * those that wait for one of these.
+/* Connections to servers that are made with options: the worker's own, connections of trunks, and
+ * the queue for a place in a trunk.
  *
  * Responsible for what a connection gets before it begins, and for its turn in the queue. Never
  * gives one to another owner. Invariant: a connection without a parent is in the worker's list. */
@@ -234,8 +234,8 @@ struct fb_conn *backend_connect_with(struct stream *stream, struct binding *own,
 
 /* ---- The queue ---- */
 
-/* Takes the place of an idle connection, with what its users have attached to it, in place of what
- * was attached while this one waited. */
+/* Takes the place of an idle connection, with the attached pointer, in place of a pointer that was
+ * attached while this connection waited. */
 static void take_over(struct session_conn *session, struct fb_conn *idle)
 {
     struct session_reuse *reuse = session_reuse_of(session);
@@ -251,8 +251,8 @@ static void take_over(struct session_conn *session, struct fb_conn *idle)
     conn_take_over(session->conn, idle);
 }
 
-/* Looks for a connection, or for a place, for one that waits and may be woken in vain: by output,
- * or because another one has taken it. */
+/* Looks for an idle connection or a place in the trunk, for a waiting connection. The wake-up may
+ * be in vain: by output, or because another waiting connection has taken the place. */
 static COLD void serve_waiting(struct session_conn *session)
 {
     struct trunk *trunk = session_trunk_of(session);
@@ -317,7 +317,7 @@ void backend_connect_expired(struct fb_conn *conn)
     conn_fail_by(conn, ETIMEDOUT);
 }
 
-/* Whether a connect() has failed for want of something on this host. */
+/* Whether a connect() has failed for lack of ports, descriptors or memory of this host. */
 static bool is_of_this_host(int error)
 {
     return error == EADDRNOTAVAIL || error == EADDRINUSE || error == EMFILE || error == ENFILE ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ends sessions whose server is out. A timer looks, because other processes, which tell nobody,
- * write down what an operator says or a check finds. */
+/* Ends sessions whose server is out. A timer polls the servers' states, because other processes
+ * write them, by command of an operator or by a health check, without a message. */
 #include "backends/drop.h"
 
 #include "session/end.h"
@@ -8,12 +8,12 @@
 
 /* Between two looks: half of the time in which a server's sessions are to know. */
 #define LOOK_MS 500
-/* Sessions that end in one turn, and the time until the next ones do: others are served between. */
+/* Limit of sessions that end in one turn, and the pause until the next turn, for other sessions. */
 #define TURN_SESSIONS 512
 #define TURN_MS 20
 
-/* Ends the session if its server is out, and its time has come. One that is being connected waits
- * for that, because another server may be tried. */
+/* Ends a session whose server is out, at its time. A session that is being connected is left,
+ * because another server may be tried. */
 static void drop_session(struct fb_conn *conn, void *arg)
 {
     unsigned *left = arg;

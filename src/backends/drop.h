@@ -9,7 +9,7 @@
 #include "backends/tries.h"
 #include "base/compiler.h"
 
-/* Returns what the session's group says of it, or else its server. */
+/* Returns the setting of the session's group, or else of its server. */
 static inline const struct upstream_drop *backend_drop_of(const struct session_tries *tries)
 {
     const struct upstream_drop *drop = &tries->choice.upstream->drop;

@@ -48,8 +48,8 @@ static const char *split_name(char *text, struct own_group *group)
     return NULL;
 }
 
-/* Reads an address, or a name with a port. What a client has said names no unix socket: there are
- * some on each host that do what they are told. Returns NULL, or what is wrong with it. */
+/* Reads an address, or a name with a port. Text of a client names no unix socket: some sockets of a
+ * host obey any peer. Returns NULL, or what is wrong with it. */
 static const char *read_place(const struct value *text, char *copy, struct own_group *group)
 {
     struct address *address = &group->target.address;
@@ -69,7 +69,7 @@ static const char *read_place(const struct value *text, char *copy, struct own_g
     return wrong;
 }
 
-/* Fills in a group whose server has its place, under the name that was read. */
+/* Fills in a group with one server, whose place has been read, under this name. */
 static void fill_group(struct own_group *group, const struct fb_upstream *where, const char *name)
 {
     struct upstream_server *server = &group->server;

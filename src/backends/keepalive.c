@@ -10,7 +10,7 @@
 #include "session/idle.h"
 #include "session/timeouts.h"
 
-/* The callbacks of an idle connection: whatever happens on it ends it. */
+/* Callbacks of an idle connection: any input or event ends the connection. */
 
 static void idle_opened(struct fb_conn *conn)
 {

@@ -18,7 +18,7 @@ bool keepalive_put(struct fb_conn *conn);
  * none. The caller reopens it for its new owner. */
 struct fb_conn *keepalive_get(
     struct stream *stream, const struct fb_target *target, const fb_ops *ops);
-/* Do the same for any connection of a trunk; the first leaves it where it is. */
+/* Do the same for any connection of a trunk; keepalive_find() leaves it in the pool. */
 struct fb_conn *keepalive_find(const struct trunk *trunk);
 /* Whether one was not found because it has an event that has not run, perhaps without a reason. */
 bool keepalive_may_be_found(const struct trunk *trunk);

@@ -37,8 +37,8 @@ static inline struct session_tries *tries_of(const struct fb_conn *client)
     return session != NULL ? session_tries_of(session) : NULL;
 }
 
-/* Return the first try and the one that follows, or NULL; *running is filled in, and returned for
- * the one that runs. */
+/* Return the first try and the next, or NULL; *running is filled in and returned for the running
+ * try. */
 const struct session_try *tries_first(
     const struct session_tries *tries, struct session_try *running);
 const struct session_try *tries_next(
@@ -56,7 +56,7 @@ void tries_first_byte(struct fb_conn *client);
 void tries_end(struct fb_conn *client, const struct fb_conn *server, fb_try_end how);
 /* Adds to a log line of a client, or of its connection to a server, what its session is doing. */
 void tries_describe(const struct fb_conn *conn, struct log_line *line);
-/* Frees the tries of a client, which has them, and ends what it finds running. */
+/* Frees the tries of a client, and ends a running try. */
 void tries_clear(struct session_conn *session);
 /* Tells the session of a choice that has waited: the upstreams' tell(). */
 void tries_tell(struct choice *choice, fb_choice status);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Trunks: the connections of a worker to one target that are alike, so that any of them may serve
- * the next user: the same operations, key, and options of sockets.
+/* Trunks: interchangeable connections of a worker to one target, with the same operations, key and
+ * options of sockets: any may serve the next user.
  *
- * Responsible for how many there are, for the idle ones among them, and for who waits for one.
+ * Responsible for the limit of connections, for the idle connections, and for the queue.
  * Never connects. Invariant: a trunk lives as long as a connection of it does, also one that
  * waits; conn_n are those that do not wait. */
 #pragma once
@@ -21,7 +21,7 @@ struct trunk {
     uint32_t flags; /* FB_CONNECT_... that its sockets are given */
     /* the latest options */
     uint32_t limit, queue; /* of connections, 0: none; of those that wait */
-    uint64_t age;          /* ms from which on one is not kept; 0: any */
+    uint64_t age;          /* ms after which a connection is not kept; 0: no limit */
 
     uint32_t conn_n, waiting_n;
     bool held;                                     /* by the call that gets it */
@@ -50,11 +50,11 @@ void trunk_drop(struct stream *stream, struct trunk *trunk);
 
 /* Whether a new connection has to wait, because as many as may be are there, or others wait. */
 bool trunk_is_full(const struct trunk *trunk);
-/* Count a connection, which leaves the queue where it has waited. */
+/* Counts a connection, which leaves the queue if it was waiting. */
 void trunk_enter(struct session_reuse *reuse, struct trunk *trunk);
 /* Puts a connection at the end of the queue; `limit` is reached. */
 void trunk_wait(struct session_reuse *reuse, struct trunk *trunk);
-/* Takes a connection that ends, or leaves its place, out of its trunk. */
+/* Takes an ending or leaving connection out of the trunk. */
 void trunk_leave(struct stream *stream, struct session_reuse *reuse);
 /* Puts an idle connection, and takes it out. */
 void trunk_put(struct session_reuse *reuse);
@@ -62,7 +62,7 @@ void trunk_take(struct session_reuse *reuse);
 /* Lets the first that waits look for a connection, if there may be one. Where it is just ending,
  * its end wakes the next. */
 void trunk_wake(struct trunk *trunk);
-/* Fills in what the trunk's sockets are given before they connect; NULL where that is nothing. */
+/* Fills in the options of the trunk's sockets before connect(); NULL: no options. */
 struct io_connect *trunk_options(const struct trunk *trunk, struct io_connect *options);
 /* Whether the connection is too old to be kept. */
 bool trunk_is_old(const struct fb_conn *conn, const struct trunk *trunk);

@@ -32,8 +32,8 @@ static inline uint64_t session_clamp_ms(uint64_t ms)
     return ms < SESSION_TIME_MOST ? ms : SESSION_TIME_MOST;
 }
 
-/* Returns the session's part of a time, by its number: numbers that follow each other are spread
- * over all of it. */
+/* Returns a part of the time by the connection's number: consecutive numbers are spread over the
+ * whole time. */
 static inline uint64_t session_spread(const struct fb_conn *conn, uint64_t ms)
 {
     uint64_t fraction = conn->number * UINT64_C(0x9e3779b97f4a7c15) >> 32;
@@ -67,8 +67,8 @@ struct session_conn {
     struct chunk *lasting;   /* arena of fb_alloc() */
     struct session_use *use; /* NULL: its user has set up nothing else */
     union {
-        struct session_record *known; /* at a session's root: what is known of it, or NULL */
-        struct session_conn *maker;   /* a child's: the session that it was made for */
+        struct session_record *known; /* at a session's root: its record, or NULL */
+        struct session_conn *maker;   /* of a child: the session with the connection */
     };
     LIST_HEAD(, session_outgoing) children; /* connections that were made for this one */
     uint64_t timeout : 55;                  /* ms; SESSION_TIME_MOST at most */
@@ -109,7 +109,7 @@ struct session_outgoing {
 struct session_reuse {
     struct session_conn *session;
     struct trunk *trunk;              /* a group of connections that are alike (trunk.c), or NULL */
-    TAILQ_ENTRY(session_reuse) alike; /* among those of the trunk that wait, or are idle */
+    TAILQ_ENTRY(session_reuse) alike; /* waiting or idle connections of the trunk */
     struct chunk *attached;           /* fb_attach()'s, or NULL */
     const fb_ops *first_ops;          /* NULL: it has those of its connect */
 };
@@ -121,14 +121,14 @@ static inline struct session_tries *session_tries_of(const struct session_conn *
     return container_of(session, struct session_client, session)->tries;
 }
 
-/* Returns what a connection to a server has. */
+/* Returns the session_outgoing of a connection to a server. */
 static inline struct session_outgoing *session_outgoing_of(const struct session_conn *session)
 {
     assert(session->is_outgoing);
     return container_of(session, struct session_outgoing, session);
 }
 
-/* Returns what a connection to a server has of it, or NULL. */
+/* Returns the session_reuse of a connection to a server, or NULL. */
 static inline struct session_reuse *session_reuse_of(const struct session_conn *session)
 {
     return session_outgoing_of(session)->reuse;
@@ -162,14 +162,13 @@ static inline void session_conn_adopt(struct session_conn *session, struct sessi
     session->maker = parent;
 }
 
-/* Returns what is known of the session at whose root the connection is, or NULL. */
+/* Returns the record of the session whose root the connection is, or NULL. */
 static inline struct session_record *session_own_record(const struct session_conn *session)
 {
     return session->is_child ? NULL : session->known;
 }
 
-/* Returns NULL where the connection has none. Its kind is checked at its end, and not by each of
- * those who ask. */
+/* Returns NULL where the connection has no session_conn. The kind is checked at the end alone. */
 static inline struct session_conn *session_conn_of(const struct fb_conn *conn)
 {
     return conn->session;
@@ -214,12 +213,12 @@ static inline unsigned session_status(const struct fb_conn *conn)
     return session != NULL ? session->status : 0;
 }
 
-/* Creates that of a connection to a server, which is to be given it; NULL without memory. */
+/* Creates the session_outgoing of a connection that is to be made; NULL without memory. */
 struct session_outgoing *session_outgoing_create(struct stream *stream);
-/* Creates the client's, which has none; NULL without memory, and then the connection has been
- * failed. */
+/* Creates the session_conn of a client without one; NULL without memory, and then the connection
+ * has been failed. */
 struct session_conn *session_conn_add(struct fb_conn *conn);
-/* Returns the connection's, created where there is none; NULL as above. */
+/* Returns the connection's session_conn, created where there is none; NULL as above. */
 static inline struct session_conn *session_conn_make(struct fb_conn *conn)
 {
     struct session_conn *session = session_conn_of(conn);
@@ -248,7 +247,7 @@ static inline const fb_ops *session_ops_of(const struct fb_conn *conn)
                                                    : session_server_of(conn)->protocol->ops;
 }
 
-/* Before and after a callback, so that the master can say in which one a worker got stuck. */
+/* Before and after a callback, so that the master can name the callback in which a worker hangs. */
 static inline void session_callback_begin(const struct fb_conn *conn, enum callback callback)
 {
     heartbeat_begin(conn->net->heartbeat, callback, session_server_of(conn)->protocol_index);
@@ -267,7 +266,7 @@ static inline void session_callback_end(const struct fb_conn *conn)
 
 #define TO(phase) (1U << SESSION_##phase)
 
-/* For each phase those that may follow, as bits. */
+/* The phases that may follow each phase, as bits. */
 static const uint16_t session_steps[SESSION_PHASES] = {
     [SESSION_NONE] = TO(NEW),
     [SESSION_NEW] = TO(HEADER) | TO(PREREAD) | TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
@@ -311,7 +310,7 @@ void session_call_draining_in(struct fb_conn *conn, uint64_t deadline);
 
 /* Returns the session's reuse, created where there is none; NULL without memory. */
 struct session_reuse *session_reuse_make(struct stream *stream, struct session_conn *session);
-/* Frees the session's, which has one. */
+/* Frees the session's reuse. */
 void session_reuse_free(struct stream *stream, struct session_conn *session);
 /* fb_attach() and fb_attached() */
 int session_attach(struct fb_conn *conn, void *p, void (*release)(void *p));

@@ -17,8 +17,7 @@
 #include "session/record.h"
 #include "session/use.h"
 
-/* Adds what a connection to a server has moved to the record of the session that it was made for,
- * directly or for another such connection. */
+/* Adds the bytes of a connection to a server to the record at the root of its session. */
 static void count_bytes(const struct fb_conn *conn, struct session_conn *parent)
 {
     struct session_record *record;
@@ -50,7 +49,7 @@ static inline void leave_maker(struct session_outgoing *outgoing)
     }
 }
 
-/* Forgets what the callbacks that leave wait for. */
+/* Forgets the timers, reads, resolutions and the frame of the present callbacks. */
 static void forget_use(struct session_use *use)
 {
     session_timers_clear(use);
@@ -75,7 +74,7 @@ static void free_use(struct session_conn *session)
     spares_give(&stream_of(session->conn)->uses, use);
 }
 
-/* Gives back what the present user of the connection has. */
+/* Frees the memory and the session_use of the connection's present user. */
 static inline void end_use(struct session_conn *session)
 {
     assert(LIST_EMPTY(&session->children));
@@ -87,7 +86,7 @@ static inline void end_use(struct session_conn *session)
         leave_maker(session_outgoing_of(session));
 }
 
-/* Gives back what the session at whose root the connection is has beyond that. */
+/* Frees the tries and the record of the session whose root the connection is. */
 static inline void end_session(struct session_conn *session)
 {
     if (!session->is_outgoing && session_tries_of(session) != NULL)
@@ -139,7 +138,7 @@ void session_conn_free(struct fb_conn *conn)
     conn->session = NULL;
 }
 
-/* Returns why a connection ends with its owner: for a reason of its own, if it had one. */
+/* Returns the reason of a connection's end with its owner: the connection's own, if any. */
 static fb_reason reason_to_end(const struct fb_conn *conn)
 {
     if (conn_has_failed(conn))

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of what a session has of its connection. */
+/* The end of a session_conn, or of the present use of a connection. */
 #pragma once
 
 #include "session/conn.h"
 
-/* Frees what a connection to a server would have had. */
+/* Frees the session_outgoing of a connection that could not be made. */
 void session_outgoing_discard(struct stream *stream, struct session_outgoing *outgoing);
-/* Gives back what belongs to the present user of the connection. Its children have ended. */
+/* Gives back timers, reads, memory and names of the connection's present user. The children have
+ * ended. */
 void session_conn_clear(struct session_conn *session);
-/* Frees the connection's, which has one, at the connection's end. */
+/* Frees the connection's session_conn, at the connection's end. */
 void session_conn_free(struct fb_conn *conn);
 /* Ends the connections that were made for the session. */
 void session_conn_end_children(struct session_conn *session);

@@ -148,8 +148,8 @@ void session_set_idle(struct fb_conn *conn, bool idle)
         timer_set(&stream->net.loop, &stream->drain, TICK_MS);
 }
 
-/* Returns how many connections there are because of this one, itself among them; 0: one of them has
- * to come to an end by itself. */
+/* Returns the number of connections of the family of this connection; 0: a member has a `draining`
+ * and has to end by itself. */
 static uint32_t count_family(const struct session_conn *session)
 {
     const struct session_outgoing *child;

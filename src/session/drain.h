@@ -12,8 +12,8 @@ void session_drain_idle(struct stream *stream);
 /* Lets the drain timer call `draining` of a session that has got other callbacks since the drain
  * began. */
 void session_drain_late(struct fb_conn *conn);
-/* Whether all connections that are left are the worker's own, and none of them has a `draining`
- * that would bring it to an end: a worker that drains ends them then. */
+/* Whether the worker's own connections alone are left, and none has a `draining` to end it: a
+ * draining worker ends them then. */
 bool session_is_drained(const struct stream *stream);
 /* fb_set_idle() */
 void session_set_idle(struct fb_conn *conn, bool idle);

@@ -55,8 +55,7 @@ static size_t sum(size_t a, size_t b)
     return a < SIZE_MAX - b ? a + b : SIZE_MAX;
 }
 
-/* Notes that an incomplete frame begins at `rest`; it may be `most` bytes with its delimiter or
- * length. */
+/* Begins an incomplete frame at `rest`, of `most` bytes with the delimiter or length. */
 static struct session_frame *wait_for(
     struct fb_conn *conn, const fb_bytes *rest, size_t most, const struct fb_frame_limit *limit)
 {

@@ -27,6 +27,6 @@ void session_log_connected(const struct fb_conn *client, const struct fb_conn *s
 void session_log_end(const struct fb_conn *conn, fb_reason reason) COLD;
 /* Logs that a callback of the connection took longer than `stall_threshold`. */
 void session_log_stall(const struct fb_conn *conn) COLD;
-/* Logs such a callback that was no connection's. */
+/* Logs a slow callback of a worker, without a connection. */
 void session_log_other_stall(
     struct log *log, const struct heartbeat_stall *stall, const char *protocol);

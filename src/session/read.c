@@ -6,8 +6,7 @@
 
 #include "session/timeouts.h"
 
-/* Reads whose `done` runs before other events have their turn: much of a file may be sent in
- * each. */
+/* Limit of reads whose `done` runs before other events: much of a file may be sent in each. */
 #define READS_A_TURN 4
 
 static void post_read(struct stream *stream, struct session_read *read)

@@ -33,10 +33,10 @@ struct session_read {
 int session_read_begin(struct fb_conn *conn, struct session_read *read, session_read_done *done);
 /* Takes back a read that could not be begun. */
 void session_read_cancel(struct session_read *read);
-/* The read has ended with this outcome: its `done` will run, or it is freed. */
+/* Ends a read with an outcome: `done` will run, or the read is freed. */
 void session_read_end(
     struct stream *stream, struct session_read *read, const fb_file_read *outcome);
 /* Forgets the session's reads of files: their `done` never runs. */
 void session_reads_clear(struct session_use *use);
-/* Queues those that have waited for the connection's output. */
+/* Queues the reads that have waited for the connection's output. */
 void session_reads_release(struct session_use *use);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The time in which a peer has to say something, whatever is sent to it, and the rate at which a
- * message that it has begun has to go on.
+/* The receive timeout: the time in which input has to come, whatever is sent meanwhile; and the
+ * rate at which the rest of a message has to come.
  *
- * Responsible for noting when input comes, of the connections alone that have such a time or rate:
- * they have operations of their own. Never counts time in which the connection is not read.
- * Invariant: a session_receive is its session_conn's, and lives as long as that has its present
- * user. */
+ * Responsible for noting when input comes, on connections with a timeout or rate alone: their
+ * operations differ. Never counts time in which the connection is not read. Invariant: a
+ * session_receive is its session_conn's, and lives as long as that has its present user. */
 #include "session/receive.h"
 
 #include "session/session.h"
@@ -20,7 +19,7 @@ struct session_receive {
     struct session_use *use;
     uint64_t timeout;    /* ms; SESSION_TIME_MOST at most; 0: none */
     uint64_t since;      /* monotonic ms: when input last came, or the time began */
-    struct conn_ops ops; /* the connection's: those of each session, but for `data` */
+    struct conn_ops ops; /* the connection's: session_conn_ops but for `data` */
     struct timer timer;
     const struct rate_setting *rate; /* NULL: any */
     uint64_t begun;                  /* ms: when a part of a message was left; 0: none is */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The making of a session_record, its memory, and its end. */
+/* Creates and frees session records, and their memory and parts. */
 #include "session/record.h"
 
 #include "base/compiler.h"

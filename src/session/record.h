@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The record of a session, at its root: values of variables, limits that it was counted for, its
- * lifetime, what its connections to servers have moved. Made when first needed.
+/* The record of a session, at its root: values of variables, limits, the lifetime, bytes of
+ * servers. Made when first needed.
  *
- * Responsible for giving that back when the session ends. Invariant: a session_record belongs to
- * one session_conn, which no other has made: a client's, or the worker's own. */
+ * Responsible for giving the parts back at the session's end. Invariant: a session_record belongs
+ * to one session_conn without a parent: a client's, or the worker's own. */
 #pragma once
 
 #include "session/conn.h"
@@ -30,7 +30,7 @@ struct session_part_kind {
 
 struct session_record {
     unsigned kind;
-    uint8_t variable_depth;          /* variables that are being worked out for each other */
+    uint8_t variable_depth;          /* nesting of variables whose values are being computed */
     uint32_t chain;                  /* chain.c's; 0: the client is not known to be our own */
     struct chunk *kept;              /* memory of session_keep() */
     struct value *values;            /* by variables' indexes; NULL: none is known */
@@ -40,8 +40,7 @@ struct session_record {
     /* the call of who waits for the choice of a server */
     void (*chosen)(fb_conn *client, void *state, fb_choice choice, const fb_try *run);
     uint64_t more_received, more_sent; /* bytes that the protocol has added for the log */
-    /* the connections that were made for it, and what they had moved when they ended; counted where
-     * a log takes that */
+    /* number and bytes of ended connections to servers; counted where a log takes level info */
     uint64_t server_n, from_servers, to_servers;
 };
 
@@ -60,9 +59,9 @@ static inline struct session_record *session_record_of(const struct fb_conn *con
 struct session_record *session_record_create(struct session_conn *session);
 /* Returns the connection's in the same way, but fails the connection where there is no memory. */
 struct session_record *session_record_make(struct fb_conn *conn);
-/* Frees the session's, which has one, with all that it holds. */
+/* Frees the record of a session, and its parts. */
 void session_record_free(struct session_conn *session);
-/* Forgets what was found out for one server, before another has the client. */
+/* Forgets values and captures of one server, before another server has the client. */
 void session_record_reset(struct session_conn *session);
 
 /* Returns n bytes that last as long as the client's session, aligned for any type; NULL without

@@ -53,7 +53,7 @@ struct server {
     const struct variables *variables;
     struct phase_handler *before;  /* run until one ends the session; NULL: none */
     struct phase_handler *after;   /* those of PHASE_LOG */
-    const struct log_route *route; /* of the log's lines about it; NULL: where all others go */
+    const struct log_route *route; /* route of the server's log lines; NULL: the default route */
     bool passes;                   /* the protocol may pass clients to other servers */
     /* goes on with a client that the PROXY header or the phases have held up; NULL:
      * session_serve() */
@@ -97,7 +97,7 @@ struct port {
     bool several;
 };
 
-/* Returns the slots that a client of these bindings needs, with the connection to its server. */
+/* Returns the slots of a client of these bindings: two with a connection to a server. */
 static inline uint32_t port_slots(const struct port *port)
 {
     const struct binding *binding;
@@ -112,7 +112,7 @@ struct stream_settings {
     STAILQ_HEAD(, server) servers;
     struct listeners listeners;
     struct upstream_list upstreams;
-    struct zone *known; /* addresses of their servers that have names; NULL: none has */
+    struct zone *known; /* addresses of servers with names; NULL: no server has a name */
     struct variables *variables;
     void **features;             /* structs of the features, by their places; NULL: no stream {} */
     bool access_logs;            /* some access logs exist, which workers open */
@@ -121,7 +121,7 @@ struct stream_settings {
     int64_t resolver_timeout;             /* ms; stream {}'s */
     uint64_t needs; /* FB_NEEDS_... that directives outside of servers have asked for */
     uint32_t binding_n;
-    uint64_t listen_ports; /* a bit for each port that is listened on, by its low six bits */
+    uint64_t listen_ports; /* bits of the ports of listeners, by the low six bits of a port */
 };
 
 /* Whether clients of some server need another slot, for the connection to a server of a group. */

@@ -126,7 +126,7 @@ bool session_begin(struct fb_conn *conn)
     return !session_server_of(conn)->connects || stream_of(conn)->backends->begin(conn);
 }
 
-/* Runs the phase handlers and makes the protocol's state; false: not yet, or the connection ends. */
+/* Runs the phase handlers, makes the protocol's state; false: not yet, or the connection ends. */
 static bool admit_client(struct fb_conn *conn)
 {
     const struct server *server = session_server_of(conn);
@@ -220,8 +220,8 @@ static size_t input_limit(const struct fb_conn *conn)
     return protocol->input_limit > 0 ? protocol->input_limit : INPUT_LIMIT;
 }
 
-/* Looks at what `data` has left, and at a frame that may have begun; returns how much it has
- * consumed. */
+/* Checks the input that `data` has left, and a frame that may have begun; returns the number of
+ * bytes consumed. */
 static NOINLINE size_t see_to_rest(struct fb_conn *conn, fb_bytes in, size_t used)
 {
     if (used > in.n) {

@@ -13,7 +13,7 @@ bool session_begin(struct fb_conn *conn);
 /* Goes on with a client whose PROXY header has come, or whose first bytes have been looked at, as
  * its server wants it (server->proceed). */
 void session_proceed(struct fb_conn *conn);
-/* Admits such a client, and opens its session with the protocol. */
+/* Admits such a client, and calls the protocol's `opened`. */
 void session_serve(struct fb_conn *conn);
 
 /* Callbacks of a connection whose owner is a struct binding. */

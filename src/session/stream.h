@@ -35,7 +35,7 @@ struct time_text {
     char iso8601[40]; /* 2026-11-21T09:30:00+01:00 */
 };
 
-/* Addresses of servers of which it is noted that they are not ours. */
+/* Addresses of servers on other hosts that are remembered. */
 #define CHAIN_OTHERS 16
 
 /* The chains of connections as the worker uses them (backends/chain.c). */
@@ -53,7 +53,7 @@ struct chain_use {
 /* Operations of connections to servers, handed in by backends/ above. */
 struct session_backends {
     size_t tries_size, try_size; /* bytes of struct session_tries and struct session_try */
-    /* A client of a server that connects begins its session; false: it is closed. */
+    /* Begins the session of a client of a server that connects; false: the client is closed. */
     bool (*begin)(struct fb_conn *client);
     /* Callbacks of a connection to a server: struct conn_ops has their contracts. */
     bool (*keepalive)(struct fb_conn *conn);
@@ -65,9 +65,9 @@ struct session_backends {
     void (*describe)(const struct fb_conn *conn, struct log_line *line);
     /* Returns how the last try has ended the session: enum session_end. */
     unsigned (*last_end)(const struct session_tries *tries);
-    /* Frees the tries of a client, which has them, and ends what runs of them. */
+    /* Frees the tries of a client, and ends the one that runs. */
     void (*clear_tries)(struct session_conn *client);
-    /* Takes a connection that ends out of its trunk. */
+    /* Takes an ending connection out of the trunk. */
     void (*leave_trunk)(struct stream *stream, struct session_reuse *reuse);
     /* Closes the connections of the keepalive pool. */
     void (*close_all)(struct stream *stream);
@@ -100,7 +100,7 @@ struct stream {
     RB_HEAD(trunks, trunk)
     trunks;
     RB_HEAD(session_names, session_use)
-    named;                     /* connections that others may have a reference of */
+    named;                     /* connections with references */
     uint64_t last_name;        /* names that were given */
     uint64_t name_key[2];      /* of their permutation; set before the first */
     struct spares clients;     /* for struct session_client */
@@ -117,14 +117,14 @@ struct stream {
         uint32_t first, last; /* slots, the longest idle first; 0: none */
         uint32_t n;
     } idle;                   /* connections that their protocols have marked idle */
-    uint64_t reclaim_said_ms; /* when it was last logged that they are closed; 0: never */
+    uint64_t reclaim_said_ms; /* time of the last line about closed idle connections; 0: never */
     uint64_t host_said_ms;    /* when a connect was last logged to have failed for want of something
                               on this host; 0: never */
     bool reclaims_idle;
-    const struct fb_conn *opening; /* a client whose `opened` runs, and which may be passed */
-    uint64_t became_n;             /* clients that have got other callbacks than their protocol's */
+    const struct fb_conn *opening; /* a client whose `opened` runs: it may be passed */
+    uint64_t became_n;             /* clients with callbacks of fb_become() */
     TAILQ_HEAD(session_reads, session_read)
-    reads; /* reads of files that have ended, and whose `done` is to run */
+    reads; /* ended reads of files whose `done` is to run */
     unsigned reads_n;
     struct source *reads_next; /* runs them; without a descriptor. NULL: there was no read yet */
     struct chain_use chains;

@@ -17,8 +17,8 @@ struct session_receive;
 
 /* A frame that is not whole (frame.c). */
 struct session_frame {
-    const uint8_t *at;  /* start of it in the input that is lent; NULL: at its beginning */
-    size_t most;        /* input that it may be, until it is whole; 0: there is none */
+    const uint8_t *at;  /* start in the lent input; NULL: the beginning of the input */
+    size_t most;        /* limit of its input until it is whole; 0: no frame has begun */
     size_t scanned;     /* bytes of it known not to hold the delimiter */
     uint64_t delimiter; /* a hash of it */
     uint64_t timeout;
@@ -50,9 +50,9 @@ static inline struct session_use *session_use_of(const struct fb_conn *conn)
     return session != NULL ? session->use : NULL;
 }
 
-/* Returns the connection's, created where there is none; NULL without memory. */
+/* Returns the connection's session_use, created where there is none; NULL without memory. */
 struct session_use *session_use_create(struct fb_conn *conn);
-/* Does the same, but fails the connection where it returns NULL. */
+/* The same, but fails the connection without memory. */
 struct session_use *session_use_make(struct fb_conn *conn);
 
 /* fb_timer() and fb_timer_cancel() */

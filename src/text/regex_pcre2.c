@@ -17,7 +17,7 @@ struct regex {
     pcre2_match_context *limits;
     pcre2_code *code;
     unsigned name_n;
-    const unsigned char *names; /* PCRE2's table: each has its capture's number, and a NUL */
+    const unsigned char *names; /* PCRE2's table: entries of a capture's number, a name and a NUL */
     unsigned name_size;
 };
 

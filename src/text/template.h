@@ -28,7 +28,7 @@ struct captures {
     struct value at[CAPTURES_MAX];
 };
 
-/* Whether it is the same in every session; *text is it then. */
+/* Whether the text is the same in every session; *text is set then. */
 bool template_is_constant(const struct template *template, struct value *text);
 /* Makes the text for the session, lent until it has ended. What is missing is left out. -1 without
  * memory. */

@@ -8,7 +8,7 @@
 
 enum value_state {
     VALUE_UNKNOWN, /* not worked out */
-    VALUE_BEGUN,   /* being worked out: whose own value asks for it finds it so */
+    VALUE_BEGUN,   /* being worked out; found so by a value in a cycle */
     VALUE_FOUND,
     VALUE_MISSING, /* there is none: "-" in a log, nothing elsewhere */
 };
@@ -18,7 +18,7 @@ struct value {
     const char *p;
     uint32_t n;
     uint8_t state; /* enum value_state */
-    uint8_t own_n; /* bytes at its beginning that the configuration says, up to 255 */
+    uint8_t own_n; /* leading bytes from the configuration, up to 255 */
 };
 
 #define VALUE_MOST UINT32_MAX

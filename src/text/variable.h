@@ -23,10 +23,10 @@ struct template;
 
 #define VARIABLE_VOLATILE 1u   /* worked out at each use */
 #define VARIABLE_CHANGEABLE 2u /* a directive may define it once more */
-#define VARIABLE_COUNTED 4u    /* a use has clients numbered one by one over all workers */
+#define VARIABLE_COUNTED 4u    /* a use makes workers number clients one by one */
 #define VARIABLE_FIRST_BYTE 8u /* a use has protocols tell of the first byte of servers */
 
-/* Variables that are worked out for each other at a time, as in nginx: each takes stack. */
+/* Limit of nested computations of variables, as in nginx: each takes stack. */
 #define VARIABLE_DEPTH_MAX 100
 
 /* Writes the value at `p` and returns its end, for a log: at most VARIABLE_TEXT_MAX bytes of
@@ -41,7 +41,7 @@ struct variable {
      * and it is asked for again. NULL: nothing has defined the variable. */
     int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value);
     variable_text *text;       /* NULL: it has no shorter way than `get` */
-    const struct template *of; /* the text that the value depends on alone; NULL: other things */
+    const struct template *of; /* the only text that the value depends on; NULL: other inputs */
     const void *arg;           /* the definer's, as is the next */
     uint64_t number;
     unsigned flags;                  /* VARIABLE_... */
@@ -60,8 +60,7 @@ struct variables {
     char *hostname;       /* for $hostname; in the configuration's memory */
 };
 
-/* A row of the variables that are there without a definition. A name that ends with "*" stands for
- * all that begin with what is before it. */
+/* A row of the built-in variables. A name that ends with "*" stands for all with the prefix. */
 struct variable_row {
     const char *name;
     int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The variables that are there without a definition: a row each, with what works it out. A subject
- * with several of its own has a table of its own, and a feature that names it. */
+/* The built-in variables of every session: a row each, with the getter or the writer of a log's
+ * text. Features have tables of their own. */
 #include "session/end.h"
 #include "session/record.h"
 #include "text/variable.h"
