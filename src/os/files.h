@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
@@ -30,3 +31,26 @@ ssize_t os_nowait_write(int fd, const struct iovec *parts, int n);
  * A system without files in memory has it on the disk until os_temporary_close(). */
 int os_temporary_create(char *path, size_t size);
 void os_temporary_close(int fd, const char *path);
+
+/* New descriptors that no program started by exec() inherits. `flags` is 0, or O_NONBLOCK. Each
+ * function returns what the system call of its name does, with errno. Linux takes the flags with
+ * that call; another system sets them right after. */
+int descriptor_socket(int domain, int type, int flags);
+int descriptor_socketpair(int domain, int type, int flags, int ends[2]);
+int descriptor_pipe(int ends[2], int flags);
+int descriptor_accept(int listener, struct sockaddr *address, socklen_t *length, int flags);
+/* Makes `place`, whatever it has been, another name of what `fd` is; they must differ. */
+int descriptor_replace(int fd, int place);
+/* Gives a pipe room for so many bytes, where the system lets a process do that. */
+void descriptor_widen_pipe(int end, int bytes);
+
+/* Files of logs (os/log_file.h). */
+/* Opens what the descriptor leads to for writing, with flags of its own: those of the descriptor
+ * are shared by all that have inherited it. -1 for what cannot be opened or need not be: a socket,
+ * a file that is not appended to, a device without a reader. */
+int log_file_open_again(int fd);
+/* Whether the path names a descriptor of the process that opens it, whatever that is. */
+bool log_file_is_descriptor(const char *path);
+/* Follows one link, in the path or, where the path of its target cannot be known, by opening it:
+ * *fd. -1 with errno: ELOOP where the link is not root's. */
+int log_file_follow_link(char *path, size_t size, int *fd);

@@ -4,7 +4,7 @@
  * either. Directories on the way are followed as the kernel does, and are root's to keep. */
 #include "os/log_file.h"
 
-#include "os/descriptor.h"
+#include "os/log_open.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,22 +15,6 @@
 #include <unistd.h>
 
 #define LINKS_MAX 16
-
-int log_file_open_to_write(const char *path, int flags)
-{
-    int fd = open(path, flags, 0644), reader;
-
-    if (fd != -1 || errno != ENXIO)
-        return fd;
-    reader = open(path, (flags & ~(O_ACCMODE | O_CREAT)) | O_RDWR);
-    if (reader == -1) {
-        errno = ENXIO; /* a socket; or a FIFO that we may not read */
-        return -1;
-    }
-    fd = open(path, flags, 0644);
-    descriptor_close(reader);
-    return fd;
-}
 
 /* Whether the path is the only name of the file that was opened by it. A name that has come or gone
  * since is none: root has written to neither yet. */
@@ -77,28 +61,4 @@ int log_file_open(const char *path)
     if (fd == -1)
         errno = ELOOP;
     return fd;
-}
-
-bool log_file_is_reopenable(int fd, int flags)
-{
-    struct stat st;
-
-    if (flags == -1 || (flags & O_ACCMODE) == O_RDONLY || fstat(fd, &st) == -1)
-        return false;
-    if (S_ISREG(st.st_mode))
-        return (flags & O_APPEND) != 0;
-    return S_ISFIFO(st.st_mode) || (S_ISCHR(st.st_mode) && isatty(fd));
-}
-
-int log_file_replace_link(char *path, size_t size, const char *target, size_t n)
-{
-    char *slash = strrchr(path, '/');
-    size_t head = slash == NULL || target[0] == '/' ? 0 : (size_t)(slash + 1 - path);
-
-    if (head + n >= size) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(path + head, target, n + 1);
-    return 0;
 }
