@@ -8,6 +8,7 @@
 #include "backends/chain.h"
 #include "backends/keepalive.h"
 #include "base/compiler.h"
+#include "net/conn_connect.h"
 #include "net/target.h"
 #include "session/conn_end.h"
 #include "session/idle.h"

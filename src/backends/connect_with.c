@@ -12,6 +12,7 @@
 #include "backends/trunk.h"
 #include "base/compiler.h"
 #include "session/conn_end.h"
+#include "net/conn_connect.h"
 #include "session/idle.h"
 #include "session/session.h"
 

@@ -7,6 +7,7 @@
 #include "backends/trunk.h"
 #include "session/conn.h"
 #include "session/conn_end.h"
+#include "net/conn_flush.h"
 #include "session/idle.h"
 #include "session/timeouts.h"
 

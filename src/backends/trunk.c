@@ -4,6 +4,8 @@
  * next. */
 #include "backends/trunk.h"
 
+#include "net/conn_connect.h"
+
 #include <string.h>
 
 #define TRUNK_KIND KIND('T', 'r', 'u', 'n')

@@ -2,15 +2,16 @@
 /* A connection: a slot of the loop's table with its events, its deadline and nothing else; memory
  * for bytes is held only while the owner has not consumed or the peer has not taken them.
  *
- * Responsible for moving bytes between a socket and its owner's callbacks (struct conn_ops). The
- * callbacks run from the loop, never from the calls below: what a call asks for is done by the
- * flush that follows each callback. Invariant: the phase says who may do what, and only
- * conn_state.c changes it. */
+ * Responsible for the layout of the slot, and for the callbacks of its owner (struct conn_ops). The
+ * callbacks run from the loop, never from an owner's call: what a call asks for is done by the
+ * flush that follows each callback. Invariant: the phase says which calls are allowed, and only
+ * conn_set_phase() changes it. */
 #pragma once
 
 #include "net/address.h"
 #include "net/net.h"
 
+#include <assert.h>
 #include <forkbeard/types.h>
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -56,7 +57,7 @@ struct conn_ops {
     void (*describe)(const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT]);
 };
 
-/* The phase of a connection. The order matters to the predicates below; conn_private.h has the
+/* The phase of a connection. The order matters to the predicates below; conn_state.h has the
  * legal steps. */
 enum conn_phase {
     CONN_FREE, /* the slot holds no connection */
@@ -136,6 +137,9 @@ struct fb_conn {
     uint32_t session_phase : 4; /* the owner's, else 0; last, as its high bit is often asked */
 };
 
+/* Every idle connection costs one slot and its protocol's state, and nothing else. */
+static_assert(sizeof(struct fb_conn) <= 248, "an idle connection has become dearer");
+
 /* Restarts the time without a byte moved: the owner's timer stays where it is, and the owner asks
  * conn_idle_ms() when it has expired. */
 static inline void conn_note_moved(struct fb_conn *conn)
@@ -187,167 +191,12 @@ static inline struct fb_conn *conn_at_slot(const struct net *net, uint32_t slot)
     return (struct fb_conn *)base + (slot - 1);
 }
 
-/* conn_deadline.c: Enter the connection into the wheel by its deadline, and take it out, with its
- * deadline. */
-void conn_deadline_enter(struct fb_conn *conn);
-void conn_deadline_leave(struct fb_conn *conn);
-/* The deadline in ms of the monotonic clock; there is one. */
-uint64_t conn_deadline_at(const struct fb_conn *conn);
-
-/* Sets the deadline, in place of an earlier one: `expired` runs in `ms` (at least 1) from the
- * cached time, and at the latest in CONN_DEADLINE_MOST. */
-static inline void conn_deadline_set(struct fb_conn *conn, uint64_t ms)
+/* Returns the connection at an index of the loop's table, where one is. */
+static inline struct fb_conn *conn_at_index(const struct net *net, uint32_t index)
 {
-    struct net *net = conn->net;
-    uint64_t now = net->loop.clock.mono_ms;
-    uint32_t deadline =
-        (uint32_t)now + (uint32_t)(ms < CONN_DEADLINE_MOST ? ms : CONN_DEADLINE_MOST) + (ms == 0);
-    bool put_off = conn->limited && (int32_t)(deadline - conn->deadline) >= 0;
+    struct source *source = source_at(&net->loop.sources, index);
+    struct fb_conn *conn = container_of(source, struct fb_conn, source);
 
-    conn->deadline = deadline;
-    conn->limited = 1;
-    if (put_off) {
-        debug_source(&net->loop, &conn->source, "deadline put off: in %" PRIu64 " ms", ms);
-    } else if (likely(ms >= CONN_DEADLINE_ASIDE && conn->timed.prev == 0)) {
-        debug_source(&net->loop, &conn->source, "deadline set: in %" PRIu64 " ms", ms);
-        if (unlikely(now + ms / 2 < net->wheel.look.at))
-            conn_wheel_look_at(net, now + ms / 2);
-    } else {
-        conn_deadline_enter(conn);
-    }
+    /* a listener's slot is zero behind its source: CONN_FREE */
+    return source->in_use && conn->phase != CONN_FREE ? conn : NULL;
 }
-
-/* May be called where there is no deadline. */
-static inline void conn_deadline_clear(struct fb_conn *conn)
-{
-    if (conn->timed.prev != 0)
-        conn_deadline_leave(conn);
-    else if (conn->limited)
-        debug_source(&conn->net->loop, &conn->source, "deadline deleted: %" PRId32 " ms were left",
-            (int32_t)(conn->deadline - (uint32_t)conn->net->loop.clock.mono_ms));
-    conn->limited = 0;
-}
-
-/* conn_peer.c: Remembers an address; fills in one that was, or that of the connection's peer, of
- * which a unix socket's family alone is known. */
-void conn_peer_set(struct conn_peer *peer, const struct sockaddr *address);
-void conn_peer_of(const struct conn_peer *peer, struct address *out);
-void conn_peer_address(const struct fb_conn *conn, struct address *out);
-
-/* conn.c: Takes a slot for a connection on `fd`, which it owns from now on; the caller has to open
- * it. NULL when worker_connections are in use. */
-struct fb_conn *conn_create(
-    struct net *net, int fd, const struct sockaddr *peer, const struct conn_ops *ops, void *owner);
-
-/* conn_state.c: Has `opened` run from the normal queue. */
-void conn_open_soon(struct fb_conn *conn);
-/* conn_input.c: Has `opened` run, and reads what has come already. Not within a callback. */
-void conn_open(struct fb_conn *conn);
-/* conn_connect.c: Makes a connection whose `opened` or `closed` will follow by itself. In the
- * log it bears the number of `client`, unless that is NULL. */
-struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
-    const struct sockaddr *address, socklen_t length, struct io_connect *options,
-    const struct conn_ops *ops, void *owner, void *session);
-/* The same without a connect(), which conn_connect_again() or conn_take_over() has to make up for:
- * conn_connect_soon() has `connect_again` called in the next turn. */
-struct fb_conn *conn_connect_later(struct net *net, const struct fb_conn *client,
-    const struct sockaddr *address, const struct conn_ops *ops, void *owner, void *session);
-void conn_connect_soon(struct fb_conn *conn);
-/* Whether its connect() waits for a descriptor, for which the next turn tries once more: the owner
- * may have others closed meanwhile. */
-static inline bool conn_lacks_descriptor(const struct fb_conn *conn)
-{
-    return conn->source.fd == -1 && conn_is_active(conn);
-}
-/* Begins the connect() of such a connection, or fails it. */
-void conn_connect_again(struct fb_conn *conn, const struct sockaddr *address, socklen_t length,
-    struct io_connect *options);
-/* Gives such a connection the socket of an idle one of the keepalive pool, which ends. */
-void conn_take_over(struct fb_conn *conn, struct fb_conn *from);
-/* conn_state.c: Fails a connection whose connect() has failed, with a log line, or lasts too long
- * for its owner (ETIMEDOUT). */
-void conn_connect_failed(struct fb_conn *conn, int error, enum io_step step);
-/* Gives an idle connection of the keepalive pool to an owner, whose `opened` will run. */
-void conn_reopen(struct fb_conn *conn, const struct conn_ops *ops, void *owner);
-
-/* The calls for owners. On a connection that is not active they do nothing. */
-
-/* conn_output.c: Adds to the output: copied, unless it lies within the input that is lent just
- * now. */
-void conn_write(struct fb_conn *conn, const void *p, size_t n);
-/* Sends from where the bytes lie; release(arg) runs once, from the loop. -1: nothing was taken. */
-int conn_write_ref(
-    struct fb_conn *conn, const void *p, size_t n, void (*release)(void *arg), void *arg);
-/* Sends n bytes of a file, and closes its descriptor afterwards. -1: nothing was taken. */
-int conn_write_file(struct fb_conn *conn, int fd, uint64_t offset, uint64_t n);
-/* Sends what can be sent now. */
-void conn_push(struct fb_conn *conn);
-
-/* conn_state.c: Calls no more `data` until resumed; unconsumed input is then offered again. */
-void conn_stop(struct fb_conn *conn);
-void conn_resume(struct fb_conn *conn);
-/* Lets a connection that is stopped end with FB_PEER_GONE when its peer has ended its half and all
- * that came before was received; or no longer. */
-void conn_end_with_peer(struct fb_conn *conn, bool ends);
-/* Offers unconsumed input, also what the running `data` will leave, again from the loop. */
-void conn_offer_again(struct fb_conn *conn);
-/* Sends what is unsent, then ends our half; ends the connection when the peer's has ended too. */
-void conn_shutdown(struct fb_conn *conn);
-/* Sends what is unsent, then closes. */
-void conn_close(struct fb_conn *conn);
-/* Sends what is unsent, then has `keepalive` run; or closes, where bytes were or are still
- * received. */
-void conn_keep(struct fb_conn *conn);
-/* Ends the connection in the next flush; FB_ABORTED resets. */
-void conn_fail(struct fb_conn *conn, fb_reason reason);
-
-/* Before and after an owner that gives an open connection to another is told of its end: between
- * them its calls do nothing, as within `closed`, but to fail the connection. */
-void conn_leave_begin(struct fb_conn *conn);
-void conn_leave_end(struct fb_conn *conn);
-
-/* Does the same by the errno of a system call, which the owner is told. */
-void conn_fail_by(struct fb_conn *conn, int error);
-
-/* conn_flush.c: Ends the connection at once; not called from one of its own callbacks. */
-void conn_end(struct fb_conn *conn, fb_reason reason);
-
-struct conn_pipe_options {
-    uint64_t timeout;           /* ms without a byte moved; 0: any */
-    uint64_t rates[2];          /* bytes a second that are received from a, and from b; 0: any */
-    size_t most;                /* bytes received at once, while they are copied; 0: any */
-    bool ends_together;         /* the end of one peer's half ends both connections */
-    bool b_break_ends;          /* a break of b ends `a` as the end of its half does */
-    conn_first_byte first_byte; /* called when b's peer has sent the first byte; or NULL */
-};
-
-/* conn_pipe.c: Moves what each receives to the other until both have ended; -1 without memory. From
- * now on their owners are called for `closed` alone, and for b's first byte. */
-int conn_pipe(struct fb_conn *a, struct fb_conn *b, const struct conn_pipe_options *options);
-/* Returns when a byte last moved at either end of a connection's pipe, monotonic ms. */
-uint64_t conn_pipe_moved_ms(const struct fb_conn *conn);
-
-/* conn_check.c: Asserts what holds for every connection between callbacks. */
-void conn_check(const struct fb_conn *conn);
-
-/* conn_log.c: Logs a line with the connection's number, client and whatever its owner adds. */
-void conn_log(const struct fb_conn *conn, enum log_level level, int error, const char *format, ...)
-    PRINTF_FORMAT(4, 5);
-/* The call has failed to move bytes. */
-void conn_log_failed(
-    const struct fb_conn *conn, enum log_transfer transfer, int error, const char *call);
-/* Fills in what a line says of its connection; `client` is for its text. */
-void conn_log_line(const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT]);
-void conn_vlog(
-    const struct fb_conn *conn, enum log_level level, int error, const char *format, va_list args);
-
-/* Whether debug lines are wanted: of every connection in a debug build, of chosen ones in any. */
-static inline bool conn_debugs(const struct fb_conn *conn)
-{
-    return unlikely(conn->debug || (DEBUG_BUILD && conn->net->log->level >= LEVEL_DEBUG));
-}
-#define conn_debug(conn, ...)                                                                      \
-    do {                                                                                           \
-        if (conn_debugs(conn))                                                                     \
-            conn_log((conn), LEVEL_DEBUG, 0, __VA_ARGS__);                                         \
-    } while (0)

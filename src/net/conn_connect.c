@@ -1,12 +1,103 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections that we make.
+/* Connections are made: of clients that were accepted, and to servers.
  *
- * Responsible for beginning a connect(), for its failure, and for opening the connection at once
- * when it has succeeded. Where more is to be done then, or how it has ended is to be asked for, the
- * flush does so. Invariant: `closed` runs for each, also when it never opens. */
-#include "net/conn_private.h"
+ * Responsible for what all connections begin with, for beginning a connect(), for its failure, and
+ * for opening the connection at once when it has succeeded; where there is more to do then, the
+ * flush does so. Never moves bytes. Invariants: a slot that is given to a caller holds nothing of
+ * its last connection; `closed` runs for each of ours, also when it never opens. */
+#include "net/conn_connect.h"
+
+#include "net/conn_flush.h"
+#include "net/conn_input.h"
+#include "net/conn_log.h"
+#include "net/conn_state.h"
 
 #include <errno.h>
+
+/* Whether our connect() has succeeded, and a flush would have nothing to do but to say so. */
+static inline bool is_plainly_connected(const struct fb_conn *conn)
+{
+    return conn->phase == CONN_CONNECTING && conn->pipe == NULL && conn->out == NULL &&
+           conn->unsent == 0 && conn->write == CONN_WRITE_ON &&
+           conn->source.events[EVENT_WRITE].ready && conn_is_told_connected(conn);
+}
+
+/* Goes on when the peer has taken output, or our connect() has been answered. */
+static void run_write(struct loop *loop, struct source *source)
+{
+    struct fb_conn *conn = container_of(source, struct fb_conn, source);
+
+    if (is_plainly_connected(conn)) {
+        conn_trace(conn, "connected");
+        conn_set_phase(conn, CONN_OPENING);
+        source_disarm(loop, source, EVENT_WRITE);
+        conn_open(conn);
+        return;
+    }
+    conn_flush(conn);
+    net_flush(net_of_loop(loop));
+}
+
+/* Logs a debug line of an event, if such are wanted of the connection. */
+static void debug_event(const struct source *source, const char *format, va_list args)
+{
+    const struct fb_conn *conn = container_of(source, struct fb_conn, source);
+
+    assert(source->in_use && conn->net != NULL);
+    if (conn_debugs(conn))
+        conn_vlog(conn, LEVEL_DEBUG, 0, format, args);
+}
+
+static const struct source_ops source_ops = {
+    .run = { [EVENT_READ] = conn_run_read, [EVENT_WRITE] = run_write },
+    .debug = DEBUG_BUILD ? debug_event : NULL,
+    .wants_broken = true,
+};
+
+/* Takes a slot and fills in what all connections begin with; NULL when worker_connections are in
+ * use. Its phase is CONN_FREE until the caller sets it. */
+static ALWAYS_INLINE struct fb_conn *take_slot(
+    struct net *net, const struct sockaddr *peer, const struct conn_ops *ops, void *owner)
+{
+    struct loop *loop = &net->loop;
+    struct source *source;
+    struct fb_conn *conn;
+
+    if (net_is_full(net))
+        return NULL;
+    source = source_get_sized(&loop->sources, sizeof(struct fb_conn));
+    if (source == NULL)
+        return NULL;
+
+    conn = container_of(source, struct fb_conn, source);
+    source->ops = &source_ops;
+    source->io = loop->mechanism->io;
+    source->io_state = loop->mechanism_state;
+    conn->net = net;
+    conn->ops = ops;
+    conn->owner = owner;
+    conn_peer_set(&conn->peer, peer);
+    net->connection_n++;
+    counters_add(net->counters, COUNTER_SLOTS, 1);
+    return conn;
+}
+
+struct fb_conn *conn_create(
+    struct net *net, int fd, const struct sockaddr *peer, const struct conn_ops *ops, void *owner)
+{
+    struct fb_conn *conn = take_slot(net, peer, ops, owner);
+
+    assert(fd >= 0);
+    if (conn == NULL)
+        return NULL;
+    conn->source.fd = fd;
+    conn->number = net_next_number(net);
+    net->client_n++;
+    counters_add(net->counters, COUNTER_ACTIVE, 1);
+    conn_set_phase(conn, CONN_OPENING);
+    conn->source.events[EVENT_WRITE].ready = true; /* a new socket takes output */
+    return conn;
+}
 
 /* Begins the connect(); returns 0, or the errno with which it has failed. */
 static inline int begin_connect(struct fb_conn *conn, const struct sockaddr *address,
@@ -45,7 +136,7 @@ static COLD void not_begun(struct fb_conn *conn, int error, const struct io_conn
 static inline struct fb_conn *make(struct net *net, const struct fb_conn *client,
     const struct sockaddr *address, const struct conn_ops *ops, void *owner, void *session)
 {
-    struct fb_conn *conn = conn_take_slot(net, address, ops, owner);
+    struct fb_conn *conn = take_slot(net, address, ops, owner);
 
     if (unlikely(conn == NULL))
         return NULL;
@@ -127,27 +218,4 @@ void conn_reopen(struct fb_conn *conn, const struct conn_ops *ops, void *owner)
     conn->received = conn->sent = 0;
     loop_unpost(&conn->net->loop, &conn->source.events[EVENT_READ]);
     conn_open_soon(conn);
-}
-
-/* Whether our connect() has succeeded, and a flush would have nothing to do but to say so. */
-static inline bool is_plainly_connected(const struct fb_conn *conn)
-{
-    return conn->phase == CONN_CONNECTING && conn->pipe == NULL && conn->out == NULL &&
-           conn->unsent == 0 && conn->write == CONN_WRITE_ON &&
-           conn->source.events[EVENT_WRITE].ready && conn_is_told_connected(conn);
-}
-
-void conn_run_write(struct loop *loop, struct source *source)
-{
-    struct fb_conn *conn = container_of(source, struct fb_conn, source);
-
-    if (is_plainly_connected(conn)) {
-        conn_trace(conn, "connected");
-        conn_set_phase(conn, CONN_OPENING);
-        source_disarm(loop, source, EVENT_WRITE);
-        conn_open(conn);
-        return;
-    }
-    conn_flush(conn);
-    net_flush(net_of_loop(loop));
 }

@@ -6,11 +6,9 @@
  * connection when its deadline is put off: the bucket is looked at in time, and the connection goes
  * on to a later one. Invariants: a connection that is linked is in one bucket, which begins no
  * later than its deadline; the wheel's timer is set for the first bucket that may hold any, or
- * sooner. One that has a deadline and is not linked was left aside: a look at all slots begins when
- * at most half of its time has passed, and enters it. */
+ * sooner. A deadline without a link was left aside: a look at all slots begins when at most half of
+ * its time has passed, and enters it. */
 #include "net/conn_deadline.h"
-
-#include "net/conn_private.h"
 
 #include <assert.h>
 
@@ -166,11 +164,11 @@ static int run_bucket(struct net *net, unsigned bucket, int steps)
 
 static void wheel_expired(struct loop *loop, struct timer *timer)
 {
-    struct net *net = net_of_loop(loop);
+    struct net *net = container_of(timer, struct net, wheel.timer);
     struct conn_wheel *wheel = &net->wheel;
     int bucket, steps = STEPS_A_TURN;
 
-    assert(timer == &wheel->timer);
+    assert(loop == &net->loop);
     wheel->next = 0; /* a deadline that is set meanwhile is later than these */
     while ((bucket = first_bucket(wheel)) != -1) {
         uint64_t start =
@@ -206,7 +204,7 @@ void conn_wheel_look_at(struct net *net, uint64_t at)
  * reached, as the worker has stood still, expires. Returns the steps that this counts as. */
 static int look_at(struct net *net, uint32_t index)
 {
-    struct fb_conn *conn = net_conn_at(net, index);
+    struct fb_conn *conn = conn_at_index(net, index);
 
     if (conn == NULL || !conn->limited || conn->timed.prev != 0)
         return 1;
@@ -222,11 +220,11 @@ static int look_at(struct net *net, uint32_t index)
 /* Looks at some slots; deadlines that are set from its beginning on are left to the next look. */
 static void look_expired(struct loop *loop, struct timer *timer)
 {
-    struct net *net = net_of_loop(loop);
+    struct net *net = container_of(timer, struct net, wheel.look.timer);
     struct conn_wheel *wheel = &net->wheel;
     int steps = STEPS_A_TURN;
 
-    assert(timer == &wheel->look.timer && wheel->look.index <= loop->sources.used_n);
+    assert(loop == &net->loop && wheel->look.index <= loop->sources.used_n);
     if (wheel->look.index == 0)
         wheel->look.at = UINT64_MAX;
     while (steps > 0 && wheel->look.index < loop->sources.used_n)

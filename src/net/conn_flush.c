@@ -1,17 +1,94 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The flush of a connection beyond sending lent input (conn_output.c), and its end.
+/* The flush of one connection, and its end.
  *
- * Responsible for what callbacks have asked for: output leaves, FIN is sent, the connection is left
- * to the keepalive pool, lingers or ends; and for going on when the peer has taken output. Never
- * receives for the owner. Invariant: `closed` runs once, in CONN_ENDING, for each connection that
- * its owner knows of. */
-#include "net/conn_pipe.h"
+ * Responsible for the requests of callbacks: output leaves, FIN is sent, the connection is left to
+ * the keepalive pool, lingers or ends; and for going on when the peer has taken output. Never
+ * receives for the owner. Invariants: `closed` runs once, in CONN_ENDING, for each connection that
+ * its owner knows of; conn->sent does not count output that a reset has taken back. */
+#include "net/conn_flush.h"
+
+#include "net/conn_deadline.h"
+#include "net/conn_direction.h"
+#include "net/conn_log.h"
+#include "net/conn_output.h"
 #include "os/descriptor.h"
+
+/* How often a reset that waits asks whether the peer's system has taken the output. */
+#define QUEUE_LOOK_MS 20
 
 static COLD void drop_input(struct fb_conn *conn)
 {
     chunk_free(&conn->net->chunks, conn->in);
     conn->in = NULL;
+}
+
+/* Returns the bytes of the output that are in the kernel's queue. */
+static size_t queued_by_kernel(const struct fb_conn *conn)
+{
+    size_t n;
+
+    if (conn->peer.family == AF_UNIX) /* sent bytes lie with the peer */
+        return 0;
+    n = conn->source.io->queued(&conn->source);
+    if (n > 0 && conn->write == CONN_WRITE_ENDED)
+        n--; /* the end counts as a byte */
+    return n < conn->sent ? n : (size_t)conn->sent;
+}
+
+/* Subtracts the output that the reset, ours or the peer's, takes back from conn->sent. */
+static COLD void note_reset(struct fb_conn *conn)
+{
+    assert(conn_is_owned(conn));
+    if (conn->source.fd != -1)
+        conn->sent -= queued_by_kernel(conn);
+}
+
+/* Whether the reset of a piped connection that has sent all its output, and whose other end is
+ * broken, waits until its peer's system has taken that; the deadline is set then. */
+static COLD bool reset_waits(struct fb_conn *conn)
+{
+    struct conn_pipe *pipe = conn_pipe_of(conn);
+    uint64_t now = conn->net->loop.clock.mono_ms;
+
+    assert(conn->phase == CONN_CLOSING && conn_pipe_other(conn) == NULL);
+    if (pipe->reset == CONN_PIPE_RESETS) {
+        pipe->reset = CONN_PIPE_AWAITS_QUEUE;
+        pipe->reset_by = now + conn->net->lingering_timeout;
+        pipe->timed = CONN_PIPE_UNTIMED;
+    }
+    if (now >= pipe->reset_by || queued_by_kernel(conn) == 0)
+        return false;
+    conn_deadline_set(conn, QUEUE_LOOK_MS);
+    return true;
+}
+
+/* Hands on the output that the operations hold; false: an event will tell when it has left, or the
+ * connection has failed. */
+static NOINLINE bool push_held_output(struct fb_conn *conn)
+{
+    struct io_result result = conn->source.io->flush(&conn->source);
+
+    if (result.status == IO_DONE)
+        return true;
+    conn_note_sent(conn, result, 0);
+    return false;
+}
+
+/* Whether all that was sent has left the process. */
+static inline bool has_left(struct fb_conn *conn)
+{
+    return conn->source.io->flush == NULL || push_held_output(conn);
+}
+
+static bool has_conn_ended(const struct fb_conn *conn)
+{
+    return conn == NULL || (conn->write == CONN_WRITE_ENDED && conn->read == CONN_READ_ENDED);
+}
+
+/* Whether both directions of the connection's pipe have ended; true without a pipe. */
+static bool both_have_ended(const struct fb_conn *conn)
+{
+    return conn->pipe == NULL || (has_conn_ended(conn) && has_conn_ended(conn_pipe_other(conn)));
 }
 
 /* Whether the connection ends with a reset: its owner has aborted it, or output is cut off by a
@@ -85,7 +162,7 @@ void conn_end(struct fb_conn *conn, fb_reason reason)
     if (unlikely(reason != FB_FINISHED && reason != FB_PEER_GONE)) {
         reset = ends_with_reset(conn, reason);
         if ((reset || reason == FB_RESET) && conn_is_owned(conn))
-            conn_reset_note(conn);
+            note_reset(conn);
     }
     if (likely(conn_is_owned(conn)))
         detach_owner(conn, reason);
@@ -171,7 +248,7 @@ static inline bool is_to_reset(const struct fb_conn *conn)
 static COLD void reset_or_wait(struct fb_conn *conn)
 {
     assert(conn->phase == CONN_CLOSING && !conn_has_output(conn));
-    if (conn_reset_waits(conn))
+    if (reset_waits(conn))
         wait_closed(conn);
     else
         conn_end(conn, FB_PIPE_BROKEN);
@@ -180,7 +257,7 @@ static COLD void reset_or_wait(struct fb_conn *conn)
 void conn_finish_close(struct fb_conn *conn)
 {
     assert(conn->out == NULL && conn->unsent == 0);
-    if (!conn_has_left(conn)) {
+    if (!has_left(conn)) {
         watch_writing(conn);
         wait_closed(conn);
     } else if (conn->phase == CONN_KEEPING && conn->in == NULL && conn->read != CONN_READ_ENDED)
@@ -200,8 +277,7 @@ static NOINLINE void note_pressure(struct fb_conn *conn)
         conn->paused = 1;
         conn_update_reading(conn);
     }
-    if (conn->unwritable || conn->phase != CONN_OPEN ||
-        !conn_memory_is_unsent(conn, conn_output_limit(conn)))
+    if (conn->unwritable || conn->phase != CONN_OPEN || !conn_output_is_at(conn, 1))
         return;
     conn_debug(conn, "%zu bytes of output are unsent", conn->unsent);
     conn->unwritable = 1;
@@ -230,11 +306,11 @@ static void update_pressure(struct fb_conn *conn)
 /* Ends our half, when its output has left: where the peer's has ended too, the close says so. */
 static void end_writing(struct fb_conn *conn)
 {
-    if (!conn_has_left(conn))
+    if (!has_left(conn))
         return;
     conn_trace(conn, "ends our half");
     conn_set_write(conn, CONN_WRITE_ENDED);
-    if (conn->read != CONN_READ_ENDED || !conn_splice_is_done(conn))
+    if (conn->read != CONN_READ_ENDED || !both_have_ended(conn))
         conn->source.io->shutdown(&conn->source);
 }
 
@@ -243,10 +319,10 @@ static void send_output(struct fb_conn *conn)
     if (conn_has_output(conn) && (!conn_send(conn) || !conn_own_output(conn)))
         return;
     if (conn->pipe != NULL)
-        conn_splice_progress(conn);
-    if (conn->write == CONN_WRITE_ENDING && conn->out == NULL && conn_splice_is_empty(conn))
+        conn_direction_progress(conn);
+    if (conn->write == CONN_WRITE_ENDING && conn->out == NULL && conn_pipe_is_empty(conn))
         end_writing(conn);
-    if (conn->out != NULL || !conn_splice_is_empty(conn) || conn->write == CONN_WRITE_ENDING)
+    if (conn->out != NULL || !conn_pipe_is_empty(conn) || conn->write == CONN_WRITE_ENDING)
         watch_writing(conn);
     else if (conn->source.events[EVENT_WRITE].armed)
         source_disarm(&conn->net->loop, &conn->source, EVENT_WRITE);
@@ -326,13 +402,13 @@ static void end_or_wait(struct fb_conn *conn)
     case CONN_OPENING:
     case CONN_OPEN:
         if (conn->write != CONN_WRITE_ENDED || conn->read != CONN_READ_ENDED ||
-            !conn_splice_is_done(conn))
+            !both_have_ended(conn))
             break;
         conn_end(conn, FB_FINISHED);
         return;
     case CONN_CLOSING:
     case CONN_KEEPING:
-        if (conn_has_output(conn) || !conn_splice_is_empty(conn)) /* `writable` may have added it */
+        if (conn_has_output(conn) || !conn_pipe_is_empty(conn)) /* `writable` may have added it */
             wait_closed(conn);
         else
             conn_finish_close(conn);
@@ -357,7 +433,7 @@ static void end_or_wait(struct fb_conn *conn)
 static inline bool only_closes(const struct fb_conn *conn)
 {
     return conn->phase == CONN_CLOSING && conn->unsent == 0 && conn->out == NULL &&
-           conn_splice_is_empty(conn) && conn->write != CONN_WRITE_ENDING &&
+           conn_pipe_is_empty(conn) && conn->write != CONN_WRITE_ENDING &&
            !conn->source.events[EVENT_WRITE].armed;
 }
 

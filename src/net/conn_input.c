@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading, when a connection is readable: input is received into the worker's scratch buffer,
- * lent to the owner, and what the owner has asked for meanwhile is flushed. Only what the owner
- * leaves is copied, and more is received behind it from then on.
+/* Reading, when a connection is readable: input is received into the worker's scratch buffer, lent to
+ * the owner, and the requests of the owner meanwhile are flushed. Only the rest that the owner leaves
+ * is copied, and more is received behind it from then on.
  *
  * Responsible for conn->in and for calling the owner with input and with its end. Invariant: lent
  * input stays valid until the flush behind its callback has ended; conn->in is NULL or holds at
  * least one byte. */
+#include "net/conn_input.h"
+
+#include "net/conn_direction.h"
+#include "net/conn_log.h"
 #include "net/conn_pipe.h"
 
 #include <string.h>
@@ -91,7 +95,7 @@ static NOINLINE void note_nothing(struct fb_conn *conn, struct io_result result)
     if (result.status == IO_AGAIN_READ || result.status == IO_AGAIN_WRITE) {
         conn_trace(conn, "nothing to receive");
         conn->source.events[EVENT_READ].ready = false;
-    } else if (conn_reset_found(conn)) {
+    } else if (conn_direction_fail_broken(conn)) {
         return;
     } else if (result.status == IO_EOF) {
         note_end(conn);
@@ -264,11 +268,11 @@ static bool read_input(struct fb_conn *conn)
         if (!reading->ready && !again)
             break;
         if (by_pipe && !again) {
-            if (conn_splice_input(conn)) {
+            if (conn_direction_splice(conn)) {
                 i += SPLICE_COUNTS - 1;
                 continue;
             }
-            in.n = conn_throttle_room(conn, in.n);
+            in.n = conn_direction_room(conn, in.n);
         }
         if (!again && !(conn->in != NULL ? receive_behind(conn) : receive(conn, &in)))
             return conn->read != CONN_READ_ENDED || deliver_end(conn);
@@ -278,7 +282,7 @@ static bool read_input(struct fb_conn *conn)
         if (!deliver(conn, (fb_bytes) { in.p, in.n }, chunk))
             return false;
         if (by_pipe && conn->by_pipe)
-            conn_throttle_note(conn, in.n);
+            conn_direction_note(conn, in.n);
     }
     return true;
 }
@@ -341,7 +345,7 @@ static NOINLINE void read_otherwise(struct fb_conn *conn)
     if (conn->phase == CONN_LINGERING)
         discard_input(conn);
     else if (unlikely(conn->read == CONN_READ_STOPPED && conn->source.eof))
-        conn_stopped_check(conn);
+        conn_check_stopped(conn);
     else if (!read_input(conn))
         return;
     net_flush_rest(net);
@@ -374,7 +378,7 @@ void conn_run_read(struct loop *loop, struct source *source)
         return;
     }
     if (conn->pipe != NULL)
-        passed = conn_pipe_pass(conn, net->received);
+        passed = conn_direction_pass(conn, net->received);
     if (passed < net->received.n)
         alive =
             deliver(conn, (fb_bytes) { net->received.p + passed, net->received.n - passed }, NULL);

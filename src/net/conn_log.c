@@ -1,11 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Log lines of a connection: with its number, its client, and what its owner adds.
- *
- * Responsible for nothing but the line. Never changes the connection; it can be called in any
- * phase. */
-#include "net/conn.h"
+/* The peer's address and the log lines of a connection: with its number, its client, and the words
+ * of its owner. Never changes the connection; it can be called in any phase. */
+#include "net/conn_log.h"
 
 #include <string.h>
+
+void conn_peer_set(struct conn_peer *peer, const struct sockaddr *address)
+{
+    const struct sockaddr_in *in = (const void *)address;
+    const struct sockaddr_in6 *in6 = (const void *)address;
+
+    peer->family = address->sa_family;
+    if (address->sa_family == AF_INET) {
+        peer->port = in->sin_port;
+        peer->in = in->sin_addr;
+    } else if (address->sa_family == AF_INET6) {
+        peer->port = in6->sin6_port;
+        peer->scope = in6->sin6_scope_id;
+        peer->in6 = in6->sin6_addr;
+    } else {
+        peer->family = AF_UNIX;
+    }
+}
+
+void conn_peer_of(const struct conn_peer *peer, struct address *out)
+{
+    assert(peer->family == AF_INET || peer->family == AF_INET6 || peer->family == AF_UNIX);
+    out->length = 0; /* for an unnamed unix socket */
+    out->any.sa_family = peer->family;
+    if (peer->family == AF_INET) {
+        out->length = sizeof(out->in);
+        out->in = (struct sockaddr_in) {
+            .sin_family = AF_INET, .sin_port = peer->port, .sin_addr = peer->in
+        };
+    } else if (peer->family == AF_INET6) {
+        out->length = sizeof(out->in6);
+        out->in6 = (struct sockaddr_in6) {
+            .sin6_family = AF_INET6,
+            .sin6_port = peer->port,
+            .sin6_addr = peer->in6,
+            .sin6_scope_id = peer->scope,
+        };
+    }
+}
 
 void conn_log_line(const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT])
 {

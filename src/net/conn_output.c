@@ -1,17 +1,309 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The output of connections: gathered while a callback runs, sent once after it by the flush.
+/* The output of a connection: gathered while a callback runs, and sent by the flush.
  *
- * Responsible for the owners' calls that send, and for flushing, after each callback, whatever it
- * has marked dirty. Output that lies in the input lent to the callback is sent from there, and
- * little else from the worker's own few bytes; at most one connection borrows either, which needs
- * no mark, and the borrowed bytes are always the last of its output. Invariant: after the flush no
- * connection borrows. */
-#include "net/conn_pipe.h"
+ * Responsible for conn->out, a ring of chunks, and for the system calls that hand it to the kernel.
+ * Output that lies in the input lent to the callback is sent from there, and little else from the
+ * worker's own few bytes (net->borrowed); at most one connection borrows either, which needs no
+ * mark, and the borrowed bytes are always the last of its output. Never ends the connection and
+ * never watches for room; the flush does. Invariant: conn->unsent is the sum of the chunks and of
+ * the borrowed bytes. */
+#include "net/conn_output.h"
 
+#include "net/conn_log.h"
+#include "net/conn_pipe_ends.h"
+
+#include <errno.h>
 #include <string.h>
 
-/* Rounds of a flush: in each, memory is released whose owners may write more. */
-#define FLUSHES_A_TURN 8
+/* System calls after which a connection whose peer takes everything gives the others their turn. */
+#define SENDS_A_TURN 16
+/* The same in bytes. */
+#define SENT_A_TURN (1024 * 1024)
+/* Bytes of a file that one system call takes. */
+#define FILE_PIECE (1024 * 1024)
+
+/* ---- The ring of chunks ---- */
+
+static void append_chunk_to_ring(struct fb_conn *conn, struct chunk *chunk)
+{
+    assert(conn->net->borrower != conn);
+    if (conn->out == NULL) {
+        chunk->next = chunk;
+    } else {
+        chunk->next = conn->out->next;
+        conn->out->next = chunk;
+    }
+    conn->out = chunk;
+}
+
+static void remove_first_chunk(struct fb_conn *conn)
+{
+    struct chunk *first = conn->out->next;
+
+    if (first == conn->out)
+        conn->out = NULL;
+    else
+        conn->out->next = first->next;
+    chunk_free(&conn->net->chunks, first);
+}
+
+/* Adds a copy to the ring; false without memory. */
+static bool append_copy_to_ring(struct fb_conn *conn, const uint8_t *p, size_t n)
+{
+    struct chunk *chunk = conn->out;
+
+    if (chunk != NULL && chunk->kind == CHUNK_OWN) {
+        size_t part = chunk_room(chunk) < n ? chunk_room(chunk) : n;
+
+        memcpy(chunk->end, p, part);
+        chunk->end += part;
+        p += part;
+        n -= part;
+    }
+    if (n == 0)
+        return true;
+    chunk = chunk_create(&conn->net->chunks, n);
+    if (chunk == NULL)
+        return false;
+    memcpy(chunk->end, p, n);
+    chunk->end += n;
+    append_chunk_to_ring(conn, chunk);
+    return true;
+}
+
+/* Whether at least so many bytes of memory are unsent. */
+static bool memory_is_unsent(const struct fb_conn *conn, size_t n)
+{
+    const struct chunk *chunk = conn->out;
+    size_t files = 0;
+
+    if (conn->unsent < n || chunk == NULL)
+        return conn->unsent >= n;
+    do {
+        chunk = chunk->next;
+        files += chunk->kind == CHUNK_FILE ? chunk->file.left : 0;
+    } while (chunk != conn->out);
+    return conn->unsent - files >= n;
+}
+
+bool conn_output_is_at(const struct fb_conn *conn, unsigned times)
+{
+    size_t limit = conn->ops->output_limit != NULL ? conn->ops->output_limit(conn) : SIZE_MAX;
+
+    return limit <= SIZE_MAX / 2 && memory_is_unsent(conn, times * limit);
+}
+
+/* Whether there is room for more output; false: the unsent memory is twice the limit, and the
+ * connection has failed. */
+static NOINLINE bool has_output_room(struct fb_conn *conn)
+{
+    if (!conn_output_is_at(conn, 2))
+        return true;
+    conn_log(conn, LEVEL_INFO, 0,
+        "%zu bytes of output are unsent, and the protocol goes on to write", conn->unsent);
+    conn_fail(conn, FB_OUTPUT_LIMIT);
+    return false;
+}
+
+bool conn_own_output(struct fb_conn *conn)
+{
+    struct net *net = conn->net;
+
+    if (net->borrower != conn)
+        return true;
+    net->borrower = NULL;
+    if (conn->unsent - net->borrowed.n > CONN_HIGH_WATER && !has_output_room(conn))
+        return false;
+    if (append_copy_to_ring(conn, net->borrowed.p, net->borrowed.n))
+        return true;
+    conn_fail(conn, FB_NO_MEMORY);
+    return false;
+}
+
+void conn_drop_output(struct fb_conn *conn)
+{
+    if (conn->net->borrower == conn)
+        conn->net->borrower = NULL;
+    while (conn->out != NULL)
+        remove_first_chunk(conn);
+    conn->unsent = 0;
+}
+
+/* ---- Sending ---- */
+
+/* Whether a connection is still received from though sending has failed for this reason: input of a
+ * pipe's second end that had come before the reset is delivered. */
+static bool leaves_input(struct fb_conn *conn, fb_reason reason)
+{
+    struct conn_direction *direction;
+
+    if (reason != FB_RESET || conn->pipe == NULL || conn_pipe_index(conn) == 0 ||
+        conn->phase != CONN_OPEN || conn->read == CONN_READ_ENDED)
+        return false;
+    direction = conn_direction_from(conn);
+    assert(!direction->broken || conn->write == CONN_WRITE_ENDED);
+    direction->broken = true;
+    if (conn->write != CONN_WRITE_ENDED)
+        conn_set_write(conn, CONN_WRITE_ENDED);
+    conn_trace(conn, "is broken, what has come before is received");
+    return true;
+}
+
+COLD bool conn_send_failed(struct fb_conn *conn, int error)
+{
+    if (!leaves_input(conn, conn_reason_of(error))) {
+        conn_fail_by(conn, error);
+        return true;
+    }
+    conn_tell_failed(conn, error);
+    conn_drop_output(conn);
+    return false;
+}
+
+/* Returns the bytes of a chunk that is no file. */
+static size_t memory_length(const struct chunk *chunk)
+{
+    assert(chunk->kind != CHUNK_FILE);
+    return (size_t)(chunk->end - chunk->p);
+}
+
+static void drop_borrowed(struct net *net, size_t n)
+{
+    assert(n <= net->borrowed.n);
+    net->borrowed.p += n;
+    net->borrowed.n -= n;
+    if (net->borrowed.n == 0)
+        net->borrower = NULL;
+}
+
+static void drop_sent(struct fb_conn *conn, size_t n)
+{
+    assert(n <= conn->unsent);
+    conn->unsent -= n;
+    conn->sent += n;
+    while (n > 0 && conn->out != NULL) {
+        struct chunk *first = conn->out->next;
+        size_t length = memory_length(first);
+
+        if (n < length) {
+            first->p += n;
+            return;
+        }
+        n -= length;
+        remove_first_chunk(conn);
+    }
+    if (n > 0)
+        drop_borrowed(conn->net, n);
+}
+
+bool conn_note_sent(struct fb_conn *conn, struct io_result result, size_t offered)
+{
+    struct event *writing = &conn->source.events[EVENT_WRITE];
+
+    switch (result.status) {
+    case IO_DONE:
+        conn_trace(conn, "sent %zu of %zu bytes", result.n, offered);
+        drop_sent(conn, result.n);
+        conn_note_moved(conn);
+        if (result.n < offered)
+            writing->ready = false;
+        return true;
+    case IO_AGAIN_READ:
+    case IO_AGAIN_WRITE:
+        conn_trace(conn, "no room to send");
+        writing->ready = false;
+        return true;
+    default:
+        conn_log_failed(conn, LOG_SENDING, result.error, "send()");
+        conn_send_failed(conn, result.error);
+        return false;
+    }
+}
+
+/* Sends memory up to the next file. */
+static bool send_pieces(struct fb_conn *conn)
+{
+    struct net *net = conn->net;
+    const struct chunk *chunk = conn->out, *last = chunk;
+    struct iovec *pieces = net->pieces;
+    bool is_all = chunk == NULL;
+    size_t offered = 0;
+    int n = 0;
+
+    while (!is_all && chunk->next->kind != CHUNK_FILE && n < NET_PIECES) {
+        size_t length;
+
+        chunk = chunk->next;
+        length = memory_length(chunk);
+        pieces[n++] = (struct iovec) { .iov_base = chunk->p, .iov_len = length };
+        offered += length;
+        is_all = chunk == last;
+    }
+    if (is_all && net->borrower == conn && n < NET_PIECES) {
+        pieces[n++] = (struct iovec) { (uint8_t *)net->borrowed.p, net->borrowed.n };
+        offered += net->borrowed.n;
+    }
+    return conn_note_sent(conn, conn->source.io->send(&conn->source, pieces, n), offered);
+}
+
+static bool send_file(struct fb_conn *conn, struct chunk *chunk)
+{
+    size_t most = chunk->file.left < FILE_PIECE ? chunk->file.left : FILE_PIECE;
+    off_t offset = (off_t)chunk->file.offset;
+    struct io_result result =
+        conn->source.io->sendfile(&conn->source, chunk->file.fd, &offset, most);
+
+    if (result.status == IO_EOF) {
+        conn_log(conn, LEVEL_ERROR, ENODATA, "a file ends before what is to be sent of it");
+        conn_fail_by(conn, ENODATA);
+        return false;
+    }
+    if (result.status != IO_DONE)
+        return conn_note_sent(conn, result, 0);
+    conn_trace(conn, "sent %zu of %zu bytes of a file", result.n, most);
+    assert(result.n <= chunk->file.left && result.n <= conn->unsent);
+    conn->unsent -= result.n;
+    conn->sent += result.n;
+    conn_note_moved(conn);
+    chunk->file.offset = (uint64_t)offset;
+    chunk->file.left -= result.n;
+    if (chunk->file.left == 0)
+        remove_first_chunk(conn);
+    return true;
+}
+
+static bool is_empty(const struct chunk *chunk)
+{
+    return chunk->kind == CHUNK_FILE ? chunk->file.left == 0 : chunk->p == chunk->end;
+}
+
+static bool send_once(struct fb_conn *conn)
+{
+    struct chunk *first = conn->out != NULL ? conn->out->next : NULL;
+
+    if (first != NULL && is_empty(first)) { /* a reference to nothing, or none of a file */
+        remove_first_chunk(conn);
+        return true;
+    }
+    return first != NULL && first->kind == CHUNK_FILE ? send_file(conn, first) : send_pieces(conn);
+}
+
+bool conn_send(struct fb_conn *conn)
+{
+    const struct event *writing = &conn->source.events[EVENT_WRITE];
+    uint64_t most = conn->sent + SENT_A_TURN;
+
+    assert(conn->source.fd != -1 && conn->phase >= CONN_OPENING);
+    for (int i = 0; i < SENDS_A_TURN && writing->ready && conn->sent < most; i++) {
+        if (!conn_has_output(conn))
+            return true;
+        if (!send_once(conn))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Calls of owners ---- */
 
 static bool is_lent(const struct net *net, const uint8_t *p, size_t n)
 {
@@ -60,11 +352,11 @@ static NOINLINE void write_more(struct fb_conn *conn, const uint8_t *p, size_t n
     conn_mark_dirty(conn);
     if (!conn_own_output(conn))
         return;
-    if (unlikely(conn->unsent > CONN_HIGH_WATER) && !conn_check_room(conn))
+    if (unlikely(conn->unsent > CONN_HIGH_WATER) && !has_output_room(conn))
         return;
     if (lent && net->borrower == NULL) {
         borrow(conn, p, n);
-    } else if (!conn_append_copy(conn, p, n)) {
+    } else if (!append_copy_to_ring(conn, p, n)) {
         conn_fail(conn, FB_NO_MEMORY);
     } else {
         conn->unsent += n;
@@ -95,12 +387,12 @@ static struct chunk *add_foreign(
     if (!conn_may_write(conn))
         return NULL;
     conn_mark_dirty(conn);
-    if (conn_own_output(conn) && (conn->unsent <= CONN_HIGH_WATER || conn_check_room(conn)))
+    if (conn_own_output(conn) && (conn->unsent <= CONN_HIGH_WATER || has_output_room(conn)))
         chunk =
             chunk_create_foreign(&conn->net->chunks, kind, p, kind == CHUNK_FILE ? 0 : (size_t)n);
     if (chunk == NULL)
         return NULL;
-    conn_append_chunk(conn, chunk);
+    append_chunk_to_ring(conn, chunk);
     conn->unsent += n;
     return chunk;
 }
@@ -136,93 +428,4 @@ void conn_push(struct fb_conn *conn)
         return;
     conn_send(conn);
     conn_mark_dirty(conn);
-}
-
-/* Sends what a connection has borrowed, if that is all its output and nothing waits for it; else,
- * and where not all of it leaves, conn_flush() is to do whatever there is to do. Where room was
- * waited for, it is armed, and there may be more to do than to send: see send_output(). */
-static inline void send_borrowed(struct net *net)
-{
-    struct fb_conn *conn = net->borrower;
-    const struct event *writing = &conn->source.events[EVENT_WRITE];
-    struct io_result result;
-
-    if (unlikely(!conn_can_send(conn) || conn->write != CONN_WRITE_ON || conn->out != NULL ||
-                 !writing->ready || writing->armed ||
-                 (conn->pipe != NULL && !conn_pipe_flows(conn)))) {
-        conn_mark_dirty(conn);
-        return;
-    }
-    assert(net->borrowed.n == conn->unsent);
-    net->pieces[0] = (struct iovec) { (uint8_t *)net->borrowed.p, net->borrowed.n };
-    result = conn->source.io->send(&conn->source, net->pieces, 1);
-    if (unlikely(result.status != IO_DONE || result.n != net->borrowed.n)) {
-        conn_note_sent(conn, result, net->borrowed.n);
-        conn_mark_dirty(conn);
-        return;
-    }
-    conn_trace(conn, "sent %zu of %zu bytes", result.n, result.n);
-    net->borrower = NULL;
-    conn->unsent = 0;
-    conn->sent += result.n;
-    conn_note_moved(conn);
-}
-
-/* Leaves to the next turn what callbacks of the flush mark dirty again and again. */
-static COLD void postpone_dirty(struct net *net)
-{
-    struct event *event;
-
-    while ((event = TAILQ_FIRST(&net->loop.queues[QUEUE_FLUSH])) != NULL) {
-        struct fb_conn *conn = container_of(event, struct fb_conn, source.events[EVENT_WRITE]);
-
-        conn_own_output(conn);
-        if (conn->out != NULL && conn->source.fd != -1 && /* -1: connect() is to be tried again */
-            source_arm(&net->loop, &conn->source, EVENT_WRITE) == -1)
-            conn_fail(conn, FB_NO_MEMORY);
-        conn_count(conn);
-        conn_postpone_flush(conn);
-    }
-}
-
-/* Flushes the dirty connections. Input is lent to the callback that has returned, and no more to
- * those that run now, of which none borrows. */
-static NOINLINE void flush_dirty(struct net *net)
-{
-    struct loop *loop = &net->loop;
-    size_t lent = net->lent.n;
-    struct event *event;
-    int rounds = 0;
-
-    assert(!net->flushing);
-    net->flushing = true;
-    net->lent.n = 0;
-    for (;;) {
-        while ((event = TAILQ_FIRST(&loop->queues[QUEUE_FLUSH])) != NULL) {
-            assert(event->direction == EVENT_WRITE && event->queue == QUEUE_FLUSH);
-            loop_unpost(loop, event);
-            conn_flush(container_of(event, struct fb_conn, source.events[EVENT_WRITE]));
-        }
-        if (likely(net->chunks.released == NULL))
-            break;
-        chunk_pool_run_releases(&net->chunks, net->heartbeat);
-        if (++rounds == FLUSHES_A_TURN) {
-            postpone_dirty(net);
-            break;
-        }
-    }
-    net->lent.n = lent; /* the checks know by it that a connection's input is with its owner */
-    net->flushing = false;
-}
-
-void net_flush(struct net *net)
-{
-    if (unlikely(net->flushing)) /* a callback of the flush has called; the outer call goes on */
-        return;
-    if (likely(net->borrower != NULL))
-        send_borrowed(net);
-    if (unlikely(net_is_dirty(net)))
-        flush_dirty(net);
-    if (DEBUG_BUILD)
-        net_check(net);
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two connections piped together: what one receives is sent to the other, until both have ended.
+/* Two connections piped together: the input of each is sent to the other, until both have ended.
  *
  * Responsible for the callbacks of both while they are piped, and for the time in which a byte has
  * to move, which is the deadline of one of them. Bytes are copied through the worker's scratch
- * buffer at first; a direction that has moved much is spliced (conn_splice.c), and one that has a
- * rate waits for it (conn_throttle.c). Invariant: the pipe lives until its second end has ended,
- * and each owner's `closed` runs for its own. */
+ * buffer at first; a direction that has moved much is spliced (conn_direction.c). Invariant: the
+ * pipe lives until its second end has ended, and each owner's `closed` runs for its own. */
 #include "net/conn_pipe.h"
+
+#include "net/conn_deadline.h"
+#include "net/conn_direction.h"
+#include "net/conn_flush.h"
+#include "net/conn_output.h"
 
 #include <errno.h>
 
@@ -251,11 +255,11 @@ static void pipe_closed(struct fb_conn *conn, fb_reason reason)
     struct conn_pipe_end *end = conn->pipe, *other = conn_pipe_other_end(conn);
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
-    conn_splice_release(conn->net, &other->from);
+    conn_direction_release(conn->net, &other->from);
     if (other->conn == NULL)
-        conn_splice_release(conn->net, &end->from);
+        conn_direction_release(conn->net, &end->from);
     if (unlikely(pipe->limits != NULL))
-        conn_throttle_end(conn);
+        timer_del(&conn->net->loop, &conn_throttle_of(conn)->timer);
     if (pipe->timed == end->from.index)
         pipe->timed = CONN_PIPE_UNTIMED;
     leave(end);
@@ -341,6 +345,33 @@ static const struct conn_ops pipe_ops = {
     .describe = pipe_describe,
 };
 
+/* Gives a pipe its rates; false without memory. */
+static bool add_limits(struct conn_pipe *pipe, struct net *net, const uint64_t rates[2])
+{
+    struct conn_limits *limits = memory_alloc(net->memory, sizeof(*limits));
+
+    assert(pipe->limits == NULL && (rates[0] | rates[1]) != 0);
+    if (limits == NULL)
+        return false;
+    *limits = (struct conn_limits) { .began_ms = net->loop.clock.mono_ms };
+    for (int i = 0; i < 2; i++)
+        limits->from[i] = (struct conn_throttle) {
+            .timer.expired = throttle_expired, .end = &pipe->ends[i], .rate = rates[i]
+        };
+    pipe->limits = limits;
+    return true;
+}
+
+/* Counts the bytes of an end that joins a pipe with limits from here on. */
+static void begin_rate(struct conn_pipe *pipe, int index)
+{
+    struct fb_conn *conn = pipe->ends[index].conn;
+    size_t left = conn->in != NULL ? chunk_length(conn->in) : 0;
+
+    pipe->limits->from[index].before = conn->received - left;
+    conn->by_pipe = 1;
+}
+
 static void join_end(struct conn_pipe *pipe, int index, struct fb_conn *conn, size_t most)
 {
     pipe->ends[index] = (struct conn_pipe_end) {
@@ -354,7 +385,7 @@ static void join_end(struct conn_pipe *pipe, int index, struct fb_conn *conn, si
     conn->pipe = &pipe->ends[index];
     conn->ops = &pipe_ops;
     if (unlikely(pipe->limits != NULL))
-        conn_throttle_join(pipe, index);
+        begin_rate(pipe, index);
     conn->paused = 0;
     conn->unwritable = 0;
 }
@@ -435,8 +466,7 @@ int conn_pipe(struct fb_conn *a, struct fb_conn *b, const struct conn_pipe_optio
     if (pipe == NULL)
         return -1;
     pipe->limits = NULL;
-    if ((options->rates[0] | options->rates[1]) != 0 &&
-        !conn_throttle_begin(pipe, net, options->rates, throttle_expired)) {
+    if ((options->rates[0] | options->rates[1]) != 0 && !add_limits(pipe, net, options->rates)) {
         spares_give(&net->pipes, pipe);
         return -1;
     }

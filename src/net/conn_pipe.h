@@ -1,175 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two connections piped together, as conn_pipe.c and conn_splice.c know them. A direction is named
- * by the end that its bytes come from. */
+/* Two connections piped together: the input of each is sent to the other, until both have ended. */
 #pragma once
 
-#include "base/check.h"
-#include "event/timer.h"
-#include "net/conn_private.h"
+#include "net/conn.h"
 
-#define CONN_PIPE_KIND KIND('P', 'I', 'P', 'E')
-
-/* Bytes after which a direction is spliced instead of copied. */
-#define CONN_PIPE_COPIED_MOST ((size_t)256 * 1024)
-
-struct conn_direction {
-    struct pipe_ends kernel; /* the kernel's pipe; -1: none, and then `buffered` is 0 */
-    uint32_t buffered;       /* bytes in it */
-    uint16_t most;           /* bytes received at once while they are copied; 0: any */
-    uint8_t little;          /* times in a row that little was spliced */
-    bool splices : 1;        /* bytes move within the kernel, where they can */
-    bool broken : 1;         /* by a reset that a send has found; what had come is received */
-    uint8_t index : 1;       /* of the end in the pipe */
-    uint64_t look_at;        /* bytes received from which on to do more than to copy */
+struct conn_pipe_options {
+    uint64_t timeout;           /* ms without a byte moved; 0: any */
+    uint64_t rates[2];          /* bytes a second that are received from a, and from b; 0: any */
+    size_t most;                /* bytes received at once, while they are copied; 0: any */
+    bool ends_together;         /* the end of one peer's half ends both connections */
+    bool b_break_ends;          /* a break of b ends `a` as the end of its half does */
+    conn_first_byte first_byte; /* called when b's peer has sent the first byte; or NULL */
 };
 
-struct conn_pipe_end {
-    struct fb_conn *conn; /* NULL: it has ended */
-    union {
-        const struct conn_ops *ops; /* the owner's */
-        uint64_t ended_moved_ms;    /* of an end that has ended: its moved_ms */
-    };
-    struct conn_direction from; /* what it receives */
-};
+/* Moves the input of each to the other until both have ended; -1 without memory. From now on their
+ * owners are called for `closed` alone, and for b's first byte. */
+int conn_pipe(struct fb_conn *a, struct fb_conn *b, const struct conn_pipe_options *options);
+/* Returns when a byte last moved at either end of a connection's pipe, monotonic ms. */
+uint64_t conn_pipe_moved_ms(const struct fb_conn *conn);
 
-/* Returns how much of `room` bytes a connection receives at once. */
-static inline size_t conn_pipe_room(const struct fb_conn *conn, size_t room)
-{
-    size_t most = conn->pipe != NULL ? conn->pipe->from.most : 0;
-
-    return most > 0 && most < room ? most : room;
-}
-
-/* Whether the end of a pipe that is left is to be reset, as the other one is broken. */
-enum conn_pipe_reset {
-    CONN_PIPE_RESETS_NOT,
-    CONN_PIPE_RESETS,      /* when its output has left */
-    CONN_PIPE_AWAITS_QUEUE /* when the kernel's queue is empty, too, or at `reset_by` */
-};
-
-/* The rate of a direction. Its timer is set while reading waits for it. */
-struct conn_throttle {
-    struct timer timer;
-    struct conn_pipe_end *end;
-    uint64_t rate;   /* bytes a second; 0: any */
-    uint64_t before; /* bytes that were received before the pipe */
-};
-
-struct conn_limits {
-    struct conn_throttle from[2]; /* of the ends */
-    uint64_t began_ms;
-};
-
-struct conn_pipe {
-    unsigned kind;
-    bool ends_together; /* when one peer has ended its half, and what it has sent is delivered */
-    int8_t timed;       /* index of the end whose deadline the timeout has; CONN_PIPE_UNTIMED */
-    bool b_break_ends;  /* a break of the second end ends the first as the end of a half does */
-    uint8_t reset;      /* enum conn_pipe_reset */
-    struct conn_pipe_end ends[2];
-    struct conn_limits *limits; /* or NULL */
-    conn_first_byte first_byte; /* to be called; or NULL */
-    uint64_t timeout;           /* ms without a byte moved; 0: none */
-    union {
-        uint64_t connect_by; /* ms: by when `timed` has to be connected; UINT64_MAX: at any time */
-        uint64_t reset_by;   /* ms, in CONN_PIPE_AWAITS_QUEUE */
-    };
-};
-
-/* None of the ends is timed. */
-#define CONN_PIPE_UNTIMED (-1)
-
-/* Returns the index of the connection's end. */
-static inline int conn_pipe_index(const struct fb_conn *conn)
-{
-    assert(conn->pipe->conn == conn);
-    return conn->pipe->from.index;
-}
-
-static inline struct conn_pipe *conn_pipe_of(const struct fb_conn *conn)
-{
-    return container_of(conn->pipe - conn_pipe_index(conn), struct conn_pipe, ends[0]);
-}
-
-static inline struct conn_pipe_end *conn_pipe_other_end(const struct fb_conn *conn)
-{
-    return conn->pipe->from.index == 0 ? conn->pipe + 1 : conn->pipe - 1;
-}
-
-static inline struct fb_conn *conn_pipe_other(const struct fb_conn *conn)
-{
-    return conn_pipe_other_end(conn)->conn;
-}
-
-static inline struct conn_direction *conn_direction_from(const struct fb_conn *conn)
-{
-    return &conn->pipe->from;
-}
-
-static inline struct conn_direction *conn_direction_to(const struct fb_conn *conn)
-{
-    return &conn_pipe_other_end(conn)->from;
-}
-
-/* Whether a deadline of a piped connection may be that of its connect(). */
-static inline bool conn_pipe_is_unopened(const struct fb_conn *conn)
-{
-    return conn->phase == CONN_OPENING || conn_is_connecting(conn);
-}
-
-/* Whether output of a connection leaves as if there were no pipe: its other end is read, and holds
- * nothing back for it. */
-static inline bool conn_pipe_flows(const struct fb_conn *to)
-{
-    const struct fb_conn *from = conn_pipe_other(to);
-
-    return from != NULL && from->read == CONN_READ_ON && conn_direction_to(to)->buffered == 0;
-}
-
-/* Returns the rate of what the connection receives; NULL: the pipe has no limits. */
-static inline struct conn_throttle *conn_throttle_of(const struct fb_conn *conn)
-{
-    struct conn_pipe *pipe = conn_pipe_of(conn);
-
-    return pipe->limits != NULL ? &pipe->limits->from[conn_pipe_index(conn)] : NULL;
-}
-
-/* conn_pass.c: Sends what the connection has received at once to its other end, where nothing waits
- * to be sent before; returns how much has left. The rest is to be given to `data`. */
-size_t conn_pipe_pass(struct fb_conn *conn, struct io_span in);
-/* conn_pipe.c: Ends both, where the connection's peer has ended its half, the pipe is to end then,
- * and nothing has to be sent before; false: not yet. Not within a callback. */
+/* For net/ alone: ends both, where the connection's peer has ended its half, the pipe is to end
+ * then, and nothing has to be sent before; false: not yet. Not within a callback. */
 bool conn_pipe_end_both(struct fb_conn *conn);
-
-/* conn_throttle.c: Gives a pipe its rates; false without memory. */
-bool conn_throttle_begin(struct conn_pipe *pipe, struct net *net, const uint64_t rates[2],
-    void (*expired)(struct loop *loop, struct timer *timer));
-/* An end has joined a pipe with limits. */
-void conn_throttle_join(struct conn_pipe *pipe, int index);
-/* An end of a pipe with limits has ended, and is timed no more. */
-void conn_throttle_end(struct fb_conn *conn);
-
-/* Whether reading waits for the rate. */
-static inline bool conn_throttle_waits(const struct fb_conn *conn)
-{
-    const struct conn_throttle *throttle = conn_throttle_of(conn);
-
-    return throttle != NULL && timer_is_set(&throttle->timer);
-}
-
-/* Notes whether input of a direction is to be received as by any connection. */
-static inline void conn_pipe_set_splices(struct fb_conn *conn, bool splices)
-{
-    conn_direction_from(conn)->splices = splices;
-    conn->by_pipe = splices || conn_pipe_of(conn)->limits != NULL;
-}
-
-/* conn_splice.c: Gives the kernel's pipe of a direction back; bytes in it are lost. */
-void conn_splice_give_back(struct net *net, struct conn_direction *direction);
-/* Does so where the direction has one. */
-static inline void conn_splice_release(struct net *net, struct conn_direction *direction)
-{
-    if (unlikely(direction->kernel.read != -1))
-        conn_splice_give_back(net, direction);
-    assert(direction->buffered == 0);
-}

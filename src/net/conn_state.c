@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state of a connection: its phase and its two halves, the dirty mark, and what the loop
- * watches because of them.
+/* The phase of a connection, its two halves, and the owners' calls that change them.
  *
  * Responsible for every change of phase, read and write, and for keeping the events armed
- * accordingly. Never moves bytes and never runs a callback of the owner. Invariant: a step that is
- * not in conn_steps does not happen. */
-#include "net/conn_pipe.h"
+ * accordingly. Never moves bytes and never runs a callback of the owner, but `failed` and
+ * `connect_failed`. Invariant: a step that is not in conn_steps does not happen. */
+#include "net/conn_state.h"
+
+#include "net/conn_log.h"
+#include "net/conn_pipe_ends.h"
 
 #include <errno.h>
 
@@ -96,48 +98,13 @@ static const struct conn_ops *owner_ops(const struct fb_conn *conn)
     return conn->pipe != NULL ? conn->pipe->ops : conn->ops;
 }
 
-void conn_connect_failed(struct fb_conn *conn, int error, enum io_step step)
+void conn_tell_failed(struct fb_conn *conn, int error)
 {
-    assert(conn->outgoing && error != 0);
-    if (owner_ops(conn)->connect_failed != NULL)
-        owner_ops(conn)->connect_failed(conn, error, step);
-    else
-        conn_log(conn, LEVEL_ERROR, error, step == IO_BIND ? "bind() failed" : "connect() failed");
-    conn_fail_by(conn, error);
+    if (conn->reason == 0 && owner_ops(conn)->failed != NULL)
+        owner_ops(conn)->failed(conn, error);
 }
 
-/* ---- Calls of owners ---- */
-
-void conn_stop(struct fb_conn *conn)
-{
-    if (conn->read == CONN_READ_ON)
-        conn_set_read(conn, CONN_READ_STOPPED);
-    source_disarm(&conn->net->loop, &conn->source, EVENT_READ);
-    conn_stopped_begin(conn);
-}
-
-void conn_resume(struct fb_conn *conn)
-{
-    if (conn->read != CONN_READ_STOPPED || !conn_is_active(conn))
-        return;
-    conn_set_read(conn, CONN_READ_ON);
-    if (conn->phase == CONN_OPEN)
-        conn_redeliver(conn);
-}
-
-void conn_offer_again(struct fb_conn *conn)
-{
-    if (conn->phase == CONN_OPEN && conn->pipe == NULL)
-        conn_redeliver(conn);
-}
-
-void conn_shutdown(struct fb_conn *conn)
-{
-    if (!conn_may_write(conn))
-        return;
-    conn_set_write(conn, CONN_WRITE_ENDING);
-    conn_mark_dirty(conn);
-}
+/* ---- Calls of owners: the end ---- */
 
 static void begin_close(struct fb_conn *conn, enum conn_phase phase)
 {
@@ -171,6 +138,23 @@ void conn_fail(struct fb_conn *conn, fb_reason reason)
     conn_mark_dirty(conn);
 }
 
+void conn_fail_by(struct fb_conn *conn, int error)
+{
+    assert(error != 0);
+    conn_tell_failed(conn, error);
+    conn_fail(conn, conn_reason_of(error));
+}
+
+void conn_connect_failed(struct fb_conn *conn, int error, enum io_step step)
+{
+    assert(conn->outgoing && error != 0);
+    if (owner_ops(conn)->connect_failed != NULL)
+        owner_ops(conn)->connect_failed(conn, error, step);
+    else
+        conn_log(conn, LEVEL_ERROR, error, step == IO_BIND ? "bind() failed" : "connect() failed");
+    conn_fail_by(conn, error);
+}
+
 void conn_leave_begin(struct fb_conn *conn)
 {
     assert(conn->phase == CONN_OPEN && conn->pipe == NULL && conn->reason == 0);
@@ -188,15 +172,146 @@ void conn_leave_end(struct fb_conn *conn)
         conn_fail(conn, reason);
 }
 
-void conn_tell_failed(struct fb_conn *conn, int error)
+/* ---- Stopped connections whose peers have broken them, or have gone ---- */
+
+/* Broken ones are ended at once where the event mechanism tells of an error of a source that is
+ * paused, else by a look at all connections a while later; the mechanism does not know a source for
+ * which nothing was ever waited. The end of a peer's half waits until reading goes on, but for an
+ * owner that wants to know, by a look as well. The timer runs while a connection is stopped of which
+ * the mechanism does not tell. */
+
+/* How often, and at how many connections, a timer looks. */
+#define LOOK_MS 500
+#define LOOKS_A_TURN 1000
+
+static bool is_stopped(const struct fb_conn *conn)
 {
-    if (conn->reason == 0 && owner_ops(conn)->failed != NULL)
-        owner_ops(conn)->failed(conn, error);
+    /* a pipe still sends what it has received */
+    return conn->read == CONN_READ_STOPPED && conn->pipe == NULL && conn_is_active(conn);
 }
 
-void conn_fail_by(struct fb_conn *conn, int error)
+/* Whether the mechanism tells of an error of the connection, though it waits for nothing: of a
+ * source that it has been given. */
+static bool is_end_told(const struct fb_conn *conn)
 {
-    assert(error != 0);
-    conn_tell_failed(conn, error);
-    conn_fail(conn, conn_reason_of(error));
+    const struct event *events = conn->source.events;
+
+    return conn->net->loop.mechanism->tells_broken &&
+           (events[EVENT_READ].active || events[EVENT_WRITE].active);
+}
+
+/* Whether a look is the only way to find out what the owner wants to know. */
+static bool is_looked_at(const struct fb_conn *conn)
+{
+    return conn->ends_stopped || !is_end_told(conn);
+}
+
+/* Ends a connection whose peer has ended its half, with nothing left to receive. */
+static void check_stopped_end(struct fb_conn *conn)
+{
+    const struct io_ops *io = conn->source.io;
+    struct io_result result;
+
+    assert(conn->ends_stopped && is_stopped(conn));
+    if (conn->in != NULL || (io->pending != NULL && io->pending(&conn->source) > 0))
+        return;
+    result = io->ended(&conn->source);
+    if (result.status == IO_EOF)
+        conn_fail(conn, FB_PEER_GONE);
+    else if (result.status == IO_FAILED)
+        conn_fail_by(conn, result.error);
+}
+
+void conn_check_stopped(struct fb_conn *conn)
+{
+    struct io_result result;
+
+    if (!is_stopped(conn) || conn_is_connecting(conn))
+        return;
+    result = conn->source.io->connected(&conn->source);
+    if (result.status != IO_FAILED) {
+        if (conn->ends_stopped)
+            check_stopped_end(conn);
+        return;
+    }
+    conn_log(conn, LEVEL_INFO, result.error, "the connection is broken, while it is not read");
+    conn_fail_by(conn, result.error);
+}
+
+void conn_check_all_stopped(struct net *net)
+{
+    struct loop *loop = &net->loop;
+    uint32_t end = loop->sources.used_n;
+
+    assert(net->stopped.index <= end);
+    if (end - net->stopped.index > LOOKS_A_TURN)
+        end = net->stopped.index + LOOKS_A_TURN;
+    while (net->stopped.index < end) {
+        struct fb_conn *conn = conn_at_index(net, net->stopped.index++);
+
+        if (conn == NULL || !is_stopped(conn))
+            continue;
+        net->stopped.found = net->stopped.found || is_looked_at(conn);
+        conn_check_stopped(conn);
+    }
+    if (end < loop->sources.used_n) {
+        timer_set(loop, &net->stopped.timer, 1); /* others have their turn */
+        return;
+    }
+    if (net->stopped.found)
+        timer_set(loop, &net->stopped.timer, LOOK_MS);
+    net->stopped.found = false;
+    net->stopped.index = 0;
+}
+
+/* Has a connection that was stopped looked at where the mechanism does not tell of its end. */
+static void look_when_stopped(struct fb_conn *conn)
+{
+    struct net *net = conn->net;
+
+    if (conn->read != CONN_READ_STOPPED || conn->pipe != NULL || !is_looked_at(conn))
+        return;
+    net->stopped.found = true; /* the look that is under way may have passed it by */
+    if (!timer_is_set(&net->stopped.timer))
+        timer_set(&net->loop, &net->stopped.timer, LOOK_MS);
+}
+
+void conn_end_with_peer(struct fb_conn *conn, bool ends)
+{
+    conn->ends_stopped = ends;
+    if (ends)
+        look_when_stopped(conn);
+}
+
+/* ---- Calls of owners: reading and writing ---- */
+
+void conn_stop(struct fb_conn *conn)
+{
+    if (conn->read == CONN_READ_ON)
+        conn_set_read(conn, CONN_READ_STOPPED);
+    source_disarm(&conn->net->loop, &conn->source, EVENT_READ);
+    look_when_stopped(conn);
+}
+
+void conn_resume(struct fb_conn *conn)
+{
+    if (conn->read != CONN_READ_STOPPED || !conn_is_active(conn))
+        return;
+    conn_set_read(conn, CONN_READ_ON);
+    if (conn->phase == CONN_OPEN)
+        conn_redeliver(conn);
+}
+
+void conn_offer_again(struct fb_conn *conn)
+{
+    if (conn->phase == CONN_OPEN && conn->pipe == NULL)
+        conn_redeliver(conn);
+}
+
+void conn_shutdown(struct fb_conn *conn)
+{
+    if (!conn_may_write(conn))
+        return;
+    conn_set_write(conn, CONN_WRITE_ENDING);
+    conn_mark_dirty(conn);
 }

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The connections of a worker together: set up, visited, failed, checked. Never looks into one
- * connection's buffers. Invariant: a slot whose phase is not CONN_FREE is a connection's. */
+/* The connections of a worker together: set up, flushed after each callback, visited, failed,
+ * checked. At most one connection borrows output, and none does after the flush. Never looks into
+ * the buffers of a connection but to check. Invariant: a slot whose phase is not CONN_FREE is a
+ * connection's. */
 #include "net/net.h"
 
-#include "net/conn_pipe.h"
+#include "net/conn_deadline.h"
+#include "net/conn_flush.h"
+#include "net/conn_log.h"
+#include "net/conn_output.h"
+#include "net/conn_pipe_ends.h"
 #include "os/descriptor.h"
 
 #include <errno.h>
@@ -13,6 +19,101 @@
 /* Numbers of connections that a worker takes at a time, unless they have to follow each other, so
  * that the word that all workers count in is not written for each client. */
 #define NUMBERS 64
+/* Rounds of a flush: in each, memory is released whose owners may write more. */
+#define FLUSHES_A_TURN 8
+
+/* ---- The flush ---- */
+
+/* Sends what a connection has borrowed, if that is all its output and nothing waits for it; else,
+ * and where not all of it leaves, conn_flush() is to do whatever there is to do. Where room was
+ * waited for, it is armed, and there may be more to do than to send: see send_output(). */
+static inline void send_borrowed(struct net *net)
+{
+    struct fb_conn *conn = net->borrower;
+    const struct event *writing = &conn->source.events[EVENT_WRITE];
+    struct io_result result;
+
+    if (unlikely(!conn_can_send(conn) || conn->write != CONN_WRITE_ON || conn->out != NULL ||
+                 !writing->ready || writing->armed ||
+                 (conn->pipe != NULL && !conn_pipe_flows(conn)))) {
+        conn_mark_dirty(conn);
+        return;
+    }
+    assert(net->borrowed.n == conn->unsent);
+    net->pieces[0] = (struct iovec) { (uint8_t *)net->borrowed.p, net->borrowed.n };
+    result = conn->source.io->send(&conn->source, net->pieces, 1);
+    if (unlikely(result.status != IO_DONE || result.n != net->borrowed.n)) {
+        conn_note_sent(conn, result, net->borrowed.n);
+        conn_mark_dirty(conn);
+        return;
+    }
+    conn_trace(conn, "sent %zu of %zu bytes", result.n, result.n);
+    net->borrower = NULL;
+    conn->unsent = 0;
+    conn->sent += result.n;
+    conn_note_moved(conn);
+}
+
+/* Leaves to the next turn what callbacks of the flush mark dirty again and again. */
+static COLD void postpone_dirty(struct net *net)
+{
+    struct event *event;
+
+    while ((event = TAILQ_FIRST(&net->loop.queues[QUEUE_FLUSH])) != NULL) {
+        struct fb_conn *conn = container_of(event, struct fb_conn, source.events[EVENT_WRITE]);
+
+        conn_own_output(conn);
+        if (conn->out != NULL && conn->source.fd != -1 && /* -1: connect() is to be tried again */
+            source_arm(&net->loop, &conn->source, EVENT_WRITE) == -1)
+            conn_fail(conn, FB_NO_MEMORY);
+        conn_count(conn);
+        conn_postpone_flush(conn);
+    }
+}
+
+/* Flushes the dirty connections. Input is lent to the callback that has returned, and no more to
+ * those that run now, of which none borrows. */
+static NOINLINE void flush_dirty(struct net *net)
+{
+    struct loop *loop = &net->loop;
+    size_t lent = net->lent.n;
+    struct event *event;
+    int rounds = 0;
+
+    assert(!net->flushing);
+    net->flushing = true;
+    net->lent.n = 0;
+    for (;;) {
+        while ((event = TAILQ_FIRST(&loop->queues[QUEUE_FLUSH])) != NULL) {
+            assert(event->direction == EVENT_WRITE && event->queue == QUEUE_FLUSH);
+            loop_unpost(loop, event);
+            conn_flush(container_of(event, struct fb_conn, source.events[EVENT_WRITE]));
+        }
+        if (likely(net->chunks.released == NULL))
+            break;
+        chunk_pool_run_releases(&net->chunks, net->heartbeat);
+        if (++rounds == FLUSHES_A_TURN) {
+            postpone_dirty(net);
+            break;
+        }
+    }
+    net->lent.n = lent; /* the checks know by it that a connection's input is with its owner */
+    net->flushing = false;
+}
+
+void net_flush(struct net *net)
+{
+    if (unlikely(net->flushing)) /* a callback of the flush has called; the outer call goes on */
+        return;
+    if (likely(net->borrower != NULL))
+        send_borrowed(net);
+    if (unlikely(net_is_dirty(net)))
+        flush_dirty(net);
+    if (DEBUG_BUILD)
+        net_check(net);
+}
+
+/* ---- Timers ---- */
 
 static bool has_come(const struct fb_conn *conn)
 {
@@ -66,6 +167,18 @@ static void expire_conn(struct fb_conn *conn)
     net_flush(net);
 }
 
+static void stopped_expired(struct loop *loop, struct timer *timer)
+{
+    struct net *net = net_of_loop(loop);
+
+    assert(timer == &net->stopped.timer);
+    (void)timer;
+    conn_check_all_stopped(net);
+    net_flush(net);
+}
+
+/* ---- All connections of a worker ---- */
+
 int net_init(struct net *net, const struct net_options *options)
 {
     struct loop_options loop = {
@@ -89,7 +202,7 @@ int net_init(struct net *net, const struct net_options *options)
         .numbers_n = options->numbers_in_a_row ? 1 : NUMBERS,
         .lingering_timeout = options->lingering_timeout,
         .unfiltered = options->unfiltered,
-        .stopped.timer.expired = conn_stopped_expired,
+        .stopped.timer.expired = stopped_expired,
         .scratch_size = NET_SCRATCH,
         .memory = options->memory != NULL ? options->memory : &memory_plain,
     };
@@ -161,21 +274,12 @@ void net_done(struct net *net)
     loop_done(&net->loop);
 }
 
-struct fb_conn *net_conn_at(const struct net *net, uint32_t index)
-{
-    struct source *source = source_at(&net->loop.sources, index);
-    struct fb_conn *conn = container_of(source, struct fb_conn, source);
-
-    /* a listener's slot is zero behind its source: CONN_FREE */
-    return source->in_use && conn->phase != CONN_FREE ? conn : NULL;
-}
-
 struct fb_conn *net_next_conn(const struct net *net, uint32_t *index)
 {
     struct fb_conn *conn = NULL;
 
     while (conn == NULL && *index < net->loop.sources.used_n)
-        conn = net_conn_at(net, (*index)++);
+        conn = conn_at_index(net, (*index)++);
     return conn;
 }
 
@@ -200,6 +304,97 @@ void net_fail_all(struct net *net, fb_reason reason)
     net_each(net, fail_one, &reason);
 }
 
+/* ---- Checks ---- */
+
+static size_t sum_output(const struct fb_conn *conn)
+{
+    const struct chunk *chunk = conn->out;
+    size_t n = conn->net->borrower == conn ? conn->net->borrowed.n : 0;
+
+    if (chunk == NULL)
+        return n;
+    do {
+        chunk_check(chunk);
+        n += chunk_length(chunk);
+        chunk = chunk->next;
+    } while (chunk != conn->out);
+    return n;
+}
+
+static void check_conn_buffers(const struct fb_conn *conn)
+{
+    assert(conn->unsent == sum_output(conn));
+    if (conn->in != NULL) {
+        chunk_check(conn->in);
+        assert(conn->in->kind == CHUNK_OWN && chunk_length(conn->in) > 0);
+    }
+    assert(!conn->paused || (conn->unsent >= CONN_LOW_WATER && conn->pipe == NULL));
+    assert(!conn->unwritable || conn->paused);
+    if (conn->write == CONN_WRITE_ENDED)
+        assert(conn->out == NULL);
+    if (conn->outgoing)
+        assert(conn->counted == CONN_WAITING);
+    else if (conn->net->lent.n == 0 && !conn->net->flushing)
+        assert(conn->counted == conn_activity(conn));
+}
+
+static void check_conn_pipe(const struct fb_conn *conn)
+{
+    const struct conn_pipe *pipe = conn_pipe_of(conn);
+    const struct conn_direction *direction;
+
+    CHECK_KIND(pipe, CONN_PIPE_KIND);
+    assert(conn->by_pipe == (conn_direction_from(conn)->splices || pipe->limits != NULL));
+    assert(!conn_throttle_waits(conn) || conn->read != CONN_READ_ON || !conn_is_active(conn));
+    direction = conn_direction_to(conn);
+    assert((direction->buffered > 0) <= (direction->kernel.read != -1));
+    assert(conn->pipe == &pipe->ends[conn_pipe_index(conn)]);
+    assert(conn_pipe_other(conn) == NULL || conn_pipe_of(conn_pipe_other(conn)) == pipe);
+    assert(pipe->timeout > 0 || pipe->timed == CONN_PIPE_UNTIMED);
+    assert(pipe->timed != conn_pipe_index(conn) || conn->limited || conn_has_failed(conn));
+}
+
+/* Checks a connection whose `closed` has run. */
+static void check_unowned_conn(const struct fb_conn *conn)
+{
+    assert(!conn->owner_knows && conn->in == NULL && conn->out == NULL && conn->pipe == NULL);
+    assert(conn->write == CONN_WRITE_ENDED);
+    assert(conn->phase == CONN_LINGERED || conn->limited);
+    assert((conn->phase == CONN_LINGERED) == (conn->reason != 0));
+}
+
+static void check_open_conn(const struct fb_conn *conn)
+{
+    const struct event *events = conn->source.events;
+
+    assert(conn->owner_knows);
+    if (conn->net->flushing || conn->net->lent.n > 0)
+        return;
+    assert(events[EVENT_READ].armed == conn_may_read(conn));
+    assert(conn->out == NULL || events[EVENT_WRITE].armed);
+}
+
+static void check_conn(const struct fb_conn *conn)
+{
+    assert(conn->source.in_use && conn->phase != CONN_FREE && conn->phase < CONN_PHASES);
+    assert(conn->net != NULL && conn->ops != NULL);
+    assert((conn->reason != 0) == conn_has_failed(conn) || conn->phase == CONN_ENDING);
+    assert(conn->outgoing || !conn_is_connecting(conn));
+    check_conn_buffers(conn);
+    if (conn->pipe != NULL)
+        check_conn_pipe(conn);
+    else
+        assert(!conn->by_pipe);
+    if (!conn_is_owned(conn))
+        check_unowned_conn(conn);
+    if (conn->phase == CONN_OPEN)
+        check_open_conn(conn);
+    if (conn->phase == CONN_KEEPING)
+        assert(conn->outgoing && conn->pipe == NULL);
+    if (conn_is_connecting(conn))
+        assert(conn->received == 0 && conn->sent == 0);
+}
+
 void net_check(const struct net *net)
 {
     const struct fb_conn *conn;
@@ -207,7 +402,7 @@ void net_check(const struct net *net)
 
     while ((conn = net_next_conn(net, &index)) != NULL) {
         assert(conn->net == net);
-        conn_check(conn);
+        check_conn(conn);
         n++;
         clients += !conn->outgoing;
         timed += conn->timed.prev != 0;

@@ -13,7 +13,6 @@
 #include "base/spares.h"
 #include "event/loop.h"
 #include "net/chunk.h"
-#include "net/conn_deadline.h"
 #include "shm/shared.h"
 
 #include <forkbeard/types.h>
@@ -36,6 +35,25 @@ struct pipe_ends {
 #define NET_LITTLE 2048
 /* Pieces of memory that one system call takes. */
 #define NET_PIECES 64
+
+/* Levels of the wheel of deadlines; the last reaches as far as any clock. */
+#define CONN_WHEEL_LEVELS 8
+
+struct conn_wheel {
+    uint64_t now;  /* ms: where buckets are counted from; not after the loop's clock */
+    uint64_t next; /* ms: no bucket that is used begins before; UINT64_MAX: none is used */
+    uint64_t used[CONN_WHEEL_LEVELS];       /* bits: buckets that hold connections */
+    uint32_t first[CONN_WHEEL_LEVELS * 64]; /* the first slot of each bucket; 0: none */
+    void (*expired)(struct fb_conn *conn);
+    struct timer timer; /* for `next` */
+    struct {
+        uint64_t at;        /* ms: when the next begins; UINT64_MAX: nothing was left aside since */
+        uint32_t index;     /* of the slot that is looked at next; 0: no look is under way */
+        struct timer timer; /* for `at`, or to go on */
+    } look;                 /* for deadlines that were left aside */
+};
+
+struct fb_conn;
 
 struct net {
     struct loop loop; /* the first member: handlers are given the loop */
@@ -72,7 +90,7 @@ struct net {
         struct timer timer;
         uint32_t index;              /* of the slot that is looked at next */
         bool found;                  /* a stopped connection, or there may be one */
-    } stopped;                       /* the looks at stopped connections (conn_stopped.c) */
+    } stopped;                       /* the looks at stopped connections (conn_state.c) */
     struct io_span received;         /* by the last receive without kept input */
     struct iovec pieces[NET_PIECES]; /* the sending system call's */
     struct pipe_ends spare_pipes[NET_SPARE_PIPES]; /* empty pipes of the kernel */
@@ -106,7 +124,7 @@ static inline struct net *net_of_loop(struct loop *loop)
     return container_of(loop, struct net, loop);
 }
 
-/* conn_output.c: Flushes the dirty connections: output leaves in one system call each, a close
+/* Flushes the dirty connections: output leaves in one system call each, a close
  * begins, a failure ends the connection. Called after each callback; does nothing within a
  * flush. */
 void net_flush(struct net *net);
@@ -149,7 +167,8 @@ static inline bool net_is_dirty(const struct net *net)
 {
     return !TAILQ_EMPTY(&net->loop.queues[QUEUE_FLUSH]) || net->chunks.released != NULL;
 }
-/* net.c: Takes the next block of numbers for connections. */
+
+/* Takes the next block of numbers for connections. */
 void net_take_numbers(struct net *net);
 /* Returns the number of a new connection, which no other worker gives. */
 static inline uint64_t net_next_number(struct net *net)
@@ -160,16 +179,19 @@ static inline uint64_t net_next_number(struct net *net)
 }
 /* Visits every connection, then flushes; the visitor itself ends no connection. */
 void net_each(struct net *net, void (*visit)(struct fb_conn *conn, void *arg), void *arg);
-/* conn_stopped.c: The timer's, which looks at stopped connections. */
-void conn_stopped_expired(struct loop *loop, struct timer *timer);
-/* Returns the connection in a slot that has been used, or NULL: none is there now. */
-struct fb_conn *net_conn_at(const struct net *net, uint32_t index);
 /* Returns the next open connection from slot *index on, or NULL; begins with *index 0. */
 struct fb_conn *net_next_conn(const struct net *net, uint32_t *index);
 /* Ends every connection at once, with `reason`. */
 void net_fail_all(struct net *net, fb_reason reason);
 /* Asserts the invariants of all connections; not within a callback's own changes. */
 void net_check(const struct net *net);
+
+/* Flushes connections that may have become dirty since the latest flush. */
+static inline void net_flush_rest(struct net *net)
+{
+    if (net_is_dirty(net) || net->borrower != NULL || DEBUG_BUILD)
+        net_flush(net);
+}
 
 /* Allocates from an arena, and frees it: see chunk_arena_alloc(). */
 static inline void *net_alloc(struct net *net, struct chunk **arena, size_t n)

@@ -2,7 +2,8 @@
 /* The SDK's calls on one connection: its flow, its end, its timers, its memory and its counts. A
  * piped connection belongs to the pipe, which decides about its flow and its timeout until both
  * ends close. */
-#include "net/conn.h"
+#include "net/conn_log.h"
+#include "net/conn_state.h"
 #include "sdk/handle.h"
 #include "session/conn_end.h"
 #include "session/drain.h"

@@ -2,7 +2,7 @@
 /* The SDK's output calls. They append to the connection's unsent output, and the loop sends it
  * after the callback: none of them runs a callback, and none does anything to a connection that has
  * ended. */
-#include "net/conn.h"
+#include "net/conn_output.h"
 #include "sdk/handle.h"
 
 void fb_write(fb_conn *conn, const void *p, size_t n)

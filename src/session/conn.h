@@ -9,7 +9,9 @@
 #pragma once
 
 #include "base/check.h"
-#include "net/conn.h"
+#include "net/conn_deadline.h"
+#include "net/conn_log.h"
+#include "net/conn_state.h"
 #include "os/memory.h"
 #include "session/log.h"
 #include "session/stream.h"

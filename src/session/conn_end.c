@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "session/drain.h"
 #include "session/frame.h"
+#include "net/conn_flush.h"
 #include "session/idle.h"
 #include "session/log.h"
 #include "session/names.h"

@@ -5,7 +5,7 @@
  * over a time. Never closes a session that its protocol has not marked idle. Invariant: while
  * sessions are idle in a draining worker, the drain timer is set. */
 #include "session/drain.h"
-
+#include "net/conn_pipe.h"
 #include "session/end.h"
 #include "session/idle.h"
 #include "session/timeouts.h"

@@ -13,6 +13,7 @@
  * Never sends or closes within a callback of its own accord; it asks the connection to. */
 #include "session/session.h"
 
+#include "net/conn_connect.h"
 #include "net/target.h"
 #include "os/descriptor.h"
 #include "session/conn_end.h"

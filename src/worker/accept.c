@@ -4,6 +4,7 @@
 #include "worker/accept.h"
 
 #include "base/compiler.h"
+#include "net/conn_input.h"
 #include "session/idle.h"
 #include "session/session.h"
 #include "worker/accept_pass.h"

@@ -2,7 +2,9 @@
 /* Pipes of real sockets, with the test at their far ends. */
 #pragma once
 
-#include "net/conn.h"
+#include "net/conn_connect.h"
+#include "net/conn_pipe.h"
+#include "net/conn_state.h"
 #include "support/test.h"
 
 /* Copied bytes after which a direction is spliced. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Files as output, and the order of output of all kinds. */
-#include "net/conn_private.h"
 #include "support/owner.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Output that is sent from where it is: memory of the owner's, who is told when it is needed no
  * more, and files; and what is sent before the callback returns. */
+#include "net/conn_flush.h"
 #include "support/owner.h"
 
 #include <errno.h>

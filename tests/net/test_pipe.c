@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Two connections piped together, whose bytes are copied: simulated sockets have no splice(). */
-#include "net/conn_private.h"
 #include "support/owner.h"
 
 #include <errno.h>

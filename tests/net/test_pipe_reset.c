@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The end of a pipe's `a` when the peer of `b` resets: bytes that our system had received reach its
  * peer, by copies and past the program. */
-#include "net/conn_private.h"
 #include "support/owner.h"
 
 #include <errno.h>

@@ -3,6 +3,11 @@
  * the test says. Fails where a callback runs within another. */
 #pragma once
 
+#include "net/conn_connect.h"
+#include "net/conn_deadline.h"
+#include "net/conn_output.h"
+#include "net/conn_pipe.h"
+#include "net/conn_state.h"
 #include "support/fixture.h"
 
 /* The owner of one connection. */

@@ -8,7 +8,7 @@
 #include "features/access/access.h"
 
 #include "base/check.h"
-#include "net/conn.h"
+#include "net/conn_log.h"
 #include "session/phases.h"
 
 #include <arpa/inet.h>

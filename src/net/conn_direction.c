@@ -1,16 +1,130 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The bytes of piped connections that move within the kernel.
+/* How the bytes of a pipe's direction move: from one socket straight to the other, within the kernel,
+ * or at a rate.
  *
  * Responsible for the kernel's pipes: a direction has one only while there are bytes in it, and an
- * empty one is spared for the next. Never calls an owner. Invariant: a direction without a kernel's
- * pipe holds no bytes, and a direction goes back to copying when it moves little at a time, because
- * that takes fewer system calls. */
-#include "net/conn_pipe.h"
+ * empty one is spared for the next. Never calls an owner, and never reads on after a rate: the pipe
+ * does. Invariants: a direction without a kernel's pipe holds no bytes; a direction has received at
+ * most its rate times the seconds that have begun since the pipe did, but for earlier input, and
+ * may receive at least one byte while it is read. */
+#include "net/conn_direction.h"
+
+#include "net/conn_log.h"
+#include "net/conn_output.h"
 #include "os/descriptor.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
 #include <unistd.h>
+
+/* ---- Straight from one socket to the other ---- */
+
+/* Whether output of an open connection leaves at once: none waits, nor room for it. */
+static inline bool takes_at_once(const struct fb_conn *to)
+{
+    const struct event *writing = &to->source.events[EVENT_WRITE];
+
+    return to->phase == CONN_OPEN && to->write == CONN_WRITE_ON && to->out == NULL &&
+           writing->ready && !writing->armed;
+}
+
+size_t conn_direction_pass(struct fb_conn *conn, struct io_span in)
+{
+    const struct conn_direction *direction = conn_direction_from(conn);
+    struct fb_conn *to = conn_pipe_other(conn);
+    struct net *net = conn->net;
+    struct io_result result;
+
+    assert(in.n > 0 && net->borrower == NULL);
+    if (unlikely(to == NULL || conn->received >= direction->look_at || direction->buffered > 0) ||
+        unlikely(!takes_at_once(to)))
+        return 0;
+    conn_note_moved(conn);
+    net->pieces[0] = (struct iovec) { in.p, in.n };
+    result = to->source.io->send(&to->source, net->pieces, 1);
+    if (unlikely(result.status != IO_DONE)) {
+        conn_note_sent(to, result, in.n);
+        return 0;
+    }
+    conn_trace(to, "sent %zu of %zu bytes", result.n, in.n);
+    to->sent += result.n;
+    conn_note_moved(to);
+    if (unlikely(result.n < in.n))
+        to->source.events[EVENT_WRITE].ready = false;
+    return result.n;
+}
+
+/* ---- At a rate ---- */
+
+/* Returns the bytes that were received in the pipe. */
+static uint64_t moved_by(const struct fb_conn *conn, const struct conn_throttle *throttle)
+{
+    assert(conn->received >= throttle->before);
+    return conn->received - throttle->before;
+}
+
+/* Returns how many bytes the rate allows now. */
+static uint64_t allowed(const struct fb_conn *conn, const struct conn_throttle *throttle)
+{
+    uint64_t passed = conn->net->loop.clock.mono_ms - conn_pipe_of(conn)->limits->began_ms, most;
+    uint64_t moved = moved_by(conn, throttle);
+
+    if (__builtin_mul_overflow(throttle->rate, passed / 1000 + 1, &most))
+        return UINT64_MAX;
+    return most > moved ? most - moved : 0;
+}
+
+size_t conn_direction_room(const struct fb_conn *conn, size_t most)
+{
+    const struct conn_throttle *throttle = conn_throttle_of(conn);
+    uint64_t n;
+
+    if (throttle == NULL || throttle->rate == 0)
+        return most;
+    n = allowed(conn, throttle);
+    assert(n > 0 && !timer_is_set(&throttle->timer));
+    return n < most ? (size_t)n : most;
+}
+
+/* Returns the ms to wait when n bytes were received: as long as the rate takes for these, and until
+ * it allows more. */
+static uint64_t time_to_wait(
+    const struct fb_conn *conn, const struct conn_throttle *throttle, size_t n)
+{
+    uint64_t now = conn->net->loop.clock.mono_ms, wait = (uint64_t)n * 1000 / throttle->rate, at;
+
+    if (allowed(conn, throttle) > 0)
+        return wait;
+    at = conn_pipe_of(conn)->limits->began_ms + moved_by(conn, throttle) / throttle->rate * 1000;
+    assert(at > now);
+    return at - now > wait ? at - now : wait;
+}
+
+void conn_direction_note(struct fb_conn *conn, size_t n)
+{
+    struct conn_throttle *throttle = conn_throttle_of(conn);
+    uint64_t wait;
+
+    if (throttle == NULL || throttle->rate == 0 || !conn_is_active(conn))
+        return;
+    wait = time_to_wait(conn, throttle, n);
+    if (wait == 0)
+        return;
+    conn_trace(conn, "is not read for %" PRIu64 " ms, for its rate", wait);
+    conn_stop(conn);
+    timer_set(&conn->net->loop, &throttle->timer, wait);
+}
+
+/* ---- Within the kernel ---- */
+
+bool conn_direction_fail_broken(struct fb_conn *conn)
+{
+    if (conn->pipe == NULL || !conn_direction_from(conn)->broken)
+        return false;
+    assert(conn->write == CONN_WRITE_ENDED && conn_pipe_index(conn) == 1);
+    conn_fail(conn, FB_RESET);
+    return true;
+}
 
 /* Bytes at a time that are few, and how often in a row. */
 #define LITTLE 4096
@@ -36,7 +150,7 @@ static bool acquire_kernel_pipe(struct net *net, struct conn_direction *directio
     return true;
 }
 
-void conn_splice_give_back(struct net *net, struct conn_direction *direction)
+void conn_direction_give_back(struct net *net, struct conn_direction *direction)
 {
     assert(direction->kernel.read != -1);
     if (direction->buffered == 0 && net->spare_pipe_n < NET_SPARE_PIPES) {
@@ -86,11 +200,11 @@ static void push_held(struct fb_conn *to)
         default:
             conn_log_failed(to, LOG_SENDING, result.error, "splice()");
             if (!conn_send_failed(to, result.error))
-                conn_splice_give_back(to->net, direction);
+                conn_direction_give_back(to->net, direction);
         }
     }
     if (direction->buffered == 0)
-        conn_splice_release(to->net, direction);
+        conn_direction_release(to->net, direction);
 }
 
 static void take_spliced(struct fb_conn *conn, struct fb_conn *to, size_t n)
@@ -109,10 +223,10 @@ static void take_spliced(struct fb_conn *conn, struct fb_conn *to, size_t n)
         conn_stop(conn);
         conn_mark_dirty(to);
     }
-    conn_throttle_note(conn, n);
+    conn_direction_note(conn, n);
 }
 
-bool conn_splice_input(struct fb_conn *conn)
+bool conn_direction_splice(struct fb_conn *conn)
 {
     struct conn_direction *direction = conn_direction_from(conn);
     struct fb_conn *to = conn_pipe_other(conn);
@@ -125,7 +239,7 @@ bool conn_splice_input(struct fb_conn *conn)
         return false;
     }
     result = conn->source.io->splice_in(
-        &conn->source, direction->kernel.write, conn_throttle_room(conn, SPLICE_MOST));
+        &conn->source, direction->kernel.write, conn_direction_room(conn, SPLICE_MOST));
     switch (result.status) {
     case IO_DONE:
         take_spliced(conn, to, result.n);
@@ -136,7 +250,7 @@ bool conn_splice_input(struct fb_conn *conn)
         conn->source.events[EVENT_READ].ready = false;
         break;
     case IO_EOF:
-        if (conn_reset_found(conn))
+        if (conn_direction_fail_broken(conn))
             break;
         conn_trace(conn, "received the end of the peer's half");
         conn_set_read(conn, CONN_READ_ENDED);
@@ -144,29 +258,14 @@ bool conn_splice_input(struct fb_conn *conn)
         conn_mark_dirty(to);
         break;
     case IO_FAILED:
-        if (conn_reset_found(conn))
+        if (conn_direction_fail_broken(conn))
             break;
         conn_log_failed(conn, LOG_RECEIVING, result.error, "splice()");
         conn_fail_by(conn, result.error);
         break;
     }
-    conn_splice_release(conn->net, direction);
+    conn_direction_release(conn->net, direction);
     return true;
-}
-
-size_t conn_splice_buffered(const struct fb_conn *conn)
-{
-    return conn_direction_to(conn)->buffered;
-}
-
-static bool has_ended(const struct fb_conn *conn)
-{
-    return conn == NULL || (conn->write == CONN_WRITE_ENDED && conn->read == CONN_READ_ENDED);
-}
-
-bool conn_splice_is_done(const struct fb_conn *conn)
-{
-    return conn->pipe == NULL || (has_ended(conn) && has_ended(conn_pipe_other(conn)));
 }
 
 /* The other peer has ended its half, and has got through all that it had to say. */
@@ -178,7 +277,7 @@ static void pass_end_on(struct fb_conn *to)
         conn_set_write(to, CONN_WRITE_ENDING);
 }
 
-void conn_splice_progress(struct fb_conn *to)
+void conn_direction_progress(struct fb_conn *to)
 {
     struct fb_conn *from = conn_pipe_other(to);
 

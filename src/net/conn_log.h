@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The peer's address and the log lines of a connection: with its number, its client, and the words
+ * of its owner. Never changes the connection; it can be called in any phase. */
+#pragma once
+
+#include "net/conn.h"
+
+#include <stdarg.h>
+
+/* Stores an address, of a unix socket the family alone; and fills in the stored one. */
+void conn_peer_set(struct conn_peer *peer, const struct sockaddr *address);
+void conn_peer_of(const struct conn_peer *peer, struct address *out);
+
+/* Fills in the address of the connection's peer. */
+static inline void conn_peer_address(const struct fb_conn *conn, struct address *out)
+{
+    conn_peer_of(&conn->peer, out);
+}
+
+void conn_log(const struct fb_conn *conn, enum log_level level, int error, const char *format, ...)
+    PRINTF_FORMAT(4, 5);
+void conn_vlog(
+    const struct fb_conn *conn, enum log_level level, int error, const char *format, va_list args);
+/* Logs that a system call has failed to move bytes. */
+void conn_log_failed(
+    const struct fb_conn *conn, enum log_transfer transfer, int error, const char *call);
+/* Fills in the connection's part of a line; `client` is the room for its text. */
+void conn_log_line(const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT]);
+
+/* Whether debug lines are wanted: of every connection in a debug build, of chosen ones in any. */
+static inline bool conn_debugs(const struct fb_conn *conn)
+{
+    return unlikely(conn->debug || (DEBUG_BUILD && conn->net->log->level >= LEVEL_DEBUG));
+}
+#define conn_debug(conn, ...)                                                                      \
+    do {                                                                                           \
+        if (conn_debugs(conn))                                                                     \
+            conn_log((conn), LEVEL_DEBUG, 0, __VA_ARGS__);                                         \
+    } while (0)
+
+/* Logs a debug line with the connection's descriptor, in builds with --enable-debug alone. */
+#define conn_trace(conn, ...) debug_source(&(conn)->net->loop, &(conn)->source, __VA_ARGS__)
