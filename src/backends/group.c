@@ -5,6 +5,7 @@
 #include "backends/group.h"
 
 #include "base/number.h"
+#include "net/address_parse.h"
 #include "session/record.h"
 #include "text/template.h"
 

@@ -3,6 +3,7 @@
  * configuration of its own when there are several; an end gives back what the start has taken, in
  * reverse order. Does nothing to the worker in between. */
 #include "kit/kit.h"
+#include "net/address_parse.h"
 #include "worker/accept.h"
 #include "worker/messages_private.h"
 

@@ -3,6 +3,7 @@
  * of the system's. All know the same records. A question that is not answered yet stays with its
  * socket's output until another reply is set. */
 #include "kit/kit.h"
+#include "net/address_parse.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>

@@ -2,6 +2,7 @@
 /* Servers that the protocol may connect to: addresses of the simulated kernel with a reply to each
  * connect. An address has at most one server. */
 #include "kit/kit.h"
+#include "net/address_parse.h"
 
 static fb_test_server *find_server(const fb_test *test, const struct address *address)
 {

@@ -6,6 +6,8 @@
 #include "master/start.h"
 
 #include "master/master.h"
+#include "net/listener_open.h"
+#include "net/listener_socket.h"
 #include "process/address_check.h"
 #include "process/await.h"
 #include "process/conf_hooks.h"

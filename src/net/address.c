@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Returns the name of a unix socket, *n bytes of it: a path without its NUL, or, with a NUL in
- * front, a name that lives in no directory; 0 bytes for an unnamed one. */
 bool address_from(struct address *out, const struct sockaddr *from)
 {
     const struct sockaddr_un *un = (const void *)from;
@@ -38,6 +36,8 @@ bool address_from(struct address *out, const struct sockaddr *from)
     return true;
 }
 
+/* Returns the name of a unix socket, *n bytes of it: a path without its NUL, or, with a NUL in
+ * front, a name that lives in no directory; 0 bytes for an unnamed one. */
 static const char *unix_name(const struct address *address, size_t *n)
 {
     const char *name = address->un.sun_path;
@@ -127,6 +127,14 @@ bool address_equal(const struct address *a, const struct address *b)
     default:
         return false;
     }
+}
+
+bool address_is_among(const struct address *all, unsigned n, const struct address *address)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (address_equal(&all[i], address))
+            return true;
+    return false;
 }
 
 bool address_is_wildcard(const struct address *address)

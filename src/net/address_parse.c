@@ -3,8 +3,9 @@
  *
  * Responsible for the forms that directives take, and for saying what is wrong with any other text.
  * Never writes to *out unless the text is right. */
+#include "net/address_parse.h"
+
 #include "base/number.h"
-#include "net/address.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -173,14 +174,6 @@ static const char *check_name(const char *name)
     return NULL;
 }
 
-static bool contains_address(const struct address *all, unsigned n, const struct address *address)
-{
-    for (unsigned i = 0; i < n; i++)
-        if (address_equal(&all[i], address))
-            return true;
-    return false;
-}
-
 static const char *resolve_name(
     const char *name, in_port_t port, struct address *out, unsigned max, unsigned *n)
 {
@@ -199,7 +192,7 @@ static const char *resolve_name(
             continue;
         memcpy(&address.un, ai->ai_addr, ai->ai_addrlen);
         address_set_port(&address, port);
-        if (!contains_address(out, *n, &address))
+        if (!address_is_among(out, *n, &address))
             out[(*n)++] = address;
     }
     freeaddrinfo(all);

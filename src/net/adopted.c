@@ -4,7 +4,10 @@
 #include "net/adopted.h"
 
 #include "base/number.h"
+#include "net/listener_open.h"
+#include "net/listener_options.h"
 #include "net/listener_set.h"
+#include "net/listener_socket.h"
 #include "os/descriptor.h"
 
 #include <errno.h>
@@ -170,14 +173,6 @@ static bool has_name(const struct adopted_socket *passed, const char *name)
     return strcmp(passed->name, name) == 0;
 }
 
-static bool contains_address(const struct address *all, unsigned n, const struct address *address)
-{
-    for (unsigned i = 0; i < n; i++)
-        if (address_equal(&all[i], address))
-            return true;
-    return false;
-}
-
 unsigned adopted_find(const struct adopted *adopted, const char *name, struct address *out,
     unsigned max, bool *ipv6only)
 {
@@ -187,7 +182,7 @@ unsigned adopted_find(const struct adopted *adopted, const char *name, struct ad
     STAILQ_FOREACH (passed, &adopted->sockets, link) {
         const struct address *address = &passed->holder->address;
 
-        if (!has_name(passed, name) || contains_address(out, n < max ? n : max, address))
+        if (!has_name(passed, name) || address_is_among(out, n < max ? n : max, address))
             continue;
         if (n == 0)
             *ipv6only = passed->ipv6only;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How the bytes of a pipe's direction move: from one socket straight to the other, within the kernel,
- * or at a rate.
+/* How the bytes of a pipe's direction move: from one socket straight to the other, within the
+ * kernel, or at a rate.
  *
- * Responsible for the kernel's pipes: a direction has one only while there are bytes in it, and an
- * empty one is spared for the next. Never calls an owner, and never reads on after a rate: the pipe
- * does. Invariants: a direction without a kernel's pipe holds no bytes; a direction has received at
- * most its rate times the seconds that have begun since the pipe did, but for earlier input, and
- * may receive at least one byte while it is read. */
+ * Responsible for the kernel's pipes: a direction has one only while there are bytes in it, and
+ * an empty one is spared for the next. Never calls an owner, and never reads on after a rate: the
+ * pipe does. Invariants: a direction without a kernel's pipe holds no bytes; a direction has
+ * received at most its rate times the seconds that have begun since the pipe did, but for earlier
+ * input, and may receive at least one byte while it is read. */
 #include "net/conn_direction.h"
 
 #include "net/conn_log.h"

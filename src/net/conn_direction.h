@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How the bytes of a pipe's direction move: from one socket straight to the other, within the kernel,
- * or at a rate. */
+/* How the bytes of a pipe's direction move: from one socket straight to the other, within the
+ * kernel, or at a rate. */
 #pragma once
 
 #include "net/conn_pipe_ends.h"

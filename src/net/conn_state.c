@@ -177,8 +177,8 @@ void conn_leave_end(struct fb_conn *conn)
 /* Broken ones are ended at once where the event mechanism tells of an error of a source that is
  * paused, else by a look at all connections a while later; the mechanism does not know a source for
  * which nothing was ever waited. The end of a peer's half waits until reading goes on, but for an
- * owner that wants to know, by a look as well. The timer runs while a connection is stopped of which
- * the mechanism does not tell. */
+ * owner that wants to know, by a look as well. The timer runs while a connection is stopped of
+ * which the mechanism does not tell. */
 
 /* How often, and at how many connections, a timer looks. */
 #define LOOK_MS 500
@@ -264,7 +264,7 @@ void conn_check_all_stopped(struct net *net)
     net->stopped.index = 0;
 }
 
-/* Has a connection that was stopped looked at where the mechanism does not tell of its end. */
+/* Begins the looks at a stopped connection, where the mechanism does not tell of its end. */
 static void look_when_stopped(struct fb_conn *conn)
 {
     struct net *net = conn->net;

@@ -35,7 +35,7 @@ void conn_connect_failed(struct fb_conn *conn, int error, enum io_step step);
  * them its calls do nothing, as within `closed`, but to fail the connection. */
 void conn_leave_begin(struct fb_conn *conn);
 void conn_leave_end(struct fb_conn *conn);
-/* Has `opened` run from the normal queue. */
+/* Posts the run of `opened` to the normal queue. */
 void conn_open_soon(struct fb_conn *conn);
 
 /* ---- For net/ alone ---- */

@@ -4,75 +4,21 @@
  * listens again. A unix socket cannot, and a TCP socket with another address by now must not: a new
  * one takes their place, which the other holders have to be given, unless a service manager holds
  * the old one open and would pass it to the next start. Nothing here decides when. */
-#include "net/listener_options.h"
+#include "net/listener_mend.h"
+
 #include "net/listener_set.h"
+#include "net/listener_socket.h"
 #include "os/descriptor.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
-
-/* Without the flag the system does not tell that a peer's half has ended: a socket can only hang
- * up then. */
-#ifndef POLLRDHUP
-#define POLLRDHUP 0
-#endif
 
 /* A listener that cannot listen again is tried at least each time of so many. */
 #define TRIES_MOST 64
 
-/* A unix socket that was shut down still says that it listens. */
-static bool has_hung_up(int fd)
-{
-    struct pollfd polled = { .fd = fd, .events = POLLRDHUP };
-
-    return poll(&polled, 1, 0) == 1 && (polled.revents & (POLLHUP | POLLRDHUP)) != 0;
-}
-
-bool listener_is_broken(const struct listener *listener, int fd)
-{
-    assert(fd >= 0);
-    return listener_option_of(fd, OPTION(SOL_SOCKET, SO_ACCEPTCONN)) == 0 ||
-           (listener->address.any.sa_family == AF_UNIX && has_hung_up(fd));
-}
-
-void listener_disconnect(int fd)
-{
-    static const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
-
-    assert(fd >= 0);
-    descriptor_stop_linger(fd);
-    connect(fd, &nowhere, sizeof(nowhere));
-}
-
-/* Binds a socket that was disconnected where it has lost its port, which the kernel had chosen;
- * -1 with errno, EADDRNOTAVAIL where somebody has bound it to another address. */
-static int bind_again(struct listener *listener, int fd, struct log *log)
-{
-    struct address now;
-
-    listener_change_option(listener, fd, OPTION(SOL_SOCKET, SO_REUSEADDR), 1, log);
-    if (bind(fd, &listener->address.any, listener->address.length) == -1 && errno != EINVAL)
-        return -1;
-    if (address_of_socket(&now, fd) == -1)
-        return -1;
-    if (address_equal(&now, &listener->address))
-        return 0;
-    errno = EADDRNOTAVAIL;
-    return -1;
-}
-
-int listener_revive(struct listener *listener, int fd, struct log *log)
-{
-    assert(listener->address.any.sa_family != AF_UNIX);
-    listener_disconnect(fd);
-    return bind_again(listener, fd, log);
-}
-
 /* Makes the socket listen; -1 with the call that has failed. */
-static int listen_again(struct listener *listener, int fd, const char **failed, struct log *log)
+static int listen_once_more(struct listener *listener, int fd, const char **failed, struct log *log)
 {
     struct listener_system system = { .restores = true };
 
@@ -84,7 +30,7 @@ static int listen_again(struct listener *listener, int fd, const char **failed, 
 }
 
 /* Puts a new socket in the place of the old one; -1 as above, or with NULL after a line. */
-static int replace_socket(struct listener *listener, int fd, const char **failed, struct log *log)
+static int replace_broken(struct listener *listener, int fd, const char **failed, struct log *log)
 {
     struct listener_system system = { 0 };
     int fresh = listener_open_socket(listener, log), error;
@@ -106,18 +52,18 @@ static int replace_socket(struct listener *listener, int fd, const char **failed
     return *failed == NULL ? LISTENER_REPLACED : -1;
 }
 
-static int mend_socket(
+static int mend_broken(
     struct listener *listener, int fd, bool may_replace, const char **failed, struct log *log)
 {
-    if (listener->address.any.sa_family != AF_UNIX) {
-        if (listen_again(listener, fd, failed, log) == 0)
+    if (!listener_is_unix(listener)) {
+        if (listen_once_more(listener, fd, failed, log) == 0)
             return LISTENER_MENDED;
     } else if (!may_replace) {
         log_write(log, LEVEL_EMERG, 0,
             "listener %s was shut down, and only its owner can replace it: restart the socket unit",
             listener->text);
     }
-    return may_replace ? replace_socket(listener, fd, failed, log) : -1;
+    return may_replace ? replace_broken(listener, fd, failed, log) : -1;
 }
 
 /* Whether the listener is tried this time. One that fails is tried ever less often, and less often
@@ -125,19 +71,6 @@ static int mend_socket(
 static bool is_due(const struct listener *listener)
 {
     return listener_is_told(listener->mend_failures) || listener->mend_failures % TRIES_MOST == 0;
-}
-
-/* Lets others be bound to the port where one of them listens on it already: a wildcard, or an
- * address that the wildcard includes. */
-static void allow_others(
-    const struct listener *listener, const struct listeners *others, bool allow)
-{
-    const struct listener *other = listener_set_overlap(others, listener, NULL);
-
-    for (; other != NULL; other = listener_set_overlap(others, listener, other)) {
-        listener_allow_others(other, allow);
-        listener_allow_others(listener, allow);
-    }
 }
 
 int listener_mend(struct listener *listener, int fd, const struct listeners *others,
@@ -149,10 +82,10 @@ int listener_mend(struct listener *listener, int fd, const struct listeners *oth
     assert(fd >= 0 && listener_has(listener, fd));
     assert(!may_replace || listener->kept_n == 0);
     if (is_due(listener)) {
-        allow_others(listener, others, true);
-        result = mend_socket(listener, fd, may_replace, &failed, log);
+        listener_set_allow(others, listener, true);
+        result = mend_broken(listener, fd, may_replace, &failed, log);
         error = errno;
-        allow_others(listener, others, false);
+        listener_set_allow(others, listener, false);
         errno = error;
     }
     if (result == -1) {

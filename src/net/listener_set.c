@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the listeners of a set in a tree by address. Two may have one address, of which one port
- * was the kernel's choice: they lie side by side. */
+/* Sets of listeners: those of a configuration, or the holders of adopted sockets. Kept in a tree by
+ * address. Two may have one address, of which one port was the kernel's choice: they lie side by
+ * side.
+ *
+ * Responsible for finding one of tens of thousands by its address, and those that overlap with it,
+ * without looking at the others; and for having both of a pair that overlaps allow the other
+ * (SO_REUSEPORT) while the second is bound and begins to listen. Never opens or closes a socket.
+ * Invariant: a listener is in one set at most, under the address that it has. */
 #include "net/listener_set.h"
+
+#include "base/compiler.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -101,6 +109,13 @@ static bool has_port_of(const struct listener *other, const struct listener *lis
            address_port(&other->address) == address_port(&listener->address);
 }
 
+bool listener_set_overlaps(const struct listener *a, const struct listener *b)
+{
+    return a->address.any.sa_family == b->address.any.sa_family && !listener_is_unix(a) &&
+           address_port(&a->address) == address_port(&b->address) &&
+           address_is_wildcard(&a->address) != address_is_wildcard(&b->address);
+}
+
 struct listener *listener_set_overlap(
     const struct listeners *all, const struct listener *listener, const struct listener *after)
 {
@@ -108,7 +123,7 @@ struct listener *listener_set_overlap(
     struct address wildcard;
     struct listener *other;
 
-    if (listener->address.any.sa_family == AF_UNIX)
+    if (listener_is_unix(listener))
         return NULL;
     if (after != NULL) {
         other = RB_NEXT(listener_tree, NULL, (struct listener *)after);
@@ -117,11 +132,75 @@ struct listener *listener_set_overlap(
         other = first_from(all, &wildcard);
     }
     while (other != NULL && has_port_of(other, listener)) {
-        if (listener_overlaps(listener, other))
+        if (listener_set_overlaps(listener, other))
             return other;
         if (!wide) /* the wildcards are passed */
             return NULL;
         other = RB_NEXT(listener_tree, NULL, other);
     }
     return NULL;
+}
+
+/* ---- Sockets of listeners that overlap ---- */
+
+/* Lets other sockets be bound to the port, or no more. */
+static void allow_others(const struct listener *listener, bool allow)
+{
+    int value = allow || listener->options.reuseport;
+
+    /* with several sockets it is allowed anyway; if it fails, the next bind() or listen() does */
+    if (listener->fd_n == 1 && listener->fds[0] != -1)
+        setsockopt(listener->fds[0], SOL_SOCKET, SO_REUSEPORT, &value, sizeof(value));
+}
+
+void listener_set_allow(const struct listeners *others, const struct listener *listener, bool allow)
+{
+    const struct listener *other = listener_set_overlap(others, listener, NULL);
+
+    for (; other != NULL; other = listener_set_overlap(others, listener, other)) {
+        allow_others(other, allow);
+        allow_others(listener, allow);
+    }
+}
+
+/* The listeners that are opened, those of the running configuration, and previous holders of
+ * sockets; only the first is never NULL. */
+struct candidates {
+    const struct listeners *all[3];
+};
+
+static bool is_adopted_by_any(const struct candidates *candidates, const struct listener *listener)
+{
+    for (size_t i = 1; i < countof(candidates->all); i++)
+        if (candidates->all[i] != NULL && listener_set_find(candidates->all[i], listener) != NULL)
+            return true;
+    return false;
+}
+
+static void allow_with(const struct candidates *candidates, struct listener *listener,
+    const struct listeners *others, bool allow)
+{
+    const struct listener *other = listener_set_overlap(others, listener, NULL);
+
+    if (other == NULL || is_adopted_by_any(candidates, listener))
+        return;
+    for (; other != NULL; other = listener_set_overlap(others, listener, other)) {
+        listener->beside = allow;
+        allow_others(other, allow);
+        if (!allow)
+            allow_others(listener, false);
+    }
+}
+
+void listener_set_allow_all(const struct listeners *listeners, const struct listeners *live,
+    const struct listeners *previous, bool allow)
+{
+    const struct candidates candidates = { { listeners, live, previous } };
+    struct listener *listener;
+
+    assert(listeners != NULL);
+    STAILQ_FOREACH (listener, &listeners->list, link)
+        for (size_t i = 0; i < countof(candidates.all); i++)
+            if (candidates.all[i] != NULL)
+                allow_with(&candidates, listener, candidates.all[i], allow);
 }

@@ -3,6 +3,8 @@
  * Invariant: a target that was parsed has a port, or a unix path. */
 #include "net/target.h"
 
+#include "net/address_parse.h"
+
 #include <assert.h>
 #include <string.h>
 #include <strings.h>

@@ -4,6 +4,7 @@
 #include "process/await.h"
 
 #include "base/log_target.h"
+#include "net/listener_socket.h"
 #include "process/pidfile.h"
 #include "process/signals.h"
 

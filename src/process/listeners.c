@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens, commits and retires all listeners of a configuration. Which sockets are taken over
- * from which configuration is decided here; how a socket is opened is net/listener.c's affair. */
+ * from which configuration is decided here; how a socket is opened is net/listener_open.c's affair. */
 #include "process/listeners.h"
 
 #include "conf/report.h"
+#include "net/listener_open.h"
 #include "net/listener_set.h"
-#include "net/overlaps.h"
+#include "net/listener_socket.h"
 #include "process/await.h"
 #include "process/role.h"
 #include "systemd/fdstore.h"
@@ -31,7 +32,7 @@ static struct listener *find_previous_holder(
 static void allow_overlaps(const struct cycle *cycle, const struct cycle *in_force,
     const struct adopted *adopted, bool allow)
 {
-    overlaps_allow(&cycle->stream.listeners, in_force != NULL ? &in_force->stream.listeners : NULL,
+    listener_set_allow_all(&cycle->stream.listeners, in_force != NULL ? &in_force->stream.listeners : NULL,
         &adopted->holders, allow);
 }
 

@@ -3,7 +3,7 @@
  * workers share the listeners, and accepted sockets inherit what is set on these: `on` denies the
  * options that only harm a listener, and those that only the libraries of protocols set where no
  * protocol has sockets of its own; `strict` allows what workers and these libraries set. The master
- * puts back what is allowed (net/listener_restore.c). */
+ * puts back what is allowed (net/listener_options.c). */
 #include "base/compiler.h"
 #include "sandbox/seccomp_rules.h"
 

@@ -7,6 +7,7 @@
 #include "backends/keepalive.h"
 #include "backends/trunk.h"
 #include "base/compiler.h"
+#include "net/address_parse.h"
 #include "net/conn_pipe.h"
 #include "net/target.h"
 #include "sdk/handle.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Keeps listeners that the new configuration has replaced by a wildcard of the same port. Only adds
  * them to the new cycle; no socket is touched here. */
+#include "net/listener_open.h"
 #include "settings/cycle.h"
 
 #include "net/listener_set.h"

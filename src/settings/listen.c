@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/number.h"
+#include "net/address_parse.h"
 #include "net/listener_options.h"
 #include "settings/apply.h"
 #include "settings/lookup.h"

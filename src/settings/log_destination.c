@@ -4,7 +4,7 @@
 #include "settings/log_destination.h"
 
 #include "base/check.h"
-#include "net/address.h"
+#include "net/address_parse.h"
 #include "settings/apply.h"
 #include "settings/lookup.h"
 #include "settings/set_value.h"

@@ -4,6 +4,7 @@
  * addresses are nobody's to ask and are not noted. */
 #include "settings/lookup.h"
 
+#include "net/address_parse.h"
 #include "settings/answers.h"
 #include "settings/set_value.h"
 

@@ -3,6 +3,7 @@
  * wildcard's socket takes the clients of the other addresses of its port. Of several servers of one
  * address the default server takes its clients. */
 #include "base/check.h"
+#include "net/listener_open.h"
 #include "net/listener_set.h"
 #include "session/session.h"
 #include "settings/apply.h"

@@ -3,6 +3,7 @@
  * received list is input: numbers that are no inodes match nothing. */
 #include "upgrade/sockets.h"
 
+#include "net/listener_open.h"
 #include "net/listener_set.h"
 #include "os/descriptor.h"
 

@@ -5,6 +5,8 @@
 
 #include "base/compiler.h"
 #include "net/conn_input.h"
+#include "net/listener_open.h"
+#include "net/listener_socket.h"
 #include "session/idle.h"
 #include "session/session.h"
 #include "worker/accept_pass.h"

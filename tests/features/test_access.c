@@ -2,6 +2,7 @@
 /* Rules of access: which of them decides, and that the ranges that are made of many say the same as
  * the rules one by one. */
 #include "features/access/access.h"
+#include "net/address_parse.h"
 #include "support/test.h"
 
 #include "base/compiler.h"

@@ -3,6 +3,7 @@
  * known by it. The proxy is 192.0.2.1. */
 #include "features/proxy_protocol/proxy_protocol.h"
 #include "features/proxy_protocol/variables.h"
+#include "net/address_parse.h"
 #include "session/conn.h"
 #include "session/drain.h"
 #include "support/fixture.h"

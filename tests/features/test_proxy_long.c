@@ -2,6 +2,7 @@
 /* Long headers of the PROXY protocol, which are kept until they are whole: from proxies that are
  * believed, and not from others. The client is 192.0.2.1. */
 #include "features/proxy_protocol/proxy_protocol.h"
+#include "net/address_parse.h"
 #include "support/fixture.h"
 #include "support/server_defaults.h"
 

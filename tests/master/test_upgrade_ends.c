@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Upgrades one of whose two processes ends, or both, by each signal, in each phase and in each
  * order: the other one serves and has the names, or nothing is left. */
+#include "net/address_parse.h"
 #include "plays/case.h"
 #include "plays/sessions.h"
 

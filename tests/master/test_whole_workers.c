@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Transitions of a master process with whole workers: no session is lost by them. */
+#include "net/address_parse.h"
 #include "plays/client.h"
 #include "plays/play.h"
 #include "plays/server.h"

@@ -2,6 +2,9 @@
 /* Listeners of the real kernel on ports that it chooses, and clients of them. */
 #include "net/listening.h"
 
+#include "net/address_parse.h"
+#include "net/listener_open.h"
+#include "net/listener_options.h"
 #include "support/test.h"
 
 #include <errno.h>

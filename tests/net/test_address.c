@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Addresses: what is parsed, how it is written, compared and sorted, and blocks of addresses. */
-#include "net/address.h"
+#include "net/address_parse.h"
 
 #include "base/compiler.h"
 #include "support/test.h"

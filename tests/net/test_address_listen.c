@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The argument of `listen`: addresses, ports, ranges, names, and network interfaces. */
-#include "net/address.h"
+#include "net/address_parse.h"
 
 #include "base/compiler.h"
 #include "support/test.h"

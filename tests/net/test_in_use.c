@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sockets that listen, read from tables as the kernel writes them, and which addresses they are in
  * the way of. */
+#include "net/address_parse.h"
 #include "net/in_use.h"
 
 #include "base/compiler.h"

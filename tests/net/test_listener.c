@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Listeners of TCP: opening, handing over to a new one, sockets of reuseport, and what fails. */
+#include "net/listener_open.h"
+#include "net/listener_options.h"
 #include "net/listener_set.h"
 #include "net/listening.h"
 #include "support/test.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Listeners that were shut down, and listen again. */
+#include "net/listener_mend.h"
+#include "net/listener_open.h"
+#include "net/listener_options.h"
+#include "net/listener_socket.h"
 #include "net/listening.h"
 #include "os/descriptor.h"
 #include "support/directory.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Options of listening sockets: set at the open or the commit, and changed on kept ones. */
+#include "net/listener_open.h"
+#include "net/listener_options.h"
 #include "net/listening.h"
 #include "support/test.h"
 

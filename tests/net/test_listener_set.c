@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sets of listeners: found by address among very many, and compared with a search through all. */
+#include "net/address_parse.h"
+#include "net/listener_open.h"
+#include "net/listener_options.h"
 #include "net/listener_set.h"
-#include "net/overlaps.h"
 #include "support/random.h"
 #include "support/test.h"
 
@@ -79,7 +81,7 @@ START_TEST(a_wildcard_among_them_is_allowed)
         add_number(arena, &all, i)->fd_n = 0;
     wildcard = add(arena, &all, "0.0.0.0:7000");
     add(arena, &all, "0.0.0.0:7001");
-    overlaps_allow(&all, NULL, NULL, true);
+    listener_set_allow_all(&all, NULL, NULL, true);
     STAILQ_FOREACH (listener, &all.list, link)
         beside += listener->beside;
     ck_assert_uint_eq(beside, MANY + 1);
@@ -135,12 +137,12 @@ static void compare_searches(const struct listeners *all, const struct listener 
     STAILQ_FOREACH (other, &all->list, link) {
         bool equal = address_equal(&other->address, &listener->address);
 
-        n += listener_overlaps(listener, other);
+        n += listener_set_overlaps(listener, other);
         same += equal;
         open += equal && listener_is_open(other);
     }
     while ((found = listener_set_overlap(all, listener, found)) != NULL) {
-        ck_assert(listener_overlaps(listener, found));
+        ck_assert(listener_set_overlaps(listener, found));
         ck_assert_uint_le(++overlaps, n);
     }
     ck_assert_uint_eq(overlaps, n);

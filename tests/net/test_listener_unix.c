@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Listeners on unix sockets: permissions, leftovers of dead processes, and whose path it is. */
+#include "net/address_parse.h"
+#include "net/listener_open.h"
+#include "net/listener_socket.h"
 #include "net/listening.h"
 #include "support/directory.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lets clients come, talk and go at random while the daemon goes through its transitions, and
  * checks that none of them is lost. */
+#include "net/address_parse.h"
 #include "plays/random_sessions_private.h"
 
 #include "plays/client.h"

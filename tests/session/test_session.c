@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Callbacks and calls of a protocol, and what the log says of a session. */
+#include "net/address_parse.h"
 #include "support/fixture.h"
 
 #include <stdio.h>

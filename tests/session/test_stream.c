@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The server that a connection belongs to: on the kernel's sockets, which know their own
  * address. */
+#include "net/address_parse.h"
 #include "session/conn.h"
 #include "session/session.h"
 #include "support/fixture.h"

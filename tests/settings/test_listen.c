@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `listen`: its parameters, and the sockets that all of them together ask for. */
+#include "net/listener_options.h"
 #include "settings/loading.h"
 #include "support/test.h"
 

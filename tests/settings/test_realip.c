@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The directive `set_real_ip_from`: what it takes, and what a server inherits; and which addresses
  * begin with a PROXY header. */
+#include "net/address_parse.h"
 #include "settings/loading.h"
 #include "support/test.h"
 

@@ -3,6 +3,9 @@
  * stand for simulated ones. */
 #include "support/fixture_worker.h"
 
+#include "net/address_parse.h"
+#include "net/listener_open.h"
+#include "net/listener_options.h"
 #include "net/listener_set.h"
 
 #include <unistd.h>

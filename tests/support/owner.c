@@ -3,7 +3,7 @@
  * comes after `closed`. */
 #include "support/owner.h"
 
-#include "net/address.h"
+#include "net/address_parse.h"
 
 #include <arpa/inet.h>
 #include <string.h>

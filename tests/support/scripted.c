@@ -3,6 +3,7 @@
 #include "support/scripted.h"
 
 #include "session/session.h"
+#include "net/address_parse.h"
 #include "support/fixture.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Listeners that were shut down: left alone, reported, and tried again. */
+#include "net/listener_socket.h"
 #include "support/fixture_worker.h"
 
 #include <errno.h>

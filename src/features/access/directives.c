@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "features/features.h"
+#include "net/address_parse.h"
 #include "settings/set_value.h"
 #include "settings/template.h"
 

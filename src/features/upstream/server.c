@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "features/upstream/upstream.h"
 #include "names/client.h"
+#include "net/address_parse.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
 #include "settings/haproxy.h"

@@ -5,6 +5,7 @@
 #include "features/resolver/resolver.h"
 #include "features/upstream/upstream.h"
 #include "names/client.h"
+#include "net/address_parse.h"
 #include "settings/apply.h"
 #include "settings/calls.h"
 #include "settings/protocol.h"

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sockets of a listener: listener_open() prepares those of a new configuration, which no client
+ * can notice, and listener_commit() makes them listen. */
+#pragma once
+
+#include "net/listener.h"
+
+/* Creates a closed listener in the arena; NULL without memory. A unix socket has no reuseport. */
+struct listener *listener_create(
+    struct arena *arena, const struct address *address, const struct listener_options *options);
+
+/* Opens `slots` sockets (1 without reuseport): bound, close-on-exec, non-blocking, not listening
+ * yet.
+ *
+ * - The previous holder `from` (NULL: none) has the same address. Its open sockets are adopted as
+ *   they are: both listeners then name the same descriptors. More than `slots` stay, without
+ *   reuseport too.
+ * - One whose path is lost is not adopted: the path is bound again.
+ * - Where a service manager has passed fewer sockets than reuseport asks for, the workers share
+ *   them, with a warning.
+ * - The path of a unix socket is removed first where a connect() to it is refused, and is an error
+ *   where it is answered. The caller refuses two listeners of one configuration on the same path:
+ *   before the commit the first looks unused to the second.
+ *
+ * Returns 0, or -1 after an emerg line, with the new sockets closed again. */
+int listener_open(
+    struct listener *listener, const struct listener *from, unsigned slots, struct log *log);
+
+/* Sets every option on every socket, and makes it listen; a kept socket listens again, with its new
+ * backlog, even if it was shut down. An option that the kernel refuses is an alert. Returns -1 only
+ * where listen() fails, after an emerg line and with the others listening: another process has
+ * bound the address and listens since the open. */
+int listener_commit(struct listener *listener, struct listener_system *system, struct log *log);
+
+/* Adds a socket of the same address, which listens; -1 without memory. */
+int listener_add(struct listener *listener, int fd);
+/* Closes the sockets, opened or adopted, but for the first kept_n. */
+void listener_close(struct listener *listener);
+/* Closes one of the sockets, unless it is among the first kept_n. */
+void listener_close_socket(struct listener *listener, int fd);
+/* Closes the sockets but for those that the next listener of the address, `next`, has too. */
+void listener_hand_over(struct listener *listener, const struct listener *next);
+/* Undoes an open that will not be committed: closes the sockets that are not also the previous
+ * holder's, `from`, and unlinks the path of a unix socket that was made. */
+void listener_undo_open(struct listener *listener, const struct listener *from);

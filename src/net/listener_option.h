@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A socket option of a listener: read, and set where it differs, by the name that the log has for
+ * it. Never fails: an option that the kernel refuses is an alert. */
+#pragma once
+
+#include "net/listener.h"
+#include "os/sockets.h"
+
+#include <errno.h>
+
+#define OPTION(level, number) (&(const struct os_option) { level, number, #number })
+
+/* Returns an option's value; 0 where the kernel does not know it, so that "off" is never
+ * refused. */
+static inline int listener_option_of(int fd, const struct os_option *option)
+{
+    int value;
+    socklen_t length = sizeof(value);
+
+    if (getsockopt(fd, option->level, option->number, &value, &length) == -1)
+        return 0;
+    return value;
+}
+
+static inline void listener_set_option(const struct listener *listener, int fd,
+    const struct os_option *option, int value, struct log *log)
+{
+    if (setsockopt(fd, option->level, option->number, &value, sizeof(value)) == -1)
+        log_write(log, LEVEL_ALERT, errno, "setsockopt(%s, %d) %s failed, ignored", option->name,
+            value, listener->text);
+}
+
+/* Sets an option only where it differs: a kept socket gets the changes of the configuration, in both
+ * directions, and a default asks nothing of the kernel. */
+static inline void listener_change_option(const struct listener *listener, int fd,
+    const struct os_option *option, int value, struct log *log)
+{
+    if (listener_option_of(fd, option) != value)
+        listener_set_option(listener, fd, option, value, log);
+}

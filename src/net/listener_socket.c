@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A socket of a listener: bound, also to the path of a unix socket; examined; and revived, where
+ * a process that has it has shut it down or connected it. Never accepts. Invariant: a path is
+ * unlinked only where it is a stale socket, or leads to ours. */
+#include "net/listener_socket.h"
+
+#include "net/listener_option.h"
+#include "net/listener_options.h"
+#include "net/listener_set.h"
+#include "os/descriptor.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Without the flag the system does not tell that a peer's half has ended: a socket can only hang
+ * up then. */
+#ifndef POLLRDHUP
+#define POLLRDHUP 0
+#endif
+
+COLD void listener_log_failure(struct log *log, int error, const char *format, ...)
+{
+    struct log_line line = { .level = LEVEL_EMERG, .error = error, .place = log->place };
+    va_list args;
+
+    va_start(args, format);
+    log_vput(log, &line, format, args);
+    va_end(args);
+    if (error == EADDRINUSE || error == EADDRNOTAVAIL)
+        log_note_temporary(log);
+}
+
+/* ---- Paths of unix sockets ---- */
+
+/* Connects to the path of a unix socket: returns 0 or an errno. */
+static int probe_path(const struct address *address)
+{
+    int fd = descriptor_socket(AF_UNIX, SOCK_STREAM, O_NONBLOCK);
+    int error = 0;
+
+    if (fd == -1 || connect(fd, &address->any, address->length) == -1)
+        error = errno;
+    if (fd != -1)
+        close(fd);
+    return error;
+}
+
+/* Removes a path that bind() needs, where it is a socket that no process listens on: a crash left
+ * it. */
+static int clear_path(const struct listener *listener, struct log *log)
+{
+    const char *path = listener->address.un.sun_path;
+    struct stat st;
+    int error;
+
+    if (lstat(path, &st) == -1)
+        return 0; /* no path, or bind() will say why not */
+    if (!S_ISSOCK(st.st_mode)) {
+        log_write(log, LEVEL_EMERG, 0, "bind() to %s failed: the path exists and is not a socket",
+            listener->text);
+        return -1;
+    }
+    error = probe_path(&listener->address);
+    switch (error) {
+    case 0:
+    case EAGAIN:     /* the backlog is full */
+    case EPROTOTYPE: /* no stream socket */
+        log_write(log, LEVEL_EMERG, 0, "bind() to %s failed: the socket is in use", listener->text);
+        log_note_temporary(log);
+        return -1;
+    case ENOENT:
+        return 0;
+    case ECONNREFUSED:
+        if (unlink(path) == 0 || errno == ENOENT)
+            return 0;
+        log_write(log, LEVEL_EMERG, errno, "unlink() stale %s failed", listener->text);
+        return -1;
+    default:
+        log_write(log, LEVEL_EMERG, error, "connect() to %s, to see if it is in use, failed",
+            listener->text);
+        return -1;
+    }
+}
+
+void listener_note_path(struct listener *listener)
+{
+    struct stat st;
+
+    if (!listener_is_unix(listener) || lstat(listener->address.un.sun_path, &st) == -1 ||
+        !S_ISSOCK(st.st_mode))
+        return;
+    listener->path_device = st.st_dev;
+    listener->path_inode = st.st_ino;
+}
+
+bool listener_is_path_lost(const struct listener *listener)
+{
+    struct stat st;
+
+    if (!listener_is_unix(listener) || listener->foreign || listener->kept_n > 0)
+        return false;
+    if (lstat(listener->address.un.sun_path, &st) == -1)
+        return errno == ENOENT || errno == ENOTDIR;
+    if (listener->path_inode == 0)
+        return !S_ISSOCK(st.st_mode);
+    return st.st_dev != listener->path_device || st.st_ino != listener->path_inode;
+}
+
+bool listener_is_path_in_use(const struct listener *listener)
+{
+    int error;
+
+    assert(listener_is_unix(listener));
+    error = probe_path(&listener->address);
+    return error == 0 || error == EAGAIN; /* the backlog is full */
+}
+
+int listener_unlink_path(const struct listener *listener)
+{
+    const char *path = listener->address.un.sun_path;
+
+    if (!listener_is_unix(listener) || listener->foreign || listener_is_path_lost(listener))
+        return 0;
+    return unlink(path) == -1 && errno != ENOENT ? -1 : 0;
+}
+
+void listener_unlink(struct listener *listener, struct log *log)
+{
+    if (listener->stored_n == 0 && listener_unlink_path(listener) == -1)
+        log_write(log, LEVEL_ALERT, errno, "unlink() \"%s\" failed", listener->address.un.sun_path);
+}
+
+/* ---- Bound ---- */
+
+static int bind_unix(struct listener *listener, int fd, struct log *log)
+{
+    const char *path = listener->address.un.sun_path;
+
+    if (clear_path(listener, log) == -1)
+        return -1;
+    if (bind(fd, &listener->address.any, listener->address.length) == -1) {
+        listener_log_failure(log, errno, "bind() to %s failed", listener->text);
+        return -1;
+    }
+    if (chmod(path, 0666) == -1) { /* any user may connect, as with nginx */
+        log_write(log, LEVEL_EMERG, errno, "chmod() \"%s\" failed", path);
+        unlink(path);
+        return -1;
+    }
+    listener_note_path(listener);
+    return 0;
+}
+
+static int bind_inet(struct listener *listener, int fd, struct log *log)
+{
+    struct address chosen = listener->address;
+
+    listener_set_bind_options(listener, fd, log);
+    if (bind(fd, &chosen.any, chosen.length) == -1) {
+        listener_log_failure(log, errno, "bind() to %s failed", listener->text);
+        return -1;
+    }
+    if (address_port(&chosen) != 0)
+        return 0;
+    /* the sockets that follow must get the same port */
+    if (getsockname(fd, &chosen.any, &chosen.length) == -1) {
+        log_write(log, LEVEL_EMERG, errno, "getsockname() of %s failed", listener->text);
+        return -1;
+    }
+    listener_set_move(listener, &chosen);
+    address_format_zone(&chosen, listener->text);
+    return 0;
+}
+
+int listener_open_socket(struct listener *listener, struct log *log)
+{
+    int family = listener->address.any.sa_family;
+    int fd = descriptor_socket(family, SOCK_STREAM, O_NONBLOCK);
+
+    if (fd == -1) {
+        log_write(log, LEVEL_EMERG, errno, "socket() %s failed", listener->text);
+        return -1;
+    }
+    if ((listener_is_unix(listener) ? bind_unix : bind_inet)(listener, fd, log) == -1) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+bool listener_is_taken(const struct listener *listener, struct log *log)
+{
+    const struct address *address = &listener->address;
+    struct stat st;
+    int fd, error;
+
+    if (listener_is_unix(listener)) {
+        if (lstat(address->un.sun_path, &st) == -1 || !S_ISSOCK(st.st_mode))
+            return false;
+        error = probe_path(address);
+        return error == 0 || error == EAGAIN;
+    }
+    fd = descriptor_socket(address->any.sa_family, SOCK_STREAM, O_NONBLOCK);
+    if (fd == -1)
+        return false;
+    listener_set_bind_options(listener, fd, log);
+    error = bind(fd, &address->any, address->length) == -1 ? errno : 0;
+    close(fd);
+    return error == EADDRINUSE;
+}
+
+int listener_listen(
+    const struct listener *listener, int fd, struct listener_system *system, struct log *log)
+{
+    listener_set_options(listener, fd, system, log);
+    return listen(fd, listener->options.backlog);
+}
+
+/* ---- Broken ---- */
+
+/* A unix socket that was shut down still says that it listens. */
+static bool has_hung_up(int fd)
+{
+    struct pollfd polled = { .fd = fd, .events = POLLRDHUP };
+
+    return poll(&polled, 1, 0) == 1 && (polled.revents & (POLLHUP | POLLRDHUP)) != 0;
+}
+
+bool listener_is_broken(const struct listener *listener, int fd)
+{
+    assert(fd >= 0);
+    return listener_option_of(fd, OPTION(SOL_SOCKET, SO_ACCEPTCONN)) == 0 ||
+           (listener_is_unix(listener) && has_hung_up(fd));
+}
+
+void listener_disconnect(int fd)
+{
+    static const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+
+    assert(fd >= 0);
+    descriptor_stop_linger(fd);
+    connect(fd, &nowhere, sizeof(nowhere));
+}
+
+/* Binds a socket that was disconnected where it has lost its port, which the kernel had chosen;
+ * -1 with errno, EADDRNOTAVAIL where somebody has bound it to another address. */
+static int bind_lost_port(struct listener *listener, int fd, struct log *log)
+{
+    struct address now;
+
+    listener_change_option(listener, fd, OPTION(SOL_SOCKET, SO_REUSEADDR), 1, log);
+    if (bind(fd, &listener->address.any, listener->address.length) == -1 && errno != EINVAL)
+        return -1;
+    if (address_of_socket(&now, fd) == -1)
+        return -1;
+    if (address_equal(&now, &listener->address))
+        return 0;
+    errno = EADDRNOTAVAIL;
+    return -1;
+}
+
+int listener_revive(struct listener *listener, int fd, struct log *log)
+{
+    assert(!listener_is_unix(listener));
+    listener_disconnect(fd);
+    return bind_lost_port(listener, fd, log);
+}
