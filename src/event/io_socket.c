@@ -15,7 +15,8 @@
 #include <poll.h>
 #include <unistd.h>
 
-struct io_result io_socket_failed(enum io_status again)
+/* Makes a result of errno, where "would block" means to try `again`. */
+static struct io_result io_socket_failed(enum io_status again)
 {
     if (errno == EAGAIN || errno == EWOULDBLOCK)
         return (struct io_result) { .status = again };

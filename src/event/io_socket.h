@@ -4,9 +4,6 @@
 
 #include "event/io.h"
 
-/* Makes a result of errno, where "would block" means to try `again`. */
-struct io_result io_socket_failed(enum io_status again);
-
 struct io_result io_socket_recv(struct source *source, struct io_span *span);
 struct io_result io_socket_send(struct source *source, const struct iovec *pieces, int count);
 struct io_result io_socket_accept(

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The loop's life, its wait, and its queues. Runs an event's handler only from a queue, or from a
- * report of a source that has no queue (the loop's own). */
+/* The life of a loop: made, checked, closed. Never runs a handler. */
 #include "event/loop.h"
 
 #include "os/memory.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -116,103 +113,7 @@ void loop_done(struct loop *loop)
     close_tables(loop);
 }
 
-void loop_fail(struct loop *loop, const char *call, int error)
-{
-    assert(error != 0 && error != EINTR);
-    log_write(loop->log, LEVEL_ALERT, error, "%s() failed", call);
-    log_debug_point(loop->log, "the wait for events has failed");
-    loop->wait_error = error;
-    loop->noticeable = true;
-}
-
-bool loop_owns(const struct loop *loop, const struct source *source)
-{
-    return source == loop->signaler || source == loop->notifier || source == loop->ticker;
-}
-
-void loop_take_special(struct loop *loop, struct source *source, enum event_direction direction)
-{
-    assert(source->queue != QUEUE_NORMAL);
-    if (source->queue == QUEUE_NONE) {
-        debug_source(loop, source, "%s event runs within the wait", debug_direction(direction));
-        source->ops->run[direction](loop, source);
-    } else {
-        loop_post(loop, &source->events[direction], (enum event_queue)source->queue);
-    }
-}
-
-COLD void loop_report_broken(struct loop *loop, struct source *source)
-{
-    const struct event *events = source->events;
-
-    source->eof = true;
-    if (!source->ops->wants_broken || events[EVENT_READ].armed || events[EVENT_WRITE].armed)
-        return;
-    debug_source(loop, source, "broken");
-    loop_post(loop, &source->events[EVENT_READ], QUEUE_NORMAL);
-}
-
-/* Runs an event that was taken out of its queue. */
-static inline void run_event(struct loop *loop, struct event *event)
-{
-    struct source *source = source_of(event);
-
-    assert(source->in_use);
-    debug_source(loop, source, "%s event of the %s queue runs", debug_direction(event->direction),
-        debug_queue(event->queue));
-    event->queue = QUEUE_NONE;
-    event->turn = loop->turn;
-    source->ops->run[event->direction](loop, source);
-}
-
-void loop_run_posted(struct loop *loop, enum event_queue queue)
-{
-    struct posted_events *posted = &loop->queues[queue];
-    struct event *event;
-
-    while ((event = TAILQ_FIRST(posted)) != NULL) {
-        TAILQ_REMOVE(posted, event, link);
-        run_event(loop, event);
-    }
-}
-
-void loop_run_found(struct loop *loop)
-{
-    /* a handler that gives up a listener may have the mechanism report more */
-    for (struct event **event = loop->found.first; event != loop->found.next; event++)
-        if (likely((*event)->queue == QUEUE_FOUND)) /* else unposted meanwhile */
-            run_event(loop, *event);
-    loop->found.next = loop->found.first;
-}
-
-void loop_run_early(struct loop *loop, struct event *event)
-{
-    assert(loop_will_run(event));
-    loop_unpost(loop, event);
-    run_event(loop, event);
-}
-
-size_t loop_count_found(const struct loop *loop)
-{
-    size_t n = 0;
-
-    for (struct event **event = loop->found.first; event != loop->found.next; event++)
-        n += (*event)->queue == QUEUE_FOUND;
-    return n;
-}
-
-void loop_move_next(struct loop *loop)
-{
-    struct posted_events *next = &loop->queues[QUEUE_NEXT];
-    struct event *event;
-
-    TAILQ_FOREACH (event, next, link) {
-        event->queue = QUEUE_NORMAL;
-        debug_source(loop, source_of(event), "%s event moves from the next to the normal queue",
-            debug_direction(event->direction));
-    }
-    TAILQ_CONCAT(&loop->queues[QUEUE_NORMAL], next, link);
-}
+/* ---- Checks ---- */
 
 static size_t check_queue(const struct loop *loop, enum event_queue queue)
 {

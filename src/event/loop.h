@@ -2,51 +2,13 @@
 /* The event loop: a mechanism, the table of sources that it watches, queues of posted events,
  * timers, and cached time. The order of a turn is the worker's (worker/turn.c); here are its parts.
  *
- * All state is the loop's, so that two loops live in one process. An event is in at most one queue;
- * it is armed only while its source has a slot of the table. */
+ * All state is the loop's, so that two loops live in one process. An event is armed only while its
+ * source has a slot of the table. */
 #pragma once
 
-#include "base/clock.h"
-#include "base/compiler.h"
-#include "base/log.h"
-#include "event/debug.h"
-#include "event/mechanism.h"
-#include "event/source.h"
-#include "event/timer.h"
-
-#include <assert.h>
-#include <inttypes.h>
-#include <signal.h>
-
-TAILQ_HEAD(posted_events, event);
-
-struct loop {
-    struct clock clock; /* read once a turn, or once a tick of timer_resolution */
-    uint16_t turn;      /* counts the waits, and begins again after the greatest */
-    const struct mechanism *mechanism;
-    void *mechanism_state; /* the mechanism's own, with a kind of its own */
-    struct source_table sources;
-    struct posted_events queues[QUEUES];
-    struct {
-        struct event **first, **next, **end;
-    } found; /* events that the wait has reported; each runs if it is in QUEUE_FOUND then */
-    struct timers timers;
-    struct log *log;
-    const sigset_t *wait_mask; /* signals blocked within the wait; NULL: leave the mask alone */
-    struct source *notifier;   /* notify()'s: an eventfd, or none of the loop's; or NULL */
-    struct source *signaler;   /* tells of signals, with a wait_mask; else NULL */
-    struct source *ticker;     /* timer_resolution's: a timerfd, or likewise; or NULL */
-    void (*notified)(struct loop *loop); /* runs on the loop after notify() */
-    struct file_aio *file_aio;           /* kernel AIO (event/file_aio.h), or NULL */
-    bool checked;    /* whole structures are checked each turn: simulated kernel, debug build */
-    int signal_fd;   /* handlers of signals write a byte to it: the pipe of `signaler`; or -1 */
-    int wait_error;  /* the errno of a wait that has failed: the loop is of no use; 0: none has */
-    bool noticeable; /* `checked`, or `wait_error` is set: a single test a turn */
-    int notify_fd;   /* notify() writes to it, if that is not the notifier's descriptor; or -1 */
-    uint64_t due_by_ms;    /* with a ticker: timers up to here expire, a tick behind the clock */
-    uint64_t tick_ms;      /* timer_resolution; 0: none */
-    uint64_t next_tick_ms; /* the next tick that the loop itself makes; 0: a timer makes them */
-};
+#include "event/loop_queue.h"
+#include "event/loop_wake.h"
+#include "event/source_watch.h"
 
 struct loop_options {
     const struct mechanism *mechanism;
@@ -61,76 +23,8 @@ struct loop_options {
 int loop_init(struct loop *loop, const struct loop_options *options);
 /* Closes a loop whose sources, but for its own, have been put back. */
 void loop_done(struct loop *loop);
-
-/* Takes the time from a ticker every `ms` instead of once a turn; -1 after an emerg line. */
-int loop_set_resolution(struct loop *loop, uint64_t ms);
-/* Makes mechanism->notify() work, which has `notified` run on the loop; -1 after an emerg line. */
-int loop_set_notified(struct loop *loop, void (*notified)(struct loop *loop));
-
-/* Watches, by a signalfd, the signals that are blocked outside of the wait. Without it a busy loop
- * would starve them: a wait that finds an event ready returns before it delivers a signal. -1 after
- * an emerg line. loop_init() calls it where the wait takes a mask. */
-int loop_watch_signals(struct loop *loop);
-/* loop_signals.c: Does so where the wait takes no mask: makes the pipe of loop->signal_fd, by which
- * a handler ends a wait that has not begun yet. Both ends are the loop's. */
-int loop_open_signal_pipe(struct loop *loop);
-/* Let the signals through that are blocked outside of the wait, and block them again: for
- * mechanisms that cannot have the kernel do so within the wait. The first stores the mask for the
- * second; both leave errno alone, and do nothing without a wait_mask. */
-void loop_let_signals(const struct loop *loop, sigset_t *blocked);
-void loop_hold_signals(const struct loop *loop, const sigset_t *blocked);
-/* loop_wake.c: Makes a source of the loop's own of a descriptor and arms it. NULL after an emerg
- * line that names `what`, and then it is closed; for a descriptor of -1 the line has errno. */
-struct source *loop_watch_own(struct loop *loop, int fd, enum event_queue queue,
-    const struct source_ops *ops, const char *what);
-
-/* loop_wake.c: Makes a source for what has no descriptor: its event is posted, or given to
- * loop_report_own(). NULL after an emerg line. */
-struct source *loop_make_own(
-    struct loop *loop, enum event_queue queue, const struct source_ops *ops);
-
-/* For mechanisms: this call, on which the wait depends, has failed. Logs it; the owner ends. */
-void loop_fail(struct loop *loop, const char *call, int error);
-/* Whether a descriptor that woke us up belongs to the loop itself. */
-bool loop_owns(const struct loop *loop, const struct source *source);
-
-/* For mechanisms: takes the report of a source of the loop's own that has no descriptor. */
-void loop_report_own(struct loop *loop, struct source *source);
-
-/* loop_wake.c: Waits without reading the clock, which the ticker does. */
-void loop_wait_for_tick(struct loop *loop, int timeout);
-
-/* loop.c: Takes the report that a connection is broken both ways, beside those of its directions:
- * where its owner waits for neither, and wants it, its READ event runs all the same. For mechanisms
- * that can tell. */
-void loop_report_broken(struct loop *loop, struct source *source);
-
-/* loop.c: Runs the events of a queue that is not empty. */
-void loop_run_posted(struct loop *loop, enum event_queue queue);
-/* loop.c: Run the events that the wait has reported, and count those that have yet to run. */
-void loop_run_found(struct loop *loop);
-size_t loop_count_found(const struct loop *loop);
-/* loop.c: Runs an event of those that run in this turn before the others. */
-void loop_run_early(struct loop *loop, struct event *event);
-/* loop.c: Takes the report of an armed source that is not of the normal queue: a listener's, or one
- * of the loop's own. */
-void loop_take_special(struct loop *loop, struct source *source, enum event_direction direction);
-/* loop.c: Moves the next queue's events to the normal queue. */
-void loop_move_next(struct loop *loop);
-
-/* Asserts what holds of the whole loop between two waits: queues, sources, timers. */
+/* Asserts the rules of the whole loop between two waits: queues, sources, timers. */
 void loop_check(const struct loop *loop);
-
-/* Inline, because every turn and every event runs through them: */
-
-/* Reads the clock that the loop goes by. */
-static inline void loop_read_clock(struct loop *loop)
-{
-    if (unlikely(loop->mechanism->read_clock != NULL))
-        loop->mechanism->read_clock(loop);
-    else
-        clock_read(&loop->clock);
-}
 
 /* Waits for events, has them reported, and reads the clock. `timeout` in ms; -1: for ever. */
 static inline void loop_wait(struct loop *loop, int timeout)
@@ -147,118 +41,4 @@ static inline void loop_wait(struct loop *loop, int timeout)
         loop_read_clock(loop);
     }
     debug_waited(loop, timeout, before);
-}
-
-/* Puts an event at a queue's end; an event that is posted already stays where it is. */
-static inline void loop_post(struct loop *loop, struct event *event, enum event_queue queue)
-{
-    if (event->queue != QUEUE_NONE) {
-        debug_source(loop, source_of(event), "%s event is in the %s queue already",
-            debug_direction(event->direction), debug_queue(event->queue));
-        return;
-    }
-    assert(queue > QUEUE_NONE && queue < QUEUES);
-    event->queue = (uint8_t)queue;
-    TAILQ_INSERT_TAIL(&loop->queues[queue], event, link);
-    debug_source(loop, source_of(event), "%s event posted to the %s queue",
-        debug_direction(event->direction), debug_queue(queue));
-}
-
-/* Posts an event that its owner wants to run without a report: in this turn still, or, if it has
- * run in this turn, in the next. Two events that post each other would leave no time to others; nor
- * would slots that are taken again at once, so that a slot keeps the turn of its READ event. */
-static inline void loop_post_soon(struct loop *loop, struct event *event)
-{
-    loop_post(loop, event, event->turn == loop->turn ? QUEUE_NEXT : QUEUE_NORMAL);
-}
-
-static inline void loop_unpost(struct loop *loop, struct event *event)
-{
-    if (event->queue == QUEUE_NONE)
-        return;
-    debug_source(loop, source_of(event), "%s event taken out of the %s queue",
-        debug_direction(event->direction), debug_queue(event->queue));
-    if (event->queue != QUEUE_FOUND)
-        TAILQ_REMOVE(&loop->queues[event->queue], event, link);
-    event->queue = QUEUE_NONE;
-}
-
-/* Posts an event that the mechanism has reported to the normal queue, without a link. */
-static inline void loop_post_found(struct loop *loop, struct event *event)
-{
-    struct event **place = loop->found.next;
-
-    if (unlikely(event->queue != QUEUE_NONE || place == loop->found.end)) {
-        loop_post(loop, event, QUEUE_NORMAL);
-        return;
-    }
-    event->queue = QUEUE_FOUND;
-    *place = event;
-    loop->found.next = place + 1;
-    debug_source(loop, source_of(event), "%s event posted to the %s queue",
-        debug_direction(event->direction), debug_queue(QUEUE_FOUND));
-}
-
-/* Whether the event runs from the normal queue in this turn. */
-static inline bool loop_will_run(const struct event *event)
-{
-    return event->queue == QUEUE_FOUND || event->queue == QUEUE_NORMAL;
-}
-
-/* Whether no event of a queue is posted. */
-static inline bool loop_is_empty(const struct loop *loop, enum event_queue queue)
-{
-    return TAILQ_EMPTY(&loop->queues[queue]) &&
-           (queue != QUEUE_NORMAL || loop->found.next == loop->found.first ||
-               loop_count_found(loop) == 0);
-}
-
-/* Runs a queue until it is empty, with the events that handlers post to it meanwhile. */
-static inline void loop_run(struct loop *loop, enum event_queue queue)
-{
-    if (queue == QUEUE_NORMAL && loop->found.next != loop->found.first)
-        loop_run_found(loop);
-    if (!TAILQ_EMPTY(&loop->queues[queue]))
-        loop_run_posted(loop, queue);
-}
-
-/* Moves the next queue's events to the normal queue; returns whether events are posted already, so
- * that the turn need not wait for any. */
-static inline bool loop_promote(struct loop *loop)
-{
-    if (unlikely(!TAILQ_EMPTY(&loop->queues[QUEUE_NEXT])))
-        loop_move_next(loop);
-    return !loop_is_empty(loop, QUEUE_NORMAL) || !loop_is_empty(loop, QUEUE_ACCEPT);
-}
-
-/* Returns the source of a slot if the slot is still in that generation, else NULL: for
- * mechanisms. */
-static inline struct source *loop_source(struct loop *loop, uint32_t index, uint32_t generation)
-{
-    struct source *source;
-
-    if (unlikely(index >= loop->sources.used_n))
-        return NULL;
-    source = source_at(&loop->sources, index);
-    if (likely(source->in_use && source->generation == generation))
-        return source;
-    debug_loop(loop, "an event of slot %" PRIu32 " is stale", index);
-    return NULL;
-}
-
-/* Takes the mechanism's report that the direction is ready, and posts or runs its event. */
-static inline void loop_report(
-    struct loop *loop, struct source *source, enum event_direction direction)
-{
-    struct event *event = &source->events[direction];
-
-    debug_source(loop, source, "ready to %s%s", debug_direction(direction),
-        event->armed ? "" : ", which waits until it is wanted");
-    event->ready = true;
-    if (!event->armed)
-        return;
-    if (likely(source->queue == QUEUE_NORMAL))
-        loop_post_found(loop, event);
-    else
-        loop_take_special(loop, source, direction);
 }

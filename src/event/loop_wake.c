@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The loop's own sources, which wake it: notices of threads, ticks of timer_resolution, and signals
  * that come while the loop is busy. Each is made at most once a loop, of a descriptor of the
- * system's (os/wakeup.h) or by the mechanism, and loop_done() closes it. */
+ * system's (os/wakeup.h) or by the mechanism, and loop_done() closes it.
+ *
+ * Where the wait of the mechanism takes no mask, signals are blocked but around the wait, and their
+ * handlers write a byte to a pipe that the loop watches. A signal between the mask's change and the
+ * wait has thus made the pipe readable, so that no wait begins after it and sleeps. Handlers never
+ * run outside of the wait; nothing else of the worker is interrupted by a signal. */
 #include "event/loop_wake.h"
 
+#include "event/source_watch.h"
+#include "os/descriptor.h"
 #include "os/wakeup.h"
 
-#include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <unistd.h>
 
@@ -85,15 +92,6 @@ struct source *loop_make_own(
     source->io = &io_socket;
     source->queue = (uint8_t)queue;
     return source;
-}
-
-void loop_report_own(struct loop *loop, struct source *source)
-{
-    assert(source != NULL && source->fd == -1 && loop_owns(loop, source));
-    if (source->queue == QUEUE_NONE)
-        source->ops->run[EVENT_READ](loop, source);
-    else
-        loop_post(loop, &source->events[EVENT_READ], (enum event_queue)source->queue);
 }
 
 static struct source *start_notices(struct loop *loop)
@@ -208,6 +206,47 @@ void loop_wait_for_tick(struct loop *loop, int timeout)
         wait_and_tick(loop, timeout);
     else
         loop->mechanism->process_events(loop, timeout); /* the ticker is one of its sources */
+}
+
+/* ---- Signals ---- */
+
+/* The handlers have run when their bytes are here: nothing else is to be done. */
+static void signal_pipe_readable(struct loop *loop, struct source *source)
+{
+    char bytes[64];
+    ssize_t n;
+
+    assert(source == loop->signaler);
+    do
+        n = read(source->fd, bytes, sizeof(bytes));
+    while (n == (ssize_t)sizeof(bytes) || (n == -1 && errno == EINTR));
+    source->events[EVENT_READ].ready = false;
+}
+
+static const struct source_ops signal_pipe_ops = { .run = { [EVENT_READ] = signal_pipe_readable } };
+
+int loop_open_signal_pipe(struct loop *loop)
+{
+    int ends[2] = { -1, -1 };
+
+    assert(loop->signaler == NULL && loop->signal_fd == -1 && loop->wait_mask != NULL);
+    if (descriptor_pipe(ends, O_NONBLOCK) == 0)
+        loop->signal_fd = ends[1];
+    loop->signaler = loop_watch_own(loop, ends[0], QUEUE_NONE, &signal_pipe_ops, "pipe()");
+    return loop->signaler == NULL ? -1 : 0;
+}
+
+/* A process with threads has no defined sigprocmask() but on some systems. */
+void loop_let_signals(const struct loop *loop, sigset_t *blocked)
+{
+    if (loop->wait_mask != NULL)
+        pthread_sigmask(SIG_SETMASK, loop->wait_mask, blocked);
+}
+
+void loop_hold_signals(const struct loop *loop, const sigset_t *blocked)
+{
+    if (loop->wait_mask != NULL)
+        pthread_sigmask(SIG_SETMASK, blocked, NULL);
 }
 
 /* Lets the pending signals through, whose handlers run now. */

@@ -118,6 +118,3 @@ struct mechanism_values mechanism_defaults(const struct mechanism *mechanism);
 
 /* Asserts that every operation is there, and that each option's limits fit its initial value. */
 void mechanism_check(const struct mechanism *mechanism);
-
-/* A notify() by a descriptor of the loop's own, for mechanisms whose kernel has nothing better. */
-int loop_notify_descriptor(struct loop *loop);

@@ -82,45 +82,6 @@ struct source_table {
 int source_table_init(struct source_table *table, uint32_t n, size_t stride);
 void source_table_done(struct source_table *table);
 
-/* Arms a direction. The event of a source that is known to be ready is posted by loop_post_soon(),
- * because its edge will not come again. -1 with errno where the mechanism refuses (no memory). */
-int source_arm(struct loop *loop, struct source *source, enum event_direction direction);
-/* Pauses a direction that is armed. */
-void source_disarm_armed(struct loop *loop, struct source *source, enum event_direction direction);
-/* Pauses a direction; costs no system call where events are edges. */
-static inline void source_disarm(
-    struct loop *loop, struct source *source, enum event_direction direction)
-{
-    if (source->events[direction].armed)
-        source_disarm_armed(loop, source, direction);
-}
-/* Arms both directions at once. */
-int source_arm_both(struct loop *loop, struct source *source);
-
-/* Start and end watching a listener; `exclusive`: the kernel wakes one of the workers that wait. */
-int source_arm_listener(struct loop *loop, struct source *source, bool exclusive);
-void source_disarm_listener(struct loop *loop, struct source *source);
-/* Makes the descriptors of disarmed listeners the last that hold their sockets in this process. Not
- * within a callback that was lent input. */
-void source_release_disarmed(struct loop *loop);
-
-/* Makes a source whose `level` is set wait for exactly these directions. Nothing of it is paused,
- * so that a direction which is not wanted costs no report; `ready` means nothing. -1 with errno,
- * and nothing has changed. */
-int source_watch_level(struct loop *loop, struct source *source, bool read, bool write);
-/* Gives the slot of a source back whose descriptor was closed by somebody else, and may be another
- * source's by now. */
-void source_abandon(struct loop *loop, struct source *source);
-
-/* Ends watching and posting, closes the descriptor (if any) and gives the slot back. */
-void source_close(struct loop *loop, struct source *source, bool reset);
-/* Does the same, but leaves the descriptor open. */
-void source_detach(struct loop *loop, struct source *source);
-
-/* Gives a watched source's descriptor to one that has none, of the same loop and operations; the
- * first is left without, and neither is watched any more. */
-void source_move(struct loop *loop, struct source *from, struct source *to);
-
 /* Asserts what holds of a table, and of a source that is in use. */
 void source_table_check(const struct source_table *table);
 void source_check(const struct source *source);

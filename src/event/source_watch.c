@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Watching of sources: has the mechanism watch what owners arm, and keeps the flags of their
  * events. The mechanism is asked before the flags change, and nothing changes when it refuses. */
-#include "event/loop.h"
+#include "event/source_watch.h"
+
+#include "event/loop_queue.h"
 
 #include <assert.h>
 #include <errno.h>

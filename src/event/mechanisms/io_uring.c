@@ -3,7 +3,8 @@
  * with the one system call of a turn, which also waits for what has become of it. Input lies in a
  * buffer of the ring when it is reported (ring_io.c). Events are levels: an operation is given to
  * the kernel again only when its owner has taken what came of it. */
-#include "event/mechanisms/ring.h"
+#include "event/mechanisms/ring_buffers.h"
+#include "event/mechanisms/ring_ops.h"
 
 #include <assert.h>
 #include <errno.h>

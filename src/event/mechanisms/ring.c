@@ -6,6 +6,8 @@
  * result of an operation. Invariant: a watch that is free has no operation with the kernel. */
 #include "event/mechanisms/ring.h"
 
+#include "event/mechanisms/ring_buffers.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <string.h>

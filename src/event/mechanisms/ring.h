@@ -110,9 +110,7 @@ struct ring {
     unsigned spare_n;
 };
 
-extern const struct io_ops ring_io;
-
-/* ---- ring.c ---- */
+extern const struct io_ops ring_io; /* of ring_io.c */
 
 /* Sets up a ring that can do only what is done here, with `n` buffers; -1 with errno. */
 int ring_open(struct ring *ring, unsigned entries, unsigned n);
@@ -158,32 +156,6 @@ static inline bool ring_is_busy(const struct ring_watch *watch)
     return watch->busy[RING_READ] || watch->busy[RING_WRITE] || watch->busy[RING_SEND];
 }
 
-/* ---- ring_buffers.c ---- */
-
-/* Makes n buffers and gives them to the kernel; -1 with errno. */
-int ring_buffers_init(struct ring *ring, unsigned n);
-void ring_buffers_done(struct ring *ring);
-/* Notes that the kernel has filled a buffer, and returns its memory. */
-uint8_t *ring_buffer_taken(struct ring *ring, int buffer);
-/* Gives a buffer back to the kernel when its last user has released it. */
-void ring_buffer_release(struct ring *ring, int buffer);
-/* Takes the buffers back that were lent since the last wait. */
-void ring_buffers_take_back(struct ring *ring);
-
-/* Drops a watch's input, and its output. */
-void ring_input_drop(struct ring *ring, struct ring_watch *watch);
-void ring_output_drop(struct ring *ring, struct ring_watch *watch);
-/* Takes input, at most as much as *span has room for: lent in its buffer, or copied. */
-size_t ring_input_take(struct ring *ring, struct ring_watch *watch, struct io_span *span);
-/* Copies input that nobody takes now out of its buffer, where there is memory for that. */
-void ring_input_keep(struct ring *ring, struct ring_watch *watch);
-/* Adds to output that the kernel has not begun with; returns the number of bytes: 0 with errno
- * (ENOMEM), or where there is no room now. */
-size_t ring_output_add(
-    struct ring *ring, struct ring_watch *watch, const struct iovec *pieces, int n);
-
-/* ---- ring_ops.c ---- */
-
 /* Notes that the next wait has to look at the watch. */
 static inline void ring_note_change(struct ring *ring, struct ring_watch *watch)
 {
@@ -192,17 +164,3 @@ static inline void ring_note_change(struct ring *ring, struct ring_watch *watch)
     watch->changed = true;
     TAILQ_INSERT_TAIL(&ring->changed, watch, changed_link);
 }
-
-/* Keeps the list of watches that have something to report: called when input, or who wants it,
- * has changed. */
-void ring_update_unread(struct ring *ring, struct ring_watch *watch);
-/* Cancels the waits of plain watches, which the next call of ring_prepare() gives anew. */
-void ring_renew(struct ring *ring);
-/* Detaches the watch from its source, which is gone or watched no more. */
-void ring_forget(struct ring *ring, struct source *source);
-/* Prepares the operations that follow from what has changed. */
-void ring_prepare(struct ring *ring);
-/* Takes what the kernel has returned, and reports it; returns how many operations. */
-unsigned ring_reap(struct ring *ring);
-/* Waits until the kernel has returned all operations. */
-void ring_drain(struct ring *ring);

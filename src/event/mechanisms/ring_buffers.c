@@ -6,7 +6,7 @@
  * when something is received or sent. Invariant: a buffer is the kernel's exactly when its uses
  * are 0; at least half of them are never sent from, so that clients who do not read cannot stop the
  * receiving of others. */
-#include "event/mechanisms/ring.h"
+#include "event/mechanisms/ring_buffers.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -6,7 +6,8 @@
  * overtakes what the ring has. Never submits. Invariant: a socket is closed, and its half ended,
  * only behind its output, unless the connection is given up. */
 #include "event/io_socket.h"
-#include "event/mechanisms/ring.h"
+#include "event/mechanisms/ring_buffers.h"
+#include "event/mechanisms/ring_ops.h"
 
 #include <errno.h>
 #include <string.h>

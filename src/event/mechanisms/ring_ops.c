@@ -5,7 +5,9 @@
  * cancelling what is wanted no more. Never waits but in ring_drain(). Invariant: input is received
  * for a watch only while its owner wants it and has taken what came before, so that a connection
  * that is not read holds no buffer for longer than a turn. */
-#include "event/mechanisms/ring.h"
+#include "event/mechanisms/ring_ops.h"
+
+#include "event/mechanisms/ring_buffers.h"
 
 #include <assert.h>
 #include <errno.h>
