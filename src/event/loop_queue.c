@@ -15,6 +15,26 @@ void loop_fail(struct loop *loop, const char *call, int error)
     loop->noticeable = true;
 }
 
+COLD void loop_check_wait(struct loop *loop, const char *call, int n, int timeout)
+{
+    if (n == -1 && errno != EINTR)
+        loop_fail(loop, call, errno);
+    else if (n == 0 && timeout == -1)
+        log_write(loop->log, LEVEL_ALERT, 0, "%s() returned no events without timeout", call);
+}
+
+COLD bool loop_report_closed(
+    struct loop *loop, const struct source *source, const char *teller, const char *call)
+{
+    log_write(
+        loop->log, LEVEL_ALERT, 0, "%s says that descriptor %d is not open", teller, source->fd);
+    log_debug_point(loop->log, "a source was closed under its mechanism");
+    if (!loop_owns(loop, source))
+        return true;
+    loop_fail(loop, call, EBADF);
+    return false;
+}
+
 void loop_take_special(struct loop *loop, struct source *source, enum event_direction direction)
 {
     assert(source->queue != QUEUE_NORMAL);

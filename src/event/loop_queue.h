@@ -59,6 +59,13 @@ void loop_take_special(struct loop *loop, struct source *source, enum event_dire
 
 /* For mechanisms: a call on which the wait depends has failed. Logs it; the owner ends. */
 void loop_fail(struct loop *loop, const char *call, int error);
+/* For mechanisms: takes the result of the wait's call, with errno: a failure but by a signal, or an
+ * end without an event that had no timeout. */
+void loop_check_wait(struct loop *loop, const char *call, int n, int timeout);
+/* For mechanisms: logs that `teller` has said that a source was closed under it. If the source is the
+ * loop's own, `call` has failed: returns false. */
+bool loop_report_closed(
+    struct loop *loop, const struct source *source, const char *teller, const char *call);
 /* For mechanisms: takes the report of a source of the loop's own that has no descriptor. */
 void loop_report_own(struct loop *loop, struct source *source);
 /* For mechanisms that can tell: takes the report that a connection is broken both ways, beside
@@ -117,22 +124,6 @@ static inline void loop_unpost(struct loop *loop, struct event *event)
     event->queue = QUEUE_NONE;
 }
 
-/* Posts an event that the mechanism has reported to the normal queue, without a link. */
-static inline void loop_post_found(struct loop *loop, struct event *event)
-{
-    struct event **place = loop->found.next;
-
-    if (unlikely(event->queue != QUEUE_NONE || place == loop->found.end)) {
-        loop_post(loop, event, QUEUE_NORMAL);
-        return;
-    }
-    event->queue = QUEUE_FOUND;
-    *place = event;
-    loop->found.next = place + 1;
-    debug_source(loop, source_of(event), "%s event posted to the %s queue",
-        debug_direction(event->direction), debug_queue(QUEUE_FOUND));
-}
-
 /* Whether the event runs from the normal queue in this turn. */
 static inline bool loop_will_run(const struct event *event)
 {
@@ -180,19 +171,27 @@ static inline struct source *loop_source(struct loop *loop, uint32_t index, uint
     return NULL;
 }
 
-/* Takes the mechanism's report that the direction is ready, and posts or runs its event. */
+/* Takes the mechanism's report that the direction is ready, and posts its event, to the normal queue
+ * without a link; or runs it. */
 static inline void loop_report(
     struct loop *loop, struct source *source, enum event_direction direction)
 {
-    struct event *event = &source->events[direction];
+    struct event *event = &source->events[direction], **place = loop->found.next;
 
     debug_source(loop, source, "ready to %s%s", debug_direction(direction),
         event->armed ? "" : ", which waits until it is wanted");
     event->ready = true;
     if (!event->armed)
         return;
-    if (likely(source->queue == QUEUE_NORMAL))
-        loop_post_found(loop, event);
-    else
+    if (unlikely(source->queue != QUEUE_NORMAL)) {
         loop_take_special(loop, source, direction);
+    } else if (unlikely(event->queue != QUEUE_NONE || place == loop->found.end)) {
+        loop_post(loop, event, QUEUE_NORMAL);
+    } else {
+        event->queue = QUEUE_FOUND;
+        *place = event;
+        loop->found.next = place + 1;
+        debug_source(loop, source, "%s event posted to the %s queue",
+            debug_direction(event->direction), debug_queue(QUEUE_FOUND));
+    }
 }

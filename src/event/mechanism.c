@@ -39,9 +39,8 @@ void mechanism_check(const struct mechanism *mechanism)
     assert(mechanism->name != NULL && mechanism->io != NULL);
     assert(mechanism->available != NULL && mechanism->init != NULL && mechanism->done != NULL);
     assert(mechanism->add != NULL && mechanism->del != NULL);
-    assert(mechanism->enable != NULL && mechanism->disable != NULL);
-    assert(mechanism->add_conn != NULL && mechanism->del_conn != NULL);
-    assert(mechanism->add_listener != NULL && mechanism->del_listener != NULL);
+    assert(mechanism->del_conn != NULL);
+    assert((mechanism->add_listener != NULL) == (mechanism->del_listener != NULL));
     assert(mechanism->notify != NULL && mechanism->process_events != NULL);
     for (int i = 0; i < MECHANISM_OPTIONS; i++) {
         const struct mechanism_option *option = &mechanism->options[i];

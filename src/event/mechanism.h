@@ -66,16 +66,18 @@ struct mechanism {
     /* Start and end watching one direction. */
     int (*add)(struct loop *loop, struct source *source, enum event_direction direction);
     int (*del)(struct loop *loop, struct source *source, enum event_direction direction);
-    /* Go on and pause watching a direction that was added; free of system calls where it can be. */
+    /* Go on and pause watching a direction that was added; free of system calls where it can be.
+     * NULL: nothing is to be done, the loop remembers an edge of a paused direction. */
     int (*enable)(struct loop *loop, struct source *source, enum event_direction direction);
     int (*disable)(struct loop *loop, struct source *source, enum event_direction direction);
     /* Start and end watching both directions at once; del_conn also ends a single one. `closing`:
-     * the descriptor is closed right after, so what the kernel then does by itself need not be
-     * asked for. */
+     * the descriptor is closed right after, so that the kernel needs not be asked for what the close
+     * does by itself. add_conn may be NULL: both are added. */
     int (*add_conn)(struct loop *loop, struct source *source);
     int (*del_conn)(struct loop *loop, struct source *source, bool closing);
     /* A listener is level-triggered everywhere; `exclusive` as above, ignored without it. It is
-     * always deleted before its descriptor is closed: the master holds the socket on. */
+     * always deleted before its descriptor is closed: the master holds the socket on. NULL: as any
+     * source that is read. */
     int (*add_listener)(struct loop *loop, struct source *source, bool exclusive);
     int (*del_listener)(struct loop *loop, struct source *source);
     /* Makes the kernel let go of all that is watched no more, so that closing a descriptor closes

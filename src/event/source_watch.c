@@ -15,8 +15,10 @@ int source_arm(struct loop *loop, struct source *source, enum event_direction di
     assert(source->in_use && source->fd != -1);
     if (!event->armed) {
         const struct mechanism *mechanism = loop->mechanism;
+        int (*watch)(struct loop *, struct source *, enum event_direction) =
+            event->active ? mechanism->enable : mechanism->add;
 
-        if ((event->active ? mechanism->enable : mechanism->add)(loop, source, direction) == -1)
+        if (watch != NULL && watch(loop, source, direction) == -1)
             return -1;
         debug_source(loop, source, "%s %s watching: %s", loop->mechanism->name,
             event->active ? "resumes" : "starts", debug_direction(direction));
@@ -34,17 +36,30 @@ void source_disarm_armed(struct loop *loop, struct source *source, enum event_di
     struct event *event = &source->events[direction];
 
     assert(event->armed && event->active && !source->listening);
-    loop->mechanism->disable(loop, source, direction);
+    if (loop->mechanism->disable != NULL)
+        loop->mechanism->disable(loop, source, direction);
     debug_source(
         loop, source, "%s pauses watching: %s", loop->mechanism->name, debug_direction(direction));
     event->armed = false;
+}
+
+/* Has a mechanism without add_conn watch both directions. */
+static int add_both(struct loop *loop, struct source *source)
+{
+    if (loop->mechanism->add(loop, source, EVENT_READ) == -1)
+        return -1;
+    if (loop->mechanism->add(loop, source, EVENT_WRITE) == 0)
+        return 0;
+    loop->mechanism->del(loop, source, EVENT_READ);
+    return -1;
 }
 
 int source_arm_both(struct loop *loop, struct source *source)
 {
     assert(source->in_use && source->fd != -1 && !source->listening);
     assert(!source->events[EVENT_READ].active && !source->events[EVENT_WRITE].active);
-    if (loop->mechanism->add_conn(loop, source) == -1)
+    if ((loop->mechanism->add_conn != NULL ? loop->mechanism->add_conn : add_both)(loop, source) ==
+        -1)
         return -1;
     for (int i = 0; i < EVENT_DIRECTIONS; i++)
         source->events[i].active = source->events[i].armed = true;
@@ -103,11 +118,14 @@ int source_watch_level(struct loop *loop, struct source *source, bool read, bool
 
 int source_arm_listener(struct loop *loop, struct source *source, bool exclusive)
 {
+    const struct mechanism *mechanism = loop->mechanism;
+
     assert(source->in_use && source->fd != -1);
     if (source->listening)
         return 0;
     assert(!source->events[EVENT_READ].active);
-    if (loop->mechanism->add_listener(loop, source, exclusive) == -1) {
+    if ((mechanism->add_listener != NULL ? mechanism->add_listener(loop, source, exclusive)
+                                         : mechanism->add(loop, source, EVENT_READ)) == -1) {
         log_write(loop->log, LEVEL_ALERT, errno, "a listener could not be watched");
         return -1;
     }
@@ -119,10 +137,13 @@ int source_arm_listener(struct loop *loop, struct source *source, bool exclusive
 
 void source_disarm_listener(struct loop *loop, struct source *source)
 {
+    const struct mechanism *mechanism = loop->mechanism;
+
     if (!source->listening)
         return;
     debug_source(loop, source, "%s stops watching the listener", loop->mechanism->name);
-    if (loop->mechanism->del_listener(loop, source) == -1)
+    if ((mechanism->del_listener != NULL ? mechanism->del_listener(loop, source)
+                                         : mechanism->del(loop, source, EVENT_READ)) == -1)
         log_write(
             loop->log, LEVEL_ALERT, errno, "a listener could not be taken out of the watched ones");
     source->listening = source->events[EVENT_READ].armed = false;
@@ -135,25 +156,24 @@ void source_release_disarmed(struct loop *loop)
         loop->mechanism->release(loop);
 }
 
-static inline void end_event(struct loop *loop, struct event *event)
-{
-    event->active = event->armed = false;
-    loop_unpost(loop, event);
-}
-
 static inline void end_watching(struct loop *loop, struct source *source, bool closing)
 {
+    struct event *read = &source->events[EVENT_READ], *write = &source->events[EVENT_WRITE];
+
     assert(source->in_use);
     if (unlikely(source->listening))
         source_disarm_listener(loop, source);
-    if (source->events[EVENT_READ].active || source->events[EVENT_WRITE].active) {
+    if (read->active || write->active) {
         debug_source(loop, source, "%s stops watching%s", loop->mechanism->name,
             closing ? ", the descriptor is closed" : "");
         if (!(closing && loop->mechanism->ends_by_close))
             loop->mechanism->del_conn(loop, source, closing);
     }
-    end_event(loop, &source->events[EVENT_READ]);
-    end_event(loop, &source->events[EVENT_WRITE]);
+    read->active = read->armed = write->active = write->armed = false;
+    if (read->queue != QUEUE_NONE)
+        loop_unpost(loop, read);
+    if (write->queue != QUEUE_NONE)
+        loop_unpost(loop, write);
 }
 
 void source_detach(struct loop *loop, struct source *source)

@@ -283,27 +283,11 @@ static int devpoll_del(struct loop *loop, struct source *source, enum event_dire
     return 0;
 }
 
-static int devpoll_add_conn(struct loop *loop, struct source *source)
-{
-    return want(loop, source, POLLIN | POLLOUT);
-}
-
 static int devpoll_del_conn(struct loop *loop, struct source *source, bool closing)
 {
     (void)closing;
     want_no_more(loop, source, POLLIN | POLLOUT);
     return 0;
-}
-
-static int devpoll_add_listener(struct loop *loop, struct source *source, bool exclusive)
-{
-    (void)exclusive;
-    return want(loop, source, POLLIN);
-}
-
-static int devpoll_del_listener(struct loop *loop, struct source *source)
-{
-    return devpoll_del(loop, source, EVENT_READ);
 }
 
 /* ---- The wait ---- */
@@ -323,15 +307,8 @@ static void report_event(struct loop *loop, const struct pollfd *event)
         return;
     assert(source->fd == event->fd);
     debug_flags(loop, source, "/dev/poll reports", (uint16_t)revents, debug_poll_words);
-    if (revents & POLLNVAL) {
-        log_write(
-            loop->log, LEVEL_ALERT, 0, DEVICE " says that descriptor %d is not open", event->fd);
-        log_debug_point(loop->log, "a source was closed under its mechanism");
-    }
-    if ((revents & POLLNVAL) && loop_owns(loop, source)) {
-        loop_fail(loop, DEVICE ": ioctl", EBADF);
+    if ((revents & POLLNVAL) && !loop_report_closed(loop, source, DEVICE, DEVICE ": ioctl"))
         return;
-    }
     if (revents & POLLHUP)
         source->eof = true;
     if (revents & (POLLERR | POLLHUP | POLLNVAL))
@@ -389,10 +366,8 @@ static void devpoll_process_events(struct loop *loop, int timeout)
     loop_hold_signals(loop, &blocked);
     if (n > 0)
         report_events(loop, n);
-    else if (n == -1 && errno != EINTR)
-        loop_fail(loop, DEVICE ": ioctl", errno);
-    else if (n == 0 && timeout == -1)
-        log_write(loop->log, LEVEL_ALERT, 0, DEVICE ": ioctl() returned no events without timeout");
+    else
+        loop_check_wait(loop, DEVICE ": ioctl", n, timeout);
 }
 
 const struct mechanism mechanism_devpoll = {
@@ -407,10 +382,7 @@ const struct mechanism mechanism_devpoll = {
     .del = devpoll_del,
     .enable = devpoll_add,
     .disable = devpoll_del,
-    .add_conn = devpoll_add_conn,
     .del_conn = devpoll_del_conn,
-    .add_listener = devpoll_add_listener,
-    .del_listener = devpoll_del_listener,
     .notify = loop_notify_descriptor,
     .process_events = devpoll_process_events,
 };

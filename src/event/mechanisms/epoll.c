@@ -99,47 +99,30 @@ static int control_epoll(struct loop *loop, struct source *source, int operation
     return epoll_ctl(state->fd, operation, source->fd, &state->change);
 }
 
-static uint32_t events_of(const struct source *source, enum event_direction direction)
+static uint32_t events_of(const struct source *source, bool read, bool write)
 {
-    return (direction == EVENT_READ ? READ_EVENTS : EPOLLOUT) | (source->level ? 0 : EPOLLET);
-}
-
-static uint32_t both_events_of(const struct source *source)
-{
-    return events_of(source, EVENT_READ) | events_of(source, EVENT_WRITE);
-}
-
-static bool other_is_active(const struct source *source, enum event_direction direction)
-{
-    return source->events[!direction].active;
+    return (read ? READ_EVENTS : 0) | (write ? EPOLLOUT : 0) | (source->level ? 0 : EPOLLET);
 }
 
 static int epoll_add(struct loop *loop, struct source *source, enum event_direction direction)
 {
-    if (other_is_active(source, direction))
-        return control_epoll(loop, source, EPOLL_CTL_MOD, both_events_of(source));
-    return control_epoll(loop, source, EPOLL_CTL_ADD, events_of(source, direction));
+    bool other = source->events[!direction].active;
+
+    return control_epoll(loop, source, other ? EPOLL_CTL_MOD : EPOLL_CTL_ADD,
+        events_of(source, other || direction == EVENT_READ, other || direction == EVENT_WRITE));
 }
 
 static int epoll_del(struct loop *loop, struct source *source, enum event_direction direction)
 {
-    if (other_is_active(source, direction))
-        return control_epoll(loop, source, EPOLL_CTL_MOD, events_of(source, !direction));
-    return control_epoll(loop, source, EPOLL_CTL_DEL, 0);
-}
-
-/* Enables and disables: the loop remembers an edge that comes while a direction is paused. */
-static int epoll_pause(struct loop *loop, struct source *source, enum event_direction direction)
-{
-    (void)loop;
-    (void)source;
-    (void)direction;
-    return 0;
+    if (!source->events[!direction].active)
+        return control_epoll(loop, source, EPOLL_CTL_DEL, 0);
+    return control_epoll(loop, source, EPOLL_CTL_MOD,
+        events_of(source, direction != EVENT_READ, direction != EVENT_WRITE));
 }
 
 static int epoll_add_conn(struct loop *loop, struct source *source)
 {
-    return control_epoll(loop, source, EPOLL_CTL_ADD, both_events_of(source));
+    return control_epoll(loop, source, EPOLL_CTL_ADD, events_of(source, true, true));
 }
 
 static int epoll_del_conn(struct loop *loop, struct source *source, bool closing)
@@ -177,30 +160,21 @@ static uint32_t note_end(struct loop *loop, struct source *source, uint32_t even
     return events | EPOLLIN;
 }
 
-/* A source has gone, and is reported: its descriptor was closed under it while another one has the
- * same file, so that the kernel watches on, and cannot be told to stop. */
-static COLD void note_ghost(struct loop *loop)
-{
-    struct epoll_state *state = loop->mechanism_state;
-
-    state->haunted = true;
-}
-
 /* Watches in a new set what is watched; false with errno. A source that is closed under us is left
  * out, as the kernel would have done. */
 static bool fill_set(struct loop *loop)
 {
     for (uint32_t i = 0; i < loop->sources.used_n; i++) {
         struct source *source = source_at(&loop->sources, i);
+        bool read = source->events[EVENT_READ].active, write = source->events[EVENT_WRITE].active;
         uint32_t events = 0;
 
         if (!source->in_use || source->fd == -1)
             continue;
         if (source->listening)
             events = listener_events(source->position != 0);
-        for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
-            if (source->events[direction].active)
-                events |= events_of(source, (enum event_direction)direction);
+        else if (read || write)
+            events = events_of(source, read, write);
         if (events != 0 && control_epoll(loop, source, EPOLL_CTL_ADD, events) == -1 &&
             errno != EBADF)
             return false;
@@ -227,12 +201,15 @@ static COLD void renew_set(struct loop *loop)
 
 static inline void report_event(struct loop *loop, const struct epoll_event *event)
 {
+    struct epoll_state *state = loop->mechanism_state;
     uint32_t events = event->events;
     struct source *source =
         loop_source(loop, (uint32_t)event->data.u64, (uint32_t)(event->data.u64 >> 32));
 
-    if (unlikely(source == NULL)) { /* an event of the slot's earlier use */
-        note_ghost(loop);
+    if (unlikely(source == NULL)) {
+        /* the descriptor was closed under the slot's earlier source, while another descriptor has
+         * the same file: the kernel watches on, and cannot be told to stop */
+        state->haunted = true;
         return;
     }
     debug_flags(loop, source, "epoll reports", events, flag_words);
@@ -244,15 +221,6 @@ static inline void report_event(struct loop *loop, const struct epoll_event *eve
         loop_report(loop, source, EVENT_WRITE);
 }
 
-/* The wait has reported nothing: its time is over, a signal has come, or it has failed. */
-static NOINLINE void note_none(struct loop *loop, int n, int timeout)
-{
-    if (n == -1 && errno != EINTR)
-        loop_fail(loop, "epoll_pwait", errno);
-    else if (n == 0 && timeout == -1)
-        log_write(loop->log, LEVEL_ALERT, 0, "epoll_pwait() returned no events without timeout");
-}
-
 static void epoll_process_events(struct loop *loop, int timeout)
 {
     struct epoll_state *state = loop->mechanism_state;
@@ -261,7 +229,7 @@ static void epoll_process_events(struct loop *loop, int timeout)
     CHECK_KIND(state, EPOLL_KIND);
     n = epoll_pwait(state->fd, state->events, state->events_n, timeout, loop->wait_mask);
     if (n <= 0)
-        note_none(loop, n, timeout);
+        loop_check_wait(loop, "epoll_pwait", n, timeout);
     for (int i = 0; i < n; i++)
         report_event(loop, &state->events[i]);
     if (unlikely(state->haunted))
@@ -284,8 +252,6 @@ const struct mechanism mechanism_epoll = {
     .done = epoll_done,
     .add = epoll_add,
     .del = epoll_del,
-    .enable = epoll_pause,
-    .disable = epoll_pause,
     .add_conn = epoll_add_conn,
     .del_conn = epoll_del_conn,
     .add_listener = epoll_add_listener,

@@ -212,30 +212,9 @@ static int eventport_enable(
     return 0;
 }
 
-/* The loop remembers what the association reports of a direction that is paused. */
-static int eventport_disable(
-    struct loop *loop, struct source *source, enum event_direction direction)
-{
-    (void)loop;
-    (void)source;
-    (void)direction;
-    return 0;
-}
-
 static int eventport_add_conn(struct loop *loop, struct source *source)
 {
     return associate(loop, source, POLLIN | POLLOUT);
-}
-
-static int eventport_add_listener(struct loop *loop, struct source *source, bool exclusive)
-{
-    (void)exclusive;
-    return associate(loop, source, POLLIN);
-}
-
-static int eventport_del_listener(struct loop *loop, struct source *source)
-{
-    return eventport_del_conn(loop, source, false);
 }
 
 /* A port takes events of the program's own at any time. */
@@ -264,18 +243,12 @@ static int eventport_notify(struct loop *loop)
 /* An association could not be made: the owner finds out by trying. False after loop_fail(). */
 static bool take_refusal(struct loop *loop, struct source *source, int error)
 {
-    if (error == EBADFD)
-        log_write(loop->log, LEVEL_ALERT, 0, "port_associate() says that descriptor %d is not open",
-            source->fd);
-    else
+    if (error != EBADFD) {
         log_write(loop->log, LEVEL_ALERT, error, "port_associate() failed");
-    if (error == EBADFD) {
-        log_debug_point(loop->log, "a source was closed under its mechanism");
+    } else {
         unlist_pending(loop, source); /* an owner who does nothing about it is told once */
-    }
-    if (error == EBADFD && loop_owns(loop, source)) {
-        loop_fail(loop, "port_associate", EBADF);
-        return false;
+        if (!loop_report_closed(loop, source, "port_associate()", "port_associate"))
+            return false;
     }
     for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
         if (source->events[direction].armed)
@@ -432,11 +405,8 @@ const struct mechanism mechanism_eventport = {
     .add = eventport_add,
     .del = eventport_del,
     .enable = eventport_enable,
-    .disable = eventport_disable,
     .add_conn = eventport_add_conn,
     .del_conn = eventport_del_conn,
-    .add_listener = eventport_add_listener,
-    .del_listener = eventport_del_listener,
     .start_notices = eventport_start_notices,
     .notify = eventport_notify,
     .process_events = eventport_process_events,

@@ -86,11 +86,6 @@ static int uring_del(struct loop *loop, struct source *source, enum event_direct
     return 0;
 }
 
-static int uring_add_conn(struct loop *loop, struct source *source)
-{
-    return want(loop, source, EVENT_READ) == -1 ? -1 : want(loop, source, EVENT_WRITE);
-}
-
 /* Ends receiving too where the descriptor is left open. */
 static int uring_del_conn(struct loop *loop, struct source *source, bool closing)
 {
@@ -186,7 +181,6 @@ const struct mechanism mechanism_io_uring = {
     .del = uring_del,
     .enable = want,
     .disable = pause_direction,
-    .add_conn = uring_add_conn,
     .del_conn = uring_del_conn,
     .add_listener = uring_add_listener,
     .del_listener = uring_del_listener,

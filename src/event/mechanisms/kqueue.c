@@ -359,12 +359,6 @@ static int kqueue_disable(struct loop *loop, struct source *source, enum event_d
     return 0;
 }
 
-static int kqueue_add_conn(struct loop *loop, struct source *source)
-{
-    kqueue_add(loop, source, EVENT_READ);
-    return kqueue_add(loop, source, EVENT_WRITE);
-}
-
 static int kqueue_del_conn(struct loop *loop, struct source *source, bool closing)
 {
     for (int direction = 0; direction < EVENT_DIRECTIONS; direction++) {
@@ -439,10 +433,9 @@ static void kqueue_process_events(struct loop *loop, int timeout)
     error = errno;
     loop_hold_signals(loop, &blocked);
     state->change_n = 0; /* applied, by a wait that a signal has ended too */
-    if (n == -1 && error != EINTR)
-        loop_fail(loop, "kevent", error);
-    else if (n == 0 && timeout == -1)
-        log_write(loop->log, LEVEL_ALERT, 0, "kevent() returned no events without timeout");
+    errno = error;
+    if (n <= 0)
+        loop_check_wait(loop, "kevent", n, timeout);
     for (int i = 0; i < n; i++)
         report_event(loop, &state->events[i]);
 }
@@ -463,7 +456,6 @@ const struct mechanism mechanism_kqueue = {
     .del = kqueue_del,
     .enable = kqueue_enable,
     .disable = kqueue_disable,
-    .add_conn = kqueue_add_conn,
     .del_conn = kqueue_del_conn,
     .add_listener = kqueue_add_listener,
     .del_listener = kqueue_del_listener,

@@ -121,27 +121,9 @@ static int poll_pause(struct loop *loop, struct source *source, enum event_direc
     return 0;
 }
 
-static int poll_add_conn(struct loop *loop, struct source *source)
-{
-    poll_add(loop, source, EVENT_READ);
-    return poll_add(loop, source, EVENT_WRITE);
-}
-
 static int poll_del_conn(struct loop *loop, struct source *source, bool closing)
 {
     (void)closing;
-    remove_entry(loop, source);
-    return 0;
-}
-
-static int poll_add_listener(struct loop *loop, struct source *source, bool exclusive)
-{
-    (void)exclusive;
-    return poll_add(loop, source, EVENT_READ);
-}
-
-static int poll_del_listener(struct loop *loop, struct source *source)
-{
     remove_entry(loop, source);
     return 0;
 }
@@ -155,15 +137,8 @@ static void report_entry(struct loop *loop, struct pollfd *entry, uint32_t slot)
 
     assert(source->in_use && source->fd == entry->fd);
     debug_flags(loop, source, "poll reports", (uint16_t)revents, debug_poll_words);
-    if (revents & POLLNVAL) {
-        log_write(
-            loop->log, LEVEL_ALERT, 0, "poll() says that descriptor %d is not open", entry->fd);
-        log_debug_point(loop->log, "a source was closed under its mechanism");
-    }
-    if ((revents & POLLNVAL) && loop_owns(loop, source)) {
-        loop_fail(loop, "poll", EBADF);
+    if ((revents & POLLNVAL) && !loop_report_closed(loop, source, "poll()", "poll"))
         return;
-    }
     if (revents & POLLNVAL)
         entry->fd = ~entry->fd;
     if (revents & POLLHUP)
@@ -186,13 +161,8 @@ static void poll_process_events(struct loop *loop, int timeout)
 
     CHECK_KIND(state, POLL_KIND);
     left = os_wait_poll(state->fds, state->n, timeout, loop->wait_mask);
-    if (left == -1) {
-        if (errno != EINTR)
-            loop_fail(loop, "poll", errno);
-        return;
-    }
-    if (left == 0 && timeout == -1)
-        log_write(loop->log, LEVEL_ALERT, 0, "poll() returned no events without timeout");
+    if (left <= 0)
+        loop_check_wait(loop, "poll", left, timeout);
     for (uint32_t i = 0; i < state->n && left > 0; i++) {
         if (state->fds[i].revents == 0)
             continue;
@@ -218,10 +188,7 @@ const struct mechanism mechanism_poll = {
     .del = poll_del,
     .enable = poll_add,
     .disable = poll_pause,
-    .add_conn = poll_add_conn,
     .del_conn = poll_del_conn,
-    .add_listener = poll_add_listener,
-    .del_listener = poll_del_listener,
     .notify = loop_notify_descriptor,
     .process_events = poll_process_events,
 };

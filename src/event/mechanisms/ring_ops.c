@@ -235,12 +235,8 @@ static COLD void note_closed(
 {
     struct loop *loop = ring->loop;
 
-    log_write(loop->log, LEVEL_ALERT, 0, "io_uring says that descriptor %d is not open",
-        watch->source->fd);
-    log_debug_point(loop->log, "a source was closed under its mechanism");
-    if (loop_owns(loop, watch->source))
-        loop_fail(loop, "io_uring_enter", EBADF);
-    else if (watch->wanted[direction])
+    if (loop_report_closed(loop, watch->source, "io_uring", "io_uring_enter") &&
+        watch->wanted[direction])
         loop_report(loop, watch->source, direction);
     watch->wanted[direction] = false;
 }

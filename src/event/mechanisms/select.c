@@ -84,13 +84,6 @@ static int select_del(struct loop *loop, struct source *source, enum event_direc
     return 0;
 }
 
-static int select_add_conn(struct loop *loop, struct source *source)
-{
-    if (select_add(loop, source, EVENT_READ) == -1)
-        return -1;
-    return select_add(loop, source, EVENT_WRITE);
-}
-
 static int select_del_conn(struct loop *loop, struct source *source, bool closing)
 {
     const struct select_state *state = loop->mechanism_state;
@@ -101,17 +94,6 @@ static int select_del_conn(struct loop *loop, struct source *source, bool closin
     clear_direction(loop->mechanism_state, source->fd, EVENT_READ);
     clear_direction(loop->mechanism_state, source->fd, EVENT_WRITE);
     return 0;
-}
-
-static int select_add_listener(struct loop *loop, struct source *source, bool exclusive)
-{
-    (void)exclusive;
-    return select_add(loop, source, EVENT_READ);
-}
-
-static int select_del_listener(struct loop *loop, struct source *source)
-{
-    return select_del(loop, source, EVENT_READ);
 }
 
 /* Takes descriptors that were closed under us out of the sets, after EBADF. Their sources are
@@ -170,15 +152,10 @@ static void select_process_events(struct loop *loop, int timeout)
     left = os_wait_select(
         fd_n, &state->ready[EVENT_READ], &state->ready[EVENT_WRITE], timeout, loop->wait_mask);
 
-    if (left == -1) {
-        if (errno == EBADF)
-            repair_sets(loop);
-        else if (errno != EINTR)
-            loop_fail(loop, "select", errno);
-        return;
-    }
-    if (left == 0 && timeout == -1)
-        log_write(loop->log, LEVEL_ALERT, 0, "select() returned no events without timeout");
+    if (left == -1 && errno == EBADF)
+        repair_sets(loop);
+    else if (left <= 0)
+        loop_check_wait(loop, "select", left, timeout);
     for (fd = 0; fd < fd_n && left > 0; fd++)
         left -= report_ready(loop, fd);
     if (left > 0)
@@ -197,10 +174,7 @@ const struct mechanism mechanism_select = {
     .del = select_del,
     .enable = select_add,
     .disable = select_del,
-    .add_conn = select_add_conn,
     .del_conn = select_del_conn,
-    .add_listener = select_add_listener,
-    .del_listener = select_del_listener,
     .notify = loop_notify_descriptor,
     .process_events = select_process_events,
 };
