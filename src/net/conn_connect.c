@@ -35,7 +35,7 @@ static void run_write(struct loop *loop, struct source *source)
         return;
     }
     conn_flush(conn);
-    net_flush(net_of_loop(loop));
+    net_flush(conn->net);
 }
 
 /* Logs a debug line of an event, if such are wanted of the connection. */

@@ -30,7 +30,7 @@ static inline bool takes_at_once(const struct fb_conn *to)
 
 size_t conn_direction_pass(struct fb_conn *conn, struct io_span in)
 {
-    const struct conn_direction *direction = conn_direction_from(conn);
+    const struct conn_direction *direction = &conn->pipe->from;
     struct fb_conn *to = conn_pipe_other(conn);
     struct net *net = conn->net;
     struct io_result result;
@@ -119,7 +119,7 @@ void conn_direction_note(struct fb_conn *conn, size_t n)
 
 bool conn_direction_fail_broken(struct fb_conn *conn)
 {
-    if (conn->pipe == NULL || !conn_direction_from(conn)->broken)
+    if (conn->pipe == NULL || !conn->pipe->from.broken)
         return false;
     assert(conn->write == CONN_WRITE_ENDED && conn_pipe_index(conn) == 1);
     conn_fail(conn, FB_RESET);
@@ -166,7 +166,7 @@ void conn_direction_give_back(struct net *net, struct conn_direction *direction)
 /* Goes back to copying what the connection receives. */
 static void copy_again(struct fb_conn *conn)
 {
-    struct conn_direction *direction = conn_direction_from(conn);
+    struct conn_direction *direction = &conn->pipe->from;
 
     conn_pipe_set_splices(conn, false);
     direction->look_at = conn->received + CONN_PIPE_COPIED_MOST;
@@ -209,7 +209,7 @@ static void push_held(struct fb_conn *to)
 
 static void take_spliced(struct fb_conn *conn, struct fb_conn *to, size_t n)
 {
-    struct conn_direction *direction = conn_direction_from(conn);
+    struct conn_direction *direction = &conn->pipe->from;
 
     conn_trace(conn, "received %zu bytes into a pipe", n);
     conn->received += n;
@@ -228,7 +228,7 @@ static void take_spliced(struct fb_conn *conn, struct fb_conn *to, size_t n)
 
 bool conn_direction_splice(struct fb_conn *conn)
 {
-    struct conn_direction *direction = conn_direction_from(conn);
+    struct conn_direction *direction = &conn->pipe->from;
     struct fb_conn *to = conn_pipe_other(conn);
     struct io_result result;
 

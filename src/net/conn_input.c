@@ -200,7 +200,7 @@ static NOINLINE void flush_and_keep(
         keep_input(conn, in, used, chunk);
     else if (chunk != NULL)
         chunk_free(&net->chunks, chunk);
-    net_flush_rest(net); /* without memory the connection has failed */
+    net_flush(net); /* without memory the connection has failed */
 }
 
 /* Gives input to the owner and flushes while it is valid; false: the connection has gone. */
@@ -251,7 +251,15 @@ static NOINLINE void end_input(struct fb_conn *conn)
 
     if (conn->read != CONN_READ_ENDED || (conn->pipe != NULL && conn_pipe_end_both(conn)) ||
         deliver_end(conn))
-        net_flush_rest(net);
+        net_flush(net);
+}
+
+/* Returns how many bytes a connection receives at once. */
+static inline size_t input_room(const struct fb_conn *conn)
+{
+    size_t room = conn->net->scratch_size, most = conn->pipe != NULL ? conn->pipe->from.most : 0;
+
+    return most > 0 && most < room ? most : room;
 }
 
 /* Receives, or takes what is to be offered again, and delivers until there is no more, or others
@@ -261,7 +269,7 @@ static bool read_input(struct fb_conn *conn)
     const struct event *reading = &conn->source.events[EVENT_READ];
 
     for (int i = 0; i < RECEIVES_A_TURN && conn_may_read(conn); i++) {
-        struct io_span in = { conn->net->scratch, conn_pipe_room(conn, conn->net->scratch_size) };
+        struct io_span in = { conn->net->scratch, input_room(conn) };
         bool again = conn->redeliver && conn->in != NULL, by_pipe = conn->by_pipe;
         struct chunk *chunk;
 
@@ -322,7 +330,7 @@ void conn_open(struct fb_conn *conn)
     conn->ops->opened(conn);
     if (!conn->source.events[EVENT_READ].armed && conn_may_read(conn))
         conn_update_reading(conn);
-    net_flush_rest(net);
+    net_flush(net);
     if (conn->source.generation == generation && unlikely(conn->source.events[EVENT_READ].ready) &&
         read_early_input(conn))
         read_on_later(conn);
@@ -348,7 +356,7 @@ static NOINLINE void read_otherwise(struct fb_conn *conn)
         conn_check_stopped(conn);
     else if (!read_input(conn))
         return;
-    net_flush_rest(net);
+    net_flush(net);
     if (conn->source.generation == generation)
         read_on_later(conn);
 }
@@ -364,15 +372,16 @@ static inline bool reads_plainly(const struct fb_conn *conn)
 void conn_run_read(struct loop *loop, struct source *source)
 {
     struct fb_conn *conn = container_of(source, struct fb_conn, source);
-    struct net *net = net_of_loop(loop);
+    struct net *net = conn->net;
     size_t passed = 0;
     bool alive = true;
 
+    (void)loop;
     if (unlikely(!reads_plainly(conn))) {
         read_otherwise(conn);
         return;
     }
-    net->received = (struct io_span) { net->scratch, conn_pipe_room(conn, net->scratch_size) };
+    net->received = (struct io_span) { net->scratch, input_room(conn) };
     if (unlikely(!receive(conn, &net->received))) {
         end_input(conn);
         return;

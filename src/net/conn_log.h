@@ -28,10 +28,8 @@ void conn_log_failed(
 void conn_log_line(const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT]);
 
 /* Whether debug lines are wanted: of every connection in a debug build, of chosen ones in any. */
-static inline bool conn_debugs(const struct fb_conn *conn)
-{
-    return unlikely(conn->debug || (DEBUG_BUILD && conn->net->log->level >= LEVEL_DEBUG));
-}
+#define conn_debugs(conn)                                                                          \
+    unlikely((conn)->debug || (DEBUG_BUILD && (conn)->net->log->level >= LEVEL_DEBUG))
 #define conn_debug(conn, ...)                                                                      \
     do {                                                                                           \
         if (conn_debugs(conn))                                                                     \

@@ -140,7 +140,7 @@ static bool leaves_input(struct fb_conn *conn, fb_reason reason)
     if (reason != FB_RESET || conn->pipe == NULL || conn_pipe_index(conn) == 0 ||
         conn->phase != CONN_OPEN || conn->read == CONN_READ_ENDED)
         return false;
-    direction = conn_direction_from(conn);
+    direction = &conn->pipe->from;
     assert(!direction->broken || conn->write == CONN_WRITE_ENDED);
     direction->broken = true;
     if (conn->write != CONN_WRITE_ENDED)

@@ -120,7 +120,7 @@ static void throttle_expired(struct loop *loop, struct timer *timer)
 static COLD void look_at_direction(struct fb_conn *conn, struct fb_conn *to)
 {
     struct conn_pipe *pipe = conn_pipe_of(conn);
-    struct conn_direction *direction = conn_direction_from(conn);
+    struct conn_direction *direction = &conn->pipe->from;
     bool can_splice = conn->source.io->splice_in != NULL && to->source.io->splice_out != NULL;
     conn_first_byte call = conn_pipe_index(conn) == 1 ? pipe->first_byte : NULL;
 
@@ -138,7 +138,7 @@ static COLD void look_at_direction(struct fb_conn *conn, struct fb_conn *to)
 
 static size_t pipe_data(struct fb_conn *conn, fb_bytes in)
 {
-    struct conn_direction *direction = conn_direction_from(conn);
+    struct conn_direction *direction = &conn->pipe->from;
     struct fb_conn *to = conn_pipe_other(conn);
 
     if (unlikely(to == NULL))
@@ -170,11 +170,6 @@ static void pipe_eof(struct fb_conn *conn, fb_bytes rest)
         conn_close(to);
     else
         conn_mark_dirty(to != NULL ? to : conn);
-}
-
-static void pipe_writable(struct fb_conn *conn)
-{
-    (void)conn;
 }
 
 /* Sends what one end still has for its peer, and closes it: the time runs on, if it was the other
@@ -271,12 +266,6 @@ static void pipe_closed(struct fb_conn *conn, fb_reason reason)
     conn->ops->closed(conn, reason);
 }
 
-/* Whether the end of one peer's half ends both connections at once. */
-static inline bool can_end_both(const struct conn_pipe *pipe)
-{
-    return pipe->ends_together && pipe->limits == NULL;
-}
-
 /* Whether an end is open, and nothing of it lies in the kernel's pipe or in a layer. */
 static inline bool is_plain(const struct conn_pipe_end *end)
 {
@@ -305,8 +294,8 @@ bool conn_pipe_end_both(struct fb_conn *conn)
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
     assert(conn->read == CONN_READ_ENDED && conn->in == NULL);
-    if (unlikely(to == NULL || !can_end_both(pipe) || !is_quiet(to) || !is_plain(conn->pipe) ||
-                 !is_plain(other) || conn->out != NULL))
+    if (unlikely(to == NULL || !pipe->ends_together || pipe->limits != NULL || !is_quiet(to) ||
+                 !is_plain(conn->pipe) || !is_plain(other) || conn->out != NULL))
         return false;
     leave(conn->pipe);
     leave(other);
@@ -338,7 +327,6 @@ static const struct conn_ops pipe_ops = {
     .opened = pipe_opened,
     .data = pipe_data,
     .eof = pipe_eof,
-    .writable = pipe_writable,
     .expired = pipe_expired,
     .closed = pipe_closed,
     .connect_again = pipe_connect_again,
@@ -390,22 +378,15 @@ static void join_end(struct conn_pipe *pipe, int index, struct fb_conn *conn, si
     conn->unwritable = 0;
 }
 
-/* Returns the end that is to have the pipe's time: one that is open and has a deadline, which is
- * only put off, where there is one. */
-static inline struct fb_conn *choose_timed(struct fb_conn *a, struct fb_conn *b)
-{
-    if (a->phase != CONN_OPEN)
-        return b;
-    return !a->limited && b->limited && b->phase == CONN_OPEN ? b : a;
-}
-
 /* Ends the owner's deadlines, but those of connects, and begins the pipe's time. */
 static inline void begin_time(struct conn_pipe *pipe, struct fb_conn *a, struct fb_conn *b)
 {
     struct fb_conn *timed = NULL;
 
     if (pipe->timeout > 0) {
-        timed = choose_timed(a, b);
+        /* an open end, and rather one with a deadline, which is only put off */
+        timed =
+            a->phase != CONN_OPEN || (!a->limited && b->limited && b->phase == CONN_OPEN) ? b : a;
         time_other(pipe, timed, pipe->timeout);
     }
     if (a != timed && a->phase == CONN_OPEN)
@@ -414,45 +395,20 @@ static inline void begin_time(struct conn_pipe *pipe, struct fb_conn *a, struct 
         conn_deadline_clear(b);
 }
 
-/* Whether an end has nothing to send, and no end of the other to pass on. */
-static inline bool has_nothing_to_do(const struct fb_conn *conn, const struct fb_conn *other)
-{
-    return conn->unsent == 0 && conn->out == NULL && conn->write == CONN_WRITE_ON &&
-           other->read != CONN_READ_ENDED;
-}
-
-/* Whether a connection is read already, and nothing that its owner has left may have to be offered
- * again. */
-static inline bool is_read_on(const struct fb_conn *conn)
-{
-    const struct event *reading = &conn->source.events[EVENT_READ];
-
-    return reading->armed && !reading->ready && conn->in == NULL && conn->net->lent.n == 0 &&
-           !conn->net->flushing;
-}
-
 /* Reads on, whether or not the owner had stopped the connection, and offers input that was left. */
 static inline void begin_end(struct fb_conn *conn, const struct fb_conn *other)
 {
+    const struct event *reading = &conn->source.events[EVENT_READ];
+    bool is_read = reading->armed && !reading->ready && conn->in == NULL &&
+                   conn->net->lent.n == 0 && !conn->net->flushing;
+
     if (conn->read == CONN_READ_STOPPED)
         conn_set_read(conn, CONN_READ_ON);
-    if (likely(conn->phase == CONN_OPEN) && !is_read_on(conn))
+    if (likely(conn->phase == CONN_OPEN) && !is_read)
         conn_redeliver(conn);
-    if (unlikely(!has_nothing_to_do(conn, other)))
+    if (unlikely(conn->unsent > 0 || conn->out != NULL || conn->write != CONN_WRITE_ON ||
+                 other->read == CONN_READ_ENDED))
         conn_mark_dirty(conn);
-}
-
-/* Lets the first byte of the second end be told of, if none has come yet. */
-static inline void await_first_byte(struct conn_pipe *pipe, conn_first_byte call)
-{
-    struct conn_pipe_end *end = &pipe->ends[1];
-
-    pipe->first_byte = NULL;
-    if (call == NULL || end->conn->received > 0)
-        return;
-    assert(end->ops->first_byte != NULL);
-    pipe->first_byte = call;
-    end->from.look_at = 1;
 }
 
 int conn_pipe(struct fb_conn *a, struct fb_conn *b, const struct conn_pipe_options *options)
@@ -478,7 +434,11 @@ int conn_pipe(struct fb_conn *a, struct fb_conn *b, const struct conn_pipe_optio
     pipe->timed = CONN_PIPE_UNTIMED;
     join_end(pipe, 0, a, options->most);
     join_end(pipe, 1, b, options->most);
-    await_first_byte(pipe, options->first_byte);
+    pipe->first_byte = b->received == 0 ? options->first_byte : NULL;
+    if (pipe->first_byte != NULL) {
+        assert(pipe->ends[1].ops->first_byte != NULL);
+        pipe->ends[1].from.look_at = 1;
+    }
     begin_time(pipe, a, b);
     begin_end(a, b);
     begin_end(b, a);

@@ -80,7 +80,7 @@ static inline int conn_pipe_index(const struct fb_conn *conn)
 
 static inline struct conn_pipe *conn_pipe_of(const struct fb_conn *conn)
 {
-    return container_of(conn->pipe - conn_pipe_index(conn), struct conn_pipe, ends[0]);
+    return container_of(conn->pipe - conn->pipe->from.index, struct conn_pipe, ends[0]);
 }
 
 static inline struct conn_pipe_end *conn_pipe_other_end(const struct fb_conn *conn)
@@ -91,11 +91,6 @@ static inline struct conn_pipe_end *conn_pipe_other_end(const struct fb_conn *co
 static inline struct fb_conn *conn_pipe_other(const struct fb_conn *conn)
 {
     return conn_pipe_other_end(conn)->conn;
-}
-
-static inline struct conn_direction *conn_direction_from(const struct fb_conn *conn)
-{
-    return &conn->pipe->from;
 }
 
 static inline struct conn_direction *conn_direction_to(const struct fb_conn *conn)
@@ -140,17 +135,9 @@ static inline bool conn_pipe_is_empty(const struct fb_conn *conn)
     return conn->pipe == NULL || conn_direction_to(conn)->buffered == 0;
 }
 
-/* Returns how much of `room` bytes a connection receives at once. */
-static inline size_t conn_pipe_room(const struct fb_conn *conn, size_t room)
-{
-    size_t most = conn->pipe != NULL ? conn->pipe->from.most : 0;
-
-    return most > 0 && most < room ? most : room;
-}
-
 /* Notes whether input of a direction is to be received as by any connection. */
 static inline void conn_pipe_set_splices(struct fb_conn *conn, bool splices)
 {
-    conn_direction_from(conn)->splices = splices;
+    conn->pipe->from.splices = splices;
     conn->by_pipe = splices || conn_pipe_of(conn)->limits != NULL;
 }

@@ -190,20 +190,14 @@ static bool is_stopped(const struct fb_conn *conn)
     return conn->read == CONN_READ_STOPPED && conn->pipe == NULL && conn_is_active(conn);
 }
 
-/* Whether the mechanism tells of an error of the connection, though it waits for nothing: of a
- * source that it has been given. */
-static bool is_end_told(const struct fb_conn *conn)
+/* Whether only a look finds out what the owner wants to know: the mechanism tells of an error of a
+ * source that it has been given, though it waits for nothing, and of no end. */
+static bool is_looked_at(const struct fb_conn *conn)
 {
     const struct event *events = conn->source.events;
 
-    return conn->net->loop.mechanism->tells_broken &&
-           (events[EVENT_READ].active || events[EVENT_WRITE].active);
-}
-
-/* Whether a look is the only way to find out what the owner wants to know. */
-static bool is_looked_at(const struct fb_conn *conn)
-{
-    return conn->ends_stopped || !is_end_told(conn);
+    return conn->ends_stopped || !conn->net->loop.mechanism->tells_broken ||
+           (!events[EVENT_READ].active && !events[EVENT_WRITE].active);
 }
 
 /* Ends a connection whose peer has ended its half, with nothing left to receive. */

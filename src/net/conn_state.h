@@ -63,20 +63,10 @@ static const uint16_t conn_steps[CONN_PHASES] = {
 };
 #undef TO
 
-/* Returns the phases that one may follow, as bits: a constant, if the phase is one. */
-static ALWAYS_INLINE unsigned conn_origins(enum conn_phase phase)
-{
-#define FROM(origin) ((conn_steps[CONN_##origin] >> phase & 1U) << CONN_##origin)
-    return FROM(FREE) | FROM(LINGERING) | FROM(LINGERED) | FROM(CONNECTING) | FROM(OPENING) |
-           FROM(OPEN) | FROM(CLOSING) | FROM(KEEPING) | FROM(CLOSING_UNCONNECTED) | FROM(FAILED) |
-           FROM(ENDING);
-#undef FROM
-}
-
 /* Change the phase, the receiving half and the sending half, and assert that the step is legal. */
 static inline void conn_set_phase(struct fb_conn *conn, enum conn_phase phase)
 {
-    assert((conn_origins(phase) >> conn->phase & 1) != 0);
+    assert((conn_steps[conn->phase] >> phase & 1) != 0);
     conn->phase = phase;
 }
 

@@ -107,7 +107,7 @@ void net_flush(struct net *net)
         return;
     if (likely(net->borrower != NULL))
         send_borrowed(net);
-    if (unlikely(net_is_dirty(net)))
+    if (unlikely(!TAILQ_EMPTY(&net->loop.queues[QUEUE_FLUSH]) || net->chunks.released != NULL))
         flush_dirty(net);
     if (DEBUG_BUILD)
         net_check(net);
@@ -344,7 +344,7 @@ static void check_conn_pipe(const struct fb_conn *conn)
     const struct conn_direction *direction;
 
     CHECK_KIND(pipe, CONN_PIPE_KIND);
-    assert(conn->by_pipe == (conn_direction_from(conn)->splices || pipe->limits != NULL));
+    assert(conn->by_pipe == (conn->pipe->from.splices || pipe->limits != NULL));
     assert(!conn_throttle_waits(conn) || conn->read != CONN_READ_ON || !conn_is_active(conn));
     direction = conn_direction_to(conn);
     assert((direction->buffered > 0) <= (direction->kernel.read != -1));

@@ -162,12 +162,6 @@ static inline void net_lend_slot(struct net *net)
     net->overdraft += net->overdraft < NET_OVERDRAFT;
 }
 
-/* Whether a flush has more to do than to send what is borrowed. */
-static inline bool net_is_dirty(const struct net *net)
-{
-    return !TAILQ_EMPTY(&net->loop.queues[QUEUE_FLUSH]) || net->chunks.released != NULL;
-}
-
 /* Takes the next block of numbers for connections. */
 void net_take_numbers(struct net *net);
 /* Returns the number of a new connection, which no other worker gives. */
@@ -185,13 +179,6 @@ struct fb_conn *net_next_conn(const struct net *net, uint32_t *index);
 void net_fail_all(struct net *net, fb_reason reason);
 /* Asserts the invariants of all connections; not within a callback's own changes. */
 void net_check(const struct net *net);
-
-/* Flushes connections that may have become dirty since the latest flush. */
-static inline void net_flush_rest(struct net *net)
-{
-    if (net_is_dirty(net) || net->borrower != NULL || DEBUG_BUILD)
-        net_flush(net);
-}
 
 /* Allocates from an arena, and frees it: see chunk_arena_alloc(). */
 static inline void *net_alloc(struct net *net, struct chunk **arena, size_t n)
