@@ -11,14 +11,6 @@
 /* Slots for the loop's own sources. */
 #define OWN_SLOTS 3
 
-/* A simulation has no signals, and waits for nothing. */
-static int watch_signals(struct loop *loop)
-{
-    if (loop->wait_mask == NULL || loop->mechanism->self != NULL)
-        return 0;
-    return loop->mechanism->masks ? loop_watch_signals(loop) : loop_open_signal_pipe(loop);
-}
-
 /* Makes room for two events a slot, which costs memory where it is used; false with errno. */
 static bool open_found(struct loop *loop)
 {
@@ -57,11 +49,8 @@ int loop_init(struct loop *loop, const struct loop_options *options)
     timers_init(&loop->timers, &loop->clock, loop);
     loop_read_clock(loop);
 
-    if (source_table_init(&loop->sources, options->slots + OWN_SLOTS, options->stride) == -1) {
-        log_write(loop->log, LEVEL_EMERG, errno, "no memory for %u connections", options->slots);
-        return -1;
-    }
-    if (!open_found(loop)) {
+    if (source_table_init(&loop->sources, options->slots + OWN_SLOTS, options->stride) == -1 ||
+        !open_found(loop)) {
         log_write(loop->log, LEVEL_EMERG, errno, "no memory for %u connections", options->slots);
         source_table_done(&loop->sources);
         return -1;
@@ -72,11 +61,12 @@ int loop_init(struct loop *loop, const struct loop_options *options)
         close_tables(loop);
         return -1;
     }
-    if (watch_signals(loop) == -1) {
-        loop_done(loop);
-        return -1;
-    }
-    return 0;
+    if (loop->wait_mask == NULL || loop->mechanism->self != NULL) /* a simulation has no signals */
+        return 0;
+    if ((loop->mechanism->masks ? loop_watch_signals : loop_open_signal_pipe)(loop) == 0)
+        return 0;
+    loop_done(loop);
+    return -1;
 }
 
 /* Closes what its owner should have closed, so that the process still ends as it was told. */
@@ -96,12 +86,11 @@ static COLD void close_left(struct loop *loop)
 
 void loop_done(struct loop *loop)
 {
-    if (loop->notifier != NULL)
-        source_close(loop, loop->notifier, false);
-    if (loop->ticker != NULL)
-        source_close(loop, loop->ticker, false);
-    if (loop->signaler != NULL)
-        source_close(loop, loop->signaler, false);
+    struct source *const own[] = { loop->notifier, loop->ticker, loop->signaler };
+
+    for (size_t i = 0; i < countof(own); i++)
+        if (own[i] != NULL)
+            source_close(loop, own[i], false);
     if (loop->notify_fd != -1)
         close(loop->notify_fd);
     if (loop->signal_fd != -1)

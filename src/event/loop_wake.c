@@ -94,14 +94,6 @@ struct source *loop_make_own(
     return source;
 }
 
-static struct source *start_notices(struct loop *loop)
-{
-    if (loop->mechanism->start_notices(loop) == 0)
-        return loop_make_own(loop, QUEUE_NORMAL, &notifier_ops);
-    log_write(loop->log, LEVEL_EMERG, errno, "notices of threads cannot be watched");
-    return NULL;
-}
-
 /* Opens what loop_notify_descriptor() makes readable; -1 with errno. */
 static int open_bell(struct loop *loop)
 {
@@ -119,11 +111,15 @@ int loop_set_notified(struct loop *loop, void (*notified)(struct loop *loop))
 {
     assert(notified != NULL);
     loop->notified = notified;
-    if (loop->notifier == NULL && loop->mechanism->start_notices != NULL)
-        loop->notifier = start_notices(loop);
-    else if (loop->notifier == NULL)
+    if (loop->notifier != NULL)
+        return 0;
+    if (loop->mechanism->start_notices == NULL)
         loop->notifier = loop_watch_own(
             loop, open_bell(loop), QUEUE_NORMAL, &notifier_ops, "the descriptor of notices");
+    else if (loop->mechanism->start_notices(loop) == 0)
+        loop->notifier = loop_make_own(loop, QUEUE_NORMAL, &notifier_ops);
+    else
+        log_write(loop->log, LEVEL_EMERG, errno, "notices of threads cannot be watched");
     return loop->notifier == NULL ? -1 : 0;
 }
 

@@ -111,24 +111,27 @@ static const char *parse_unix(const char *text, struct address *out)
     return NULL;
 }
 
-static bool parse_in(const char *text, struct address *out)
+static bool parse_ip(int family, const char *text, struct address *out)
 {
-    struct address address = { .length = sizeof(address.in), .in.sin_family = AF_INET };
+    bool is_in = family == AF_INET;
+    struct address address = { .length = is_in ? sizeof(address.in) : sizeof(address.in6) };
 
-    if (inet_pton(AF_INET, text, &address.in.sin_addr) != 1)
+    address.any.sa_family = (sa_family_t)family;
+    if (inet_pton(family, text,
+            is_in ? (void *)&address.in.sin_addr : (void *)&address.in6.sin6_addr) != 1)
         return false;
     *out = address;
     return true;
 }
 
-static bool parse_in6(const char *text, struct address *out)
+/* Splits text, and parses its port; without one, *port stays as it was. */
+static const char *split_host_port(const char *text, struct parts *parts, in_port_t *port)
 {
-    struct address address = { .length = sizeof(address.in6), .in6.sin6_family = AF_INET6 };
+    const char *wrong = split_parts(text, parts);
 
-    if (inet_pton(AF_INET6, text, &address.in6.sin6_addr) != 1)
-        return false;
-    *out = address;
-    return true;
+    if (wrong == NULL && parts->port != NULL)
+        wrong = parse_port(parts->port, strlen(parts->port), port);
+    return wrong;
 }
 
 const char *address_parse(const char *text, in_port_t port, struct address *out)
@@ -139,17 +142,12 @@ const char *address_parse(const char *text, in_port_t port, struct address *out)
 
     if (is_unix(text))
         return parse_unix(text, out);
-    wrong = split_parts(text, &parts);
+    wrong = split_host_port(text, &parts, &port);
     if (wrong != NULL)
         return wrong;
-    if (parts.port != NULL) {
-        wrong = parse_port(parts.port, strlen(parts.port), &port);
-        if (wrong != NULL)
-            return wrong;
-    }
-    if (parts.brackets && !parse_in6(parts.host, &address))
+    if (parts.brackets && !parse_ip(AF_INET6, parts.host, &address))
         return "invalid IPv6 address";
-    if (!parts.brackets && !parse_in(parts.host, &address))
+    if (!parts.brackets && !parse_ip(AF_INET, parts.host, &address))
         return "invalid IPv4 address";
     address_set_port(&address, port);
     *out = address;
@@ -247,7 +245,7 @@ static const char *parse_in6_zone(const char *host, struct address *out)
         return "invalid IPv6 address";
     memcpy(bare, host, n);
     bare[n] = '\0';
-    if (!parse_in6(bare, &address))
+    if (!parse_ip(AF_INET6, bare, &address))
         return "invalid IPv6 address";
     assert(address.in6.sin6_scope_id == 0);
     if (host[n] == '%') {
@@ -269,7 +267,7 @@ static const char *parse_host(
 
     assert(*n < max);
     if (parts->brackets ? (wrong = parse_in6_zone(host, out)) == NULL
-                        : parse_in(strcmp(host, "*") == 0 ? "0.0.0.0" : host, out)) {
+                        : parse_ip(AF_INET, strcmp(host, "*") == 0 ? "0.0.0.0" : host, out)) {
         address_set_port(out, port);
         *n = 1;
         return NULL;
@@ -288,9 +286,7 @@ const char *address_parse_host(const char *text, in_port_t port, struct address 
 
     if (is_unix(text))
         return parse_unix(text, out);
-    wrong = split_parts(text, &parts);
-    if (wrong == NULL && parts.port != NULL)
-        wrong = parse_port(parts.port, strlen(parts.port), &port);
+    wrong = split_host_port(text, &parts, &port);
     if (wrong == NULL && strcmp(parts.host, "*") == 0)
         wrong = "expected a host";
     return wrong != NULL ? wrong : parse_host(&parts, port, out, 1, &n);
@@ -313,8 +309,8 @@ const char *address_parse_name(const char *text, char host[ADDRESS_HOST_MAX], in
 
     if (wrong == NULL)
         wrong = check_name(parts.host);
-    if (wrong == NULL && parts.port != NULL)
-        wrong = parse_port(parts.port, strlen(parts.port), &found);
+    if (wrong == NULL)
+        wrong = split_host_port(text, &parts, &found);
     if (wrong != NULL)
         return wrong;
     strcpy(host, parts.host);
@@ -400,9 +396,9 @@ static const char *parse_block(const char *text, struct address_block *block)
     memcpy(host, text, (size_t)(slash - text));
     host[slash - text] = '\0';
 
-    if (parse_in(host, &block->address))
+    if (parse_ip(AF_INET, host, &block->address))
         block->bits = 32;
-    else if (parse_in6(host, &block->address))
+    else if (parse_ip(AF_INET6, host, &block->address))
         block->bits = 128;
     else
         return "invalid address";

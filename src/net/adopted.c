@@ -117,25 +117,6 @@ static struct listener *holder_at(
     return holder;
 }
 
-/* Adds a socket: a permanent one after the permanent ones, another one at the end; -1 without
- * memory. */
-static int add_to_holder(struct listener *holder, int fd, bool permanent)
-{
-    unsigned n = holder->fd_n, at = permanent ? holder->kept_n : n;
-    int *fds = arena_alloc(holder->arena, (n + 1) * sizeof(*fds));
-
-    if (fds == NULL)
-        return -1;
-    for (unsigned i = 0; i < n; i++)
-        fds[i < at ? i : i + 1] = holder->fds[i];
-    fds[at] = fd;
-    holder->fds = fds;
-    holder->fd_n = n + 1;
-    holder->kept_n += permanent;
-    holder->foreign = holder->foreign || permanent;
-    return 0;
-}
-
 const char *adopted_add(struct adopted *adopted, const struct adopted_socket *passed)
 {
     struct adopted_socket *own = arena_alloc(adopted->arena, sizeof(*own));
@@ -154,8 +135,9 @@ const char *adopted_add(struct adopted *adopted, const struct adopted_socket *pa
         return "its flags cannot be set";
     own->holder = holder_at(adopted, &address, &options);
     if (own->name == NULL || own->holder == NULL ||
-        add_to_holder(own->holder, own->fd, own->from == ADOPTED_FROM_MANAGER) == -1)
+        listener_add(own->holder, own->fd, own->from == ADOPTED_FROM_MANAGER) == -1)
         return "there is no memory for it";
+    own->holder->foreign = own->holder->foreign || own->from == ADOPTED_FROM_MANAGER;
     own->holder->stored_n += own->from == ADOPTED_FROM_STORE;
     STAILQ_INSERT_TAIL(&adopted->sockets, own, link);
     return NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The deadline of a connection, of which each has at most one: its owner's, or that of lingering. */
+/* The deadline of a connection, of which each has at most one: its owner's, or that of lingering.
+ * */
 #pragma once
 
 #include "net/conn.h"

@@ -16,12 +16,6 @@
 /* How often a reset that waits asks whether the peer's system has taken the output. */
 #define QUEUE_LOOK_MS 20
 
-static COLD void drop_input(struct fb_conn *conn)
-{
-    chunk_free(&conn->net->chunks, conn->in);
-    conn->in = NULL;
-}
-
 /* Returns the bytes of the output that are in the kernel's queue. */
 static size_t queued_by_kernel(const struct fb_conn *conn)
 {
@@ -116,8 +110,10 @@ static ALWAYS_INLINE void detach_owner(struct fb_conn *conn, fb_reason reason)
     conn_set_phase(conn, CONN_ENDING); /* `closed` can add nothing */
     if (unlikely(conn->unsent > 0 || conn->out != NULL))
         conn_drop_output(conn);
-    if (unlikely(conn->in != NULL))
-        drop_input(conn);
+    if (unlikely(conn->in != NULL)) {
+        chunk_free(&conn->net->chunks, conn->in);
+        conn->in = NULL;
+    }
     if (unlikely(conn->counted != CONN_WAITING))
         conn_count_as(conn, CONN_WAITING);
     conn->owner_knows = 0;
@@ -239,12 +235,7 @@ static void wait_closed(struct fb_conn *conn)
     conn_count(conn);
 }
 
-/* Whether the connection that it was piped with is broken, and it is to end in the same way. */
-static inline bool is_to_reset(const struct fb_conn *conn)
-{
-    return conn->pipe != NULL && conn_pipe_of(conn)->reset != CONN_PIPE_RESETS_NOT;
-}
-
+/* Ends a connection as the broken one that it was piped with has ended. */
 static COLD void reset_or_wait(struct fb_conn *conn)
 {
     assert(conn->phase == CONN_CLOSING && !conn_has_output(conn));
@@ -262,7 +253,7 @@ void conn_finish_close(struct fb_conn *conn)
         wait_closed(conn);
     } else if (conn->phase == CONN_KEEPING && conn->in == NULL && conn->read != CONN_READ_ENDED)
         keep_open(conn);
-    else if (unlikely(is_to_reset(conn)))
+    else if (unlikely(conn->pipe != NULL && conn_pipe_of(conn)->reset != CONN_PIPE_RESETS_NOT))
         reset_or_wait(conn);
     else if (conn->read != CONN_READ_ENDED && input_is_pending(conn))
         linger(conn);
@@ -342,24 +333,16 @@ void conn_watch_connect(struct fb_conn *conn)
         source_disarm(loop, source, EVENT_READ);
 }
 
-/* A connect() waits for a descriptor until the next turn, whatever is written meanwhile. */
-static COLD void try_connect_again(struct fb_conn *conn)
-{
-    struct net *net = conn->net;
-
-    if (net->flushing)
-        loop_post(&net->loop, &conn->source.events[EVENT_WRITE], QUEUE_NEXT);
-    else
-        conn->ops->connect_again(conn);
-}
-
 /* Finds out how our connect() has ended. */
 static void check_connect(struct fb_conn *conn)
 {
     struct io_result result = { .status = IO_DONE };
 
     if (unlikely(conn->source.fd == -1)) {
-        try_connect_again(conn);
+        if (conn->net->flushing) /* whatever is written until the next turn */
+            loop_post(&conn->net->loop, &conn->source.events[EVENT_WRITE], QUEUE_NEXT);
+        else
+            conn->ops->connect_again(conn);
         return;
     }
     if (!conn->source.events[EVENT_WRITE].ready) {

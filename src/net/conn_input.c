@@ -48,32 +48,23 @@ static struct chunk *make_room(struct fb_conn *conn, size_t least)
     return conn->in = chunk;
 }
 
-/* Copies bytes that the owner has left in the scratch buffer. */
-static void copy_rest(struct fb_conn *conn, const uint8_t *p, size_t n)
-{
-    assert(conn->in == NULL && n > 0);
-    conn->in = chunk_create(&conn->net->chunks, n);
-    if (conn->in == NULL) {
-        conn_fail(conn, FB_NO_MEMORY);
-        return;
-    }
-    memcpy(conn->in->end, p, n);
-    conn->in->end += n;
-}
-
-/* Keeps what the owner has left of `in` after `used` bytes; `chunk` is where they lie, or NULL.
- * There is something left, or a chunk to free. */
+/* Keeps the input that the owner has left after `used` bytes; `chunk` is where it lies, or NULL: in
+ * the scratch buffer. There is something left, or a chunk to free. */
 static void keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct chunk *chunk)
 {
-    assert(used <= in.n && conn_is_owned(conn));
-    if (chunk == NULL) {
-        copy_rest(conn, in.p + used, in.n - used);
-    } else if (used < in.n) {
-        assert(conn->in == NULL);
+    size_t left = in.n - used;
+
+    assert(used <= in.n && conn_is_owned(conn) && conn->in == NULL);
+    if (left == 0) {
+        chunk_free(&conn->net->chunks, chunk);
+    } else if (chunk != NULL) {
         chunk->p += used;
         conn->in = chunk;
+    } else if ((conn->in = chunk_create(&conn->net->chunks, left)) == NULL) {
+        conn_fail(conn, FB_NO_MEMORY);
     } else {
-        chunk_free(&conn->net->chunks, chunk);
+        memcpy(conn->in->end, in.p + used, left);
+        conn->in->end += left;
     }
     conn_count(conn);
 }
@@ -125,12 +116,6 @@ static inline bool receive(struct fb_conn *conn, struct io_span *span)
     return true;
 }
 
-static bool fail_without_memory(struct fb_conn *conn)
-{
-    conn_fail(conn, FB_NO_MEMORY);
-    return false;
-}
-
 /* Receives behind the unconsumed bytes, so that the owner is given all in one piece; false as
  * above. */
 static bool receive_behind(struct fb_conn *conn)
@@ -138,16 +123,19 @@ static bool receive_behind(struct fb_conn *conn)
     struct chunk *chunk = make_room(conn, CHUNK_ROOM / 2);
     struct io_span span;
 
-    if (chunk == NULL)
-        return fail_without_memory(conn);
-    span = (struct io_span) { chunk->end, chunk_room(chunk) };
-    if (!receive(conn, &span))
+    if (chunk != NULL) {
+        span = (struct io_span) { chunk->end, chunk_room(chunk) };
+        if (!receive(conn, &span))
+            return false;
+        if (span.p != chunk->end) { /* in memory of the operation's own */
+            chunk = make_room(conn, span.n);
+            if (chunk != NULL)
+                memcpy(chunk->end, span.p, span.n);
+        }
+    }
+    if (chunk == NULL) {
+        conn_fail(conn, FB_NO_MEMORY);
         return false;
-    if (span.p != chunk->end) { /* in memory of the operation's own */
-        chunk = make_room(conn, span.n);
-        if (chunk == NULL)
-            return fail_without_memory(conn);
-        memcpy(chunk->end, span.p, span.n);
     }
     chunk->end += span.n;
     assert(chunk->end <= chunk->limit);

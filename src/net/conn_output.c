@@ -160,31 +160,18 @@ COLD bool conn_send_failed(struct fb_conn *conn, int error)
     return false;
 }
 
-/* Returns the bytes of a chunk that is no file. */
-static size_t memory_length(const struct chunk *chunk)
-{
-    assert(chunk->kind != CHUNK_FILE);
-    return (size_t)(chunk->end - chunk->p);
-}
-
-static void drop_borrowed(struct net *net, size_t n)
-{
-    assert(n <= net->borrowed.n);
-    net->borrowed.p += n;
-    net->borrowed.n -= n;
-    if (net->borrowed.n == 0)
-        net->borrower = NULL;
-}
-
 static void drop_sent(struct fb_conn *conn, size_t n)
 {
+    struct net *net = conn->net;
+
     assert(n <= conn->unsent);
     conn->unsent -= n;
     conn->sent += n;
     while (n > 0 && conn->out != NULL) {
         struct chunk *first = conn->out->next;
-        size_t length = memory_length(first);
+        size_t length = chunk_length(first);
 
+        assert(first->kind != CHUNK_FILE);
         if (n < length) {
             first->p += n;
             return;
@@ -192,8 +179,13 @@ static void drop_sent(struct fb_conn *conn, size_t n)
         n -= length;
         remove_first_chunk(conn);
     }
-    if (n > 0)
-        drop_borrowed(conn->net, n);
+    if (n == 0)
+        return;
+    assert(n <= net->borrowed.n);
+    net->borrowed.p += n;
+    net->borrowed.n -= n;
+    if (net->borrowed.n == 0)
+        net->borrower = NULL;
 }
 
 bool conn_note_sent(struct fb_conn *conn, struct io_result result, size_t offered)
@@ -234,7 +226,7 @@ static bool send_pieces(struct fb_conn *conn)
         size_t length;
 
         chunk = chunk->next;
-        length = memory_length(chunk);
+        length = chunk_length(chunk);
         pieces[n++] = (struct iovec) { .iov_base = chunk->p, .iov_len = length };
         offered += length;
         is_all = chunk == last;
@@ -272,16 +264,11 @@ static bool send_file(struct fb_conn *conn, struct chunk *chunk)
     return true;
 }
 
-static bool is_empty(const struct chunk *chunk)
-{
-    return chunk->kind == CHUNK_FILE ? chunk->file.left == 0 : chunk->p == chunk->end;
-}
-
 static bool send_once(struct fb_conn *conn)
 {
     struct chunk *first = conn->out != NULL ? conn->out->next : NULL;
 
-    if (first != NULL && is_empty(first)) { /* a reference to nothing, or none of a file */
+    if (first != NULL && chunk_length(first) == 0) { /* a reference to nothing, or none of a file */
         remove_first_chunk(conn);
         return true;
     }

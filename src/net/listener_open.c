@@ -38,11 +38,6 @@ struct listener *listener_create(
     return listener;
 }
 
-static bool has_same_address(const struct listener *from, const struct listener *listener)
-{
-    return address_equal(&from->address, &listener->address);
-}
-
 /* Lets further sockets be bound to the port of an adopted socket that was bound without
  * reuseport. */
 static void allow_reuseport(
@@ -83,7 +78,7 @@ int listener_open(
     unsigned n = listener->options.reuseport ? slots : 1, previous_n;
 
     assert(slots > 0);
-    assert(from == NULL || has_same_address(from, listener));
+    assert(from == NULL || address_equal(&from->address, &listener->address));
     if (from != NULL && from->path_lost) {
         assert(listener_is_unix(from) && from->kept_n == 0);
         log_write(log, LEVEL_ALERT, 0, "the path of %s was deleted or replaced: it is bound again",
@@ -172,19 +167,20 @@ int listener_commit(struct listener *listener, struct listener_system *system, s
     return result;
 }
 
-int listener_add(struct listener *listener, int fd)
+int listener_add(struct listener *listener, int fd, bool kept)
 {
-    unsigned n = listener->fd_n;
+    unsigned n = listener->fd_n, at = kept ? listener->kept_n : n;
     int *fds = arena_alloc(listener->arena, (n + 1) * sizeof(*fds));
 
     assert(fd >= 0 && !listener_has(listener, fd));
     if (fds == NULL)
         return -1;
     for (unsigned i = 0; i < n; i++)
-        fds[i] = listener->fds[i];
-    fds[n] = fd;
+        fds[i < at ? i : i + 1] = listener->fds[i];
+    fds[at] = fd;
     listener->fds = fds;
     listener->fd_n = n + 1;
+    listener->kept_n += kept;
     return 0;
 }
 
@@ -212,7 +208,7 @@ void listener_close_socket(struct listener *listener, int fd)
 
 void listener_undo_open(struct listener *listener, const struct listener *from)
 {
-    assert(from == NULL || has_same_address(from, listener));
+    assert(from == NULL || address_equal(&from->address, &listener->address));
     check_listener(listener);
     allow_reuseport(listener, from, 0);
     for (unsigned i = 0; i < listener->fd_n; i++) {
@@ -229,7 +225,7 @@ void listener_undo_open(struct listener *listener, const struct listener *from)
 
 void listener_hand_over(struct listener *listener, const struct listener *next)
 {
-    assert(next != listener && has_same_address(listener, next));
+    assert(next != listener && address_equal(&listener->address, &next->address));
     for (unsigned i = 0; i < listener->fd_n; i++) {
         if (listener->fds[i] != -1 && i >= listener->kept_n &&
             !listener_has(next, listener->fds[i]))

@@ -32,8 +32,9 @@ int listener_open(
  * bound the address and listens since the open. */
 int listener_commit(struct listener *listener, struct listener_system *system, struct log *log);
 
-/* Adds a socket of the same address, which listens; -1 without memory. */
-int listener_add(struct listener *listener, int fd);
+/* Adds a socket of the same address, which listens: one that another holder has open too, and that
+ * is `kept`, behind those, and others at the end. -1 without memory. */
+int listener_add(struct listener *listener, int fd, bool kept);
 /* Closes the sockets, opened or adopted, but for the first kept_n. */
 void listener_close(struct listener *listener);
 /* Closes one of the sockets, unless it is among the first kept_n. */

@@ -78,19 +78,14 @@ static bool parse_port(fb_bytes *line, struct address *out)
     return true;
 }
 
-/* Parses the same where nothing follows, not even a blank. */
-static bool parse_last_port(fb_bytes line, struct address *out)
-{
-    return memchr(line.p, ' ', line.n) == NULL && parse_port(&line, out);
-}
-
 /* Parses what stands behind "PROXY TCP4 " or "PROXY TCP6 ". */
 static bool parse_fields(fb_bytes line, struct proxy_protocol *out)
 {
     out->has_addresses = true;
     return parse_host(&line, &out->source, &out->source_text) &&
            parse_host(&line, &out->destination, &out->destination_text) &&
-           parse_port(&line, &out->source) && parse_last_port(line, &out->destination);
+           parse_port(&line, &out->source) && memchr(line.p, ' ', line.n) == NULL &&
+           parse_port(&line, &out->destination);
 }
 
 /* Returns the bytes of the line before "\r\n", or -1. */

@@ -73,7 +73,7 @@ bool upgrade_sockets_adopt(struct listeners *listeners, const struct address *ad
     for (unsigned i = 0; i < listener->fd_n; i++)
         if (descriptor_inode(listener->fds[i]) == descriptor_inode(fd))
             return false;
-    return listener_add(listener, fd) == 0;
+    return listener_add(listener, fd, false) == 0;
 }
 
 void upgrade_sockets_give(const struct upgrade_sockets *sockets, const struct listeners *listeners,
