@@ -69,7 +69,7 @@ int id_timers_set(struct id_timers *owner, struct loop *loop, const struct memor
     if (ms > MS_MOST)
         ms = MS_MOST;
     timer->due = loop->clock.mono_ms + ms;
-    /* moving it back costs nothing until it expires */
+    /* a later deadline costs nothing until the timer expires */
     if (timer_is_set(&timer->timer) && timer->timer.deadline <= timer->due)
         return 0;
     timer_del(loop, &timer->timer);

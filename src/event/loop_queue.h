@@ -49,7 +49,7 @@ void loop_run_posted(struct loop *loop, enum event_queue queue);
 /* Run the events that the wait has reported, and count those that have yet to run. */
 void loop_run_found(struct loop *loop);
 size_t loop_count_found(const struct loop *loop);
-/* Runs an event of those that run in this turn before the others. */
+/* Runs an event of this turn at once. */
 void loop_run_early(struct loop *loop, struct event *event);
 /* Moves the next queue's events to the normal queue. */
 void loop_move_next(struct loop *loop);
@@ -62,8 +62,8 @@ void loop_fail(struct loop *loop, const char *call, int error);
 /* For mechanisms: takes the result of the wait's call, with errno: a failure but by a signal, or an
  * end without an event that had no timeout. */
 void loop_check_wait(struct loop *loop, const char *call, int n, int timeout);
-/* For mechanisms: logs that `teller` has said that a source was closed under it. If the source is the
- * loop's own, `call` has failed: returns false. */
+/* For mechanisms: logs that `teller` has said that a source was closed under it. If the source is
+ * the loop's own, `call` has failed: returns false. */
 bool loop_report_closed(
     struct loop *loop, const struct source *source, const char *teller, const char *call);
 /* For mechanisms: takes the report of a source of the loop's own that has no descriptor. */
@@ -171,8 +171,8 @@ static inline struct source *loop_source(struct loop *loop, uint32_t index, uint
     return NULL;
 }
 
-/* Takes the mechanism's report that the direction is ready, and posts its event, to the normal queue
- * without a link; or runs it. */
+/* Takes the mechanism's report that the direction is ready, and posts its event, to the normal
+ * queue without a link; or runs it. */
 static inline void loop_report(
     struct loop *loop, struct source *source, enum event_direction direction)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The loop's own sources, which wake it, and the signals that end its wait. */
+/* Sources of a loop's own, to wake it, and signals during the wait. */
 #pragma once
 
 #include "event/loop_queue.h"

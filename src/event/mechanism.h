@@ -71,8 +71,8 @@ struct mechanism {
     int (*enable)(struct loop *loop, struct source *source, enum event_direction direction);
     int (*disable)(struct loop *loop, struct source *source, enum event_direction direction);
     /* Start and end watching both directions at once; del_conn also ends a single one. `closing`:
-     * the descriptor is closed right after, so that the kernel needs not be asked for what the close
-     * does by itself. add_conn may be NULL: both are added. */
+     * the descriptor is closed right after, so that the kernel needs not be asked for what the
+     * close does by itself. add_conn may be NULL: both are added. */
     int (*add_conn)(struct loop *loop, struct source *source);
     int (*del_conn)(struct loop *loop, struct source *source, bool closing);
     /* A listener is level-triggered everywhere; `exclusive` as above, ignored without it. It is
@@ -118,5 +118,5 @@ const struct mechanism *mechanism_find(const char *name);
 /* The initial values of a mechanism's directives. */
 struct mechanism_values mechanism_defaults(const struct mechanism *mechanism);
 
-/* Asserts that every operation is there, and that each option's limits fit its initial value. */
+/* Asserts that the operations are there, and that initial values are within their limits. */
 void mechanism_check(const struct mechanism *mechanism);

@@ -33,7 +33,7 @@ RB_HEAD(timer_tree, timer);
 struct timers {
     struct timer_tree tree;
     uint64_t soonest;          /* the earliest deadline; TIMERS_NONE without timers */
-    const struct clock *clock; /* the owner's, which reads it; timers are set by it */
+    const struct clock *clock; /* cached by the owner; timers are set by it */
     const uint64_t *due_by;    /* the time by which they expire; with timer_resolution an earlier
                                   one, because the clock may have been a tick old */
     struct loop *loop;         /* given to `expired`; NULL in the master */

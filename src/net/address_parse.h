@@ -40,5 +40,5 @@ const char *address_block_parse(const char *text, struct address_block *out);
 /* Parses an IPv4 or IPv6 address or block as nginx's rules have them: one of v4-mapped addresses
  * stays IPv6. Bits behind the prefix are cleared; *low says whether any was set. */
 const char *address_cidr_parse(const char *text, struct address_block *out, bool *low);
-/* The block of one address, which is AF_INET or AF_INET6. */
+/* The block of a single address of AF_INET or AF_INET6. */
 struct address_block address_block_of(const struct address *address);

@@ -147,7 +147,7 @@ static bool has_name(const struct adopted_socket *passed, const char *name)
 {
     int64_t number;
 
-    /* other sockets have another number at each start */
+    /* the number of a stored or inherited socket differs at each start */
     if (passed->number == 0 || passed->from != ADOPTED_FROM_MANAGER)
         return false;
     if (number_parse(name, ADOPTED_PASSED_FIRST, INT_MAX, &number) == NUMBER_OK)

@@ -77,7 +77,7 @@ enum conn_phase {
     CONN_PHASES,
 };
 
-/* The half of a connection that receives, and the one that sends. */
+/* The receiving and the sending half of a connection. */
 enum conn_read { CONN_READ_ON, CONN_READ_STOPPED /* by the owner */, CONN_READ_ENDED /* EOF */ };
 enum conn_write { CONN_WRITE_ON, CONN_WRITE_ENDING /* FIN follows the output */, CONN_WRITE_ENDED };
 
@@ -89,7 +89,7 @@ struct conn_link {
     uint32_t next, prev;
 };
 
-/* The peer's address, without what nobody asks for. */
+/* The peer's address, in fewer bytes than a sockaddr. */
 struct conn_peer {
     sa_family_t family; /* AF_UNIX: nothing else is known */
     in_port_t port;
@@ -109,7 +109,7 @@ struct fb_conn {
     void *owner; /* the owner's, as are the next two */
     void *state;
     void *session;
-    struct conn_pipe_end *pipe; /* the pipe that moves its bytes, or NULL */
+    struct conn_pipe_end *pipe; /* its end of a pipe, or NULL */
     struct chunk *in;           /* received and not consumed, or NULL */
     struct chunk *out;          /* the last of a ring of chunks to send, or NULL */
     size_t unsent;              /* bytes in `out` */
@@ -127,7 +127,7 @@ struct fb_conn {
     uint32_t reason : 4;        /* fb_reason of a failure; 0: none */
     uint32_t by_pipe : 1;       /* piped, and how it is read is the pipe's: spliced, or limited */
     uint32_t redeliver : 1;     /* unconsumed input is to be given to the owner again */
-    uint32_t outgoing : 1;      /* we have connected it; else it was accepted */
+    uint32_t outgoing : 1;      /* made by connect(); else by accept() */
     uint32_t owner_knows : 1;   /* the owner has the connection, so that `closed` must run */
     uint32_t debug : 1;         /* debug_connection */
     uint32_t idle : 1;          /* the owner's: may be closed to drain, or to make room */

@@ -183,7 +183,7 @@ struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
     if (error != 0)
         not_begun(conn, error, options);
     if (conn_has_failed(conn) || conn_lacks_descriptor(conn))
-        conn_postpone_flush(conn); /* an owner that tries again at once leaves others their turn */
+        conn_postpone_flush(conn); /* an owner may try again at once: not in this turn */
     return conn;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The deadline of a connection, of which each has at most one: its owner's, or that of lingering.
- * */
+/* The deadline of a connection: its owner's, or that of lingering. */
 #pragma once
 
 #include "net/conn.h"

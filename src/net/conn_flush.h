@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The flush of one connection, and its end. */
+/* The flush of a connection, and its end. */
 #pragma once
 
 #include "net/conn.h"

@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* System calls after which a connection whose peer takes everything gives the others their turn. */
+/* System calls a turn, where a peer takes everything. */
 #define SENDS_A_TURN 16
 /* The same in bytes. */
 #define SENT_A_TURN (1024 * 1024)

@@ -172,8 +172,7 @@ static void pipe_eof(struct fb_conn *conn, fb_bytes rest)
         conn_mark_dirty(to != NULL ? to : conn);
 }
 
-/* Sends what one end still has for its peer, and closes it: the time runs on, if it was the other
- * end's. */
+/* Closes the remaining end behind its unsent output. The timeout runs on, on its deadline. */
 static void close_other(struct fb_conn *conn)
 {
     struct conn_pipe *pipe = conn_pipe_of(conn);
@@ -200,7 +199,7 @@ static COLD void follow_broken(struct conn_pipe *pipe, struct fb_conn *conn, fb_
     close_other(conn);
 }
 
-/* Does to one end what follows from the end of the other. */
+/* Ends the remaining connection, or its half, after the end of the first. */
 static inline void follow_other(struct conn_pipe *pipe, struct fb_conn *conn, fb_reason reason)
 {
     switch (reason) {
@@ -300,7 +299,7 @@ bool conn_pipe_end_both(struct fb_conn *conn)
     leave(conn->pipe);
     leave(other);
     free_pipe(pipe, conn->net);
-    conn->reason = FB_PEER_GONE; /* its owner can add nothing in the other's `closed` */
+    conn->reason = FB_PEER_GONE; /* the owner can add no output in `closed` of the second */
     conn_set_phase(conn, CONN_FAILED);
     conn_set_phase(to, CONN_CLOSING);
     if (likely(to->outgoing && was_emptied(to)))

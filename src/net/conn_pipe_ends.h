@@ -54,7 +54,7 @@ struct conn_limits {
 
 struct conn_pipe {
     unsigned kind;
-    bool ends_together; /* when one peer has ended its half, and what it has sent is delivered */
+    bool ends_together; /* after the FIN of either peer, when the bytes before it are delivered */
     int8_t timed;       /* index of the end whose deadline the timeout has; CONN_PIPE_UNTIMED */
     bool b_break_ends;  /* a break of the second end ends the first as the end of a half does */
     uint8_t reset;      /* enum conn_pipe_reset */

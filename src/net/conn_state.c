@@ -35,7 +35,7 @@ void conn_redeliver(struct fb_conn *conn)
 {
     const struct net *net = conn->net;
 
-    /* while `data` runs, or the flush behind it, nobody knows yet what it leaves */
+    /* the rest is not known while `data` runs, or the flush behind it */
     if (conn->in != NULL || net->lent.n > 0 || net->flushing)
         conn->redeliver = 1;
     conn_update_reading(conn);
@@ -186,7 +186,7 @@ void conn_leave_end(struct fb_conn *conn)
 
 static bool is_stopped(const struct fb_conn *conn)
 {
-    /* a pipe still sends what it has received */
+    /* a pipe still sends received bytes */
     return conn->read == CONN_READ_STOPPED && conn->pipe == NULL && conn_is_active(conn);
 }
 

@@ -46,7 +46,7 @@ void conn_open_soon(struct fb_conn *conn);
 
 #define TO(phase) (1U << CONN_##phase)
 
-/* For each phase those that may follow, as bits. */
+/* The legal steps: the next phases of each phase, as bits. */
 static const uint16_t conn_steps[CONN_PHASES] = {
     [CONN_FREE] = TO(CONNECTING) | TO(OPENING),
     [CONN_LINGERING] = TO(LINGERED) | TO(FREE),
@@ -128,7 +128,7 @@ static inline enum conn_activity conn_activity(const struct fb_conn *conn)
     return conn->in != NULL ? CONN_READING : CONN_WAITING;
 }
 
-/* Counts the client as what it does now. */
+/* Counts the client by its activity. */
 static inline void conn_count(struct fb_conn *conn)
 {
     enum conn_activity activity = conn_activity(conn);

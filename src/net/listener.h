@@ -43,7 +43,7 @@ struct listener {
     void *owner;                  /* the user of its connections; opaque here */
     const struct conf_word *word; /* place in the configuration, or NULL; opaque here */
     bool adopted;      /* the sockets come from the listener of the previous configuration */
-    bool beside;       /* bound while another listens on its port, which must allow it */
+    bool beside;       /* bound beside a listener of the same port, by SO_REUSEPORT */
     bool foreign;      /* bound by the service manager, which also unlinks its path */
     unsigned kept_n;   /* how many of `fds`, from the first, stay open for another holder */
     unsigned stored_n; /* how many of `fds`, from the first, the service manager keeps copies of */

@@ -32,8 +32,8 @@ int listener_open(
  * bound the address and listens since the open. */
 int listener_commit(struct listener *listener, struct listener_system *system, struct log *log);
 
-/* Adds a socket of the same address, which listens: one that another holder has open too, and that
- * is `kept`, behind those, and others at the end. -1 without memory. */
+/* Adds a listening socket of the address: a kept one (kept_n) behind the kept ones, any other at
+ * the end. -1 without memory. */
 int listener_add(struct listener *listener, int fd, bool kept);
 /* Closes the sockets, opened or adopted, but for the first kept_n. */
 void listener_close(struct listener *listener);

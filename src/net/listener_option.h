@@ -30,8 +30,8 @@ static inline void listener_set_option(const struct listener *listener, int fd,
             value, listener->text);
 }
 
-/* Sets an option only where it differs: a kept socket gets the changes of the configuration, in both
- * directions, and a default asks nothing of the kernel. */
+/* Sets an option only where it differs: a kept socket gets the changes of the configuration, in
+ * both directions, and a default asks nothing of the kernel. */
 static inline void listener_change_option(const struct listener *listener, int fd,
     const struct os_option *option, int value, struct log *log)
 {

@@ -3,7 +3,7 @@
  * and kept ones, in both directions; and put back where another process may have set an option that
  * no configuration sets. Each process that has the socket can, accepted sockets inherit it, and it
  * outlives the process. The right values are those of an untouched socket, or of a socket of the
- * service manager when it was passed. Never fails: a refusal of the kernel is logged as an alert. */
+ * service manager when it was passed. Never fails: refusals are logged as alerts. */
 #include "net/listener_options.h"
 
 #include "net/listener_option.h"
@@ -149,7 +149,7 @@ static void restore_buffers(
         listener_set_option(listener, fd, &os_option_buf_lock, locked & ~free, log);
 }
 
-/* Sets all other options that no configuration sets to their earlier values. */
+/* Sets options without a directive to their earlier values. */
 static void restore_untouched(
     const struct listener *listener, int fd, struct listener_system *system, struct log *log)
 {

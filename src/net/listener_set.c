@@ -57,7 +57,7 @@ void listener_set_move(struct listener *listener, const struct address *address)
         insert(all, listener);
 }
 
-/* Returns the first listener whose address is not before this one. */
+/* Returns the first listener from this address on. */
 static struct listener *first_from(const struct listeners *all, const struct address *address)
 {
     struct listener *node = RB_ROOT(&all->tree), *first = NULL;

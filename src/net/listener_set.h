@@ -22,8 +22,7 @@ void listener_set_move(struct listener *listener, const struct address *address)
 /* Whether both have one port and one of them is a wildcard, which includes the other's address: the
  * kernel lets the second be bound and listen only where both allow it. */
 bool listener_set_overlaps(const struct listener *a, const struct listener *b);
-/* Lets a listener be bound to its port beside those of `others` that overlap with it, or no more.
- * */
+/* Lets a listener be bound to its port beside overlapping ones of `others`, or no more. */
 void listener_set_allow(
     const struct listeners *others, const struct listener *listener, bool allow);
 /* Allows listeners that are bound for the first time to overlap with each other and with `live` and

@@ -222,7 +222,7 @@ int listener_listen(
 
 /* ---- Broken ---- */
 
-/* A unix socket that was shut down still says that it listens. */
+/* SO_ACCEPTCONN stays set on a unix socket after shutdown(). */
 static bool has_hung_up(int fd)
 {
     struct pollfd polled = { .fd = fd, .events = POLLRDHUP };

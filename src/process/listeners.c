@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens, commits and retires all listeners of a configuration. Which sockets are taken over
- * from which configuration is decided here; how a socket is opened is net/listener_open.c's affair. */
+/* Opens, commits and retires all listeners of a configuration. Which sockets are taken over from
+ * which configuration is decided here; how a socket is opened is net/listener_open.c's affair. */
 #include "process/listeners.h"
 
 #include "conf/report.h"
@@ -32,8 +32,8 @@ static struct listener *find_previous_holder(
 static void allow_overlaps(const struct cycle *cycle, const struct cycle *in_force,
     const struct adopted *adopted, bool allow)
 {
-    listener_set_allow_all(&cycle->stream.listeners, in_force != NULL ? &in_force->stream.listeners : NULL,
-        &adopted->holders, allow);
+    listener_set_allow_all(&cycle->stream.listeners,
+        in_force != NULL ? &in_force->stream.listeners : NULL, &adopted->holders, allow);
 }
 
 void listeners_abandon(

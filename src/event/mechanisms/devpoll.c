@@ -267,7 +267,7 @@ static void want_no_more(struct loop *loop, struct source *source, short events)
     if (source->fd >= state->entry_n || (state->entries[source->fd].wanted & events) == 0)
         return;
     if (state->entries[source->fd].slot != source_index(&loop->sources, source))
-        return; /* another source has the descriptor, which was closed under this one */
+        return; /* the descriptor was closed, and belongs to a newer source */
     state->entries[source->fd].wanted &= (short)~events;
     note_change(loop, source->fd);
 }

@@ -37,7 +37,7 @@ static unsigned power_of_two(unsigned n)
     return power;
 }
 
-/* Shows the kernel a buffer that nobody uses. */
+/* Gives a free buffer to the kernel. */
 static void provide(struct ring *ring, unsigned buffer)
 {
     io_uring_buf_ring_add(ring->provided, ring->buffers + buffer * RING_BUFFER_SIZE,

@@ -19,7 +19,7 @@ void ring_input_drop(struct ring *ring, struct ring_watch *watch);
 void ring_output_drop(struct ring *ring, struct ring_watch *watch);
 /* Takes input, at most as much as *span has room for: lent in its buffer, or copied. */
 size_t ring_input_take(struct ring *ring, struct ring_watch *watch, struct io_span *span);
-/* Copies input that nobody takes now out of its buffer, where there is memory for that. */
+/* Copies unread input out of its buffer, where memory allows it. */
 void ring_input_keep(struct ring *ring, struct ring_watch *watch);
 /* Adds to output that the kernel has not begun with; returns the number of bytes: 0 with errno
  * (ENOMEM), or where there is no room now. */

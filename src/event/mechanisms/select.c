@@ -90,7 +90,7 @@ static int select_del_conn(struct loop *loop, struct source *source, bool closin
 
     (void)closing;
     if (state->slots[source->fd] != source_index(&loop->sources, source))
-        return 0; /* another source has the descriptor, which was closed under this one */
+        return 0; /* the descriptor was closed, and belongs to a newer source */
     clear_direction(loop->mechanism_state, source->fd, EVENT_READ);
     clear_direction(loop->mechanism_state, source->fd, EVENT_WRITE);
     return 0;
