@@ -126,6 +126,7 @@ static void show_head(struct json_value status, FILE *out)
     struct json_value upgrade = json_member(status, "upgrade");
     struct json_value left = json_member(status, "left_behind");
     char role[8] = "";
+    bool is_new;
 
     write_reply(out, status,
         "forkbeard {version}, master process {pid}, {state}, up {uptime_ms|age}\n"
@@ -135,13 +136,12 @@ static void show_head(struct json_value status, FILE *out)
     else if (has_member(reload, "ok"))
         write_reply(out, reload, "reload failed at {at}: {error}\n");
     json_text(json_member(upgrade, "role"), role, sizeof(role));
-    if (strcmp(role, "new") == 0)
-        write_reply(out, upgrade, "new binary; the old one is process {other}\n");
-    else if (has_member(upgrade, "role"))
-        write_reply(out, upgrade,
-            json_is_true(json_member(upgrade, "serves"))
-                ? "old binary; the new one is process {other}\n"
-                : "old binary; the new one is process {other}, which does not serve yet\n");
+    is_new = strcmp(role, "new") == 0;
+    if (has_member(upgrade, "role"))
+        fprintf(out, "%s binary; the %s one is process %" PRId64 "%s\n", is_new ? "new" : "old",
+            is_new ? "old" : "new", json_integer(json_member(upgrade, "other"), 0),
+            is_new || json_is_true(json_member(upgrade, "serves")) ? ""
+                                                                   : ", which does not serve yet");
     write_each_reply(out, json_member(status, "pending"), "{command} waits: {waiting}\n");
     write_reply(out, json_member(status, "totals"),
         "connections: {active} active, {accepts} accepted, {handled} handled; {requests} "
