@@ -172,8 +172,8 @@ bool upgrade_inboxes_handle(struct upgrade *upgrade, struct json_value message, 
         if (wanted != UINT32_MAX)
             reply_inbox(upgrade, wanted, asker);
         if (inbox != UINT32_MAX)
-            pool_others_inbox_came(upgrade->pool, inbox, asker,
-                json_is_true(json_member(message, "found")), fd);
+            pool_others_inbox_came(
+                upgrade->pool, inbox, asker, json_is_true(json_member(message, "found")), fd);
         if (gone != UINT32_MAX)
             pool_others_note_gone(upgrade->pool, gone);
     }
