@@ -145,7 +145,7 @@ static int check_time(const char *option, const char *time, int64_t *ms, struct 
 }
 
 /* Takes a path, "unix:PATH" as in the directive `control`, or without "unix:". */
-static int set_control(struct cmdline *cmdline, const char *path, struct log *log)
+static int set_control_path(struct cmdline *cmdline, const char *path, struct log *log)
 {
     free((char *)cmdline->control);
     cmdline->control =
@@ -300,7 +300,7 @@ int cmdline_parse(struct cmdline *cmdline, int argc, char **argv, struct log *lo
             break;
         case LONG_CONTROL:
             cmdline->options |= CMDLINE_CONTROL;
-            if (set_control(cmdline, optarg, log) == -1)
+            if (set_control_path(cmdline, optarg, log) == -1)
                 return -1;
             break;
         case ':':

@@ -226,7 +226,7 @@ static void give_way(struct control_client *client)
 
 /* Closes the longest idle client for a new client, if there are too many. Clients that have gone,
  * or have just sent a request, are found first. */
-static void make_client_room(struct control *control, const struct control_client *client)
+static void make_control_room(struct control *control, const struct control_client *client)
 {
     struct control_client *other, *next;
 
@@ -277,7 +277,7 @@ static void begin_control_client(struct control *control, int fd)
     if (refused != NULL)
         control_reply_error(client, refused, true);
     else
-        make_client_room(control, client);
+        make_control_room(control, client);
     run_client(client); /* a client that has gone is not counted with the next */
     if (control->client_n > CONTROL_CLIENTS_MAX) /* a refused client that does not read */
         control_client_destroy(client);

@@ -40,7 +40,7 @@ static enum kin find_kin(struct control *control, pid_t client)
     return KIN_UNKNOWN;
 }
 
-static bool has_ended(int pidfd)
+static bool peer_has_ended(int pidfd)
 {
     struct pollfd ended = { .fd = pidfd, .events = POLLIN };
 
@@ -56,14 +56,14 @@ static enum kin find_client_kin(struct control *control, int fd, pid_t pid)
 
     if (pidfd != -1 || errno != ESRCH)
         kin = find_kin(control, pid);
-    if (kin == KIN_NONE && has_ended(pidfd))
+    if (kin == KIN_NONE && peer_has_ended(pidfd))
         kin = KIN_UNKNOWN;
     if (pidfd != -1)
         close(pidfd);
     return kin;
 }
 
-static const char *refuse(struct control *control, uid_t uid, pid_t pid, const char *why)
+static const char *refuse_peer(struct control *control, uid_t uid, pid_t pid, const char *why)
 {
     char process[32] = "a process";
 
@@ -85,17 +85,18 @@ const char *control_peer_refusal(struct control *control, int fd, pid_t *pid)
         return "who asks could not be found out";
     }
     if (uid != 0 && uid != geteuid())
-        return refuse(
+        return refuse_peer(
             control, uid, *pid, "permission denied: only root and the daemon's own user may ask");
     if (*pid == 0 || *pid == process_ops->self())
         return NULL;
     if (control->ops->is_worker(control->host, *pid))
-        return refuse(control, uid, *pid, "permission denied: it is a worker process");
+        return refuse_peer(control, uid, *pid, "permission denied: it is a worker process");
     kin = find_client_kin(control, fd, *pid);
     if (kin == KIN_DESCENDANT)
-        return refuse(control, uid, *pid, "permission denied: a worker or module has started it");
+        return refuse_peer(
+            control, uid, *pid, "permission denied: a worker or module has started it");
     if (kin == KIN_UNKNOWN && control->ops->is_worker_user(control->host, uid))
-        return refuse(control, uid, *pid,
+        return refuse_peer(control, uid, *pid,
             "permission denied: it has ended before it was known not to be a worker");
     return NULL;
 }
