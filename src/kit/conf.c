@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads a test's configuration: puts the directives that the test has given into a file, and has
- * the daemon's own parser read it. Reports name the test's parts instead of paths. */
+/* The options of a test, copied from a caller that may be built for another version of the header;
+ * and its configuration: a file of the options' directives, which the daemon's own parser reads.
+ * Reports name the test's parts instead of paths. */
 #include "kit/kit.h"
 
 #include "features/features.h"
@@ -13,6 +14,60 @@
 #include <unistd.h>
 
 #define CONNECTIONS 512
+
+/* ---- Options ---- */
+
+unsigned kit_options_servers(const fb_test_options *options)
+{
+    unsigned n = 1;
+
+    while (options->servers != NULL && options->servers[n - 1] != NULL)
+        n++;
+    return n;
+}
+
+fb_test_options kit_options(const fb_test_options *options)
+{
+    fb_test_options own = { .size = sizeof(own) };
+
+    memcpy(&own, options, options->size < sizeof(own) ? options->size : sizeof(own));
+    if (own.server == NULL)
+        kit_misused("the options have no server directives");
+    if (own.workers > KIT_WORKERS_MAX)
+        kit_misused("the options have more than %d workers", KIT_WORKERS_MAX);
+    if (kit_options_servers(&own) > KIT_SERVERS_MAX)
+        kit_misused("the options have more than %d servers", KIT_SERVERS_MAX);
+    return own;
+}
+
+static const char *keep_text(struct arena *arena, const char *text)
+{
+    const char *copy = text != NULL ? arena_strdup(arena, text) : NULL;
+
+    if (text != NULL && copy == NULL)
+        kit_misused("no memory for the options");
+    return copy;
+}
+
+void kit_options_keep(fb_test_options *options, struct arena *arena)
+{
+    unsigned n = kit_options_servers(options);
+    const char **servers = arena_alloc(arena, n * sizeof(*servers));
+
+    if (servers == NULL)
+        kit_misused("no memory for the options");
+    for (unsigned i = 0; i + 1 < n; i++)
+        servers[i] = keep_text(arena, options->servers[i]);
+    options->servers = servers;
+    options->server = keep_text(arena, options->server);
+    options->stream = keep_text(arena, options->stream);
+    options->main = keep_text(arena, options->main);
+    options->listen = keep_text(arena, options->listen);
+    options->excuse = keep_text(arena, options->excuse);
+    options->log_format = keep_text(arena, options->log_format);
+}
+
+/* ---- The configuration ---- */
 
 /* A part that the test has written: a file of the test's, which the whole file includes by its
  * path. */
@@ -34,7 +89,7 @@ static void open_part(struct part *part, const char *name, const char *text)
     snprintf(part->line, sizeof(part->line), "include \"%s\";", part->path);
 }
 
-/* A `user` line for root, whose configuration needs one. The test never changes its user. */
+/* A `user` line for root, whose configuration needs a user. The test never changes its user. */
 static const char *user_line(char *line, size_t size)
 {
     const struct passwd *user = geteuid() == 0 ? getpwuid(0) : NULL;
@@ -43,40 +98,52 @@ static const char *user_line(char *line, size_t size)
     return user != NULL ? line : "";
 }
 
-static char *compose_servers(const struct part *parts, const fb_test_options *options)
+/* Quotes the text for the configuration. */
+static void put_quoted(FILE *file, const char *text)
+{
+    fputc('"', file);
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\')
+            fputc('\\', file);
+        fputc(*text, file);
+    }
+    fputc('"', file);
+}
+
+static void put_stream(FILE *file, const struct part *parts, const fb_test_options *options)
 {
     const char *parameters = options->listen != NULL ? options->listen : "";
-    char *text;
-    size_t size;
-    FILE *file = open_memstream(&text, &size);
 
-    if (file == NULL)
-        kit_misused("no memory for the configuration");
+    fputs("stream {\n", file);
+    if (options->log_format != NULL) {
+        fputs("    log_format forkbeard_test ", file);
+        put_quoted(file, options->log_format);
+        fputs(";\n    access_log " KIT_ACCESS_PATH " forkbeard_test;\n", file);
+    }
+    fprintf(file, "    %s\n", parts[STREAM].line);
     for (unsigned i = 0; i < kit_options_servers(options); i++)
         fprintf(file, "    server {\n        listen 192.0.2.80:%u %s;\n        %s\n    }\n",
             KIT_FIRST_PORT + i, parameters, parts[SERVER + i].line);
-    if (fclose(file) != 0)
-        kit_misused("no memory for the configuration");
-    return text;
+    fputs("}\n", file);
 }
 
 /* The text of the file around the parts, which the caller frees. */
 static char *compose_file(const struct part *parts, const fb_test_options *options)
 {
-    char user[64], *servers = compose_servers(parts, options), *text;
-    char *access = kit_access_directives(options);
-    int n = asprintf(&text,
-        "daemon off;\nmaster_process off;\n%s\n%s\n"
-        "events {\n    worker_connections %u;\n}\n"
-        "stream {\n    %s%s\n%s}\n",
-        user_line(user, sizeof(user)), parts[MAIN].line,
-        options->worker_connections > 0 ? options->worker_connections : CONNECTIONS, access,
-        parts[STREAM].line, servers);
+    char user[64], *text;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
 
-    if (n == -1)
+    if (file == NULL)
         kit_misused("no memory for the configuration");
-    free(access);
-    free(servers);
+    fprintf(file,
+        "daemon off;\nmaster_process off;\n%s\n%s\n"
+        "events {\n    worker_connections %u;\n}\n",
+        user_line(user, sizeof(user)), parts[MAIN].line,
+        options->worker_connections > 0 ? options->worker_connections : CONNECTIONS);
+    put_stream(file, parts, options);
+    if (fclose(file) != 0)
+        kit_misused("no memory for the configuration");
     return text;
 }
 

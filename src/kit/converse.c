@@ -2,7 +2,7 @@
 /* Chooses the variants of a script that a conversation runs: other pieces, slow peers, a network
  * that makes trouble, early ends and failing allocations. A script that fails as it is written is
  * run only once, because its variants would only repeat the failure. */
-#include "kit/converse.h"
+#include "kit/script.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,8 @@
 #define CUTS_MOST 200
 #define ENDINGS_MOST 100
 #define REFUSALS_MOST 300
-/* Windows in which a peer takes all output at most. They have one byte unless that makes more. */
+/* Windows in which a peer takes all output at most. A window has a single byte unless that makes
+ * more windows. */
 #define WINDOWS_MOST 10000
 #define DEATHS_MOST 20
 #define LOSSES_MOST 50
@@ -52,14 +53,14 @@ static struct kit_outcome run_variant(struct converse *converse, const struct ki
 }
 
 /* The distance of places that are tried, of n at most so many; or of all. */
-static uint64_t stride_of(const struct kit_script *script, uint64_t n, uint64_t most)
+static uint64_t stride_of_script(const struct kit_script *script, uint64_t n, uint64_t most)
 {
     assert(most > 0);
     return script->options->thorough != 0 ? 1 : n / most + 1;
 }
 
 /* Counts the bytes of all steps of one kind. */
-static uint64_t count_bytes(const struct kit_script *script, uint32_t act)
+static uint64_t count_step_bytes(const struct kit_script *script, uint32_t act)
 {
     uint64_t n = 0;
 
@@ -71,9 +72,9 @@ static uint64_t count_bytes(const struct kit_script *script, uint32_t act)
 
 static void try_cuts(struct converse *converse)
 {
-    uint64_t n = count_bytes(converse->script, FB_TEST_ACT_SAY);
+    uint64_t n = count_step_bytes(converse->script, FB_TEST_ACT_SAY);
 
-    for (uint64_t cut = 1; cut < n; cut += stride_of(converse->script, n, CUTS_MOST)) {
+    for (uint64_t cut = 1; cut < n; cut += stride_of_script(converse->script, n, CUTS_MOST)) {
         struct kit_variant variant = { .cut = cut };
 
         snprintf(variant.name, sizeof(variant.name), "cut at byte %" PRIu64, cut);
@@ -84,7 +85,7 @@ static void try_cuts(struct converse *converse)
 static void try_peers(struct converse *converse)
 {
     /* however thorough: byte by byte much output takes for ever */
-    size_t window = count_bytes(converse->script, FB_TEST_ACT_EXPECT) / WINDOWS_MOST + 1;
+    size_t window = count_step_bytes(converse->script, FB_TEST_ACT_EXPECT) / WINDOWS_MOST + 1;
     const struct kit_variant variants[] = {
         { .name = "byte by byte", .bytes = true },
         { .name = "a peer that takes few bytes at a time", .window = window },
@@ -119,7 +120,7 @@ static void try_ends(struct converse *converse)
 {
     const struct kit_script *script = converse->script;
 
-    for (size_t i = 0; i < script->n; i += stride_of(script, script->n, ENDINGS_MOST)) {
+    for (size_t i = 0; i < script->n; i += stride_of_script(script, script->n, ENDINGS_MOST)) {
         try_end(converse, i, KIT_RESETS, false);
         try_end(converse, i, KIT_SHUTS, false);
         if (script->steps[i].act != FB_TEST_ACT_SAY)
@@ -133,7 +134,7 @@ static void try_ends(struct converse *converse)
 static void try_deaths(struct converse *converse)
 {
     const struct kit_script *script = converse->script;
-    size_t stride = stride_of(script, script->n, DEATHS_MOST);
+    size_t stride = stride_of_script(script, script->n, DEATHS_MOST);
 
     for (size_t i = 0; i < script->n; i += stride)
         for (unsigned worker = 0; worker < script->options->workers; worker++) {
@@ -163,7 +164,7 @@ static void try_each(
  * and so allocates more. */
 static void try_refusals(struct converse *converse)
 {
-    uint64_t stride = stride_of(converse->script, converse->allocations, REFUSALS_MOST);
+    uint64_t stride = stride_of_script(converse->script, converse->allocations, REFUSALS_MOST);
     struct kit_variant plain = { .refuses = true };
     struct kit_variant pausing = { .refuses = true, .pausing = true };
     struct kit_variant start = { .refuses_start = true };
@@ -173,14 +174,14 @@ static void try_refusals(struct converse *converse)
     try_each(converse, &start, "start: allocation", 1);
 }
 
-/* Loses one message between workers after the other. */
+/* Loses a message between workers, the next in each run. */
 static void try_losses(struct converse *converse)
 {
     struct kit_variant variant = { .loses = true };
 
     if (converse->script->options->workers > 1)
         try_each(converse, &variant, "message",
-            stride_of(converse->script, converse->messages, LOSSES_MOST));
+            stride_of_script(converse->script, converse->messages, LOSSES_MOST));
 }
 
 int fb_test_converse_with(const fb_protocol *protocol, const fb_test_options *options,

@@ -62,38 +62,42 @@ struct fb_test_server {
 #define KIT_PROTOCOLS_MAX 16
 #define KIT_WORKERS_MAX 64
 
-/* The port of server 0, which the others' follow. */
+/* The address of all servers, 192.0.2.80, and the port of server 0; the next servers' follow. */
+#define KIT_ADDRESS 0xc0000250
 #define KIT_FIRST_PORT 80
+
+/* The access log, in the configuration alone: its lines are written to a file in memory. */
+#define KIT_ACCESS_PATH "/forkbeard-test/access"
 
 #define KIT_WORKER KIND('K', 'W', 'R', 'K')
 
-/* A worker, in one life after the other. */
+/* A worker, over all its lives. */
 struct kit_worker {
     struct worker worker; /* the first member; all zero without a life */
     unsigned kind;        /* KIT_WORKER, from the test's creation to its end */
     fb_test *test;
     unsigned number;
     bool alive;      /* lives: from a successful start to its death or end */
-    bool is_killed;  /* within its death: what it does is seen by nobody */
+    bool is_killed;  /* within its death: nobody sees its actions */
     char label[128]; /* the beginning of its log lines */
     struct heritage heritage;
     struct cycle *cycle;                           /* a reading of the configuration of its own */
     struct sim_socket *listeners[KIT_SERVERS_MAX]; /* the servers', over all lives */
-    int fds[KIT_SERVERS_MAX];    /* real descriptors that the listeners stand for, which are kept */
+    int fds[KIT_SERVERS_MAX];    /* real descriptors behind the listeners, kept over all lives */
     int handed[KIT_SERVERS_MAX]; /* the same, as the worker has them */
     int channel;                 /* the master's end of its channel; -1: none */
-    int inbox;                   /* messages to it are sent there; -1: it has not asked for it */
+    int inbox;                   /* the sending end of its inbox; -1: not requested yet */
     unsigned jobs;               /* jobs of fb_run(), when they were last counted */
 };
 
-/* A message of one worker to another, on its way. */
+/* A message between workers, on its way. */
 struct kit_packet {
     STAILQ_ENTRY(kit_packet) link;
     size_t n;
     uint8_t bytes[];
 };
 
-/* The way of messages from one worker to another. */
+/* The way of messages between two workers. */
 struct kit_way {
     fb_test_way how;
     int fd; /* the sender's packets are received there; -1: it has not asked for the way */
@@ -110,14 +114,14 @@ struct fb_test {
     struct kit_way *ways; /* worker_n of each worker, in the order of workers */
     struct bells bells;
     struct cycle *cycle;          /* the master's */
-    const struct cycle *accepted; /* the same, while its protocols know that it is in force */
+    const struct cycle *accepted; /* the configuration in force, by conf_hooks_change(); or NULL */
     struct shared *shared;
     struct sim *sim;
     struct arena *arena;
     const fb_protocol *protocols[KIT_PROTOCOLS_MAX + 1]; /* copies, in the arena; ends with NULL */
-    fb_ops own_ops[KIT_PROTOCOLS_MAX]; /* their callbacks, before the kit's took their place */
-    uint64_t openings, closings;       /* of clients' connections */
-    uint64_t became_n; /* connections that became another protocol's, of ended workers */
+    fb_ops own_ops[KIT_PROTOCOLS_MAX];                   /* their callbacks, without the kit's */
+    uint64_t openings, closings;                         /* of clients' connections */
+    uint64_t became_n; /* connections of ended workers that have changed their protocol */
     STAILQ_HEAD(, fb_test_peer) peers;
     STAILQ_HEAD(, fb_test_server) servers;
     STAILQ_HEAD(, kit_name_server) name_servers;
@@ -129,7 +133,7 @@ struct fb_test {
     bool dawdles;        /* messages between workers come late, at times */
     uint64_t way_random; /* ... by numbers of this seed */
     uint64_t loss_at;    /* the number of a message between workers that is lost, from 1; 0: none */
-    uint64_t message_n, loss_n; /* messages that were carried, and lost because of it */
+    uint64_t message_n, loss_n; /* carried messages, and how many of them were lost by loss_at */
     uint64_t began;             /* monotonic ms of the start */
     uint64_t job_ms;            /* the time that a job of fb_run() takes */
     uint64_t jobs_due;          /* monotonic ms when the jobs under way have ended */
@@ -189,11 +193,6 @@ void kit_memory_init(struct kit_memory *memory);
 /* Frees the blocks that are kept. */
 void kit_memory_done(struct kit_memory *memory);
 
-/* Lists the descriptors that are open now; kit_descriptors_compare() frees the list, with a fault
- * for each descriptor that was opened or closed since. */
-void kit_descriptors_list(struct kit_descriptors *open);
-void kit_descriptors_compare(fb_test *test, struct kit_descriptors *before);
-
 /* Creates a file with this text, in memory where the system can; returns its descriptor, and writes
  * a path of it, both for os_temporary_close(). */
 int kit_file_create(const char *text, char path[KIT_FILE_PATH]);
@@ -231,24 +230,20 @@ fb_test *kit_test_start(struct kit_start *start);
 int kit_worker_start(struct kit_worker *own);
 /* Ends the life of a worker, in good order. */
 void kit_worker_end(struct kit_worker *own);
-/* The worker of that number, alive; ends the program where there is none. */
-struct kit_worker *kit_worker_at(fb_test *test, unsigned worker, const char *call);
+/* Waits, in real time, until a job of the worker's has ended. */
+void kit_worker_await_job(struct kit_worker *own);
 
-/* The master: does what workers ask for, carries messages between them and rings their bells.
- * Returns whether a worker has something to do because of it. */
+/* Does the master's part: answers workers, carries messages and rings bells. Returns whether a
+ * worker has work because of that. */
 bool kit_master_serve(fb_test *test);
-/* Whether there is something of it to do. */
+/* Whether the master has work. */
 bool kit_master_is_wanted(fb_test *test);
-/* Tells the others that a worker has gone, with all that it has not received. */
+/* Reports a worker's death, and the loss of unread messages, to all workers. */
 void kit_master_tell_gone(fb_test *test, struct kit_worker *gone);
-/* Carries what the worker has sent, whatever its ways are like. */
+/* Carries all messages of the worker, also on ways that are late or lossy. */
 void kit_ways_flush(fb_test *test, struct kit_worker *from);
 /* Drops what is on the ways from and to a worker. */
 void kit_ways_clear(fb_test *test, struct kit_worker *own);
-/* Carries messages; whether any has come to its receiver. */
-bool kit_ways_carry(fb_test *test);
-/* Whether messages are on a way that delivers. */
-bool kit_ways_are_busy(fb_test *test);
 
 /* Makes trouble on the network from now on. */
 void kit_trouble(fb_test *test, uint64_t seed);
@@ -258,37 +253,20 @@ void kit_watch_callbacks(fb_test *test);
 
 /* The number of connections that must end before the slot of an ended one is used again. */
 #define KIT_SPARE_SLOTS 4096
-/* Keeps slots of ended connections unused, and their states untouched (slots.c). */
+/* Keeps slots of ended connections unused, and their states untouched. */
 void kit_slots_guard(struct worker *worker);
 void kit_slots_unguard(struct worker *worker);
 
-/* Makes room for a zone behind each state of the protocol, of which this is the test's copy; fills
- * the zone of a connection that begins; lets it be written to when its session has ended; and looks
- * at it, or at those of all connections. */
+/* Makes room for a zone behind each state of the protocol, of which this is the test's copy. */
 void kit_states_widen(const fb_protocol *copy);
-void kit_states_guard(const struct fb_conn *conn);
-void kit_states_unguard(const struct fb_conn *conn);
-void kit_state_check(const struct fb_conn *conn);
+/* Looks at the zones of all connections. */
 void kit_states_check(struct kit_worker *own);
 
-/* Makes the program's end of a connection; it lives as long as the test. */
-fb_test_peer *kit_peer_add(fb_test *test, struct sim_socket *socket);
 /* Frees all peers and servers. */
 void kit_peers_free(fb_test *test);
 
-/* access.c: Opens the access log, has lines of a cycle in the format written to it, and closes
- * it. kit_access_directives() are those of the configuration, which the caller frees; "" where the
- * test wants no log. */
-void kit_access_open(fb_test *test);
-void kit_access_use(const fb_test *test, struct cycle *cycle);
-void kit_access_close(fb_test *test);
-char *kit_access_directives(const fb_test_options *options);
-
-/* names.c: Opens the servers of names of a worker's configuration, whose system has one, too. */
+/* Opens the servers of names of a worker's configuration, whose system has one, too. */
 void kit_names_open(fb_test *test, struct cycle *cycle);
 /* Answers the questions that have come. */
 void kit_names_serve(fb_test *test);
 void kit_names_free(fb_test *test);
-
-/* A pseudo-random number below `below`, which is at least 1. */
-uint32_t kit_random(uint64_t *state, uint32_t below);

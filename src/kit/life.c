@@ -3,7 +3,6 @@
  * configuration of its own when there are several; an end gives back what the start has taken, in
  * reverse order. Does nothing to the worker in between. */
 #include "kit/kit.h"
-#include "net/address_parse.h"
 #include "worker/accept.h"
 #include "worker/messages_private.h"
 
@@ -13,15 +12,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The number of the one generation that a test has. */
+/* The number of a test's only generation. */
 #define GENERATION 1
 
-static void random_bytes(struct worker *worker, void *p, size_t n)
+static void fill_random(struct worker *worker, void *p, size_t n)
 {
     uint8_t *bytes = p;
 
     for (size_t i = 0; i < n; i++)
-        bytes[i] = (uint8_t)kit_random(&kit_test_of(worker)->random, 256);
+        bytes[i] = (uint8_t)sim_draw(&kit_test_of(worker)->random, 256);
 }
 
 static void report_misuse(struct stream *stream, const char *call)
@@ -39,20 +38,16 @@ static void report_mistake(struct worker *worker, const char *text)
         kit_fault(kit_test_of(worker), "%s", text);
 }
 
-/* The number of the test's server at this address; one of the `stream` directives has none. */
+/* The number of the test's server at this address; that of no server for one of the `stream`
+ * directives. */
 static unsigned server_at(const fb_test *test, const struct address *at)
 {
-    unsigned i = 0;
+    unsigned n = kit_options_servers(&test->options);
+    unsigned i = ntohs(at->in.sin_port) - KIT_FIRST_PORT;
 
-    for (; i < kit_options_servers(&test->options); i++) {
-        char text[sizeof("192.0.2.80:65535")];
-        struct address address;
-
-        snprintf(text, sizeof(text), "192.0.2.80:%u", (KIT_FIRST_PORT + i) & 0xffff);
-        if (address_parse(text, 0, &address) == NULL && address_equal(&address, at))
-            break;
-    }
-    return i;
+    if (at->any.sa_family != AF_INET || ntohl(at->in.sin_addr.s_addr) != KIT_ADDRESS)
+        return n;
+    return i < n ? i : n;
 }
 
 /* Gives the worker its listeners: real descriptors, which stand for simulated sockets. */
@@ -73,8 +68,19 @@ static void hand_listeners(struct kit_worker *own)
     }
 }
 
-/* Replaces the settings that a test does not take from its configuration: log, mechanism, spare
- * slots, and how workers share their clients, who name their worker here. */
+/* Directs the access log to the test's file. */
+static void use_access_log(const fb_test *test, struct cycle *cycle)
+{
+    for (unsigned i = 0; i < cycle->core.other_log_n; i++) {
+        struct log_target *target = cycle->core.other_logs[i];
+
+        if (target->path != NULL && strcmp(target->path, KIT_ACCESS_PATH) == 0)
+            target->fd = test->access_fd;
+    }
+}
+
+/* Replaces settings of the configuration: log, mechanism, spare slots, and the sharing of clients,
+ * because a client names its worker here. */
 static void change_cycle(struct kit_worker *own)
 {
     fb_test *test = own->test;
@@ -88,13 +94,13 @@ static void change_cycle(struct kit_worker *own)
         server->route = NULL;
     cycle->core.timer_resolution = 0;
     cycle->core.worker_processes = test->worker_n;
-    cycle->events.mechanism = sim_edge(test->sim);
+    cycle->events.mechanism = &test->sim->edge;
     cycle->events.mechanism_values = mechanism_defaults(cycle->events.mechanism);
     cycle->events.stall_threshold = 0; /* no time passes */
     cycle->events.accept_mutex = cycle->events.accept_share = 0;
     cycle->events.worker_connections += KIT_SPARE_SLOTS;
     kit_names_open(test, cycle);
-    kit_access_use(test, cycle);
+    use_access_log(test, cycle);
 }
 
 /* Returns -1 when the zones could not be opened; the reason is in the log. */
@@ -141,7 +147,7 @@ static void init_heritage(struct kit_worker *own)
         .bells = test->several ? &test->bells : NULL,
         .memory = &test->memory.memory,
         .simulated = true,
-        .random = random_bytes,
+        .random = fill_random,
         .mistake = report_mistake,
     };
     if (!slot_acquire(test->shared, &own->heritage.slot))
@@ -204,7 +210,7 @@ int kit_worker_start(struct kit_worker *own)
 }
 
 /* Reports as faults the connections and timers that the worker has left. */
-static void check_left(struct kit_worker *own)
+static void check_life_left(struct kit_worker *own)
 {
     const struct net *net = &own->worker.stream.net;
 
@@ -220,6 +226,6 @@ void kit_worker_end(struct kit_worker *own)
     kit_slots_unguard(&own->worker);
     worker_done(&own->worker);
     own->test->became_n += own->worker.stream.became_n;
-    check_left(own);
+    check_life_left(own);
     release_life(own);
 }

@@ -1,26 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The workers of the simulated machine, as a test asks for them: dies, is replaced, drains. A death
- * is that of a killed process: others see no more of it than what it had done before. */
+/* The simulated machine as a test commands it: a worker dies, is replaced, or drains; messages
+ * between workers are late or lost; a watched descriptor, whose far end a test does not have, is
+ * ready. A death is that of a killed process: others see no more of it than what it had done
+ * before. */
 #include "kit/kit.h"
+#include "worker/commands.h"
 #include "worker/threads.h"
 
+#include <forkbeard/watch.h>
 #include <string.h>
 #include <sys/mman.h>
 
-/* Time for a job of fb_run() that the dead worker has under way, ms of the real clock. */
-#define JOB_MS 60000
-
-struct kit_worker *kit_worker_at(fb_test *test, unsigned worker, const char *call)
+static struct kit_worker *worker_at(fb_test *test, unsigned worker, const char *call)
 {
     CHECK_KIND(test, KIT_TEST);
     if (worker >= test->worker_n)
         kit_misused("%s(): there is no worker %u", call, worker);
-    if (!test->workers[worker].alive)
-        kit_misused("%s(): worker %u has gone", call, worker);
     return &test->workers[worker];
 }
 
-static const struct server *find_server(const struct cycle *cycle, const char *protocol)
+static struct kit_worker *living_worker(fb_test *test, unsigned worker, const char *call)
+{
+    struct kit_worker *own = worker_at(test, worker, call);
+
+    if (!own->alive)
+        kit_misused("%s(): worker %u has gone", call, worker);
+    return own;
+}
+
+static const struct server *server_of_protocol(const struct cycle *cycle, const char *protocol)
 {
     const struct server *server;
 
@@ -33,18 +41,16 @@ static const struct server *find_server(const struct cycle *cycle, const char *p
 
 fb_worker *fb_test_worker_at(fb_test *test, unsigned worker, const char *protocol)
 {
+    struct kit_worker *own = worker_at(test, worker, "fb_test_worker_at");
     const struct server *server;
 
-    CHECK_KIND(test, KIT_TEST);
-    if (worker >= test->worker_n)
-        kit_misused("fb_test_worker_at(): there is no worker %u", worker);
-    if (!test->workers[worker].alive)
+    if (!own->alive)
         return NULL;
-    server = find_server(test->workers[worker].cycle, protocol);
+    server = server_of_protocol(own->cycle, protocol);
     if (server == NULL)
         kit_misused("fb_test_worker_at(): no server has \"%s\"",
             protocol != NULL ? protocol : "any protocol");
-    return &test->workers[worker].worker.protocols[server->protocol_index];
+    return &own->worker.protocols[server->protocol_index];
 }
 
 fb_worker *fb_test_worker(fb_test *test)
@@ -58,7 +64,7 @@ int64_t fb_test_metric(fb_test *test, const char *protocol, const char *metric)
 
     CHECK_KIND(test, KIT_TEST);
     fb_test_run(test);
-    server = find_server(test->cycle, protocol);
+    server = server_of_protocol(test->cycle, protocol);
     if (server == NULL || server->protocol == NULL)
         kit_misused("fb_test_metric(): no server has \"%s\"", protocol != NULL ? protocol : "");
     for (uint32_t i = 0; i < server->protocol->metric_n; i++)
@@ -78,7 +84,7 @@ static void reset_connection(struct fb_conn *conn, void *arg)
         sim_kill(socket);
 }
 
-/* Makes the worker's zones private, so that nobody sees what it changes in them. */
+/* Makes the worker's zones private, so that its changes are seen by no worker. */
 static void isolate_zones(struct kit_worker *own)
 {
     struct zone *zone;
@@ -94,15 +100,14 @@ static void isolate_zones(struct kit_worker *own)
 static void await_jobs(struct kit_worker *own)
 {
     while (threads_busy(&own->worker) > 0) {
-        if (!sim_await_notice(kit_loop_of(own), JOB_MS))
-            kit_misused("a job of fb_run() has not ended after %d s", JOB_MS / 1000);
+        kit_worker_await_job(own);
         worker_turn(&own->worker);
     }
 }
 
 void fb_test_kill(fb_test *test, unsigned worker)
 {
-    struct kit_worker *own = kit_worker_at(test, worker, "fb_test_kill");
+    struct kit_worker *own = living_worker(test, worker, "fb_test_kill");
 
     if (!test->several)
         kit_misused("fb_test_kill(): a single process has no worker that could die");
@@ -114,7 +119,7 @@ void fb_test_kill(fb_test *test, unsigned worker)
     isolate_zones(own);
     own->is_killed = true;
     own->worker.log.level = LEVEL_EMERG;
-    sim_hold_notices(test->sim, false);
+    test->sim->holds_notices = false;
     await_jobs(own);
     kit_master_tell_gone(test, own);
     kit_worker_end(own);
@@ -133,4 +138,76 @@ int fb_test_replace(fb_test *test, unsigned worker)
     result = kit_worker_start(&test->workers[worker]);
     fb_test_run(test);
     return result;
+}
+
+static void drain_worker(struct kit_worker *own, uint64_t deadline)
+{
+    own->cycle->core.worker_shutdown_timeout = (int64_t)deadline;
+    signals_raise(COMMAND_QUIT);
+    worker_take_commands(&own->worker);
+}
+
+void fb_test_drain(fb_test *test, uint64_t deadline)
+{
+    struct kit_worker *own;
+
+    fb_test_run(test);
+    KIT_FOREACH_ALIVE(own, test)
+    drain_worker(own, deadline);
+    fb_test_run(test);
+}
+
+void fb_test_drain_worker(fb_test *test, unsigned worker, uint64_t deadline)
+{
+    struct kit_worker *own = living_worker(test, worker, "fb_test_drain_worker");
+
+    fb_test_run(test);
+    if (own->alive) /* a drain that has begun may have ended just now */
+        drain_worker(own, deadline);
+    fb_test_run(test);
+}
+
+static void set_ways(fb_test *test, unsigned from, unsigned to, fb_test_way how)
+{
+    for (unsigned i = 0; i < test->worker_n; i++)
+        for (unsigned j = 0; j < test->worker_n; j++)
+            if ((from == FB_TEST_EVERY || from == i) && (to == FB_TEST_EVERY || to == j))
+                kit_way(test, i, j)->how = how;
+}
+
+void fb_test_link(fb_test *test, unsigned from, unsigned to, fb_test_way how)
+{
+    CHECK_KIND(test, KIT_TEST);
+    if ((from != FB_TEST_EVERY && from >= test->worker_n) ||
+        (to != FB_TEST_EVERY && to >= test->worker_n))
+        kit_misused("fb_test_link(): there is no worker %u, or no worker %u", from, to);
+    fb_test_run(test); /* messages of before go the way that there was */
+    set_ways(test, from, to, how);
+    kit_master_serve(test);
+}
+
+static void report_watched(struct loop *loop, struct source *source, enum event_direction direction)
+{
+    if (source->events[direction].armed)
+        loop_report(loop, source, direction);
+}
+
+void fb_test_ready(fb_test *test, int fd, unsigned events)
+{
+    const struct fb_watch *watch = NULL;
+    struct kit_worker *own;
+
+    CHECK_KIND(test, KIT_TEST);
+    KIT_FOREACH_ALIVE(own, test)
+    {
+        watch = watches_find(&own->worker, fd);
+        if (watch != NULL)
+            break;
+    }
+    if (watch == NULL)
+        kit_misused("fb_test_ready() of descriptor %d, which nobody watches", fd);
+    if (events & FB_WATCH_READ)
+        report_watched(kit_loop_of(own), watch->source, EVENT_READ);
+    if (events & FB_WATCH_WRITE)
+        report_watched(kit_loop_of(own), watch->source, EVENT_WRITE);
 }

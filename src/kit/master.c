@@ -1,21 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The master of a test with several workers: hands over inboxes, tells who has gone, and wakes the
  * worker whose bell has rung, all by the channels of the daemon. Real descriptors, at which nothing
- * happens in the simulation, are looked at here between the turns. A single process has none. */
+ * happens in the simulation, are looked at here between the turns. A single process has none.
+ *
+ * Each packet that a worker sends to another is taken from its socket, and put into the receiver's
+ * inbox at once, later, or never. A lost message is answered as the daemon answers a message that a
+ * worker has not received before its death. Packets of one way never overtake each other. */
 #include "kit/kit.h"
 #include "worker/messages_private.h"
+#include "worker/references.h"
 
+#include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-static bool is_readable(int fd)
+/* A way that is late at times is found closed at one visit in three. */
+#define LATE_OF 3
+
+static bool is_ready(int fd, short events)
 {
-    struct pollfd entry = { .fd = fd, .events = POLLIN };
+    struct pollfd entry = { .fd = fd, .events = events };
 
     return fd != -1 && poll(&entry, 1, 0) == 1;
 }
 
-static void order(struct kit_worker *own, enum channel_message_kind kind, uint32_t argument, int fd)
+static void send_order(
+    struct kit_worker *own, enum channel_message_kind kind, uint32_t argument, int fd)
 {
     struct channel_message message = { .kind = kind, .argument = argument, .fd = fd };
 
@@ -32,7 +45,7 @@ static void open_inbox(struct kit_worker *own)
         return;
     if (channel_open_inbox(ends) == -1)
         kit_misused("no descriptors for messages");
-    order(own, MESSAGE_INBOX, 0, ends[0]);
+    send_order(own, MESSAGE_INBOX, 0, ends[0]);
     close(ends[0]);
     own->inbox = ends[1];
 }
@@ -50,7 +63,7 @@ static void open_way(struct kit_worker *own, struct kit_worker *to, uint32_t inc
     if (way->fd != -1)
         close(way->fd);
     way->fd = ends[0];
-    order(own, MESSAGE_INBOX_OF_PEER, incarnation, ends[1]);
+    send_order(own, MESSAGE_INBOX_OF_PEER, incarnation, ends[1]);
     close(ends[1]);
 }
 
@@ -63,7 +76,7 @@ static void give_inbox(struct kit_worker *own, uint32_t incarnation)
         open_way(own, to, incarnation);
         return;
     }
-    order(own, MESSAGE_PEER_GONE, incarnation, -1);
+    send_order(own, MESSAGE_PEER_GONE, incarnation, -1);
 }
 
 static void hear_worker(struct kit_worker *own)
@@ -87,7 +100,7 @@ void kit_master_tell_gone(fb_test *test, struct kit_worker *gone)
 
     KIT_FOREACH_ALIVE(own, test)
     if (own != gone && test->several)
-        order(own, MESSAGE_PEER_GONE, slot_incarnation(gone->heritage.slot), -1);
+        send_order(own, MESSAGE_PEER_GONE, slot_incarnation(gone->heritage.slot), -1);
 }
 
 static struct source *inbox_of(const struct kit_worker *own)
@@ -100,16 +113,199 @@ static struct source *inbox_of(const struct kit_worker *own)
 static bool has_event(const struct source *source)
 {
     return source != NULL && source->events[EVENT_READ].armed &&
-           !source->events[EVENT_READ].ready && is_readable(source->fd);
+           !source->events[EVENT_READ].ready && is_ready(source->fd, POLLIN);
 }
 
-static bool report(struct kit_worker *own, struct source *source)
+static bool report_readable(struct kit_worker *own, struct source *source)
 {
     if (!has_event(source))
         return false;
     loop_report(kit_loop_of(own), source, EVENT_READ);
     return true;
 }
+
+/* ---- Messages between workers ---- */
+
+static struct message_head head_of(const struct kit_packet *packet)
+{
+    struct message_head head;
+
+    assert(packet->n >= sizeof(head));
+    memcpy(&head, packet->bytes, sizeof(head));
+    return head;
+}
+
+static struct kit_packet *add_packet(struct kit_way *way, const void *p, size_t n)
+{
+    struct kit_packet *packet = kit_alloc(sizeof(*packet) + n);
+
+    packet->n = n;
+    memcpy(packet->bytes, p, n);
+    STAILQ_INSERT_TAIL(&way->packets, packet, link);
+    return packet;
+}
+
+static void drop_first(struct kit_way *way)
+{
+    struct kit_packet *packet = STAILQ_FIRST(&way->packets);
+
+    STAILQ_REMOVE_HEAD(&way->packets, link);
+    free(packet);
+}
+
+/* Takes what the sender has sent. */
+static void take_packets(struct kit_way *way)
+{
+    struct {
+        struct message_head head;
+        uint8_t bytes[FB_MESSAGE_MAX];
+    } packet;
+    ssize_t n;
+
+    if (way->fd == -1)
+        return;
+    while ((n = recv(way->fd, &packet, sizeof(packet), MSG_DONTWAIT)) > 0)
+        if ((size_t)n >= sizeof(packet.head))
+            add_packet(way, &packet, (size_t)n);
+}
+
+/* Loses the first packet: its sender is answered that the receiver is not known. An answer itself
+ * becomes that answer. Greetings are not lost, because no worker lives without. */
+static bool lose_first(fb_test *test, unsigned from, unsigned to)
+{
+    struct kit_way *way = kit_way(test, from, to);
+    struct message_head head = head_of(STAILQ_FIRST(&way->packets));
+    struct message_head answer = {
+        .number = head.number, .from = head.to, .to = head.from, .outcome = FB_MESSAGE_UNKNOWN
+    };
+
+    if (head.outcome == MESSAGE_IS_GREETING)
+        return false;
+    if (head.outcome != MESSAGE_IS_SENT) {
+        head.outcome = FB_MESSAGE_UNKNOWN;
+        memcpy(STAILQ_FIRST(&way->packets)->bytes, &head, sizeof(head));
+        return false;
+    }
+    drop_first(way);
+    add_packet(kit_way(test, to, from), &answer, sizeof(answer));
+    return true;
+}
+
+/* Puts the first packet into the receiver's inbox; false when that is full, or not there yet. */
+static bool deliver_first(fb_test *test, unsigned from, unsigned to)
+{
+    struct kit_way *way = kit_way(test, from, to);
+    struct kit_packet *packet = STAILQ_FIRST(&way->packets);
+    int inbox = test->workers[to].inbox;
+
+    if (inbox == -1)
+        return false;
+    if (send(inbox, packet->bytes, packet->n, MSG_DONTWAIT | MSG_NOSIGNAL) == -1 &&
+        (errno == EAGAIN || errno == ENOBUFS))
+        return false;
+    drop_first(way);
+    return true;
+}
+
+/* Counts the first packet, if it is a message, and says whether it is the one to be lost. */
+static bool is_to_be_lost(fb_test *test, const struct kit_way *way)
+{
+    if (head_of(STAILQ_FIRST(&way->packets)).outcome != MESSAGE_IS_SENT ||
+        ++test->message_n != test->loss_at)
+        return false;
+    test->loss_n++;
+    return true;
+}
+
+/* Carries what is on a way; whether any has come to its receiver. */
+static bool carry_way(fb_test *test, unsigned from, unsigned to)
+{
+    struct kit_way *way = kit_way(test, from, to);
+    bool any = false;
+
+    take_packets(way);
+    while (!STAILQ_EMPTY(&way->packets)) {
+        if (way->how == FB_TEST_LATE ||
+            (test->dawdles && sim_draw(&test->way_random, LATE_OF) == 0))
+            break;
+        if ((way->how == FB_TEST_LOST || is_to_be_lost(test, way)) && lose_first(test, from, to))
+            continue;
+        if (!deliver_first(test, from, to))
+            break;
+        any = true;
+    }
+    return any;
+}
+
+/* Makes the sender refuse messages for the receiver, or no longer. */
+static void apply_refusal(struct kit_worker *own, struct kit_worker *to)
+{
+    bool busy = kit_way(own->test, own->number, to->number)->how == FB_TEST_BUSY;
+    struct peer *peer;
+
+    if (own->worker.messages == NULL || !to->alive)
+        return;
+    TAILQ_FOREACH (peer, &own->worker.messages->peers, link)
+        if (peer->incarnation == slot_incarnation(to->heritage.slot))
+            peer->refuses = busy ? peer->refuses | PEER_IS_HELD : peer->refuses & ~PEER_IS_HELD;
+}
+
+/* Carries messages; whether any has come to its receiver. */
+static bool carry_ways(fb_test *test)
+{
+    struct kit_worker *own;
+    bool any = false;
+
+    KIT_FOREACH_ALIVE(own, test)
+    for (unsigned to = 0; to < test->worker_n; to++) {
+        any = carry_way(test, own->number, to) || any;
+        apply_refusal(own, &test->workers[to]);
+    }
+    return any;
+}
+
+static bool has_packets(const struct kit_way *way)
+{
+    char byte;
+
+    return !STAILQ_EMPTY(&way->packets) ||
+           (way->fd != -1 && recv(way->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) > 0);
+}
+
+/* Whether messages are on a way that delivers. */
+static bool ways_are_busy(fb_test *test)
+{
+    for (unsigned i = 0; i < test->worker_n * test->worker_n; i++)
+        if (test->ways[i].how != FB_TEST_LATE && has_packets(&test->ways[i]) &&
+            is_ready(test->workers[i % test->worker_n].inbox, POLLOUT))
+            return true;
+    return false;
+}
+
+void kit_ways_flush(fb_test *test, struct kit_worker *from)
+{
+    for (unsigned to = 0; to < test->worker_n; to++)
+        carry_way(test, from->number, to);
+}
+
+static void clear_way(struct kit_way *way)
+{
+    while (!STAILQ_EMPTY(&way->packets))
+        drop_first(way);
+    if (way->fd != -1)
+        close(way->fd);
+    way->fd = -1;
+}
+
+void kit_ways_clear(fb_test *test, struct kit_worker *own)
+{
+    for (unsigned i = 0; i < test->worker_n; i++) {
+        clear_way(kit_way(test, own->number, i));
+        clear_way(kit_way(test, i, own->number));
+    }
+}
+
+/* ---- Between the turns ---- */
 
 bool kit_master_serve(fb_test *test)
 {
@@ -120,12 +316,12 @@ bool kit_master_serve(fb_test *test)
         return false;
     KIT_FOREACH_ALIVE(own, test)
     hear_worker(own);
-    any = kit_ways_carry(test);
+    any = carry_ways(test);
     KIT_FOREACH_ALIVE(own, test)
     {
-        any = report(own, own->worker.channel) || any;
-        any = report(own, inbox_of(own)) || any;
-        if (report(own, own->worker.accept.bell)) {
+        any = report_readable(own, own->worker.channel) || any;
+        any = report_readable(own, inbox_of(own)) || any;
+        if (report_readable(own, own->worker.accept.bell)) {
             bells_quiet(&test->bells, own->number);
             any = true;
         }
@@ -140,8 +336,8 @@ bool kit_master_is_wanted(fb_test *test)
     if (!test->several)
         return false;
     KIT_FOREACH_ALIVE(own, test)
-    if (is_readable(own->channel) || has_event(own->worker.channel) || has_event(inbox_of(own)) ||
-        has_event(own->worker.accept.bell))
+    if (is_ready(own->channel, POLLIN) || has_event(own->worker.channel) ||
+        has_event(inbox_of(own)) || has_event(own->worker.accept.bell))
         return true;
-    return kit_ways_are_busy(test);
+    return ways_are_busy(test);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The memory of connections and their protocols: counts allocations, and refuses those that the
- * test has named. Memory that a worker needs to start is counted too, and refused only when a
- * conversation tries that.
+/* The memory of connections and protocols: counts allocations, and refuses the allocations that a
+ * test has named. Memory for the start of a worker is counted too, and refused only by a
+ * conversation.
  *
- * Each piece has a block of its own. The address sanitizer and valgrind see all wrong uses of it;
- * without them zones around the block show who goes beyond it, and a block that was freed is kept
- * for a while, to show who uses it. */
+ * Each piece has a block of its own. The address sanitizer and valgrind see all wrong uses of a
+ * block; without them zones around the block show writes beyond its ends, and a freed block is kept
+ * for a while, to show late writes. */
 #include "kit/kit.h"
 
 #include <errno.h>
@@ -18,18 +18,18 @@
 /* A function of the address sanitizer; NULL in a program without it. */
 extern void __asan_poison_memory_region(const volatile void *p, size_t n) __attribute__((weak));
 
-static fb_test *test_of(struct kit_memory *m)
+static fb_test *test_of_memory(struct kit_memory *m)
 {
     return container_of(m, struct fb_test, memory);
 }
 
-static struct kit_memory *memory_of(const struct memory *memory)
+static struct kit_memory *kit_memory_of(const struct memory *memory)
 {
     return container_of(memory, struct kit_memory, memory);
 }
 
-/* Whether something else sees wrong uses of memory, if each block ends where it ends. */
-static bool is_watched(void)
+/* Whether a sanitizer sees wrong uses of memory, if each block has its exact size. */
+static bool memory_is_watched(void)
 {
     const char *preload = getenv("LD_PRELOAD");
 
@@ -37,7 +37,7 @@ static bool is_watched(void)
            (preload != NULL && strstr(preload, "vgpreload") != NULL);
 }
 
-static bool is_filled(const uint8_t *p, size_t n)
+static bool is_block_filled(const uint8_t *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (p[i] != ZONE_BYTE)
@@ -58,7 +58,7 @@ static void *make_block(size_t n)
     return whole + ZONE;
 }
 
-static size_t size_of(const uint8_t *block)
+static size_t block_size(const uint8_t *block)
 {
     size_t n;
 
@@ -66,25 +66,26 @@ static size_t size_of(const uint8_t *block)
     return n;
 }
 
-/* Frees a block that was kept, unless it was used. */
+/* Frees a kept block, and reports a use of the block. */
 static void free_kept(struct kit_memory *m, uint8_t *block)
 {
     if (block == NULL)
         return;
-    if (!is_filled(block, size_of(block) + ZONE))
-        kit_fault(test_of(m), "wrote to memory of %zu bytes after its end", size_of(block));
+    if (!is_block_filled(block, block_size(block) + ZONE))
+        kit_fault(
+            test_of_memory(m), "wrote to memory of %zu bytes after its end", block_size(block));
     free(block - ZONE);
 }
 
 /* Checks a block that ends, and keeps it in the place of the oldest. */
 static void keep_block(struct kit_memory *m, uint8_t *block)
 {
-    size_t n = size_of(block);
+    size_t n = block_size(block);
 
-    if (!is_filled(block - ZONE + sizeof(n), ZONE - sizeof(n)))
-        kit_fault(test_of(m), "wrote before the beginning of memory of %zu bytes", n);
-    if (!is_filled(block + n, ZONE))
-        kit_fault(test_of(m), "wrote beyond memory of %zu bytes", n);
+    if (!is_block_filled(block - ZONE + sizeof(n), ZONE - sizeof(n)))
+        kit_fault(test_of_memory(m), "wrote before the beginning of memory of %zu bytes", n);
+    if (!is_block_filled(block + n, ZONE))
+        kit_fault(test_of_memory(m), "wrote beyond memory of %zu bytes", n);
     memset(block, ZONE_BYTE, n + ZONE);
     free_kept(m, m->kept[m->kept_at]);
     m->kept[m->kept_at] = block;
@@ -93,7 +94,7 @@ static void keep_block(struct kit_memory *m, uint8_t *block)
 
 static void *counted_alloc(const struct memory *memory, size_t n)
 {
-    struct kit_memory *m = memory_of(memory);
+    struct kit_memory *m = kit_memory_of(memory);
     uint64_t number = m->requested++;
     void *p = NULL;
 
@@ -109,7 +110,7 @@ static void *counted_alloc(const struct memory *memory, size_t n)
 
 static void counted_release(const struct memory *memory, void *p)
 {
-    struct kit_memory *m = memory_of(memory);
+    struct kit_memory *m = kit_memory_of(memory);
 
     assert(p == NULL || m->live > 0);
     m->live -= p != NULL;
@@ -123,7 +124,7 @@ void kit_memory_init(struct kit_memory *memory)
 {
     *memory = (struct kit_memory) {
         .memory = { .alloc = counted_alloc, .release = counted_release, .block = 1 },
-        .is_watched = is_watched(),
+        .is_watched = memory_is_watched(),
     };
 }
 

@@ -51,7 +51,7 @@ struct reply {
 
 /* ---- Records ---- */
 
-/* Writes a name as messages have it; returns its bytes. */
+/* Writes a name in the form of messages; returns its bytes. */
 static size_t encode_name(const char *name, uint8_t *out)
 {
     size_t n = 0;
@@ -74,7 +74,7 @@ static void put16(uint8_t *out, unsigned value)
     out[1] = (uint8_t)value;
 }
 
-/* Reads what stands behind the type; false: it is no such record. */
+/* Reads the data behind the type; false: the data is not of the type. */
 static bool read_data(struct kit_record *record, const char *type, const char *text)
 {
     char name[NAME_MOST] = "";
@@ -145,7 +145,7 @@ static void add_record(struct reply *reply, const struct kit_record *record)
     put16(reply->bytes + 6, (unsigned)(reply->bytes[6] << 8 | reply->bytes[7]) + 1);
 }
 
-/* Adds what is known of a name; returns what it is an alias of, or NULL. */
+/* Adds the records of a name; returns its alias, or NULL. */
 static const struct kit_record *add_records(
     const fb_test *test, struct reply *reply, const char *name, uint16_t type, bool *known)
 {
@@ -164,7 +164,7 @@ static const struct kit_record *add_records(
 }
 
 /* Reads the name of a question as text; returns its bytes in the message, or 0: it is not whole. */
-static size_t read_name(const uint8_t *p, size_t n, char name[NAME_MOST])
+static size_t read_question_name(const uint8_t *p, size_t n, char name[NAME_MOST])
 {
     size_t at = 0, length = 0;
 
@@ -184,13 +184,13 @@ static size_t read_name(const uint8_t *p, size_t n, char name[NAME_MOST])
 }
 
 /* Makes the answer to a question of n bytes or more; returns its bytes, or 0: it is not whole. */
-static size_t answer(const fb_test *test, const uint8_t *p, size_t n, struct reply *reply)
+static size_t make_answer(const fb_test *test, const uint8_t *p, size_t n, struct reply *reply)
 {
     const struct kit_record *alias;
     char name[NAME_MOST];
     const char *next = name;
     bool known = false;
-    size_t name_n = n > HEADER ? read_name(p + HEADER, n - HEADER, name) : 0;
+    size_t name_n = n > HEADER ? read_question_name(p + HEADER, n - HEADER, name) : 0;
     size_t whole = HEADER + name_n + 4;
 
     if (name_n == 0 || n < whole)
@@ -218,7 +218,8 @@ static bool answer_next(fb_test *test, struct kit_name_socket *own)
     size_t head = socket->datagrams ? 0 : 2, left = socket->sent_n - own->used;
     struct reply reply;
     uint8_t length[2];
-    size_t n = left > head ? answer(test, socket->sent + own->used + head, left - head, &reply) : 0;
+    size_t n =
+        left > head ? make_answer(test, socket->sent + own->used + head, left - head, &reply) : 0;
 
     if (n == 0)
         return false;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The program's ends of the worker's connections: clients, and servers that the protocol has
- * connected to. Each is one socket of the simulated kernel. Before a call returns what a peer has
- * received, the worker finishes its work. */
+/* The program's ends of the worker's connections: clients, and connections that servers of the
+ * simulated kernel have accepted. An address has at most one server. Before a call returns what a
+ * peer has received, the worker finishes its work. */
 #include "kit/kit.h"
+#include "net/address_parse.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 #define FIRST_PORT 40001
 
-fb_test_peer *kit_peer_add(fb_test *test, struct sim_socket *socket)
+static fb_test_peer *add_peer(fb_test *test, struct sim_socket *socket)
 {
     fb_test_peer *peer = kit_alloc(sizeof(*peer));
 
@@ -54,10 +55,56 @@ fb_test_peer *fb_test_connect_to(fb_test *test, unsigned worker, unsigned server
     CHECK_KIND(test, KIT_TEST);
     if (worker >= test->worker_n || server >= kit_options_servers(&test->options))
         kit_misused("fb_test_connect_to(): there is no worker %u, or no server %u", worker, server);
-    peer = kit_peer_add(test, sim_client(test->workers[worker].listeners[server]));
+    peer = add_peer(test, sim_client(test->workers[worker].listeners[server]));
     address = (void *)&peer->socket->peer;
     address->sin_port = htons((in_port_t)(FIRST_PORT + test->port_n++ % 20000));
     return peer;
+}
+
+static fb_test_server *server_at_address(const fb_test *test, const struct address *address)
+{
+    fb_test_server *server;
+
+    STAILQ_FOREACH (server, &test->servers, link)
+        if (address_equal(&server->address, address))
+            break;
+    return server;
+}
+
+fb_test_server *fb_test_serve(fb_test *test, const char *text, fb_test_reply reply)
+{
+    static const enum sim_server_answer answers[] = {
+        [FB_TEST_ACCEPTS] = SIM_ACCEPTS,
+        [FB_TEST_REFUSES] = SIM_REFUSES,
+        [FB_TEST_SILENT] = SIM_SILENT,
+    };
+    struct address address;
+    const char *wrong = address_parse(text, 0, &address);
+    fb_test_server *server;
+
+    if (wrong != NULL || (address.any.sa_family != AF_UNIX && address_port(&address) == 0))
+        kit_misused("fb_test_serve(\"%s\"): %s", text, wrong != NULL ? wrong : "no port");
+    server = server_at_address(test, &address);
+    if (server == NULL) {
+        server = kit_alloc(sizeof(*server));
+        server->kind = KIT_SERVER;
+        server->test = test;
+        server->address = address;
+        server->server = sim_server(test->sim, &address.any, address.length);
+        STAILQ_INSERT_TAIL(&test->servers, server, link);
+    }
+    sim_server_answer(server->server, answers[reply], 0);
+    return server;
+}
+
+fb_test_peer *fb_test_accept(fb_test_server *server)
+{
+    struct sim_socket *socket;
+
+    CHECK_KIND(server, KIT_SERVER);
+    fb_test_run(server->test);
+    socket = sim_server_take(server->server);
+    return socket != NULL ? add_peer(server->test, socket) : NULL;
 }
 
 void fb_test_say(fb_test_peer *peer, const void *p, size_t n)

@@ -1,42 +1,53 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A run of a script, as its files share it: script.c runs the steps, script_check.c checks what
- * the peers have received when the run is over. */
+/* A run of a script as a variant: with other pieces, slow peers, trouble, an early end, a failing
+ * allocation or a lost message. converse.c chooses the variants. */
 #pragma once
 
-#include "kit/converse.h"
+#include "kit/kit.h"
 
-struct kit_run {
-    const struct kit_script *script;
-    const struct kit_variant *variant;
-    fb_test *test;
-    fb_test_peer *peers[FB_TEST_PEERS];
-    size_t taken[FB_TEST_PEERS]; /* expected bytes that each peer has received */
-    unsigned now;                /* number of the peer whose steps are run */
-    size_t step;                 /* number of the current step, from 0 */
-    uint64_t said;               /* bytes sent by all peers */
-    size_t logged;               /* bytes of the access log that were expected */
-    int failures;
-    bool over; /* the script cannot go on */
+/* The event before the step `step` of a variant, which is the last that is run. */
+enum kit_ending {
+    KIT_RUNS_TO_END, /* no event: all steps are run */
+    KIT_RESETS,      /* the client breaks the connection */
+    KIT_SHUTS,       /* the client ends its half */
+    KIT_KILLS,       /* a worker dies, and is replaced */
 };
 
-/* Number i of the up to four that a step has in its `n`. */
-static inline unsigned kit_third_of(uint64_t n, unsigned i)
-{
-    return (unsigned)(n >> 16 * i & 0xffff);
-}
+/* A variant: the differences from the script as it is written; all zero: none. */
+struct kit_variant {
+    char name[64];
+    bool bytes;             /* clients send single bytes */
+    uint64_t cut;           /* byte where clients begin a second piece; 0: a single piece */
+    size_t window;          /* bytes that peers take at a time; 0: any number */
+    bool pausing;           /* peers take nothing until the script expects something */
+    bool trouble;           /* the network makes trouble */
+    uint64_t seed;          /* of the trouble */
+    enum kit_ending ending; /* how the run ends early */
+    size_t step;            /* the step before which it ends */
+    bool half;              /* ends in the middle of this step's bytes instead */
+    unsigned worker;        /* the worker that dies */
+    bool refuses;           /* one allocation fails */
+    bool refuses_start;     /* an allocation fails before a worker serves */
+    bool loses;             /* a message between workers is lost */
+    uint64_t after; /* allocations that succeed, or messages that arrive, before the failure */
+};
 
-/* Whether this variant lets a step fail. The bytes received until then are checked nevertheless. */
-bool kit_run_is_cut_short(const struct kit_run *run);
-/* Lets a peer, which may be NULL, take all that the protocol sends. */
-void kit_run_resume(const struct kit_run *run, fb_test_peer *peer);
-void kit_run_each_peer(
-    const struct kit_run *run, void (*visit)(const struct kit_run *run, fb_test_peer *peer));
-/* Fails, and returns false, when the current peer has received more than was expected. */
-bool kit_run_expect_no_more(struct kit_run *run);
+/* A script and its test, the same in all variants; lent by the caller. */
+struct kit_script {
+    const fb_protocol *protocol;
+    const fb_test_options *options;
+    const fb_test_step *steps;
+    size_t n;
+};
 
-/* access.c: Whether the next line of the access log is the one that the step expects; if not,
- * *found is that one, which the caller frees. */
-bool kit_run_has_line(struct kit_run *run, const fb_test_step *step, char **found);
+/* The result of one run. */
+struct kit_outcome {
+    int failures; /* faults included */
+    uint64_t allocations;
+    uint64_t messages; /* between workers */
+    bool refused;      /* the allocation that was to fail was made, or the message sent */
+};
 
-/* script_check.c: Checks what all peers have received. */
-void kit_run_check_heard(struct kit_run *run);
+/* Runs the script once, from the start of a worker to its end. */
+struct kit_outcome kit_script_run(
+    const struct kit_script *script, const struct kit_variant *variant);

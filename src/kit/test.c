@@ -4,6 +4,7 @@
 #include "kit/kit.h"
 #include "module/module.h"
 #include "os/files.h"
+#include "os/proc.h"
 #include "process/conf_hooks.h"
 #include "shm/map_private.h"
 
@@ -31,7 +32,7 @@ static void sim_fault(void *arg, const char *text)
     kit_fault(test, "the connection of %s", text);
 }
 
-static void create_worker(fb_test *test, unsigned i)
+static void create_kit_worker(fb_test *test, unsigned i)
 {
     struct kit_worker *own = &test->workers[i];
 
@@ -61,7 +62,7 @@ static void create_workers(fb_test *test)
         STAILQ_INIT(&test->ways[i].packets);
     }
     for (unsigned i = 0; i < test->worker_n; i++)
-        create_worker(test, i);
+        create_kit_worker(test, i);
     if (test->several)
         bells_open(&test->bells, test->worker_n);
 }
@@ -70,13 +71,16 @@ static void create_world(fb_test *test)
 {
     test->target.fd = kit_file_create("", test->log_path);
     test->target.level = LEVEL_DEBUG;
-    kit_access_open(test);
+    test->access_fd = -1;
+    if (test->options.log_format != NULL)
+        test->access_fd = kit_file_create("", test->access_path);
     test->shared = shared_create(true);
     if (test->shared == NULL)
         kit_misused("no memory for what workers share");
     test->sim = sim_create();
-    sim_on_fault(test->sim, sim_fault, test);
-    test->began = sim_now_ms(test->sim);
+    test->sim->on_fault = sim_fault;
+    test->sim->fault_arg = test;
+    test->began = test->sim->clock.mono_ms;
     kit_memory_init(&test->memory);
     create_workers(test);
 }
@@ -103,7 +107,9 @@ static void destroy_world(fb_test *test)
     destroy_workers(test);
     os_temporary_close(test->target.fd, test->log_path);
     free(test->logged);
-    kit_access_close(test);
+    if (test->access_fd != -1)
+        os_temporary_close(test->access_fd, test->access_path);
+    free(test->accessed);
     kit_peers_free(test);
     kit_names_free(test);
 }
@@ -127,13 +133,71 @@ static const fb_protocol *adopt_protocol(struct arena *arena, const fb_protocol 
     return copy;
 }
 
+static void add_descriptor(void *arg, int fd)
+{
+    struct kit_descriptors *open = arg;
+    struct kit_descriptor *descriptor = kit_alloc(sizeof(*descriptor));
+
+    descriptor->fd = fd;
+    if (os_descriptor_describe(fd, descriptor->what, sizeof(descriptor->what)))
+        SLIST_INSERT_HEAD(open, descriptor, link);
+    else
+        free(descriptor); /* closed just now, by a thread */
+}
+
+static void list_descriptors(struct kit_descriptors *open)
+{
+    SLIST_INIT(open);
+    os_descriptors_visit(add_descriptor, open);
+}
+
+static bool descriptor_is_listed(
+    const struct kit_descriptors *open, const struct kit_descriptor *wanted)
+{
+    const struct kit_descriptor *descriptor;
+
+    SLIST_FOREACH (descriptor, open, link)
+        if (descriptor->fd == wanted->fd && strcmp(descriptor->what, wanted->what) == 0)
+            return true;
+    return false;
+}
+
+static void free_descriptors(struct kit_descriptors *open)
+{
+    struct kit_descriptor *descriptor;
+
+    while ((descriptor = SLIST_FIRST(open)) != NULL) {
+        SLIST_REMOVE_HEAD(open, link);
+        free(descriptor);
+    }
+}
+
+/* Compares the open descriptors with the list of before the start: a new descriptor was left open
+ * by the protocol, a missing descriptor was not the protocol's to close. */
+static void check_descriptors(fb_test *test, struct kit_descriptors *before)
+{
+    struct kit_descriptors now;
+    const struct kit_descriptor *descriptor;
+
+    list_descriptors(&now);
+    SLIST_FOREACH (descriptor, &now, link)
+        if (!descriptor_is_listed(before, descriptor))
+            kit_fault(test, "descriptor %d (%s) was not closed", descriptor->fd, descriptor->what);
+    SLIST_FOREACH (descriptor, before, link)
+        if (!descriptor_is_listed(&now, descriptor))
+            kit_fault(test, "descriptor %d (%s), which was open before the start, was closed",
+                descriptor->fd, descriptor->what);
+    free_descriptors(&now);
+    free_descriptors(before);
+}
+
 /* Destroys a test whose simulated world does not exist, or not any more; returns its faults. */
 static int destroy_test(fb_test *test)
 {
     int faults;
 
     arena_destroy(&test->arena);
-    kit_descriptors_compare(test, &test->before);
+    check_descriptors(test, &test->before);
     faults = test->faults;
     test->kind = 0;
     free(test);
@@ -161,7 +225,7 @@ static fb_test *create_test(const fb_protocol *protocol, const fb_test_options *
     fb_test *test = kit_alloc(sizeof(*test));
 
     test->kind = KIT_TEST;
-    kit_descriptors_list(&test->before);
+    list_descriptors(&test->before);
     STAILQ_INIT(&test->peers);
     STAILQ_INIT(&test->servers);
     STAILQ_INIT(&test->name_servers);
@@ -191,7 +255,7 @@ void kit_trouble(fb_test *test, uint64_t seed)
     test->way_random = seed;
 }
 
-static void init_log(fb_test *test, struct log *log)
+static void init_test_log(fb_test *test, struct log *log)
 {
     log_init(log, &test->target, 1);
     log->plain = test->protocols[0]->name;
@@ -207,7 +271,7 @@ static void seed_maps(fb_test *test)
         struct shm_map_header *header = zone_memory(zone);
 
         for (int i = 0; zone->kind == &shm_map_kind && i < 2; i++)
-            header->seed[i] = kit_random(&random, UINT32_MAX);
+            header->seed[i] = sim_draw(&random, UINT32_MAX);
     }
 }
 
@@ -217,14 +281,14 @@ static int start_workers(fb_test *test)
     struct log log;
     struct kit_worker *own;
 
-    init_log(test, &log);
+    init_test_log(test, &log);
     if (zones_open(&test->cycle->zones, NULL, &log) == -1)
         return -1;
     seed_maps(test);
     for (unsigned i = 0; i < test->worker_n; i++) {
         if (kit_worker_start(&test->workers[i]) == 0) {
             if (test->several)
-                fb_test_run(test); /* until all know of each other, in their order */
+                fb_test_run(test); /* until the workers know each other, in their order */
             continue;
         }
         KIT_FOREACH_ALIVE(own, test)
@@ -287,7 +351,7 @@ fb_test *fb_test_start(const fb_protocol *protocol, const char *server)
     return fb_test_start_with(protocol, &options);
 }
 
-/* Reports each log line as a fault that has this text. */
+/* Reports each log line with the text as a fault. */
 static void check_lines(fb_test *test, const char *text)
 {
     const char *line = fb_test_logged(test);
@@ -301,14 +365,14 @@ static void check_lines(fb_test *test, const char *text)
 }
 
 /* Reports the lines of level alert about connections and watched descriptors. */
-static void check_log(fb_test *test)
+static void check_alerts(fb_test *test)
 {
     check_lines(test, ": [alert] *");
     check_lines(test, ": [alert] descriptor ");
 }
 
 /* Reports as faults all connections and memory that the workers have left. */
-static void check_left(fb_test *test)
+static void check_test_left(fb_test *test)
 {
     uint64_t totals[COUNTERS];
 
@@ -322,7 +386,7 @@ static void check_left(fb_test *test)
         kit_fault(test, "memory is left, %" PRIu64 " pieces", test->memory.live);
 }
 
-/* Lets what is under way come to its end. */
+/* Ends trouble, delays and jobs. */
 static void end_trouble(fb_test *test)
 {
     sim_trouble(test->sim, 0, NULL);
@@ -347,10 +411,10 @@ int fb_test_end(fb_test **testp)
     fb_test_run(test); /* `closed` may have begun something */
     KIT_FOREACH_ALIVE(own, test)
     kit_worker_end(own);
-    init_log(test, &log);
+    init_test_log(test, &log);
     conf_hooks_change(&test->accepted, NULL, &log);
-    check_log(test);
-    check_left(test);
+    check_alerts(test);
+    check_test_left(test);
     kit_memory_done(&test->memory);
     destroy_world(test);
     return destroy_test(test);
@@ -366,4 +430,15 @@ const char *fb_test_logged(fb_test *test)
     free(test->logged);
     test->logged = kit_file_read(test->target.fd);
     return test->logged;
+}
+
+const char *fb_test_access_log(fb_test *test)
+{
+    CHECK_KIND(test, KIT_TEST);
+    if (test->access_fd == -1)
+        kit_misused("fb_test_access_log(): the options have no log_format");
+    fb_test_run(test);
+    free(test->accessed);
+    test->accessed = kit_file_read(test->access_fd);
+    return test->accessed;
 }

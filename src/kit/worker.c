@@ -1,51 +1,56 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lets the workers do their work, time pass, and workers drain. The workers run only within these
- * calls, in the order of their numbers, and each call returns when nothing is left to do. */
+/* Lets the workers do their work, and time pass. The workers run only within these calls, in the
+ * order of their numbers, and each call returns when nothing is left to do. */
 #include "kit/kit.h"
-#include "worker/commands.h"
 #include "worker/threads.h"
 
 /* Turns without a pause after which a fault reports that a worker never becomes idle. */
 #define TURNS_MAX 100000
-/* Turns that such a worker gets from then on. */
+/* Turns of a restless worker from then on. */
 #define RESTLESS_TURNS 100
 /* Time for a job of fb_run(), ms of the real clock. */
 #define JOB_MS 60000
 
-/* Notes the time at which jobs that have begun in this turn end. */
+/* Notes the end of the jobs that have begun in the present turn. */
 static void note_jobs(fb_test *test, struct kit_worker *own)
 {
     unsigned n = threads_busy(&own->worker);
 
     if (n > own->jobs)
-        test->jobs_due = sim_now_ms(test->sim) + test->job_ms;
+        test->jobs_due = test->sim->clock.mono_ms + test->job_ms;
     own->jobs = n;
 }
 
 /* Whether jobs take their time. */
 static bool jobs_wait(const fb_test *test)
 {
-    return test->jobs_due > sim_now_ms(test->sim);
+    return test->jobs_due > test->sim->clock.mono_ms;
 }
 
 static void turn_workers(fb_test *test)
 {
     struct kit_worker *own;
 
-    sim_hold_notices(test->sim, jobs_wait(test));
+    test->sim->holds_notices = jobs_wait(test);
     KIT_FOREACH_ALIVE(own, test)
     {
         worker_turn(&own->worker);
         note_jobs(test, own);
         kit_states_check(own);
-        sim_hold_notices(test->sim, jobs_wait(test));
+        test->sim->holds_notices = jobs_wait(test);
     }
     kit_master_serve(test);
     kit_names_serve(test);
 }
 
+void kit_worker_await_job(struct kit_worker *own)
+{
+    if (!sim_await_notice(kit_loop_of(own), JOB_MS))
+        kit_misused("a job of fb_run() has not ended after %d s", JOB_MS / 1000);
+}
+
 /* Whether there is more to do. Waits for the jobs of threads. */
-static bool has_work(fb_test *test)
+static bool workers_have_work(fb_test *test)
 {
     struct kit_worker *own;
 
@@ -58,14 +63,13 @@ static bool has_work(fb_test *test)
     {
         if (threads_busy(&own->worker) == 0 || jobs_wait(test))
             continue;
-        if (!sim_await_notice(kit_loop_of(own), JOB_MS))
-            kit_misused("a job of fb_run() has not ended after %d s", JOB_MS / 1000);
+        kit_worker_await_job(own);
         return true;
     }
     return false;
 }
 
-/* Ends the workers that have drained, as their processes do. Whether there was one. */
+/* Ends all drained workers, as their processes would end; returns whether there was any. */
 static bool end_drained(fb_test *test)
 {
     struct kit_worker *own;
@@ -93,7 +97,7 @@ void fb_test_run(fb_test *test)
     net_flush(&own->worker.stream.net); /* after calls that the test has made itself */
     do
         turn_workers(test);
-    while ((has_work(test) || end_drained(test)) && --turns > 0);
+    while ((workers_have_work(test) || end_drained(test)) && --turns > 0);
     if (turns > 0 || test->restless)
         return;
     kit_fault(test, "the worker does not come to rest");
@@ -105,8 +109,8 @@ static uint64_t distance_of(fb_test *test, uint64_t most)
 {
     struct kit_worker *own;
 
-    if (jobs_wait(test) && test->jobs_due - sim_now_ms(test->sim) < most)
-        most = test->jobs_due - sim_now_ms(test->sim);
+    if (jobs_wait(test) && test->jobs_due - test->sim->clock.mono_ms < most)
+        most = test->jobs_due - test->sim->clock.mono_ms;
     KIT_FOREACH_ALIVE(own, test)
     {
         int distance = timers_wait(&kit_loop_of(own)->timers);
@@ -142,38 +146,11 @@ void fb_test_pass(fb_test *test, uint64_t ms)
 uint64_t fb_test_now(const fb_test *test)
 {
     CHECK_KIND(test, KIT_TEST);
-    return sim_now_ms(test->sim) - test->began;
+    return test->sim->clock.mono_ms - test->began;
 }
 
 void fb_test_jobs_take(fb_test *test, uint64_t ms)
 {
     CHECK_KIND(test, KIT_TEST);
     test->job_ms = ms;
-}
-
-static void drain_worker(struct kit_worker *own, uint64_t deadline)
-{
-    own->cycle->core.worker_shutdown_timeout = (int64_t)deadline;
-    signals_raise(COMMAND_QUIT);
-    worker_take_commands(&own->worker);
-}
-
-void fb_test_drain(fb_test *test, uint64_t deadline)
-{
-    struct kit_worker *own;
-
-    fb_test_run(test);
-    KIT_FOREACH_ALIVE(own, test)
-    drain_worker(own, deadline);
-    fb_test_run(test);
-}
-
-void fb_test_drain_worker(fb_test *test, unsigned worker, uint64_t deadline)
-{
-    struct kit_worker *own = kit_worker_at(test, worker, "fb_test_drain_worker");
-
-    fb_test_run(test);
-    if (own->alive) /* a drain that has begun may have ended just now */
-        drain_worker(own, deadline);
-    fb_test_run(test);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct io_result done_with(size_t n)
+static struct io_result result_done(size_t n)
 {
     return (struct io_result) { .status = IO_DONE, .n = n };
 }
@@ -18,6 +18,11 @@ static struct io_result done_with(size_t n)
 static struct io_result result_failed(int error)
 {
     return (struct io_result) { .status = IO_FAILED, .error = error };
+}
+
+static struct io_result result_of(int error)
+{
+    return error != 0 ? result_failed(error) : result_done(0);
 }
 
 static struct io_result result_again(enum event_direction direction)
@@ -38,26 +43,14 @@ static struct io_result record_result(
     return result;
 }
 
-struct sim_endpoint *sim_endpoint_of(const struct source *source, const char *operation)
-{
-    struct sim *sim = sim_loop_of(source)->sim;
-    struct sim_endpoint *s = sim_endpoint_find(sim, source->fd);
-
-    if (s != NULL && !s->view.closed)
-        return s;
-    sim_fault(sim, source->fd, "%s although it is not open", operation);
-    return NULL;
-}
-
 /* Answers a send that has failed: it takes the error of a reset, so that whoever receives finds no
  * more than an end. */
 static struct io_result send_failed(struct sim_endpoint *s)
 {
-    struct sim_step *step;
+    struct sim_step *step = sim_find_step(s, SIM_STEP_BROKEN);
 
-    STAILQ_FOREACH (step, &s->steps, link)
-        if (step->kind == SIM_STEP_BROKEN && step->error == s->send_error && !s->connecting)
-            step->kind = SIM_STEP_END;
+    if (step != NULL && step->error == s->send_error && !s->connecting)
+        step->kind = SIM_STEP_END;
     return result_failed(s->send_error);
 }
 
@@ -89,10 +82,10 @@ static size_t part_of(struct sim *sim, size_t n)
     uint32_t below = n - 1 < UINT32_MAX ? (uint32_t)(n - 1) : UINT32_MAX;
 
     assert(n > 1);
-    return 1 + sim_random(sim, below);
+    return 1 + sim_draw(&sim->random, below);
 }
 
-static struct io_result receive_bytes(struct sim_endpoint *s, struct io_span *span)
+static struct io_result receive_step_bytes(struct sim_endpoint *s, struct io_span *span)
 {
     struct sim *sim = s->sim;
     struct sim_step *step = STAILQ_FIRST(&s->steps);
@@ -112,7 +105,7 @@ static struct io_result receive_bytes(struct sim_endpoint *s, struct io_span *sp
     step->at += n;
     if (step->at == step->n)
         sim_pop_step(s);
-    return done_with(n);
+    return result_done(n);
 }
 
 static struct io_result receive_step(struct sim_endpoint *s, struct io_span *span)
@@ -129,7 +122,7 @@ static struct io_result receive_step(struct sim_endpoint *s, struct io_span *spa
         return result;
     switch (step->kind) {
     case SIM_STEP_BYTES:
-        return receive_bytes(s, span);
+        return receive_step_bytes(s, span);
     case SIM_STEP_STALL:
         sim_pop_step(s);
         return result_again(EVENT_READ);
@@ -179,16 +172,10 @@ static struct io_result count_sent(struct sim_endpoint *s, size_t sent, size_t o
         view->room -= sent;
     if (sent < offered && view->room > 0)
         sim_mark_changed(s, EVENT_WRITE); /* room comes back at once */
-    return done_with(sent);
+    return result_done(sent);
 }
 
-static void note_pieces(struct sim_socket *view, const struct iovec *pieces, int n)
-{
-    view->piece_n = n < SIM_PIECES ? n : SIM_PIECES;
-    memcpy(view->pieces, pieces, (size_t)view->piece_n * sizeof(*pieces));
-}
-
-static struct io_result send_pieces(struct sim_endpoint *s, const struct iovec *pieces, int n)
+static struct io_result send_iovecs(struct sim_endpoint *s, const struct iovec *pieces, int n)
 {
     size_t offered = 0, most, sent = 0;
     struct io_result result;
@@ -199,14 +186,14 @@ static struct io_result send_pieces(struct sim_endpoint *s, const struct iovec *
         sim_fault(s->sim, s->view.fd, "send() of %zu bytes in %d pieces", offered, n);
         return result_failed(EINVAL);
     }
-    note_pieces(&s->view, pieces, n);
+    s->view.piece_n = n < SIM_PIECES ? n : SIM_PIECES;
+    memcpy(s->view.pieces, pieces, (size_t)s->view.piece_n * sizeof(*pieces));
     most = count_sendable(s, offered, &result);
     if (most == 0)
         return result;
     for (int i = 0; sent < most; i++) {
         size_t part = pieces[i].iov_len < most - sent ? pieces[i].iov_len : most - sent;
 
-        sim_record(s->sim, pieces[i].iov_base, part);
         sim_append_sent(s, pieces[i].iov_base, part);
         sent += part;
     }
@@ -217,10 +204,10 @@ static struct io_result socket_send(struct source *source, const struct iovec *p
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "send()");
 
-    return s != NULL ? record_result(s, 's', send_pieces(s, pieces, n)) : result_failed(EBADF);
+    return s != NULL ? record_result(s, 's', send_iovecs(s, pieces, n)) : result_failed(EBADF);
 }
 
-static struct io_result send_file(struct sim_endpoint *s, int fd, off_t *offset, size_t n)
+static struct io_result send_file_bytes(struct sim_endpoint *s, int fd, off_t *offset, size_t n)
 {
     uint8_t bytes[16384];
     struct io_result result;
@@ -236,7 +223,6 @@ static struct io_result send_file(struct sim_endpoint *s, int fd, off_t *offset,
         part = pread(fd, bytes, wanted, *offset);
         if (part <= 0)
             break;
-        sim_record(s->sim, bytes, (size_t)part);
         sim_append_sent(s, bytes, (size_t)part);
         *offset += part;
         sent += (size_t)part;
@@ -252,10 +238,11 @@ static struct io_result socket_sendfile(struct source *source, int fd, off_t *of
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "sendfile()");
 
-    return s != NULL ? record_result(s, 'f', send_file(s, fd, offset, n)) : result_failed(EBADF);
+    return s != NULL ? record_result(s, 'f', send_file_bytes(s, fd, offset, n))
+                     : result_failed(EBADF);
 }
 
-static void copy_address(const struct sockaddr_storage *what, socklen_t what_length,
+static void copy_socket_address(const struct sockaddr_storage *what, socklen_t what_length,
     struct sockaddr *address, socklen_t *length)
 {
     memcpy(address, what, *length < what_length ? *length : what_length);
@@ -273,6 +260,7 @@ static struct io_result accept_client(
     if (client == NULL || sim_happens(sim, sim->trouble.again))
         return result_again(EVENT_READ);
     STAILQ_REMOVE_HEAD(&s->clients, line_link);
+    s->view.waiting--;
     if (sim_happens(sim, sim->trouble.aborted)) {
         client->view.broke = client->view.closed = true;
         return result_failed(ECONNABORTED);
@@ -280,8 +268,8 @@ static struct io_result accept_client(
     assert(!client->must_close && !client->view.closed);
     client->must_close = true;
     *fd = client->view.fd;
-    copy_address(&client->view.peer, client->view.peer_length, address, length);
-    return done_with(0);
+    copy_socket_address(&client->view.peer, client->view.peer_length, address, length);
+    return result_done(0);
 }
 
 static struct io_result socket_accept(
@@ -306,19 +294,18 @@ static struct io_result socket_connect(struct source *source, const struct socka
     struct sim *sim = sim_loop_of(source)->sim;
     struct sim_endpoint *s;
 
-    if (sim->shortage != 0) {
-        sim_record(sim, &sim->shortage, sizeof(sim->shortage));
-        return result_failed(sim->shortage);
+    if (sim->connect_error != 0) {
+        sim_record(sim, &sim->connect_error, sizeof(sim->connect_error));
+        return result_failed(sim->connect_error);
     }
     s = sim_connect(source, address, length, options);
     if (options != NULL && options->failed != IO_CONNECT)
         return record_result(s, 'o', result_failed(s->connect_error));
     if (s->view.datagrams)
-        return record_result(s, 'o', done_with(0));
-    if (s->connecting || !sim_server_answers_at_once(s))
+        return record_result(s, 'o', result_done(0));
+    if (s->connecting || s->server == NULL || !s->server->at_once)
         return record_result(s, 'o', result_again(EVENT_WRITE));
-    return record_result(
-        s, 'o', s->connect_error != 0 ? result_failed(s->connect_error) : done_with(0));
+    return record_result(s, 'o', result_of(s->connect_error));
 }
 
 static struct io_result socket_connected(struct source *source)
@@ -331,8 +318,7 @@ static struct io_result socket_connected(struct source *source)
         return record_result(s, 'O', result_again(EVENT_WRITE));
     if (s->connect_error == 0 && sim_is_broken(s))
         return record_result(s, 'O', result_failed(s->send_error));
-    return record_result(
-        s, 'O', s->connect_error != 0 ? result_failed(s->connect_error) : done_with(0));
+    return record_result(s, 'O', result_of(s->connect_error));
 }
 
 static struct io_result socket_ended(const struct source *source)
@@ -357,11 +343,11 @@ static int socket_name(const struct source *source, struct sockaddr *address, so
 
     if (s == NULL || s->view.local_length == 0)
         return -1;
-    copy_address(&s->view.local, s->view.local_length, address, length);
+    copy_socket_address(&s->view.local, s->view.local_length, address, length);
     return 0;
 }
 
-/* Moves bytes that have arrived into a pipe of the real kernel, which has room for them. */
+/* Moves received bytes into a pipe of the real kernel, which has room. */
 static struct io_result splice_in(struct sim_endpoint *s, int pipe, size_t n)
 {
     uint8_t bytes[PIPE_BUF];
@@ -397,7 +383,6 @@ static struct io_result splice_out(struct sim_endpoint *s, int pipe, size_t n)
     taken = read(pipe, bytes, most);
     if (taken <= 0)
         return result_failed(taken == 0 ? EPIPE : errno);
-    sim_record(s->sim, bytes, (size_t)taken);
     sim_append_sent(s, bytes, (size_t)taken);
     return count_sent(s, (size_t)taken, n);
 }
@@ -425,7 +410,7 @@ static struct io_result socket_shutdown(struct source *source)
     if (s->connecting)
         return record_result(s, 'h', result_failed(ENOTCONN));
     s->view.shut = true;
-    return record_result(s, 'h', done_with(0));
+    return record_result(s, 'h', result_done(0));
 }
 
 static size_t socket_pending(const struct source *source)
@@ -452,7 +437,7 @@ static void socket_close(struct source *source, bool reset)
     s->view.reset = s->view.reset || reset;
     if (reset)
         sim_lose_queued(s);
-    record_result(s, 'c', done_with(reset));
+    record_result(s, 'c', result_done(reset));
 }
 
 #define OPERATIONS                                                                                 \

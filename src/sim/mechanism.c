@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The mechanism of simulations (sim/sim.h), with edges or with levels. Each wait checks the loop,
- * its sources and timers, and each endpoint that the loop watches; no wait ever blocks. */
+/* The mechanism of simulations (sim/sim.h), with edges or with levels, and their time. Each wait
+ * checks the loop, its sources and timers, and each watched endpoint; no wait ever blocks. */
 #include "sim/sim_private.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+
+void sim_pass(struct sim *sim, uint64_t ms)
+{
+    assert(ms <= UINT64_MAX / 2 - sim->clock.mono_ms);
+    sim->clock.mono_ms += ms;
+    sim->clock.wall_ms += (int64_t)ms;
+}
+
+static void mechanism_read_clock(struct loop *loop)
+{
+    const struct sim *sim = sim_of(loop);
+
+    assert(sim->clock.mono_ms >= loop->clock.mono_ms); /* monotonic */
+    loop->clock = sim->clock;
+}
 
 static bool mechanism_available(void)
 {
@@ -67,7 +82,7 @@ static struct sim_watch *start_watch(struct loop *loop, struct source *source)
     struct sim_endpoint *s = sim_endpoint_of(source, "is watched");
     struct sim_watch *watch;
 
-    errno = s == NULL ? EBADF : state->sim->refusal;
+    errno = s == NULL ? EBADF : state->sim->watch_error;
     if (errno != 0)
         return NULL;
     watch = watch_of(loop, s);
@@ -85,15 +100,8 @@ static struct sim_watch *start_watch(struct loop *loop, struct source *source)
     return watch;
 }
 
-void sim_unwatch(struct sim_watch *watch)
-{
-    TAILQ_REMOVE(&watch->loop->watches, watch, loop_link);
-    TAILQ_REMOVE(&watch->socket->watches, watch, socket_link);
-    free(watch);
-}
-
 /* Finds the watch that is to end or to change; NULL after a fault. */
-static struct sim_watch *find_watch(struct loop *loop, const struct source *source)
+static struct sim_watch *find_sim_watch(struct loop *loop, const struct source *source)
 {
     struct sim_endpoint *s = sim_endpoint_of(source, "is watched no more");
     struct sim_watch *watch = s != NULL ? watch_of(loop, s) : NULL;
@@ -122,7 +130,7 @@ static int mechanism_add(struct loop *loop, struct source *source, enum event_di
 
 static int mechanism_del(struct loop *loop, struct source *source, enum event_direction direction)
 {
-    struct sim_watch *watch = is_real(source) ? NULL : find_watch(loop, source);
+    struct sim_watch *watch = is_real(source) ? NULL : find_sim_watch(loop, source);
 
     if (watch == NULL)
         return 0;
@@ -136,7 +144,7 @@ static int mechanism_del(struct loop *loop, struct source *source, enum event_di
 static int mechanism_pause_level(
     struct loop *loop, struct source *source, enum event_direction direction)
 {
-    struct sim_watch *watch = is_real(source) ? NULL : find_watch(loop, source);
+    struct sim_watch *watch = is_real(source) ? NULL : find_sim_watch(loop, source);
 
     if (watch != NULL)
         watch->watched[direction] = false;
@@ -147,7 +155,7 @@ static int mechanism_pause_level(
 static int mechanism_pause_edge(
     struct loop *loop, struct source *source, enum event_direction direction)
 {
-    struct sim_watch *watch = is_real(source) ? NULL : find_watch(loop, source);
+    struct sim_watch *watch = is_real(source) ? NULL : find_sim_watch(loop, source);
 
     if (watch != NULL && !watch->watched[direction])
         sim_fault(watch->loop->sim, source->fd, "is paused, and was not watched");
@@ -167,7 +175,7 @@ static int mechanism_add_conn(struct loop *loop, struct source *source)
 
 static int mechanism_del_conn(struct loop *loop, struct source *source, bool closing)
 {
-    struct sim_watch *watch = is_real(source) ? NULL : find_watch(loop, source);
+    struct sim_watch *watch = is_real(source) ? NULL : find_sim_watch(loop, source);
 
     (void)closing;
     if (watch != NULL)
@@ -192,7 +200,7 @@ static int mechanism_add_listener(struct loop *loop, struct source *source, bool
 
 static int mechanism_del_listener(struct loop *loop, struct source *source)
 {
-    struct sim_watch *watch = is_real(source) ? NULL : find_watch(loop, source), *other;
+    struct sim_watch *watch = is_real(source) ? NULL : find_sim_watch(loop, source), *other;
     struct sim_endpoint *s;
 
     if (watch == NULL)
@@ -205,7 +213,7 @@ static int mechanism_del_listener(struct loop *loop, struct source *source)
     return 0;
 }
 
-/* Which directions of a source of the real kernel, whose events are levels, are ready there. */
+/* The ready directions of a source of the real kernel, whose events are levels. */
 static unsigned look_at_real(const struct source *source)
 {
     struct pollfd entry = { .fd = source->fd };
@@ -225,7 +233,7 @@ static unsigned look_at_real(const struct source *source)
 }
 
 /* Reports what is ready of the real kernel's; returns whether anything is. */
-static bool report_real(struct loop *loop)
+static bool report_real_sources(struct loop *loop)
 {
     bool any = false;
 
@@ -249,7 +257,7 @@ static bool real_is_ready(const struct loop *loop)
     return false;
 }
 
-static bool notice_is_there(const struct loop *loop, int ms)
+bool sim_await_notice(const struct loop *loop, int ms)
 {
     struct pollfd entry = { .events = POLLIN };
 
@@ -259,31 +267,6 @@ static bool notice_is_there(const struct loop *loop, int ms)
     return poll(&entry, 1, ms) == 1;
 }
 
-bool sim_await_notice(const struct loop *loop, int ms)
-{
-    return notice_is_there(loop, ms);
-}
-
-static bool has_end(const struct sim_endpoint *s)
-{
-    const struct sim_step *step;
-
-    STAILQ_FOREACH (step, &s->steps, link)
-        if (step->kind == SIM_STEP_END)
-            return true;
-    return false;
-}
-
-bool sim_is_broken(const struct sim_endpoint *s)
-{
-    const struct sim_step *step;
-
-    STAILQ_FOREACH (step, &s->steps, link)
-        if (step->kind == SIM_STEP_BROKEN)
-            return s->send_error != 0;
-    return false;
-}
-
 /* Whether an error is still to be told. */
 static bool is_newly_broken(const struct sim_watch *watch)
 {
@@ -291,21 +274,17 @@ static bool is_newly_broken(const struct sim_watch *watch)
            sim_is_broken(watch->socket);
 }
 
-static bool has_clients(const struct sim_endpoint *s)
-{
-    return !STAILQ_EMPTY(&s->clients) || s->view.accept_error != 0;
-}
-
 static bool has_happened(
     const struct loop *loop, const struct sim_watch *watch, enum event_direction direction)
 {
     if (watch->listening)
-        return direction == EVENT_READ && has_clients(watch->socket);
+        return direction == EVENT_READ &&
+               (watch->socket->view.waiting > 0 || watch->socket->view.accept_error != 0);
     return watch->watched[direction] && sim_is_ready(watch->socket, direction) &&
            (!loop->mechanism->edge || watch->changed[direction]);
 }
 
-/* Reports an event that has happened, or that trouble makes up; returns whether it has happened. */
+/* Reports an event, or an invented event of trouble; returns whether the event has happened. */
 static bool report_direction(
     struct loop *loop, struct sim_watch *watch, enum event_direction direction)
 {
@@ -319,7 +298,8 @@ static bool report_direction(
         return happened;
     if (happened)
         watch->changed[direction] = false;
-    if (direction == EVENT_READ && watch->socket->view.tells_eof && has_end(watch->socket))
+    if (direction == EVENT_READ && watch->socket->view.tells_eof &&
+        sim_find_step(watch->socket, SIM_STEP_END) != NULL)
         watch->source->eof = true;
     sim_record(sim, line, sizeof(line));
     loop_report(loop, watch->source, direction);
@@ -337,12 +317,6 @@ static bool report_broken(struct loop *loop, struct sim_watch *watch)
     return true;
 }
 
-static void report_notice(struct loop *loop, struct source *source)
-{
-    loop_report(loop, source, EVENT_READ);
-    sim_of(loop)->reported++;
-}
-
 static void mechanism_process_events(struct loop *loop, int timeout)
 {
     struct sim_loop *state = loop->mechanism_state;
@@ -353,14 +327,17 @@ static void mechanism_process_events(struct loop *loop, int timeout)
 
     CHECK_KIND(state, SIM_LOOP_KIND);
     loop_check(loop);
-    sim_check(sim);
+    assert(sim->edge.self == sim && sim->level.self == sim);
+    assert(sim->next_fd >= SIM_FIRST_FD && sim->loop_n > 0 && sim->clock.mono_ms > 0);
     sim->timeout = timeout;
     sim->reported = 0;
-    if (sim->waiting != NULL)
-        sim->waiting(loop, timeout);
-    if (!sim->holds_notices && notice_is_there(loop, 0))
-        report_notice(loop, loop->notifier);
-    any = report_real(loop);
+    if (sim->on_wait != NULL)
+        sim->on_wait(loop, timeout);
+    if (!sim->holds_notices && sim_await_notice(loop, 0)) {
+        loop_report(loop, loop->notifier, EVENT_READ);
+        sim->reported++;
+    }
+    any = report_real_sources(loop);
     TAILQ_FOREACH (watch, &state->watches, loop_link)
         for (int direction = 0; direction < EVENT_DIRECTIONS; direction++)
             any = report_direction(loop, watch, direction) || any;
@@ -369,7 +346,7 @@ static void mechanism_process_events(struct loop *loop, int timeout)
     TAILQ_FOREACH (watch, &state->watches, loop_link)
         sim_endpoint_check(watch->socket);
     ms = timeout == -1 ? timers_wait(&loop->timers) : timeout;
-    if (sim->passes_by_itself && !any && sim->reported == 0 && ms > 0)
+    if (sim->auto_time && !any && sim->reported == 0 && ms > 0)
         sim_pass(sim, (uint64_t)ms);
     /* a real descriptor does not follow simulated time */
     if (loop->ticker != NULL && loop->ticker->fd != -1)
@@ -392,7 +369,7 @@ bool sim_idle(const struct loop *loop)
         if (has_happened(loop, watch, EVENT_READ) || has_happened(loop, watch, EVENT_WRITE) ||
             is_newly_broken(watch))
             return false;
-    return !real_is_ready(loop) && (state->sim->holds_notices || !notice_is_there(loop, 0));
+    return !real_is_ready(loop) && (state->sim->holds_notices || !sim_await_notice(loop, 0));
 }
 
 #define MECHANISM_OPERATIONS                                                                       \
@@ -401,7 +378,7 @@ bool sim_idle(const struct loop *loop)
     .add_conn = mechanism_add_conn, .del_conn = mechanism_del_conn,                                \
     .add_listener = mechanism_add_listener, .del_listener = mechanism_del_listener,                \
     .notify = loop_notify_descriptor, .process_events = mechanism_process_events,                  \
-    .read_clock = sim_clock_read
+    .read_clock = mechanism_read_clock
 
 const struct mechanism sim_mechanism_edge = {
     .name = "sim",

@@ -10,19 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct sim_server {
-    STAILQ_ENTRY(sim_server) link;
-    struct sockaddr_storage address;
-    socklen_t length;
-    enum sim_server_answer answer;
-    int error;
-    bool at_once;
-    unsigned tries;
-    STAILQ_HEAD(, sim_endpoint) waiting;  /* connects without an answer */
-    STAILQ_HEAD(, sim_endpoint) accepted; /* connections that the harness has not taken */
-};
-
-static bool is_same(const struct sim_server *server, const void *address, socklen_t length)
+static bool is_server_address(
+    const struct sim_server *server, const void *address, socklen_t length)
 {
     const struct sockaddr_in *in = address, *own_in = (const void *)&server->address;
     const struct sockaddr_in6 *in6 = address, *own_in6 = (const void *)&server->address;
@@ -41,13 +30,13 @@ static bool is_same(const struct sim_server *server, const void *address, sockle
     }
 }
 
-static struct sim_server *find_server(
+static struct sim_server *find_sim_server(
     struct sim *sim, const struct sockaddr *address, socklen_t length)
 {
     struct sim_server *server;
 
     STAILQ_FOREACH (server, &sim->servers, link)
-        if (is_same(server, address, length))
+        if (is_server_address(server, address, length))
             return server;
     return NULL;
 }
@@ -57,7 +46,7 @@ struct sim_server *sim_server(struct sim *sim, const struct sockaddr *address, s
     struct sim_server *server = calloc(1, sizeof(*server));
 
     assert(server != NULL && length <= sizeof(server->address));
-    assert(find_server(sim, address, length) == NULL);
+    assert(find_sim_server(sim, address, length) == NULL);
     memcpy(&server->address, address, length);
     server->length = length;
     STAILQ_INIT(&server->waiting);
@@ -116,16 +105,6 @@ void sim_server_answer(struct sim_server *server, enum sim_server_answer answer,
     }
 }
 
-void sim_server_answer_at_once(struct sim_server *server, bool at_once)
-{
-    server->at_once = at_once;
-}
-
-unsigned sim_server_tries(const struct sim_server *server)
-{
-    return server->tries;
-}
-
 struct sim_socket *sim_server_take(struct sim_server *server)
 {
     struct sim_endpoint *s = STAILQ_FIRST(&server->accepted);
@@ -135,11 +114,6 @@ struct sim_socket *sim_server_take(struct sim_server *server)
     assert(s->server == server && !s->connecting);
     STAILQ_REMOVE_HEAD(&server->accepted, line_link);
     return &s->view;
-}
-
-bool sim_server_answers_at_once(const struct sim_endpoint *s)
-{
-    return s->server != NULL && s->server->at_once;
 }
 
 /* 192.0.2.100 or 2001:db8::100, with a port for each socket; a unix socket has no name. */
@@ -164,7 +138,7 @@ static void name_local(struct sim_endpoint *s, sa_family_t family)
 }
 
 /* Whether this machine lacks the address. */
-static bool is_foreign(const struct sockaddr *address)
+static bool is_foreign_address(const struct sockaddr *address)
 {
     const struct sockaddr_in *in = (const void *)address;
 
@@ -172,7 +146,7 @@ static bool is_foreign(const struct sockaddr *address)
 }
 
 /* Binds the socket, whose port is chosen where none is asked for; returns 0 or an errno. */
-static int bind_local(
+static int bind_endpoint(
     struct sim_endpoint *s, const struct sockaddr *address, const struct io_connect *options)
 {
     struct sockaddr_in *in = (void *)&s->view.local; /* the port of IPv6 lies at the same place */
@@ -180,7 +154,7 @@ static int bind_local(
 
     if (options->local->sa_family != address->sa_family || address->sa_family == AF_UNIX)
         return EAFNOSUPPORT;
-    if (is_foreign(options->local) && !options->transparent)
+    if (is_foreign_address(options->local) && !options->transparent)
         return EADDRNOTAVAIL;
     assert(options->local_length <= sizeof(s->view.local));
     memcpy(&s->view.local, options->local, options->local_length);
@@ -198,7 +172,7 @@ static int apply_options(
     s->view.receive_buffer = options->receive_buffer;
     s->view.keepalive = options->keepalive;
     if (options->local != NULL)
-        error = bind_local(s, address, options);
+        error = bind_endpoint(s, address, options);
     options->failed = error != 0 ? IO_BIND : IO_CONNECT;
     return error;
 }
@@ -224,7 +198,7 @@ struct sim_endpoint *sim_connect(struct source *source, const struct sockaddr *a
         s->view.datagrams = options->datagrams;
     }
     s->connecting = true;
-    s->server = find_server(sim, address, length);
+    s->server = find_sim_server(sim, address, length);
     if (s->view.datagrams) {
         s->connecting = false;
         if (s->server != NULL)

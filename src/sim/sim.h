@@ -15,17 +15,19 @@
  * A simulation belongs to no loop: several can run on it, in one thread, and it outlives them. */
 #pragma once
 
-#include "event/mechanism.h"
+#include "base/check.h"
+#include "event/loop.h"
 
+#include <bsd/sys/tree.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-struct sim;
-struct sim_server;
+struct sim_endpoint;
 
+#define SIM_KIND KIND('s', 'i', 'm', 'k')
 #define SIM_PIECES 64
 
 /* A socket of the program as the harness, which is its peer, sees it. The struct stays readable
@@ -35,14 +37,14 @@ struct sim_socket {
     /* set by the harness, before the program uses the socket */
     size_t send_most; /* bytes that one send takes; SIZE_MAX at first */
     bool lends;       /* recv answers with memory of the simulation */
-    bool datagrams;   /* bytes of one send, and those said at once, stay together */
+    bool datagrams;   /* bytes of a send, and bytes of a sim_say(), stay together */
     bool tells_eof;   /* an event announces an end that has arrived, as epoll's events do */
     bool queues;      /* sent bytes stay in the kernel's queue until sim_take() */
     int accept_error; /* the errno that accept answers on a listener; 0: none */
     struct sockaddr_storage peer, local; /* for accept() and name() */
     socklen_t peer_length, local_length; /* 0: not known; the peer is 192.0.2.1:1234 at first */
     /* set by the simulation: what the program did */
-    int receive_buffer;             /* bytes that it has asked for before it connected; 0: none */
+    int receive_buffer;             /* SO_RCVBUF before the connect; 0: not set */
     bool keepalive;                 /* SO_KEEPALIVE */
     unsigned recvs, sends, splices; /* splices in are receives, too */
     size_t room;                    /* bytes that the peer still takes; SIZE_MAX at first */
@@ -53,58 +55,9 @@ struct sim_socket {
     int piece_n;
     bool shut, closed, reset;
     bool listening, exclusive; /* watched as a listener */
+    unsigned waiting;          /* clients of a listener that have not been accepted */
     bool broke;                /* reset by simulated trouble: nothing comes through any more */
 };
-
-/* Makes a simulation without sockets; never NULL. */
-struct sim *sim_create(void);
-/* Frees it, after its loops are done. A descriptor that the program has not closed is a fault. */
-void sim_destroy(struct sim **sim);
-
-/* Mechanisms for loops that run on it: events once a change, or as long as a direction is ready. */
-const struct mechanism *sim_edge(struct sim *sim);
-const struct mechanism *sim_level(struct sim *sim);
-/* The simulation that a loop of such a mechanism runs on. */
-struct sim *sim_of(const struct loop *loop);
-
-/* Sets `fault` to be called for each mistake of the program, at once; the texts are kept in
- * order. */
-void sim_on_fault(struct sim *sim, void (*fault)(void *arg, const char *text), void *arg);
-unsigned sim_faults(const struct sim *sim);
-/* Returns the text of fault i, counted from 0; NULL beyond the last. */
-const char *sim_fault_text(const struct sim *sim, unsigned i);
-/* Reports each descriptor that the program has not closed by now as a fault, once. */
-void sim_check_closed(struct sim *sim);
-
-/* Lets time pass, which otherwise stands still. */
-void sim_pass(struct sim *sim, uint64_t ms);
-/* Lets time also pass by itself: a wait in which nothing happens takes as long as was asked for,
- * or, without an end, until the loop's next timer. No wait ever blocks. */
-void sim_set_auto(struct sim *sim, bool on);
-/* Sets the wall clock, in ms since the epoch, without letting time pass. */
-void sim_set_wall(struct sim *sim, int64_t wall_ms);
-uint64_t sim_now_ms(const struct sim *sim);
-
-/* Whether nothing is to be done on the loop until time passes or the harness does something. */
-bool sim_idle(const struct loop *loop);
-/* Holds what threads notify of back, or no longer. */
-void sim_hold_notices(struct sim *sim, bool on);
-/* Waits, in real time, until a thread has called notify(); false when `ms` have passed. */
-bool sim_await_notice(const struct loop *loop, int ms);
-/* The number of events that the latest wait of any loop has reported, and its timeout. */
-unsigned sim_reported(const struct sim *sim);
-int sim_timeout(const struct sim *sim);
-/* Sets `waiting` to be called whenever a loop begins to wait. */
-void sim_on_wait(struct sim *sim, void (*waiting)(struct loop *loop, int timeout));
-/* Refuses from now on to watch anything, with that errno; 0 to undo it. */
-void sim_refuse_watching(struct sim *sim, int error);
-
-/* Lets the bytes of pipes go past the program, for connections that it makes afterwards. */
-void sim_splice(struct sim *sim);
-
-/* Makes each connect() fail from now on, with that errno, before there is a descriptor; 0 to undo
- * it. */
-void sim_refuse_descriptors(struct sim *sim, int error);
 
 /* The probability of each trouble in thousandths. With values below 1000 a correct program finishes
  * in the end. */
@@ -118,43 +71,97 @@ struct sim_trouble {
     unsigned aborted;      /* a client has already closed when it is accepted */
 };
 
+struct sim_fault {
+    STAILQ_ENTRY(sim_fault) link;
+    char text[];
+};
+
+enum sim_server_answer { SIM_ACCEPTS, SIM_REFUSES, SIM_SILENT };
+
+/* A server that the program can connect to. */
+struct sim_server {
+    STAILQ_ENTRY(sim_server) link;
+    struct sockaddr_storage address;
+    socklen_t length;
+    enum sim_server_answer answer;
+    int error;
+    bool at_once;   /* set by the harness: connect() itself returns the result, and no event */
+    unsigned tries; /* connects to the server */
+    STAILQ_HEAD(, sim_endpoint) waiting;  /* connects without an answer */
+    STAILQ_HEAD(, sim_endpoint) accepted; /* connections that the harness has not taken */
+};
+
+struct sim {
+    unsigned kind;                /* SIM_KIND */
+    struct mechanism edge, level; /* for loops: events once a change, or as long as there is one */
+    /* set by the harness */
+    bool auto_time;     /* a wait in which nothing happens takes as long as was asked for, or,
+                        * without an end, until the loop's next timer; no wait ever blocks */
+    bool holds_notices; /* notices of threads are held back */
+    int watch_error;    /* the errno that watching anything fails with; 0: none */
+    int connect_error;  /* the same of connect(), before there is a descriptor */
+    void (*on_wait)(struct loop *loop, int timeout); /* called when a loop begins to wait */
+    void (*on_fault)(void *arg, const char *text);   /* called for each mistake of the program */
+    void *fault_arg;
+    struct clock clock; /* passes by sim_pass(); the wall clock may be set */
+    /* set by the simulation */
+    unsigned reported;               /* events that the latest wait of any loop has reported, */
+    int timeout;                     /* ... and its timeout */
+    uint64_t digest;                 /* digest of all calls of the program, and of their results */
+    STAILQ_HEAD(, sim_fault) faults; /* in order */
+    unsigned fault_n;
+    /* private */
+    RB_HEAD(sim_endpoints, sim_endpoint) endpoints;
+    STAILQ_HEAD(, sim_server) servers;
+    int next_fd;
+    unsigned loop_n;
+    struct sim_trouble trouble;
+    uint64_t random;
+};
+
+/* Makes a simulation without sockets; never NULL. */
+struct sim *sim_create(void);
+/* Frees a simulation, after its loops are done. An open descriptor of the program is a fault. */
+void sim_destroy(struct sim **sim);
+/* The simulation of a loop. */
+struct sim *sim_of(const struct loop *loop);
+/* Reports each descriptor that the program has not closed by now as a fault, once. */
+void sim_check_closed(struct sim *sim);
+
+/* Lets time pass, which otherwise stands still. */
+void sim_pass(struct sim *sim, uint64_t ms);
+
+/* Whether nothing is to be done on the loop until time passes or the harness does something. */
+bool sim_idle(const struct loop *loop);
+/* Waits, in real time, until a thread has called notify(); false when `ms` have passed. */
+bool sim_await_notice(const struct loop *loop, int ms);
+/* Lets the bytes of pipes go past the program, for connections that it makes afterwards. */
+void sim_splice(struct sim *sim);
+
 /* Makes trouble from now on; NULL: no more. */
 void sim_trouble(struct sim *sim, uint64_t seed, const struct sim_trouble *trouble);
 /* Draws a number below `below` from the same source, for the harness's own choices. */
 uint32_t sim_random(struct sim *sim, uint32_t below);
-/* Returns a digest of everything that the program has done, and of all results that it got, so
- * far. */
-uint64_t sim_digest(const struct sim *sim);
-
+/* Draws a number from a source of the caller's: the same sequence on every machine. */
+uint32_t sim_draw(uint64_t *state, uint32_t below);
 /* Makes a connection whose descriptor the program has. Its peer reads everything and sends
  * nothing. */
 struct sim_socket *sim_connection(struct sim *sim);
-/* Makes a listener, which need not be closed; `fd` is -1, or the real descriptor that it stands
- * for. */
+/* Makes a listener, which need not be closed, for the real descriptor `fd`, or for none (-1). */
 struct sim_socket *sim_listener(struct sim *sim, int fd);
 /* Makes a client of the listener, which accept will return. */
 struct sim_socket *sim_client(struct sim_socket *listener);
-/* The number of clients that have not been accepted. */
-unsigned sim_waiting_clients(const struct sim_socket *listener);
 
-enum sim_server_answer { SIM_ACCEPTS, SIM_REFUSES, SIM_SILENT };
-
-/* Makes a server that the program can connect to, which accepts. Without one connect() fails with
- * ECONNREFUSED. The program can connect from each local address but those of 203.0.113.0/24, which
- * are EADDRNOTAVAIL. */
+/* Makes a server, which accepts. Without a server connect() fails with ECONNREFUSED. Local
+ * addresses of 203.0.113.0/24 are EADDRNOTAVAIL to the program. */
 struct sim_server *sim_server(struct sim *sim, const struct sockaddr *address, socklen_t length);
-/* Sets how connects end, also those under way; `error` is for those that are refused (0:
- * ECONNREFUSED). */
+/* Sets the end of connects, also of pending connects; `error` is for refusals (0: ECONNREFUSED). */
 void sim_server_answer(struct sim_server *server, enum sim_server_answer answer, int error);
-/* Sets whether connect() itself returns the result; otherwise an event reports it. */
-void sim_server_answer_at_once(struct sim_server *server, bool at_once);
 /* Returns the next connection that the server has accepted, once; NULL without one. */
 struct sim_socket *sim_server_take(struct sim_server *server);
-/* The number of connects to the server. */
-unsigned sim_server_tries(const struct sim_server *server);
 
-/* Let bytes arrive from the peer, which one recv takes together. What arrives is received in
- * order. */
+/* Let bytes arrive from the peer; a single recv takes them together. Bytes are received in the
+ * order of their arrival. */
 void sim_say(struct sim_socket *socket, const void *p, size_t n);
 void sim_says(struct sim_socket *socket, const char *text);
 /* Lets one recv answer "again", although more follows. */

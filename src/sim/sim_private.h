@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared by the files of the simulation: its state, and what one file does for another. The harness
- * is given a struct sim_socket, which is the first member of the endpoint that the files here
- * know. */
+/* Shared by the files of the simulation. The harness has a struct sim_socket, which is the first
+ * member of the endpoint that the files here know. */
 #pragma once
 
 #include "base/check.h"
@@ -9,19 +8,17 @@
 #include "event/loop.h"
 #include "sim/sim.h"
 
-#include <bsd/sys/tree.h>
-
 /* The first simulated descriptor, beyond every real one. */
 #define SIM_FIRST_FD 1000000
 
 enum sim_step_kind { SIM_STEP_BYTES, SIM_STEP_STALL, SIM_STEP_END, SIM_STEP_BROKEN };
 
-/* Something that has arrived at an endpoint, in the order in which it is received. */
+/* An arrival at an endpoint, in the order of receiving. */
 struct sim_step {
     STAILQ_ENTRY(sim_step) link;
     enum sim_step_kind kind;
     int error;
-    size_t n, at; /* bytes, and of these those that were received */
+    size_t n, at; /* bytes, and how many of them were received */
     uint8_t bytes[];
 };
 
@@ -50,8 +47,8 @@ struct sim_endpoint {
     size_t lost; /* bytes that a reset has taken back */
     int send_error;
     bool over;                 /* the harness has ended or broken its input */
-    bool must_close;           /* the program has its descriptor, and has not closed it */
-    struct sim_server *server; /* the server that it was connected to, or NULL */
+    bool must_close;           /* the program has the descriptor, and has not closed it */
+    struct sim_server *server; /* the server of its connect(), or NULL */
     bool connecting;           /* the server has not answered */
     int connect_error;
     STAILQ_HEAD(, sim_endpoint) clients;  /* a listener's, not accepted */
@@ -59,15 +56,7 @@ struct sim_endpoint {
     struct sim_watches watches;
 };
 
-RB_HEAD(sim_endpoints, sim_endpoint);
-
-struct sim_fault {
-    STAILQ_ENTRY(sim_fault) link;
-    char text[];
-};
-
 #define SIM_LOOP_KIND KIND('s', 'i', 'm', 'l')
-#define SIM_KIND KIND('s', 'i', 'm', 'k')
 
 /* A loop's mechanism_state, and the io_state of its sources. */
 struct sim_loop {
@@ -76,69 +65,49 @@ struct sim_loop {
     struct sim_watches watches;
 };
 
-struct sim {
-    unsigned kind;
-    struct mechanism edge, level; /* whose `self` is this struct */
-    struct sim_endpoints endpoints;
-    STAILQ_HEAD(, sim_server) servers;
-    int next_fd;
-    unsigned loop_n;
-    struct clock clock;
-    bool passes_by_itself;
-    bool holds_notices;
-    struct sim_trouble trouble;
-    uint64_t random, digest;
-    unsigned reported;
-    int timeout, refusal, shortage;
-    void (*waiting)(struct loop *loop, int timeout);
-    STAILQ_HEAD(, sim_fault) faults;
-    unsigned fault_n;
-    void (*fault)(void *arg, const char *text);
-    void *fault_arg;
-};
-
 /* The patterns of a simulation's mechanisms. */
 extern const struct mechanism sim_mechanism_edge, sim_mechanism_level;
 extern const struct io_ops sim_io, sim_io_splicing;
 
-/* Records a mistake of the program, and calls the harness's `fault`. */
+/* Records a mistake of the program, and calls the harness's `on_fault`. */
 void sim_fault(struct sim *sim, int fd, const char *format, ...) PRINTF_FORMAT(3, 4);
 /* Whether a trouble comes now. */
 bool sim_happens(struct sim *sim, unsigned per_mille);
 /* Adds bytes to the digest. */
 void sim_record(struct sim *sim, const void *p, size_t n);
 
-/* Creates an endpoint with the next free descriptor, or (fd is not -1) with that one. */
+/* Creates an endpoint with the next free descriptor, or (fd is not -1) with that descriptor. */
 struct sim_endpoint *sim_endpoint_create(struct sim *sim, int fd);
 void sim_endpoint_free(struct sim_endpoint *s);
+void sim_endpoints_free(struct sim *sim);
 /* Finds the endpoint of a descriptor; NULL where there never was one. */
 struct sim_endpoint *sim_endpoint_find(struct sim *sim, int fd);
 /* Returns the open endpoint behind a source; NULL after a fault. */
-/* Whether the connection is broken both ways. */
-bool sim_is_broken(const struct sim_endpoint *s);
 struct sim_endpoint *sim_endpoint_of(const struct source *source, const char *operation);
+/* Asserts what holds of an endpoint. */
+void sim_endpoint_check(const struct sim_endpoint *s);
+void sim_unwatch(struct sim_watch *watch);
 /* Marks a direction as changed, for every loop that watches the endpoint. */
 void sim_mark_changed(struct sim_endpoint *s, enum event_direction direction);
+/* Appends a step of n bytes; NULL when the connection is broken and nothing comes through any
+ * more. */
+struct sim_step *sim_append_step(struct sim_endpoint *s, enum sim_step_kind kind, size_t n);
 /* Removes the first step, which has been received. */
 void sim_pop_step(struct sim_endpoint *s);
+/* Returns the first step of a kind; NULL: there is none. */
+struct sim_step *sim_find_step(const struct sim_endpoint *s, enum sim_step_kind kind);
+/* Whether the connection is broken both ways. */
+bool sim_is_broken(const struct sim_endpoint *s);
 /* Breaks the connection in both directions, at once: what has arrived is lost. */
 void sim_break_both(struct sim_endpoint *s, int error);
 /* A reset, of either side, takes back what is queued. */
 void sim_lose_queued(struct sim_endpoint *s);
-/* Appends to the bytes that were sent. */
+/* Appends to the bytes that were sent, and to the digest. */
 void sim_append_sent(struct sim_endpoint *s, const uint8_t *p, size_t n);
-void sim_unwatch(struct sim_watch *watch);
 
-/* Sets the clocks to where every simulation begins (clock.c). */
-void sim_clock_init(struct clock *clock);
-/* The mechanism's read_clock(): copies the simulation's time into the loop's. */
-void sim_clock_read(struct loop *loop);
-
-/* Creates an endpoint on its way to the server of the address (server.c). */
+/* Creates an endpoint on its way to the server of the address. */
 struct sim_endpoint *sim_connect(struct source *source, const struct sockaddr *address,
     socklen_t length, struct io_connect *options);
-/* Whether connect() of the endpoint itself returns the result. */
-bool sim_server_answers_at_once(const struct sim_endpoint *s);
 void sim_servers_free(struct sim *sim);
 
 /* Returns the loop of a source that the simulation serves. */
@@ -150,10 +119,11 @@ static inline struct sim_loop *sim_loop_of(const struct source *source)
     return loop;
 }
 
-/* Asserts what holds of an endpoint. */
-void sim_endpoint_check(const struct sim_endpoint *s);
-/* Asserts what holds of a simulation and its endpoints; every wait on it calls this. */
-void sim_check(const struct sim *sim);
+/* Returns the endpoint of the harness's socket. */
+static inline struct sim_endpoint *sim_endpoint_by(const struct sim_socket *socket)
+{
+    return container_of(socket, struct sim_endpoint, view);
+}
 
 static inline bool sim_is_ready(const struct sim_endpoint *s, enum event_direction direction)
 {

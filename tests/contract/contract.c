@@ -47,7 +47,7 @@ const struct mechanism *mechanism_at(int i)
 {
     if (!is_simulated(i))
         return mechanism_table[i];
-    return i == real_n() ? sim_edge(simulation) : sim_level(simulation);
+    return i == real_n() ? &simulation->edge : &simulation->level;
 }
 
 struct fixture *contract_start_with(const struct mechanism *mechanism,
@@ -147,7 +147,7 @@ uint64_t now_us(void)
     struct timespec now;
 
     if (simulation != NULL)
-        return sim_now_ms(simulation) * 1000;
+        return simulation->clock.mono_ms * 1000;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }

@@ -28,8 +28,8 @@ static void fail_of_fault(void *arg, const char *text)
 void start_simulation(void)
 {
     simulation = sim_create();
-    sim_on_fault(simulation, fail_of_fault, NULL);
-    sim_set_auto(simulation, true);
+    simulation->on_fault = fail_of_fault;
+    simulation->auto_time = true;
     end_n = 0;
 }
 

@@ -35,7 +35,7 @@ static struct named_sources *start_sources(void)
     named->fixture = fixture_start_loop(SOURCES);
     named->fixture->test = named;
     named->loop = named->fixture->loop;
-    sim_set_auto(named->fixture->sim, true);
+    named->fixture->sim->auto_time = true;
     for (int i = 0; i < SOURCES; i++) {
         named->sources[i] = watched_create(named->fixture, sim_connection(named->fixture->sim)->fd);
         named->sources[i]->name = (char)('a' + i);
@@ -261,14 +261,14 @@ START_TEST(a_refused_watch_changes_nothing)
     struct named_sources *named = start_sources();
     struct source *source = &named->sources[0]->source;
 
-    sim_refuse_watching(named->fixture->sim, ENOMEM);
+    named->fixture->sim->watch_error = ENOMEM;
     errno = 0;
     ck_assert_int_eq(source_arm(named->loop, source, EVENT_READ), -1);
     ck_assert_int_eq(errno, ENOMEM);
     ck_assert_int_eq(source_arm_both(named->loop, source), -1);
     for (int i = 0; i < EVENT_DIRECTIONS; i++)
         ck_assert(!source->events[i].armed && !source->events[i].active);
-    sim_refuse_watching(named->fixture->sim, 0);
+    named->fixture->sim->watch_error = 0;
     ck_assert_int_eq(source_arm(named->loop, source, EVENT_READ), 0);
     stop_sources(named);
 }

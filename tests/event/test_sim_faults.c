@@ -9,6 +9,16 @@
 
 #define BAD_FD 1000077
 
+static const char *fault_text(const struct sim *sim, unsigned i)
+{
+    const struct sim_fault *fault;
+
+    STAILQ_FOREACH (fault, &sim->faults, link)
+        if (i-- == 0)
+            return fault->text;
+    return NULL;
+}
+
 static void receive_closed(struct fixture *fixture)
 {
     ck_assert_int_eq(watched_recv(watched_create(fixture, BAD_FD), fixture, 1).error, EBADF);
@@ -26,7 +36,7 @@ static void close_twice(struct fixture *fixture)
 
     first.io->close(&first, false);
     ck_assert_int_eq(first.fd, -1);
-    ck_assert_uint_eq(sim_faults(fixture->sim), 0);
+    ck_assert_uint_eq(fixture->sim->fault_n, 0);
     second.io->close(&second, false);
     ck_assert_int_eq(second.fd, -1);
 }
@@ -154,12 +164,13 @@ START_TEST(a_misdeed_is_noticed)
     struct fixture *fixture = fixture_start_loop(4);
     char expected[256];
 
-    sim_on_fault(fixture->sim, remember_fault, called);
+    fixture->sim->on_fault = remember_fault;
+    fixture->sim->fault_arg = called;
     misdeeds[_i].act(fixture);
     snprintf(expected, sizeof(expected), "descriptor %d: %s", misdeeds[_i].fd, misdeeds[_i].text);
-    ck_assert_uint_eq(sim_faults(fixture->sim), 1);
-    ck_assert_str_eq(sim_fault_text(fixture->sim, 0), expected);
-    ck_assert_ptr_null(sim_fault_text(fixture->sim, 1));
+    ck_assert_uint_eq(fixture->sim->fault_n, 1);
+    ck_assert_str_eq(fault_text(fixture->sim, 0), expected);
+    ck_assert_ptr_null(fault_text(fixture->sim, 1));
     ck_assert_str_eq(called, expected);
     drop_sources(fixture);
     fixture_stop(fixture);
@@ -180,12 +191,12 @@ START_TEST(what_is_left_at_the_end_is_noticed)
     struct fixture *fixture = fixture_start_loop(1);
     struct sim *sim = fixture->sim;
 
-    sim_on_fault(sim, count_fault, NULL);
+    sim->on_fault = count_fault;
     watched_create_armed(fixture, sim_connection(sim)->fd);
     drop_sources(fixture);
     fixture_stop_loop(fixture);
     ck_assert_uint_eq(calls, 1);
-    ck_assert_str_eq(sim_fault_text(sim, 0), "descriptor 1000000: is watched at the loop's end");
+    ck_assert_str_eq(fault_text(sim, 0), "descriptor 1000000: is watched at the loop's end");
     sim_destroy(&sim);
     ck_assert_uint_eq(calls, 2); /* a descriptor was never closed */
 }
@@ -196,13 +207,13 @@ START_TEST(a_refused_watch_is_no_fault)
     struct fixture *fixture = fixture_start_loop(1);
     struct watched *watched = watched_create(fixture, sim_connection(fixture->sim)->fd);
 
-    sim_refuse_watching(fixture->sim, ENOSPC);
+    fixture->sim->watch_error = ENOSPC;
     ck_assert_int_eq(source_arm_both(fixture->loop, &watched->source), -1);
     ck_assert_int_eq(errno, ENOSPC);
-    sim_refuse_watching(fixture->sim, 0);
+    fixture->sim->watch_error = 0;
     ck_assert_int_eq(source_arm_both(fixture->loop, &watched->source), 0);
     watched_close(fixture, &watched);
-    ck_assert_uint_eq(sim_faults(fixture->sim), 0);
+    ck_assert_uint_eq(fixture->sim->fault_n, 0);
     fixture_stop(fixture);
 }
 END_TEST

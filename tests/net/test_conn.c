@@ -257,7 +257,7 @@ START_TEST(a_refused_watch_ends_the_connection)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *owner = owner_create(fixture, NULL);
 
-    sim_refuse_watching(fixture->sim, EMFILE);
+    fixture->sim->watch_error = EMFILE;
     fixture_run(fixture);
     ck_assert_int_eq(owner->reason, FB_NO_MEMORY);
     ck_assert_str_eq(fixture_logged(fixture),
@@ -265,14 +265,14 @@ START_TEST(a_refused_watch_ends_the_connection)
         "client: 192.0.2.1, server: fixture\n");
     owner_free(&owner);
 
-    sim_refuse_watching(fixture->sim, 0);
+    fixture->sim->watch_error = 0;
     owner = owner_open(fixture);
-    sim_refuse_watching(fixture->sim, ENOMEM);
+    fixture->sim->watch_error = ENOMEM;
     sim_set_room(owner->socket, 0);
     conn_write(owner->conn, "output that waits", 17);
     fixture_settle(fixture);
     ck_assert_int_eq(owner->reason, FB_NO_MEMORY);
-    sim_refuse_watching(fixture->sim, 0);
+    fixture->sim->watch_error = 0;
     owner_free(&owner);
     fixture_stop(fixture);
 }

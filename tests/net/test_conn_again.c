@@ -16,7 +16,7 @@ static struct owner *connect_short(struct fixture *fixture, const struct owner *
 {
     struct owner *owner;
 
-    sim_refuse_descriptors(fixture->sim, error);
+    fixture->sim->connect_error = error;
     owner = owner_connect(fixture, like);
     ck_assert(conn_lacks_descriptor(owner->conn));
     return owner;
@@ -43,15 +43,15 @@ START_TEST(the_next_turn_has_a_descriptor)
     struct sim_server *server = owner_server(fixture);
     struct owner *a;
 
-    sim_server_answer_at_once(server, _i / FIXTURE_EVENTS % 2);
+    server->at_once = _i / FIXTURE_EVENTS % 2;
     a = connect_short(fixture, NULL, shortages[_i / (2 * FIXTURE_EVENTS)]);
     flush(fixture, a);
-    sim_refuse_descriptors(fixture->sim, 0);
+    fixture->sim->connect_error = 0;
     fixture_turn(fixture);
     ck_assert_uint_eq(a->connects_again, 1);
     fixture_run(fixture);
     ck_assert_uint_eq(a->openings, 1);
-    ck_assert_uint_eq(sim_server_tries(server), 1);
+    ck_assert_uint_eq(server->tries, 1);
     end_all(fixture, &a);
 }
 END_TEST
@@ -68,7 +68,7 @@ START_TEST(the_next_turn_has_none_either)
     ck_assert_uint_eq(a->connects_again, 1);
     ck_assert_int_eq(a->reason, FB_IO_ERROR);
     ck_assert_ptr_nonnull(strstr(fixture_logged(fixture), "connect() failed"));
-    ck_assert_uint_eq(sim_server_tries(server), 0);
+    ck_assert_uint_eq(server->tries, 0);
     end_all(fixture, &a);
 }
 END_TEST
@@ -78,7 +78,7 @@ START_TEST(another_error_is_told_at_once)
     struct fixture *fixture = fixture_start_net(_i, 1);
     struct owner *a;
 
-    sim_refuse_descriptors(fixture->sim, EACCES);
+    fixture->sim->connect_error = EACCES;
     a = owner_connect(fixture, NULL);
     fixture_settle(fixture);
     fixture_run(fixture);
@@ -179,12 +179,12 @@ START_TEST(whatever_is_done_meanwhile)
     acts[act].act(a);
     flush(fixture, a);
     if (has_descriptor)
-        sim_refuse_descriptors(fixture->sim, 0);
+        fixture->sim->connect_error = 0;
     fixture_run(fixture);
     ck_assert_uint_eq(a->connects_again, !gives_up);
     ck_assert_int_eq(a->reason, has_descriptor ? acts[act].with : acts[act].without);
     ck_assert_uint_eq(a->openings, has_descriptor && acts[act].opens);
-    ck_assert_uint_eq(sim_server_tries(server), has_descriptor && !gives_up);
+    ck_assert_uint_eq(server->tries, has_descriptor && !gives_up);
     if (has_descriptor && acts[act].sent != NULL)
         ck_assert_str_eq(owner_sent(owner_accept(server, a)), acts[act].sent);
     end_all(fixture, &a);
@@ -200,7 +200,7 @@ START_TEST(stopped_meanwhile)
 
     conn_stop(a->conn);
     flush(fixture, a);
-    sim_refuse_descriptors(fixture->sim, 0);
+    fixture->sim->connect_error = 0;
     fixture_run(fixture);
     ck_assert_uint_eq(a->openings, 1);
     sim_says(owner_accept(server, a)->socket, "early");
@@ -232,7 +232,7 @@ START_TEST(piped_meanwhile)
     if (ends)
         sim_end(client->socket);
     if (has_descriptor)
-        sim_refuse_descriptors(fixture->sim, 0);
+        fixture->sim->connect_error = 0;
     fixture_run(fixture);
     ck_assert_uint_eq(a->connects_again, 1);
     if (has_descriptor) {
@@ -281,7 +281,7 @@ START_TEST(a_flush_without_an_end_leaves_it)
     ck_assert_uint_gt(greedy->n, 0); /* more is left for the next turn */
     ck_assert_uint_eq(a->closings, 0);
     ck_assert(conn_lacks_descriptor(a->conn));
-    sim_refuse_descriptors(fixture->sim, 0);
+    fixture->sim->connect_error = 0;
     fixture_run(fixture);
     ck_assert_uint_eq(a->connects_again, 1);
     ck_assert_str_eq(owner_sent(owner_accept(server, a)), expected);

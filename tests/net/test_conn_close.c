@@ -190,10 +190,10 @@ START_TEST(lingering_cannot_be_watched)
     owner->data = reply_and_close;
     sim_says(owner->socket, "request");
     sim_says(owner->socket, "body");
-    sim_refuse_watching(fixture->sim, ENOMEM);
+    fixture->sim->watch_error = ENOMEM;
     fixture_run(fixture);
     ck_assert_int_eq(owner->reason, FB_FINISHED);
-    sim_refuse_watching(fixture->sim, 0);
+    fixture->sim->watch_error = 0;
     check_gone(fixture, &owner);
 }
 END_TEST

@@ -26,7 +26,7 @@ START_TEST(a_server_accepts)
     struct sim_server *server = owner_server(fixture);
     struct owner *a;
 
-    sim_server_answer_at_once(server, _i / FIXTURE_EVENTS);
+    server->at_once = _i / FIXTURE_EVENTS;
     a = owner_connect(fixture, NULL);
     ck_assert_uint_eq(a->openings, 0); /* no callback within the call */
     settle_both(fixture);
@@ -42,7 +42,7 @@ START_TEST(a_server_accepts)
     fixture_run(fixture);
     ck_assert_int_eq(a->reason, FB_FINISHED);
     ck_assert_uint_eq(a->openings, 1);
-    ck_assert_uint_eq(sim_server_tries(server), 1);
+    ck_assert_uint_eq(server->tries, 1);
     end_all(fixture, &a);
 }
 END_TEST
@@ -110,7 +110,7 @@ START_TEST(a_server_refuses)
     struct owner *a;
 
     sim_server_answer(server, SIM_REFUSES, refusal->error);
-    sim_server_answer_at_once(server, (size_t)_i >= countof(refusals));
+    server->at_once = (size_t)_i >= countof(refusals);
     a = owner_connect(fixture, NULL);
     conn_write(a->conn, "for nobody", 10);
     ck_assert_uint_eq(a->closings, 0); /* no callback within the call */
@@ -267,7 +267,7 @@ START_TEST(a_close_at_once_whose_output_waits)
     struct sim_server *server = owner_server(fixture);
     struct owner *a;
 
-    sim_server_answer_at_once(server, true);
+    server->at_once = true;
     a = owner_connect(fixture, NULL);
     sim_set_room(owner_accept(server, a)->socket, 2);
     conn_write(a->conn, "note", 4);
@@ -383,13 +383,13 @@ START_TEST(a_refused_one_is_tried_again_in_its_place)
     struct owner *a, *b;
 
     sim_server_answer(server, SIM_REFUSES, 0);
-    sim_server_answer_at_once(server, true);
+    server->at_once = true;
     a = owner_connect(fixture, &like);
     settle_both(fixture);
     b = a->other;
     ck_assert_ptr_nonnull(b);
     ck_assert_int_eq(b->reason, FB_REFUSED);
-    ck_assert_uint_eq(sim_server_tries(server), 2);
+    ck_assert_uint_eq(server->tries, 2);
     fixture_logged(fixture);
     owner_free(&b);
     end_all(fixture, &a);

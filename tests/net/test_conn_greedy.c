@@ -156,7 +156,7 @@ START_TEST(a_connect_that_fails_at_once_fails_in_the_next_turn)
     struct sim_server *server = owner_server(fixture);
 
     sim_server_answer(server, SIM_REFUSES, 0);
-    sim_server_answer_at_once(server, true);
+    server->at_once = true;
     check_connects(fixture, &like);
 }
 END_TEST
@@ -166,7 +166,7 @@ START_TEST(connects_that_succeed_at_once_leave_time)
     static const struct owner like = { .opened = owner_abort, .closed = connect_again };
     struct fixture *fixture = fixture_start_net(_i, 4);
 
-    sim_server_answer_at_once(owner_server(fixture), true);
+    owner_server(fixture)->at_once = true;
     check_connects(fixture, &like);
 }
 END_TEST

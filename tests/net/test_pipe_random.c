@@ -67,9 +67,9 @@ static struct owner *open_second(const struct pair *pair)
     if (one_in(pair, 2))
         sim_server_answer(pair->server, SIM_SILENT, 0);
     else
-        sim_server_answer_at_once(pair->server, one_in(pair, 2));
+        pair->server->at_once = one_in(pair, 2);
     if (one_in(pair, 3))
-        sim_refuse_descriptors(pair->fixture->sim, EMFILE);
+        pair->fixture->sim->connect_error = EMFILE;
     owner = owner_connect(pair->fixture, &like);
     if (one_in(pair, 2))
         conn_deadline_set(owner->conn, 1 + any_below(pair, 500));
@@ -171,7 +171,7 @@ static void do_something(struct pair *pair)
         sim_server_answer(pair->server, one_in(pair, 6) ? SIM_REFUSES : SIM_ACCEPTS, 0);
         break;
     case 3:
-        sim_refuse_descriptors(pair->fixture->sim, one_in(pair, 2) ? ENFILE : 0);
+        pair->fixture->sim->connect_error = one_in(pair, 2) ? ENFILE : 0;
         break;
     default:
         do_to_peer(pair, end);
@@ -213,7 +213,7 @@ static void check_reset(const struct pair *pair)
 /* Lets all that waits for a peer, a server or a descriptor go on. */
 static void finish_pair(struct pair *pair)
 {
-    sim_refuse_descriptors(pair->fixture->sim, 0);
+    pair->fixture->sim->connect_error = 0;
     sim_server_answer(pair->server, SIM_ACCEPTS, 0);
     for (int i = 0; i < 4; i++)
         turn(pair);

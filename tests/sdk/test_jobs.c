@@ -203,7 +203,7 @@ START_TEST(a_worker_that_ends_gracefully_waits)
     ck_assert_int_eq(run_job(test, fb_ref_of(a.conn), -1), 0);
     fb_abort(a.conn);
     net_flush(&test->workers->worker.stream.net);
-    sim_set_auto(test->sim, true);
+    test->sim->auto_time = true;
     timer_set(&test->workers->worker.stream.net.loop, &timer, 1000);
     signals_raise(COMMAND_QUIT);
     worker_run(&test->workers->worker); /* returns when nothing is left */

@@ -21,7 +21,7 @@ static void set_up(struct scene *scene)
 
 static unsigned tries(struct scene *scene, const char *address)
 {
-    return sim_server_tries(fb_test_serve(scene->test, address, FB_TEST_ACCEPTS)->server);
+    return fb_test_serve(scene->test, address, FB_TEST_ACCEPTS)->server->tries;
 }
 
 static void keep_first(struct scene *scene)

@@ -259,7 +259,7 @@ START_TEST(the_kernel_has_no_such_address)
     scripted_settle(test);
     ck_assert_uint_eq(own.openings, 0);
     ck_assert_int_eq(own.reason, FB_IO_ERROR);
-    ck_assert_uint_eq(sim_server_tries(server->server), 0);
+    ck_assert_uint_eq(server->server->tries, 0);
     ck_assert_ptr_nonnull(strstr(fb_test_logged(test),
         _i == 0 ? "[crit] *1 bind() to 203.0.113.1:0 failed (99: Cannot assign requested "
                   "address), upstream: \"10.0.0.1:80\"\n"
@@ -388,10 +388,10 @@ START_TEST(without_a_descriptor_it_is_tried_again)
     struct sockaddr_storage name;
 
     fb_test_serve(test, SERVER, FB_TEST_ACCEPTS);
-    sim_refuse_descriptors(test->sim, EMFILE);
+    test->sim->connect_error = EMFILE;
     ck_assert_ptr_nonnull(connect_with(test, &own, WITH(.local = (struct sockaddr *)&local)));
     if (_i == 0)
-        sim_refuse_descriptors(test->sim, 0);
+        test->sim->connect_error = 0;
     scripted_settle(test);
     ck_assert_uint_eq(own.openings, _i == 0);
     if (_i == 0) {

@@ -87,7 +87,7 @@ START_TEST(a_refusal_that_connect_itself_tells)
     struct scripted_conn a = { 0 }, b = { 0 };
     fb_test_server *server = fb_test_serve(test, SERVER, FB_TEST_REFUSES);
 
-    sim_server_answer_at_once(server->server, true);
+    server->server->at_once = true;
     scripted_conn_open(test, &a);
     ck_assert_ptr_nonnull(scripted_conn_begin(&a, &b, SERVER));
     ck_assert_uint_eq(b.closings, 0);

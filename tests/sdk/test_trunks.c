@@ -25,7 +25,7 @@ static void set_up(struct scene *scene)
 
 static unsigned tries(const struct scene *scene)
 {
-    return sim_server_tries(scene->server->server);
+    return scene->server->server->tries;
 }
 
 static fb_conn *ask(

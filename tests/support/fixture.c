@@ -70,7 +70,7 @@ struct fixture *fixture_create(struct sim *sim)
     fixture->turn = turn_loop;
     fixture->counters = &fixture->own_counters;
     fixture->master = -1;
-    sim_on_fault(fixture->sim, fail_of_fault, NULL);
+    fixture->sim->on_fault = fail_of_fault;
     memory_log_open(&fixture->log, LEVEL_INFO);
     fixture_init_memory(&fixture->memory);
     return fixture;
@@ -78,7 +78,7 @@ struct fixture *fixture_create(struct sim *sim)
 
 const struct mechanism *fixture_mechanism(const struct fixture *fixture, enum fixture_events events)
 {
-    return events == FIXTURE_EDGE ? sim_edge(fixture->sim) : sim_level(fixture->sim);
+    return events == FIXTURE_EDGE ? &fixture->sim->edge : &fixture->sim->level;
 }
 
 struct net_options fixture_net_options(
@@ -108,7 +108,7 @@ void fixture_stop(struct fixture *fixture)
     struct sim *sim = fixture->sim;
     bool borrowed = fixture->sim_borrowed;
 
-    sim_on_fault(sim, fail_of_fault, NULL);
+    sim->on_fault = fail_of_fault;
     if (fixture->net != NULL && fixture->worker == NULL)
         fixture_run(fixture);
     ck_assert_str_eq(fixture_logged(fixture), "");
@@ -144,7 +144,7 @@ static bool has_work(const struct fixture *fixture)
 {
     if (!fixture->simulated)
         return !TAILQ_EMPTY(&fixture->loop->queues[QUEUE_NEXT]);
-    return sim_reported(fixture->sim) > 0 || !sim_idle(fixture->loop);
+    return fixture->sim->reported > 0 || !sim_idle(fixture->loop);
 }
 
 void fixture_run(struct fixture *fixture)

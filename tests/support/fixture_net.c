@@ -22,7 +22,7 @@ struct fixture *fixture_start_net(enum fixture_events events, uint32_t connectio
     struct net_options options =
         fixture_net_options(fixture, fixture_mechanism(fixture, events), connections);
 
-    sim_set_auto(fixture->sim, true);
+    fixture->sim->auto_time = true;
     fixture->net = &fixture->parts.stream.net;
     ck_assert_int_eq(net_init(fixture->net, &options), 0);
     fixture->net->released = count_released;

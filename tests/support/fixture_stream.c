@@ -19,7 +19,7 @@ static struct fixture *start_stream(
 {
     struct net_options options;
 
-    sim_set_auto(fixture->sim, true);
+    fixture->sim->auto_time = true;
     fixture->shared = shared_create(false);
     ck_assert_ptr_nonnull(fixture->shared);
     ck_assert(slot_acquire(fixture->shared, &fixture->slot));
@@ -40,7 +40,7 @@ struct fixture *fixture_start_stream(uint32_t connections)
 {
     struct fixture *fixture = fixture_create(NULL);
 
-    return start_stream(fixture, sim_edge(fixture->sim), connections);
+    return start_stream(fixture, &fixture->sim->edge, connections);
 }
 
 struct fixture *fixture_start_stream_on(const struct mechanism *mechanism, uint32_t connections)

@@ -159,8 +159,8 @@ struct fixture *fixture_prepare_worker(const struct fixture_worker_options *opti
     struct fixture *fixture = fixture_create(NULL);
 
     fixture->simulated = options->mechanism == NULL;
-    sim_set_auto(fixture->sim, true);
-    sim_on_wait(fixture->sim, note_wait);
+    fixture->sim->auto_time = true;
+    fixture->sim->on_wait = note_wait;
     build_server(&fixture->server);
     build_cycle(fixture, options);
     build_listener(fixture, options);

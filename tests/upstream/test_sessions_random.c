@@ -168,7 +168,7 @@ static void take_step(struct scene *scene)
         fb_test_refuse_memory(scene->test, below(scene, 30), below(scene, 4));
         break;
     case 4:
-        sim_refuse_descriptors(scene->test->sim, below(scene, 2) == 0 ? EMFILE : 0);
+        scene->test->sim->connect_error = below(scene, 2) == 0 ? EMFILE : 0;
         break;
     case 5:
         change_worker(scene);
@@ -206,7 +206,7 @@ static void take_step(struct scene *scene)
 static void finish(struct scene *scene)
 {
     fb_test_refuse_memory(scene->test, 0, 0);
-    sim_refuse_descriptors(scene->test->sim, 0);
+    scene->test->sim->connect_error = 0;
     for (unsigned i = 0; i < scene->client_n; i++)
         fb_test_reset(scene->clients[i].peer);
     fb_test_run(scene->test);

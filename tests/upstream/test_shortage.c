@@ -18,10 +18,10 @@ START_TEST(sessions)
 
     fb_test_serve(test, "10.0.0.1:80", FB_TEST_ACCEPTS);
     client = fb_test_connect(test);
-    sim_refuse_descriptors(test->sim, EMFILE);
+    test->sim->connect_error = EMFILE;
     fb_test_run(test);
     ck_assert(fb_test_is_closed(client));
-    sim_refuse_descriptors(test->sim, 0);
+    test->sim->connect_error = 0;
     led_logged(test, "upstream server temporarily disabled", 0);
     led_logged(test, "10.0.0.2", 0);
     led_connect(test, "10.0.0.2:80");
@@ -36,9 +36,9 @@ START_TEST(checks)
 
     fb_test_serve(test, "10.0.0.1:80", FB_TEST_ACCEPTS);
     fb_test_serve(test, "10.0.0.2:80", FB_TEST_ACCEPTS);
-    sim_refuse_descriptors(test->sim, EMFILE);
+    test->sim->connect_error = EMFILE;
     fb_test_pass(test, 3000);
-    sim_refuse_descriptors(test->sim, 0);
+    test->sim->connect_error = 0;
     led_logged(test, "peer is unhealthy", 0);
     led_connect(test, "10.0.0.1:80");
     ck_assert_int_eq(fb_test_end(&test), 0);

@@ -47,7 +47,7 @@ START_TEST(a_full_worker_pauses_until_a_slot_is_free)
         for (int i = 0; i < 5; i++)
             fixture_turn(fixture);
     }
-    ck_assert_uint_eq(sim_waiting_clients(fixture->listening[0]), 0);
+    ck_assert_uint_eq(fixture->listening[0]->waiting, 0);
     ck_assert_ptr_null(strstr(fixture_logged(fixture), "[alert]")); /* once is enough */
     fixture_end_all(fixture);
     fixture_logged(fixture);

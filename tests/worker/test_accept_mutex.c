@@ -68,7 +68,7 @@ START_TEST(a_holder_that_waits_keeps_it)
     fixture_take_mutex(fixture, rival);
     for (int i = 0; i < 20; i++) {
         fixture_turn(fixture);
-        ck_assert_int_eq(sim_timeout(fixture->sim), WORKER_DELAY_MS);
+        ck_assert_int_eq(fixture->sim->timeout, WORKER_DELAY_MS);
         ck_assert(!fixture->listening[0]->listening);
     }
     ck_assert(fixture_mutex_is_of(fixture, rival));
@@ -108,7 +108,7 @@ START_TEST(a_holder_that_turns_keeps_it)
     fixture_take_mutex(fixture, rival);
     for (int i = 0; i < 4; i++) {
         fixture_turn(fixture);
-        ck_assert_int_eq(sim_timeout(fixture->sim), WORKER_DELAY_MS);
+        ck_assert_int_eq(fixture->sim->timeout, WORKER_DELAY_MS);
         ck_assert(!fixture->listening[0]->listening);
         ck_assert(fixture_mutex_is_of(fixture, rival));
         fixture_release_mutex(fixture, rival);
@@ -152,7 +152,7 @@ static void take_over(struct loop *loop, int timeout)
     ck_assert(fixture_mutex_is_of(fixture, fixture->slot));
     forge_owner(fixture, shm_lock_word(taker, 7));
     fixture_connect_clients(fixture, 2);
-    sim_on_wait(fixture->sim, NULL);
+    fixture->sim->on_wait = NULL;
 }
 
 START_TEST(a_former_holder_steps_back)
@@ -161,9 +161,9 @@ START_TEST(a_former_holder_steps_back)
     struct fixture *fixture = fixture_start_worker(options[_i]);
 
     taker = fixture_take_slot(fixture);
-    sim_on_wait(fixture->sim, take_over);
+    fixture->sim->on_wait = take_over;
     fixture_turn(fixture);
-    ck_assert_uint_eq(sim_waiting_clients(fixture->listening[0]), 2);
+    ck_assert_uint_eq(fixture->listening[0]->waiting, 2);
     ck_assert(!fixture->listening[0]->listening);
     ck_assert_uint_eq(shm_lock_owner(fixture_mutex(fixture)), shm_lock_word(taker, 7));
     forge_owner(fixture, 0); /* the other has turned */
@@ -186,13 +186,13 @@ START_TEST(a_mutex_that_was_freed_is_not_lost)
 {
     struct fixture *fixture = fixture_start_worker(&one_of_two);
 
-    sim_on_wait(fixture->sim, free_it);
+    fixture->sim->on_wait = free_it;
     fixture_connect_clients(fixture, 3);
     for (unsigned n = 1; n <= 3; n++) {
         fixture_turn(fixture);
         ck_assert_uint_eq(fixture->server.record.openings, n);
     }
-    sim_on_wait(fixture->sim, NULL);
+    fixture->sim->on_wait = NULL;
     fixture_stop(fixture);
 }
 END_TEST
@@ -287,7 +287,7 @@ START_TEST(it_goes_on_without)
     fixture_turn(fixture);
     ck_assert_uint_eq(fixture->server.record.openings, 1);
     fixture_turn(fixture);
-    ck_assert_int_eq(sim_timeout(fixture->sim), -1);
+    ck_assert_int_eq(fixture->sim->timeout, -1);
     ck_assert(fixture_mutex_is_of(fixture, rival));
     fixture_release_mutex(fixture, rival);
     fixture_stop(fixture);

@@ -59,7 +59,7 @@ static struct fixture *start_polling(int64_t us)
     fixture_turn_until_open(fixture, 1);
     busy_poll_init(&fixture->worker->busy_poll, us);
     fixture->worker->busy_poll.is_wanted = never;
-    sim_on_wait(fixture->sim, note_wait);
+    fixture->sim->on_wait = note_wait;
     return fixture;
 }
 

@@ -30,17 +30,16 @@ START_TEST(a_drain_lets_sessions_finish)
     fixture_connect_clients(fixture, 3); /* they came before it: nobody else may know of them */
     give_order(fixture, COMMAND_QUIT);
     ck_assert_str_eq(fixture_logged(fixture), DRAINING);
-    ck_assert_uint_eq(sim_waiting_clients(fixture->listening[0]), 0);
+    ck_assert_uint_eq(fixture->listening[0]->waiting, 0);
     ck_assert(!fixture->listening[0]->listening);
     ck_assert_int_eq(fixture->listener->fds[0], -1);
     give_order(fixture, COMMAND_QUIT); /* once is enough */
 
     fixture_turn(fixture);
-    ck_assert_int_eq(
-        sim_timeout(fixture->sim), 0); /* they are opened without waiting for anything */
+    ck_assert_int_eq(fixture->sim->timeout, 0); /* they are opened without waiting for anything */
     ck_assert_uint_eq(fixture->server.record.openings, 4);
     fixture_turn(fixture);
-    ck_assert_int_eq(sim_timeout(fixture->sim), -1); /* the mutex is no concern of it any more */
+    ck_assert_int_eq(fixture->sim->timeout, -1); /* the mutex is no concern of it any more */
     sim_says(first, "still here");
     fixture_turn(fixture);
     ck_assert_uint_eq(first->sent_n, 10);

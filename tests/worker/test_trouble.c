@@ -89,7 +89,7 @@ static uint64_t serve_clients(uint64_t seed, enum fixture_events events, unsigne
         check_client(&clients[i]);
         *broke += clients[i].socket->broke;
     }
-    digest = sim_digest(fixture->sim);
+    digest = fixture->sim->digest;
     fixture_logged(fixture); /* lines about broken connections and lack of slots */
     fixture_stop(fixture);
     free(clients);

@@ -23,7 +23,7 @@ static void clerk_expired(struct loop *loop, struct timer *timer)
     struct fixture *fixture = container_of(timer, struct clerk, timer)->fixture;
 
     (void)loop;
-    ck_assert_uint_eq(sim_waiting_clients(fixture->listening[0]), 0);
+    ck_assert_uint_eq(fixture->listening[0]->waiting, 0);
     ck_assert_uint_eq(fixture->server.record.openings, 0);
     ck_assert(!fixture_holds_mutex(fixture));
     fixture_note(fixture, 't');
@@ -61,7 +61,7 @@ START_TEST(the_holder_watches_and_gives_the_lock_back)
     struct fixture *fixture = fixture_start_worker(&one_of_two);
 
     ck_assert(!fixture->listening[0]->listening);
-    sim_on_wait(fixture->sim, check_watching);
+    fixture->sim->on_wait = check_watching;
     for (int i = 0; i < 3; i++) {
         fixture_turn(fixture);
         ck_assert_str_eq(fixture->order, "w");
@@ -87,23 +87,23 @@ START_TEST(who_does_not_hold_it_does_not_watch)
     struct slot_id rival = fixture_take_slot(fixture);
 
     fixture_take_mutex(fixture, rival);
-    sim_on_wait(fixture->sim, check_not_watching);
+    fixture->sim->on_wait = check_not_watching;
     fixture_connect_client(fixture);
     for (int i = 0; i < 3; i++) {
         fixture_turn(fixture);
         ck_assert_str_eq(fixture->order, "n");
-        ck_assert_int_eq(sim_timeout(fixture->sim), WORKER_DELAY_MS);
+        ck_assert_int_eq(fixture->sim->timeout, WORKER_DELAY_MS);
         fixture_release_mutex(fixture, rival);
         fixture_take_mutex(fixture, rival); /* in its next turn */
     }
     fixture_release_mutex(fixture, rival);
-    sim_on_wait(fixture->sim, check_watching);
+    fixture->sim->on_wait = check_watching;
     fixture_turn(fixture);
     ck_assert_uint_eq(fixture->server.record.openings, 1);
 
     /* once more: it watched in its last turn */
     fixture_take_mutex(fixture, rival);
-    sim_on_wait(fixture->sim, check_not_watching);
+    fixture->sim->on_wait = check_not_watching;
     fixture_turn(fixture);
     ck_assert_str_eq(fixture->order, "n");
     fixture_release_mutex(fixture, rival);
@@ -125,18 +125,18 @@ START_TEST(the_wait_is_as_long_as_the_nearest_of_all)
     struct timer near = { .expired = nothing }, far = { .expired = nothing };
 
     fixture_turn(fixture);
-    ck_assert_int_eq(sim_timeout(fixture->sim), -1); /* the worker holds the mutex */
+    ck_assert_int_eq(fixture->sim->timeout, -1); /* the worker holds the mutex */
     timer_set(loop, &far, 10000);
     fixture_turn(fixture);
-    ck_assert_int_eq(sim_timeout(fixture->sim), 10000);
+    ck_assert_int_eq(fixture->sim->timeout, 10000);
 
     fixture_take_mutex(fixture, rival);
     timer_set(loop, &far, 10000);
     timer_set(loop, &near, 100);
     fixture_turn(fixture);
-    ck_assert_int_eq(sim_timeout(fixture->sim), 100);
+    ck_assert_int_eq(fixture->sim->timeout, 100);
     fixture_turn(fixture);
-    ck_assert_int_eq(sim_timeout(fixture->sim), WORKER_DELAY_MS);
+    ck_assert_int_eq(fixture->sim->timeout, WORKER_DELAY_MS);
     timer_del(loop, &far);
     fixture_release_mutex(fixture, rival);
     fixture_stop(fixture);
@@ -155,10 +155,10 @@ START_TEST(what_waits_for_this_turn_is_not_kept_waiting)
     ck_assert_uint_eq(client->sent_n, 0);
     fb_resume(fixture->server.record.conn);
     fixture_turn(fixture);
-    ck_assert_int_eq(sim_timeout(fixture->sim), 0); /* resuming posts to the next turn */
+    ck_assert_int_eq(fixture->sim->timeout, 0); /* resuming posts to the next turn */
     ck_assert_uint_eq(client->sent_n, 5);
     fixture_turn(fixture);
-    ck_assert_int_eq(sim_timeout(fixture->sim), -1);
+    ck_assert_int_eq(fixture->sim->timeout, -1);
     fixture_stop(fixture);
 }
 END_TEST
@@ -179,7 +179,7 @@ START_TEST(alone_it_needs_no_mutex)
         ck_assert(fixture->listening[0]->listening && !fixture->listening[0]->exclusive);
         fixture_connect_client(fixture);
         fixture_turn(fixture);
-        ck_assert_int_eq(sim_timeout(fixture->sim), -1);
+        ck_assert_int_eq(fixture->sim->timeout, -1);
         ck_assert_uint_eq(fixture->server.record.openings, 1);
         fixture_release_mutex(fixture, rival);
         fixture_stop(fixture);
@@ -223,7 +223,7 @@ START_TEST(listeners_are_exclusive_where_they_can_be)
     ck_assert(fixture->listening[0]->listening && fixture->listening[0]->exclusive);
     fixture_turn(fixture);
     ck_assert(fixture->listening[0]->listening);
-    ck_assert_int_eq(sim_timeout(fixture->sim), -1);
+    ck_assert_int_eq(fixture->sim->timeout, -1);
     ck_assert(!fixture_holds_mutex(fixture));
     fixture_stop(fixture);
 
@@ -255,7 +255,7 @@ START_TEST(a_reuseport_socket_is_one_workers)
     }
     fixture_turn_until_open(fixture, 2);
     for (unsigned i = 0; i < 4; i++)
-        ck_assert_uint_eq(sim_waiting_clients(fixture->listening[i]), 1 - i % 2);
+        ck_assert_uint_eq(fixture->listening[i]->waiting, 1 - i % 2);
     fixture_release_mutex(fixture, rival);
     fixture_stop(fixture);
 }
@@ -292,7 +292,7 @@ START_TEST(a_flood_leaves_time_for_others)
     for (unsigned n = 64; n <= 128; n += 64) {
         fixture_turn(fixture);
         ck_assert_uint_eq(fixture->server.record.openings, n);
-        ck_assert_uint_eq(sim_waiting_clients(fixture->listening[0]), 150 - n);
+        ck_assert_uint_eq(fixture->listening[0]->waiting, 150 - n);
     }
     fixture_turn_until_open(fixture, 150);
     fixture_stop(fixture);
@@ -316,16 +316,16 @@ START_TEST(who_has_more_than_its_share_leaves_it_to_others)
     ck_assert_uint_eq(fixture->server.record.openings, 15);
     ck_assert_int_eq(fixture->worker->accept.disabled, 1);
 
-    sim_on_wait(fixture->sim, check_not_watching); /* although nobody holds the lock */
+    fixture->sim->on_wait = check_not_watching; /* although nobody holds the lock */
     fixture_turn(fixture);
     ck_assert_uint_eq(fixture->server.record.openings, 15);
     ck_assert_int_eq(fixture->worker->accept.disabled, 0);
-    sim_on_wait(fixture->sim, check_watching);
+    fixture->sim->on_wait = check_watching;
     fixture_turn(fixture);
     ck_assert_uint_eq(fixture->server.record.openings, 16);
     disabled = fixture->worker->accept.disabled;
     ck_assert_int_eq(disabled, 2);
-    sim_on_wait(fixture->sim, check_not_watching);
+    fixture->sim->on_wait = check_not_watching;
     fixture_turn(fixture);
     fixture_turn(fixture);
     ck_assert_int_eq(fixture->worker->accept.disabled, 0);

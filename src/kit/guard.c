@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds protocols that use a connection after its end, or more of its state than they have. The
- * slot of an ended connection stays unused for a long time, so that the SDK detects the old handle.
- * A zone lies behind each state, which is looked at after each turn; the address sanitizer, if
- * there is one, detects access to it, and to the states of ended connections, at once. */
+/* Finds protocols that use a connection after its end, or more of its state than they have, and
+ * connections whose `opened` was called without `closed`. The slot of an ended connection stays
+ * unused for a long time, so that the SDK detects the old handle. A zone lies behind each state,
+ * which is looked at after each turn; the address sanitizer, if there is one, detects access to it,
+ * and to the states of ended connections, at once. */
+#include "features/pass/pass.h"
 #include "kit/kit.h"
 #include "sdk/handle.h"
 
 #include <string.h>
 
-/* Bytes of a zone, and what is in them. */
+/* ---- States ---- */
+
+/* Bytes of a zone, and their value. */
 #define ZONE 64
 #define ZONE_BYTE 0xa5
 
@@ -32,7 +36,7 @@ static uint8_t *zone_of(const struct fb_conn *conn, const struct server *server)
     return state != NULL ? state + server->protocol->conn_state - ZONE : NULL;
 }
 
-void kit_states_guard(const struct fb_conn *conn)
+static void guard_zone(const struct fb_conn *conn)
 {
     uint8_t *zone = zone_of(conn, session_server_of(conn));
 
@@ -43,8 +47,8 @@ void kit_states_guard(const struct fb_conn *conn)
         __asan_poison_memory_region(zone, ZONE);
 }
 
-/* Whether all bytes of a zone are this one. */
-static bool is_filled(const uint8_t *zone, uint8_t byte)
+/* Whether all bytes of a zone have the value. */
+static bool is_zone_filled(const uint8_t *zone, uint8_t byte)
 {
     for (size_t i = 0; i < ZONE; i++)
         if (zone[i] != byte)
@@ -52,13 +56,13 @@ static bool is_filled(const uint8_t *zone, uint8_t byte)
     return true;
 }
 
-void kit_state_check(const struct fb_conn *conn)
+static void check_zone(const struct fb_conn *conn)
 {
     const struct server *server = session_server_of(conn);
     uint8_t *zone = __asan_poison_memory_region == NULL ? zone_of(conn, server) : NULL;
 
     /* zeroes: `opened` has not been called */
-    if (zone == NULL || is_filled(zone, ZONE_BYTE) || is_filled(zone, 0))
+    if (zone == NULL || is_zone_filled(zone, ZONE_BYTE) || is_zone_filled(zone, 0))
         return;
     kit_fault(kit_test_of(sdk_worker_of(conn)), "wrote beyond the %u bytes of its conn_state",
         server->protocol->conn_state - ZONE);
@@ -69,7 +73,7 @@ static void check_client(struct fb_conn *conn, void *arg)
 {
     (void)arg;
     if (!conn->outgoing)
-        kit_state_check(conn);
+        check_zone(conn);
 }
 
 void kit_states_check(struct kit_worker *own)
@@ -89,7 +93,7 @@ static void poison_state(const struct fb_conn *conn)
         __asan_poison_memory_region(state, binding->server->protocol->conn_state);
 }
 
-void kit_states_unguard(const struct fb_conn *conn)
+static void unguard_zone(const struct fb_conn *conn)
 {
     uint8_t *zone = conn->outgoing ? NULL : zone_of(conn, session_server_of(conn));
 
@@ -110,7 +114,7 @@ static void slot_released(struct net *net)
         poison_state(conn);
         table->free = SOURCE_NONE;
     } else {
-        kit_states_unguard(conn); /* the slot is used again */
+        unguard_zone(conn); /* the slot is used again */
     }
 }
 
@@ -133,4 +137,58 @@ void kit_slots_unguard(struct worker *worker)
     for (unsigned i = 0; i < STREAM_PROTOCOLS_MAX; i++)
         if (stream->slabs[i].base != NULL)
             __asan_unpoison_memory_region(stream->slabs[i].base, stream->slabs[i].size);
+}
+
+/* ---- Callbacks, of clients' connections alone ---- */
+
+/* The callbacks of the connection's protocol. */
+static const fb_ops *own_ops(const fb_test *test, const fb_conn *conn)
+{
+    const fb_protocol *protocol = fb_worker_of(conn)->protocol;
+    unsigned i = 0;
+
+    while (test->protocols[i] != protocol) {
+        assert(test->protocols[i] != NULL);
+        i++;
+    }
+    return &test->own_ops[i];
+}
+
+static int watched_opened(fb_conn *conn, void *state)
+{
+    fb_test *test = kit_test_of(sdk_worker_of(conn));
+    const fb_ops *ops = own_ops(test, conn);
+    int result = 0;
+
+    test->openings++;
+    guard_zone(conn);
+    if (ops->opened != NULL)
+        result = ops->opened(conn, state);
+    if (pass_is_due(conn)) /* the next server may have the same protocol */
+        unguard_zone(conn);
+    return result;
+}
+
+static void watched_closed(fb_conn *conn, void *state, fb_reason reason)
+{
+    fb_test *test = kit_test_of(sdk_worker_of(conn));
+    const fb_ops *ops = own_ops(test, conn);
+
+    test->closings++;
+    assert(test->closings <= test->openings);
+    if (ops->closed != NULL)
+        ops->closed(conn, state, reason);
+    check_zone(conn);
+}
+
+void kit_watch_callbacks(fb_test *test)
+{
+    for (unsigned i = 0; test->protocols[i] != NULL; i++) {
+        fb_ops *ops = (fb_ops *)test->protocols[i]->ops; /* the test's copy, in its own memory */
+
+        assert(ops->opened != watched_opened);
+        test->own_ops[i] = *ops;
+        ops->opened = watched_opened;
+        ops->closed = watched_closed;
+    }
 }
