@@ -16,7 +16,7 @@
 struct parser {
     struct conf_source *source;
     const char *unit;
-    /* the words of the directive that is being read, its name first */
+    /* the words of the directive under way, its name first */
     struct conf_word *words;
     unsigned word_n, word_max;
     /* the open blocks, the text itself first, and the directives that opened the others */
@@ -25,13 +25,13 @@ struct parser {
     unsigned depth;
 };
 
-static bool fail_memory(struct parser *parser, const struct conf_word *at)
+static bool fail_parse_memory(struct parser *parser, const struct conf_word *at)
 {
     report_error(parser->source->report, at, "out of memory");
     return false;
 }
 
-static struct conf_block *block_create(struct arena *arena)
+static struct conf_block *create_block(struct arena *arena)
 {
     struct conf_block *block = arena_alloc(arena, sizeof(*block));
 
@@ -47,7 +47,7 @@ static bool add_word(struct parser *parser, const struct conf_word *word)
         struct conf_word *words = reallocarray(parser->words, max, sizeof(*words));
 
         if (words == NULL)
-            return fail_memory(parser, word);
+            return fail_parse_memory(parser, word);
         parser->words = words;
         parser->word_max = max;
     }
@@ -90,7 +90,7 @@ static bool end_directive(struct parser *parser, const struct conf_word *token)
 {
     if (parser->word_n == 0)
         return fail_unexpected(parser, token);
-    return add_directive(parser) != NULL || fail_memory(parser, token);
+    return add_directive(parser) != NULL || fail_parse_memory(parser, token);
 }
 
 /* Whether a regular expression that is not quoted goes on with the "{". */
@@ -121,9 +121,9 @@ static bool open_block(struct parser *parser, const struct conf_word *token)
             parser->words[0].text, CONF_DEPTH_MAX);
         return false;
     }
-    if ((block = block_create(parser->source->trees)) == NULL ||
+    if ((block = create_block(parser->source->trees)) == NULL ||
         (directive = add_directive(parser)) == NULL)
-        return fail_memory(parser, token);
+        return fail_parse_memory(parser, token);
     directive->block = block;
     parser->depth++;
     parser->blocks[parser->depth] = block;
@@ -149,7 +149,7 @@ static bool close_block(struct parser *parser, const struct conf_word *token)
     return true;
 }
 
-static void check_end(struct parser *parser, const struct conf_word *token)
+static void check_text_end(struct parser *parser, const struct conf_word *token)
 {
     const struct conf_word *opener;
 
@@ -180,7 +180,7 @@ static bool handle_token(
     case TOKEN_CLOSE:
         return close_block(parser, word);
     case TOKEN_END:
-        check_end(parser, word);
+        check_text_end(parser, word);
         return false;
     case TOKEN_FAILED:
         break;
@@ -196,8 +196,8 @@ struct conf_block *conf_parse(
     struct conf_word word;
     enum lexer_token token;
 
-    if ((parser.blocks[0] = block_create(source->trees)) == NULL) {
-        fail_memory(&parser, NULL);
+    if ((parser.blocks[0] = create_block(source->trees)) == NULL) {
+        fail_parse_memory(&parser, NULL);
         return NULL;
     }
     lexer_init(&lexer, source, file, unit);

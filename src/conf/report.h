@@ -15,7 +15,7 @@ struct conf_word;
 
 struct report_mistake {
     STAILQ_ENTRY(report_mistake) link;
-    enum log_level level; /* LEVEL_EMERG: the configuration is refused; others: it is used */
+    enum log_level level; /* LEVEL_EMERG: the configuration is refused; else used */
     const char *message;  /* a line that ends with file, line and column */
     int text_n;           /* bytes of the message before its place */
     const char *file;     /* NULL: it has no place */
@@ -28,11 +28,10 @@ struct report_mistake {
 struct conf_report {
     struct arena *arena;
     STAILQ_HEAD(, report_mistake) mistakes;
-    /* errors, including those that are not stored; 0: the configuration is accepted */
+    /* errors, dropped errors included; 0: the configuration is accepted */
     unsigned error_n;
-    unsigned temporary_n;    /* errors of these that may pass by themselves */
-    unsigned dropped_errors; /* left out: too many, or no memory */
-    unsigned dropped_warnings, dropped_notices;
+    unsigned temporary_n;               /* temporary errors, which may pass */
+    unsigned dropped[LEVEL_NOTICE + 1]; /* by level: too many, or no memory */
     /* while a module's default of a directive is set, which stands in no file; else NULL */
     const char *module, *directive;
 };
@@ -50,9 +49,9 @@ void report_warn(struct conf_report *report, const struct conf_word *word, const
 void report_notice(struct conf_report *report, const struct conf_word *word, const char *format,
     ...) PRINTF_FORMAT(3, 4);
 
-/* Writes every message to the log, in the order in which they were found, and after each its
- * excerpt to the descriptor `excerpts`, unless that is -1. Who has asked for the reading is told of
- * errors and warnings whatever the log's level is. */
+/* Writes all messages to the log, in the order of finding, and after each its excerpt to the
+ * descriptor `excerpts`, unless -1. Diagnostics get errors and warnings whatever the log's
+ * level. */
 void report_show(const struct conf_report *report, struct log *log, int excerpts);
 
 /* A word's place, for lines that a log writes when the configuration is put to use. */

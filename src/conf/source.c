@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads and stores the texts of a configuration, for excerpts and for -T. A file that changes
- * while it is read is refused. */
+/* Reads and stores the texts of a configuration, for excerpts and for -T, and finds the files of an
+ * include. A file that changes while it is read is refused. The depth of includes is counted, so
+ * that a file that includes itself by another name ends, too. */
 #include "conf/conf.h"
 #include "conf/parser.h"
 #include "conf/report.h"
@@ -8,6 +9,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -42,25 +44,21 @@ static void skip_mark(struct conf_file *file)
     }
 }
 
-void conf_call_failed(struct conf_source *source, const struct conf_word *from, const char *call,
-    const char *path, int error)
+/* Reports that a call failed on a file that `from` names (NULL: the main file), as a warning where
+ * the file may not be read and the source is lenient. */
+static struct conf_file *fail_call(struct conf_source *source, const struct conf_word *from,
+    const char *call, const char *path, int error)
 {
     bool pardoned = source->lenient && from != NULL && error == EACCES;
 
     (pardoned ? report_warn : report_error)(
         source->report, from, "%s() \"%s\" failed (%d: %s)", call, path, error, strerror(error));
     source->partial = source->partial || pardoned;
-}
-
-static struct conf_file *fail_call(struct conf_source *source, const struct conf_word *from,
-    const char *call, const char *path, int error)
-{
-    conf_call_failed(source, from, call, path, error);
     return NULL;
 }
 
 /* Reads up to `size` bytes; fewer only at the end of the file. -1 with errno. */
-static ssize_t read_all(int fd, char *text, size_t size)
+static ssize_t read_whole_text(int fd, char *text, size_t size)
 {
     size_t n = 0;
 
@@ -77,7 +75,7 @@ static ssize_t read_all(int fd, char *text, size_t size)
     return (ssize_t)n;
 }
 
-static struct conf_file *read_descriptor(
+static struct conf_file *read_text_of(
     struct conf_source *source, int fd, const char *path, const struct conf_word *from)
 {
     struct conf_file *file;
@@ -104,7 +102,7 @@ static struct conf_file *read_descriptor(
         return NULL;
     }
     /* the text's last byte is its NUL, or shows that the file has grown */
-    n = read_all(fd, text, file->size + 1);
+    n = read_whole_text(fd, text, file->size + 1);
     if (n == -1)
         return fail_call(source, from, "read", path, errno);
     if ((size_t)n != file->size) {
@@ -114,7 +112,7 @@ static struct conf_file *read_descriptor(
     return file;
 }
 
-static struct conf_file *read_file(
+static struct conf_file *read_conf_file(
     struct conf_source *source, const char *path, const struct conf_word *from)
 {
     /* O_NONBLOCK because opening a FIFO would otherwise wait for its writer */
@@ -123,7 +121,7 @@ static struct conf_file *read_file(
 
     if (fd == -1)
         return fail_call(source, from, "open", path, errno);
-    file = read_descriptor(source, fd, path, from);
+    file = read_text_of(source, fd, path, from);
     close(fd);
     return file;
 }
@@ -134,7 +132,7 @@ struct conf_block *conf_parse_file(
     struct conf_file *file;
 
     assert(path[0] == '/');
-    file = read_file(source, path, from);
+    file = read_conf_file(source, path, from);
     if (file == NULL)
         return NULL;
     skip_mark(file);
@@ -162,6 +160,94 @@ struct conf_block *conf_parse_text(
     skip_mark(file);
     return conf_parse(source, file, "parameter");
 }
+
+/* ---- Includes ---- */
+
+struct include {
+    struct conf_source *source;
+    const struct conf_word *word;
+    int (*each)(void *arg, struct conf_block *block);
+    void *arg;
+};
+
+static int refuse_include(const struct include *include, const char *what, const char *path)
+{
+    include->source->too_deep = true;
+    report_error(include->source->report, include->word, "\"%s\" %s", path, what);
+    return -1;
+}
+
+static int include_file(const struct include *include, const char *path)
+{
+    struct conf_source *source = include->source;
+    unsigned depth = 0, errors = source->report->error_n;
+    const struct conf_file *file;
+    struct conf_block *block;
+    int rc;
+
+    /* a file that includes itself by another name runs into the limit instead */
+    for (file = include->word->file; file != NULL; file = file->includer) {
+        if (strcmp(file->name, path) == 0)
+            return refuse_include(include, "includes itself", path);
+        if (++depth > CONF_INCLUDE_MAX)
+            return refuse_include(include, "is included too deeply, does it include itself?", path);
+    }
+    if ((block = conf_parse_file(source, path, include->word)) == NULL)
+        return -1;
+    rc = include->each(include->arg, block);
+    return rc == -1 || source->report->error_n > errors ? -1 : 0;
+}
+
+/* Ignores a directory that does not exist, because nothing in it can match; a directory that cannot
+ * be read is an error. */
+static int glob_failed(const char *path, int error)
+{
+    (void)path;
+    return error != ENOENT && error != ENOTDIR;
+}
+
+static int include_pattern(const struct include *include, const char *pattern)
+{
+    struct conf_report *report = include->source->report;
+    glob_t found;
+    int rc = 0;
+
+    errno = 0;
+    switch (glob(pattern, 0, glob_failed, &found)) {
+    case 0:
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            if (include_file(include, found.gl_pathv[i]) == -1)
+                rc = -1;
+        break;
+    case GLOB_NOMATCH:
+        break;
+    case GLOB_NOSPACE:
+        report_error(report, include->word, "out of memory");
+        rc = -1;
+        break;
+    default:
+        fail_call(include->source, include->word, "glob", pattern, errno);
+        rc = -1;
+        break;
+    }
+    globfree(&found);
+    return rc;
+}
+
+int conf_include(struct conf_source *source, const struct conf_word *word, const char *pattern,
+    int (*each)(void *arg, struct conf_block *block), void *arg)
+{
+    const struct include include = { source, word, each, arg };
+
+    assert(word->file != NULL);
+    if (source->too_deep && word->file->includer != NULL)
+        return -1;
+    if (strpbrk(pattern, "*?[") == NULL)
+        return include_file(&include, pattern);
+    return include_pattern(&include, pattern);
+}
+
+/* ---- -T ---- */
 
 static bool was_dumped(const struct conf_source *source, const struct conf_file *file)
 {

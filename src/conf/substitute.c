@@ -28,7 +28,7 @@ struct name {
 };
 
 /* Recognises "${NAME" at p; the text after it may still be wrong. */
-static bool is_variable(const char *p, struct name *name)
+static bool is_environment_name(const char *p, struct name *name)
 {
     if (p[0] != '$' || p[1] != '{' || p[2] == '\0' || strchr(CAPITALS, p[2]) == NULL)
         return false;
@@ -51,7 +51,7 @@ static void put_text(struct substitution *s, const char *text, size_t n, bool pl
     assert(s->n >= n);
 }
 
-static const char *value_of(const struct substitution *s, const struct name *name)
+static const char *environment_value(const struct substitution *s, const struct name *name)
 {
     for (const char *const *e = s->environment; e != NULL && *e != NULL; e++)
         if (strncmp(*e, name->text, name->n) == 0 && (*e)[name->n] == '=')
@@ -79,7 +79,7 @@ static const char *fail_form(const struct substitution *s, const struct name *na
 
 static const char *copy_until(struct substitution *s, const char *p, char end, bool wanted);
 
-/* Reads a default from p, after its "-", and copies it where it is wanted. */
+/* Reads a default from p, after its "-", and copies a wanted default. */
 static const char *put_default(
     struct substitution *s, const struct name *name, const char *p, bool wanted)
 {
@@ -98,7 +98,7 @@ static const char *put_default(
 /* Returns what follows the variable, or NULL after a report. */
 static const char *put_variable(struct substitution *s, const struct name *name, bool wanted)
 {
-    const char *value = value_of(s, name), *p = name->text + name->n;
+    const char *value = environment_value(s, name), *p = name->text + name->n;
     bool empty_counts = strncmp(p, ":-", 2) != 0;
     bool set = value != NULL && (empty_counts || *value != '\0');
 
@@ -133,9 +133,9 @@ static const char *copy_until(struct substitution *s, const char *p, char end, b
     struct name name;
 
     while (p != NULL && *p != '\0' && *p != end) {
-        if (*p == '$' && is_variable(p + 1, &name)) {
+        if (*p == '$' && is_environment_name(p + 1, &name)) {
             p = put_literal(s, &name, wanted);
-        } else if (is_variable(p, &name)) {
+        } else if (is_environment_name(p, &name)) {
             p = put_variable(s, &name, wanted);
         } else {
             if (wanted)
@@ -151,7 +151,7 @@ bool substitute_finds(const struct conf_word *word)
     struct name name;
 
     for (const char *p = word->text; (p = strstr(p, "${")) != NULL; p++)
-        if (is_variable(p, &name))
+        if (is_environment_name(p, &name))
             return true;
     return false;
 }

@@ -208,7 +208,7 @@ START_TEST(the_mistake_of_a_file_is_reported_once_a_place)
     ck_assert_str_eq(tree.seen, "aa");
     ck_assert_int_eq(tree.result, -1);
     ck_assert_uint_eq(tree.conf.report.error_n, 2);
-    ck_assert_uint_eq(tree.conf.report.dropped_errors, 0);
+    ck_assert_uint_eq(tree.conf.report.dropped[LEVEL_EMERG], 0);
     check_report(&tree, "unexpected \";\", expecting a directive in /snippet:1:4\n");
     tear_down(&tree);
 }

@@ -265,7 +265,7 @@ START_TEST(mistakes_are_bounded_and_the_rest_is_counted)
         report_warn(&conf.report, NULL, "warning %u", i);
     for (unsigned i = 0; i < REPORT_MISTAKES_MAX; i++)
         report_error(&conf.report, NULL, "error %u", i);
-    ck_assert_uint_eq(conf.report.dropped_errors, 0);
+    ck_assert_uint_eq(conf.report.dropped[LEVEL_EMERG], 0);
     show_report(&conf.report, LEVEL_INFO, true, text, sizeof(text));
     ck_assert_ptr_null(strstr(text, "too many errors"));
 
