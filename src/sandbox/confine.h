@@ -8,7 +8,7 @@
 
 /* Landlock (landlock.c). Returns why it cannot be used, with the errno or 0; NULL: it can. */
 const char *sandbox_landlock_lacks(int *error);
-/* Restricts the calling thread and what it starts; -1 with errno. Paths that cannot be opened are
+/* Restricts the calling thread and its children; -1 with errno. Paths that cannot be opened are
  * logged. */
 int sandbox_landlock_enter(const struct cycle *cycle, struct log *log);
 

@@ -26,7 +26,7 @@ struct sandbox_filter {
     struct sock_filter code[];
 };
 
-static int64_t now_ms(void)
+static int64_t filter_now_ms(void)
 {
     struct timespec now;
 
@@ -35,13 +35,13 @@ static int64_t now_ms(void)
 }
 
 /* Reads until the end, for a bounded time, and at most `size` bytes; -1 with errno. */
-static ssize_t read_all(int fd, char *bytes, size_t size)
+static ssize_t read_filter(int fd, char *bytes, size_t size)
 {
-    int64_t until = now_ms() + SANDBOX_FILTER_MS, left;
+    int64_t until = filter_now_ms() + SANDBOX_FILTER_MS, left;
     struct pollfd state = { .fd = fd, .events = POLLIN };
     size_t n = 0;
 
-    while (n < size && (left = until - now_ms()) > 0) {
+    while (n < size && (left = until - filter_now_ms()) > 0) {
         ssize_t got = poll(&state, 1, (int)left);
 
         if (got > 0)
@@ -58,7 +58,7 @@ static ssize_t read_all(int fd, char *bytes, size_t size)
     return -1;
 }
 
-/* Waits for the child; returns the errno that it has told, or 0. */
+/* Waits for the child; returns the errno of its exit status, or 0. */
 static int child_error(pid_t pid)
 {
     int status;
@@ -89,7 +89,7 @@ static ssize_t build_in_child(const struct cycle *cycle, struct sock_filter *cod
         errno = error;
         return -1;
     }
-    n = read_all(ends[0], (char *)code, size);
+    n = read_filter(ends[0], (char *)code, size);
     error = n == -1 ? errno : 0;
     if (n == -1)
         kill(pid, SIGKILL);
@@ -100,7 +100,7 @@ static ssize_t build_in_child(const struct cycle *cycle, struct sock_filter *cod
 }
 
 /* Keeps the code in memory of the configuration. */
-static int keep(struct cycle *cycle, const struct sock_filter *code, size_t size)
+static int keep_filter(struct cycle *cycle, const struct sock_filter *code, size_t size)
 {
     struct sandbox_filter *filter = arena_alloc(cycle->arena, sizeof(*filter) + size);
 
@@ -140,13 +140,13 @@ int sandbox_filter_prepare(struct cycle *cycle)
         return -1;
     n = build_in_child(cycle, code, size);
     if (n != -1)
-        status = keep(cycle, code, (size_t)n);
+        status = keep_filter(cycle, code, (size_t)n);
     unmap_pages(code, size);
     return status;
 }
 
 /* Installs it for all threads. */
-static int install(struct sock_filter *code, unsigned short n)
+static int install_filter(struct sock_filter *code, unsigned short n)
 {
     struct sock_fprog program = { .len = n, .filter = code };
     long thread;
@@ -176,7 +176,7 @@ int sandbox_filter_enter(const struct sandbox_filter *filter)
     if (code == NULL)
         return -1;
     memcpy(code, filter->code, size);
-    status = install(code, filter->n);
+    status = install_filter(code, filter->n);
     unmap_pages(code, size);
     return status;
 }

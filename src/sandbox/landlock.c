@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rules for the paths that a worker may open, the ports that it may bind to and connect to, and the
- * processes that it may signal, as far as this kernel's Landlock knows them. The C library has no
- * calls for it, and its headers may be older than the kernel. */
+/* Landlock's rules of a worker: paths to open, ports to bind and to connect to, processes to
+ * signal, as far as the kernel knows such rules. The C library has no calls for Landlock, and its
+ * headers may be older than the kernel. */
 #include "sandbox/confine.h"
 
 #include "process/sanitized.h"
@@ -90,7 +90,7 @@ static const char *const name_paths[] = { "/etc", "/usr", "/lib", "/lib32", "/li
     "/run/systemd/resolve", "/run/NetworkManager", "/run/resolvconf", "/run/nscd", "/var/lib/sss",
     NULL };
 
-/* Files that the library of names reads, if it is not told which servers to ask. */
+/* Files that c-ares reads, unless the configuration names the servers to ask. */
 static const char *const resolver_paths[] = { "/etc/hosts", "/etc/nsswitch.conf",
     "/etc/resolv.conf", NULL };
 
@@ -169,33 +169,24 @@ static int allow_path(const struct rules *rules, const char *path, uint64_t allo
     return status;
 }
 
-/* Allows those paths of the list that this system has. */
+/* Allows all paths of the list that the system has. */
 static void allow_all(const struct rules *rules, const char *const *paths, uint64_t allowed)
 {
     for (; *paths != NULL; paths++)
         allow_path(rules, *paths, allowed);
 }
 
-static uint64_t rights_for(enum needs_access access)
-{
-    switch (access) {
-    case NEEDS_TO_WRITE:
-        return WRITING;
-    case NEEDS_TO_APPEND:
-        return APPENDING;
-    default:
-        return READING;
-    }
-}
-
 static void allow_needed(const struct rules *rules, const struct needs *needs)
 {
+    static const uint64_t rights[] = {
+        [NEEDS_TO_READ] = READING, [NEEDS_TO_WRITE] = WRITING, [NEEDS_TO_APPEND] = APPENDING
+    };
     uint64_t also = needs->exec ? FS(EXECUTE) : 0;
     const struct needs_path *needed;
 
     STAILQ_FOREACH (needed, &needs->paths, link) {
         assert(needed->path != NULL && needed->path[0] != '\0');
-        if (allow_path(rules, needed->path, also | rights_for(needed->access)) == -1)
+        if (allow_path(rules, needed->path, also | rights[needed->access]) == -1)
             log_write(rules->log, LEVEL_WARN, errno, "sandbox: this worker cannot open \"%s\"",
                 needed->path);
     }
@@ -222,7 +213,7 @@ static void allow_cores(const struct rules *rules, const struct core_settings *c
     }
 }
 
-static void allow_for_build(const struct rules *rules)
+static void allow_build_paths(const struct rules *rules)
 {
     const char *path;
 
@@ -248,7 +239,7 @@ static void allow_paths(const struct rules *rules, const struct cycle *cycle)
         allow_all(rules, resolver_paths, READING);
     allow_needed(rules, needs);
     allow_cores(rules, &cycle->core);
-    allow_for_build(rules);
+    allow_build_paths(rules);
 }
 
 static int allow_port(const struct rules *rules, uint64_t port, uint64_t allowed)

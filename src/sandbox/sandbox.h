@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sandbox of workers: it limits what an attacker can do who controls a worker. It is made
- * of no_new_privs, Landlock (paths, ports, signals) and a filter of system calls. Each worker
- * enters it at the end of its start, and can never leave it. */
+/* The sandbox of workers: limits an attacker with control of a worker, by no_new_privs, Landlock
+ * (paths, ports, signals) and a filter of system calls. Each worker enters the sandbox at the end
+ * of its start, and can never leave. */
 #pragma once
 
 #include "base/log.h"
@@ -10,12 +10,12 @@
 /* Checks that workers can have the sandbox that the configuration demands; -1 after an emerg
  * line. */
 int sandbox_check(const struct cycle *cycle, struct log *log);
-/* Checks the same, logs which parts of the sandbox are missing and what it allows because protocols
- * need it, and makes the filter of system calls. */
+/* Checks the same, logs missing parts of the sandbox and the needs of protocols that are allowed,
+ * and makes the filter of system calls. */
 int sandbox_prepare(struct cycle *cycle, struct log *log);
-/* A helper, before it enters: narrows the configuration, which is this process's alone, to what it
- * needs to ask for names. Where the system can do it, that is `strict`. */
+/* Narrows the configuration of a helper, the process's own, to the needs of asking for names:
+ * `strict` where the system can. */
 void sandbox_narrow(struct cycle *cycle);
-/* Enters it, for good and with all that this process starts from now on; -1 after an emerg line
- * where it must not go on. */
+/* Enters the sandbox, for good and with all later children; -1 after an emerg line where the
+ * process must not go on. */
 int sandbox_enter(const struct cycle *cycle, struct log *log);

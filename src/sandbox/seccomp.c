@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The filter of system calls. `on` denies what no worker does, `strict` all but what workers do;
- * what is denied fails with EPERM. The kernel remembers the calls that are allowed whatever their
- * arguments, so that there are no rules about the arguments of calls that are made often, but of
- * those that send, whose flags can connect. */
+/* The filter of system calls. `on` denies calls that no worker makes, `strict` allows the calls of
+ * workers alone; a denied call fails with EPERM. The kernel caches calls that are allowed whatever
+ * their arguments, so that frequent calls have no rules about arguments, but for sending calls,
+ * whose flags can connect. */
 #include "sandbox/confine.h"
-#include "sandbox/seccomp_rules.h"
+#include "sandbox/seccomp_sockets.h"
 
 #include "process/sanitized.h"
 
@@ -41,7 +41,7 @@
         CLONE_NEWPID | CLONE_NEWNET)
 
 #define NO_APPEND 0x20   /* RWF_NOAPPEND, since Linux 6.9: writes into what O_APPEND protects */
-#define IOPRIO_PROCESS 1 /* IOPRIO_WHO_PROCESS of linux/ioprio.h, which is newer than others */
+#define IOPRIO_PROCESS 1 /* IOPRIO_WHO_PROCESS of linux/ioprio.h, a newer header */
 
 /* In all of them the first argument is the process that is signalled; tkill() takes the number of
  * the process's first thread for it. */
@@ -70,8 +70,7 @@ static void deny_fork(struct filter *filter)
     seccomp_add_rule(filter, DENY, "vfork");
 }
 
-/* A worker may send signals to programs that it runs; Landlock denies signals to all other
- * processes. */
+/* A worker may signal the programs that it runs; Landlock denies signals beyond its children. */
 static void deny_signals(struct filter *filter)
 {
     if (filter->needs->exec || filter->open)
@@ -142,7 +141,7 @@ static bool may_write_files(const struct needs *needs)
     return false;
 }
 
-/* Denies what protocols may need, and none of this configuration has declared. */
+/* Denies needs that no protocol of the configuration has declared. */
 static void deny_needs(struct filter *filter)
 {
     const struct needs *needs = filter->needs;
@@ -288,7 +287,7 @@ static void allow_options(struct filter *filter)
     seccomp_add_if(filter, ALLOW, "prlimit64", seccomp_arg_compare(0, SCMP_CMP_EQ, 0));
 }
 
-static void allow_for_build(struct filter *filter)
+static void allow_build_calls(struct filter *filter)
 {
     seccomp_add_list(filter, ALLOW, sanitized_calls);
     for (const unsigned *option = sanitized_prctls; *option != 0; option++)
@@ -323,7 +322,7 @@ static void allow_calls(struct filter *filter)
     allow_clones(filter);
     allow_memory(filter);
     allow_options(filter);
-    allow_for_build(filter);
+    allow_build_calls(filter);
     seccomp_allow_sockets(filter);
 }
 

@@ -6,7 +6,7 @@
 /* Calls of administrators, debuggers and container managers, and those with the kernel's worst
  * holes. */
 const char *const sandbox_calls_denied[] = {
-    /* file systems and what a process sees of them */
+    /* file systems and their mounts */
     "chroot", "fsconfig", "fsmount", "fsopen", "fspick", "mount", "mount_setattr", "move_mount",
     "open_by_handle_at", "open_tree", "open_tree_attr", "pivot_root", "quotactl", "quotactl_fd",
     "setns", "swapoff", "swapon", "umount", "umount2", "uselib",
@@ -26,8 +26,7 @@ const char *const sandbox_calls_denied[] = {
     "mremap", "remap_file_pages", NULL
 };
 
-/* Memory and queues that other processes of the same user have too, or that nobody can look
- * into. */
+/* Memory and queues shared between processes of a user, or hidden from inspection. */
 const char *const sandbox_calls_of_sharing[] = { "ipc", "memfd_secret", "mq_getsetattr",
     "mq_notify", "mq_open", "mq_timedreceive", "mq_timedreceive_time64", "mq_timedsend",
     "mq_timedsend_time64", "mq_unlink", "msgctl", "msgget", "msgrcv", "msgsnd", "semctl", "semget",
@@ -35,10 +34,10 @@ const char *const sandbox_calls_of_sharing[] = { "ipc", "memfd_secret", "mq_gets
 
 const char *const sandbox_calls_of_exec[] = { "execve", "execveat", NULL };
 
-/* To make a ring, or to change what one may do. */
+/* To make a ring, or to change its rights. */
 const char *const sandbox_calls_of_io_uring[] = { "io_uring_register", "io_uring_setup", NULL };
 
-/* Without io_setup(), which workers have called before they enter the sandbox. */
+/* Without io_setup(), which workers call before the sandbox. */
 const char *const sandbox_calls_of_aio[] = { "io_cancel", "io_destroy", "io_getevents",
     "io_pgetevents", "io_pgetevents_time64", "io_submit", NULL };
 

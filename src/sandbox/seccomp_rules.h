@@ -38,15 +38,3 @@ struct scmp_arg_cmp seccomp_arg_compare(unsigned arg, enum scmp_compare op, uint
 /* Whether an argument has none of these bits, or all of them. */
 struct scmp_arg_cmp seccomp_arg_has_not(unsigned arg, uint64_t bits);
 struct scmp_arg_cmp seccomp_arg_has(unsigned arg, uint64_t bits);
-
-/* Sockets (seccomp_sockets.c) */
-
-/* Whether workers connect; to which ports, Landlock says. Programs and the resolver connect where
- * they want. */
-bool seccomp_connects(const struct needs *needs, bool named);
-/* Whether protocols may have sockets of their own, which they and their libraries set up. */
-bool seccomp_has_own_sockets(const struct filter *filter);
-/* Adds the rules of `on` or of `strict` about sockets: which are made, what is set on them, and how
- * they connect and send. */
-void seccomp_deny_sockets(struct filter *filter);
-void seccomp_allow_sockets(struct filter *filter);

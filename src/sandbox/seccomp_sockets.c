@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rules about sockets: which a worker makes, where it connects, what it sets on them. All
- * workers share the listeners, and accepted sockets inherit what is set on these: `on` denies the
- * options that only harm a listener, and those that only the libraries of protocols set where no
- * protocol has sockets of its own; `strict` allows what workers and these libraries set. The master
- * puts back what is allowed (net/listener_options.c). */
+/* The rules about sockets: their making, connects, and options. All workers share the listeners,
+ * and accepted sockets inherit a listener's options: `on` denies options that only harm a listener,
+ * and options of protocols' libraries where no protocol has sockets of its own; `strict` allows the
+ * options of workers and libraries. The master puts back allowed options of a listener
+ * (net/listener_options.c). */
+#include "sandbox/seccomp_sockets.h"
+
 #include "base/compiler.h"
-#include "sandbox/seccomp_rules.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -46,131 +47,67 @@ enum {
     LEAST_HOPS = 73,
 };
 
-struct option {
-    int level, number;
+/* Options of a level, up to a 0; a list of them ends with a level without any. */
+struct options {
+    int level, numbers[32];
 };
 
 /* Options that stop a listener or its clients, and that no library sets on sockets of its own.
  * SO_LINGER has whoever closes an accepted socket wait for its peer: workers make a reset by
  * connect(). */
-static const struct option harmful[] = {
-    { SOL_SOCKET, SO_LINGER },
-    { SOL_SOCKET, SO_RCVLOWAT },
-    { SOL_SOCKET, SO_DONTROUTE },
-    { SOL_SOCKET, SO_ATTACH_FILTER },
-    { SOL_SOCKET, SO_LOCK_FILTER },
-    { SOL_SOCKET, ATTACH_BPF },
-    { SOL_SOCKET, ATTACH_REUSEPORT_CBPF },
-    { SOL_SOCKET, ATTACH_REUSEPORT_EBPF },
-    { SOL_SOCKET, SO_INCOMING_CPU },
-    { SOL_SOCKET, SO_MAX_PACING_RATE },
-    { SOL_SOCKET, TXTIME },
-    { SOL_SOCKET, RESERVE_MEMORY },
-    { SOL_SOCKET, TXREHASH },
-    { IPPROTO_TCP, TCP_MAXSEG },
-    { IPPROTO_TCP, TCP_WINDOW_CLAMP },
-    { IPPROTO_TCP, TCP_MD5SIG },
-    { IPPROTO_TCP, MD5_KEY_EXTENDED },
-    { IPPROTO_TCP, TCP_REPAIR },
-    { IPPROTO_TCP, TCP_SAVE_SYN },
-    { IPPROTO_TCP, FASTOPEN_KEY },
-    { IPPROTO_TCP, FASTOPEN_NO_COOKIE },
-    { IPPROTO_TCP, TX_DELAY },
-    { IPPROTO_TCP, AO_ADD_KEY },
-    { IPPROTO_TCP, AO_DELETE_KEY },
-    { IPPROTO_TCP, AO_INFO },
-    { IPPROTO_TCP, AO_REPAIR },
-    { IPPROTO_TCP, RTO_MOST },
-    { IPPROTO_TCP, RTO_LEAST },
-    { IPPROTO_TCP, DELACK_MOST },
-    { IPPROTO_IP, IP_MINTTL },
-    { IPPROTO_IP, IP_OPTIONS },
-    { IPPROTO_IP, IP_IPSEC_POLICY },
-    { IPPROTO_IP, IP_XFRM_POLICY },
-    { IPPROTO_IPV6, ADDRESS_OF_FAMILY },
-    { IPPROTO_IPV6, OLD_PACKET_OPTIONS },
-    { IPPROTO_IPV6, LEAST_HOPS },
-    { IPPROTO_IPV6, IPV6_HOPOPTS },
-    { IPPROTO_IPV6, IPV6_RTHDR },
-    { IPPROTO_IPV6, IPV6_RTHDRDSTOPTS },
-    { IPPROTO_IPV6, IPV6_DSTOPTS },
-    { IPPROTO_IPV6, IPV6_IPSEC_POLICY },
-    { IPPROTO_IPV6, IPV6_XFRM_POLICY },
+static const struct options harmful[] = {
+    { SOL_SOCKET, { SO_LINGER, SO_RCVLOWAT, SO_DONTROUTE, SO_ATTACH_FILTER, SO_LOCK_FILTER,
+                      ATTACH_BPF, ATTACH_REUSEPORT_CBPF, ATTACH_REUSEPORT_EBPF, SO_INCOMING_CPU,
+                      SO_MAX_PACING_RATE, TXTIME, RESERVE_MEMORY, TXREHASH } },
+    { IPPROTO_TCP, { TCP_MAXSEG, TCP_WINDOW_CLAMP, TCP_MD5SIG, MD5_KEY_EXTENDED, TCP_REPAIR,
+                       TCP_SAVE_SYN, FASTOPEN_KEY, FASTOPEN_NO_COOKIE, TX_DELAY, AO_ADD_KEY,
+                       AO_DELETE_KEY, AO_INFO, AO_REPAIR, RTO_MOST, RTO_LEAST, DELACK_MOST } },
+    { IPPROTO_IP, { IP_MINTTL, IP_OPTIONS, IP_IPSEC_POLICY, IP_XFRM_POLICY } },
+    { IPPROTO_IPV6, { ADDRESS_OF_FAMILY, OLD_PACKET_OPTIONS, LEAST_HOPS, IPV6_HOPOPTS, IPV6_RTHDR,
+                        IPV6_RTHDRDSTOPTS, IPV6_DSTOPTS, IPV6_IPSEC_POLICY, IPV6_XFRM_POLICY } },
+    { 0, { 0 } },
 };
 
 /* Options that libraries set on sockets of their own: hiredis, libpq, libcurl, c-ares, the C
  * library's resolver, and those of QUIC. */
-static const struct option of_libraries[] = {
-    { SOL_SOCKET, SO_SNDBUF },
-    { SOL_SOCKET, SO_RCVTIMEO },
-    { SOL_SOCKET, SO_SNDTIMEO },
-    { SOL_SOCKET, RECEIVE_TIMEOUT_64 },
-    { SOL_SOCKET, SEND_TIMEOUT_64 },
-    { SOL_SOCKET, SO_REUSEPORT },
-    { SOL_SOCKET, SO_BINDTODEVICE },
-    { SOL_SOCKET, BIND_TO_INDEX },
-    { SOL_SOCKET, SO_OOBINLINE },
-    { SOL_SOCKET, SO_PRIORITY },
-    { SOL_SOCKET, SO_BUSY_POLL },
-    { IPPROTO_TCP, TCP_CORK },
-    { IPPROTO_TCP, TCP_SYNCNT },
-    { IPPROTO_TCP, TCP_LINGER2 },
-    { IPPROTO_TCP, TCP_USER_TIMEOUT },
-    { IPPROTO_TCP, TCP_NOTSENT_LOWAT },
-    { IPPROTO_TCP, TCP_CONGESTION },
-    { IPPROTO_TCP, TCP_DEFER_ACCEPT },
-    { IPPROTO_TCP, TCP_FASTOPEN },
-    { IPPROTO_TCP, TCP_KEEPIDLE },
-    { IPPROTO_TCP, TCP_KEEPINTVL },
-    { IPPROTO_TCP, TCP_KEEPCNT },
-    { IPPROTO_IP, IP_TOS },
-    { IPPROTO_IP, IP_TTL },
-    { IPPROTO_IP, IP_MTU_DISCOVER },
-    { IPPROTO_IP, IP_RECVERR },
-    { IPPROTO_IP, IP_UNICAST_IF },
-    { IPPROTO_IPV6, IPV6_UNICAST_HOPS },
-    { IPPROTO_IPV6, IPV6_MTU },
-    { IPPROTO_IPV6, IPV6_MTU_DISCOVER },
-    { IPPROTO_IPV6, IPV6_RECVERR },
-    { IPPROTO_IPV6, IPV6_DONTFRAG },
-    { IPPROTO_IPV6, IPV6_TCLASS },
-    { IPPROTO_IPV6, IPV6_UNICAST_IF },
+static const struct options of_libraries[] = {
+    { SOL_SOCKET,
+        { SO_SNDBUF, SO_RCVTIMEO, SO_SNDTIMEO, RECEIVE_TIMEOUT_64, SEND_TIMEOUT_64, SO_REUSEPORT,
+            SO_BINDTODEVICE, BIND_TO_INDEX, SO_OOBINLINE, SO_PRIORITY, SO_BUSY_POLL } },
+    { IPPROTO_TCP,
+        { TCP_CORK, TCP_SYNCNT, TCP_LINGER2, TCP_USER_TIMEOUT, TCP_NOTSENT_LOWAT, TCP_CONGESTION,
+            TCP_DEFER_ACCEPT, TCP_FASTOPEN, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT } },
+    { IPPROTO_IP, { IP_TOS, IP_TTL, IP_MTU_DISCOVER, IP_RECVERR, IP_UNICAST_IF } },
+    { IPPROTO_IPV6, { IPV6_UNICAST_HOPS, IPV6_MTU, IPV6_MTU_DISCOVER, IPV6_RECVERR, IPV6_DONTFRAG,
+                        IPV6_TCLASS, IPV6_UNICAST_IF } },
+    { 0, { 0 } },
 };
 
-/* More of these, which do not matter on a listener: `on` does not look at them. */
-static const struct option harmless[] = {
-    { SOL_SOCKET, SO_BROADCAST },
-    { SOL_SOCKET, SO_PASSCRED },
-    { IPPROTO_TCP, TCP_QUICKACK },
-    { IPPROTO_TCP, FASTOPEN_CONNECT },
-    { IPPROTO_IP, IP_PKTINFO },
-    { IPPROTO_IP, IP_RECVTOS },
-    { IPPROTO_IP, IP_RECVTTL },
-    { IPPROTO_IPV6, IPV6_V6ONLY },
-    { IPPROTO_IPV6, IPV6_RECVPKTINFO },
-    { IPPROTO_IPV6, IPV6_RECVTCLASS },
-    { IPPROTO_IPV6, IPV6_RECVHOPLIMIT },
-    { IPPROTO_UDP, UDP_SEGMENT },
-    { IPPROTO_UDP, UDP_GRO },
+/* More options of libraries, harmless on a listener: `on` ignores them. */
+static const struct options harmless[] = {
+    { SOL_SOCKET, { SO_BROADCAST, SO_PASSCRED } },
+    { IPPROTO_TCP, { TCP_QUICKACK, FASTOPEN_CONNECT } },
+    { IPPROTO_IP, { IP_PKTINFO, IP_RECVTOS, IP_RECVTTL } },
+    { IPPROTO_IPV6, { IPV6_V6ONLY, IPV6_RECVPKTINFO, IPV6_RECVTCLASS, IPV6_RECVHOPLIMIT } },
+    { IPPROTO_UDP, { UDP_SEGMENT, UDP_GRO } },
+    { 0, { 0 } },
 };
 
 /* Options that the daemon's own code sets in a worker. */
-static const struct option of_workers[] = {
-    { SOL_SOCKET, SO_KEEPALIVE },
-    { SOL_SOCKET, SO_RCVBUF },
-    { SOL_SOCKET, SO_REUSEADDR },
-    { SOL_SOCKET, SO_TIMESTAMP },
-    { SOL_SOCKET, PASS_RIGHTS },
-    { IPPROTO_TCP, TCP_NODELAY },
-    { IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT },
+static const struct options of_workers[] = {
+    { SOL_SOCKET, { SO_KEEPALIVE, SO_RCVBUF, SO_REUSEADDR, SO_TIMESTAMP, PASS_RIGHTS } },
+    { IPPROTO_TCP, { TCP_NODELAY } },
+    { IPPROTO_IP, { IP_BIND_ADDRESS_NO_PORT } },
+    { 0, { 0 } },
 };
 
-static const struct option of_transparency[] = {
-    { IPPROTO_IP, IP_TRANSPARENT },
-    { IPPROTO_IPV6, IPV6_TRANSPARENT },
+static const struct options of_transparency[] = {
+    { IPPROTO_IP, { IP_TRANSPARENT } },
+    { IPPROTO_IPV6, { IPV6_TRANSPARENT } },
+    { 0, { 0 } },
 };
 
-/* Calls that send, and the place of their flags. */
+/* Sending calls, and the argument with the flags. */
 static const struct {
     const char *call;
     unsigned flags;
@@ -184,7 +121,9 @@ bool seccomp_has_own_sockets(const struct filter *filter)
            filter->open;
 }
 
-bool seccomp_connects(const struct needs *needs, bool named)
+/* Whether workers connect; to which ports, Landlock says. Programs and the resolver connect where
+ * they want. */
+static bool may_connect(const struct needs *needs, bool named)
 {
     return needs->connect || needs->names || needs->exec || named;
 }
@@ -194,8 +133,7 @@ static bool has_type(const struct filter *filter, unsigned type)
     const struct needs *needs = filter->needs;
 
     if (type == SOCK_STREAM)
-        return !filter->strict || needs->listen ||
-               seccomp_connects(needs, !STAILQ_EMPTY(&needs->ports));
+        return !filter->strict || needs->listen || may_connect(needs, !STAILQ_EMPTY(&needs->ports));
     return type == SOCK_DGRAM && (needs->udp || needs->names || needs->resolver || filter->open);
 }
 
@@ -204,7 +142,7 @@ static bool has_family(const struct filter *filter, unsigned family)
     const struct needs *needs = filter->needs;
 
     if (family == AF_UNIX)
-        return !filter->strict || needs->listen || seccomp_connects(needs, needs->unix_targets);
+        return !filter->strict || needs->listen || may_connect(needs, needs->unix_targets);
     return family == AF_INET || family == AF_INET6 ||
            (family == AF_NETLINK && (needs->names || filter->open)); /* protocol 0 is routes */
 }
@@ -239,7 +177,7 @@ static void add_internet(struct filter *filter, uint32_t action, unsigned family
     }
 }
 
-static void add_sockets(struct filter *filter, uint32_t action)
+static void add_socket_rules(struct filter *filter, uint32_t action)
 {
     bool allows = action == ALLOW;
 
@@ -258,15 +196,15 @@ static void add_sockets(struct filter *filter, uint32_t action)
             seccomp_add_if(filter, action, "socket", seccomp_arg_is(0, family));
 }
 
-static void add_options(
-    struct filter *filter, uint32_t action, const struct option *options, size_t n)
+static void add_options(struct filter *filter, uint32_t action, const struct options *options)
 {
-    for (size_t i = 0; i < n; i++) {
-        const struct scmp_arg_cmp both[] = { seccomp_arg_is(1, (uint32_t)options[i].level),
-            seccomp_arg_is(2, (uint32_t)options[i].number) };
+    for (; options->numbers[0] != 0; options++)
+        for (const int *number = options->numbers; *number != 0; number++) {
+            const struct scmp_arg_cmp both[] = { seccomp_arg_is(1, (uint32_t)options->level),
+                seccomp_arg_is(2, (uint32_t)*number) };
 
-        seccomp_add_all(filter, action, "setsockopt", countof(both), both);
-    }
+            seccomp_add_all(filter, action, "setsockopt", countof(both), both);
+        }
 }
 
 /* A disconnect, which is a reset, has an address of a family alone. Kernels whose Landlock wants a
@@ -280,10 +218,10 @@ static void allow_disconnect(struct filter *filter)
 
 void seccomp_deny_sockets(struct filter *filter)
 {
-    add_sockets(filter, DENY);
-    add_options(filter, DENY, harmful, countof(harmful));
+    add_socket_rules(filter, DENY);
+    add_options(filter, DENY, harmful);
     if (!seccomp_has_own_sockets(filter))
-        add_options(filter, DENY, of_libraries, countof(of_libraries));
+        add_options(filter, DENY, of_libraries);
     for (size_t i = 0; i < countof(sending); i++)
         seccomp_add_if(
             filter, DENY, sending[i].call, seccomp_arg_has(sending[i].flags, MSG_FASTOPEN));
@@ -293,15 +231,15 @@ void seccomp_allow_sockets(struct filter *filter)
 {
     const struct needs *needs = filter->needs;
 
-    add_sockets(filter, ALLOW);
-    add_options(filter, ALLOW, of_workers, countof(of_workers));
+    add_socket_rules(filter, ALLOW);
+    add_options(filter, ALLOW, of_workers);
     if (needs->transparent)
-        add_options(filter, ALLOW, of_transparency, countof(of_transparency));
+        add_options(filter, ALLOW, of_transparency);
     if (seccomp_has_own_sockets(filter)) {
-        add_options(filter, ALLOW, of_libraries, countof(of_libraries));
-        add_options(filter, ALLOW, harmless, countof(harmless));
+        add_options(filter, ALLOW, of_libraries);
+        add_options(filter, ALLOW, harmless);
     }
-    if (seccomp_connects(needs, needs->unix_targets || !STAILQ_EMPTY(&needs->ports)))
+    if (may_connect(needs, needs->unix_targets || !STAILQ_EMPTY(&needs->ports)))
         seccomp_add_rule(filter, ALLOW, "connect");
     else
         allow_disconnect(filter);
