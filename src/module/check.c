@@ -25,7 +25,7 @@
 #define WORKER_OPS_LEAST END_OF(fb_worker_ops, timer)
 /* Limits beyond which a descriptor must be garbage. */
 #define SIZE_MOST 65536
-/* Bytes of state of a connection, of which each worker reserves as many as it may have. */
+/* Bytes of a connection's state. Each worker reserves the states of all its connections. */
 #define CONN_STATE_MOST (16 * 1024 * 1024)
 #define DIRECTIVES_MOST 1000
 #define VARIABLES_MOST 1000
@@ -38,7 +38,7 @@ static_assert(
     sizeof(void *) != 8 || (PROTOCOL_LEAST == 96 && DIRECTIVE_LEAST == 72 && OPS_LEAST == 80),
     "ABI 1 begins with these, whatever is appended");
 
-static const char *PRINTF_FORMAT(2, 3) write_text(char text[MODULE_TEXT], const char *format, ...)
+const char *module_text(char text[MODULE_TEXT], const char *format, ...)
 {
     va_list args;
 
@@ -48,7 +48,7 @@ static const char *PRINTF_FORMAT(2, 3) write_text(char text[MODULE_TEXT], const 
     return text;
 }
 
-static bool is_name(const char *s)
+static bool is_protocol_name(const char *s)
 {
     size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz"
                          "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
@@ -87,25 +87,34 @@ static fb_directive directive_at(const fb_protocol *protocol, uint32_t i)
     return directive;
 }
 
+/* Checks the size field of a struct; `begin` is the right initializer. */
+static const char *check_struct_size(
+    const char *what, const char *begin, size_t size, size_t least, char *text)
+{
+    if (size >= least && size <= SIZE_MOST)
+        return NULL;
+    return module_text(
+        text, "says that its %s has %zu bytes, and it cannot: begin it with %s", what, size, begin);
+}
+
 static const char *check_sizes(const fb_protocol *protocol, char *text)
 {
+    const char *wrong;
+
     if (protocol->abi != FB_ABI)
-        return write_text(text,
+        return module_text(text,
             "was built for ABI %" PRIu32
             ", this forkbeard has ABI %u: build it again with this version's headers",
             protocol->abi, FB_ABI);
-    if (protocol->size < PROTOCOL_LEAST || protocol->size > SIZE_MOST)
-        return write_text(text,
-            "says that its fb_protocol has %" PRIu32
-            " bytes, and it cannot: begin it with FB_PROTOCOL_HEADER",
-            protocol->size);
-    if (protocol->directive_size < DIRECTIVE_LEAST || protocol->directive_size > SIZE_MOST)
-        return write_text(text,
-            "says that its fb_directive has %" PRIu32
-            " bytes, and it cannot: begin it with FB_PROTOCOL_HEADER",
-            protocol->directive_size);
+    wrong = check_struct_size(
+        "fb_protocol", "FB_PROTOCOL_HEADER", protocol->size, PROTOCOL_LEAST, text);
+    if (wrong == NULL)
+        wrong = check_struct_size(
+            "fb_directive", "FB_PROTOCOL_HEADER", protocol->directive_size, DIRECTIVE_LEAST, text);
+    if (wrong != NULL)
+        return wrong;
     if (protocol->conn_state > CONN_STATE_MOST)
-        return write_text(text,
+        return module_text(text,
             "wants %" PRIu32 " bytes of conn_state for each connection, of which %d are the most: "
             "take what is large from fb_alloc()",
             protocol->conn_state, CONN_STATE_MOST);
@@ -114,50 +123,44 @@ static const char *check_sizes(const fb_protocol *protocol, char *text)
 
 static const char *check_ops(const fb_protocol *protocol, char *text)
 {
+    const char *wrong;
     fb_ops ops;
 
     if (protocol->ops == NULL)
-        return write_text(text, "has no callbacks: its \"ops\" is NULL");
-    if (protocol->ops->size < OPS_LEAST || protocol->ops->size > SIZE_MOST)
-        return write_text(text,
-            "says that its fb_ops has %zu bytes, and it cannot: begin it with "
-            ".size = sizeof(fb_ops)",
-            protocol->ops->size);
+        return module_text(text, "has no callbacks: its \"ops\" is NULL");
+    wrong =
+        check_struct_size("fb_ops", ".size = sizeof(fb_ops)", protocol->ops->size, OPS_LEAST, text);
+    if (wrong != NULL)
+        return wrong;
     copy_struct(&ops, sizeof(ops), protocol->ops, protocol->ops->size);
     if (ops.opened == NULL && ops.data == NULL && ops.eof == NULL && ops.writable == NULL &&
         ops.timer == NULL && ops.draining == NULL && ops.message == NULL && ops.answered == NULL &&
         ops.closed == NULL)
-        return write_text(text, "has no callbacks: set at least one in its fb_ops");
+        return module_text(text, "has no callbacks: set at least one in its fb_ops");
     return NULL;
 }
 
 static const char *check_worker_ops(const fb_protocol *protocol, char *text)
 {
-    fb_protocol own;
-
-    copy_struct(&own, sizeof(own), protocol, protocol->size);
-    if (own.worker_ops != NULL &&
-        (own.worker_ops->size < WORKER_OPS_LEAST || own.worker_ops->size > SIZE_MOST))
-        return write_text(text,
-            "says that its fb_worker_ops has %zu bytes, and it cannot: begin it with "
-            ".size = sizeof(fb_worker_ops)",
-            own.worker_ops->size);
-    return NULL;
+    if (protocol->worker_ops == NULL)
+        return NULL;
+    return check_struct_size("fb_worker_ops", ".size = sizeof(fb_worker_ops)",
+        protocol->worker_ops->size, WORKER_OPS_LEAST, text);
 }
 
-static const char *check_name(const fb_protocol *protocol, char *text)
+static const char *check_protocol_name(const fb_protocol *protocol, char *text)
 {
     if (protocol->name == NULL)
-        return write_text(text, "has no protocol name: set \"name\"");
-    if (!is_name(protocol->name))
-        return write_text(text,
+        return module_text(text, "has no protocol name: set \"name\"");
+    if (!is_protocol_name(protocol->name))
+        return module_text(text,
             "has the protocol name \"%.64s\": use 1 to %d letters, digits and \"_\"",
             protocol->name, NAME_MOST);
     return NULL;
 }
 
 /* Checks that the value lies within conf_state and is aligned. */
-static const char *check_place(
+static const char *check_directive_place(
     const fb_protocol *protocol, const fb_directive *directive, char *text)
 {
     uint64_t width = sizeof(int64_t);
@@ -168,17 +171,17 @@ static const char *check_place(
     if (directive->value == FB_VALUE_CUSTOM)
         width = directive->room;
     if (directive->offset + width > protocol->conf_state)
-        return write_text(text,
+        return module_text(text,
             "has the value of \"%s\" outside of its conf_state: %" PRIu64 " bytes at %" PRIu32
             " of %" PRIu32,
             directive->name, width, directive->offset, protocol->conf_state);
     if (directive->value != FB_VALUE_CUSTOM && directive->offset % sizeof(int64_t) != 0)
-        return write_text(text, "has the value of \"%s\" at an odd place: offset %" PRIu32,
+        return module_text(text, "has the value of \"%s\" at an odd place: offset %" PRIu32,
             directive->name, directive->offset);
     return NULL;
 }
 
-static const char *check_value(const fb_directive *directive, char *text)
+static const char *check_directive_value(const fb_directive *directive, char *text)
 {
     const char *name = directive->name;
 
@@ -187,21 +190,22 @@ static const char *check_value(const fb_directive *directive, char *text)
     case FB_VALUE_SIZE:
     case FB_VALUE_MSEC:
         if (directive->least > directive->greatest)
-            return write_text(text,
+            return module_text(text,
                 "has a directive \"%s\" that no value fits: its least, %" PRId64
                 ", is above its greatest, %" PRId64,
                 name, directive->least, directive->greatest);
         return NULL;
     case FB_VALUE_NAME:
         if (directive->names == NULL || directive->names[0] == NULL)
-            return write_text(
+            return module_text(
                 text, "has a directive \"%s\" of names without any: set \"names\"", name);
         return NULL;
     case FB_VALUE_CUSTOM:
         if (directive->set == NULL)
-            return write_text(text, "has a directive \"%s\" of its own kind without \"set\"", name);
+            return module_text(
+                text, "has a directive \"%s\" of its own kind without \"set\"", name);
         if (directive->args_least > directive->args_most)
-            return write_text(text,
+            return module_text(text,
                 "has a directive \"%s\" with at least %" PRIu32 " and at most %" PRIu32
                 " arguments",
                 name, directive->args_least, directive->args_most);
@@ -217,31 +221,31 @@ static const char *check_directive(const fb_protocol *protocol, uint32_t i, char
     const char *wrong;
 
     if (directive.name == NULL)
-        return write_text(text, "has a directive without a name, number %" PRIu32, i);
-    if (!is_name(directive.name))
-        return write_text(text, "has a directive \"%.64s\": use 1 to %d letters, digits and \"_\"",
+        return module_text(text, "has a directive without a name, number %" PRIu32, i);
+    if (!is_protocol_name(directive.name))
+        return module_text(text, "has a directive \"%.64s\": use 1 to %d letters, digits and \"_\"",
             directive.name, NAME_MOST);
     for (uint32_t j = 0; j < i; j++)
         if (strcmp(directive_at(protocol, j).name, directive.name) == 0)
-            return write_text(text, "has the directive \"%s\" twice", directive.name);
+            return module_text(text, "has the directive \"%s\" twice", directive.name);
     if (directive.value > FB_VALUE_TEMPLATE ||
         (directive.flags & ~(FB_DIRECTIVE_HANDLER | FB_DIRECTIVE_REPLACED | PATH_FLAGS)) != 0)
-        return write_text(text,
+        return module_text(text,
             "has a directive \"%s\" of a kind that is not known (value %" PRIu32 ", flags %#" PRIx32
             "): is it built for a newer forkbeard?",
             directive.name, directive.value, directive.flags);
     if ((directive.flags & PATH_FLAGS) != 0 && directive.value != FB_VALUE_STRING)
-        return write_text(text,
+        return module_text(text,
             "has a directive \"%s\" with a path that is not its value: FB_DIRECTIVE_READS and "
             "FB_DIRECTIVE_WRITES are for FB_VALUE_STRING",
             directive.name);
     if ((directive.flags & PATH_FLAGS) == 0 && (directive.flags & FB_DIRECTIVE_REPLACED) != 0)
-        return write_text(text,
+        return module_text(text,
             "has a directive \"%s\" with FB_DIRECTIVE_REPLACED, and neither FB_DIRECTIVE_READS nor "
             "FB_DIRECTIVE_WRITES",
             directive.name);
-    wrong = check_value(&directive, text);
-    return wrong != NULL ? wrong : check_place(protocol, &directive, text);
+    wrong = check_directive_value(&directive, text);
+    return wrong != NULL ? wrong : check_directive_place(protocol, &directive, text);
 }
 
 static const char *check_directives(const fb_protocol *protocol, char *text)
@@ -250,7 +254,7 @@ static const char *check_directives(const fb_protocol *protocol, char *text)
 
     if (protocol->directive_n > DIRECTIVES_MOST ||
         (protocol->directive_n > 0 && protocol->directives == NULL))
-        return write_text(text,
+        return module_text(text,
             "says that it has %" PRIu32 " directives, and it cannot: use FB_PROTOCOL_DIRECTIVES()",
             protocol->directive_n);
     for (uint32_t i = 0; i < protocol->directive_n; i++) {
@@ -262,14 +266,14 @@ static const char *check_directives(const fb_protocol *protocol, char *text)
         if (!(directive.flags & FB_DIRECTIVE_HANDLER))
             continue;
         if (handler != NULL)
-            return write_text(text,
+            return module_text(text,
                 "has more than one handler directive, \"%s\" and \"%s\": FB_DIRECTIVE_HANDLER is "
                 "for the one that gives it a server",
                 handler, directive.name);
         handler = directive.name;
     }
     if (handler == NULL)
-        return write_text(text,
+        return module_text(text,
             "has no handler directive: FB_DIRECTIVE_HANDLER is for the one that gives it a server");
     return NULL;
 }
@@ -278,105 +282,103 @@ static const char *check_metrics(const fb_protocol *protocol, char *text)
 {
     if (protocol->metric_n > SHM_METRICS_MAX ||
         (protocol->metric_n > 0 && protocol->metrics == NULL))
-        return write_text(text,
+        return module_text(text,
             "says that it has %" PRIu32 " metrics, and it cannot: use FB_PROTOCOL_METRICS()",
             protocol->metric_n);
     for (uint32_t i = 0; i < protocol->metric_n; i++) {
         const fb_metric *metric = &protocol->metrics[i];
 
-        if (metric->name == NULL || !is_name(metric->name))
-            return write_text(text,
+        if (metric->name == NULL || !is_protocol_name(metric->name))
+            return module_text(text,
                 "has a metric without a proper name, number %" PRIu32
                 ": use 1 to %d letters, digits and \"_\"",
                 i, NAME_MOST);
         if (metric->kind > FB_GAUGE)
-            return write_text(text,
+            return module_text(text,
                 "has a metric \"%s\" of a kind that is not known (%" PRIu32
                 "): is it built for a newer forkbeard?",
                 metric->name, metric->kind);
         for (uint32_t j = 0; j < i; j++)
             if (strcmp(protocol->metrics[j].name, metric->name) == 0)
-                return write_text(text, "has the metric \"%s\" twice", metric->name);
+                return module_text(text, "has the metric \"%s\" twice", metric->name);
     }
     return NULL;
 }
 
-static const char *check_variable(const fb_protocol *own, uint32_t i, char *text)
+static const char *check_variable(const fb_protocol *protocol, uint32_t i, char *text)
 {
-    const fb_variable_definition variable = variable_at(own, i);
-    size_t n = strlen(own->name);
+    const fb_variable_definition variable = variable_at(protocol, i);
+    size_t n = strlen(protocol->name);
 
     if (variable.name == NULL)
-        return write_text(text, "has a variable without a name, number %" PRIu32, i);
-    if (strncmp(variable.name, own->name, n) != 0 || variable.name[n] != '_' ||
-        !is_name(variable.name + n + 1))
-        return write_text(text,
+        return module_text(text, "has a variable without a name, number %" PRIu32, i);
+    if (strncmp(variable.name, protocol->name, n) != 0 || variable.name[n] != '_' ||
+        !is_protocol_name(variable.name + n + 1))
+        return module_text(text,
             "has a variable \"%.80s\": its name is \"%s_\", and 1 to %d letters, digits and \"_\"",
-            variable.name, own->name, NAME_MOST);
+            variable.name, protocol->name, NAME_MOST);
     if ((variable.flags & ~FB_VARIABLE_VOLATILE) != 0)
-        return write_text(text,
+        return module_text(text,
             "has a variable \"%s\" with unknown flags (%#" PRIx32
             "): is it built for a newer forkbeard?",
             variable.name, variable.flags);
     if (variable.value == NULL && variable.flags != 0)
-        return write_text(text,
+        return module_text(text,
             "has a variable \"%s\" without \"value\": FB_VARIABLE_VOLATILE needs one",
             variable.name);
     for (uint32_t j = 0; j < i; j++)
-        if (strcmp(variable_at(own, j).name, variable.name) == 0)
-            return write_text(text, "has the variable \"%s\" twice", variable.name);
+        if (strcmp(variable_at(protocol, j).name, variable.name) == 0)
+            return module_text(text, "has the variable \"%s\" twice", variable.name);
     return NULL;
 }
 
 static const char *check_variables(const fb_protocol *protocol, char *text)
 {
     const char *wrong = NULL;
-    fb_protocol own;
 
-    copy_struct(&own, sizeof(own), protocol, protocol->size);
-    if (own.variable_n == 0)
+    if (protocol->variable_n == 0)
         return NULL;
-    if (own.variable_n > VARIABLES_MOST || own.variables == NULL ||
-        own.variable_size < VARIABLE_LEAST || own.variable_size > SIZE_MOST)
-        return write_text(text,
+    if (protocol->variable_n > VARIABLES_MOST || protocol->variables == NULL ||
+        protocol->variable_size < VARIABLE_LEAST || protocol->variable_size > SIZE_MOST)
+        return module_text(text,
             "says that it has %" PRIu32 " variables of %" PRIu32
             " bytes, and it cannot: use FB_PROTOCOL_VARIABLES()",
-            own.variable_n, own.variable_size);
-    for (uint32_t i = 0; i < own.variable_n && wrong == NULL; i++)
-        wrong = check_variable(&own, i, text);
+            protocol->variable_n, protocol->variable_size);
+    for (uint32_t i = 0; i < protocol->variable_n && wrong == NULL; i++)
+        wrong = check_variable(protocol, i, text);
     return wrong;
 }
 
 static const char *check_needs(const fb_protocol *protocol, char *text)
 {
-    fb_protocol own;
-
-    copy_struct(&own, sizeof(own), protocol, protocol->size);
-    if ((own.flags & ~(uint64_t)FB_TAKES_FOREIGN) != 0)
-        return write_text(text,
+    if ((protocol->flags & ~(uint64_t)FB_TAKES_FOREIGN) != 0)
+        return module_text(text,
             "has unknown flags (flags %#" PRIx64 "): is it built for a newer forkbeard?",
-            own.flags);
-    if ((own.needs & ~(uint64_t)MODULE_NEEDS) != 0)
-        return write_text(text,
+            protocol->flags);
+    if ((protocol->needs & ~(uint64_t)MODULE_NEEDS) != 0)
+        return module_text(text,
             "has unknown needs (needs %#" PRIx64 "): is it built for a newer forkbeard?",
-            own.needs);
+            protocol->needs);
     return NULL;
 }
 
 const char *module_check(const fb_protocol *protocol, char text[MODULE_TEXT])
 {
-    static const char *(*const checks[])(const fb_protocol *protocol, char *text) = { check_sizes,
-        check_name, check_ops, check_worker_ops, check_directives, check_metrics, check_variables,
-        check_needs };
-    const char *wrong = NULL;
+    static const char *(*const checks[])(
+        const fb_protocol *protocol, char *text) = { check_protocol_name, check_ops,
+        check_worker_ops, check_directives, check_metrics, check_variables, check_needs };
+    const char *wrong = check_sizes(protocol, text);
+    fb_protocol own; /* with the fields that the protocol's version lacked */
 
+    if (wrong == NULL)
+        copy_struct(&own, sizeof(own), protocol, protocol->size);
     for (size_t i = 0; i < countof(checks) && wrong == NULL; i++)
-        wrong = checks[i](protocol, text);
+        wrong = checks[i](&own, text);
     assert(wrong == NULL || wrong == text);
     return wrong;
 }
 
-/* Copies the table, whose rows may have another size; NULL without memory. */
+/* Copies the table, whose rows may have a different size; NULL without memory. */
 static const fb_variable_definition *copy_variables(struct arena *arena, const fb_protocol *copy)
 {
     fb_variable_definition *variables =

@@ -12,7 +12,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,16 +28,7 @@ struct load {
     struct os_copy copy;
 };
 
-static void PRINTF_FORMAT(2, 3) write_text(struct load *load, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(load->text, MODULE_TEXT, format, args);
-    va_end(args);
-}
-
-static int write_all(int fd, const char *bytes, ssize_t n)
+static int write_copy(int fd, const char *bytes, ssize_t n)
 {
     while (n > 0) {
         ssize_t written = write(fd, bytes, (size_t)n);
@@ -61,7 +51,7 @@ static int copy_file(int from, int to)
 
     do {
         n = read(from, bytes, sizeof(bytes));
-        if ((n == -1 && errno != EINTR) || write_all(to, bytes, n) == -1)
+        if ((n == -1 && errno != EINTR) || write_copy(to, bytes, n) == -1)
             return -1;
     } while (n != 0);
     return 0;
@@ -84,37 +74,28 @@ static bool is_loaded(const struct modules *modules, const struct stat *file)
     return false;
 }
 
-/* Copies the open file; -1 with a text when something is wrong with the file. */
-static int read_file(
+/* Copies the open file; returns what is wrong with the file, or NULL. */
+static const char *copy_module_file(
     struct load *load, const struct modules *modules, const char *path, int fd, struct stat *file)
 {
     const char *slash = strrchr(path, '/');
 
-    if (fstat(fd, file) == -1) {
-        write_text(load, "cannot be read (%d: %s)", errno, strerror(errno));
-        return -1;
-    }
-    if (!S_ISREG(file->st_mode)) {
-        write_text(load, "is not a file: name the shared object itself");
-        return -1;
-    }
-    if (is_loaded(modules, file)) {
-        write_text(load, "is loaded already");
-        return -1;
-    }
-    if (!is_elf(fd)) {
-        write_text(load, "is not a shared object: build it with \"cc -shared -fPIC\"");
-        return -1;
-    }
+    if (fstat(fd, file) == -1)
+        return module_text(load->text, "cannot be read (%d: %s)", errno, strerror(errno));
+    if (!S_ISREG(file->st_mode))
+        return module_text(load->text, "is not a file: name the shared object itself");
+    if (is_loaded(modules, file))
+        return module_text(load->text, "is loaded already");
+    if (!is_elf(fd))
+        return module_text(
+            load->text, "is not a shared object: build it with \"cc -shared -fPIC\"");
     if (os_copy_create(&load->copy, slash != NULL ? slash + 1 : path) == -1 ||
         copy_file(fd, load->copy.fd) == -1 || os_copy_finish(&load->copy) == -1) {
         if (errno == EMFILE && load->copy.fd != -1)
-            write_text(load, "cannot be loaded: too many modules are loaded");
-        else
-            write_text(load, "cannot be copied (%d: %s)", errno, strerror(errno));
-        return -1;
+            return module_text(load->text, "cannot be loaded: too many modules are loaded");
+        return module_text(load->text, "cannot be copied (%d: %s)", errno, strerror(errno));
     }
-    return 0;
+    return NULL;
 }
 
 /* Returns the text of dlerror() without the path of the copy at its beginning. */
@@ -131,13 +112,13 @@ static const char *dl_text(const struct load *load)
 }
 
 /* Finds and checks the descriptor; NULL with a text when something is wrong with it. */
-static const fb_protocol *find_protocol(struct load *load, void *handle)
+static const fb_protocol *find_descriptor(struct load *load, void *handle)
 {
     const fb_protocol *const *symbol = dlsym(handle, "fb_module");
 
     if (symbol == NULL || *symbol == NULL) {
-        write_text(
-            load, "is not a Forkbeard module: it defines no \"fb_module\" (FB_PROTOCOL() does)");
+        module_text(load->text,
+            "is not a Forkbeard module: it defines no \"fb_module\" (FB_PROTOCOL() does)");
         return NULL;
     }
     return module_check(*symbol, load->text) == NULL ? *symbol : NULL;
@@ -154,12 +135,12 @@ static void explain_failure(struct load *load)
     void *handle;
 
     snprintf(reason, sizeof(reason), "%s", error);
-    write_text(load, "cannot be loaded: %s", reason);
+    module_text(load->text, "cannot be loaded: %s", reason);
     if (strncmp(reason, undefined, sizeof(undefined) - 1) != 0)
         return;
     handle = dlopen(load->copy.path, RTLD_LAZY | RTLD_LOCAL);
     if (handle != NULL) {
-        protocol = find_protocol(load, handle);
+        protocol = find_descriptor(load, handle);
         if (protocol != NULL && protocol->api > FB_API)
             newer = ": it was built for a newer one";
         dlclose(handle);
@@ -167,15 +148,15 @@ static void explain_failure(struct load *load)
             return;
     }
     if (strncmp(reason + sizeof(undefined) - 1, "fb_", 3) == 0)
-        write_text(load, "needs \"%s\", which this forkbeard does not have%s",
+        module_text(load->text, "needs \"%s\", which this forkbeard does not have%s",
             reason + sizeof(undefined) - 1,
             *newer != '\0' ? newer : ": is it built for a newer one?");
     else
-        write_text(load, "needs \"%s\": link it with the library that has it",
+        module_text(load->text, "needs \"%s\": link it with the library that has it",
             reason + sizeof(undefined) - 1);
 }
 
-/* Loads the copy and finds its protocol; NULL with a text when something is wrong with it. */
+/* Loads the copy and finds its protocol; NULL with the reason in the text. */
 static struct module *load_copy(struct load *load, struct arena *arena)
 {
     struct module *module = arena_alloc(arena, sizeof(*module));
@@ -183,7 +164,7 @@ static struct module *load_copy(struct load *load, struct arena *arena)
     unsigned thread_n;
 
     if (module == NULL) {
-        write_text(load, "cannot be loaded: out of memory");
+        module_text(load->text, "cannot be loaded: out of memory");
         return NULL;
     }
     thread_n = os_thread_count();
@@ -193,13 +174,14 @@ static struct module *load_copy(struct load *load, struct arena *arena)
         return NULL;
     }
     if (os_thread_count() > thread_n) { /* the code stays, as threads run in it */
-        write_text(load, "has started a thread while it was loaded: workers would not have it; "
-                         "use fb_run()");
+        module_text(load->text,
+            "has started a thread while it was loaded: workers would not have it; "
+            "use fb_run()");
         return NULL;
     }
-    protocol = find_protocol(load, module->handle);
+    protocol = find_descriptor(load, module->handle);
     if (protocol != NULL && (module->protocol = module_copy(arena, protocol)) == NULL)
-        write_text(load, "cannot be loaded: out of memory");
+        module_text(load->text, "cannot be loaded: out of memory");
     module->original = protocol;
     if (module->protocol != NULL)
         return module;
@@ -217,11 +199,11 @@ struct module *module_load(
     int error = errno;
 
     if (fd == -1) {
-        write_text(&load, "cannot be opened (%d: %s)", error, strerror(error));
+        module_text(text, "cannot be opened (%d: %s)", error, strerror(error));
         errno = error;
         return NULL;
     }
-    if (read_file(&load, modules, path, fd, &file) == 0)
+    if (copy_module_file(&load, modules, path, fd, &file) == NULL)
         module = load_copy(&load, arena);
     close(fd);
     errno = 0;

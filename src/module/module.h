@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/check.h"
+#include "base/compiler.h"
 #include "module/relink.h"
 
 #include <bsd/sys/queue.h>
@@ -15,8 +16,8 @@
 /* Room for the error text about a module, including its NUL. */
 #define MODULE_TEXT 512
 
-/* The SDK's calls, which modules use; NULL after the last. They are listed in sdk/link.c,
- * and the loader refers to them, so that each program that loads modules has them all. */
+/* The SDK's calls, which modules use (sdk/link.c); NULL after the last. The loader refers to the
+ * list, so that each program with the loader has all calls. */
 extern void (*const sdk_calls[])(void);
 
 /* The checked mode: the SDK's calls with the wrappers that check them, and the function that
@@ -60,8 +61,10 @@ const fb_protocol *module_debug(
 /* Unloads the first module of the list. Nothing may use its protocol any more. */
 void module_unload(struct modules *modules);
 
-/* Checks whether this daemon can work with a protocol, which may have been built for another
- * version. Returns NULL, or `text` with what is wrong. */
+/* Writes a text about a module, and returns it. */
+const char *module_text(char text[MODULE_TEXT], const char *format, ...) PRINTF_FORMAT(2, 3);
+/* Checks whether the daemon can work with a protocol, perhaps of a different version. Returns NULL,
+ * or `text` with the reason. */
 const char *module_check(const fb_protocol *protocol, char text[MODULE_TEXT]);
 /* Copies a checked protocol into this version's structs: fields that its version lacked are zero,
  * fields of later versions are left out. Names, tables of names and functions stay the original's.

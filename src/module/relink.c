@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* An object, and what is wanted of it. */
+/* An object, and the calls to redirect. */
 struct object {
     const struct relink_call *calls;
     uintptr_t address; /* within it */
@@ -19,7 +19,7 @@ struct object {
     const ElfW(Sym) * symbols;
     const char *names;
     uintptr_t relro, relro_end; /* pages that may only be read, or 0 */
-    bool is_other;              /* found, and the calls are in another one */
+    bool is_other;              /* found, and without the calls' own code */
 };
 
 /* A table of relocations. */

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* A call, and what is made in its place. */
+/* A call, and its replacement. */
 struct relink_call {
     const char *name;
     void (*call)(void);
@@ -15,5 +15,5 @@ struct relink_call {
  * NULL, has in their places. False, and nothing has changed: the calls are a part of this object,
  * or there is none. */
 bool relink_object(const void *address, const struct relink_call *calls);
-/* Whether this build can: the dynamic linker has to tell of the objects that it has loaded. */
+/* Whether the build can: the dynamic linker has to list loaded objects. */
 bool relink_is_built(void);
