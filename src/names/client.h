@@ -23,7 +23,7 @@
 #define NAMES_CLIENT_TRIES 4
 /* Milliseconds in which at most NAMES_SOCKETS new questions are asked. */
 #define NAMES_CLIENT_PACE_MS 100
-/* Questions that the library has at once, with those of resolutions that were cancelled. */
+/* Questions that the library has at once, cancelled resolutions' included. */
 #define NAMES_CLIENT_ASKED 32768
 
 struct names_client;

@@ -164,7 +164,7 @@ static int find_address(
     return found.status;
 }
 
-/* A name that the file has for the other family alone has no address of this one. */
+/* A name with addresses of the second family alone has no address of the first. */
 static int find_name(
     struct names_client *client, const char *name, uint16_t type, struct message *out)
 {

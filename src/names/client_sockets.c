@@ -22,7 +22,7 @@ static struct client_socket *socket_of(struct names_client *client, ares_socket_
     return &client->places[handle];
 }
 
-static ares_socket_t handle_of(const struct client_socket *socket)
+static ares_socket_t handle_of_socket(const struct client_socket *socket)
 {
     return (ares_socket_t)(socket - socket->client->places);
 }
@@ -48,20 +48,20 @@ static struct source *create_source(struct names_client *client, const struct so
     return source;
 }
 
-static void close_source(struct names_client *client, struct source *source)
+static void close_client_source(struct names_client *client, struct source *source)
 {
     assert(client->socket_n > 0);
     source_close(client->loop, source, false);
     client->socket_n--;
 }
 
-static ssize_t failed(struct io_result result)
+static ssize_t fail_operation(struct io_result result)
 {
     errno = result.status == IO_FAILED ? result.error : EWOULDBLOCK;
     return -1;
 }
 
-static int watch(struct names_client *client, struct source *source, bool read, bool write)
+static int watch_server(struct names_client *client, struct source *source, bool read, bool write)
 {
     int result = source_watch_level(client->loop, source, read, write);
 
@@ -79,7 +79,7 @@ static void close_port(struct names_client *client, struct client_port *port)
         LIST_REMOVE(port, own);
     if (client->reading == port)
         client->reading = NULL;
-    close_source(client, port->source);
+    close_client_source(client, port->source);
     free(port);
 }
 
@@ -110,7 +110,7 @@ static struct client_asked *question_of(const struct names_client *client, const
 }
 
 /* Closes the socket of the oldest question where all sockets are in use. */
-static bool make_room(struct names_client *client)
+static bool make_socket_room(struct names_client *client)
 {
     struct client_port *oldest = TAILQ_FIRST(&client->ports);
 
@@ -170,12 +170,12 @@ static bool is_sent(struct names_client *client)
 {
     if (client->asking == NULL && names_client_room_ms(client, true) > 0)
         return false;
-    return make_room(client);
+    return make_socket_room(client);
 }
 
 static void run_port(struct loop *loop, struct source *source);
 
-static struct client_port *open_port(struct client_socket *socket, const uint8_t *id)
+static struct client_port *open_client_port(struct client_socket *socket, const uint8_t *id)
 {
     static const struct source_ops ops = { .run = { [EVENT_READ] = run_port } };
     struct names_client *client = socket->client;
@@ -199,8 +199,8 @@ static struct client_port *open_port(struct client_socket *socket, const uint8_t
     result = port->source->io->connect(
         port->source, (const struct sockaddr *)&socket->peer, socket->peer_n, &options);
     if (result.status != IO_DONE)
-        failed(result);
-    else if (watch(client, port->source, true, false) == 0)
+        fail_operation(result);
+    else if (watch_server(client, port->source, true, false) == 0)
         return port;
     close_port(client, port);
     return NULL;
@@ -215,14 +215,14 @@ static ssize_t send_datagram(struct client_socket *socket, const struct iovec *p
     assert(n > 0 && pieces[0].iov_len >= sizeof(port->id));
     if (!is_sent(client))
         return (ssize_t)pieces[0].iov_len;
-    port = open_port(socket, pieces[0].iov_base);
+    port = open_client_port(socket, pieces[0].iov_base);
     if (port == NULL)
         return -1;
     result = port->source->io->send(port->source, pieces, n);
     if (result.status == IO_DONE)
         return (ssize_t)result.n;
     close_port(client, port);
-    return failed(result);
+    return fail_operation(result);
 }
 
 /* Receives what may be the reply to the port's question. */
@@ -234,7 +234,7 @@ static ssize_t receive_datagram(struct client_port *port, void *p, size_t n)
 
         port->drained = result.status != IO_DONE && result.status != IO_EOF;
         if (port->drained)
-            return failed(result);
+            return fail_operation(result);
         if (result.status == IO_EOF || span.n < sizeof(port->id) ||
             memcmp(span.p, port->id, sizeof(port->id)) != 0)
             continue;
@@ -257,7 +257,7 @@ static void run_port(struct loop *loop, struct source *source)
     source->events[EVENT_READ].ready = false;
     port->drained = true; /* if it is not even asked */
     client->reading = port;
-    ares_process_fd(client->channel, handle_of(port->socket), ARES_SOCKET_BAD);
+    ares_process_fd(client->channel, handle_of_socket(port->socket), ARES_SOCKET_BAD);
     if (client->reading == port && !port->drained && source->events[EVENT_READ].armed)
         loop_post(loop, &source->events[EVENT_READ], QUEUE_NEXT);
     client->reading = NULL;
@@ -268,12 +268,12 @@ static void run_port(struct loop *loop, struct source *source)
 
 /* The library may close the socket, and open another in its place. Edges of the simulated kernel
  * come once for all that is there. */
-static void run_read(struct loop *loop, struct source *source)
+static void run_stream_read(struct loop *loop, struct source *source)
 {
     struct client_socket *socket =
         container_of((struct source_ops *)source->ops, struct client_socket, ops);
     struct names_client *client = socket->client;
-    ares_socket_t handle = handle_of(socket);
+    ares_socket_t handle = handle_of_socket(socket);
     uint32_t serial = socket->serial;
     int i = 0;
 
@@ -289,7 +289,7 @@ static void run_read(struct loop *loop, struct source *source)
     names_client_asked(client);
 }
 
-static void run_write(struct loop *loop, struct source *source)
+static void run_stream_write(struct loop *loop, struct source *source)
 {
     struct client_socket *socket =
         container_of((struct source_ops *)source->ops, struct client_socket, ops);
@@ -298,7 +298,7 @@ static void run_write(struct loop *loop, struct source *source)
     (void)loop;
     CHECK_KIND(client, CLIENT_KIND);
     source->events[EVENT_WRITE].ready = false;
-    ares_process_fd(client->channel, ARES_SOCKET_BAD, handle_of(socket));
+    ares_process_fd(client->channel, ARES_SOCKET_BAD, handle_of_socket(socket));
     names_client_asked(client);
 }
 
@@ -323,7 +323,7 @@ static ssize_t receive_stream(struct client_socket *socket, void *p, size_t n)
     if (result.status == IO_EOF)
         return 0;
     if (result.status != IO_DONE)
-        return failed(result);
+        return fail_operation(result);
     if (span.p != p)
         memcpy(p, span.p, span.n);
     return (ssize_t)span.n;
@@ -334,7 +334,7 @@ static ssize_t receive_stream(struct client_socket *socket, void *p, size_t n)
 static ares_socket_t open_socket(int family, int type, int protocol, void *arg)
 {
     static const struct source_ops ops = {
-        .run = { [EVENT_READ] = run_read, [EVENT_WRITE] = run_write }
+        .run = { [EVENT_READ] = run_stream_read, [EVENT_WRITE] = run_stream_write }
     };
     struct names_client *client = arg;
     struct client_socket *socket = client->places, *end = socket + CLIENT_PLACES;
@@ -344,7 +344,7 @@ static ares_socket_t open_socket(int family, int type, int protocol, void *arg)
     CHECK_KIND(client, CLIENT_KIND);
     while (socket < end && socket->in_use)
         socket++;
-    if (socket == end || (type != SOCK_DGRAM && !make_room(client))) {
+    if (socket == end || (type != SOCK_DGRAM && !make_socket_room(client))) {
         errno = EMFILE;
         return ARES_SOCKET_BAD;
     }
@@ -357,7 +357,7 @@ static ares_socket_t open_socket(int family, int type, int protocol, void *arg)
     socket->in_use = true;
     socket->client = client;
     socket->serial++;
-    return handle_of(socket);
+    return handle_of_socket(socket);
 }
 
 static int close_socket(ares_socket_t handle, void *arg)
@@ -370,7 +370,7 @@ static int close_socket(ares_socket_t handle, void *arg)
         if (port->socket == socket)
             close_port(client, port);
     if (socket->source != NULL)
-        close_source(client, socket->source);
+        close_client_source(client, socket->source);
     socket->source = NULL;
     socket->in_use = false;
     return 0;
@@ -387,7 +387,7 @@ static int connect_socket(
     return socket->source != NULL ? connect_stream(socket) : 0;
 }
 
-static ares_ssize_t receive(ares_socket_t handle, void *p, size_t n, int flags,
+static ares_ssize_t receive_any(ares_socket_t handle, void *p, size_t n, int flags,
     struct sockaddr *from, ares_socklen_t *from_n, void *arg)
 {
     struct names_client *client = arg;
@@ -408,7 +408,7 @@ static ares_ssize_t receive(ares_socket_t handle, void *p, size_t n, int flags,
     return (ares_ssize_t)result;
 }
 
-static ares_ssize_t send_pieces(ares_socket_t handle, const struct iovec *pieces, int n, void *arg)
+static ares_ssize_t send_any(ares_socket_t handle, const struct iovec *pieces, int n, void *arg)
 {
     struct client_socket *socket = socket_of(arg, handle);
     struct io_result result;
@@ -416,7 +416,7 @@ static ares_ssize_t send_pieces(ares_socket_t handle, const struct iovec *pieces
     if (socket->source == NULL)
         return (ares_ssize_t)send_datagram(socket, pieces, n);
     result = socket->source->io->send(socket->source, pieces, n);
-    return result.status == IO_DONE ? (ares_ssize_t)result.n : (ares_ssize_t)failed(result);
+    return result.status == IO_DONE ? (ares_ssize_t)result.n : (ares_ssize_t)fail_operation(result);
 }
 
 void client_sockets_changed(void *arg, ares_socket_t handle, int readable, int writable)
@@ -425,12 +425,12 @@ void client_sockets_changed(void *arg, ares_socket_t handle, int readable, int w
     struct source *source = socket_of(client, handle)->source;
 
     if (source != NULL && source->fd != -1)
-        watch(client, source, readable != 0, writable != 0);
+        watch_server(client, source, readable != 0, writable != 0);
 }
 
 /* ---- The library's time-outs ---- */
 
-static void timer_expired(struct loop *loop, struct timer *timer)
+static void library_timer_expired(struct loop *loop, struct timer *timer)
 {
     struct names_client *client = container_of(timer, struct names_client, timer);
 
@@ -464,12 +464,12 @@ void client_sockets_init(struct names_client *client)
         .asocket = open_socket,
         .aclose = close_socket,
         .aconnect = connect_socket,
-        .arecvfrom = receive,
-        .asendv = send_pieces,
+        .arecvfrom = receive_any,
+        .asendv = send_any,
     };
 
     TAILQ_INIT(&client->ports);
-    client->timer.expired = timer_expired;
+    client->timer.expired = library_timer_expired;
     ares_set_socket_functions(client->channel, &functions, client);
 }
 

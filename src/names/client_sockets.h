@@ -20,7 +20,7 @@
 
 /* A socket as the library has it. */
 struct client_socket {
-    struct source_ops ops; /* the source's: by them it leads here */
+    struct source_ops ops; /* the source's, which lead to the struct */
     struct names_client *client;
     struct source *source; /* a connection's; NULL: there are ports */
     uint32_t serial;       /* changes with each use of the place */
@@ -30,7 +30,7 @@ struct client_socket {
     struct sockaddr_storage peer;
 };
 
-/* The socket of one datagram, and of the reply to it. */
+/* The socket of a datagram, and of the reply. */
 struct client_port {
     TAILQ_ENTRY(client_port) link;
     LIST_ENTRY(client_port) own; /* in the question's list */
@@ -67,7 +67,7 @@ struct names_client {
     struct client_socket places[CLIENT_PLACES];
 };
 
-/* Prepares the client, whose other fields are set, to open its channel's sockets. */
+/* Prepares the client, after its fields are set, to open the channel's sockets. */
 void client_sockets_init(struct names_client *client);
 /* Ends what runs by itself. The library has closed the sockets. */
 void client_sockets_done(struct names_client *client);

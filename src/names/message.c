@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The reader of answers. The records are gone through once for each alias, and at most ALIASES
+/* The reader of answers, and the answers that are kept. c-ares does not read them: its parsers of
+ * 1.18, the oldest that is supported, tell no time to live of SRV and PTR records, nor of an alias
+ * without a record. The records are gone through once for each alias, and at most ALIASES
  * times; a pointer within a name leads to what lies before the name, so that none is followed
  * twice. A name with characters that no host has is malformed: it would be shown in logs, and asked
  * for again. */
@@ -7,11 +9,12 @@
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #define HEADER 12
-#define RECORD 10    /* bytes of a record between its name and its data */
+#define RECORD 10    /* bytes of a record between name and data */
 #define ALIASES 16   /* followed; more are a loop */
 #define RECORDS 1024 /* looked at, of a message */
 #define CLASS_IN 1
@@ -37,11 +40,6 @@ static uint16_t number16(const uint8_t *p)
     return (uint16_t)(p[0] << 8 | p[1]);
 }
 
-static uint32_t number32(const uint8_t *p)
-{
-    return (uint32_t)number16(p) << 16 | number16(p + 2);
-}
-
 static bool is_printable(uint8_t c)
 {
     return c > ' ' && c < 0x7f && c != '.' && c != '\\' && c != '"';
@@ -63,7 +61,7 @@ static size_t add_label(char name[MESSAGE_NAME], size_t n, const uint8_t *label,
 }
 
 /* Reads the name at the reader's place, which moves behind it. The root is ".". */
-static enum message_status read_name(struct reader *reader, char name[MESSAGE_NAME])
+static enum message_status read_record_name(struct reader *reader, char name[MESSAGE_NAME])
 {
     size_t at = reader->at, before = reader->at, n = 0;
     bool jumped = false;
@@ -107,9 +105,9 @@ static enum message_status read_name(struct reader *reader, char name[MESSAGE_NA
 }
 
 /* Reads the head of a record, and leaves the reader behind its data. */
-static enum message_status read_record(struct reader *reader, struct record *record)
+static enum message_status read_record_head(struct reader *reader, struct record *record)
 {
-    enum message_status status = read_name(reader, record->owner);
+    enum message_status status = read_record_name(reader, record->owner);
     const uint8_t *head = reader->p + reader->at;
 
     if (status != MESSAGE_FOUND)
@@ -118,7 +116,7 @@ static enum message_status read_record(struct reader *reader, struct record *rec
         return MESSAGE_CUT;
     record->type = number16(head);
     record->class = number16(head + 2);
-    record->ttl = number32(head + 4);
+    record->ttl = (uint32_t)number16(head + 4) << 16 | number16(head + 6);
     record->data = reader->at + RECORD;
     if (number16(head + 8) > reader->n - record->data)
         return MESSAGE_CUT;
@@ -140,7 +138,7 @@ static enum message_status read_data_name(
 
     if (record->end - record->data <= skip)
         return MESSAGE_MALFORMED;
-    status = read_name(&reader, name);
+    status = read_record_name(&reader, name);
     if (status != MESSAGE_FOUND || reader.at != record->end)
         return MESSAGE_MALFORMED;
     return MESSAGE_FOUND;
@@ -152,8 +150,8 @@ static void take_least(uint32_t *least, uint32_t ttl)
         *least = ttl;
 }
 
-static enum message_status read_item(const struct reader *reader, const struct record *record,
-    struct message_item *item, char name[MESSAGE_NAME])
+static enum message_status read_record_item(const struct reader *reader,
+    const struct record *record, struct message_item *item, char name[MESSAGE_NAME])
 {
     const uint8_t *data = reader->p + record->data;
     size_t n = record->end - record->data;
@@ -180,12 +178,12 @@ static enum message_status read_item(const struct reader *reader, const struct r
 }
 
 /* Takes a record that was asked for; what there is no room for is left out. */
-static enum message_status take_record(
+static enum message_status take_answer(
     const struct reader *reader, const struct record *record, struct message *out)
 {
     struct message_item item = { .ttl = record->ttl };
     char name[MESSAGE_NAME];
-    enum message_status status = read_item(reader, record, &item, name);
+    enum message_status status = read_record_item(reader, record, &item, name);
     size_t n = name[0] == '\0' ? 0 : strlen(name) + 1;
 
     if (status != MESSAGE_FOUND || out->n == MESSAGE_ITEMS || n > MESSAGE_TEXT - out->text_n)
@@ -207,14 +205,14 @@ static enum message_status scan_answers(struct reader reader, unsigned count, st
 
     alias[0] = '\0';
     for (; count > 0; count--) {
-        enum message_status status = read_record(&reader, &record);
+        enum message_status status = read_record_head(&reader, &record);
 
         if (status != MESSAGE_FOUND)
             return status;
         if (record.class != CLASS_IN || strcasecmp(record.owner, out->canonical) != 0)
             continue;
         if (record.type == out->type)
-            status = take_record(&reader, &record, out);
+            status = take_answer(&reader, &record, out);
         else if (record.type == MESSAGE_CNAME && alias[0] == '\0') {
             status = read_data_name(&reader, &record, 0, alias);
             *alias_ttl = record.ttl;
@@ -226,7 +224,8 @@ static enum message_status scan_answers(struct reader reader, unsigned count, st
 }
 
 /* Follows the aliases from the question's name on. */
-static enum message_status follow(const struct reader *answers, unsigned count, struct message *out)
+static enum message_status follow_aliases(
+    const struct reader *answers, unsigned count, struct message *out)
 {
     char alias[MESSAGE_NAME];
     uint32_t alias_ttl = 0;
@@ -266,7 +265,7 @@ enum message_status message_read(const uint8_t *p, size_t n, uint16_t type, stru
         return MESSAGE_CUT;
     if (!(p[2] & IS_ANSWER) || number16(p + 4) != 1)
         return MESSAGE_MALFORMED;
-    status = read_name(&reader, out->canonical);
+    status = read_record_name(&reader, out->canonical);
     if (status != MESSAGE_FOUND)
         return status;
     if (n - reader.at < 4)
@@ -275,7 +274,7 @@ enum message_status message_read(const uint8_t *p, size_t n, uint16_t type, stru
         return MESSAGE_FOREIGN;
     reader.at += 4;
     count = number16(p + 6);
-    status = follow(&reader, count < RECORDS ? count : RECORDS, out);
+    status = follow_aliases(&reader, count < RECORDS ? count : RECORDS, out);
     /* a server that knows that there is no record says so in the part behind the answers */
     out->is_alias = status == MESSAGE_NO_DATA && out->aliases > 0 && number16(p + 8) == 0;
     if (status == MESSAGE_FOUND && out->aliases > 0)
@@ -328,4 +327,75 @@ int message_is_name(const char *text)
             return 0;
     }
     return n > 0 && (n < 254 || text[n - 1] == '.');
+}
+
+/* ---- Kept answers ---- */
+
+static int compare_services(const void *a, const void *b)
+{
+    const struct message_item *one = a, *other = b;
+
+    if (one->priority != other->priority)
+        return one->priority < other->priority ? -1 : 1;
+    return (other->weight > one->weight) - (other->weight < one->weight);
+}
+
+struct names_answer *names_answer_create(
+    const struct memory *memory, const struct message *message, uint64_t now_ms, int64_t valid_ms)
+{
+    size_t items = message->n * sizeof(message->items[0]), name = strlen(message->canonical) + 1;
+    size_t size = sizeof(struct names_answer) + items + name + message->text_n;
+    struct names_answer *answer = memory_alloc(memory, size);
+    char *text;
+
+    assert(message->n <= MESSAGE_ITEMS && message->text_n <= MESSAGE_TEXT);
+    if (answer == NULL)
+        return NULL;
+    text = (char *)answer + sizeof(*answer) + items;
+    *answer = (struct names_answer) {
+        .holders = 1,
+        .type = message->type,
+        .ttl = message->ttl,
+        .since_ms = now_ms,
+        .n = message->n,
+        .size = size,
+        .canonical = text,
+        .text = text + name,
+    };
+    memcpy(answer->items, message->items, items);
+    memcpy(text, message->canonical, name);
+    memcpy(text + name, message->text, message->text_n);
+    if (valid_ms > 0) {
+        answer->ttl = (uint32_t)(valid_ms < 1000 ? 1 : valid_ms / 1000);
+        for (unsigned i = 0; i < answer->n; i++)
+            answer->items[i].ttl = answer->ttl;
+    }
+    if (answer->type == MESSAGE_SRV)
+        qsort(answer->items, answer->n, sizeof(answer->items[0]), compare_services);
+    return answer;
+}
+
+struct names_answer *names_answer_share(struct names_answer *answer)
+{
+    assert(answer->holders > 0);
+    answer->holders++;
+    return answer;
+}
+
+void names_answer_drop(const struct memory *memory, struct names_answer **answer)
+{
+    if (*answer == NULL)
+        return;
+    assert((*answer)->holders > 0);
+    if (--(*answer)->holders == 0)
+        memory_release(memory, *answer);
+    *answer = NULL;
+}
+
+uint32_t names_answer_left(const struct names_answer *answer, uint32_t ttl, uint64_t now_ms)
+{
+    uint64_t passed = (now_ms - answer->since_ms) / 1000;
+
+    assert(now_ms >= answer->since_ms);
+    return passed < ttl ? (uint32_t)(ttl - passed) : 0;
 }

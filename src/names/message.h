@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads the answer of a server of names: its records with their times to live, as far as they are
  * about the name that was asked for, directly or by aliases. Whatever a server sends is read with
- * bounded work; nothing is allocated, and nothing outside of the message is looked at. */
+ * bounded work and without an allocation, and nothing outside of the message is looked at. */
 #pragma once
+
+#include "base/memory.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +23,7 @@ enum { MESSAGE_A = 1, MESSAGE_CNAME = 5, MESSAGE_PTR = 12, MESSAGE_AAAA = 28, ME
 
 enum message_status {
     MESSAGE_FOUND,
-    MESSAGE_NO_DATA,   /* the name, or what it is an alias of, has no such record */
+    MESSAGE_NO_DATA,   /* the name, or its alias, has no such record */
     MESSAGE_CUT,       /* ends within a record */
     MESSAGE_MALFORMED, /* a length, a name or a count that cannot be */
     MESSAGE_LOOP,      /* aliases that do not end */
@@ -51,7 +53,7 @@ struct message {
 /* Reads an answer to a question of this type. *out is whole only where MESSAGE_FOUND is
  * returned. */
 enum message_status message_read(const uint8_t *p, size_t n, uint16_t type, struct message *out);
-/* Has an answer hold no longer than the aliases that lead to it. */
+/* Limits the times to live of an answer to its aliases'. */
 void message_bound(struct message *message, uint32_t ttl);
 /* Returns the name of a type that is asked for. */
 const char *message_type_name(uint16_t type);
@@ -60,3 +62,27 @@ const char *message_why(enum message_status status);
 /* Whether the text can be asked for: labels of 1 to 63 printable characters, of 253 in all; a dot
  * at the end is allowed. */
 int message_is_name(const char *text);
+
+/* A kept answer: the records of a message in a single piece of memory, without unused room.
+ * Constant, and shared by askers and the cache, until the last holder drops it. */
+struct names_answer {
+    unsigned holders;
+    uint16_t type;
+    uint32_t ttl;      /* seconds, from `since_ms` on */
+    uint64_t since_ms; /* monotonic */
+    unsigned n;
+    size_t size;           /* bytes of all of it */
+    const char *canonical; /* lies behind the items */
+    const char *text;      /* names of the items, behind that */
+    struct message_item items[];
+};
+
+/* Copies what was read, for one holder; `valid_ms`, unless it is 0, takes the place of all times to
+ * live. SRV are sorted by priority, then the greatest weight. NULL without memory. */
+struct names_answer *names_answer_create(
+    const struct memory *memory, const struct message *message, uint64_t now_ms, int64_t valid_ms);
+struct names_answer *names_answer_share(struct names_answer *answer);
+/* Gives it up, and sets the pointer to NULL; the last holder frees it. It may be NULL already. */
+void names_answer_drop(const struct memory *memory, struct names_answer **answer);
+/* Seconds that are left of a time to live. */
+uint32_t names_answer_left(const struct names_answer *answer, uint32_t ttl, uint64_t now_ms);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The resolvers of a worker, and what its protocols have asked them (fb_resolve()).
+/* The resolvers of a worker, and the resolutions that its protocols have asked for (fb_resolve()).
  *
- * Responsible for the end of each resolution: told once, from the loop, unless it was cancelled.
- * Invariant: a resolution waits for a part, or is due to be told. */
+ * Responsible for the end of each resolution: delivered once, from the loop, unless it was
+ * cancelled. Invariant: a resolution waits for a part, or is due to be delivered. */
 #pragma once
 
 #include "base/check.h"
@@ -24,15 +24,14 @@ LIST_HEAD(names_owned, fb_resolution);
 struct fb_resolution {
     unsigned kind;
     struct resolver *resolver;
-    TAILQ_ENTRY(fb_resolution) link; /* among all, or among those that are due */
+    TAILQ_ENTRY(fb_resolution) link; /* among all, or among the due resolutions */
     LIST_ENTRY(fb_resolution) owned; /* in the owner's list */
     bool has_owner, is_due;
-    bool quiet; /* a failure is logged by the asker */
     struct timer timer;
     uint64_t timeout;
     uint32_t type; /* an fb_name_type */
     in_port_t port;
-    unsigned part_n, waits; /* parts that are used, and that have not ended */
+    unsigned part_n, waits; /* parts in use, and parts that have not ended */
     struct resolver_part parts[2];
     struct fb_worker *handle;
     names_resolved *resolved;
@@ -44,33 +43,30 @@ TAILQ_HEAD(names_list, fb_resolution);
 
 struct names {
     unsigned kind;
-    struct loop *loop;
-    const struct memory *memory;
-    struct source_ops ops; /* the source's: by them it leads here */
-    struct source *source; /* stands for what is due, and for questions that wait */
+    struct resolver_host host; /* the source stands for due resolutions, too */
+    struct source_ops ops;     /* the source's, which lead to the struct */
     struct resolver *first;
     struct names_list all, due;
     unsigned n;
     bool ending;
-    /* tells a protocol, or without a handle the daemon; the resolution is gone when it returns */
-    void (*tell)(struct names *names, struct fb_worker *handle, names_resolved *resolved,
+    /* calls a protocol, or without a handle the daemon; the resolution is gone when it returns */
+    void (*deliver)(struct names *names, struct fb_worker *handle, names_resolved *resolved,
         const fb_names *what, void *arg);
-    void (*told)(struct names *names); /* after some were told */
+    void (*delivered)(struct names *names); /* after some deliveries */
 };
 
-/* Makes the resolvers of all settings that one of these users has (enum names_users); NULL after an
- * emerg line. */
+/* Makes the resolvers of all settings of the users (enum names_users); NULL after an emerg line. */
 struct names *names_create(struct loop *loop, const struct memory *memory,
     const struct names_setting *settings, unsigned users);
-/* Tells whoever still waits, but connections, that the worker ends. Nothing can be asked then. */
+/* Ends all resolutions but those of connections: the worker ends. Nothing can be asked then. */
 void names_end(struct names *names);
-/* Frees everything; nobody is told. */
+/* Frees everything, without a delivery. */
 void names_destroy(struct names **names);
 /* Slots of the loop that it will need; 0: there is nothing to make. */
 unsigned names_slots(const struct names_setting *settings, unsigned users);
 
 /* A question of a protocol, or (without a handle) of the daemon itself. */
-struct names_wish {
+struct names_query {
     struct fb_worker *handle;
     const char *name;              /* NULL with `address` */
     uint32_t type;                 /* an fb_name_type */
@@ -85,16 +81,16 @@ struct names_wish {
 
 /* Begins a resolution; NULL with errno, as fb_resolve(). */
 struct fb_resolution *names_resolve(
-    struct names *names, const struct names_setting *setting, const struct names_wish *wish);
+    struct names *names, const struct names_setting *setting, const struct names_query *query);
 void names_cancel(struct fb_resolution *resolution);
 /* Cancels all of an owner. */
 void names_cancel_owned(struct names_owned *owned);
 
-/* Expires a resolution's timer: what has not ended is given up. */
-void names_expired(struct loop *loop, struct timer *timer);
-/* For resolvers: a part has ended, whose outcome is set. */
-void names_part_ended(struct resolver_part *part);
-/* For resolvers: has resolver_ask() called of each, soon. */
-void names_ask_soon(struct names *names);
+/* resolution.c: The end of a part (struct resolver_host); the delivery of a resolution that is due;
+ * and its end, when the worker ends. */
+void resolution_part_ended(struct resolver_part *part);
+void resolution_deliver(struct names *names, struct fb_resolution *resolution);
+void resolution_give_up(struct fb_resolution *resolution);
+
 /* Asserts what holds between two calls. */
 void names_check(const struct names *names);

@@ -8,7 +8,6 @@
 #include "names/resolver.h"
 
 #include "base/check.h"
-#include "names/names.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -29,14 +28,19 @@ static int compare_questions(const struct resolver_question *a, const struct res
 RB_GENERATE_INTERNAL(
     resolver_questions, resolver_question, node, compare_questions, static __attribute__((unused)))
 
-static uint64_t now_of(const struct resolver *resolver)
+static uint64_t resolver_now(const struct resolver *resolver)
 {
-    return resolver->names->loop->clock.mono_ms;
+    return resolver->host->loop->clock.mono_ms;
+}
+
+static void ask_soon(struct resolver *resolver)
+{
+    loop_post(resolver->host->loop, &resolver->host->source->events[EVENT_READ], QUEUE_NEXT);
 }
 
 /* ---- The cache ---- */
 
-static size_t size_of(const struct resolver_question *question)
+static size_t question_size(const struct resolver_question *question)
 {
     return sizeof(*question) + strlen(question->name) + 1 +
            (question->answer != NULL ? question->answer->size : 0);
@@ -47,8 +51,8 @@ static void uncache(struct resolver *resolver, struct resolver_question *questio
     assert(question->phase == QUESTION_CACHED && resolver->cached_n > 0);
     TAILQ_REMOVE(&resolver->cached, question, link);
     resolver->cached_n--;
-    resolver->cached_bytes -= size_of(question);
-    names_answer_drop(resolver->names->memory, &question->answer);
+    resolver->cached_bytes -= question_size(question);
+    names_answer_drop(resolver->host->memory, &question->answer);
 }
 
 static void free_question(struct resolver *resolver, struct resolver_question *question)
@@ -56,12 +60,12 @@ static void free_question(struct resolver *resolver, struct resolver_question *q
     CHECK_KIND(question, QUESTION_KIND);
     assert(TAILQ_EMPTY(&question->parts) && question->answer == NULL);
     RB_REMOVE(resolver_questions, &resolver->questions, question);
-    memory_release(resolver->names->memory, question->alias);
+    memory_release(resolver->host->memory, question->alias);
     question->kind = 0;
-    memory_release(resolver->names->memory, question);
+    memory_release(resolver->host->memory, question);
 }
 
-/* Gives up those that were not asked for the longest time. */
+/* Frees the questions that were not asked for the longest time. */
 static void shrink_cache(struct resolver *resolver)
 {
     while (resolver->cached_n > RESOLVER_CACHE || resolver->cached_bytes > RESOLVER_CACHE_BYTES) {
@@ -72,45 +76,38 @@ static void shrink_cache(struct resolver *resolver)
     }
 }
 
-/* Keeps a question that has been answered, with its answer. */
+/* Caches an answered question. */
 static void cache_question(
     struct resolver *resolver, struct resolver_question *question, uint64_t ms)
 {
     question->phase = QUESTION_CACHED;
-    question->until_ms = now_of(resolver) + ms;
+    question->until_ms = resolver_now(resolver) + ms;
     TAILQ_INSERT_TAIL(&resolver->cached, question, link);
     resolver->cached_n++;
-    resolver->cached_bytes += size_of(question);
+    resolver->cached_bytes += question_size(question);
     shrink_cache(resolver);
 }
 
 /* ---- The end of a question ---- */
 
-/* Whether somebody waits who has not said that they log a failure themselves. */
-static bool is_loud(const struct resolver_question *question)
-{
-    const struct resolver_part *part;
-
-    TAILQ_FOREACH (part, &question->parts, link)
-        if (!part->resolution->quiet)
-            return true;
-    return false;
-}
-
-static void log_failure(struct resolver_question *question)
+/* Logs a failure once, unless all askers log it themselves. */
+static void log_question_failure(const struct resolver_question *question)
 {
     enum log_level level = question->outcome == FB_NAME_ABSENT ? LEVEL_INFO : LEVEL_ERROR;
-    const char *name = question->name;
+    const struct resolver_part *part = TAILQ_FIRST(&question->parts);
 
     if (question->outcome == FB_NAME_FOUND || question->outcome == FB_NAME_NO_DATA ||
-        question->is_logged || !is_loud(question))
+        question->is_logged)
         return;
-    log_write(question->resolver->names->loop->log, level, 0,
-        "\"%s\" (%s) could not be resolved: %s", name, message_type_name(question->type),
-        question->why);
+    while (part != NULL && part->quiet)
+        part = TAILQ_NEXT(part, link);
+    if (part != NULL)
+        log_write(question->resolver->host->loop->log, level, 0,
+            "\"%s\" (%s) could not be resolved: %s", question->name,
+            message_type_name(question->type), question->why);
 }
 
-static void end_part(struct resolver_question *question, struct resolver_part *part)
+static void end_question_part(struct resolver_question *question, struct resolver_part *part)
 {
     assert(part->question == question || part->question == NULL);
     part->question = NULL;
@@ -118,11 +115,11 @@ static void end_part(struct resolver_question *question, struct resolver_part *p
     part->why = question->why;
     if (question->answer != NULL)
         part->answer = names_answer_share(question->answer);
-    names_part_ended(part);
+    question->resolver->host->ended(part);
 }
 
 /* For how long the outcome holds; 0: it is not kept. */
-static uint64_t time_to_keep(const struct resolver_question *question)
+static uint64_t time_to_cache(const struct resolver_question *question)
 {
     int64_t valid = question->resolver->setting->valid;
 
@@ -137,46 +134,50 @@ static uint64_t time_to_keep(const struct resolver_question *question)
     }
 }
 
-/* Ends a question that has its outcome, and its answer if it was found. It may be gone
- * afterwards. */
-static void end_question(struct resolver *resolver, struct resolver_question *question)
+/* Ends a question, after its answer was set. The question may be freed. */
+static void end_answered(
+    struct resolver_question *question, fb_name_outcome outcome, const char *why)
 {
+    struct resolver *resolver = question->resolver;
     struct resolver_part *part;
     uint64_t ms;
 
     assert(question->phase == QUESTION_ASKED);
-    assert((question->outcome == FB_NAME_FOUND) == (question->answer != NULL));
-    memory_release(resolver->names->memory, question->alias);
+    assert((outcome == FB_NAME_FOUND) == (question->answer != NULL));
+    question->outcome = outcome;
+    question->why = why;
+    memory_release(resolver->host->memory, question->alias);
     question->alias = NULL;
     question->aliases = 0;
-    log_failure(question);
+    log_question_failure(question);
     while ((part = TAILQ_FIRST(&question->parts)) != NULL) {
         TAILQ_REMOVE(&question->parts, part, link);
-        end_part(question, part);
+        end_question_part(question, part);
     }
-    ms = time_to_keep(question);
+    ms = time_to_cache(question);
     if (ms > 0) {
         cache_question(resolver, question, ms);
     } else {
-        names_answer_drop(resolver->names->memory, &question->answer);
+        names_answer_drop(resolver->host->memory, &question->answer);
         free_question(resolver, question);
     }
 }
 
-static void end_found(struct resolver *resolver, struct resolver_question *question,
-    const struct message *message, int64_t valid)
+static void end_found(
+    struct resolver_question *question, const struct message *message, int64_t valid)
 {
-    question->outcome = message->n > 0 ? FB_NAME_FOUND : FB_NAME_NO_DATA;
-    question->why = message->n > 0 ? NULL : message_why(MESSAGE_NO_DATA);
-    if (message->n > 0) {
-        question->answer =
-            names_answer_create(resolver->names->memory, message, now_of(resolver), valid);
-        if (question->answer == NULL) {
-            question->outcome = FB_NAME_NO_MEMORY;
-            question->why = "there is no memory";
-        }
+    const struct resolver *resolver = question->resolver;
+
+    if (message->n == 0) {
+        end_answered(question, FB_NAME_NO_DATA, message_why(MESSAGE_NO_DATA));
+        return;
     }
-    end_question(resolver, question);
+    question->answer =
+        names_answer_create(resolver->host->memory, message, resolver_now(resolver), valid);
+    if (question->answer != NULL)
+        end_answered(question, FB_NAME_FOUND, NULL);
+    else
+        end_answered(question, FB_NAME_NO_MEMORY, "there is no memory");
 }
 
 /* Keeps a question that the client has given back, if anybody wants to know. */
@@ -191,11 +192,11 @@ static void queue_again(struct resolver *resolver, struct resolver_question *que
     TAILQ_INSERT_TAIL(&resolver->again, question, link);
 }
 
-/* Has the name asked for that an answer is an alias of; false: there is no memory, or no end. */
+/* Asks for the alias of an answer next; false: there is no memory, or no end of aliases. */
 static bool follow_alias(struct resolver_question *question, const struct message *message)
 {
-    struct names *names = question->resolver->names;
-    const struct memory *memory = names->memory;
+    struct resolver *resolver = question->resolver;
+    const struct memory *memory = resolver->host->memory;
     char *alias = question->aliases++ < RESOLVER_ALIASES
                       ? memory_alloc(memory, strlen(message->canonical) + 1)
                       : NULL;
@@ -207,12 +208,12 @@ static bool follow_alias(struct resolver_question *question, const struct messag
         question->alias_ttl = message->ttl;
     memory_release(memory, question->alias);
     question->alias = alias;
-    queue_again(question->resolver, question);
-    names_ask_soon(names);
+    queue_again(resolver, question);
+    ask_soon(resolver);
     return true;
 }
 
-static void read_reply(struct resolver_question *question, const struct names_reply *reply)
+static void read_answer(struct resolver_question *question, const struct names_reply *reply)
 {
     struct message message;
     enum message_status status = message_read(reply->p, reply->n, question->type, &message);
@@ -220,7 +221,7 @@ static void read_reply(struct resolver_question *question, const struct names_re
     if (status == MESSAGE_FOUND) {
         if (question->alias != NULL)
             message_bound(&message, question->alias_ttl);
-        end_found(question->resolver, question, &message, question->resolver->setting->valid);
+        end_found(question, &message, question->resolver->setting->valid);
         return;
     }
     if (status == MESSAGE_NO_DATA && message.is_alias) {
@@ -228,29 +229,25 @@ static void read_reply(struct resolver_question *question, const struct names_re
             return;
         status = MESSAGE_LOOP;
     }
-    question->outcome = status == MESSAGE_NO_DATA ? FB_NAME_NO_DATA : FB_NAME_BROKEN;
-    question->why = message_why(status);
-    end_question(question->resolver, question);
+    end_answered(question, status == MESSAGE_NO_DATA ? FB_NAME_NO_DATA : FB_NAME_BROKEN,
+        message_why(status));
 }
 
-static void replied(void *arg, const struct names_reply *reply)
+static void client_replied(void *arg, const struct names_reply *reply)
 {
     struct resolver_question *question = arg;
     struct resolver *resolver = question->resolver;
 
     CHECK_KIND(question, QUESTION_KIND);
     assert(question->phase == QUESTION_ASKED && question->answer == NULL);
-    if (reply->outcome == FB_NAME_FOUND) {
-        read_reply(question, reply);
-    } else if (reply->outcome == 0) {
+    if (reply->outcome == FB_NAME_FOUND)
+        read_answer(question, reply);
+    else if (reply->outcome == 0)
         queue_again(resolver, question);
-    } else {
-        question->outcome = reply->outcome;
-        question->why = reply->why;
-        end_question(resolver, question);
-    }
+    else
+        end_answered(question, reply->outcome, reply->why);
     if (timer_is_set(&resolver->timer))
-        names_ask_soon(resolver->names);
+        ask_soon(resolver);
 }
 
 /* ---- Asking ---- */
@@ -258,22 +255,21 @@ static void replied(void *arg, const struct names_reply *reply)
 /* Looks into /etc/hosts where the system's servers are asked; whether it has the name. */
 static bool look_into_hosts(struct resolver *resolver, struct resolver_question *question)
 {
-    const struct address *address = &question->address;
     struct message message;
     bool found, readable;
 
     if (resolver->setting->servers != NULL)
         return false;
     found = names_client_hosts(resolver->client, question->name, question->type,
-        address->length > 0 ? &address->any : NULL, &message, &readable);
+        question->address.length > 0 ? &question->address.any : NULL, &message, &readable);
     if (!readable && !resolver->has_warned) {
         resolver->has_warned = true;
-        log_write(resolver->names->loop->log, LEVEL_WARN, 0,
+        log_write(resolver->host->loop->log, LEVEL_WARN, 0,
             "\"/etc/hosts\" cannot be read, names are asked for without it: a file that was "
             "replaced is read after a reload");
     }
     if (found)
-        end_found(resolver, question, &message, 0);
+        end_found(question, &message, 0);
     return found;
 }
 
@@ -296,7 +292,7 @@ static struct resolver_queue *queue_of(struct resolver_question *question)
     return question->is_again ? &question->resolver->again : &question->resolver->waiting;
 }
 
-static void ask(struct resolver *resolver, struct resolver_question *question)
+static void ask_question(struct resolver *resolver, struct resolver_question *question)
 {
     assert(question->phase == QUESTION_WAITS);
     TAILQ_REMOVE(queue_of(question), question, link);
@@ -314,21 +310,21 @@ void resolver_ask(struct resolver *resolver)
     uint64_t ms;
 
     CHECK_KIND(resolver, RESOLVER_KIND);
-    timer_del(resolver->names->loop, &resolver->timer);
+    timer_del(resolver->host->loop, &resolver->timer);
     while ((question = next_question(resolver, &ms)) != NULL) {
         if (ms > 0) {
-            timer_set(resolver->names->loop, &resolver->timer, ms);
+            timer_set(resolver->host->loop, &resolver->timer, ms);
             break;
         }
         names_client_take_back(resolver->client);
-        ask(resolver, question);
+        ask_question(resolver, question);
         any = true;
     }
     if (any)
         names_client_asked(resolver->client);
 }
 
-static void timer_expired(struct loop *loop, struct timer *timer)
+static void room_timer_expired(struct loop *loop, struct timer *timer)
 {
     (void)loop;
     resolver_ask(container_of(timer, struct resolver, timer));
@@ -339,14 +335,14 @@ static void set_waiting(struct resolver *resolver, struct resolver_question *que
     question->phase = QUESTION_WAITS;
     question->is_again = question->is_logged = false;
     TAILQ_INSERT_HEAD(&resolver->waiting, question, link);
-    names_ask_soon(resolver->names);
+    ask_soon(resolver);
 }
 
-/* Makes a question from one that has the same key; NULL without memory. */
+/* Makes a question with the key of a model; NULL without memory. */
 static struct resolver_question *create_question(
     struct resolver *resolver, const struct resolver_question *key, size_t size)
 {
-    struct resolver_question *question = memory_alloc(resolver->names->memory, size);
+    struct resolver_question *question = memory_alloc(resolver->host->memory, size);
 
     if (question == NULL)
         return NULL;
@@ -391,14 +387,14 @@ int resolver_want(struct resolver *resolver, struct resolver_part *part, const c
     question = find_question(resolver, name, type, address);
     if (question == NULL)
         return -1;
-    if (question->phase == QUESTION_CACHED && now_of(resolver) >= question->until_ms) {
+    if (question->phase == QUESTION_CACHED && resolver_now(resolver) >= question->until_ms) {
         uncache(resolver, question);
         set_waiting(resolver, question);
     }
     if (question->phase == QUESTION_CACHED) {
         TAILQ_REMOVE(&resolver->cached, question, link);
         TAILQ_INSERT_TAIL(&resolver->cached, question, link);
-        end_part(question, part);
+        end_question_part(question, part);
         return 0;
     }
     part->question = question;
@@ -411,7 +407,7 @@ void resolver_forget(struct resolver *resolver, struct resolver_part *part)
     struct resolver_question *question = part->question;
 
     CHECK_KIND(resolver, RESOLVER_KIND);
-    names_answer_drop(resolver->names->memory, &part->answer);
+    names_answer_drop(resolver->host->memory, &part->answer);
     if (question == NULL)
         return;
     assert(question->resolver == resolver && question->phase != QUESTION_CACHED);
@@ -427,10 +423,10 @@ void resolver_log_late(struct resolver *resolver, struct resolver_part *part, ui
 {
     struct resolver_question *question = part->question;
 
-    if (question == NULL || question->is_logged || part->resolution->quiet)
+    if (question == NULL || question->is_logged || part->quiet)
         return;
     question->is_logged = true;
-    log_write(resolver->names->loop->log, LEVEL_ERROR, 0,
+    log_write(resolver->host->loop->log, LEVEL_ERROR, 0,
         "\"%s\" (%s) could not be resolved: no server has answered within %" PRIu64 " ms",
         question->name, message_type_name(question->type), ms);
 }
@@ -438,28 +434,28 @@ void resolver_log_late(struct resolver *resolver, struct resolver_part *part, ui
 /* ---- The resolver ---- */
 
 struct resolver *resolver_create(
-    struct names *names, const struct names_setting *setting, unsigned sockets)
+    const struct resolver_host *host, const struct names_setting *setting, unsigned sockets)
 {
-    struct resolver *resolver = memory_alloc(names->memory, sizeof(*resolver));
+    struct resolver *resolver = memory_alloc(host->memory, sizeof(*resolver));
 
     if (resolver == NULL) {
-        log_write(names->loop->log, LEVEL_EMERG, errno, "no memory for a resolver");
+        log_write(host->loop->log, LEVEL_EMERG, errno, "no memory for a resolver");
         return NULL;
     }
     *resolver = (struct resolver) {
         .kind = RESOLVER_KIND,
-        .names = names,
+        .host = host,
         .setting = setting,
-        .timer.expired = timer_expired,
+        .timer.expired = room_timer_expired,
     };
     RB_INIT(&resolver->questions);
     TAILQ_INIT(&resolver->waiting);
     TAILQ_INIT(&resolver->again);
     TAILQ_INIT(&resolver->cached);
-    resolver->client = names_client_create(names->loop, setting->servers, sockets, replied);
+    resolver->client = names_client_create(host->loop, setting->servers, sockets, client_replied);
     if (resolver->client != NULL)
         return resolver;
-    memory_release(names->memory, resolver);
+    memory_release(host->memory, resolver);
     return NULL;
 }
 
@@ -471,14 +467,14 @@ void resolver_destroy(struct resolver **resolverp)
     *resolverp = NULL;
     CHECK_KIND(resolver, RESOLVER_KIND);
     names_client_destroy(&resolver->client);
-    timer_del(resolver->names->loop, &resolver->timer);
+    timer_del(resolver->host->loop, &resolver->timer);
     while ((question = RB_ROOT(&resolver->questions)) != NULL) {
         assert(TAILQ_EMPTY(&question->parts));
-        names_answer_drop(resolver->names->memory, &question->answer);
+        names_answer_drop(resolver->host->memory, &question->answer);
         free_question(resolver, question);
     }
     resolver->kind = 0;
-    memory_release(resolver->names->memory, resolver);
+    memory_release(resolver->host->memory, resolver);
 }
 
 void resolver_check(struct resolver *resolver)

@@ -8,7 +8,6 @@
 
 #include "base/memory.h"
 #include "event/loop.h"
-#include "names/answer.h"
 #include "names/client.h"
 #include "names/setting.h"
 #include "net/address.h"
@@ -25,7 +24,16 @@
 #define RESOLVER_ABSENT_MS 10000
 
 struct fb_resolution;
-struct names;
+struct resolver_part;
+
+/* The surroundings of a process's resolvers. */
+struct resolver_host {
+    struct loop *loop;
+    const struct memory *memory;
+    struct source
+        *source; /* posted when questions wait: its handler calls resolver_ask() of each resolver */
+    void (*ended)(struct resolver_part *part); /* a part has ended, whose outcome is set */
+};
 
 enum resolver_phase {
     QUESTION_WAITS,  /* in the queue of new questions, or of those that are asked again */
@@ -37,6 +45,7 @@ enum resolver_phase {
 struct resolver_part {
     TAILQ_ENTRY(resolver_part) link;
     struct fb_resolution *resolution;
+    bool quiet;                         /* a failure is logged by the asker */
     struct resolver_question *question; /* NULL: it has ended, or is not used */
     fb_name_outcome outcome;            /* 0: it has not ended */
     const char *why;
@@ -48,10 +57,10 @@ struct resolver_question {
     enum resolver_phase phase;
     uint16_t type;
     bool is_again;      /* the client has given it back */
-    bool is_logged;     /* a line says that nobody has answered in time */
+    bool is_logged;     /* a log line says that no server has answered in time */
     unsigned aliases;   /* aliases followed by questions of their own */
     uint32_t alias_ttl; /* the least of theirs, in seconds */
-    char *alias;        /* the latest of them, which is asked for; NULL: the name is */
+    char *alias;        /* the latest alias, which is asked for; NULL: the name is asked for */
     RB_ENTRY(resolver_question) node;
     TAILQ_ENTRY(resolver_question) link; /* in a queue, or among the cached, the latest last */
     TAILQ_HEAD(, resolver_part) parts;
@@ -69,7 +78,7 @@ RB_HEAD(resolver_questions, resolver_question);
 
 struct resolver {
     unsigned kind;
-    struct names *names;
+    const struct resolver_host *host;
     const struct names_setting *setting;
     struct resolver *next;
     struct names_client *client;
@@ -84,17 +93,17 @@ struct resolver {
 
 /* Makes a resolver with so many sockets at most; NULL after an emerg line. */
 struct resolver *resolver_create(
-    struct names *names, const struct names_setting *setting, unsigned sockets);
-/* Frees it, with all questions; nobody waits for one. */
+    const struct resolver_host *host, const struct names_setting *setting, unsigned sockets);
+/* Frees a resolver and its questions, without interested parts. */
 void resolver_destroy(struct resolver **resolver);
 
 /* Begins to wait for an answer; one that is known is the part's at once. `address` is that of
  * MESSAGE_PTR, or NULL. -1 without memory. */
 int resolver_want(struct resolver *resolver, struct resolver_part *part, const char *name,
     uint16_t type, const struct address *address);
-/* Waits for it no more, and gives up its answer. */
+/* Ends the interest of a part, and gives up its answer. */
 void resolver_forget(struct resolver *resolver, struct resolver_part *part);
-/* Logs, once a question, that nobody has answered in time. */
+/* Logs, once a question, that no server has answered in time. */
 void resolver_log_late(struct resolver *resolver, struct resolver_part *part, uint64_t ms);
 /* Asks what waits, as far as there is room. */
 void resolver_ask(struct resolver *resolver);

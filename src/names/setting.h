@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The values of one `resolver` of the configuration. Only data: settings/ fills it in, and a worker
- * has a resolver for each that is in use. */
+/* The values of a `resolver` of the configuration. Only data: settings/ fills in the values, and a
+ * worker has a resolver for each setting in use. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@ enum names_users {
 
 struct names_setting {
     const char *servers;        /* "address:port,...", or NULL: the system's, and /etc/hosts */
-    int64_t valid;              /* ms for which answers are kept; 0: their own time */
+    int64_t valid;              /* ms for which answers are kept; 0: by their time to live */
     bool ipv4, ipv6;            /* addresses that are looked up where any will do */
     unsigned users;             /* enum names_users; 0: nothing has it */
     struct names_setting *next; /* in the order of the file; NULL: the last one */

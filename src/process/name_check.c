@@ -85,7 +85,7 @@ static void ask(struct name_check *check, const struct stream_settings *stream,
     const struct names_setting *setting = upstream->resolver;
     struct asked *asked = malloc(sizeof(*asked));
     char name[MESSAGE_NAME];
-    const struct names_wish wish = {
+    const struct names_query query = {
         .name = known_question(server, name),
         .type = server->service != NULL ? FB_NAME_SRV : FB_NAME_ADDRESSES,
         .timeout = ASK_MS,
@@ -98,11 +98,11 @@ static void ask(struct name_check *check, const struct stream_settings *stream,
     if (asked == NULL)
         return;
     *asked = (struct asked) { check, upstream, server };
-    if (names_resolve(check->names, setting != NULL ? setting : &stream->system, &wish) != NULL) {
+    if (names_resolve(check->names, setting != NULL ? setting : &stream->system, &query) != NULL) {
         check->waits++;
         return;
     }
-    warn(asked, wish.name, "it is no name of a host, or cannot be asked for");
+    warn(asked, query.name, "it is no name of a host, or cannot be asked for");
     free(asked);
 }
 
@@ -146,8 +146,8 @@ void name_check_run(
     report_init(&check.report, cycle->arena);
     check.names = names_create(&check.loop, &memory_plain, settings, NAMES_OF_GROUPS);
     if (check.names != NULL) {
-        check.names->tell = tell;
-        check.names->told = told;
+        check.names->deliver = tell;
+        check.names->delivered = told;
         ask_all(&check, cycle);
         names_destroy(&check.names);
     }

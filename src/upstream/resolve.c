@@ -73,7 +73,7 @@ static struct fb_resolution *ask(struct resolve *resolve, const char *name, fb_n
 {
     struct upstreams *upstreams = resolve->upstreams;
     const struct names_setting *setting = resolve->upstream->resolver;
-    const struct names_wish wish = {
+    const struct names_query query = {
         .name = name,
         .type = type,
         .timeout = (uint64_t)resolve->upstream->resolver_timeout,
@@ -87,7 +87,7 @@ static struct fb_resolution *ask(struct resolve *resolve, const char *name, fb_n
         errno = ENOSYS;
         return NULL;
     }
-    return names_resolve(upstreams->names, setting != NULL ? setting : upstreams->system, &wish);
+    return names_resolve(upstreams->names, setting != NULL ? setting : upstreams->system, &query);
 }
 
 /* Says in words why a question could not be asked. */

@@ -10,7 +10,7 @@
 
 static struct worker *worker_of_names(const struct names *names)
 {
-    return worker_of_loop(names->loop);
+    return worker_of_loop(names->host.loop);
 }
 
 static void tell_resolution(struct names *names, struct fb_worker *handle, names_resolved *resolved,
@@ -62,8 +62,8 @@ int resolutions_open(struct worker *worker)
         names_create(&net->loop, net->memory, &worker->cycle->stream.system, users_of(worker));
     if (worker->names == NULL)
         return -1;
-    worker->names->tell = tell_resolution;
-    worker->names->told = flush_resolutions;
+    worker->names->deliver = tell_resolution;
+    worker->names->delivered = flush_resolutions;
     return 0;
 }
 
@@ -81,18 +81,18 @@ void resolutions_close(struct worker *worker)
 }
 
 /* Makes a connection the owner; an errno where it cannot be. */
-static int set_owner(struct fb_conn *owner, struct names_wish *wish)
+static int set_owner(struct fb_conn *owner, struct names_query *query)
 {
     struct session_use *use = conn_is_active(owner) ? session_use_create(owner) : NULL;
 
     if (use == NULL)
         return conn_is_active(owner) ? ENOMEM : ECANCELED;
-    wish->owned = &use->resolutions;
+    query->owned = &use->resolutions;
     return 0;
 }
 
 struct fb_resolution *resolutions_begin(
-    struct fb_worker *handle, struct fb_conn *owner, struct names_wish *wish)
+    struct fb_worker *handle, struct fb_conn *owner, struct names_query *query)
 {
     struct worker *worker = worker_of(handle);
     const struct stream_settings *stream = &worker->cycle->stream;
@@ -100,20 +100,20 @@ struct fb_resolution *resolutions_begin(
     int64_t timeout = stream->resolver_timeout;
     int error;
 
-    assert(wish->resolved != NULL);
+    assert(query->resolved != NULL);
     if (owner != NULL) {
         setting = session_server_of(owner)->settings.resolver;
         timeout = session_server_of(owner)->settings.resolver_timeout;
     }
     error = worker->names != NULL ? 0 : names_client_built() ? EPERM : ENOSYS;
     if (error == 0 && owner != NULL)
-        error = set_owner(owner, wish);
+        error = set_owner(owner, query);
     if (error != 0) {
         errno = error;
         return NULL;
     }
-    wish->handle = handle;
-    if (wish->timeout == 0)
-        wish->timeout = (uint64_t)timeout;
-    return names_resolve(worker->names, setting, wish);
+    query->handle = handle;
+    if (query->timeout == 0)
+        query->timeout = (uint64_t)timeout;
+    return names_resolve(worker->names, setting, query);
 }

@@ -17,4 +17,4 @@ void resolutions_close(struct worker *worker);
 
 /* fb_resolve(), of a connection or (NULL) of the worker. */
 struct fb_resolution *resolutions_begin(
-    struct fb_worker *handle, struct fb_conn *owner, struct names_wish *wish);
+    struct fb_worker *handle, struct fb_conn *owner, struct names_query *query);

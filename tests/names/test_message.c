@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Answers as servers of names send them, read byte by byte; the times to live above all. What is
  * malformed is with the fuzzer's corpus. */
-#include "names/answer.h"
 #include "names/message.h"
 #include "support/test.h"
 

@@ -67,8 +67,8 @@ static void begin(struct room *room, unsigned resolvers)
     room->names = names_create(
         room->fixture->loop, &room->fixture->memory.memory, &room->settings[0], NAMES_OF_SESSIONS);
     ck_assert_ptr_nonnull(room->names);
-    room->names->tell = call_asker;
-    room->names->told = ignore;
+    room->names->deliver = call_asker;
+    room->names->delivered = ignore;
 }
 
 static void end(struct room *room)
@@ -80,7 +80,7 @@ static void end(struct room *room)
 
 static void ask(struct room *room, unsigned resolver, const char *name)
 {
-    struct names_wish wish = {
+    struct names_query wish = {
         .name = name,
         .type = FB_NAME_A,
         .quiet = true,
