@@ -7,9 +7,9 @@
 #include "backends/group.h"
 #include "base/compiler.h"
 #include "text/template.h"
-#include "upstream/follow.h"
 #include "upstream/peers.h"
 #include "upstream/queue.h"
+#include "upstream/refresh.h"
 
 #include <string.h>
 

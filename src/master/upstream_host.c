@@ -5,8 +5,8 @@
 
 #include "base/compiler.h"
 #include "master/master.h"
+#include "upstream/addresses.h"
 #include "upstream/balancer.h"
-#include "upstream/known.h"
 #include "upstream/operators.h"
 #include "upstream/status.h"
 

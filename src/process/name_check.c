@@ -5,7 +5,7 @@
 #include "base/compiler.h"
 #include "conf/report.h"
 #include "names/names.h"
-#include "upstream/known.h"
+#include "upstream/addresses.h"
 
 #include <stdlib.h>
 

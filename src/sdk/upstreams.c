@@ -7,8 +7,8 @@
 #include "backends/tries.h"
 #include "features/health/match.h"
 #include "sdk/handle.h"
-#include "upstream/follow.h"
 #include "upstream/health.h"
+#include "upstream/refresh.h"
 
 #include <assert.h>
 #include <errno.h>

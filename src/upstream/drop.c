@@ -3,8 +3,8 @@
  * that each peer is looked at. */
 #include "upstream/drop.h"
 
-#include "upstream/follow.h"
 #include "upstream/peers.h"
+#include "upstream/refresh.h"
 
 #include <string.h>
 

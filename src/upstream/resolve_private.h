@@ -3,7 +3,7 @@
  * alone. */
 #pragma once
 
-#include "upstream/known_write.h"
+#include "upstream/addresses_write.h"
 #include "upstream/resolve.h"
 #include "upstream/resolve_set.h"
 

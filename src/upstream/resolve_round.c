@@ -4,8 +4,8 @@
 #include "upstream/resolve_private.h"
 
 #include "base/log.h"
-#include "upstream/follow.h"
 #include "upstream/queue.h"
+#include "upstream/refresh.h"
 
 #include <stdio.h>
 #include <string.h>

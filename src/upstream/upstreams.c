@@ -4,11 +4,11 @@
 #include "upstream/upstreams.h"
 
 #include "base/log.h"
-#include "upstream/follow.h"
+#include "upstream/addresses_write.h"
 #include "upstream/health.h"
-#include "upstream/known_write.h"
 #include "upstream/peers.h"
 #include "upstream/queue.h"
+#include "upstream/refresh.h"
 #include "upstream/resolve.h"
 #include "upstream/zone.h"
 

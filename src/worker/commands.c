@@ -8,7 +8,7 @@
 #include "process/process_ops.h"
 #include "session/drain.h"
 #include "systemd/notify.h"
-#include "upstream/follow.h"
+#include "upstream/refresh.h"
 #include "worker/accept.h"
 #include "worker/messages.h"
 #include "worker/worker.h"

@@ -5,7 +5,7 @@
 #include "shm/declared.h"
 #include "shm/map.h"
 #include "shm/metrics.h"
-#include "upstream/known.h"
+#include "upstream/addresses.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #include "features/features.h"
 #include "features/resolver/resolver.h"
 #include "settings/set_value.h"
-#include "upstream/known.h"
+#include "upstream/addresses.h"
 #include "upstream/zone.h"
 
 #include <assert.h>

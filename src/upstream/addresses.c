@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Keeps the table of known addresses. A reader takes no lock: it reads the copy that is in force,
  * and reads again if another one has come into force meanwhile. */
-#include "upstream/known_private.h"
+#include "upstream/addresses_private.h"
 
 #include "base/compiler.h"
 #include "shm/siphash.h"

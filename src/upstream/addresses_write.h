@@ -2,7 +2,7 @@
 /* Writes to the table of known addresses. */
 #pragma once
 
-#include "upstream/known.h"
+#include "upstream/addresses.h"
 
 /* A process with questions, and its claimed entries. */
 struct known_writer {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Follows names. A worker is told of each change, and looks once more in a while where it still
  * waits for a first answer, because the process that asks may be another binary's. */
-#include "upstream/follow.h"
+#include "upstream/refresh.h"
 
 #include "base/compiler.h"
-#include "upstream/known.h"
+#include "upstream/addresses.h"
 #include "upstream/peers.h"
 #include "upstream/queue.h"
 

@@ -2,7 +2,7 @@
 /* The layout of the table of known addresses. For the files of known.c alone. */
 #pragma once
 
-#include "upstream/known.h"
+#include "upstream/addresses.h"
 
 #include <stdatomic.h>
 

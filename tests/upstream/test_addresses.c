@@ -2,8 +2,8 @@
 /* The table of known addresses: an entry is read as it was written last, whatever its writer did
  * before it died; it has one writer; numbers that cannot be are no addresses. */
 #include "shm/declared.h"
-#include "upstream/known_private.h"
-#include "upstream/known_write.h"
+#include "upstream/addresses_private.h"
+#include "upstream/addresses_write.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Writes to the table of known addresses: claims entries, fills the copy that is not in force, and
  * puts it in force. */
-#include "upstream/known_write.h"
+#include "upstream/addresses_write.h"
 
-#include "upstream/known_private.h"
+#include "upstream/addresses_private.h"
 
 #include <fcntl.h>
 #include <stdio.h>
