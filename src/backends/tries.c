@@ -219,8 +219,8 @@ static inline fb_choice choose(
     struct session_record *record;
     fb_choice status;
 
-    if (unlikely(upstream->follows != NULL))
-        follow_heed(&stream_of(tries->client)->upstreams, upstream);
+    if (unlikely(upstream->refreshes != NULL))
+        refresh_group(&stream_of(tries->client)->upstreams, upstream);
     status = show_try(tries, queue_choose(&tries->choice), out);
     if (likely(status != FB_CHOICE_WAITS))
         return status;

@@ -159,7 +159,7 @@ void reload_begin(struct master *master)
     if (master->control.client_n > 0)
         control_wait_on(&master->control, CONTROL_WAIT_RELOAD, CONTROL_WAIT_RELOAD_END);
     reload->check.asks = true;
-    reload->check.known = master->pool.serving->cycle->stream.known;
+    reload->check.known = master->pool.serving->cycle->stream.addresses;
     if (config_check_begin(&reload->check, master->options, &master->log, -1) == -1)
         fail_at_once(master);
     else

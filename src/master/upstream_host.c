@@ -153,13 +153,13 @@ void upstream_host_servers(void *host, const void *group,
 /* Reads the known state of a server's name. */
 static struct control_name read_server_name(const struct zone *known,
     const struct upstream *upstream, const struct upstream_server *server, uint64_t now_ms,
-    struct known_state *state)
+    struct addresses_state *state)
 {
-    const struct known_key key = known_key_of(upstream, server);
+    const struct addresses_key key = addresses_key_of(upstream, server);
     struct control_name name = { .server = server->name, .age_ms = -1, .failed_ms = -1 };
-    uint32_t entry = known_find(known, &key);
+    uint32_t entry = addresses_find(known, &key);
 
-    if (entry == KNOWN_NONE || !known_read_state(known, entry, &key, state))
+    if (entry == ADDRESSES_NONE || !addresses_read_state(known, entry, &key, state))
         return name;
     name.addresses = state->n;
     if (state->answered_ms != 0)
@@ -174,10 +174,10 @@ void upstream_host_names(void *host, const void *group,
     void (*each)(void *arg, const struct control_name *name), void *arg)
 {
     const struct master *master = master_of(host);
-    const struct zone *known = master->pool.serving->cycle->stream.known;
+    const struct zone *known = master->pool.serving->cycle->stream.addresses;
     const struct upstream *upstream = group_of(group);
     const struct upstream_server *server;
-    struct known_state state;
+    struct addresses_state state;
 
     STAILQ_FOREACH (server, &upstream->servers, link)
         if (server->target == NULL) {

@@ -71,7 +71,7 @@ static struct generation *create_generation(
     struct pool *pool, struct cycle *cycle, struct descriptors *opened)
 {
     unsigned serve_n = (unsigned)cycle->core.worker_processes;
-    unsigned n = serve_n + (cycle->stream.known != NULL);
+    unsigned n = serve_n + (cycle->stream.addresses != NULL);
     struct generation *generation =
         calloc(1, sizeof(*generation) + n * sizeof(generation->workers[0]));
 

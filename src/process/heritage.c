@@ -27,7 +27,7 @@ void heritage_add_descriptors(struct heritage *heritage, const struct descriptor
     for (unsigned i = 0; i < core_target_n(&cycle->core); i++)
         descriptors_add_target(kept, core_target(&cycle->core, i));
     if (heritage->task == TASK_ASK)
-        descriptors_add(kept, cycle->stream.known->segment.fd);
+        descriptors_add(kept, cycle->stream.addresses->segment.fd);
     else
         add_listeners(kept, cycle);
     SLIST_FOREACH (module, &cycle->modules, link)

@@ -29,14 +29,14 @@ struct asked {
 /* Returns how many addresses the server goes on with. */
 static unsigned count_kept(const struct name_check *check, const struct asked *asked)
 {
-    const struct known_key key = known_key_of(asked->upstream, asked->server);
-    struct known_state state = { .n = 0 };
-    uint32_t entry = KNOWN_NONE;
+    const struct addresses_key key = addresses_key_of(asked->upstream, asked->server);
+    struct addresses_state state = { .n = 0 };
+    uint32_t entry = ADDRESSES_NONE;
 
     if (check->known.segment.base != NULL)
-        entry = known_find(&check->known, &key);
-    if (entry != KNOWN_NONE)
-        known_read_state(&check->known, entry, &key, &state);
+        entry = addresses_find(&check->known, &key);
+    if (entry != ADDRESSES_NONE)
+        addresses_read_state(&check->known, entry, &key, &state);
     return state.n;
 }
 
@@ -86,7 +86,7 @@ static void ask(struct name_check *check, const struct stream_settings *stream,
     struct asked *asked = malloc(sizeof(*asked));
     char name[MESSAGE_NAME];
     const struct names_query query = {
-        .name = known_question(server, name),
+        .name = addresses_question(server, name),
         .type = server->service != NULL ? FB_NAME_SRV : FB_NAME_ADDRESSES,
         .timeout = ASK_MS,
         .port = server->port,
@@ -139,7 +139,7 @@ void name_check_run(
         .log = log,
     };
 
-    if (cycle->stream.known == NULL || loop_init(&check.loop, &options) == -1)
+    if (cycle->stream.addresses == NULL || loop_init(&check.loop, &options) == -1)
         return;
     if (known != NULL && segment_open(&check.known.segment, &known->segment) != NULL)
         segment_close(&check.known.segment);

@@ -101,7 +101,7 @@ static int prepare_helper(struct cycle *cycle)
     struct cycle helper = *cycle;
     int status;
 
-    if (cycle->stream.known == NULL)
+    if (cycle->stream.addresses == NULL)
         return 0;
     sandbox_narrow(&helper);
     status = sandbox_filter_prepare(&helper);

@@ -68,8 +68,8 @@ static const fb_probe *upstreams_claim(
     struct health_probe *probe = NULL;
 
     *wait = HEALTH_RETRY_MS;
-    if (check->upstream->follows != NULL)
-        follow_heed(&stream->upstreams, check->upstream);
+    if (check->upstream->refreshes != NULL)
+        refresh_group(&stream->upstreams, check->upstream);
     if (!stream->draining)
         probe = health_claim(&stream->upstreams, check->upstream, check->check, wait);
     if (probe == NULL)

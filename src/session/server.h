@@ -112,7 +112,7 @@ struct stream_settings {
     STAILQ_HEAD(, server) servers;
     struct listeners listeners;
     struct upstream_list upstreams;
-    struct zone *known; /* addresses of servers with names; NULL: no server has a name */
+    struct zone *addresses; /* of servers with names; NULL: no server has a name */
     struct variables *variables;
     void **features;             /* structs of the features, by their places; NULL: no stream {} */
     bool access_logs;            /* some access logs exist, which workers open */

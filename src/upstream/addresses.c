@@ -1,73 +1,76 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the table of known addresses. A reader takes no lock: it reads the copy that is in force,
- * and reads again if another one has come into force meanwhile. */
-#include "upstream/addresses_private.h"
+/* Keeps the table of addresses. A reader takes no lock: it reads the copy that is in force, and
+ * reads again if the other copy has come into force meanwhile. A writer claims entries, fills the
+ * copy that is not in force, and puts it in force. */
+#include "upstream/addresses.h"
 
 #include "base/compiler.h"
 #include "shm/siphash.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#define KNOWN_MAGIC 0x66626b6eu
-#define KNOWN_VERSION 1
+#define ADDRESSES_MAGIC 0x66626b6eu
+#define ADDRESSES_VERSION 1
 #define READ_TRIES 4
 
-static_assert(sizeof(struct known_address) == 32, "the layout is versioned");
+static_assert(sizeof(struct addresses_item) == 32, "the layout is versioned");
 
 /* ---- The zone ---- */
 
 static size_t table_size(const void *shape)
 {
     (void)shape;
-    return sizeof(struct known_table);
+    return sizeof(struct addresses_table);
 }
 
 static int init_table(void *memory, const void *shape)
 {
-    struct known_table *table = memory;
+    struct addresses_table *table = memory;
 
     (void)shape;
-    table->magic = KNOWN_MAGIC;
-    table->entries = KNOWN_NAMES;
-    table->unit = sizeof(struct known_entry);
+    table->magic = ADDRESSES_MAGIC;
+    table->entries = ADDRESSES_NAMES;
+    table->unit = sizeof(struct addresses_entry);
     return 0;
 }
 
 static bool is_table(const void *memory, const void *shape)
 {
-    const struct known_table *table = memory;
+    const struct addresses_table *table = memory;
 
     (void)shape;
-    return table->magic == KNOWN_MAGIC && table->entries == KNOWN_NAMES &&
-           table->unit == sizeof(struct known_entry);
+    return table->magic == ADDRESSES_MAGIC && table->entries == ADDRESSES_NAMES &&
+           table->unit == sizeof(struct addresses_entry);
 }
 
 /* No worker writes there. */
-static struct segment_part writable_part(const void *shape, uint32_t slot)
+static struct segment_part writable_nothing(const void *shape, uint32_t slot)
 {
     (void)shape;
     (void)slot;
     return (struct segment_part) { .size = 0 };
 }
 
-static const struct zone_kind known_kind = {
+static const struct zone_kind addresses_kind = {
     .name = "names",
     .size = table_size,
     .init = init_table,
     .is = is_table,
-    .writable = writable_part,
+    .writable = writable_nothing,
     .is_helpers = true,
 };
 
-struct zone *known_declare(struct zones *zones, struct arena *arena)
+struct zone *addresses_declare(struct zones *zones, struct arena *arena)
 {
-    return zone_declare(zones, arena, &known_kind, "names:upstreams", KNOWN_VERSION, NULL);
+    return zone_declare(zones, arena, &addresses_kind, "names:upstreams", ADDRESSES_VERSION, NULL);
 }
 
 /* ---- Keys ---- */
 
-const char *known_question(const struct upstream_server *server, char text[MESSAGE_NAME])
+const char *addresses_question(const struct upstream_server *server, char text[MESSAGE_NAME])
 {
     const char *service = server->service;
     int n;
@@ -82,7 +85,8 @@ const char *known_question(const struct upstream_server *server, char text[MESSA
 }
 
 /* The group's name is enough, but that of a directive's address may stand for several. */
-struct known_key known_key_of(const struct upstream *upstream, const struct upstream_server *server)
+struct addresses_key addresses_key_of(
+    const struct upstream *upstream, const struct upstream_server *server)
 {
     static const uint64_t seeds[2][2] = { { 0x6b6e6f77, 1 }, { 0x6b6e6f77, 2 } };
     const struct names_setting *resolver = upstream->is_single ? upstream->resolver : NULL;
@@ -90,7 +94,7 @@ struct known_key known_key_of(const struct upstream *upstream, const struct upst
         resolver != NULL ? resolver->servers : NULL };
     const uint8_t families = resolver != NULL ? (resolver->ipv4 | resolver->ipv6 << 1) : 0;
     uint64_t parts[2][countof(texts) + 1];
-    struct known_key key;
+    struct addresses_key key;
 
     for (unsigned i = 0; i < 2; i++) {
         for (size_t j = 0; j < countof(texts); j++)
@@ -102,22 +106,31 @@ struct known_key known_key_of(const struct upstream *upstream, const struct upst
     return key;
 }
 
-uint32_t known_find(const struct zone *zone, const struct known_key *key)
+static bool entry_has_key(const struct zone *zone, uint32_t entry, const struct addresses_key *key)
 {
-    for (uint32_t i = 0; i < KNOWN_NAMES; i++)
-        if (known_has_key(zone, i, key))
+    const _Atomic uint64_t *parts = addresses_table_of(zone)->keys[entry];
+
+    assert(entry < ADDRESSES_NAMES);
+    return atomic_load_explicit(&parts[0], memory_order_acquire) == key->part[0] &&
+           atomic_load_explicit(&parts[1], memory_order_relaxed) == key->part[1];
+}
+
+uint32_t addresses_find(const struct zone *zone, const struct addresses_key *key)
+{
+    for (uint32_t i = 0; i < ADDRESSES_NAMES; i++)
+        if (entry_has_key(zone, i, key))
             return i;
-    return KNOWN_NONE;
+    return ADDRESSES_NONE;
 }
 
 /* ---- Reading ---- */
 
-uint32_t known_changes(const struct zone *zone)
+uint32_t addresses_changes(const struct zone *zone)
 {
-    return atomic_load_explicit(&known_table_of(zone)->changes, memory_order_acquire);
+    return atomic_load_explicit(&addresses_table_of(zone)->changes, memory_order_acquire);
 }
 
-static void add_address(struct resolve_set *set, const struct known_address *from)
+static void read_item_address(struct resolve_set *set, const struct addresses_item *from)
 {
     struct resolve_found found = { .priority = from->priority, .weight = from->weight };
 
@@ -137,28 +150,28 @@ static void add_address(struct resolve_set *set, const struct known_address *fro
     resolve_set_add(set, &found);
 }
 
-static void read_copy(const struct known_copy *copy, struct resolve_set *set)
+static void read_copy(const struct addresses_copy *copy, struct resolve_set *set)
 {
     uint32_t n = copy->n < RESOLVE_ADDRESSES ? copy->n : RESOLVE_ADDRESSES;
 
     set->n = 0;
     set->is_cut = copy->is_cut != 0;
     for (uint32_t i = 0; i < n; i++)
-        add_address(set, &copy->list[i]);
+        read_item_address(set, &copy->list[i]);
 }
 
-bool known_read(const struct zone *zone, uint32_t i, const struct known_key *key, uint32_t *version,
-    bool *answered, struct resolve_set *set)
+bool addresses_read(const struct zone *zone, uint32_t i, const struct addresses_key *key,
+    uint32_t *version, bool *answered, struct resolve_set *set)
 {
-    const struct known_entry *entry = known_entry_of(zone, i);
+    const struct addresses_entry *entry = addresses_entry_of(zone, i);
 
     assert(set->room >= RESOLVE_ADDRESSES);
     for (int tries = 0; tries < READ_TRIES; tries++) {
-        /* whoever finds that a round has ended finds its addresses, too */
+        /* a reader that finds the end of a round finds its addresses, too */
         bool has_ended = atomic_load_explicit(&entry->answered, memory_order_acquire) != 0;
         uint32_t now = atomic_load_explicit(&entry->version, memory_order_acquire);
 
-        if (!known_has_key(zone, i, key))
+        if (!entry_has_key(zone, i, key))
             return false;
         *answered = has_ended;
         if (now == *version)
@@ -166,7 +179,7 @@ bool known_read(const struct zone *zone, uint32_t i, const struct known_key *key
         read_copy(&entry->copies[now & 1], set);
         atomic_thread_fence(memory_order_acquire);
         if (atomic_load_explicit(&entry->version, memory_order_relaxed) == now &&
-            known_has_key(zone, i, key)) {
+            entry_has_key(zone, i, key)) {
             *version = now;
             return true;
         }
@@ -174,22 +187,198 @@ bool known_read(const struct zone *zone, uint32_t i, const struct known_key *key
     return false;
 }
 
-bool known_read_state(
-    const struct zone *zone, uint32_t i, const struct known_key *key, struct known_state *state)
+bool addresses_read_state(const struct zone *zone, uint32_t i, const struct addresses_key *key,
+    struct addresses_state *state)
 {
-    const struct known_entry *entry = known_entry_of(zone, i);
+    const struct addresses_entry *entry = addresses_entry_of(zone, i);
 
-    if (!known_has_key(zone, i, key))
+    if (!entry_has_key(zone, i, key))
         return false;
     state->n = entry->copies[atomic_load_explicit(&entry->version, memory_order_acquire) & 1].n;
     if (state->n > RESOLVE_ADDRESSES)
         state->n = RESOLVE_ADDRESSES;
     state->answered_ms = atomic_load_explicit(&entry->answered_ms, memory_order_relaxed);
     state->failed_ms = atomic_load_explicit(&entry->failed_ms, memory_order_relaxed);
-    memcpy(state->why, entry->why, KNOWN_WHY);
-    state->why[KNOWN_WHY - 1] = '\0';
+    memcpy(state->why, entry->why, ADDRESSES_WHY);
+    state->why[ADDRESSES_WHY - 1] = '\0';
     for (char *c = state->why; *c != '\0'; c++)
         if (*c < ' ' || *c > '~')
             *c = '?';
     return true;
+}
+
+/* ---- Writing ---- */
+
+/* Locks the table (0) or an entry (1 and more) by a POSIX lock, which ends with the process; false:
+ * a different process has the lock. */
+static bool lock_range(const struct zone *zone, uint32_t at)
+{
+    struct flock range = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1 };
+
+    return zone->segment.fd == -1 || fcntl(zone->segment.fd, F_SETLK, &range) == 0;
+}
+
+static void unlock_range(const struct zone *zone, uint32_t at)
+{
+    struct flock range = { .l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1 };
+
+    if (zone->segment.fd != -1)
+        fcntl(zone->segment.fd, F_SETLK, &range);
+}
+
+static bool is_claimed(const struct addresses_writer *writer, uint32_t i)
+{
+    return (writer->claimed[i / 64] >> i % 64 & 1) != 0;
+}
+
+static void note_table_change(const struct addresses_writer *writer)
+{
+    atomic_fetch_add_explicit(&addresses_table_of(writer->zone)->changes, 1, memory_order_release);
+}
+
+static bool is_older(const struct addresses_entry *a, const struct addresses_entry *b)
+{
+    return atomic_load_explicit(&a->answered_ms, memory_order_relaxed) <
+           atomic_load_explicit(&b->answered_ms, memory_order_relaxed);
+}
+
+/* Finds and locks a free entry, or else the entry without a writer that was answered the longest
+ * time ago. */
+static uint32_t lock_unused(const struct addresses_writer *writer)
+{
+    uint32_t oldest = ADDRESSES_NONE;
+
+    for (uint32_t i = 0; i < ADDRESSES_NAMES; i++) {
+        const _Atomic uint64_t *key = addresses_table_of(writer->zone)->keys[i];
+
+        if (is_claimed(writer, i) || !lock_range(writer->zone, i + 1))
+            continue;
+        if (atomic_load_explicit(key, memory_order_relaxed) == 0) {
+            if (oldest != ADDRESSES_NONE)
+                unlock_range(writer->zone, oldest + 1);
+            return i;
+        }
+        if (oldest != ADDRESSES_NONE && !is_older(addresses_entry_of(writer->zone, i),
+                                            addresses_entry_of(writer->zone, oldest))) {
+            unlock_range(writer->zone, i + 1);
+            continue;
+        }
+        if (oldest != ADDRESSES_NONE)
+            unlock_range(writer->zone, oldest + 1);
+        oldest = i;
+    }
+    return oldest;
+}
+
+/* Makes a locked entry the key's, of which nothing is known. */
+static void begin_entry(
+    const struct addresses_writer *writer, uint32_t i, const struct addresses_key *key)
+{
+    _Atomic uint64_t *parts = addresses_table_of(writer->zone)->keys[i];
+    struct addresses_entry *entry = addresses_entry_of(writer->zone, i);
+    uint32_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
+
+    atomic_store_explicit(&parts[0], 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release); /* a reader of what follows finds no key */
+    for (unsigned copy = 0; copy < 2; copy++)
+        entry->copies[copy].n = entry->copies[copy].is_cut = 0;
+    entry->why[0] = '\0';
+    atomic_store_explicit(&entry->answered, 0, memory_order_relaxed);
+    atomic_store_explicit(&entry->answered_ms, 0, memory_order_relaxed);
+    atomic_store_explicit(&entry->failed_ms, 0, memory_order_relaxed);
+    atomic_store_explicit(&entry->version, version + 1, memory_order_relaxed);
+    atomic_store_explicit(&parts[1], key->part[1], memory_order_relaxed);
+    atomic_store_explicit(&parts[0], key->part[0], memory_order_release);
+}
+
+/* Makes an entry for the key, unless another process is just making one. */
+static uint32_t make_address_entry(struct addresses_writer *writer, const struct addresses_key *key)
+{
+    uint32_t i;
+
+    if (!lock_range(writer->zone, 0))
+        return ADDRESSES_NONE;
+    i = addresses_find(writer->zone, key);
+    if (i != ADDRESSES_NONE) {
+        unlock_range(writer->zone, 0);
+        return lock_range(writer->zone, i + 1) ? i : ADDRESSES_NONE;
+    }
+    i = lock_unused(writer);
+    if (i != ADDRESSES_NONE)
+        begin_entry(writer, i, key);
+    unlock_range(writer->zone, 0);
+    return i;
+}
+
+uint32_t addresses_claim(struct addresses_writer *writer, const struct addresses_key *key)
+{
+    uint32_t i = addresses_find(writer->zone, key);
+
+    if (i == ADDRESSES_NONE)
+        i = make_address_entry(writer, key);
+    else if (!lock_range(writer->zone, i + 1))
+        return ADDRESSES_NONE;
+    if (i == ADDRESSES_NONE)
+        return ADDRESSES_NONE;
+    if (!entry_has_key(writer->zone, i, key)) { /* another process was faster */
+        unlock_range(writer->zone, i + 1);
+        return ADDRESSES_NONE;
+    }
+    writer->claimed[i / 64] |= UINT64_C(1) << i % 64;
+    return i;
+}
+
+static void write_item(struct addresses_item *to, const struct resolve_found *found)
+{
+    const struct address *address = &found->address;
+
+    *to = (struct addresses_item) {
+        .weight = found->weight,
+        .port = address_port(address),
+        .priority = found->priority,
+        .is_in6 = address->any.sa_family == AF_INET6,
+    };
+    if (to->is_in6) {
+        memcpy(to->bytes, &address->in6.sin6_addr, 16);
+        to->scope = address->in6.sin6_scope_id;
+    } else {
+        memcpy(to->bytes, &address->in.sin_addr, 4);
+    }
+}
+
+void addresses_write(struct addresses_writer *writer, uint32_t i, const struct resolve_set *set)
+{
+    struct addresses_entry *entry = addresses_entry_of(writer->zone, i);
+    uint32_t version = atomic_load_explicit(&entry->version, memory_order_relaxed) + 1;
+    struct addresses_copy *copy = &entry->copies[version & 1];
+
+    assert(is_claimed(writer, i) && set->n <= RESOLVE_ADDRESSES);
+    /* readers of the copy find the newer version */
+    atomic_thread_fence(memory_order_release);
+    copy->is_cut = set->is_cut;
+    copy->n = (uint32_t)set->n;
+    for (size_t j = 0; j < set->n; j++)
+        write_item(&copy->list[j], &set->list[j]);
+    atomic_store_explicit(&entry->version, version, memory_order_release);
+    note_table_change(writer);
+}
+
+void addresses_note(
+    struct addresses_writer *writer, uint32_t i, uint64_t now_ms, const char *name, const char *why)
+{
+    struct addresses_entry *entry = addresses_entry_of(writer->zone, i);
+    char text[ADDRESSES_WHY] = "";
+
+    assert(is_claimed(writer, i) && (name == NULL) == (why == NULL));
+    if (why == NULL)
+        atomic_store_explicit(&entry->answered_ms, now_ms, memory_order_relaxed);
+    else if (snprintf(text, sizeof(text), "%s: %s", name, why) < 0)
+        text[0] = '\0';
+    if (why == NULL)
+        atomic_store_explicit(&entry->failed_ms, 0, memory_order_relaxed);
+    else if (atomic_load_explicit(&entry->failed_ms, memory_order_relaxed) == 0)
+        atomic_store_explicit(&entry->failed_ms, now_ms, memory_order_relaxed);
+    memcpy(entry->why, text, sizeof(text));
+    if (atomic_exchange_explicit(&entry->answered, 1, memory_order_release) == 0)
+        note_table_change(writer);
 }

@@ -13,45 +13,107 @@
 #include "upstream/resolve_set.h"
 #include "upstream/upstream.h"
 
+#include <stdatomic.h>
+
 /* Servers with names that a configuration can have. */
-#define KNOWN_NAMES 4096
-#define KNOWN_NONE UINT32_MAX
+#define ADDRESSES_NAMES 4096
+#define ADDRESSES_NONE UINT32_MAX
 /* Bytes of the reason why a name has no answer, with its NUL. */
-#define KNOWN_WHY 376
+#define ADDRESSES_WHY 376
 
 /* Names an entry. */
-struct known_key {
+struct addresses_key {
     uint64_t part[2];
 };
 
 /* The age of an entry's addresses, and the reason why none is newer. Times are the loop's monotonic
  * ms; 0: never. */
-struct known_state {
-    uint32_t n;           /* addresses */
-    uint64_t answered_ms; /* the latest answer that was whole */
-    uint64_t failed_ms;   /* since when there has been none; 0: the latest one was whole */
-    char why[KNOWN_WHY];  /* "NAME: REASON", printable; "": there is none */
+struct addresses_state {
+    uint32_t n;              /* addresses */
+    uint64_t answered_ms;    /* the latest answer that was whole */
+    uint64_t failed_ms;      /* since when there has been none; 0: the latest one was whole */
+    char why[ADDRESSES_WHY]; /* "NAME: REASON", printable; "": there is none */
+};
+
+/* An address as it is kept. */
+struct addresses_item {
+    uint8_t bytes[16];
+    uint32_t scope; /* an IPv6 address's */
+    uint32_t weight;
+    uint16_t port, priority;
+    uint8_t is_in6;
+    uint8_t unused[3];
+};
+
+struct addresses_copy {
+    uint32_t n, is_cut;
+    struct addresses_item list[RESOLVE_ADDRESSES];
+};
+
+struct addresses_entry {
+    alignas(CACHE_LINE) _Atomic uint32_t version; /* the lowest bit says which copy is in force */
+    _Atomic uint32_t answered;                    /* a round has ended */
+    _Atomic uint64_t answered_ms, failed_ms;
+    char why[ADDRESSES_WHY];
+    struct addresses_copy copies[2];
+};
+
+struct addresses_table {
+    uint32_t magic, entries;
+    uint64_t unit;
+    _Atomic uint32_t changes;
+    /* keys of the entries: a search in the entries would touch, and so take, all pages; 0 first:
+     * free */
+    _Atomic uint64_t keys[ADDRESSES_NAMES][2];
+    struct addresses_entry list[ADDRESSES_NAMES];
 };
 
 /* Adds the zone of these addresses to the configuration's; NULL with errno. */
-struct zone *known_declare(struct zones *zones, struct arena *arena);
+struct zone *addresses_declare(struct zones *zones, struct arena *arena);
 
 /* Returns the name of the server's entry. */
-struct known_key known_key_of(
+struct addresses_key addresses_key_of(
     const struct upstream *upstream, const struct upstream_server *server);
 
-/* Writes the name that is asked for, the host's or that of its service; "" where it is too long. */
-const char *known_question(const struct upstream_server *server, char text[MESSAGE_NAME]);
+/* Writes the name to ask for, of the host or the service; "": too long. */
+const char *addresses_question(const struct upstream_server *server, char text[MESSAGE_NAME]);
 
 /* Changes whenever addresses do, or a first question about a name has ended. */
-uint32_t known_changes(const struct zone *zone);
-/* Returns the entry, or KNOWN_NONE. */
-uint32_t known_find(const struct zone *zone, const struct known_key *key);
+uint32_t addresses_changes(const struct zone *zone);
+/* Returns the entry, or ADDRESSES_NONE. */
+uint32_t addresses_find(const struct zone *zone, const struct addresses_key *key);
 /* Reads the addresses of an entry, whose set has room for RESOLVE_ADDRESSES, if *version is not
  * theirs, and says in *answered whether a question has ended; false: they are the same, or the
  * entry is not the key's. */
-bool known_read(const struct zone *zone, uint32_t entry, const struct known_key *key,
+bool addresses_read(const struct zone *zone, uint32_t entry, const struct addresses_key *key,
     uint32_t *version, bool *answered, struct resolve_set *set);
 /* Reads the rest; false: the entry is not the key's. */
-bool known_read_state(const struct zone *zone, uint32_t entry, const struct known_key *key,
-    struct known_state *state);
+bool addresses_read_state(const struct zone *zone, uint32_t entry, const struct addresses_key *key,
+    struct addresses_state *state);
+
+static inline struct addresses_table *addresses_table_of(const struct zone *zone)
+{
+    return zone_memory(zone);
+}
+
+static inline struct addresses_entry *addresses_entry_of(const struct zone *zone, uint32_t entry)
+{
+    assert(entry < ADDRESSES_NAMES);
+    return &addresses_table_of(zone)->list[entry];
+}
+
+/* A process that asks for names, and its claimed entries. */
+struct addresses_writer {
+    const struct zone *zone;
+    uint64_t claimed[ADDRESSES_NAMES / 64];
+};
+
+/* Claims the entry of the key, a new entry if need be; ADDRESSES_NONE: a different process has
+ * claimed the entry. */
+uint32_t addresses_claim(struct addresses_writer *writer, const struct addresses_key *key);
+/* Writes the addresses of a claimed entry. */
+void addresses_write(
+    struct addresses_writer *writer, uint32_t entry, const struct resolve_set *set);
+/* Notes that a round of questions has ended: without a reason where it was whole. */
+void addresses_note(struct addresses_writer *writer, uint32_t entry, uint64_t now_ms,
+    const char *name, const char *why);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of balancers, generated from balancers.def. */
+/* The table of balancers, generated from balancers.def; and the smooth weighted round robin, which
+ * others fall back to: each choice adds to every peer its weight, takes the peer that has most, and
+ * subtracts from that peer what all have got. A weight that failures have lessened grows by 1 a
+ * choice. */
 #include "upstream/balancer.h"
 
 #include "base/compiler.h"
@@ -41,3 +44,70 @@ struct peer *balancer_peer_at(const struct choice *choice, uint64_t weight)
     }
     return peers->list[i];
 }
+
+/* ---- Round robin ---- */
+
+/* Returns the peer's account. It is less than all weights together, unless it is damaged. */
+static int64_t account_of(const struct peers *peers, const struct peer *peer)
+{
+    const int64_t most = (int64_t)(2 * PEER_WEIGHT_UNIT * peers->weight);
+    int64_t account = PEER_LOAD(peer->state->current_weight);
+
+    return account > most ? most : account < -most ? -most : account;
+}
+
+static COLD void regain_weight(const struct peer *peer)
+{
+    uint32_t lost = PEER_LOAD(peer->state->lost_weight), most = peer->weight * PEER_WEIGHT_UNIT;
+
+    if (lost > most) /* damaged */
+        lost = most;
+    PEER_STORE(peer->state->lost_weight, lost > PEER_WEIGHT_UNIT ? lost - PEER_WEIGHT_UNIT : 0);
+}
+
+static inline void add_to_turn(
+    struct round_robin *turn, const struct choice *choice, struct peer *peer)
+{
+    int64_t weight = peer_weight(choice, peer);
+    int64_t account = account_of(choice->upstream->peers, peer) + weight;
+
+    PEER_STORE(peer->state->current_weight, account);
+    turn->total += weight;
+    if (unlikely(PEER_LOAD(peer->state->lost_weight) != 0))
+        regain_weight(peer);
+    if (turn->best == NULL || account > turn->most) {
+        turn->best = peer;
+        turn->most = account;
+    }
+}
+
+void round_robin_add(struct round_robin *turn, const struct choice *choice, struct peer *peer)
+{
+    add_to_turn(turn, choice, peer);
+}
+
+struct peer *round_robin_take(const struct round_robin *turn)
+{
+    assert(turn->total >= 0);
+    if (turn->best != NULL)
+        PEER_STORE(turn->best->state->current_weight, turn->most - turn->total);
+    return turn->best;
+}
+
+struct peer *round_robin_choose(struct choice *choice)
+{
+    const struct peers *peers = choice->upstream->peers;
+    struct round_robin turn = { .best = NULL };
+
+    for (unsigned i = choice_first(choice); i < choice_end_of(choice); i++)
+        if (choice_may_use(choice, peers->list[i]))
+            add_to_turn(&turn, choice, peers->list[i]);
+    return round_robin_take(&turn);
+}
+
+const struct balancer balancer_round_robin = {
+    .name = "round_robin",
+    .choose = round_robin_choose,
+    .takes_backup = true,
+    .takes_slow_start = true,
+};

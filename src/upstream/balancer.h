@@ -26,7 +26,7 @@ const struct balancer *balancer_find(const char *name);
 #include "upstream/balancers.def"
 #undef BALANCER
 
-/* The smooth weighted round robin, which other balancers fall back to. */
+/* The smooth weighted round robin, the fallback of balancers. */
 struct peer *round_robin_choose(struct choice *choice);
 
 /* A turn of it among some peers of a group, all zero at first: each is added, then one taken. */
@@ -42,7 +42,6 @@ struct peer *round_robin_take(const struct round_robin *turn);
  * not be used. */
 #define BALANCER_MISSES 21
 
-/* Return the sum of the weights of the peers whose turn it is, and the peer that has this one of
- * them. */
+/* Return the sum of the weights of the present tier, and the peer at a weight below the sum. */
 uint64_t balancer_weight(const struct choice *choice);
 struct peer *balancer_peer_at(const struct choice *choice, uint64_t weight);

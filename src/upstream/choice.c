@@ -5,7 +5,6 @@
 #include "base/compiler.h"
 #include "base/memory.h"
 #include "upstream/balancer.h"
-#include "upstream/least_time.h"
 #include "upstream/zone.h"
 
 #include <string.h>
@@ -108,7 +107,7 @@ static inline int set_tried(struct choice *choice, const struct peer *peer)
     return 0;
 }
 
-/* Forgets what was tried of peers that have gone, whose indexes others have now. */
+/* Clears the tried bits of indexes that new peers have taken over. */
 static COLD void follow_list(struct choice *choice)
 {
     const struct peers *peers = choice->upstream->peers;
@@ -173,14 +172,14 @@ static NOINLINE struct peer *choose_of_many(struct choice *choice)
         peer = choose_balanced(choice);
     }
     if (peer == NULL)
-        choice->backup = false; /* a session that waits takes a primary that has room again, too */
+        choice->backup = false; /* a waiting session may take a primary again */
     else if (peer_age(now_ms, PEER_LOAD(peer->state->checked_ms)) >
              (uint64_t)peer->server->fail_timeout)
         PEER_STORE(peer->state->checked_ms, now_ms);
     return peer;
 }
 
-static inline struct peer *choose(struct choice *choice)
+static inline struct peer *choose_peer(struct choice *choice)
 {
     return choice->upstream->peers->is_single ? choose_single(choice) : choose_of_many(choice);
 }
@@ -196,12 +195,6 @@ COLD void choice_report_none(struct choice *choice)
         choice, LEVEL_ERROR, choice->upstream->name, "no live upstreams");
 }
 
-/* Whether more tries run than the peer may have. */
-static bool is_overfull(const struct peer *peer)
-{
-    return peer->server->max_conns > 0 && peer_conns(peer) > peer->server->max_conns;
-}
-
 /* Chooses with the group locked, where other workers choose in it, too. A lock that was taken from
  * this worker meanwhile may have let two have the last place of a peer: both see that. */
 static NOINLINE struct peer *choose_shared(struct choice *choice)
@@ -214,13 +207,13 @@ static NOINLINE struct peer *choose_shared(struct choice *choice)
         struct peer *peer;
 
         upstream_zone_lock(upstream->zone, upstream->peers->lock, &hold);
-        peer = choose(choice);
+        peer = choose_peer(choice);
         if (peer != NULL)
             add_conns(peer, 1);
         if (likely(zone_lock_release(&hold)) || peer == NULL)
             return peer;
         atomic_thread_fence(memory_order_seq_cst);
-        if (!is_overfull(peer))
+        if (peer->server->max_conns == 0 || peer_conns(peer) <= peer->server->max_conns)
             return peer;
         add_conns(peer, -1);
     }
@@ -233,14 +226,40 @@ static struct peer *choose_counted(struct choice *choice)
 
     if (unlikely(choice->upstream->zone != NULL))
         return choose_shared(choice);
-    peer = choose(choice);
+    peer = choose_peer(choice);
     if (likely(peer != NULL))
         add_conns(peer, 1);
     return peer;
 }
 
+/* Adds the try to its peer's running tries, for least_time with `inflight`. */
+static NOINLINE void begin_running(struct choice *choice)
+{
+    struct peer *peer = choice->peer;
+
+    CHECK_KIND(peer, PEER_KIND);
+    assert(!choice->is_running && choice->upstream->balance.inflight);
+    choice->is_running = true;
+    peer->running++;
+    peer->running_began_ms += choice->began_ms;
+}
+
+/* A time of the try is known, or, with UPSTREAM_TIME_LAST_BYTE, it ends. */
+static NOINLINE void end_running(struct choice *choice, enum upstream_time time)
+{
+    struct peer *peer = choice->peer;
+
+    if (time != choice->upstream->balance.time && time != UPSTREAM_TIME_LAST_BYTE)
+        return;
+    CHECK_KIND(peer, PEER_KIND);
+    assert(peer->running > 0 && peer->running_began_ms >= choice->began_ms);
+    choice->is_running = false;
+    peer->running--;
+    peer->running_began_ms -= choice->began_ms;
+}
+
 /* Begins a try of the peer. */
-static inline fb_choice begin_try(struct choice *choice, struct peer *peer)
+static inline fb_choice begin_choice_try(struct choice *choice, struct peer *peer)
 {
     choice->peer = peer;
     choice->began_ms = choice_now(choice);
@@ -255,7 +274,7 @@ static inline fb_choice choose_plain(struct choice *choice, const struct peers *
         return FB_CHOICE_NONE;
     choice->tried = 1;
     choice->left = 0;
-    return begin_try(choice, peers->list[0]);
+    return begin_choice_try(choice, peers->list[0]);
 }
 
 fb_choice choice_next(struct choice *choice)
@@ -268,7 +287,7 @@ fb_choice choice_next(struct choice *choice)
     if (peers->is_plain)
         return choose_plain(choice, peers);
     if (choice->upstream->zone != NULL)
-        peers_follow_operator(peers);
+        peers_apply_operator(peers);
     if (unlikely(choice->version != peers->version))
         follow_list(choice);
     peer = choose_counted(choice);
@@ -280,9 +299,9 @@ fb_choice choice_next(struct choice *choice)
     }
     choice->left -= choice->left > 0;
     peer->refs++;
-    begin_try(choice, peer);
+    begin_choice_try(choice, peer);
     if (unlikely(choice->upstream->balance.inflight))
-        least_time_begin(choice);
+        begin_running(choice);
     return FB_CHOICE_SERVER;
 }
 
@@ -324,7 +343,7 @@ static COLD void mark_failed(struct choice *choice, struct peer *peer)
         choice, LEVEL_WARN, peer->target.text, "upstream server temporarily disabled");
 }
 
-/* Adds to an average that somebody can ask for. */
+/* Adds to an average, except for a single address. */
 static void note_time(const struct choice *choice, enum upstream_time time, uint64_t ms)
 {
     if (!choice->upstream->is_single)
@@ -347,7 +366,7 @@ void choice_connected(struct choice *choice)
     choice->connected_ms = time_so_far(choice);
     note_time(choice, UPSTREAM_TIME_CONNECT, choice->connected_ms);
     if (unlikely(choice->is_running))
-        least_time_end(choice, UPSTREAM_TIME_CONNECT);
+        end_running(choice, UPSTREAM_TIME_CONNECT);
     if (!choice->upstream->peers->is_single)
         mark_alive(choice, peer);
 }
@@ -358,7 +377,7 @@ void choice_count_trouble(struct choice *choice, enum peer_trouble trouble)
         atomic_fetch_add_explicit(&choice->peer->state->troubles[trouble], 1, memory_order_relaxed);
 }
 
-/* Counts a server that has not answered for SLOW_MS since it was connected. */
+/* Counts a server without an answer for SLOW_MS since the connect. */
 static void note_slowness(struct choice *choice, uint32_t ms)
 {
     if (unlikely(ms - choice->connected_ms >= SLOW_MS))
@@ -372,7 +391,7 @@ void choice_first_byte(struct choice *choice)
     note_time(choice, UPSTREAM_TIME_FIRST_BYTE, choice->first_byte_ms);
     note_slowness(choice, choice->first_byte_ms);
     if (unlikely(choice->is_running))
-        least_time_end(choice, UPSTREAM_TIME_FIRST_BYTE);
+        end_running(choice, UPSTREAM_TIME_FIRST_BYTE);
 }
 
 void choice_note_silence(struct choice *choice)
@@ -416,7 +435,7 @@ static void end_counted(struct choice *choice, fb_try_end how)
 
     assert(peer->refs > 0);
     if (unlikely(choice->is_running))
-        least_time_end(choice, UPSTREAM_TIME_LAST_BYTE);
+        end_running(choice, UPSTREAM_TIME_LAST_BYTE);
     if (unlikely(choice->is_watched))
         unwatch(choice);
     add_conns(peer, -1);

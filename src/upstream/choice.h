@@ -33,12 +33,12 @@ struct choice_more {
     uint64_t *tried;                  /* bits of peers that were tried, from index 64 on; or NULL */
 };
 
-/* A session's: each that is proxied has one. */
+/* The choice of a proxied session. */
 struct choice {
     struct upstream *upstream;
     struct peer *peer;        /* tried now; NULL: none */
     struct choice_more *more; /* made when first needed; or NULL */
-    uint64_t tried;           /* peers, by their indexes in this version of the list */
+    uint64_t tried;           /* peers, by their indexes in the list's version */
     uint32_t version;
     uint32_t left;                        /* servers that may still be tried */
     uint32_t connected_ms, first_byte_ms; /* times of the try; CHOICE_NO_TIME: none */
@@ -46,13 +46,13 @@ struct choice {
     uint64_t kind : 8;                    /* CHOICE_KIND */
     uint64_t misses : 5;                  /* hash, random: peers that could not be used */
     uint64_t backup : 1;                  /* the backups' turn has come */
-    uint64_t is_running : 1;              /* least_time: its peer has it among the tries that run */
+    uint64_t is_running : 1;              /* least_time: counted among the peer's running tries */
     uint64_t is_watched : 1;              /* drop_look() may end it with its peer */
 };
 
 /* Begins the choice of a session. */
 void choice_begin(struct choice *choice, struct upstream *upstream);
-/* Frees what it has; no try runs, and it does not wait. */
+/* Ends a choice without a running try, and without a wait. */
 void choice_done(struct choice *choice);
 /* Returns what few need, made where there is none; NULL without memory. */
 struct choice_more *choice_make_more(struct choice *choice);
@@ -65,11 +65,11 @@ void choice_connected(struct choice *choice);
 void choice_first_byte(struct choice *choice);
 /* Adds the bytes of a connection to those of the peer, before the try ends. */
 void choice_count(struct choice *choice, uint64_t sent, uint64_t received);
-/* Adds the try, whose group is one of the worker's, to those that drop_look() looks after. */
+/* Adds the try, of a group of the worker, to the watched tries (drop_look()). */
 void choice_watch(struct choice *choice);
 /* Counts a trouble with the peer, before the try ends. */
 void choice_count_trouble(struct choice *choice, enum peer_trouble trouble);
-/* A connection ends from which nothing came although its client had said something. */
+/* Notes the end of a connection without an answer to the client's bytes. */
 void choice_note_silence(struct choice *choice);
 /* Ends the try, or the wait. */
 void choice_end(struct choice *choice, fb_try_end how);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds out which peers are out. The verdicts of checks have no number that changes with them, so
- * that each peer is looked at. */
+/* Finds peers that are out of use. Verdicts of checks have no version number, so that each peer is
+ * looked at. */
 #include "upstream/drop.h"
 
 #include "upstream/peers.h"
@@ -37,7 +37,7 @@ static const char *why_out(const struct peers *peers, const struct peer *peer)
 }
 
 /* Returns whether the peer has tries that are to end. */
-static bool look_at(const struct peers *peers, struct peer *peer)
+static bool look_at_peer(const struct peers *peers, struct peer *peer)
 {
     const struct upstreams *upstreams = peers->upstreams;
     const char *why = peer->watched > 0 ? why_out(peers, peer) : NULL;
@@ -58,20 +58,20 @@ static bool look_at(const struct peers *peers, struct peer *peer)
 }
 
 /* Looks at the peers of a group; returns whether one is out. */
-static bool look_in(struct upstreams *upstreams, struct upstream *upstream)
+static bool look_in_group(struct upstreams *upstreams, struct upstream *upstream)
 {
     struct peers *peers = upstream->peers;
     struct peer *peer;
     bool out = false;
 
-    if (upstream->follows != NULL)
-        follow_heed(upstreams, upstream);
+    if (upstream->refreshes != NULL)
+        refresh_group(upstreams, upstream);
     if (upstream->zone != NULL)
-        peers_follow_operator(peers);
+        peers_apply_operator(peers);
     for (unsigned i = 0; i < peers->n; i++)
-        out |= look_at(peers, peers->list[i]);
+        out |= look_at_peer(peers, peers->list[i]);
     LIST_FOREACH (peer, &peers->left, among_left)
-        out |= look_at(peers, peer);
+        out |= look_at_peer(peers, peer);
     return out;
 }
 
@@ -83,7 +83,7 @@ enum drop_found drop_look(struct upstreams *upstreams)
     STAILQ_FOREACH (upstream, upstreams->list, link) {
         if (upstream->peers->watched == 0)
             continue;
-        if (look_in(upstreams, upstream))
+        if (look_in_group(upstreams, upstream))
             found = DROP_OUT;
         else if (found == DROP_NONE)
             found = DROP_WATCHED;

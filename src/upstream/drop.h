@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Servers that are not to be used any more, and whose sessions are to end where proxy_session_drop
- * says so: those that are down or unhealthy, and addresses that their names have left. Ends no
- * session: its caller does, of each whose peer has a time `out_ms`. */
+/* proxy_session_drop: finds servers whose sessions are to end, because a server is down or
+ * unhealthy, or its name has lost the address. Ends no session: the caller does, by the time
+ * `out_ms` of its peer. */
 #pragma once
 
 #include "upstream/upstreams.h"
@@ -14,6 +14,6 @@ enum drop_found {
     DROP_OUT, /* ... and the peer of one is out */
 };
 
-/* Looks at the peers of all tries that are watched (choice_watch()), heeds what was said of them
- * since, and logs which of them are out from now on. */
+/* Looks at the peers of all watched tries (choice_watch()), after news of names and of the
+ * operator, and logs the peers that are newly out. */
 enum drop_found drop_look(struct upstreams *upstreams);

@@ -12,17 +12,17 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Clocks of workers are those of their turns: the most that one clock may be behind another. */
+/* The most that the clock of a worker, as of its turn, may be behind. */
 #define BEHIND_MS 1000
 /* The most that the next check of another configuration is believed to be ahead. */
 #define AHEAD_MS 60000
 
-static uint64_t now_of(const struct upstreams *upstreams)
+static uint64_t health_now(const struct upstreams *upstreams)
 {
     return upstreams->loop->clock.mono_ms;
 }
 
-static uint64_t mix(uint64_t hash, const void *p, size_t n)
+static uint64_t mix_id(uint64_t hash, const void *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         hash = (hash ^ ((const uint8_t *)p)[i]) * UINT64_C(1099511628211);
@@ -33,29 +33,30 @@ static uint64_t mix(uint64_t hash, const void *p, size_t n)
  * server is checked anew after a reload, where its state is not persistent. */
 static uint64_t id_of(const struct upstreams *upstreams, const struct upstream_check *check)
 {
-    uint64_t hash = mix(UINT64_C(14695981039346656037), &check->port, sizeof(check->port));
+    uint64_t hash = mix_id(UINT64_C(14695981039346656037), &check->port, sizeof(check->port));
 
     if (check->match_name != NULL)
-        hash = mix(hash, check->match_name, strlen(check->match_name));
+        hash = mix_id(hash, check->match_name, strlen(check->match_name));
     if (check->mandatory && !check->persistent)
-        hash = mix(hash, &upstreams->generation, sizeof(upstreams->generation));
+        hash = mix_id(hash, &upstreams->generation, sizeof(upstreams->generation));
     return hash | 1; /* even is the time since which a worker begins the state */
 }
 
-static struct health_state *state_of(const struct peer *peer, const struct upstream_check *check)
+static struct health_state *health_state_of(
+    const struct peer *peer, const struct upstream_check *check)
 {
     assert(check->index < HEALTH_CHECKS_MOST);
     return &peer->state->checks[check->index];
 }
 
 /* Sets the peer's state to the worst that a check says. */
-static void combine(struct peers *peers, struct peer *peer)
+static void combine_health(struct peers *peers, struct peer *peer)
 {
     const struct upstream_check *check;
     uint32_t worst = PEER_HEALTH_UNCHECKED;
 
     for (check = peers->upstream->checks; check != NULL; check = check->next) {
-        uint32_t health = PEER_LOAD(state_of(peer, check)->health);
+        uint32_t health = PEER_LOAD(health_state_of(peer, check)->health);
 
         if (health > worst)
             worst = health < PEER_HEALTH_BAD ? health : PEER_HEALTH_BAD;
@@ -64,13 +65,13 @@ static void combine(struct peers *peers, struct peer *peer)
         peers_set_health(peers, peer, (enum peer_health)worst);
 }
 
-/* Whether this configuration may begin the state of another one: it is newer, or nobody makes the
- * other's checks any more, nor begins with them. */
+/* Whether the configuration may take over the state of a different configuration: an older one, or
+ * one whose checks have stopped. */
 static bool may_adopt(struct upstreams *upstreams, const struct health_state *state,
     const struct upstream_check *check, uint64_t id)
 {
     uint64_t idle_ms = (uint64_t)check->interval + HEALTH_SLACK_MS;
-    uint64_t now = now_of(upstreams), next = PEER_LOAD(state->next_ms);
+    uint64_t now = health_now(upstreams), next = PEER_LOAD(state->next_ms);
 
     if (id != 0 && id % 2 == 0)
         return peer_age(now, id / 2) > HEALTH_SLACK_MS;
@@ -80,22 +81,22 @@ static bool may_adopt(struct upstreams *upstreams, const struct health_state *st
 
 /* Begins the state of a check, unless the state belongs to the check already: one worker begins,
  * and other workers wait. Returns whether the state belongs to the check now. */
-static bool adopt(
+static bool adopt_state(
     struct upstreams *upstreams, const struct peer *peer, const struct upstream_check *check)
 {
-    struct health_state *state = state_of(peer, check);
+    struct health_state *state = health_state_of(peer, check);
     uint64_t id = id_of(upstreams, check), before = atomic_load(&state->id);
 
     if (before == id)
         return true;
     if (!may_adopt(upstreams, state, check, before) ||
-        !atomic_compare_exchange_strong(&state->id, &before, now_of(upstreams) * 2))
+        !atomic_compare_exchange_strong(&state->id, &before, health_now(upstreams) * 2))
         return false;
     PEER_STORE(state->generation, upstreams->generation);
     PEER_STORE(state->passes, 0);
     PEER_STORE(state->misses, 0);
     PEER_STORE(state->health, check->mandatory ? PEER_HEALTH_CHECKING : PEER_HEALTH_UNCHECKED);
-    PEER_STORE(state->next_ms, now_of(upstreams));
+    PEER_STORE(state->next_ms, health_now(upstreams));
     atomic_store(&state->id, id);
     return true;
 }
@@ -105,9 +106,9 @@ void health_begin(struct peers *peers, struct peer *peer)
     const struct upstream_check *check;
 
     for (check = peers->upstream->checks; check != NULL; check = check->next)
-        adopt(peers->upstreams, peer, check);
+        adopt_state(peers->upstreams, peer, check);
     if (peers->upstream->checks != NULL)
-        combine(peers, peer);
+        combine_health(peers, peer);
 }
 
 static uint64_t jitter_of(struct upstreams *upstreams, const struct upstream_check *check)
@@ -117,22 +118,22 @@ static uint64_t jitter_of(struct upstreams *upstreams, const struct upstream_che
     return below > 1 ? upstreams->random(upstreams, below) : 0;
 }
 
-static uint64_t greater(uint64_t a, uint64_t b)
+static uint64_t greater_ms(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
-/* Claims the check of a peer if it is due; else *wait is when it is, if that is sooner. A time that
- * no check can be due at is one of another configuration, or nonsense. */
-static bool claim(struct upstreams *upstreams, const struct peer *peer, struct health_probe *probe,
-    uint64_t *wait)
+/* Claims a due check of a peer; else lowers *wait to the time until due. An impossible due time is
+ * of a different configuration, or damaged. */
+static bool claim_check(struct upstreams *upstreams, const struct peer *peer,
+    struct health_probe *probe, uint64_t *wait)
 {
     const struct upstream_check *check = probe->check;
-    struct health_state *state = state_of(peer, check);
-    uint64_t now = now_of(upstreams), next = PEER_LOAD(state->next_ms);
+    struct health_state *state = health_state_of(peer, check);
+    uint64_t now = health_now(upstreams), next = PEER_LOAD(state->next_ms);
     uint64_t interval = (uint64_t)check->interval,
              lost = (uint64_t)check->timeout + HEALTH_SLACK_MS,
-             longest = greater(interval + (uint64_t)check->jitter, lost);
+             longest = greater_ms(interval + (uint64_t)check->jitter, lost);
 
     assert(check->interval > 0 && check->timeout > 0);
     if (next > now && next - now <= longest + BEHIND_MS) {
@@ -141,7 +142,7 @@ static bool claim(struct upstreams *upstreams, const struct peer *peer, struct h
         return false;
     }
     probe->due_ms = now + interval + jitter_of(upstreams, check);
-    probe->lease_ms = greater(probe->due_ms, now + lost);
+    probe->lease_ms = greater_ms(probe->due_ms, now + lost);
     return atomic_compare_exchange_strong(&state->next_ms, &next, probe->lease_ms);
 }
 
@@ -179,7 +180,7 @@ struct health_probe *health_claim(struct upstreams *upstreams, struct upstream *
     CHECK_KIND(peers, PEERS_KIND);
     assert(upstream->checks != NULL && check->index < HEALTH_CHECKS_MOST);
     if (upstream->zone != NULL)
-        peers_follow_operator(peers);
+        peers_apply_operator(peers);
     *wait = (uint64_t)check->interval;
     for (unsigned i = 0; i < peers->n; i++) {
         struct peer *peer = peers->list[i];
@@ -187,12 +188,12 @@ struct health_probe *health_claim(struct upstreams *upstreams, struct upstream *
 
         if (peer->is_off)
             continue;
-        if (!adopt(upstreams, peer, check)) {
+        if (!adopt_state(upstreams, peer, check)) {
             if (*wait > HEALTH_RETRY_MS)
                 *wait = HEALTH_RETRY_MS;
             continue;
         }
-        if (!claim(upstreams, peer, &claimed, wait))
+        if (!claim_check(upstreams, peer, &claimed, wait))
             continue;
         probe = create_probe(upstreams, &claimed, peer);
         if (probe != NULL)
@@ -219,49 +220,49 @@ static void log_outcome(struct upstreams *upstreams, const struct health_probe *
         probe->peer->target.text, probe->upstream->name, port);
 }
 
-static void add(_Atomic uint32_t *n)
+static void count_up(_Atomic uint32_t *n)
 {
     uint32_t before = PEER_LOAD(*n);
 
     PEER_STORE(*n, before < UINT32_MAX ? before + 1 : before);
 }
 
-/* Counts a check that has passed; returns the state that follows. */
-static uint32_t pass(struct health_state *state, const struct upstream_check *check)
+/* Counts a passed check; returns the next state. */
+static uint32_t count_pass(struct health_state *state, const struct upstream_check *check)
 {
     uint32_t health = PEER_LOAD(state->health);
 
     assert(check->passes > 0);
     PEER_STORE(state->misses, 0);
-    add(&state->passes);
+    count_up(&state->passes);
     if (health >= PEER_HEALTH_BAD && PEER_LOAD(state->passes) < check->passes)
         return PEER_HEALTH_BAD;
     return PEER_HEALTH_GOOD;
 }
 
-static uint32_t miss(struct health_state *state, const struct upstream_check *check)
+static uint32_t count_miss(struct health_state *state, const struct upstream_check *check)
 {
     uint32_t health = PEER_LOAD(state->health);
 
     assert(check->fails > 0);
     PEER_STORE(state->passes, 0);
-    add(&state->misses);
+    count_up(&state->misses);
     atomic_fetch_add(&state->failures, 1);
     return PEER_LOAD(state->misses) >= check->fails ? PEER_HEALTH_BAD : health;
 }
 
 /* Notes the outcome, and says what has changed. */
-static void count(struct upstreams *upstreams, const struct health_probe *probe, bool passed,
-    const char *doing, int error)
+static void count_outcome(struct upstreams *upstreams, const struct health_probe *probe,
+    bool passed, const char *doing, int error)
 {
-    struct health_state *state = state_of(probe->peer, probe->check);
+    struct health_state *state = health_state_of(probe->peer, probe->check);
     uint32_t before = PEER_LOAD(state->health);
-    uint32_t health = passed ? pass(state, probe->check) : miss(state, probe->check);
+    uint32_t health = passed ? count_pass(state, probe->check) : count_miss(state, probe->check);
 
     atomic_fetch_add(&state->checks, 1);
-    PEER_STORE(state->last_ms, now_of(upstreams));
+    PEER_STORE(state->last_ms, health_now(upstreams));
     PEER_STORE(state->health, health);
-    combine(probe->upstream->peers, probe->peer);
+    combine_health(probe->upstream->peers, probe->peer);
     if (health == before) {
         if (!passed)
             log_outcome(upstreams, probe, LEVEL_INFO, "check failed", doing, error);
@@ -278,15 +279,15 @@ static void count(struct upstreams *upstreams, const struct health_probe *probe,
 void health_end(struct upstreams *upstreams, struct health_probe *probe, fb_probe_end how,
     const char *doing, int error)
 {
-    struct health_state *state = state_of(probe->peer, probe->check);
-    uint64_t lease = probe->lease_ms, next = now_of(upstreams) + HEALTH_RETRY_MS;
+    struct health_state *state = health_state_of(probe->peer, probe->check);
+    uint64_t lease = probe->lease_ms, next = health_now(upstreams) + HEALTH_RETRY_MS;
 
     CHECK_KIND(probe, PROBE_KIND);
     assert(how >= FB_PROBE_PASSED && how <= FB_PROBE_UNUSED && doing != NULL);
     if (PEER_LOAD(state->next_ms) == lease) { /* unless it was taken for lost */
         if (how != FB_PROBE_UNUSED) {
-            count(upstreams, probe, how == FB_PROBE_PASSED, doing, error);
-            next = greater(probe->due_ms, now_of(upstreams));
+            count_outcome(upstreams, probe, how == FB_PROBE_PASSED, doing, error);
+            next = greater_ms(probe->due_ms, health_now(upstreams));
         }
         atomic_compare_exchange_strong(&state->next_ms, &lease, next);
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Health checks of the peers of a group: which is due, who makes it, and what follows from its
- * outcome. Whoever moves the time of the next check on makes the one that is due, so that each is
- * made by one of the workers that share the state, and another makes the next one if this dies.
- * Never connects: a protocol does, and says how it went.
+/* Health checks of the peers of a group: due times, claims and outcomes. The worker that moves the
+ * time of the next check on makes the due check, so that each check is made by a single worker of
+ * all that share the state, and a dead worker's next check by a different worker. Never connects: a
+ * protocol does, and reports the outcome.
  *
  * Invariant: a probe holds its peer from health_claim() to health_end(). The numbers of a state may
- * be memory that other workers write: they are input, and never asserted. */
+ * be memory that workers write: input, and never asserted. */
 #pragma once
 
 #include "base/check.h"
@@ -16,7 +16,7 @@
 /* Different checks that a group may have. */
 #define HEALTH_CHECKS_MOST 4
 
-/* Time beyond its time-out that a check may take before others take it for lost. */
+/* Time beyond its time-out after which a check is taken for lost. */
 #define HEALTH_SLACK_MS 1000
 /* When a check that could not be made is due again. */
 #define HEALTH_RETRY_MS 1000
@@ -36,7 +36,7 @@ struct upstream_check {
     uint32_t fails, passes;    /* in a row, until a server is unhealthy, or healthy again */
     in_port_t port;            /* in host order; 0: the server's */
     bool mandatory;            /* a server gets no session before its first check has passed */
-    bool persistent;           /* ... but keeps what it was over a reload */
+    bool persistent;           /* ... but keeps its health over a reload */
     const char *match_name;    /* or NULL */
     const struct match *match; /* NULL: to be connected to is enough */
 };
@@ -68,11 +68,11 @@ struct health_probe {
     const struct upstream_check *check;
     struct fb_target target;
     uint64_t due_ms;   /* when the next check is */
-    uint64_t lease_ms; /* when others make it, if this does not end */
+    uint64_t lease_ms; /* when a different worker makes the check, unless this probe ends */
     bool is_early;     /* begun before the daemon's own listeners are open */
 };
 
-/* Begins what is known of a peer that the group has got, unless other workers have. */
+/* Begins the state of a new peer, unless a different worker has begun. */
 void health_begin(struct peers *peers, struct peer *peer);
 /* Claims a check that is due, and sets *wait to 0; NULL: none is, and perhaps in *wait ms. */
 struct health_probe *health_claim(struct upstreams *upstreams, struct upstream *upstream,

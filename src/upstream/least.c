@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compares loads for their weights crosswise, so that nothing is divided. The weight of a server
- * that starts slowly grows; failures do not lessen it here. */
+/* Chooses the peer with the least load for its weight: of connections, or of average times. Loads
+ * are compared for their weights crosswise, so that nothing is divided. The weight of a server that
+ * starts slowly grows; failures do not lessen it here.
+ *
+ * A time that is not known counts as none. A peer that was not chosen for long has its time halved
+ * for each fail_timeout, so that a slow server is asked again. With `inflight` the tries that have
+ * not come so far count for as long as they have lasted: a worker knows its own. */
 #include "upstream/least.h"
+
+/* Times are compared in steps, and all from here on count the same. */
+#define STEP_MS 20
+#define MOST_MS 5000
+/* More connections than these make no difference, so that a load has 32 bits. */
+#define MOST_CONNS ((1u << 24) - 2)
 
 struct share {
     uint32_t load, weight;
@@ -16,12 +27,12 @@ static struct share share_of(const struct choice *choice, const struct peer *pee
 }
 
 /* Whether the first has less to do; the products fit, as two numbers of 32 bits. */
-static bool is_less(struct share a, struct share b)
+static bool is_share_less(struct share a, struct share b)
 {
     return (uint64_t)a.load * b.weight < (uint64_t)b.load * a.weight;
 }
 
-static bool is_equal(struct share a, struct share b)
+static bool is_share_equal(struct share a, struct share b)
 {
     return (uint64_t)a.load * b.weight == (uint64_t)b.load * a.weight;
 }
@@ -34,12 +45,12 @@ static struct peer *choose_equal(struct choice *choice, least_load *load, struct
 
     for (unsigned i = choice_first(choice); i < choice_end_of(choice); i++)
         if (choice_may_use(choice, peers->list[i]) &&
-            is_equal(share_of(choice, peers->list[i], load), least))
+            is_share_equal(share_of(choice, peers->list[i], load), least))
             round_robin_add(&turn, choice, peers->list[i]);
     return round_robin_take(&turn);
 }
 
-struct peer *least_choose(struct choice *choice, least_load *load)
+static struct peer *choose_least(struct choice *choice, least_load *load)
 {
     const struct peers *peers = choice->upstream->peers;
     struct share least = { 0, 1 };
@@ -54,11 +65,11 @@ struct peer *least_choose(struct choice *choice, least_load *load)
         if (!choice_may_use(choice, peer))
             continue;
         share = share_of(choice, peer, load);
-        if (best == NULL || is_less(share, least)) {
+        if (best == NULL || is_share_less(share, least)) {
             best = peer;
             least = share;
             many = false;
-        } else if (is_equal(share, least)) {
+        } else if (is_share_equal(share, least)) {
             many = true;
         }
     }
@@ -71,5 +82,65 @@ struct peer *least_of_two(
     const struct choice *choice, least_load *load, struct peer *a, struct peer *b)
 {
     assert(a != b);
-    return is_less(share_of(choice, a, load), share_of(choice, b, load)) ? a : b;
+    return is_share_less(share_of(choice, a, load), share_of(choice, b, load)) ? a : b;
 }
+
+uint32_t least_conn_load(const struct choice *choice, const struct peer *peer)
+{
+    (void)choice;
+    return peer_conns(peer);
+}
+
+/* Returns how long ago the worker's unfinished tries of the peer have begun, on average. */
+static uint64_t running_ms(const struct choice *choice, const struct peer *peer)
+{
+    uint64_t began;
+
+    if (peer->running == 0)
+        return 0;
+    began = peer->running_began_ms / peer->running;
+    assert(began <= choice_now(choice));
+    return choice_now(choice) - began;
+}
+
+uint32_t least_time_load(const struct choice *choice, const struct peer *peer)
+{
+    const struct upstream_balance *balance = &choice->upstream->balance;
+    uint64_t ms = peer_time(peer, balance->time) / PEER_TIME_UNIT, idle;
+    uint32_t conns = peer_conns(peer);
+
+    if (ms > MOST_MS) /* before it is halved: a damaged time is some halvings long at most */
+        ms = MOST_MS;
+    idle = peer_age(choice_now(choice), PEER_LOAD(peer->state->checked_ms)) /
+           ((uint64_t)peer->server->fail_timeout + 1);
+    ms = idle < 32 ? ms >> idle : 0;
+    if (balance->inflight && running_ms(choice, peer) > ms)
+        ms = running_ms(choice, peer);
+    if (ms > MOST_MS)
+        ms = MOST_MS;
+    return (uint32_t)(ms / STEP_MS + 1) * ((conns < MOST_CONNS ? conns : MOST_CONNS) + 1);
+}
+
+static struct peer *choose_by_conn(struct choice *choice)
+{
+    return choose_least(choice, least_conn_load);
+}
+
+const struct balancer balancer_least_conn = {
+    .name = "least_conn",
+    .choose = choose_by_conn,
+    .takes_backup = true,
+    .takes_slow_start = true,
+};
+
+static struct peer *choose_by_time(struct choice *choice)
+{
+    return choose_least(choice, least_time_load);
+}
+
+const struct balancer balancer_least_time = {
+    .name = "least_time",
+    .choose = choose_by_time,
+    .takes_backup = true,
+    .takes_slow_start = true,
+};

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps what the operator says of servers in pages that masters alone write: workers find out by a
- * number that changes. A place whose word is that of the configuration is free for another
- * server. */
+/* Keeps the operator's words about servers in pages that masters alone write: workers compare a
+ * version. A place with the word UPSTREAM_AUTO is free for a new server. */
 #include "upstream/operators.h"
 
 #include "upstream/zone_private.h"
@@ -32,13 +31,14 @@ static uint32_t find_said(const struct upstream_zone_header *header, uint32_t n,
     return UINT32_MAX;
 }
 
-static enum upstream_operator state_of(uint64_t word)
+static enum upstream_operator state_of_word(uint64_t word)
 {
     return (enum upstream_operator)(word & STATE_MASK);
 }
 
-/* Returns what is said of a server by this name, or of this address; 0: nothing. */
-static uint64_t word_of(const struct upstream_zone *zone, const char *upstream, const char *server)
+/* Returns the word about a server's name or address; 0: none. */
+static uint64_t word_about(
+    const struct upstream_zone *zone, const char *upstream, const char *server)
 {
     const struct upstream_zone_header *header = zone_memory(zone->zone);
     uint64_t key = upstream_zone_server_key(header, upstream, server), word;
@@ -57,10 +57,10 @@ enum upstream_operator upstream_operator_said(
     uint64_t of_server, of_address;
 
     assert(place->upstream != NULL && place->server != NULL && place->address != NULL);
-    of_server = word_of(zone, place->upstream, place->server);
-    of_address = word_of(zone, place->upstream, place->address);
+    of_server = word_about(zone, place->upstream, place->server);
+    of_address = word_about(zone, place->upstream, place->address);
     *since_ms = (of_server > of_address ? of_server : of_address) >> STATE_BITS;
-    return state_of(state_of(of_address) != UPSTREAM_AUTO ? of_address : of_server);
+    return state_of_word(state_of_word(of_address) != UPSTREAM_AUTO ? of_address : of_server);
 }
 
 /* Returns a place that no server needs; UINT32_MAX: there is none. */
@@ -68,7 +68,7 @@ static uint32_t find_room(const struct upstream_zone_header *header, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         if (ZONE_LOAD(header->said[i].server) == 0 ||
-            state_of(ZONE_LOAD(header->said[i].word)) == UPSTREAM_AUTO)
+            state_of_word(ZONE_LOAD(header->said[i].word)) == UPSTREAM_AUTO)
             return i;
     return UINT32_MAX;
 }

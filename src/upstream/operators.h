@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Operators' words about servers, in the zone of a group. */
+/* The operator's words about the servers of a group, in its zone. */
 #pragma once
 
 #include "upstream/zone.h"
 
-/* Changes whenever the operator has said something. */
+/* Returns a number that changes with each word. */
 uint32_t upstream_operators_version(const struct upstream_zone *zone);
 /* Returns what is said of the address, or else of the server, and since when: monotonic ms, or
  * 0. */

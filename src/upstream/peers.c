@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes the lists of peers, replaces them, and keeps their numbers. */
+/* Makes and replaces the lists of peers, and keeps the peers' numbers. */
 #include "upstream/peers.h"
 
 #include "base/compiler.h"
@@ -15,7 +15,7 @@
 /* The new time is one part in so many of an average. */
 #define TIME_PARTS 16
 
-static struct upstream_place place_of(const struct peers *peers, const struct peer *peer)
+static struct upstream_place place_of_peer(const struct peers *peers, const struct peer *peer)
 {
     return (struct upstream_place) {
         .upstream = peers->upstream->name,
@@ -24,11 +24,11 @@ static struct upstream_place place_of(const struct peers *peers, const struct pe
     };
 }
 
-/* Gives the peer its state in the zone, or one of its own where that is full. */
+/* Gives the peer its state in the zone, or a state of its own in a full zone. */
 static void join_zone(const struct peers *peers, struct peer *peer)
 {
     struct upstream_zone *zone = peers->upstream->zone;
-    const struct upstream_place place = place_of(peers, peer);
+    const struct upstream_place place = place_of_peer(peers, peer);
     struct peer_state *state =
         upstream_zone_join(zone, &place, peers->upstreams->loop->clock.mono_ms, &peer->entry);
 
@@ -46,14 +46,14 @@ static void join_zone(const struct peers *peers, struct peer *peer)
 
 /* Works out whether the configuration or the operator has the peer get no sessions, and whether
  * checks may. */
-static void heed_operator(const struct peers *peers, struct peer *peer)
+static void apply_operator(const struct peers *peers, struct peer *peer)
 {
     const struct upstream_server *server = peer->server;
     enum upstream_operator said = UPSTREAM_AUTO;
     uint64_t since_ms = 0;
 
     if (peers->upstream->zone != NULL) {
-        const struct upstream_place place = place_of(peers, peer);
+        const struct upstream_place place = place_of_peer(peers, peer);
 
         said = upstream_operator_said(peers->upstream->zone, &place, &since_ms);
     }
@@ -89,7 +89,7 @@ static struct peer *create_peer(const struct peers *peers, const struct upstream
     peer->conns = &peer->own_conns;
     if (peers->upstream->zone != NULL)
         join_zone(peers, peer);
-    heed_operator(peers, peer);
+    apply_operator(peers, peer);
     return peer;
 }
 
@@ -134,7 +134,7 @@ static void check_list(const struct peers *peers)
         const struct peer *peer = peers->list[i];
 
         CHECK_KIND(peer, PEER_KIND);
-        assert(peer->refs > 0 && peer->index < peers->index_n && !peer->stays && !peer->left);
+        assert(peer->refs > 0 && peer->index < peers->index_n && !peer->is_kept && !peer->left);
         assert(peer->backup == (i >= peers->primary_n));
         assert(peer->weight >= 1 && peer->weight <= PEER_WEIGHT_MOST);
     }
@@ -148,7 +148,7 @@ static void note_list(struct peers *peers)
     for (unsigned i = 0; i < peers->n; i++) {
         struct peer *peer = peers->list[i];
 
-        health_begin(peers, peer);
+        peers->upstreams->listed(peers, peer);
         peers->primary_n += !peer->backup;
         peers->choosable += !peer->is_off;
         peers->weight += peer->weight;
@@ -226,14 +226,14 @@ struct replacement {
     unsigned n;
 };
 
-/* Returns the server's peer of the address, unless it stays for another such address already. */
+/* Returns the server's peer of the address, unless already kept for an equal address. */
 static struct peer *find_peer(const struct peers *peers, const struct upstream_server *server,
     const struct peer_address *address)
 {
     for (unsigned i = 0; i < peers->n; i++) {
         struct peer *peer = peers->list[i];
 
-        if (peer->server == server && !peer->stays &&
+        if (peer->server == server && !peer->is_kept &&
             peer->backup == (server->backup || address->backup) &&
             strcmp(peer->target.text, address->target.text) == 0)
             return peer;
@@ -242,11 +242,11 @@ static struct peer *find_peer(const struct peers *peers, const struct upstream_s
 }
 
 /* Undoes what collect_peers() has done. */
-static void abandon(struct peers *peers, struct replacement *replacement)
+static void abandon_replacement(struct peers *peers, struct replacement *replacement)
 {
     for (unsigned i = 0; i < replacement->n; i++)
-        if (replacement->peers[i]->stays)
-            replacement->peers[i]->stays = false;
+        if (replacement->peers[i]->is_kept)
+            replacement->peers[i]->is_kept = false;
         else
             unlist_peer(peers, replacement->peers[i]);
     memory_release(peers->upstreams->memory, replacement->peers);
@@ -264,11 +264,11 @@ static int collect_peers(struct peers *peers, const struct peer_address *address
         struct peer *peer = find_peer(peers, replacement->server, &addresses[i]);
 
         if (peer != NULL)
-            peer->stays = true;
+            peer->is_kept = true;
         else
             peer = create_peer(peers, replacement->server, &addresses[i]);
         if (peer == NULL) {
-            abandon(peers, replacement);
+            abandon_replacement(peers, replacement);
             return -1;
         }
         replacement->peers[replacement->n++] = peer;
@@ -297,8 +297,7 @@ static unsigned merge_tier(const struct peers *peers, const struct replacement *
     return n;
 }
 
-/* Gives the peers that are new an index that no other has, and the version that they came with; -1
- * without memory. */
+/* Gives new peers a free index, and the version of the new list; -1 without memory. */
 static int number_new(
     struct peers *peers, struct peer **list, unsigned n, const struct replacement *replacement)
 {
@@ -310,10 +309,10 @@ static int number_new(
         return -1;
     memset(used, 0, (n + 1) * sizeof(*used));
     for (unsigned i = 0; i < n; i++)
-        if ((list[i]->server != replacement->server || list[i]->stays) && list[i]->index < n)
+        if ((list[i]->server != replacement->server || list[i]->is_kept) && list[i]->index < n)
             used[list[i]->index] = true;
     for (unsigned i = 0; i < replacement->n; i++) {
-        if (replacement->peers[i]->stays)
+        if (replacement->peers[i]->is_kept)
             continue;
         while (used[next])
             next++;
@@ -331,7 +330,7 @@ static void release_old(struct peers *peers, const struct upstream_server *serve
     for (unsigned i = 0; i < peers->n; i++) {
         struct peer *peer = peers->list[i];
 
-        if (peer->server == server && !peer->stays)
+        if (peer->server == server && !peer->is_kept)
             unlist_peer(peers, peer);
     }
 }
@@ -350,21 +349,21 @@ int peers_replace(struct peers *peers, const struct upstream_server *server,
         return -1;
     list = memory_alloc(memory, (peers->n + n + 1) * sizeof(*list));
     if (list == NULL) {
-        abandon(peers, &replacement);
+        abandon_replacement(peers, &replacement);
         return -1;
     }
     list_n = merge_tier(peers, &replacement, false, &at, list);
     list_n += merge_tier(peers, &replacement, true, &at, list + list_n);
     assert(at == peers->n && list_n <= peers->n + n);
     if (number_new(peers, list, list_n, &replacement) == -1) {
-        abandon(peers, &replacement);
+        abandon_replacement(peers, &replacement);
         memory_release(memory, list);
         return -1;
     }
     forget_list(peers);
     release_old(peers, server);
     for (unsigned i = 0; i < replacement.n; i++)
-        replacement.peers[i]->stays = false;
+        replacement.peers[i]->is_kept = false;
     memory_release(memory, replacement.peers);
     memory_release(memory, peers->list);
     peers->list = list;
@@ -374,7 +373,7 @@ int peers_replace(struct peers *peers, const struct upstream_server *server,
     return 0;
 }
 
-void peers_follow_operator(struct peers *peers)
+void peers_apply_operator(struct peers *peers)
 {
     uint32_t version = upstream_operators_version(peers->upstream->zone);
 
@@ -383,7 +382,7 @@ void peers_follow_operator(struct peers *peers)
         return;
     peers->said = version;
     for (unsigned i = 0; i < peers->n; i++)
-        heed_operator(peers, peers->list[i]);
+        apply_operator(peers, peers->list[i]);
     peers->version++; /* sessions count anew whom they may try */
     note_list(peers);
 }

@@ -32,7 +32,7 @@ enum peer_health {
     PEER_HEALTH_BAD,
 };
 
-/* A trouble that sessions have with a server, and that is no failure of it in itself. */
+/* A trouble of sessions with a server, no failure by itself. */
 enum peer_trouble {
     PEER_RESET,     /* an established connection was broken by the server */
     PEER_TIMED_OUT, /* no answer to the connect in time */
@@ -54,7 +54,7 @@ struct peer_state {
     _Atomic int64_t current_weight; /* account of round robin */
     _Atomic uint64_t checked_ms;   /* the last failure, or the try that came a fail_timeout later */
     _Atomic uint64_t accessed_ms;  /* the last failure */
-    _Atomic uint64_t available_ms; /* since when it can be used again, after it could not */
+    _Atomic uint64_t available_ms; /* since when the peer is usable again */
     _Atomic uint32_t fails;        /* failures that count, now */
     _Atomic uint32_t lost_weight;  /* by failures; it comes back choice by choice */
     _Atomic uint32_t health;       /* enum peer_health */
@@ -69,26 +69,26 @@ struct peer_state {
 
 struct peer {
     unsigned kind;   /* PEER_KIND */
-    uint32_t refs;   /* the list's, and that of each running try */
+    uint32_t refs;   /* references of the list, and of each running try */
     uint32_t index;  /* bit of sessions that have tried it */
     uint32_t born;   /* version of the list when it was added */
     uint32_t weight; /* 1 to PEER_WEIGHT_MOST */
     bool backup;
-    bool stays;  /* within a call: the list that is made has it, too */
-    bool is_off; /* the configuration or the operator has it get no sessions */
-    bool drains; /* ... and keep those that it has */
-    bool is_up;  /* the operator has it get sessions, whatever checks say */
-    bool left;   /* no list has it any more */
+    bool is_kept; /* within peers_replace(): the new list has the peer, too */
+    bool is_off;  /* the configuration or the operator has it get no sessions */
+    bool drains;  /* ... and keep those that it has */
+    bool is_up;   /* the operator lets sessions in, whatever checks say */
+    bool left;    /* no list has it any more */
     const struct upstream_server *server;
     struct peer_state *state;
     uint32_t watched; /* tries of this worker that drop_look() looks after */
-    uint64_t out_ms;  /* since when these are to end; 0: they go on */
+    uint64_t out_ms;  /* since when watched tries are to end; 0: no end */
     LIST_ENTRY(peer) among_left;
-    uint32_t running;           /* least_time: this worker's tries whose time is not known yet */
+    uint32_t running;           /* least_time: tries of the worker without a time yet */
     uint64_t running_began_ms;  /* sum of when these began */
     struct upstream_zone *zone; /* owner of the state, in this entry; NULL: the peer */
     uint32_t entry;
-    _Atomic int64_t *conns; /* the low 32 bits: tries of this worker; written by it alone */
+    _Atomic int64_t *conns; /* the low 32 bits: tries of the worker, the only writer */
     struct fb_target target;
     _Atomic int64_t own_conns; /* the peer's, where no zone has these two */
     struct peer_state own_state;
@@ -108,7 +108,7 @@ struct peers {
     uint32_t version;       /* changes when the list does; it wraps */
     uint64_t weight;        /* sum of all weights */
     uint32_t lock;          /* number in the zone, if there is one */
-    uint32_t said;          /* version of what the operator has said that is heeded */
+    uint32_t said;          /* version of the operator's words that were applied */
     bool is_single;         /* no failure keeps the only peer from being used */
     bool is_plain; /* the address of a directive: never replaced, its numbers not asked for */
     void *cache;   /* the balancer's, which its forget() frees */
@@ -125,18 +125,18 @@ struct peer_address {
 struct peers *peers_create(struct upstreams *upstreams, struct upstream *upstream);
 /* No try runs. */
 void peers_destroy(struct peers **peers);
-/* Gives a server of the group these addresses instead of those that it has; -1 without memory, and
- * then it keeps those. The addresses are copied; of two that are alike both count. */
+/* Gives a server of the group new addresses, which are copied; -1 without memory, with the old
+ * addresses kept. Equal addresses make a peer each. */
 int peers_replace(struct peers *peers, const struct upstream_server *server,
     const struct peer_address *addresses, unsigned n);
-/* Heeds what the operator has said since; the group has a zone. */
-void peers_follow_operator(struct peers *peers);
+/* Applies the operator's words since the last call; the group has a zone. */
+void peers_apply_operator(struct peers *peers);
 /* Notes what checks say of a peer. */
 void peers_set_health(struct peers *peers, struct peer *peer, enum peer_health health);
 
-/* Frees a peer that nobody uses. */
+/* Frees an unused peer. */
 void peer_free(struct peers *peers, struct peer *peer);
-/* Frees a peer that has no other user. */
+/* Gives up a reference, and frees an unused peer. */
 static inline void peer_release(struct peers *peers, struct peer *peer)
 {
     assert(peer->refs > 0);
@@ -144,7 +144,7 @@ static inline void peer_release(struct peers *peers, struct peer *peer)
         peer_free(peers, peer);
 }
 
-/* The tries that run, of all workers that share the state. */
+/* The running tries, of all workers that share the state. */
 uint32_t peer_conns(const struct peer *peer) NOINLINE;
 /* Returns the average, in parts of PEER_TIME_UNIT to the ms; 0: none is known. */
 uint32_t peer_time(const struct peer *peer, enum upstream_time time);
@@ -154,8 +154,8 @@ void peer_note_time(struct peer *peer, enum upstream_time time, uint64_t ms);
 #define PEER_LOAD(number) atomic_load_explicit(&(number), memory_order_relaxed)
 #define PEER_STORE(number, value) atomic_store_explicit(&(number), (value), memory_order_relaxed)
 
-/* The most that the clock of another worker's turn is believed to be ahead of this one's: what a
- * dead worker has written keeps nobody from a server for longer. */
+/* The most that a worker's clock is believed to be ahead: times of a dead worker block a server no
+ * longer than that. */
 #define PEER_SKEW_MS 1000
 
 /* Returns how long ago that was; a time that cannot be is long ago. */

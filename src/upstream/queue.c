@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queues of the groups in a worker, each of which has two lists: those that wait for a name,
- * and those that wait for room, as `queue` has it. Both are in the order in which their times end.
- * A source of the loop's own, which has no descriptor, stands for the queues that are to be looked
- * at. Other workers, and time, make room too: while somebody waits for it, it is looked for by a
- * timer. */
+/* The queues of the groups in a worker, with two lists each: sessions that wait for a name, and
+ * sessions that wait for room (`queue`), both in the order of their time-outs. A source of the
+ * loop's own, without a descriptor, stands for due queues. Room that a different worker or time has
+ * made is polled by a timer. */
 #include "upstream/queue.h"
 
 #include "base/memory.h"
@@ -11,14 +10,14 @@
 #include <stdio.h>
 
 #define QUEUE_KIND KIND('Q', 'u', 'e', 'u')
-/* Room that another worker may have made is looked for so often. */
+/* The poll interval for room. */
 #define POLL_MS 100
 /* Sessions of a queue that are looked at: the first may have tried the server that has room. */
 #define LOOKED_AT 16
-/* Sessions that are told before other events have their turn. */
-#define TOLD_A_TURN 256
-/* The time for a name where there is no resolver_timeout; and what sessions have beyond it, so that
- * the question's own end, which says what is wrong, comes first. */
+/* Sessions that are resumed in a turn of the loop. */
+#define RESUMED_A_TURN 256
+/* The time for a name without a resolver_timeout; and the grace of sessions beyond the time-out, so
+ * that the question's own failure, with its reason, comes first. */
 #define NAME_TIMEOUT_MS 30000
 #define NAME_GRACE_MS 20
 
@@ -44,14 +43,14 @@ struct queue {
     uint32_t n[WAIT_REASONS];
 };
 
-static uint64_t now_of(const struct queue *queue)
+static uint64_t queue_now(const struct queue *queue)
 {
     return queue->upstreams->loop->clock.mono_ms;
 }
 
 /* ---- Queues ---- */
 
-static void make_due(struct queue *queue)
+static void make_queue_due(struct queue *queue)
 {
     struct upstreams *upstreams = queue->upstreams;
 
@@ -72,13 +71,13 @@ static void clear_due(struct queue *queue)
 static void expired(struct loop *loop, struct timer *timer)
 {
     (void)loop;
-    make_due(container_of(timer, struct queue, timer));
+    make_queue_due(container_of(timer, struct queue, timer));
 }
 
 /* Sets the timer by the first of each list. */
-static void set_timer(struct queue *queue)
+static void set_queue_timer(struct queue *queue)
 {
-    uint64_t now = now_of(queue), ms = queue->n[WAIT_FOR_ROOM] > 0 ? POLL_MS : UINT64_MAX;
+    uint64_t now = queue_now(queue), ms = queue->n[WAIT_FOR_ROOM] > 0 ? POLL_MS : UINT64_MAX;
 
     for (int i = 0; i < WAIT_REASONS; i++) {
         const struct waiter *first = TAILQ_FIRST(&queue->lists[i]);
@@ -122,7 +121,7 @@ void queue_wake(struct upstream *upstream)
     struct queue *queue = upstream->waiting;
 
     if (queue != NULL && queue->n[WAIT_FOR_NAME] + queue->n[WAIT_FOR_ROOM] > 0)
-        make_due(queue);
+        make_queue_due(queue);
 }
 
 void queue_forget(struct upstream *upstream)
@@ -152,8 +151,9 @@ static void append(struct queue *queue, struct waiter *waiter, enum wait_reason 
         ms = NAME_TIMEOUT_MS;
     assert(reason < WAIT_REASONS && waiter->queue == queue);
     waiter->reason = reason;
-    waiter->since_ms = now_of(queue);
-    waiter->until_ms = now_of(queue) + (uint64_t)ms + (reason == WAIT_FOR_NAME ? NAME_GRACE_MS : 0);
+    waiter->since_ms = queue_now(queue);
+    waiter->until_ms =
+        queue_now(queue) + (uint64_t)ms + (reason == WAIT_FOR_NAME ? NAME_GRACE_MS : 0);
     TAILQ_INSERT_TAIL(&queue->lists[reason], waiter, link);
     queue->n[reason]++;
 }
@@ -161,7 +161,7 @@ static void append(struct queue *queue, struct waiter *waiter, enum wait_reason 
 static void take_out(struct waiter *waiter)
 {
     struct queue *queue = waiter->queue;
-    uint64_t ms = now_of(queue) - waiter->since_ms;
+    uint64_t ms = queue_now(queue) - waiter->since_ms;
     uint32_t *waited = &waiter->choice->more->waited_ms[waiter->reason];
 
     CHECK_KIND(queue, QUEUE_KIND);
@@ -193,7 +193,7 @@ static bool may_wait_for_room(const struct choice *choice)
 }
 
 /* Says why the session cannot be served. */
-static fb_choice refuse(struct choice *choice)
+static fb_choice refuse_session(struct choice *choice)
 {
     const struct upstream *upstream = choice->upstream;
     char text[MESSAGE_NAME + 128];
@@ -208,7 +208,7 @@ static fb_choice refuse(struct choice *choice)
     return FB_CHOICE_INVALID;
 }
 
-static fb_choice wait_for(struct choice *choice, enum wait_reason reason)
+static fb_choice begin_wait(struct choice *choice, enum wait_reason reason)
 {
     struct queue *queue = get_queue(choice);
     struct choice_more *more = choice_make_more(choice);
@@ -222,17 +222,12 @@ static fb_choice wait_for(struct choice *choice, enum wait_reason reason)
     *waiter = (struct waiter) { .choice = choice, .queue = queue };
     more->waiter = waiter;
     append(queue, waiter, reason);
-    set_timer(queue);
+    set_queue_timer(queue);
     return FB_CHOICE_WAITS;
 }
 
-/* Whether others wait for a name. */
-static bool has_name_waiters(const struct upstream *upstream)
-{
-    return upstream->waiting != NULL && upstream->waiting->n[WAIT_FOR_NAME] > 0;
-}
-
-/* Whether others wait, before whom nobody is served: for room, or to be told of a name. */
+/* Whether sessions wait that are served before a new session: for room, or for a name that was
+ * answered. */
 static bool others_wait(const struct upstream *upstream)
 {
     const struct queue *queue = upstream->waiting;
@@ -244,15 +239,16 @@ static bool others_wait(const struct upstream *upstream)
 fb_choice queue_choose(struct choice *choice)
 {
     const struct upstream *upstream = choice->upstream;
+    const struct queue *queue = upstream->waiting;
     fb_choice status = others_wait(upstream) ? FB_CHOICE_NONE : choice_next(choice);
 
     if (status != FB_CHOICE_NONE)
         return status;
-    if (upstream->unanswered > 0 || has_name_waiters(upstream))
-        return wait_for(choice, WAIT_FOR_NAME);
+    if (upstream->unanswered > 0 || (queue != NULL && queue->n[WAIT_FOR_NAME] > 0))
+        return begin_wait(choice, WAIT_FOR_NAME);
     if (may_wait_for_room(choice))
-        return wait_for(choice, WAIT_FOR_ROOM);
-    return refuse(choice);
+        return begin_wait(choice, WAIT_FOR_ROOM);
+    return refuse_session(choice);
 }
 
 void queue_end(struct choice *choice, fb_try_end how)
@@ -263,19 +259,19 @@ void queue_end(struct choice *choice, fb_try_end how)
     if (!choice_waits(choice)) {
         choice_end(choice, how);
         if (others_wait(choice->upstream))
-            make_due(choice->upstream->waiting);
+            make_queue_due(choice->upstream->waiting);
         return;
     }
     waiter = choice->more->waiter;
     take_out(waiter);
-    set_timer(waiter->queue);
+    set_queue_timer(waiter->queue);
     free_waiter(waiter);
 }
 
 /* ---- Serving ---- */
 
-/* Returns what a session is to be told now; FB_CHOICE_WAITS: nothing. */
-static fb_choice look_at(struct queue *queue, struct waiter *waiter)
+/* Returns the status to resume a session with; FB_CHOICE_WAITS: not yet. */
+static fb_choice look_at_waiter(struct queue *queue, struct waiter *waiter)
 {
     struct choice *choice = waiter->choice;
     fb_choice status = choice_next(choice);
@@ -290,8 +286,8 @@ static fb_choice look_at(struct queue *queue, struct waiter *waiter)
         return FB_CHOICE_WAITS;
     }
     if (waiter->reason == WAIT_FOR_NAME && has_name)
-        return refuse(choice);
-    if (waiter->until_ms > now_of(queue))
+        return refuse_session(choice);
+    if (waiter->until_ms > queue_now(queue))
         return FB_CHOICE_WAITS;
     choice->more->given_up = waiter->reason;
     choice_upstreams(choice)->report(choice, LEVEL_ERROR, queue->upstream->name,
@@ -300,7 +296,7 @@ static fb_choice look_at(struct queue *queue, struct waiter *waiter)
     return FB_CHOICE_NONE;
 }
 
-/* Finds a session that is to be told something; NULL: none. */
+/* Finds a session to resume; NULL: none. */
 static struct waiter *find_ready(struct queue *queue, fb_choice *status)
 {
     for (int reason = 0; reason < WAIT_REASONS; reason++) {
@@ -311,7 +307,7 @@ static struct waiter *find_ready(struct queue *queue, fb_choice *status)
         TAILQ_FOREACH_SAFE (waiter, &queue->lists[reason], link, next) {
             if (++n > LOOKED_AT && !all)
                 break;
-            *status = look_at(queue, waiter);
+            *status = look_at_waiter(queue, waiter);
             if (*status != FB_CHOICE_WAITS)
                 return waiter;
         }
@@ -319,8 +315,8 @@ static struct waiter *find_ready(struct queue *queue, fb_choice *status)
     return NULL;
 }
 
-/* Serves one session of the queue, which may be gone afterwards. */
-static void serve(struct queue *queue)
+/* Serves a session of the queue, which may be freed. */
+static void serve_queue(struct queue *queue)
 {
     struct upstreams *upstreams = queue->upstreams;
     fb_choice status;
@@ -336,20 +332,20 @@ static void serve(struct queue *queue)
         free_waiter(waiter);
         queue_wake(queue->upstream);
     }
-    set_timer(queue);
+    set_queue_timer(queue);
     if (waiter != NULL)
-        upstreams->tell(choice, status);
+        upstreams->resume(choice, status);
 }
 
-static void run_due(struct loop *loop, struct source *source)
+static void run_due_queues(struct loop *loop, struct source *source)
 {
     struct upstreams *upstreams =
         container_of((struct source_ops *)source->ops, struct upstreams, queue_ops);
 
     assert(upstreams->loop == loop);
-    for (unsigned n = 0; n < TOLD_A_TURN && !TAILQ_EMPTY(&upstreams->due); n++)
-        serve(TAILQ_FIRST(&upstreams->due));
-    upstreams->told(upstreams);
+    for (unsigned n = 0; n < RESUMED_A_TURN && !TAILQ_EMPTY(&upstreams->due); n++)
+        serve_queue(TAILQ_FIRST(&upstreams->due));
+    upstreams->resumed(upstreams);
     if (!TAILQ_EMPTY(&upstreams->due))
         loop_post(loop, &source->events[EVENT_READ], QUEUE_NEXT);
 }
@@ -358,7 +354,7 @@ int queue_open(struct upstreams *upstreams)
 {
     assert(upstreams->source == NULL);
     TAILQ_INIT(&upstreams->due);
-    upstreams->queue_ops = (struct source_ops) { .run = { [EVENT_READ] = run_due } };
+    upstreams->queue_ops = (struct source_ops) { .run = { [EVENT_READ] = run_due_queues } };
     upstreams->source = loop_make_own(upstreams->loop, QUEUE_NORMAL, &upstreams->queue_ops);
     return upstreams->source != NULL ? 0 : -1;
 }

@@ -11,14 +11,14 @@
 
 /* Chooses for a session as choice_next() does, or has it wait. */
 fb_choice queue_choose(struct choice *choice);
-/* Ends a try as choice_end() does, which may make room for those that wait; or ends the wait. */
+/* Ends a try as choice_end() does, which may make room for waiting sessions; or ends the wait. */
 void queue_end(struct choice *choice, fb_try_end how);
 
 /* Looks soon at those that wait: the group's names or servers have changed. */
 void queue_wake(struct upstream *upstream);
 /* Opens the queue of a worker; -1 after an emerg line. */
 int queue_open(struct upstreams *upstreams);
-/* Closes it, or one that was not opened; nobody waits any more. */
+/* Closes the queue, opened or not, without waiting sessions. */
 void queue_close(struct upstreams *upstreams);
-/* Frees the group's queue; nobody waits in it. */
+/* Frees the group's queue, without waiting sessions. */
 void queue_forget(struct upstream *upstream);

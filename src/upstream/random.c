@@ -1,30 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Draws a peer by weight; with `two` another one, and takes the better of them. What is drawn too
  * often in vain is left to round robin, and so are the backups. */
-#include "upstream/balancer.h"
-#include "upstream/least_conn.h"
-#include "upstream/least_time.h"
+#include "upstream/least.h"
 
-static struct peer *draw(struct choice *choice, uint64_t weight)
-{
-    uint32_t below = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
-
-    assert(weight > 0);
-    return balancer_peer_at(
-        choice, choice_upstreams(choice)->random(choice_upstreams(choice), below));
-}
-
-static struct peer *choose(struct choice *choice)
+static struct peer *choose_at_random(struct choice *choice)
 {
     const struct upstream_balance *balance = &choice->upstream->balance;
     least_load *load = balance->two_by_time ? least_time_load : least_conn_load;
+    struct upstreams *upstreams = choice_upstreams(choice);
     uint64_t weight = balancer_weight(choice);
+    uint32_t below = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
     struct peer *first = NULL;
 
     if (choice->backup || weight == 0)
         return round_robin_choose(choice);
     while (choice->misses < BALANCER_MISSES) {
-        struct peer *peer = draw(choice, weight);
+        struct peer *peer = balancer_peer_at(choice, upstreams->random(upstreams, below));
 
         if (peer == first || !choice_may_use(choice, peer))
             choice->misses++;
@@ -38,4 +29,4 @@ static struct peer *choose(struct choice *choice)
     return round_robin_choose(choice);
 }
 
-const struct balancer balancer_random = { .name = "random", .choose = choose };
+const struct balancer balancer_random = { .name = "random", .choose = choose_at_random };

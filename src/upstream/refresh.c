@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Follows names. A worker is told of each change, and looks once more in a while where it still
- * waits for a first answer, because the process that asks may be another binary's. */
+/* Refreshes peers by the table of addresses: on each message of a change, and by a timer while a
+ * first answer is missing, because the asking process may be of a different binary. */
 #include "upstream/refresh.h"
 
 #include "base/compiler.h"
@@ -10,19 +10,19 @@
 
 #include <string.h>
 
-#define FOLLOW_KIND KIND('F', 'l', 'l', 'w')
+#define REFRESH_KIND KIND('F', 'l', 'l', 'w')
 /* The version of no entry, but in centuries. */
 #define NO_VERSION UINT32_MAX
 /* Between two looks for a first answer. */
 #define LOOK_MS 1000
 
 /* A server's name. */
-struct follow {
+struct refresh {
     unsigned kind;
     const struct upstream_server *server;
-    struct follow *next; /* in the order of the group's servers */
-    struct known_key key;
-    uint32_t entry;   /* KNOWN_NONE: nobody has asked yet */
+    struct refresh *next; /* in the order of the group's servers */
+    struct addresses_key key;
+    uint32_t entry;   /* ADDRESSES_NONE: nobody has asked yet */
     uint32_t version; /* the one whose addresses were read */
     bool answered;
     struct resolve_set *found;
@@ -52,7 +52,7 @@ static int replace_peers(
     return result;
 }
 
-int follow_take(struct upstream *upstream, const struct upstream_server *server,
+int refresh_replace(struct upstream *upstream, const struct upstream_server *server,
     const struct resolve_set *set, struct resolve_set **found)
 {
     const struct memory *memory = upstream->peers->upstreams->memory;
@@ -75,143 +75,145 @@ int follow_take(struct upstream *upstream, const struct upstream_server *server,
 
 /* ---- Following ---- */
 
-/* Takes what is known, with the order and the weights that the server has for it. */
-static int take_known(struct upstream *upstream, struct follow *follow, struct resolve_set *set)
+/* Uses the addresses of the table, in the server's order and with its weights. */
+static int use_addresses(
+    struct upstream *upstream, struct refresh *refresh, struct resolve_set *set)
 {
-    const struct upstream_server *server = follow->server;
+    const struct upstream_server *server = refresh->server;
 
     for (size_t i = 0; i < set->n; i++)
         if (server->weight != 1)
             set->list[i].weight = 0;
     resolve_set_sort(set, server->backup);
-    return follow_take(upstream, server, set, &follow->found);
+    return refresh_replace(upstream, server, set, &refresh->found);
 }
 
 /* Looks at one name; -1 without memory. */
-static int look(struct upstream *upstream, struct follow *follow, struct resolve_set *set)
+static int refresh_name(struct upstream *upstream, struct refresh *refresh, struct resolve_set *set)
 {
-    const struct zone *zone = upstream->peers->upstreams->known;
-    uint32_t version = follow->version, entry = known_find(zone, &follow->key);
-    bool answered = follow->answered;
+    const struct zone *zone = upstream->peers->upstreams->addresses;
+    uint32_t version = refresh->version, entry = addresses_find(zone, &refresh->key);
+    bool answered = refresh->answered;
 
-    CHECK_KIND(follow, FOLLOW_KIND);
-    assert(zone != NULL && follow->server->target == NULL);
-    if (entry == KNOWN_NONE)
+    CHECK_KIND(refresh, REFRESH_KIND);
+    assert(zone != NULL && refresh->server->target == NULL);
+    if (entry == ADDRESSES_NONE)
         return 0;
-    if (entry != follow->entry) /* the first, or another one after it made room for other names */
+    if (entry !=
+        refresh->entry) /* a new entry, perhaps after the old was given to a different name */
         version = NO_VERSION;
-    if (known_read(zone, entry, &follow->key, &version, &answered, set) &&
-        take_known(upstream, follow, set) == -1)
+    if (addresses_read(zone, entry, &refresh->key, &version, &answered, set) &&
+        use_addresses(upstream, refresh, set) == -1)
         return -1;
-    follow->entry = entry;
-    follow->version = version;
-    if (answered && !follow->answered) {
-        follow->answered = true;
+    refresh->entry = entry;
+    refresh->version = version;
+    if (answered && !refresh->answered) {
+        refresh->answered = true;
         assert(upstream->unanswered > 0);
         upstream->unanswered--;
     }
     return 0;
 }
 
-void follow_heed(struct upstreams *upstreams, struct upstream *upstream)
+void refresh_group(struct upstreams *upstreams, struct upstream *upstream)
 {
-    uint32_t changes = known_changes(upstreams->known);
+    uint32_t changes = addresses_changes(upstreams->addresses);
     struct resolve_set *set;
 
-    assert(upstream->follows != NULL && upstream->peers != NULL);
-    if (likely(changes == upstream->heeded))
+    assert(upstream->refreshes != NULL && upstream->peers != NULL);
+    if (likely(changes == upstream->refreshed))
         return;
     set = resolve_set_create(upstreams->memory);
     if (set == NULL)
         return; /* the next choice tries again */
-    upstream->heeded = changes;
-    for (struct follow *follow = upstream->follows; follow != NULL; follow = follow->next)
-        if (look(upstream, follow, set) == -1)
-            upstream->heeded = changes - 1;
+    upstream->refreshed = changes;
+    for (struct refresh *refresh = upstream->refreshes; refresh != NULL; refresh = refresh->next)
+        if (refresh_name(upstream, refresh, set) == -1)
+            upstream->refreshed = changes - 1;
     memory_release(upstreams->memory, set);
     queue_wake(upstream);
 }
 
 /* Looks again soon, while a first answer is missing. */
-static void set_timer(struct upstreams *upstreams)
+static void set_refresh_timer(struct upstreams *upstreams)
 {
     const struct upstream *upstream;
 
     STAILQ_FOREACH (upstream, upstreams->list, link)
-        if (upstream->follows != NULL && upstream->unanswered > 0) {
+        if (upstream->refreshes != NULL && upstream->unanswered > 0) {
             timer_set(upstreams->loop, &upstreams->names_due, LOOK_MS);
             return;
         }
     timer_del(upstreams->loop, &upstreams->names_due);
 }
 
-void follow_heed_all(struct upstreams *upstreams)
+void refresh_all(struct upstreams *upstreams)
 {
     struct upstream *upstream;
 
     STAILQ_FOREACH (upstream, upstreams->list, link)
-        if (upstream->follows != NULL)
-            follow_heed(upstreams, upstream);
-    set_timer(upstreams);
+        if (upstream->refreshes != NULL)
+            refresh_group(upstreams, upstream);
+    set_refresh_timer(upstreams);
 }
 
-void follow_expired(struct loop *loop, struct timer *timer)
+void refresh_expired(struct loop *loop, struct timer *timer)
 {
     (void)loop;
-    follow_heed_all(container_of(timer, struct upstreams, names_due));
+    refresh_all(container_of(timer, struct upstreams, names_due));
 }
 
 /* ---- The group ---- */
 
-int follow_open(struct upstreams *upstreams, struct upstream *upstream)
+int refresh_open(struct upstreams *upstreams, struct upstream *upstream)
 {
-    struct follow **next = &upstream->follows;
+    struct refresh **next = &upstream->refreshes;
     const struct upstream_server *server;
 
-    assert(upstream->follows == NULL && upstream->unanswered == 0 && !upstream->is_of_session);
-    if (upstreams->known == NULL)
+    assert(upstream->refreshes == NULL && upstream->unanswered == 0 && !upstream->is_of_session);
+    if (upstreams->addresses == NULL)
         return 0;
     STAILQ_FOREACH (server, &upstream->servers, link) {
-        struct follow *follow;
+        struct refresh *refresh;
 
         if (server->target != NULL)
             continue;
-        follow = memory_alloc(upstreams->memory, sizeof(*follow));
-        if (follow == NULL) {
-            follow_close(upstream);
+        refresh = memory_alloc(upstreams->memory, sizeof(*refresh));
+        if (refresh == NULL) {
+            refresh_close(upstream);
             return -1;
         }
-        *follow = (struct follow) {
-            .kind = FOLLOW_KIND,
+        *refresh = (struct refresh) {
+            .kind = REFRESH_KIND,
             .server = server,
-            .key = known_key_of(upstream, server),
-            .entry = KNOWN_NONE,
+            .key = addresses_key_of(upstream, server),
+            .entry = ADDRESSES_NONE,
         };
         upstream->unanswered++;
-        *next = follow;
-        next = &follow->next;
+        *next = refresh;
+        next = &refresh->next;
     }
-    if (upstream->follows == NULL)
+    if (upstream->refreshes == NULL)
         return 0;
-    upstream->heeded = known_changes(upstreams->known) - 1;
-    follow_heed(upstreams, upstream);
+    upstream->refreshed = addresses_changes(upstreams->addresses) - 1;
+    refresh_group(upstreams, upstream);
     if (upstream->unanswered > 0 && !timer_is_set(&upstreams->names_due))
         timer_set(upstreams->loop, &upstreams->names_due, LOOK_MS);
     return 0;
 }
 
-void follow_close(struct upstream *upstream)
+void refresh_close(struct upstream *upstream)
 {
-    struct follow *follow;
+    struct refresh *refresh;
 
-    while ((follow = upstream->follows) != NULL) {
+    while ((refresh = upstream->refreshes) != NULL) {
         const struct memory *memory = upstream->peers->upstreams->memory;
 
-        CHECK_KIND(follow, FOLLOW_KIND);
-        upstream->follows = follow->next;
-        memory_release(memory, follow->found);
-        follow->kind = 0;
-        memory_release(memory, follow);
+        CHECK_KIND(refresh, REFRESH_KIND);
+        upstream->refreshes = refresh->next;
+        memory_release(memory, refresh->found);
+        refresh->kind = 0;
+        memory_release(memory, refresh);
     }
     upstream->unanswered = 0;
 }

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The names of a group's servers as a worker that serves follows them: it reads what is known of
- * them (known.h), and asks nobody. The group's peers are replaced when their addresses have
- * changed: before a choice, or when another process says so. */
+/* Refreshes the peers of a group by the table of addresses (addresses.h), in workers that serve:
+ * when addresses have changed, before a choice or on a message. Never asks for a name. */
 #pragma once
 
 #include "upstream/resolve_set.h"
 #include "upstream/upstreams.h"
 
-/* Begins to follow the names of the group's servers, whose peers there are; -1 without memory, with
- * nothing left to undo. */
-int follow_open(struct upstreams *upstreams, struct upstream *upstream);
-void follow_close(struct upstream *upstream);
+/* Begins to refresh the group, whose peers were created; -1 without memory, with nothing left to
+ * undo. */
+int refresh_open(struct upstreams *upstreams, struct upstream *upstream);
+void refresh_close(struct upstream *upstream);
 
-/* Reads what is known by now, and wakes whoever has waited for that. */
-void follow_heed(struct upstreams *upstreams, struct upstream *upstream);
+/* Reads the table, if it has changed, and wakes waiting sessions. */
+void refresh_group(struct upstreams *upstreams, struct upstream *upstream);
 /* Does the same for all groups. */
-void follow_heed_all(struct upstreams *upstreams);
+void refresh_all(struct upstreams *upstreams);
 /* The timer upstreams->names_due. */
-void follow_expired(struct loop *loop, struct timer *timer);
+void refresh_expired(struct loop *loop, struct timer *timer);
 
 /* Gives the server these addresses instead of those in *found, which is replaced by a copy of the
  * set; -1 without memory. */
-int follow_take(struct upstream *upstream, const struct upstream_server *server,
+int refresh_replace(struct upstream *upstream, const struct upstream_server *server,
     const struct resolve_set *set, struct resolve_set **found);

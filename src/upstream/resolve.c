@@ -10,12 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct memory *memory_of(const struct resolve *resolve)
-{
-    return resolve->upstreams->memory;
-}
-
-/* Between two tries to claim an entry that another process has. */
+/* Between two tries to claim an entry of a different process. */
 #define CLAIM_MS 1000
 
 /* ---- Hosts ---- */
@@ -68,7 +63,7 @@ static void target_resolved(struct fb_worker *handle, const fb_names *names, voi
 }
 
 /* Asks for records; NULL with errno. */
-static struct fb_resolution *ask(struct resolve *resolve, const char *name, fb_name_type type,
+static struct fb_resolution *ask_for(struct resolve *resolve, const char *name, fb_name_type type,
     in_port_t port, names_resolved *resolved, void *arg)
 {
     struct upstreams *upstreams = resolve->upstreams;
@@ -108,7 +103,7 @@ static const char *why_not_asked(int error)
 static void ask_target(struct resolve *resolve, struct target *target)
 {
     target->resolution =
-        ask(resolve, target->name, FB_NAME_ADDRESSES, target->port, target_resolved, target);
+        ask_for(resolve, target->name, FB_NAME_ADDRESSES, target->port, target_resolved, target);
     if (target->resolution != NULL) {
         resolve->waits++;
         return;
@@ -120,7 +115,7 @@ static void ask_target(struct resolve *resolve, struct target *target)
 /* Makes room for the round's targets, and for the draft; -1 without memory. */
 static int make_round(struct resolve *resolve, size_t n)
 {
-    const struct memory *memory = memory_of(resolve);
+    const struct memory *memory = resolve_memory(resolve);
 
     assert(resolve->targets == NULL && resolve->draft == NULL && n > 0);
     resolve->targets = memory_alloc(memory, n * sizeof(*resolve->targets));
@@ -141,9 +136,8 @@ static void ask_targets(struct resolve *resolve)
 
 /* ---- Services ---- */
 
-/* Takes a record as a target; one without a port, or that says that there is no such service, is
- * left out. */
-static void add_target(struct resolve *resolve, const fb_name_record *record)
+/* Takes a record as a target; a record without a port, or of an absent service, is left out. */
+static void add_srv_target(struct resolve *resolve, const fb_name_record *record)
 {
     struct target *target = &resolve->targets[resolve->target_n];
 
@@ -175,7 +169,7 @@ static void service_resolved(struct fb_worker *handle, const fb_names *names, vo
         return;
     if (make_round(resolve, names->n + 1) == 0 && take_outcome(resolve, names->name, names)) {
         for (size_t i = 0; i < names->n; i++)
-            add_target(resolve, &names->records[i]);
+            add_srv_target(resolve, &names->records[i]);
         if (resolve->target_n == 0)
             resolve_note_failure(resolve, names->name, "there is no such service");
         ask_targets(resolve);
@@ -190,8 +184,8 @@ static void ask_service(struct resolve *resolve)
 {
     char name[MESSAGE_NAME];
 
-    resolve->service = ask(
-        resolve, known_question(resolve->server, name), FB_NAME_SRV, 0, service_resolved, resolve);
+    resolve->service = ask_for(resolve, addresses_question(resolve->server, name), FB_NAME_SRV, 0,
+        service_resolved, resolve);
     if (resolve->service != NULL)
         return;
     resolve->has_failed = true;
@@ -224,49 +218,50 @@ static void begin_round(struct resolve *resolve)
         resolve_end_round(resolve);
 }
 
-static void expired(struct loop *loop, struct timer *timer)
+/* Begins with what was found by a process before; there is memory for it, or it is read as none. */
+static void read_found(struct resolve *resolve)
+{
+    struct resolve_set *set = resolve_set_create(resolve_memory(resolve));
+    uint32_t version = UINT32_MAX;
+    bool answered;
+
+    if (set != NULL && addresses_read(resolve->upstreams->addresses, resolve->entry, &resolve->key,
+                           &version, &answered, set))
+        resolve->found = resolve_set_copy(resolve_memory(resolve), set);
+    memory_release(resolve_memory(resolve), set);
+}
+
+/* Claims the server's entry, and begins with what stands there; or tries again in a while. */
+static void claim_entry(struct resolve *resolve)
+{
+    struct upstreams *upstreams = resolve->upstreams;
+
+    assert(resolve->entry == ADDRESSES_NONE && resolve->found == NULL && upstreams->writer != NULL);
+    assert(!resolve->upstream->is_of_session);
+    resolve->entry = addresses_claim(upstreams->writer, &resolve->key);
+    if (resolve->entry == ADDRESSES_NONE) {
+        timer_set(upstreams->loop, &resolve->timer, CLAIM_MS);
+        return;
+    }
+    read_found(resolve);
+    begin_round(resolve);
+}
+
+static void round_due(struct loop *loop, struct timer *timer)
 {
     struct resolve *resolve = container_of(timer, struct resolve, timer);
 
     (void)loop;
     CHECK_KIND(resolve, RESOLVE_KIND);
-    if (resolve->entry == KNOWN_NONE && !resolve->upstream->is_of_session)
-        resolve_claim(resolve);
+    if (resolve->entry == ADDRESSES_NONE && !resolve->upstream->is_of_session)
+        claim_entry(resolve);
     else
         begin_round(resolve);
 }
 
-/* Begins with what was found by a process before; there is memory for it, or it is read as none. */
-static void read_known(struct resolve *resolve)
-{
-    struct resolve_set *set = resolve_set_create(memory_of(resolve));
-    uint32_t version = UINT32_MAX;
-    bool answered;
-
-    if (set != NULL && known_read(resolve->upstreams->known, resolve->entry, &resolve->key,
-                           &version, &answered, set))
-        resolve->found = resolve_set_copy(memory_of(resolve), set);
-    memory_release(memory_of(resolve), set);
-}
-
-void resolve_claim(struct resolve *resolve)
-{
-    struct upstreams *upstreams = resolve->upstreams;
-
-    assert(resolve->entry == KNOWN_NONE && resolve->found == NULL && upstreams->writer != NULL);
-    assert(!resolve->upstream->is_of_session);
-    resolve->entry = known_claim(upstreams->writer, &resolve->key);
-    if (resolve->entry == KNOWN_NONE) {
-        timer_set(upstreams->loop, &resolve->timer, CLAIM_MS);
-        return;
-    }
-    read_known(resolve);
-    begin_round(resolve);
-}
-
 /* ---- The group ---- */
 
-static struct resolve *create(
+static struct resolve *create_resolve(
     struct upstreams *upstreams, struct upstream *upstream, const struct upstream_server *server)
 {
     struct resolve *resolve = memory_alloc(upstreams->memory, sizeof(*resolve));
@@ -278,13 +273,13 @@ static struct resolve *create(
         .upstreams = upstreams,
         .upstream = upstream,
         .server = server,
-        .timer.expired = expired,
-        .entry = KNOWN_NONE,
+        .timer.expired = round_due,
+        .entry = ADDRESSES_NONE,
     };
     if (upstream->is_of_session)
         upstream->unanswered++;
     else
-        resolve->key = known_key_of(upstream, server);
+        resolve->key = addresses_key_of(upstream, server);
     return resolve;
 }
 
@@ -297,7 +292,7 @@ int resolve_open(struct upstreams *upstreams, struct upstream *upstream)
     STAILQ_FOREACH (server, &upstream->servers, link) {
         if (server->target != NULL)
             continue;
-        *next = create(upstreams, upstream, server);
+        *next = create_resolve(upstreams, upstream, server);
         if (*next == NULL) {
             resolve_close(upstream);
             return -1;
@@ -308,7 +303,7 @@ int resolve_open(struct upstreams *upstreams, struct upstream *upstream)
         if (upstream->is_of_session)
             begin_round(resolve);
         else
-            resolve_claim(resolve);
+            claim_entry(resolve);
     return 0;
 }
 
@@ -330,7 +325,7 @@ void resolve_close(struct upstream *upstream)
     struct resolve *resolve;
 
     while ((resolve = upstream->resolves) != NULL) {
-        const struct memory *memory = memory_of(resolve);
+        const struct memory *memory = resolve_memory(resolve);
 
         CHECK_KIND(resolve, RESOLVE_KIND);
         upstream->resolves = resolve->next;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asks what the names of a group's servers stand for, and again when an answer has expired: on
- * behalf of all workers, who read what is written down of it (known.h), or of one session.
+/* Asks for the names of a group's servers, and again when an answer has expired: on behalf of all
+ * workers, who read the table of addresses (addresses.h), or of a session.
  *
- * Responsible for the addresses of each server that has a name, and for the log lines about them.
- * Never calls a protocol, and never blocks. Invariant: a name is being asked for, has a timer, or
- * is known for as long as this process lives. */
+ * Responsible for the addresses of each server with a name, and for the log lines about them. Never
+ * calls a protocol, and never blocks. Invariant: a name is being asked for, has a timer, or is
+ * resolved for the life of the process. */
 #pragma once
 
 #include "upstream/upstreams.h"

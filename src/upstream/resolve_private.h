@@ -3,7 +3,7 @@
  * alone. */
 #pragma once
 
-#include "upstream/addresses_write.h"
+#include "upstream/addresses.h"
 #include "upstream/resolve.h"
 #include "upstream/resolve_set.h"
 
@@ -25,8 +25,9 @@ struct resolve {
     const struct upstream_server *server;
     struct resolve *next; /* in the order of the group's servers */
     struct timer timer;   /* the next round's, or until the entry is claimed again */
-    struct known_key key;
-    uint32_t entry; /* claimed; KNOWN_NONE: another process asks, or it is a session's name */
+    struct addresses_key key;
+    uint32_t
+        entry; /* claimed; ADDRESSES_NONE: a different process asks, or the name is a session's */
     struct resolve_set *found;
     bool has_answered; /* a round has ended */
     unsigned failures; /* rounds in a row that have found nothing, or in which a question failed */
@@ -36,22 +37,20 @@ struct resolve {
     /* the round that runs */
     struct fb_resolution *service; /* NULL: no SRV records are asked for now */
     struct target *targets;
-    unsigned target_n, waits; /* targets, and those that have not been answered */
+    unsigned target_n, waits; /* targets, and targets without an answer */
     struct resolve_set *draft;
-    bool has_failed; /* a question has, so that what was found before may still hold */
+    bool has_failed; /* a question has: earlier addresses may still hold */
     uint32_t ttl;    /* the least of all answers, in seconds */
 };
 
-/* resolve.c: */
-
-/* Claims the server's entry, and begins with what stands there; or tries again in a while. */
-void resolve_claim(struct resolve *resolve);
-
-/* resolve_round.c: */
+static inline const struct memory *resolve_memory(const struct resolve *resolve)
+{
+    return resolve->upstreams->memory;
+}
 
 /* Notes that the round has not found all. */
 void resolve_note_failure(struct resolve *resolve, const char *name, const char *why);
-/* Notes that there is no memory for it. */
+/* Notes a lack of memory. */
 void resolve_note_memory(struct resolve *resolve);
 /* Ends the round, all of whose questions have ended. */
 void resolve_end_round(struct resolve *resolve);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a round: its draft takes the place of what was found before where it differs, the log
- * has what is new, and the next round gets its time. */
+/* The end of a round: a changed draft replaces the found addresses, news are logged, and the next
+ * round gets its time. */
 #include "upstream/resolve_private.h"
 
 #include "base/log.h"
@@ -14,41 +14,30 @@
 #define RETRY_MS 1000u
 #define RETRY_MOST_MS 30000u
 
-static const struct memory *memory_of(const struct resolve *resolve)
-{
-    return resolve->upstreams->memory;
-}
-
 /* ---- What was found ---- */
 
-/* Writes down for all workers what was found, and tells them. */
-static int publish(struct resolve *resolve)
-{
-    struct upstreams *upstreams = resolve->upstreams;
-    struct resolve_set *set;
-
-    if (resolve_set_equal(resolve->found, resolve->draft))
-        return 0;
-    set = resolve_set_copy(memory_of(resolve), resolve->draft);
-    if (set == NULL)
-        return -1;
-    memory_release(memory_of(resolve), resolve->found);
-    resolve->found = set;
-    known_write(upstreams->writer, resolve->entry, set);
-    return 0;
-}
-
-/* Makes the draft what was found; -1 without memory. */
+/* Makes the draft what was found, for the session's peers or for all workers; -1 without memory. */
 static int take_draft(struct resolve *resolve)
 {
+    const struct memory *memory = resolve_memory(resolve);
+    struct resolve_set *set;
+
     if (resolve->upstream->is_of_session)
-        return follow_take(resolve->upstream, resolve->server, resolve->draft, &resolve->found);
-    return publish(resolve);
+        return refresh_replace(resolve->upstream, resolve->server, resolve->draft, &resolve->found);
+    if (resolve_set_equal(resolve->found, resolve->draft))
+        return 0;
+    set = resolve_set_copy(memory, resolve->draft);
+    if (set == NULL)
+        return -1;
+    memory_release(memory, resolve->found);
+    resolve->found = set;
+    addresses_write(resolve->upstreams->writer, resolve->entry, set);
+    return 0;
 }
 
 /* ---- The log ---- */
 
-static void log_failure(struct resolve *resolve)
+static void log_round_failure(struct resolve *resolve)
 {
     const struct resolve_set *found = resolve->found;
 
@@ -93,7 +82,7 @@ void resolve_note_memory(struct resolve *resolve)
 
 /* ---- The end of a round ---- */
 
-static uint32_t random_below(const struct resolve *resolve, uint32_t below)
+static uint32_t random_of_round(const struct resolve *resolve, uint32_t below)
 {
     return resolve->upstreams->random(resolve->upstreams, below);
 }
@@ -106,7 +95,7 @@ static uint64_t retry_delay(const struct resolve *resolve)
 
     if (ms > RETRY_MOST_MS)
         ms = RETRY_MOST_MS;
-    return ms - random_below(resolve, ms / 4);
+    return ms - random_of_round(resolve, ms / 4);
 }
 
 /* Sets the time of the next round, if there will be one. An answer is asked for again when its time
@@ -122,32 +111,32 @@ static void schedule(struct resolve *resolve)
     else if (!resolve->server->resolve)
         return;
     else
-        ms += random_below(resolve, 250);
+        ms += random_of_round(resolve, 250);
     timer_set(resolve->upstreams->loop, &resolve->timer, ms);
 }
 
 void resolve_free_round(struct resolve *resolve)
 {
     assert(resolve->service == NULL && resolve->waits == 0);
-    memory_release(memory_of(resolve), resolve->targets);
-    memory_release(memory_of(resolve), resolve->draft);
+    memory_release(resolve_memory(resolve), resolve->targets);
+    memory_release(resolve_memory(resolve), resolve->draft);
     resolve->targets = NULL;
     resolve->draft = NULL;
     resolve->target_n = 0;
 }
 
-/* Tells who waits for a first answer, or for another one, that a round has ended. */
+/* Reports the end of a round to waiting sessions, or to all workers. */
 static void note_answered(struct resolve *resolve)
 {
     struct upstreams *upstreams = resolve->upstreams;
     struct upstream *upstream = resolve->upstream;
 
     if (!upstream->is_of_session) {
-        known_note(upstreams->writer, resolve->entry, upstreams->loop->clock.mono_ms,
+        addresses_note(upstreams->writer, resolve->entry, upstreams->loop->clock.mono_ms,
             resolve->why != NULL ? resolve->why_name : NULL, resolve->why);
-        if (known_changes(upstreams->known) != upstreams->told_changes)
+        if (addresses_changes(upstreams->addresses) != upstreams->published_changes)
             upstreams->published(upstreams);
-        upstreams->told_changes = known_changes(upstreams->known);
+        upstreams->published_changes = addresses_changes(upstreams->addresses);
         return;
     }
     upstream->unresolved = resolve->why;
@@ -177,7 +166,7 @@ void resolve_end_round(struct resolve *resolve)
     else
         resolve->failures = 0;
     if (resolve->why != NULL)
-        log_failure(resolve);
+        log_round_failure(resolve);
     else
         log_found(resolve, before);
     resolve_free_round(resolve);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets of addresses: few enough that each is compared with every other one. */
+/* Sets of addresses, few enough for a comparison of each pair. */
 #include "upstream/resolve_set.h"
 
 #include <assert.h>
 #include <string.h>
 
-static struct resolve_set *create(const struct memory *memory, size_t room)
+static struct resolve_set *create_set(const struct memory *memory, size_t room)
 {
     struct resolve_set *set =
         memory_alloc(memory, sizeof(*set) + room * sizeof(struct resolve_found));
@@ -20,12 +20,12 @@ static struct resolve_set *create(const struct memory *memory, size_t room)
 
 struct resolve_set *resolve_set_create(const struct memory *memory)
 {
-    return create(memory, RESOLVE_ADDRESSES);
+    return create_set(memory, RESOLVE_ADDRESSES);
 }
 
 struct resolve_set *resolve_set_copy(const struct memory *memory, const struct resolve_set *set)
 {
-    struct resolve_set *copy = create(memory, set->n);
+    struct resolve_set *copy = create_set(memory, set->n);
 
     assert(set->n <= set->room);
     if (copy == NULL)
@@ -60,7 +60,7 @@ void resolve_set_join(struct resolve_set *set, const struct resolve_set *other)
             resolve_set_add(set, &other->list[i]);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_found(const void *a, const void *b)
 {
     const struct resolve_found *one = a, *other = b;
 
@@ -73,7 +73,7 @@ void resolve_set_sort(struct resolve_set *set, bool backup)
 {
     size_t n = set->n;
 
-    qsort(set->list, n, sizeof(set->list[0]), compare);
+    qsort(set->list, n, sizeof(set->list[0]), compare_found);
     set->n = 0;
     for (size_t i = 0; i < n; i++) {
         struct resolve_found found = set->list[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The addresses that a server's name, or its service, stands for.
+/* The addresses of a server's name, or of its service.
  *
- * Responsible for their order, which is the same in each worker, and for having each once. */
+ * Responsible for their order, the same in each worker, and for having each address once. */
 #pragma once
 
 #include "base/memory.h"
@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* Addresses of one server that are taken; the rest is left out. */
+/* The most addresses of a server; the rest is left out. */
 #define RESOLVE_ADDRESSES 512
 
 struct resolve_found {
@@ -31,7 +31,7 @@ struct resolve_set *resolve_set_create(const struct memory *memory);
 struct resolve_set *resolve_set_copy(const struct memory *memory, const struct resolve_set *set);
 
 void resolve_set_add(struct resolve_set *set, const struct resolve_found *found);
-/* Adds those of another set that it does not have. */
+/* Adds the missing addresses of a second set. */
 void resolve_set_join(struct resolve_set *set, const struct resolve_set *other);
 /* Brings the set into its order. Addresses of the lowest priority are primaries, the others are
  * backups; of a server that is a backup itself the others are left out. */

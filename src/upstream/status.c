@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An entry that workers use, by the key of its server. */
+/* An entry in use, by the key of its server. */
 struct used_entry {
     uint64_t server;
     uint32_t entry;
@@ -23,8 +23,8 @@ struct upstream_zone_reading {
     struct used_entry entries[];
 };
 
-/* A server by the key of its names, at its place in the group. Of those that have one name together
- * the first stands for all. */
+/* A server by the key of its names, at its place in the group. The first stands for all servers of
+ * a name. */
 struct keyed_server {
     uint64_t key;
     const struct upstream_server *server;
@@ -49,14 +49,14 @@ struct reading {
 };
 
 /* Returns the sum of all rows for an entry. */
-static int64_t sum_of(const struct upstream_zone *zone, uint32_t entry)
+static int64_t sum_of_entry(const struct upstream_zone *zone, uint32_t entry)
 {
     return shm_metrics_total(zone_memory(zone->rows), &zone->rows_shape, entry);
 }
 
 /* ---- The zone ---- */
 
-static int compare_entries(const void *a, const void *b)
+static int compare_used_entries(const void *a, const void *b)
 {
     const struct used_entry *x = a, *y = b;
 
@@ -66,7 +66,7 @@ static int compare_entries(const void *a, const void *b)
 }
 
 /* Reads the zone for all groups that are listed now; -1 without memory. */
-static int read_zone(struct upstream_zone *zone)
+static int read_entries(struct upstream_zone *zone)
 {
     const char *base = zone_memory(zone->zone);
     struct upstream_zone_layout l = upstream_zone_layout(&zone->shape);
@@ -81,10 +81,10 @@ static int read_zone(struct upstream_zone *zone)
     reading->n = 0;
     zone->looked_at += l.n;
     for (uint32_t i = 0; i < l.n; i++)
-        if (ZONE_LOAD(entries[i].key[0]) != 0 && upstream_zone_uses(sum_of(zone, i)) > 0)
+        if (ZONE_LOAD(entries[i].key[0]) != 0 && upstream_zone_uses(sum_of_entry(zone, i)) > 0)
             reading->entries[reading->n++] =
                 (struct used_entry) { .server = ZONE_LOAD(entries[i].server), .entry = i };
-    qsort(reading->entries, reading->n, sizeof(*reading->entries), compare_entries);
+    qsort(reading->entries, reading->n, sizeof(*reading->entries), compare_used_entries);
     zone->reading = reading;
     return 0;
 }
@@ -122,7 +122,7 @@ static int compare_servers(const void *a, const void *b)
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Puts the servers in the order of their keys, those of one name in their own. */
+/* Sorts the servers by their keys, and within a name by their places. */
 static void key_servers(struct reading *reading, const struct upstream_zone_header *header)
 {
     const struct upstream *upstream = reading->upstream;
@@ -143,7 +143,7 @@ static void key_servers(struct reading *reading, const struct upstream_zone_head
 }
 
 /* Copies the address of a peer; false where a worker has written what is none. */
-static bool copy_address(const struct upstream_server *server,
+static bool copy_peer_address(const struct upstream_server *server,
     const struct upstream_zone_entry *entry, char address[ADDRESS_TEXT])
 {
     static const char known[] = "0123456789abcdefABCDEF.:[]";
@@ -157,7 +157,7 @@ static bool copy_address(const struct upstream_server *server,
     return address[0] != '\0' && address[strspn(address, known)] == '\0';
 }
 
-/* Adds an entry of the server, or that it has none. */
+/* Adds an entry of the server; UINT32_MAX: none. */
 static void add_found(struct reading *reading, const struct keyed_server *server, uint32_t entry)
 {
     reading->found[reading->n++] =
@@ -174,14 +174,14 @@ static void find_entries(struct reading *reading, const struct keyed_server *ser
         uint32_t entry = zone->entries[i].entry;
         char address[ADDRESS_TEXT];
 
-        if (copy_address(server->server, &reading->entries[entry], address))
+        if (copy_peer_address(server->server, &reading->entries[entry], address))
             add_found(reading, server, entry);
     }
     if (reading->n == before)
         add_found(reading, server, UINT32_MAX);
 }
 
-static int compare_places(const void *a, const void *b)
+static int compare_server_entries(const void *a, const void *b)
 {
     const struct server_entry *x = a, *y = b;
 
@@ -190,7 +190,8 @@ static int compare_places(const void *a, const void *b)
     return x->entry < y->entry ? -1 : x->entry > y->entry;
 }
 
-static void read_state(const struct upstream_zone_entry *entry, struct upstream_numbers *numbers)
+static void read_peer_state(
+    const struct upstream_zone_entry *entry, struct upstream_numbers *numbers)
 {
     const struct peer_state *state = &entry->state;
     uint32_t health = PEER_LOAD(state->health);
@@ -219,15 +220,15 @@ static void read_peer(const struct reading *reading, const struct server_entry *
     *numbers = (struct upstream_numbers) { .server = server };
     if (found->entry != UINT32_MAX) {
         entry = &reading->entries[found->entry];
-        if (!copy_address(server, entry, numbers->address))
+        if (!copy_peer_address(server, entry, numbers->address))
             numbers->address[0] = '\0'; /* changed meanwhile */
         numbers->is_used = true;
         numbers->conns =
-            (uint32_t)((uint64_t)sum_of(reading->upstream->zone, found->entry) & UINT32_MAX);
+            (uint32_t)((uint64_t)sum_of_entry(reading->upstream->zone, found->entry) & UINT32_MAX);
         numbers->failed = peer_state_has_failed(&entry->state, server, reading->now_ms);
-        read_state(entry, numbers);
+        read_peer_state(entry, numbers);
     } else if (server->target != NULL) {
-        copy_address(server, NULL, numbers->address);
+        copy_peer_address(server, NULL, numbers->address);
     }
     numbers->said = upstream_operator_said(reading->upstream->zone,
         &(struct upstream_place) { reading->upstream->name, server->name, numbers->address },
@@ -235,7 +236,7 @@ static void read_peer(const struct reading *reading, const struct server_entry *
 }
 
 /* Calls `each` with what is found; -1 without memory. */
-static int read_group(struct reading *reading, const struct upstream_zone_header *header,
+static int read_numbers(struct reading *reading, const struct upstream_zone_header *header,
     void (*each)(void *arg, const struct upstream_numbers *numbers), void *arg)
 {
     uint32_t server_n = reading->upstream->server_n;
@@ -249,7 +250,7 @@ static int read_group(struct reading *reading, const struct upstream_zone_header
         if (i == 0 || reading->servers[i].key != reading->servers[i - 1].key)
             find_entries(reading, &reading->servers[i]);
     assert(reading->n <= reading->zone->n + server_n);
-    qsort(reading->found, reading->n, sizeof(*reading->found), compare_places);
+    qsort(reading->found, reading->n, sizeof(*reading->found), compare_server_entries);
     for (uint32_t i = 0; i < reading->n; i++) {
         struct upstream_numbers numbers;
 
@@ -272,11 +273,11 @@ int upstream_status_read(const struct upstream *upstream, uint64_t now_ms,
         return -1;
     }
     assert(zone_memory(zone->rows) != NULL);
-    if (read_zone(zone) == -1)
+    if (read_entries(zone) == -1)
         return -1;
     reading.zone = zone->reading;
     reading.entries = (const void *)(base + upstream_zone_layout(&zone->shape).entries);
-    status = read_group(&reading, (const void *)base, each, arg);
+    status = read_numbers(&reading, (const void *)base, each, arg);
     free(reading.servers);
     free(reading.found);
     return status;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers of the peers in a zone, for the master. */
+/* The numbers of the peers in a zone, as the master reads them. */
 #pragma once
 
 #include "upstream/zone.h"
 
-/* A peer's numbers, as the master reads them: workers may have invented any. */
+/* Numbers of a peer, any of which a worker may have invented. */
 struct upstream_numbers {
     const struct upstream_server *server;
-    char address[ADDRESS_TEXT]; /* printable; "": no address of the name is in use */
+    char address[ADDRESS_TEXT]; /* printable; "": no worker uses an address of the name */
     bool is_used;               /* workers use it; else the numbers are not known */
     enum upstream_operator said;
     enum peer_health health;
@@ -20,7 +20,7 @@ struct upstream_numbers {
     uint32_t times[3]; /* averages in parts of PEER_TIME_UNIT to the ms; 0: not known */
 };
 
-/* The master: calls `each` for each peer of the group, in the order of servers, and for a
+/* Calls `each` for each peer of the group, in the order of servers, and for a
  * server without any; -1 with errno: ENOTSUP without a zone, ENOMEM. All groups of a zone are read
  * as it was at the first of them, in one pass, until it is forgotten. */
 int upstream_status_read(const struct upstream *upstream, uint64_t now_ms,

@@ -14,7 +14,7 @@
 
 struct balancer;
 struct conf_word;
-struct follow;
+struct refresh;
 struct named_upstreams;
 struct peers;
 struct queue;
@@ -28,7 +28,7 @@ struct upstream_zone;
 /* A `server` of a group. */
 struct upstream_server {
     STAILQ_ENTRY(upstream_server) link;
-    const char *name;               /* the text that was written, which tells servers apart */
+    const char *name;               /* the configuration's text, which identifies the server */
     const struct conf_word *word;   /* place of the text; NULL: a session's */
     const struct fb_target *target; /* the address; NULL: workers resolve `host` */
     const char *host;               /* a name; or NULL */
@@ -72,22 +72,22 @@ struct upstream {
     const struct conf_word *word; /* the place of its declaration */
     bool is_single;               /* made for the address of a directive, which is the name */
     bool is_used;                 /* a directive leads to it, or may do so in a session */
-    bool is_of_session;           /* made for a session, whose memory it lies in */
+    bool is_of_session;           /* made for a session, in the session's memory */
     STAILQ_HEAD(upstream_servers, upstream_server) servers;
     unsigned server_n;
     struct upstream_balance balance;
-    struct upstream_zone *zone;           /* NULL: each worker has a state of its own */
+    struct upstream_zone *zone;           /* NULL: the state is each worker's own */
     struct upstream_check *checks;        /* list of health checks (health.h) */
-    uint32_t queue;                       /* sessions that may wait in each worker; 0: none */
+    uint32_t queue;                       /* sessions that may wait, in each worker; 0: none */
     int64_t queue_timeout;                /* ms */
     struct upstream_drop drop;            /* unset: that of the session's server holds */
     const struct names_setting *resolver; /* NULL: the system's */
     int64_t resolver_timeout;             /* ms */
     /* the worker's, from upstreams_open() on */
     struct peers *peers;
-    struct follow *follows; /* the names of servers; NULL: there are none */
-    uint32_t heeded;        /* known_changes() that these have read */
-    uint32_t unanswered;    /* names without an answer yet, good or bad */
+    struct refresh *refreshes; /* the names of servers; NULL: there are none */
+    uint32_t refreshed;        /* addresses_changes() that these have read */
+    uint32_t unanswered;       /* names without an answer yet, good or bad */
     /* ... of the process that asks, which may be a worker: the names of servers */
     struct resolve *resolves;
     const char *unresolved; /* why a session's name has no address; NULL: it has */

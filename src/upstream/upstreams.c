@@ -4,7 +4,7 @@
 #include "upstream/upstreams.h"
 
 #include "base/log.h"
-#include "upstream/addresses_write.h"
+#include "upstream/addresses.h"
 #include "upstream/health.h"
 #include "upstream/peers.h"
 #include "upstream/queue.h"
@@ -15,7 +15,7 @@
 #include <errno.h>
 
 /* Whether the group is made for an address that does not change. */
-static bool is_plain(const struct upstream *upstream)
+static bool is_plain_group(const struct upstream *upstream)
 {
     return upstream->is_single && upstream->peers->n == 1 &&
            STAILQ_FIRST(&upstream->servers)->target != NULL;
@@ -34,8 +34,8 @@ int upstreams_open_group(struct upstreams *upstreams, struct upstream *upstream)
     if (upstream->peers == NULL)
         return -1;
     if ((upstream->is_of_session ? resolve_open(upstreams, upstream)
-                                 : follow_open(upstreams, upstream)) == 0) {
-        upstream->peers->is_plain = is_plain(upstream);
+                                 : refresh_open(upstreams, upstream)) == 0) {
+        upstream->peers->is_plain = is_plain_group(upstream);
         return 0;
     }
     peers_destroy(&upstream->peers);
@@ -47,7 +47,7 @@ void upstreams_close_group(struct upstream *upstream)
     resolve_close(upstream);
     if (upstream->peers == NULL)
         return;
-    follow_close(upstream);
+    refresh_close(upstream);
     queue_forget(upstream);
     peers_destroy(&upstream->peers);
 }
@@ -63,7 +63,8 @@ int upstreams_open(struct upstreams *upstreams)
 {
     struct upstream *upstream;
 
-    upstreams->names_due.expired = follow_expired;
+    upstreams->names_due.expired = refresh_expired;
+    upstreams->listed = health_begin;
     STAILQ_FOREACH (upstream, upstreams->list, link)
         if (upstreams_open_group(upstreams, upstream) == -1)
             return no_memory(upstreams);
@@ -74,13 +75,13 @@ int upstreams_ask(struct upstreams *upstreams)
 {
     struct upstream *upstream;
 
-    if (upstreams->known == NULL)
+    if (upstreams->addresses == NULL)
         return 0;
     upstreams->writer = memory_alloc(upstreams->memory, sizeof(*upstreams->writer));
     if (upstreams->writer == NULL)
         return no_memory(upstreams);
-    *upstreams->writer = (struct known_writer) { .zone = upstreams->known };
-    upstreams->told_changes = known_changes(upstreams->known);
+    *upstreams->writer = (struct addresses_writer) { .zone = upstreams->addresses };
+    upstreams->published_changes = addresses_changes(upstreams->addresses);
     STAILQ_FOREACH (upstream, upstreams->list, link)
         if (resolve_open(upstreams, upstream) == -1)
             return no_memory(upstreams);

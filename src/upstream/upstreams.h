@@ -11,9 +11,10 @@
 
 #include <forkbeard/balancer.h>
 
+struct addresses_writer;
 struct choice;
 struct health_probe;
-struct known_writer;
+struct peer;
 
 struct upstreams {
     struct upstream_list *list;
@@ -21,26 +22,29 @@ struct upstreams {
     struct log *log;
     const struct memory *memory;
     struct slot_id id; /* the worker's, for zones */
-    /* Tells a session what queue_choose() has made wait; runs its protocol, from the loop. */
-    void (*tell)(struct choice *choice, fb_choice status);
-    /* Logs a line of the session that names this upstream. */
+    /* Resumes a session that queue_choose() has made wait; runs its protocol, from the loop. */
+    void (*resume)(struct choice *choice, fb_choice status);
+    /* Logs a line of the session with the upstream's name. */
     void (*report)(
         struct choice *choice, enum log_level level, const char *upstream, const char *message);
     uint32_t (*random)(struct upstreams *upstreams, uint32_t below);
-    uint32_t generation;                       /* changes with each reload */
-    LIST_HEAD(, health_probe) probes;          /* health checks that run (health.h) */
-    struct names *names;                       /* NULL: there are no resolvers */
-    const struct names_setting *system;        /* the resolver of who has none */
-    void (*told)(struct upstreams *upstreams); /* after some were told */
-    const struct zone *known; /* addresses of names (known.h); NULL: no server has one */
-    struct timer names_due;   /* the next look for a first answer */
+    /* Begins the checks of a peer that a list has. */
+    void (*listed)(struct peers *peers, struct peer *peer);
+    uint32_t generation;                          /* changes with each reload */
+    LIST_HEAD(, health_probe) probes;             /* health checks that run (health.h) */
+    struct names *names;                          /* NULL: there are no resolvers */
+    const struct names_setting *system;           /* the resolver of who has none */
+    void (*resumed)(struct upstreams *upstreams); /* after some sessions were */
+    const struct zone
+        *addresses;         /* the table of addresses (addresses.h); NULL: no server has a name */
+    struct timer names_due; /* the next look for a first answer */
     /* set in a process that asks for names */
-    struct known_writer *writer;
-    uint32_t told_changes;                          /* known_changes() as of the latest round */
+    struct addresses_writer *writer;
+    uint32_t published_changes;                     /* addresses_changes() as of the latest round */
     void (*published)(struct upstreams *upstreams); /* after something was written down */
 
     /* queue.c */
-    struct source_ops queue_ops; /* the source's: by them it leads here */
+    struct source_ops queue_ops; /* the source's, which lead to the struct */
     struct source *source;       /* stands for the queues that are looked at soon; NULL: none */
     TAILQ_HEAD(, queue) due;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Peers join the entries of their group's zone, and leave them. */
+/* The entries of a zone, as the lists of peers use them. */
 #pragma once
 
 #include "upstream/zone.h"

@@ -72,7 +72,7 @@ static const char *handle_master_message(struct channel_end *end, struct channel
         access_log_reopen(&worker->stream);
         break;
     case MESSAGE_NAMES:
-        follow_heed_all(&worker->stream.upstreams);
+        refresh_all(&worker->stream.upstreams);
         break;
     case MESSAGE_INBOX:
         messages_open_inbox(worker, message);

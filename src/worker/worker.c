@@ -144,7 +144,7 @@ static void published_names(struct upstreams *upstreams)
 
     assert(worker->heritage->task != TASK_SERVE && upstreams->writer != NULL);
     if (worker_serves(worker))
-        follow_heed_all(upstreams);
+        refresh_all(upstreams);
     else
         channel_end_send(&worker->to_master, MESSAGE_NAMES);
 }
@@ -160,14 +160,14 @@ static int open_upstreams(struct worker *worker)
         .log = &worker->log,
         .memory = net->memory,
         .id = worker->heritage->slot,
-        .tell = tries_tell,
+        .resume = tries_tell,
         .report = tries_report,
         .random = random_peer_below,
         .generation = worker->heritage->place >> PLACE_NUMBER_BITS,
         .names = worker->names,
         .system = &worker->cycle->stream.system,
-        .told = told_upstreams,
-        .known = worker->cycle->stream.known,
+        .resumed = told_upstreams,
+        .addresses = worker->cycle->stream.addresses,
         .published = published_names,
     };
     if (worker_serves(worker) && (queue_open(upstreams) == -1 || upstreams_open(upstreams) == -1))

@@ -93,7 +93,7 @@ START_TEST(what_is_used)
         names_slots(&loading.cycle->stream.system, NAMES_OF_SESSIONS), NAMES_SOCKETS + 1);
     ck_assert(loading.cycle->stream.system.users == 0 && loading.cycle->needs.resolver);
     ck_assert_uint_eq(STAILQ_FIRST(&loading.cycle->needs.ports)->port, 54);
-    ck_assert_ptr_null(loading.cycle->stream.known);
+    ck_assert_ptr_null(loading.cycle->stream.addresses);
     /* the names of servers are asked for by a helper: workers need no resolver for them */
     accept_text(&loading,
         "events {} stream { upstream u { server a.test:80; } "
@@ -104,7 +104,7 @@ START_TEST(what_is_used)
     ck_assert_uint_eq(
         names_slots(&loading.cycle->stream.system, NAMES_OF_GROUPS), NAMES_SOCKETS + 1);
     ck_assert(!loading.cycle->needs.resolver);
-    ck_assert_ptr_nonnull(loading.cycle->stream.known);
+    ck_assert_ptr_nonnull(loading.cycle->stream.addresses);
     loading_end(&loading);
 }
 END_TEST

@@ -130,7 +130,7 @@ START_TEST(a_worker_cannot_change_known_addresses)
     pid_t pid;
 
     declared_start(&declared);
-    zone = known_declare(&declared.zones, declared.arena);
+    zone = addresses_declare(&declared.zones, declared.arena);
     ck_assert_ptr_nonnull(zone);
     ck_assert_int_eq(zones_open(&declared.zones, NULL, &declared.log.log), 0);
     pid = fork();

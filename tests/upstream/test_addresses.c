@@ -2,8 +2,7 @@
 /* The table of known addresses: an entry is read as it was written last, whatever its writer did
  * before it died; it has one writer; numbers that cannot be are no addresses. */
 #include "shm/declared.h"
-#include "upstream/addresses_private.h"
-#include "upstream/addresses_write.h"
+#include "upstream/addresses.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -13,25 +12,25 @@
 struct known {
     struct declared declared;
     struct zone *zone;
-    struct known_writer writer;
-    struct known_key key;
+    struct addresses_writer writer;
+    struct addresses_key key;
     uint32_t entry, version;
     struct resolve_set *set;
 };
 
-static struct known_key key_of(const char *group, const char *name)
+static struct addresses_key key_of(const char *group, const char *name)
 {
     const struct upstream upstream = { .name = group };
     const struct upstream_server server = { .name = name };
 
-    return known_key_of(&upstream, &server);
+    return addresses_key_of(&upstream, &server);
 }
 
 static void start(struct known *known)
 {
     memset(known, 0, sizeof(*known));
     declared_start(&known->declared);
-    known->zone = known_declare(&known->declared.zones, known->declared.arena);
+    known->zone = addresses_declare(&known->declared.zones, known->declared.arena);
     ck_assert_ptr_nonnull(known->zone);
     ck_assert_int_eq(zones_open(&known->declared.zones, NULL, &known->declared.log.log), 0);
     known->writer.zone = known->zone;
@@ -60,13 +59,14 @@ static void write_addresses(struct known *known, unsigned n, uint8_t last)
         found.address.in.sin_addr.s_addr = htonl(0x0a000000u + last + i);
         resolve_set_add(known->set, &found);
     }
-    known_write(&known->writer, known->entry, known->set);
+    addresses_write(&known->writer, known->entry, known->set);
 }
 
 /* Reads what is new; the last byte of the first address, or 0. */
 static unsigned read_last(struct known *known, bool *answered)
 {
-    if (!known_read(known->zone, known->entry, &known->key, &known->version, answered, known->set))
+    if (!addresses_read(
+            known->zone, known->entry, &known->key, &known->version, answered, known->set))
         return 0;
     ck_assert_uint_gt(known->set->n, 0);
     return ntohl(known->set->list[0].address.in.sin_addr.s_addr) & 255;
@@ -74,15 +74,15 @@ static unsigned read_last(struct known *known, bool *answered)
 
 START_TEST(what_is_written_is_read_once)
 {
-    struct known_state state;
+    struct addresses_state state;
     bool answered;
     struct known known;
 
     start(&known);
-    ck_assert_uint_eq(known_find(known.zone, &known.key), KNOWN_NONE);
-    known.entry = known_claim(&known.writer, &known.key);
-    ck_assert_uint_ne(known.entry, KNOWN_NONE);
-    ck_assert_uint_eq(known_find(known.zone, &known.key), known.entry);
+    ck_assert_uint_eq(addresses_find(known.zone, &known.key), ADDRESSES_NONE);
+    known.entry = addresses_claim(&known.writer, &known.key);
+    ck_assert_uint_ne(known.entry, ADDRESSES_NONE);
+    ck_assert_uint_eq(addresses_find(known.zone, &known.key), known.entry);
     write_addresses(&known, 2, 7);
     ck_assert_uint_eq(read_last(&known, &answered), 7);
     ck_assert(!answered);
@@ -91,12 +91,12 @@ START_TEST(what_is_written_is_read_once)
     ck_assert_uint_eq(known.set->list[1].weight, 2);
     ck_assert_uint_eq(address_port(&known.set->list[1].address), 80);
     ck_assert_uint_eq(read_last(&known, &answered), 0);
-    known_note(&known.writer, known.entry, 1000, NULL, NULL);
-    known_note(&known.writer, known.entry, 2000, "a.test", "no\nanswer");
-    known_note(&known.writer, known.entry, 3000, "a.test", "no\nanswer");
+    addresses_note(&known.writer, known.entry, 1000, NULL, NULL);
+    addresses_note(&known.writer, known.entry, 2000, "a.test", "no\nanswer");
+    addresses_note(&known.writer, known.entry, 3000, "a.test", "no\nanswer");
     ck_assert_uint_eq(read_last(&known, &answered), 0);
     ck_assert(answered);
-    ck_assert(known_read_state(known.zone, known.entry, &known.key, &state));
+    ck_assert(addresses_read_state(known.zone, known.entry, &known.key, &state));
     ck_assert_uint_eq(state.n, 2);
     ck_assert_uint_eq(state.answered_ms, 1000);
     ck_assert_uint_eq(state.failed_ms, 2000);
@@ -112,8 +112,8 @@ START_TEST(room_takes_no_memory)
     struct stat st;
 
     start(&known);
-    ck_assert_uint_eq(known_find(known.zone, &known.key), KNOWN_NONE);
-    known.entry = known_claim(&known.writer, &known.key);
+    ck_assert_uint_eq(addresses_find(known.zone, &known.key), ADDRESSES_NONE);
+    known.entry = addresses_claim(&known.writer, &known.key);
     write_addresses(&known, 2, 7);
     ck_assert_int_eq(fstat(known.zone->segment.fd, &st), 0);
     ck_assert_int_lt(st.st_blocks * 512, 256 * 1024);
@@ -124,14 +124,14 @@ END_TEST
 /* A writer that dies within a write leaves the copy of before. */
 START_TEST(half_a_copy_is_not_read)
 {
-    struct known_entry *entry;
+    struct addresses_entry *entry;
     struct known known;
     bool answered;
 
     start(&known);
-    known.entry = known_claim(&known.writer, &known.key);
+    known.entry = addresses_claim(&known.writer, &known.key);
     write_addresses(&known, 1, 7);
-    entry = known_entry_of(known.zone, known.entry);
+    entry = addresses_entry_of(known.zone, known.entry);
     memset(&entry->copies[(entry->version + 1) & 1], 0xee, sizeof(entry->copies[0]));
     ck_assert_uint_eq(read_last(&known, &answered), 7);
     write_addresses(&known, 1, 9);
@@ -143,19 +143,20 @@ END_TEST
 /* A number of addresses that cannot be is cut, and each is an address of its family. */
 START_TEST(damage_is_bounded)
 {
-    struct known_entry *entry;
+    struct addresses_entry *entry;
     struct known known;
     bool answered;
 
     start(&known);
-    known.entry = known_claim(&known.writer, &known.key);
-    entry = known_entry_of(known.zone, known.entry);
+    known.entry = addresses_claim(&known.writer, &known.key);
+    entry = addresses_entry_of(known.zone, known.entry);
     memset(&entry->copies, 0xee, sizeof(entry->copies));
     memset(entry->why, 0xee, sizeof(entry->why));
     read_last(&known, &answered);
     ck_assert_uint_eq(known.set->n, RESOLVE_ADDRESSES);
     ck_assert_int_eq(known.set->list[0].address.any.sa_family, AF_INET6);
-    ck_assert(known_read_state(known.zone, known.entry, &known.key, &(struct known_state) { 0 }));
+    ck_assert(
+        addresses_read_state(known.zone, known.entry, &known.key, &(struct addresses_state) { 0 }));
     stop(&known);
 }
 END_TEST
@@ -173,8 +174,8 @@ static bool claims_in_child(struct known *known, bool stays, int told[2])
         close(told[0]);
         if (zones_enter_helper(&known->declared.zones, &known->declared.log.log) == -1)
             _exit(2);
-        known->entry = known_claim(&known->writer, &known->key);
-        result = known->entry != KNOWN_NONE;
+        known->entry = addresses_claim(&known->writer, &known->key);
+        result = known->entry != ADDRESSES_NONE;
         if (result)
             write_addresses(known, 1, 33);
         if (stays && write(told[1], &result, 1) == 1)
@@ -202,8 +203,8 @@ START_TEST(an_entry_has_one_writer)
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, told), 0);
     ck_assert(claims_in_child(&known, true, told));
     ck_assert(!claims_in_child(&known, false, told));
-    ck_assert_uint_eq(known_claim(&known.writer, &known.key), KNOWN_NONE);
-    known.entry = known_find(known.zone, &known.key);
+    ck_assert_uint_eq(addresses_claim(&known.writer, &known.key), ADDRESSES_NONE);
+    known.entry = addresses_find(known.zone, &known.key);
     ck_assert_uint_eq(read_last(&known, &answered), 33);
     known.key = key_of("u", "b.test:80"); /* another one is free */
     ck_assert(claims_in_child(&known, false, told));
@@ -211,7 +212,7 @@ START_TEST(an_entry_has_one_writer)
     close(told[0]);
     close(told[1]);
     ck_assert_int_gt(wait(NULL), 0);
-    ck_assert_uint_eq(known_claim(&known.writer, &known.key), known.entry);
+    ck_assert_uint_eq(addresses_claim(&known.writer, &known.key), known.entry);
     stop(&known);
 }
 END_TEST
@@ -219,27 +220,27 @@ END_TEST
 /* Names that nobody asks for any more make room, the oldest first. */
 START_TEST(old_names_make_room)
 {
-    struct known_writer later = { .claimed = { 0 } };
+    struct addresses_writer later = { .claimed = { 0 } };
     struct known known;
     char name[32];
 
     start(&known);
-    for (uint32_t i = 0; i < KNOWN_NAMES; i++) {
-        struct known_key key;
+    for (uint32_t i = 0; i < ADDRESSES_NAMES; i++) {
+        struct addresses_key key;
 
         snprintf(name, sizeof(name), "%u.test:80", (unsigned)i);
         key = key_of("u", name);
-        known.entry = known_claim(&known.writer, &key);
+        known.entry = addresses_claim(&known.writer, &key);
         ck_assert_uint_eq(known.entry, i);
-        known_note(&known.writer, i, i == 1234 ? 1 : 1000, NULL, NULL);
+        addresses_note(&known.writer, i, i == 1234 ? 1 : 1000, NULL, NULL);
     }
-    ck_assert_uint_eq(known_claim(&known.writer, &known.key), KNOWN_NONE);
-    later.zone = known.zone; /* of another configuration, which has none of them */
-    ck_assert_uint_eq(known_claim(&later, &known.key), 1234);
+    ck_assert_uint_eq(addresses_claim(&known.writer, &known.key), ADDRESSES_NONE);
+    later.zone = known.zone; /* for a later configuration, without any of them */
+    ck_assert_uint_eq(addresses_claim(&later, &known.key), 1234);
     known.key = key_of("u", "1234.test:80");
-    ck_assert_uint_eq(known_find(known.zone, &known.key), KNOWN_NONE);
-    ck_assert(
-        !known_read(known.zone, 1234, &known.key, &known.version, &(bool) { false }, known.set));
+    ck_assert_uint_eq(addresses_find(known.zone, &known.key), ADDRESSES_NONE);
+    ck_assert(!addresses_read(
+        known.zone, 1234, &known.key, &known.version, &(bool) { false }, known.set));
     stop(&known);
 }
 END_TEST
@@ -252,17 +253,17 @@ START_TEST(keys_differ)
     const struct upstream_server server = { .name = "a" },
                                  service = { .name = "a", .service = "http" };
     struct upstream upstream = { .name = "u" };
-    struct known_key key = known_key_of(&upstream, &server), other;
+    struct addresses_key key = addresses_key_of(&upstream, &server), other;
 
     other = key_of("v", "a");
     ck_assert_uint_ne(key.part[0], other.part[0]);
-    other = known_key_of(&upstream, &service);
+    other = addresses_key_of(&upstream, &service);
     ck_assert_uint_ne(key.part[0], other.part[0]);
     upstream.resolver = &resolver;
-    other = known_key_of(&upstream, &server);
+    other = addresses_key_of(&upstream, &server);
     ck_assert_uint_eq(key.part[0], other.part[0]);
     upstream.is_single = true;
-    other = known_key_of(&upstream, &server);
+    other = addresses_key_of(&upstream, &server);
     ck_assert_uint_ne(key.part[0], other.part[0]);
 }
 END_TEST

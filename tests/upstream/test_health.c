@@ -155,7 +155,7 @@ START_TEST(a_late_worker_leaves_the_check_to_who_makes_it)
 }
 END_TEST
 
-/* One that has died as it began the state. */
+/* A worker that has died as it began the state. */
 START_TEST(a_state_that_was_not_begun_whole_is_begun_again)
 {
     open_workers(1);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The words of an operator about servers, which all workers heed; and what the master reads. */
 #include "upstream/operators.h"
-#include "upstream/status.h"
 #include "upstream/zone_private.h"
 #include "upstream/zoned.h"
 

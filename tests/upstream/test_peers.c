@@ -208,7 +208,7 @@ START_TEST(want_of_memory_leaves_the_list)
     group->upstreams.memory = &scarce.memory;
     for (scarce.left = 0; peers_replace(peers, &group->servers[1], addresses, 3) == -1; tries++) {
         ck_assert_uint_eq(peers->n, 5);
-        ck_assert(!group_peer(group, 1)->stays);
+        ck_assert(!group_peer(group, 1)->is_kept);
         scarce.left = tries + 1;
     }
     ck_assert_uint_eq(tries, 4);

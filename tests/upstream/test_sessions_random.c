@@ -57,7 +57,7 @@ static const char *const records[] = { "a.test 1 A 10.0.0.1", "a.test 1 A 10.0.0
 /* A client, or a server's end of a connection. */
 struct end {
     fb_test_peer *peer;
-    bool ended; /* it says nothing more */
+    bool ended; /* the client sends nothing more */
 };
 
 struct scene {

@@ -216,11 +216,11 @@ static void declare_known(struct apply *apply, unsigned n)
 {
     struct cycle *cycle = apply->cycle;
 
-    if (n > KNOWN_NAMES)
-        report_error(
-            apply->report, NULL, "%u servers have names, and there is room for %d", n, KNOWN_NAMES);
-    cycle->stream.known = known_declare(&cycle->zones, cycle->arena);
-    if (cycle->stream.known == NULL)
+    if (n > ADDRESSES_NAMES)
+        report_error(apply->report, NULL, "%u servers have names, and there is room for %d", n,
+            ADDRESSES_NAMES);
+    cycle->stream.addresses = addresses_declare(&cycle->zones, cycle->arena);
+    if (cycle->stream.addresses == NULL)
         report_error(apply->report, NULL, "out of memory");
 }
 
