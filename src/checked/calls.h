@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The SDK's calls in the checked mode: wrappers of the same types, which check what they are given
- * and then make the call. Each is named after its call; link.c has the table. */
+ * and then make the call. Each is named after its call. */
 #pragma once
 
 #include "checked/checked.h"
@@ -8,6 +8,5 @@
 /* The name of the call that a wrapper is of, without "fb_". */
 #define CHECKED_CALL (__func__ + sizeof("checked_") - 1)
 
-#define CALL(call) __typeof__(fb_##call) checked_##call;
+#define CALL(name) __typeof__(fb_##name) checked_##name;
 #include "checked/calls.def"
-#undef CALL

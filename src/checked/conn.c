@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls on a connection in the checked mode: its flow, its end, its timers, its counts and its
- * addresses. Each does nothing after a report. */
+/* The calls on a connection that check more than a row of calls.def: end, metrics, output,
+ * memory, frames. Memory is a block (memory.c) beside the daemon's, which decides whether there is
+ * any. Each call does nothing after a report. */
 #include "checked/calls.h"
 #include "sdk/handle.h"
 
-#include <stdarg.h>
-#include <stdio.h>
+#include <string.h>
+
+/* ---- The end ---- */
 
 /* Notes the call after which the connection takes no output. */
 static void note_over(const fb_conn *conn, const char *call)
@@ -14,20 +16,6 @@ static void note_over(const fb_conn *conn, const char *call)
 
     if (slot != NULL && slot->over == NULL)
         slot->over = call;
-}
-
-void checked_stop(fb_conn *conn)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    if (conn != NULL)
-        fb_stop(conn);
-}
-
-void checked_resume(fb_conn *conn)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    if (conn != NULL)
-        fb_resume(conn);
 }
 
 void checked_shutdown(fb_conn *conn)
@@ -67,101 +55,7 @@ void checked_keep(fb_conn *conn, uint64_t ms)
     fb_keep(conn, ms);
 }
 
-void checked_set_timeout(fb_conn *conn, uint64_t ms)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    if (conn != NULL)
-        fb_set_timeout(conn, ms);
-}
-
-void checked_set_receive_timeout(fb_conn *conn, uint64_t ms)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    if (conn != NULL)
-        fb_set_receive_timeout(conn, ms);
-}
-
-void checked_timer(fb_conn *conn, uint32_t id, uint64_t ms)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    if (conn != NULL)
-        fb_timer(conn, id, ms);
-}
-
-void checked_timer_cancel(fb_conn *conn, uint32_t id)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    if (conn != NULL)
-        fb_timer_cancel(conn, id);
-}
-
-void checked_set_idle(fb_conn *conn, int idle)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    if (conn != NULL)
-        fb_set_idle(conn, idle);
-}
-
-void *checked_state_of(const fb_conn *conn)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    return conn != NULL ? fb_state_of(conn) : NULL;
-}
-
-const void *checked_conf_of(const fb_conn *conn)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    return conn != NULL ? fb_conf_of(conn) : NULL;
-}
-
-uint64_t checked_received(const fb_conn *conn)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    return conn != NULL ? fb_received(conn) : 0;
-}
-
-uint64_t checked_sent(const fb_conn *conn)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    return conn != NULL ? fb_sent(conn) : 0;
-}
-
-int checked_peer_address(const fb_conn *conn, struct sockaddr_storage *out)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    return conn != NULL && checked_given(CHECKED_CALL, out, "out") ? fb_peer_address(conn, out)
-                                                                   : -1;
-}
-
-int checked_local_address(const fb_conn *conn, struct sockaddr_storage *out)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    return conn != NULL && checked_given(CHECKED_CALL, out, "out") ? fb_local_address(conn, out)
-                                                                   : -1;
-}
-
-int checked_parse_address(fb_bytes text, struct sockaddr_storage *out)
-{
-    if (!checked_given(CHECKED_CALL, out, "out") ||
-        (text.n > 0 && !checked_given(CHECKED_CALL, text.p, "text.p")))
-        return -1;
-    return fb_parse_address(text, out);
-}
-
-char *checked_address_text(const struct sockaddr_storage *address, char *text, size_t size)
-{
-    if (!checked_given(CHECKED_CALL, address, "address") ||
-        !checked_given(CHECKED_CALL, text, "text"))
-        return text;
-    return fb_address_text(address, text, size);
-}
-
-void checked_count_request(fb_conn *conn)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    if (conn != NULL)
-        fb_count_request(conn);
-}
+/* ---- Metrics ---- */
 
 /* Whether the connection's protocol has the metric. */
 static bool has_metric(const fb_conn *conn, uint32_t metric, const char *call)
@@ -188,42 +82,179 @@ int64_t checked_metric_total(const fb_conn *conn, uint32_t metric)
                                                                   : 0;
 }
 
-fb_ref checked_ref_of(fb_conn *conn)
+/* ---- Output ---- */
+
+void checked_writev(fb_conn *conn, const fb_bytes *pieces, size_t n)
 {
     conn = checked_conn(conn, CHECKED_CALL);
-    return conn != NULL ? fb_ref_of(conn) : 0;
-}
-
-uint64_t checked_send_message(fb_conn *from, fb_ref to, const void *p, size_t n)
-{
-    from = checked_conn(from, CHECKED_CALL);
-    if (from == NULL || !checked_bytes(CHECKED_CALL, p, n, "p"))
-        return 0;
-    return fb_send_message(from, to, p, n);
-}
-
-fb_worker *checked_worker_of(const fb_conn *conn)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    return conn != NULL ? fb_worker_of(conn) : NULL;
-}
-
-void *checked_worker_state(const fb_conn *conn)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    return conn != NULL ? fb_worker_state(conn) : NULL;
-}
-
-void checked_conn_logf(fb_conn *conn, fb_log_level level, const char *format, ...)
-{
-    char text[CHECKED_LINE];
-    va_list args;
-
-    conn = checked_conn(conn, CHECKED_CALL);
-    if (conn == NULL || !checked_given(CHECKED_CALL, format, "format"))
+    if (conn == NULL || !checked_can_write(conn, CHECKED_CALL) ||
+        !checked_bytes(CHECKED_CALL, pieces, n * sizeof(*pieces), "pieces"))
         return;
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    fb_conn_logf(conn, level, "%s", text);
+    for (size_t i = 0; i < n; i++)
+        if (!checked_bytes(CHECKED_CALL, pieces[i].p, pieces[i].n, "a piece"))
+            return;
+    fb_writev(conn, pieces, n);
+}
+
+/* ---- Memory ---- */
+
+/* Returns a block for memory of the daemon's; that itself where there cannot be one. */
+static void *guard_memory(const fb_conn *conn, enum checked_kind kind, void *real, size_t n)
+{
+    struct checked_slot *slot = real != NULL ? checked_slot_of(conn) : NULL;
+    struct checked_block *block = NULL;
+
+    if (slot != NULL)
+        block = checked_block_make(checked_of(sdk_worker_of(conn)), slot, kind,
+            session_server_of(conn)->protocol->name, n);
+    return block != NULL ? block->p : real;
+}
+
+void *checked_alloc(fb_conn *conn, size_t n)
+{
+    conn = checked_conn(conn, CHECKED_CALL);
+    return conn != NULL ? guard_memory(conn, CHECKED_ALLOC, fb_alloc(conn, n), n) : NULL;
+}
+
+void *checked_temp_alloc(fb_conn *conn, size_t n)
+{
+    conn = checked_conn(conn, CHECKED_CALL);
+    return conn != NULL ? guard_memory(conn, CHECKED_TEMP, fb_temp_alloc(conn, n), n) : NULL;
+}
+
+void checked_temp_reset(fb_conn *conn)
+{
+    struct checked_slot *slot;
+
+    conn = checked_conn(conn, CHECKED_CALL);
+    if (conn == NULL)
+        return;
+    slot = checked_slot_of(conn);
+    if (slot != NULL) {
+        checked_blocks_check(slot, "fb_temp_reset()");
+        checked_block_end_all(
+            checked_of(sdk_worker_of(conn)), slot, CHECKED_TEMP, "fb_temp_reset()");
+    }
+    fb_temp_reset(conn);
+}
+
+/* ---- Frames ---- */
+
+/* Returns the connection, with `rest` as it lies in the real input. */
+static fb_conn *enter_input(
+    fb_conn *conn, fb_bytes *rest, const void *limit, const void *frame, const char *call)
+{
+    const struct checked *checked;
+    const uint8_t *p;
+
+    conn = checked_conn(conn, call);
+    if (conn == NULL || !checked_given(call, rest, "rest") ||
+        !checked_given(call, limit, "limit") || !checked_given(call, frame, "frame"))
+        return NULL;
+    checked = checked_of(sdk_worker_of(conn));
+    if (checked == NULL || checked->input == NULL)
+        return conn;
+    p = (const uint8_t *)checked->input->p;
+    if (checked->input_conn != conn || rest->p < p || rest->p > p + checked->input->n ||
+        rest->n > (size_t)(p + checked->input->n - rest->p)) {
+        checked_report_call(NULL, call, "with bytes that are not the connection's input");
+        return NULL;
+    }
+    rest->p = checked->input_real + (rest->p - p);
+    return conn;
+}
+
+/* Moves bytes of the real input to the copy that the protocol was lent. */
+static void move_to_copy(const fb_conn *conn, fb_bytes *bytes)
+{
+    const struct checked *checked = checked_of(sdk_worker_of(conn));
+
+    if (checked != NULL && checked->input != NULL && bytes != NULL)
+        bytes->p = (const uint8_t *)checked->input->p + (bytes->p - checked->input_real);
+}
+
+static int leave_input(
+    const fb_conn *conn, fb_bytes *rest, fb_bytes *head, fb_bytes *frame, int cut)
+{
+    move_to_copy(conn, rest);
+    if (cut) {
+        move_to_copy(conn, head);
+        move_to_copy(conn, frame);
+    }
+    return cut;
+}
+
+/* Whether a number lies in its range. */
+static bool check_width(unsigned width, unsigned most, const char *call)
+{
+    if (width >= 1 && width <= most)
+        return true;
+    checked_report_call(NULL, call, "with a width of %u: 1 to %u", width, most);
+    return false;
+}
+
+int checked_frame_until(fb_conn *conn, fb_bytes *rest, const void *delimiter, size_t delimiter_n,
+    const fb_frame_limit *limit, fb_bytes *frame)
+{
+    if (delimiter_n == 0) {
+        checked_report_call(NULL, CHECKED_CALL, "with a delimiter of no bytes");
+        return 0;
+    }
+    if (!checked_bytes(CHECKED_CALL, delimiter, delimiter_n, "delimiter"))
+        return 0;
+    conn = enter_input(conn, rest, limit, frame, CHECKED_CALL);
+    if (conn == NULL)
+        return 0;
+    return leave_input(
+        conn, rest, NULL, frame, fb_frame_until(conn, rest, delimiter, delimiter_n, limit, frame));
+}
+
+int checked_frame_fixed(
+    fb_conn *conn, fb_bytes *rest, size_t n, const fb_frame_limit *limit, fb_bytes *frame)
+{
+    conn = enter_input(conn, rest, limit, frame, CHECKED_CALL);
+    if (conn == NULL)
+        return 0;
+    return leave_input(conn, rest, NULL, frame, fb_frame_fixed(conn, rest, n, limit, frame));
+}
+
+int checked_frame_prefixed(fb_conn *conn, fb_bytes *rest, unsigned width, int little,
+    const fb_frame_limit *limit, fb_bytes *frame)
+{
+    if (!check_width(width, 8, CHECKED_CALL))
+        return 0;
+    conn = enter_input(conn, rest, limit, frame, CHECKED_CALL);
+    if (conn == NULL)
+        return 0;
+    return leave_input(
+        conn, rest, NULL, frame, fb_frame_prefixed(conn, rest, width, little, limit, frame));
+}
+
+int checked_frame_varint(
+    fb_conn *conn, fb_bytes *rest, unsigned width, const fb_frame_limit *limit, fb_bytes *frame)
+{
+    if (!check_width(width, 10, CHECKED_CALL))
+        return 0;
+    conn = enter_input(conn, rest, limit, frame, CHECKED_CALL);
+    if (conn == NULL)
+        return 0;
+    return leave_input(conn, rest, NULL, frame, fb_frame_varint(conn, rest, width, limit, frame));
+}
+
+int checked_frame_counted(fb_conn *conn, fb_bytes *rest, const fb_frame_layout *layout,
+    const fb_frame_limit *limit, fb_bytes *head, fb_bytes *frame)
+{
+    if (!checked_given(CHECKED_CALL, layout, "layout"))
+        return 0;
+    if (layout->size < sizeof(*layout)) {
+        checked_report_call(NULL, CHECKED_CALL, "with a layout whose size is %zu", layout->size);
+        return 0;
+    }
+    if (!check_width(layout->width, layout->varint ? 10 : 8, CHECKED_CALL))
+        return 0;
+    conn = enter_input(conn, rest, limit, frame, CHECKED_CALL);
+    if (conn == NULL)
+        return 0;
+    return leave_input(
+        conn, rest, head, frame, fb_frame_counted(conn, rest, layout, limit, head, frame));
 }

@@ -79,26 +79,6 @@ fb_conn *checked_connect_with(fb_worker *worker, const fb_target *target, const 
                        : NULL;
 }
 
-int checked_error_of(const fb_conn *conn)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    return conn != NULL ? fb_error_of(conn) : 0;
-}
-
-int checked_attach(fb_conn *conn, void *p, void (*release)(void *p))
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    if (conn == NULL || !checked_given(CHECKED_CALL, (const void *)(uintptr_t)release, "release"))
-        return -1;
-    return fb_attach(conn, p, release);
-}
-
-void *checked_attached(const fb_conn *conn)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    return conn != NULL ? fb_attached(conn) : NULL;
-}
-
 /* Notes whose target it is. */
 static const fb_target *note_target(const fb_conn *conn, const fb_target *target)
 {
@@ -127,12 +107,6 @@ const fb_target *checked_make_target(fb_conn *conn, const char *text)
     if (conn == NULL || !checked_given(CHECKED_CALL, text, "text"))
         return NULL;
     return note_target(conn, fb_make_target(conn, text));
-}
-
-int checked_is_reused(const fb_conn *conn)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    return conn != NULL ? fb_is_reused(conn) : 0;
 }
 
 static void first_byte_came(fb_conn *b, void *state)
@@ -237,10 +211,4 @@ int checked_read_file(fb_conn *conn, int fd, uint64_t offset, size_t n,
     read->outcome = &begun->outcome;
     SLIST_INSERT_HEAD(&slot->reads, read, link);
     return 0;
-}
-
-fb_aio checked_aio_of(const fb_conn *conn)
-{
-    conn = checked_conn(conn, CHECKED_CALL);
-    return conn != NULL ? fb_aio_of(conn) : FB_AIO_OFF;
 }

@@ -1,111 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls on a worker in the checked mode: its clock, its timers, its jobs and posts, its
- * messages, its maps and its watches. What runs later runs within a scope of its own. */
+/* The calls on a worker that check more than a row of calls.def: connections, statistics,
+ * jobs, posts, watches. Functions that the worker calls later run within a scope. */
 #include "checked/calls.h"
 #include "sdk/handle.h"
 
 #include <assert.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void *checked_own_state(fb_worker *worker)
-{
-    worker = checked_worker(worker, CHECKED_CALL);
-    return worker != NULL ? fb_own_state(worker) : NULL;
-}
-
-const void *checked_worker_conf(const fb_worker *worker, size_t i)
-{
-    worker = checked_worker(worker, CHECKED_CALL);
-    return worker != NULL ? fb_worker_conf(worker, i) : NULL;
-}
-
-int checked_worker_timer(fb_worker *worker, uint32_t id, uint64_t ms)
-{
-    worker = checked_worker(worker, CHECKED_CALL);
-    return worker != NULL ? fb_worker_timer(worker, id, ms) : -1;
-}
-
-void checked_worker_timer_cancel(fb_worker *worker, uint32_t id)
-{
-    worker = checked_worker(worker, CHECKED_CALL);
-    if (worker != NULL)
-        fb_worker_timer_cancel(worker, id);
-}
-
-int64_t checked_wall_ms(const fb_worker *worker)
-{
-    worker = checked_worker(worker, CHECKED_CALL);
-    return worker != NULL ? fb_wall_ms(worker) : 0;
-}
-
-uint64_t checked_mono_ms(const fb_worker *worker)
-{
-    worker = checked_worker(worker, CHECKED_CALL);
-    return worker != NULL ? fb_mono_ms(worker) : 0;
-}
-
-void checked_random(fb_worker *worker, void *p, size_t n)
-{
-    worker = checked_worker(worker, CHECKED_CALL);
-    if (worker != NULL && checked_bytes(CHECKED_CALL, p, n, "p"))
-        fb_random(worker, p, n);
-}
 
 fb_conn *checked_find(fb_worker *worker, fb_ref ref)
 {
     worker = checked_worker(worker, CHECKED_CALL);
     return worker != NULL ? checked_handle_of(fb_find(worker, ref)) : NULL;
-}
-
-uint64_t checked_send_worker(fb_worker *from, fb_ref to, const void *p, size_t n)
-{
-    from = checked_worker(from, CHECKED_CALL);
-    if (from == NULL || !checked_bytes(CHECKED_CALL, p, n, "p"))
-        return 0;
-    return fb_send_worker(from, to, p, n);
-}
-
-uint64_t checked_send_all(fb_worker *from, const void *p, size_t n)
-{
-    from = checked_worker(from, CHECKED_CALL);
-    if (from == NULL || !checked_bytes(CHECKED_CALL, p, n, "p"))
-        return 0;
-    return fb_send_all(from, p, n);
-}
-
-fb_ref checked_worker_id(const fb_worker *worker)
-{
-    worker = checked_worker(worker, CHECKED_CALL);
-    return worker != NULL ? fb_worker_id(worker) : 0;
-}
-
-uint32_t checked_worker_number(const fb_worker *worker)
-{
-    worker = checked_worker(worker, CHECKED_CALL);
-    return worker != NULL ? fb_worker_number(worker) : 0;
-}
-
-uint32_t checked_worker_count(const fb_worker *worker)
-{
-    worker = checked_worker(worker, CHECKED_CALL);
-    return worker != NULL ? fb_worker_count(worker) : 0;
-}
-
-void checked_worker_logf(fb_worker *worker, fb_log_level level, const char *format, ...)
-{
-    char text[CHECKED_LINE];
-    va_list args;
-
-    worker = checked_worker(worker, CHECKED_CALL);
-    if (worker == NULL || !checked_given(CHECKED_CALL, format, "format"))
-        return;
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    fb_worker_logf(worker, level, "%s", text);
 }
 
 void checked_get_statistics(fb_worker *worker, fb_statistics *out)
@@ -320,12 +226,6 @@ fb_watch *checked_watch_fd(fb_worker *worker, int fd, unsigned events,
     checked_not_gone(checked, made->watch);
     SLIST_INSERT_HEAD(&checked->watches, made, link);
     return (fb_watch *)(uintptr_t)made->watch;
-}
-
-int checked_watch_set(fb_watch *watch, unsigned events)
-{
-    watch = checked_watch(watch, CHECKED_CALL);
-    return watch != NULL ? fb_watch_set(watch, events) : -1;
 }
 
 void checked_unwatch(fb_watch *watch)

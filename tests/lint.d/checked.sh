@@ -7,7 +7,7 @@ check_checked() {
     link=$src/src/sdk/link.c
     wrappers=$src/src/checked/calls.def
     calls=$(sed -n 's/^    CALL(fb_\([a-z_]*\)),$/\1/p' "$link")
-    wrapped=$(sed -n 's/^CALL(\([a-z_]*\))$/\1/p' "$wrappers")
+    wrapped=$(sed -n 's/^CALL[A-Z_]*(\([a-z_]*\)[,)].*/\1/p' "$wrappers")
 
     [ -n "$calls" ] || echo "$link: no call is found"
     for call in $calls; do
