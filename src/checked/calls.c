@@ -4,6 +4,7 @@
  * report but return what its row says. */
 #include "checked/calls.h"
 
+#include "checked/protocol.h"
 #include "module/module.h"
 #include "settings/calls.h"
 

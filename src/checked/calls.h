@@ -3,10 +3,15 @@
  * and then make the call. Each is named after its call. */
 #pragma once
 
-#include "checked/checked.h"
+#include "checked/handles.h"
+#include "checked/ops.h"
 
 /* The name of the call that a wrapper is of, without "fb_". */
 #define CHECKED_CALL (__func__ + sizeof("checked_") - 1)
 
 #define CALL(name) __typeof__(fb_##name) checked_##name;
 #include "checked/calls.def"
+
+/* Tables of wrappers of the interfaces "stream" and "upstream". */
+extern const fb_stream checked_stream;
+extern const fb_upstreams checked_upstreams;

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The state of a worker in the checked mode, from the start of its first protocol that is checked
- * to the end of its last one. Never there for a worker without such a protocol. */
+ * to the end of its last one: the lives of connections' slots, and what has ended. Never there for
+ * a worker without such a protocol. Invariant: the descriptor of wrappers is the first member of
+ * the struct by which its wrappers find the protocol's own. */
 #include "checked/checked.h"
 
+#include "base/check.h"
+
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 
 struct checked *checked_of(const struct worker *worker)
@@ -16,7 +21,115 @@ struct checked *checked_of(const struct worker *worker)
     return checked;
 }
 
-struct checked *checked_begin(struct worker *worker)
+const struct checked_protocol *checked_protocol_of(const fb_protocol *protocol)
+{
+    if (protocol == NULL || protocol->worker_start != checked_worker_start)
+        return NULL;
+    return container_of(protocol, struct checked_protocol, protocol);
+}
+
+/* ---- What has ended ---- */
+
+void checked_gone(struct checked *checked, const void *p)
+{
+    checked->gone[checked->gone_at++ % CHECKED_ENDED] = p;
+}
+
+bool checked_is_gone(const struct checked *checked, const void *p)
+{
+    for (unsigned i = 0; i < CHECKED_ENDED; i++)
+        if (checked->gone[i] == p)
+            return true;
+    return false;
+}
+
+void checked_not_gone(struct checked *checked, const void *p)
+{
+    for (unsigned i = 0; i < CHECKED_ENDED; i++)
+        if (checked->gone[i] == p)
+            checked->gone[i] = NULL;
+}
+
+/* ---- Lives of slots ---- */
+
+static void end_targets(struct checked *checked, struct checked_slot *slot)
+{
+    struct checked_target *target;
+
+    while ((target = SLIST_FIRST(&slot->targets)) != NULL) {
+        SLIST_REMOVE_HEAD(&slot->targets, link);
+        checked_gone(checked, target->target);
+        free(target);
+    }
+}
+
+void checked_slot_forget(struct checked *checked, struct checked_slot *slot)
+{
+    struct checked_resolution *made, *next;
+    struct checked_read *read;
+
+    while ((read = SLIST_FIRST(&slot->reads)) != NULL) {
+        SLIST_REMOVE_HEAD(&slot->reads, link);
+        free(read);
+    }
+    SLIST_FOREACH_SAFE(made, &checked->resolutions, link, next)
+    if (made->owner == slot) {
+        SLIST_REMOVE(&checked->resolutions, made, checked_resolution, link);
+        checked_gone(checked, made->resolution);
+        free(made);
+    }
+}
+
+void checked_slot_end(struct checked *checked, struct checked_slot *slot)
+{
+    if (!slot->begun)
+        return;
+    checked_block_end_all(checked, slot, CHECKED_TEMP, "the end of its connection");
+    checked_block_end_all(checked, slot, CHECKED_ALLOC, "the end of its connection");
+    end_targets(checked, slot);
+    checked_slot_forget(checked, slot);
+    slot->begun = false;
+    slot->over = NULL;
+    slot->zone = NULL;
+    slot->lives++;
+}
+
+/* ---- Callbacks of a worker ---- */
+
+void checked_enter_worker(
+    struct checked_scope *scope, const fb_worker *worker, const char *callback)
+{
+    *scope = (struct checked_scope) {
+        .place = CHECKED_CALLBACK,
+        .callback = callback,
+        .protocol = worker->protocol,
+        .checked = checked_of(worker->worker),
+    };
+    checked_scope_enter(scope);
+}
+
+/* Reports what was written around a protocol's states. */
+static void check_states(const struct checked_scope *scope, const fb_worker *worker)
+{
+    const fb_protocol *protocol = &checked_protocol_of(scope->protocol)->own;
+
+    if (protocol->worker_state > 0 && worker->state != NULL &&
+        !checked_zone_is_whole((const char *)worker->state + protocol->worker_state))
+        checked_report(NULL, "went beyond the %u bytes of its worker_state, in \"%s\"",
+            protocol->worker_state, scope->callback);
+}
+
+void checked_leave_worker(struct checked_scope *scope, const fb_worker *worker)
+{
+    if (worker->worker != NULL)
+        check_states(scope, worker);
+    checked_scope_leave(scope);
+}
+
+/* ---- The beginning and the end ---- */
+
+/* Returns the worker's state, made by the first protocol that starts; NULL without memory. */
+static struct checked *begin_checked(struct worker *worker)
 {
     const struct source_table *table = &worker->stream.net.loop.sources;
     struct checked *checked = checked_of(worker);
@@ -53,7 +166,8 @@ static void free_slots(struct checked *checked)
     free(checked->slots);
 }
 
-void checked_end(struct checked *checked)
+/* Drops a protocol that has stopped; the last one takes all with it. */
+static void end_checked(struct checked *checked)
 {
     struct checked_ops *ops;
     struct checked_watch *watch;
@@ -79,4 +193,41 @@ void checked_end(struct checked *checked)
         free(resolution);
     }
     free(checked);
+}
+
+int checked_worker_start(fb_worker *worker, void *state)
+{
+    struct checked *checked = begin_checked(worker->worker);
+    const struct checked_protocol *protocol = checked_protocol_of(worker->protocol);
+    struct checked_scope scope;
+    int result = 0;
+
+    if (checked == NULL) {
+        log_write(&worker->worker->log, LEVEL_EMERG, errno, "no memory to check protocols");
+        return -1;
+    }
+    if (protocol->own.worker_state > 0)
+        checked_zone_fill((char *)state + protocol->own.worker_state);
+    if (protocol->own.worker_start == NULL)
+        return 0;
+    checked_enter_worker(&scope, worker, "worker_start");
+    result = protocol->own.worker_start(worker, state);
+    checked_leave_worker(&scope, worker);
+    if (result != 0)
+        end_checked(checked);
+    return result;
+}
+
+void checked_worker_stop(fb_worker *worker, void *state)
+{
+    const struct checked_protocol *protocol = checked_protocol_of(worker->protocol);
+    struct checked *checked = checked_of(worker->worker);
+    struct checked_scope scope;
+
+    checked_enter_worker(&scope, worker, "worker_stop");
+    if (protocol->own.worker_stop != NULL)
+        protocol->own.worker_stop(worker, state);
+    checked_leave_worker(&scope, worker);
+    if (worker->worker != NULL)
+        end_checked(checked);
 }

@@ -3,9 +3,10 @@
  * protocol that uses it, and of the place of the call. Never follows a pointer before it is known
  * to be what it should be. Invariant: two lives of a slot that follow each other have different
  * handles. */
-#include "checked/checked.h"
+#include "checked/handles.h"
 
 #include "base/compiler.h"
+#include "sdk/handle.h"
 #include "session/conn.h"
 #include "settings/shared_map.h"
 
@@ -96,28 +97,6 @@ bool checked_options(const char *call, void *own, size_t n, const void *options)
     return true;
 }
 
-/* ---- What has ended ---- */
-
-void checked_gone(struct checked *checked, const void *p)
-{
-    checked->gone[checked->gone_at++ % CHECKED_ENDED] = p;
-}
-
-bool checked_is_gone(const struct checked *checked, const void *p)
-{
-    for (unsigned i = 0; i < CHECKED_ENDED; i++)
-        if (checked->gone[i] == p)
-            return true;
-    return false;
-}
-
-void checked_not_gone(struct checked *checked, const void *p)
-{
-    for (unsigned i = 0; i < CHECKED_ENDED; i++)
-        if (checked->gone[i] == p)
-            checked->gone[i] = NULL;
-}
-
 /* ---- Kinds ---- */
 
 static struct checked *of_slot(const void *p)
@@ -194,7 +173,7 @@ static void report_kind(const char *call, const void *p, const char *wanted)
 
 /* ---- Connections ---- */
 
-static unsigned tag_of(const struct checked_slot *slot)
+static unsigned slot_tag(const struct checked_slot *slot)
 {
     return 1 + slot->lives % TAGS;
 }
@@ -202,6 +181,24 @@ static unsigned tag_of(const struct checked_slot *slot)
 static struct checked_slot *slot_at(const struct checked *checked, const void *p)
 {
     return &checked->slots[(size_t)((const char *)p - checked->base) / checked->stride];
+}
+
+struct checked_ops *checked_ops_running(const fb_conn *conn)
+{
+    const struct checked_protocol *protocol =
+        checked_protocol_of(session_server_of(conn)->protocol);
+    const fb_ops *ops = session_ops_of(conn);
+    struct checked *checked = checked_of(sdk_worker_of(conn));
+    struct checked_ops *made;
+
+    if (protocol != NULL && ops == protocol->protocol.ops)
+        return (struct checked_ops *)(uintptr_t)&protocol->ops;
+    if (checked == NULL)
+        return NULL;
+    SLIST_FOREACH (made, &checked->ops, link)
+        if (&made->ops == ops)
+            break;
+    return made;
 }
 
 struct checked_slot *checked_slot_of(const fb_conn *conn)
@@ -220,11 +217,12 @@ fb_conn *checked_handle_of(fb_conn *conn)
 {
     const struct checked_slot *slot = conn != NULL ? checked_slot_of(conn) : NULL;
 
-    return slot != NULL ? (fb_conn *)(void *)((char *)conn + tag_of(slot)) : conn;
+    return slot != NULL ? (fb_conn *)(void *)((char *)conn + slot_tag(slot)) : conn;
 }
 
-/* Reports that the protocol that runs may not use the other's connections; false: it may. */
-static bool is_foreign(const fb_conn *conn, const char *call)
+/* Whether the running protocol may not use the connection, which is of another protocol, after a
+ * report. */
+static bool is_foreign_conn(const fb_conn *conn, const char *call)
 {
     const struct checked_scope *scope = checked_scope_now();
     const fb_protocol *protocol = session_server_of(conn)->protocol;
@@ -245,7 +243,7 @@ static bool is_running(const struct checked *checked)
 }
 
 /* Returns the name of the protocol that the slot's last connection was of. */
-static const char *owner_name(const struct checked *checked, const fb_conn *conn)
+static const char *slot_owner_name(const struct checked *checked, const fb_conn *conn)
 {
     const struct binding *binding = conn->owner;
 
@@ -271,17 +269,17 @@ fb_conn *checked_conn(const fb_conn *handle, const char *call)
     slot = slot_at(checked, conn);
     if (checked->worker->stream.net.memory == NULL) /* a child of fork(), which ends there */
         return conn;
-    if (!checked_place_is_worker(owner_name(checked, conn), call))
+    if (!checked_place_is_worker(slot_owner_name(checked, conn), call))
         return NULL;
-    if ((tag != 0 && tag != tag_of(slot)) || !session_is_usable(conn)) {
-        checked_report_call(owner_name(checked, conn), call, "on a connection that has ended");
+    if ((tag != 0 && tag != slot_tag(slot)) || !session_is_usable(conn)) {
+        checked_report_call(slot_owner_name(checked, conn), call, "on a connection that has ended");
         return NULL;
     }
     if (!is_running(checked)) {
-        checked_report_call(owner_name(checked, conn), call, "on another worker's connection");
+        checked_report_call(slot_owner_name(checked, conn), call, "on another worker's connection");
         return NULL;
     }
-    return is_foreign(conn, call) ? NULL : conn;
+    return is_foreign_conn(conn, call) ? NULL : conn;
 }
 
 bool checked_can_write(const fb_conn *conn, const char *call)
@@ -296,48 +294,6 @@ bool checked_can_write(const fb_conn *conn, const char *call)
     else
         return true;
     return false;
-}
-
-static void end_targets(struct checked *checked, struct checked_slot *slot)
-{
-    struct checked_target *target;
-
-    while ((target = SLIST_FIRST(&slot->targets)) != NULL) {
-        SLIST_REMOVE_HEAD(&slot->targets, link);
-        checked_gone(checked, target->target);
-        free(target);
-    }
-}
-
-void checked_slot_forget(struct checked *checked, struct checked_slot *slot)
-{
-    struct checked_resolution *made, *next;
-    struct checked_read *read;
-
-    while ((read = SLIST_FIRST(&slot->reads)) != NULL) {
-        SLIST_REMOVE_HEAD(&slot->reads, link);
-        free(read);
-    }
-    SLIST_FOREACH_SAFE(made, &checked->resolutions, link, next)
-    if (made->owner == slot) {
-        SLIST_REMOVE(&checked->resolutions, made, checked_resolution, link);
-        checked_gone(checked, made->resolution);
-        free(made);
-    }
-}
-
-void checked_slot_end(struct checked *checked, struct checked_slot *slot)
-{
-    if (!slot->begun)
-        return;
-    checked_block_end_all(checked, slot, CHECKED_TEMP, "the end of its connection");
-    checked_block_end_all(checked, slot, CHECKED_ALLOC, "the end of its connection");
-    end_targets(checked, slot);
-    checked_slot_forget(checked, slot);
-    slot->begun = false;
-    slot->over = NULL;
-    slot->zone = NULL;
-    slot->lives++;
 }
 
 /* ---- Others ---- */

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The memory that protocols are given in the checked mode: each piece lies at the end of pages of
  * its own, before a page that nobody may touch, with red zones around it; a piece that has ended
- * becomes such pages itself, until many others have ended. Never frees what a protocol may still
- * use. Invariant: a block is in one list, that of the living or that of the ended. */
+ * becomes such pages itself, until many others have ended. A crash within a block is reported from
+ * its signal's handler, and is still a crash. Never frees memory that a protocol may still use.
+ * Invariant: a block is in one list, that of the living or that of the ended. */
+#include "checked/memory.h"
+
 #include "checked/checked.h"
 
 #include <assert.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,7 +24,7 @@ void checked_zone_fill(void *zone)
     memset(zone, ZONE_BYTE, CHECKED_ZONE);
 }
 
-static bool is_filled(const char *p, size_t n)
+static bool is_zone_filled(const char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)p[i] != ZONE_BYTE)
@@ -30,7 +34,7 @@ static bool is_filled(const char *p, size_t n)
 
 bool checked_zone_is_whole(const void *zone)
 {
-    return is_filled(zone, CHECKED_ZONE);
+    return is_zone_filled(zone, CHECKED_ZONE);
 }
 
 const char *checked_block_name(const struct checked_block *block)
@@ -71,7 +75,7 @@ void checked_blocks_free(struct checked_blocks *blocks)
 }
 
 /* Takes the oldest of the ended blocks if it has the size; frees it if it has another. */
-static struct checked_block *take_ended(struct checked *checked, size_t size)
+static struct checked_block *take_ended_block(struct checked *checked, size_t size)
 {
     struct checked_block *block = TAILQ_FIRST(&checked->ended);
 
@@ -106,13 +110,13 @@ static struct checked_block *map_block(size_t size)
 }
 
 /* Bytes between the block and the page behind it, so that the block is aligned. */
-static size_t slack_of(const struct checked_block *block)
+static size_t block_slack(const struct checked_block *block)
 {
     return (size_t)(block->base + block->size - (block->p + block->n));
 }
 
 /* Makes a block that begins at a multiple of `align`. */
-static struct checked_block *make(
+static struct checked_block *make_block(
     struct checked *checked, enum checked_kind kind, const char *protocol, size_t n, size_t align)
 {
     size_t page = page_size(), room = (n + align - 1) / align * align;
@@ -121,7 +125,7 @@ static struct checked_block *make(
 
     if (checked->live_n >= LIVE_MOST || n > SIZE_MAX / 4)
         return NULL;
-    block = take_ended(checked, size);
+    block = take_ended_block(checked, size);
     if (block == NULL)
         block = map_block(size);
     if (block == NULL)
@@ -132,7 +136,7 @@ static struct checked_block *make(
     block->protocol = protocol;
     block->ended = NULL;
     checked_zone_fill(block->p - CHECKED_ZONE);
-    memset(block->p + n, ZONE_BYTE, slack_of(block));
+    memset(block->p + n, ZONE_BYTE, block_slack(block));
     TAILQ_INSERT_TAIL(&checked->live, block, link);
     checked->live_n++;
     return block;
@@ -141,7 +145,7 @@ static struct checked_block *make(
 struct checked_block *checked_block_make(struct checked *checked, struct checked_slot *slot,
     enum checked_kind kind, const char *protocol, size_t n)
 {
-    struct checked_block *block = make(checked, kind, protocol, n, _Alignof(max_align_t));
+    struct checked_block *block = make_block(checked, kind, protocol, n, _Alignof(max_align_t));
 
     if (block == NULL)
         return NULL;
@@ -154,7 +158,7 @@ struct checked_block *checked_block_lend(
     struct checked *checked, enum checked_kind kind, const char *protocol, const void *p, size_t n)
 {
     size_t align = kind == CHECKED_ANSWER ? _Alignof(max_align_t) : 1;
-    struct checked_block *block = make(checked, kind, protocol, n, align);
+    struct checked_block *block = make_block(checked, kind, protocol, n, align);
 
     if (block == NULL)
         return NULL;
@@ -164,12 +168,12 @@ struct checked_block *checked_block_lend(
     return block;
 }
 
-static void check_block(const struct checked_block *block, const char *callback)
+static void check_block_zones(const struct checked_block *block, const char *callback)
 {
     if (!checked_zone_is_whole(block->p - CHECKED_ZONE))
         checked_report(block->protocol, "wrote before the %zu bytes of %s, in \"%s\"", block->n,
             checked_block_name(block), callback);
-    else if (!is_filled(block->p + block->n, slack_of(block)))
+    else if (!is_zone_filled(block->p + block->n, block_slack(block)))
         checked_report(block->protocol, "went beyond the %zu bytes of %s, in \"%s\"", block->n,
             checked_block_name(block), callback);
 }
@@ -179,7 +183,7 @@ void checked_blocks_check(const struct checked_slot *slot, const char *callback)
     const struct checked_block *block;
 
     LIST_FOREACH (block, &slot->blocks, own)
-        check_block(block, callback);
+        check_block_zones(block, callback);
 }
 
 void checked_block_end(struct checked *checked, struct checked_block *block, const char *when)
@@ -205,7 +209,7 @@ void checked_block_end_all(
             checked_block_end(checked, block, when);
 }
 
-static const struct checked_block *find(const struct checked_blocks *blocks, const char *p)
+static const struct checked_block *find_block(const struct checked_blocks *blocks, const char *p)
 {
     const struct checked_block *block;
 
@@ -220,10 +224,10 @@ const struct checked_block *checked_block_at(const void *p)
     const struct checked *checked;
 
     SLIST_FOREACH (checked, checked_scope_workers(), link) {
-        const struct checked_block *block = find(&checked->live, p);
+        const struct checked_block *block = find_block(&checked->live, p);
 
         if (block == NULL)
-            block = find(&checked->ended, p);
+            block = find_block(&checked->ended, p);
         if (block != NULL)
             return block;
     }
@@ -252,4 +256,47 @@ bool checked_bytes(const char *call, const void *p, size_t n, const char *name)
     else
         return true;
     return false;
+}
+
+/* ---- Crashes ---- */
+
+/* Reports what the crash at an address was, if a block lies there. */
+static void report_crash(const char *at)
+{
+    const struct checked_block *block = checked_block_at(at);
+    const struct checked_scope *scope = checked_scope_now();
+    const char *callback = scope != NULL ? scope->callback : "no callback", *name;
+
+    if (block == NULL)
+        return;
+    name = checked_block_name(block);
+    if (block->ended != NULL)
+        checked_report(
+            block->protocol, "used %s after %s, in \"%s\"", name, block->ended, callback);
+    else if (at >= block->base + block->size)
+        checked_report(block->protocol, "went beyond the %zu bytes of %s, in \"%s\"", block->n,
+            name, callback);
+    else
+        checked_report(block->protocol, "wrote into %s, in \"%s\"", name, callback);
+}
+
+static void block_crashed(int signal_number, siginfo_t *info, void *context)
+{
+    (void)context;
+    signal(signal_number, SIG_DFL); /* the access is made again, and crashes */
+    if (info->si_code <= 0) {       /* a process has sent the signal */
+        raise(signal_number);
+        return;
+    }
+    report_crash(info->si_addr);
+}
+
+void checked_report_crashes(void)
+{
+    struct sigaction action = { .sa_sigaction = block_crashed,
+        .sa_flags = SA_SIGINFO | SA_NODEFER };
+
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGSEGV, &action, NULL);
+    sigaction(SIGBUS, &action, NULL);
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Forgets a resolution that has ended. */
-static void drop(struct checked *checked, struct checked_resolution *made)
+static void drop_resolution(struct checked *checked, struct checked_resolution *made)
 {
     SLIST_REMOVE(&checked->resolutions, made, checked_resolution, link);
     checked_gone(checked, made->resolution);
@@ -21,14 +21,14 @@ static void is_resolved(fb_worker *worker, const fb_names *names, void *arg)
     struct checked_resolution *made = arg, own = *made;
     struct checked_scope scope;
 
-    drop(checked_of(worker->worker), made);
+    drop_resolution(checked_of(worker->worker), made);
     checked_enter_worker(&scope, worker, "resolved");
     own.resolved(worker, names, own.arg);
     checked_leave_worker(&scope, worker);
 }
 
 /* Copies the options, with the owner that its handle names; false after a report. */
-static bool take_options(
+static bool take_resolve_options(
     fb_resolve_options *own, const fb_resolve_options *options, const char *call)
 {
     if (!checked_options(call, own, sizeof(*own), options))
@@ -44,7 +44,7 @@ fb_resolution *checked_resolve(fb_worker *worker, const char *name, fb_name_type
     fb_resolve_options own;
 
     worker = checked_worker(worker, CHECKED_CALL);
-    if (worker == NULL || !take_options(&own, options, CHECKED_CALL) ||
+    if (worker == NULL || !take_resolve_options(&own, options, CHECKED_CALL) ||
         !checked_given(CHECKED_CALL, (const void *)(uintptr_t)resolved, "resolved"))
         return NULL;
     if (checked_protocol_of(worker->protocol) == NULL)
@@ -82,6 +82,6 @@ void checked_resolve_cancel(fb_resolution *resolution)
             break;
     }
     assert(made != NULL);
-    drop(checked, made);
+    drop_resolution(checked, made);
     fb_resolve_cancel(resolution);
 }

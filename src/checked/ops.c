@@ -2,9 +2,10 @@
 /* The callbacks of connections in the checked mode: each is a wrapper that calls the protocol's
  * with a tagged handle and with copies of what is lent, and looks at the red zones afterwards.
  * Never calls what the protocol does not have. */
-#include "checked/checked.h"
+#include "checked/ops.h"
 
 #include "base/check.h"
+#include "checked/handles.h"
 #include "sdk/handle.h"
 
 #include <stdlib.h>
@@ -13,26 +14,8 @@
 #define OPS_KIND KIND('C', 'O', 'P', 'S')
 #define LENT_UNTIL "its callback"
 
-struct checked_ops *checked_ops_running(const fb_conn *conn)
-{
-    const struct checked_protocol *protocol =
-        checked_protocol_of(session_server_of(conn)->protocol);
-    const fb_ops *ops = session_ops_of(conn);
-    struct checked *checked = checked_of(sdk_worker_of(conn));
-    struct checked_ops *made;
-
-    if (protocol != NULL && ops == protocol->protocol.ops)
-        return (struct checked_ops *)(uintptr_t)&protocol->ops;
-    if (checked == NULL)
-        return NULL;
-    SLIST_FOREACH (made, &checked->ops, link)
-        if (&made->ops == ops)
-            break;
-    return made;
-}
-
-/* Returns what is running, which is checked. */
-static const struct checked_ops *own(const fb_conn *conn)
+/* Returns the wrappers of a connection whose protocol is checked. */
+static const struct checked_ops *ops_of_conn(const fb_conn *conn)
 {
     const struct checked_ops *ops = checked_ops_running(conn);
 
@@ -45,49 +28,32 @@ void checked_enter_conn(struct checked_scope *scope, const fb_conn *conn, const 
     *scope = (struct checked_scope) {
         .place = CHECKED_CALLBACK,
         .callback = callback,
-        .protocol = &own(conn)->protocol->protocol,
+        .protocol = &ops_of_conn(conn)->protocol->protocol,
         .checked = checked_of(sdk_worker_of(conn)),
         .conn = conn,
     };
     checked_scope_enter(scope);
 }
 
-/* Reports what was written around a protocol's states. */
-static void check_states(const struct checked_scope *scope, const fb_worker *worker)
-{
-    const fb_protocol *protocol = &checked_protocol_of(scope->protocol)->own;
-
-    if (protocol->worker_state > 0 && worker->state != NULL &&
-        !checked_zone_is_whole((const char *)worker->state + protocol->worker_state))
-        checked_report(NULL, "went beyond the %u bytes of its worker_state, in \"%s\"",
-            protocol->worker_state, scope->callback);
-}
-
 void checked_leave_conn(struct checked_scope *scope, const fb_conn *conn)
 {
     const struct checked_slot *slot;
 
-    if (conn->net != NULL) { /* in a child of fork(), which ends now, it is */
-        slot = checked_slot_of(conn);
-        if (slot->zone != NULL && !checked_zone_is_whole(slot->zone))
-            checked_report(NULL, "went beyond the %u bytes of its conn_state, in \"%s\"",
-                checked_protocol_of(session_server_of(conn)->protocol)->own.conn_state,
-                scope->callback);
-        checked_blocks_check(slot, scope->callback);
-        check_states(scope, sdk_protocol_of(conn));
+    if (conn->net == NULL) { /* a child of fork(), which ends now */
+        checked_scope_leave(scope);
+        return;
     }
-    checked_scope_leave(scope);
-}
-
-void checked_leave_worker(struct checked_scope *scope, const fb_worker *worker)
-{
-    if (worker->worker != NULL)
-        check_states(scope, worker);
-    checked_scope_leave(scope);
+    slot = checked_slot_of(conn);
+    if (slot->zone != NULL && !checked_zone_is_whole(slot->zone))
+        checked_report(NULL, "went beyond the %u bytes of its conn_state, in \"%s\"",
+            checked_protocol_of(session_server_of(conn)->protocol)->own.conn_state,
+            scope->callback);
+    checked_blocks_check(slot, scope->callback);
+    checked_leave_worker(scope, sdk_protocol_of(conn));
 }
 
 /* The red zone behind the state of a client. */
-static void fill_zone(fb_conn *conn)
+static void fill_state_zone(fb_conn *conn)
 {
     const struct server *server = session_server_of(conn);
     const struct checked_protocol *protocol = checked_protocol_of(server->protocol);
@@ -100,13 +66,13 @@ static void fill_zone(fb_conn *conn)
     checked_zone_fill(slot->zone);
 }
 
-static int checked_opened(fb_conn *conn, void *state)
+static int ops_opened(fb_conn *conn, void *state)
 {
-    const struct checked_ops *ops = own(conn);
+    const struct checked_ops *ops = ops_of_conn(conn);
     struct checked_scope scope;
     int result = 0;
 
-    fill_zone(conn);
+    fill_state_zone(conn);
     if (ops->own.opened == NULL)
         return 0;
     checked_enter_conn(&scope, conn, "opened");
@@ -141,9 +107,9 @@ static void take_input_back(struct checked_scope *scope)
     checked->input_conn = NULL;
 }
 
-static size_t checked_data(fb_conn *conn, void *state, fb_bytes in)
+static size_t ops_data(fb_conn *conn, void *state, fb_bytes in)
 {
-    const struct checked_ops *ops = own(conn);
+    const struct checked_ops *ops = ops_of_conn(conn);
     struct checked_scope scope;
     size_t used;
 
@@ -157,9 +123,9 @@ static size_t checked_data(fb_conn *conn, void *state, fb_bytes in)
     return used;
 }
 
-static void checked_eof(fb_conn *conn, void *state, fb_bytes rest)
+static void ops_eof(fb_conn *conn, void *state, fb_bytes rest)
 {
-    const struct checked_ops *ops = own(conn);
+    const struct checked_ops *ops = ops_of_conn(conn);
     struct checked_scope scope;
 
     checked_enter_conn(&scope, conn, "eof");
@@ -169,9 +135,9 @@ static void checked_eof(fb_conn *conn, void *state, fb_bytes rest)
     checked_leave_conn(&scope, conn);
 }
 
-static void checked_writable(fb_conn *conn, void *state)
+static void ops_writable(fb_conn *conn, void *state)
 {
-    const struct checked_ops *ops = own(conn);
+    const struct checked_ops *ops = ops_of_conn(conn);
     struct checked_scope scope;
 
     checked_enter_conn(&scope, conn, "writable");
@@ -179,9 +145,9 @@ static void checked_writable(fb_conn *conn, void *state)
     checked_leave_conn(&scope, conn);
 }
 
-static void checked_unwritable(fb_conn *conn, void *state)
+static void ops_unwritable(fb_conn *conn, void *state)
 {
-    const struct checked_ops *ops = own(conn);
+    const struct checked_ops *ops = ops_of_conn(conn);
     struct checked_scope scope;
 
     checked_enter_conn(&scope, conn, "unwritable");
@@ -189,9 +155,9 @@ static void checked_unwritable(fb_conn *conn, void *state)
     checked_leave_conn(&scope, conn);
 }
 
-static void checked_timer(fb_conn *conn, void *state, uint32_t id)
+static void ops_timer(fb_conn *conn, void *state, uint32_t id)
 {
-    const struct checked_ops *ops = own(conn);
+    const struct checked_ops *ops = ops_of_conn(conn);
     struct checked_scope scope;
 
     checked_enter_conn(&scope, conn, "timer");
@@ -199,9 +165,9 @@ static void checked_timer(fb_conn *conn, void *state, uint32_t id)
     checked_leave_conn(&scope, conn);
 }
 
-static void checked_draining(fb_conn *conn, void *state, uint64_t deadline)
+static void ops_draining(fb_conn *conn, void *state, uint64_t deadline)
 {
-    const struct checked_ops *ops = own(conn);
+    const struct checked_ops *ops = ops_of_conn(conn);
     struct checked_scope scope;
 
     checked_enter_conn(&scope, conn, "draining");
@@ -209,9 +175,9 @@ static void checked_draining(fb_conn *conn, void *state, uint64_t deadline)
     checked_leave_conn(&scope, conn);
 }
 
-static int checked_message(fb_conn *conn, void *state, fb_ref from, fb_bytes message)
+static int ops_message(fb_conn *conn, void *state, fb_ref from, fb_bytes message)
 {
-    const struct checked_ops *ops = own(conn);
+    const struct checked_ops *ops = ops_of_conn(conn);
     struct checked_scope scope;
     struct checked_block *block;
     int result;
@@ -229,9 +195,9 @@ static int checked_message(fb_conn *conn, void *state, fb_ref from, fb_bytes mes
     return result;
 }
 
-static void checked_answered(fb_conn *conn, void *state, uint64_t message, fb_outcome outcome)
+static void ops_answered(fb_conn *conn, void *state, uint64_t message, fb_outcome outcome)
 {
-    const struct checked_ops *ops = own(conn);
+    const struct checked_ops *ops = ops_of_conn(conn);
     struct checked_scope scope;
 
     checked_enter_conn(&scope, conn, "answered");
@@ -240,9 +206,9 @@ static void checked_answered(fb_conn *conn, void *state, uint64_t message, fb_ou
     checked_leave_conn(&scope, conn);
 }
 
-static void checked_closed(fb_conn *conn, void *state, fb_reason reason)
+static void ops_closed(fb_conn *conn, void *state, fb_reason reason)
 {
-    const struct checked_ops *ops = own(conn);
+    const struct checked_ops *ops = ops_of_conn(conn);
     struct checked_slot *slot = checked_slot_of(conn);
     struct checked_scope scope;
 
@@ -268,21 +234,21 @@ void checked_ops_make(
     made->protocol = protocol;
     made->ops = (fb_ops) {
         .size = sizeof(made->ops),
-        .opened = checked_opened,
-        .data = o->data != NULL ? checked_data : NULL,
-        .eof = o->eof != NULL ? checked_eof : NULL,
-        .writable = o->writable != NULL ? checked_writable : NULL,
-        .timer = o->timer != NULL ? checked_timer : NULL,
-        .draining = o->draining != NULL ? checked_draining : NULL,
-        .message = o->message != NULL ? checked_message : NULL,
-        .answered = o->answered != NULL ? checked_answered : NULL,
-        .closed = checked_closed,
-        .unwritable = o->unwritable != NULL ? checked_unwritable : NULL,
+        .opened = ops_opened,
+        .data = o->data != NULL ? ops_data : NULL,
+        .eof = o->eof != NULL ? ops_eof : NULL,
+        .writable = o->writable != NULL ? ops_writable : NULL,
+        .timer = o->timer != NULL ? ops_timer : NULL,
+        .draining = o->draining != NULL ? ops_draining : NULL,
+        .message = o->message != NULL ? ops_message : NULL,
+        .answered = o->answered != NULL ? ops_answered : NULL,
+        .closed = ops_closed,
+        .unwritable = o->unwritable != NULL ? ops_unwritable : NULL,
     };
 }
 
 /* Whether the protocol's operations are still what they were. */
-static bool is_same(
+static bool is_same_ops(
     const struct checked_ops *made, const struct checked_protocol *protocol, const fb_ops *from)
 {
     fb_ops now = { 0 };
@@ -299,7 +265,7 @@ const fb_ops *checked_ops_of(
     struct checked_ops *made;
 
     SLIST_FOREACH (made, &checked->ops, link)
-        if (is_same(made, protocol, from))
+        if (is_same_ops(made, protocol, from))
             return &made->ops;
     made = malloc(sizeof(*made));
     if (made == NULL)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A protocol's descriptor in the checked mode: what the daemon is given has a wrapper for each
  * callback without a connection, and room for red zones behind the states. Names, directives and
- * metrics stay the protocol's. Invariant: the descriptor of wrappers is the first member of what
- * its wrappers find the protocol's own by. */
-#include "checked/checked.h"
+ * metrics stay the protocol's. */
+#include "checked/protocol.h"
 
-#include "base/check.h"
+#include "checked/handles.h"
+#include "checked/ops.h"
 #include "process/conf_hooks.h"
 #include "settings/apply.h"
 #include "settings/protocol.h"
@@ -16,98 +16,41 @@
 
 #define LENT_UNTIL "its callback"
 
-static int checked_worker_start(fb_worker *worker, void *state);
-
-const struct checked_protocol *checked_protocol_of(const fb_protocol *protocol)
-{
-    if (protocol == NULL || protocol->worker_start != checked_worker_start)
-        return NULL;
-    return container_of(protocol, struct checked_protocol, protocol);
-}
-
-static const struct checked_protocol *own(const fb_worker *worker)
+static const struct checked_protocol *protocol_of_worker(const fb_worker *worker)
 {
     assert(checked_protocol_of(worker->protocol) != NULL);
     return checked_protocol_of(worker->protocol);
 }
 
-void checked_enter_worker(
-    struct checked_scope *scope, const fb_worker *worker, const char *callback)
-{
-    *scope = (struct checked_scope) {
-        .place = CHECKED_CALLBACK,
-        .callback = callback,
-        .protocol = worker->protocol,
-        .checked = checked_of(worker->worker),
-    };
-    checked_scope_enter(scope);
-}
-
 /* ---- The worker ---- */
 
-static int checked_worker_start(fb_worker *worker, void *state)
-{
-    struct checked *checked = checked_begin(worker->worker);
-    const struct checked_protocol *protocol = own(worker);
-    struct checked_scope scope;
-    int result = 0;
-
-    if (checked == NULL) {
-        log_write(&worker->worker->log, LEVEL_EMERG, errno, "no memory to check protocols");
-        return -1;
-    }
-    if (protocol->own.worker_state > 0)
-        checked_zone_fill((char *)state + protocol->own.worker_state);
-    if (protocol->own.worker_start == NULL)
-        return 0;
-    checked_enter_worker(&scope, worker, "worker_start");
-    result = protocol->own.worker_start(worker, state);
-    checked_leave_worker(&scope, worker);
-    if (result != 0)
-        checked_end(checked);
-    return result;
-}
-
-static void checked_worker_stop(fb_worker *worker, void *state)
-{
-    struct checked *checked = checked_of(worker->worker);
-    struct checked_scope scope;
-
-    checked_enter_worker(&scope, worker, "worker_stop");
-    if (own(worker)->own.worker_stop != NULL)
-        own(worker)->own.worker_stop(worker, state);
-    checked_leave_worker(&scope, worker);
-    if (worker->worker != NULL)
-        checked_end(checked);
-}
-
-static void checked_timer(fb_worker *worker, void *state, uint32_t id)
+static void worker_ops_timer(fb_worker *worker, void *state, uint32_t id)
 {
     struct checked_scope scope;
 
     checked_enter_worker(&scope, worker, "worker_ops.timer");
-    own(worker)->own_worker_ops.timer(worker, state, id);
+    protocol_of_worker(worker)->own_worker_ops.timer(worker, state, id);
     checked_leave_worker(&scope, worker);
 }
 
-static void checked_draining(fb_worker *worker, void *state, uint64_t deadline)
+static void worker_ops_draining(fb_worker *worker, void *state, uint64_t deadline)
 {
     struct checked_scope scope;
 
     checked_enter_worker(&scope, worker, "worker_ops.draining");
-    own(worker)->own_worker_ops.draining(worker, state, deadline);
+    protocol_of_worker(worker)->own_worker_ops.draining(worker, state, deadline);
     checked_leave_worker(&scope, worker);
 }
 
 /* Ends a block, but for a child of fork(). */
-static void take_back(
+static void end_lent_block(
     struct checked_scope *scope, const fb_worker *worker, struct checked_block *block)
 {
     if (block != NULL && worker->worker != NULL)
         checked_block_end(scope->checked, block, LENT_UNTIL);
 }
 
-static int checked_message(fb_worker *worker, void *state, fb_ref from, fb_bytes message)
+static int worker_ops_message(fb_worker *worker, void *state, fb_ref from, fb_bytes message)
 {
     struct checked_scope scope;
     struct checked_block *block;
@@ -118,13 +61,13 @@ static int checked_message(fb_worker *worker, void *state, fb_ref from, fb_bytes
         scope.checked, CHECKED_MESSAGE, worker->protocol->name, message.p, message.n);
     if (block != NULL)
         message.p = (const uint8_t *)block->p;
-    result = own(worker)->own_worker_ops.message(worker, state, from, message);
-    take_back(&scope, worker, block);
+    result = protocol_of_worker(worker)->own_worker_ops.message(worker, state, from, message);
+    end_lent_block(&scope, worker, block);
     checked_leave_worker(&scope, worker);
     return result;
 }
 
-static void checked_answered(fb_worker *worker, void *state, const fb_answer *answer)
+static void worker_ops_answered(fb_worker *worker, void *state, const fb_answer *answer)
 {
     struct checked_scope scope;
     struct checked_block *block;
@@ -132,31 +75,31 @@ static void checked_answered(fb_worker *worker, void *state, const fb_answer *an
     checked_enter_worker(&scope, worker, "worker_ops.answered");
     block = checked_block_lend(
         scope.checked, CHECKED_ANSWER, worker->protocol->name, answer, sizeof(*answer));
-    own(worker)->own_worker_ops.answered(
+    protocol_of_worker(worker)->own_worker_ops.answered(
         worker, state, block != NULL ? (const fb_answer *)(const void *)block->p : answer);
-    take_back(&scope, worker, block);
+    end_lent_block(&scope, worker, block);
     checked_leave_worker(&scope, worker);
 }
 
-static void checked_worker_came(fb_worker *worker, void *state, fb_ref id)
+static void worker_ops_worker_came(fb_worker *worker, void *state, fb_ref id)
 {
     struct checked_scope scope;
 
     checked_enter_worker(&scope, worker, "worker_ops.worker_came");
-    own(worker)->own_worker_ops.worker_came(worker, state, id);
+    protocol_of_worker(worker)->own_worker_ops.worker_came(worker, state, id);
     checked_leave_worker(&scope, worker);
 }
 
-static void checked_worker_gone(fb_worker *worker, void *state, fb_ref id)
+static void worker_ops_worker_gone(fb_worker *worker, void *state, fb_ref id)
 {
     struct checked_scope scope;
 
     checked_enter_worker(&scope, worker, "worker_ops.worker_gone");
-    own(worker)->own_worker_ops.worker_gone(worker, state, id);
+    protocol_of_worker(worker)->own_worker_ops.worker_gone(worker, state, id);
     checked_leave_worker(&scope, worker);
 }
 
-static void checked_map_changed(
+static void worker_ops_map_changed(
     fb_worker *worker, void *state, fb_map *map, fb_bytes key, fb_map_change what)
 {
     struct checked_scope scope;
@@ -168,8 +111,8 @@ static void checked_map_changed(
             checked_block_lend(scope.checked, CHECKED_KEY, worker->protocol->name, key.p, key.n);
     if (block != NULL)
         key.p = (const uint8_t *)block->p;
-    own(worker)->own_worker_ops.map_changed(worker, state, map, key, what);
-    take_back(&scope, worker, block);
+    protocol_of_worker(worker)->own_worker_ops.map_changed(worker, state, map, key, what);
+    end_lent_block(&scope, worker, block);
     checked_leave_worker(&scope, worker);
 }
 
@@ -192,7 +135,7 @@ static int leave_conf(struct checked_scope *scope, int result)
     return scope->mistakes > 0 ? -1 : result;
 }
 
-static int checked_set(fb_conf *conf, void *value, const char *const *args, uint32_t n)
+static int protocol_set(fb_conf *conf, void *value, const char *const *args, uint32_t n)
 {
     const struct checked_protocol *protocol = checked_protocol_of(conf->protocol);
     struct checked_scope scope;
@@ -205,7 +148,7 @@ static int checked_set(fb_conf *conf, void *value, const char *const *args, uint
     return leave_conf(&scope, protocol->own.directives[i].set(conf, value, args, n));
 }
 
-static int checked_conf_done(fb_conf *conf, void *value, const void *parent)
+static int protocol_conf_done(fb_conf *conf, void *value, const void *parent)
 {
     const struct checked_protocol *protocol = checked_protocol_of(conf->protocol);
     struct checked_scope scope;
@@ -214,7 +157,7 @@ static int checked_conf_done(fb_conf *conf, void *value, const void *parent)
     return leave_conf(&scope, protocol->own.conf_done(conf, value, parent));
 }
 
-static void run_hook(fb_master *master, const void *conf, const char *name,
+static void run_conf_hook(fb_master *master, const void *conf, const char *name,
     void (*hook)(fb_master *master, const void *own))
 {
     struct checked_scope scope = {
@@ -229,21 +172,21 @@ static void run_hook(fb_master *master, const void *conf, const char *name,
     checked_scope_leave(&scope);
 }
 
-static void checked_conf_accepted(fb_master *master, const void *conf)
+static void protocol_conf_accepted(fb_master *master, const void *conf)
 {
-    run_hook(
+    run_conf_hook(
         master, conf, "conf_accepted", checked_protocol_of(master->protocol)->own.conf_accepted);
 }
 
-static void checked_conf_gone(fb_master *master, const void *conf)
+static void protocol_conf_gone(fb_master *master, const void *conf)
 {
-    run_hook(master, conf, "conf_gone", checked_protocol_of(master->protocol)->own.conf_gone);
+    run_conf_hook(master, conf, "conf_gone", checked_protocol_of(master->protocol)->own.conf_gone);
 }
 
 /* ---- Variables ---- */
 
 /* Reports a value that does not last as long as the session. */
-static void check_value(const fb_variable_definition *definition, const fb_bytes *out)
+static void check_variable_value(const fb_variable_definition *definition, const fb_bytes *out)
 {
     const struct checked_block *block = out->n > 0 ? checked_block_at(out->p) : NULL;
 
@@ -252,7 +195,7 @@ static void check_value(const fb_variable_definition *definition, const fb_bytes
             checked_block_name(block), definition->name);
 }
 
-static int checked_value(fb_conn *conn, void *state, uint32_t variable, fb_bytes *out)
+static int protocol_value(fb_conn *conn, void *state, uint32_t variable, fb_bytes *out)
 {
     const struct checked_protocol *protocol =
         checked_protocol_of(session_server_of(conn)->protocol);
@@ -263,7 +206,7 @@ static int checked_value(fb_conn *conn, void *state, uint32_t variable, fb_bytes
     checked_enter_conn(&scope, conn, "value");
     result = definition->value(checked_handle_of(conn), state, variable, out);
     if (result == 0 && conn->net != NULL)
-        check_value(definition, out);
+        check_variable_value(definition, out);
     checked_leave_conn(&scope, conn);
     return result;
 }
@@ -279,7 +222,7 @@ static int wrap_variables(struct arena *arena, struct checked_protocol *made)
     memcpy(variables, made->own.variables, n * sizeof(*variables));
     for (uint32_t i = 0; i < n; i++)
         if (variables[i].value != NULL)
-            variables[i].value = checked_value;
+            variables[i].value = protocol_value;
     made->protocol.variables = variables;
     return 0;
 }
@@ -291,13 +234,13 @@ static void wrap_worker_ops(struct checked_protocol *made, const fb_worker_ops *
     made->own_worker_ops = *from;
     made->worker_ops = (fb_worker_ops) {
         .size = sizeof(made->worker_ops),
-        .timer = from->timer != NULL ? checked_timer : NULL,
-        .draining = from->draining != NULL ? checked_draining : NULL,
-        .message = from->message != NULL ? checked_message : NULL,
-        .answered = from->answered != NULL ? checked_answered : NULL,
-        .worker_came = from->worker_came != NULL ? checked_worker_came : NULL,
-        .worker_gone = from->worker_gone != NULL ? checked_worker_gone : NULL,
-        .map_changed = from->map_changed != NULL ? checked_map_changed : NULL,
+        .timer = from->timer != NULL ? worker_ops_timer : NULL,
+        .draining = from->draining != NULL ? worker_ops_draining : NULL,
+        .message = from->message != NULL ? worker_ops_message : NULL,
+        .answered = from->answered != NULL ? worker_ops_answered : NULL,
+        .worker_came = from->worker_came != NULL ? worker_ops_worker_came : NULL,
+        .worker_gone = from->worker_gone != NULL ? worker_ops_worker_gone : NULL,
+        .map_changed = from->map_changed != NULL ? worker_ops_map_changed : NULL,
     };
     made->protocol.worker_ops = &made->worker_ops;
 }
@@ -313,7 +256,7 @@ static int wrap_directives(struct arena *arena, struct checked_protocol *made)
     memcpy(directives, made->own.directives, n * sizeof(*directives));
     for (uint32_t i = 0; i < n; i++)
         if (directives[i].set != NULL)
-            directives[i].set = checked_set;
+            directives[i].set = protocol_set;
     made->protocol.directives = directives;
     return 0;
 }
@@ -335,9 +278,9 @@ const fb_protocol *checked_protocol_make(struct arena *arena, const fb_protocol 
     p->ops = &made->ops.ops;
     p->worker_start = checked_worker_start;
     p->worker_stop = checked_worker_stop;
-    p->conf_done = copy->conf_done != NULL ? checked_conf_done : NULL;
-    p->conf_accepted = copy->conf_accepted != NULL ? checked_conf_accepted : NULL;
-    p->conf_gone = copy->conf_gone != NULL ? checked_conf_gone : NULL;
+    p->conf_done = copy->conf_done != NULL ? protocol_conf_done : NULL;
+    p->conf_accepted = copy->conf_accepted != NULL ? protocol_conf_accepted : NULL;
+    p->conf_gone = copy->conf_gone != NULL ? protocol_conf_gone : NULL;
     if (copy->worker_ops != NULL)
         wrap_worker_ops(made, copy->worker_ops);
     if (copy->conn_state > 0)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reports the mistakes of protocols in the checked mode: a line that names the protocol and the
  * call, then the end of the worker. While a configuration is read it is a mistake of the
- * configuration; in the master, which goes on, an alert; in the test kit a fault. A crash within a
- * protocol's memory is reported from its signal's handler, and is still a crash. */
-#include "checked/checked.h"
+ * configuration; in the master, which goes on, an alert; in the test kit a fault. */
+#include "checked/report.h"
 
-#include "base/compiler.h"
+#include "checked/checked.h"
 #include "process/conf_hooks.h"
 #include "settings/calls.h"
 
@@ -24,7 +23,7 @@ static NORETURN void end_worker(void)
     abort();
 }
 
-static void tell(struct worker *worker, const char *text)
+static void tell_owner(struct worker *worker, const char *text)
 {
     if (worker->heritage->mistake != NULL) {
         worker->heritage->mistake(worker, text);
@@ -34,7 +33,7 @@ static void tell(struct worker *worker, const char *text)
     end_worker();
 }
 
-static void deliver(const char *text)
+static void deliver_mistake(const char *text)
 {
     struct checked_scope *scope = checked_scope_now();
     struct checked *checked = SLIST_FIRST(checked_scope_workers());
@@ -48,11 +47,11 @@ static void deliver(const char *text)
     else if (scope != NULL && scope->place == CHECKED_MASTER)
         log_write(scope->master->log, LEVEL_ALERT, 0, "%s", text);
     else if (checked != NULL)
-        tell(checked->worker, text);
+        tell_owner(checked->worker, text);
 }
 
 /* Returns the name of the protocol that runs, or else the given one. */
-static const char *running(const char *protocol)
+static const char *running_protocol(const char *protocol)
 {
     const struct checked_scope *scope = checked_scope_now();
 
@@ -69,8 +68,9 @@ void checked_report_call(const char *protocol, const char *call, const char *for
     va_start(args, format);
     vsnprintf(how, sizeof(how), format, args);
     va_end(args);
-    snprintf(text, sizeof(text), "protocol \"%s\" called fb_%s() %s", running(protocol), call, how);
-    deliver(text);
+    snprintf(text, sizeof(text), "protocol \"%s\" called fb_%s() %s", running_protocol(protocol),
+        call, how);
+    deliver_mistake(text);
 }
 
 void checked_report(const char *protocol, const char *format, ...)
@@ -81,46 +81,6 @@ void checked_report(const char *protocol, const char *format, ...)
     va_start(args, format);
     vsnprintf(what, sizeof(what), format, args);
     va_end(args);
-    snprintf(text, sizeof(text), "protocol \"%s\" %s", running(protocol), what);
-    deliver(text);
-}
-
-/* Reports what the crash at an address was, if a block lies there. */
-static void report_crash(const char *at)
-{
-    const struct checked_block *block = checked_block_at(at);
-    const struct checked_scope *scope = checked_scope_now();
-    const char *callback = scope != NULL ? scope->callback : "no callback", *name;
-
-    if (block == NULL)
-        return;
-    name = checked_block_name(block);
-    if (block->ended != NULL)
-        checked_report(
-            block->protocol, "used %s after %s, in \"%s\"", name, block->ended, callback);
-    else if (at >= block->base + block->size)
-        checked_report(block->protocol, "went beyond the %zu bytes of %s, in \"%s\"", block->n,
-            name, callback);
-    else
-        checked_report(block->protocol, "wrote into %s, in \"%s\"", name, callback);
-}
-
-static void crashed(int signal_number, siginfo_t *info, void *context)
-{
-    (void)context;
-    signal(signal_number, SIG_DFL); /* the access is made again, and crashes */
-    if (info->si_code <= 0) {       /* a process has sent the signal */
-        raise(signal_number);
-        return;
-    }
-    report_crash(info->si_addr);
-}
-
-void checked_report_crashes(void)
-{
-    struct sigaction action = { .sa_sigaction = crashed, .sa_flags = SA_SIGINFO | SA_NODEFER };
-
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGSEGV, &action, NULL);
-    sigaction(SIGBUS, &action, NULL);
+    snprintf(text, sizeof(text), "protocol \"%s\" %s", running_protocol(protocol), what);
+    deliver_mistake(text);
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Whether the handle is a variable of the connection's configuration. */
-static bool is_variable(const fb_conn *conn, const fb_variable *handle, const char *call)
+static bool check_variable(const fb_conn *conn, const fb_variable *handle, const char *call)
 {
     struct variables *variables = sdk_worker_of(conn)->cycle->stream.variables;
     const struct variable *wanted = (const struct variable *)handle;
@@ -24,29 +24,29 @@ static bool is_variable(const fb_conn *conn, const fb_variable *handle, const ch
     return false;
 }
 
-static int checked_get(fb_conn *conn, const fb_variable *variable, fb_bytes *value)
+static int checked_stream_get(fb_conn *conn, const fb_variable *variable, fb_bytes *value)
 {
     static const char call[] = "stream.get";
 
     conn = checked_conn(conn, call);
     if (conn == NULL || !checked_given(call, variable, "variable") ||
-        !checked_given(call, value, "value") || !is_variable(conn, variable, call))
+        !checked_given(call, value, "value") || !check_variable(conn, variable, call))
         return -1;
     return sdk_stream.get(conn, variable, value);
 }
 
-static int checked_set(fb_conn *conn, const fb_variable *variable, fb_bytes value)
+static int checked_stream_set(fb_conn *conn, const fb_variable *variable, fb_bytes value)
 {
     static const char call[] = "stream.set";
 
     conn = checked_conn(conn, call);
     if (conn == NULL || !checked_given(call, variable, "variable") ||
-        !is_variable(conn, variable, call) || !checked_bytes(call, value.p, value.n, "value"))
+        !check_variable(conn, variable, call) || !checked_bytes(call, value.p, value.n, "value"))
         return -1;
     return sdk_stream.set(conn, variable, value);
 }
 
-static int checked_evaluate(fb_conn *conn, const fb_template *text, fb_bytes *out)
+static int checked_stream_evaluate(fb_conn *conn, const fb_template *text, fb_bytes *out)
 {
     static const char call[] = "stream.evaluate";
 
@@ -56,7 +56,7 @@ static int checked_evaluate(fb_conn *conn, const fb_template *text, fb_bytes *ou
     return sdk_stream.evaluate(conn, text, out);
 }
 
-static int checked_set_status(fb_conn *conn, uint32_t status)
+static int checked_stream_set_status(fb_conn *conn, uint32_t status)
 {
     static const char call[] = "stream.set_status";
 
@@ -69,20 +69,20 @@ static int checked_set_status(fb_conn *conn, uint32_t status)
     return sdk_stream.set_status(conn, status);
 }
 
-static uint32_t checked_status(const fb_conn *conn)
+static uint32_t checked_stream_status(const fb_conn *conn)
 {
     conn = checked_conn(conn, "stream.status");
     return conn != NULL ? sdk_stream.status(conn) : 0;
 }
 
-static void checked_count(fb_conn *conn, uint64_t received, uint64_t sent)
+static void checked_stream_count(fb_conn *conn, uint64_t received, uint64_t sent)
 {
     conn = checked_conn(conn, "stream.count");
     if (conn != NULL)
         sdk_stream.count(conn, received, sent);
 }
 
-static int checked_pass(fb_conn *conn, const fb_listener *listener)
+static int checked_stream_pass(fb_conn *conn, const fb_listener *listener)
 {
     static const char call[] = "stream.pass";
 
@@ -94,13 +94,13 @@ static int checked_pass(fb_conn *conn, const fb_listener *listener)
 
 const fb_stream checked_stream = {
     .size = sizeof(fb_stream),
-    .get = checked_get,
-    .set = checked_set,
-    .evaluate = checked_evaluate,
-    .set_status = checked_set_status,
-    .status = checked_status,
-    .count = checked_count,
-    .pass = checked_pass,
+    .get = checked_stream_get,
+    .set = checked_stream_set,
+    .evaluate = checked_stream_evaluate,
+    .set_status = checked_stream_set_status,
+    .status = checked_stream_status,
+    .count = checked_stream_count,
+    .pass = checked_stream_pass,
 };
 
 const void *checked_interface(fb_worker *worker, const char *name, uint32_t version)

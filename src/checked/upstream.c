@@ -12,7 +12,7 @@
 
 /* Returns the wrappers of operations for a protocol, NULL after a report or without memory; the
  * operations themselves where the protocol is not checked. */
-static const fb_ops *wrap(
+static const fb_ops *wrap_ops(
     struct worker *worker, const fb_protocol *running, const fb_ops *ops, const char *call)
 {
     const struct checked_scope *scope = checked_scope_now();
@@ -35,7 +35,7 @@ int checked_become(fb_conn *conn, const fb_ops *ops, void *state)
     conn = checked_conn(conn, CHECKED_CALL);
     if (conn == NULL)
         return -1;
-    ops = wrap(sdk_worker_of(conn), session_server_of(conn)->protocol, ops, CHECKED_CALL);
+    ops = wrap_ops(sdk_worker_of(conn), session_server_of(conn)->protocol, ops, CHECKED_CALL);
     if (ops == NULL || fb_become(conn, ops, state) == -1)
         return -1;
     slot = checked_slot_of(conn);
@@ -49,12 +49,12 @@ fb_conn *checked_connect(fb_conn *owner, const fb_target *target, const fb_ops *
     owner = checked_conn(owner, CHECKED_CALL);
     if (owner == NULL || !checked_target(target, CHECKED_CALL))
         return NULL;
-    ops = wrap(sdk_worker_of(owner), session_server_of(owner)->protocol, ops, CHECKED_CALL);
+    ops = wrap_ops(sdk_worker_of(owner), session_server_of(owner)->protocol, ops, CHECKED_CALL);
     return ops != NULL ? checked_handle_of(fb_connect(owner, target, ops, state)) : NULL;
 }
 
 /* Copies the options, with the owner that its handle names; false after a report. */
-static bool take_options(
+static bool take_connect_options(
     fb_connect_options *own, const fb_connect_options *options, const char *call)
 {
     if (!checked_options(call, own, sizeof(*own), options))
@@ -70,11 +70,11 @@ fb_conn *checked_connect_with(fb_worker *worker, const fb_target *target, const 
     fb_connect_options own;
 
     worker = checked_worker(worker, CHECKED_CALL);
-    if (worker == NULL || !take_options(&own, options, CHECKED_CALL))
+    if (worker == NULL || !take_connect_options(&own, options, CHECKED_CALL))
         return NULL;
     if ((target != NULL || own.address == NULL) && !checked_target(target, CHECKED_CALL))
         return NULL;
-    ops = wrap(worker->worker, worker->protocol, ops, CHECKED_CALL);
+    ops = wrap_ops(worker->worker, worker->protocol, ops, CHECKED_CALL);
     return ops != NULL ? checked_handle_of(fb_connect_with(worker, target, ops, state, &own))
                        : NULL;
 }

@@ -16,7 +16,7 @@ static void is_chosen(fb_conn *client, void *state, fb_choice choice, const fb_t
     checked_leave_conn(&scope, client);
 }
 
-static fb_choice checked_choose(fb_conn *client, const fb_upstream *upstream,
+static fb_choice checked_upstreams_choose(fb_conn *client, const fb_upstream *upstream,
     void (*chosen)(fb_conn *client, void *state, fb_choice choice, const fb_try *run),
     const fb_try **out)
 {
@@ -34,28 +34,28 @@ static fb_choice checked_choose(fb_conn *client, const fb_upstream *upstream,
     return sdk_upstreams.choose(client, upstream, slot != NULL ? is_chosen : chosen, out);
 }
 
-static void checked_end_with_client(fb_conn *client)
+static void checked_upstreams_end_with_client(fb_conn *client)
 {
     client = checked_conn(client, "upstream.end_with_client");
     if (client != NULL)
         sdk_upstreams.end_with_client(client);
 }
 
-static void checked_connected(fb_conn *client)
+static void checked_upstreams_connected(fb_conn *client)
 {
     client = checked_conn(client, "upstream.connected");
     if (client != NULL)
         sdk_upstreams.connected(client);
 }
 
-static void checked_first_byte(fb_conn *client)
+static void checked_upstreams_first_byte(fb_conn *client)
 {
     client = checked_conn(client, "upstream.first_byte");
     if (client != NULL)
         sdk_upstreams.first_byte(client);
 }
 
-static void checked_end_try(fb_conn *client, const fb_conn *server, fb_try_end how)
+static void checked_upstreams_end(fb_conn *client, const fb_conn *server, fb_try_end how)
 {
     static const char call[] = "upstream.end";
 
@@ -68,7 +68,7 @@ static void checked_end_try(fb_conn *client, const fb_conn *server, fb_try_end h
         sdk_upstreams.end(client, server, how);
 }
 
-static const fb_probe *checked_claim(
+static const fb_probe *checked_upstreams_claim(
     fb_worker *worker, const fb_health_check *check, uint64_t *wait)
 {
     static const char call[] = "upstream.claim";
@@ -78,7 +78,7 @@ static const fb_probe *checked_claim(
     return sdk_upstreams.claim(worker, check, wait);
 }
 
-static fb_verdict checked_verdict(fb_conn *conn, const fb_probe *probe, fb_bytes answer)
+static fb_verdict checked_upstreams_verdict(fb_conn *conn, const fb_probe *probe, fb_bytes answer)
 {
     static const char call[] = "upstream.verdict";
 
@@ -88,7 +88,7 @@ static fb_verdict checked_verdict(fb_conn *conn, const fb_probe *probe, fb_bytes
     return sdk_upstreams.verdict(conn, probe, answer);
 }
 
-static void checked_probed(
+static void checked_upstreams_probed(
     fb_worker *worker, const fb_probe *probe, fb_probe_end how, const char *doing, int error)
 {
     static const char call[] = "upstream.probed";
@@ -101,12 +101,12 @@ static void checked_probed(
 
 const fb_upstreams checked_upstreams = {
     .size = sizeof(fb_upstreams),
-    .choose = checked_choose,
-    .connected = checked_connected,
-    .first_byte = checked_first_byte,
-    .end = checked_end_try,
-    .claim = checked_claim,
-    .verdict = checked_verdict,
-    .probed = checked_probed,
-    .end_with_client = checked_end_with_client,
+    .choose = checked_upstreams_choose,
+    .connected = checked_upstreams_connected,
+    .first_byte = checked_upstreams_first_byte,
+    .end = checked_upstreams_end,
+    .claim = checked_upstreams_claim,
+    .verdict = checked_upstreams_verdict,
+    .probed = checked_upstreams_probed,
+    .end_with_client = checked_upstreams_end_with_client,
 };

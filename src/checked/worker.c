@@ -37,7 +37,7 @@ struct job {
     _Alignas(max_align_t) char bytes[];
 };
 
-static void *bytes_of(struct job *job)
+static void *job_bytes(struct job *job)
 {
     return job->n > 0 ? job->bytes : NULL;
 }
@@ -59,7 +59,7 @@ static void run_work(void *p)
     };
 
     checked_scope_enter(&scope);
-    job->work(bytes_of(job));
+    job->work(job_bytes(job));
     check_job(job, "a job of fb_run()");
     checked_scope_leave(&scope);
 }
@@ -70,7 +70,7 @@ static void run_done(fb_worker *worker, void *p)
     struct checked_scope scope;
 
     checked_enter_worker(&scope, worker, "done");
-    job->done(worker, bytes_of(job));
+    job->done(worker, job_bytes(job));
     check_job(job, "\"done\"");
     checked_leave_worker(&scope, worker);
 }
@@ -81,7 +81,7 @@ static void run_post(fb_worker *worker, void *p)
     struct checked_scope scope;
 
     checked_enter_worker(&scope, worker, "fb_post()");
-    job->done(worker, bytes_of(job));
+    job->done(worker, job_bytes(job));
     check_job(job, "a post");
     checked_leave_worker(&scope, worker);
 }
@@ -137,7 +137,7 @@ int checked_run(fb_worker *worker, void (*work)(void *job),
 }
 
 /* Whether the pool is one of the worker's configuration. */
-static bool is_pool(const fb_worker *worker, const fb_pool *pool, const char *call)
+static bool check_pool(const fb_worker *worker, const fb_pool *pool, const char *call)
 {
     const fb_pool *own = &worker->worker->cycle->core.pool;
 
@@ -152,7 +152,7 @@ static bool is_pool(const fb_worker *worker, const fb_pool *pool, const char *ca
 int checked_run_in(fb_worker *worker, const fb_pool *pool, void (*work)(void *job),
     void (*done)(fb_worker *worker, void *job), const void *job, size_t n)
 {
-    if (checked_worker(worker, CHECKED_CALL) == NULL || !is_pool(worker, pool, CHECKED_CALL))
+    if (checked_worker(worker, CHECKED_CALL) == NULL || !check_pool(worker, pool, CHECKED_CALL))
         return -1;
     return run_job(worker, pool, work, done, job, n, CHECKED_CALL);
 }
@@ -181,7 +181,8 @@ int checked_post(
 
 /* ---- Watches ---- */
 
-static struct checked_watch *find_watch(const struct checked *checked, const fb_watch *watch)
+static struct checked_watch *find_checked_watch(
+    const struct checked *checked, const fb_watch *watch)
 {
     struct checked_watch *made;
 
@@ -237,7 +238,7 @@ void checked_unwatch(fb_watch *watch)
     if (watch == NULL)
         return;
     checked = checked_of(watch->handle->worker);
-    made = find_watch(checked, watch);
+    made = find_checked_watch(checked, watch);
     if (made != NULL) {
         SLIST_REMOVE(&checked->watches, made, checked_watch, link);
         free(made);

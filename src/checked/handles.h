@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Handles, places and arguments of calls in the checked mode. */
+#pragma once
+
+#include "checked/checked.h"
+
+/* Return what a handle names, after a report NULL. Each checks the place of the call, too. */
+fb_conn *checked_conn(const fb_conn *handle, const char *call);
+fb_worker *checked_worker(const fb_worker *handle, const char *call);
+fb_watch *checked_watch(fb_watch *handle, const char *call);
+fb_map *checked_map(fb_map *handle, const char *call);
+bool checked_target(const fb_target *target, const char *call);
+bool checked_resolution(const fb_resolution *resolution, const char *call);
+/* Whether calls may be made here, of a worker or of a configuration. */
+bool checked_place_is_worker(const char *protocol, const char *call);
+bool checked_place_is_conf(const fb_conf *conf, const char *call);
+bool checked_place_is_master(const fb_master *master, const char *call);
+/* Whether an argument is not NULL. */
+bool checked_given(const char *call, const void *p, const char *name);
+/* Copies options that begin with their size, as far as both sides know them, to the `n` bytes at
+ * `own`, which without options have nothing but their size. False after a report. */
+bool checked_options(const char *call, void *own, size_t n, const void *options);
+/* Returns the handle of a connection; the connection itself where its protocol is not checked. */
+fb_conn *checked_handle_of(fb_conn *conn);
+/* Whether output may be added. After the end of output that is a mistake in callbacks of the
+ * connection itself alone: others may write to all that they know. */
+bool checked_can_write(const fb_conn *conn, const char *call);
+/* Returns what is known of a connection's slot; NULL where its protocol is not checked. */
+struct checked_slot *checked_slot_of(const fb_conn *conn);
+/* Returns the wrappers that a connection's callbacks are called by; NULL where its protocol is not
+ * checked. */
+struct checked_ops *checked_ops_running(const fb_conn *conn);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory that protocols are given: blocks, each before a page that nobody may touch. */
+#pragma once
+
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct checked;
+struct checked_slot;
+
+/* Kinds of memory that a protocol is given. */
+enum checked_kind {
+    CHECKED_INPUT,   /* lent to `data` and `eof` */
+    CHECKED_MESSAGE, /* lent to `message` */
+    CHECKED_ANSWER,  /* lent to `answered` of a worker */
+    CHECKED_READ,    /* lent to the `done` of fb_read_file() */
+    CHECKED_KEY,     /* lent to `map_changed` */
+    CHECKED_ALLOC,   /* of fb_alloc() */
+    CHECKED_TEMP,    /* of fb_temp_alloc() */
+    CHECKED_KINDS,
+};
+
+struct checked_block {
+    TAILQ_ENTRY(checked_block) link; /* among the worker's that live, or those that have ended */
+    LIST_ENTRY(checked_block) own;   /* allocated and alive: among its slot's */
+    char *base;                      /* pages, and behind them one that nobody may touch */
+    size_t size;                     /* bytes of the pages before that one */
+    char *p;
+    size_t n;
+    enum checked_kind kind;
+    const char *protocol;
+    const char *ended; /* when it has ended, for the report; NULL: it lives */
+};
+
+TAILQ_HEAD(checked_blocks, checked_block);
+
+/* Bytes of a red zone. */
+#define CHECKED_ZONE 32
+
+/* Fills a red zone; whether it is untouched. */
+void checked_zone_fill(void *zone);
+bool checked_zone_is_whole(const void *zone);
+
+/* Makes a block of a slot; NULL where there are too many, or no memory. */
+struct checked_block *checked_block_make(struct checked *checked, struct checked_slot *slot,
+    enum checked_kind kind, const char *protocol, size_t n);
+/* Makes one with these bytes, which the protocol may only read; NULL as above. */
+struct checked_block *checked_block_lend(
+    struct checked *checked, enum checked_kind kind, const char *protocol, const void *p, size_t n);
+/* Ends a block, or all of a kind; from now on any access is a crash. */
+void checked_block_end(struct checked *checked, struct checked_block *block, const char *when);
+void checked_block_end_all(
+    struct checked *checked, struct checked_slot *slot, enum checked_kind kind, const char *when);
+/* Reports the slot's blocks whose surroundings were written to. */
+void checked_blocks_check(const struct checked_slot *slot, const char *callback);
+/* Returns the block that the address lies in or around, of any worker; NULL: none. */
+const struct checked_block *checked_block_at(const void *p);
+const char *checked_block_name(const struct checked_block *block);
+/* Whether the call may read n bytes at p. */
+bool checked_bytes(const char *call, const void *p, size_t n, const char *name);
+/* Frees the blocks of a list. */
+void checked_blocks_free(struct checked_blocks *blocks);
+/* Reports crashes within the blocks of protocols from now on. */
+void checked_report_crashes(void);
