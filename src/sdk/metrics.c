@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's calls on the metrics of a protocol. A worker writes its own row alone; totals are
- * summed over the rows of all workers. */
+/* The SDK's counts: the metrics of a protocol, and the statistics of the whole daemon. A worker
+ * writes nothing but its row and its line of shared memory; totals are sums over all workers, ended
+ * workers included. */
 #include "sdk/handle.h"
 
 #include <assert.h>
+#include <string.h>
 
 static_assert((int)FB_COUNTER == (int)SHM_COUNTER, "kinds are the shared memory's");
 static_assert((int)FB_GAUGE == (int)SHM_GAUGE, "kinds are the shared memory's");
@@ -27,4 +29,32 @@ int64_t fb_metric_total(const fb_conn *conn, uint32_t metric)
         return 0;
     assert(server->metrics != NULL);
     return shm_metrics_total(zone_memory(server->metrics), server->metrics->shape, metric);
+}
+
+/* ---- Statistics ---- */
+
+void fb_count_request(fb_conn *conn)
+{
+    if (!SDK_VALID(conn))
+        return;
+    counters_add(conn->net->counters, COUNTER_REQUESTS, 1);
+}
+
+void fb_get_statistics(fb_worker *worker, fb_statistics *out)
+{
+    uint64_t n[COUNTERS], busy;
+    fb_statistics all = { .size = out->size };
+
+    assert(worker_of(worker)->stream.shared != NULL);
+    shared_totals(worker_of(worker)->stream.shared, n);
+    busy = n[COUNTER_READING] + n[COUNTER_WRITING];
+    all.accepts = n[COUNTER_ACCEPTS];
+    all.handled = n[COUNTER_HANDLED];
+    all.requests = n[COUNTER_REQUESTS];
+    all.active = n[COUNTER_ACTIVE];
+    all.reading = n[COUNTER_READING];
+    all.writing = n[COUNTER_WRITING];
+    /* other workers go on counting while we read */
+    all.waiting = n[COUNTER_ACTIVE] > busy ? n[COUNTER_ACTIVE] - busy : 0;
+    memcpy(out, &all, out->size < sizeof(all) ? out->size : sizeof(all));
 }

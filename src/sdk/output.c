@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's output calls. They append to the connection's unsent output, and the loop sends it
- * after the callback: none of them runs a callback, and none does anything to a connection that has
- * ended. */
+/* The SDK's calls on a connection's output, and on files that are read for a connection. Output is
+ * appended to the unsent output, which the loop sends after the callback. No call runs a callback,
+ * waits for a disk unless `aio` is off, or touches a connection that has ended. */
 #include "net/conn_output.h"
+#include "process/role.h"
 #include "sdk/handle.h"
+#include "worker/file_reads.h"
 
 void fb_write(fb_conn *conn, const void *p, size_t n)
 {
@@ -38,4 +40,18 @@ void fb_flush(fb_conn *conn)
 size_t fb_unsent(const fb_conn *conn)
 {
     return SDK_VALID(conn) ? conn->unsent : 0;
+}
+
+/* ---- Files ---- */
+
+int fb_read_file(fb_conn *conn, int fd, uint64_t offset, size_t n,
+    void (*done)(fb_conn *conn, void *state, const fb_file_read *read))
+{
+    assert(role_is(ROLE_WORKER));
+    return SDK_VALID(conn) ? file_reads_begin(conn, fd, offset, n, done) : -1;
+}
+
+fb_aio fb_aio_of(const fb_conn *conn)
+{
+    return SDK_VALID(conn) ? file_reads_way(conn) : FB_AIO_OFF;
 }
