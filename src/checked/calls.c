@@ -11,7 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* ---- The checks of rows: each reports a failure. Handles become what they name. ---- */
+/* ---- The checks of rows, which report a failure and replace handles ---- */
 
 #define CONN(conn) (((conn) = checked_conn(conn, CHECKED_CALL)) != NULL)
 #define OUTPUT(conn) (CONN(conn) && checked_can_write(conn, CHECKED_CALL))
@@ -40,7 +40,7 @@
             call;                                                                                  \
     }
 
-/* A call that takes a format is made with its text. */
+/* The call of a format is made with the formatted text. */
 #define CALL_LOGF(name, signature, checks, call)                                                   \
     signature                                                                                      \
     {                                                                                              \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's calls in the checked mode: wrappers of the same types, which check what they are given
- * and then make the call. Each is named after its call. */
+/* The SDK's calls in the checked mode: wrappers of the same types, which check the arguments and
+ * then make the call. A wrapper is named after the call. */
 #pragma once
 
 #include "checked/handles.h"

@@ -108,7 +108,7 @@ void checked_enter_worker(
     checked_scope_enter(scope);
 }
 
-/* Reports what was written around a protocol's states. */
+/* Reports a write behind a protocol's worker_state. */
 static void check_states(const struct checked_scope *scope, const fb_worker *worker)
 {
     const fb_protocol *protocol = &checked_protocol_of(scope->protocol)->own;
@@ -166,7 +166,7 @@ static void free_slots(struct checked *checked)
     free(checked->slots);
 }
 
-/* Drops a protocol that has stopped; the last one takes all with it. */
+/* Drops a stopped protocol; the last protocol of the worker frees the state. */
 static void end_checked(struct checked *checked)
 {
     struct checked_ops *ops;

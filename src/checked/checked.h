@@ -23,7 +23,7 @@
 /* Bytes of a line of a protocol that are logged. */
 #define CHECKED_LINE 4096
 
-/* Operations of a protocol that the daemon calls: wrappers of its own ones. */
+/* Wrappers of a protocol's operations, for the daemon to call. */
 struct checked_ops {
     unsigned kind;
     fb_ops ops;         /* the daemon is given these */
@@ -48,14 +48,14 @@ struct checked_target {
 };
 struct checked_read {
     SLIST_ENTRY(checked_read) link;
-    const fb_file_read *outcome; /* that `done` is told of: the daemon's, and its name */
+    const fb_file_read *outcome; /* the daemon's, which `done` is given */
     void (*done)(fb_conn *conn, void *state, const fb_file_read *read);
 };
 
 /* A slot of the loop's table, whose connections come and go. */
 struct checked_slot {
     bool begun;       /* a callback or a call has been seen in this life */
-    const char *over; /* the call that has ended its output, or NULL */
+    const char *over; /* the call that has ended the output, or NULL */
     uint32_t lives;   /* that have ended */
     char *zone;       /* the red zone of its conn_state, or NULL */
     LIST_HEAD(, checked_block) blocks;
@@ -114,12 +114,12 @@ struct checked *checked_of(const struct worker *worker);
 const struct checked_protocol *checked_protocol_of(const fb_protocol *protocol);
 /* Forgets the connection's reads and resolutions, whose callbacks are called no more. */
 void checked_slot_forget(struct checked *checked, struct checked_slot *slot);
-/* Ends what is known of a connection's life, and its memory. */
+/* Ends the life of a connection in the slot, with the memory. */
 void checked_slot_end(struct checked *checked, struct checked_slot *slot);
 /* Notes that a target, a watch or a resolution has ended; whether one has. */
 void checked_gone(struct checked *checked, const void *p);
 bool checked_is_gone(const struct checked *checked, const void *p);
-/* Forgets that a thing of this address has ended: a new one lies there. */
+/* Forgets the end of a target, watch or resolution: a new one has the address. */
 void checked_not_gone(struct checked *checked, const void *p);
 
 /* Enter and leave a callback of a worker. */

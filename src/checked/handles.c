@@ -145,7 +145,7 @@ static struct checked *of_map(const void *p)
     return NULL;
 }
 
-/* Reports what a handle that should have been `wanted` is instead. */
+/* Reports the kind of a handle that should have been `wanted`. */
 static void report_kind(const char *call, const void *p, const char *wanted)
 {
     const struct checked *checked;

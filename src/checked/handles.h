@@ -17,13 +17,13 @@ bool checked_place_is_conf(const fb_conf *conf, const char *call);
 bool checked_place_is_master(const fb_master *master, const char *call);
 /* Whether an argument is not NULL. */
 bool checked_given(const char *call, const void *p, const char *name);
-/* Copies options that begin with their size, as far as both sides know them, to the `n` bytes at
- * `own`, which without options have nothing but their size. False after a report. */
+/* Copies options, which begin with a size, to the `n` bytes at `own`, as far as both sides know the
+ * fields; without options `own` has nothing but the size. False after a report. */
 bool checked_options(const char *call, void *own, size_t n, const void *options);
 /* Returns the handle of a connection; the connection itself where its protocol is not checked. */
 fb_conn *checked_handle_of(fb_conn *conn);
 /* Whether output may be added. After the end of output that is a mistake in callbacks of the
- * connection itself alone: others may write to all that they know. */
+ * connection itself alone: other callbacks may write to any connection. */
 bool checked_can_write(const fb_conn *conn, const char *call);
 /* Returns what is known of a connection's slot; NULL where its protocol is not checked. */
 struct checked_slot *checked_slot_of(const fb_conn *conn);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The memory that protocols are given in the checked mode: each piece lies at the end of pages of
  * its own, before a page that nobody may touch, with red zones around it; a piece that has ended
- * becomes such pages itself, until many others have ended. A crash within a block is reported from
+ * becomes forbidden pages, until many others have ended. A crash within a block is reported from
  * its signal's handler, and is still a crash. Never frees memory that a protocol may still use.
  * Invariant: a block is in one list, that of the living or that of the ended. */
 #include "checked/memory.h"
@@ -74,7 +74,7 @@ void checked_blocks_free(struct checked_blocks *blocks)
     }
 }
 
-/* Takes the oldest of the ended blocks if it has the size; frees it if it has another. */
+/* Takes the oldest ended block if the size fits; otherwise frees the block. */
 static struct checked_block *take_ended_block(struct checked *checked, size_t size)
 {
     struct checked_block *block = TAILQ_FIRST(&checked->ended);
@@ -116,7 +116,7 @@ static size_t block_slack(const struct checked_block *block)
 }
 
 /* Makes a block that begins at a multiple of `align`. */
-static struct checked_block *make_block(
+static struct checked_block *make_guarded_block(
     struct checked *checked, enum checked_kind kind, const char *protocol, size_t n, size_t align)
 {
     size_t page = page_size(), room = (n + align - 1) / align * align;
@@ -145,7 +145,8 @@ static struct checked_block *make_block(
 struct checked_block *checked_block_make(struct checked *checked, struct checked_slot *slot,
     enum checked_kind kind, const char *protocol, size_t n)
 {
-    struct checked_block *block = make_block(checked, kind, protocol, n, _Alignof(max_align_t));
+    struct checked_block *block =
+        make_guarded_block(checked, kind, protocol, n, _Alignof(max_align_t));
 
     if (block == NULL)
         return NULL;
@@ -158,7 +159,7 @@ struct checked_block *checked_block_lend(
     struct checked *checked, enum checked_kind kind, const char *protocol, const void *p, size_t n)
 {
     size_t align = kind == CHECKED_ANSWER ? _Alignof(max_align_t) : 1;
-    struct checked_block *block = make_block(checked, kind, protocol, n, align);
+    struct checked_block *block = make_guarded_block(checked, kind, protocol, n, align);
 
     if (block == NULL)
         return NULL;

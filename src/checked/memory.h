@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that protocols are given: blocks, each before a page that nobody may touch. */
+/* Memory that protocols are given: blocks, each before a forbidden page. */
 #pragma once
 
 #include <bsd/sys/queue.h>
@@ -22,15 +22,15 @@ enum checked_kind {
 };
 
 struct checked_block {
-    TAILQ_ENTRY(checked_block) link; /* among the worker's that live, or those that have ended */
-    LIST_ENTRY(checked_block) own;   /* allocated and alive: among its slot's */
-    char *base;                      /* pages, and behind them one that nobody may touch */
-    size_t size;                     /* bytes of the pages before that one */
+    TAILQ_ENTRY(checked_block) link; /* among the worker's living or ended blocks */
+    LIST_ENTRY(checked_block) own;   /* allocated and alive: among the slot's */
+    char *base;                      /* the pages, followed by a forbidden page */
+    size_t size;                     /* bytes of the pages before the forbidden page */
     char *p;
     size_t n;
     enum checked_kind kind;
     const char *protocol;
-    const char *ended; /* when it has ended, for the report; NULL: it lives */
+    const char *ended; /* the end of its life, for the report; NULL: alive */
 };
 
 TAILQ_HEAD(checked_blocks, checked_block);
@@ -45,7 +45,7 @@ bool checked_zone_is_whole(const void *zone);
 /* Makes a block of a slot; NULL where there are too many, or no memory. */
 struct checked_block *checked_block_make(struct checked *checked, struct checked_slot *slot,
     enum checked_kind kind, const char *protocol, size_t n);
-/* Makes one with these bytes, which the protocol may only read; NULL as above. */
+/* Makes a block with a copy of bytes for the protocol to read; NULL as above. */
 struct checked_block *checked_block_lend(
     struct checked *checked, enum checked_kind kind, const char *protocol, const void *p, size_t n);
 /* Ends a block, or all of a kind; from now on any access is a crash. */

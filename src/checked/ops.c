@@ -247,7 +247,7 @@ void checked_ops_make(
     };
 }
 
-/* Whether the protocol's operations are still what they were. */
+/* Whether the wrappers are of the protocol's present operations. */
 static bool is_same_ops(
     const struct checked_ops *made, const struct checked_protocol *protocol, const fb_ops *from)
 {

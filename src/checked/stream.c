@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Whether the handle is a variable of the connection's configuration. */
-static bool check_variable(const fb_conn *conn, const fb_variable *handle, const char *call)
+static bool check_variable_handle(const fb_conn *conn, const fb_variable *handle, const char *call)
 {
     struct variables *variables = sdk_worker_of(conn)->cycle->stream.variables;
     const struct variable *wanted = (const struct variable *)handle;
@@ -30,7 +30,7 @@ static int checked_stream_get(fb_conn *conn, const fb_variable *variable, fb_byt
 
     conn = checked_conn(conn, call);
     if (conn == NULL || !checked_given(call, variable, "variable") ||
-        !checked_given(call, value, "value") || !check_variable(conn, variable, call))
+        !checked_given(call, value, "value") || !check_variable_handle(conn, variable, call))
         return -1;
     return sdk_stream.get(conn, variable, value);
 }
@@ -41,7 +41,8 @@ static int checked_stream_set(fb_conn *conn, const fb_variable *variable, fb_byt
 
     conn = checked_conn(conn, call);
     if (conn == NULL || !checked_given(call, variable, "variable") ||
-        !check_variable(conn, variable, call) || !checked_bytes(call, value.p, value.n, "value"))
+        !check_variable_handle(conn, variable, call) ||
+        !checked_bytes(call, value.p, value.n, "value"))
         return -1;
     return sdk_stream.set(conn, variable, value);
 }

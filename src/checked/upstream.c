@@ -79,7 +79,7 @@ fb_conn *checked_connect_with(fb_worker *worker, const fb_target *target, const 
                        : NULL;
 }
 
-/* Notes whose target it is. */
+/* Notes the target as the connection's. */
 static const fb_target *note_target(const fb_conn *conn, const fb_target *target)
 {
     struct checked_slot *slot = target != NULL ? checked_slot_of(conn) : NULL;
@@ -150,7 +150,7 @@ void checked_pipe(fb_conn *a, fb_conn *b, const fb_pipe_options *options)
 
 /* ---- Files ---- */
 
-/* Takes the read of this outcome from those that the connection has begun. */
+/* Takes the read with the outcome from the reads of the connection. */
 static struct checked_read *take_read(struct checked_slot *slot, const fb_file_read *outcome)
 {
     struct checked_read *read;

@@ -137,7 +137,7 @@ int checked_run(fb_worker *worker, void (*work)(void *job),
 }
 
 /* Whether the pool is one of the worker's configuration. */
-static bool check_pool(const fb_worker *worker, const fb_pool *pool, const char *call)
+static bool check_pool_handle(const fb_worker *worker, const fb_pool *pool, const char *call)
 {
     const fb_pool *own = &worker->worker->cycle->core.pool;
 
@@ -152,7 +152,8 @@ static bool check_pool(const fb_worker *worker, const fb_pool *pool, const char 
 int checked_run_in(fb_worker *worker, const fb_pool *pool, void (*work)(void *job),
     void (*done)(fb_worker *worker, void *job), const void *job, size_t n)
 {
-    if (checked_worker(worker, CHECKED_CALL) == NULL || !check_pool(worker, pool, CHECKED_CALL))
+    if (checked_worker(worker, CHECKED_CALL) == NULL ||
+        !check_pool_handle(worker, pool, CHECKED_CALL))
         return -1;
     return run_job(worker, pool, work, done, job, n, CHECKED_CALL);
 }

@@ -11,7 +11,7 @@
 /* A text of the most bytes that an address of IPv4 or IPv6 has. */
 #define LONGEST "[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:65535"
 
-static void copy_address(struct sockaddr_storage *out, const struct address *address)
+static void copy_to_storage(struct sockaddr_storage *out, const struct address *address)
 {
     assert(address->length <= sizeof(*out));
     out->ss_family = address->any.sa_family;
@@ -26,10 +26,10 @@ int fb_peer_address(const fb_conn *conn, struct sockaddr_storage *out)
         return -1;
     memset(out, 0, sizeof(*out));
     if (conn->outgoing) {
-        copy_address(out, &session_target_of(session_conn_of(conn))->address);
+        copy_to_storage(out, &session_target_of(session_conn_of(conn))->address);
     } else {
         conn_peer_address(conn, &peer);
-        copy_address(out, &peer);
+        copy_to_storage(out, &peer);
     }
     return 0;
 }
@@ -55,7 +55,7 @@ char *fb_address_text(const struct sockaddr_storage *address, char *text, size_t
 }
 
 /* Reads an address without a port. */
-static bool parse_host(const char *text, struct sockaddr_storage *out)
+static bool parse_host_text(const char *text, struct sockaddr_storage *out)
 {
     struct sockaddr_in *in = (struct sockaddr_in *)out;
     struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
@@ -69,7 +69,7 @@ static bool parse_host(const char *text, struct sockaddr_storage *out)
 }
 
 /* Reads a port, 1 to 65535; 0 for anything else. */
-static uint16_t parse_port(const char *text)
+static uint16_t parse_port_text(const char *text)
 {
     unsigned port = 0;
 
@@ -82,7 +82,7 @@ static uint16_t parse_port(const char *text)
 }
 
 /* Reads an address with a port or without one. */
-static bool parse_address(fb_bytes in, struct sockaddr_storage *out)
+static bool parse_address_text(fb_bytes in, struct sockaddr_storage *out)
 {
     char text[sizeof(LONGEST)], *host = text, *colon;
     uint16_t port;
@@ -91,10 +91,10 @@ static bool parse_address(fb_bytes in, struct sockaddr_storage *out)
         return false;
     memcpy(text, in.p, in.n);
     text[in.n] = '\0';
-    if (parse_host(text, out))
+    if (parse_host_text(text, out))
         return true;
     colon = strrchr(text, ':');
-    port = colon != NULL ? parse_port(colon + 1) : 0;
+    port = colon != NULL ? parse_port_text(colon + 1) : 0;
     if (port == 0)
         return false;
     *colon = '\0';
@@ -102,7 +102,7 @@ static bool parse_address(fb_bytes in, struct sockaddr_storage *out)
         colon[-1] = '\0';
         host++;
     }
-    if (!parse_host(host, out) || (out->ss_family == AF_INET6) != (host > text))
+    if (!parse_host_text(host, out) || (out->ss_family == AF_INET6) != (host > text))
         return false;
     if (out->ss_family == AF_INET)
         ((struct sockaddr_in *)out)->sin_port = htons(port);
@@ -113,7 +113,7 @@ static bool parse_address(fb_bytes in, struct sockaddr_storage *out)
 
 int fb_parse_address(fb_bytes text, struct sockaddr_storage *out)
 {
-    if (parse_address(text, out))
+    if (parse_address_text(text, out))
         return 0;
     memset(out, 0, sizeof(*out));
     return -1;

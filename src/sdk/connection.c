@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's calls on one connection: its flow, its end, its timers, its memory and its counts. A
- * piped connection belongs to the pipe, which decides about its flow and its timeout until both
+/* The SDK's calls on one connection: flow, end, timers, memory and counts. A piped
+ * connection belongs to the pipe, which decides about its flow and its timeout until both
  * ends close. */
 #include "net/conn_log.h"
 #include "net/conn_state.h"
@@ -82,7 +82,7 @@ void fb_set_idle(fb_conn *conn, int idle)
 }
 
 /* Whether so many bytes may be had; else the log says whose mistake that is. */
-static bool check_size(fb_conn *conn, size_t n, const char *call)
+static bool check_alloc_size(fb_conn *conn, size_t n, const char *call)
 {
     if (likely(n <= ALLOC_MOST))
         return true;
@@ -96,7 +96,7 @@ void *fb_alloc(fb_conn *conn, size_t n)
     struct session_conn *session = SDK_VALID(conn) ? session_conn_make(conn) : NULL;
 
     assert(session == NULL || session->conn == conn);
-    if (session == NULL || !check_size(conn, n, __func__))
+    if (session == NULL || !check_alloc_size(conn, n, __func__))
         return NULL;
     return net_alloc(conn->net, &session->lasting, n);
 }
@@ -106,7 +106,7 @@ void *fb_temp_alloc(fb_conn *conn, size_t n)
     struct session_use *use = SDK_VALID(conn) ? session_use_create(conn) : NULL;
 
     assert(use == NULL || use->session->conn == conn);
-    if (use == NULL || !check_size(conn, n, __func__))
+    if (use == NULL || !check_alloc_size(conn, n, __func__))
         return NULL;
     return net_alloc(conn->net, &use->temporary, n);
 }

@@ -41,7 +41,7 @@ static_assert(
     offsetof(fb_pipe_options, buffer) == 40 && sizeof(fb_pipe_options) == 56, "layout of API 4");
 #endif
 
-/* Any function's type may be turned into this one, and none is called through it. */
+/* Addresses of functions of any type; none is called by this type. */
 #define CALL(function) (void (*)(void))(function)
 
 void (*const sdk_calls[])(void) = {

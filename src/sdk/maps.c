@@ -20,12 +20,12 @@ static_assert((int)FB_MAP_NOT_A_NUMBER == (int)SHM_MAP_NOT_A_NUMBER, "statuses a
 static_assert((int)FB_MAP_MORE == (int)SHM_MAP_MORE, "statuses are the map's");
 static_assert(FB_MAP_KEEP_TTL == SHM_MAP_KEEP_EXPIRY, "the same value keeps the time to live");
 
-static uint64_t now(const fb_worker *worker)
+static uint64_t map_now_ms(const fb_worker *worker)
 {
     return (uint64_t)fb_wall_ms(worker);
 }
 
-static struct shm_map *handle_of(const fb_map *map)
+static struct shm_map *map_handle_of(const fb_map *map)
 {
     assert(map->handle->header != NULL); /* a map is open from worker_start on */
     return map->handle;
@@ -33,7 +33,7 @@ static struct shm_map *handle_of(const fb_map *map)
 
 /* Wakes those who want to know of a change, and tells the log what a call has mended, at most once
  * a second. */
-static void report_news(fb_worker *worker, fb_map *map)
+static void report_map_news(fb_worker *worker, fb_map *map)
 {
     const struct shm_map_mended *m = &map->handle->mended;
     const struct shm_map_mended before = map->said;
@@ -65,75 +65,80 @@ static void report_news(fb_worker *worker, fb_map *map)
 }
 
 /* Returns the status as the SDK's, after every call that may have mended something. */
-static fb_map_status result(fb_worker *worker, fb_map *map, enum shm_map_status status)
+static fb_map_status map_result(fb_worker *worker, fb_map *map, enum shm_map_status status)
 {
     if (unlikely(memcmp(&map->handle->mended, &map->said, sizeof(map->said)) != 0))
-        report_news(worker, map);
+        report_map_news(worker, map);
     return (fb_map_status)status;
 }
 
 /* When a key that is set now vanishes, in ms of the wall clock; 0: never. */
-static uint64_t expiry(const fb_worker *worker, uint64_t ttl)
+static uint64_t map_expiry_ms(const fb_worker *worker, uint64_t ttl)
 {
     if (ttl == 0 || ttl == FB_MAP_KEEP_TTL)
         return ttl;
-    return ttl < FB_MAP_KEEP_TTL - now(worker) ? now(worker) + ttl : FB_MAP_KEEP_TTL - 1;
+    return ttl < FB_MAP_KEEP_TTL - map_now_ms(worker) ? map_now_ms(worker) + ttl
+                                                      : FB_MAP_KEEP_TTL - 1;
 }
 
 static void fill_item(const fb_worker *worker, fb_item *item, const struct shm_map_item *copy)
 {
     item->n = copy->n;
     item->version = copy->version;
-    item->ttl = copy->expires_ms == 0 ? 0 : copy->expires_ms - now(worker);
+    item->ttl = copy->expires_ms == 0 ? 0 : copy->expires_ms - map_now_ms(worker);
 }
 
 fb_map_status fb_map_get(fb_worker *worker, fb_map *map, fb_bytes key, fb_item *item)
 {
     struct shm_map_item copy = { .value = item->value, .room = item->room };
-    enum shm_map_status status = shm_map_get(handle_of(map), key.p, key.n, now(worker), &copy);
+    enum shm_map_status status =
+        shm_map_get(map_handle_of(map), key.p, key.n, map_now_ms(worker), &copy);
 
     if (status == SHM_MAP_TOO_LARGE && copy.version != 0) /* a part of it was copied */
         status = SHM_MAP_OK;
     fill_item(worker, item, &copy);
-    return result(worker, map, status);
+    return map_result(worker, map, status);
 }
 
 fb_map_status fb_map_set(fb_worker *worker, fb_map *map, fb_bytes key, fb_bytes value, uint64_t ttl)
 {
-    return result(worker, map,
-        shm_map_set(handle_of(map), key.p, key.n, now(worker), value.p, value.n,
-            expiry(worker, ttl), NULL));
+    return map_result(worker, map,
+        shm_map_set(map_handle_of(map), key.p, key.n, map_now_ms(worker), value.p, value.n,
+            map_expiry_ms(worker, ttl), NULL));
 }
 
 fb_map_status fb_map_replace(
     fb_worker *worker, fb_map *map, fb_bytes key, uint64_t version, fb_bytes value, uint64_t ttl)
 {
-    return result(worker, map,
-        shm_map_replace(handle_of(map), key.p, key.n, now(worker), version, value.p, value.n,
-            expiry(worker, ttl), NULL));
+    return map_result(worker, map,
+        shm_map_replace(map_handle_of(map), key.p, key.n, map_now_ms(worker), version, value.p,
+            value.n, map_expiry_ms(worker, ttl), NULL));
 }
 
 fb_map_status fb_map_add(fb_worker *worker, fb_map *map, fb_bytes key, int64_t by, int64_t *sum)
 {
-    return result(worker, map, shm_map_add(handle_of(map), key.p, key.n, now(worker), by, sum));
+    return map_result(
+        worker, map, shm_map_add(map_handle_of(map), key.p, key.n, map_now_ms(worker), by, sum));
 }
 
 fb_map_status fb_map_delete(fb_worker *worker, fb_map *map, fb_bytes key)
 {
-    return result(worker, map, shm_map_delete(handle_of(map), key.p, key.n, now(worker)));
+    return map_result(
+        worker, map, shm_map_delete(map_handle_of(map), key.p, key.n, map_now_ms(worker)));
 }
 
 fb_map_status fb_map_remove(fb_worker *worker, fb_map *map, fb_bytes key, uint64_t version)
 {
-    return result(worker, map, shm_map_remove(handle_of(map), key.p, key.n, now(worker), version));
+    return map_result(
+        worker, map, shm_map_remove(map_handle_of(map), key.p, key.n, map_now_ms(worker), version));
 }
 
 fb_map_status fb_map_append(
     fb_worker *worker, fb_map *map, fb_bytes key, fb_bytes bytes, uint64_t ttl)
 {
-    return result(worker, map,
-        shm_map_append(
-            handle_of(map), key.p, key.n, now(worker), bytes.p, bytes.n, expiry(worker, ttl)));
+    return map_result(worker, map,
+        shm_map_append(map_handle_of(map), key.p, key.n, map_now_ms(worker), bytes.p, bytes.n,
+            map_expiry_ms(worker, ttl)));
 }
 
 fb_map_status fb_map_next(
@@ -142,7 +147,8 @@ fb_map_status fb_map_next(
     struct shm_map_cursor at = { .order = cursor->at[0], .tie = cursor->at[1] };
     struct shm_map_item name = { .value = key->value, .room = key->room };
     struct shm_map_item copy = { .value = item->value, .room = item->room };
-    enum shm_map_status status = shm_map_next(handle_of(map), &at, now(worker), &name, &copy);
+    enum shm_map_status status =
+        shm_map_next(map_handle_of(map), &at, map_now_ms(worker), &name, &copy);
 
     *cursor = (fb_map_cursor) { { at.order, at.tie } };
     if (status == SHM_MAP_TOO_LARGE) /* parts of them were copied */
@@ -151,16 +157,16 @@ fb_map_status fb_map_next(
     fill_item(worker, item, &copy);
     key->version = item->version;
     key->ttl = item->ttl;
-    return result(worker, map, status);
+    return map_result(worker, map, status);
 }
 
 int fb_map_watch(fb_worker *worker, fb_map *map, int on)
 {
-    handle_of(map);
+    map_handle_of(map);
     return map_watch_set(worker, map, on != 0);
 }
 
 uint64_t fb_map_count(const fb_map *map)
 {
-    return shm_map_count(handle_of(map));
+    return shm_map_count(map_handle_of(map));
 }

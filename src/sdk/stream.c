@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* Returns the client of the connection's session, after a report NULL. */
-static struct fb_conn *client_of(const fb_conn *conn, const char *call)
+static struct fb_conn *stream_client_of(const fb_conn *conn, const char *call)
 {
     struct fb_conn *client;
 
@@ -25,14 +25,14 @@ static struct fb_conn *client_of(const fb_conn *conn, const char *call)
     return client->outgoing ? NULL : client;
 }
 
-static fb_bytes bytes_of(const struct value *value)
+static fb_bytes value_bytes(const struct value *value)
 {
     return (fb_bytes) { (const uint8_t *)value->p, value->n };
 }
 
 static int stream_get(fb_conn *conn, const fb_variable *variable, fb_bytes *value)
 {
-    struct fb_conn *client = client_of(conn, "fb_stream.get");
+    struct fb_conn *client = stream_client_of(conn, "fb_stream.get");
     const struct value *found;
 
     *value = (fb_bytes) { .n = 0 };
@@ -41,12 +41,12 @@ static int stream_get(fb_conn *conn, const fb_variable *variable, fb_bytes *valu
     found = variable_value(client, (const struct variable *)variable);
     if (found->state != VALUE_FOUND)
         return -1;
-    *value = bytes_of(found);
+    *value = value_bytes(found);
     return 0;
 }
 
 /* Whether the protocol of the session may set the variable. */
-static bool may_set(const struct fb_conn *client, const struct variable *variable)
+static bool may_set_variable(const struct fb_conn *client, const struct variable *variable)
 {
     if (variable->flags & VARIABLE_VOLATILE)
         return false;
@@ -57,10 +57,10 @@ static bool may_set(const struct fb_conn *client, const struct variable *variabl
 static int stream_set(fb_conn *conn, const fb_variable *handle, fb_bytes value)
 {
     const struct variable *variable = (const struct variable *)handle;
-    struct fb_conn *client = client_of(conn, "fb_stream.set");
+    struct fb_conn *client = stream_client_of(conn, "fb_stream.set");
     struct value copy = value_found("", 0);
 
-    if (client == NULL || !may_set(client, variable) || value.n > VALUE_MOST)
+    if (client == NULL || !may_set_variable(client, variable) || value.n > VALUE_MOST)
         return -1;
     if (value.n > 0 && value_copy(client, &copy, (const char *)value.p, value.n) == -1)
         return -1;
@@ -69,19 +69,19 @@ static int stream_set(fb_conn *conn, const fb_variable *handle, fb_bytes value)
 
 static int stream_evaluate(fb_conn *conn, const fb_template *text, fb_bytes *out)
 {
-    struct fb_conn *client = client_of(conn, "fb_stream.evaluate");
+    struct fb_conn *client = stream_client_of(conn, "fb_stream.evaluate");
     struct value value;
 
     *out = (fb_bytes) { .n = 0 };
     if (client == NULL || template_value(client, (const struct template *)text, &value) == -1)
         return -1;
-    *out = bytes_of(&value);
+    *out = value_bytes(&value);
     return 0;
 }
 
 static int stream_set_status(fb_conn *conn, uint32_t status)
 {
-    struct fb_conn *client = client_of(conn, "fb_stream.set_status");
+    struct fb_conn *client = stream_client_of(conn, "fb_stream.set_status");
 
     if (client == NULL || status < FB_STATUS_LEAST || status > FB_STATUS_GREATEST)
         return -1;
@@ -91,14 +91,14 @@ static int stream_set_status(fb_conn *conn, uint32_t status)
 
 static uint32_t stream_status(const fb_conn *conn)
 {
-    const struct fb_conn *client = client_of(conn, "fb_stream.status");
+    const struct fb_conn *client = stream_client_of(conn, "fb_stream.status");
 
     return client != NULL ? session_status(client) : 0;
 }
 
 static void stream_count(fb_conn *conn, uint64_t received, uint64_t sent)
 {
-    struct fb_conn *client = client_of(conn, "fb_stream.count");
+    struct fb_conn *client = stream_client_of(conn, "fb_stream.count");
     struct session_record *record = client != NULL ? session_record_make(client) : NULL;
 
     if (record == NULL)
@@ -109,7 +109,7 @@ static void stream_count(fb_conn *conn, uint64_t received, uint64_t sent)
 
 static int stream_pass(fb_conn *conn, const fb_listener *listener)
 {
-    struct fb_conn *client = client_of(conn, "fb_stream.pass");
+    struct fb_conn *client = stream_client_of(conn, "fb_stream.pass");
 
     return client != NULL && client == conn ? pass_client(client, listener) : -1;
 }

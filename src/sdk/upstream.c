@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's calls on connections to servers: making one, keeping it for the next user, and piping
- * it together with a client's. Each such connection has an owner and ends with it, unless
- * fb_keep() has given it to the keepalive pool. */
+/* The SDK's calls on connections to servers: making a connection, keeping it for the next user,
+ * and piping it together with a client's. The connection ends with the owner, unless fb_keep() has
+ * given the connection to the keepalive pool. */
 #include "backends/connect.h"
 #include "backends/connect_with.h"
 #include "backends/keepalive.h"
@@ -38,7 +38,7 @@ static struct binding *own_binding(fb_worker *worker)
 }
 
 /* Fills in a target; false: the address is none to connect to. */
-static bool take_address(struct fb_target *target, const struct sockaddr *address)
+static bool take_target_address(struct fb_target *target, const struct sockaddr *address)
 {
     if (!address_from(&target->address, address))
         return false;
@@ -50,8 +50,8 @@ static bool take_address(struct fb_target *target, const struct sockaddr *addres
 }
 
 /* Connects by options of this header. */
-static NOINLINE fb_conn *connect_by(fb_worker *worker, const fb_target *target, const fb_ops *ops,
-    void *state, const fb_connect_options *options)
+static NOINLINE fb_conn *connect_by_options(fb_worker *worker, const fb_target *target,
+    const fb_ops *ops, void *state, const fb_connect_options *options)
 {
     struct worker *process = worker_of(worker);
     struct binding *own = NULL;
@@ -70,24 +70,24 @@ static NOINLINE fb_conn *connect_by(fb_worker *worker, const fb_target *target, 
     if (target != NULL)
         return backend_connect_with(&process->stream, own, target,
             (options->flags & FB_CONNECT_LASTING) != 0, ops, state, options);
-    if (!take_address(&made, options->address))
+    if (!take_target_address(&made, options->address))
         return NULL;
     return backend_connect_with(&process->stream, own, &made, false, ops, state, options);
 }
 
-/* The same by options of an older header, which are shorter, or by none. */
-static COLD fb_conn *connect_by_older(fb_worker *worker, const fb_target *target, const fb_ops *ops,
-    void *state, const fb_connect_options *options)
+/* Connects by the shorter options of an older header, or by defaults for NULL. */
+static COLD fb_conn *connect_by_older_options(fb_worker *worker, const fb_target *target,
+    const fb_ops *ops, void *state, const fb_connect_options *options)
 {
     fb_connect_options copy = { 0 };
 
     if (options != NULL)
         memcpy(&copy, options, options->size);
-    return connect_by(worker, target, ops, state, &copy);
+    return connect_by_options(worker, target, ops, state, &copy);
 }
 
 /* Whether fb_connect() could make the connection, but for its time and the level of its failure. */
-static inline bool is_plain(const fb_target *target, const fb_connect_options *options)
+static inline bool is_plain_connect(const fb_target *target, const fb_connect_options *options)
 {
     return target != NULL && options->owner != NULL && (options->flags & FB_CONNECT_LASTING) &&
            !trunk_is_wanted(options);
@@ -99,9 +99,9 @@ fb_conn *fb_connect_with(fb_worker *worker, const fb_target *target, const fb_op
     uint32_t level;
 
     if (unlikely(options == NULL || options->size < sizeof(*options)))
-        return connect_by_older(worker, target, ops, state, options);
-    if (!is_plain(target, options))
-        return connect_by(worker, target, ops, state, options);
+        return connect_by_older_options(worker, target, ops, state, options);
+    if (!is_plain_connect(target, options))
+        return connect_by_options(worker, target, ops, state, options);
     if (!SDK_VALID(options->owner))
         return NULL;
     level = options->log_level < FB_LOG_DEBUG ? options->log_level : FB_LOG_DEBUG;
@@ -130,7 +130,7 @@ const fb_target *fb_target_from(fb_conn *conn, const struct sockaddr *address)
 {
     struct fb_target *target = fb_alloc(conn, sizeof(*target));
 
-    return target != NULL && take_address(target, address) ? target : NULL;
+    return target != NULL && take_target_address(target, address) ? target : NULL;
 }
 
 const fb_target *fb_make_target(fb_conn *conn, const char *text)
@@ -158,7 +158,7 @@ void fb_keep(fb_conn *conn, uint64_t ms)
         keepalive_keep(conn, ms);
 }
 
-/* Ends both when one of them ends already. */
+/* Ends both connections if either has begun to end. */
 static bool end_both(fb_conn *a, fb_conn *b)
 {
     if (likely(conn_is_active(a) && conn_is_active(b)))
@@ -173,7 +173,7 @@ static bool end_both(fb_conn *a, fb_conn *b)
     return true;
 }
 
-/* Fills in what the options ask for, which are of this header. */
+/* Fills in options of this header's version. */
 static inline void take_pipe_options(struct conn_pipe_options *own, const fb_pipe_options *options)
 {
     *own = (struct conn_pipe_options) {
@@ -186,7 +186,7 @@ static inline void take_pipe_options(struct conn_pipe_options *own, const fb_pip
     };
 }
 
-/* The same for those of an older header, which are shorter, or for none. */
+/* Fills in the shorter options of an older header, or defaults for NULL. */
 static COLD void take_older_pipe_options(
     struct conn_pipe_options *own, const fb_pipe_options *options)
 {

@@ -100,7 +100,7 @@ static fb_verdict upstreams_verdict(fb_conn *conn, const fb_probe *probe, fb_byt
     }
 }
 
-/* Whether the server may be one of this daemon, which listens when the workers serve. */
+/* Whether the server may be a server of this daemon, which listens when the workers serve. */
 static bool listens_later(const struct health_probe *probe, int error)
 {
     return probe->is_early && (error == ECONNREFUSED || error == ENOENT);

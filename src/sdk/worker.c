@@ -113,7 +113,7 @@ void fb_unwatch(fb_watch *watch)
 
 /* ---- Names ---- */
 
-/* Copies the options, which may be of another version of the header. */
+/* Copies options of any version of the header. */
 static fb_resolve_options copy_resolve_options(const fb_resolve_options *options)
 {
     fb_resolve_options own = { .size = sizeof(own) };
