@@ -2,7 +2,6 @@
 /* The table of operations of connections to servers, for sessions below. */
 #include "backends/chain.h"
 #include "backends/connect.h"
-#include "backends/connect_with.h"
 #include "backends/keepalive.h"
 #include "backends/tries.h"
 #include "backends/trunk.h"

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections to servers, made for a session or taken from the keepalive pool.
+/* Connections to servers, made for a session or for the worker, or taken from the keepalive pool.
  *
- * Responsible for what such a connection inherits from the session that it is made for. Never keeps
- * one longer than that session, unless it is put into the pool. Invariant: a child is on its
- * parent's list from the return of fb_connect() until it ends or goes to the pool. */
+ * Responsible for what such a connection inherits from the session or gets by its options, and for
+ * its turn in a trunk's queue. Never keeps a child longer than the session, unless it is put into
+ * the pool. Invariant: a child is on its parent's list from the return of fb_connect() until it
+ * ends or goes to the pool; a connection without a parent is in the worker's list. */
 #include "backends/connect.h"
 #include "backends/chain.h"
 #include "backends/keepalive.h"
+#include "backends/trunk.h"
 #include "base/compiler.h"
 #include "net/conn_connect.h"
 #include "net/target.h"
@@ -14,26 +16,16 @@
 #include "session/idle.h"
 #include "session/session.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Takes a connection from the keepalive pool; NULL where there is none. */
-static NOINLINE struct fb_conn *connect_reused(struct fb_conn *owner, struct session_conn *parent,
-    const struct fb_target *target, const fb_ops *ops)
-{
-    struct fb_conn *conn = keepalive_get(stream_of(owner), target, ops);
+/* Errors of this host are told as critical so often at most. */
+#define HOST_SAID_MS 60000
 
-    if (conn == NULL)
-        return NULL;
-    conn_reopen(conn, &session_conn_ops, owner->owner);
-    session_outgoing_of(session_conn_of(conn))->target = target;
-    session_conn_adopt(session_conn_of(conn), parent);
-    conn->number = owner->number;
-    conn->debug = owner->debug;
-    return conn;
-}
-
-COLD void backend_make_room(struct stream *stream, const struct fb_conn *owner)
+/* Asks for idle connections to be closed by the flush that follows the running callback, and lets
+ * as many be made now; `owner`, or NULL, keeps what it uses. */
+static COLD void make_room_for_server(struct stream *stream, const struct fb_conn *owner)
 {
     struct net *net = &stream->net;
     char text[64];
@@ -47,9 +39,40 @@ COLD void backend_make_room(struct stream *stream, const struct fb_conn *owner)
         net->overdraft = n < NET_OVERDRAFT ? n : NET_OVERDRAFT;
 }
 
+/* Begins the session of a connection to a server, which connects or waits for a place. */
+static inline void begin_outgoing(
+    struct stream *stream, struct fb_conn *owner, const struct session_outgoing *outgoing)
+{
+    struct fb_conn *conn = outgoing->session.conn;
+
+    if (owner != NULL && unlikely(chain_may_be_ours(stream, &outgoing->target->address)))
+        chain_note(session_client_of(owner), conn, outgoing->target);
+    session_set_phase(conn, SESSION_NEW);
+    if (!outgoing->session.waits && unlikely(conn_lacks_descriptor(conn)))
+        idle_reclaim(stream, owner, "descriptors are not enough");
+}
+
+/* ---- For a client, without options ---- */
+
+/* Takes a connection from the keepalive pool; NULL where there is none. */
+static NOINLINE struct fb_conn *connect_child_reused(struct fb_conn *owner,
+    struct session_conn *parent, const struct fb_target *target, const fb_ops *ops)
+{
+    struct fb_conn *conn = keepalive_get(stream_of(owner), target, ops);
+
+    if (conn == NULL)
+        return NULL;
+    conn_reopen(conn, &session_conn_ops, owner->owner);
+    session_outgoing_of(session_conn_of(conn))->target = target;
+    session_conn_adopt(session_conn_of(conn), parent);
+    conn->number = owner->number;
+    conn->debug = owner->debug;
+    return conn;
+}
+
 /* Begins a new connection; NULL without memory or a free slot. Log lines of a failure need its
  * parent and target at once. */
-static inline struct fb_conn *connect_new(struct fb_conn *owner, struct session_conn *parent,
+static inline struct fb_conn *connect_child_new(struct fb_conn *owner, struct session_conn *parent,
     const struct fb_target *target, const fb_ops *ops, uint64_t timeout, uint8_t log_level)
 {
     const struct address *address = &target->address;
@@ -66,7 +89,7 @@ static inline struct fb_conn *connect_new(struct fb_conn *owner, struct session_
     outgoing->target = target;
     session_conn_adopt(session, parent);
     if (unlikely(net_is_full(net)))
-        backend_make_room(stream_of(owner), owner);
+        make_room_for_server(stream_of(owner), owner);
     conn = conn_connect(
         net, owner, &address->any, address->length, NULL, &session_conn_ops, owner->owner, session);
     if (unlikely(conn == NULL)) {
@@ -74,11 +97,7 @@ static inline struct fb_conn *connect_new(struct fb_conn *owner, struct session_
         return NULL;
     }
     session->conn = conn;
-    if (unlikely(chain_may_be_ours(stream_of(owner), address)))
-        chain_note(session_client_of(owner), conn, target);
-    session_set_phase(conn, SESSION_NEW);
-    if (unlikely(conn_lacks_descriptor(conn)))
-        idle_reclaim(stream_of(owner), owner, "descriptors are not enough");
+    begin_outgoing(stream_of(owner), owner, outgoing);
     conn_deadline_set(conn, timeout);
     return conn;
 }
@@ -99,9 +118,9 @@ struct fb_conn *backend_connect(struct fb_conn *owner, const struct fb_target *t
     kept = session_keeps_slot(owner);
     net_reserve(owner->net, -kept);
     if (unlikely(!TAILQ_EMPTY(&stream_of(owner)->keepalive)))
-        conn = connect_reused(owner, parent, target, ops);
+        conn = connect_child_reused(owner, parent, target, ops);
     if (likely(conn == NULL))
-        conn = connect_new(owner, parent, target, ops, timeout, log_level);
+        conn = connect_child_new(owner, parent, target, ops, timeout, log_level);
     if (unlikely(conn == NULL)) {
         net_reserve(owner->net, kept);
         return NULL;
@@ -111,4 +130,343 @@ struct fb_conn *backend_connect(struct fb_conn *owner, const struct fb_target *t
     LIST_INSERT_HEAD(&parent->children, session_outgoing_of(session), sibling);
     conn->state = state;
     return conn;
+}
+
+/* ---- With options: the worker's own, connections of trunks ---- */
+
+/* The options of a connection. */
+struct order {
+    struct stream *stream;
+    struct binding *binding;
+    struct fb_conn *owner;       /* NULL: the worker */
+    struct session_conn *parent; /* the owner's */
+    struct trunk *trunk;         /* or NULL */
+    const struct fb_target *target;
+    bool lasting; /* the target lives as long as the connection */
+    const fb_ops *ops;
+    const fb_connect_options *options;
+};
+
+static uint8_t log_level_of(const fb_connect_options *options)
+{
+    return (uint8_t)(options->log_level < FB_LOG_DEBUG ? options->log_level : FB_LOG_DEBUG);
+}
+
+static uint64_t connect_timeout(const fb_connect_options *options)
+{
+    return options->timeout > 0 ? options->timeout : BACKEND_TIMEOUT_MS;
+}
+
+/* Returns a target that lives as long as the session, or NULL without memory. */
+static const struct fb_target *own_target(const struct order *order, struct session_conn *session)
+{
+    struct fb_target *copy;
+
+    if (order->trunk != NULL)
+        return &order->trunk->target;
+    if (order->lasting)
+        return order->target;
+    copy = net_alloc(&order->stream->net, &session->lasting, sizeof(*copy));
+    if (copy != NULL)
+        *copy = *order->target;
+    return copy;
+}
+
+/* Begins to connect, or to wait; NULL without a free slot, or memory. */
+static struct fb_conn *begin(const struct order *order, struct session_conn *session)
+{
+    struct net *net = &order->stream->net;
+    const struct address *address = &order->target->address;
+    struct io_connect options, *how = NULL;
+
+    if (order->trunk != NULL) {
+        struct session_reuse *reuse = session_reuse_make(order->stream, session);
+
+        if (reuse == NULL)
+            return NULL;
+        if (trunk_is_full(order->trunk)) {
+            trunk_wait(reuse, order->trunk);
+            return conn_connect_later(
+                net, order->owner, &address->any, &session_conn_ops, order->binding, session);
+        }
+        trunk_enter(reuse, order->trunk);
+        how = trunk_options(order->trunk, &options);
+    }
+    return conn_connect(net, order->owner, &address->any, address->length, how, &session_conn_ops,
+        order->binding, session);
+}
+
+static void give_up(const struct order *order, struct session_conn *session)
+{
+    net_release(&order->stream->net, &session->lasting);
+    session_outgoing_discard(order->stream, session_outgoing_of(session));
+}
+
+/* The time in which a place, or the server's answer, has to come. */
+static void set_deadline(const struct order *order, struct session_conn *session)
+{
+    struct fb_conn *conn = session->conn;
+
+    if (!session->waits) {
+        conn_deadline_set(conn, connect_timeout(order->options));
+        return;
+    }
+    session->timeout = session_clamp_ms(connect_timeout(order->options));
+    if (order->options->queue_timeout > 0)
+        conn_deadline_set(conn, order->options->queue_timeout);
+}
+
+static struct fb_conn *connect_new(const struct order *order)
+{
+    struct stream *stream = order->stream;
+    struct net *net = &stream->net;
+    struct session_outgoing *outgoing = session_outgoing_create(stream);
+    struct session_conn *session;
+
+    if (outgoing == NULL)
+        return NULL;
+    session = &outgoing->session;
+    session->ops = order->ops;
+    if (order->parent != NULL)
+        session_conn_adopt(session, order->parent);
+    outgoing->log_level = log_level_of(order->options);
+    outgoing->target = own_target(order, session);
+    if (net_is_full(net))
+        make_room_for_server(stream, order->owner);
+    if (outgoing->target != NULL)
+        session->conn = begin(order, session);
+    if (session->conn == NULL) {
+        give_up(order, session);
+        return NULL;
+    }
+    begin_outgoing(stream, order->owner, outgoing);
+    session->conn->opened_ms = net->loop.clock.mono_ms;
+    if (session->waits)
+        trunk_wake(order->trunk); /* an idle connection may only have to be looked at */
+    set_deadline(order, session);
+    return session->conn;
+}
+
+static struct fb_conn *connect_reused(const struct order *order)
+{
+    struct fb_conn *conn = NULL;
+
+    if (order->trunk == NULL)
+        conn = keepalive_get(order->stream, order->target, order->ops);
+    else if (order->trunk->waiting_n == 0)
+        conn = keepalive_take(order->stream, order->trunk);
+    if (conn != NULL)
+        conn_reopen(conn, &session_conn_ops, order->binding);
+    return conn;
+}
+
+/* Returns whether no connection may be made: the queue is full, or the worker ends. */
+static bool is_refused(const struct order *order)
+{
+    const struct stream *stream = order->stream;
+    const struct trunk *trunk = order->trunk;
+
+    if (order->owner == NULL && stream->draining && stream->deadline_at != 0 &&
+        stream->net.loop.clock.mono_ms >= stream->deadline_at)
+        return true;
+    return trunk != NULL && trunk_is_full(trunk) && trunk->waiting_n >= trunk->queue;
+}
+
+/* Gives the connection to its owner. */
+static void adopt(const struct order *order, struct fb_conn *conn, void *state)
+{
+    struct session_conn *session = session_conn_of(conn);
+    struct session_outgoing *outgoing = session_outgoing_of(session);
+
+    outgoing->log_level = log_level_of(order->options);
+    conn->state = state;
+    if (order->parent != NULL) {
+        session_conn_adopt(session, order->parent);
+        LIST_INSERT_HEAD(&order->parent->children, outgoing, sibling);
+        conn->number = order->owner->number;
+        conn->debug = order->owner->debug;
+    } else {
+        TAILQ_INSERT_HEAD(&order->stream->own, outgoing, among);
+        session->is_own = true;
+        conn->debug = 0;
+    }
+}
+
+static struct fb_conn *fill_order(const struct order *order, void *state)
+{
+    bool kept = order->owner != NULL && session_keeps_slot(order->owner);
+    struct net *net = &order->stream->net;
+    struct fb_conn *conn;
+
+    net_reserve(net, -kept);
+    conn = connect_reused(order);
+    if (conn == NULL && !is_refused(order))
+        conn = connect_new(order);
+    if (conn != NULL)
+        adopt(order, conn, state);
+    else
+        net_reserve(net, kept);
+    return conn;
+}
+
+struct fb_conn *backend_connect_with(struct stream *stream, struct binding *own,
+    const struct fb_target *target, bool lasting, const fb_ops *ops, void *state,
+    const fb_connect_options *options)
+{
+    struct order order = { .stream = stream,
+        .binding = own,
+        .target = target,
+        .lasting = lasting,
+        .ops = ops,
+        .options = options };
+    struct fb_conn *conn;
+
+    assert(target != NULL && ops != NULL && (own == NULL) == (options->owner != NULL));
+    if (options->owner != NULL) {
+        if (!conn_is_active(options->owner))
+            return NULL;
+        order.owner = options->owner;
+        order.binding = session_binding_of(order.owner);
+        order.parent = session_conn_make(order.owner);
+        if (order.parent == NULL)
+            return NULL;
+    }
+    if (trunk_is_wanted(options)) {
+        order.trunk = trunk_get(stream, target, ops, options);
+        if (order.trunk == NULL)
+            return NULL;
+    }
+    conn = fill_order(&order, state);
+    if (order.trunk != NULL)
+        trunk_drop(stream, order.trunk);
+    return conn;
+}
+
+/* ---- The queue ---- */
+
+/* Takes the place of an idle connection, with the attached pointer, in place of a pointer that was
+ * attached while this connection waited. */
+static void take_over(struct session_conn *session, struct fb_conn *idle)
+{
+    struct session_reuse *reuse = session_reuse_of(session);
+    struct session_reuse *from = session_reuse_of(session_conn_of(idle));
+
+    if (from->attached != NULL && reuse->attached != NULL)
+        chunk_free(&idle->net->chunks, reuse->attached);
+    if (from->attached != NULL)
+        reuse->attached = from->attached;
+    from->attached = NULL;
+    session->reused = true;
+    session->conn->opened_ms = idle->opened_ms;
+    conn_take_over(session->conn, idle);
+}
+
+/* Looks for an idle connection or a place in the trunk, for a waiting connection. The wake-up may
+ * be in vain: by output, or because another waiting connection has taken the place. */
+static COLD void serve_waiting(struct session_conn *session)
+{
+    struct trunk *trunk = session_trunk_of(session);
+    struct fb_conn *conn = session->conn, *idle;
+    const struct address *address = &trunk->target.address;
+    struct io_connect options;
+
+    assert(session->waits);
+    if (TAILQ_FIRST(&trunk->waiting) != session_reuse_of(session))
+        return;
+    idle = keepalive_find(trunk);
+    if (idle == NULL && trunk->limit > 0 && trunk->conn_n >= trunk->limit) {
+        if (keepalive_may_be_found(trunk))
+            conn_connect_soon(conn);
+        return;
+    }
+    trunk_enter(session_reuse_of(session), trunk);
+    conn_deadline_clear(conn);
+    if (idle != NULL) {
+        take_over(session, idle);
+    } else {
+        conn->opened_ms = conn->net->loop.clock.mono_ms;
+        if (session->timeout > 0)
+            conn_deadline_set(conn, session->timeout);
+        conn_connect_again(conn, &address->any, address->length, trunk_options(trunk, &options));
+    }
+    trunk_wake(trunk);
+}
+
+void backend_connect_again(struct fb_conn *conn)
+{
+    struct session_conn *session = session_conn_of(conn);
+    const struct address *address = &session_target_of(session)->address;
+    struct io_connect options, *how = NULL;
+
+    if (session->waits) {
+        serve_waiting(session);
+        return;
+    }
+    if (session_trunk_of(session) != NULL)
+        how = trunk_options(session_trunk_of(session), &options);
+    conn_connect_again(conn, &address->any, address->length, how);
+}
+
+/* Returns the level of the line about a failure. */
+static enum log_level level_of(const struct session_conn *session)
+{
+    uint8_t level = session_outgoing_of(session)->log_level;
+
+    return level != 0 ? (enum log_level)level : LEVEL_ERROR;
+}
+
+void backend_connect_expired(struct fb_conn *conn)
+{
+    const struct session_conn *session = session_conn_of(conn);
+
+    if (session->waits) {
+        conn_connect_failed(conn, ETIMEDOUT, IO_CONNECT);
+        return;
+    }
+    conn_log(conn, level_of(session), ETIMEDOUT, "upstream timed out");
+    conn_fail_by(conn, ETIMEDOUT);
+}
+
+/* Whether a connect() has failed for lack of ports, descriptors or memory of this host. */
+static bool is_of_this_host(int error)
+{
+    return error == EADDRNOTAVAIL || error == EADDRINUSE || error == EMFILE || error == ENFILE ||
+           error == ENOBUFS || error == ENOMEM;
+}
+
+/* Returns the level of the line about an error of this host: crit, which no limit of the log
+ * suppresses, once in a while, and error otherwise. */
+static enum log_level level_of_host(struct stream *stream)
+{
+    uint64_t now = stream->net.loop.clock.mono_ms;
+
+    if (stream->host_said_ms != 0 && now - stream->host_said_ms <= HOST_SAID_MS)
+        return LEVEL_ERROR;
+    stream->host_said_ms = now;
+    return LEVEL_CRIT;
+}
+
+COLD void backend_connect_failed(struct fb_conn *conn, int error, enum io_step step)
+{
+    const struct session_conn *session = session_conn_of(conn);
+    enum log_level level = level_of(session);
+    char text[ADDRESS_TEXT];
+
+    if (!session->waits && is_of_this_host(error))
+        level = level_of_host(stream_of(conn));
+    if (session->waits)
+        conn_log(conn, level, error, "no connection to the server has become free");
+    else if (step == IO_TRANSPARENT)
+        conn_log(conn, level, error, "setsockopt(IP_TRANSPARENT) failed: cannot connect from %s",
+            address_format(&session_trunk_of(session)->local, false, text));
+    else if (step == IO_BIND)
+        conn_log(conn, level, error, "bind() to %s failed",
+            address_format(&session_trunk_of(session)->local, true, text));
+    else if (error == EADDRNOTAVAIL || error == EADDRINUSE)
+        conn_log(conn, level, error,
+            "local ports are exhausted towards %s, or no local address leads there: see "
+            "proxy_bind",
+            session_target_of(session)->text);
+    else
+        conn_log(conn, level, error, "connect() failed");
 }

@@ -13,8 +13,15 @@
  * line about a failure. */
 struct fb_conn *backend_connect(struct fb_conn *owner, const struct fb_target *target,
     const fb_ops *ops, void *state, uint64_t timeout, uint8_t log_level);
-/* Asks for idle connections to be closed by the flush that follows the running callback, and lets
- * as many be made now; `owner`, or NULL, keeps what it uses. */
-void backend_make_room(struct stream *stream, const struct fb_conn *owner);
+/* fb_connect_with(). The target is the caller's for the call alone, unless it is lasting. */
+struct fb_conn *backend_connect_with(struct stream *stream, struct binding *own,
+    const struct fb_target *target, bool lasting, const fb_ops *ops, void *state,
+    const fb_connect_options *options);
+/* Begins a connect() for which there was no descriptor, or no place. */
+void backend_connect_again(struct fb_conn *conn);
+/* Ends a connection whose server has not answered in time. */
+void backend_connect_expired(struct fb_conn *conn);
+/* Logs, with the level that was asked for. */
+void backend_connect_failed(struct fb_conn *conn, int error, enum io_step step);
 /* Table of what sessions ask of connections to servers, for stream_init(). */
 extern const struct session_backends backends_ops;

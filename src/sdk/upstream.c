@@ -3,7 +3,6 @@
  * and piping it together with a client's. The connection ends with the owner, unless fb_keep() has
  * given the connection to the keepalive pool. */
 #include "backends/connect.h"
-#include "backends/connect_with.h"
 #include "backends/keepalive.h"
 #include "backends/trunk.h"
 #include "base/compiler.h"

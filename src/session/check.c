@@ -5,7 +5,6 @@
 #include "session/check.h"
 
 #include "session/idle.h"
-#include "session/names.h"
 #include "session/record.h"
 #include "session/session.h"
 #include "session/use.h"

@@ -12,7 +12,6 @@
 #include "net/conn_flush.h"
 #include "session/idle.h"
 #include "session/log.h"
-#include "session/names.h"
 #include "session/read.h"
 #include "session/receive.h"
 #include "session/record.h"

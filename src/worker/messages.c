@@ -7,7 +7,6 @@
  * slot as gone when it is greeted back. */
 #include "worker/messages.h"
 
-#include "session/names.h"
 #include "session/use.h"
 #include "worker/messages_private.h"
 #include "worker/references.h"

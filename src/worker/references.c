@@ -3,7 +3,7 @@
 #include "worker/references.h"
 
 #include "session/conn.h"
-#include "session/names.h"
+#include "session/use.h"
 #include "worker/messages_private.h"
 #include "worker/worker.h"
 
