@@ -13,7 +13,7 @@ static unsigned last_end(const struct session_tries *tries)
 
 static void check_conn(const struct fb_conn *conn)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_conn *session = conn->session;
     const struct session_tries *tries =
         session != NULL && !conn->outgoing ? session_tries_of(session) : NULL;
 

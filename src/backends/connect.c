@@ -63,8 +63,8 @@ static NOINLINE struct fb_conn *connect_child_reused(struct fb_conn *owner,
     if (conn == NULL)
         return NULL;
     conn_reopen(conn, &session_conn_ops, owner->owner);
-    session_outgoing_of(session_conn_of(conn))->target = target;
-    session_conn_adopt(session_conn_of(conn), parent);
+    session_outgoing_of(conn->session)->target = target;
+    session_conn_adopt(conn->session, parent);
     conn->number = owner->number;
     conn->debug = owner->debug;
     return conn;
@@ -125,7 +125,7 @@ struct fb_conn *backend_connect(struct fb_conn *owner, const struct fb_target *t
         net_reserve(owner->net, kept);
         return NULL;
     }
-    session = session_conn_of(conn);
+    session = conn->session;
     assert(session->conn == conn && session->is_child && session->maker == parent);
     LIST_INSERT_HEAD(&parent->children, session_outgoing_of(session), sibling);
     conn->state = state;
@@ -275,7 +275,7 @@ static bool is_refused(const struct order *order)
 /* Gives the connection to its owner. */
 static void adopt(const struct order *order, struct fb_conn *conn, void *state)
 {
-    struct session_conn *session = session_conn_of(conn);
+    struct session_conn *session = conn->session;
     struct session_outgoing *outgoing = session_outgoing_of(session);
 
     outgoing->log_level = log_level_of(order->options);
@@ -349,7 +349,7 @@ struct fb_conn *backend_connect_with(struct stream *stream, struct binding *own,
 static void take_over(struct session_conn *session, struct fb_conn *idle)
 {
     struct session_reuse *reuse = session_reuse_of(session);
-    struct session_reuse *from = session_reuse_of(session_conn_of(idle));
+    struct session_reuse *from = session_reuse_of(idle->session);
 
     if (from->attached != NULL && reuse->attached != NULL)
         chunk_free(&idle->net->chunks, reuse->attached);
@@ -394,7 +394,7 @@ static COLD void serve_waiting(struct session_conn *session)
 
 void backend_connect_again(struct fb_conn *conn)
 {
-    struct session_conn *session = session_conn_of(conn);
+    struct session_conn *session = conn->session;
     const struct address *address = &session_target_of(session)->address;
     struct io_connect options, *how = NULL;
 
@@ -417,7 +417,7 @@ static enum log_level level_of(const struct session_conn *session)
 
 void backend_connect_expired(struct fb_conn *conn)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_conn *session = conn->session;
 
     if (session->waits) {
         conn_connect_failed(conn, ETIMEDOUT, IO_CONNECT);
@@ -448,7 +448,7 @@ static enum log_level level_of_host(struct stream *stream)
 
 COLD void backend_connect_failed(struct fb_conn *conn, int error, enum io_step step)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_conn *session = conn->session;
     enum log_level level = level_of(session);
     char text[ADDRESS_TEXT];
 

@@ -24,7 +24,7 @@ static void drop_session(struct fb_conn *conn, void *arg)
     if (*left == 0 || peer == NULL || peer->out_ms == 0 ||
         tries->choice.connected_ms == CHOICE_NO_TIME)
         return;
-    over = session_spread(conn, (uint64_t)backend_drop_of(tries)->over);
+    over = session_spread(conn, (uint64_t)backend_drop_of(tries, session_server_of(conn))->over);
     if (conn->net->loop.clock.mono_ms - peer->out_ms < over)
         return;
     --*left;

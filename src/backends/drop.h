@@ -7,22 +7,15 @@
 #pragma once
 
 #include "backends/tries.h"
-#include "base/compiler.h"
 
 /* Returns the setting of the session's group, or else of its server. */
-static inline const struct upstream_drop *backend_drop_of(const struct session_tries *tries)
+static inline const struct upstream_drop *backend_drop_of(
+    const struct session_tries *tries, const struct server *server)
 {
     const struct upstream_drop *drop = &tries->choice.upstream->drop;
 
-    return drop->way != UPSTREAM_DROP_UNSET ? drop
-                                            : &session_server_of(tries->client)->settings.drop;
+    return drop->way != UPSTREAM_DROP_UNSET ? drop : &server->settings.drop;
 }
 
 /* Watches the server of the try that has begun, unless that cannot change. */
 void backend_drop_watch(struct session_tries *tries);
-/* Does so if the session is to end with its server. */
-static inline void backend_drop_begin(struct session_tries *tries)
-{
-    if (unlikely(backend_drop_of(tries)->way == UPSTREAM_DROP_ON))
-        backend_drop_watch(tries);
-}

@@ -5,9 +5,9 @@
 #include "backends/keepalive.h"
 
 #include "backends/trunk.h"
+#include "net/conn_flush.h"
 #include "session/conn.h"
 #include "session/conn_end.h"
-#include "net/conn_flush.h"
 #include "session/idle.h"
 #include "session/timeouts.h"
 
@@ -40,9 +40,9 @@ static void idle_closed(struct fb_conn *conn, fb_reason reason)
 {
     (void)reason;
     assert(session_is_keepalive(conn));
-    TAILQ_REMOVE(&stream_of(conn)->keepalive, session_outgoing_of(session_conn_of(conn)), among);
-    if (session_trunk_of(session_conn_of(conn)) != NULL)
-        trunk_take(session_reuse_of(session_conn_of(conn)));
+    TAILQ_REMOVE(&stream_of(conn)->keepalive, session_outgoing_of(conn->session), among);
+    if (session_trunk_of(conn->session) != NULL)
+        trunk_take(session_reuse_of(conn->session));
     session_set_phase(conn, SESSION_ENDED);
     session_conn_free(conn);
 }
@@ -50,7 +50,7 @@ static void idle_closed(struct fb_conn *conn, fb_reason reason)
 static void idle_describe(
     const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT])
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_conn *session = conn->session;
 
     (void)client;
     if (session != NULL &&
@@ -80,14 +80,14 @@ static bool is_worth_it(const struct fb_conn *conn)
 
     if (!conn->outgoing || stream_of(conn)->draining)
         return false;
-    trunk = session_trunk_of(session_conn_of(conn));
+    trunk = session_trunk_of(conn->session);
     return trunk == NULL || !trunk_is_old(conn, trunk);
 }
 
 void keepalive_keep(struct fb_conn *conn, uint64_t ms)
 {
     if (conn->outgoing)
-        session_outgoing_of(session_conn_of(conn))->keep_ms =
+        session_outgoing_of(conn->session)->keep_ms =
             (uint32_t)(ms < CONN_DEADLINE_MOST ? ms : CONN_DEADLINE_MOST) + (ms == 0);
     if (is_worth_it(conn))
         conn_keep(conn);
@@ -98,7 +98,7 @@ void keepalive_keep(struct fb_conn *conn, uint64_t ms)
 /* Copies the target, which may have been in memory of the last owner; NULL without memory. */
 static struct fb_target *copy_target(struct fb_conn *conn, const struct fb_target *target)
 {
-    struct fb_target *copy = net_alloc(conn->net, &session_conn_of(conn)->lasting, sizeof(*copy));
+    struct fb_target *copy = net_alloc(conn->net, &conn->session->lasting, sizeof(*copy));
 
     if (copy != NULL)
         *copy = *target;
@@ -120,7 +120,7 @@ static uint64_t time_to_keep(const struct session_conn *session)
 bool keepalive_put(struct fb_conn *conn)
 {
     struct stream *stream = stream_of(conn);
-    struct session_conn *session = session_conn_of(conn);
+    struct session_conn *session = conn->session;
     struct session_outgoing *outgoing = session_outgoing_of(session);
     struct fb_target target = *outgoing->target;
     struct session_reuse *reuse = session_reuse_of(session);
@@ -219,8 +219,8 @@ struct fb_conn *keepalive_take(struct stream *stream, const struct trunk *trunk)
 
     if (conn == NULL)
         return NULL;
-    trunk_take(session_reuse_of(session_conn_of(conn)));
-    return take_idle(stream, session_conn_of(conn));
+    trunk_take(session_reuse_of(conn->session));
+    return take_idle(stream, conn->session);
 }
 
 struct fb_conn *keepalive_get(

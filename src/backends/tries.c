@@ -181,15 +181,15 @@ static COLD fb_choice show_group(struct session_tries *tries)
 }
 
 /* Whether the time of the first byte is asked for: by a variable, or of the peers of a group. */
-static inline bool wants_first_byte(const struct session_tries *tries)
+static inline bool wants_first_byte(const struct session_tries *tries, const struct server *server)
 {
-    return !tries->choice.upstream->is_single ||
-           session_server_of(tries->client)->variables->uses_first_byte;
+    return !tries->choice.upstream->is_single || server->variables->uses_first_byte;
 }
 
 /* Shows the protocol a try, where one has begun; all sessions have the same place for it. */
 static fb_choice show_try(struct session_tries *tries, fb_choice status, const fb_try **out)
 {
+    const struct server *server = session_server_of(tries->client);
     const struct peer *peer = tries->choice.peer;
     fb_try *shown = &stream_of(tries->client)->shown_try;
 
@@ -204,9 +204,10 @@ static fb_choice show_try(struct session_tries *tries, fb_choice status, const f
         .target = &peer->target,
         .server = peer->server->name,
         .left = tries->choice.left,
-        .wants_first_byte = wants_first_byte(tries),
+        .wants_first_byte = wants_first_byte(tries, server),
     };
-    backend_drop_begin(tries);
+    if (unlikely(backend_drop_of(tries, server)->way == UPSTREAM_DROP_ON))
+        backend_drop_watch(tries);
     *out = shown;
     return status;
 }
@@ -224,7 +225,7 @@ static inline fb_choice choose(
     status = show_try(tries, queue_choose(&tries->choice), out);
     if (likely(status != FB_CHOICE_WAITS))
         return status;
-    record = session_record_create(session_conn_of(tries->client));
+    record = session_record_create(tries->client->session);
     if (record == NULL) {
         queue_end(&tries->choice, FB_TRY_UNUSED);
         return FB_CHOICE_NO_MEMORY;
@@ -282,7 +283,7 @@ void tries_tell(struct choice *choice, fb_choice status)
 /* Returns the connection to the server that was made last; NULL: there is none. */
 static const struct fb_conn *server_of(const struct fb_conn *client)
 {
-    const struct session_outgoing *child = LIST_FIRST(&session_conn_of(client)->children);
+    const struct session_outgoing *child = LIST_FIRST(&client->session->children);
 
     return child != NULL ? child->session.conn : NULL;
 }

@@ -32,7 +32,7 @@ struct session_tries {
 /* Returns the tries of a client's session, or NULL. */
 static inline struct session_tries *tries_of(const struct fb_conn *client)
 {
-    const struct session_conn *session = session_conn_of(client);
+    const struct session_conn *session = client->session;
 
     return session != NULL ? session_tries_of(session) : NULL;
 }

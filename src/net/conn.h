@@ -17,6 +17,7 @@
 #include <stdbool.h>
 
 struct conn_pipe_end;
+struct session_conn;
 
 /* Owners' functions that a pipe has called when the first byte of its second end has come. */
 typedef void (*conn_first_byte)(struct fb_conn *b, void *state);
@@ -108,7 +109,7 @@ struct fb_conn {
     const struct conn_ops *ops;
     void *owner; /* the owner's, as are the next two */
     void *state;
-    void *session;
+    struct session_conn *session;
     struct conn_pipe_end *pipe; /* its end of a pipe, or NULL */
     struct chunk *in;           /* received and not consumed, or NULL */
     struct chunk *out;          /* the last of a ring of chunks to send, or NULL */

@@ -26,7 +26,7 @@ int fb_peer_address(const fb_conn *conn, struct sockaddr_storage *out)
         return -1;
     memset(out, 0, sizeof(*out));
     if (conn->outgoing) {
-        copy_to_storage(out, &session_target_of(session_conn_of(conn))->address);
+        copy_to_storage(out, &session_target_of(conn->session)->address);
     } else {
         conn_peer_address(conn, &peer);
         copy_to_storage(out, &peer);

@@ -112,7 +112,7 @@ int fb_error_of(const fb_conn *conn)
 {
     if (!SDK_VALID(conn) || !conn->outgoing)
         return 0;
-    return session_conn_of(conn)->error;
+    return conn->session->error;
 }
 
 int fb_attach(fb_conn *conn, void *p, void (*release)(void *p))
@@ -147,8 +147,8 @@ int fb_is_reused(const fb_conn *conn)
 {
     if (!SDK_VALID(conn) || !conn->outgoing)
         return 0;
-    assert(session_conn_of(conn) != NULL);
-    return session_conn_of(conn)->reused;
+    assert(conn->session != NULL);
+    return conn->session->reused;
 }
 
 void fb_keep(fb_conn *conn, uint64_t ms)

@@ -134,7 +134,7 @@ fb_resolution *fb_resolve(fb_worker *worker, const char *name, fb_name_type type
 {
     fb_resolve_options own = copy_resolve_options(options);
     struct address address;
-    struct names_wish wish = {
+    struct names_query query = {
         .name = name,
         .type = type,
         .timeout = own.timeout,
@@ -149,13 +149,13 @@ fb_resolution *fb_resolve(fb_worker *worker, const char *name, fb_name_type type
         return NULL;
     }
     if (own.address != NULL) {
-        wish.address = &address;
+        query.address = &address;
         if (!address_from(&address, own.address) || !is_internet_address(&address)) {
             errno = EINVAL;
             return NULL;
         }
     }
-    return resolutions_begin(worker, own.owner, &wish);
+    return resolutions_begin(worker, own.owner, &query);
 }
 
 void fb_resolve_cancel(fb_resolution *resolution)

@@ -18,7 +18,7 @@ static void check_links(const struct fb_conn *conn, const struct session_conn *s
     LIST_FOREACH (child, &session->children, sibling) {
         CHECK_KIND(&child->session, SESSION_CONN_KIND);
         assert(session_parent_of(&child->session) == session && child->session.conn->outgoing);
-        assert(child->session.conn->session == child);
+        assert(child->session.conn->session == &child->session);
     }
     assert(session->is_outgoing == conn->outgoing);
     assert(!session->is_child || conn->outgoing);
@@ -52,7 +52,7 @@ static void check_kept(const struct fb_conn *conn, const struct session_conn *se
 
 static void check_conn(const struct fb_conn *conn)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_conn *session = conn->session;
 
     assert(conn->session_phase < SESSION_PHASES);
     stream_of(conn)->backends->check_conn(conn);

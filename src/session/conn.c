@@ -44,7 +44,7 @@ struct session_conn *session_conn_add(struct fb_conn *conn)
     init_session(&client->session);
     client->tries = NULL;
     client->session.conn = conn;
-    conn->session = client;
+    conn->session = &client->session;
     return &client->session;
 }
 
@@ -81,7 +81,7 @@ int session_attach(struct fb_conn *conn, void *p, void (*release)(void *p))
     assert(conn->outgoing && release != NULL);
     if (conn->phase == CONN_ENDING)
         return -1;
-    reuse = session_reuse_make(stream_of(conn), session_conn_of(conn));
+    reuse = session_reuse_make(stream_of(conn), conn->session);
     if (reuse == NULL)
         return -1;
     chunk = reuse->attached;
@@ -98,7 +98,7 @@ int session_attach(struct fb_conn *conn, void *p, void (*release)(void *p))
 
 void *session_attached(const struct fb_conn *conn)
 {
-    const struct session_reuse *reuse = session_reuse_of(session_conn_of(conn));
+    const struct session_reuse *reuse = session_reuse_of(conn->session);
 
     return reuse != NULL && reuse->attached != NULL ? reuse->attached->ref.arg : NULL;
 }

@@ -170,12 +170,6 @@ static inline struct session_record *session_own_record(const struct session_con
     return session->is_child ? NULL : session->known;
 }
 
-/* Returns NULL where the connection has no session_conn. The kind is checked at the end alone. */
-static inline struct session_conn *session_conn_of(const struct fb_conn *conn)
-{
-    return conn->session;
-}
-
 static inline struct binding *session_binding_of(const struct fb_conn *conn)
 {
     return conn->owner;
@@ -192,7 +186,7 @@ static inline const struct server *session_server_of(const struct fb_conn *conn)
  * has none. */
 static inline bool session_keeps_slot(const struct fb_conn *conn)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_conn *session = conn->session;
 
     return !conn->outgoing && session_server_of(conn)->connects &&
            (session == NULL || LIST_EMPTY(&session->children));
@@ -202,15 +196,15 @@ static inline bool session_keeps_slot(const struct fb_conn *conn)
  * itself where the worker has it. */
 static inline struct fb_conn *session_client_of(const struct fb_conn *conn)
 {
-    while (conn->outgoing && conn->session != NULL && session_conn_of(conn)->is_child)
-        conn = session_conn_of(conn)->maker->conn;
+    while (conn->outgoing && conn->session != NULL && conn->session->is_child)
+        conn = conn->session->maker->conn;
     return conn_at_slot(conn->net, conn_slot(conn));
 }
 
 /* The status of a session, as $status shows it; 0: none was set, and it has not ended. */
 static inline unsigned session_status(const struct fb_conn *conn)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_conn *session = conn->session;
 
     return session != NULL ? session->status : 0;
 }
@@ -223,7 +217,7 @@ struct session_conn *session_conn_add(struct fb_conn *conn);
 /* Returns the connection's session_conn, created where there is none; NULL as above. */
 static inline struct session_conn *session_conn_make(struct fb_conn *conn)
 {
-    struct session_conn *session = session_conn_of(conn);
+    struct session_conn *session = conn->session;
 
     return likely(session != NULL) ? session : session_conn_add(conn);
 }
@@ -243,7 +237,7 @@ static inline void session_set_status(struct fb_conn *conn, unsigned status)
 
 static inline const fb_ops *session_ops_of(const struct fb_conn *conn)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_conn *session = conn->session;
 
     return session != NULL && session->ops != NULL ? session->ops
                                                    : session_server_of(conn)->protocol->ops;

@@ -7,9 +7,9 @@
 #include "session/conn_end.h"
 
 #include "base/compiler.h"
+#include "net/conn_flush.h"
 #include "session/drain.h"
 #include "session/frame.h"
-#include "net/conn_flush.h"
 #include "session/idle.h"
 #include "session/log.h"
 #include "session/read.h"
@@ -124,7 +124,7 @@ void session_outgoing_discard(struct stream *stream, struct session_outgoing *ou
 
 void session_conn_free(struct fb_conn *conn)
 {
-    struct session_conn *session = session_conn_of(conn);
+    struct session_conn *session = conn->session;
 
     assert(session->conn == conn && session->is_outgoing == conn->outgoing);
     end_use(session);
@@ -163,7 +163,7 @@ void session_conn_end_children(struct session_conn *session)
 
 void session_leave_server(struct fb_conn *conn)
 {
-    struct session_conn *session = session_conn_of(conn);
+    struct session_conn *session = conn->session;
 
     assert(!conn->outgoing && conn->session_phase > SESSION_PREREAD);
     session_conn_end_children(session);

@@ -47,7 +47,7 @@ static void close_idle(struct fb_conn *conn, void *n)
 
 static void tell_late(struct fb_conn *conn, void *arg)
 {
-    struct session_conn *session = session_conn_of(conn);
+    struct session_conn *session = conn->session;
 
     (void)arg;
     if (session == NULL || !session->untold)
@@ -78,7 +78,7 @@ static void drain_tick(struct loop *loop, struct timer *timer)
 
 static bool was_told(const struct fb_conn *conn)
 {
-    return conn->session != NULL && session_conn_of(conn)->told;
+    return conn->session != NULL && conn->session->told;
 }
 
 static void tell_session(struct fb_conn *conn, void *arg)
@@ -130,7 +130,7 @@ void session_drain_late(struct fb_conn *conn)
     struct stream *stream = stream_of(conn);
 
     assert(stream->draining);
-    session_conn_of(conn)->untold = stream->untold = true;
+    conn->session->untold = stream->untold = true;
     if (!timer_is_set(&stream->drain))
         timer_set(&stream->net.loop, &stream->drain, 1);
 }

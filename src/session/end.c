@@ -29,7 +29,7 @@ static const uint8_t ends_by_reason[] = {
 
 enum session_end session_end_of_tries(const struct fb_conn *client)
 {
-    const struct session_conn *session = session_conn_of(client);
+    const struct session_conn *session = client->session;
 
     if (session == NULL || session_tries_of(session) == NULL)
         return SESSION_END_NONE;
@@ -61,7 +61,7 @@ void session_end_conclude(struct fb_conn *client, fb_reason reason)
 
 const char *session_end_text(const struct fb_conn *client)
 {
-    const struct session_conn *session = session_conn_of(client);
+    const struct session_conn *session = client->session;
 
     return session != NULL && !client->outgoing ? texts[session->end] : NULL;
 }

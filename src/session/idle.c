@@ -59,7 +59,7 @@ static bool is_used_by(const struct fb_conn *conn, const struct fb_conn *user)
     const struct session_conn *session;
 
     for (; user != NULL && user != conn; user = session->maker->conn) {
-        session = session_conn_of(user);
+        session = user->session;
         if (session == NULL || !session->is_child)
             return false;
     }

@@ -63,14 +63,14 @@ void session_log_connected(const struct fb_conn *client, const struct fb_conn *s
     if (server->source.io->name(&server->source, &address.any, &address.length) == 0)
         address_format(&address, true, local);
     session_log_put(client->net->log, &line, "proxy %s connected to %s", local,
-        session_target_of(session_conn_of(server))->text);
+        session_target_of(server->session)->text);
 }
 
 /* Names the reason of the end; last: the end by the last try. */
 static const char *reason_of_end(
     const struct fb_conn *conn, fb_reason reason, enum session_end last)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_conn *session = conn->session;
 
     if (session != NULL && session->end == SESSION_END_LIFETIME)
         return "its lifetime is over";
@@ -91,7 +91,7 @@ static const char *ended_by(enum session_end last)
 static void log_client_end(const struct fb_conn *conn, fb_reason reason)
 {
     const struct session_record *record = session_record_of(conn);
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_conn *session = conn->session;
     enum session_end last = session_end_of_tries(conn);
     uint64_t ms = conn->net->loop.clock.mono_ms - conn->opened_ms;
     char servers[96] = "", client[ADDRESS_TEXT];

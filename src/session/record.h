@@ -47,7 +47,7 @@ struct session_record {
 /* Returns NULL where the connection has none. */
 static inline struct session_record *session_record_of(const struct fb_conn *conn)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_conn *session = conn->session;
 
     if (session == NULL || session->is_child || session->known == NULL)
         return NULL;

@@ -235,8 +235,8 @@ static NOINLINE size_t see_to_rest(struct fb_conn *conn, fb_bytes in, size_t use
     if (conn->session != NULL) {
         if (session_use_of(conn) != NULL)
             frame_consumed(session_use_of(conn), in.p + used);
-        if (session_conn_of(conn)->has_become) { /* the rest is for the new callbacks */
-            session_conn_of(conn)->has_become = false;
+        if (conn->session->has_become) { /* the rest is for the new callbacks */
+            conn->session->has_become = false;
             return used;
         }
     }
@@ -340,7 +340,7 @@ static NOINLINE void note_end(struct fb_conn *conn, fb_reason reason)
 
 void session_closed(struct fb_conn *conn, fb_reason reason)
 {
-    struct session_conn *session = session_conn_of(conn);
+    struct session_conn *session = conn->session;
     const struct server *server = session_server_of(conn);
 
     if (session != NULL && !LIST_EMPTY(&session->children))
@@ -367,7 +367,7 @@ void session_closed(struct fb_conn *conn, fb_reason reason)
 void session_failed(struct fb_conn *conn, int error)
 {
     if (conn->session != NULL)
-        session_conn_of(conn)->error = (uint16_t)error;
+        conn->session->error = (uint16_t)error;
 }
 
 void session_describe(const struct fb_conn *conn, struct log_line *line, char text[ADDRESS_TEXT])
@@ -385,7 +385,7 @@ void session_describe(const struct fb_conn *conn, struct log_line *line, char te
     line->protocol = protocol != NULL ? protocol->name : NULL;
     line->route = session_server_of(conn)->route;
     if (conn->outgoing && conn->session != NULL) /* none once it has been closed and lingers */
-        line->upstream = session_target_of(session_conn_of(conn))->text;
+        line->upstream = session_target_of(conn->session)->text;
     if (conn->session != NULL)
         stream_of(conn)->backends->describe(conn, line);
 }

@@ -20,7 +20,7 @@ static inline void set_timeout(struct fb_conn *conn, uint64_t ms)
 /* Returns the time in which bytes have to move; 0: there is none. */
 static inline uint64_t idle_timeout(const struct fb_conn *conn)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_conn *session = conn->session;
 
     if (session != NULL && session->own_timeout)
         return session->timeout;

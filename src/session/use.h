@@ -45,7 +45,7 @@ struct session_use {
 /* Returns NULL where the connection has none. Its kind is checked at its end. */
 static inline struct session_use *session_use_of(const struct fb_conn *conn)
 {
-    const struct session_conn *session = session_conn_of(conn);
+    const struct session_conn *session = conn->session;
 
     return session != NULL ? session->use : NULL;
 }

@@ -314,7 +314,7 @@ START_TEST(a_lasting_target_is_not_copied)
     server.conn =
         fb_connect_with(fb_test_worker(test), &target, &scripted_conn_ops, &server, &options);
     ck_assert_ptr_nonnull(server.conn);
-    session = session_conn_of(server.conn);
+    session = server.conn->session;
     ck_assert((session_target_of(session) == &target) == (_i == 1));
     ck_assert((session->lasting == NULL) == (_i == 1));
     ck_assert_ptr_null(session_trunk_of(session));

@@ -2,8 +2,8 @@
 /* The scripted protocol: finds its script where others have their configuration. */
 #include "support/scripted.h"
 
-#include "session/session.h"
 #include "net/address_parse.h"
+#include "session/session.h"
 #include "support/fixture.h"
 
 #include <arpa/inet.h>

@@ -103,7 +103,7 @@ unsigned lifetime_begin(struct fb_conn *conn, const void *arg)
     assert(setting->jitter <= setting->time);
     *lifetime = (struct lifetime_part) {
         .kind = SESSION_LIFETIME_KIND,
-        .session = session_conn_of(conn),
+        .session = conn->session,
         .grace = (uint64_t)setting->grace,
         .timer.expired = lifetime_expired,
     };
