@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A fuzzer is one function, which libFuzzer calls with what it invents, as HACKING.md says, and
+/* A fuzzer is one function, which libFuzzer calls with what it invents (tests/README.md), and
  * replay.c with what is kept in tests/fuzz/corpus, in every "make check". */
 #pragma once
 
