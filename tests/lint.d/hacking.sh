@@ -1,138 +1,86 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=sh disable=SC2016,SC2154 # read by tests/lint
-# HACKING.md is true to the tree: every path that it names exists, its table of floors has every folder
-# of src/ and no other, functions and phases that it names are in the code, and its tables of phases
-# are those of the setters.
+# The documents for developers are true to the tree, and short: paths, functions and enumerators that
+# they name exist, each folder of src/ has a README.md, and no document is longer than its limit.
 
-# hacking_words PATTERN: "LINE WORD" for each word of HACKING.md that matches; words are of letters,
-# digits and ._/()-
+hacking_documents() {
+    for document in HACKING.md doc/architecture.md src/*/README.md tests/README.md bench/README.md; do
+        for file in "$src"/$document; do
+            [ ! -f "$file" ] || echo "$file"
+        done
+    done
+}
+
+# hacking_words PATTERN: "FILE LINE WORD" for each word of the documents that matches; words are of
+# letters, digits and ._/()-
 hacking_words() {
-    awk -v pattern="$1" '
+    hacking_documents | xargs awk -v pattern="$1" '
     {
         n = split($0, word, /[^A-Za-z0-9_.\/()-]+/)
         for (i = 1; i <= n; i++) {
+            sub(/^\(/, "", word[i])
+            if (word[i] !~ /\(\)[.:]*$/)
+                sub(/\)[.:]*$/, "", word[i])
             sub(/[.:]+$/, "", word[i])
             if (word[i] ~ pattern)
-                print FNR, word[i]
+                print FILENAME, FNR, word[i]
         }
-    }' "$src/HACKING.md" | sort -u -k 2
+    }' | sort -u -k 1,1 -k 3,3
 }
 
-# Programs are named without their .c, and files that configure makes without their .in. A name that
-# stands for others, as in NAME.c, is none of the tree's.
+# Paths start at the top of the tree, at src/, or at the document's folder. Programs are named without
+# their .c, and files that configure makes without their .in. NAME and X stand for any name.
 hacking_paths() {
-    hacking_words '[a-z]/[a-z]|^\.?[a-z_A-Z]+\.(c|h|def|sh|md|in|pc|test)$' | while read -r line path; do
-        case $path in
-        *NAME* | */X/* | -* | tmp/* | bsd/* | /* | *\(*) continue ;;
-        esac
-        [ -e "$src/$path" ] || [ -e "$src/src/$path" ] || [ -e "$src/src/protocols/$path" ] ||
-            [ -e "$src/$path.in" ] || [ -e "$src/$path.c" ] || echo "$src/HACKING.md:$line: there is no $path"
-    done
-}
-
-# The folders of the table of floors.
-hacking_floors() {
-    sed -n '/^    floor  /,/^$/s/^    \([a-z]*\)\/ .*/\1/p' "$src/HACKING.md"
-}
-
-hacking_folders() {
-    floors=$(hacking_floors)
-    [ -n "$floors" ] || echo "$src/HACKING.md: there is no table of floors"
-    for folder in "$src"/src/*/; do
-        folder=$(basename "$folder")
-        [ "$folder" = include ] || among "$folder" "$floors" ||
-            echo "$src/HACKING.md: src/$folder is not in the table of floors"
-    done
-    for folder in $floors; do
-        [ -d "$src/src/$folder" ] ||
-            echo "$src/HACKING.md: there is no src/$folder, which the table of floors has"
-    done
+    hacking_words '[a-z]/[a-z]|[a-z]/$|^\.?[a-z_A-Z]+\.(c|h|def|sh|md|in|pc|test)$' |
+        while read -r file line path; do
+            case $path in
+            *NAME* | */X/* | src/forkbeard | -* | tmp/* | bsd/* | /* | *\(*) continue ;;
+            esac
+            [ -e "$src/$path" ] || [ -e "$src/src/$path" ] || [ -e "$src/$path.in" ] ||
+                [ -e "$src/$path.c" ] || [ -e "${file%/*}/$path" ] || echo "$file:$line: there is no $path"
+        done
 }
 
 # Enumerators by the prefixes that phases have, and functions, which are written as "name()".
 hacking_names() {
     code=$(c_files src tests | xargs awk '{ gsub(/[^A-Za-z0-9_]+/, "\n"); print }' | sort -u)
     {
-        hacking_words '^(CONN|SESSION|ACCEPT|WORKER|POOL_WORKER|GENERATION|RELOAD|MASTER|UPGRADE|ENDPOINTS|CLIENT|MESSAGE|ROLE|QUEUE)_[A-Z_]+$'
+        hacking_words '^(CONN|SESSION|ACCEPT|WORKER|POOL_WORKER|GENERATION|RELOAD|MASTER|UPGRADE|ENDPOINTS|CLIENT|MESSAGE|ROLE|QUEUE|PHASE)_[A-Z_]+$'
         hacking_words '^[a-z][a-z0-9_]*\(\)$' | tr -d '()'
-    } | while read -r line name; do
-        among "$name" "$code" || echo "$src/HACKING.md:$line: there is no $name in the code"
+    } | while read -r file line name; do
+        among "$name" "$code" || echo "$file:$line: there is no $name in the code"
     done
 }
 
-# "FILE FROM TO" for each step that the setters' tables allow. A table is made of rows
-# [FROM] = ... 1u << TO or TO(TO), where TO() puts the prefix in front.
-phase_steps() {
-    for file in "$@"; do
-        awk -v file="${file#"$src/src/"}" '
-        /^#define TO\(/ {
-            match($0, /[A-Z_]+##/)
-            prefix = substr($0, RSTART, RLENGTH - 2)
-            next
-        }
-        {
-            gsub(/\/\*.*\*\//, "")
-            sub(/ *$/, "")
-        }
-        /^ *\[[A-Z_]+\] *= *(TO|1u|0,|$)/ {
-            match($0, /\[[A-Z_]+\]/)
-            from = substr($0, RSTART + 1, RLENGTH - 2)
-        }
-        from != "" {
-            rest = $0
-            while (match(rest, /(1u << |TO\()[A-Z_]+/)) {
-                to = substr(rest, RSTART, RLENGTH)
-                rest = substr(rest, RSTART + RLENGTH)
-                if (sub(/^TO\(/, "", to))
-                    to = prefix to
-                sub(/^1u << /, "", to)
-                print file, from, to
-            }
-        }
-        /,$/ || /^ *\};/ {
-            from = ""
-        }' "$file"
-    done | sort -u
+# hacking_length LINES FILE: rows of tables may be wider than 100 columns.
+hacking_length() {
+    if [ ! -f "$2" ]; then
+        echo "$2: there is none"
+        return
+    fi
+    awk -v most="$1" '
+    length($0) > 100 && !/^\|/ {
+        printf "%s:%d: wider than 100 columns\n", FILENAME, FNR
+    }
+    END {
+        if (NR > most)
+            printf "%s: %d lines; %d are the most\n", FILENAME, NR, most
+    }' "$2"
 }
 
-# The same of HACKING.md, where the steps stand below "    FILE: TEXT".
-hacking_steps() {
-    awk '
-    /^    [a-z_]+\/[a-z_]+\.[ch]: / {
-        file = $1
-        sub(/:$/, "", file)
-        next
-    }
-    !/^    / {
-        file = ""
-    }
-    file != "" && $1 ~ /^[A-Z_]+$/ {
-        prefix = $1 ~ /^POOL_WORKER_/ ? "POOL_WORKER_" : $1
-        if (prefix == $1)
-            sub(/_.*/, "_", prefix)
-        for (i = 2; i <= NF; i++)
-            print file, $1, prefix $i
-    }' "$src/HACKING.md" | sort -u
-}
-
-hacking_phases() {
-    tables=$(c_files src | xargs grep -lE '^ *\[[A-Z_]+\] *= *(1u <<|TO\()')
-    # shellcheck disable=SC2086 # a list of files
-    steps=$([ -z "$tables" ] || phase_steps $tables)
-    told=$(hacking_steps)
-    echo "$steps" | while read -r file from to; do
-        [ -z "$file" ] || among "$file $from $to" "$told" ||
-            echo "$src/HACKING.md: $file lets $to follow $from, and the tables of phases do not"
-    done
-    echo "$told" | while read -r file from to; do
-        [ -z "$file" ] || among "$file $from $to" "$steps" ||
-            echo "$src/HACKING.md: the tables of phases let $to follow $from, and $file does not"
+hacking_lengths() {
+    hacking_length 150 "$src/HACKING.md"
+    hacking_length 150 "$src/README.md"
+    hacking_length 200 "$src/doc/architecture.md"
+    hacking_length 300 "$src/tests/README.md"
+    hacking_length 100 "$src/bench/README.md"
+    for folder in "$src"/src/*/; do
+        hacking_length 15 "${folder}README.md"
     done
 }
 
 check_hacking() {
     hacking_paths
-    hacking_folders
     hacking_names
-    hacking_phases
+    hacking_lengths
 }
