@@ -97,6 +97,14 @@ static uint64_t run_due(
     return UINT64_MAX; /* the next that ends asks again */
 }
 
+/* Returns the check of the worker's server number i; NULL behind the last one. */
+static const struct proxy_health *health_of_server(const fb_worker *worker, size_t i)
+{
+    const struct proxy_conf *conf = fb_worker_conf(worker, i);
+
+    return conf != NULL ? &conf->health : NULL;
+}
+
 void proxy_health_run(fb_worker *worker, struct proxy_checks *checks)
 {
     const struct proxy_health *health;
@@ -104,7 +112,7 @@ void proxy_health_run(fb_worker *worker, struct proxy_checks *checks)
 
     if (checks->draining)
         return;
-    for (size_t i = 0; (health = proxy_health_of(worker, i)) != NULL; i++) {
+    for (size_t i = 0; (health = health_of_server(worker, i)) != NULL; i++) {
         uint64_t wait = UINT64_MAX;
 
         if (health->health_check != NULL)
@@ -122,7 +130,7 @@ void proxy_health_start(
     const struct proxy_health *health;
 
     checks->upstreams = upstreams;
-    for (size_t i = 0; (health = proxy_health_of(worker, i)) != NULL; i++)
+    for (size_t i = 0; (health = health_of_server(worker, i)) != NULL; i++)
         if (health->health_check != NULL) {
             fb_worker_timer(worker, PROXY_TIMER_CHECKS, 1);
             return;

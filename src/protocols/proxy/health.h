@@ -71,8 +71,6 @@ struct proxy_checks {
 int proxy_health_set(fb_conf *conf, void *value, const char *const *args, uint32_t n);
 /* Declares the check of a server that has one; -1 after a report. */
 int proxy_health_done(fb_conf *conf, const fb_upstream *upstream, struct proxy_health *own);
-/* proxy.c: Returns the check of the worker's server number i; NULL behind the last one. */
-const struct proxy_health *proxy_health_of(const fb_worker *worker, size_t i);
 
 /* Begins and ends the checks of a worker. */
 void proxy_health_start(

@@ -36,13 +36,6 @@ static const fb_worker_ops worker_ops = {
     .size = sizeof(fb_worker_ops), .timer = proxy_worker_timer, .draining = proxy_worker_draining
 };
 
-const struct proxy_health *proxy_health_of(const fb_worker *worker, size_t i)
-{
-    const struct proxy_conf *conf = fb_worker_conf(worker, i);
-
-    return conf != NULL ? &conf->health : NULL;
-}
-
 static int proxy_conf_done(fb_conf *conf, void *value, const void *parent)
 {
     struct proxy_conf *own = value;
