@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Open descriptors: their end, and whether programs inherit them. New ones are made by os/files.h. */
+/* Open descriptors: their end, and whether programs inherit them. New ones are made by
+ * os/files.h. */
 #pragma once
 
 #include "os/files.h"
