@@ -13,6 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct json;
+struct json_value;
+
 #define DIAG_MAX 128 /* messages; further ones are only counted */
 
 #define DIAG_REASON_MAX 3200 /* bytes of a message with its place */
@@ -57,3 +60,16 @@ bool diag_get(const struct diag *diag, uint32_t i, struct diag_message *copy);
  * file: later messages are mostly consequences of the first. Returns false and leaves `reason`
  * unchanged if there is none. `diag` may be NULL. */
 bool diag_reason(const struct diag *diag, uint32_t level, char *reason, size_t size);
+
+/* JSON is the one form in which diagnostics leave a process, for the control socket's clients and
+ * for the other master process of an upgrade. The reader takes any text and asserts nothing about
+ * it. */
+
+/* Writes the member "messages", an array with all messages of `diag` (NULL: none). */
+void diag_to_json(struct json *json, const struct diag *diag);
+
+/* Reads the next message of the array `messages` into `out`; *at is the element read last, none
+ * for the first. A level that is not known becomes LEVEL_EMERG. Returns false after the last. */
+bool diag_from_json(struct json_value messages, struct json_value *at, struct diag_message *out);
+/* Adds all messages of an array to a session. `diag` may be NULL. */
+void diag_add_json(struct diag *diag, uint32_t session, struct json_value messages);

@@ -10,7 +10,7 @@
 
 #define JSON_DEPTH_MAX 16
 
-/* Writing (json.c). A key is NULL where there is none: for the value itself and for elements of
+/* Writing. A key is NULL where there is none: for the value itself and for elements of
  * an array. */
 struct json {
     char *text;
@@ -41,7 +41,7 @@ void json_null(struct json *json, const char *key);
 #define JSON_ESCAPED_MAX 6
 size_t json_escape(const char **s, char out[JSON_ESCAPED_MAX]);
 
-/* Reading (json_read.c): a value is a piece of the text that it was found in. */
+/* Reading: a value is a piece of the text that it was found in. */
 struct json_value {
     const char *text; /* NULL: there is none */
     size_t n;

@@ -5,8 +5,8 @@
 #include "base/log.h"
 
 #include "base/diag.h"
-#include "base/log_form.h"
 #include "base/log_limit.h"
+#include "base/log_line.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -11,9 +11,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/diag.h"
-#include "base/log_level.h"
 #include "base/log_line.h"
-#include "base/log_stamp.h"
 #include "base/log_target.h"
 
 #include <stdarg.h>

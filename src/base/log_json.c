@@ -2,7 +2,7 @@
 /* The JSON form of a line: one object. Long values are cut within their strings, so that the object
  * is always whole: the members after the message are made first, and their room is kept free. */
 #include "base/json.h"
-#include "base/log_form.h"
+#include "base/log_line.h"
 #include "os/process.h"
 
 #include <assert.h>

@@ -1,12 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Attributes of a log line: everything but its message. The strings belong to the caller and must
- * last only as long as the call that logs. */
+/* A log line: its level, its attributes, which are everything but the message, and its text
+ * (log_text.c) and JSON form (log_json.c), each made once, when the first target asks for it, in
+ * memory of its caller. Knows nothing of logs and targets. The strings of a line belong to the
+ * caller and must last only as long as the call that logs. */
 #pragma once
 
-#include "base/log_level.h"
+#include "base/compiler.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+/* Levels: nginx's names, and the numbers of syslog's severities. */
+enum log_level {
+    LEVEL_EMERG,
+    LEVEL_ALERT,
+    LEVEL_CRIT,
+    LEVEL_ERROR,
+    LEVEL_WARN,
+    LEVEL_NOTICE,
+    LEVEL_INFO,
+    LEVEL_DEBUG,
+};
+
+const char *log_level_name(enum log_level level);
+/* Returns the level of the name, or -1. */
+int log_level_parse(const char *name);
 
 /* A place in the configuration that a line is about. */
 struct log_place {
@@ -42,3 +62,41 @@ struct log_line {
     bool named; /* the message names client and server, which the text form does not repeat */
     bool force; /* write to every target whatever its level (debug_connection) */
 };
+
+/* The time of log lines as text, made once a second, because most lines share it with the line
+ * before. */
+struct log_stamp {
+    int64_t second;  /* time of the texts, since the epoch; -1: none yet */
+    char date[24];   /* 2026/11/21 09:30:00 */
+    char syslog[16]; /* Nov 21 09:30:00 */
+};
+
+/* Makes the texts again, in the local time zone, if the second is another. */
+void log_stamp_update(struct log_stamp *stamp);
+
+/* Bytes of a line in any form: what a pipe takes whole. */
+#define LOG_LINE_MAX 4096
+
+struct log_text {
+    char bytes[LOG_LINE_MAX];
+    size_t n; /* a byte is always left for the newline */
+};
+
+struct log_entry {
+    const struct log_line *line;
+    const char *plain; /* name in place of the time and the pid, or NULL */
+    pid_t pid;
+    struct log_stamp *stamp;
+    char message[LOG_LINE_MAX]; /* formatted by the caller */
+    bool has_text, has_json;    /* forms that were made */
+    struct log_text text, json; /* with their newlines */
+    size_t head;                /* bytes of the text before the message */
+    size_t place;               /* bytes of the text before the line's place, where it has one */
+};
+
+const struct log_text *log_text_make(struct log_entry *entry);
+const struct log_text *log_json_make(struct log_entry *entry);
+
+/* Adds to a text; bytes that a terminal would act on become \xNN, and what has no room is left
+ * out. */
+void log_text_add(struct log_text *text, const char *s);

@@ -4,7 +4,7 @@
 #include "base/log_target.h"
 
 #include "base/compiler.h"
-#include "base/log_form.h"
+#include "base/log_line.h"
 #include "os/descriptor.h"
 #include "os/files.h"
 #include "os/log_file.h"

@@ -5,8 +5,7 @@
  * as broken, and its owner connects it again. */
 #pragma once
 
-#include "base/log_level.h"
-#include "base/log_stamp.h"
+#include "base/log_line.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The text form of a line, in nginx's shape. Bytes that a terminal would act on become \xNN, and
- * what has no room is left out; the newline always has room. */
-#include "base/log_form.h"
+/* The text form of a line, in nginx's shape, with the names of levels and the time. Bytes that a
+ * terminal would act on become \xNN, and what has no room is left out; the newline always has
+ * room. Only log_stamp_update() calls strftime() for a local time. */
+#include "base/log_line.h"
 #include "os/process.h"
 
 #include <assert.h>
@@ -9,6 +10,37 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+
+static const char *const level_names[] = { "emerg", "alert", "crit", "error", "warn", "notice",
+    "info", "debug" };
+
+const char *log_level_name(enum log_level level)
+{
+    assert((unsigned)level < countof(level_names));
+    return level_names[level];
+}
+
+int log_level_parse(const char *name)
+{
+    for (unsigned i = 0; i < countof(level_names); i++)
+        if (strcmp(level_names[i], name) == 0)
+            return (int)i;
+    return -1;
+}
+
+void log_stamp_update(struct log_stamp *stamp)
+{
+    time_t now = time(NULL);
+    struct tm tm;
+
+    if (now == stamp->second)
+        return;
+    localtime_r(&now, &tm);
+    strftime(stamp->date, sizeof(stamp->date), "%Y/%m/%d %H:%M:%S", &tm);
+    strftime(stamp->syslog, sizeof(stamp->syslog), "%b %e %H:%M:%S", &tm);
+    stamp->second = now;
+}
 
 void log_text_add(struct log_text *text, const char *s)
 {
@@ -35,7 +67,7 @@ void log_text_add(struct log_text *text, const char *s)
     }
 }
 
-void log_text_add_format(struct log_text *text, const char *format, ...)
+static void PRINTF_FORMAT(2, 3) add_format(struct log_text *text, const char *format, ...)
 {
     char piece[256];
     va_list args;
@@ -52,16 +84,16 @@ static void add_head(struct log_text *text, const struct log_entry *entry)
 
     if (entry->plain != NULL) {
         log_text_add(text, entry->plain);
-        log_text_add_format(text, ": [%s] ", level);
+        add_format(text, ": [%s] ", level);
         return;
     }
     log_stamp_update(entry->stamp);
-    log_text_add_format(text, "%s [%s] %d#0: ", entry->stamp->date, level, (int)entry->pid);
+    add_format(text, "%s [%s] %d#0: ", entry->stamp->date, level, (int)entry->pid);
 }
 
 static void add_relayed(struct log_text *text, const struct log_relay *relay)
 {
-    log_text_add_format(text,
+    add_format(text,
         ", bytes from/to client:%" PRIu64 "/%" PRIu64 ", bytes from/to upstream:%" PRIu64
         "/%" PRIu64,
         relay->from_client, relay->to_client, relay->from_upstream, relay->to_upstream);
@@ -73,7 +105,7 @@ static void add_context(struct log_text *text, const struct log_line *line)
     const char *action = line->action != NULL ? line->action : line->relay.action;
 
     if (action != NULL)
-        log_text_add_format(text, " while %s", action);
+        add_format(text, " while %s", action);
     if (line->client != NULL) {
         log_text_add(text, ", client: ");
         log_text_add(text, line->client);
@@ -98,7 +130,7 @@ static void add_place(struct log_entry *entry)
     entry->place = entry->text.n;
     log_text_add(&entry->text, " in ");
     log_text_add(&entry->text, place->file);
-    log_text_add_format(&entry->text, ":%u:%u", place->line, place->column);
+    add_format(&entry->text, ":%u:%u", place->line, place->column);
 }
 
 const struct log_text *log_text_make(struct log_entry *entry)
@@ -114,10 +146,10 @@ const struct log_text *log_text_make(struct log_entry *entry)
     add_head(text, entry);
     entry->head = text->n;
     if (line->connection != 0)
-        log_text_add_format(text, "*%llu ", (unsigned long long)line->connection);
+        add_format(text, "*%llu ", (unsigned long long)line->connection);
     log_text_add(text, entry->message);
     if (line->error != 0) /* the GNU function, which may answer with a constant */
-        log_text_add_format(
+        add_format(
             text, " (%d: %s)", line->error, os_error_text(line->error, reason, sizeof(reason)));
     if (line->place != NULL)
         add_place(entry);

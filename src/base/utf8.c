@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks UTF-8 as RFC 3629 has it: overlong forms, surrogates and numbers that are too large are
- * invalid. */
+/* Checks and writes UTF-8 as RFC 3629 has it: overlong forms, surrogates and numbers that are too
+ * large are invalid. */
 #include "base/utf8.h"
 
 #include <stdint.h>
@@ -22,4 +22,30 @@ size_t utf8_character(const char *text)
     if (code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
         return 0;
     return n;
+}
+
+size_t utf8_encode(unsigned code, char out[4])
+{
+    if (code == 0) /* a NUL would end the string */
+        code = 0xfffd;
+    if (code < 0x80) {
+        out[0] = (char)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        out[0] = (char)(0xc0 | code >> 6);
+        out[1] = (char)(0x80 | (code & 0x3f));
+        return 2;
+    }
+    if (code < 0x10000) {
+        out[0] = (char)(0xe0 | code >> 12);
+        out[1] = (char)(0x80 | (code >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (code & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | code >> 18);
+    out[1] = (char)(0x80 | (code >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (code >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (code & 0x3f));
+    return 4;
 }

@@ -5,7 +5,8 @@
  * reply. */
 #include "cli/exchange.h"
 
-#include "base/diag_json.h"
+#include "base/diag.h"
+#include "base/json.h"
 #include "os/descriptor.h"
 #include "os/sockets.h"
 

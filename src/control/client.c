@@ -4,7 +4,8 @@
  * never; a lack of memory cuts the client off. */
 #include "control/client.h"
 
-#include "base/diag_json.h"
+#include "base/diag.h"
+#include "base/json.h"
 #include "process/process_ops.h"
 
 #include <errno.h>

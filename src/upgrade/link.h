@@ -4,7 +4,7 @@
  * ignored, and received bytes never asserted. Effects of a message are upgrade.c's. */
 #pragma once
 
-#include "base/diag_json.h"
+#include "base/diag.h"
 #include "base/json.h"
 #include "base/log.h"
 

@@ -3,7 +3,7 @@
  * told. */
 #pragma once
 
-#include "base/log_level.h"
+#include "base/log_line.h"
 #include "event/source.h"
 #include "names/names.h"
 #include "shm/slot.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Diagnostics that go to another process as JSON arrive as they were. */
-#include "base/diag_json.h"
+#include "base/diag.h"
+#include "base/json.h"
 
 #include "base/log.h"
 

@@ -4,7 +4,7 @@
 #include "fuzz/fuzz.h"
 
 #include "base/json.h"
-#include "base/log_form.h"
+#include "base/log_line.h"
 
 #include <stdio.h>
 #include <stdlib.h>
