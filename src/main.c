@@ -9,7 +9,6 @@
 #include "master/start.h"
 #include "process/environment.h"
 #include "process/handlers.h"
-#include "process/title.h"
 #include "protocols/table.h"
 #include "upgrade/binary.h"
 
@@ -33,7 +32,7 @@ static int run_daemon(struct cmdline *cmdline, struct log *log, int argc, char *
 
     if (status == -1)
         log_write(log, LEVEL_EMERG, errno, "no memory to start");
-    title_init(argc, argv);
+    process_init_title(argc, argv);
     status = status == -1 ? EXIT_FAILURE : start_daemon(&cmdline->cycle, &binary, log, argv);
     binary_forget(&binary);
     return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The master's loop: it sleeps (process/wakeup.h), and a wake-up reads what has come, carries
+/* The master's loop: it sleeps (process/signals.h), and a wake-up reads what has come, carries
  * commands out in a fixed order, and sets SIGALRM for the earliest timer. A flag is cleared
  * before it is acted on. At the end of each wake-up the parts' invariants hold, which a debug
  * build checks. */
@@ -181,7 +181,7 @@ static void run(struct master *master)
 
         if (over && may_exit(&master->upgrade, &master->manager))
             return;
-        alarm_sleep(&master->alarm, &master->timers, &master->clock);
+        signals_await(&master->alarm, &master->timers, &master->clock);
         given = signals_any();
         if ((given >> COMMAND_REAP & 1) != 0) {
             signals_take(COMMAND_REAP, NULL);

@@ -15,7 +15,6 @@
 #include "master/service_manager.h"
 #include "master/start.h"
 #include "pool/pool.h"
-#include "process/alarm.h"
 #include "upgrade/upgrade.h"
 
 #define MASTER_KIND KIND('M', 'a', 's', 't')

@@ -13,8 +13,8 @@
 #include "pool/exit.h"
 #include "pool/generation.h"
 #include "pool/transaction.h"
+#include "process/environment.h"
 #include "process/process_ops.h"
-#include "process/ready.h"
 #include "process/role.h"
 #include "systemd/fdstore.h"
 
@@ -97,7 +97,7 @@ static void become_master(struct master *master, int ready)
         log_write(log, LEVEL_ALERT, errno, "not all workers and clients can wake this process");
     endpoints_step_aside(&master->endpoints, log);
     process_ops->raise(SIGIO); /* signals of the meantime have woken the parent */
-    ready_tell(ready, 0);
+    process_ready_tell(ready, 0);
 }
 
 /* Copies for the exit of the parent: the child has the rest. */
@@ -114,7 +114,7 @@ static void wait_for_heir(void *arg, pid_t child)
     struct leaving *leaving = arg;
 
     descriptor_close(leaving->ends[1]);
-    if (ready_wait(leaving->ends[0]) == 0) {
+    if (process_ready_wait(leaving->ends[0]) == 0) {
         pidfile_remove_second(&leaving->pidfile, &leaving->log); /* the child has its own */
         signals_forward(child, &leaving->log);
         log_write(
@@ -130,7 +130,7 @@ static struct leaving *copy_for_exit(const struct log *log, const struct pidfile
 {
     struct leaving *leaving = malloc(sizeof(*leaving));
 
-    if (leaving == NULL || ready_open(leaving->ends) == -1) {
+    if (leaving == NULL || process_ready_open(leaving->ends) == -1) {
         free(leaving);
         return NULL;
     }

@@ -204,7 +204,7 @@ static void bury_worker(struct pool *pool, struct pool_worker *worker)
         cause = (enum pool_death)worker->killed;
     by_others = cause == POOL_DEATH_SIGNAL && WTERMSIG(status) == SIGKILL;
     pool->deaths[cause]++;
-    output_read(&worker->output, &worker->lines, worker->pid, true);
+    logs_output_read(&worker->output, &worker->lines, worker->pid, true);
     log_quota_write(&worker->lines, death.level, death.error, "%s %d %s", pool_worker_title(worker),
         (int)worker->pid, death.text);
     if (worker->known)
@@ -314,7 +314,7 @@ int pool_take_over(struct pool *pool)
     assert(pool->ending);
     POOL_FOREACH_WORKER (worker, pool)
         if (worker->pid > 0 && (process_ops->wakeup_add(worker->channel.fd) == -1 ||
-                                   output_take_over(&worker->output) == -1))
+                                   logs_output_take_over(&worker->output) == -1))
             status = -1;
     pool->orphans.expired = look_at_orphans;
     timers_arm(pool->timers, &pool->orphans, 0);

@@ -13,7 +13,7 @@
 #include "process/descriptors.h"
 #include "process/heritage.h"
 #include "process/log_quota.h"
-#include "process/output.h"
+#include "process/logs.h"
 #include "process/worker_list.h"
 #include "settings/cycle.h"
 #include "shm/shared.h"

@@ -148,7 +148,7 @@ void pool_receive_messages(struct pool *pool)
 
     assert(role_is(ROLE_MASTER));
     POOL_FOREACH_WORKER (worker, pool) {
-        if (output_read(&worker->output, &worker->lines, worker->pid, false))
+        if (logs_output_read(&worker->output, &worker->lines, worker->pid, false))
             more = true;
         if (worker->killed != POOL_KILL_NONE)
             process_ops->wakeup_remove(worker->channel.fd);

@@ -126,7 +126,7 @@ static const char *fork_worker(struct pool_worker *worker)
         heritage->diag_session = pool->log->diag_session;
     }
     heritage_add_descriptors(heritage, &generation->opened);
-    failed = output_open(&worker->output, &generation->cycle->core, &child.output);
+    failed = logs_output_open(&worker->output, &generation->cycle->core, &child.output);
     descriptors_add(&heritage->descriptors, child.output);
     if (failed == NULL && heritage->descriptors.failed)
         failed = "malloc";
@@ -139,7 +139,7 @@ static const char *fork_worker(struct pool_worker *worker)
     descriptor_close(ends[1]);
     descriptor_close(child.output);
     if (failed != NULL) {
-        output_close(&worker->output, &worker->lines, 0);
+        logs_output_close(&worker->output, &worker->lines, 0);
         descriptor_close(ends[0]);
         errno = error;
         return failed;

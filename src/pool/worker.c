@@ -105,7 +105,7 @@ void pool_worker_set_phase(struct pool_worker *worker, enum pool_worker_phase ph
         process_ops->wakeup_remove(worker->channel.fd);
         fd_close_socket(worker->channel.fd);
         channel_end_close(&worker->channel);
-        output_close(&worker->output, &worker->lines, worker->pid);
+        logs_output_close(&worker->output, &worker->lines, worker->pid);
         if (worker->known)
             pool_worker_drop_inbox(worker);
         if (worker->handle != -1)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets up the standard descriptors, the environment variables and the background process. Each
- * function runs once, at the start, before threads and workers exist. */
+/* Sets up the standard descriptors, the environment variables, the title and the background
+ * process. Each function runs once, at the start, before threads and workers exist; only the title
+ * changes later, by setproctitle() of libbsd, which overwrites the memory of argv and environ. */
 #include "process/environment.h"
 
+#include "os/descriptor.h"
 #include "process/process_ops.h"
-#include "process/ready.h"
 
 #include <assert.h>
+#include <bsd/unistd.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,6 +16,10 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+/* length of argv[0]; 0: process_init_title() was not called, and titles stay */
+static int title_width;
+static const char *title_arguments = ""; /* arguments; the caller's */
 
 int process_fill_standard(void)
 {
@@ -90,6 +96,44 @@ int process_set_environment(const struct core_settings *core, struct log *log)
     return status;
 }
 
+void process_init_title(int argc, char **argv)
+{
+    assert(argc > 0);
+    title_width = (int)strlen(argv[0]);
+    setproctitle_init(argc, argv, environ);
+}
+
+void process_set_title(const char *role, const char *arguments)
+{
+    if (arguments != NULL)
+        title_arguments = arguments;
+    if (title_width == 0)
+        return;
+    /* libbsd leaves a stray dot after a title that is shorter than argv[0] was */
+    setproctitle("%s %-*s", role, title_width, title_arguments);
+}
+
+int process_ready_open(int ends[2])
+{
+    return descriptor_pipe(ends, 0);
+}
+
+void process_ready_tell(int end, unsigned char code)
+{
+    if (write(end, &code, 1) == -1)
+        errno = 0;
+    close(end);
+}
+
+int process_ready_wait(int end)
+{
+    unsigned char code;
+    ssize_t n = read(end, &code, 1);
+
+    close(end);
+    return n == 1 ? code : -1;
+}
+
 /* The parent waits for its child when start_daemon() has its pid. */
 static void wait_elsewhere(void *arg, pid_t child)
 {
@@ -108,7 +152,7 @@ pid_t process_enter_background(int *ready, struct log *log)
             "would end: set \"daemon off\"");
         return -1;
     }
-    if (ready_open(ends) == -1) {
+    if (process_ready_open(ends) == -1) {
         log_write(log, LEVEL_EMERG, errno, "pipe() failed");
         return -1;
     }
@@ -137,7 +181,7 @@ pid_t process_enter_background(int *ready, struct log *log)
 
 int process_background_wait(int ready)
 {
-    int code = ready_wait(ready);
+    int code = process_ready_wait(ready);
 
     return code != -1 ? code : EXIT_FAILURE; /* it was killed */
 }
@@ -146,7 +190,7 @@ void process_background_failed(int ready, int code)
 {
     assert(code != EXIT_SUCCESS);
     if (ready != -1)
-        ready_tell(ready, (unsigned char)code);
+        process_ready_tell(ready, (unsigned char)code);
 }
 
 void process_detach(unsigned kept)
@@ -165,5 +209,5 @@ void process_background_done(int ready, unsigned kept)
     if (ready == -1)
         return;
     process_detach(kept);
-    ready_tell(ready, EXIT_SUCCESS);
+    process_ready_tell(ready, EXIT_SUCCESS);
 }

@@ -5,12 +5,21 @@
 
 #include "os/descriptor.h"
 #include "os/log_file.h"
+#include "process/process_ops.h"
+#include "process/role.h"
 #include "systemd/journal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Reads of one worker before the others, and other work, have their turn. */
+#define READS_A_TURN 8
+/* ... when it has died: more than a pipe holds. */
+#define READS_AT_THE_END 256
 
 /* Puts an opening of our own in the place of a descriptor; where there can be none it stays. */
 static void open_again(int fd, bool cloexec)
@@ -63,7 +72,7 @@ static const struct log_target *find_text(const struct core_settings *core)
     return NULL;
 }
 
-bool logs_need_output(const struct core_settings *core)
+static bool needs_output(const struct core_settings *core)
 {
     return find_text(core) == NULL && !logs_main_uses_stderr(core);
 }
@@ -271,4 +280,78 @@ bool logs_main_uses_stderr(const struct core_settings *core)
         if (!log_target_is_own(core_target(core, i)))
             return true;
     return false;
+}
+
+const char *logs_output_open(struct output *output, const struct core_settings *core, int *theirs)
+{
+    int ends[2];
+
+    assert(role_is(ROLE_MASTER) && output->fd == -1 && output->n == 0);
+    *theirs = -1;
+    if (!needs_output(core))
+        return NULL;
+    if (descriptor_pipe(ends, O_NONBLOCK) == -1)
+        return "pipe";
+    output->fd = ends[0];
+    *theirs = ends[1];
+    return process_ops->wakeup_add(output->fd) == -1 ? "fcntl" : NULL;
+}
+
+int logs_output_take_over(const struct output *output)
+{
+    return output->fd == -1 ? 0 : process_ops->wakeup_add(output->fd);
+}
+
+static void log_output_text(struct log_quota *lines, pid_t pid, const char *text, unsigned n)
+{
+    if (n > 0)
+        log_quota_write(lines, LEVEL_ERROR, 0, "process %d wrote to standard error: %.*s", (int)pid,
+            (int)n, text);
+}
+
+/* Logs the lines that are whole, and one that has no end within the room. */
+static void log_output_lines(struct output *output, struct log_quota *lines, pid_t pid)
+{
+    unsigned begin = 0;
+
+    for (unsigned i = 0; i < output->n; i++)
+        if (output->text[i] == '\n') {
+            log_output_text(lines, pid, output->text + begin, i - begin);
+            begin = i + 1;
+        }
+    if (begin == 0 && output->n == sizeof(output->text)) {
+        log_output_text(lines, pid, output->text, output->n);
+        begin = output->n;
+    }
+    output->n -= begin;
+    memmove(output->text, output->text + begin, output->n);
+}
+
+bool logs_output_read(struct output *output, struct log_quota *lines, pid_t pid, bool all)
+{
+    unsigned most = all ? READS_AT_THE_END : READS_A_TURN;
+
+    for (unsigned i = 0; i < most && output->fd != -1; i++) {
+        ssize_t n = read(output->fd, output->text + output->n, sizeof(output->text) - output->n);
+
+        if (n == -1 && (errno == EAGAIN || errno == EINTR))
+            return false;
+        if (n > 0) {
+            output->n += (unsigned)n;
+            log_output_lines(output, lines, pid);
+        } else {
+            logs_output_close(output, lines, pid);
+        }
+    }
+    return output->fd != -1;
+}
+
+void logs_output_close(struct output *output, struct log_quota *lines, pid_t pid)
+{
+    if (output->fd == -1)
+        return;
+    log_output_text(lines, pid, output->text, output->n); /* a line without its end */
+    process_ops->wakeup_remove(output->fd);
+    descriptor_close(output->fd);
+    *output = (struct output) { .fd = -1 };
 }

@@ -7,9 +7,20 @@
 
 #include "base/log.h"
 #include "base/log_limit.h"
+#include "process/log_quota.h"
 #include "settings/cycle.h"
 
+#include <sys/types.h>
+
 #define LOGS_REPAIR_MS 1000
+
+/* The standard error of a worker, by a pipe that neither end waits for: the panic of a library, the
+ * assertion of a module become log lines of the master's. */
+struct output {
+    int fd;     /* the master's end; -1: there is none */
+    unsigned n; /* bytes of a line whose end has not come */
+    char text[512];
+};
 
 /* Opens standard output and error again, so that nothing that we or a library write there waits for
  * a reader; their flags stay as whoever started us has them. Where that fails, the target, which is
@@ -22,11 +33,8 @@ int logs_open(struct core_settings *core, struct log *log);
  * all, is not done to others'. Its count of lost lines begins. To be called before the user
  * changes. */
 void logs_separate(struct core_settings *core);
-/* Whether the standard error of workers may need a reader: no log of the main context is standard
- * error, or a file that takes text. */
-bool logs_need_output(const struct core_settings *core);
-/* A worker: leads its standard error, where that is /dev/null, to such a file, or else to
- * `output`, unless that is -1. */
+/* A worker: leads its standard error, where that is /dev/null, to a file of the main context that
+ * takes text, or else to `output`, unless that is -1. */
 void logs_lead_output(const struct core_settings *core, int output);
 /* Gives the target another descriptor, to which standard error is led as it was to the old one.
  * Returns the old one. */
@@ -49,3 +57,13 @@ bool logs_main_uses_stderr(const struct core_settings *core);
 
 /* Whether the target is broken. If so, it counts as working until the next line is lost. */
 bool logs_take_broken(struct log_target *target);
+
+/* Makes a pipe for a worker that is about to be forked, unless a log of the main context is
+ * standard error, or a file that takes text; *theirs
+ * is the worker's end, or -1. NULL, or the call that has failed, with errno. */
+const char *logs_output_open(struct output *output, const struct core_settings *core, int *theirs);
+/* Logs what this process has written, all of it when it has died; true: there may be more. */
+bool logs_output_read(struct output *output, struct log_quota *lines, pid_t pid, bool all);
+/* Makes it wake this process, which goes on as the master; -1 with errno. */
+int logs_output_take_over(const struct output *output);
+void logs_output_close(struct output *output, struct log_quota *lines, pid_t pid);

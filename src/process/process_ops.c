@@ -3,9 +3,10 @@
 #include "process/process_ops.h"
 
 #include "os/process.h"
+#include "os/wakeup.h"
 #include "process/config_check.h"
+#include "process/environment.h"
 #include "process/handlers.h"
-#include "process/title.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -78,10 +79,28 @@ static void set_alarm(int ms)
     setitimer(ITIMER_REAL, &alarm, NULL);
 }
 
+static int begin_wakeup(void)
+{
+    int handlers_fd;
+
+    if (os_wakeup_begin(&handlers_fd) == -1)
+        return -1;
+    if (handlers_fd != -1)
+        signals_wake_by(handlers_fd);
+    return 0;
+}
+
+/* Sleeps; a descriptor of the set that has had an event is COMMAND_CHANNEL, which SIGIO is too. */
+static void sleep_until_wakeup(void)
+{
+    if (os_wakeup_sleep(signals_wait_mask()))
+        signals_raise(COMMAND_CHANNEL);
+}
+
 const struct process_ops process_ops_system = {
     .self = getpid,
     .parent = getppid,
-    .set_title = title_set,
+    .set_title = process_set_title,
     .read_clock = clock_read,
     .exit = _exit,
     .fork = fork_child,
@@ -105,9 +124,9 @@ const struct process_ops process_ops_system = {
     .raise = raise_signal,
     .pause = pause_for,
     .set_alarm = set_alarm,
-    .wakeup_begin = wakeup_begin,
+    .wakeup_begin = begin_wakeup,
     .wakeup_add = os_wakeup_add,
     .wakeup_expect = os_wakeup_expect,
     .wakeup_remove = os_wakeup_remove,
-    .wakeup_sleep = wakeup_sleep,
+    .wakeup_sleep = sleep_until_wakeup,
 };

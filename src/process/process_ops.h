@@ -9,8 +9,8 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "os/proc.h"
+#include "os/wakeup.h"
 #include "process/signals.h"
-#include "process/wakeup.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -79,7 +79,9 @@ struct process_ops {
     /* Sets the interval timer, whose end is SIGALRM; -1: stops it. */
     void (*set_alarm)(int ms);
 
-    /* The master's sleep, and the descriptors that end it (process/wakeup.h). */
+    /* The master's sleep, with signals_wait_mask(), and the set of descriptors that end it as
+     * signals do (os/wakeup.h). wakeup_begin() is called after signals_install(), and in a child
+     * that goes on as the master. */
     int (*wakeup_begin)(void);
     int (*wakeup_add)(int fd);
     void (*wakeup_expect)(int fd, enum wakeup_event event);

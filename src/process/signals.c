@@ -4,6 +4,7 @@
 #include "process/signals.h"
 
 #include "base/compiler.h"
+#include "event/timer.h"
 #include "process/process_ops.h"
 
 #include <assert.h>
@@ -190,4 +191,24 @@ const struct signal_row *signals_named(const char *command)
         if (s->command != NULL && strcmp(s->command, command) == 0)
             return s;
     return NULL;
+}
+
+/* The system's timer is set only when the deadline has changed: most wake-ups leave it as it is. */
+void signals_await(struct alarm *alarm, const struct timers *timers, struct clock *clock)
+{
+    int wait_ms = timers_wait(timers);
+    uint64_t deadline_ms = wait_ms == -1 ? 0 : clock->mono_ms + (uint64_t)wait_ms;
+
+    if (deadline_ms != alarm->deadline_ms) {
+        process_ops->set_alarm(wait_ms);
+        alarm->deadline_ms = deadline_ms;
+    }
+    /* a handler may have run outside the sleep, by signals_admit() */
+    if (!signals_pending()) {
+        process_ops->wakeup_sleep();
+        signals_state->any = 0;
+    }
+    if (signals_take(COMMAND_DEADLINE, NULL))
+        alarm->deadline_ms = 0;
+    process_ops->read_clock(clock);
 }

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+struct timers;
+
 enum command {
     COMMAND_NONE,      /* the signal is ignored */
     COMMAND_TERM,      /* end as `sigterm_shutdown` says */
@@ -55,6 +57,11 @@ struct signals_state {
 
 extern struct signals_state *signals_state;
 
+/* The process's interval timer, which only signals_await() sets. */
+struct alarm {
+    uint64_t deadline_ms; /* when SIGALRM comes; 0: it is not set, or has come */
+};
+
 #define SIGNALS_BY_KERNEL (-1)
 
 /* Sets the flag of the command that a signal gives; `sender` is the pid of the process that has
@@ -86,6 +93,9 @@ void signals_wake_by(int fd);
 /* Runs the handlers of signals that are pending: whoever gives a command by another way may have
  * sent a signal before. */
 void signals_admit(void);
+/* Sleeps until a signal comes, or the earliest of these timers has expired, for which SIGALRM
+ * comes, and reads the clock: the sleep of a process whose events are all signals. */
+void signals_await(struct alarm *alarm, const struct timers *timers, struct clock *clock);
 /* Whether the command was given and not taken yet; it stays given. */
 bool signals_given(enum command command);
 /* Returns the commands that were given and not taken yet, as bits: one look before each is asked

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The master's sleep ends by each signal that has come, and is no shorter than that. */
-#include "process/alarm.h"
-
-#include "process/role.h"
 #include "process/signals.h"
-#include "process/wakeup.h"
+
+#include "event/timer.h"
+#include "process/process_ops.h"
+#include "process/role.h"
 #include "support/test.h"
 
 #include <signal.h>
@@ -20,7 +20,7 @@ static void set_up(void)
     clock_read(&now);
     timers_init(&timers, &now, NULL);
     signals_install(ROLE_MASTER);
-    ck_assert_int_eq(wakeup_begin(), 0);
+    ck_assert_int_eq(process_ops->wakeup_begin(), 0);
 }
 
 static void expired(struct loop *loop, struct timer *timer)
@@ -37,7 +37,7 @@ START_TEST(a_signal_ends_the_sleep)
     ck_assert_int_eq(raise(SIGHUP), 0);
     if (_i == 1)
         signals_admit();
-    alarm_sleep(&own, &timers, &now);
+    signals_await(&own, &timers, &now);
     ck_assert(signals_take(COMMAND_RELOAD, NULL));
 }
 END_TEST
@@ -53,7 +53,7 @@ START_TEST(a_command_that_waits_lets_it_sleep)
     signals_admit();
     timers_arm(&timers, &timer, SHORT_MS);
     for (uint64_t until = now.mono_ms + SHORT_MS; now.mono_ms < until; sleeps++)
-        alarm_sleep(&own, &timers, &now);
+        signals_await(&own, &timers, &now);
     ck_assert_uint_le(sleeps, 3);
     ck_assert(signals_given(COMMAND_RELOAD));
     timers_disarm(&timers, &timer);
