@@ -26,8 +26,8 @@ const struct fb_pool *settings_pool(struct fb_conf *conf, const char *directive,
 struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options);
 /* Notes rights that what is being set needs; -1 after a report. */
 int settings_need(fb_conf *conf, uint64_t needs);
-/* conf_stream.c: Read a text with variables, and a variable's name; NULL after a report. */
+/* Read a text with variables, and a variable's name; NULL after a report. */
 const fb_template *settings_template(fb_conf *conf, const char *directive, const char *text);
 const fb_variable *settings_variable(fb_conf *conf, const char *directive, const char *name);
-/* conf_stream.c: Returns a word with this text at the place of a directive; NULL after a report. */
+/* Returns a word with this text at the place of a directive; NULL after a report. */
 const struct conf_word *settings_word(const fb_conf *conf, const char *directive, const char *text);

@@ -5,6 +5,7 @@
 #include "settings/cycle.h"
 
 #include "base/check.h"
+#include "net/listener_open.h"
 #include "net/listener_set.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
@@ -12,6 +13,7 @@
 #include "settings/protocol.h"
 #include "text/variable.h"
 
+#include <assert.h>
 #include <string.h>
 
 static void require_block(struct apply *apply, const struct scope *scope, const char *name)
@@ -178,4 +180,35 @@ void cycle_destroy(struct cycle **cycle)
     assert(arena != NULL);
     *cycle = NULL;
     arena_destroy(&arena);
+}
+
+/* Returns the wildcard that takes in the address, or NULL, also where the address has a socket
+ * itself. */
+static const struct listener *find_wide(
+    const struct listeners *listeners, const struct listener *narrow)
+{
+    if (address_is_wildcard(&narrow->address) ||
+        listener_set_at(listeners, &narrow->address) != NULL)
+        return NULL;
+    return listener_set_overlap(listeners, narrow, NULL);
+}
+
+int cycle_keep_listeners(struct cycle *cycle, const struct listeners *before)
+{
+    const struct listener *old, *wide;
+    struct listener *listener;
+
+    assert(before != &cycle->stream.listeners);
+    STAILQ_FOREACH (old, &before->list, link) {
+        wide = find_wide(&cycle->stream.listeners, old);
+        if (wide == NULL)
+            continue;
+        listener = listener_create(cycle->arena, &old->address, &wide->options);
+        if (listener == NULL)
+            return -1;
+        listener->owner = wide->owner;
+        listener->word = wide->word;
+        listener_set_add(&cycle->stream.listeners, listener);
+    }
+    return 0;
 }

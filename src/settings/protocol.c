@@ -4,10 +4,11 @@
 #include "settings/protocol.h"
 
 #include "base/check.h"
+#include "session/stream.h"
+#include "settings/apply.h"
 #include "settings/protocol_field.h"
 #include "settings/set_value.h"
-
-#include "session/stream.h"
+#include "text/variable.h"
 
 #include <limits.h>
 #include <string.h>
@@ -190,4 +191,39 @@ void protocol_finish(struct apply *apply, struct scope *scope)
     if (protocol->conf_done != NULL && scope_is_whole(apply, scope) && !scope->outer->refused &&
         apply->report->error_n == errors)
         call_conf_done(apply, scope, parent);
+}
+
+/* Defines one variable; -1 after a report. */
+static int define_variable(struct apply *apply, const fb_protocol *protocol, uint32_t i)
+{
+    const fb_variable_definition *definition = &protocol->variables[i];
+    struct variable *variable = variables_add(apply->cycle->stream.variables, apply->cycle->arena,
+        definition->name, strlen(definition->name));
+
+    if (variable == NULL) {
+        report_error(apply->report, NULL, "out of memory");
+        return -1;
+    }
+    if (variable->get != NULL) {
+        report_error(apply->report, &apply->stream->name,
+            "protocol \"%s\" defines the variable \"%s\", which is another one's", protocol->name,
+            variable->name);
+        return -1;
+    }
+    variable->get = variables_protocol_get;
+    variable->arg = protocol;
+    variable->number = i;
+    if (definition->flags & FB_VARIABLE_VOLATILE)
+        variable->flags = VARIABLE_VOLATILE;
+    return 0;
+}
+
+/* The variables are there from the beginning of stream {}, so that no directive can define another
+ * of the same name; a variable that nothing uses costs a session nothing. */
+void protocol_define_variables(struct apply *apply)
+{
+    for (size_t i = 0; apply->cycle->protocols[i] != NULL; i++)
+        for (uint32_t j = 0; j < apply->cycle->protocols[i]->variable_n; j++)
+            if (define_variable(apply, apply->cycle->protocols[i], j) == -1)
+                return;
 }

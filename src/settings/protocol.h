@@ -22,7 +22,7 @@ struct fb_conf {
 int protocol_add(struct apply *apply, const fb_protocol *protocol);
 /* Checks the server's protocol, sets what was not written, and calls conf_done. */
 void protocol_finish(struct apply *apply, struct scope *scope);
-/* protocol_variables.c: Defines the variables of all protocols, before anything uses one. */
+/* Defines the variables of all protocols, before anything uses one. */
 void protocol_define_variables(struct apply *apply);
 /* Declares the zone of a protocol's metrics (conf_calls.c); NULL after a report. */
 struct zone *settings_protocol_metrics(struct apply *apply, const fb_protocol *protocol);

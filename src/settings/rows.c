@@ -3,12 +3,38 @@
  * row where it belongs, or what is like it. */
 #include "settings/rows.h"
 
+#include "base/compiler.h"
 #include "settings/apply.h"
-#include "settings/haproxy.h"
 #include "settings/nginx_only.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#define HAPROXY_CHECKS "checks of servers are \"health_check\" beside \"proxy_pass\""
+#define HAPROXY_RUNS "\"health_check\" has interval=, fails= and passes="
+#define HAPROXY_STICKS "\"hash $remote_addr consistent\" keeps a client with its server"
+#define HAPROXY_TURNS                                                                              \
+    "without a directive such as \"least_conn\", \"random\" or \"hash\" servers take turns"
+
+static const struct {
+    enum haproxy_place place;
+    const char *word, *hint;
+} haproxy_words[] = {
+#define WORD(place, word, hint) { HAPROXY_##place, word, hint },
+#include "settings/haproxy_words.def"
+#undef WORD
+};
+
+const char *rows_haproxy_hint(enum haproxy_place place, const char *word)
+{
+    size_t n = strcspn(word, "=");
+
+    for (size_t i = 0; i < countof(haproxy_words); i++)
+        if (haproxy_words[i].place == place && strlen(haproxy_words[i].word) == n &&
+            strncmp(haproxy_words[i].word, word, n) == 0)
+            return haproxy_words[i].hint;
+    return NULL;
+}
 
 /* Room for the names of all contexts. */
 #define CONTEXTS_TEXT 96
@@ -96,7 +122,7 @@ static void suggest_name(struct apply *apply, const struct conf_word *name)
 {
     struct rows here = { .apply = apply, .at = apply->scope->at };
     struct rows anywhere = { .apply = apply, .at = CONTEXT_ANY };
-    const char *haproxy = haproxy_hint(HAPROXY_DIRECTIVE, name->text);
+    const char *haproxy = rows_haproxy_hint(HAPROXY_DIRECTIVE, name->text);
     const char *near = nearest_name(name->text, next_row_name, &here);
 
     if (near == NULL)

@@ -16,3 +16,12 @@ void rows_report_unknown(struct apply *apply, const struct conf_directive *direc
  * line among its arguments up to this one, which it cannot take; returns whether it does. */
 bool rows_is_unterminated(
     struct apply *apply, const struct conf_directive *directive, unsigned arg);
+
+/* Places of words of HAProxy's configuration (haproxy_words.def). */
+enum haproxy_place { HAPROXY_DIRECTIVE, HAPROXY_SERVER, HAPROXY_CHECK };
+
+#define HAPROXY_WORD "this is a word of HAProxy: " /* text before the hint */
+
+/* Returns what is to be written instead of the word, which may have a value behind "="; NULL: it is
+ * no word of HAProxy's in this place. */
+const char *rows_haproxy_hint(enum haproxy_place place, const char *word);

@@ -193,17 +193,6 @@ const struct variable *template_find(
     return NULL;
 }
 
-int set_template(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field)
-{
-    const struct template *template =
-        template_of(apply, &directive->args[0], directive->args[0].text);
-
-    (void)setting;
-    *(const struct template **)field = template;
-    return template != NULL ? 0 : -1;
-}
-
 /* Whether the word is "$" and a name; if not, after a report. */
 static bool is_name(struct apply *apply, const struct conf_word *word)
 {

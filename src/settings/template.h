@@ -18,9 +18,6 @@ const struct template *template_of(
  * map, of maps that are so deep; NULL: it uses none. All variables are known. */
 const struct variable *template_find(
     const struct template *template, const char *prefix, unsigned maps);
-/* Sets a const struct template * to the argument's. */
-int set_template(struct apply *apply, const struct setting *setting,
-    const struct conf_directive *directive, void *field);
 /* Returns the variable that the word names ("$name"), and that is used or defined; NULL after a
  * report. A definition replaces an earlier one; `get` and `arg` are then the caller's to set. */
 struct variable *template_variable(struct apply *apply, const struct conf_word *word);

@@ -7,8 +7,8 @@
 #include "features/features.h"
 #include "settings/blocks.h"
 #include "settings/calls.h"
-#include "settings/haproxy.h"
 #include "settings/protocol.h"
+#include "settings/rows.h"
 
 #include <string.h>
 
@@ -95,7 +95,7 @@ static int read_args(struct fb_conf *conf, const char *directive, const fb_healt
 {
     for (uint32_t i = 0; i < options->arg_n; i++) {
         const char *wrong = read_arg(check, options->args[i]);
-        const char *hint = haproxy_hint(HAPROXY_CHECK, options->args[i]);
+        const char *hint = rows_haproxy_hint(HAPROXY_CHECK, options->args[i]);
 
         if (wrong != NULL)
             return settings_report(conf, directive,

@@ -8,7 +8,7 @@
 #include "net/address_parse.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
-#include "settings/haproxy.h"
+#include "settings/rows.h"
 #include "settings/set_value.h"
 
 #include <string.h>
@@ -89,7 +89,7 @@ static int unknown_parameter(
     struct apply *apply, const struct conf_directive *directive, unsigned arg)
 {
     const char *names[countof(parameters) + 1] = { NULL };
-    const char *hint = haproxy_hint(HAPROXY_SERVER, directive->args[arg].text);
+    const char *hint = rows_haproxy_hint(HAPROXY_SERVER, directive->args[arg].text);
 
     if (hint != NULL)
         return set_bad_value(apply, directive, arg, HAPROXY_WORD "%s", hint);
