@@ -9,6 +9,7 @@
 #include "base/log_target.h"
 #include "base/memory.h"
 #include "event/loop.h"
+#include "settings/setting.h"
 
 /* A directive's values. */
 struct access_cache_setting {
@@ -31,3 +32,7 @@ struct log_target *access_cache_open(struct access_cache *cache, const char *pat
 void access_cache_give(struct access_cache *cache, struct log_target *file);
 /* Closes all files. */
 void access_cache_clear(struct access_cache *cache);
+
+/* The directive `open_log_file_cache`. */
+int open_log_file_cache_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The directive `access_log`: where lines go, and how they are buffered. Directives of one path
  * share what is opened, and its buffer. */
-#include "features/access_log/directives.h"
+#include "features/access_log/access_log.h"
 
 #include "base/check.h"
 #include "base/number.h"

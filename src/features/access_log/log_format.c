@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes the lines of access logs. Values are worked out as the line needs them, once a session;
- * those that need no escaping are written where they stay, without memory of the session. */
+/* Reads `log_format`, and makes the lines of access logs by it. Values are worked out as the line
+ * needs them, once a session; those that need no escaping are written where they stay, without
+ * memory of the session. */
 #include "features/access_log/log_format.h"
+
+#include "base/check.h"
+#include "features/access_log/access_log.h"
+#include "features/features.h"
+#include "settings/template.h"
 
 #include <assert.h>
 #include <string.h>
@@ -44,4 +50,120 @@ char *log_format_write(const struct line_format *format, struct fb_conn *conn, c
             p = write_missing(format->escape, p, end);
     }
     return p;
+}
+
+#define ESCAPE "escape="
+
+static const char *const escapes[] = {
+    [LOG_ESCAPE_DEFAULT] = "default",
+    [LOG_ESCAPE_JSON] = "json",
+    [LOG_ESCAPE_NONE] = "none",
+    NULL,
+};
+
+static const char *next_escape(void *arg)
+{
+    const char *const **names = arg;
+
+    return **names != NULL ? *(*names)++ : NULL;
+}
+
+/* Sets the escaping that the word names; -1 after a report. */
+static int set_escape(struct apply *apply, const struct conf_word *word, struct line_format *format)
+{
+    const char *name = word->text + strlen(ESCAPE), *near;
+    const char *const *names = escapes;
+
+    for (unsigned i = 0; escapes[i] != NULL; i++)
+        if (strcmp(name, escapes[i]) == 0) {
+            format->escape = (enum log_escape)i;
+            return 0;
+        }
+    near = nearest_name(name, next_escape, &names);
+    report_error(apply->report, word,
+        "unknown log format escaping \"%s\": expected \"default\", \"json\" or \"none\"%s%s%s",
+        name, near != NULL ? ", did you mean \"" : "", near != NULL ? near : "",
+        near != NULL ? "\"?" : "");
+    return -1;
+}
+
+/* Appends what one string consists of; -1 after a report. */
+static int add_string(struct apply *apply, const struct conf_word *word, struct line_format *format)
+{
+    const struct template *template = template_of(apply, word, word->text);
+    struct template_part *parts;
+
+    if (template == NULL)
+        return -1;
+    parts = apply_alloc(apply, (format->part_n + template->part_n + 1) * sizeof(*parts));
+    if (parts == NULL)
+        return -1;
+    memcpy(parts, format->parts, format->part_n * sizeof(*parts));
+    memcpy(parts + format->part_n, template->parts, template->part_n * sizeof(*parts));
+    format->parts = parts;
+    format->part_n += template->part_n;
+    return 0;
+}
+
+static int compare_formats(const struct line_format *a, const struct line_format *b)
+{
+    return strcmp(a->name, b->name);
+}
+
+RB_GENERATE_INTERNAL(
+    line_formats, line_format, node, compare_formats, static __attribute__((unused)))
+
+const struct line_format *log_format_find(const struct apply *apply, const char *name)
+{
+    struct line_format wanted = { .name = name };
+    struct access_log_conf *conf = feature_conf(apply, FEATURE_ACCESS_LOG);
+
+    return RB_FIND(line_formats, &conf->formats, &wanted);
+}
+
+static const char *next_name(void *arg)
+{
+    struct line_format **format = arg;
+    const char *name = *format != NULL ? (*format)->name : NULL;
+
+    if (*format != NULL)
+        *format = RB_NEXT(line_formats, NULL, *format);
+    return name;
+}
+
+const char *log_format_nearest(const struct apply *apply, const char *name)
+{
+    struct access_log_conf *conf = feature_conf(apply, FEATURE_ACCESS_LOG);
+    struct line_format *format = RB_MIN(line_formats, &conf->formats);
+
+    return nearest_name(name, next_name, &format);
+}
+
+int log_format_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
+{
+    struct access_log_conf *conf = feature_conf(apply, FEATURE_ACCESS_LOG);
+    struct line_format *format = apply_alloc(apply, sizeof(*format));
+    unsigned first = 1;
+
+    (void)setting;
+    (void)field;
+    if (format == NULL)
+        return -1;
+    format->name = directive->args[0].text;
+    format->parts = apply_alloc(apply, sizeof(*format->parts));
+    if (RB_INSERT(line_formats, &conf->formats, format) != NULL) {
+        report_error(apply->report, &directive->args[0], "duplicate \"log_format\" name \"%s\"",
+            format->name);
+        return -1;
+    }
+    if (strncmp(directive->args[1].text, ESCAPE, strlen(ESCAPE)) == 0) {
+        if (set_escape(apply, &directive->args[1], format) == -1)
+            return -1;
+        first = 2;
+    }
+    for (unsigned i = first; i < directive->arg_n && format->parts != NULL; i++)
+        if (add_string(apply, &directive->args[i], format) == -1)
+            return -1;
+    return 0;
 }

@@ -3,7 +3,7 @@
  * down: they are looked up at the end. */
 #pragma once
 
-#include "features/health/match_directive.h"
+#include "features/health/match.h"
 #include "upstream/health.h"
 
 struct conf_word;

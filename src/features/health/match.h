@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests of what a server answers, `match`: the bytes that are sent to it, and those that are
- * expected. Only data, and a pure function of what has been received. */
+ * expected. A comparison is a pure function of what has been received. */
 #pragma once
+
+#include "settings/setting.h"
 
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
@@ -37,3 +39,8 @@ bool match_expects(const struct match *match);
 /* Compares all that has been received, for the connection, whose log a failed expression uses. */
 enum match_result match_test(
     const struct match *match, struct fb_conn *conn, const char *p, size_t n);
+
+int match_set(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field);
+/* Returns the block of that name, wherever it stands; NULL: there is none so far. */
+const struct match *match_find(const struct match_list *list, const char *name);

@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "features/features.h"
-#include "features/set/directives.h"
+#include "features/set/set.h"
 #include "settings/entries.h"
 #include "settings/set_value.h"
 #include "settings/template.h"

@@ -3,7 +3,7 @@
 #include "features/server_name/server_name.h"
 
 #include "features/features.h"
-#include "features/set/directives.h"
+#include "features/set/set.h"
 #include "settings/listen.h"
 #include "settings/set_value.h"
 #include "text/regex.h"

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets variables in their order; a later command sees what an earlier one has set. */
+/* Sets variables in their order, before a session is allowed or limited; a later command sees what
+ * an earlier one has set. */
 #include "features/set/set.h"
 
+#include "base/check.h"
+#include "features/features.h"
 #include "session/phases.h"
 #include "session/record.h"
+#include "settings/template.h"
 
-int set_get_nothing(struct fb_conn *conn, const struct variable *variable, struct value *value)
+/* Works out the value of a variable that only `set` defines, where none was set: nothing. */
+static int get_nothing(struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     (void)conn;
     (void)variable;
@@ -21,7 +26,8 @@ int set_get_missing(struct fb_conn *conn, const struct variable *variable, struc
     return 0;
 }
 
-unsigned set_run(struct fb_conn *conn, const void *arg)
+/* Runs the commands in a session; `arg` is the first. 0, or the status of a failure. */
+static unsigned run_commands(struct fb_conn *conn, const void *arg)
 {
     const struct set_command *command = arg;
     struct value value;
@@ -37,3 +43,67 @@ unsigned set_run(struct fb_conn *conn, const void *arg)
     }
     return 0;
 }
+
+struct variable *set_define(struct apply *apply, const struct conf_word *word,
+    int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value))
+{
+    struct variable *variable = template_define(apply, word);
+
+    if (variable != NULL && variable->get == NULL)
+        variable->get = get;
+    return variable;
+}
+
+static int set_variable(struct apply *apply, const struct setting *setting,
+    const struct conf_directive *directive, void *field)
+{
+    struct set_commands *commands = field;
+    struct set_command *command = apply_alloc(apply, sizeof(*command));
+
+    (void)setting;
+    if (command == NULL)
+        return -1;
+    command->variable = set_define(apply, &directive->args[0], get_nothing);
+    command->value = template_of(apply, &directive->args[1], directive->args[1].text);
+    if (command->variable == NULL || command->value == NULL)
+        return -1;
+    if (commands->last != NULL)
+        commands->last->next = command;
+    else
+        commands->first = command;
+    commands->last = command;
+    return 0;
+}
+
+static bool is_used(const struct set_commands *commands)
+{
+    const struct set_command *command = commands->first;
+
+    while (command != NULL && command->variable->index == 0)
+        command = command->next;
+    return command != NULL;
+}
+
+static void set_finish(struct apply *apply, struct scope *stream)
+{
+    const struct scope *scope;
+
+    STAILQ_FOREACH (scope, &stream->servers, link) {
+        const struct set_commands *commands = feature_values(scope, FEATURE_SET);
+
+        if (is_used(commands))
+            phase_add(apply, scope->server, PHASE_POST_ACCEPT, run_commands, commands->first);
+    }
+}
+
+static const struct setting rows[] = {
+    { "set", CONTEXT_SERVER, 2, 2, .set = set_variable, .repeats = true, .unset = "none" },
+    { .name = NULL },
+};
+
+const struct feature set_feature = {
+    .name = "set",
+    .rows = rows,
+    .server_size = sizeof(struct set_commands),
+    .finish = set_finish,
+};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `set`: values that a server gives to variables of its sessions, before it looks whether they are
- * allowed. Only data; settings/ fills it in. */
+ * allowed. */
 #pragma once
 
+#include "settings/setting.h"
 #include "text/template.h"
 
 struct set_command {
@@ -11,14 +12,15 @@ struct set_command {
     const struct template *value;
 };
 
-/* The list of a server's commands. */
+/* The feature's struct of a server: its commands. */
 struct set_commands {
     struct set_command *first, *last;
 };
 
-/* Works out what a variable has that only `set` defines, where it was not set: nothing. */
-int set_get_nothing(struct fb_conn *conn, const struct variable *variable, struct value *value);
-/* The same of a variable that only captures set: there is none. */
+/* Works out the value of a variable that only captures set, where none was set: missing. */
 int set_get_missing(struct fb_conn *conn, const struct variable *variable, struct value *value);
-/* Runs the commands in a session; `arg` is the first. 0, or the status of a failure. */
-unsigned set_run(struct fb_conn *conn, const void *arg);
+/* Returns the variable that the word names ("$name"), which something sets in sessions: what it is
+ * where nothing has set it is worked out by another definition's getter, or else by this one. NULL
+ * after a report. */
+struct variable *set_define(struct apply *apply, const struct conf_word *word,
+    int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value));

@@ -2,7 +2,7 @@
 /* `split_clients`: a variable whose value is chosen by a hash of a text, so that each value has its
  * part of all texts.
  *
- * Only data: settings/ fills it in, and nothing changes it while sessions use it. */
+ * Only data, which nothing changes while sessions use it. */
 #pragma once
 
 #include "text/template.h"
@@ -31,5 +31,3 @@ uint32_t split_clients_share(unsigned hundredths);
 uint32_t split_clients_hash(const char *p, size_t n);
 /* Returns the text for a hash. */
 const struct map_text *split_clients_find(const struct split_clients *split, uint32_t hash);
-/* Works out the variable's value; its `arg` is the split_clients. -1 without memory. */
-int split_clients_get(struct fb_conn *conn, const struct variable *variable, struct value *value);
