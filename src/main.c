@@ -8,7 +8,7 @@
 #include "features/features.h"
 #include "master/start.h"
 #include "process/environment.h"
-#include "process/handlers.h"
+#include "process/process_ops.h"
 #include "protocols/table.h"
 #include "upgrade/binary.h"
 
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     if (process_fill_standard() == -1)
         return EXIT_FAILURE;
     signals_reset();
-    handlers_end_first_process();
+    process_end_as_first();
     log_init_plain(&log, &standard_error, "forkbeard");
     if (cmdline_parse(&cmdline, argc, argv, &log) == 0)
         status = run_command(&cmdline, &log, argc, argv);

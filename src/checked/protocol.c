@@ -6,7 +6,7 @@
 
 #include "checked/handles.h"
 #include "checked/ops.h"
-#include "process/conf_hooks.h"
+#include "process/configuration.h"
 #include "settings/apply.h"
 #include "settings/protocol.h"
 

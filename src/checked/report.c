@@ -5,7 +5,7 @@
 #include "checked/report.h"
 
 #include "checked/checked.h"
-#include "process/conf_hooks.h"
+#include "process/configuration.h"
 #include "settings/calls.h"
 
 #include <signal.h>

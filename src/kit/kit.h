@@ -114,7 +114,7 @@ struct fb_test {
     struct kit_way *ways; /* worker_n of each worker, in the order of workers */
     struct bells bells;
     struct cycle *cycle;          /* the master's */
-    const struct cycle *accepted; /* the configuration in force, by conf_hooks_change(); or NULL */
+    const struct cycle *accepted; /* the configuration whose hooks were called; or NULL */
     struct shared *shared;
     struct sim *sim;
     struct arena *arena;

@@ -5,7 +5,7 @@
 #include "module/module.h"
 #include "os/files.h"
 #include "os/proc.h"
-#include "process/conf_hooks.h"
+#include "process/configuration.h"
 #include "shm/map_private.h"
 
 #include <fcntl.h>
@@ -295,7 +295,7 @@ static int start_workers(fb_test *test)
         kit_worker_end(own);
         return -1;
     }
-    conf_hooks_change(&test->accepted, test->cycle, &log);
+    configuration_change_hooks(&test->accepted, test->cycle, &log);
     return 0;
 }
 
@@ -412,7 +412,7 @@ int fb_test_end(fb_test **testp)
     KIT_FOREACH_ALIVE(own, test)
     kit_worker_end(own);
     init_test_log(test, &log);
-    conf_hooks_change(&test->accepted, NULL, &log);
+    configuration_change_hooks(&test->accepted, NULL, &log);
     check_alerts(test);
     check_test_left(test);
     kit_memory_done(&test->memory);

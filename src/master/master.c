@@ -15,7 +15,7 @@
 #include "pool/messages.h"
 #include "pool/start.h"
 #include "pool/transaction.h"
-#include "process/conf_hooks.h"
+#include "process/configuration.h"
 #include "process/environment.h"
 #include "process/process_ops.h"
 #include "process/role.h"
@@ -226,7 +226,7 @@ static void clean_up(struct master *master)
     static const struct control_outcome ended = { .ok = true };
 
     if (master->accepted != NULL)
-        conf_hooks_change(&master->accepted, NULL, &master->log);
+        configuration_change_hooks(&master->accepted, NULL, &master->log);
     log_write(&master->log, LEVEL_NOTICE, 0, "exit");
     log_report_suppressed(&master->log, true);
     service_manager_done(&master->manager);

@@ -4,7 +4,7 @@
 #include "master/master.h"
 
 #include "base/check.h"
-#include "process/conf_hooks.h"
+#include "process/configuration.h"
 #include "process/environment.h"
 #include "process/logs.h"
 #include "process/process_ops.h"
@@ -25,7 +25,7 @@ static void note_committed(void *host)
     if (master->upgrade.phase != UPGRADE_NONE && master->pool.serving != NULL)
         upgrade_tell_listeners(&master->upgrade, listeners);
     assert(role_is(ROLE_MASTER));
-    conf_hooks_change(&master->accepted, master->pool.starting->cycle, &master->log);
+    configuration_change_hooks(&master->accepted, master->pool.starting->cycle, &master->log);
     /* a start has no reload, and a way back has committed before */
     if (master->reload.phase == RELOAD_PREPARING)
         reload_set_phase(&master->reload, RELOAD_COMMITTED);

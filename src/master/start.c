@@ -10,11 +10,9 @@
 #include "net/listener_socket.h"
 #include "process/address_check.h"
 #include "process/await.h"
-#include "process/conf_hooks.h"
 #include "process/config_check.h"
 #include "process/configuration.h"
 #include "process/environment.h"
-#include "process/handlers.h"
 #include "process/listeners.h"
 #include "process/logs.h"
 #include "process/process_ops.h"
@@ -123,7 +121,7 @@ static int prepare_daemon(struct start *start, struct log *standard_error)
     char *path;
 
     journal_init();
-    handlers_ignore_pipe(); /* a log whose reader has gone */
+    process_ignore_pipe(); /* a log whose reader has gone */
     logs_open_standard(&standard_error->targets[0]);
     if (logs_open(core, &start->log) == -1)
         return -1;
@@ -235,9 +233,9 @@ static int run_single(struct start *start)
         process_background_done(start->background, logs_standard(&cycle->core));
         logs_lead_output(&cycle->core, -1);
         log.failures = NULL;
-        conf_hooks_change(&accepted, cycle, &log);
+        configuration_change_hooks(&accepted, cycle, &log);
         status = worker_main(&heritage, ROLE_SINGLE);
-        conf_hooks_change(&accepted, NULL, &log);
+        configuration_change_hooks(&accepted, NULL, &log);
     } else {
         status = log_exit_code(&log);
         process_background_failed(start->background, status);

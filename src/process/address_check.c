@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Compares listeners and the control socket with what is in use. A warning is left out where this
  * user cannot know whose the socket is and it may well be ours: the running daemon's, or stored by
- * the service manager. */
+ * the service manager. The holders of sockets are found by the inode, as far as the system shows
+ * them to this user: root sees all processes, others their own. */
 #include "process/address_check.h"
 
 #include "base/number.h"
@@ -10,14 +11,109 @@
 #include "os/proc.h"
 #include "process/pidfile.h"
 #include "process/process_ops.h"
-#include "process/socket_holder.h"
 
+#include <assert.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
+
+#define FIRST_ROOM 64u
+
+struct socket_held {
+    unsigned long inode;
+    pid_t pid;
+};
+
+/* A list of sockets that processes hold; zeroed it is empty. */
+struct socket_holders {
+    struct socket_held *sockets;
+    size_t n, room;
+    bool sorted;
+};
+
+/* The process whose sockets are added. */
+struct addition {
+    struct socket_holders *holders;
+    pid_t pid;
+};
+
+static int add_socket(void *arg, unsigned long inode)
+{
+    const struct addition *addition = arg;
+    struct socket_holders *holders = addition->holders;
+
+    assert(holders->n <= holders->room);
+    if (holders->n == holders->room) {
+        size_t room = holders->room > 0 ? 2 * holders->room : FIRST_ROOM;
+        struct socket_held *larger = realloc(holders->sockets, room * sizeof(*larger));
+
+        if (larger == NULL)
+            return -1;
+        holders->sockets = larger;
+        holders->room = room;
+    }
+    holders->sockets[holders->n++] = (struct socket_held) { inode, addition->pid };
+    holders->sorted = false;
+    return 0;
+}
+
+/* Adds all sockets of the process; -1 where this user may not know them, or without memory. */
+static int socket_holders_add(struct socket_holders *holders, pid_t pid)
+{
+    struct addition addition = { holders, pid };
+
+    return os_proc_visit_sockets(pid, add_socket, &addition);
+}
+
+static void add_process(void *arg, pid_t pid)
+{
+    socket_holders_add(arg, pid);
+}
+
+/* Adds the sockets of all processes that this user sees. */
+static void socket_holders_add_all(struct socket_holders *holders)
+{
+    os_proc_visit(add_process, holders);
+}
+
+static int compare_sockets(const void *a, const void *b)
+{
+    const struct socket_held *one = a, *other = b;
+
+    if (one->inode != other->inode)
+        return one->inode < other->inode ? -1 : 1;
+    return (one->pid > other->pid) - (one->pid < other->pid);
+}
+
+/* Returns the first process of the list that has the socket; 0: none has. */
+static pid_t socket_holders_find(struct socket_holders *holders, unsigned long inode)
+{
+    size_t low = 0, high = holders->n;
+
+    if (!holders->sorted && holders->n > 0)
+        qsort(holders->sockets, holders->n, sizeof(holders->sockets[0]), compare_sockets);
+    holders->sorted = true;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (holders->sockets[middle].inode < inode)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < holders->n && holders->sockets[low].inode == inode ? holders->sockets[low].pid : 0;
+}
+
+static void socket_holders_done(struct socket_holders *holders)
+{
+    free(holders->sockets);
+    *holders = (struct socket_holders) { .sockets = NULL };
+}
 
 /* The master process that runs with our pid file, and in an upgrade the old one. */
 enum { MASTER, OLD_MASTER, MASTERS };

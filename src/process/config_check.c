@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "os/memory.h"
 #include "process/descriptors.h"
-#include "process/handlers.h"
 #include "process/name_check.h"
 #include "process/process_ops.h"
 #include "process/signals.h"
@@ -56,7 +55,7 @@ static void unload_modules(struct cycle *cycle, struct check_progress *progress)
 static void become_child(pid_t parent)
 {
     signals_reset();
-    handlers_ignore_pipe();
+    process_ignore_pipe();
     if (process_ops->parent() != parent)
         process_ops->exit(EXIT_FAILURE);
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads a configuration, and discards one. The sockets of its listeners belong to
+/* Reads a configuration, discards one, and calls the hooks of protocols, server by server in the
+ * order of the file, with nothing that a worker can write. The sockets of its listeners belong to
  * process/listeners.c: they may be another configuration's, too. */
 #include "process/configuration.h"
 
 #include "process/logs.h"
+#include "process/role.h"
+
+#include <assert.h>
 
 struct cycle *configuration_load(
     const struct cycle_options *options, struct log *log, int excerpts, struct descriptors *opened)
@@ -35,4 +39,36 @@ void configuration_discard(struct cycle **cycle, struct log *log)
     logs_close(core);
     zones_close(&(*cycle)->zones);
     cycle_destroy(cycle);
+}
+
+typedef void conf_hook(struct fb_master *master, const void *own);
+
+static void call_hooks(const struct cycle *cycle, struct log *log, bool is_accepted)
+{
+    struct fb_master master = { .log = log };
+    const struct server *server;
+
+    STAILQ_FOREACH (server, &cycle->stream.servers, link) {
+        const fb_protocol *protocol = server->protocol;
+        conf_hook *hook = NULL;
+
+        master.protocol = protocol;
+        if (protocol != NULL)
+            hook = is_accepted ? protocol->conf_accepted : protocol->conf_gone;
+        if (hook != NULL)
+            hook(&master, server->protocol_conf);
+    }
+}
+
+void configuration_change_hooks(
+    const struct cycle **in_force, const struct cycle *next, struct log *log)
+{
+    const struct cycle *before = *in_force;
+
+    assert(role_is(ROLE_MASTER) && next != before);
+    *in_force = next;
+    if (next != NULL)
+        call_hooks(next, log, true);
+    if (before != NULL)
+        call_hooks(before, log, false);
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The operations of the real system. */
+/* The operations of the real system, and its side of signals: dispositions, handlers, masks. */
 #include "process/process_ops.h"
 
+#include "base/compiler.h"
 #include "os/process.h"
 #include "os/wakeup.h"
 #include "process/config_check.h"
 #include "process/environment.h"
-#include "process/handlers.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/select.h>
 #include <sys/time.h>
@@ -54,6 +56,86 @@ static pid_t find_exited(void)
 static pid_t reap(pid_t pid, int *status, bool wait)
 {
     return waitpid(pid, status, wait ? 0 : WNOHANG);
+}
+
+/* Calls signals_deliver(), and keeps errno. */
+static void deliver_signal(int number, siginfo_t *info, void *context)
+{
+    bool by_process = info->si_code == SI_USER || info->si_code == SI_QUEUE;
+    int saved = errno;
+
+    (void)context;
+    signals_deliver(number, by_process ? info->si_pid : SIGNALS_BY_KERNEL);
+    errno = saved;
+}
+
+/* Sets every disposition to its default and blocks nothing. */
+static void reset_handlers(void)
+{
+    struct sigaction action = { .sa_handler = SIG_DFL };
+    sigset_t none;
+
+    sigemptyset(&action.sa_mask);
+    for (int number = 1; number < NSIG; number++)
+        sigaction(number, &action, NULL); /* fails for those that cannot be caught */
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+void process_ignore_pipe(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static NORETURN void end_process(int number)
+{
+    _exit(128 + number); /* the exit code by which a shell reports a signal */
+}
+
+void process_end_as_first(void)
+{
+    static const int numbers[] = { SIGINT, SIGQUIT, SIGTERM };
+    struct sigaction action = { .sa_handler = end_process };
+
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < countof(numbers) && getpid() == 1; i++)
+        sigaction(numbers[i], &action, NULL);
+}
+
+/* Installs a handler for each signal that has a command in this role, ignores the others of the
+ * table, and blocks those with a command. */
+static void install_handlers(enum role role)
+{
+    sigset_t blocked;
+
+    sigemptyset(&blocked);
+    for (const struct signal_row *s = signals_table; s->number != 0; s++) {
+        struct sigaction action = { .sa_flags = SA_SIGINFO, .sa_sigaction = deliver_signal };
+
+        if (s->alias)
+            continue;
+        if (s->commands[role] == COMMAND_NONE)
+            action = (struct sigaction) { .sa_handler = SIG_IGN };
+        else
+            sigaddset(&blocked, s->number);
+        sigfillset(&action.sa_mask);
+        sigaction(s->number, &action, NULL);
+    }
+    sigprocmask(SIG_SETMASK, &blocked, NULL);
+}
+
+/* Unblocks and blocks again, so that the handlers of pending signals run. */
+static void admit_signals(void)
+{
+    sigset_t blocked;
+
+    sigprocmask(SIG_SETMASK, signals_wait_mask(), &blocked);
+    sigprocmask(SIG_SETMASK, &blocked, NULL);
+}
+
+static void find_pending(sigset_t *pending)
+{
+    sigpending(pending);
 }
 
 static void raise_signal(int number)
@@ -117,10 +199,10 @@ const struct process_ops process_ops_system = {
     .proc_read = os_proc_read,
     .proc_is_stopped = os_proc_is_stopped,
     .proc_runs = os_proc_runs,
-    .reset_handlers = handlers_reset,
-    .install_handlers = handlers_install,
-    .admit_signals = handlers_admit,
-    .find_pending = handlers_find_pending,
+    .reset_handlers = reset_handlers,
+    .install_handlers = install_handlers,
+    .admit_signals = admit_signals,
+    .find_pending = find_pending,
     .raise = raise_signal,
     .pause = pause_for,
     .set_alarm = set_alarm,

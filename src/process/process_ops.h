@@ -67,7 +67,7 @@ struct process_ops {
     bool (*proc_is_stopped)(pid_t child);
     bool (*proc_runs)(pid_t pid);
 
-    /* Signals (process/handlers.h). Where a handler would run, a simulation calls
+    /* Signals (process/signals.h). Where a handler would run, a simulation calls
      * signals_deliver(). */
     void (*reset_handlers)(void);
     void (*install_handlers)(enum role role);
@@ -93,3 +93,9 @@ extern const struct process_ops process_ops_system;
 
 /* The operations in use: the system's, unless a simulation has exchanged them. */
 extern const struct process_ops *process_ops;
+
+/* Makes a write to a pipe without a reader fail, instead of ending this process. */
+void process_ignore_pipe(void);
+/* Makes SIGINT, SIGQUIT and SIGTERM end this process, until handlers are installed, if it is the
+ * first of a container: the kernel gives such a process no signal that has no handler. */
+void process_end_as_first(void);

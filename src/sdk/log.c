@@ -2,7 +2,7 @@
 /* The SDK's lines in the error log. Lines of a connection end with its client and server, and
  * appear at level debug for the clients that `debug_connection` names. */
 #include "base/log.h"
-#include "process/conf_hooks.h"
+#include "process/configuration.h"
 #include "process/role.h"
 #include "sdk/handle.h"
 
