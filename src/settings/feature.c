@@ -4,6 +4,7 @@
 
 #include "text/variable.h"
 
+#include <assert.h>
 #include <string.h>
 
 static unsigned count_rows(const struct setting *rows)
@@ -94,4 +95,20 @@ const struct variable_row *const *feature_variables(struct apply *apply)
         if (features[i]->variables != NULL)
             tables[n++] = features[i]->variables;
     return tables;
+}
+
+int feature_add_handler(struct apply *apply, struct server *server, enum stream_phase phase,
+    unsigned (*run)(struct fb_conn *conn, const void *arg), const void *arg)
+{
+    struct phase_handler *handler = apply_alloc(apply, sizeof(*handler));
+    struct phase_handler **at = phase == PHASE_LOG ? &server->after : &server->before;
+
+    assert(phase < STREAM_PHASES && run != NULL);
+    if (handler == NULL)
+        return -1;
+    while (*at != NULL && (*at)->phase <= phase)
+        at = &(*at)->next;
+    *handler = (struct phase_handler) { .next = *at, .phase = phase, .run = run, .arg = arg };
+    *at = handler;
+    return 0;
 }

@@ -7,6 +7,7 @@
  * memory, zeroed. */
 #pragma once
 
+#include "session/phases.h"
 #include "settings/apply.h"
 
 struct setting;
@@ -54,3 +55,8 @@ void **feature_make_confs(struct apply *apply);
 void **feature_make_values(struct apply *apply);
 /* Makes the list of the variables of all features, and of others; NULL after a report. */
 const struct variable_row *const *feature_variables(struct apply *apply);
+
+/* Has the server run the handler in the phase, after those of earlier phases and those
+ * of the same that were added before. -1 after a report. */
+int feature_add_handler(struct apply *apply, struct server *server, enum stream_phase phase,
+    unsigned (*run)(struct fb_conn *conn, const void *arg), const void *arg);

@@ -30,8 +30,3 @@ struct variable *template_use(
  * defines, at its end. */
 void template_begin(struct apply *apply);
 void template_finish(struct apply *apply);
-
-/* phases.c: Has the server run the handler in the phase, after those of earlier phases and those
- * of the same that were added before. -1 after a report. */
-int phase_add(struct apply *apply, struct server *server, enum stream_phase phase,
-    unsigned (*run)(struct fb_conn *conn, const void *arg), const void *arg);

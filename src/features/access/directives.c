@@ -80,7 +80,7 @@ static void access_finish(struct apply *apply, struct scope *server)
     if (access->built == NULL)
         report_error(apply->report, NULL, "out of memory");
     else
-        phase_add(apply, server->server, PHASE_ACCESS, access_run, access->built);
+        feature_add_handler(apply, server->server, PHASE_ACCESS, access_run, access->built);
 }
 
 static const struct setting rows[] = {

@@ -353,7 +353,7 @@ static void access_log_finish(struct apply *apply, struct scope *stream)
         if (logs->first != outer->logs.first && !find_formats(apply, logs))
             continue;
         if (logs->first != NULL && !logs->off)
-            phase_add(apply, scope->server, PHASE_LOG, access_log_run, logs->first);
+            feature_add_handler(apply, scope->server, PHASE_LOG, access_log_run, logs->first);
     }
 }
 

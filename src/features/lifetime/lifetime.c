@@ -204,9 +204,9 @@ static void lifetime_finish(struct apply *apply, struct scope *server)
     const struct lifetime_values *values = feature_values(server, FEATURE_LIFETIME);
 
     if (values->lifetime.time > 0)
-        phase_add(apply, server->server, PHASE_ACCESS, lifetime_begin, &values->lifetime);
+        feature_add_handler(apply, server->server, PHASE_ACCESS, lifetime_begin, &values->lifetime);
     if (values->receive_min_rate.bytes > 0)
-        phase_add(apply, server->server, PHASE_ACCESS, session_receive_begin_rate,
+        feature_add_handler(apply, server->server, PHASE_ACCESS, session_receive_begin_rate,
             &values->receive_min_rate);
 }
 

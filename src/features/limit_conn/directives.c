@@ -216,7 +216,7 @@ static void limit_conn_finish(struct apply *apply, struct scope *server)
 
     assert(server->at == CONTEXT_SERVER);
     if (values->conns != NULL || values->rates != NULL)
-        phase_add(apply, server->server, PHASE_PREACCESS, limit_conn_run, values);
+        feature_add_handler(apply, server->server, PHASE_PREACCESS, limit_conn_run, values);
 }
 
 /* Warns of a key that does not limit what it seems to. */

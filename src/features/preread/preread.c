@@ -199,7 +199,7 @@ static void preread_finish(struct apply *apply, struct scope *server)
     const struct preread_values *values = feature_values(server, FEATURE_PREREAD);
 
     if (values->ssl_preread)
-        phase_add(apply, server->server, PHASE_PREREAD, preread_begin, NULL);
+        feature_add_handler(apply, server->server, PHASE_PREREAD, preread_begin, NULL);
 }
 
 static void preread_warn(struct apply *apply, const struct scope *stream)

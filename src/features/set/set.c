@@ -92,7 +92,8 @@ static void set_finish(struct apply *apply, struct scope *stream)
         const struct set_commands *commands = feature_values(scope, FEATURE_SET);
 
         if (is_used(commands))
-            phase_add(apply, scope->server, PHASE_POST_ACCEPT, run_commands, commands->first);
+            feature_add_handler(
+                apply, scope->server, PHASE_POST_ACCEPT, run_commands, commands->first);
     }
 }
 
