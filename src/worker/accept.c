@@ -19,8 +19,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Clients accepted in one go, so that a flood leaves time for other events, and in a rescan: past
- * the longest backlog there is. */
+/* Clients accepted in one go, so that a flood leaves time for other events; in a rescan, past the
+ * longest possible backlog. */
 #define BATCH_MAX 64
 #define RESCAN_MAX 65536
 /* After this many events in a row without a client a unix socket is looked at. */
@@ -36,7 +36,7 @@ struct batch {
     int most;         /* accepts */
     int n;            /* accepts that others have followed */
     bool opens_later; /* sessions begin in the normal queue */
-    bool left;        /* the next clients are left to other workers */
+    bool left;        /* the next clients are left to siblings */
     enum outcome outcome;
     struct fb_conn *client; /* of an accept */
 };
@@ -58,7 +58,7 @@ static void log_accept_shortage(struct worker *worker, enum accept_phase phase, 
         log_write(&worker->log, LEVEL_CRIT, error, "accept4() failed, accepting is suspended");
 }
 
-/* Whether clients may be stranded: the kernel may have woken no other worker, or no other may watch
+/* Whether clients may be stranded: the kernel may have woken no second worker, or none may watch
  * the queue. */
 static bool may_strand_clients(const struct acceptors *accept, const struct acceptor *acceptor)
 {
@@ -72,7 +72,7 @@ static bool may_strand_clients(const struct acceptors *accept, const struct acce
     return false;
 }
 
-/* Stops accepting for a while. Clients wait in the backlog, for this worker or another. */
+/* Suspends accepting. Clients wait in the backlog, for any worker. */
 static void suspend_accepting(
     struct worker *worker, const struct acceptor *acceptor, enum accept_phase phase, int error)
 {
@@ -147,7 +147,7 @@ static enum outcome accept_failed(struct worker *worker, struct acceptor *accept
         if (worker->phase < WORKER_DRAINING)
             acceptor_break(worker, acceptor);
         return BROKEN;
-    /* network errors, which Linux hands to accept: for this client alone */
+    /* network errors, handed to accept by Linux: for one client alone */
     case ECONNABORTED:
     case EHOSTDOWN:
     case EHOSTUNREACH:
@@ -203,8 +203,8 @@ static enum outcome accept_one(
     return ACCEPTED;
 }
 
-/* Whether another accept follows. A rescan goes on to the empty backlog even without slots: the
- * accept that then fails suspends accepting, and has other workers rescan. */
+/* Whether a further accept follows. A rescan goes on to the empty backlog even without slots: the
+ * failing accept then suspends accepting, and makes the remaining workers rescan. */
 static bool batch_continues(
     const struct net *net, const struct acceptor *acceptor, const struct batch *batch)
 {
@@ -231,8 +231,8 @@ static void accept_batch(struct worker *worker, struct acceptor *acceptor, struc
     }
 }
 
-/* Notes an event without a client: another worker was faster, or the socket was shut down, in which
- * case accept() of a unix socket only says that no client waits. */
+/* Notes an event without a client: a sibling was faster, or the socket was shut down: accept() of a
+ * unix socket then only reports that no client waits. */
 static void note_empty_event(struct worker *worker, struct acceptor *acceptor)
 {
     if (acceptor->kind == ACCEPTOR_SIBLING && worker->accept.sharing != SHARING_EXCLUSIVE)
@@ -404,9 +404,9 @@ void accept_rescan(struct worker *worker)
     }
 }
 
-/* Accepts the clients that wait at a listener, which is not watched any more, and closes the
- * listener. Its descriptor may be the last, at whose close the kernel resets all connections of the
- * backlog: only a client that connects after the last accept is lost. */
+/* Accepts the waiting clients of an unwatched listener, and closes the listener. The descriptor may
+ * be the last, at whose close the kernel resets all connections of the backlog: only a client
+ * connecting after the last accept is lost. */
 static void release_listener(struct worker *worker, struct acceptor *acceptor)
 {
     struct source *source = &acceptor->source;

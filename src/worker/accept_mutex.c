@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tries the accept mutex, and takes it from a holder that stands still, by what the worker
- * remembers of the owner: no other process has to help. */
+/* Tries the accept mutex, and takes the mutex from a stalled holder, judged by the worker's record
+ * of the owner: no other process has to help. */
 #include "worker/accept_mutex.h"
 
 #include "shm/shared.h"
@@ -38,7 +38,7 @@ static bool is_same_slot(struct slot_id a, struct slot_id b)
     return a.slot == b.slot && a.serial == b.serial;
 }
 
-/* Takes the mutex from `owner`, 0 if it is free, for one turn. */
+/* Takes the mutex from `owner`, 0 for a free mutex, for one turn. */
 static bool take_mutex(struct accept_mutex *mutex, uint64_t owner, uint64_t now)
 {
     uint64_t word = shm_lock_word(mutex->id, ++mutex->turn);
@@ -85,7 +85,7 @@ static bool holder_is_due(const struct accept_mutex *mutex, uint64_t now)
            now - mutex->rival_ms >= ONLY_HOLDER_BOUNDS * mutex->bound_ms;
 }
 
-/* The mutex is another's, or to be left to others. */
+/* A sibling holds the mutex, or the mutex is to be left to siblings. */
 static enum accept_mutex_status wait_for_holder(
     struct accept_mutex *mutex, uint64_t owner, uint64_t now)
 {
@@ -105,7 +105,7 @@ enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t n
 
     if (owner == 0 && !leaves && take_mutex(mutex, 0, now))
         return acquired(mutex, false, now);
-    /* forged: the name of this worker without a turn */
+    /* forged: this worker's name without a turn */
     if (owner != 0 && is_same_slot(shm_lock_id(owner), mutex->id) && take_mutex(mutex, owner, now))
         return acquired(mutex, true, now);
     return wait_for_holder(mutex, owner, now);
@@ -131,7 +131,7 @@ uint64_t accept_mutex_wait(const struct accept_mutex *mutex, uint64_t now)
     return still < only ? still : only;
 }
 
-/* Only a worker that breaks the rules takes turns that have just begun, but by chance. */
+/* Only a worker breaking the rules takes turns that have just begun, but by chance. */
 void accept_mutex_release(struct accept_mutex *mutex, uint64_t now)
 {
     bool robbed = accept_mutex_is_lost(mutex) && now - mutex->taken_ms < mutex->bound_ms;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The accept mutex as one worker takes part in it: own turns as the holder, and the holder that is
- * seen during the wait.
+/* The accept mutex from the view of one worker: own turns as the holder, and the holder seen during
+ * the wait.
  *
- * A holder that stands still, or after twice the bound keeps the mutex to itself, loses it to any
- * other worker. The word is memory that any worker can write: an impossible owner, and one that
- * lets nobody else turn, are damage, which is reported and never asserted on. Several holders at
- * once do no harm. */
+ * A holder that stands still, or keeps the mutex beyond twice the bound, loses the mutex to any
+ * worker. Every worker can write the word in memory: an impossible owner, or an owner blocking all
+ * turns, is damage, reported and never asserted on. Several holders at once do no harm. */
 #pragma once
 
 #include "shm/lock.h"
@@ -38,11 +37,11 @@ enum accept_mutex_status {
 /* Begins to take part for the worker of this slot; `soon`: with a short bound. */
 void accept_mutex_init(struct accept_mutex *mutex, struct shared *shared, struct slot_id id,
     uint64_t delay_ms, bool soon);
-/* Acquires the mutex if it is free and not with `leaves`, at the loop's time `now`. The mutex is
- * due when its holder stands still, or when it is left and nobody takes it: that holder may wait
- * for clients, and taking it then wakes two workers for a client. */
+/* Acquires the mutex if free and not with `leaves`, at the loop's time `now`. The mutex is due when
+ * the holder stands still, or when the mutex was left in vain: the holder may wait for clients, and
+ * taking the mutex then wakes two workers for a client. */
 enum accept_mutex_status accept_mutex_try(struct accept_mutex *mutex, uint64_t now, bool leaves);
-/* Takes the mutex from its holder, after a try that has found the mutex due. */
+/* Takes the mutex from the holder, after a try that has found the mutex due. */
 enum accept_mutex_status accept_mutex_rob(struct accept_mutex *mutex, uint64_t now);
 /* After a try in vain: the time until the holder loses the mutex, at least 1. */
 uint64_t accept_mutex_wait(const struct accept_mutex *mutex, uint64_t now);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Passes clients: leaves the next ones to the worker with the fewest, by ringing its bell, and
- * takes them back when the timer `back` expires, which bounds the wait of every client. */
+/* Passes clients: leaves the next clients to the worker with the fewest, by ringing the bell,
+ * and takes the clients back when the timer `back` expires. The timer bounds the wait of every
+ * client. */
 #include "worker/accept_pass.h"
 
 #include "worker/worker.h"
@@ -37,7 +38,7 @@ static void wake_worker(struct worker *worker, int fd, uint32_t to)
     bells_ring(worker->heritage->bells, to);
 }
 
-/* Watches the yielded listeners again, behind all other workers. */
+/* Watches the yielded listeners again, behind all siblings. */
 static void watch_yielded(struct worker *worker)
 {
     struct acceptors *accept = &worker->accept;
@@ -86,8 +87,8 @@ static void pass_clients(struct worker *worker, struct acceptor *acceptor, uint3
         wake_worker(worker, -1, to);
 }
 
-/* Leaves the next client of a burst to a worker that has fewer. Its event was reported before this
- * worker went behind the others; an isolated client is not worth a wake-up. */
+/* Leaves the next client of a burst to a worker with fewer. The event was reported before this
+ * worker went behind the siblings; an isolated client is not worth a wake-up. */
 static bool leaves_burst(struct worker *worker, struct acceptor *acceptor)
 {
     struct acceptors *accept = &worker->accept;
@@ -329,7 +330,8 @@ static void bell_rung(struct loop *loop, struct source *source)
     if (!loop->mechanism->edge)
         bells_quiet(worker->heritage->bells, worker->heritage->index);
     stop_passing(worker);
-    accept->invited = true; /* the other may have taken the mutex again, if this worker is late */
+    accept->invited = true; /* the woken worker may have taken the mutex again, if this worker is
+                             * late */
     map_watch_bell(worker);
     watch_yielded(worker);
     while (accept->list != NULL && (fd = accept_share_passed(&accept->share, &cursor)) != -1)

@@ -17,7 +17,7 @@ bool accept_leaves_next(struct worker *worker, struct acceptor *acceptor);
 bool accept_leaves_short(struct worker *worker, struct acceptor *acceptor);
 /* Before a try of the mutex: whether the turn is passed, with a bound for *delay (ms). */
 bool accept_leaves_turn(struct worker *worker, int64_t *delay);
-/* The mutex was given back: leaves it to the worker that has room. */
+/* The mutex was given back: leaves the mutex to the worker with room. */
 void accept_pass_turn(struct worker *worker);
 /* After accepts, where the kernel wakes the first worker that waits: goes behind the others, if
  * clients are `left` to them, or a worker has fewer. A worker with short sessions stays in front,

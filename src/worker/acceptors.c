@@ -11,7 +11,7 @@
 #include <assert.h>
 #include <errno.h>
 
-/* Retry interval for listeners that were shut down. */
+/* Retry interval for listeners after a shutdown(). */
 #define MEND_MS 100
 
 /* Reports of broken listeners; the master looks at all listeners after each report. */

@@ -20,7 +20,7 @@ enum acceptor_kind {
 };
 
 enum acceptor_state {
-    ACCEPTOR_DORMANT, /* a sibling's socket, from which the sibling alone accepts */
+    ACCEPTOR_DORMANT, /* a sibling's socket, accepted from by the sibling alone */
     ACCEPTOR_ACTIVE,  /* watched, where the phase and the mutex allow */
     ACCEPTOR_YIELDED, /* left to other workers, until the timer `back` */
     ACCEPTOR_BROKEN,  /* was shut down: not watched until the timer `mend` */
@@ -28,7 +28,7 @@ enum acceptor_state {
 
 /* How much the next event accepts. */
 enum acceptor_batch {
-    ACCEPTOR_FAIR,   /* a client, or with multi_accept some, unless other workers come first */
+    ACCEPTOR_FAIR,   /* a client, or with multi_accept some, unless siblings come first */
     ACCEPTOR_PASSED, /* clients that were left to this worker */
     ACCEPTOR_RESCAN, /* clients until the backlog is empty */
 };
@@ -37,7 +37,7 @@ enum acceptor_batch {
 struct acceptor {
     struct source source; /* the first member: a slot of the loop's table */
     struct listener *listener;
-    uint32_t slots; /* slots of a client: a second for its server's connection */
+    uint32_t slots; /* slots of a client: a second for the server's connection */
     enum acceptor_kind kind;
     enum acceptor_state state;
     enum acceptor_batch batch;
@@ -45,7 +45,7 @@ struct acceptor {
 };
 
 enum accept_phase {
-    ACCEPT_CLOSED,   /* the master has not let this worker accept yet */
+    ACCEPT_CLOSED,   /* the master has not let the worker accept yet */
     ACCEPT_OPEN,     /* clients are accepted */
     ACCEPT_CROWDED,  /* clients are accepted, or passed for want of a slot */
     ACCEPT_PAUSED,   /* suspended by a shortage, until the timer `resume` */
@@ -64,7 +64,7 @@ enum accept_sharing {
 /* How clients are balanced. */
 enum accept_balance {
     BALANCE_NONE,
-    BALANCE_SLOTS,   /* accept_disabled: by this worker's free slots, without the mutex */
+    BALANCE_SLOTS,   /* accept_disabled: by the worker's free slots, without the mutex */
     BALANCE_CLIENTS, /* accept_share: by the numbers of clients */
 };
 
@@ -81,7 +81,7 @@ enum accept_passing {
     PASSING_NONE,
     PASSING_CLIENTS, /* until the timer `back` */
     PASSING_SHORT,   /* the same for want of room, from the end of the turn on */
-    PASSING_REFUSED, /* left in vain: the mutex is this worker's to take */
+    PASSING_REFUSED, /* left in vain: the worker may take the mutex */
 };
 
 struct acceptors {
@@ -94,7 +94,7 @@ struct acceptors {
     struct timer mend;           /* when broken listeners are tried again */
     struct token_bucket reports; /* to the master, of broken listeners */
     uint32_t short_slots;        /* needed by the latest client without room */
-    int short_fd;                /* the listener at which accepting was suspended last */
+    int short_fd;                /* listener of the latest suspension */
     uint64_t shortage_at;        /* when a shortage was logged last, ms, or 0 */
     /* the accept mutex (accept_turn.c) */
     enum accept_turn turn;
@@ -106,7 +106,7 @@ struct acceptors {
     enum accept_passing passing;
     struct accept_share share;
     uint32_t to;          /* the worker that the mutex is to be left to, or SHARE_NOBODY */
-    uint32_t woken;       /* the worker that was woken, until the timer `back`, or SHARE_NOBODY */
+    uint32_t woken;       /* the woken worker, until the timer `back`, or SHARE_NOBODY */
     uint64_t judged_ms;   /* when the shares were compared last for the mutex */
     uint64_t accepted_ms; /* the latest accept */
     unsigned yielded_n;   /* listeners in ACCEPTOR_YIELDED */
@@ -121,20 +121,20 @@ void acceptors_set_turn(struct acceptors *accept, enum accept_turn turn);
 /* Gives up the accept mutex for good: all workers watch the shared listeners. */
 void acceptors_leave_mutex(struct worker *worker);
 
-/* Watches the listeners that phase, turn and states allow, alone. */
+/* Watches exactly the listeners allowed by phase, turn and states. */
 void acceptors_update(struct worker *worker);
 /* Changes a listener's state, and watches the listener accordingly. */
 void acceptor_change(struct worker *worker, struct acceptor *acceptor, enum acceptor_state state);
-/* Watches a listener anew, behind all other workers. */
+/* Watches a listener anew, behind all siblings. */
 void acceptor_rejoin(struct worker *worker, struct acceptor *acceptor);
 /* Watches all sockets of siblings, where clients may wait for room, or for a dead worker. */
 void acceptors_wake_dormant(struct worker *worker);
-/* Stops watching all listeners, and returns the siblings' to these. */
+/* Stops watching all listeners, and returns the siblings' sockets to the siblings. */
 void acceptors_disarm(struct worker *worker);
 
-/* Stops watching a listener that was shut down, and has the master make it listen again. */
+/* Stops watching a listener after a shutdown(), and has the master listen again. */
 void acceptor_break(struct worker *worker, struct acceptor *acceptor);
-/* Replaces the listening socket with this descriptor; `fd` stays the caller's. */
+/* Replaces the listening socket with `fd`, owned by the caller. */
 void acceptors_replace_socket(struct worker *worker, uint32_t number, int fd);
 
 /* Asserts the invariants of listeners; worker_check() calls it. */

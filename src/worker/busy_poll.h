@@ -10,12 +10,12 @@
 
 struct busy_poll {
     uint64_t ns;         /* the longest time; 0: off */
-    uint64_t polls_most; /* the same in polls, where the clock stands still */
+    uint64_t polls_most; /* limit in polls, for a clock that stands still */
     /* Whether a process has work for the processor. */
     bool (*is_wanted)(struct busy_poll *busy, uint64_t now_ms);
     uint64_t resume_ms;  /* until then the worker sleeps at once */
     uint64_t counted_ms; /* when the runnable processes were counted last */
-    long switches;       /* how often the thread had lost its processor by then */
+    long switches;       /* context switches of the thread until then */
     int load;            /* for os_cpu_count_runnable() */
     long processors;
 };

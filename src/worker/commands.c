@@ -17,7 +17,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* Messages received before other events have their turn. */
+/* Limit of messages received in one go, before other events run. */
 #define MESSAGES_A_TURN 64
 
 static void begin_drain(struct worker *worker)
@@ -32,7 +32,7 @@ static void begin_drain(struct worker *worker)
         process_ops->set_title("worker process is shutting down", NULL);
     accept_release(worker);
     channel_end_send(&worker->to_master, MESSAGE_RELEASED);
-    if (worker->accept.sharing == SHARING_EXCLUSIVE) /* the latest client may have woken no other */
+    if (worker->accept.sharing == SHARING_EXCLUSIVE) /* the latest accept may have woken none */
         channel_end_send(&worker->to_master, MESSAGE_RESCAN);
     if (limit > 0)
         timer_set(&worker->stream.net.loop, &worker->shutdown, (uint64_t)limit);

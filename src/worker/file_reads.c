@@ -16,7 +16,7 @@
 #define O_DIRECT 0
 #endif
 
-/* Alignment of memory that no directive asks for. */
+/* Alignment of memory without a directive. */
 #define PAGE 4096
 
 struct file_read {
@@ -56,7 +56,7 @@ static size_t round_up(uint64_t n, size_t alignment)
     return (size_t)((n + alignment - 1) & ~(uint64_t)(alignment - 1));
 }
 
-/* Allocates a read and its aligned memory behind it; NULL without memory. */
+/* Allocates a read with the aligned memory behind; NULL without memory. */
 static struct file_read *create_read(
     struct fb_worker *handle, int fd, uint64_t offset, size_t n, size_t alignment)
 {
@@ -80,7 +80,7 @@ static struct file_read *create_read(
     return read;
 }
 
-/* Tells the session what was read, or why nothing was. */
+/* Tells the session the bytes read, or the error. */
 static void end_read(struct file_read *read, int error)
 {
     const struct file_aio_request *request = &read->request;
@@ -127,7 +127,7 @@ static int read_whole(struct file_read *read)
     }
 }
 
-/* Threads. What a job says and finds is here. */
+/* Threads. A job's arguments and results are here. */
 struct read_job {
     struct file_read *read;
     int error;
@@ -159,7 +159,8 @@ static int read_on_thread(struct file_read *read)
 
 /* Kernel AIO */
 
-/* Gives a waiting read to the kernel, or to a thread; false: it waits until another has ended. */
+/* Gives a waiting read to the kernel, or to a thread; false: the read waits for the end of a
+ * running one. */
 static bool submit_read(struct file_reads *reads, struct file_read *read)
 {
     bool is_taken = file_aio_submit(&read->handle->worker->stream.net.loop, &read->request) == 0;

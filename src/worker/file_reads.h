@@ -22,7 +22,7 @@ struct file_reads {
 void file_reads_open(struct worker *worker);
 /* Ends all reads, without connections by now. */
 void file_reads_close(struct worker *worker);
-/* Begins a read as fb_read_file() says; -1 when it is refused. */
+/* Begins a read, see fb_read_file(); -1 when refused. */
 int file_reads_begin(
     struct fb_conn *conn, int fd, uint64_t offset, size_t n, session_read_done *done);
 /* Returns how the connection's files are read. */

@@ -11,7 +11,7 @@
 
 #define LOOK_MS 200
 #define CHANGES_A_TURN 256
-/* Parts of a map, among 64, that are swept at once. */
+/* Parts of a map, among 64, swept in one look. */
 #define SWEEPS_A_LOOK 16
 
 static_assert((int)FB_MAP_WAS_SET == (int)SHM_MAP_WAS_SET, "changes are the log's");
@@ -22,7 +22,7 @@ static_assert((int)FB_MAP_WAS_EXPIRED == (int)SHM_MAP_WAS_EXPIRED, "changes are 
 struct map_watch {
     STAILQ_ENTRY(map_watch) link;
     struct fb_worker *handle;
-    struct fb_map *map; /* NULL: ended, and removed when nobody goes through the list */
+    struct fb_map *map; /* NULL: ended, and removed once the list is not being walked */
     struct shm_map_reader reader;
     uint32_t swept;       /* the part to be swept next */
     unsigned char room[]; /* for a key */

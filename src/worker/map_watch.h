@@ -12,7 +12,7 @@ struct worker;
 
 /* Begins or ends to tell the protocol; -1 without memory, or where it cannot be told. */
 int map_watch_set(struct fb_worker *handle, struct fb_map *map, bool on);
-/* Wakes the workers that wish for the latest change. */
+/* Wakes the workers awaiting the latest change. */
 void map_watch_ring(struct worker *worker, struct fb_map *map);
 /* The worker's bell has rung. */
 void map_watch_bell(struct worker *worker);

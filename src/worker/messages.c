@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sends messages, and greets other workers. A message that cannot be sent is answered by the loop;
- * without memory nothing is sent, not even a part.
+/* Sends messages, and greets other workers. An unsendable message is answered by the loop; without
+ * memory nothing is sent, not even a part.
  *
- * A worker that starts greets all workers with a slot, and those of another master; each greets
- * back, so that the later one begins. Greetings are input: the master reports a sender without a
- * slot as gone when it is greeted back. */
+ * A starting worker greets all workers with a slot, and workers of a second master; each greets
+ * back, so that the later worker begins. Greetings are input: the master reports a sender without a
+ * slot as gone when greeted back. */
 #include "worker/messages.h"
 
 #include "session/use.h"
@@ -28,7 +28,7 @@ fb_ref messages_reference(struct worker *worker, struct fb_conn *conn)
     return name == 0 ? 0 : (fb_ref)references_own(worker) << REFERENCES_NAME_BITS | name;
 }
 
-/* Sends one message, and awaits its outcome; the message's number, or 0. */
+/* Sends a message, and awaits the outcome; the message's number, or 0. */
 static uint64_t send_one(struct worker *worker, struct fb_worker *protocol, fb_ref from, fb_ref to,
     const void *p, size_t n)
 {

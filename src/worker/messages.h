@@ -29,16 +29,17 @@ uint64_t messages_send_from_worker(struct fb_worker *from, fb_ref to, const void
 uint64_t messages_send_all(struct fb_worker *from, const void *p, size_t n);
 /* Whether messages or replies wait to be sent to other workers. */
 bool messages_are_unsent(const struct worker *worker);
-/* Greets all other workers, where a protocol listens to them; -1 after an emerg line. */
+/* Greets all siblings, where a protocol has a callback for messages or peers; -1 after an emerg
+ * line. */
 int messages_greet_all(struct worker *worker);
 /* Greets a worker of another master process. */
 void messages_greet_other(struct worker *worker, uint32_t incarnation);
 
-/* messages_receive.c: Opens the queues, unless they are open; false when it fails. */
+/* messages_receive.c: Opens the queues, unless open already; false on failure. */
 bool messages_open(struct worker *worker);
 /* Opens the inbox, a socket from the master, and takes the descriptor. */
 void messages_open_inbox(struct worker *worker, struct channel_message *message);
-/* Closes both; messages that wait are freed unsent. */
+/* Closes queues and inbox; waiting messages are freed unsent. */
 void messages_done(struct worker *worker);
 /* Asserts the invariants of open queues. */
 void messages_check(const struct worker *worker);
@@ -47,7 +48,7 @@ void messages_check(const struct worker *worker);
 void peers_open(struct worker *worker, struct channel_message *message);
 /* Answers "unknown" for a worker that has gone. */
 void peers_gone(struct worker *worker, uint32_t incarnation);
-/* Answers "unknown" for workers of another master process, up to a serial, by its low bits. */
+/* Answers "unknown" for workers of a second master process, up to a serial, by the low bits. */
 void peers_others_gone(struct worker *worker, uint32_t serial);
 /* The master has gone, and hands over no inbox any more. */
 void peers_master_gone(struct worker *worker);

@@ -17,7 +17,7 @@ enum message_outcome {
     MESSAGE_IS_GREETING = 129, /* a greeting, with the marks of the sender's protocols */
 };
 
-/* Begins each message between workers, in the format MESSAGES_FORM. */
+/* Begins every message between workers, in the format MESSAGES_FORM. */
 struct message_head {
     uint64_t number; /* from the sender; a reply repeats it */
     fb_ref from, to;
@@ -85,13 +85,13 @@ struct peer {
 
 struct messages {
     unsigned kind;
-    struct source *inbox; /* NULL until the master has handed it over */
+    struct source *inbox; /* NULL until handed over by the master */
     struct source *local; /* without a descriptor: runs for `local_queue`, `decided_n` and `gone` */
     struct message_queue local_queue; /* messages of this worker to itself */
-    struct queued_message *spare;     /* for the reply to the next message from another worker */
+    struct queued_message *spare;     /* for the reply to the next message from a sibling */
     bool short_of_memory;             /* the inbox is not read until there is a spare */
     TAILQ_HEAD(peer_list, peer) peers;
-    struct peer_list gone; /* whose end is to be told to protocols */
+    struct peer_list gone; /* ended peers, to be reported to protocols */
     unsigned peer_n;
     unsigned asked_n;         /* peers whose inbox has been asked for and has not come */
     unsigned queued_n;        /* messages and replies in the peers' queues */
@@ -118,7 +118,7 @@ void messages_post_local(struct worker *worker);
 /* Adds a sent message without an outcome; NULL without memory. */
 struct unanswered *messages_await(struct worker *worker, const struct unanswered *values);
 void messages_await_not(struct worker *worker, struct unanswered *unanswered);
-/* Decides an outcome here, because no other worker will. */
+/* Decides an outcome here, because no sibling will. */
 void messages_decide(struct worker *worker, struct unanswered *unanswered, fb_outcome outcome);
 /* Decides "unknown" for all unanswered messages to a worker. */
 void messages_decide_unknown(struct worker *worker, uint32_t incarnation);
@@ -130,8 +130,8 @@ void messages_answered(struct worker *worker, const struct message_head *reply, 
 void messages_report_decided(struct worker *worker);
 void messages_check_unanswered(const struct messages *messages);
 
-/* peers.c: Sends a message or reply, to this worker or another, and takes it; false when freed for
- * want of memory or room. */
+/* peers.c: Sends a message or reply to any worker, and takes ownership; false when freed for want
+ * of memory or room. */
 bool peers_send(struct worker *worker, struct queued_message *message);
 /* Finds or makes the peer of an incarnation; NULL without memory, or with too many peers. */
 struct peer *peers_get(struct worker *worker, uint32_t incarnation);
@@ -143,8 +143,8 @@ void peers_greet(struct worker *worker, struct peer *peer);
 void peers_retry(struct worker *worker);
 /* Makes the retry timer run soon. */
 void peers_retry_soon(struct worker *worker);
-/* Lets peers that were flooded take messages again. */
+/* Lets flooded peers take messages again. */
 void peers_take_again(struct worker *worker);
-/* Forgets every peer, and the messages in its queue. */
+/* Forgets every peer with all queued messages. */
 void peers_done(struct worker *worker);
 void peers_check(const struct messages *messages);

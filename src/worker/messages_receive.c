@@ -23,7 +23,7 @@
 /* Time without messages to connections, after too many guesses. */
 #define DEAF_MS 1000
 
-/* A packet, with a byte to detect longer ones. */
+/* A packet, with a byte for the detection of longer packets. */
 struct packet {
     struct message_head head;
     uint8_t bytes[FB_MESSAGE_MAX + 1];
@@ -210,7 +210,7 @@ static bool receive_message(struct worker *worker, const struct message_head *he
 
 /* ---- The inbox ---- */
 
-/* Whether a packet of this length is a message. */
+/* Whether a packet of n bytes is a message. */
 static bool is_message(const struct worker *worker, const struct packet *packet, size_t n)
 {
     const struct message_head *head = &packet->head;
@@ -246,7 +246,7 @@ static bool has_spare(struct worker *worker)
     return !messages->short_of_memory;
 }
 
-/* Closes an inbox that was shut down; the master makes a new one on request. */
+/* Closes an inbox after a shutdown(); the master makes a new inbox on request. */
 static void drop_inbox(struct worker *worker)
 {
     log_write(&worker->log, LEVEL_ERROR, 0,

@@ -15,7 +15,7 @@
 /* Limits of peers, and of requests to the master at once: references may be forged. */
 #define PEERS_MAX (SLOT_HALVES * SLOT_MAX)
 #define ASKED_MAX 64
-/* Retry limit for an inbox that was shut down, RETRY_MS apart. */
+/* Retry limit for an inbox after a shutdown(), RETRY_MS apart. */
 #define LOST_MAX 100
 #define RETRY_MS 5
 /* Until an inbox is asked for again for which there was no descriptor. */
@@ -24,7 +24,7 @@
 /* The master takes four times as much for an attack. */
 static const struct token_rate ask_rate = { .burst = 1024, .per_second = 250 };
 
-/* Makes the retry timer run at this time, or before. */
+/* Makes the retry timer run at `at` or before. */
 static void retry_at(struct worker *worker, uint64_t at)
 {
     struct timer *retry = &worker->messages->retry;
@@ -114,7 +114,8 @@ static void put_peer(struct worker *worker, struct peer *peer)
     messages_post_local(worker);
 }
 
-/* Closes a peer's inbox that was shut down, and asks for another soon; false after too many. */
+/* Closes a peer's inbox after a shutdown(), and requests a new inbox soon; false beyond the retry
+ * limit. */
 static bool reopen_peer(struct worker *worker, struct peer *peer)
 {
     if (worker->channel == NULL || ++peer->lost_n > LOST_MAX)

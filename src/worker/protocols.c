@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starts each protocol once with its worker, and stops it. Frees the state. */
+/* Starts every protocol once per worker, stops protocols, and frees the states. */
 #include "worker/protocols.h"
 
 #include "shm/siphash.h"
@@ -30,7 +30,7 @@ static int call_start(struct worker *worker, const struct server *server, struct
     return result;
 }
 
-/* The mark by which messages name a protocol, the same in every configuration. */
+/* The protocol's mark in messages, equal in every configuration. */
 static uint64_t mark_of(const char *name)
 {
     static const uint64_t key[2] = { 0, 0 };
@@ -172,8 +172,8 @@ void worker_protocol_timer_cancel(struct fb_worker *handle, uint32_t id)
 
 /* ---- Posted work ---- */
 
-/* Posted work runs in the next turn, by a source without a descriptor. A turn runs the work that
- * was posted before it: work that posts itself leaves others their time. */
+/* Posted work runs in the next turn, by a source without a descriptor. A turn runs only earlier
+ * posts: self-posting work leaves time for the rest. */
 struct post {
     STAILQ_ENTRY(post) link;
     struct fb_worker *handle; /* the protocol that has posted it */

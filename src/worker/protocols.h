@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The protocols in one worker: worker_state, metrics, callbacks of the worker, timers and posted
- * work. Each starts once, however many servers have it. */
+ * work. A protocol starts once, for any number of servers. */
 #pragma once
 
 #include "event/id_timers.h"
@@ -14,7 +14,7 @@ struct post;
 struct source;
 struct worker;
 
-/* A protocol in this worker: the protocol's handle. */
+/* A protocol in a worker: the protocol's handle. */
 struct fb_worker {
     struct worker *worker;
     unsigned index; /* the protocol's */
@@ -23,7 +23,7 @@ struct fb_worker {
     shm_row *row;            /* the row of its metrics, or NULL */
     struct id_timers timers; /* of fb_worker_timer() */
     bool started;            /* worker_start has succeeded */
-    uint64_t mark;           /* names the protocol in messages, the same in every worker */
+    uint64_t mark;           /* names the protocol in messages, equal in every worker */
     unsigned unanswered;     /* messages without an outcome */
 };
 
@@ -34,7 +34,7 @@ const char *worker_protocols_name(const struct worker *worker, unsigned index);
 #define WORKER_HAS(handle, member)                                                                 \
     ((handle)->protocol->worker_ops != NULL && (handle)->protocol->worker_ops->member != NULL)
 
-/* Whether the protocol has a callback for what other workers send or are. */
+/* Whether the protocol has a callback for siblings' messages or states. */
 static inline bool worker_protocol_listens(const struct fb_worker *handle)
 {
     return handle->started &&
@@ -44,7 +44,7 @@ static inline bool worker_protocol_listens(const struct fb_worker *handle)
 
 /* Starts the protocols; -1 after an emerg line. */
 int worker_protocols_start(struct worker *worker);
-/* Stops the started protocols, and frees their states. */
+/* Stops the started protocols, and frees the states. */
 void worker_protocols_stop(struct worker *worker);
 
 /* The worker has begun to drain, and closes connections after `deadline` ms; 0: never. */
@@ -53,7 +53,7 @@ void worker_protocols_drain(struct worker *worker, uint64_t deadline);
 /* Whether a protocol waits for an outcome. */
 bool worker_protocols_wait(const struct worker *worker);
 
-/* The started protocol with this mark, or NULL. */
+/* The started protocol with the given mark, or NULL. */
 struct fb_worker *worker_protocol_of_mark(struct worker *worker, uint64_t mark);
 
 /* fb_worker_timer() and fb_worker_timer_cancel() */

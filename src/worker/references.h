@@ -28,13 +28,13 @@ static inline uint32_t references_incarnation(fb_ref ref)
 bool references_is_worker(fb_ref ref);
 /* Returns the reference of a slot's worker. */
 fb_ref references_of_slot(struct slot_id id);
-/* Returns the incarnation, and the reference, of this worker. */
+/* Return the worker's own incarnation and reference. */
 uint32_t references_own(const struct worker *worker);
 fb_ref references_own_worker(const struct worker *worker);
 
-/* Finds a living connection of this worker, or NULL. */
+/* Finds a living connection of the worker, or NULL. */
 struct fb_conn *references_find(struct worker *worker, fb_ref ref);
-/* Does so as fb_find() says, for this protocol: NULL for another protocol's, too. */
+/* Finds a connection of this protocol, see fb_find(); NULL for a foreign protocol's, too. */
 struct fb_conn *references_find_for(struct fb_worker *handle, fb_ref ref);
 /* Whether a reference without a connection was never given out. */
 bool references_is_guess(struct worker *worker, fb_ref ref);

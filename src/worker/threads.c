@@ -17,7 +17,7 @@
 struct job {
     STAILQ_ENTRY(job) link;
     LIST_ENTRY(job) running;
-    struct fb_worker *handle; /* queued by this protocol; for the loop alone */
+    struct fb_worker *handle; /* protocol of the job; for the loop alone */
     unsigned protocol;        /* its index */
     void (*work)(void *job);
     void (*done)(struct fb_worker *handle, void *job);
@@ -29,7 +29,7 @@ STAILQ_HEAD(jobs, job);
 
 #define THREADS_KIND KIND('t', 'h', 'r', 'd')
 
-/* A pool in use: threads that wait for jobs. */
+/* A pool in use: threads waiting for jobs. */
 struct pool {
     const struct fb_pool *settings; /* the cycle's */
     struct threads *owner;

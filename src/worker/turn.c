@@ -12,7 +12,7 @@
 
 #include <assert.h>
 
-/* Limit for replies of other workers, which may stand still, to a drained worker. */
+/* Limit for replies of siblings, possibly stalled, to a drained worker. */
 #define OTHERS_MS 10000
 
 /* ---- Phases ---- */
@@ -58,7 +58,7 @@ static void log_due(struct loop *loop, struct timer *timer)
     log_report_suppressed(&worker_of_loop(loop)->log, false);
 }
 
-/* Ends the turn's wait, behind which the log is tended. */
+/* Ends the turn's wait; the log is tended afterwards. */
 static void repair_due(struct loop *loop, struct timer *timer)
 {
     (void)timer;
@@ -78,7 +78,7 @@ void worker_limit_log(struct worker *worker)
     worker->log.limit = &worker->log_limit;
 }
 
-/* Connects each broken log again, or has the master do it. */
+/* Reconnects every broken log, or has the master do so. */
 static void repair_worker_logs(struct worker *worker)
 {
     struct core_settings *core = &worker->cycle->core;
@@ -98,7 +98,7 @@ void worker_tend_log(struct worker *worker)
     struct loop *loop = &worker->stream.net.loop;
     uint64_t now = loop->clock.mono_ms, due = worker->log_limit.report_ms;
 
-    /* a line may break another log, which waits for the timer */
+    /* a line may break a second log, left to the timer */
     if (unlikely(worker->log.broken) && !timer_is_set(&worker->log_repair)) {
         worker->log.broken = false;
         repair_worker_logs(worker);
@@ -184,7 +184,7 @@ void worker_turn(struct worker *worker)
         look_after(worker);
 }
 
-/* Whether messages wait to be sent, or protocols for outcomes, after which they may send more. */
+/* Whether messages are unsent, or protocols await outcomes and may then send more. */
 static bool has_to_send(const struct worker *worker)
 {
     return messages_are_unsent(worker) || worker_protocols_wait(worker);

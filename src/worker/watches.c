@@ -46,7 +46,7 @@ static bool asks_for_ever(const struct mechanism *mechanism)
     return !(mechanism->edge && mechanism->forgets);
 }
 
-/* Takes the source from a watch whose descriptor was closed. */
+/* Takes the source from a watch with a closed descriptor. */
 static void abandon_source(struct fb_watch *watch)
 {
     RB_REMOVE(watches_tree, &watch->handle->worker->watches.tree, watch);
@@ -77,7 +77,7 @@ static void lose_closed(struct worker *worker, int fd)
 
 /* ---- Events ---- */
 
-/* Takes the direction's event, and returns its bit if it runs or is posted. */
+/* Takes the direction's event, and returns the event's bit if running or posted. */
 static unsigned take_event(
     struct loop *loop, struct source *source, enum event_direction direction, bool runs)
 {
@@ -137,7 +137,7 @@ static int watch_source(struct fb_watch *watch, unsigned events)
         (events & FB_WATCH_WRITE) != 0);
 }
 
-/* Gives the watch a source and has it watched; an errno, and it has none. */
+/* Gives the watch a source and watches the source; on failure an errno, without a source. */
 static int make_watch_source(struct fb_watch *watch, unsigned events)
 {
     struct loop *loop = loop_of(watch);
@@ -257,7 +257,7 @@ void watches_remove(struct fb_watch *watch)
     free_watch(watch);
 }
 
-/* The loop does not turn any more, so that what was closed before is no mistake. */
+/* The loop does not turn any more: descriptors closed before are no mistake. */
 void watches_remove_all(struct fb_worker *handle)
 {
     struct worker *worker = handle->worker;

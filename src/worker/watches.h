@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Descriptors that protocols watch on the worker's loop (fb_watch_fd()).
+/* Protocols' watched descriptors on the worker's loop (fb_watch_fd()).
  *
- * Finds descriptors that were closed while watched; never reads, writes or closes one. A descriptor
- * has one watch at most, and a watch has a source until its descriptor is found to be closed. */
+ * Finds descriptors closed while watched; never reads, writes or closes descriptors. A descriptor
+ * has at most a single watch, and a watch has a source until the descriptor is found closed. */
 #pragma once
 
 #include <bsd/sys/queue.h>
@@ -23,7 +23,7 @@ struct fb_watch {
     RB_ENTRY(fb_watch) node;
     LIST_ENTRY(fb_watch) link;
     struct fb_worker *handle; /* the protocol that watches */
-    struct source *source;    /* NULL: the descriptor was closed, which the log has */
+    struct source *source;    /* NULL: the descriptor was closed, as logged */
     watch_ready *ready;
     void *arg;
     dev_t device; /* the descriptor's when it was watched first */
@@ -45,5 +45,5 @@ int watches_set(struct fb_watch *watch, unsigned events);
 void watches_remove(struct fb_watch *watch);
 /* Returns the watch of a descriptor, or NULL. */
 struct fb_watch *watches_find(struct worker *worker, int fd);
-/* Removes the watches of a protocol, after its worker_stop. */
+/* Removes the watches of a protocol, after worker_stop. */
 void watches_remove_all(struct fb_worker *handle);

@@ -51,7 +51,7 @@ struct worker {
     struct timer others; /* time to hear of messages in, when a drain waits for nothing else */
     bool others_passed;
     bool jobs_left;     /* some still run, and have been left to the process's end */
-    struct timer alive; /* a single process: its next "alive" to the service manager */
+    struct timer alive; /* a single process: the next "alive" to the service manager */
     bool term_received; /* a SIGTERM has come */
     struct fb_worker protocols[STREAM_PROTOCOLS_MAX]; /* at their index */
     struct file_reads file_reads;
@@ -59,7 +59,7 @@ struct worker {
     struct watches watches;
     struct map_watches *map_watches; /* from the first watch on; else NULL */
     struct threads *threads;         /* from the first job on; else NULL */
-    struct names *names;             /* NULL: the configuration has no use for it */
+    struct names *names;             /* NULL: unused by the configuration */
     struct messages *messages;       /* from the first connection with a reference on; else NULL */
     void (*random)(struct worker *worker, void *p, size_t n);
 };
@@ -107,12 +107,12 @@ static inline struct source *worker_source(
     return source;
 }
 
-/* Runs a worker in this process, from the fork to the exit code that is returned. */
+/* Runs a worker in this process, from the fork to the returned exit code. */
 int worker_main(const struct heritage *heritage, enum role role);
 
 /* Sets up everything but accepting, up to WORKER_READY; -1 after an emerg line. */
 int worker_init(struct worker *worker, const struct heritage *heritage, enum role role);
-/* Closes what is open, from any phase, up to WORKER_DONE. */
+/* Closes everything open, from any phase, up to WORKER_DONE. */
 void worker_done(struct worker *worker);
 
 /* Turns the loop until the worker is ending, has drained, or its loop has failed. */
@@ -133,5 +133,5 @@ void worker_check(const struct worker *worker);
 void worker_limit_log(struct worker *worker);
 /* Reports broken logs to the master, and sets the timer by which held-back lines are summed up. */
 void worker_tend_log(struct worker *worker);
-/* Replaces a log's descriptor by the message's, which then holds the old one. */
+/* Replaces a log's descriptor by the message's; the message then holds the old descriptor. */
 void worker_log_reopened(struct worker *worker, struct channel_message *message);
