@@ -60,8 +60,8 @@ static int open_regular(const char *path, int flags, uint64_t *size)
     return -1;
 }
 
-/* Opens a large file again for direct I/O, which changes *fd and *size, for somebody may have
- * replaced it meanwhile. Returns whether its file system has that. */
+/* Reopens a large file for direct I/O. Changes *fd and *size: the file may have been replaced
+ * meanwhile. Returns whether the file system has direct I/O. */
 static int make_direct(const struct file_conf *conf, int *fd, uint64_t *size)
 {
     int direct = -1;
@@ -131,7 +131,7 @@ static int send_tail(fb_conn *conn, struct file_conn *file, const uint8_t *p, si
     return 0;
 }
 
-/* Sends bytes from the page cache, but for the last, which tells that they have left. */
+/* Sends bytes from the page cache, without the last byte, which tells that all have left. */
 static int send_cached(fb_conn *conn, struct file_conn *file, fb_bytes bytes)
 {
     size_t n = bytes.n - 1;
@@ -203,7 +203,7 @@ static int file_opened(fb_conn *conn, void *state)
     return 0;
 }
 
-/* A client that ends its half reads on. */
+/* After the end of a client's half the client still reads. */
 static void file_eof(fb_conn *conn, void *state, fb_bytes rest)
 {
     (void)conn;

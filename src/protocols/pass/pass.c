@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* pass ADDRESS: hands the client over to the server that listens on this address. */
+/* pass ADDRESS: hands the client over to the server listening on ADDRESS. */
 #include <forkbeard/forkbeard.h>
 
 struct pass_conf {

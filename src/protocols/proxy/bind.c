@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* proxy_bind: the addresses that servers are connected from, given or worked out for each session.
+/* proxy_bind: local addresses for connections to servers, given or worked out for each session.
  *
- * Of several addresses each session begins with the next one, so that all have as many connections,
- * and tries the others where the first cannot be used. A text that is no address in a session is
- * logged, and the kernel chooses, as without the directive. */
+ * Sessions begin with the addresses in turn, so that all have as many connections, and try the rest
+ * where the first cannot be used. A text without an address in a session is logged, and the kernel
+ * chooses, as without the directive. */
 #include "protocols/proxy/proxy.h"
 
 #include <string.h>

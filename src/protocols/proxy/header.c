@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The PROXY header, version 1 or 2, which tells a server whose connection it is given.
+/* The PROXY header, version 1 or 2, which tells a server the client's addresses.
  *
- * Addresses are those that the session has: of a client of whom another header has told, the one
- * that was believed. Where the families of the two ends differ for that reason, both are sent as
- * IPv6 addresses, because a header has one family. */
+ * Addresses are the session's: for a client behind a believed header, the header's. Where the
+ * families of the two ends differ therefore, both are sent as IPv6 addresses, because a header has
+ * one family. */
 #include "protocols/proxy/proxy.h"
 
 #include <arpa/inet.h>
@@ -40,7 +40,7 @@ static bool read_end(struct end *end, const struct sockaddr_storage *address)
     return address->ss_family == AF_INET6;
 }
 
-/* Reads both ends; false: a header cannot name them. */
+/* Reads both ends; false where a header cannot name them. */
 static bool read_ends(fb_conn *client, struct end ends[2])
 {
     struct sockaddr_storage peer, local;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks servers: connects, sends, compares the answer, and says how it went. Each worker asks for
- * what is due when the time has come, and when a check has ended. */
+/* Checks servers: connects, sends, compares the answer, and reports the result. Each worker asks
+ * for due checks at the due time, and after the end of a check. */
 #include "protocols/proxy/proxy.h"
 
 #include <errno.h>
 
-/* When a worker without room for another connection tries again. */
+/* Retry interval of a worker without room for a connection. */
 #define RETRY_MS 1000
-/* Turns of the loop in which the answer of a check may still come when its time is over. */
+/* Turns of the loop in which the answer of a check may still come after the timeout. */
 #define OVERDUE_TURNS 2
 
 enum { TIMER_TIMEOUT };
@@ -46,7 +46,7 @@ static struct proxy_probe *find_free(struct proxy_checks *checks)
     return NULL;
 }
 
-/* Chooses the address of proxy_bind that a check connects from, in turn, unless it is text. */
+/* Chooses the address of proxy_bind for the next check, in turn, unless the address is text. */
 static void bind_check(
     fb_connect_options *options, struct proxy_checks *checks, const struct proxy_bind *bind)
 {
@@ -77,8 +77,7 @@ static bool begin_check(
     return false;
 }
 
-/* Makes the checks of a server that are due, while there is room; returns the ms until others
- * are. */
+/* Makes the due checks of a server, while there is room; returns the ms until the next. */
 static uint64_t run_due(
     fb_worker *worker, struct proxy_checks *checks, const struct proxy_health *health)
 {

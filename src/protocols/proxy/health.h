@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-/* Checks that run in a worker at once. */
+/* Limit of concurrent checks in a worker. */
 #define PROXY_CHECKS_MOST 32
 
-/* The timer of a worker that has it look for checks that are due. */
+/* The timer by which a worker looks for due checks. */
 #define PROXY_TIMER_CHECKS 0
 
 /* Whether a connection could not be made for want of what the worker itself needs, so that nothing
@@ -38,16 +38,16 @@ struct proxy_check {
     const char *const *args;
 };
 
-/* The check of a server, in its configuration. */
+/* The configured check of a server. */
 struct proxy_health {
     struct proxy_check check;
     int64_t timeout;                     /* ms */
-    uint64_t most;                       /* bytes of an answer that are looked at */
+    uint64_t most;                       /* limit of the compared bytes of an answer */
     const struct proxy_bind *bind;       /* to connect from */
     const fb_health_check *health_check; /* NULL: none */
 };
 
-/* A check that runs, which is the state of its connection. */
+/* A running check: the state of the connection. */
 struct proxy_probe {
     struct proxy_checks *checks;
     const fb_probe *probe; /* NULL: none */
@@ -69,12 +69,12 @@ struct proxy_checks {
 
 /* health_check [parameter ...] */
 int proxy_health_set(fb_conf *conf, void *value, const char *const *args, uint32_t n);
-/* Declares the check of a server that has one; -1 after a report. */
+/* Declares the server's check, if any; -1 after a report. */
 int proxy_health_done(fb_conf *conf, const fb_upstream *upstream, struct proxy_health *own);
 
 /* Begins and ends the checks of a worker. */
 void proxy_health_start(
     fb_worker *worker, struct proxy_checks *checks, const fb_upstreams *upstreams);
 void proxy_health_drain(fb_worker *worker, struct proxy_checks *checks);
-/* Makes the checks that are due, and sets the timer for others. */
+/* Makes the due checks, and sets the timer for the next. */
 void proxy_health_run(fb_worker *worker, struct proxy_checks *checks);

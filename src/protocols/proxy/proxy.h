@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The configuration of the proxy, the state of a session, and what its files call of each other.
+/* The configuration of the proxy, the state of a session, and the functions between the proxy's
+ * files.
  *
  * A session goes from try to try until a server is connected (session.c), and is a pipe from then
  * on. Invariant: a session has at most one connection to a server. */
@@ -12,10 +13,10 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-/* The PROXY header that a server is sent. */
+/* The PROXY header for a server. */
 enum proxy_header { PROXY_HEADER_NONE, PROXY_HEADER_V1, PROXY_HEADER_V2 };
 
-/* Addresses of one proxy_bind: the arguments that a directive may have. */
+/* Limit of addresses of one proxy_bind: a directive's most arguments. */
 #define PROXY_BIND_MOST 15
 
 /* An address that servers are connected from. */
@@ -24,7 +25,7 @@ struct proxy_bind_address {
     const fb_template *text;
 };
 
-/* Addresses of a proxy_bind, of which a session tries one after another. */
+/* Addresses of a proxy_bind, tried in turn by a session. */
 struct proxy_bind {
     const struct proxy_bind_address *list;
     uint32_t n;       /* 0: the kernel chooses the address */
@@ -41,11 +42,11 @@ struct proxy_conf {
     const fb_upstream *upstream;
     int64_t connect_timeout, timeout; /* ms */
     int64_t buffer_size;
-    int64_t half_close;            /* 1: one half may end long before the other */
-    int64_t next_upstream;         /* 1: a server that cannot be reached has the next one tried */
+    int64_t half_close;            /* 1: one half may end long before its peer */
+    int64_t next_upstream;         /* 1: after an unreachable server the next is tried */
     int64_t next_upstream_tries;   /* 0: as many as there are servers */
     int64_t next_upstream_timeout; /* ms, in which tries begin; 0: any */
-    int64_t reset;                 /* 1: the client of a server that breaks is reset */
+    int64_t reset;                 /* 1: the client of a breaking server is reset */
     int64_t socket_keepalive;      /* 1: the kernel probes silent servers */
     struct proxy_bind bind;
     struct proxy_rate download, upload;
@@ -62,9 +63,9 @@ struct proxy_worker {
     uint32_t bind_turn; /* number of the next session, for its first address of proxy_bind */
 };
 
-/* The state of a client. That of its connection to a server is the client. */
+/* The state of a client. A server connection's state is the client. */
 struct proxy {
-    uint32_t began_ms;      /* when the first try did, monotonic; it wraps */
+    uint32_t began_ms;      /* start of the first try, monotonic; wraps */
     uint32_t failed : 19;   /* tries that have */
     uint32_t bind_at : 4;   /* the address of proxy_bind in use */
     uint32_t bind_left : 4; /* addresses of proxy_bind that were not tried */
@@ -85,7 +86,7 @@ int proxy_header_set(fb_conf *conf, void *value, const char *const *args, uint32
 
 /* rate.c: Works out a rate that is text. Returns 0; -1 without memory. */
 int proxy_rate_evaluate(fb_conn *client, const struct proxy_rate *rate, uint64_t *out);
-/* Does the same for any rate: *out is the fixed one already. */
+/* Computes any rate; *out is the fixed rate already. */
 static inline int proxy_rate_of(fb_conn *client, const struct proxy_rate *rate, uint64_t *out)
 {
     return rate->text != NULL ? proxy_rate_evaluate(client, rate, out) : 0;

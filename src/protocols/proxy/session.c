@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A session: servers are tried one after the other until one is connected; then bytes move both
- * ways until an end.
+/* A session: servers are tried in turn until a connect succeeds; then bytes move both ways until an
+ * end.
  *
- * What a client says early waits in the kernel meanwhile, and so does the end of its half. While
- * the session waits for a server, or listens to its client before it asks for one, a client that
- * has ended its half without a word has gone, unless proxy_half_close is on.
- * Invariant: each try is ended before the next one begins, and in the `closed` of its connection at
- * the latest. */
+ * Early bytes of a client wait in the kernel meanwhile, like the end of the client's half. While
+ * the session waits for a server, or listens to the client before asking for a server, a client
+ * with an ended half and without a byte has gone, unless proxy_half_close is on. Invariant: each
+ * try is ended before the next one begins, at the latest in `closed` of the connection. */
 #include "protocols/proxy/proxy.h"
 
 #include <assert.h>
@@ -40,7 +39,7 @@ static void give_up(fb_conn *client)
     fail(client, 500);
 }
 
-/* Whether a server that cannot be reached has the next one tried. */
+/* Whether the next server is tried after an unreachable server. */
 static bool may_try_again(const fb_conn *client, const struct proxy *proxy)
 {
     const struct proxy_conf *conf = fb_conf_of(client);
@@ -92,7 +91,7 @@ static int server_opened(fb_conn *server, void *state)
     return 0;
 }
 
-/* Ends a try of which nothing came, and begins the next one or ends the session. */
+/* Ends a failed try, and begins the next or ends the session. */
 static void server_failed(fb_conn *server, fb_conn *client, struct proxy *proxy)
 {
     const struct proxy_worker *own = fb_worker_state(server);
@@ -113,7 +112,7 @@ static bool is_own_error(const struct proxy_conf *conf, int error)
            (conf->bind.n > 0 && (error == EACCES || error == EPERM || error == EINVAL));
 }
 
-/* Whether it has failed for want of a local address or port that leads to this server. */
+/* Whether the connect has failed for want of a local address or port for this server. */
 static bool is_local_error(const struct proxy_conf *conf, int error)
 {
     return proxy_lacks_port(error) || (conf->bind.n > 0 && error == EAFNOSUPPORT);
@@ -260,9 +259,8 @@ static void begin_session(fb_conn *client)
     begin_try(client, fb_worker_state(client));
 }
 
-/* Whether a client that says nothing may have gone: sessions end without a byte. In a circle of
- * servers of two daemons all do, one after the other, while others begin as fast; these wait for
- * their ends. */
+/* Whether a silent client may have gone: sessions end without a byte. In a circle of servers of two
+ * daemons all sessions end, one by one, while new sessions begin as fast and wait for the ended. */
 static bool is_wary(const struct proxy_worker *own, const struct proxy_conf *conf)
 {
     return own->silent_ms != 0 && !conf->half_close &&
@@ -288,7 +286,7 @@ static int session_opened(fb_conn *client, void *state)
     return 0;
 }
 
-/* Begins with a client that has said something, which is left to the server. */
+/* Begins with a client that has sent bytes, left for the server. */
 static size_t session_data(fb_conn *client, void *state, fb_bytes in)
 {
     const struct proxy *proxy = state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* stub_status: sends the daemon's statistics, as nginx's page of that name has them, and closes. */
+/* stub_status: sends the daemon's statistics, like nginx's page `stub_status`, and closes. */
 #include <forkbeard/forkbeard.h>
 #include <inttypes.h>
 #include <stdio.h>
