@@ -69,8 +69,7 @@ void kit_options_keep(fb_test_options *options, struct arena *arena)
 
 /* ---- The configuration ---- */
 
-/* A part that the test has written: a file of the test's, which the whole file includes by its
- * path. */
+/* A part written by the test: a file of the test's, included in the whole file by path. */
 struct part {
     const char *name; /* in reports */
     int fd;           /* -1: the test has not written it */
@@ -89,7 +88,7 @@ static void open_part(struct part *part, const char *name, const char *text)
     snprintf(part->line, sizeof(part->line), "include \"%s\";", part->path);
 }
 
-/* A `user` line for root, whose configuration needs a user. The test never changes its user. */
+/* A `user` line for root's configuration, where a user is required. The test never changes user. */
 static const char *user_line(char *line, size_t size)
 {
     const struct passwd *user = geteuid() == 0 ? getpwuid(0) : NULL;

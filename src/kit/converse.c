@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chooses the variants of a script that a conversation runs: other pieces, slow peers, a network
- * that makes trouble, early ends and failing allocations. A script that fails as it is written is
- * run only once, because its variants would only repeat the failure. */
+/* Chooses the variants of a script for a conversation: different pieces, slow peers, network
+ * trouble, early ends and failing allocations. A script that fails as written is run only once,
+ * because variants would only repeat the failure. */
 #include "kit/script.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The greatest number of places that are tried. A longer script is tried at some of its places,
- * evenly spread. */
+/* The limit of tried places. A longer script is tried at some places, evenly spread. */
 #define CUTS_MOST 200
 #define ENDINGS_MOST 100
 #define REFUSALS_MOST 300
@@ -18,15 +17,15 @@
 #define WINDOWS_MOST 10000
 #define DEATHS_MOST 20
 #define LOSSES_MOST 50
-/* The number of seeds for network trouble that are tried. */
+/* The number of tried seeds for network trouble. */
 #define SEEDS 10
-/* The number of failures after which the kit stops. */
+/* The kit stops after so many failures. */
 #define FAILURES_MOST 20
 
 struct converse {
     const struct kit_script *script;
     int failures;
-    uint64_t allocations; /* needed by the script as it is written */
+    uint64_t allocations; /* allocations of the script as written */
     uint64_t messages;    /* between workers, in it */
     bool verbose;
 };
@@ -59,7 +58,7 @@ static uint64_t stride_of_script(const struct kit_script *script, uint64_t n, ui
     return script->options->thorough != 0 ? 1 : n / most + 1;
 }
 
-/* Counts the bytes of all steps of one kind. */
+/* Counts the bytes of all steps of a kind. */
 static uint64_t count_step_bytes(const struct kit_script *script, uint32_t act)
 {
     uint64_t n = 0;
@@ -160,8 +159,8 @@ static void try_each(
     }
 }
 
-/* Fails one allocation after the other. With peers that stop reading the worker keeps more output,
- * and so allocates more. */
+/* Fails the allocations in turn. With peers that stop reading the worker keeps more output, and so
+ * allocates more. */
 static void try_refusals(struct converse *converse)
 {
     uint64_t stride = stride_of_script(converse->script, converse->allocations, REFUSALS_MOST);
@@ -174,7 +173,7 @@ static void try_refusals(struct converse *converse)
     try_each(converse, &start, "start: allocation", 1);
 }
 
-/* Loses a message between workers, the next in each run. */
+/* Loses a message between workers, the next in every run. */
 static void try_losses(struct converse *converse)
 {
     struct kit_variant variant = { .loses = true };

@@ -126,7 +126,7 @@ static void show_bytes(fb_bytes bytes, size_t from)
     fputs(end < bytes.n ? "\"..." : "\"", stderr);
 }
 
-/* Prints the received bytes and the expected ones: `label: step 3: ...`. */
+/* Prints the received and the expected bytes: `label: step 3: ...`. */
 static void report_difference(const char *label, size_t step, fb_bytes expected, fb_bytes heard)
 {
     size_t same = 0;
@@ -339,7 +339,7 @@ static bool is_excused(const struct kit_run *run, fb_bytes expected, fb_bytes fo
     return false;
 }
 
-/* The number of bytes that a step expects. */
+/* The number of bytes expected by a step. */
 static size_t expected_n(const fb_test_step *step)
 {
     switch (step->act) {
@@ -395,9 +395,9 @@ static void check_heard(struct kit_run *run, unsigned peer)
     }
 }
 
-/* Whether peers of this variant hear nothing but what is expected. The protocol may have something
- * else to say after a death or the end of a half, without a message, or where workers come to know
- * each other late. */
+/* Whether peers of the variant must hear exactly the expected bytes. The protocol may say more
+ * after a death or the end of a half, without a message, or where workers come to know peers
+ * late. */
 static bool is_checked(const struct kit_run *run)
 {
     const struct kit_variant *variant = run->variant;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A run of a script, its peers, and the bytes that the peers expect. */
+/* A run of a script, the peers, and the expected bytes. */
 #pragma once
 
 #include "kit/script.h"
@@ -10,15 +10,15 @@ struct kit_run {
     fb_test *test;
     fb_test_peer *peers[FB_TEST_PEERS];
     size_t taken[FB_TEST_PEERS]; /* expected bytes that each peer has received */
-    unsigned now;                /* number of the peer whose steps are run */
+    unsigned now;                /* number of the peer of the running steps */
     size_t step;                 /* number of the current step, from 0 */
     uint64_t said;               /* bytes sent by all peers */
-    size_t logged;               /* bytes of the access log that were expected */
+    size_t logged;               /* expected bytes of the access log */
     int failures;
     bool over; /* the script cannot go on */
 };
 
-/* Number i of the up to four that a step has in its `n`. */
+/* Number i of up to four in a step's `n`. */
 static inline unsigned kit_third_of(uint64_t n, unsigned i)
 {
     return (unsigned)(n >> 16 * i & 0xffff);

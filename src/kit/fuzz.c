@@ -98,7 +98,7 @@ static uint32_t draw_below(struct driver *driver, uint32_t below)
     return sim_draw(&driver->random, below);
 }
 
-/* Passes the input in memory of exactly its size, so that a sanitizer detects a read beyond its
+/* Passes the input in memory of exactly the input's size: a sanitizer detects a read beyond the
  * end. */
 static void feed_target(struct driver *driver, const uint8_t *bytes, size_t n)
 {
@@ -134,7 +134,7 @@ static void load_input(struct driver *driver, int fd, size_t size, const char *p
     input->n = (size_t)n;
     STAILQ_INSERT_TAIL(&driver->inputs, input, link);
     driver->input_n++;
-    fprintf(stderr, "%s\n", path); /* a crash is about the last that is printed */
+    fprintf(stderr, "%s\n", path); /* a crash is about the last printed path */
     feed_target(driver, input->bytes, input->n);
 }
 
@@ -187,7 +187,7 @@ static const struct input *choose_input(struct driver *driver)
     return input;
 }
 
-/* Overwrites a random place with a part of another input. */
+/* Overwrites a random place with a part of a second input. */
 static size_t paste_part(struct driver *driver, uint8_t *bytes, size_t n, const struct input *input)
 {
     size_t at = draw_below(driver, (uint32_t)n + 1), from, part;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds protocols that use a connection after its end, or more of its state than they have, and
- * connections whose `opened` was called without `closed`. The slot of an ended connection stays
- * unused for a long time, so that the SDK detects the old handle. A zone lies behind each state,
- * which is looked at after each turn; the address sanitizer, if there is one, detects access to it,
- * and to the states of ended connections, at once. */
+/* Finds protocols using a connection after the end, or memory beyond the state, and connections
+ * with a call of `opened` but not of `closed`. The slot of an ended connection stays unused for a
+ * long time, so that the SDK detects the old handle. A zone lies behind each state, and is checked
+ * after each turn; the address sanitizer, if any, detects access to zones, and to the states of
+ * ended connections, at once. */
 #include "features/pass/pass.h"
 #include "kit/kit.h"
 #include "sdk/handle.h"
@@ -164,7 +164,7 @@ static int watched_opened(fb_conn *conn, void *state)
     guard_zone(conn);
     if (ops->opened != NULL)
         result = ops->opened(conn, state);
-    if (pass_is_due(conn)) /* the next server may have the same protocol */
+    if (pass_is_due(conn)) /* the next server may run this protocol, too */
         unguard_zone(conn);
     return result;
 }

@@ -18,7 +18,7 @@
 struct kit_memory {
     struct memory memory;
     uint64_t requested;  /* allocations that were requested since the start */
-    uint64_t live;       /* allocations not released, those before the start included */
+    uint64_t live;       /* unreleased allocations, including allocations before the start */
     uint64_t from, most; /* number of the first allocation that fails, and how many fail */
     uint64_t refused;    /* allocations that have failed */
     bool is_watched;     /* a sanitizer sees wrong uses of it: blocks have no zones */
@@ -77,16 +77,16 @@ struct kit_worker {
     unsigned kind;        /* KIT_WORKER, from the test's creation to its end */
     fb_test *test;
     unsigned number;
-    bool alive;      /* lives: from a successful start to its death or end */
+    bool alive;      /* lives: from a successful start to the death or end */
     bool is_killed;  /* within its death: nobody sees its actions */
     char label[128]; /* the beginning of its log lines */
     struct heritage heritage;
-    struct cycle *cycle;                           /* a reading of the configuration of its own */
+    struct cycle *cycle;                           /* a separate reading of the configuration */
     struct sim_socket *listeners[KIT_SERVERS_MAX]; /* the servers', over all lives */
     int fds[KIT_SERVERS_MAX];    /* real descriptors behind the listeners, kept over all lives */
     int handed[KIT_SERVERS_MAX]; /* the same, as the worker has them */
     int channel;                 /* the master's end of its channel; -1: none */
-    int inbox;                   /* the sending end of its inbox; -1: not requested yet */
+    int inbox;                   /* the sending end of the inbox; -1: not requested yet */
     unsigned jobs;               /* jobs of fb_run(), when they were last counted */
 };
 
@@ -111,7 +111,7 @@ struct fb_test {
     bool several;            /* workers of a master, and not a single process */
     unsigned worker_n;
     struct kit_worker *workers;
-    struct kit_way *ways; /* worker_n of each worker, in the order of workers */
+    struct kit_way *ways; /* worker_n of each worker, in worker order */
     struct bells bells;
     struct cycle *cycle;          /* the master's */
     const struct cycle *accepted; /* the configuration whose hooks were called; or NULL */
@@ -121,7 +121,7 @@ struct fb_test {
     const fb_protocol *protocols[KIT_PROTOCOLS_MAX + 1]; /* copies, in the arena; ends with NULL */
     fb_ops own_ops[KIT_PROTOCOLS_MAX];                   /* their callbacks, without the kit's */
     uint64_t openings, closings;                         /* of clients' connections */
-    uint64_t became_n; /* connections of ended workers that have changed their protocol */
+    uint64_t became_n; /* connections of ended workers with a changed protocol */
     STAILQ_HEAD(, fb_test_peer) peers;
     STAILQ_HEAD(, fb_test_server) servers;
     STAILQ_HEAD(, kit_name_server) name_servers;
@@ -133,7 +133,7 @@ struct fb_test {
     bool dawdles;        /* messages between workers come late, at times */
     uint64_t way_random; /* ... by numbers of this seed */
     uint64_t loss_at;    /* the number of a message between workers that is lost, from 1; 0: none */
-    uint64_t message_n, loss_n; /* carried messages, and how many of them were lost by loss_at */
+    uint64_t message_n, loss_n; /* carried messages, and the messages lost by loss_at */
     uint64_t began;             /* monotonic ms of the start */
     uint64_t job_ms;            /* the time that a job of fb_run() takes */
     uint64_t jobs_due;          /* monotonic ms when the jobs under way have ended */
@@ -158,7 +158,7 @@ static inline struct kit_worker *kit_worker_of(struct worker *worker)
     return own;
 }
 
-/* The test that a worker is a part of. */
+/* The test of a worker. */
 static inline fb_test *kit_test_of(struct worker *worker)
 {
     fb_test *test = kit_worker_of(worker)->test;
@@ -182,7 +182,7 @@ static inline struct kit_way *kit_way(fb_test *test, unsigned from, unsigned to)
     return &test->ways[from * test->worker_n + to];
 }
 
-/* Prints a line about a fault, and counts it. */
+/* Prints a line about a fault, and counts the fault. */
 void kit_fault(fb_test *test, const char *format, ...) PRINTF_FORMAT(2, 3);
 /* Ends the program: the test itself is wrong, or there is no memory for it. */
 NORETURN void kit_misused(const char *format, ...) PRINTF_FORMAT(1, 2);
@@ -193,21 +193,21 @@ void kit_memory_init(struct kit_memory *memory);
 /* Frees the blocks that are kept. */
 void kit_memory_done(struct kit_memory *memory);
 
-/* Creates a file with this text, in memory where the system can; returns its descriptor, and writes
- * a path of it, both for os_temporary_close(). */
+/* Creates a file with the text, in memory where the system can; returns the descriptor and writes a
+ * path, both for os_temporary_close(). */
 int kit_file_create(const char *text, char path[KIT_FILE_PATH]);
 /* Returns the whole text of a file, which the caller frees. */
 char *kit_file_read(int fd);
 
-/* Copies the options of a caller that may be built for another version of the header. */
+/* Copies the options of a caller, possibly built for a different version of the header. */
 fb_test_options kit_options(const fb_test_options *options);
 
 /* Copies the strings of options into an arena. */
 void kit_options_keep(fb_test_options *options, struct arena *arena);
-/* The number of the servers that the options ask for. */
+/* The number of servers in the options. */
 unsigned kit_options_servers(const fb_test_options *options);
 
-/* Reads the configuration; NULL after its mistakes were printed. */
+/* Reads the configuration; NULL after printed mistakes. */
 struct cycle *kit_conf_load(
     const fb_protocol *const *protocols, const fb_test_options *options, const char *label);
 
@@ -222,8 +222,8 @@ struct kit_start {
     int faults;          /* out: of a start that has failed */
 };
 
-/* Does what fb_test_start_with() does. A start that fails for want of memory which was to be
- * refused is silent, but for faults. */
+/* Implements fb_test_start_with(). A start failing for a deliberately refused allocation is silent,
+ * but for faults. */
 fb_test *kit_test_start(struct kit_start *start);
 
 /* Starts a life of a worker; -1 after lines in the log. */
@@ -248,16 +248,16 @@ void kit_ways_clear(fb_test *test, struct kit_worker *own);
 /* Makes trouble on the network from now on. */
 void kit_trouble(fb_test *test, uint64_t seed);
 
-/* Installs callbacks that count `opened` and `closed` and then call the protocols'. */
+/* Installs callbacks counting `opened` and `closed` before the protocols' callbacks run. */
 void kit_watch_callbacks(fb_test *test);
 
-/* The number of connections that must end before the slot of an ended one is used again. */
+/* So many connections must end before the slot of an ended connection is used again. */
 #define KIT_SPARE_SLOTS 4096
-/* Keeps slots of ended connections unused, and their states untouched. */
+/* Keeps slots of ended connections unused, with untouched states. */
 void kit_slots_guard(struct worker *worker);
 void kit_slots_unguard(struct worker *worker);
 
-/* Makes room for a zone behind each state of the protocol, of which this is the test's copy. */
+/* Makes room for a zone behind each state of `copy`, the test's copy of a protocol. */
 void kit_states_widen(const fb_protocol *copy);
 /* Looks at the zones of all connections. */
 void kit_states_check(struct kit_worker *own);
@@ -265,7 +265,7 @@ void kit_states_check(struct kit_worker *own);
 /* Frees all peers and servers. */
 void kit_peers_free(fb_test *test);
 
-/* Opens the servers of names of a worker's configuration, whose system has one, too. */
+/* Opens the configured servers of a worker's names, and the system's, if any. */
 void kit_names_open(fb_test *test, struct cycle *cycle);
 /* Answers the questions that have come. */
 void kit_names_serve(fb_test *test);

@@ -38,8 +38,8 @@ static void report_mistake(struct worker *worker, const char *text)
         kit_fault(kit_test_of(worker), "%s", text);
 }
 
-/* The number of the test's server at this address; that of no server for one of the `stream`
- * directives. */
+/* Returns the number of the test's server at the address; the number of servers for an address of a
+ * `stream` directive. */
 static unsigned server_at(const fb_test *test, const struct address *at)
 {
     unsigned n = kit_options_servers(&test->options);
@@ -50,7 +50,7 @@ static unsigned server_at(const fb_test *test, const struct address *at)
     return i < n ? i : n;
 }
 
-/* Gives the worker its listeners: real descriptors, which stand for simulated sockets. */
+/* Gives the worker listeners: real descriptors, standing for simulated sockets. */
 static void hand_listeners(struct kit_worker *own)
 {
     struct listener *listener;

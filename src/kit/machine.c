@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The simulated machine as a test commands it: a worker dies, is replaced, or drains; messages
- * between workers are late or lost; a watched descriptor, whose far end a test does not have, is
- * ready. A death is that of a killed process: others see no more of it than what it had done
- * before. */
+ * between workers are late or lost; a watched descriptor, with a far end beyond the test, is ready.
+ * A death is like a killed process's: siblings see only the acts before the death. */
 #include "kit/kit.h"
 #include "worker/commands.h"
 #include "worker/threads.h"
@@ -84,7 +83,7 @@ static void reset_connection(struct fb_conn *conn, void *arg)
         sim_kill(socket);
 }
 
-/* Makes the worker's zones private, so that its changes are seen by no worker. */
+/* Makes the worker's zones private: no sibling sees a change. */
 static void isolate_zones(struct kit_worker *own)
 {
     struct zone *zone;
@@ -96,7 +95,7 @@ static void isolate_zones(struct kit_worker *own)
             kit_misused("no memory for the zones of a dead worker");
 }
 
-/* Lets jobs end, which the struct worker has to outlive. */
+/* Lets jobs end, before the struct worker may go. */
 static void await_jobs(struct kit_worker *own)
 {
     while (threads_busy(&own->worker) > 0) {
@@ -162,7 +161,7 @@ void fb_test_drain_worker(fb_test *test, unsigned worker, uint64_t deadline)
     struct kit_worker *own = living_worker(test, worker, "fb_test_drain_worker");
 
     fb_test_run(test);
-    if (own->alive) /* a drain that has begun may have ended just now */
+    if (own->alive) /* a drain may have ended just after the begin */
         drain_worker(own, deadline);
     fb_test_run(test);
 }
@@ -181,7 +180,7 @@ void fb_test_link(fb_test *test, unsigned from, unsigned to, fb_test_way how)
     if ((from != FB_TEST_EVERY && from >= test->worker_n) ||
         (to != FB_TEST_EVERY && to >= test->worker_n))
         kit_misused("fb_test_link(): there is no worker %u, or no worker %u", from, to);
-    fb_test_run(test); /* messages of before go the way that there was */
+    fb_test_run(test); /* older messages go the old way */
     set_ways(test, from, to, how);
     kit_master_serve(test);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The master of a test with several workers: hands over inboxes, tells who has gone, and wakes the
- * worker whose bell has rung, all by the channels of the daemon. Real descriptors, at which nothing
- * happens in the simulation, are looked at here between the turns. A single process has none.
+/* The master of a test with several workers: hands over inboxes, reports gone workers, and wakes a
+ * worker after a ring of the bell, all by the channels of the daemon. Real descriptors, idle in the
+ * simulation, are looked at here between the turns. A single process has no such master.
  *
- * Each packet that a worker sends to another is taken from its socket, and put into the receiver's
- * inbox at once, later, or never. A lost message is answered as the daemon answers a message that a
- * worker has not received before its death. Packets of one way never overtake each other. */
+ * Each packet between workers is taken from the sender's socket, and put into the receiver's inbox
+ * at once, later, or never. A lost message is answered like the daemon answers a message not
+ * received before a worker's death. Packets never overtake on a way. */
 #include "kit/kit.h"
 #include "worker/messages_private.h"
 #include "worker/references.h"
@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A way that is late at times is found closed at one visit in three. */
+/* A late way is found closed at a visit in three. */
 #define LATE_OF 3
 
 static bool is_ready(int fd, short events)
@@ -36,7 +36,7 @@ static void send_order(
         kit_misused("worker %u does not read its channel", own->number);
 }
 
-/* Makes the socket that the worker receives from. */
+/* Makes the worker's receiving socket. */
 static void open_inbox(struct kit_worker *own)
 {
     int ends[2];
@@ -50,8 +50,7 @@ static void open_inbox(struct kit_worker *own)
     own->inbox = ends[1];
 }
 
-/* Makes the beginning of the way of messages to another worker, and hands it over as that worker's
- * inbox. */
+/* Makes the sending end of the way to `to`, and hands the end over as the inbox of `to`. */
 static void open_way(struct kit_worker *own, struct kit_worker *to, uint32_t incarnation)
 {
     struct kit_way *way = kit_way(own->test, own->number, to->number);
@@ -169,8 +168,8 @@ static void take_packets(struct kit_way *way)
             add_packet(way, &packet, (size_t)n);
 }
 
-/* Loses the first packet: its sender is answered that the receiver is not known. An answer itself
- * becomes that answer. Greetings are not lost, because no worker lives without. */
+/* Loses the first packet: the sender gets the answer "unknown receiver". A lost answer becomes an
+ * "unknown" answer. Greetings are not lost, because no worker lives without. */
 static bool lose_first(fb_test *test, unsigned from, unsigned to)
 {
     struct kit_way *way = kit_way(test, from, to);
@@ -207,7 +206,7 @@ static bool deliver_first(fb_test *test, unsigned from, unsigned to)
     return true;
 }
 
-/* Counts the first packet, if it is a message, and says whether it is the one to be lost. */
+/* Counts the first packet, if a message, and returns whether the packet is to be lost. */
 static bool is_to_be_lost(fb_test *test, const struct kit_way *way)
 {
     if (head_of(STAILQ_FIRST(&way->packets)).outcome != MESSAGE_IS_SENT ||
@@ -217,7 +216,7 @@ static bool is_to_be_lost(fb_test *test, const struct kit_way *way)
     return true;
 }
 
-/* Carries what is on a way; whether any has come to its receiver. */
+/* Carries packets on a way; whether any has reached the receiver. */
 static bool carry_way(fb_test *test, unsigned from, unsigned to)
 {
     struct kit_way *way = kit_way(test, from, to);
@@ -250,7 +249,7 @@ static void apply_refusal(struct kit_worker *own, struct kit_worker *to)
             peer->refuses = busy ? peer->refuses | PEER_IS_HELD : peer->refuses & ~PEER_IS_HELD;
 }
 
-/* Carries messages; whether any has come to its receiver. */
+/* Carries messages; whether any has reached a receiver. */
 static bool carry_ways(fb_test *test)
 {
     struct kit_worker *own;
@@ -272,7 +271,7 @@ static bool has_packets(const struct kit_way *way)
            (way->fd != -1 && recv(way->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) > 0);
 }
 
-/* Whether messages are on a way that delivers. */
+/* Whether messages are on a delivering way. */
 static bool ways_are_busy(fb_test *test)
 {
     for (unsigned i = 0; i < test->worker_n * test->worker_n; i++)

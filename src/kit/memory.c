@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Bytes before a block, with its size, and of the zone behind it. */
+/* Bytes before a block, with the size, and of the zone behind. */
 #define ZONE 16
 #define ZONE_BYTE 0xa5
 
@@ -28,7 +28,7 @@ static struct kit_memory *kit_memory_of(const struct memory *memory)
     return container_of(memory, struct kit_memory, memory);
 }
 
-/* Whether a sanitizer sees wrong uses of memory, if each block has its exact size. */
+/* Whether a sanitizer sees wrong uses of memory, given blocks of exact size. */
 static bool memory_is_watched(void)
 {
     const char *preload = getenv("LD_PRELOAD");
@@ -77,7 +77,7 @@ static void free_kept(struct kit_memory *m, uint8_t *block)
     free(block - ZONE);
 }
 
-/* Checks a block that ends, and keeps it in the place of the oldest. */
+/* Checks an ending block, and keeps the block in place of the oldest. */
 static void keep_block(struct kit_memory *m, uint8_t *block)
 {
     size_t n = block_size(block);

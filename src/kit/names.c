@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The servers of names of a test: each address that a `resolver` names, and 192.0.2.53 in the place
- * of the system's. All know the same records. A question that is not answered yet stays with its
- * socket's output until another reply is set. */
+/* The servers of names of a test: each `resolver` address, and 192.0.2.53 in place of the system's.
+ * All know equal records. An unanswered question stays with the socket's output until a new reply
+ * is set. */
 #include "kit/kit.h"
 #include "net/address_parse.h"
 
@@ -163,7 +163,7 @@ static const struct kit_record *add_records(
     return alias;
 }
 
-/* Reads the name of a question as text; returns its bytes in the message, or 0: it is not whole. */
+/* Reads the name of a question as text; returns the name's bytes in the message, or 0 when cut. */
 static size_t read_question_name(const uint8_t *p, size_t n, char name[NAME_MOST])
 {
     size_t at = 0, length = 0;
@@ -183,7 +183,8 @@ static size_t read_question_name(const uint8_t *p, size_t n, char name[NAME_MOST
     return at < n ? at + 1 : 0;
 }
 
-/* Makes the answer to a question of n bytes or more; returns its bytes, or 0: it is not whole. */
+/* Makes the answer to a question of n bytes or more; returns the answer's bytes, or 0 for a cut
+ * question. */
 static size_t make_answer(const fb_test *test, const uint8_t *p, size_t n, struct reply *reply)
 {
     const struct kit_record *alias;

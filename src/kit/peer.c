@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The program's ends of the worker's connections: clients, and connections that servers of the
- * simulated kernel have accepted. An address has at most one server. Before a call returns what a
- * peer has received, the worker finishes its work. */
+/* The program's ends of the worker's connections: clients, and connections accepted by servers of
+ * the simulated kernel. An address has at most one server. The worker finishes all work before a
+ * call returns a peer's received bytes. */
 #include "kit/kit.h"
 #include "net/address_parse.h"
 

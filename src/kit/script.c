@@ -52,7 +52,7 @@ static void say_script_bytes(struct kit_run *run, fb_bytes bytes)
     run->said += bytes.n;
 }
 
-/* Kills a worker, unless the script has, and starts another in its place. */
+/* Kills a worker, unless the script has, and starts a successor. */
 static void kill_worker(fb_test *test, unsigned worker)
 {
     if (fb_test_worker_at(test, worker, NULL) != NULL)
@@ -88,8 +88,7 @@ static unsigned every_or(unsigned worker)
     return worker == (FB_TEST_EVERY & 0xffff) ? FB_TEST_EVERY : worker;
 }
 
-/* Runs a step that changes a worker, or the ways between them; false when the step is of another
- * kind. */
+/* Runs a step that changes a worker or a way; false for a step of a different kind. */
 static bool change_machine(struct kit_run *run, const fb_test_step *step)
 {
     uint64_t n = step->n;
@@ -199,7 +198,7 @@ static void open_servers(const struct kit_run *run)
             fb_test_serve(run->test, run->script->steps[i].p, FB_TEST_ACCEPTS);
 }
 
-/* Starts the test of a variant. Its `test` stays NULL if that fails; `outcome` is final then. */
+/* Starts the test of a variant. On failure `test` stays NULL, and `outcome` is final. */
 static void start_variant(struct kit_run *run, struct kit_outcome *outcome)
 {
     const struct kit_variant *variant = run->variant;

@@ -5,7 +5,7 @@
 
 #include "kit/kit.h"
 
-/* The event before the step `step` of a variant, which is the last that is run. */
+/* The event before the step `step`, the last step run in a variant. */
 enum kit_ending {
     KIT_RUNS_TO_END, /* no event: all steps are run */
     KIT_RESETS,      /* the client breaks the connection */
@@ -18,21 +18,21 @@ struct kit_variant {
     char name[64];
     bool bytes;             /* clients send single bytes */
     uint64_t cut;           /* byte where clients begin a second piece; 0: a single piece */
-    size_t window;          /* bytes that peers take at a time; 0: any number */
-    bool pausing;           /* peers take nothing until the script expects something */
+    size_t window;          /* bytes taken by peers at a time; 0: any number */
+    bool pausing;           /* peers take nothing until the script expects bytes */
     bool trouble;           /* the network makes trouble */
     uint64_t seed;          /* of the trouble */
     enum kit_ending ending; /* how the run ends early */
     size_t step;            /* the step before which it ends */
-    bool half;              /* ends in the middle of this step's bytes instead */
+    bool half;              /* ends in the middle of the step's bytes instead */
     unsigned worker;        /* the worker that dies */
     bool refuses;           /* one allocation fails */
     bool refuses_start;     /* an allocation fails before a worker serves */
     bool loses;             /* a message between workers is lost */
-    uint64_t after; /* allocations that succeed, or messages that arrive, before the failure */
+    uint64_t after;         /* successful allocations, or arriving messages, before the failure */
 };
 
-/* A script and its test, the same in all variants; lent by the caller. */
+/* A script and the test, equal in all variants; lent by the caller. */
 struct kit_script {
     const fb_protocol *protocol;
     const fb_test_options *options;

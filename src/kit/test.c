@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starts and ends a test: its configuration, its simulated world, its workers; and checks at the
- * end that nothing is left. What a start has made, the end destroys in reverse order. */
+/* Starts and ends a test: configuration, simulated world, workers; and checks at the end for
+ * leftovers. The end destroys a start's objects in reverse order. */
 #include "kit/kit.h"
 #include "module/module.h"
 #include "os/files.h"
@@ -114,8 +114,8 @@ static void destroy_world(fb_test *test)
     kit_names_free(test);
 }
 
-/* Checks and copies the protocol as the loader of modules does; NULL after a line that says what is
- * wrong with it. */
+/* Checks and copies the protocol as the loader of modules does; NULL after a line about the
+ * mistake. */
 static const fb_protocol *adopt_protocol(struct arena *arena, const fb_protocol *protocol)
 {
     char text[MODULE_TEXT];
@@ -191,7 +191,7 @@ static void check_descriptors(fb_test *test, struct kit_descriptors *before)
     free_descriptors(before);
 }
 
-/* Destroys a test whose simulated world does not exist, or not any more; returns its faults. */
+/* Destroys a test without, or no longer with, a simulated world; returns the number of faults. */
 static int destroy_test(fb_test *test)
 {
     int faults;
@@ -261,10 +261,10 @@ static void init_test_log(fb_test *test, struct log *log)
     log->plain = test->protocols[0]->name;
 }
 
-/* Places the keys of maps by numbers of the test's: each run meets them in the same order. */
+/* Places the keys of maps by the test's numbers: all runs meet the keys in equal order. */
 static void seed_maps(fb_test *test)
 {
-    uint64_t random = test->options.seed; /* apart from the numbers that protocols are given */
+    uint64_t random = test->options.seed; /* apart from protocols' random numbers */
     struct zone *zone;
 
     STAILQ_FOREACH (zone, &test->cycle->zones, link) {
@@ -288,7 +288,7 @@ static int start_workers(fb_test *test)
     for (unsigned i = 0; i < test->worker_n; i++) {
         if (kit_worker_start(&test->workers[i]) == 0) {
             if (test->several)
-                fb_test_run(test); /* until the workers know each other, in their order */
+                fb_test_run(test); /* until the workers know all siblings, in worker order */
             continue;
         }
         KIT_FOREACH_ALIVE(own, test)
@@ -351,7 +351,7 @@ fb_test *fb_test_start(const fb_protocol *protocol, const char *server)
     return fb_test_start_with(protocol, &options);
 }
 
-/* Reports each log line with the text as a fault. */
+/* Reports log lines with the text as faults. */
 static void check_lines(fb_test *test, const char *text)
 {
     const char *line = fb_test_logged(test);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lets the workers do their work, and time pass. The workers run only within these calls, in the
- * order of their numbers, and each call returns when nothing is left to do. */
+/* Lets the workers work, and time pass. The workers run only within calls of these functions, in
+ * the order of worker numbers, and a call returns when no work is left. */
 #include "kit/kit.h"
 #include "worker/threads.h"
 
-/* Turns without a pause after which a fault reports that a worker never becomes idle. */
+/* Turns without a pause before a fault reports a worker that never becomes idle. */
 #define TURNS_MAX 100000
 /* Turns of a restless worker from then on. */
 #define RESTLESS_TURNS 100
@@ -94,7 +94,7 @@ void fb_test_run(fb_test *test)
 
     CHECK_KIND(test, KIT_TEST);
     KIT_FOREACH_ALIVE(own, test)
-    net_flush(&own->worker.stream.net); /* after calls that the test has made itself */
+    net_flush(&own->worker.stream.net); /* after the test's own calls */
     do
         turn_workers(test);
     while ((workers_have_work(test) || end_drained(test)) && --turns > 0);
@@ -104,7 +104,7 @@ void fb_test_run(fb_test *test)
     test->restless = true;
 }
 
-/* The time until something happens by itself, at most `most` ms. */
+/* The time until the next timer or the time limit of a job, at most `most` ms. */
 static uint64_t distance_of(fb_test *test, uint64_t most)
 {
     struct kit_worker *own;
