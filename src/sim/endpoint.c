@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The endpoints of a simulation by descriptor, its faults, its seeded randomness and the digest:
- * what arrives at an endpoint, what was sent, and how a connection breaks. An endpoint outlives the
- * closing of its descriptor; nothing arrives after the end of the peer's half. */
+/* The endpoints of a simulation by descriptor, faults, seeded randomness and the digest: arriving
+ * bytes, sent bytes, and broken connections. An endpoint outlives the close of the descriptor;
+ * nothing arrives after the end of the peer's half. */
 #include "sim/sim_private.h"
 
 #include <assert.h>

@@ -76,7 +76,7 @@ static bool has_trouble(
     return true;
 }
 
-/* A random part of n, which is at least 2. */
+/* A random part of n >= 2. */
 static size_t part_of(struct sim *sim, size_t n)
 {
     uint32_t below = n - 1 < UINT32_MAX ? (uint32_t)(n - 1) : UINT32_MAX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The mechanism of simulations (sim/sim.h), with edges or with levels, and their time. Each wait
- * checks the loop, its sources and timers, and each watched endpoint; no wait ever blocks. */
+/* The mechanism of simulations (sim/sim.h), with edges or with levels, and simulated time. Each
+ * wait checks the loop, sources, timers and watched endpoints; no wait ever blocks. */
 #include "sim/sim_private.h"
 
 #include <assert.h>
@@ -75,7 +75,7 @@ static struct sim_watch *watch_of(const struct loop *loop, const struct sim_endp
     return NULL;
 }
 
-/* Watches the endpoint of a source, or finds that this loop does; NULL with errno. */
+/* Watches the endpoint of a source, unless watched by this loop already; NULL with errno. */
 static struct sim_watch *start_watch(struct loop *loop, struct source *source)
 {
     struct sim_loop *state = loop->mechanism_state;
@@ -151,7 +151,7 @@ static int mechanism_pause_level(
     return 0;
 }
 
-/* Enables and disables where events are edges: the loop remembers those that come meanwhile. */
+/* Enables and disables where events are edges: the loop remembers edges during a pause. */
 static int mechanism_pause_edge(
     struct loop *loop, struct source *source, enum event_direction direction)
 {
@@ -307,7 +307,7 @@ static bool report_direction(
     return happened;
 }
 
-/* Reports an error once; returns whether it is new. */
+/* Reports an error once; returns whether the error is new. */
 static bool report_broken(struct loop *loop, struct sim_watch *watch)
 {
     if (!is_newly_broken(watch))

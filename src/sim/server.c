@@ -149,7 +149,7 @@ static bool is_foreign_address(const struct sockaddr *address)
 static int bind_endpoint(
     struct sim_endpoint *s, const struct sockaddr *address, const struct io_connect *options)
 {
-    struct sockaddr_in *in = (void *)&s->view.local; /* the port of IPv6 lies at the same place */
+    struct sockaddr_in *in = (void *)&s->view.local; /* sin6_port has the same offset */
     in_port_t port = in->sin_port;
 
     if (options->local->sa_family != address->sa_family || address->sa_family == AF_UNIX)

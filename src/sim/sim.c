@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A simulation and its sockets as the harness drives them: what arrives, how much the peer takes,
- * and when it ends. A simulation outlives its loops. */
+/* A simulation and sockets as driven by the harness: arriving bytes, bytes taken by the peer, and
+ * ends. A simulation outlives all loops. */
 #include "sim/sim_private.h"
 
 #include <assert.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define FIRST_DIGEST 1000000
-/* The clocks begin at odd places, so that they are not taken for each other or for durations. */
+/* The clocks begin at odd places, unlikely to be confused with a second clock or with durations. */
 #define FIRST_MONO_MS 1000000
 #define FIRST_WALL_MS 1795253400000 /* 2026-11-21 09:30:00 UTC */
 

@@ -8,7 +8,7 @@
 #include "event/loop.h"
 #include "sim/sim.h"
 
-/* The first simulated descriptor, beyond every real one. */
+/* The first simulated descriptor, beyond all real descriptors. */
 #define SIM_FIRST_FD 1000000
 
 enum sim_step_kind { SIM_STEP_BYTES, SIM_STEP_STALL, SIM_STEP_END, SIM_STEP_BROKEN };
@@ -18,7 +18,7 @@ struct sim_step {
     STAILQ_ENTRY(sim_step) link;
     enum sim_step_kind kind;
     int error;
-    size_t n, at; /* bytes, and how many of them were received */
+    size_t n, at; /* bytes, and received bytes among n */
     uint8_t bytes[];
 };
 
@@ -38,7 +38,7 @@ struct sim_watch {
 TAILQ_HEAD(sim_watches, sim_watch);
 
 struct sim_endpoint {
-    struct sim_socket view; /* the first member: what the harness is given */
+    struct sim_socket view; /* the first member: the harness's view */
     RB_ENTRY(sim_endpoint) node;
     struct sim *sim;
     STAILQ_HEAD(, sim_step) steps;
@@ -46,8 +46,8 @@ struct sim_endpoint {
     size_t sent_room;
     size_t lost; /* bytes that a reset has taken back */
     int send_error;
-    bool over;                 /* the harness has ended or broken its input */
-    bool must_close;           /* the program has the descriptor, and has not closed it */
+    bool over;                 /* the harness has ended or broken the input */
+    bool must_close;           /* the program has the descriptor, not closed yet */
     struct sim_server *server; /* the server of its connect(), or NULL */
     bool connecting;           /* the server has not answered */
     int connect_error;
@@ -92,7 +92,7 @@ void sim_mark_changed(struct sim_endpoint *s, enum event_direction direction);
 /* Appends a step of n bytes; NULL when the connection is broken and nothing comes through any
  * more. */
 struct sim_step *sim_append_step(struct sim_endpoint *s, enum sim_step_kind kind, size_t n);
-/* Removes the first step, which has been received. */
+/* Removes the first step, already received. */
 void sim_pop_step(struct sim_endpoint *s);
 /* Returns the first step of a kind; NULL: there is none. */
 struct sim_step *sim_find_step(const struct sim_endpoint *s, enum sim_step_kind kind);
@@ -100,7 +100,7 @@ struct sim_step *sim_find_step(const struct sim_endpoint *s, enum sim_step_kind 
 bool sim_is_broken(const struct sim_endpoint *s);
 /* Breaks the connection in both directions, at once: what has arrived is lost. */
 void sim_break_both(struct sim_endpoint *s, int error);
-/* A reset, of either side, takes back what is queued. */
+/* A reset, from either side, takes back queued bytes. */
 void sim_lose_queued(struct sim_endpoint *s);
 /* Appends to the bytes that were sent, and to the digest. */
 void sim_append_sent(struct sim_endpoint *s, const uint8_t *p, size_t n);
@@ -110,7 +110,7 @@ struct sim_endpoint *sim_connect(struct source *source, const struct sockaddr *a
     socklen_t length, struct io_connect *options);
 void sim_servers_free(struct sim *sim);
 
-/* Returns the loop of a source that the simulation serves. */
+/* Returns the simulated loop of a source. */
 static inline struct sim_loop *sim_loop_of(const struct source *source)
 {
     struct sim_loop *loop = source->io_state;
