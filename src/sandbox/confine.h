@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two parts of the sandbox, Landlock and seccomp. Private to sandbox/. Each part says whether
- * this kernel has it, and restricts the calling process; neither can be undone. */
+/* The two parts of the sandbox, Landlock and seccomp. Private to sandbox/. Each part reports the
+ * support of the kernel, and restricts the calling process; a restriction cannot be undone. */
 #pragma once
 
 #include "base/log.h"
 #include "settings/cycle.h"
 
-/* Landlock (landlock.c). Returns why it cannot be used, with the errno or 0; NULL: it can. */
+/* Landlock (landlock.c). Returns the reason for a kernel without Landlock, with the errno or 0;
+ * NULL: usable. */
 const char *sandbox_landlock_lacks(int *error);
-/* Restricts the calling thread and its children; -1 with errno. Paths that cannot be opened are
- * logged. */
+/* Restricts the calling thread and all children; -1 with errno. Unopenable paths are logged. */
 int sandbox_landlock_enter(const struct cycle *cycle, struct log *log);
 
-/* Whether this kernel's Landlock will deny connections to ports that the configuration does not
- * name. */
+/* Whether the kernel's Landlock will deny connections to ports absent from the configuration. */
 bool sandbox_landlock_holds_ports(const struct cycle *cycle);
 
-/* Stands in a filter for the number of the process that it is installed in; no process has it. */
+/* Stands in a filter for the pid of the installing process; no process has the number. */
 #define SANDBOX_OWN_PID 0x7ff0f1d5u
 
 /* The filter of system calls (seccomp.c, or seccomp_none.c in a build without it). */
@@ -28,10 +27,10 @@ int sandbox_seccomp_build(const struct cycle *cycle, int fd);
 /* Time in which a filter is made; a few ms are usual. Signals wait for its end. */
 #define SANDBOX_FILTER_MS 1000
 
-/* Makes the configuration's filter, and keeps it with the configuration (filter.c). -1 with errno,
- * ETIMEDOUT where it took too long. */
+/* Makes the configuration's filter, kept with the configuration (filter.c). -1 with errno,
+ * ETIMEDOUT at the time limit. */
 int sandbox_filter_prepare(struct cycle *cycle);
-/* Installs it, for all threads of the process. */
+/* Installs the filter, for all threads of the process. */
 int sandbox_filter_enter(const struct sandbox_filter *filter);
 
 /* Names of system calls; each list ends with NULL (seccomp_calls.c). */
@@ -43,5 +42,5 @@ extern const char *const sandbox_calls_allowed[]; /* allowed to every worker by 
 extern const char *const sandbox_calls_of_children[]; /* needed to run programs */
 extern const char *const sandbox_calls_of_groups[];   /* processes as such */
 extern const char *const sandbox_calls_of_sharing[];  /* System V's memory, POSIX's queues */
-extern const char *const sandbox_calls_of_cutting[];  /* files that are cut short, an error log */
-extern const char *const sandbox_calls_of_writing[];  /* files that are changed by their names */
+extern const char *const sandbox_calls_of_cutting[];  /* truncated files, an error log */
+extern const char *const sandbox_calls_of_writing[];  /* files changed by name */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The filter of system calls as the kernel takes it. A child of the master's makes it, once a
- * configuration, so that neither master nor workers have the memory that the library takes for it.
- * Workers install what the master has read from the child, with their own process's number in the
- * place of SANDBOX_OWN_PID. */
+/* The filter of system calls as the kernel takes it. A child of the master's makes the filter, once
+ * a configuration, so that neither master nor workers have the library's memory. Workers install
+ * the code read by the master from the child, with the worker's pid in place of SANDBOX_OWN_PID. */
 #include "sandbox/confine.h"
 
 #include <assert.h>
@@ -69,8 +68,8 @@ static int child_error(pid_t pid)
     return WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
 }
 
-/* Returns the bytes that the child has written, of at most `size`; -1 with errno. A child that does
- * not come to an end, perhaps because it was stopped, is killed: its parent serves. */
+/* Returns the bytes written by the child, at most `size`; -1 with errno. A child without an end,
+ * perhaps stopped, is killed: the parent serves. */
 static ssize_t build_in_child(const struct cycle *cycle, struct sock_filter *code, size_t size)
 {
     int ends[2], error, told;
@@ -157,7 +156,7 @@ static int install_filter(struct sock_filter *code, unsigned short n)
     thread = syscall(
         SYS_seccomp, SECCOMP_SET_MODE_FILTER, (unsigned long)SECCOMP_FILTER_FLAG_TSYNC, &program);
     if (thread > 0)
-        errno = ESRCH; /* the thread has a filter of its own */
+        errno = ESRCH; /* the thread has a separate filter */
     return thread == 0 ? 0 : -1;
 }
 

@@ -76,7 +76,7 @@ struct rules {
     struct log *log;
 };
 
-/* Files that the C library may read at any time, and that hold no secrets. */
+/* Files without secrets that the C library may read at any time. */
 static const char *const system_paths[] = { "/usr", "/lib", "/lib32", "/lib64", "/etc/localtime",
     "/etc/ld.so.cache", "/proc", "/sys/devices/system/cpu", NULL };
 static const char *const least_paths[] = { "/usr/share/zoneinfo", "/etc/localtime", "/dev/urandom",
@@ -115,7 +115,7 @@ const char *sandbox_landlock_lacks(int *error)
     }
 }
 
-/* An ABI has the rights of all before it. */
+/* An ABI includes the rights of all older ABIs. */
 static uint64_t rights_of(int abi)
 {
     unsigned last;
@@ -169,7 +169,7 @@ static int allow_path(const struct rules *rules, const char *path, uint64_t allo
     return status;
 }
 
-/* Allows all paths of the list that the system has. */
+/* Allows all existing paths of the list. */
 static void allow_all(const struct rules *rules, const char *const *paths, uint64_t allowed)
 {
     for (; *paths != NULL; paths++)

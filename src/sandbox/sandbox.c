@@ -88,14 +88,14 @@ void sandbox_narrow(struct cycle *cycle)
     struct needs needs = { .resolver = true, .ring = cycle->needs.ring };
 
     STAILQ_INIT(&needs.paths);
-    needs.ports = cycle->needs.ports; /* those of the servers of names are among them */
+    needs.ports = cycle->needs.ports; /* ports of name servers are included */
     cycle->needs = needs;
     cycle->filter = cycle->helper_filter;
     if (cycle->core.sandbox == SANDBOX_ON && !needs.ring && is_whole())
         cycle->core.sandbox = SANDBOX_STRICT;
 }
 
-/* Makes the helper's filter, if there will be one. */
+/* Makes the helper's filter, if a helper will run. */
 static int prepare_helper(struct cycle *cycle)
 {
     struct cycle helper = *cycle;
@@ -170,7 +170,7 @@ static int check_threads(enum log_level level, struct log *log)
     return -1;
 }
 
-/* Enters every part that this system has. The master has logged which are missing. */
+/* Enters every supported part. The master has logged the missing parts. */
 static int enter_parts(const struct cycle *cycle, enum log_level level, struct log *log)
 {
     int error;

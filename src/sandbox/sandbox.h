@@ -7,8 +7,7 @@
 #include "base/log.h"
 #include "settings/cycle.h"
 
-/* Checks that workers can have the sandbox that the configuration demands; -1 after an emerg
- * line. */
+/* Checks that workers can have the configured sandbox; -1 after an emerg line. */
 int sandbox_check(const struct cycle *cycle, struct log *log);
 /* Checks the same, logs missing parts of the sandbox and the needs of protocols that are allowed,
  * and makes the filter of system calls. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The filter of system calls. `on` denies calls that no worker makes, `strict` allows the calls of
- * workers alone; a denied call fails with EPERM. The kernel caches calls that are allowed whatever
- * their arguments, so that frequent calls have no rules about arguments, but for sending calls,
- * whose flags can connect. */
+/* The filter of system calls. `on` denies calls never made by workers, `strict` allows the calls of
+ * workers alone; a denied call fails with EPERM. The kernel caches calls allowed with any
+ * arguments, so frequent calls have no rules about arguments, but for sending calls, where flags
+ * can connect. */
 #include "sandbox/confine.h"
 #include "sandbox/seccomp_sockets.h"
 
@@ -43,8 +43,8 @@
 #define NO_APPEND 0x20   /* RWF_NOAPPEND, since Linux 6.9: writes into what O_APPEND protects */
 #define IOPRIO_PROCESS 1 /* IOPRIO_WHO_PROCESS of linux/ioprio.h, a newer header */
 
-/* In all of them the first argument is the process that is signalled; tkill() takes the number of
- * the process's first thread for it. */
+/* The first argument is always the signalled process; for tkill() the number of the process's first
+ * thread. */
 static const char *const signals[] = { "kill", "tkill", "tgkill", "rt_sigqueueinfo",
     "rt_tgsigqueueinfo" };
 
@@ -70,7 +70,7 @@ static void deny_fork(struct filter *filter)
     seccomp_add_rule(filter, DENY, "vfork");
 }
 
-/* A worker may signal the programs that it runs; Landlock denies signals beyond its children. */
+/* A worker may signal running children; Landlock denies signals beyond its children. */
 static void deny_signals(struct filter *filter)
 {
     if (filter->needs->exec || filter->open)
@@ -80,7 +80,7 @@ static void deny_signals(struct filter *filter)
             filter, DENY, signals[i], seccomp_arg_compare(0, SCMP_CMP_NE, SANDBOX_OWN_PID));
 }
 
-/* In builds whose runtime makes some of the requests. */
+/* In builds with a runtime that makes some of the requests. */
 static void deny_ptrace_but(struct filter *filter, const unsigned *own)
 {
     static const struct {
@@ -112,8 +112,7 @@ static void deny_scheduling(struct filter *filter)
     seccomp_add_if(filter, DENY, "ioprio_set", seccomp_arg_compare(1, SCMP_CMP_NE, 0));
 }
 
-/* Memory that is no file's must not become code, nor code be written; libraries are mapped from
- * their files. */
+/* Anonymous memory must not become code, nor code be written; libraries are mapped from files. */
 static void deny_code(struct filter *filter)
 {
     static const char *const maps[] = { "mmap", "mmap2" };
@@ -141,7 +140,7 @@ static bool may_write_files(const struct needs *needs)
     return false;
 }
 
-/* Denies needs that no protocol of the configuration has declared. */
+/* Denies needs undeclared by every protocol of the configuration. */
 static void deny_needs(struct filter *filter)
 {
     const struct needs *needs = filter->needs;
@@ -167,9 +166,9 @@ static void deny_needs(struct filter *filter)
     seccomp_add_list(filter, DENY, sandbox_calls_of_sharing);
 }
 
-/* Flags that F_SETFL must keep. Listeners, whose flags are those of all workers, must not have them
- * wait in accept4(). Descriptors of logs must go on appending, which cannot be held where a library
- * makes its own sockets non-blocking. */
+/* Flags that F_SETFL must keep. Listeners share flags between all workers, and must not make
+ * workers wait in accept4(). Descriptors of logs must go on appending, unenforceable where a
+ * library makes own sockets non-blocking. */
 static unsigned kept_flags(const struct filter *filter)
 {
     return seccomp_has_own_sockets(filter) ? O_NONBLOCK : O_APPEND | O_NONBLOCK;
@@ -347,7 +346,7 @@ static int write_filter(struct filter *filter, bool strict, int fd)
         deny_calls(filter);
     if (filter->error == 0)
         filter->error = seccomp_attr_set(filter->context, SCMP_FLTATR_ACT_BADARCH, DENY);
-    /* an old libseccomp refuses this: the filter is slower then */
+    /* an old libseccomp refuses: the filter is slower then */
     seccomp_attr_set(filter->context, SCMP_FLTATR_CTL_OPTIMIZE, 2);
     if (filter->error == 0)
         filter->error = seccomp_export_bpf(filter->context, fd);

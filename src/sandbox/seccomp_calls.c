@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists of system calls by purpose. A call that this architecture or libseccomp does not know is
- * passed over. Calls whose arguments matter are in seccomp.c. */
+/* Lists of system calls by purpose. A call unknown to the architecture or to libseccomp is passed
+ * over. Calls with rules about arguments are in seccomp.c. */
 #include "sandbox/confine.h"
 
 /* Calls of administrators, debuggers and container managers, and those with the kernel's worst
@@ -22,7 +22,7 @@ const char *const sandbox_calls_denied[] = {
     "process_vm_readv", "process_vm_writev",
     /* the kernel's insides */
     "add_key", "bpf", "fanotify_init", "keyctl", "perf_event_open", "request_key", "userfaultfd",
-    /* would widen the mapping of a worker's own page to those of others; realloc() copies then */
+    /* would widen the mapping of a worker's own page to siblings' pages; realloc() copies then */
     "mremap", "remap_file_pages", NULL
 };
 
@@ -34,7 +34,7 @@ const char *const sandbox_calls_of_sharing[] = { "ipc", "memfd_secret", "mq_gets
 
 const char *const sandbox_calls_of_exec[] = { "execve", "execveat", NULL };
 
-/* To make a ring, or to change its rights. */
+/* To make a ring, or to change a ring's rights. */
 const char *const sandbox_calls_of_io_uring[] = { "io_uring_register", "io_uring_setup", NULL };
 
 /* Without io_setup(), which workers call before the sandbox. */
@@ -50,7 +50,7 @@ const char *const sandbox_calls_allowed[] = {
     "readv", "sendfile", "sendfile64", "signalfd", "signalfd4", "splice", "sync_file_range",
     "sync_file_range2", "tee", "timerfd_create", "timerfd_gettime", "timerfd_gettime64",
     "timerfd_settime", "timerfd_settime64", "vmsplice", "write", "writev",
-    /* files by their names, as far as Landlock lets them be opened */
+    /* files by name, as far as Landlock permits opening */
     "access", "faccessat", "faccessat2", "fstatat64", "getcwd", "lstat", "lstat64", "newfstatat",
     "open", "openat", "openat2", "readlink", "readlinkat", "stat", "stat64", "statfs", "statfs64",
     "statx",

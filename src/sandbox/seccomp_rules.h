@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A filter of system calls while it is made: the rules that are added to it. Private to sandbox/.
+/* A filter of system calls under construction: the added rules. Private to sandbox/.
  *
  * The kernel uses 32 bits of an int argument, but a filter gets 64 bits: a rule that denies must
  * compare only these 32. */
@@ -17,7 +17,7 @@
 struct filter {
     scmp_filter_ctx context;
     const struct needs *needs;
-    /* a protocol of an older SDK cannot declare its needs, so nothing of these is denied */
+    /* a protocol of an older SDK cannot declare needs, so no need is denied */
     bool open;
     bool strict;
     bool ports_held; /* Landlock denies connections to other ports */
@@ -35,6 +35,6 @@ void seccomp_add_list(struct filter *filter, uint32_t action, const char *const 
 struct scmp_arg_cmp seccomp_arg_is(unsigned arg, uint32_t value);
 /* Compares all 64 bits of an argument. */
 struct scmp_arg_cmp seccomp_arg_compare(unsigned arg, enum scmp_compare op, uint64_t value);
-/* Whether an argument has none of these bits, or all of them. */
+/* Compare an argument: none of the bits, or all bits. */
 struct scmp_arg_cmp seccomp_arg_has_not(unsigned arg, uint64_t bits);
 struct scmp_arg_cmp seccomp_arg_has(unsigned arg, uint64_t bits);

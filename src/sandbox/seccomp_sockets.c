@@ -52,8 +52,8 @@ struct options {
     int level, numbers[32];
 };
 
-/* Options that stop a listener or its clients, and that no library sets on sockets of its own.
- * SO_LINGER has whoever closes an accepted socket wait for its peer: workers make a reset by
+/* Options that stop a listener or clients, and are never set by libraries on own sockets. SO_LINGER
+ * makes the closing process of an accepted socket wait for the peer: workers make a reset by
  * connect(). */
 static const struct options harmful[] = {
     { SOL_SOCKET, { SO_LINGER, SO_RCVLOWAT, SO_DONTROUTE, SO_ATTACH_FILTER, SO_LOCK_FILTER,
@@ -68,8 +68,8 @@ static const struct options harmful[] = {
     { 0, { 0 } },
 };
 
-/* Options that libraries set on sockets of their own: hiredis, libpq, libcurl, c-ares, the C
- * library's resolver, and those of QUIC. */
+/* Options set by libraries on own sockets: hiredis, libpq, libcurl, c-ares, the C library's
+ * resolver, and QUIC libraries. */
 static const struct options of_libraries[] = {
     { SOL_SOCKET,
         { SO_SNDBUF, SO_RCVTIMEO, SO_SNDTIMEO, RECEIVE_TIMEOUT_64, SEND_TIMEOUT_64, SO_REUSEPORT,
@@ -83,7 +83,7 @@ static const struct options of_libraries[] = {
     { 0, { 0 } },
 };
 
-/* More options of libraries, harmless on a listener: `on` ignores them. */
+/* More options of libraries, harmless on a listener and ignored by `on`. */
 static const struct options harmless[] = {
     { SOL_SOCKET, { SO_BROADCAST, SO_PASSCRED } },
     { IPPROTO_TCP, { TCP_QUICKACK, FASTOPEN_CONNECT } },
@@ -93,7 +93,7 @@ static const struct options harmless[] = {
     { 0, { 0 } },
 };
 
-/* Options that the daemon's own code sets in a worker. */
+/* Options set by the daemon's own code in a worker. */
 static const struct options of_workers[] = {
     { SOL_SOCKET, { SO_KEEPALIVE, SO_RCVBUF, SO_REUSEADDR, SO_TIMESTAMP, PASS_RIGHTS } },
     { IPPROTO_TCP, { TCP_NODELAY } },
@@ -121,8 +121,8 @@ bool seccomp_has_own_sockets(const struct filter *filter)
            filter->open;
 }
 
-/* Whether workers connect; to which ports, Landlock says. Programs and the resolver connect where
- * they want. */
+/* Whether workers connect; Landlock decides about ports. Programs and the resolver connect
+ * anywhere. */
 static bool may_connect(const struct needs *needs, bool named)
 {
     return needs->connect || needs->names || needs->exec || named;

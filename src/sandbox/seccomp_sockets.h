@@ -4,7 +4,7 @@
 
 #include "sandbox/seccomp_rules.h"
 
-/* Whether protocols may have sockets of their own. */
+/* Whether protocols may have own sockets. */
 bool seccomp_has_own_sockets(const struct filter *filter);
 /* Adds the rules of `on` or of `strict`: socket(), options, connects and sends. */
 void seccomp_deny_sockets(struct filter *filter);
