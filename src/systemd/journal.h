@@ -12,5 +12,5 @@ void journal_init(void);
 bool journal_is_stderr(void);
 /* Returns the journal's socket, made and if possible connected at the first call; -1: not made. */
 int journal_socket(void);
-/* Connects the socket again, also for processes that share it; -1 with errno. */
+/* Reconnects the socket, also for processes sharing the socket; -1 with errno. */
 int journal_connect(void);

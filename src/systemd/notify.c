@@ -20,7 +20,7 @@
 static struct notify own = NOTIFY_INITIAL;
 struct notify *notify_state = &own;
 
-/* Returns the watchdog interval for this process; 0: none. */
+/* Returns the watchdog interval for the process; 0: none. */
 static int64_t read_interval(pid_t self)
 {
     const char *text = getenv(INTERVAL), *of = getenv(INTERVAL_PID);

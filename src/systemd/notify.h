@@ -24,8 +24,8 @@
 /* Most variables that name a service manager. */
 #define NOTIFY_VARIABLES 2
 
-/* State of a process towards its service manager. A simulation has a state for each process, and
- * exchanges notify_state with the process that runs. */
+/* State of a process towards the service manager. A simulation has a state for each process, and
+ * swaps notify_state with the running process. */
 struct notify {
     struct notify_queue queue;
     char *socket; /* "NOTIFY_SOCKET=...", or NULL */
@@ -43,8 +43,8 @@ extern struct notify *notify_state;
 /* Stores the variables of the service manager and removes them from the environment; `self` is our
  * pid. To be called at the start. */
 void notify_init(pid_t self, struct log *log);
-/* Resends queued messages by these timers; to be called once they run, and with NULL before they
- * end. */
+/* Resends queued messages by `timers`; to be called once the timers run, and with NULL before the
+ * timers end. */
 void notify_attend(struct timers *timers, struct log *log);
 /* Whether there is a service manager. */
 bool notify_is_on(void);

@@ -259,7 +259,7 @@ static void drop_reload(struct notify_queue *queue)
     }
 }
 
-/* Drops queued messages that this message makes obsolete. */
+/* Drops queued messages made obsolete by a new message. */
 static void drop_outdated(struct notify_queue *queue, enum notify_kind kind, const char *text)
 {
     const char *name = name_in(kind, text);

@@ -17,7 +17,7 @@
 
 /* Time limit of a barrier. */
 #define NOTIFY_QUEUE_DEADLINE_MS 5000
-/* Most queued messages without a descriptor: mainly removals, one for each listener. */
+/* Limit of queued messages without a descriptor: mainly removals, one for each listener. */
 #define NOTIFY_QUEUE_MAX 65536
 
 enum notify_kind {
