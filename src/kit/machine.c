@@ -161,7 +161,7 @@ void fb_test_drain_worker(fb_test *test, unsigned worker, uint64_t deadline)
     struct kit_worker *own = living_worker(test, worker, "fb_test_drain_worker");
 
     fb_test_run(test);
-    if (own->alive) /* a drain may have ended just after the begin */
+    if (own->alive) /* a drain begun before may have ended just now */
         drain_worker(own, deadline);
     fb_test_run(test);
 }
