@@ -2,7 +2,7 @@
 /* Sends messages, and greets other workers. An unsendable message is answered by the loop; without
  * memory nothing is sent, not even a part.
  *
- * A starting worker greets all workers with a slot, and workers of a second master; each greets
+ * A starting worker greets all workers with a slot, and workers of another master; each greets
  * back, so that the later worker begins. Greetings are input: the master reports a sender without a
  * slot as gone when greeted back. */
 #include "worker/messages.h"

@@ -48,7 +48,7 @@ void messages_check(const struct worker *worker);
 void peers_open(struct worker *worker, struct channel_message *message);
 /* Answers "unknown" for a worker that has gone. */
 void peers_gone(struct worker *worker, uint32_t incarnation);
-/* Answers "unknown" for workers of a second master process, up to a serial, by the low bits. */
+/* Answers "unknown" for workers of another master process, up to a serial, by the low bits. */
 void peers_others_gone(struct worker *worker, uint32_t serial);
 /* The master has gone, and hands over no inbox any more. */
 void peers_master_gone(struct worker *worker);

@@ -88,7 +88,7 @@ struct messages {
     struct source *inbox; /* NULL until handed over by the master */
     struct source *local; /* without a descriptor: runs for `local_queue`, `decided_n` and `gone` */
     struct message_queue local_queue; /* messages of this worker to itself */
-    struct queued_message *spare;     /* for the reply to the next message from a sibling */
+    struct queued_message *spare;     /* for the reply to the next message from a worker */
     bool short_of_memory;             /* the inbox is not read until there is a spare */
     TAILQ_HEAD(peer_list, peer) peers;
     struct peer_list gone; /* ended peers, to be reported to protocols */

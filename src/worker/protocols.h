@@ -34,7 +34,7 @@ const char *worker_protocols_name(const struct worker *worker, unsigned index);
 #define WORKER_HAS(handle, member)                                                                 \
     ((handle)->protocol->worker_ops != NULL && (handle)->protocol->worker_ops->member != NULL)
 
-/* Whether the protocol has a callback for siblings' messages or states. */
+/* Whether the protocol has a callback for messages or states of workers. */
 static inline bool worker_protocol_listens(const struct fb_worker *handle)
 {
     return handle->started &&
