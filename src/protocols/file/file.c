@@ -203,7 +203,7 @@ static int file_opened(fb_conn *conn, void *state)
     return 0;
 }
 
-/* After the end of a client's half the client still reads. */
+/* A client reads on after the end of its half. */
 static void file_eof(fb_conn *conn, void *state, fb_bytes rest)
 {
     (void)conn;

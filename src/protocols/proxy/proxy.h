@@ -42,7 +42,7 @@ struct proxy_conf {
     const fb_upstream *upstream;
     int64_t connect_timeout, timeout; /* ms */
     int64_t buffer_size;
-    int64_t half_close;            /* 1: one half may end long before its peer */
+    int64_t half_close;            /* 1: a half may end long before the reverse half */
     int64_t next_upstream;         /* 1: after an unreachable server the next is tried */
     int64_t next_upstream_tries;   /* 0: as many as there are servers */
     int64_t next_upstream_timeout; /* ms, in which tries begin; 0: any */

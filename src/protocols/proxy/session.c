@@ -4,8 +4,9 @@
  *
  * Early bytes of a client wait in the kernel meanwhile, like the end of the client's half. While
  * the session waits for a server, or listens to the client before asking for a server, a client
- * with an ended half and without a byte has gone, unless proxy_half_close is on. Invariant: each
- * try is ended before the next one begins, at the latest in `closed` of the connection. */
+ * with an ended half and without a byte has gone, unless proxy_half_close is on.
+ * Invariant: each try is ended before the next one begins, at the latest in `closed` of the
+ * connection. */
 #include "protocols/proxy/proxy.h"
 
 #include <assert.h>
