@@ -166,8 +166,8 @@ static void follow_orphan(struct pool_worker *worker)
     follow_death(worker, false, false, true);
 }
 
-/* Gives back all resources of an exited worker, reaps it, keeps its counters, logs and counts
- * the exit. */
+/* Gives back all resources of an exited worker, reaps the process, keeps the counters, logs and
+ * counts the exit. */
 static void bury_worker(struct pool *pool, struct pool_worker *worker)
 {
     const struct cycle *cycle = worker->generation->cycle;

@@ -62,7 +62,7 @@ void generation_close(struct generation *generation)
     }
 }
 
-/* Adds up the sessions of workers, bounded by worker_connections each. */
+/* Adds up the sessions of workers, bounded by worker_connections per worker. */
 static uint64_t count_sessions(const struct generation *generation)
 {
     uint64_t most = (uint64_t)generation->cycle->events.worker_connections, sum = 0;

@@ -17,7 +17,7 @@ void generation_close(struct generation *generation);
 void generation_bound(struct pool *pool);
 /* Whether a worker of the generation accepts clients. */
 bool generation_accepts(const struct generation *generation);
-/* Destroys a generation without processes, with its configuration. */
+/* Destroys a generation without processes, together with the configuration. */
 void generation_destroy(struct generation *generation);
 
 /* Whether a generation may start: none is starting, max_generations allows it, and no draining

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Structs of the pool: generations of workers, one of them serving. Written by pool/ alone. */
+/* Structs of the pool: generations of workers, with a single serving generation. Written by pool/
+ * alone. */
 #pragma once
 
 #include "base/clock.h"
@@ -61,7 +62,7 @@ enum pool_death {
 struct pool_outbox {
     unsigned log_n;       /* number of reopened logs to send, from the end */
     int inbox;            /* the worker's end of its inbox, or -1 */
-    uint32_t gone;        /* how many of pool->gone_n incarnations it was told of */
+    uint32_t gone;        /* how many of pool->gone_n incarnations the worker was told of */
     bool others_wanted;   /* a request to the other master process is due */
     bool others_asked;    /* the question was sent, and has no answer */
     unsigned others_left; /* number of pool->others to send, from the first */
@@ -86,7 +87,7 @@ struct pool_worker {
     int handle;                 /* process handle of an orphan (exit.c), or -1 */
     struct channel_end channel; /* the master's end; closed: no process */
     struct output output;       /* its standard error */
-    int inbox;                  /* receives messages of other workers; -1 until the first request */
+    int inbox;                  /* receives messages of workers; -1 until the first request */
     bool known;                 /* another worker has asked for its inbox */
     bool asks_others;           /* the worker has asked for the other master process's workers */
     struct pool_outbox outbox;
@@ -101,7 +102,7 @@ struct pool_worker {
     enum pool_kill killed; /* reason of the fatal signal */
     struct pool_watch watch;
     struct log_quota lines; /* about the processes of this record */
-    unsigned failures;      /* consecutive early deaths, which lengthen the next wait */
+    unsigned failures;      /* consecutive early deaths, lengthening the next wait */
     unsigned fills;         /* how many processes it has had */
     bool crashed;           /* since the commit of the generation */
 };
@@ -173,7 +174,7 @@ struct pool_ops {
     void (*committed)(void *host);
     /* The workers of the starting generation all accept: pool->serving has changed. */
     void (*serves)(void *host, bool first);
-    /* The serving generation has passed its probation, and the one before is given up. */
+    /* The serving generation has passed probation, and the generation before is given up. */
     void (*proved)(void *host);
     /* Every worker has crashed on probation, after an emerg line: the generation serves, and the
      * configuration before starts again, until `serves` or `failed`. */
@@ -183,18 +184,18 @@ struct pool_ops {
     void (*failed)(void *host);
     /* A worker has released listeners, perhaps shared with another master process. */
     void (*rescan)(void *host);
-    /* Whether another master process listens on this socket, which keeps the path. */
+    /* Whether another master process listens on the socket, and keeps the path. */
     bool (*is_shared)(void *host, const struct listener *listener);
     /* Whether the new master process of an upgrade repairs this socket; NULL: whether it has any
      * of our sockets, and binds lost paths. */
     bool (*is_handed_over)(void *host, const struct listener *listener);
-    /* Asks the other master process for its workers, or for an inbox for the worker `asker`.
+    /* Asks the other master process for all workers, or for an inbox for the worker `asker`.
      * Answered by pool_others_came() and pool_others_inbox_came(). */
     enum pool_asked (*ask_others)(void *host);
     enum pool_asked (*ask_inbox)(void *host, uint32_t incarnation, uint32_t asker);
     /* A worker has ended, known to workers of the other master process. */
     void (*worker_gone)(void *host, uint32_t incarnation);
-    /* In a new child, before it becomes a worker. */
+    /* In a new child, before the worker's start. */
     void (*in_child)(void *host, const struct cycle *cycle);
     /* A child has exited: `other` is for the host to reap; 0: a worker, whose pid is kept until
      * the return. */

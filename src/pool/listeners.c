@@ -57,7 +57,7 @@ static void mend_listener_socket(
     if (listener_mend(listener, fd, &cycle->stream.listeners, !shared && listener->kept_n == 0,
             pool->log) != LISTENER_REPLACED)
         return;
-    if (listener->stored_n > 0) { /* the service manager has copies of the old one */
+    if (listener->stored_n > 0) { /* the service manager has copies of the old socket */
         fdstore_drop(listener, pool->log);
         fdstore_add(&cycle->stream.listeners, pool->log);
     }

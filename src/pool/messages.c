@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Gives messages of workers their meaning. A message is input: a wake-up's work is bounded, and a
  * worker that breaks a rule is killed and replaced. Beside the rules of every channel
- * (process/channel_end.c), a message is of a kind that workers send, in a phase that it fits, once
- * where that happens once, and with an argument in its range. */
+ * (process/channel_end.c), a message has a kind sent by workers, comes in a fitting phase, once
+ * where the event happens once, and has an argument in range. */
 #include "pool/messages.h"
 
 #include "base/compiler.h"
@@ -137,7 +137,7 @@ const struct channel_end_ops pool_channel_ops = {
     .handle = handle_worker_message,
     .send_more = pool_outbox_send_more,
     .failed = pool_outbox_failed,
-    .first = 1u << MESSAGE_MUTEX_OFF, /* a worker told before it accepts never tries the mutex */
+    .first = 1u << MESSAGE_MUTEX_OFF, /* a worker told before accepting never tries the mutex */
 };
 
 void pool_receive_messages(struct pool *pool)
@@ -160,7 +160,7 @@ void pool_receive_messages(struct pool *pool)
         case CHANNEL_DONE:
             more = true;
             break;
-        case CHANNEL_CLOSED: /* a living worker has lost its descriptors, and hears nothing */
+        case CHANNEL_CLOSED: /* a living worker has lost all descriptors, and hears nothing */
             pool_deadline_set(worker, POOL_KILL_CHANNEL_LOST);
             process_ops->wakeup_remove(worker->channel.fd);
             break;
@@ -169,7 +169,7 @@ void pool_receive_messages(struct pool *pool)
             break;
         }
     }
-    if (more) /* signals, timers and clients come first; no other signal follows */
+    if (more) /* signals, timers and clients come first; no further signal follows */
         process_ops->raise(SIGIO);
     if (pool->starting != NULL)
         transaction_advance(pool->starting);

@@ -19,7 +19,7 @@ bool pool_outbox_want_inbox(struct pool_worker *worker, uint32_t incarnation);
  * unread. */
 void pool_outbox_note_gone(const struct pool_worker *gone);
 
-/* The other master process of an upgrade, whose messages may be wrong. */
+/* The other master process of an upgrade. Messages from there may be wrong. */
 
 /* A worker asks for workers of the other process. Returns the broken rule, or NULL. */
 const char *pool_others_want(struct pool_worker *worker);

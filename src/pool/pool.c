@@ -22,7 +22,7 @@
 /* How long the next start waits for the release of listeners. */
 #define RELEASE_MS 2000
 
-/* Wakes the master, whose wake-ups look for due work. */
+/* Wakes the master; a wake-up looks for due work. */
 static void wake_up(struct loop *loop, struct timer *timer)
 {
     (void)loop;

@@ -22,12 +22,12 @@ unsigned pool_count_workers(const struct pool *pool, bool draining);
 void pool_drain(struct pool *pool);
 /* A graceful end is taken back, so that a generation may start, or goes on again. */
 void pool_set_ending(struct pool *pool, bool ending);
-/* After transaction_conclude(): all workers end, after their sessions or at once. */
+/* After transaction_conclude(): all workers end, after the end of sessions or at once. */
 void pool_end(struct pool *pool, bool gracefully);
-/* Closes the listeners, and unlinks paths without another listener. */
+/* Closes the listeners, and unlinks paths without a further listener. */
 void pool_close_listeners(struct pool *pool);
 
-/* Opens log files again, and passes them to workers. */
+/* Reopens log files, and passes the descriptors to workers. */
 void pool_reopen_logs(struct pool *pool);
 /* Goes on with a way back to the configuration before, repairs broken logs and writes what was held
  * back; to be called in each wake-up of the master, after commands were carried out. */

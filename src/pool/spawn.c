@@ -31,8 +31,8 @@ static NORETURN void end_child(struct pool *pool, struct heritage *heritage, int
     exit(status);
 }
 
-/* Maps the shared memory as this worker may use it; nothing of the master's was inherited. -1 after
- * an emerg line. */
+/* Maps the shared memory with the worker's permissions; no mapping of the master's was inherited.
+ * -1 after an emerg line. */
 static int enter_memory(struct pool *pool, struct generation *own, struct heritage *heritage)
 {
     struct generation *generation;
@@ -40,7 +40,7 @@ static int enter_memory(struct pool *pool, struct generation *own, struct herita
 
     pool->log->pid = process_ops->self();
     if (heritage->diag == NULL && pool->log->diag != NULL)
-        diag_destroy(&pool->log->diag); /* only workers of a reload add to its reply */
+        diag_destroy(&pool->log->diag); /* only a reload's workers add to the reload's reply */
     TAILQ_FOREACH (generation, &pool->generations, link)
         if (generation->cycle != own->cycle)
             zones_forget(&generation->cycle->zones);
@@ -88,7 +88,7 @@ static NORETURN void run_child(void *arg)
     end_child(pool, heritage, status);
 }
 
-/* A helper has no place: it takes no clients. */
+/* A helper has no place, and takes no clients. */
 static uint32_t worker_place(const struct pool_worker *worker)
 {
     return worker->task == TASK_ASK ? PLACE_NONE

@@ -60,7 +60,7 @@ static void respawn_expired(struct loop *loop, struct timer *timer)
         pool_worker_respawn_in(worker, FORK_AGAIN_MS);
 }
 
-/* Wakes the master, in which a reload may wait. */
+/* Wakes the master; a reload may wait there. */
 static void release_expired(struct loop *loop, struct timer *timer)
 {
     (void)loop;
@@ -153,8 +153,8 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
     assert(role_is(ROLE_MASTER));
     assert(pool->starting == NULL && !pool->ending);
     pool_mend_listeners(pool); /* a broken listener could not be taken over */
-    /* lost unix sockets stay without workers to drain their queues, or while another master
-     * process has the paths */
+    /* lost unix sockets stay without workers to drain the queues, or while another master process
+     * has the paths */
     if (pool->serving != NULL)
         listeners_note_lost(pool->serving->cycle, pool->serving->phase == GENERATION_SERVING &&
                                                       !pool->ops->is_handed_over(pool->host, NULL));

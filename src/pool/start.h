@@ -12,6 +12,6 @@ int pool_start_generation(struct pool *pool, struct cycle *cycle, struct descrip
 /* Starts the configuration before again, if due, once no draining worker holds listeners in its
  * way. */
 void pool_fall_back_advance(struct pool *pool);
-/* Undoes pool_drain(): a new generation serves with the same configuration and listeners, unless
- * a starting generation has them already. */
+/* Undoes pool_drain(): a new generation serves with the same configuration and listeners, unless a
+ * starting generation has the listeners already. */
 void pool_revive(struct pool *pool);

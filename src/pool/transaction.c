@@ -148,7 +148,7 @@ void pool_backoff_note(struct generation *generation)
         next > pool->clock->mono_ms ? next - pool->clock->mono_ms : 0);
 }
 
-/* Gives up the starting generation, whose workers have accepted nothing. */
+/* Gives up the starting generation: the workers have accepted nothing. */
 static void take_start_back(struct generation *generation)
 {
     struct pool *pool = generation->pool;

@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Time beyond worker_shutdown_timeout, when the worker closes its sessions. */
+/* Time beyond worker_shutdown_timeout, when the worker closes all sessions. */
 #define DRAIN_MORE_MS 1000
 /* A worker that was told to end at once, and has not ended so long afterwards, is killed. */
 #define CLOSE_MS 2000
@@ -57,7 +57,7 @@ void pool_deadline_set(struct pool_worker *worker, enum pool_kill why)
         ms = CHANNEL_LOST_MS;
         break;
     }
-    /* a deadline for the start, which the worker can drop, replaces no other */
+    /* a deadline for the start, droppable by the worker, replaces no other deadline */
     if (ms == 0 || (worker->due != POOL_KILL_NONE &&
                        (why == POOL_KILL_START_LATE ||
                            worker->deadline.deadline <= pool->clock->mono_ms + (uint64_t)ms)))
