@@ -58,7 +58,7 @@ void commands_request(struct commands *commands, enum command command)
 {
     assert(command > COMMAND_NONE && command < COMMAND_N);
     commands->requested |= 1u << command;
-    process_ops->raise(SIGIO); /* commands may have been looked for already in this wake-up */
+    process_ops->raise(SIGIO); /* the wake-up may have looked for commands already */
 }
 
 void commands_drop(struct commands *commands, enum command command)

@@ -296,7 +296,7 @@ static bool is_master(void *host, pid_t pid)
 {
     const struct master *master = master_of(host);
 
-    /* workers that were left to us are not our children */
+    /* workers left to us are not our children */
     if (master->is_left && pid > 0 && pool_find_worker(&master->pool, pid) != NULL)
         return true;
     return pid == process_ops->self() || (pid > 0 && pid == master->upgrade.other);

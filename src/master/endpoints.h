@@ -14,7 +14,7 @@
 
 enum endpoints_phase {
     ENDPOINTS_OURS,        /* at their names alone */
-    ENDPOINTS_SHARED,      /* with second names too, for an upgrade that has begun */
+    ENDPOINTS_SHARED,      /* with second names too, for a begun upgrade */
     ENDPOINTS_HANDED_OVER, /* at their second names alone; the new process has the first names */
     ENDPOINTS_ASIDE,       /* at their second names alone; the next start takes the first names */
     ENDPOINTS_PHASES,

@@ -55,7 +55,7 @@ void master_end(struct master *master, bool gracefully)
     /* before the listeners are closed: the path of a socket stays for copies of it */
     if (running && gracefully && !master->leaves && !master->termed && !is_by_manager(master))
         quit_drop_stored(master);
-    if (running) /* later a unix path may belong to another daemon */
+    if (running) /* later a unix path may belong to a second daemon */
         pool_close_listeners(&master->pool);
     pool_end(&master->pool, gracefully);
     if (!gracefully && !master->failed)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The master process: turns signals and requests into commands, and puts them in order. The
- * parts do the work, each with its own state, and report through operations. The only sleep is
- * sigsuspend(). A function takes the part that it needs, not the whole. */
+/* The master process: turns signals and requests into commands, and puts them in order. The parts
+ * do the work with separate states, and report through operations. The only sleep is sigsuspend().
+ * A function takes the needed part, not the whole. */
 #pragma once
 
 #include "base/check.h"

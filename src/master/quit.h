@@ -4,7 +4,7 @@
 
 struct master;
 
-/* Goes on with a quit, in each wake-up. */
+/* Advances a quit, in each wake-up. */
 void quit_advance(struct master *master);
 /* Makes the service manager drop its copies of listening sockets: clients would wait in their
  * queues, and they would be in the way of the next start, or of ours when we serve again. */

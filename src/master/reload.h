@@ -44,17 +44,17 @@ struct reload_status {
     char why[DIAG_REASON_MAX]; /* why it failed */
 };
 
-/* Changes the phase of the daemon, and its title. */
+/* Changes the phase and the title of the daemon. */
 void master_set_phase(struct master *master, enum master_phase phase);
 
 void reload_init(struct reload *reload, struct timers *timers);
 void reload_set_phase(struct reload *reload, enum reload_phase phase);
-/* Asserts that phase, check and the pool's starting generation agree. */
+/* Asserts the agreement of phase, check and the pool's starting generation. */
 void reload_check(const struct reload *reload, const struct pool *pool);
 
 /* Begins a reload, when none is under way. */
 void reload_begin(struct master *master);
-/* The configuration check has exited with this waitpid() status. */
+/* The configuration check has exited with the waitpid() status. */
 void reload_checked(struct master *master, int status);
 /* The reload has ended: the new configuration serves (`ok`), or the previous one stays in force,
  * and why was logged. */

@@ -111,7 +111,7 @@ void service_manager_ready(struct service_manager *manager)
         timers_arm(manager->timers, &manager->alive, 0);
     timers_disarm(manager->timers, &manager->exit);
     manager->late = false;
-    manager->status[0] = '\0';            /* a former main process may have shown another status */
+    manager->status[0] = '\0';            /* status of an earlier main process may show */
     if (*manager->phase != MASTER_RUNS) { /* we are the main process again, and end */
         service_manager_stopping(manager);
         return;

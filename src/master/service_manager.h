@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Notifications to the service manager, which listens to the main process alone: every function
- * does nothing without a manager, or while another process is the main one. */
+/* Notifications to the service manager. The manager listens to the main process alone: every
+ * function does nothing without a manager, or while we are not the main process. */
 #pragma once
 
 #include "event/timer.h"
@@ -20,7 +20,7 @@ struct service_manager {
     const struct reload *reload;
     const struct reload_status *result; /* outcome of the latest reload */
     const enum master_phase *phase;
-    const bool *is_main;            /* we are the main process, to which the manager listens */
+    const bool *is_main;            /* we are the main process, heard by the manager */
     char status[NOTIFY_STATUS_MAX]; /* the latest that was shown */
     struct timer alive;             /* interval of the manager's watchdog */
     struct timer exit;              /* how long our exit waits for a confirmation */
@@ -42,7 +42,7 @@ bool service_manager_may_exit(struct service_manager *manager);
 void service_manager_forget(struct service_manager *manager);
 /* No timer runs any more. */
 void service_manager_done(struct service_manager *manager);
-/* Shows the state of the daemon, if it has changed. Called in each wake-up. */
+/* Shows the state of the daemon, if changed. Called in each wake-up. */
 void service_manager_show(struct service_manager *manager);
 /* Sets the pointers that are the master's; the rest is zero. */
 void service_manager_init(struct service_manager *manager, const struct service_manager *from);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The order of a start: what is inherited, the configuration, the background, logs, environment,
- * shared memory, signals, the lock; then a master or a single process takes over what was made
- * ready. What fails before that is undone here. */
+/* The order of a start: inheritance, the configuration, the background, logs, environment, shared
+ * memory, signals, the lock; then a master or a single process takes over the prepared state.
+ * Failures before the takeover are undone here. */
 #pragma once
 
 #include "base/log.h"
@@ -26,7 +26,7 @@ struct start {
     struct log_failures failures; /* reason that has kept us from that */
 };
 
-/* Starts the daemon and runs it to its end; returns the exit code. `log` writes to standard
+/* Starts the daemon and runs until the end; returns the exit code. `log` writes to standard
  * error. */
 int start_daemon(
     struct cycle_options *options, const struct binary *binary, struct log *log, char **argv);

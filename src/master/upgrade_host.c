@@ -146,14 +146,14 @@ static void become_main(void *host)
 {
     struct master *master = master_of(host);
 
-    notify_cancel_mainpid();          /* no news for a process that has ended */
+    notify_cancel_mainpid();          /* no news for an ended process */
     if (master->pool.serving == NULL) /* told once a generation serves */
         return;
     service_manager_ready(&master->manager);
 }
 
-/* Begins a reload, to bind unix paths again that the ended process has unlinked. Waits for
- * workers of a killed process, which listen until they notice. */
+/* Begins a reload, to rebind unix paths unlinked by the ended process. Waits for workers of a
+ * killed process: the workers listen until aware of the death. */
 static void bind_lost_paths(struct loop *loop, struct timer *timer)
 {
     struct master *master = container_of(timer, struct master, lost_paths);
@@ -223,8 +223,8 @@ static void go_on_alone(void *host)
     pool_rescan(&master->pool, NULL);
 }
 
-/* Adds a socket to the listeners that serve. A starting generation shares listeners with the
- * live generation until its commit. */
+/* Adds a socket to the serving listeners. A starting generation shares listeners with the live
+ * generation until its commit. */
 static bool adopt_listening_socket(struct master *master, const struct address *address, int fd)
 {
     struct generation *starting = master->pool.starting;

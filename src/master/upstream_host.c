@@ -202,7 +202,7 @@ static void match_address(void *arg, const struct upstream_numbers *numbers)
         search->name = numbers->server->target != NULL ? numbers->server->name : search->text;
 }
 
-/* Returns the key of a server's state: its name, or an address among several; NULL: no such
+/* Returns the key of a server's state: the name, or an address among several; NULL: no such
  * server. */
 static const char *find_server_name(
     const struct upstream *upstream, const char *text, uint64_t now_ms)
