@@ -16,7 +16,7 @@ struct binary {
 
 /* Keeps path, directory and arguments; to be called first. -1 with errno. */
 int binary_remember(struct binary *binary, char **argv, const char *const *environment);
-/* Frees what was kept; also after binary_remember() has failed. */
+/* Frees the remembered state; also after a failed binary_remember(). */
 void binary_forget(struct binary *binary);
 
 /* State of an upgrade's child from fork() to execve(), made by the parent and kept until the new

@@ -16,7 +16,7 @@
 
 #define EXEC_STATE_VARIABLE "FORKBEARD"
 
-/* State while it is written: the variable and its descriptors. */
+/* State during writing: the variable and the descriptors. */
 struct exec_state_writer {
     FILE *file; /* NULL: not begun, ended, or no memory */
     char *text; /* "FORKBEARD=..." behind exec_state_end() */
@@ -43,12 +43,12 @@ void exec_state_destroy(struct exec_state_writer *state);
 /* State of a start. */
 struct exec_state {
     struct adopted *sockets; /* the service manager's sockets too */
-    struct zones zones;      /* open zones, closed once they are taken over */
+    struct zones zones;      /* open zones, closed after the takeover */
     pid_t parent;            /* pid of the starting master process, or 0 */
     int link;                /* descriptor of the link, or -1 */
     int lock;                /* the pid file's lock, shared with the parent; or -1 */
     unsigned side;           /* side of our worker slots, 0 or 1 */
-    uint32_t serial;         /* serials of the slots begin behind this number */
+    uint32_t serial;         /* serials of the slots begin behind the number */
 };
 
 /* Takes the sockets of the service manager, and the state of the master process that has started

@@ -12,7 +12,7 @@
 struct upgrade;
 
 struct upgrade_inboxes {
-    int64_t form; /* the other process's form of messages; 0: unknown, or none */
+    int64_t form; /* the other process's message form; 0: unknown, or none */
     bool refused; /* the log says that forms differ */
 };
 
@@ -21,7 +21,7 @@ void upgrade_inboxes_write(struct json *json);
 /* Handles a message about workers, and takes its descriptor; false for a message about anything
  * else. */
 bool upgrade_inboxes_handle(struct upgrade *upgrade, struct json_value message, int fd);
-/* Forgets the other process's workers after its end. */
+/* Forgets all workers of the other process after the process's end. */
 void upgrade_inboxes_end(struct upgrade *upgrade);
 
 /* Asks the other process for its workers, or for a worker's inbox, for our worker `asker`, both
@@ -29,5 +29,5 @@ void upgrade_inboxes_end(struct upgrade *upgrade);
  * exchange messages with. */
 int upgrade_ask_others(struct upgrade *upgrade);
 int upgrade_ask_inbox(struct upgrade *upgrade, uint32_t incarnation, uint32_t asker);
-/* Reports that a worker of ours has gone. */
+/* Reports a gone worker of ours. */
 void upgrade_tell_gone(struct upgrade *upgrade, uint32_t incarnation);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define MESSAGE_MAX (4 << 20) /* bytes */
-#define REPORT_S 5            /* time limit for an old process that does not read */
+#define REPORT_S 5            /* time limit for an old process without reads */
 
 /* The longest line, of the sockets of all listeners, has to fit at once, also while the old process
  * does not read; the kernel gives as much as it may. */

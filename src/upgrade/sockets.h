@@ -32,6 +32,5 @@ bool upgrade_sockets_have(const struct upgrade_sockets *sockets, int fd);
 /* Sends the queues of our listeners (or NULL) that are missing in the list. */
 void upgrade_sockets_give(const struct upgrade_sockets *sockets, const struct listeners *listeners,
     struct upgrade_link *link, pid_t other, struct log *log);
-/* Adds the socket to the listener of its address, unless the listener has it already; whether it
- * was added. */
+/* Adds the socket to the listener of the address, unless present already; whether added. */
 bool upgrade_sockets_adopt(struct listeners *listeners, const struct address *address, int fd);

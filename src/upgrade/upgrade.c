@@ -76,7 +76,7 @@ static void drop_diag(struct upgrade *upgrade)
     diag_destroy(&upgrade->diag);
 }
 
-/* Forgets the other process after its end; this process is the main process then. */
+/* Forgets the ended other process; this process is the main process then. */
 static void be_alone(struct upgrade *upgrade)
 {
     upgrade_set(upgrade, UPGRADE_NONE);
@@ -465,7 +465,7 @@ void upgrade_tell_listeners(struct upgrade *upgrade, const struct listeners *lis
 void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both)
 {
     upgrade_check(upgrade);
-    if (upgrade->phase == UPGRADE_STARTING) /* the end of a daemon ends its upgrade */
+    if (upgrade->phase == UPGRADE_STARTING) /* the end of a daemon ends the upgrade */
         end_other(upgrade);
     if (both && upgrade_is_new(upgrade)) {
         signals_send(upgrade->other, gracefully ? SIGQUIT : SIGINT, upgrade->log);

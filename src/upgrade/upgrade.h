@@ -51,7 +51,7 @@ struct upgrade_ops {
     void (*hand_over)(void *host);
     /* Takes the first names again, and gives up the second ones. */
     void (*take_back)(void *host);
-    /* Reports the upgrade to clients: refused, begun, and its outcome. */
+    /* Reports the upgrade to clients: refused, begun, outcome. */
     void (*refused)(void *host, const char *why);
     void (*begun)(void *host);
     void (*ended)(void *host, bool ok, const char *why, const struct diag *diag);
@@ -62,9 +62,9 @@ struct upgrade_ops {
     void (*become_main)(void *host);
     /* Continues alone by the new process's end. */
     void (*left_alone)(void *host);
-    /* Serves while the new process, which has closed its listeners, lets sessions end. */
+    /* Serves while the new process, with closed listeners, lets sessions end. */
     void (*other_quits)(void *host);
-    /* Makes the workers look at their listeners after a release by the other process. */
+    /* Makes all workers rescan after a release by the other process. */
     void (*rescan)(void *host);
     /* Takes a listening socket that we lack. */
     void (*adopt_socket)(void *host, int fd);
@@ -77,13 +77,13 @@ struct upgrade {
     void *host;
     struct log *log;
     struct timers *timers;
-    struct pool *pool; /* whose workers exchange messages with those of the other process */
+    struct pool *pool; /* workers here exchange messages with the other process's */
     const struct binary *binary;
-    struct execution execution; /* state of the new process, kept until it serves */
-    bool main;                  /* we are the service manager's main process */
-    bool main_owed;             /* the other process is to be told that it is the main process */
-    pid_t other;                /* pid of the other master process; 0: none, or none yet */
-    struct upgrade_link link;   /* to it */
+    struct execution execution;     /* state of the new process, kept until serving */
+    bool main;                      /* we are the service manager's main process */
+    bool main_owed;                 /* the other process must learn to be the main process */
+    pid_t other;                    /* pid of the other master process; 0: none, or none yet */
+    struct upgrade_link link;       /* to it */
     struct upgrade_sockets sockets; /* the listening sockets of the other process */
     struct upgrade_inboxes inboxes; /* the workers' messages, as far as known */
     char *control;                  /* path of the other control socket, or NULL */
@@ -103,7 +103,7 @@ void upgrade_check(const struct upgrade *upgrade);
 /* Begins an upgrade, or refuses it for the reason given (NULL: for reasons of its own). The new
  * process has `timeout_ms` (0: no limit) to serve. */
 void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout_ms);
-/* Handles all messages received from the other process. */
+/* Handles all received messages of the other process. */
 void upgrade_receive(struct upgrade *upgrade);
 /* Sends the serving generation's listening sockets, our form of messages and our control path. */
 void upgrade_announce(struct upgrade *upgrade);
@@ -111,11 +111,11 @@ void upgrade_announce(struct upgrade *upgrade);
  * reads the link: of two processes that close a unix socket at once, at least the second learns of
  * the first and removes the path. */
 void upgrade_tell_listeners(struct upgrade *upgrade, const struct listeners *listeners);
-/* Makes the other process's workers look at their listeners after a worker of ours has
- * withdrawn. */
+/* Makes the other process's workers rescan after the withdrawal of a worker of ours. */
 void upgrade_send_rescan(struct upgrade *upgrade);
-/* Tells the other process that it is the main process, once the service manager has been told: its
- * messages would be ignored before. Called in each wake-up while `main_owed`. */
+/* Tells the other process that it is the main process, once the service manager has been told:
+ * the manager would ignore earlier messages of the process. Called in each wake-up while
+ * `main_owed`. */
 void upgrade_tell_main(struct upgrade *upgrade);
 /* Notes a child's exit: after the new process's exit the old process continues alone. */
 void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status);
@@ -124,10 +124,10 @@ void upgrade_reaped(struct upgrade *upgrade, pid_t pid, int status);
  * `both` the other process ends too, as the service manager ends the service and knows one process
  * alone. */
 void upgrade_ending(struct upgrade *upgrade, bool gracefully, bool both);
-/* Ends: the other process, if it still runs, becomes the main process. */
+/* Ends: the other process, if still running, becomes the main process. */
 void upgrade_ended(struct upgrade *upgrade);
 /* Frees all; `failed`: and sends the old process the reason of a failed start. */
 void upgrade_done(struct upgrade *upgrade, bool failed);
 
-/* Whether this is the new process of an upgrade. */
+/* Whether we are the new process of an upgrade. */
 bool upgrade_is_new(const struct upgrade *upgrade);
