@@ -38,7 +38,7 @@ struct control_client {
     int fd;
     pid_t pid;
     bool progress;         /* wants progress lines while the command waits */
-    bool told;             /* a progress line was sent for this command */
+    bool told;             /* a progress line was sent for the command */
     bool ended;            /* end of input */
     uint64_t activity;     /* latest request or reply, counted over all clients */
     struct timer patience; /* to ask, or to take the reply; not set while the client must wait */

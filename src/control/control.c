@@ -115,7 +115,7 @@ static void handle_client_request(struct control_client *client, size_t n)
 
 /* Steps */
 
-/* Checks for a waiting client that has gone; the end of its input is not its end. */
+/* Checks whether a waiting client has gone; the end of the input alone does not count. */
 static enum client_step check_connected(const struct control_client *client)
 {
     struct pollfd state = { .fd = client->fd };
@@ -199,8 +199,8 @@ static void run_client(struct control_client *client)
         process_ops->raise(SIGIO); /* the other clients come first */
 }
 
-/* Returns the client with the longest time since its latest request or reply, without the clients
- * that wait. */
+/* Returns the client with the longest time since the latest request or reply, without waiting
+ * clients. */
 static struct control_client *longest_idle(
     const struct control *control, const struct control_client *except)
 {

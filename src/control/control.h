@@ -46,7 +46,7 @@ struct control_outcome {
 enum control_set {
     CONTROL_SET_DONE,
     CONTROL_SET_NO_STATE,  /* unknown state */
-    CONTROL_SET_NO_SERVER, /* the group has no server of this name or address */
+    CONTROL_SET_NO_SERVER, /* the group has no server of the name or address */
     CONTROL_SET_NO_ZONE,   /* the group has no zone for states */
     CONTROL_SET_NO_ROOM,   /* the zone is full */
 };
@@ -69,7 +69,7 @@ struct control_ops {
     /* Fills in the next group behind `before` (NULL: the first) of the configuration in force, and
      * returns its handle; NULL behind the last. */
     const void *(*upstream)(void *host, const void *before, struct control_upstream *out);
-    /* Calls `each` for the group's servers, at each address. */
+    /* Calls `each` for the group's servers, at all addresses. */
     void (*upstream_servers)(void *host, const void *group,
         void (*each)(void *arg, const struct control_server *server), void *arg);
     /* Calls `each` for the group's servers with a name. */
@@ -117,7 +117,7 @@ void control_serve(struct control *control);
 /* Identifies the queued clients while an exited child keeps its pid: called before the child is
  * reaped, where there is a socket. */
 void control_before_reaping(struct control *control);
-/* In a child that replaces the host: has sockets wake this process; -1 with errno. */
+/* In a child that replaces the host: has sockets wake the child; -1 with errno. */
 int control_take_over(struct control *control);
 /* Moves clients from waiting for `from` to waiting for `to`. */
 void control_wait_on(struct control *control, enum control_wait from, enum control_wait to);
@@ -125,7 +125,7 @@ void control_wait_on(struct control *control, enum control_wait from, enum contr
  * to clients without a progress line. */
 void control_tell(
     struct control *control, enum control_wait waiting_for, const char *why, bool changed);
-/* Replies to all clients that wait for the event. */
+/* Replies to all clients awaiting the event. */
 void control_reply(
     struct control *control, enum control_wait waiting_for, const struct control_outcome *outcome);
 /* Drops all clients at the daemon's exit; clients that wait for the exit stay connected until

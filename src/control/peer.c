@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells operators from workers, and from processes that workers have started: the latter have a
- * master among their ancestors, because it adopts the orphans among its descendants. A client of a
- * worker's user that is gone, or unknown, counts as such a process. The kernel's pidfd makes sure
- * that the client is looked at, and not a later process with its pid. Where the system tells no pid
- * of a client, workers with the master's own user, and what they start, may ask. */
+/* Tells operators from workers, and from children of workers: children have a master among the
+ * ancestors, because a master adopts orphaned descendants. A gone or unknown client with a worker's
+ * user counts as a worker's child. The kernel's pidfd excludes a later process with the client's
+ * pid. Where the system tells no pid of a client, workers with the master's own user, and workers'
+ * children, may ask. */
 #include "control/peer.h"
 
 #include "base/check.h"
@@ -35,7 +35,7 @@ static enum kin find_kin(struct control *control, pid_t client)
             return KIN_DESCENDANT;
         if (lives && stat.parent <= 1)
             return KIN_NONE;
-        pid = lives ? stat.parent : client; /* an ancestor has ended: its children have another */
+        pid = lives ? stat.parent : client; /* ancestor ended: children have a new parent */
     }
     return KIN_UNKNOWN;
 }
@@ -47,8 +47,7 @@ static bool peer_has_ended(int pidfd)
     return pidfd != -1 && poll(&ended, 1, 0) != 0;
 }
 
-/* Does what find_kin() does, of the client itself and not of a process that was given its pid
- * later. */
+/* Implements find_kin() for the client itself, not for a later process with the pid. */
 static enum kin find_client_kin(struct control *control, int fd, pid_t pid)
 {
     enum kin kin = KIN_UNKNOWN;

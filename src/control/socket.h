@@ -31,7 +31,7 @@ bool control_socket_is_at(const struct control_socket *control, const char *path
  * error, unless `replace` is set. Clients wait in the queue. -1 after an emerg line. */
 int control_socket_create(
     struct control_socket *control, const char *path, bool replace, struct log *log);
-/* Closes the socket, if any, and removes its file. */
+/* Closes the socket, if any, and removes the file. */
 void control_socket_remove(struct control_socket *control, struct log *log);
 
 /* The three steps of leaving a path: the socket gets a second name (in place of an earlier second

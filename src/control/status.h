@@ -80,7 +80,7 @@ struct control_metric {
 /* A group of `upstream {}`. */
 struct control_upstream {
     const char *name, *balancer;
-    const char *zone; /* NULL: states are each worker's own, and unknown */
+    const char *zone; /* NULL: states are worker-local, and unknown */
 };
 
 /* A server of a group, at an address; unknown values without a zone are 0. */

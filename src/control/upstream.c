@@ -12,7 +12,7 @@
 #define SERVERS_MAX 4096
 /* Bytes of a name in a request, with the NUL. */
 #define NAME_SIZE 512
-/* Most names in an error, and bytes of each. */
+/* Limits of names in an error, and of bytes of a name. */
 #define NAMES_LISTED 8
 #define NAME_SHOWN 80
 
@@ -124,7 +124,7 @@ static PRINTF_FORMAT(2, 3) void add_refusal_text(struct refusal *refusal, const 
         refusal->n += (size_t)n < left ? (size_t)n : left - 1;
 }
 
-/* Adds a name, unless it repeats the latest: a server has a line for each address. */
+/* Adds a name, unless a repetition of the latest: a server has a line for each address. */
 static void add_refusal_name(struct refusal *refusal, const char *name)
 {
     if (refusal->names > 0 && strncmp(refusal->last, name, NAME_SHOWN - 1) == 0)
@@ -206,7 +206,7 @@ static void refuse_change(const struct control *control, const struct change *ch
     }
 }
 
-/* Makes the requested change; false where it is refused. */
+/* Makes the requested change; false if refused. */
 static bool change_state(
     struct control_client *client, struct json_value request, struct refusal *refusal)
 {

@@ -5,6 +5,6 @@
 
 #include "control/client.h"
 
-/* Handles a request {"command":"upstream"}, a change where it has "upstream", "server" and
- * "state". */
+/* Handles a request {"command":"upstream"}, a change where "upstream", "server" and "state" are
+ * given. */
 void control_upstream_handle(struct control_client *client, struct json_value request);
