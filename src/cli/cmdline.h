@@ -21,7 +21,7 @@ enum cmdline_option {
 /* A command that is a word. Usage, help and errors derive from the rows. */
 struct cmdline_word {
     const char *name; /* NULL behind the last row */
-    /* NULL: no argument; "forward|back": one of the two; "[directive]": any, or none */
+    /* NULL: no argument; "forward|back": a choice; "[directive]": any, or none */
     const char *argument;
     unsigned more;    /* number of further arguments, of any kind */
     unsigned options; /* enum cmdline_option */

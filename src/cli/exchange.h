@@ -13,7 +13,7 @@ struct cli_exchange {
     int fd;           /* -1: not connected */
     int64_t deadline; /* in milliseconds of CLOCK_MONOTONIC */
     char *text;       /* bytes received; the latest line comes first */
-    size_t line_n;    /* bytes of the line with its end; 0: no line */
+    size_t line_n;    /* bytes of the line including the end; 0: no line */
     size_t n, size;
 };
 

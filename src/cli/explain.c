@@ -43,7 +43,7 @@ static void append_entry_name(char *list, size_t size, const char *name)
     snprintf(list + n, size - n, "%s\"%s\"", n > 0 ? ", " : "", name);
 }
 
-/* Reports an unknown name, with the nearest name, or else all names that contain it. */
+/* Reports an unknown name, with the nearest name, or else all names containing the unknown name. */
 static void report_unknown_entry(const char *name, struct log *log)
 {
     const struct entry *next = entries;

@@ -39,7 +39,7 @@ static struct masters_entry *add_entry(struct masters *masters, enum masters_pla
     return &masters->list[masters->n++];
 }
 
-/* Adds the process with this suffix, if any; -1 without memory. */
+/* Adds the process with the suffix, if any; -1 without memory. */
 static int add_names(struct masters *masters, const struct core_settings *core,
     enum masters_place place, const char *suffix)
 {

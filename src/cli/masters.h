@@ -20,7 +20,7 @@ enum masters_place {
 /* Names of a process: a pid, a control socket, or both. */
 struct masters_entry {
     enum masters_place place;
-    pid_t pid;        /* from the pid file, or from its name; -1: unknown */
+    pid_t pid;        /* from the pid file, or from the file's name; -1: unknown */
     char *control;    /* path of the control socket, or NULL */
     int64_t since_ns; /* time of the latest name, since the epoch */
 };

@@ -14,7 +14,7 @@
 #define TEXT_MAX 1024
 #define NAME_MAX_BYTES 63
 
-/* Formats a time in its two largest units: "2d 3h". */
+/* Formats a time in the two largest units: "2d 3h". */
 static void format_age(int64_t ms, char text[TEXT_MAX])
 {
     static const struct {
@@ -84,7 +84,7 @@ static void write_reply(FILE *out, struct json_value object, const char *templat
     }
 }
 
-/* Writes the template for each object of an array. */
+/* Writes the template for all objects of an array. */
 static void write_each_reply(FILE *out, struct json_value array, const char *template)
 {
     struct json_value object = { NULL, 0 };
@@ -207,7 +207,7 @@ static void show_loop(struct json_value worker, FILE *out)
         write_reply(out, worker, "{pid:10}  stalls                {stalls:12}\n");
 }
 
-/* Shows the times of each worker's turns, and of the callbacks of each protocol. */
+/* Shows the times of workers' turns, and of protocols' callbacks. */
 static void show_loops(struct json_value generations, FILE *out)
 {
     struct json_value generation = { NULL, 0 }, worker = { NULL, 0 };

@@ -5,5 +5,5 @@
 #include "cli/cmdline.h"
 
 /* Implements `forkbeard upgrade`. `status` returns 0 during an upgrade, else 1; `forward` and
- * `back` return 0 after they have taken effect, 1 where they cannot, 3 at the deadline. */
+ * `back` return 0 after taking effect, 1 where they cannot, 3 at the deadline. */
 int cli_upgrade(const struct cmdline *cmdline, struct log *log);

@@ -47,8 +47,8 @@ static int send_end_command(
     return cli_request(exchange, entry->control, command, cli_now_ms() + CONNECT_MS);
 }
 
-/* Whether a process has ended: by its handle, if that is a descriptor or the only means, else by
- * the end of its connection, behind the reply. */
+/* Whether a process has ended: by the handle, if a descriptor or the only means, else by the end of
+ * the connection, behind the reply. */
 static bool ending_is_over(const struct ending *ending)
 {
     int fd = ending->exchange.fd, handle = ending->handle;
