@@ -6,8 +6,7 @@
 #include "base/log.h"
 #include "settings/cycle.h"
 
-/* Landlock (landlock.c). Returns the reason for a kernel without Landlock, with the errno or 0;
- * NULL: usable. */
+/* Landlock (landlock.c). Returns the reason if unusable, with the errno or 0; NULL: usable. */
 const char *sandbox_landlock_lacks(int *error);
 /* Restricts the calling thread and all children; -1 with errno. Unopenable paths are logged. */
 int sandbox_landlock_enter(const struct cycle *cycle, struct log *log);

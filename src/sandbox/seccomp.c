@@ -112,7 +112,7 @@ static void deny_scheduling(struct filter *filter)
     seccomp_add_if(filter, DENY, "ioprio_set", seccomp_arg_compare(1, SCMP_CMP_NE, 0));
 }
 
-/* Anonymous memory must not become code, nor code be written; libraries are mapped from files. */
+/* Memory without a file must not become code, nor code be written; libraries are mapped from files. */
 static void deny_code(struct filter *filter)
 {
     static const char *const maps[] = { "mmap", "mmap2" };
@@ -140,7 +140,7 @@ static bool may_write_files(const struct needs *needs)
     return false;
 }
 
-/* Denies needs undeclared by every protocol of the configuration. */
+/* Denies needs declared by no protocol of the configuration. */
 static void deny_needs(struct filter *filter)
 {
     const struct needs *needs = filter->needs;
