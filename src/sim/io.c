@@ -43,8 +43,7 @@ static struct io_result record_result(
     return result;
 }
 
-/* Answers a send that has failed: it takes the error of a reset, so that whoever receives finds no
- * more than an end. */
+/* Answers a failed send, and takes the error of a reset: a later receive finds only an end. */
 static struct io_result send_failed(struct sim_endpoint *s)
 {
     struct sim_step *step = sim_find_step(s, SIM_STEP_BROKEN);
