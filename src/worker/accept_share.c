@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compares a worker's clients with the published loads. A worker publishes the own count before
- * reading the rest. */
+/* Compares a worker's clients with the published loads. A worker publishes its own count before
+ * reading the siblings' counts. */
 #include "worker/accept_share.h"
 
 #include <assert.h>

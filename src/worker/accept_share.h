@@ -32,7 +32,7 @@ struct accept_share {
 enum share_verdict {
     SHARE_FAIR,  /* others have about as many */
     SHARE_YIELD, /* above the mean: a worker that waits as well should come first */
-    SHARE_ASIDE, /* as before, and the listener is to be left to siblings for a while */
+    SHARE_ASIDE, /* as SHARE_YIELD, and the listener is to be left to siblings for a while */
     SHARE_PASS,  /* too many: the worker with the fewest is to be woken */
 };
 
