@@ -265,7 +265,7 @@ void kit_states_check(struct kit_worker *own);
 /* Frees all peers and servers. */
 void kit_peers_free(fb_test *test);
 
-/* Opens the configured servers of a worker's names, and the system's, if any. */
+/* Opens the name servers of a worker's configuration, and the system's. */
 void kit_names_open(fb_test *test, struct cycle *cycle);
 /* Answers the questions that have come. */
 void kit_names_serve(fb_test *test);

@@ -95,7 +95,7 @@ static void isolate_zones(struct kit_worker *own)
             kit_misused("no memory for the zones of a dead worker");
 }
 
-/* Lets jobs end, before the struct worker may go. */
+/* Waits for the end of jobs: the struct worker has to outlive jobs. */
 static void await_jobs(struct kit_worker *own)
 {
     while (threads_busy(&own->worker) > 0) {

@@ -17,7 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A late way is found closed at a visit in three. */
+/* A way that is late at times is closed at one visit in three. */
 #define LATE_OF 3
 
 static bool is_ready(int fd, short events)
