@@ -112,7 +112,8 @@ static void deny_scheduling(struct filter *filter)
     seccomp_add_if(filter, DENY, "ioprio_set", seccomp_arg_compare(1, SCMP_CMP_NE, 0));
 }
 
-/* Memory without a file must not become code, nor code be written; libraries are mapped from files. */
+/* Memory without a file must not become code, nor code be written; libraries are mapped from
+ * files. */
 static void deny_code(struct filter *filter)
 {
     static const char *const maps[] = { "mmap", "mmap2" };
