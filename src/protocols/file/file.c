@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* file PATH: sends what the file holds when the client comes, and closes. A file that cannot be
- * sent whole ends as a reset, so that no client takes a part for all.
+/* file PATH: sends the file's content at the client's arrival, and closes. An incompletely sent
+ * file ends as a reset, so that no client takes a part for all.
  *
- * Where threads read, they do so for the page cache, from which the kernel sends: nothing but a
- * byte is held for a client that does not read. What is read past the page cache, by direct I/O, is
- * held until it has been sent. The next piece is read when the latest has left. */
+ * Where threads read, they fill the page cache, and the kernel sends from there: only a byte is
+ * held for a client that does not read. Bytes read past the page cache, by direct I/O, are held until
+ * sent. The next piece is read when the latest has left. */
 #include <errno.h>
 #include <fcntl.h>
 #include <forkbeard/forkbeard.h>
@@ -23,7 +23,7 @@
 
 struct file_conf {
     const char *path;
-    int64_t directio; /* bytes from which on a file is read by direct I/O; 0: none is */
+    int64_t directio; /* least bytes of a file for direct I/O; 0: never */
 };
 
 /* The end of the output, after which the next piece is read. */
@@ -39,7 +39,7 @@ struct file_conn {
     struct tail *tail; /* unsent; NULL: none */
 };
 
-/* Opens the path, if it is a regular file's; -1 with errno. */
+/* Opens the path of a regular file; -1 with errno. */
 static int open_regular(const char *path, int flags, uint64_t *size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | flags), error;
@@ -131,7 +131,7 @@ static int send_tail(fb_conn *conn, struct file_conn *file, const uint8_t *p, si
     return 0;
 }
 
-/* Sends bytes from the page cache, without the last byte, which tells that all have left. */
+/* Sends bytes from the page cache, without the last byte, the sign of a complete send. */
 static int send_cached(fb_conn *conn, struct file_conn *file, fb_bytes bytes)
 {
     size_t n = bytes.n - 1;

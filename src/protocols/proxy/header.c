@@ -20,7 +20,7 @@ struct end {
     in_port_t port; /* in the order of the network */
 };
 
-/* Reads an address; false: it is neither of IPv4 nor of IPv6. */
+/* Reads an address; false: neither IPv4 nor IPv6. */
 static bool read_end(struct end *end, const struct sockaddr_storage *address)
 {
     const struct sockaddr_in *in = (const struct sockaddr_in *)address;

@@ -57,7 +57,7 @@ static void bind_check(
         options->flags |= FB_CONNECT_TRANSPARENT;
 }
 
-/* Connects to the server of a check; false: there is no room for it. */
+/* Connects to the server of a check; false without room. */
 static bool begin_check(
     fb_worker *worker, const struct proxy_health *health, struct proxy_probe *run)
 {
@@ -96,7 +96,7 @@ static uint64_t run_due(
     return UINT64_MAX; /* the next that ends asks again */
 }
 
-/* Returns the check of the worker's server number i; NULL behind the last one. */
+/* Returns the check of the worker's server number i; NULL behind the last. */
 static const struct proxy_health *health_of_server(const fb_worker *worker, size_t i)
 {
     const struct proxy_conf *conf = fb_worker_conf(worker, i);

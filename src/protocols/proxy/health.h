@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* health_check: connects to the servers of the group from time to time, beside all sessions. The
- * daemon says which server is due, and what its answer means. */
+ * daemon names the due server, and the meaning of an answer. */
 #pragma once
 
 #include <forkbeard/forkbeard.h>
@@ -15,14 +15,14 @@
 /* The timer by which a worker looks for due checks. */
 #define PROXY_TIMER_CHECKS 0
 
-/* Whether a connection could not be made for want of what the worker itself needs, so that nothing
- * is said of the server. */
+/* Whether a connection could not be made for want of the worker's own resources, without a
+ * judgement about the server. */
 static inline bool proxy_is_shortage(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-/* Whether it could not be made for want of a local port, or of an address that leads to the
+/* Whether a connection could not be made for want of a local port, or of an address for the
  * server. */
 static inline bool proxy_lacks_port(int error)
 {

@@ -60,7 +60,7 @@ struct proxy_worker {
     const fb_upstreams *upstreams;
     struct proxy_checks checks;
     uint64_t silent_ms; /* when a session has ended without a byte, monotonic; 0: never */
-    uint32_t bind_turn; /* number of the next session, for its first address of proxy_bind */
+    uint32_t bind_turn; /* number of the next session, for the first address of proxy_bind */
 };
 
 /* The state of a client. A server connection's state is the client. */
@@ -71,7 +71,7 @@ struct proxy {
     uint32_t bind_left : 4; /* addresses of proxy_bind that were not tried */
     bool listens : 1;       /* to the client, before the first try */
     bool may_go_on : 1;     /* servers are left beside the present one */
-    bool times_first : 1;   /* the first byte of the present one is to be told of */
+    bool times_first : 1;   /* the first byte of the present try is to be reported */
     bool connected : 1;     /* the server of the present try has been reached */
     bool unbound : 1;       /* the text of proxy_bind has turned out to be no address */
 };
@@ -84,7 +84,7 @@ void proxy_header_write(fb_conn *client, fb_conn *server, enum proxy_header head
 /* header.c: proxy_protocol on|off [version=1|2] */
 int proxy_header_set(fb_conf *conf, void *value, const char *const *args, uint32_t n);
 
-/* rate.c: Works out a rate that is text. Returns 0; -1 without memory. */
+/* rate.c: Works out a rate given as text. Returns 0; -1 without memory. */
 int proxy_rate_evaluate(fb_conn *client, const struct proxy_rate *rate, uint64_t *out);
 /* Computes any rate; *out is the fixed rate already. */
 static inline int proxy_rate_of(fb_conn *client, const struct proxy_rate *rate, uint64_t *out)
@@ -95,7 +95,7 @@ static inline int proxy_rate_of(fb_conn *client, const struct proxy_rate *rate, 
 int proxy_rate_set_download(fb_conf *conf, void *value, const char *const *args, uint32_t n);
 int proxy_rate_set_upload(fb_conf *conf, void *value, const char *const *args, uint32_t n);
 
-/* bind.c: Chooses the address of proxy_bind, of several, that a session tries first. */
+/* bind.c: Chooses a session's first address among several of proxy_bind. */
 void proxy_bind_begin(fb_conn *client);
 /* bind.c: Goes on to the next address of proxy_bind; false: all were tried. */
 bool proxy_bind_next(fb_conn *client);

@@ -18,7 +18,7 @@
 
 enum { TIMER_LISTENS };
 
-/* Room for a state of this size lies beside each connection, also those to servers. */
+/* Room for a state of this size lies beside each connection, also beside servers'. */
 static_assert(sizeof(struct proxy) <= 8, "a proxied session has become dearer");
 
 static void begin_try(fb_conn *client, const struct proxy_worker *own);
@@ -31,7 +31,7 @@ static void fail(fb_conn *client, uint32_t status)
     fb_close(client);
 }
 
-/* Ends a session whose server was not asked, for a reason of ours. */
+/* Ends a session without a connect to the server, for a reason of ours. */
 static void give_up(fb_conn *client)
 {
     const struct proxy_worker *own = fb_worker_state(client);
@@ -120,7 +120,7 @@ static bool is_local_error(const struct proxy_conf *conf, int error)
 }
 
 /* Connects from the next address of proxy_bind, or tries the next server, or ends the session,
- * where this host cannot reach the server, which is not to blame. */
+ * where this host cannot reach the server; the server is not to blame. */
 static void server_not_reached(fb_conn *server, fb_conn *client, struct proxy *proxy)
 {
     const struct proxy_worker *own = fb_worker_state(server);
@@ -177,7 +177,7 @@ static const fb_ops server_ops = {
 
 /* ---- Tries ---- */
 
-/* Connects to a server by an address of ours; NULL: it cannot be asked. */
+/* Connects to a server by an address of ours; NULL: no connection. */
 static fb_conn *connect_bound(fb_conn *client, const fb_target *target, fb_connect_options *options)
 {
     const struct proxy_conf *conf = fb_conf_of(client);

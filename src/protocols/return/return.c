@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* return TEXT: sends the text, in which variables are replaced, and closes. */
+/* return TEXT: sends the text with replaced variables, and closes. */
 #include <forkbeard/forkbeard.h>
 
 struct return_conf {
