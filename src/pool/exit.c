@@ -154,7 +154,7 @@ static void follow_death(struct pool_worker *worker, bool crashed, bool early, b
     }
 }
 
-/* Does the rest for a worker that is not our child, and has ended. */
+/* Does the rest for an ended worker that is not our child. */
 static void follow_orphan(struct pool_worker *worker)
 {
     log_quota_write(&worker->lines, LEVEL_NOTICE, 0,
@@ -234,7 +234,7 @@ void pool_reap(struct pool *pool)
  * channels and shared memory, polls process handles for exits, and gets no exit codes. Only an
  * ending pool is left. */
 
-/* Lets a forked child inherit the memory that is shared with workers, or no longer. */
+/* Lets a forked child inherit the memory shared with workers, or no longer. */
 static int set_inherited(struct pool *pool, bool inherited)
 {
     struct generation *generation;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Exits of workers, and workers that are left to a child of the master's. */
+/* Exits of workers, and workers left to a child of the master's. */
 #pragma once
 
 #include "pool/layout.h"

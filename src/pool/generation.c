@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Generations of workers: phases and ends. A generation drains or is closed; max_generations,
  * max_draining_workers and the number of slots bound ending generations. A generation without
- * processes is destroyed with its configuration, but never the serving one, whose listeners are
- * in use. transaction.c begins new ones. */
+ * processes is destroyed with its configuration, but never the serving generation, because of the
+ * listeners in use. transaction.c begins new generations. */
 #include "pool/generation.h"
 
 #include "os/memory.h"
@@ -139,7 +139,7 @@ static bool is_draining_worker(const struct pool_worker *worker)
     return worker->generation->phase == GENERATION_DRAINING && worker->phase != POOL_WORKER_EMPTY;
 }
 
-/* Tells the oldest workers beyond max_draining_workers to end the sessions that are idle. */
+/* Tells the oldest workers beyond max_draining_workers to end idle sessions. */
 static void trim_workers(struct pool *pool)
 {
     int64_t most = pool->serving->cycle->sizing.draining, n = 0, trimmed = 0;
@@ -226,7 +226,7 @@ static uint64_t ms_until(const struct pool *pool, uint64_t deadline)
     return deadline > pool->clock->mono_ms ? deadline - pool->clock->mono_ms : 0;
 }
 
-/* Returns the latest deadline of a generation's workers; 0: they have none. */
+/* Returns the latest deadline of a generation's workers; 0: none. */
 static uint64_t latest_deadline(const struct generation *generation)
 {
     uint64_t latest = 0;

@@ -4,7 +4,7 @@
 
 #include "pool/layout.h"
 
-/* How long the next reload waits for draining workers to release their listeners. */
+/* How long the next reload waits for draining workers to release listeners. */
 #define GENERATION_RELEASE_MS 5000
 
 /* Takes a legal step. */

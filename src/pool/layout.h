@@ -58,7 +58,7 @@ enum pool_death {
 #define POOL_GONE_MAX 1024  /* unread ends of incarnations of a worker */
 #define POOL_ASKS_MAX 64    /* simultaneous requests to the other master process */
 
-/* Messages with an argument that wait until the worker's channel has room. */
+/* Messages with an argument, kept until the worker's channel has room. */
 struct pool_outbox {
     unsigned log_n;       /* number of reopened logs to send, from the end */
     int inbox;            /* the worker's end of its inbox, or -1 */
@@ -147,17 +147,17 @@ struct pool_rescan {
     struct timer due;
     bool listeners, names; /* parts that are to be looked at */
     uint64_t last_ms;      /* the latest one */
-    struct slot_id except; /* the only worker that has asked; serial 0: all are to rescan */
+    struct slot_id except; /* the only asking worker; serial 0: all are to rescan */
     bool host;             /* the host is told as well */
 };
 
 /* Time after the commit in which the new workers must not all crash. */
 #define POOL_PROBATION_MS 1000
 
-/* The latest commit, while its generation may still have to give way (transaction.c). */
+/* The latest commit, while the generation may still have to give way (transaction.c). */
 struct pool_probation {
     struct generation *before; /* kept even without processes; NULL: no probation */
-    struct timer due;          /* the end of the time that the new workers have to crash in */
+    struct timer due;          /* the end of the probation of the new workers */
     bool goes_back;            /* the configuration before is started again, or will be */
 };
 
@@ -219,7 +219,8 @@ struct pool {
     struct generations generations;
     unsigned generation_n; /* ever made */
     struct generation
-        *serving; /* generation whose configuration is in force; NULL until the first serves */
+        *serving; /* generation whose configuration is in force; NULL until the first generation
+                   * serves */
     struct generation *starting;  /* STARTING or COMMITTED; NULL: none */
     uint32_t gone[POOL_GONE_MAX]; /* latest ended incarnations that other workers know */
     uint32_t gone_n;              /* total; modulo POOL_GONE_MAX the next index */

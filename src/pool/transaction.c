@@ -163,7 +163,7 @@ static void take_start_back(struct generation *generation)
         generation_destroy(generation);
 }
 
-/* Says why a start fails, and which configuration is in force. */
+/* Logs the reason of a failed start, and the configuration in force. */
 static void log_start_failure(const struct pool *pool, const char *why)
 {
     log_write(pool->log, LEVEL_EMERG, 0, "%s, %s", why,
@@ -208,8 +208,8 @@ void transaction_abort(struct generation *generation, const char *why)
     transaction_failed(pool);
 }
 
-/* Takes a commit back, because a listener has failed after others began to listen: a new
- * reuseport socket may have clients already. The new workers accept these, and end. */
+/* Takes a commit back: a listener has failed after earlier listeners began to listen, and a new
+ * reuseport socket may have clients already. The new workers accept the clients, and end. */
 static void take_commit_back(struct generation *generation)
 {
     struct pool *pool = generation->pool;

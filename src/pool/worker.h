@@ -29,7 +29,7 @@ enum pool_order {
 void pool_worker_order(struct pool_worker *worker, enum pool_order order);
 /* Kills a worker for a broken rule of the channel, after an alert line. */
 void pool_worker_break_rule(struct pool_worker *worker, const char *rule);
-/* Closes the inbox, if any: the next request makes a new one. */
+/* Closes the inbox, if any: the next request makes a new inbox. */
 void pool_worker_drop_inbox(struct pool_worker *worker);
 /* Returns the record of a pid, or of a perhaps invented incarnation; or NULL. */
 struct pool_worker *pool_find_worker(const struct pool *pool, pid_t pid);
