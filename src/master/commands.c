@@ -99,7 +99,7 @@ static uint64_t describe_wait(const struct master *master, char *text, size_t si
     return pool_describe_wait(&master->pool, text, size);
 }
 
-/* Makes the line of a reason that lasts so many milliseconds at most. */
+/* Makes the line of a reason with a limit in milliseconds. */
 static void format_line(const char *why, uint64_t ms, char line[LINE_MAX_BYTES])
 {
     if (ms > 0)

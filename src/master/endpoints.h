@@ -36,7 +36,7 @@ void endpoints_check(const struct endpoints *endpoints);
  * the path `replaced` (or NULL) makes way. -1 after an emerg line. */
 int endpoints_prepare(struct endpoints *endpoints, const struct core_settings *core,
     const char *replaced, struct log *log);
-/* Puts prepared endpoints in force, after preparing missing ones, and removes the replaced ones.
+/* Puts prepared endpoints in force, after preparing missing ones, and removes replaced endpoints.
  * -1 after an emerg line, with nothing changed and nothing prepared. */
 int endpoints_publish(struct endpoints *endpoints, const struct core_settings *core,
     const char *replaced, struct log *log);
@@ -50,7 +50,7 @@ void endpoints_undo(struct endpoints *endpoints, struct log *log);
 int endpoints_prepare_hand_over(struct endpoints *endpoints, struct log *log);
 /* Leaves the first names to the new process. */
 void endpoints_hand_over(struct endpoints *endpoints, struct log *log);
-/* Takes the first names again, unless they were left to the next start. */
+/* Takes the first names again, unless left to the next start. */
 void endpoints_take_back(struct endpoints *endpoints, struct log *log);
 
 /* Leaves the first names to the next start, which waits for the lock. */

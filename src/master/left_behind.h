@@ -19,7 +19,7 @@ struct left_behind {
 };
 
 void left_behind_init(struct left_behind *left, const struct left_behind *from);
-/* Logs their number and pids, if any, and removes lists of ended workers. */
+/* Logs number and pids, if any, and removes lists of ended workers. */
 void left_behind_report(const struct left_behind *left);
 /* Ends the workers, by SIGINT and soon by SIGKILL. Until then killed_at is set. */
 void left_behind_end(struct left_behind *left);

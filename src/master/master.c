@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The master's loop: it sleeps (process/signals.h), and a wake-up reads what has come, carries
- * commands out in a fixed order, and sets SIGALRM for the earliest timer. A flag is cleared
- * before it is acted on. At the end of each wake-up the parts' invariants hold, which a debug
- * build checks. */
+/* The master's loop: sleeps (process/signals.h); a wake-up reads signals and messages, carries
+ * commands out in a fixed order, and sets SIGALRM for the earliest timer. A flag is cleared before
+ * its work. At the end of each wake-up the parts' invariants hold, checked in a debug build. */
 #include "master/master.h"
 
 #include "base/check.h"
@@ -29,7 +28,7 @@
 
 #define SERVICE_MANAGER_PID 1 /* the parent is a user's manager */
 
-/* Whether the signal that is handled comes from the service manager. */
+/* Whether the handled signal comes from the service manager. */
 static bool is_by_manager(const struct master *master)
 {
     return notify_is_on() && (master->commands.sender == SERVICE_MANAGER_PID ||

@@ -48,7 +48,7 @@ struct master {
     bool leaves;    /* the end is left to a child, once no worker holds listeners */
     bool is_left;   /* the process is that child */
     bool failed;    /* the daemon could not begin to serve */
-    int background; /* a pipe to the process that waits until we serve, or -1 */
+    int background; /* a pipe to the process awaiting our service, or -1 */
 };
 
 /* Returns the host of a part's operations. */

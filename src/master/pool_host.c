@@ -31,7 +31,7 @@ static void note_committed(void *host)
         reload_set_phase(&master->reload, RELOAD_COMMITTED);
 }
 
-/* The daemon has begun to serve: whoever has started it goes on. */
+/* The daemon has begun to serve: the starting process goes on. */
 static void finish_start(struct master *master)
 {
     const struct core_settings *core = &master->pool.serving->cycle->core;
@@ -92,7 +92,7 @@ static void note_way_back(void *host)
     reload_set_phase(&master->reload, RELOAD_GOING_BACK);
     endpoints_undo(
         &master->endpoints, &master->log); /* prepared by a generation that never served */
-    /* the generation has given listeners up, even where it has never come to serve */
+    /* the generation has given listeners up, even without having served */
     if (master->upgrade.phase != UPGRADE_NONE)
         upgrade_announce(&master->upgrade);
 }
@@ -105,7 +105,7 @@ static void note_start_failed(void *host)
         log_write(&master->log, LEVEL_ERROR, 0,
             "reload failed, and the previous configuration could not be started again: the new one "
             "stays in force");
-        /* a generation that has never come to serve has published nothing */
+        /* a generation that never served has published nothing */
         endpoints_publish_again(&master->endpoints, &master->pool.serving->cycle->core,
             master->upgrade.control, &master->log);
         worker_list_move(&master->list, master->endpoints.pidfile.path, &master->log);

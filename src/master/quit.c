@@ -141,7 +141,7 @@ static struct leaving *copy_for_exit(const struct log *log, const struct pidfile
     return leaving;
 }
 
-/* Returns as fork() does; in the child *ready is its end of the pipe. */
+/* Returns as fork() does; in the child *ready is the child's end of the pipe. */
 static pid_t fork_leaving(struct leaving *leaving, int *ready)
 {
     int end = leaving->ends[0];

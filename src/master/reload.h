@@ -59,5 +59,5 @@ void reload_checked(struct master *master, int status);
 /* The reload has ended: the new configuration serves (`ok`), or the previous one stays in force,
  * and why was logged. */
 void reload_end(struct master *master, bool ok);
-/* The daemon ends: a check that is under way is of no interest any more. */
+/* The daemon ends: a running check is of no interest any more. */
 void reload_cancel(struct master *master);

@@ -66,7 +66,7 @@ static void watchdog_due(struct loop *loop, struct timer *timer)
     timers_arm(manager->timers, timer, (notify_interval() + 1) / 2);
 }
 
-/* Ends the wait of an exit for a manager that has confirmed nothing. */
+/* Ends the wait of an exit for a manager without a confirmation. */
 static void exit_expired(struct loop *loop, struct timer *timer)
 {
     struct service_manager *manager = container_of(timer, struct service_manager, exit);
@@ -158,7 +158,7 @@ void service_manager_forget(struct service_manager *manager)
     notify_forget();
 }
 
-/* The status comes before the readiness: a failed reload is explained when its waiting ends. */
+/* The status comes before the readiness: a failed reload is explained when the wait ends. */
 void service_manager_reload(struct service_manager *manager)
 {
     bool ended = manager->reload->phase == RELOAD_IDLE;

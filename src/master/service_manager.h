@@ -29,9 +29,9 @@ struct service_manager {
 
 /* The first generation serves, or we become the main process again. */
 void service_manager_ready(struct service_manager *manager);
-/* A process with stored sockets of its own becomes the main process. */
+/* A process with own stored sockets becomes the main process. */
 void service_manager_give_way(struct service_manager *manager, pid_t to);
-/* A reload has begun, or has ended as its result says. */
+/* A reload has begun, or has ended with a result. */
 void service_manager_reload(struct service_manager *manager);
 /* The daemon begins to end. */
 void service_manager_stopping(struct service_manager *manager);
@@ -44,5 +44,5 @@ void service_manager_forget(struct service_manager *manager);
 void service_manager_done(struct service_manager *manager);
 /* Shows the state of the daemon, if changed. Called in each wake-up. */
 void service_manager_show(struct service_manager *manager);
-/* Sets the pointers that are the master's; the rest is zero. */
+/* Sets the pointers owned by the master; the rest is zero. */
 void service_manager_init(struct service_manager *manager, const struct service_manager *from);

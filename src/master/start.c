@@ -296,7 +296,7 @@ static int load_first(struct start *start, struct log *log)
     return -1;
 }
 
-/* Undoes a start that has not come to serve; returns the exit code. */
+/* Undoes a start that never served; returns the exit code. */
 static int undo_daemon_start(struct start *start, struct diag *told)
 {
     /* the lines tell of an upgrade, and the old process shows them */

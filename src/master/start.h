@@ -21,7 +21,7 @@ struct start {
     const struct binary *binary; /* for upgrades */
     struct exec_state inheritance;
     struct pidfile pidfile;       /* locked; its path is allocated */
-    int background;               /* a pipe to the process that waits until we serve, or -1 */
+    int background;               /* a pipe to the process awaiting our service, or -1 */
     struct log log;               /* until we serve */
     struct log_failures failures; /* reason that has kept us from that */
 };
