@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Keeps how this process was executed, and executes it again in the child of an upgrade. A path
- * without a directory is looked for as a shell does; links are kept, because they lead to the
+ * without a directory is looked for as a shell does; links are kept, because links lead to the
  * newest binary. */
 #include "upgrade/binary.h"
 

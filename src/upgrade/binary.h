@@ -8,7 +8,7 @@
 #include "upgrade/exec_state.h"
 
 struct binary {
-    char *path; /* absolute; links are not followed, because they lead to the newest binary */
+    char *path; /* absolute; links stay unresolved and lead to the newest binary */
     char *directory;
     char **arguments;               /* end with NULL */
     const char *const *environment; /* ends with NULL; the caller's */

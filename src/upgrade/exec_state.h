@@ -55,5 +55,5 @@ struct exec_state {
  * us, if any; -1 after an emerg line. The variables are removed for the sake of children. To be
  * called before any descriptor is opened. */
 int exec_state_take(struct exec_state *state, struct log *log);
-/* Frees the memory, and closes all that was not taken over. */
+/* Frees the memory, and closes everything not taken over. */
 void exec_state_done(struct exec_state *state);

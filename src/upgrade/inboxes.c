@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sends and replies to questions. Every message has the greatest serial of its sender's worker
- * slots; slots of a later upgrade begin behind it. Received numbers are checked by the pool, as a
- * worker's are; only their range is checked here. */
+/* Sends and replies to questions. Every message has the greatest serial of the sender's worker
+ * slots; slots of a later upgrade begin behind the serial. Received numbers are checked by the
+ * pool, as a worker's are; only their range is checked here. */
 #include "upgrade/inboxes.h"
 
 #include "os/descriptor.h"
@@ -20,7 +20,7 @@ void upgrade_inboxes_write(struct json *json)
 }
 
 /* Whether workers of both processes exchange messages. A line is logged where forms differ; a new
- * process that has not sent its form yet is waited for. */
+ * process without a sent form is waited for. */
 static bool is_understood(struct upgrade *upgrade)
 {
     struct upgrade_inboxes *inboxes = &upgrade->inboxes;

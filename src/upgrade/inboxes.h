@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages between workers of the two master processes of an upgrade: each process asks for the
- * other's workers and inboxes, and reports workers that have gone. Messages go directly from worker
- * to worker. Processes with different forms of messages exchange none. */
+ * other's workers and inboxes, and reports gone workers. Messages go directly from worker to
+ * worker. Processes with different forms of messages exchange none. */
 #pragma once
 
 #include "upgrade/link.h"

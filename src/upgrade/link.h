@@ -28,8 +28,8 @@ void upgrade_link_check(const struct upgrade_link *link);
 
 /* Begins a message; the caller adds members before upgrade_link_send(). */
 void upgrade_link_begin(struct json *json);
-/* Ends and sends a message, with a descriptor (-1: without), which stays the caller's; -1 with
- * errno. A process that has gone is no error. */
+/* Ends and sends a message, with a descriptor (-1: without) owned by the caller; -1 with errno. A
+ * gone process is no error. */
 int upgrade_link_send(struct upgrade_link *link, struct json *json, int fd);
 /* Sends a message; a message that is not read in time is lost, with a log line. */
 void upgrade_link_tell(

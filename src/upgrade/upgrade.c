@@ -95,7 +95,7 @@ static void be_alone(struct upgrade *upgrade)
     upgrade_check(upgrade);
 }
 
-/* Begins the rollback of a new process that still runs: gently first. */
+/* Begins the rollback of a running new process: gently first. */
 static void end_other(struct upgrade *upgrade)
 {
     upgrade_set(upgrade, UPGRADE_ROLLING_BACK);
@@ -282,7 +282,7 @@ void upgrade_begin(struct upgrade *upgrade, const char *refused, int64_t timeout
     upgrade_check(upgrade);
 }
 
-/* Leaves the pid file and the control socket to the new process, which serves. */
+/* Leaves the pid file and the control socket to the serving new process. */
 static void hand_over_endpoints(struct upgrade *upgrade)
 {
     upgrade_set(upgrade, UPGRADE_HANDED_OVER);

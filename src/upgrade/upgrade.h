@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An upgrade: the master process starts the binary that lies at its path now, and hands it the
- * listening sockets. The new master process serves beside the old one until either is told to quit.
- * A failure of the new process before it serves is a rollback, which leaves the old process as it
- * was. At most one of the two is the service manager's main process. Nothing here knows the master:
- * the host is reached by a table of operations. */
+/* An upgrade: the master process starts the binary now at the path, and hands over the listening
+ * sockets. The new master process serves beside the old one until either is told to quit. A failure
+ * of the new process before serving is a rollback, and leaves the old process unchanged. At
+ * most one of the two is the service manager's main process. Nothing here knows the master: the
+ * host is reached by a table of operations. */
 #pragma once
 
 #include "base/check.h"
@@ -49,14 +49,14 @@ struct upgrade_ops {
     int (*prepare_hand_over)(void *host);
     /* Leaves the first names to the new process. */
     void (*hand_over)(void *host);
-    /* Takes the first names again, and gives up the second ones. */
+    /* Takes the first names again, and gives up the second names. */
     void (*take_back)(void *host);
     /* Reports the upgrade to clients: refused, begun, outcome. */
     void (*refused)(void *host, const char *why);
     void (*begun)(void *host);
     void (*ended)(void *host, bool ok, const char *why, const struct diag *diag);
     /* Names `to` to the service manager as the main process; `stored`: drops our copies of
-     * listening sockets, because that process stores its own. */
+     * listening sockets, because the process stores own sockets. */
     void (*leave_main)(void *host, pid_t to, bool stored);
     /* Tells the service manager of us as the main process. */
     void (*become_main)(void *host);
