@@ -3,8 +3,8 @@
  * file ends as a reset, so that no client takes a part for all.
  *
  * Where threads read, they fill the page cache, and the kernel sends from there: only a byte is
- * held for a client that does not read. Bytes read past the page cache, by direct I/O, are held until
- * sent. The next piece is read when the latest has left. */
+ * held for a client that does not read. Bytes read past the page cache, by direct I/O, are held
+ * until sent. The next piece is read when the latest has left. */
 #include <errno.h>
 #include <fcntl.h>
 #include <forkbeard/forkbeard.h>
