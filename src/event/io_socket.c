@@ -23,15 +23,19 @@ static struct io_result io_socket_failed(enum io_status again)
     return (struct io_result) { .status = IO_FAILED, .error = errno };
 }
 
+static COLD struct io_result not_received(struct source *source, struct io_span *span, ssize_t n)
+{
+    if (n == 0)
+        return (struct io_result) { .status = IO_EOF };
+    return errno == EINTR ? io_socket_recv(source, span) : io_socket_failed(IO_AGAIN_READ);
+}
+
 struct io_result io_socket_recv(struct source *source, struct io_span *span)
 {
-    ssize_t n;
+    ssize_t n = recv(source->fd, span->p, span->n, 0);
 
-    do
-        n = recv(source->fd, span->p, span->n, 0);
-    while (unlikely(n == -1) && errno == EINTR);
     if (unlikely(n <= 0))
-        return n == 0 ? (struct io_result) { .status = IO_EOF } : io_socket_failed(IO_AGAIN_READ);
+        return not_received(source, span, n);
     span->n = (size_t)n;
     return (struct io_result) { .status = IO_DONE, .n = (size_t)n };
 }
@@ -51,17 +55,20 @@ static NOINLINE struct io_result send_several(
     return (struct io_result) { .status = IO_DONE, .n = (size_t)n };
 }
 
+static COLD struct io_result not_sent(struct source *source, const struct iovec *pieces)
+{
+    return errno == EINTR ? io_socket_send(source, pieces, 1) : io_socket_failed(IO_AGAIN_WRITE);
+}
+
 struct io_result io_socket_send(struct source *source, const struct iovec *pieces, int count)
 {
     ssize_t n;
 
     if (count != 1)
         return send_several(source, pieces, count);
-    do
-        n = send(source->fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL);
-    while (unlikely(n == -1) && errno == EINTR);
+    n = send(source->fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL);
     if (unlikely(n == -1))
-        return io_socket_failed(IO_AGAIN_WRITE);
+        return not_sent(source, pieces);
     return (struct io_result) { .status = IO_DONE, .n = (size_t)n };
 }
 
