@@ -21,7 +21,7 @@ struct conf_report;
 struct conf_file {
     STAILQ_ENTRY(conf_file) link;
     const char *name; /* shown in messages: an absolute path, or "command line" */
-    const char *text; /* NUL-terminated; may hold other NUL bytes, which are a lexical error */
+    const char *text; /* NUL-terminated; may hold more NUL bytes, a lexical error */
     size_t size;
     const struct conf_file *includer; /* NULL: the main file, or a text */
 };
@@ -29,8 +29,8 @@ struct conf_file {
 struct conf_word {
     const char *text;    /* quotes and escapes resolved */
     const char *written; /* before variables were replaced; NULL: there was none */
-    const char *plain;   /* a byte for each of the text's: not 0 where it is a value's, and so no
-                          * syntax; NULL: no byte is, or it makes no difference */
+    const char *plain;   /* a byte for each of the text's: not 0 in a value, and so no syntax;
+                          * NULL: all 0, or of no account */
     const struct conf_file *file;
     unsigned line, column; /* place in the file, from 1, the column in bytes */
     unsigned width;        /* bytes that a mark covers, quotes included */
@@ -56,14 +56,15 @@ struct conf_source {
     STAILQ_HEAD(, conf_file) files; /* in the order of reading, each once a read */
     bool too_deep;                  /* an include was refused: only the main file's are read */
     bool lenient;                   /* a file that may not be read is a warning (-t) */
-    bool partial;                   /* a file was not read, and may hold what is missing */
+    bool partial;                   /* a file was not read, and may hold missing names */
 };
 
 void conf_source_init(struct conf_source *source, struct arena *arena, struct conf_report *report);
 
-/* Reads and parses a file. All mistakes go to the report; what could be understood is returned (a
- * lexical error ends its file, and the directives before it are kept). NULL when the file could not
- * be read: `from` is the word that named it, or NULL for the main file. `path` is absolute. */
+/* Reads and parses a file. All mistakes go to the report; returns the directives that could be
+ * understood (a lexical error ends its file, and the directives before the error are kept). NULL
+ * when the file could not be read: `from` is the word with its name, or NULL for the main file.
+ * `path` is absolute. */
 struct conf_block *conf_parse_file(
     struct conf_source *source, const char *path, const struct conf_word *from);
 
@@ -72,15 +73,15 @@ struct conf_block *conf_parse_file(
 struct conf_block *conf_parse_text(
     struct conf_source *source, const char *name, const char *text, size_t size);
 
-/* Reads the files of an "include": `word` is its argument, `pattern` the same as an absolute path
- * or glob. Parses the files in the order of their names, and calls `each` for every one, with what
- * could be understood of it. `each` returns -1 after a report. A pattern that matches nothing is
- * accepted; a path without wildcards that does not exist, a file that includes itself, and
- * including deeper than CONF_INCLUDE_MAX are mistakes. After one of the last two only the main
- * file's includes are read on, so that it is reported once. A file that the user may not read is
+/* Reads the files of an "include": `word` is its argument, `pattern` the argument as an absolute
+ * path or glob. Parses the files in the order of their names, and calls `each` for every file, with
+ * the directives that could be understood. `each` returns -1 after a report. A pattern without
+ * matches is accepted; a missing path without wildcards, a file that includes itself, and including
+ * deeper than CONF_INCLUDE_MAX are mistakes. After one of the last two only the main file's
+ * includes are read on, so that the mistake is reported once. A file that the user may not read is
  * only a warning where the source is lenient. Returns 0, or -1 when anything was reported. */
 int conf_include(struct conf_source *source, const struct conf_word *word, const char *pattern,
     int (*each)(void *arg, struct conf_block *block), void *arg);
 
-/* Every file's name and text, as `-T` shows them; a file that was read twice is shown once. */
+/* Every file's name and text, as `-T` shows them; a file read twice is shown once. */
 void conf_dump(const struct conf_source *source, FILE *out);

@@ -62,7 +62,7 @@ static void skip_blank(struct lexer *lexer)
     }
 }
 
-/* The bytes of the character at `at`, so that a message does not show half of one. */
+/* The bytes of the character at `at`, so that a message does not show half a character. */
 static unsigned character_width(const struct lexer *lexer)
 {
     const char *p = lexer->at + 1;
@@ -93,7 +93,7 @@ static enum lexer_token fail_after_quote(struct lexer *lexer, struct conf_word *
     return TOKEN_FAILED;
 }
 
-/* Ends the text, or reports the NUL byte before which it was made to end. */
+/* Ends the text, or reports the NUL byte at its early end. */
 static enum lexer_token text_end(struct lexer *lexer, struct conf_word *word)
 {
     mark_word(lexer, word, 1);
@@ -112,7 +112,7 @@ static enum lexer_token make_punctuation(
     return token;
 }
 
-/* Returns the byte for which `\` and the byte after it stand; '\0': for themselves. */
+/* Returns the byte for which `\` and the next byte stand; '\0': for themselves. */
 static char escaped_byte(char c)
 {
     switch (c) {
@@ -131,7 +131,7 @@ static char escaped_byte(char c)
     }
 }
 
-/* Makes the word of the `n` bytes at `raw`, which lie within its quotes. */
+/* Makes the word of the `n` bytes at `raw`, within the quotes. */
 static enum lexer_token finish_word(
     struct lexer *lexer, struct conf_word *word, const char *raw, size_t n)
 {

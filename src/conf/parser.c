@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Builds the tree of directives of one text. A syntax error ends the parsing of this text; the
- * directives before the error stay in the tree, so that their mistakes are reported too. */
+/* Builds the tree of directives of one text. A syntax error ends the parsing of the text; the
+ * directives before the error stay in the tree, and their mistakes are reported too. */
 #include "conf/parser.h"
 
 #include "conf/lexer.h"
@@ -19,7 +19,7 @@ struct parser {
     /* the words of the directive under way, its name first */
     struct conf_word *words;
     unsigned word_n, word_max;
-    /* the open blocks, the text itself first, and the directives that opened the others */
+    /* the open blocks, the text itself first, and the directives that opened blocks */
     struct conf_block *blocks[CONF_DEPTH_MAX + 1];
     const struct conf_directive *openers[CONF_DEPTH_MAX + 1];
     unsigned depth;

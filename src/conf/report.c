@@ -322,7 +322,7 @@ static void write_excerpt(int fd, const char *text)
     while (n > 0) {
         ssize_t written = write(fd, text, n);
 
-        /* an excerpt that cannot be written is not worth a failure; its message is in the log */
+        /* an unwritable excerpt is not worth a failure; the log has the message */
         if (written == -1 && errno != EINTR)
             return;
         if (written > 0) {
@@ -332,8 +332,8 @@ static void write_excerpt(int fd, const char *text)
     }
 }
 
-/* Writes a mistake to the log, and to the collector of diagnostics with its place in fields of its
- * own. */
+/* Writes a mistake to the log, and, with its place in separate fields, to the collector of
+ * diagnostics. */
 static void show_mistake(const struct report_mistake *mistake, struct log *log)
 {
     struct diag *diag = log->diag;

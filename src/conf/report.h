@@ -16,11 +16,11 @@ struct conf_word;
 struct report_mistake {
     STAILQ_ENTRY(report_mistake) link;
     enum log_level level; /* LEVEL_EMERG: the configuration is refused; else used */
-    const char *message;  /* a line that ends with file, line and column */
+    const char *message;  /* a line with file, line and column at the end */
     int text_n;           /* bytes of the message before its place */
     const char *file;     /* NULL: it has no place */
     unsigned line, column;
-    const char *excerpt; /* the file's line and a line that marks the word, "\n" each; or NULL */
+    const char *excerpt; /* the file's line and a line with the word's mark, "\n" each; or NULL */
 };
 
 /* Stores at most REPORT_MISTAKES_MAX errors, and as many warnings and notices. The same message is
@@ -42,16 +42,15 @@ void report_init(struct conf_report *report, struct arena *arena);
 /* Adds "message in FILE:LINE:COLUMN" and marks the word; `word` NULL: the message alone. */
 void report_error(struct conf_report *report, const struct conf_word *word, const char *format, ...)
     PRINTF_FORMAT(3, 4);
-/* Notes that the error added last may pass by itself: a name that could not be resolved. */
+/* Notes that the last error may be temporary: an unresolved name. */
 void report_note_temporary(struct conf_report *report);
 void report_warn(struct conf_report *report, const struct conf_word *word, const char *format, ...)
     PRINTF_FORMAT(3, 4);
 void report_notice(struct conf_report *report, const struct conf_word *word, const char *format,
     ...) PRINTF_FORMAT(3, 4);
 
-/* Writes all messages to the log, in the order of finding, and after each its excerpt to the
- * descriptor `excerpts`, unless -1. Diagnostics get errors and warnings whatever the log's
- * level. */
+/* Writes all messages to the log, in the order of finding, each followed by its excerpt on the
+ * descriptor `excerpts`, unless -1. Diagnostics get errors and warnings at any level of the log. */
 void report_show(const struct conf_report *report, struct log *log, int excerpts);
 
 /* A word's place, for lines that a log writes when the configuration is put to use. */
@@ -61,11 +60,11 @@ struct report_place {
     struct arena *arena; /* the memory of the excerpt */
 };
 
-/* Makes the place of a word, which and whose file are kept; lines have none where `word` is NULL or
- * has no file. Returns what to set in the log. */
+/* Makes the place of a word, and keeps the word and its file; lines have no place where `word` is
+ * NULL or has no file. Returns the place to set in the log. */
 const struct log_place *report_place_init(
     struct report_place *place, const struct conf_word *word, struct arena *arena);
-/* Writes the word's line and its mark to the descriptor, unless that is -1. */
+/* Writes the word's line and its mark to the descriptor, unless -1. */
 void report_show_excerpt(const struct report_place *place, int excerpts);
 
 /* Returns the candidate nearest to `word`, the first of several, or NULL when none is near enough

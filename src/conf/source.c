@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads and stores the texts of a configuration, for excerpts and for -T, and finds the files of an
- * include. A file that changes while it is read is refused. The depth of includes is counted, so
+ * include. A file that changes while being read is refused. The depth of includes is counted, so
  * that a file that includes itself by another name ends, too. */
 #include "conf/conf.h"
 #include "conf/parser.h"
@@ -35,7 +35,8 @@ static struct conf_file *file_create(
     return file->name != NULL && file->text != NULL ? file : NULL;
 }
 
-/* Editors of other systems put a byte order mark before UTF-8; it is no part of the first word. */
+/* Editors of other systems put a byte order mark before UTF-8; the mark is no part of the first
+ * word. */
 static void skip_mark(struct conf_file *file)
 {
     if (file->size >= 3 && memcmp(file->text, "\xef\xbb\xbf", 3) == 0) {
@@ -101,7 +102,7 @@ static struct conf_file *read_text_of(
         report_error(source->report, from, "out of memory");
         return NULL;
     }
-    /* the text's last byte is its NUL, or shows that the file has grown */
+    /* the text's last byte is the NUL, or shows that the file has grown */
     n = read_whole_text(fd, text, file->size + 1);
     if (n == -1)
         return fail_call(source, from, "read", path, errno);
@@ -198,8 +199,8 @@ static int include_file(const struct include *include, const char *path)
     return rc == -1 || source->report->error_n > errors ? -1 : 0;
 }
 
-/* Ignores a directory that does not exist, because nothing in it can match; a directory that cannot
- * be read is an error. */
+/* Ignores a missing directory, because nothing in it can match; an unreadable directory is an
+ * error. */
 static int glob_failed(const char *path, int error)
 {
     (void)path;

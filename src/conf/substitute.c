@@ -114,7 +114,7 @@ static const char *put_variable(struct substitution *s, const struct name *name,
     return p != NULL ? p + 1 : NULL;
 }
 
-/* Copies a variable that a second "$" makes plain text, and returns the text after it. */
+/* Copies a variable made plain by a second "$", and returns the text behind the variable. */
 static const char *put_literal(struct substitution *s, const struct name *name, bool wanted)
 {
     size_t n = name->n + (name->text[name->n] == '}');

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loads a shared object: copies the file (os/memory.h), and loads that copy, because dlopen() takes
- * a file that it knows by name or inode for the one that is loaded already, however it was changed
- * since. Every symbol is bound at once, so that no call can fail later. A load that fails leaves
- * nothing open, but for code in which a thread runs. */
+/* Loads a shared object: copies the file (os/memory.h), and loads the copy, because dlopen() takes
+ * a file with a known name or inode for the loaded object, even after changes. Every symbol is
+ * bound at once, so that no call can fail later. A failed load leaves nothing open, except code
+ * with a running thread. */
 #include "module/module.h"
 
 #include "os/memory.h"
@@ -111,7 +111,7 @@ static const char *dl_text(const struct load *load)
                : error;
 }
 
-/* Finds and checks the descriptor; NULL with a text when something is wrong with it. */
+/* Finds and checks the descriptor; NULL with a text for a wrong descriptor. */
 static const fb_protocol *find_descriptor(struct load *load, void *handle)
 {
     const fb_protocol *const *symbol = dlsym(handle, "fb_module");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Protocols in shared objects: module.c loads one for one configuration, check.c checks whether
- * this daemon can use a descriptor. A module's code runs here only as its constructors: nothing of
- * it is called before its descriptor was checked. */
+/* Protocols in shared objects: module.c loads an object for one configuration, check.c checks
+ * whether this daemon can use a descriptor. Before the check of the descriptor only a module's
+ * constructors run here. */
 #pragma once
 
 #include "base/arena.h"
@@ -16,12 +16,12 @@
 /* Room for the error text about a module, including its NUL. */
 #define MODULE_TEXT 512
 
-/* The SDK's calls, which modules use (sdk/link.c); NULL after the last. The loader refers to the
- * list, so that each program with the loader has all calls. */
+/* The SDK's calls, for modules (sdk/link.c); NULL after the last. The loader refers to the list, so
+ * that each program with the loader has all calls. */
 extern void (*const sdk_calls[])(void);
 
-/* The checked mode: the SDK's calls with the wrappers that check them, and the function that
- * wraps a descriptor of module_copy(); it returns NULL without memory. */
+/* The checked mode: the SDK's calls with their checking wrappers, and the function that wraps a
+ * descriptor of module_copy(); returns NULL without memory. */
 extern const struct relink_call checked_calls[];
 extern const fb_protocol *(*const checked_protocol_wrapper)(
     struct arena *arena, const fb_protocol *);
@@ -48,10 +48,9 @@ struct module {
 /* The modules of one configuration; the last loaded first. */
 SLIST_HEAD(modules, module);
 
-/* Loads a file and adds it to the list. The code and its variables are this load's alone: a load of
- * the same path for another configuration has its own. NULL with the reason in `text`, which
- * follows the name of the module in a message; errno is not 0 where the file could not be
- * opened. */
+/* Loads a file and adds the module to the list. The code and its variables are this load's alone: a
+ * load of the same path for another configuration has its own. NULL with the reason in `text`, to
+ * follow the name of the module in a message; errno is not 0 where the file could not be opened. */
 struct module *module_load(
     struct modules *modules, struct arena *arena, const char *path, char text[MODULE_TEXT]);
 /* Begins to check a copied protocol, and the object that `original` lies in. Returns what takes the

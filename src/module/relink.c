@@ -131,7 +131,7 @@ static bool contains(const struct dl_phdr_info *info, uintptr_t address)
     return false;
 }
 
-/* Lets the pages that were protected after their relocation be written to, or no more. */
+/* Makes pages protected after the relocation writable, or read-only again. */
 static int protect(const struct object *object, int how)
 {
     if (object->relro == object->relro_end)

@@ -11,9 +11,9 @@ struct relink_call {
     void (*checked)(void);
 };
 
-/* Redirects all calls of the object that the address lies in to what the table, which ends with a
- * NULL, has in their places. False, and nothing has changed: the calls are a part of this object,
- * or there is none. */
+/* Redirects all calls of the object around the address to the replacements of the table, up to its
+ * NULL. False, and nothing has changed: the calls are a part of the object itself, or no object is
+ * there. */
 bool relink_object(const void *address, const struct relink_call *calls);
 /* Whether the build can: the dynamic linker has to list loaded objects. */
 bool relink_is_built(void);

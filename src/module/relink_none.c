@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Redirects nothing, where the dynamic linker does not tell of the objects that it has loaded. */
+/* Redirects nothing: the dynamic linker of the system does not list its loaded objects. */
 #include "module/relink.h"
 
 bool relink_object(const void *address, const struct relink_call *calls)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The library that asks servers of names, on the worker's loop: its sockets are sources with
- * operations of the loop's mechanism, and its time-outs a timer. Repeating questions, changing
- * servers, and connections for long answers are the library's.
+ * operations of the loop's mechanism, and its time-outs a timer. The library repeats questions,
+ * changes servers, and opens connections for long answers.
  *
- * Each datagram of a question has a socket, and so a source port, of its own, which is closed with
- * the end of the question. While all sockets are in use the oldest is closed for a new question,
- * or for a repeated one if it is older than NAMES_CLIENT_TRY_MS. As long as more than half are in
- * use, new questions come at such a pace that a socket stays for 40 % of NAMES_CLIENT_PACE_MS at
- * least. A question that has lost its socket is repeated like any other.
+ * Each datagram of a question has its own socket, and so its own source port, and is closed with
+ * the end of the question. While all sockets are in use the oldest is closed for a new question, or
+ * for a repetition if the socket is older than NAMES_CLIENT_TRY_MS. As long as more than half are
+ * in use, the pace of new questions keeps a socket for 40 % of NAMES_CLIENT_PACE_MS at least. A
+ * question that has lost its socket is repeated like any other.
  *
  * A reply comes from the loop, or within names_client_ask(); the client must not be called from
- * within it. client_none.c stands for a build without the library. */
+ * within a reply. client_none.c stands for a build without the library. */
 #pragma once
 
 #include "event/loop.h"
@@ -53,12 +53,12 @@ void names_client_destroy(struct names_client **client);
 uint64_t names_client_room_ms(struct names_client *client, bool again);
 /* Asks for records of a type (MESSAGE_A ...). `name` is lent; the reply has `arg`. */
 void names_client_ask(struct names_client *client, const char *name, uint16_t type, void *arg);
-/* Takes all questions back if the library has as many as it may have; each has a reply now. */
+/* Takes all questions back if the library is full; each has a reply now. */
 void names_client_take_back(struct names_client *client);
 /* To be called after a number of questions: sets the client's timer. */
 void names_client_asked(struct names_client *client);
-/* Looks into /etc/hosts; false: it does not have the name. *out is without records where it has the
- * name for another family alone. The name of MESSAGE_PTR is that of `address`, unless that is NULL.
+/* Looks into /etc/hosts; false: the name is unknown. *out is without records where the file has
+ * only addresses of another family. The name of MESSAGE_PTR is that of `address`, else NULL.
  * *readable: the file could be read. */
 bool names_client_hosts(struct names_client *client, const char *name, uint16_t type,
     const struct sockaddr *address, struct message *out, bool *readable);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Places of the library's table, connections and ports behind them, and their events. */
+/* Places of the library's table, connections and ports behind the places, and their events. */
 #define CARES_NO_DEPRECATED /* some calls have a replacement that is newer than 1.18 */
 #include "names/client_sockets.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/time.h>
 
-/* Events of a socket that has more to read than this are taken again in the next turn. */
+/* Reads of a socket in a turn; a socket with more to read goes on in the next turn. */
 #define READS_A_TURN 64
 
 static struct client_socket *socket_of(struct names_client *client, ares_socket_t handle)
@@ -94,9 +94,9 @@ void client_sockets_end(struct client_asked *asked)
         close_port(asked->client, LIST_FIRST(&asked->ports));
 }
 
-/* Finds the question of a datagram: one that is being asked, that was sent before, or, of a search
- * list, that follows the reply which was read. NULL where the library did not say: its port stays
- * until it gives way, or no question is left. */
+/* Finds the question of a datagram: a question being asked, or sent before, or, of a search list,
+ * the successor of the reply just read. NULL where the library named none: the port stays until it
+ * gives way, or no question is left. */
 static struct client_asked *question_of(const struct names_client *client, const uint8_t id[2])
 {
     const struct client_port *port;
@@ -121,7 +121,7 @@ static bool make_socket_room(struct names_client *client)
     return oldest != NULL;
 }
 
-/* Adds the credit of the time that has passed, and keeps that of a question and 8 ms. */
+/* Adds the credit of the elapsed time; the most is that of a question and 8 ms. */
 static void add_credit(struct names_client *client)
 {
     uint64_t now = client->loop->clock.mono_ms;
@@ -165,7 +165,7 @@ uint64_t names_client_room_ms(struct names_client *client, bool again)
     return NAMES_CLIENT_TRY_MS - age_of(client, oldest);
 }
 
-/* Whether a datagram may be sent: what is repeated waits for nobody, and is as good as lost. */
+/* Whether a datagram may be sent: a repetition does not wait, and counts as lost. */
 static bool is_sent(struct names_client *client)
 {
     if (client->asking == NULL && names_client_room_ms(client, true) > 0)
@@ -246,7 +246,7 @@ static ssize_t receive_datagram(struct client_port *port, void *p, size_t n)
     return -1;
 }
 
-/* The library may close the port, and open others. */
+/* The library may close the port, and open more. */
 static void run_port(struct loop *loop, struct source *source)
 {
     struct client_port *port =
@@ -266,8 +266,8 @@ static void run_port(struct loop *loop, struct source *source)
 
 /* ---- Connections ---- */
 
-/* The library may close the socket, and open another in its place. Edges of the simulated kernel
- * come once for all that is there. */
+/* The library may close the socket, and reopen its place. The simulated kernel gives one edge for
+ * all data. */
 static void run_stream_read(struct loop *loop, struct source *source)
 {
     struct client_socket *socket =
@@ -440,8 +440,8 @@ static void library_timer_expired(struct loop *loop, struct timer *timer)
     names_client_asked(client);
 }
 
-/* A timer that is set at most NAMES_CLIENT_TRY_MS ahead is early enough for whatever was asked. The
- * library is not asked each time, because it looks at all questions. */
+/* A timer set at most NAMES_CLIENT_TRY_MS ahead is early enough for each question. The library is
+ * not asked each time, because it looks at all questions. */
 void names_client_asked(struct names_client *client)
 {
     uint64_t latest = client->loop->clock.mono_ms + NAMES_CLIENT_TRY_MS + 1;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The sockets of a client over c-ares. The library knows a socket by its place in our table, and
- * never its descriptor, which a simulated kernel does not have. Behind a place stands a connection,
- * or a port for each datagram that the library sends by it, so that no two questions have the same
- * source port.
+ * never its descriptor, because a simulated kernel has none. Behind a place stands a connection, or
+ * a port for each datagram, so that no two questions have the same source port.
  *
- * Responsible for the number of sockets, for handing to the library no datagram but one with the
- * number of its port's question, and for what the library does not guard itself against: an empty
- * datagram, which 1.18 takes for the end of all questions. */
+ * Responsible for the number of sockets, for handing to the library only datagrams with the number
+ * of their port's question, and for a gap in the library's guards: 1.18 takes an empty datagram for
+ * the end of all questions. */
 #pragma once
 
 #include "event/loop.h"
@@ -57,7 +56,7 @@ struct names_client {
     names_client_replied *replied;
     struct timer timer;              /* the library's */
     TAILQ_HEAD(, client_port) ports; /* the oldest first */
-    struct client_port *reading;     /* the port that the library is to receive from */
+    struct client_port *reading;     /* the port from which the library is to receive */
     struct client_asked *asking;     /* within names_client_ask() */
     unsigned socket_n, socket_most;  /* connections and ports */
     unsigned asked_n;                /* questions that the library has */

@@ -45,8 +45,8 @@ static bool is_printable(uint8_t c)
     return c > ' ' && c < 0x7f && c != '.' && c != '\\' && c != '"';
 }
 
-/* Appends a label to a name of n bytes; returns its new length, or 0: it is too long, or not a
- * host's. */
+/* Appends a label to a name of n bytes; returns the new length, or 0: too long, or not a host's
+ * label. */
 static size_t add_label(char name[MESSAGE_NAME], size_t n, const uint8_t *label, size_t label_n)
 {
     if (n + label_n + 2 > MESSAGE_NAME)
@@ -60,7 +60,7 @@ static size_t add_label(char name[MESSAGE_NAME], size_t n, const uint8_t *label,
     return n + label_n;
 }
 
-/* Reads the name at the reader's place, which moves behind it. The root is ".". */
+/* Reads the name at the reader's place, and moves the place behind the name. The root is ".". */
 static enum message_status read_record_name(struct reader *reader, char name[MESSAGE_NAME])
 {
     size_t at = reader->at, before = reader->at, n = 0;
@@ -177,7 +177,7 @@ static enum message_status read_record_item(const struct reader *reader,
     }
 }
 
-/* Takes a record that was asked for; what there is no room for is left out. */
+/* Takes a record of the question; leaves out records beyond the room. */
 static enum message_status take_answer(
     const struct reader *reader, const struct record *record, struct message *out)
 {
@@ -196,8 +196,8 @@ static enum message_status take_answer(
     return MESSAGE_FOUND;
 }
 
-/* Goes through the answers for the canonical name, as far as it is known: takes the records that
- * were asked for, or else *alias is what the name is an alias of. */
+/* Goes through the answers for the canonical name, as far as it is known: takes the records of the
+ * question, or else sets *alias to the target of the name's alias. */
 static enum message_status scan_answers(struct reader reader, unsigned count, struct message *out,
     char alias[MESSAGE_NAME], uint32_t *alias_ttl)
 {
@@ -275,7 +275,7 @@ enum message_status message_read(const uint8_t *p, size_t n, uint16_t type, stru
     reader.at += 4;
     count = number16(p + 6);
     status = follow_aliases(&reader, count < RECORDS ? count : RECORDS, out);
-    /* a server that knows that there is no record says so in the part behind the answers */
+    /* a server that knows of no record says so in the part behind the answers */
     out->is_alias = status == MESSAGE_NO_DATA && out->aliases > 0 && number16(p + 8) == 0;
     if (status == MESSAGE_FOUND && out->aliases > 0)
         message_bound(out, out->ttl);

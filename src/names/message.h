@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the answer of a server of names: its records with their times to live, as far as they are
- * about the name that was asked for, directly or by aliases. Whatever a server sends is read with
+/* Reads the answer of a server of names: its records with their times to live, as far as the
+ * records are about the name of the question, directly or by aliases. Any message is read with
  * bounded work and without an allocation, and nothing outside of the message is looked at. */
 #pragma once
 
@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of a name as text, with its NUL. */
+/* Bytes of a name as text, with the NUL. */
 #define MESSAGE_NAME 256
-/* Records of an answer that are taken, and bytes of all their names; the rest is left out. */
+/* Records taken from an answer, and bytes of all their names; the rest is left out. */
 #define MESSAGE_ITEMS 256
 #define MESSAGE_TEXT 16384
 /* The greatest time to live, in seconds: a week. */
@@ -23,7 +23,7 @@ enum { MESSAGE_A = 1, MESSAGE_CNAME = 5, MESSAGE_PTR = 12, MESSAGE_AAAA = 28, ME
 
 enum message_status {
     MESSAGE_FOUND,
-    MESSAGE_NO_DATA,   /* the name, or its alias, has no such record */
+    MESSAGE_NO_DATA,   /* no such record for the name, or for an alias */
     MESSAGE_CUT,       /* ends within a record */
     MESSAGE_MALFORMED, /* a length, a name or a count that cannot be */
     MESSAGE_LOOP,      /* aliases that do not end */
@@ -44,7 +44,7 @@ struct message {
     unsigned n;     /* items */
     size_t text_n;  /* bytes of the text */
     size_t aliases; /* followed until the canonical name */
-    bool is_alias;  /* aliases alone: the name that they lead to is to be asked for */
+    bool is_alias;  /* aliases alone: ask for the name at their end */
     char canonical[MESSAGE_NAME];
     struct message_item items[MESSAGE_ITEMS];
     char text[MESSAGE_TEXT]; /* names, each with a NUL */
@@ -77,12 +77,13 @@ struct names_answer {
     struct message_item items[];
 };
 
-/* Copies what was read, for one holder; `valid_ms`, unless it is 0, takes the place of all times to
- * live. SRV are sorted by priority, then the greatest weight. NULL without memory. */
+/* Copies the message for one holder; `valid_ms`, unless 0, takes the place of all times to live.
+ * SRV are sorted by priority, then the greatest weight. NULL without memory. */
 struct names_answer *names_answer_create(
     const struct memory *memory, const struct message *message, uint64_t now_ms, int64_t valid_ms);
 struct names_answer *names_answer_share(struct names_answer *answer);
-/* Gives it up, and sets the pointer to NULL; the last holder frees it. It may be NULL already. */
+/* Gives the answer up, and sets the pointer to NULL; the last holder frees the answer. NULL is
+ * ignored. */
 void names_answer_drop(const struct memory *memory, struct names_answer **answer);
 /* Seconds that are left of a time to live. */
 uint32_t names_answer_left(const struct names_answer *answer, uint32_t ttl, uint64_t now_ms);

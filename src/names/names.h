@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The resolvers of a worker, and the resolutions that its protocols have asked for (fb_resolve()).
+/* The resolvers of a worker, and the resolutions of its protocols (fb_resolve()).
  *
- * Responsible for the end of each resolution: delivered once, from the loop, unless it was
- * cancelled. Invariant: a resolution waits for a part, or is due to be delivered. */
+ * Responsible for the end of each resolution: delivered once, from the loop, unless cancelled.
+ * Invariant: a resolution waits for a part, or is due. */
 #pragma once
 
 #include "base/check.h"
@@ -62,7 +62,7 @@ struct names *names_create(struct loop *loop, const struct memory *memory,
 void names_end(struct names *names);
 /* Frees everything, without a delivery. */
 void names_destroy(struct names **names);
-/* Slots of the loop that it will need; 0: there is nothing to make. */
+/* Slots of the loop for the resolvers; 0: no resolver to make. */
 unsigned names_slots(const struct names_setting *settings, unsigned users);
 
 /* A question of a protocol, or (without a handle) of the daemon itself. */
@@ -86,8 +86,8 @@ void names_cancel(struct fb_resolution *resolution);
 /* Cancels all of an owner. */
 void names_cancel_owned(struct names_owned *owned);
 
-/* resolution.c: The end of a part (struct resolver_host); the delivery of a resolution that is due;
- * and its end, when the worker ends. */
+/* resolution.c: The end of a part (struct resolver_host); the delivery of a due resolution; and the
+ * end of a resolution with its worker. */
 void resolution_part_ended(struct resolver_part *part);
 void resolution_deliver(struct names *names, struct fb_resolution *resolution);
 void resolution_give_up(struct fb_resolution *resolution);

@@ -60,7 +60,7 @@ static void end_parts(struct fb_resolution *resolution, fb_name_outcome outcome,
     assert(resolution->waits == 0);
 }
 
-/* Gives up what has not ended in time. */
+/* Gives up the parts that missed the time-out. */
 static void resolution_expired(struct loop *loop, struct timer *timer)
 {
     struct fb_resolution *resolution = container_of(timer, struct fb_resolution, timer);
@@ -109,7 +109,7 @@ void names_cancel_owned(struct names_owned *owned)
 
 /* ---- Delivery ---- */
 
-/* Memory that is lent for a delivery; the records' addresses stand in the same order. */
+/* Memory lent for a delivery; the records' addresses stand in the same order. */
 struct delivery {
     fb_names names;
     fb_name_record records[2 * MESSAGE_ITEMS];
@@ -168,7 +168,7 @@ static void add_answer(struct delivery *delivery, const struct names_answer *ans
     }
 }
 
-/* The part that decides the outcome: a found answer before a failure that may pass, and before an
+/* The part that decides the outcome: a found answer before a temporary failure, and before an
  * absence. */
 static const struct resolver_part *deciding_part(const struct fb_resolution *resolution)
 {
@@ -288,7 +288,7 @@ static int want_part(struct fb_resolution *resolution, const char *name, uint16_
         resolution->resolver, &resolution->parts[resolution->part_n++], name, type, address);
 }
 
-/* Asks for what the type says; -1 without memory. */
+/* Asks the questions of the type; -1 without memory. */
 static int want_all(struct fb_resolution *resolution)
 {
     const struct names_setting *setting = resolution->resolver->setting;

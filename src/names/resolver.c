@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Questions of a resolver: found by name and type, asked once, answered for all who want to know,
- * and kept. The line about a failure is written once, however many have asked. A question that is
- * with the client stays until its reply, also when nobody wants to know any more.
+/* Questions of a resolver: found by name and type, asked once, answered for all interested parts,
+ * and kept. The line about a failure is written once, for any number of parts. A question at the
+ * client stays until its reply, also without interested parts.
  *
- * Of new questions the latest is asked first, because a client that asks for ten thousand names
- * must not keep the next one's waiting: those that it asks for are then asked a little later. */
+ * Of new questions the latest is asked first, because a client with ten thousand names must not
+ * keep the next client's waiting: the ten thousand are then asked a little later. */
 #include "names/resolver.h"
 
 #include "base/check.h"
@@ -273,7 +273,7 @@ static bool look_into_hosts(struct resolver *resolver, struct resolver_question 
     return found;
 }
 
-/* Returns the question that can be asked first, in *ms, of two the new one; NULL: none waits. */
+/* Returns the next question to ask, in *ms, the newer of two; NULL: no question waits. */
 static struct resolver_question *next_question(struct resolver *resolver, uint64_t *ms)
 {
     struct resolver_question *first = TAILQ_FIRST(&resolver->waiting);

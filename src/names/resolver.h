@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A resolver: one `resolver` of the configuration in a worker, with its questions and its cache.
  *
- * Responsible for asking each question once, however many want to know, and for keeping answers
- * for as long as they hold, and no more than RESOLVER_CACHE of them. Questions that no server
- * answers keep no new one waiting. Nobody is told within a call. */
+ * Responsible for asking each question once for all interested parts, and for keeping answers for
+ * as long as they hold, and no more than RESOLVER_CACHE answers. Questions that no server answers
+ * keep no new question waiting. No part is told within a call. */
 #pragma once
 
 #include "base/memory.h"
@@ -18,9 +18,9 @@
 /* Answers that are kept, and their bytes. */
 #define RESOLVER_CACHE 4096
 #define RESOLVER_CACHE_BYTES (4u * 1024 * 1024)
-/* Answers in a row that are aliases alone. */
+/* Answers in a row with aliases alone. */
 #define RESOLVER_ALIASES 8
-/* For so long there is no such name, or record. */
+/* For so long an absent name, or record, stays absent. */
 #define RESOLVER_ABSENT_MS 10000
 
 struct fb_resolution;
@@ -31,22 +31,22 @@ struct resolver_host {
     struct loop *loop;
     const struct memory *memory;
     struct source
-        *source; /* posted when questions wait: its handler calls resolver_ask() of each resolver */
-    void (*ended)(struct resolver_part *part); /* a part has ended, whose outcome is set */
+        *source; /* posted when questions wait: the handler calls resolver_ask() of each resolver */
+    void (*ended)(struct resolver_part *part); /* a part has ended with an outcome */
 };
 
 enum resolver_phase {
-    QUESTION_WAITS,  /* in the queue of new questions, or of those that are asked again */
+    QUESTION_WAITS,  /* in the queue of new, or of repeated questions */
     QUESTION_ASKED,  /* the client has it, and will reply */
     QUESTION_CACHED, /* answered, and kept */
 };
 
-/* A resolution's interest in one question, and then how that has ended. */
+/* Links a resolution to one question, and then keeps the outcome. */
 struct resolver_part {
     TAILQ_ENTRY(resolver_part) link;
     struct fb_resolution *resolution;
     bool quiet;                         /* a failure is logged by the asker */
-    struct resolver_question *question; /* NULL: it has ended, or is not used */
+    struct resolver_question *question; /* NULL: the part has ended, or is not used */
     fb_name_outcome outcome;            /* 0: it has not ended */
     const char *why;
     struct names_answer *answer;
@@ -97,15 +97,15 @@ struct resolver *resolver_create(
 /* Frees a resolver and its questions, without interested parts. */
 void resolver_destroy(struct resolver **resolver);
 
-/* Begins to wait for an answer; one that is known is the part's at once. `address` is that of
- * MESSAGE_PTR, or NULL. -1 without memory. */
+/* Begins to wait for an answer; a known answer is the part's at once. `address` is for MESSAGE_PTR,
+ * else NULL. -1 without memory. */
 int resolver_want(struct resolver *resolver, struct resolver_part *part, const char *name,
     uint16_t type, const struct address *address);
 /* Ends the interest of a part, and gives up its answer. */
 void resolver_forget(struct resolver *resolver, struct resolver_part *part);
 /* Logs, once a question, that no server has answered in time. */
 void resolver_log_late(struct resolver *resolver, struct resolver_part *part, uint64_t ms);
-/* Asks what waits, as far as there is room. */
+/* Asks waiting questions, as far as there is room. */
 void resolver_ask(struct resolver *resolver);
 /* Asserts what holds between two calls. */
 void resolver_check(struct resolver *resolver);

@@ -14,8 +14,8 @@ enum names_users {
 
 struct names_setting {
     const char *servers;        /* "address:port,...", or NULL: the system's, and /etc/hosts */
-    int64_t valid;              /* ms for which answers are kept; 0: by their time to live */
-    bool ipv4, ipv6;            /* addresses that are looked up where any will do */
+    int64_t valid;              /* ms for which answers are kept; 0: the time to live */
+    bool ipv4, ipv6;            /* families looked up where any will do */
     unsigned users;             /* enum names_users; 0: nothing has it */
-    struct names_setting *next; /* in the order of the file; NULL: the last one */
+    struct names_setting *next; /* in the order of the file; NULL: the last pool */
 };
