@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A list of entries behind one another, which only grows. An entry is looked for from the first
- * on: a configuration asks a few questions. */
+/* A list of entries behind one another, which only grows. Look-ups start at the first entry: a
+ * configuration asks a few questions. */
 #include "settings/answers.h"
 
 #include "os/memory.h"

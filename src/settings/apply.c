@@ -15,7 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* A default of ours: its words, and its bytes. */
+/* A default in the rows: the words, and the bytes. */
 #define INITIAL_WORDS_MAX 4
 #define INITIAL_MAX 64
 
@@ -79,14 +79,14 @@ static bool check_repetition(
     return true;
 }
 
-/* Returns the struct of a block of stream {} that the row sets. */
+/* Returns the struct of a block of stream {} for the row. */
 static void *block_base(const struct scope *scope, const struct setting *setting)
 {
     assert(scope->settings != NULL);
     return setting->feature > 0 ? scope->features[setting->feature - 1] : scope->settings;
 }
 
-/* Returns the struct that the rows of a context set. */
+/* Returns the struct for the rows of a context. */
 static void *base_of(struct apply *apply, const struct setting *setting)
 {
     if (setting->at & CONTEXT_MAIN)
@@ -98,7 +98,7 @@ static void *base_of(struct apply *apply, const struct setting *setting)
     return block_base(apply->scope, setting);
 }
 
-/* Returns the field that the row sets; NULL after a report. */
+/* Returns the row's field; NULL after a report. */
 static void *field_of(
     struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
 {

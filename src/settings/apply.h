@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The walk through the parsed configuration: finds each directive's row, checks what the row says,
- * and runs its setter. It knows rows and no directive by name. All mistakes go to the report, and
- * nothing outside the cycle is changed. Private to settings/. */
+/* The walk through the parsed configuration: finds each directive's row, checks the directive
+ * against the row, and runs the setter. Knows rows, and no directive by name. All mistakes go to
+ * the report, and nothing outside the cycle is changed. Private to settings/. */
 #pragma once
 
 #include "conf/report.h"
@@ -36,7 +36,7 @@ struct apply {
     const struct conf_word *use;              /* word that named the mechanism, or NULL */
     const struct conf_directive *affinity;    /* worker_cpu_affinity, or NULL */
     const struct conf_directive *stream;      /* stored until the main context was applied */
-    struct scope *stream_scope;               /* its block, once that was read; or NULL */
+    struct scope *stream_scope;               /* the block of stream {}, once read; or NULL */
     STAILQ_HEAD(, path_entry) paths;          /* paths of accepted directives */
     bool cut;                                 /* a text ended early, at a lexical error */
     bool lacks_module; /* a module was refused: an unknown directive may be the module's */
@@ -48,14 +48,14 @@ void apply_block(struct apply *apply, const struct conf_block *block);
  * scope. */
 void apply_scope(
     struct apply *apply, struct scope *scope, unsigned at, const struct conf_directive *directive);
-/* Sets what was not written in the scope: from the outer block, or to its default. */
+/* Sets unwritten directives of the scope: from the outer block, or to the default. */
 void apply_defaults(struct apply *apply, struct scope *scope, const struct setting *table);
-/* Sets one field in the scope to its default. */
+/* Sets a field in the scope to the row's default. */
 void apply_initial(struct apply *apply, struct scope *scope, const struct setting *setting);
 /* Sets everything in the cycle that the rows of a context say, as if nothing was written; rows of
  * servers set `settings` and `features`. Takes no memory. */
 void apply_table_defaults(struct cycle *cycle, struct server_settings *settings, void **features,
     unsigned at, const struct setting *table);
-/* The setter of `include`: applies what the files have. */
+/* The setter of `include`: applies the content of the files. */
 int apply_include(struct apply *apply, const struct setting *setting,
     const struct conf_directive *directive, void *field);

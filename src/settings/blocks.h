@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Blocks, directives that are more than one value, and the values that each context computes at the
- * end. The files are named after the contexts and directives. */
+/* Blocks, directives with several values, and the values that a context computes at the end. Files
+ * are named after contexts and directives. */
 #pragma once
 
 #include "settings/setting.h"
@@ -16,7 +16,7 @@ void core_finish(struct apply *apply);
 void core_finish_pid(struct apply *apply);
 void core_finish_control(struct apply *apply);
 
-/* error_log.c; the log of a configuration that names none. */
+/* error_log.c; the log of a configuration without `error_log`. */
 int error_log_set(struct apply *apply, const struct setting *setting,
     const struct conf_directive *directive, void *field);
 int error_log_set_rate_limit(struct apply *apply, const struct setting *setting,
@@ -39,7 +39,7 @@ int modules_set(struct apply *apply, const struct setting *setting,
 int stream_set(struct apply *apply, const struct setting *setting,
     const struct conf_directive *directive, void *field);
 void stream_apply(struct apply *apply);
-/* stream.c; has the features warn of what hardly means what it says, where nothing is wrong. */
+/* stream.c; has the features warn of valid but doubtful settings. */
 void stream_warn(struct apply *apply);
 
 /* substitution.c: replaces environment variables in the arguments, if the configuration asks for
@@ -52,8 +52,8 @@ const struct conf_directive *substitution_apply(
 /* sizing.c: `worker_connections auto`, and the check against the memory that there is. */
 void sizing_finish(struct apply *apply);
 
-/* needs.c: collects what the protocols of all servers need (needs.h), and the targets that the
- * configuration names. */
+/* needs.c: collects the needs of the protocols of all servers (needs.h), and the targets in the
+ * configuration. */
 void needs_collect(struct apply *apply);
 void needs_add_target(struct apply *apply, const struct fb_target *target);
 void needs_add_log_directory(struct apply *apply, const char *path);

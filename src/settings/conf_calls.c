@@ -113,7 +113,7 @@ static const char *error_text(int error)
     return error == ENOMEM ? "out of memory" : error == EOVERFLOW ? "too large" : strerror(error);
 }
 
-/* Bytes that an entry takes beside its key and its value, at most. */
+/* Bytes of an entry besides the key and the value, at most. */
 #define ENTRY_BYTES 64
 #define MEMORY_LEAST(o) ((uint64_t)(o)->key_max + (o)->value_max + ENTRY_BYTES)
 
@@ -159,7 +159,7 @@ static bool is_same(const struct shm_map_shape *a, const struct shm_map_shape *b
            a->memory == b->memory;
 }
 
-/* Whether the protocol can be told of changes of its maps, for which they have a log. */
+/* Whether the protocol takes changes of maps, and its maps need a change log. */
 static bool has_change(const fb_protocol *protocol)
 {
     return protocol->worker_ops != NULL && protocol->worker_ops->map_changed != NULL;
@@ -224,8 +224,8 @@ struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options)
     return NULL;
 }
 
-/* Hashes the names, because another list of names is another layout even where the number is the
- * same. */
+/* Hashes the names, because a different list of names is a different layout, even of equal
+ * length. */
 static uint32_t version_of(const fb_protocol *protocol)
 {
     uint32_t hash = 2166136261u;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Directives of the main context: their table, their setters, and the values that are computed at
- * the end (user, pid file, control socket). Nothing is opened or created here. */
+/* Directives of the main context: the table, the setters, and the values computed at the end (user,
+ * pid file, control socket). Nothing is opened or created here. */
 #include "base/check.h"
 #include "base/cpu_mask.h"
 #include "base/number.h"
@@ -22,7 +22,7 @@
 /* Half of the slots, but for a helper's, so that a reload finds room for as many new workers. */
 #define WORKERS_MAX (SLOT_MAX / 2 - 1)
 
-/* For who is not root, and does not need them. */
+/* Warns of a missing user or group, where a caller other than root needs neither. */
 static void warn_of_user(struct apply *apply, const struct conf_directive *directive)
 {
     const struct conf_word *args = directive->args;
@@ -320,7 +320,7 @@ static void default_user(struct apply *apply)
 
     if (geteuid() != 0)
         return;
-    /* no workers are better than workers that are root */
+    /* no workers are better than workers as root */
     if (lookup_user(apply, NULL, DEFAULT_USER, NULL, &of_group) != NULL)
         report_error(apply->report, NULL,
             "there is no user \"%s\" for the worker processes, name another with \"user\"",
@@ -357,7 +357,7 @@ void core_finish_control(struct apply *apply)
             path);
 }
 
-/* Finds out whether a worker can be bound to a mask: it needs one processor that is there. */
+/* Finds out whether a worker can be bound to a mask: at least one processor must be usable. */
 static void check_mask(
     struct apply *apply, unsigned arg, const struct cpu_mask *mask, const struct cpu_mask *usable)
 {
@@ -374,8 +374,8 @@ static void check_mask(
             directive->args[arg].text, directive->name.text, cpu_mask_first(&missing));
 }
 
-/* Checks the masks that workers have. Only a process that goes on to serve does not: the one that
- * has checked the configuration for it has. */
+/* Checks the masks of workers. Skipped in a process that goes on to serve: the configuration check
+ * has done the work. */
 static void check_affinity(struct apply *apply)
 {
     const struct core_settings *core = &apply->cycle->core;

@@ -27,7 +27,7 @@ static void require_block(struct apply *apply, const struct scope *scope, const 
         apply->report, NULL, "no \"%s\" section in configuration %s", name, apply->options->conf);
 }
 
-/* Applies the part of a text that could be parsed. */
+/* Applies the directives of a text that could be parsed. */
 static void apply_text(struct apply *apply, const struct conf_block *block, unsigned errors)
 {
     apply->cut = apply->cut || apply->report->error_n > errors;
@@ -35,7 +35,7 @@ static void apply_text(struct apply *apply, const struct conf_block *block, unsi
         apply_block(apply, block);
 }
 
-/* Sets what was not written, and what follows from all that was. */
+/* Sets missing values, and values derived from the complete settings. */
 static void finish_all(struct apply *apply, struct scope *scope)
 {
     apply_defaults(apply, scope, core_table);
@@ -174,7 +174,7 @@ void cycle_destroy(struct cycle **cycle)
         *cycle = NULL;
         return;
     }
-    while (!SLIST_EMPTY(&(*cycle)->modules)) /* they may use what was loaded before them */
+    while (!SLIST_EMPTY(&(*cycle)->modules)) /* modules may use modules loaded earlier */
         module_unload(&(*cycle)->modules);
     arena = (*cycle)->arena;
     assert(arena != NULL);

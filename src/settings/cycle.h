@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A cycle: everything that one reading of the configuration has set. The master makes it, and
- * workers inherit it. After it was loaded nothing in it changes but the listeners' sockets, the
+/* A cycle: all settings of one reading of the configuration. The master makes the cycle, and
+ * workers inherit it. After loading nothing in the cycle changes but the listeners' sockets, the
  * zones' memory and the sandbox's filter. */
 #pragma once
 
@@ -24,13 +24,13 @@ enum sandbox_mode { SANDBOX_OFF, SANDBOX_ON, SANDBOX_STRICT };
 
 struct cpu_mask;
 
-/* A pool of threads for jobs, which each worker has for itself. */
+/* A pool of threads for jobs, separate in each worker. */
 struct fb_pool {
     const char *name;
-    int64_t threads, queue; /* most threads, and jobs that may wait for one */
+    int64_t threads, queue; /* most threads, and most waiting jobs */
     bool written;           /* by a directive of its own */
     unsigned index;         /* 0: the default pool */
-    struct fb_pool *next;   /* in the order of the file; NULL: the last one */
+    struct fb_pool *next;   /* in the order of the file; NULL: the last pool */
 };
 
 /* Settings of the main context. Times are milliseconds. */
@@ -66,11 +66,11 @@ struct core_settings {
     unsigned log_n;
     struct log_target **other_logs; /* stream {}'s and its servers'; settings/log_destination.c */
     unsigned other_log_n;
-    enum log_level routed_level;     /* the most verbose error log that any server has for itself */
+    enum log_level routed_level;     /* the most verbose level of the servers' own error logs */
     int64_t log_burst, log_interval; /* lines of a kind in an interval; a burst of 0: no limit */
     struct cpu_mask *cpus; /* masks for the workers in turn, the last for all others; NULL: none */
     unsigned cpu_n;
-    bool cpu_auto;    /* `cpus` is then the one mask to choose from */
+    bool cpu_auto;    /* `cpus` is then the single mask to choose from */
     const char **env; /* "NAME" or "NAME=value" */
     unsigned env_n;
     int64_t env_substitution;
@@ -97,8 +97,7 @@ struct events_settings {
     unsigned debug_n;
 };
 
-/* Resources that workers share, as the sizing has found them. All 0 where they were not looked
- * up. */
+/* Resources shared by workers, as found by the sizing. All 0 where they were not looked up. */
 struct sizing {
     int64_t workers;
     int64_t memory;      /* bytes; 0: not known */
@@ -121,11 +120,11 @@ struct cycle {
     struct zones zones;                  /* declared here, opened by the master */
     struct modules modules;              /* loaded, until the cycle is destroyed */
     const fb_protocol *const *protocols; /* built in and loaded; ends with NULL */
-    unsigned shared;                     /* holders beside the first; the last one destroys it */
+    unsigned shared;                     /* further holders; the last holder destroys the cycle */
 };
 
-/* Bytes of the control socket's path: the room in an address less a suffix that it has while it is
- * made. */
+/* Bytes of the control socket's path: the room in an address less the suffix of the path during
+ * creation. */
 #define CONTROL_PATH_MAX 100
 
 struct answers;
@@ -141,17 +140,17 @@ struct cycle_options {
     const char *const *environment; /* for `env_substitution`; ends with NULL, or is NULL: empty */
     const fb_protocol *const *protocols;   /* built in; ends with NULL */
     const struct feature *const *features; /* features of stream {}; ends with NULL */
-    bool testing;                          /* -t: a file that may not be read is a warning */
+    bool testing;                          /* -t: an unreadable file is a warning */
     /* -s: only directives that are needed to find the master are applied, and mistakes elsewhere
      * are ignored */
     bool only_pid;
-    /* sockets that the service manager has passed, for `listen fd:NAME`; NULL: not known here */
+    /* sockets passed by the service manager, for `listen fd:NAME`; NULL: not known here */
     const struct adopted *adopted;
     const struct memory *memory; /* source of the cycle's memory; NULL: the C library */
     /* filled in by a configuration check, which is silent when all is well; or NULL */
     struct check_progress *progress;
-    /* answers of name services: noted by a configuration check, and used by others instead
-     * of asking; NULL: they are asked */
+    /* answers of name services: noted by a configuration check, and used later instead of asking;
+     * NULL: the services are asked */
     struct answers *answers;
 };
 
@@ -163,7 +162,7 @@ struct cycle *cycle_load(const struct cycle_options *options, struct log *log, i
  * configuration. Values that only a start can know stay zero: paths, the user, the mechanism. */
 void core_settings_defaults(struct core_settings *core);
 void events_settings_defaults(struct events_settings *events);
-/* How many targets all logs have, and one of them: those of the main context come first. */
+/* The number of all log targets, and a target by index: the main context's come first. */
 static inline unsigned core_target_n(const struct core_settings *core)
 {
     return core->log_n + core->other_log_n;
@@ -174,22 +173,21 @@ static inline struct log_target *core_target(const struct core_settings *core, u
     return i < core->log_n ? &core->logs[i] : core->other_logs[i - core->log_n];
 }
 
-/* Returns the pool of that name, or NULL. */
+/* Returns the pool of the name, or NULL. */
 const struct fb_pool *core_find_pool(const struct core_settings *core, const char *name);
-/* Logs the result of `worker_connections auto`, if the configuration has it. */
+/* Logs the result of `worker_connections auto`, if configured. */
 void sizing_log(const struct cycle *cycle, struct log *log);
-/* Says once, in a build without them, that debug lines were asked for which it does not have. */
+/* Logs once, in a build without debug lines, that the configuration asks for debug lines. */
 void events_log_debug(const struct cycle *cycle, struct log *log);
-/* events.c: Replaces the mechanism where the kernel refuses it to this process, and it yields;
- * whether it was. And logs that. */
+/* events.c: Replaces a mechanism that yields, where the kernel refuses the mechanism to this
+ * process; returns whether so. The second function logs the replacement. */
 bool events_yield(struct events_settings *events);
 void events_log(const struct cycle *cycle, struct log *log);
-/* Keeps a listener of a narrow address that the configuration has replaced by a wildcard: its
- * clients go to the wildcard's server. Closing it would reset clients that are just connecting. -1
- * without memory. */
+/* Keeps a listener of a narrow address, replaced by a wildcard in the configuration: its clients go
+ * to the wildcard's server. A closed listener would reset connecting clients. -1 without memory. */
 int cycle_keep_listeners(struct cycle *cycle, const struct listeners *before);
-/* Gives the cycle to one more, who destroys it too; returns it. */
+/* Adds a holder, who must destroy the cycle as well; returns the cycle. */
 struct cycle *cycle_share(struct cycle *cycle);
-/* The last one unloads its modules. Closes nothing: sockets, log files and zones are the master's
- * to close. */
+/* The last holder unloads the modules. Closes nothing: sockets, log files and zones are the
+ * master's to close. */
 void cycle_destroy(struct cycle **cycle);

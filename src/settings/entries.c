@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Walks blocks of data with the files that they include, and keeps the texts of their values. Costs
- * the same for each of 100,000 entries. */
+/* Walks blocks of data with their included files, and keeps the texts of values. Costs the same for
+ * each of 100,000 entries. */
 #include "settings/entries.h"
 
 #include "base/check.h"
@@ -32,7 +32,7 @@ struct arena *entries_arena(struct apply *apply)
     return arena;
 }
 
-/* The files' trees, which are far larger than what they say, are given back. */
+/* Frees the trees of included files, which are far larger than the entries' texts. */
 static void include_files(struct entries *entries, const struct conf_directive *entry)
 {
     struct apply *apply = entries->apply;
@@ -150,7 +150,7 @@ static int grow_texts(struct entries *entries)
 uint32_t entries_add_text(struct entries *entries, const struct conf_word *word, bool is_template)
 {
     struct map_text text = { .p = word->text, .n = (uint32_t)strlen(word->text) };
-    bool is_own = word->plain != NULL; /* where another word with this text has variables */
+    bool is_own = word->plain != NULL; /* a word with equal text may have variables */
     uint32_t number = MAP_NONE;
 
     entries->numbers.kind = MAP_TEXT;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directives of the error log. They define its targets; process/logs.c opens them, and nothing
- * is opened here. */
+/* The directives of the error log. Only defines the targets; process/logs.c opens them. */
 #include "settings/error_log.h"
 #include "base/check.h"
 #include "base/number.h"
@@ -18,7 +17,7 @@
 static const char *const levels[] = { "debug", "info", "notice", "warn", "error", "crit", "alert",
     "emerg", NULL };
 
-/* Returns the value of the parameter "NAME=value"; NULL if it is another parameter. */
+/* Returns the value of the parameter "NAME=value"; NULL for a different parameter. */
 static const char *value_of(const char *parameter, const char *name)
 {
     size_t n = strlen(name);

@@ -197,7 +197,8 @@ void events_log(const struct cycle *cycle, struct log *log)
             events->refused->name, events->mechanism->name);
 }
 
-/* No filter sees what such a mechanism asks of the kernel, whether or not this kernel has it. */
+/* Refuses a mechanism with requests unseen by filters, also where this kernel lacks the
+ * mechanism. */
 static void check_filtered(struct apply *apply)
 {
     const struct cycle *cycle = apply->cycle;

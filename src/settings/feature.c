@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes of all features what the reading of stream {} asks for. */
+/* Makes the rows, structs and variables of all features for the reading of stream {}. */
 #include "settings/feature.h"
 
 #include "text/variable.h"
@@ -16,8 +16,7 @@ static unsigned count_rows(const struct setting *rows)
     return n;
 }
 
-/* Appends rows of a feature, whose place is counted from 1; 0: they are no feature's. Returns
- * the end. */
+/* Appends rows of a feature, counted from 1; 0: no feature. Returns the end. */
 static struct setting *add_rows(struct setting *end, const struct setting *rows, unsigned feature)
 {
     for (unsigned i = 0; i < count_rows(rows); i++) {
@@ -44,7 +43,7 @@ const struct setting *feature_rows(struct apply *apply)
     return rows;
 }
 
-/* Makes a list of structs of these sizes, NULL for one of no bytes. */
+/* Makes a list of zeroed structs with the features' sizes, NULL for a size of 0. */
 static void **make_structs(struct apply *apply, size_t (*size_of)(const struct feature *feature))
 {
     const struct feature *const *features = apply->options->features;

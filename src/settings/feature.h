@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Features of stream {}: folders of features/, each with its directives, what they do at run time,
- * and its variables. What reads stream {} knows them by this struct alone: they are handed down as
- * cycle_options.features.
+/* Features of stream {}: folders of features/, each with directives, run-time work, and variables.
+ * The reader of stream {} knows features by this struct alone, from cycle_options.features.
  *
- * A feature's structs, those of each server and the one of the configuration, lie in the cycle's
+ * A feature's structs, one for each server and one for the configuration, lie in the cycle's
  * memory, zeroed. */
 #pragma once
 
@@ -16,11 +15,11 @@ struct variable_row;
 
 struct feature {
     const char *name; /* of its folder */
-    /* Rows, which end with one without a name; NULL: it has no directive. `offset` is a place in
-     * the feature's struct of a server, or where it has none in struct server_settings. */
+    /* Rows, up to a row without a name; NULL: no directive. `offset` is a place in the feature's
+     * struct of a server, or, without such a struct, in struct server_settings. */
     const struct setting *rows;
-    size_t server_size; /* bytes of the struct that each server has; stream {} has one, too */
-    size_t conf_size;   /* bytes of the struct that the configuration has */
+    size_t server_size;                   /* bytes of the struct of each server, and of stream {} */
+    size_t conf_size;                     /* bytes of the struct that the configuration has */
     const struct variable_row *variables; /* end with a row without a name; NULL: none */
 
     /* While stream {} is read; each may be NULL. They run in the order of features.def. */

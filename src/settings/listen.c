@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads `listen ADDRESS [PARAMETER ...];`: each address, and each port of a range, becomes an entry
- * of its server. Conflicts between addresses are detected in ports.c. */
+ * of the server. Conflicts between addresses are detected in ports.c. */
 #include "settings/listen.h"
 
 #include "base/check.h"
@@ -114,7 +114,7 @@ PARAMETER(set_reuseport)
     return 0;
 }
 
-/* Reads "on", "off", or "30m::10": idle time, interval and count, which may be left out. */
+/* Reads "on", "off", or "30m::10": idle time, interval and count, each optional. */
 PARAMETER(set_keepalive)
 {
     int *fields[] = { &listen->options.keepidle, &listen->options.keepintvl,
@@ -245,8 +245,8 @@ static int add_listen(
     return 0;
 }
 
-/* Reads "fd:NAME" or "fd:3" and returns the addresses of the sockets of that name that the service
- * manager has passed. */
+/* Reads "fd:NAME" or "fd:3" and returns the addresses of the service manager's sockets of the
+ * name. */
 static int find_passed(struct apply *apply, const struct conf_directive *directive,
     struct listen_address *listen, struct address addresses[LOOKUP_ADDRESSES_MAX], unsigned *n)
 {
@@ -293,7 +293,7 @@ static int find_addresses(struct apply *apply, const struct conf_directive *dire
     wrong = lookup_listen(apply, &word, addresses, n, last);
     if (wrong == NULL)
         return 0;
-    if (word.text != text) /* the prefix may be what makes it too long */
+    if (word.text != text) /* the prefix may exceed the length */
         return set_bad_value(apply, directive, 0, "%s: \"%s\"", wrong, word.text);
     set_bad_value(apply, directive, 0, "%s", wrong);
     if (address_is_unresolved(wrong))
@@ -301,7 +301,7 @@ static int find_addresses(struct apply *apply, const struct conf_directive *dire
     return -1;
 }
 
-/* Adds the address with its port, and with the other ports of the range. */
+/* Adds the address with the first port, and with the further ports of the range. */
 static int add_ports(struct apply *apply, const struct listen_address *listen,
     struct address *address, in_port_t last)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads destinations of logs: a path, "stderr", or "syslog:" and its parameters. Nothing is opened
- * here: process/logs.c does that for all that a cycle has. */
+/* Reads destinations of logs: a path, "stderr", or "syslog:" and parameters. Opens nothing:
+ * process/logs.c opens all targets of a cycle. */
 #include "settings/log_destination.h"
 
 #include "base/check.h"
@@ -22,7 +22,7 @@ static const char *const facilities[] = { "kern", "user", "mail", "daemon", "aut
     "news", "uucp", "clock", "authpriv", "ftp", "ntp", "audit", "alert", "cron", "local0", "local1",
     "local2", "local3", "local4", "local5", "local6", "local7", NULL };
 
-/* Returns the value of the parameter "NAME=value"; NULL if it is another parameter. */
+/* Returns the value of the parameter "NAME=value"; NULL for a different parameter. */
 static const char *value_of(const char *parameter, const char *name)
 {
     size_t n = strlen(name);
@@ -170,7 +170,7 @@ int log_destination_set(
     return target->path == NULL ? -1 : 0;
 }
 
-/* The list doubles, so that many logs do not cost much memory. */
+/* Doubles the list, so that many logs do not cost much memory. */
 struct log_target *log_destination_add(struct apply *apply, const struct log_target *target)
 {
     struct core_settings *core = &apply->cycle->core;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Asks name services, or takes what a configuration check has noted of them. While a service is
- * asked the check's progress names it, for the line about a check that took too long. Numeric
- * addresses are nobody's to ask and are not noted. */
+/* Asks name services, or takes the answers noted by a configuration check. While a service is asked
+ * the check's progress names the service, for the line about a slow check. Numeric addresses need
+ * no service and are not noted. */
 #include "settings/lookup.h"
 
 #include "net/address_parse.h"
@@ -29,7 +29,7 @@ struct listen_addresses {
     struct address addresses[LOOKUP_ADDRESSES_MAX];
 };
 
-/* Whether what the check has noted is all that is to be had. */
+/* Whether only the notes of the check count, and no service is asked. */
 static bool is_answered(const struct apply *apply)
 {
     return apply->options->answers != NULL && apply->options->progress == NULL;
@@ -45,7 +45,7 @@ static void begin_question(
             progress, word, "while it was asked", "the name service for %s \"%s\"", what, name);
 }
 
-/* Ends a question that code of a module has not asked. */
+/* Ends a question of the daemon, not of a module's code. */
 static void end_question(const struct apply *apply, bool was_foreign)
 {
     if (!was_foreign)
@@ -109,7 +109,7 @@ static const char *keep_user(
     return NULL;
 }
 
-/* Finds the user's numbers among the answers, or asks for them. */
+/* Finds the user's numbers among the answers, or asks the service. */
 static const char *find_user(struct apply *apply, const struct conf_word *word, const char *user,
     const char *group, struct identity *identity, int *n, bool *of_group)
 {
@@ -238,7 +238,7 @@ const char *lookup_target(struct apply *apply, const char *text, struct fb_targe
     return note_answer(apply, ANSWERS_TARGET, text, out, sizeof(*out));
 }
 
-/* Finds a name's addresses among the answers, or asks for them. */
+/* Finds a name's addresses among the answers, or asks the service. */
 static const char *find_addresses(struct apply *apply, const struct conf_word *word,
     struct address addresses[LOOKUP_ADDRESSES_MAX], unsigned *n)
 {
@@ -260,7 +260,7 @@ static const char *find_addresses(struct apply *apply, const struct conf_word *w
     return note_answer(apply, ANSWERS_CLIENTS, word->text, addresses, *n * sizeof(*addresses));
 }
 
-/* Returns NULL, or what is wrong with the word. */
+/* Returns NULL, or the text of a mistake in the word. */
 static const char *find_clients(struct apply *apply, const struct conf_word *word,
     struct address_block blocks[LOOKUP_ADDRESSES_MAX], unsigned *n)
 {

@@ -16,7 +16,7 @@
  * that is wrong. `word` is the place in the configuration, or NULL. */
 const char *lookup_user(struct apply *apply, const struct conf_word *word, const char *user,
     const char *group, bool *of_group);
-/* Whether there are this user, and this group unless it is NULL. Sets nothing. */
+/* Whether the user exists, and the group unless NULL. Sets nothing. */
 bool lookup_has_user(
     struct apply *apply, const struct conf_word *word, const char *user, const char *group);
 /* Parse as address_parse_listen(), address_parse_host() and target_parse() do. */

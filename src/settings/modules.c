@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The `load_module` directive: loads a module and adds its protocol to the list of protocols. A
- * module is refused when its protocol or one of its directives has a name that already exists. One
- * of nginx's is left alone, so that a configuration of nginx need not be changed. */
+ * module is refused when the name of its protocol or of a directive exists already. A module of
+ * nginx is left alone, so that a configuration of nginx need not be changed. */
 #include "base/check.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
@@ -40,7 +40,7 @@ static const char *owner_name(
     return text;
 }
 
-/* Checks that no name of the protocol exists already; -1 after a report. */
+/* Checks that all names of the protocol are new; -1 after a report. */
 static int check_names(struct apply *apply, const struct conf_word *word, const char *path,
     const fb_protocol *protocol)
 {
@@ -82,8 +82,8 @@ static int check_number(struct apply *apply, const struct conf_word *word, const
     return -1;
 }
 
-/* Reports a module that cannot be loaded. With -t a file that this user may not read is a warning,
- * and the directives of its protocol are not reported as unknown. */
+/* Reports a module that cannot be loaded. With -t an unreadable file is a warning, and the
+ * directives of its protocol are not reported as unknown. */
 static void refuse_module(
     struct apply *apply, const struct conf_word *word, const char *path, const char *why, int error)
 {

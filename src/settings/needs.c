@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Collects the needs of all protocols that have a server, and of what their directives ask for, for
- * the sandbox, and the targets of all.
- * Protocols without a server add no other need; each path and port is listed once. */
+/* Collects the needs of all protocols with a server, and of their directives' values, for the
+ * sandbox, and the targets of all protocols. Protocols without a server add only targets; each path
+ * and port is listed once. */
 #include "settings/needs.h"
 
 #include "base/check.h"
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* Version of the SDK from which on a protocol says what it needs. */
+/* First version of the SDK with declared needs of protocols. */
 #define API_OF_NEEDS 2
 
 static void add_path(struct apply *apply, const char *path, enum needs_access access)
@@ -63,7 +63,7 @@ static void add_value(struct apply *apply, const char *path, uint32_t flags)
     add_path(apply, path, write ? NEEDS_TO_WRITE : NEEDS_TO_READ);
 }
 
-/* Adds the paths that the operator has given to the protocol's directives. */
+/* Adds the paths given by the operator in the protocol's directives. */
 static void add_values(struct apply *apply, const struct server *server)
 {
     const fb_protocol *protocol = server->protocol;

@@ -20,7 +20,7 @@ bool nginx_module(const char *path);
 /* Returns the contexts (enum context) in which the directive is accepted without an effect; 0: it
  * is not of these. */
 unsigned nginx_no_effect(const char *name);
-/* Return the name nearest to a misspelt one, or NULL: of those that have no effect in this context,
- * and of those that are refused. */
+/* Return the name nearest to a misspelt name, or NULL: of the names without effect in this context,
+ * and of the refused names. */
 const char *nginx_nearest_no_effect(const char *name, unsigned at);
 const char *nginx_nearest(const char *name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Collects paths while their directives are applied, and checks them when all are known, so that
- * one run shows all that is wrong. Who is not root cannot know what root may: a lack of rights is a
- * warning then. */
+/* Collects paths while directives are applied, and checks all paths at the end, so that one run
+ * shows all mistakes. Users other than root cannot know the rights of root, and get only a warning
+ * about a lack of rights. */
 #include "settings/paths.h"
 
 #include "base/check.h"
@@ -42,7 +42,7 @@ void paths_add_defaults(struct apply *apply)
 {
     const struct core_settings *core = &apply->cycle->core;
 
-    if (apply->cycle->source.partial) /* another path may stand in what was not read */
+    if (apply->cycle->source.partial) /* a further path may stand in an unread file */
         return;
     add_default(apply, "pid", PATH_PID, core->pid);
     add_default(apply, "control", PATH_CONTROL, core->control);
@@ -50,7 +50,7 @@ void paths_add_defaults(struct apply *apply)
         add_default(apply, "error_log", PATH_LOG, core->logs[0].path);
 }
 
-/* Lines of several logs may go to one file, and listens of the same text are ports.c's. */
+/* Lines of several logs may go to one file, and ports.c compares listens of equal text. */
 static bool is_clash(const struct path_entry *a, const struct path_entry *b)
 {
     if (a->use == PATH_DIRECTORY || b->use == PATH_DIRECTORY)
@@ -60,8 +60,8 @@ static bool is_clash(const struct path_entry *a, const struct path_entry *b)
     return path_is_same(a->path, b->path);
 }
 
-/* Reports a path that is taken, at the directive that comes later, and names where the other one
- * is. */
+/* Reports a path that is already taken, at the later directive, and names the place of the
+ * earlier. */
 static void check_clash(
     struct apply *apply, const struct path_entry *first, const struct path_entry *later)
 {
@@ -89,8 +89,8 @@ static int compare_names(const struct path_entry *a, const struct path_entry *b)
 
 RB_GENERATE_INTERNAL(path_names, path_entry, node, compare_names, static __attribute__((unused)))
 
-/* Chains the paths that end in the same name, as no others can be the same file: of logs and
- * listeners there may be tens of thousands. */
+/* Chains the paths with the same last name, because different last names mean different files: of
+ * logs and listeners there may be tens of thousands. */
 static void chain_alike(struct apply *apply)
 {
     struct path_names names = RB_INITIALIZER(&names);
@@ -110,8 +110,7 @@ static void chain_alike(struct apply *apply)
     }
 }
 
-/* Returns the next path that `entry` is compared with: listeners are not compared with each
- * other. */
+/* Returns the next path to compare with `entry`: listeners are not compared with listeners. */
 static const struct path_entry *next_to(
     const struct path_entry *entry, const struct path_entry *later)
 {
@@ -128,7 +127,7 @@ static void check_clashes(struct apply *apply)
             check_clash(apply, first, later);
 }
 
-/* Reports what is in the way of a path. */
+/* Reports the obstacles to a path. */
 static void check_path(struct apply *apply, const struct path_entry *entry)
 {
     const char *by_default = entry->word == NULL ? ", the default" : "";

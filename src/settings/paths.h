@@ -13,11 +13,11 @@ struct conf_word;
 
 struct path_entry {
     STAILQ_ENTRY(path_entry) link;
-    /* Once they are checked, the next one whose path ends in the same name, and the next of these
-     * that is no listener's. */
+    /* After the check, the next path with the same last name, and the next among them that is no
+     * listener's. */
     struct path_entry *alike, *other;
-    /* Set in the first one of each name alone: its place among the names, the last one of the name,
-     * and the first one whose `other` is not known. */
+    /* Set only in the first path of each name: the node among the names, the last path of the name,
+     * and the first path whose `other` is not known. */
     RB_ENTRY(path_entry) node;
     struct path_entry *last, *since;
     const char *name; /* of the directive */
@@ -31,5 +31,5 @@ void paths_add(struct apply *apply, const char *name, enum path_use use, const c
     const struct conf_word *word);
 /* Notes the defaults of paths that are not written. */
 void paths_add_defaults(struct apply *apply);
-/* Reports paths that are the same file, and for -t what is in the way of each. */
+/* Reports different paths of one file, and for -t the obstacles to each path. */
 void paths_check(struct apply *apply);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Makes listeners of the servers' `listen` directives. An address has one socket, except that a
- * wildcard's socket takes the clients of the other addresses of its port. Of several servers of one
- * address the default server takes its clients. */
+ * wildcard's socket takes the clients of further addresses of the port. Among several servers of an
+ * address the default server takes the clients. */
 #include "base/check.h"
 #include "net/listener_open.h"
 #include "net/listener_set.h"
@@ -21,7 +21,7 @@ static int compare_listens(const struct listen_address *a, const struct listen_a
 
 RB_GENERATE_INTERNAL(listens, listen_address, node, compare_listens, static __attribute__((unused)))
 
-/* The wildcard whose socket receives what is sent to `narrow`, or NULL. */
+/* Returns the wildcard with the socket that receives the clients of `narrow`, or NULL. */
 static struct listen_address *find_wide(
     struct listens *listens, const struct listen_address *narrow)
 {
@@ -83,13 +83,13 @@ static void add_listener(struct apply *apply, struct listen_address *listen)
     add_binding(apply, listener, listen);
 }
 
-/* The addresses of all servers, and who shares them. */
+/* The addresses of all servers, with the sharing servers. */
 struct collection {
     struct listens listens;
-    const struct conf_word *reported; /* the last word with a report: of a range one is enough */
+    const struct conf_word *reported; /* the last reported word: once is enough for a range */
 };
 
-/* Reports what keeps two servers from having one address. */
+/* Reports why two servers cannot share an address. */
 static void report_shared(struct apply *apply, struct collection *all,
     const struct listen_address *listen, const struct listen_address *other, const char *what,
     const char *is)
@@ -103,7 +103,7 @@ static void report_shared(struct apply *apply, struct collection *all,
     all->reported = listen->word;
 }
 
-/* Whether nothing says for which of the clients each of the servers is. */
+/* Whether neither names nor `default_server` tell the clients of the two servers apart. */
 static bool is_same_to_clients(const struct listen_address *a, const struct listen_address *b)
 {
     return a->server == b->server ||
@@ -117,7 +117,7 @@ static bool has_options(const struct listen_address *listen)
     return listen->own_socket && !listen->passed;
 }
 
-/* Adds a listen to the others of its address, of which `first` is the first. */
+/* Adds a listen to the listens of the address, after `first`. */
 static void share_address(struct apply *apply, struct collection *all, struct listen_address *first,
     struct listen_address *listen)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes rows of the protocols' declarations, and gives each server its protocol and the values of
- * it. conf_done runs only for a server in which no mistake was found. */
+/* Makes rows of the protocols' declarations, and gives each server a protocol and the protocol's
+ * values. conf_done runs only for a server without mistakes. */
 #include "settings/protocol.h"
 
 #include "base/check.h"
@@ -137,8 +137,7 @@ static bool has_handler(struct apply *apply, const struct scope *scope)
     return false;
 }
 
-/* Sets what was not written in the server: from the stream, if it was written there, or the
- * default. */
+/* Sets unwritten values of the server: from the stream, if written there, or the default. */
 static void inherit_values(struct apply *apply, struct scope *scope, const char *parent)
 {
     const struct server *server = scope->server;

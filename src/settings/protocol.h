@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Protocols in the configuration: rows made of what their descriptors declare, and the values that
- * each server has of its own. A server has one protocol, and what it does not set is the
- * stream's. */
+/* Protocols in the configuration: rows made of the declarations in descriptors, and the values of
+ * each server. A server has one protocol, and inherits missing values from the stream. */
 #pragma once
 
 #include "settings/setting.h"

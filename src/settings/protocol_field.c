@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the struct that a directive of a protocol sets, and gives a server its protocol. */
+/* Finds the struct for a directive of a protocol, and gives a server the protocol. */
 #include "settings/protocol_field.h"
 
 #include "base/check.h"
@@ -17,7 +17,7 @@ unsigned protocol_index(const struct apply *apply, const fb_protocol *protocol)
     return i;
 }
 
-/* Returns a directive of the protocol with these flags that was written in the scope, or NULL. */
+/* Returns a directive of the protocol with the flags, written in the scope, or NULL. */
 const struct scope_entry *protocol_seen(
     const struct scope *scope, const fb_protocol *protocol, uint32_t flags)
 {
@@ -40,7 +40,7 @@ void *protocol_stream_conf(struct apply *apply, struct scope *stream, const fb_p
     return *conf;
 }
 
-/* Makes the protocol the server's, which has no other; -1 after a report. */
+/* Makes the protocol the server's only protocol; -1 after a report. */
 static int claim_server(
     struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
 {

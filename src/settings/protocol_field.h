@@ -10,7 +10,7 @@ void *protocol_field(
     struct apply *apply, const struct setting *setting, const struct conf_directive *directive);
 /* Returns the place of the protocol among all that the configuration has. */
 unsigned protocol_index(const struct apply *apply, const fb_protocol *protocol);
-/* Returns a directive of the protocol with these flags that was written in the scope, or NULL. */
+/* Returns a directive of the protocol with the flags, written in the scope, or NULL. */
 const struct scope_entry *protocol_seen(
     const struct scope *scope, const fb_protocol *protocol, uint32_t flags);
 /* Returns the stream's values of a protocol; NULL if it has no values, or after a report. */

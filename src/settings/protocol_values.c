@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Setters of values that only protocols have. `declared` is the protocol's own declaration, which
- * module/check.c has checked. */
+/* Setters of values that only protocols have. `declared` is the protocol's own declaration, checked
+ * by module/check.c. */
 #include "base/check.h"
 #include "settings/apply.h"
 #include "settings/blocks.h"
@@ -65,7 +65,7 @@ int protocol_set_path(struct apply *apply, const struct setting *setting,
     return *(const char **)field == NULL ? -1 : 0;
 }
 
-/* Returns the place that a call of the configuration finds itself in. */
+/* Returns the place in the configuration for a call of the SDK. */
 static struct fb_conf conf_at(
     struct apply *apply, const struct setting *setting, const struct conf_directive *directive)
 {
@@ -77,7 +77,7 @@ static struct fb_conf conf_at(
     };
 }
 
-/* A default has no place of its own, and its words are gone when the setter returns. */
+/* A default has no place, and its words are gone when the setter returns. */
 int protocol_set_template(struct apply *apply, const struct setting *setting,
     const struct conf_directive *directive, void *field)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Looks names of directives up in the tables, one row after the other, and says of a name without a
- * row where it belongs, or what is like it. */
+/* Looks names of directives up in the tables, one row after the other, and suggests for a name
+ * without a row the right context, or a similar name. */
 #include "settings/rows.h"
 
 #include "base/compiler.h"
@@ -98,7 +98,7 @@ const struct setting *rows_find(const struct apply *apply, const char *name, uns
     return NULL;
 }
 
-/* Returns the contexts in which a directive of the name may stand: two tables may have it. */
+/* Returns the contexts in which a directive of the name may stand: two tables may have the name. */
 static unsigned contexts_of(const struct apply *apply, const char *name)
 {
     struct rows rows = { .apply = apply, .at = CONTEXT_ANY };
@@ -116,8 +116,8 @@ const struct setting *rows_find_anywhere(const struct apply *apply, const char *
     return rows_find(apply, name, CONTEXT_ANY & ~(unsigned)CONTEXT_OWN);
 }
 
-/* Suggests something for an unknown name: what stands for a word of HAProxy's, or a name of this
- * context, of any, and of nginx. */
+/* Suggests a replacement for an unknown name: the directive for a word of HAProxy's, or a name of
+ * this context, of any, and of nginx. */
 static void suggest_name(struct apply *apply, const struct conf_word *name)
 {
     struct rows here = { .apply = apply, .at = apply->scope->at };

@@ -12,8 +12,9 @@ const struct setting *rows_find(const struct apply *apply, const char *name, uns
 const struct setting *rows_find_anywhere(const struct apply *apply, const char *name);
 /* Reports a directive that the present block has no row for, with what was perhaps meant. */
 void rows_report_unknown(struct apply *apply, const struct conf_directive *directive);
-/* Reports that the directive lacks its ";", if the name of another one of this context begins a
- * line among its arguments up to this one, which it cannot take; returns whether it does. */
+/* Reports that the directive lacks its ";", if a line among the arguments up to `arg`, which the
+ * directive cannot take, begins with the name of a directive of this context; returns whether it
+ * does. */
 bool rows_is_unterminated(
     struct apply *apply, const struct conf_directive *directive, unsigned arg);
 

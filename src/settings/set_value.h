@@ -26,8 +26,8 @@ int set_path(struct apply *apply, const struct setting *setting,
     const struct conf_directive *directive, void *field);
 int set_nothing(struct apply *apply, const struct setting *setting,
     const struct conf_directive *directive, void *field);
-/* Sets the place that the argument has among the names, whose letters may be of either case, as in
- * nginx; of names that differ in that alone it is the one that is written so. */
+/* Sets the index of the argument among the names, in letters of either case, as in nginx; among
+ * names that differ only in case, the exact spelling wins. */
 int set_choice(struct apply *apply, const struct conf_directive *directive,
     const char *const *names, const char *expected, void *field);
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tables of directives. A row is everything that is known of a directive: where it may stand,
- * what it takes, what sets its value, and its default. Each row has a default or says that there is
- * none; tests/lint compares all of them with the manual. Defaults that depend on the build, the
- * command line or other directives (control, pid, user, env, error_log) are worked out when the
- * whole file has been read (core.c, error_log.c): their rows say in `unset` what the manual
- * says. */
+/* The tables of directives. A row has all facts of a directive: the contexts, the arguments, the
+ * setter, and the default. Each row has a default or says that there is none; tests/lint compares
+ * all rows with the manual. Defaults that depend on the build, the command line or other directives
+ * (control, pid, user, env, error_log) are worked out when the whole file has been read (core.c,
+ * error_log.c): `unset` in their rows is the text of the manual. */
 #pragma once
 
 #include "conf/conf.h"
@@ -32,7 +31,7 @@ struct setting {
     unsigned char least, most; /* number of arguments */
     bool repeats;              /* may stand more than once in a block */
     bool block;                /* opens a block instead of ending with ";" */
-    bool parts;                /* consists of parts: what is not written of it has its default */
+    bool parts;                /* consists of parts: an unwritten part has a default */
     bool finds_master;         /* applied even where only the way to the master is wanted (-s) */
     /* Sets the value: 0, or -1 after a report. `field` is the context's struct + offset. */
     int (*set)(struct apply *apply, const struct setting *setting,
@@ -40,11 +39,11 @@ struct setting {
     size_t offset, size; /* place of the field; a size is needed only to inherit it */
     int64_t least_value, greatest_value;
     const char *initial; /* default: set as if it had been written; NULL: see `unset` */
-    /* without `initial`: the default in the manual's words, such as "none", for which no setter
-     * runs */
+    /* without `initial`: the default in the manual's words, such as "none"; no setter runs */
     const char *unset;
     int64_t unset_value;          /* a number that the field holds then; 0 in most rows */
-    unsigned feature;             /* 1 + the place of its feature, whose struct it sets; 0: none */
+    unsigned feature;             /* 1 + the index of the feature whose struct is set; 0: no
+                                   * feature */
     const fb_protocol *protocol;  /* owner of the directive, or NULL: the daemon */
     const fb_directive *declared; /* the protocol's declaration, or NULL */
 };

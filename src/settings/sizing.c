@@ -14,24 +14,25 @@
 #define AUTO_MAX (INT64_C(1) << 20)
 #define AUTO_LEAST 16
 
-/* Bytes that auto plans for a connection: its slot, its socket in the kernel, and buffers in both
- * for the part of them that is busy at any time. One quarter of the memory is reserved for
+/* Bytes that auto plans for a connection: the slot, the socket in the kernel, and buffers in both
+ * for the share of connections busy at any time. One quarter of the memory is reserved for
  * everything else. */
 #define PLANNED_BYTES (32 * 1024)
-/* Bytes that a connection costs at least in a control group: the slot, the file and its inode. */
+/* Least bytes of a connection in a control group: the slot, the file and the inode. */
 #define LEAST_BYTES (2 * 1024)
-/* Connections that need no more than this fit into any memory in which the daemon runs, so that its
- * size is not looked up. */
+/* Connections of so many bytes in sum fit into any memory in which the daemon runs: the size of the
+ * memory is not looked up. */
 #define SURE_BYTES (8 * MIB)
-/* Bytes that are planned for a worker that drains with few sessions, and the least number of those
- * that are left alone. */
+/* Bytes planned for a draining worker with few sessions, and the least number of such workers left
+ * alone. */
 #define DRAINING_BYTES (4 * MIB)
 #define DRAINING_LEAST 16
 /* A worker's descriptors that are neither connections nor listeners: logs, channels, the
  * mechanism's. */
 #define OTHER_DESCRIPTORS 64
 
-/* Every worker holds all listening sockets, and what it wakes the others by. */
+/* Counts the descriptors of every worker: all listening sockets, and the wake-up descriptors of the
+ * workers. */
 static int64_t count_shared(const struct cycle *cycle, int64_t workers)
 {
     const struct listener *listener;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `stream {}` and `server {}`: a loop over the features that were handed down. They are applied
- * after the main context, when all modules are loaded. */
+/* `stream {}` and `server {}`: a loop over the features handed down. Both are applied after the
+ * main context, when all modules are loaded. */
 #include "session/stream.h"
 #include "base/check.h"
 #include "settings/blocks.h"
@@ -53,7 +53,7 @@ int stream_set(struct apply *apply, const struct setting *setting,
     return 0;
 }
 
-/* Makes what stream {} has before its first directive; false after a report. */
+/* Makes the values of stream {} before the first directive; false after a report. */
 static bool begin_stream(struct apply *apply, struct scope *scope)
 {
     struct stream_settings *stream = &apply->cycle->stream;
@@ -68,7 +68,7 @@ static bool begin_stream(struct apply *apply, struct scope *scope)
            scope->features != NULL && stream->features != NULL && stream->variables->tables != NULL;
 }
 
-/* Gives a server what it has from stream {}, and has the features look at it. */
+/* Gives a server the defaults of stream {}, and has the features finish the server. */
 static void finish_server(struct apply *apply, struct scope *server)
 {
     const struct feature *const *features = apply->options->features;

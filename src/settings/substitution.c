@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `env_substitution`: replaces environment variables in a directive's arguments before its setter
- * sees them. The configuration asks for it in its first line, so that it holds for all of the
+/* `env_substitution`: replaces environment variables in a directive's arguments before the setter
+ * sees the arguments. The directive stands first in the configuration, and so holds for all of the
  * file. */
 #include "settings/apply.h"
 #include "settings/blocks.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Returns a directive of the same file that stands before it, or NULL. */
+/* Returns an earlier directive of the same file, or NULL. */
 static const struct conf_directive *find_earlier(
     const struct apply *apply, const struct conf_directive *directive)
 {
@@ -42,7 +42,7 @@ int substitution_set(struct apply *apply, const struct setting *setting,
     return set_flag(apply, setting, directive, field);
 }
 
-/* Copies a directive with its words; NULL after a report. */
+/* Copies a directive with all words; NULL after a report. */
 static struct conf_directive *copy_directive(
     struct apply *apply, const struct conf_directive *directive)
 {

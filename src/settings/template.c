@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads texts with variables. A variable may be used before the directive that defines it, so that
- * those without a definition are known at the end of stream {} alone. */
+/* Reads texts with variables. A variable may be used before the directive with its definition, so
+ * that undefined variables are known only at the end of stream {}. */
 #include "settings/template.h"
 
 #include "base/check.h"
@@ -13,7 +13,7 @@
 
 #define HOSTNAME_MAX 256
 
-/* A text that is read: its parts so far. */
+/* A text being read: the parts so far. */
 struct reading {
     struct apply *apply;
     const struct conf_word *word;
@@ -94,7 +94,7 @@ static size_t used_length(const struct reading *reading, const char *name)
     return n;
 }
 
-/* Returns how many bytes there are before a "$" that is syntax. */
+/* Returns the number of bytes before a "$" with a variable. */
 static size_t text_length(const struct reading *reading, const char *text)
 {
     size_t n = strcspn(text, "$");
@@ -104,7 +104,7 @@ static size_t text_length(const struct reading *reading, const char *text)
     return n;
 }
 
-/* Reads what follows a "$", and goes behind it; -1 after a report. */
+/* Reads the variable after a "$", and goes behind the variable; -1 after a report. */
 static int add_variable(struct reading *reading, const char **text)
 {
     struct conf_report *report = reading->apply->report;
@@ -238,7 +238,7 @@ void template_begin(struct apply *apply)
         gethostname(variables->hostname, HOSTNAME_MAX - 1);
 }
 
-/* An iterator over the names that are defined. */
+/* An iterator over the defined names. */
 struct walk {
     struct variables *variables;
     struct variable *at;
@@ -254,7 +254,7 @@ static const char *next_name(void *arg)
     return walk->at != NULL ? walk->at->name : NULL;
 }
 
-/* Goes over the rows that stand for a name alone. */
+/* Goes over the rows without a "*" in the name. */
 static const char *next_row(void *arg)
 {
     const struct variable_row **row = arg;
@@ -264,7 +264,7 @@ static const char *next_row(void *arg)
     return (*row)->name != NULL ? (*row)++->name : NULL;
 }
 
-/* Returns a name that the operator may have meant, or NULL. */
+/* Returns a similar name that the operator may have meant, or NULL. */
 static const char *nearest(struct variables *variables, const char *name)
 {
     struct walk walk = { .variables = variables };

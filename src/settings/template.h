@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Variables in the configuration: texts that use them, directives that define them, and what is
- * used and nowhere defined. Private to settings/. */
+/* Variables in the configuration: texts with variables, directives that define variables, and used
+ * but undefined variables. Private to settings/. */
 #pragma once
 
 #include "session/phases.h"
@@ -26,7 +26,7 @@ struct variable *template_define(struct apply *apply, const struct conf_word *wo
  * report. */
 struct variable *template_use(
     struct apply *apply, const struct conf_word *word, const char *name, size_t n);
-/* Prepares the variables of the configuration, before its servers; and reports those that nothing
- * defines, at its end. */
+/* Prepares the variables of the configuration, before the servers; and reports undefined variables,
+ * at the end. */
 void template_begin(struct apply *apply);
 void template_finish(struct apply *apply);

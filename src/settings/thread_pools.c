@@ -15,21 +15,21 @@
 
 #define DEFAULT_POOL "default"
 #define THREADS_MAX 1024
-#define QUEUE 65536 /* default of a pool that does not say */
+#define QUEUE 65536 /* default of a pool without `max_queue` */
 
 const struct fb_pool *core_find_pool(const struct core_settings *core, const char *name)
 {
     const struct fb_pool *pool = &core->pool;
 
     if (strcmp(name, DEFAULT_POOL) == 0)
-        return pool; /* nameless before a directive, or the end of the file, names it */
+        return pool; /* nameless until a directive, or the end of the file, sets the name */
     pool = pool->next;
     while (pool != NULL && strcmp(pool->name, name) != 0)
         pool = pool->next;
     return pool;
 }
 
-/* Reads "NAME=number". Returns 0 for another option, -1 after a report. */
+/* Reads "NAME=number". Returns 0 for a different option, -1 after a report. */
 static int set_pool_option(struct apply *apply, const struct conf_directive *directive,
     unsigned arg, const char *name, int64_t greatest, int64_t *out)
 {
@@ -81,7 +81,7 @@ int thread_pools_set(struct apply *apply, const struct setting *setting,
     const char *name = directive->args[0].text;
 
     (void)field;
-    if (first->name == NULL) { /* parts that are not written have their defaults */
+    if (first->name == NULL) { /* unwritten parts have their defaults */
         first->name = DEFAULT_POOL;
         apply_initial(apply, apply->scope, setting);
     }
