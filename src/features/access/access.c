@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rules of access as ranges of addresses, of which each has one verdict: a look-up is a binary
- * search.
+/* The rules of access as ranges of addresses with one verdict each: a look-up is a binary search.
  *
- * Responsible for giving each range the verdict of the first rule that has it. Stands on this: two
- * blocks are apart, or one contains the other. Invariant: a table's ranges are in the order of
- * their addresses, the first begins with the lowest of all, and each ends where the next begins. */
+ * Responsible for giving a range the verdict of its first rule. Relies on blocks being apart, or
+ * nested. Invariant: a table's ranges are in the order of addresses, the first begins with the
+ * lowest address, and a range ends where the next begins. */
 #include "features/access/access.h"
 
 #include "base/check.h"
@@ -97,7 +96,7 @@ static struct span span_of(const struct access_rule *rule, unsigned bits)
     return span;
 }
 
-/* Orders spans by where they begin, the one that contains the other first. */
+/* Orders spans by first address, the wider span first. */
 static int compare_spans(const void *a, const void *b)
 {
     const struct span *x = a, *y = b;
@@ -108,8 +107,8 @@ static int compare_spans(const void *a, const void *b)
     return result != 0 ? result : (x->order > y->order) - (x->order < y->order);
 }
 
-/* A table that is being built, and the spans that contain the address up to which it is, the
- * innermost last. Each has the verdict of the first rule among itself and those around it. */
+/* A table in building, and the spans around the address reached so far, the innermost last. Each
+ * has the verdict of the first rule among itself and the spans around. */
 struct building {
     struct range *ranges;
     unsigned n;
@@ -234,7 +233,7 @@ const struct access *access_build(struct arena *arena, const struct access_rules
     return access;
 }
 
-/* Finds the range of the address, and returns its verdict. */
+/* Finds the range of the address, and returns the verdict. */
 static bool table_allows(const struct table *table, struct number address)
 {
     unsigned least = 0, beyond = table->n;

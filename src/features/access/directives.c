@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads `allow` and `deny`. The rules are worked out once for all servers that have them. Says what
- * a rule is taken for where that is not what was written. */
+/* Reads `allow` and `deny`. The rules are worked out once for all servers that share the rules.
+ * Warns where a rule is not taken as written. */
 #include "features/access/directives.h"
 
 #include "base/check.h"

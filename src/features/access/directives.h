@@ -9,7 +9,7 @@
 /* The rules of a block, and of the servers that inherit them. */
 struct access_setting {
     struct access_rules rules;
-    const struct access *built;       /* NULL: no server has asked for it yet */
+    const struct access *built;       /* NULL: not yet asked for by a server */
     const struct conf_directive *all; /* the first rule that is for all clients, or NULL */
     bool warned;                      /* place of a rule behind that */
 };

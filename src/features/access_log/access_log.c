@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes lines to access logs. A line is made in the buffer that it stays in; where the buffer has
- * no room, what it holds is written and the line is made again. */
+/* Writes lines to access logs. A line is made in its final buffer; where the buffer has no room,
+ * the buffer is written and the line is made again. */
 #include "features/access_log/access_log.h"
 
 #include "features/access_log/gzip.h"
@@ -12,9 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LINE_FIRST 4096       /* bytes of a line that is written at once; it grows */
+#define LINE_FIRST 4096       /* bytes of a line written at once; grows as needed */
 #define LINE_MOST (64u << 20) /* more is lost */
-/* How often it is said that lines are lost, and that lines were lost before one is accepted. */
+/* Shortest time between log lines about lost lines, and about lines lost before an accepted
+ * line. */
 #define LOST_SAID_MS UINT64_C(60000)
 #define ENDED_SAID_MS UINT64_C(1000)
 
@@ -26,12 +27,12 @@ struct access_buffer {
     size_t n;
     unsigned lines;
     struct timer flush;
-    uint64_t said_ms; /* when it was last said that lines are lost; 0: never */
+    uint64_t said_ms; /* time of the last log line about lost lines; 0: none */
 };
 
 struct access_logs {
     struct stream *stream;
-    char *line; /* room for a line that is in no buffer */
+    char *line; /* room for a line outside of buffers */
     size_t line_size;
     struct access_cache **caches; /* made when they are first used */
     unsigned cache_n;
@@ -65,8 +66,8 @@ static COLD void report_lost(struct access_buffer *buffer, int error, const char
             log_target_name(target, name));
 }
 
-/* Gives the lines to the target, or loses them; `target` is the file's own, or one that a path
- * with variables has led to. */
+/* Gives the lines to the target, or loses the lines; `target` is the file's own, or the target of a
+ * path with variables. */
 static void put_lines(
     struct access_buffer *buffer, struct log_target *target, const struct log_lines *lines)
 {
@@ -132,8 +133,8 @@ static void flush_due(struct loop *loop, struct timer *timer)
     flush_buffer(container_of(timer, struct access_buffer, flush));
 }
 
-/* Makes the line in memory that grows until it has room; *n is then its length with the newline.
- * NULL where it has none. */
+/* Makes the line in memory that grows as needed; *n is the final length with the newline. NULL
+ * without memory. */
 static char *make_line(
     struct access_logs *logs, struct fb_conn *conn, const struct line_format *format, size_t *n)
 {
@@ -186,7 +187,7 @@ static bool add_line(
     return true;
 }
 
-/* A line that is longer than the buffer is written at once, behind those before it. */
+/* A line longer than the buffer is written at once, behind the buffered lines. */
 static void write_buffered(
     struct access_buffer *buffer, struct fb_conn *conn, const struct line_format *format)
 {

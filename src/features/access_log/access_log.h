@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Access logs: a line for each session that has ended.
+/* Access logs: a line for each ended session.
  *
  * Responsible for a worker's buffers, and for writing each line, or a buffer, by one system call.
  * Never waits for a reader, and never opens a log: the master does (process/logs.c). Invariant: a
- * buffer holds whole lines alone, and its timer runs only while it holds some. */
+ * buffer holds whole lines alone, and the buffer's timer runs only while there are lines. */
 #pragma once
 
 #include "base/log_target.h"
@@ -19,8 +19,8 @@ struct conf_word;
 struct cycle;
 struct stream;
 
-/* A file, or another destination, that some access_log directives have. Those of the same path
- * share it. */
+/* A file, or another destination, of access_log directives. Directives with one path share the
+ * file. */
 struct access_file {
     struct access_file *next;
     unsigned index;                 /* among a worker's buffers */
@@ -40,7 +40,7 @@ struct access_log {
     const struct template *condition; /* NULL: each session is logged */
 };
 
-/* A server's, which are inherited all or none. */
+/* A server's logs, inherited all or none. */
 struct access_logs_setting {
     struct access_log *first, *last;
     bool off;
@@ -66,10 +66,10 @@ unsigned access_log_run(struct fb_conn *conn, const void *arg);
 /* The worker's part: made at its start, nothing where the configuration has no access log; -1
  * after a line in the log. */
 int access_log_open(struct stream *stream, const struct cycle *cycle, struct slot_id slot);
-/* Writes what is buffered: all of it, or what is for this target. */
+/* Writes all buffered lines, or the lines for the target. */
 void access_log_flush(struct stream *stream);
 void access_log_flush_to(struct stream *stream, const struct log_target *target);
-/* Writes all of it, and closes the files that the worker has opened. */
+/* Writes all buffered lines, and closes the files that the worker has opened. */
 void access_log_reopen(struct stream *stream);
 /* Writes what is buffered, and ends. */
 void access_log_close(struct stream *stream, const struct cycle *cycle);

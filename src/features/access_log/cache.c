@@ -23,7 +23,7 @@ struct cached_file {
     TAILQ_ENTRY(cached_file) link;
     struct log_target target; /* closed while the file has too few uses */
     int64_t uses;
-    uint64_t used_ms, checked_ms; /* last use; when the path was last known to lead to it */
+    uint64_t used_ms, checked_ms; /* last use; last check of the path */
     char path[];
 };
 
@@ -117,8 +117,8 @@ void access_cache_destroy(struct access_cache **cache)
     *cache = NULL;
 }
 
-/* Adds a file, which is not open, in the place of the longest unused one if there are too many;
- * NULL without memory. */
+/* Adds a closed file, in the place of the longest unused file if there are too many; NULL without
+ * memory. */
 static struct cached_file *add_file(struct access_cache *cache, const char *path)
 {
     size_t n = strlen(path) + 1;
@@ -139,7 +139,7 @@ static struct cached_file *add_file(struct access_cache *cache, const char *path
     return file;
 }
 
-/* Whether the path leads to the file that is open. */
+/* Whether the path still leads to the open file. */
 static bool is_there(const struct cached_file *file)
 {
     struct stat named, opened;
@@ -148,7 +148,7 @@ static bool is_there(const struct cached_file *file)
            named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
 }
 
-/* Closes a file whose path may lead to another one by now. */
+/* Closes a file whose path may lead to a different file by now. */
 static void check_file(const struct access_cache *cache, struct cached_file *file)
 {
     if (file->target.fd == -1 || now_of(cache) - file->checked_ms < (uint64_t)cache->setting->valid)

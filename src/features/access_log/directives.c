@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directive `access_log`: where lines go, and how they are buffered. Directives of one path
- * share what is opened, and its buffer. */
+/* The directive `access_log`: the destinations of lines, and their buffers. Directives of one path
+ * share the open file, and the buffer. */
 #include "features/access_log/access_log.h"
 
 #include "base/check.h"
@@ -25,7 +25,7 @@ struct parameters {
     int64_t buffer, flush, gzip;
 };
 
-/* Returns the value of the parameter "NAME=value"; NULL if it is another parameter. */
+/* Returns the value of the parameter "NAME=value"; NULL for a different parameter. */
 static const char *value_of(const char *parameter, const char *name)
 {
     size_t n = strlen(name);
@@ -69,7 +69,7 @@ static int set_parameter(struct apply *apply, const struct conf_directive *direc
     return 0;
 }
 
-/* A file that all directives with its path share; the path of standard error is "". */
+/* A file shared by all directives with the path; the path of standard error is "". */
 struct access_destination {
     RB_ENTRY(access_destination) node;
     const char *path;
@@ -111,8 +111,8 @@ static struct access_file *add_file(
     return file;
 }
 
-/* Sets how the file is buffered; one that another directive has as well says the same, or leaves
- * it to that. */
+/* Sets the buffer of the file; a second directive for the file repeats the values, or leaves the
+ * values out. */
 static int set_buffer(struct apply *apply, const struct conf_directive *directive,
     struct access_file *file, const struct parameters *parameters)
 {
@@ -142,13 +142,14 @@ static int set_buffer(struct apply *apply, const struct conf_directive *directiv
     return 0;
 }
 
-/* Finds what an earlier directive has for the same path, or adds it; NULL after a report. */
+/* Finds the file of an earlier directive with the same path, or adds the file; NULL after a
+ * report. */
 static struct access_file *share_file(struct apply *apply, const struct log_target *target)
 {
     struct access_log_conf *conf = feature_conf(apply, FEATURE_ACCESS_LOG);
     struct access_destination *found, *destination;
 
-    if (target->syslog != NULL) /* another tag or severity may be another log */
+    if (target->syslog != NULL) /* a different tag or severity may be a different log */
         return add_file(apply, target, NULL);
     destination = apply_alloc(apply, sizeof(*destination));
     if (destination == NULL)
@@ -204,7 +205,7 @@ static const char *directory_of(
     return directory;
 }
 
-/* Sets a path with variables, which workers open; -1 after a report. */
+/* Sets a path with variables, opened by workers; -1 after a report. */
 static int set_variable_path(struct apply *apply, const struct conf_directive *directive,
     struct access_log *log, const struct parameters *parameters)
 {
@@ -340,7 +341,7 @@ static void access_log_finish(struct apply *apply, struct scope *stream)
     struct scope *scope;
 
     CHECK_KIND(stream, SCOPE_KIND);
-    if (!scope_is_whole(apply, stream)) /* a format may stand in what was not read */
+    if (!scope_is_whole(apply, stream)) /* a format may stand in an unread file */
         return;
     for (file = conf->files; file != NULL; file = file->next)
         if (file->path != NULL)

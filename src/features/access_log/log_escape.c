@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Ways in which a byte is not copied as it is, a bit each. */
+/* Ways to escape a byte, a bit each. */
 #define OF(way) (1u << (way))
 #define EACH (OF(LOG_ESCAPE_DEFAULT) | OF(LOG_ESCAPE_JSON) | OF(LOG_ESCAPE_PATH))
 static const uint8_t escaped[256] = {
@@ -31,7 +31,7 @@ static size_t write_hex(char *p, const char *prefix, unsigned char c)
     return n + 2;
 }
 
-/* The short form that JSON has for a byte; 0: none. */
+/* JSON's short form of a byte; 0: none. */
 static char json_letter(unsigned char c)
 {
     switch (c) {
@@ -50,7 +50,7 @@ static char json_letter(unsigned char c)
     }
 }
 
-/* Writes what becomes of one byte, and returns how many bytes that is. */
+/* Writes the escaped form of one byte, and returns the number of bytes written. */
 static size_t escape_byte(enum log_escape escape, unsigned char c, char out[LOG_ESCAPED_MAX])
 {
     if (escape == LOG_ESCAPE_DEFAULT)

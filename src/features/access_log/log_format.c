@@ -68,7 +68,7 @@ static const char *next_escape(void *arg)
     return **names != NULL ? *(*names)++ : NULL;
 }
 
-/* Sets the escaping that the word names; -1 after a report. */
+/* Sets the escaping named by the word; -1 after a report. */
 static int set_escape(struct apply *apply, const struct conf_word *word, struct line_format *format)
 {
     const char *name = word->text + strlen(ESCAPE), *near;
@@ -87,7 +87,7 @@ static int set_escape(struct apply *apply, const struct conf_word *word, struct 
     return -1;
 }
 
-/* Appends what one string consists of; -1 after a report. */
+/* Appends the parts of a string; -1 after a report. */
 static int add_string(struct apply *apply, const struct conf_word *word, struct line_format *format)
 {
     const struct template *template = template_of(apply, word, word->text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes paths, and has each name in them be one. */
+/* Makes paths of valid names: empty names and dots become underscores, long names are cut. */
 #include "features/access_log/path.h"
 
 #include <assert.h>

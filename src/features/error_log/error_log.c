@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Logs of stream {} and server {}, which take the lines of sessions in the place of the main
- * context's. All that lead to one destination share its target, whatever their levels: servers may
- * be many, and descriptors few. */
+ * context's. Logs of one destination share the target, at any level: servers may be many, and
+ * descriptors few. */
 #include "settings/error_log.h"
 #include "base/check.h"
 #include "features/features.h"
@@ -16,11 +16,11 @@ struct error_log {
     const char *text; /* its destination */
 };
 
-/* The logs of a block, and of the servers that inherit them. */
+/* The logs of a block, and of the inheriting servers. */
 struct error_log_setting {
     STAILQ_HEAD(, error_log) logs;
     unsigned n;
-    struct log_route *route; /* NULL: no server has asked for it yet */
+    struct log_route *route; /* NULL: not yet asked for by a server */
 };
 
 /* A destination that some server has. */
@@ -71,7 +71,7 @@ static int error_log_set_server(struct apply *apply, const struct setting *setti
     return 0;
 }
 
-/* Finds the target of a file that the main context has. */
+/* Finds the target of a file among the main context's. */
 static struct log_target *find_main(struct core_settings *core, const struct log_target *target)
 {
     for (unsigned i = 0; i < core->log_n && target->path != NULL; i++)

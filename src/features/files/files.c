@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Sets the pool of "threads=POOL"; `text` is what stands behind "threads". */
+/* Sets the pool of "threads=POOL"; `text` is the text behind "threads". */
 static int set_aio_pool(struct apply *apply, const struct conf_directive *directive,
     const char *text, struct aio_setting *aio)
 {

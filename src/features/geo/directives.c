@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `geo`: reads networks, or ranges of addresses, and makes its variable. */
+/* `geo`: reads networks, or ranges of addresses, and makes the variable. */
 #include "features/geo/geo.h"
 
 #include "base/check.h"
@@ -43,7 +43,7 @@ static int fail_memory(struct geo_reading *reading)
     return -1;
 }
 
-/* The word of an entry with an address, its addresses, and the tree that they belong in. */
+/* The word of an entry with an address, the addresses, and the tree for the addresses. */
 struct span {
     const struct conf_word *word;
     struct geo_tree *tree;
@@ -55,7 +55,7 @@ static struct geo_tree *tree_of(struct geo_reading *reading, int family)
     return family == 6 ? &reading->v6 : &reading->v4;
 }
 
-/* Returns the address with its last bits cleared, or set. */
+/* Returns the address with the last bits cleared, or set. */
 static struct geo_address with_last_bits(struct geo_address address, unsigned bits, bool set)
 {
     uint64_t high = bits <= 64 ? 0 : bits == 128 ? UINT64_MAX : (UINT64_C(1) << (bits - 64)) - 1;
@@ -193,7 +193,7 @@ static void add_range(struct geo_reading *reading, const struct span *span, uint
     }
 }
 
-/* The default is the network that has all others, of each family. */
+/* Reads the default: the network of all addresses, in every family. */
 static void read_default(struct geo_reading *reading, const struct conf_directive *entry)
 {
     uint32_t text = entries_add_text(&reading->entries, &entry->args[0], false);

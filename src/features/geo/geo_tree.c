@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ranges in a tree, by where they begin, the wider first. */
+/* Ranges in a tree, by first address, the wider first. */
 #include "features/geo/geo_tree.h"
 
 #include <assert.h>
@@ -85,7 +85,7 @@ bool geo_tree_delete_network(
     return same != NULL;
 }
 
-/* Returns the first range that has an address of these or of later ones, or NULL. */
+/* Returns the first range with an address from `first` on, or NULL. */
 static struct geo_range *first_from(struct geo_tree *tree, struct geo_address first)
 {
     struct geo_range wanted = { .first = first, .last = last_of(true) };
@@ -101,7 +101,7 @@ static bool begins_by(const struct geo_range *range, struct geo_address last)
     return range != NULL && geo_address_compare(range->first, last) <= 0;
 }
 
-/* Whether the addresses are, in each block that both have, within the range. */
+/* Whether the addresses are, in each block common with the range, within the range. */
 static bool is_within(const struct geo_tree *tree, const struct geo_range *range,
     struct geo_address first, struct geo_address last)
 {
@@ -133,7 +133,7 @@ static int cut(struct geo_tree *tree, struct geo_range *range, struct geo_addres
     return 0;
 }
 
-/* Finds a range that shares a part alone with the addresses, or is the same. */
+/* Finds a range that overlaps the addresses only partly, or is equal. */
 static enum geo_added look_for_other(struct geo_tree *tree, struct geo_address first,
     struct geo_address last, struct geo_range *other)
 {
@@ -181,7 +181,7 @@ enum geo_added geo_tree_add_range(struct geo_tree *tree, struct geo_address firs
     return insert(tree, at, last, text) == -1 ? GEO_NO_MEMORY : result;
 }
 
-/* Whether both are, in each block that both have, the same addresses. */
+/* Whether range and addresses are, in every common block, equal. */
 static bool is_same(const struct geo_tree *tree, const struct geo_range *range,
     struct geo_address first, struct geo_address last)
 {
@@ -213,19 +213,19 @@ bool geo_tree_delete_range(struct geo_tree *tree, struct geo_address first, stru
     return whole;
 }
 
-/* Networks within each other: one for each number of bits. */
+/* Nested networks: at most one for a number of bits. */
 #define DEPTH_MAX 129
 
 struct flat {
     struct geo_address *begins;
     uint32_t *texts;
     uint32_t n, most;
-    const struct geo_range *open[DEPTH_MAX]; /* those that have not ended, the widest first */
+    const struct geo_range *open[DEPTH_MAX]; /* networks not yet ended, the widest first */
     unsigned depth;
     uint32_t outside;
 };
 
-/* Gives the text to the addresses from `at` on, until another one begins. */
+/* Gives the text to the addresses from `at` on, until the next text begins. */
 static void begin_text(struct flat *flat, struct geo_address at, uint32_t text)
 {
     if (flat->n > 0 && geo_address_compare(flat->begins[flat->n - 1], at) == 0)

@@ -31,10 +31,10 @@ enum geo_added { GEO_ADDED, GEO_REPLACED, GEO_OVERLAPS, GEO_NO_MEMORY };
 /* Adds a network; *old is the text of the same network where it was replaced. */
 enum geo_added geo_tree_add_network(struct geo_tree *tree, struct geo_address first,
     struct geo_address last, uint32_t text, uint32_t *old);
-/* Adds a range. Its addresses that another one has become its own, where it lies in that; and stay
- * the other's, where that lies in it. nginx has its ranges in blocks of 65,536 addresses of IPv4,
- * and looks at each block alone: so does this. *other is the range that was replaced, or of which a
- * part alone is shared. */
+/* Adds a range. Addresses shared with an older range go to the newer range if it lies within the
+ * older, and stay with the older range if that lies within the newer. As nginx does, which stores
+ * ranges in blocks of 65,536 addresses of IPv4, each block is compared alone. *other is the
+ * replaced range, or a range that overlaps only partly. */
 enum geo_added geo_tree_add_range(struct geo_tree *tree, struct geo_address first,
     struct geo_address last, uint32_t text, struct geo_range *other);
 /* Whether the same network, or range, or ranges of the same blocks, was there; it is no more. */

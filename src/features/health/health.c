@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the arguments of a check of servers, and adds it to its group. Checks of one group with the
- * same arguments are one, which is made once for all servers that have it. */
+/* Reads the arguments of a check of servers, and adds the check to a group. Equal checks of a group
+ * are merged, and run once for all servers that need the check. */
 #include "features/health/health.h"
 
 #include "base/number.h"
@@ -16,7 +16,7 @@
 #define TIMEOUT_MS 5000
 #define RUN_MOST 1000000 /* checks in a row */
 
-/* Returns the value of the argument "NAME=value"; NULL if it is another one. */
+/* Returns the value of the argument "NAME=value"; NULL for a different argument. */
 static const char *value_of(const char *arg, const char *name)
 {
     size_t n = strlen(name);
@@ -42,7 +42,7 @@ static enum number_status parse_port(const char *text, in_port_t *out)
     return status;
 }
 
-/* Reads an argument with a value; false: it is none. */
+/* Reads an argument with a value; false: no such argument. */
 static bool read_value(struct upstream_check *check, const char *arg, enum number_status *status)
 {
     const char *value;
@@ -62,7 +62,7 @@ static bool read_value(struct upstream_check *check, const char *arg, enum numbe
     return true;
 }
 
-/* Reads an argument; returns NULL, or what is wrong with it. */
+/* Reads an argument; returns NULL, or the text of a mistake. */
 static const char *read_arg(struct upstream_check *check, const char *arg)
 {
     const char *match = value_of(arg, "match");
@@ -142,7 +142,7 @@ static bool is_same(const struct upstream_check *a, const struct upstream_check 
            a->mandatory == b->mandatory && a->persistent == b->persistent && a->match == b->match;
 }
 
-/* Adds the check to the group, which may have it already; NULL after a report. */
+/* Adds the check to the group, or finds an equal check there; NULL after a report. */
 static const struct upstream_check *add_check(struct apply *apply, const struct health_use *use)
 {
     struct upstream *upstream = use->upstream->upstream;
@@ -172,7 +172,7 @@ static const char *next_match(void *arg)
     return match != NULL ? match->name : NULL;
 }
 
-/* Looks up what the check needs; -1 after a report. */
+/* Looks up the needs of the check; -1 after a report. */
 static int find_parts(struct apply *apply, const struct health_use *use)
 {
     const struct health_conf *conf = feature_conf(apply, FEATURE_HEALTH);

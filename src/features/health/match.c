@@ -79,7 +79,7 @@ static int digit_of(char c)
     return digit != NULL ? (int)(digit - digits) % 16 : -1;
 }
 
-/* Copies a text, in which "\x80" is a byte; -1 after a report. */
+/* Copies a text with escapes like "\x80" for a byte; -1 after a report. */
 static int read_bytes(struct apply *apply, const struct conf_word *word, struct match_bytes *bytes)
 {
     const char *text = word->text;

@@ -23,7 +23,7 @@
 #include <string.h>
 
 #define SESSION_LIFETIME_KIND KIND('S', 'L', 'I', 'F')
-/* A session that is not idle when its time is over is looked at so often until it is. */
+/* Interval of the checks whether a session past its lifetime is idle. */
 #define TICK_MS 500
 
 struct lifetime_part {
@@ -35,8 +35,8 @@ struct lifetime_part {
     struct timer timer;
 };
 
-/* Closes a session that is idle, and fails one that has had its grace, also where its client does
- * not take the last output; returns whether it has failed. */
+/* Closes an idle session, and fails a session after its grace, also where the client does not take
+ * the last output; returns whether the session has failed. */
 static bool end_session(struct lifetime_part *lifetime, struct fb_conn *conn, uint64_t now)
 {
     bool over = now >= lifetime->ends_at;
@@ -51,8 +51,7 @@ static bool end_session(struct lifetime_part *lifetime, struct fb_conn *conn, ui
     return over;
 }
 
-/* Calls `draining` once of any callbacks that the session has; a worker that drains has done
- * so. */
+/* Calls `draining` once among all callbacks of the session; a draining worker has done so. */
 static void tell_session(struct lifetime_part *lifetime, struct fb_conn *conn, uint64_t now)
 {
     assert(now < lifetime->ends_at);
@@ -127,7 +126,7 @@ unsigned lifetime_begin(struct fb_conn *conn, const void *arg)
 #define RATE_GRACE_MS 10000
 #define TIME_EXPECTED "expected a time such as 500ms, 30s or 1h 30m"
 
-/* Returns the value of the parameter "NAME=value"; NULL if it is another parameter. */
+/* Returns the value of the parameter "NAME=value"; NULL for a different parameter. */
 static const char *value_of(const char *parameter, const char *name)
 {
     size_t n = strlen(name);

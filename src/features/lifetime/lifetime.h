@@ -8,7 +8,7 @@
 
 struct lifetime_setting {
     int64_t time;   /* ms; 0: any */
-    int64_t jitter; /* ms by which it is shorter, at most */
+    int64_t jitter; /* ms by which the lifetime is shortened, at most */
     int64_t grace;  /* ms in which a session has to end then */
 };
 

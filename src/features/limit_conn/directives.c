@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads `limit_conn_zone` and the rules that name its zones, perhaps before it stands there. A zone
- * of the daemon has another name than any of a protocol's. */
+/* Reads `limit_conn_zone` and the rules that name zones, perhaps before the zone's directive. A
+ * zone of the daemon and a zone of a protocol never have the same name. */
 #include "features/limit_conn/limit_conn.h"
 
 #include "base/check.h"
@@ -24,7 +24,7 @@
 /* Maps of maps that are looked into for the variables of a key. */
 #define MAPS_FOLLOWED 2
 #define SECOND_NS UINT64_C(1000000000)
-/* The number of the layout that the content of a zone has. */
+/* The number of the layout of a zone's content. */
 #define LIMIT_VERSION 1
 
 /* Returns the zone of that name, made where there is none; NULL after a report. */
@@ -108,7 +108,7 @@ static int limit_conn_set_zone(struct apply *apply, const struct setting *settin
     return declare_zone(apply, directive, zone);
 }
 
-/* Adds a rule to those of the block; NULL after a report. */
+/* Adds a rule to the block's; NULL after a report. */
 static struct limit_rule *add_rule(
     struct apply *apply, const struct conf_directive *directive, struct limit_rule **at)
 {
@@ -219,7 +219,7 @@ static void limit_conn_finish(struct apply *apply, struct scope *server)
         feature_add_handler(apply, server->server, PHASE_PREACCESS, limit_conn_run, values);
 }
 
-/* Warns of a key that does not limit what it seems to. */
+/* Warns of a key that is empty when sessions are counted, or is chosen by clients. */
 static void warn_of_key(struct apply *apply, const struct limit_zone *zone)
 {
     const struct variable *later = template_find(zone->key, "ssl_preread_", MAPS_FOLLOWED),

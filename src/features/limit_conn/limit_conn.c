@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Asks the limits of a server whether a client may have a session: rates first, which count each
- * attempt that they let pass, then numbers of sessions. The first that refuses decides. What the
- * memory of a zone has lost to damage is logged here, at most once a second. */
+ * admitted attempt, then numbers of sessions. The first refusal decides. Losses of a zone's memory
+ * to damage are logged here, at most once a second. */
 #include "features/limit_conn/limit_conn.h"
 
 #include "base/compiler.h"
@@ -55,7 +55,7 @@ static uint64_t now_ns(const struct fb_conn *conn)
     return conn->net->loop.clock.mono_ms * 1000000;
 }
 
-/* Tells the log what a call has mended. */
+/* Logs the repairs made by a call. */
 static COLD void log_mended(const struct fb_conn *conn, struct limit_zone *zone)
 {
     const struct shm_limit_mended *m = &zone->handle->mended, before = zone->logged;
@@ -163,8 +163,8 @@ static struct limit_part *limit_part_make(struct fb_conn *conn)
     return part;
 }
 
-/* Returns where the session has what another server, which has passed it, has counted for the zone
- * and key: its coming, or itself. Or the end of the list. */
+/* Returns the session's count for the zone and key from an earlier server, which has passed the
+ * session: the count of an attempt (`coming`), or of the session. Or the end of the list. */
 static struct limit_held **find_held(
     struct limit_part *part, const struct limit_zone *zone, const struct value *key, bool coming)
 {
@@ -176,8 +176,8 @@ static struct limit_held **find_held(
     return at;
 }
 
-/* Returns what is to be added to the session's when it is counted; NULL without memory, and then
- * the client has been failed. */
+/* Returns the entry to add to the session's when the session is counted; NULL without memory, and
+ * then the client has been failed. */
 static struct limit_held *make_held(
     struct fb_conn *conn, struct limit_zone *zone, const struct value *key)
 {
@@ -196,7 +196,7 @@ static void add_held(struct limit_part *part, struct limit_held *held)
     part->held = held;
 }
 
-/* Counts the session for a rule, and no more for the same one of the server before. */
+/* Counts the session for a rule, and gives back an equal count of the server before. */
 static enum shm_limit_status count_session(struct fb_conn *conn, struct limit_part *part,
     const struct limit_rule *rule, const struct value *key)
 {
@@ -219,7 +219,7 @@ static enum shm_limit_status count_session(struct fb_conn *conn, struct limit_pa
     return status;
 }
 
-/* Notes that the session comes, unless the server before has done so. */
+/* Notes the attempt of the session, unless the server before has done so. */
 static enum shm_limit_status note_coming(struct fb_conn *conn, struct limit_part *part,
     const struct limit_rule *rule, const struct value *key)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Limits of a server: how many sessions of a key there are at once, and how fast they come, over
- * all workers. settings/ makes zones and rules; the phase before access asks them, and a session
- * gives back what it has been counted for when it ends. */
+ * all workers. settings/ makes zones and rules; the phase before access asks for admission, and the
+ * end of a session gives its counts back. */
 #pragma once
 
 #include "shm/limit.h"
@@ -11,14 +11,15 @@ struct conf_word;
 struct cycle;
 struct stream;
 
-/* Bytes of a key, beyond which it is not counted. */
+/* Bytes of a key; longer keys are not counted. */
 #define LIMIT_CONN_KEY_MAX 255
 
 /* A `limit_conn_zone`. */
 struct limit_zone {
     struct limit_zone *next;
     const char *name;
-    const struct conf_word *used_at; /* place of the first rule that names it; NULL: none does */
+    const struct conf_word *used_at; /* place of the first rule with the zone's name; NULL: no
+                                      * rule */
     const struct template *key;      /* NULL: it was not declared */
     const char *key_text;            /* the key as it was written */
     struct zone *zone;               /* open in a worker */
@@ -49,7 +50,7 @@ struct limit_conf {
     struct limit_zone *zones;
 };
 
-/* A zone and key that a session was counted for. */
+/* A zone and key for which a session was counted. */
 struct limit_held {
     struct limit_held *next;
     struct limit_zone *zone;

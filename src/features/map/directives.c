@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `map`: reads the keys and values of a block, and makes its variable. */
+/* `map`: reads the keys and values of a block, and makes the variable. */
 #include "features/map/map.h"
 
 #include "base/check.h"
@@ -159,7 +159,8 @@ static void read_key(struct map_reading *reading, const struct conf_directive *e
         add_key(reading, word, &reading->map->exact, key, strlen(key), text);
 }
 
-/* A word that stands alone may have a value, as in nginx, which is not looked at. */
+/* Reads a word that stands alone: warns of a value, and does not look at the value, as nginx
+ * does. */
 static bool read_word(struct map_reading *reading, const struct conf_directive *entry)
 {
     bool is_names = strcmp(entry->name.text, "hostnames") == 0;
@@ -205,7 +206,7 @@ static int finish_tables(struct map_reading *reading)
     return reading->map->texts == NULL ? -1 : rc;
 }
 
-/* Tables take the size that their entries need. */
+/* The size of a table comes from the number of entries. */
 static int map_set_hash_size(struct apply *apply, const struct setting *setting,
     const struct conf_directive *directive, void *field)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Looks a text up in a map, and sets what a regular expression has captured. An expression that
- * fails ends the search, and the value is the one of what nothing matches, as in nginx. */
+/* Looks a text up in a map, and sets the captures of a regular expression. A failing expression
+ * ends the search, and the value is the default for texts without a match, as in nginx. */
 #include "features/map/map.h"
 
 #include "session/record.h"
@@ -34,7 +34,7 @@ static int keep_captures(struct fb_conn *conn, const struct map_regex *regex,
     return 0;
 }
 
-/* Finds the first expression that matches; *text is its text, or left. -1 without memory. */
+/* Finds the first matching expression; *text is its text, or unchanged. -1 without memory. */
 static int match_regexes(
     const struct map *map, struct fb_conn *conn, const char *p, size_t n, uint32_t *text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists bindings sorted by their addresses, and finds one by halving. */
+/* Lists bindings sorted by address, and finds a binding by halving. */
 #include "features/pass/bindings.h"
 
 #include "settings/apply.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Circles: servers that lead their clients to each other, and nowhere else. */
+/* Circles: groups of servers that pass a client around without end. */
 #pragma once
 
 struct apply;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Prepares the passing of clients from server to server. A configuration in which no protocol asks
- * for that gets no list, and its sessions begin as ever. */
+/* Prepares the passing of clients from server to server. A configuration without passing protocols
+ * gets no list, and sessions begin as ever. */
 #include "features/pass/directives.h"
 
 #include "features/features.h"

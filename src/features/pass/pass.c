@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The way from one server to another within the same worker. The connection stays what it is: its
- * descriptor, its number, its bytes that nobody has taken. Never called but from the first
- * protocol's `opened`, and from the loop when that has returned. */
+/* Passes a client from one server to another within the worker. The connection keeps the
+ * descriptor, the number, and the bytes not taken by a protocol. Called only from the first
+ * protocol's `opened`, and from the loop after `opened` has returned. */
 #include "features/pass/pass.h"
 
 #include "base/compiler.h"
@@ -12,13 +12,13 @@
 
 #include <string.h>
 
-/* In the memory of the session, which ends with the connection. */
+/* In the memory of the session, until the end of the connection. */
 struct pass_part {
     struct session_part part; /* the first member */
     unsigned n;               /* times that the client was passed */
-    struct address address;   /* the last that it was passed to, if it was */
+    struct address address;   /* the last address passed to, if any */
     struct address next;      /* that of `binding` */
-    struct binding *binding;  /* the next one; NULL: the client is there */
+    struct binding *binding;  /* the next binding; NULL: the client is there */
 };
 
 static const struct session_part_kind passage_kind = { .left = session_part_stays };
@@ -33,7 +33,7 @@ static struct pass_part *passage_of(const struct fb_conn *conn)
 
 /* ---- The call ---- */
 
-/* Parses the address that variables have; NULL, or what is wrong with it. */
+/* Parses the address from variables; NULL, or the text of a mistake. */
 static const char *parse_address(const struct value *text, struct fb_target *target)
 {
     char copy[ADDRESS_TEXT];
@@ -117,7 +117,7 @@ bool pass_is_due(const struct fb_conn *conn)
 
 /* ---- The way ---- */
 
-/* Opens a client's session, and passes the client if its protocol has asked for that. */
+/* Opens a client's session, and passes the client if its protocol has asked for a pass. */
 static void open_and_pass(struct fb_conn *conn, void (*open)(struct fb_conn *conn))
 {
     struct stream *stream = stream_of(conn);

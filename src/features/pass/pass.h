@@ -18,7 +18,7 @@ struct fb_listener {
 
 /* The pass() of fb_stream: 0, or -1 after a line in the log. */
 int pass_client(struct fb_conn *conn, const struct fb_listener *listener);
-/* Callbacks of a client of a server that may pass it, until it has opened. */
+/* Callbacks of a client until it has opened, where the server may pass clients. */
 extern const struct conn_ops pass_conn_ops;
 /* server->proceed of such a server. */
 void pass_begin_client(struct fb_conn *conn);

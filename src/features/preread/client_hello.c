@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parser, a machine of steps: each takes a number, or leaves out bytes, and says which step
- * follows. What a message says of its own lengths is checked when a step begins, so that a message
- * whose parts do not fit into each other is known as early as nginx knows it. */
+/* The parser, a machine of steps: a step takes a number, or skips bytes, and names a successor. The
+ * lengths within a message are checked when a step begins, so that a message with contradictory
+ * lengths is known as early as nginx knows it. */
 #include "features/preread/client_hello.h"
 
 #include "base/compiler.h"
@@ -53,7 +53,7 @@ enum step {
     STEPS,
 };
 
-/* Whether the bytes of a step are a number; those of the others are left out. */
+/* Whether the bytes of a step are a number; bytes of the rest are skipped. */
 static const bool is_number[STEPS] = {
     [STEP_MESSAGE] = true,
     [STEP_VERSION] = true,
@@ -109,7 +109,7 @@ static void begin_extension(struct client_hello *hello)
         begin_step(hello, STEP_EXTENSION, 4);
 }
 
-/* Notes that an extension has come that may come once; false: it had come. */
+/* Notes an extension that may come only once; false: a repetition. */
 static bool note_extension(struct client_hello *hello, unsigned bit)
 {
     bool is_new = (hello->has & bit) == 0;
@@ -147,7 +147,7 @@ static void take_name_head(struct client_hello *hello)
         begin_step(hello, STEP_NAME, hello->number & 0xffff);
 }
 
-/* Notes the name, whose last byte was the latest, and leaves out what follows it. */
+/* Notes the name, ended by the latest byte, and skips the rest of the extension. */
 static void take_name(struct client_hello *hello)
 {
     hello->name.n = hello->number;
@@ -169,7 +169,7 @@ static void take_protocol(struct client_hello *hello)
         begin_extension(hello);
 }
 
-/* Begins the first bytes of a list that fills the rest of its extension. */
+/* Begins the first bytes of a list, up to the end of the extension. */
 static void begin_list(struct client_hello *hello, enum step step, uint32_t n)
 {
     if (hello->number != hello->extension)
@@ -186,7 +186,7 @@ static void take_protocol_length(struct client_hello *hello)
         begin_step(hello, STEP_PROTOCOL, hello->number);
 }
 
-/* Takes a list of versions for what it is there for, as nginx does: only TLS 1.3 has it. */
+/* Takes a list of versions as a sign of TLS 1.3, the only version with the list, as nginx does. */
 static void take_versions_length(struct client_hello *hello)
 {
     if (hello->number < 2) {
@@ -241,7 +241,7 @@ static void take_message(struct client_hello *hello)
     begin_step(hello, STEP_VERSION, 2);
 }
 
-/* Begins the extensions, which a message may lack, and which fill its rest. */
+/* Begins the extensions, which fill the rest of a message, and may be missing. */
 static void take_methods(struct client_hello *hello)
 {
     if (hello->left == 0)
@@ -258,7 +258,7 @@ static void take_extensions_length(struct client_hello *hello)
         begin_extension(hello);
 }
 
-/* Does what follows a step whose bytes have all come. */
+/* Does the work at the end of a step, when all bytes have come. */
 static void end_step(struct client_hello *hello)
 {
     assert(hello->need == 0 && hello->status == CLIENT_HELLO_MORE);
@@ -343,8 +343,8 @@ static void take_record(struct client_hello *hello, const uint8_t *p, uint32_t n
 
 /* ---- Records ---- */
 
-/* Decides by the head of what is no record of TLS: the first message of a client that knows SSL 2,
- * too, is told by its type and its version. */
+/* Decides by the head of a message that is no record of TLS: type and version tell the first
+ * message of a client that also supports SSL 2. */
 static void take_ssl2(struct client_hello *hello, const uint8_t *head)
 {
     if ((head[0] & 0x80) == 0 || head[2] != MESSAGE_CLIENT_HELLO ||

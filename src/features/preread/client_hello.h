@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The ClientHello with which a client begins TLS: which protocol, server and application it asks
- * for. Read without taking part in the handshake.
+/* The ClientHello at the start of a client's TLS: the protocol, server and application that the
+ * client asks for. Read without taking part in the handshake.
  *
  * Responsible for the bytes alone, which may come in any pieces: each call goes on behind the last
- * whole record. Never allocates, and never looks behind the bytes that it is given. Invariant: what
- * is known already stays true of any bytes that follow. */
+ * whole record. Never allocates, and never looks behind the given bytes. Invariant: a known value
+ * stays true for any further bytes. */
 #pragma once
 
 #include <forkbeard/types.h>
@@ -17,7 +17,7 @@ enum client_hello_status {
     CLIENT_HELLO_NONE,  /* no TLS, or malformed */
 };
 
-/* Bytes of the message: those of records without their headers. */
+/* Bytes of the message: the records without their headers. */
 struct client_hello_part {
     uint32_t at, n;
 };
@@ -29,7 +29,7 @@ struct client_hello {
     /* what is known */
     uint16_t version;                   /* as TLS numbers them; 0: none yet */
     struct client_hello_part name;      /* of the server */
-    struct client_hello_part protocols; /* ALPN's names, each behind its length, which is not 0 */
+    struct client_hello_part protocols; /* names of ALPN, prefixed by lengths, which are not 0 */
 
     /* how far it has come */
     uint8_t step;
@@ -37,17 +37,17 @@ struct client_hello {
     size_t at;          /* bytes of the input that were looked at */
     uint32_t taken;     /* bytes of the message */
     uint32_t need;      /* ... that the step lacks */
-    uint32_t number;    /* what the step has read, where it is a number */
+    uint32_t number;    /* the number read by the step, where the step is a number */
     uint32_t left;      /* bytes of the message that are to come */
     uint32_t extension; /* ... of an extension's contents */
 };
 
 /* Looks at what has come: `in` begins with the client's first byte, at each call. */
 enum client_hello_status client_hello_parse(struct client_hello *hello, fb_bytes in);
-/* Copies a part, of which all bytes have been looked at, from the same input. */
+/* Copies a part, all of whose bytes have been parsed, from the same input. */
 void client_hello_copy(fb_bytes in, struct client_hello_part part, uint8_t *out);
 /* Writes the protocols as a list with commas in place of their lengths, which has part.n - 1 bytes;
  * `out` has room for part.n. */
 void client_hello_list(fb_bytes in, struct client_hello_part part, uint8_t *out);
-/* Returns the name of a version, as OpenSSL has it; "" of one that has none. */
+/* Returns OpenSSL's name of a version; "" for a version without a name. */
 const char *client_hello_version(uint16_t version);

@@ -26,7 +26,7 @@ static uint64_t preread_timeout(const struct fb_conn *conn)
     return (uint64_t)values_of(conn)->timeout;
 }
 
-/* Ends with the server that has had the first bytes looked at. */
+/* Ends with the server of the preread phase. */
 static const struct session_part_kind preread_part_kind = { .left = NULL };
 
 struct preread_part *preread_of(const struct fb_conn *conn)
@@ -55,7 +55,7 @@ unsigned preread_begin(struct fb_conn *conn, const void *arg)
     return 0;
 }
 
-/* Gives the connection back the operations that it had before. */
+/* Gives the connection its earlier operations back. */
 static void restore_ops(struct fb_conn *conn)
 {
     assert(conn->ops == &preread_ops);
@@ -77,7 +77,7 @@ static char *keep_part(struct fb_conn *conn, fb_bytes in, struct client_hello_pa
     return text;
 }
 
-/* Keeps what has become known of the message. */
+/* Keeps the values known from the message. */
 static void keep_parts(struct fb_conn *conn, struct preread_part *preread, fb_bytes in)
 {
     const struct client_hello *hello = &preread->hello;
@@ -94,7 +94,7 @@ static void keep_parts(struct fb_conn *conn, struct preread_part *preread, fb_by
 
 /* ---- The end of the phase ---- */
 
-/* Lets the session go on; false: it has ended. */
+/* Lets the session go on; false: the session has ended. */
 static bool end_phase(struct fb_conn *conn)
 {
     assert(conn->session_phase == SESSION_PREREAD && conn->received == 0);
@@ -136,7 +136,7 @@ static size_t preread_data(struct fb_conn *conn, fb_bytes in)
     return 0;
 }
 
-/* Ends the session of a client that will not say what it was to say. */
+/* Ends the session of a client that closes during the phase. */
 static void preread_eof(struct fb_conn *conn, fb_bytes rest)
 {
     (void)rest;
@@ -145,7 +145,7 @@ static void preread_eof(struct fb_conn *conn, fb_bytes rest)
     conn_fail(conn, FB_PEER_GONE);
 }
 
-/* Ends the session without a line of its own, as nginx does. */
+/* Ends the session without a log line, as nginx does. */
 static void preread_expired(struct fb_conn *conn)
 {
     uint64_t passed = conn->net->loop.clock.mono_ms - preread_of(conn)->since;
@@ -159,7 +159,7 @@ static void preread_expired(struct fb_conn *conn)
 
 /* ---- What happens as in any session ---- */
 
-/* Ignores that the output of an earlier server, which passed the client on, has left. */
+/* Ignores the drained output of an earlier server, which has passed the client. */
 static void preread_writable(struct fb_conn *conn)
 {
     assert(conn->session_phase == SESSION_PREREAD);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The variables $ssl_preread_...: what the ClientHello says that a session was held up for. Missing
- * where nothing was read, and where what was read is no ClientHello; empty where that says
- * nothing. */
+/* The variables $ssl_preread_...: values of the ClientHello for which a session was held up.
+ * Missing where nothing was read, or no ClientHello was found; empty where the ClientHello lacks
+ * the value. */
 #include "features/preread/preread.h"
 
 #include <string.h>

@@ -69,7 +69,7 @@ static void realip_finish(struct apply *apply, struct scope *stream)
     }
 }
 
-/* Gives the bindings of addresses with `proxy_protocol` the callbacks that read the header. */
+/* Gives the bindings of addresses with `proxy_protocol` the callbacks for the header. */
 static void realip_bind(struct apply *apply, struct scope *stream)
 {
     const struct scope *server;

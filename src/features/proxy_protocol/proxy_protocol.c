@@ -32,7 +32,7 @@ static void proxy_opened(struct fb_conn *conn)
     conn_deadline_set(conn, header_timeout(conn));
 }
 
-/* Whether the connection's own peer is a proxy that is believed. */
+/* Whether the connection's own peer is a trusted proxy. */
 static bool is_trusted(const struct fb_conn *conn)
 {
     const struct trusted_setting *trusted = &values_of(conn)->trusted;
@@ -48,8 +48,8 @@ static bool is_trusted(const struct fb_conn *conn)
 
 /* ---- A header that never becomes whole ---- */
 
-/* Ends the session, with a line that shows what has come of the header. The log writes bytes that
- * are no text as \xNN, but for NUL, which ends a text. */
+/* Ends the session, with a line that shows the received bytes of the header. The log writes bytes
+ * that are no text as \xNN, except NUL, because NUL ends a text. */
 static COLD void refuse(struct fb_conn *conn, fb_bytes in)
 {
     char text[4 * PROXY_PROTOCOL_LINE + 1], *end = text;
@@ -67,8 +67,8 @@ static COLD void refuse(struct fb_conn *conn, fb_bytes in)
     conn_fail(conn, FB_BAD_FRAME);
 }
 
-/* Whether the header may be as long as it says. An unknown client could have the worker keep 64 KiB
- * for it. */
+/* Whether the announced length of the header is allowed. An unknown client could have the worker
+ * keep 64 KiB for a header. */
 static bool check_length(struct fb_conn *conn, size_t n)
 {
     if (likely(n <= PROXY_PROTOCOL_UNTRUSTED) || is_trusted(conn))
@@ -130,8 +130,8 @@ static bool keep_header(struct fb_conn *conn, fb_bytes header)
     return true;
 }
 
-/* Takes over what the header says of the client; false as above. A client that has come to its
- * proxy by a unix socket has no address that means anything here. */
+/* Takes over the header's addresses of the client; false as above. The address of a client that
+ * came to its proxy by a unix socket means nothing here. */
 static bool take_header(struct fb_conn *conn, fb_bytes in, const struct proxy_protocol *header)
 {
     const struct variables *variables = session_server_of(conn)->variables;
@@ -177,7 +177,7 @@ static size_t proxy_data(struct fb_conn *conn, fb_bytes in)
     return header.length;
 }
 
-/* Ignores that the output of an earlier server, which passed the client on, has left. */
+/* Ignores the drained output of an earlier server, which has passed the client. */
 static void proxy_writable(struct fb_conn *conn)
 {
     assert(conn->session_phase == SESSION_HEADER);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients that a proxy passes on: what they begin with is a PROXY header, which says who they are.
+/* Clients that a proxy passes on: their first bytes are a PROXY header, with their addresses.
  *
- * Responsible for the header, from the start of the connection to the session's, and for what it
- * leaves behind: the client's address, where its proxy is believed, and variables. Invariant: the
- * protocol sees nothing of it, neither its bytes nor the time that it took. */
+ * Responsible for the header, from the start of the connection to the session's, and for the
+ * results of the header: the client's address, where the proxy is trusted, and variables.
+ * Invariant: the protocol sees nothing of the header, neither its bytes nor its time. */
 #pragma once
 
 #include "net/conn.h"
@@ -22,7 +22,8 @@ struct proxy_protocol_values {
     struct trusted_setting trusted; /* set_real_ip_from */
 };
 
-/* A session's copy of its header, in its own memory, where a variable is used that tells it. */
+/* A session's copy of its header, in the session's memory, made where a variable of the header is
+ * used. */
 struct proxy_protocol_part {
     struct session_part part; /* the first member */
     struct conn_peer own;     /* the connection's peer */

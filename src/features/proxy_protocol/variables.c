@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The variables of PROXY headers: $proxy_protocol_... tells what a header says, believed or not,
- * and $realip_... who has sent it. Each parses the header that the session has kept. */
+/* The variables of PROXY headers: $proxy_protocol_... has the values of a header, trusted or not,
+ * and $realip_... the sender of the header. Each parses the header kept by the session. */
 #include "features/proxy_protocol/variables.h"
 #include "features/proxy_protocol/proxy_protocol.h"
 #include "net/proxy_protocol.h"

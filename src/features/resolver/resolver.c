@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directive `resolver`: servers of names, which workers ask. There is always that of the
- * system, the first of the list and a member of the struct; the others lie in the cycle's memory.
- * Those that no server can use are not marked, and cost a worker nothing. */
+/* The directive `resolver`: servers of names, asked by workers. The system's resolver always
+ * exists, as the first of the list and a member of the struct; further resolvers lie in the cycle's
+ * memory. Resolvers without users are not marked, and cost a worker nothing. */
 #include "features/resolver/resolver.h"
 
 #include "base/check.h"
@@ -18,9 +18,9 @@
 #define NAMES_PORT 53
 #define SERVERS_MAX 16
 #define VALID_MAX INT64_C(31536000000) /* a year */
-#define TIMEOUT_MS 30000               /* the row's default, of a stream {} that does not say */
+#define TIMEOUT_MS 30000               /* default of a stream {} without the directive */
 
-/* Finds the value of "NAME=value"; NULL: it is something else. */
+/* Finds the value of "NAME=value"; NULL: a different parameter. */
 static const char *option_of(const char *text, const char *name)
 {
     size_t n = strlen(name);
@@ -28,7 +28,7 @@ static const char *option_of(const char *text, const char *name)
     return strncmp(text, name, n) == 0 && text[n] == '=' ? text + n + 1 : NULL;
 }
 
-/* Reads a family that is on or off: 1, 0 for another option, -1 after a report. */
+/* Reads a family as on or off: 1, 0 for a different option, -1 after a report. */
 static int set_family(struct apply *apply, const struct conf_directive *directive, unsigned arg,
     const char *name, bool *out)
 {
@@ -129,7 +129,7 @@ int resolver_set(struct apply *apply, const struct setting *setting,
     return 0;
 }
 
-/* The servers of names that workers themselves ask are their sandbox's affair. */
+/* Adds users to a resolver. Name servers that workers ask directly are the sandbox's affair. */
 void resolver_use(struct apply *apply, const struct names_setting *wanted, enum names_users users)
 {
     struct names_setting *resolver = &apply->cycle->stream.system;
@@ -149,8 +149,8 @@ static bool asks(const struct server *server)
     return ((server->protocol->needs | server->needs) & FB_NEEDS_RESOLVER) != 0;
 }
 
-/* A protocol asks the resolver of each of its servers, and that of stream {}. One that does not
- * declare it may use what the operator has written. */
+/* A protocol asks the resolver of each of its servers, and the resolver of stream {}. A protocol
+ * without the declared need may use only resolvers written by the operator. */
 static void resolver_finish(struct apply *apply, struct scope *stream)
 {
     struct stream_settings *settings = &apply->cycle->stream;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of servers: their forms, and who has them at an address. */
+/* Names of servers: their forms, and the server with a name at an address. */
 #include "features/server_name/server_name.h"
 
 #include "features/features.h"
@@ -16,7 +16,7 @@
 
 #define EXPECTED "expected a name, \"*.name\", \".name\", \"name.*\" or \"~regular expression\""
 
-/* An address and a name; a listen has it for its server. */
+/* An address and a name, claimed by the server of a listen. */
 struct claim {
     RB_ENTRY(claim) node;
     const struct listen_address *at;
@@ -33,7 +33,7 @@ static int compare_claims(const struct claim *a, const struct claim *b)
 RB_HEAD(claims, claim);
 RB_GENERATE_INTERNAL(claims, claim, node, compare_claims, static __attribute__((unused)))
 
-/* Whether "*" stands for whole labels alone, at one end, with something left, and no other label is
+/* Whether "*" stands for whole labels alone, at one end, with a label left, and no label is
  * empty. */
 static bool is_good_name(const char *name)
 {
@@ -49,7 +49,7 @@ static bool is_good_name(const char *name)
     return n > 0 && *name != '.' && memchr(name, '*', n) == NULL && strstr(name, "..") == NULL;
 }
 
-/* Returns the name as it is compared; NULL after a report. */
+/* Returns the name in the form for comparison; NULL after a report. */
 static const char *normal_name(struct apply *apply, const char *text)
 {
     char host[HOST_NAME_MAX + 1] = "", *name;
@@ -62,8 +62,8 @@ static const char *normal_name(struct apply *apply, const char *text)
     return name;
 }
 
-/* Checks a regular expression, and defines the variables of its named captures, which have no value
- * while no client names a server. */
+/* Checks a regular expression, and defines the variables of named captures, without values as long
+ * as no client names a server. */
 static int check_regex(struct apply *apply, const struct conf_directive *directive, unsigned arg)
 {
     const char *text = directive->args[arg].text + 1;
@@ -135,7 +135,7 @@ static void claim_name(struct apply *apply, struct claims *claims,
     char text[ADDRESS_TEXT];
     bool free = add_claim(apply, claims, first, name);
 
-    if (*name == '.') { /* stands for the name itself, and for all below it */
+    if (*name == '.') { /* stands for the name itself, and for all names below */
         const char *below = arena_printf(apply->cycle->arena, "*%s", name);
 
         free = (below == NULL || add_claim(apply, claims, first, below)) && free;
@@ -146,8 +146,8 @@ static void claim_name(struct apply *apply, struct claims *claims,
             address_format_zone(&first->address, text));
 }
 
-/* Claims the names of the server of `listen` for the address that it shares with `first`. Where
- * another has one of them there already, this is a warning, unless `quiet`. */
+/* Claims the names of the server of `listen` for the address shared with `first`. A name already
+ * claimed there is a warning, unless `quiet`. */
 static void claim_names(struct apply *apply, struct claims *claims,
     const struct listen_address *first, const struct listen_address *listen, bool quiet)
 {
@@ -159,7 +159,7 @@ static void claim_names(struct apply *apply, struct claims *claims,
             claim_name(apply, claims, first, name->name, quiet ? NULL : name->word);
 }
 
-/* Looks for names that two servers have at an address which they share. */
+/* Looks for a name shared by two servers at one address. */
 static void server_name_bind(struct apply *apply, struct scope *stream)
 {
     struct claims claims = RB_INITIALIZER(&claims);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The `server_name` directive: its names are checked and kept with their server. No client is told
- * apart by them without TLS; what they are for here is that servers may have one address. */
+/* The `server_name` directive: the names are checked and kept with their server. Without TLS no
+ * name selects a client's server; names serve here to let servers share one address. */
 #pragma once
 
 #include "settings/setting.h"

@@ -19,8 +19,7 @@ struct set_commands {
 
 /* Works out the value of a variable that only captures set, where none was set: missing. */
 int set_get_missing(struct fb_conn *conn, const struct variable *variable, struct value *value);
-/* Returns the variable that the word names ("$name"), which something sets in sessions: what it is
- * where nothing has set it is worked out by another definition's getter, or else by this one. NULL
- * after a report. */
+/* Returns the variable of the word ("$name"), which sessions can set: an unset value is worked out
+ * by the getter of another definition, or else by `get`. NULL after a report. */
 struct variable *set_define(struct apply *apply, const struct conf_word *word,
     int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value));

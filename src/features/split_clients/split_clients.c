@@ -77,7 +77,7 @@ static int split_clients_get(
 struct split_reading {
     struct entries entries;
     struct split_part *parts; /* room for one an entry */
-    unsigned n, total;        /* hundredths of a percent that have a part */
+    unsigned n, total;        /* hundredths of a percent with a part */
     const struct conf_word *rest;
     struct map_text rest_text;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The balancers of `upstream {}`: each directive chooses one, and the last of several counts. */
+/* The balancers of `upstream {}`: each directive chooses a balancer, and the last directive
+ * wins. */
 #include "features/upstream/upstream.h"
 #include "settings/apply.h"
 #include "settings/set_value.h"

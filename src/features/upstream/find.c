@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the groups of a configuration: those of `upstream {}` by their names, whatever the case of
- * their letters, and those of single addresses by all that distinguishes them. */
+/* Finds the groups of a configuration: the groups of `upstream {}` by name, in any case of the
+ * letters, and the groups of single addresses by name, resolver and time-out. */
 #include "features/upstream/upstream.h"
 
 #include "settings/apply.h"

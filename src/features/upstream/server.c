@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `server` of `upstream {}`: an address or a name, and parameters. Never asks for a name: workers
- * do, so that one which nobody knows stops nothing. */
+/* `server` of `upstream {}`: an address or a name, and parameters. Never resolves the name: workers
+ * do, so that an unknown name stops nothing. */
 #include "base/check.h"
 #include "base/number.h"
 #include "features/upstream/upstream.h"
@@ -189,7 +189,7 @@ void upstream_server_add(
         needs->connect = true; /* SRV records say which ports */
 }
 
-/* Checks what parameters and the place have to do with each other. */
+/* Checks name and port of the place against "service=" and "resolve". */
 static int check_place(
     struct apply *apply, const struct conf_directive *directive, struct upstream_server *server)
 {
@@ -207,7 +207,7 @@ static int check_place(
     return 0;
 }
 
-/* Remembers which parameters of its servers the balancer has to take. */
+/* Notes the first words of parameters for the balancer to support. */
 static void note_parameters(
     struct upstream_block *block, const struct conf_directive *directive, bool is_backup)
 {

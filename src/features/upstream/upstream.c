@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `upstream {}`: a group of servers that directives name, wherever it stands. What a group does not
- * say itself it has from stream {}, at whose end it gets it. */
+/* `upstream {}`: a group of servers, for directives anywhere to name. A group inherits missing
+ * settings from stream {}, at the end of the block. */
 #include "features/upstream/upstream.h"
 
 #include "backends/tries.h"
@@ -28,7 +28,7 @@ struct zone_member {
     struct upstream *upstream;
 };
 
-/* A zone that groups name; the size stands with one of them. */
+/* A zone named by groups; the size stands with one group. */
 struct upstream_zone_use {
     STAILQ_ENTRY(upstream_zone_use) link;
     const char *name;
@@ -162,7 +162,7 @@ const struct setting upstream_table[] = {
     { .name = NULL },
 };
 
-/* Checks what the directives of a block have to do with each other. */
+/* Checks combinations of the directives of a block. */
 static void check_block(
     struct apply *apply, struct scope *scope, const struct upstream_block *block)
 {
@@ -211,7 +211,7 @@ static int upstream_set(struct apply *apply, const struct setting *setting,
     return 0;
 }
 
-/* Declares the memory for what the names of n servers stand for. */
+/* Declares the memory for the addresses of n servers' names. */
 static void declare_known(struct apply *apply, unsigned n)
 {
     struct cycle *cycle = apply->cycle;
@@ -224,7 +224,8 @@ static void declare_known(struct apply *apply, unsigned n)
         report_error(apply->report, NULL, "out of memory");
 }
 
-/* Gives the groups what they have from stream {}, and has the names of their servers asked for. */
+/* Gives the groups the defaults of stream {}, and marks the resolvers of their servers' names as
+ * used. */
 static void finish_resolvers(struct apply *apply)
 {
     const struct stream_settings *stream = &apply->cycle->stream;
@@ -247,7 +248,7 @@ static void finish_resolvers(struct apply *apply)
         declare_known(apply, n);
 }
 
-/* Reports a zone that has no room for the servers of its groups. */
+/* Reports a zone without room for the servers of the groups. */
 static void check_size(struct apply *apply, const struct upstream_zone_use *use)
 {
     uint64_t servers = 0, size;
@@ -266,7 +267,7 @@ static void check_size(struct apply *apply, const struct upstream_zone_use *use)
             use->name, servers, (size + 1023) / 1024);
 }
 
-/* Declares the zone, and gives it to its groups. */
+/* Declares the zone, and hands the zone to its groups. */
 static void finish_zone(struct apply *apply, const struct upstream_zone_use *use)
 {
     struct cycle *cycle = apply->cycle;
@@ -342,7 +343,7 @@ static void warn_of_queue(struct apply *apply, const struct upstream *upstream)
             upstream->name);
 }
 
-/* Returns a parameter that the servers of a group share by its zone alone; NULL: none has any. */
+/* Returns a parameter that the servers of a group share by their zone alone, or NULL. */
 static const char *shared_parameter(const struct upstream *upstream)
 {
     const struct upstream_server *server;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `upstream {}` in the configuration: its directives, and how groups are found by their names, by
- * directives that may stand before them. */
+/* `upstream {}` in the configuration: the directives of the block, and how groups are found by
+ * name, also by directives before their group. */
 #pragma once
 
 #include "backends/group.h"
@@ -25,11 +25,11 @@ static inline struct upstream_conf *upstream_conf_of(const struct apply *apply)
     return feature_conf(apply, FEATURE_UPSTREAM);
 }
 
-/* A block while it is read, which its directives set. */
+/* A block during reading, filled in by directives. */
 struct upstream_block {
     struct upstream *upstream;
     const struct conf_word *balance;             /* directive of the balancer; NULL: none */
-    const struct conf_word *backup, *slow_start; /* the first parameters of these names, or NULL */
+    const struct conf_word *backup, *slow_start; /* the first parameters of the names, or NULL */
     bool has_primary;                            /* a server is no backup */
     struct upstream_drop drop;
     const struct names_setting *resolver;
@@ -42,14 +42,14 @@ struct upstream_entry {
     struct upstream *upstream;
 };
 
-/* server.c: `server` of the block; a server with all its defaults (NULL after a report);
- * and its place, an address or a name, from text: NULL, or what is wrong with it. */
+/* server.c: `server` of the block; a server with all its defaults (NULL after a report); and the
+ * server's place, an address or a name, from text: NULL, or the text of a mistake. */
 int upstream_server_set(struct apply *apply, const struct setting *setting,
     const struct conf_directive *directive, void *field);
 struct upstream_server *upstream_server_make(struct apply *apply);
 const char *upstream_server_parse(
     struct apply *apply, const char *text, struct upstream_server *server);
-/* Adds the server, and what workers need for it, to the group. */
+/* Adds the server, and the needs of workers for the server, to the group. */
 void upstream_server_add(
     struct apply *apply, struct upstream *upstream, struct upstream_server *server);
 
@@ -65,14 +65,14 @@ int upstream_balance_set_random(struct apply *apply, const struct setting *setti
     const struct conf_directive *directive, void *field);
 void upstream_balance_check(struct apply *apply, const struct upstream_block *block);
 
-/* find.c: Adds a group to those of the configuration; -1: there is one of its name, or no
- * memory, which was reported. */
+/* find.c: Adds a group to the configuration; -1: the name is taken, or no memory, after a
+ * report. */
 int upstream_add(struct apply *apply, struct upstream *upstream);
-/* Returns the group of that name, which nobody has made for a single address, or NULL. */
+/* Returns the named group, of `upstream {}` alone and not of a single address, or NULL. */
 struct upstream *upstream_find(struct apply *apply, const char *name);
-/* Returns the group like this one of a single address, or NULL. */
+/* Returns the equal group of a single address, or NULL. */
 struct upstream *upstream_find_single(struct apply *apply, struct upstream *like);
-/* Lets sessions find the groups by their names, once all were added. */
+/* Lets sessions find the groups by name, once all were added. */
 void upstream_number_names(struct apply *apply);
 /* Returns the nearest name of a group, or NULL. */
 const char *upstream_nearest(struct apply *apply, const char *name);

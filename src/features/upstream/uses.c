@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads for protocols where clients are to be connected to. A text may name a group that stands
- * further down: it is looked up at the end, where what is no name of a group becomes a group of its
- * own, one for all directives of the same address. */
+/* Reads the addresses that clients of protocols are connected to. A text may name a group further
+ * down: the look-up is at the end, where a text that is no name of a group becomes a group itself,
+ * shared by all directives of the same address. */
 #include "features/resolver/resolver.h"
 #include "features/upstream/upstream.h"
 #include "names/client.h"
@@ -64,7 +64,7 @@ static void finish_text(struct apply *apply, const struct upstream_use *use)
         resolver_use(apply, where->resolver, NAMES_OF_SESSIONS);
 }
 
-/* Reports a name that no group has, and which lacks the port of a server. */
+/* Reports an address without a port that is no name of a group. */
 static void report_no_port(struct apply *apply, const struct upstream_use *use)
 {
     const char *near = upstream_nearest(apply, use->text);
@@ -142,7 +142,7 @@ void upstream_finish_uses(struct apply *apply, struct scope *stream)
     bool any = false; /* a text may become the name of any group */
 
     assert(stream->at == CONTEXT_STREAM);
-    if (apply->cut || apply->cycle->source.partial) /* groups may stand in what was not read */
+    if (apply->cut || apply->cycle->source.partial) /* groups may stand in an unread file */
         return;
     upstream_number_names(apply);
     STAILQ_FOREACH (use, &upstream_conf_of(apply)->uses, link) {
