@@ -53,9 +53,9 @@ struct conf_source {
     struct arena *arena;
     struct arena *trees; /* memory of trees and words: mostly `arena` */
     struct conf_report *report;
-    STAILQ_HEAD(, conf_file) files; /* in the order of reading, each once a read */
+    STAILQ_HEAD(, conf_file) files; /* in the order of reading, once a read */
     bool too_deep;                  /* an include was refused: only the main file's are read */
-    bool lenient;                   /* a file that may not be read is a warning (-t) */
+    bool lenient;                   /* an unreadable file is a warning (-t) */
     bool partial;                   /* a file was not read, and may hold missing names */
 };
 

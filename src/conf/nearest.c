@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-#define LENGTH_MAX 64 /* no name that can be meant is longer */
+#define LENGTH_MAX 64 /* no similar name is longer */
 
 static unsigned least_of(unsigned a, unsigned b)
 {
@@ -52,7 +52,7 @@ const char *nearest_name(const char *word, const char *(*next)(void *arg), void 
         if (n == 0 || n > LENGTH_MAX || candidate_n == 0 || candidate_n > LENGTH_MAX)
             continue;
         d = word_distance(word, n, candidate, candidate_n);
-        /* words that have no byte in common are never near */
+        /* words without a common byte are never near */
         if (d >= n && d >= candidate_n)
             continue;
         if (d < nearest || (d == nearest && found == NULL)) {

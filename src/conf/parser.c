@@ -16,7 +16,7 @@
 struct parser {
     struct conf_source *source;
     const char *unit;
-    /* the words of the directive under way, its name first */
+    /* the words of the directive under way, the name first */
     struct conf_word *words;
     unsigned word_n, word_max;
     /* the open blocks, the text itself first, and the directives that opened blocks */

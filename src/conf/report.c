@@ -35,7 +35,7 @@ struct drawing {
     size_t column;
 };
 
-/* The line's bytes; false where the file has no such line. */
+/* The line's bytes; false where the file lacks the line. */
 static bool find_line(const struct conf_file *file, unsigned number, struct span *line)
 {
     const char *p = file->text, *end = file->text + file->size;
@@ -62,7 +62,7 @@ static bool is_continuation(char c)
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* Chooses the part of a long line that is shown. */
+/* Chooses the visible part of a long line. */
 static struct span clip_line(const struct span *line, const struct span *word)
 {
     struct span shown = *line;
@@ -124,7 +124,7 @@ static size_t draw_character(struct drawing *drawing, const char *p, const char 
     return 1;
 }
 
-/* Marks the columns that were drawn since the last call. */
+/* Marks the columns drawn since the last call. */
 static void draw_mark(struct drawing *drawing, const struct span *word, const char *p)
 {
     while (drawing->mark_n < drawing->column) {

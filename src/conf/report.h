@@ -64,7 +64,7 @@ struct report_place {
  * NULL or has no file. Returns the place to set in the log. */
 const struct log_place *report_place_init(
     struct report_place *place, const struct conf_word *word, struct arena *arena);
-/* Writes the word's line and its mark to the descriptor, unless -1. */
+/* Writes the word's line and the mark to the descriptor, unless -1. */
 void report_show_excerpt(const struct report_place *place, int excerpts);
 
 /* Returns the candidate nearest to `word`, the first of several, or NULL when none is near enough

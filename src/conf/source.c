@@ -186,7 +186,7 @@ static int include_file(const struct include *include, const char *path)
     struct conf_block *block;
     int rc;
 
-    /* a file that includes itself by another name runs into the limit instead */
+    /* a file that includes itself by a different name runs into the limit instead */
     for (file = include->word->file; file != NULL; file = file->includer) {
         if (strcmp(file->name, path) == 0)
             return refuse_include(include, "includes itself", path);

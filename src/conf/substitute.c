@@ -95,7 +95,7 @@ static const char *put_default(
     return p == NULL || *p == '}' ? p : fail_form(s, name);
 }
 
-/* Returns what follows the variable, or NULL after a report. */
+/* Returns the text behind the variable, or NULL after a report. */
 static const char *put_variable(struct substitution *s, const struct name *name, bool wanted)
 {
     const char *value = environment_value(s, name), *p = name->text + name->n;

@@ -22,7 +22,7 @@
 #define VARIABLE_LEAST END_OF(fb_variable_definition, value)
 /* The smallest table of a worker's callbacks, of which API 4 has the first. */
 #define WORKER_OPS_LEAST END_OF(fb_worker_ops, timer)
-/* Limits beyond which a descriptor must be garbage. */
+/* Limits of a sound descriptor: greater values are garbage. */
 #define SIZE_MOST 65536
 /* Bytes of a connection's state. Each worker reserves the states of all its connections. */
 #define CONN_STATE_MOST (16 * 1024 * 1024)
@@ -158,7 +158,7 @@ static const char *check_protocol_name(const fb_protocol *protocol, char *text)
     return NULL;
 }
 
-/* Checks that the value lies within conf_state and is aligned. */
+/* Checks that the value lies within conf_state, aligned. */
 static const char *check_directive_place(
     const fb_protocol *protocol, const fb_directive *directive, char *text)
 {

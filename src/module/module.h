@@ -13,7 +13,7 @@
 #include <forkbeard/forkbeard.h>
 #include <sys/types.h>
 
-/* Room for the error text about a module, including its NUL. */
+/* Room for the error text about a module, including the NUL. */
 #define MODULE_TEXT 512
 
 /* The SDK's calls, for modules (sdk/link.c); NULL after the last. The loader refers to the list, so
@@ -26,7 +26,7 @@ extern const struct relink_call checked_calls[];
 extern const fb_protocol *(*const checked_protocol_wrapper)(
     struct arena *arena, const fb_protocol *);
 
-/* The rights that a protocol can ask for. */
+/* The rights that protocols can ask for. */
 #define MODULE_NEEDS                                                                               \
     (FB_NEEDS_EXEC | FB_NEEDS_CODE | FB_NEEDS_NAMES | FB_NEEDS_UDP | FB_NEEDS_LISTEN |             \
         FB_NEEDS_CONNECT | FB_NEEDS_BIND | FB_NEEDS_RESOLVER | FB_NEEDS_TRANSPARENT)
@@ -38,7 +38,7 @@ struct module {
     SLIST_ENTRY(module) link;
     const char *path;
     dev_t device; /* device of the loaded file, */
-    ino_t inode;  /* inode; the path may name another file now */
+    ino_t inode;  /* inode; the path may name a new file now */
     void *handle; /* of dlopen() */
     int memory;   /* descriptor of the copy that was loaded, kept open for debuggers, or -1 */
     const fb_protocol *original; /* the module's own */

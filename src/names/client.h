@@ -18,19 +18,19 @@
 
 #include <forkbeard/names.h>
 
-/* A question is repeated after this time, then after twice as long ... */
+/* A question is repeated after this time, then after double the time ... */
 #define NAMES_CLIENT_TRY_MS 1000
 #define NAMES_CLIENT_TRIES 4
 /* Milliseconds in which at most NAMES_SOCKETS new questions are asked. */
 #define NAMES_CLIENT_PACE_MS 100
-/* Questions that the library has at once, cancelled resolutions' included. */
+/* Questions at the library, cancelled resolutions' included. */
 #define NAMES_CLIENT_ASKED 32768
 
 struct names_client;
 
 /* How a question has ended. */
 struct names_reply {
-    fb_name_outcome outcome; /* 0: it was taken back, and is to be asked again */
+    fb_name_outcome outcome; /* 0: taken back, and to be asked again */
     const char *why;         /* in words; NULL: see the bytes */
     const uint8_t *p;        /* FB_NAME_FOUND: the answer, which nobody has read yet */
     size_t n;
@@ -53,12 +53,12 @@ void names_client_destroy(struct names_client **client);
 uint64_t names_client_room_ms(struct names_client *client, bool again);
 /* Asks for records of a type (MESSAGE_A ...). `name` is lent; the reply has `arg`. */
 void names_client_ask(struct names_client *client, const char *name, uint16_t type, void *arg);
-/* Takes all questions back if the library is full; each has a reply now. */
+/* Takes all questions back if the library is full; every question has a reply now. */
 void names_client_take_back(struct names_client *client);
 /* To be called after a number of questions: sets the client's timer. */
 void names_client_asked(struct names_client *client);
 /* Looks into /etc/hosts; false: the name is unknown. *out is without records where the file has
- * only addresses of another family. The name of MESSAGE_PTR is that of `address`, else NULL.
- * *readable: the file could be read. */
+ * only addresses of a different family. The name of MESSAGE_PTR is the name of `address`, else
+ * NULL. *readable: the file could be read. */
 bool names_client_hosts(struct names_client *client, const char *name, uint16_t type,
     const struct sockaddr *address, struct message *out, bool *readable);

@@ -141,7 +141,7 @@ void client_sockets_take_credit(struct names_client *client)
             client->credit < NAMES_CLIENT_PACE_MS ? client->credit : NAMES_CLIENT_PACE_MS;
 }
 
-/* Returns the time until there is credit for another question. */
+/* Returns the time until the credit is enough for a question. */
 static uint64_t credit_ms(struct names_client *client)
 {
     add_credit(client);
@@ -225,7 +225,7 @@ static ssize_t send_datagram(struct client_socket *socket, const struct iovec *p
     return fail_operation(result);
 }
 
-/* Receives what may be the reply to the port's question. */
+/* Receives a datagram, perhaps the reply to the port's question. */
 static ssize_t receive_datagram(struct client_port *port, void *p, size_t n)
 {
     for (int i = 0; i < READS_A_TURN; i++) {
@@ -266,7 +266,7 @@ static void run_port(struct loop *loop, struct source *source)
 
 /* ---- Connections ---- */
 
-/* The library may close the socket, and reopen its place. The simulated kernel gives one edge for
+/* The library may close the socket, and reopen the place. The simulated kernel gives one edge for
  * all data. */
 static void run_stream_read(struct loop *loop, struct source *source)
 {
@@ -440,8 +440,8 @@ static void library_timer_expired(struct loop *loop, struct timer *timer)
     names_client_asked(client);
 }
 
-/* A timer set at most NAMES_CLIENT_TRY_MS ahead is early enough for each question. The library is
- * not asked each time, because it looks at all questions. */
+/* A timer set at most NAMES_CLIENT_TRY_MS ahead is early enough for any question. The library is
+ * not asked each time, because its search goes through all questions. */
 void names_client_asked(struct names_client *client)
 {
     uint64_t latest = client->loop->clock.mono_ms + NAMES_CLIENT_TRY_MS + 1;

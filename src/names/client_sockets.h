@@ -15,7 +15,7 @@
 #include <bsd/sys/queue.h>
 
 #define CLIENT_KIND KIND('A', 'R', 'E', 'S')
-#define CLIENT_PLACES 40 /* two for each of 16 servers, and some of the system's */
+#define CLIENT_PLACES 40 /* two for each of 16 servers, and room for the system's */
 
 /* A socket as the library has it. */
 struct client_socket {
@@ -56,7 +56,7 @@ struct names_client {
     names_client_replied *replied;
     struct timer timer;              /* the library's */
     TAILQ_HEAD(, client_port) ports; /* the oldest first */
-    struct client_port *reading;     /* the port from which the library is to receive */
+    struct client_port *reading;     /* the port for the library to receive from */
     struct client_asked *asking;     /* within names_client_ask() */
     unsigned socket_n, socket_most;  /* connections and ports */
     unsigned asked_n;                /* questions that the library has */
@@ -68,11 +68,11 @@ struct names_client {
 
 /* Prepares the client, after its fields are set, to open the channel's sockets. */
 void client_sockets_init(struct names_client *client);
-/* Ends what runs by itself. The library has closed the sockets. */
+/* Ends the timer. The library has closed the sockets. */
 void client_sockets_done(struct names_client *client);
 /* Counts a question that is asked. */
 void client_sockets_take_credit(struct names_client *client);
-/* Closes the ports of a question that has ended. */
+/* Closes the ports of an ended question. */
 void client_sockets_end(struct client_asked *asked);
-/* For the channel's options: the library waits for something else, or is about to close. */
+/* For the channel's options: the library waits for a different event, or is about to close. */
 void client_sockets_changed(void *client, ares_socket_t handle, int readable, int writable);

@@ -22,7 +22,7 @@
 #define POINTER 0xc0
 #define LABEL_MOST 63
 
-/* A message, and the place that is read next. */
+/* A message, and the place of the next read. */
 struct reader {
     const uint8_t *p;
     size_t n, at;
@@ -129,7 +129,7 @@ static enum message_status read_record_head(struct reader *reader, struct record
     return MESSAGE_FOUND;
 }
 
-/* Reads a name that fills the record's data from `skip` on. */
+/* Reads a name that fills the record's data after `skip` bytes. */
 static enum message_status read_data_name(
     const struct reader *whole, const struct record *record, size_t skip, char name[MESSAGE_NAME])
 {

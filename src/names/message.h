@@ -25,7 +25,7 @@ enum message_status {
     MESSAGE_FOUND,
     MESSAGE_NO_DATA,   /* no such record for the name, or for an alias */
     MESSAGE_CUT,       /* ends within a record */
-    MESSAGE_MALFORMED, /* a length, a name or a count that cannot be */
+    MESSAGE_MALFORMED, /* a wrong length, name or count */
     MESSAGE_LOOP,      /* aliases that do not end */
     MESSAGE_FOREIGN,   /* an answer to another question */
 };
@@ -33,7 +33,7 @@ enum message_status {
 struct message_item {
     uint32_t ttl; /* seconds */
     uint16_t port, priority, weight;
-    uint16_t name;       /* SRV and PTR: where it begins in the text */
+    uint16_t name;       /* SRV and PTR: the name's place in the text */
     uint8_t address[16]; /* A (4 bytes) and AAAA */
 };
 
@@ -53,11 +53,11 @@ struct message {
 /* Reads an answer to a question of this type. *out is whole only where MESSAGE_FOUND is
  * returned. */
 enum message_status message_read(const uint8_t *p, size_t n, uint16_t type, struct message *out);
-/* Limits the times to live of an answer to its aliases'. */
+/* Limits the times to live of an answer to the aliases'. */
 void message_bound(struct message *message, uint32_t ttl);
-/* Returns the name of a type that is asked for. */
+/* Returns the name of a type of question. */
 const char *message_type_name(uint16_t type);
-/* Says in words what is wrong with an answer. */
+/* Describes the mistake in an answer. */
 const char *message_why(enum message_status status);
 /* Whether the text can be asked for: labels of 1 to 63 printable characters, of 253 in all; a dot
  * at the end is allowed. */
@@ -85,5 +85,5 @@ struct names_answer *names_answer_share(struct names_answer *answer);
 /* Gives the answer up, and sets the pointer to NULL; the last holder frees the answer. NULL is
  * ignored. */
 void names_answer_drop(const struct memory *memory, struct names_answer **answer);
-/* Seconds that are left of a time to live. */
+/* Seconds left of a time to live. */
 uint32_t names_answer_left(const struct names_answer *answer, uint32_t ttl, uint64_t now_ms);

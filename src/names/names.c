@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 
-/* Resolutions that are delivered in a turn of the loop. */
+/* Most resolutions delivered in a turn of the loop. */
 #define DELIVERED_A_TURN 256
 
 static void run_due_resolutions(struct loop *loop, struct source *source)
@@ -23,7 +23,7 @@ static void run_due_resolutions(struct loop *loop, struct source *source)
         loop_post(loop, &source->events[EVENT_READ], QUEUE_NEXT);
 }
 
-/* Sockets of each resolver: equal shares, so that no resolver starves. */
+/* Sockets of a resolver: equal shares, so that no resolver starves. */
 static unsigned sockets_each(const struct names_setting *settings, unsigned users)
 {
     unsigned n = 0;

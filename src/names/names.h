@@ -31,7 +31,7 @@ struct fb_resolution {
     uint64_t timeout;
     uint32_t type; /* an fb_name_type */
     in_port_t port;
-    unsigned part_n, waits; /* parts in use, and parts that have not ended */
+    unsigned part_n, waits; /* parts in use, and parts without an outcome */
     struct resolver_part parts[2];
     struct fb_worker *handle;
     names_resolved *resolved;

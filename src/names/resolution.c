@@ -43,7 +43,7 @@ void resolution_part_ended(struct resolver_part *part)
         make_resolution_due(resolution);
 }
 
-/* Gives up the parts that have not ended, with the outcome. */
+/* Gives up the parts without an outcome, with the given outcome. */
 static void end_parts(struct fb_resolution *resolution, fb_name_outcome outcome, const char *why)
 {
     for (unsigned i = 0; i < resolution->part_n; i++) {
@@ -60,7 +60,7 @@ static void end_parts(struct fb_resolution *resolution, fb_name_outcome outcome,
     assert(resolution->waits == 0);
 }
 
-/* Gives up the parts that missed the time-out. */
+/* Gives up the parts after the time-out. */
 static void resolution_expired(struct loop *loop, struct timer *timer)
 {
     struct fb_resolution *resolution = container_of(timer, struct fb_resolution, timer);
@@ -232,7 +232,7 @@ static int answer_itself(
     return part->answer != NULL ? 0 : -1;
 }
 
-/* Ends a resolution whose name is an address. -1 without memory. */
+/* Ends a resolution of an address in place of a name. -1 without memory. */
 static int take_numeric(
     struct names *names, struct fb_resolution *resolution, const struct address *address)
 {

@@ -65,7 +65,7 @@ static void free_question(struct resolver *resolver, struct resolver_question *q
     memory_release(resolver->host->memory, question);
 }
 
-/* Frees the questions that were not asked for the longest time. */
+/* Frees the questions unused for the longest time. */
 static void shrink_cache(struct resolver *resolver)
 {
     while (resolver->cached_n > RESOLVER_CACHE || resolver->cached_bytes > RESOLVER_CACHE_BYTES) {
@@ -90,7 +90,7 @@ static void cache_question(
 
 /* ---- The end of a question ---- */
 
-/* Logs a failure once, unless all askers log it themselves. */
+/* Logs a failure once, unless all askers do so. */
 static void log_question_failure(const struct resolver_question *question)
 {
     enum log_level level = question->outcome == FB_NAME_ABSENT ? LEVEL_INFO : LEVEL_ERROR;
@@ -118,7 +118,7 @@ static void end_question_part(struct resolver_question *question, struct resolve
     question->resolver->host->ended(part);
 }
 
-/* For how long the outcome holds; 0: it is not kept. */
+/* For how long the outcome holds; 0: not cached. */
 static uint64_t time_to_cache(const struct resolver_question *question)
 {
     int64_t valid = question->resolver->setting->valid;
@@ -355,7 +355,7 @@ static struct resolver_question *create_question(
     return question;
 }
 
-/* Finds the question, or makes it; NULL without memory. */
+/* Finds or makes the question; NULL without memory. */
 static struct resolver_question *find_question(
     struct resolver *resolver, const char *name, uint16_t type, const struct address *address)
 {

@@ -57,7 +57,7 @@ struct resolver_question {
     enum resolver_phase phase;
     uint16_t type;
     bool is_again;      /* the client has given it back */
-    bool is_logged;     /* a log line says that no server has answered in time */
+    bool is_logged;     /* a log line about a late answer was written */
     unsigned aliases;   /* aliases followed by questions of their own */
     uint32_t alias_ttl; /* the least of theirs, in seconds */
     char *alias;        /* the latest alias, which is asked for; NULL: the name is asked for */
@@ -101,9 +101,9 @@ void resolver_destroy(struct resolver **resolver);
  * else NULL. -1 without memory. */
 int resolver_want(struct resolver *resolver, struct resolver_part *part, const char *name,
     uint16_t type, const struct address *address);
-/* Ends the interest of a part, and gives up its answer. */
+/* Ends the interest of a part, and gives up the answer. */
 void resolver_forget(struct resolver *resolver, struct resolver_part *part);
-/* Logs, once a question, that no server has answered in time. */
+/* Logs, once a question, a time-out of all servers. */
 void resolver_log_late(struct resolver *resolver, struct resolver_part *part, uint64_t ms);
 /* Asks waiting questions, as far as there is room. */
 void resolver_ask(struct resolver *resolver);
