@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers of the system's name services (users, groups, hosts), in memory that two processes
- * share. The process that checks a configuration asks the services, which may hang, and notes
- * what they answer; the reading that follows finds the answers here and asks nobody. What is
- * read here was written by another process: lengths are never trusted. */
+/* Answers of the system's name services (users, groups, hosts), in memory shared by two processes.
+ * The process that checks a configuration asks the services, which may hang, and notes the answers;
+ * the following reading finds the answers here and asks no service. The other process has written
+ * this memory: lengths are never trusted. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,13 +20,13 @@ enum answers_kind {
 
 /* Makes memory that children of fork() share until answers_keep_private(); NULL without memory. */
 struct answers *answers_create(void);
-/* Children that are forked from now on have none of it. */
+/* Children forked from now on do not share the memory. */
 void answers_keep_private(struct answers *answers);
 void answers_destroy(struct answers **answers);
 
 /* Notes the answer to a question; false where there is no room. */
 bool answers_add(struct answers *answers, enum answers_kind kind, const char *question,
     const void *answer, size_t n);
-/* Copies the answer that was noted, of at most `max` bytes; its length, or -1: there is none. */
+/* Copies a noted answer of at most `max` bytes; returns the length, or -1: no answer. */
 long answers_find(const struct answers *answers, enum answers_kind kind, const char *question,
     void *answer, size_t max);

@@ -24,7 +24,7 @@ int settings_report(fb_conf *conf, const char *directive, const char *format, ..
 const struct fb_target *settings_target(fb_conf *conf, const char *directive, const char *text);
 const struct fb_pool *settings_pool(struct fb_conf *conf, const char *directive, const char *name);
 struct fb_map *settings_map(fb_conf *conf, const fb_map_options *options);
-/* Notes rights that what is being set needs; -1 after a report. */
+/* Notes rights needed by the current directive; -1 after a report. */
 int settings_need(fb_conf *conf, uint64_t needs);
 /* Read a text with variables, and a variable's name; NULL after a report. */
 const fb_template *settings_template(fb_conf *conf, const char *directive, const char *text);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The progress of a configuration check: names the module or protocol whose code runs, in memory
- * that the checking child shares with the process that waits for it, which names the culprit if the
- * child dies. */
+/* The progress of a configuration check: names the running module or protocol, in memory shared by
+ * the checking child and the waiting process, which names the culprit if the child dies. */
 #pragma once
 
 #include "base/compiler.h"
@@ -19,8 +18,8 @@ struct check_progress {
     char where[PATH_MAX + 64]; /* " in FILE:LINE:COLUMN", or "" */
 };
 
-/* Say that such code runs, and that it has returned. `word` is the place in the configuration, or
- * NULL. `progress` may be NULL. */
+/* Say that code of a module or protocol runs, and that the code has returned. `word` is the place
+ * in the configuration, or NULL. `progress` may be NULL. */
 void check_progress_enter(struct check_progress *progress, const struct conf_word *word,
     const char *when, const char *who_format, ...) PRINTF_FORMAT(4, 5);
 void check_progress_leave(struct check_progress *progress);

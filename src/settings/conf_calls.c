@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reports of protocols with the places of their directives, the texts with variables that their
- * sessions need, and the maps and metrics that they declare. Zones of one name must have one
- * layout, whichever server declares them. */
+/* Reports of protocols with the places of directives, the texts with variables for sessions, and
+ * the maps and metrics declared by protocols. Zones of a name must have one layout, in any
+ * server. */
 #include "settings/calls.h"
 
 #include "base/check.h"
@@ -265,7 +265,7 @@ struct zone *settings_protocol_metrics(struct apply *apply, const fb_protocol *p
     return zone;
 }
 
-/* Tells which bytes of a text are values of the environment, where it is an argument's. */
+/* Marks the bytes of a text that come from the environment, where the text is an argument's. */
 static void set_plain(const fb_conf *conf, struct conf_word *word, const char *text)
 {
     for (unsigned i = 0; conf->directive != NULL && i < conf->directive->arg_n; i++)

@@ -22,7 +22,7 @@ struct entries {
     struct map_text *texts;
     uint32_t text_n, text_most;
 
-    unsigned depth; /* files that are read: the trees of their directives do not last */
+    unsigned depth; /* files being read: the trees of directives do not last */
     bool trim;      /* some were read */
     char *room;     /* for copies of words */
     size_t room_n;
@@ -41,7 +41,7 @@ const char *entries_keep(struct entries *entries, const char *text, size_t n);
 /* Returns the number of the text that the word has; with variables, where it is a template.
  * MAP_NONE after a report. */
 uint32_t entries_add_text(struct entries *entries, const struct conf_word *word, bool is_template);
-/* Moves the texts to the configuration's memory; NULL after a report. Without it they are
- * discarded. */
+/* Moves the texts to the configuration's memory; NULL after a report. entries_discard() discards
+ * the texts instead. */
 const struct map_text *entries_finish(struct entries *entries);
 void entries_discard(struct entries *entries); /* once or more, last of all */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directive `error_log` in all contexts: what one defines. Private to the configuration. */
+/* The directive `error_log` in all contexts: the targets. Private to the configuration. */
 #pragma once
 
 #include "settings/apply.h"

@@ -19,10 +19,10 @@ struct feature {
      * struct of a server, or, without such a struct, in struct server_settings. */
     const struct setting *rows;
     size_t server_size;                   /* bytes of the struct of each server, and of stream {} */
-    size_t conf_size;                     /* bytes of the struct that the configuration has */
+    size_t conf_size;                     /* bytes of the struct of the configuration */
     const struct variable_row *variables; /* end with a row without a name; NULL: none */
 
-    /* While stream {} is read; each may be NULL. They run in the order of features.def. */
+    /* While stream {} is read; hooks may be NULL. They run in the order of features.def. */
     void (*begin)(struct apply *apply); /* before its first directive */
     void (*finish_server)(
         struct apply *apply, struct scope *server);                /* the server has all values */
@@ -30,7 +30,7 @@ struct feature {
     void (*bind)(struct apply *apply, struct scope *stream);       /* the listeners are known */
     void (*warn)(struct apply *apply, const struct scope *stream); /* no mistake was found */
 
-    /* A worker's, from its start to its end; each may be NULL. */
+    /* In a worker, from start to end; hooks may be NULL. */
     int (*open)(struct stream *stream, const struct cycle *cycle, struct slot_id slot);
     void (*close)(struct stream *stream, const struct cycle *cycle);
 };
@@ -55,7 +55,7 @@ void **feature_make_values(struct apply *apply);
 /* Makes the list of the variables of all features, and of others; NULL after a report. */
 const struct variable_row *const *feature_variables(struct apply *apply);
 
-/* Has the server run the handler in the phase, after those of earlier phases and those
- * of the same that were added before. -1 after a report. */
+/* Makes the server run the handler in the phase, after the handlers of earlier phases and the
+ * earlier handlers of the same phase. -1 after a report. */
 int feature_add_handler(struct apply *apply, struct server *server, enum stream_phase phase,
     unsigned (*run)(struct fb_conn *conn, const void *arg), const void *arg);

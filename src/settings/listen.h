@@ -11,16 +11,16 @@
 struct binding;
 struct scope;
 
-/* An address of a `listen` directive, or one port of its range. Several servers may share it: the
- * first of these listens stands for all of them. */
+/* An address of a `listen` directive, or one port of a range. Several servers may share an address:
+ * the first listen stands for all listens of the address. */
 struct listen_address {
     STAILQ_ENTRY(listen_address) link; /* in its server */
     RB_ENTRY(listen_address) node;     /* in the tree of all of them, by address */
-    struct listener *listener; /* the address's; NULL: a wildcard's socket takes its clients */
+    struct listener *listener; /* the address's; NULL: a wildcard's socket takes the clients */
     const struct conf_word *word;
     struct address address;
     struct listener_options options;
-    bool own_socket;     /* `bind`, or an option that only a socket of its own can have */
+    bool own_socket;     /* `bind`, or an option that needs a separate socket */
     bool proxy_protocol; /* clients begin with a PROXY header */
     bool passed;         /* the service manager's (fd:NAME) */
     bool default_server;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Destinations of logs as directives name them, and the list of those that are not the main
- * context's. */
+/* Destinations of logs as named by directives, and the list of destinations outside of the main
+ * context. */
 #pragma once
 
 #include "base/log_target.h"

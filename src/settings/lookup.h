@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Questions to the system's name services, which may take for ever. A configuration check asks
- * them and notes the answers; a reading that has these asks nobody, so that the master waits for
- * no service. Without notes (`answers` of the options is NULL) the services are asked.
+/* Questions to the system's name services, which may take for ever. A configuration check asks the
+ * services and notes the answers; a reading with notes asks no service, so that the master never
+ * waits for a service. Without notes (`answers` of the options is NULL) the services are asked.
  *
- * Each call returns NULL, or what is wrong with the name. */
+ * Each call returns NULL, or the text of a mistake in the name. */
 #pragma once
 
 #include "net/target.h"

@@ -39,7 +39,7 @@ struct needs {
     bool bind;           /* local addresses of connections to servers */
     bool transparent;    /* addresses of others as these */
     bool ring;           /* a ring, which is made before: the event mechanism's own need */
-    bool unix_targets;   /* targets of the configuration that are unix sockets */
+    bool unix_targets;   /* unix sockets among the configuration's targets */
     const char *unknown; /* a protocol of an older SDK, which cannot declare needs; or NULL */
     STAILQ_HEAD(, needs_path) paths;
     STAILQ_HEAD(, needs_port) ports; /* the ports of the configuration's targets, each once */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Paths of the configuration that a start opens or makes: no two may be the same file, and -t finds
- * out what would be in their way. Nothing is opened here. */
+/* Paths that a start opens or makes: no two may be the same file, and -t finds the obstacles in
+ * their way. Nothing is opened here. */
 #pragma once
 
 #include "base/path_check.h"
@@ -31,5 +31,5 @@ void paths_add(struct apply *apply, const char *name, enum path_use use, const c
     const struct conf_word *word);
 /* Notes the defaults of paths that are not written. */
 void paths_add_defaults(struct apply *apply);
-/* Reports different paths of one file, and for -t the obstacles to each path. */
+/* Reports different paths of one file, and for -t the obstacles to every path. */
 void paths_check(struct apply *apply);

@@ -217,8 +217,8 @@ static int define_variable(struct apply *apply, const fb_protocol *protocol, uin
     return 0;
 }
 
-/* The variables are there from the beginning of stream {}, so that no directive can define another
- * of the same name; a variable that nothing uses costs a session nothing. */
+/* The variables exist from the beginning of stream {}, so that no directive can define a variable
+ * of the same name; an unused variable costs a session nothing. */
 void protocol_define_variables(struct apply *apply)
 {
     for (size_t i = 0; apply->cycle->protocols[i] != NULL; i++)

@@ -26,7 +26,7 @@ void protocol_define_variables(struct apply *apply);
 /* Declares the zone of a protocol's metrics (conf_calls.c); NULL after a report. */
 struct zone *settings_protocol_metrics(struct apply *apply, const fb_protocol *protocol);
 
-/* Setters of values that only protocols have; `setting->declared` says what was declared
+/* Setters of values that only protocols have; `setting->declared` is the declaration
  * (protocol_values.c). */
 int protocol_set_name(struct apply *apply, const struct setting *setting,
     const struct conf_directive *directive, void *field);

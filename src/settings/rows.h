@@ -8,9 +8,9 @@ struct apply;
 
 /* Returns the row of the name in one of the contexts `at`, or NULL. */
 const struct setting *rows_find(const struct apply *apply, const char *name, unsigned at);
-/* Returns the row of that name in any context but those of CONTEXT_OWN, or NULL. */
+/* Returns the row of the name in any context but those of CONTEXT_OWN, or NULL. */
 const struct setting *rows_find_anywhere(const struct apply *apply, const char *name);
-/* Reports a directive that the present block has no row for, with what was perhaps meant. */
+/* Reports a directive without a row in the present block, and suggests a name. */
 void rows_report_unknown(struct apply *apply, const struct conf_directive *directive);
 /* Reports that the directive lacks its ";", if a line among the arguments up to `arg`, which the
  * directive cannot take, begins with the name of a directive of this context; returns whether it
@@ -23,6 +23,6 @@ enum haproxy_place { HAPROXY_DIRECTIVE, HAPROXY_SERVER, HAPROXY_CHECK };
 
 #define HAPROXY_WORD "this is a word of HAProxy: " /* text before the hint */
 
-/* Returns what is to be written instead of the word, which may have a value behind "="; NULL: it is
- * no word of HAProxy's in this place. */
+/* Returns the replacement for the word, which may have a value behind "="; NULL: no word of
+ * HAProxy's in this place. */
 const char *rows_haproxy_hint(enum haproxy_place place, const char *word);

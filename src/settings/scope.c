@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lists of the directives that were written. A directive is looked up by its row, not by its
- * name. */
+/* Lists of the written directives. A directive is looked up by row, not by name. */
 #include "settings/scope.h"
 
 #include "base/check.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Scopes: blocks of the configuration while their directives are applied. A scope remembers which
- * directives were written in it, so that repetitions are found and only what is missing is
- * inherited or set to its default. */
+/* Scopes: blocks of the configuration while directives are applied. A scope remembers its written
+ * directives, so that repetitions are found and only missing directives are inherited or set to
+ * defaults. */
 #pragma once
 
 #include "conf/conf.h"
@@ -38,10 +38,10 @@ struct scope {
 
 /* Makes an empty scope of the context `at` within `outer`. */
 void scope_init(struct scope *scope, unsigned at, struct scope *outer);
-/* Returns the directive that set this in the scope, or NULL. */
+/* Returns the directive in the scope for the setting, or NULL. */
 const struct conf_directive *scope_find(const struct scope *scope, const struct setting *setting);
-/* Whether a row of the table that sets the same field was written in the scope: two
- * directives can be names of one value. */
+/* Whether a row of the table for the same field was written in the scope: two directives can be
+ * names of one value. */
 bool scope_sets_field(
     const struct scope *scope, const struct setting *table, const struct setting *setting);
 /* Whether everything in the block was read and accepted. If not, a directive that seems to be

@@ -10,7 +10,7 @@
 
 #include <forkbeard/forkbeard.h>
 
-/* Contexts, in which a directive may stand. Two rows of a name may stand in different ones. */
+/* Contexts of directives. Two rows of a name may stand in different contexts. */
 enum context {
     CONTEXT_MAIN = 1,
     CONTEXT_EVENTS = 2,

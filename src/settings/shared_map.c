@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens a worker's handles of the maps that its configuration declares, each with the worker's own
+/* Opens a worker's handles of the maps declared in the configuration, each with the worker's own
  * name for the locks. */
 #include "settings/shared_map.h"
 #include "base/compiler.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A map that a protocol has declared in the configuration: the SDK's fb_map.
+/* A map declared by a protocol in the configuration: the SDK's fb_map.
  *
- * settings/ declares it, the master opens its zone, and each worker makes a handle of its own, of
- * which the master has none. */
+ * settings/ declares the map, the master opens the zone, and every worker makes a handle; the
+ * master has no handle. */
 #pragma once
 
 #include "shm/map_log.h"

@@ -10,8 +10,8 @@
 struct scope;
 struct server;
 
-/* Reads a text with variables, which are used from now on; it is the word's, or a part of it. NULL
- * after a report at the word. */
+/* Reads a text with variables, which count as used from now on; the text is the word's, or a part
+ * of the word's. NULL after a report at the word. */
 const struct template *template_of(
     struct apply *apply, const struct conf_word *word, const char *text);
 /* Returns a variable whose name begins so, and that the text uses, itself or as the source of a
