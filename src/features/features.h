@@ -22,5 +22,5 @@ extern const struct feature *const features_all[];
 /* Starts what features have in a worker: 0, or -1 after a line in the log, and then all is to be
  * closed. */
 int features_open(struct stream *stream, const struct cycle *cycle, struct slot_id slot);
-/* Ends that, when no session is left; also what was not opened. */
+/* Closes all features, when no session is left; also features that were not opened. */
 void features_close(struct stream *stream, const struct cycle *cycle);

@@ -29,8 +29,8 @@ struct access;
 
 /* Works the rules out, in the arena; NULL without memory. */
 const struct access *access_build(struct arena *arena, const struct access_rules *rules);
-/* Returns whether the rules allow the client. What it takes grows with the logarithm of their
- * number. */
+/* Returns whether the rules allow the client. The time grows with the logarithm of the number of
+ * rules. */
 bool access_allows(const struct access *access, const struct sockaddr *client);
 /* Handles the phase of access of a session, by the struct access: 403 and a line in the log where
  * the client is denied. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directives `allow` and `deny`, which belong to one list: a block with either inherits none.
- * Private to settings/. */
+/* The directives `allow` and `deny` of one list: a block with either inherits none. Private to
+ * settings/. */
 #pragma once
 
 #include "features/access/access.h"
 #include "settings/apply.h"
 
-/* The rules of a block, and of the servers that inherit them. */
+/* The rules of a block, and of the inheriting servers. */
 struct access_setting {
     struct access_rules rules;
     const struct access *built;       /* NULL: not yet asked for by a server */

@@ -19,8 +19,8 @@ struct conf_word;
 struct cycle;
 struct stream;
 
-/* A file, or another destination, of access_log directives. Directives with one path share the
- * file. */
+/* A file, or a different destination, of access_log directives. Directives with equal paths share
+ * the file. */
 struct access_file {
     struct access_file *next;
     unsigned index;                 /* among a worker's buffers */

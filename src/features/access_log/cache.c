@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads `open_log_file_cache`, and keeps files open by their paths. A timer closes those that are
- * not used any more, so that a file that was moved away is not held for ever. */
+/* Reads `open_log_file_cache`, and keeps files open by path. A timer closes unused files, so that a
+ * moved file is not held for ever. */
 #include "features/access_log/cache.h"
 
 #include "base/check.h"
@@ -23,7 +23,7 @@ struct cached_file {
     TAILQ_ENTRY(cached_file) link;
     struct log_target target; /* closed while the file has too few uses */
     int64_t uses;
-    uint64_t used_ms, checked_ms; /* last use; last check of the path */
+    uint64_t used_ms, checked_ms; /* last use; last good check of the path */
     char path[];
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Descriptors of access logs whose paths have variables: open_log_file_cache.
+/* Descriptors of access logs with variables in the path: open_log_file_cache.
  *
- * Responsible for opening files by their paths, and for closing them: at once, or when they were
- * not used for a time, are too many, or the logs are to be opened again. Invariant: a file of the
- * cache is in its tree and in its list, the last that was used in front. */
+ * Responsible for opening files by path, and for closing files: at once, or when unused for a time,
+ * too many, or due for the reopening of logs. Invariant: a file of the cache is in the tree and in
+ * the list, the last used in front. */
 #pragma once
 
 #include "base/log_target.h"
@@ -26,7 +26,8 @@ struct access_cache *access_cache_create(
     const struct access_cache_setting *setting, const struct memory *memory, struct loop *loop);
 void access_cache_destroy(struct access_cache **cache);
 
-/* Returns the file of that path, open; NULL with errno. It is the caller's until the next call. */
+/* Returns the file of the path, open; NULL with errno. The file is the caller's until the next
+ * call. */
 struct log_target *access_cache_open(struct access_cache *cache, const char *path);
 /* Takes a file back that was used. */
 void access_cache_give(struct access_cache *cache, struct log_target *file);

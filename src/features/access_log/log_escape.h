@@ -9,7 +9,7 @@ enum log_escape {
     LOG_ESCAPE_DEFAULT, /* quotes, backslashes, and what is not printable ASCII, become \xHH */
     LOG_ESCAPE_JSON,    /* escapes as a string of JSON has to; other bytes stay as they are */
     LOG_ESCAPE_NONE,
-    LOG_ESCAPE_PATH, /* makes "_" of what leads to another directory, and of control characters */
+    LOG_ESCAPE_PATH, /* makes "_" of control characters, and of steps to a different directory */
 };
 
 /* Most bytes that become of one. */

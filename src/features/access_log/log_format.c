@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads `log_format`, and makes the lines of access logs by it. Values are worked out as the line
- * needs them, once a session; those that need no escaping are written where they stay, without
- * memory of the session. */
+/* Reads `log_format`, and makes the lines of access logs. Values are worked out as the line needs
+ * them, once a session; values without escaping are written in place, without memory of the
+ * session. */
 #include "features/access_log/log_format.h"
 
 #include "base/check.h"

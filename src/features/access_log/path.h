@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Paths of access logs that have variables. A value never leads out of the directory that the
- * configuration names before the first variable, nor into another one: what is a "/" in it, or a
- * control character, becomes "_", as do the dots of a name that is "." or "..", and an empty name
- * is "_". A name longer than a file's can be is cut. */
+/* Paths of access logs with variables. A value never leads out of the directory before the first
+ * variable, nor into a different directory: a "/" in a value, or a control character, becomes "_",
+ * as do the dots of the names "." and "..", and an empty name is "_". A name longer than a file's
+ * can be is cut. */
 #pragma once
 
 #include "features/access_log/log_format.h"

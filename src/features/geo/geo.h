@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `geo`: a variable whose value depends on an address. All addresses of a family are cut into
- * ranges that lie next to each other, and an address is found by halving.
+ * adjacent ranges, and an address is found by halving.
  *
- * Only data: settings/ fills it in, and nothing changes it while sessions use it. */
+ * Only data: settings/ fills the tables in, and nothing changes the tables while sessions use
+ * them. */
 #pragma once
 
 #include "text/template.h"
@@ -15,7 +16,7 @@ struct geo_address {
     uint64_t high, low;
 };
 
-/* Ranges of one family; each ends where the next one begins. The first begins with 0. */
+/* Ranges of a family; a range ends where the next begins. The first begins with 0. */
 struct geo_table {
     uint32_t n;
     const uint32_t *v4; /* where each begins; of IPv6: NULL */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Networks and ranges of addresses while a `geo` is read: each is found and changed in logarithmic
- * time, however many there are; then they become a table.
+ * time; then the tree becomes a table.
  *
- * A tree has networks, of which one may lie in another, or ranges, which are disjoint: a range that
- * is added to another's middle leaves two parts of it. */
+ * A tree has networks, which may nest, or ranges, which are disjoint: a range added to the middle
+ * of an older range leaves two parts of the older range. */
 #pragma once
 
 #include "base/arena.h"
@@ -28,7 +28,7 @@ struct geo_tree {
 
 enum geo_added { GEO_ADDED, GEO_REPLACED, GEO_OVERLAPS, GEO_NO_MEMORY };
 
-/* Adds a network; *old is the text of the same network where it was replaced. */
+/* Adds a network; *old is the replaced text of an equal network. */
 enum geo_added geo_tree_add_network(struct geo_tree *tree, struct geo_address first,
     struct geo_address last, uint32_t text, uint32_t *old);
 /* Adds a range. Addresses shared with an older range go to the newer range if it lies within the
@@ -37,7 +37,8 @@ enum geo_added geo_tree_add_network(struct geo_tree *tree, struct geo_address fi
  * replaced range, or a range that overlaps only partly. */
 enum geo_added geo_tree_add_range(struct geo_tree *tree, struct geo_address first,
     struct geo_address last, uint32_t text, struct geo_range *other);
-/* Whether the same network, or range, or ranges of the same blocks, was there; it is no more. */
+/* Deletes an equal network, or a range, or ranges of the same blocks; returns whether there was
+ * any. */
 bool geo_tree_delete_network(
     struct geo_tree *tree, struct geo_address first, struct geo_address last);
 bool geo_tree_delete_range(

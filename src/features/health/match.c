@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `match`: reads the bytes that a health check sends, and what it expects, and compares a server's
- * answer with that. */
+/* `match`: reads the bytes sent by a health check, and the expected reply, and compares the
+ * server's reply. */
 #include "features/health/match.h"
 
 #include "base/check.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of what a server answers, `match`: the bytes that are sent to it, and those that are
- * expected. A comparison is a pure function of what has been received. */
+/* Tests of a server's reply, `match`: the bytes to send, and the expected bytes. A comparison is a
+ * pure function of the received bytes. */
 #pragma once
 
 #include "settings/setting.h"
@@ -42,5 +42,5 @@ enum match_result match_test(
 
 int match_set(struct apply *apply, const struct setting *setting,
     const struct conf_directive *directive, void *field);
-/* Returns the block of that name, wherever it stands; NULL: there is none so far. */
+/* Returns the block of the name, from any place; NULL: none so far. */
 const struct match *match_find(const struct match_list *list, const char *name);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `map`: a variable whose value depends on a text. The text is looked for among whole strings, then
- * among ends and beginnings of names, the longest first, then it is given to regular expressions in
- * their order.
+/* `map`: a variable whose value depends on a text. The text is looked up among whole strings, then
+ * among ends and beginnings of names, the longest first, then matched with regular expressions in
+ * order.
  *
- * Only data: settings/ fills it in, and nothing changes it while sessions use it. */
+ * Only data: settings/ fills the map in, and nothing changes the map while sessions use it. */
 #pragma once
 
 #include "text/map_table.h"

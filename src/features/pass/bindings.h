@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The addresses that a configuration listens on, and whose server gets the clients of one. */
+/* The listen addresses of a configuration, each with the server that gets the clients. */
 #pragma once
 
 #include "net/address.h"
@@ -10,7 +10,7 @@ struct binding;
 /* A binding by its address. */
 struct binding_place {
     struct binding *binding;
-    bool takes_ipv4; /* a wildcard of IPv6 whose socket receives IPv4, too */
+    bool takes_ipv4; /* a wildcard of IPv6 with a socket that receives IPv4, too */
 };
 
 /* The bindings of a configuration, sorted by their addresses. */
@@ -23,5 +23,5 @@ struct binding_list {
 int pass_bindings_list(struct apply *apply, struct binding_list *list);
 /* Sorts the list by the addresses. */
 void pass_bindings_sort(struct binding_list *list);
-/* Returns the binding whose server gets the clients of the address; NULL: nobody listens there. */
+/* Returns the binding for the clients of the address; NULL: no listener there. */
 struct binding *pass_bindings_find(const struct binding_list *list, const struct address *address);

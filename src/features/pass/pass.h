@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients that one server hands over to another, and the addresses that they are handed over to.
+/* Clients that a server hands over to the next, and the addresses for passing.
  *
  * Responsible for finding the server of an address, and for ending the session with the first
- * server when the other's begins. Invariant: a client is handed over before any of its bytes were
- * given to a protocol, and FB_PASSES_MAX times at most. */
+ * server when the next session begins. Invariant: a client is handed over before a protocol has got
+ * any of the client's bytes, and FB_PASSES_MAX times at most. */
 #pragma once
 
 #include "features/pass/bindings.h"

@@ -29,7 +29,7 @@ struct client_hello {
     /* what is known */
     uint16_t version;                   /* as TLS numbers them; 0: none yet */
     struct client_hello_part name;      /* of the server */
-    struct client_hello_part protocols; /* names of ALPN, prefixed by lengths, which are not 0 */
+    struct client_hello_part protocols; /* names of ALPN, each behind a length of at least 1 */
 
     /* how far it has come */
     uint8_t step;
@@ -42,9 +42,9 @@ struct client_hello {
     uint32_t extension; /* ... of an extension's contents */
 };
 
-/* Looks at what has come: `in` begins with the client's first byte, at each call. */
+/* Parses the received bytes: `in` begins with the client's first byte, at every call. */
 enum client_hello_status client_hello_parse(struct client_hello *hello, fb_bytes in);
-/* Copies a part, all of whose bytes have been parsed, from the same input. */
+/* Copies a fully parsed part, from the same input. */
 void client_hello_copy(fb_bytes in, struct client_hello_part part, uint8_t *out);
 /* Writes the protocols as a list with commas in place of their lengths, which has part.n - 1 bytes;
  * `out` has room for part.n. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The phase of a session in which its client's first bytes are looked at before a protocol has
- * them, so that what they say can decide what is done with the client: a TLS client names the
- * server that it wants.
+/* The phase of a session that looks at the client's first bytes before a protocol gets them, so
+ * that the bytes can decide about the client: a TLS client names the server.
  *
- * Responsible for the bytes until that is known, for the time and the memory that it may take, and
- * for variables of what was found. Invariant: the protocol is given all of the bytes, as if they
- * had come behind its `opened`. */
+ * Responsible for the bytes until the phase ends, for the time and the memory of the phase, and for
+ * variables with the results. Invariant: the protocol is given all of the bytes, as if received
+ * after `opened`. */
 #pragma once
 
 #include "features/preread/client_hello.h"
@@ -34,7 +33,7 @@ struct preread_part {
  * failed. */
 unsigned preread_begin(struct fb_conn *conn, const void *arg);
 
-/* Returns what the first bytes of the connection's session say; NULL: nobody has asked. */
+/* Returns the values from the session's first bytes; NULL: the session had no preread phase. */
 struct preread_part *preread_of(const struct fb_conn *conn);
 
 /* variables.c: What is known by the ClientHello. */

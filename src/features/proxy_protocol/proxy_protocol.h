@@ -31,7 +31,7 @@ struct proxy_protocol_part {
     uint8_t header[];
 };
 
-/* Callbacks of a client whose binding wants a PROXY header, until that is whole. */
+/* Callbacks of a client of a binding with PROXY headers, until the header is whole. */
 extern const struct conn_ops proxy_protocol_ops;
 /* Returns the header of the connection's session; NULL: none is kept. */
 const struct proxy_protocol_part *proxy_protocol_of(const struct fb_conn *conn);

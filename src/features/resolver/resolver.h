@@ -6,6 +6,7 @@
 
 int resolver_set(struct apply *apply, const struct setting *setting,
     const struct conf_directive *directive, void *field);
-/* Notes that groups of servers, or sessions, ask the resolver, which workers will have then. */
+/* Notes that groups of servers, or sessions, ask the resolver: workers will have the resolver
+ * then. */
 void resolver_use(
     struct apply *apply, const struct names_setting *resolver, enum names_users users);

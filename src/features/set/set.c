@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets variables in their order, before a session is allowed or limited; a later command sees what
- * an earlier one has set. */
+/* Sets variables in order, before access and limits of a session; a later command sees the results
+ * of earlier commands. */
 #include "features/set/set.h"
 
 #include "base/check.h"

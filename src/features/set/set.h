@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `set`: values that a server gives to variables of its sessions, before it looks whether they are
- * allowed. */
+/* `set`: values that a server gives to variables of sessions, before access and limits. */
 #pragma once
 
 #include "settings/setting.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the parts and their texts, finds the part of a hash by halving, and makes the hash,
- * which is nginx's: the same client gets the same value from both. */
+/* Reads the parts and the texts, finds the part of a hash by halving, and makes the hash, equal to
+ * nginx's: both give a client the same value. */
 #include "features/split_clients/split_clients.h"
 
 #include "base/check.h"

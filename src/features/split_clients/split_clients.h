@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `split_clients`: a variable whose value is chosen by a hash of a text, so that each value has its
+/* `split_clients`: a variable with a value chosen by a hash of a text, so that each value has a
  * part of all texts.
  *
  * Only data, which nothing changes while sessions use it. */
@@ -14,7 +14,7 @@
 #define SPLIT_WHOLE 10000
 
 struct split_part {
-    uint32_t end; /* the first hash that is behind the part */
+    uint32_t end; /* the first hash behind the part */
     struct map_text text;
 };
 
@@ -25,7 +25,7 @@ struct split_clients {
     struct map_text rest; /* value of all other hashes: "*", or nothing */
 };
 
-/* The number of hashes that a part has. */
+/* The number of hashes in a part. */
 uint32_t split_clients_share(unsigned hundredths);
 /* MurmurHash2 with the seed 0 */
 uint32_t split_clients_hash(const char *p, size_t n);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The times and bytes that each session keeps to (session/): all that is done with the values is
- * done there. */
+/* The limits of time and bytes for a session: only sets the values, which session/ applies. */
 #include "features/features.h"
 #include "settings/set_value.h"
 
 #include <string.h>
 
-/* No limit is one that nothing reaches; 0 stands for the protocol's. */
+/* "off" is an unreachable limit; 0 stands for the protocol's limit. */
 static int set_output_limit(struct apply *apply, const struct setting *setting,
     const struct conf_directive *directive, void *field)
 {
