@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the table of addresses. A reader takes no lock: it reads the copy that is in force, and
- * reads again if the other copy has come into force meanwhile. A writer claims entries, fills the
- * copy that is not in force, and puts it in force. */
+/* Keeps the table of addresses. A reader takes no lock: it reads the copy in force, and reads again
+ * if a write has meanwhile put the second copy in force. A writer claims entries, fills the copy
+ * not in force, and puts it in force. */
 #include "upstream/addresses.h"
 
 #include "base/compiler.h"
@@ -84,7 +84,8 @@ const char *addresses_question(const struct upstream_server *server, char text[M
     return n < MESSAGE_NAME ? text : "";
 }
 
-/* The group's name is enough, but that of a directive's address may stand for several. */
+/* The group's name is enough, but the name of a directive's address may stand for several
+ * groups. */
 struct addresses_key addresses_key_of(
     const struct upstream *upstream, const struct upstream_server *server)
 {
@@ -167,7 +168,7 @@ bool addresses_read(const struct zone *zone, uint32_t i, const struct addresses_
 
     assert(set->room >= RESOLVE_ADDRESSES);
     for (int tries = 0; tries < READ_TRIES; tries++) {
-        /* a reader that finds the end of a round finds its addresses, too */
+        /* a reader of a round's end finds the round's addresses, too */
         bool has_ended = atomic_load_explicit(&entry->answered, memory_order_acquire) != 0;
         uint32_t now = atomic_load_explicit(&entry->version, memory_order_acquire);
 
@@ -270,7 +271,7 @@ static uint32_t lock_unused(const struct addresses_writer *writer)
     return oldest;
 }
 
-/* Makes a locked entry the key's, of which nothing is known. */
+/* Resets a locked entry for the key: no addresses, times and reason. */
 static void begin_entry(
     const struct addresses_writer *writer, uint32_t i, const struct addresses_key *key)
 {
@@ -279,7 +280,7 @@ static void begin_entry(
     uint32_t version = atomic_load_explicit(&entry->version, memory_order_relaxed);
 
     atomic_store_explicit(&parts[0], 0, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release); /* a reader of what follows finds no key */
+    atomic_thread_fence(memory_order_release); /* a reader of the later stores finds no key */
     for (unsigned copy = 0; copy < 2; copy++)
         entry->copies[copy].n = entry->copies[copy].is_cut = 0;
     entry->why[0] = '\0';
@@ -291,7 +292,7 @@ static void begin_entry(
     atomic_store_explicit(&parts[0], key->part[0], memory_order_release);
 }
 
-/* Makes an entry for the key, unless another process is just making one. */
+/* Makes an entry for the key, unless another process is just making an entry. */
 static uint32_t make_address_entry(struct addresses_writer *writer, const struct addresses_key *key)
 {
     uint32_t i;

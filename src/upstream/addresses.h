@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The addresses that names of servers stand for, as the latest good answers had them, in memory
- * that outlives whoever has asked: the next configuration and the next binary have it, too. Only a
- * process that asks can write there. All others read it, and check what they read.
+/* The addresses of servers' names, as of the latest good answers, in memory that outlives the
+ * asking process, for the next configuration and the next binary. Only an asking process can write
+ * there. All processes read the table, and check the contents.
  *
- * An entry belongs to a server of a group. Of its two copies one is whole at any time, even where
- * its writer has died. A process writes to entries that it has claimed, by a lock of the kernel's
- * that ends with the process. */
+ * An entry belongs to a server of a group. One of the two copies is whole at any time, even
+ * after the writer's death. A process writes only to claimed entries; a claim is a kernel lock,
+ * which ends with the process. */
 #pragma once
 
 #include "names/message.h"
@@ -15,10 +15,10 @@
 
 #include <stdatomic.h>
 
-/* Servers with names that a configuration can have. */
+/* Limit of servers with names in a configuration. */
 #define ADDRESSES_NAMES 4096
 #define ADDRESSES_NONE UINT32_MAX
-/* Bytes of the reason why a name has no answer, with its NUL. */
+/* Bytes of the reason for a name without an answer, with the NUL. */
 #define ADDRESSES_WHY 376
 
 /* Names an entry. */
@@ -31,7 +31,7 @@ struct addresses_key {
 struct addresses_state {
     uint32_t n;              /* addresses */
     uint64_t answered_ms;    /* the latest answer that was whole */
-    uint64_t failed_ms;      /* since when there has been none; 0: the latest one was whole */
+    uint64_t failed_ms;      /* since when there has been none; 0: the latest round was whole */
     char why[ADDRESSES_WHY]; /* "NAME: REASON", printable; "": there is none */
 };
 
@@ -51,7 +51,7 @@ struct addresses_copy {
 };
 
 struct addresses_entry {
-    alignas(CACHE_LINE) _Atomic uint32_t version; /* the lowest bit says which copy is in force */
+    alignas(CACHE_LINE) _Atomic uint32_t version; /* the lowest bit selects the copy in force */
     _Atomic uint32_t answered;                    /* a round has ended */
     _Atomic uint64_t answered_ms, failed_ms;
     char why[ADDRESSES_WHY];
@@ -68,7 +68,7 @@ struct addresses_table {
     struct addresses_entry list[ADDRESSES_NAMES];
 };
 
-/* Adds the zone of these addresses to the configuration's; NULL with errno. */
+/* Adds the zone of the addresses to the configuration's; NULL with errno. */
 struct zone *addresses_declare(struct zones *zones, struct arena *arena);
 
 /* Returns the name of the server's entry. */
@@ -82,9 +82,9 @@ const char *addresses_question(const struct upstream_server *server, char text[M
 uint32_t addresses_changes(const struct zone *zone);
 /* Returns the entry, or ADDRESSES_NONE. */
 uint32_t addresses_find(const struct zone *zone, const struct addresses_key *key);
-/* Reads the addresses of an entry, whose set has room for RESOLVE_ADDRESSES, if *version is not
- * theirs, and says in *answered whether a question has ended; false: they are the same, or the
- * entry is not the key's. */
+/* Reads the addresses of an entry into a set with room for RESOLVE_ADDRESSES, if *version is not
+ * current, and says in *answered whether a question has ended; false: no change, or the entry is
+ * not the key's. */
 bool addresses_read(const struct zone *zone, uint32_t entry, const struct addresses_key *key,
     uint32_t *version, bool *answered, struct resolve_set *set);
 /* Reads the rest; false: the entry is not the key's. */
@@ -102,7 +102,7 @@ static inline struct addresses_entry *addresses_entry_of(const struct zone *zone
     return &addresses_table_of(zone)->list[entry];
 }
 
-/* A process that asks for names, and its claimed entries. */
+/* A process with questions about names, and the claimed entries. */
 struct addresses_writer {
     const struct zone *zone;
     uint64_t claimed[ADDRESSES_NAMES / 64];
@@ -114,6 +114,6 @@ uint32_t addresses_claim(struct addresses_writer *writer, const struct addresses
 /* Writes the addresses of a claimed entry. */
 void addresses_write(
     struct addresses_writer *writer, uint32_t entry, const struct resolve_set *set);
-/* Notes that a round of questions has ended: without a reason where it was whole. */
+/* Notes the end of a round of questions: without a reason after a whole round. */
 void addresses_note(struct addresses_writer *writer, uint32_t entry, uint64_t now_ms,
     const char *name, const char *why);

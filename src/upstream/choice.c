@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-/* The tries to choose a peer while locks are taken from this worker. */
+/* Limit of tries to choose a peer while locks are taken from the worker. */
 #define TRIES 8
-/* A first byte later than that after the connect is slow. */
+/* A first byte later than this after the connect is slow. */
 #define SLOW_MS 1000
 
 /* A proxied session has one. */
@@ -107,7 +107,7 @@ static inline int set_tried(struct choice *choice, const struct peer *peer)
     return 0;
 }
 
-/* Clears the tried bits of indexes that new peers have taken over. */
+/* Clears the tried bits of indexes taken over by new peers. */
 static COLD void follow_list(struct choice *choice)
 {
     const struct peers *peers = choice->upstream->peers;
@@ -141,7 +141,7 @@ uint32_t peer_slow_weight(const struct choice *choice, const struct peer *peer)
     return (uint32_t)weight;
 }
 
-/* Returns the only peer of the group, unless it may not be used; its failures do not count. */
+/* Returns the only peer of the group, unless unusable; failures of an only peer do not count. */
 static inline struct peer *choose_single(const struct choice *choice)
 {
     struct peer *peer = choice->upstream->peers->list[0];
@@ -195,8 +195,9 @@ COLD void choice_report_none(struct choice *choice)
         choice, LEVEL_ERROR, choice->upstream->name, "no live upstreams");
 }
 
-/* Chooses with the group locked, where other workers choose in it, too. A lock that was taken from
- * this worker meanwhile may have let two have the last place of a peer: both see that. */
+/* Chooses with the group locked against choices of other workers. A lock that was taken from the
+ * worker meanwhile may have given the last place of a peer (max_conns) to two workers: both workers
+ * see the excess. */
 static NOINLINE struct peer *choose_shared(struct choice *choice)
 {
     const struct upstream *upstream = choice->upstream;
@@ -232,7 +233,7 @@ static struct peer *choose_counted(struct choice *choice)
     return peer;
 }
 
-/* Adds the try to its peer's running tries, for least_time with `inflight`. */
+/* Adds the try to the peer's running tries, for least_time with `inflight`. */
 static NOINLINE void begin_running(struct choice *choice)
 {
     struct peer *peer = choice->peer;
@@ -244,7 +245,7 @@ static NOINLINE void begin_running(struct choice *choice)
     peer->running_began_ms += choice->began_ms;
 }
 
-/* A time of the try is known, or, with UPSTREAM_TIME_LAST_BYTE, it ends. */
+/* Removes the try from the running tries at the balancer's time, or at UPSTREAM_TIME_LAST_BYTE. */
 static NOINLINE void end_running(struct choice *choice, enum upstream_time time)
 {
     struct peer *peer = choice->peer;
@@ -305,7 +306,7 @@ fb_choice choice_next(struct choice *choice)
     return FB_CHOICE_SERVER;
 }
 
-/* Forgets the failures of a peer that serves again, a fail_timeout after the last of them. */
+/* Forgets the failures of a peer that serves again, a fail_timeout after the last failure. */
 static void mark_alive(const struct choice *choice, struct peer *peer)
 {
     struct peer_state *state = peer->state;
@@ -350,7 +351,7 @@ static void note_time(const struct choice *choice, enum upstream_time time, uint
         peer_note_time(choice->peer, time, ms);
 }
 
-/* Returns the time that the try has taken so far. */
+/* Returns the duration of the try so far. */
 static uint32_t time_so_far(const struct choice *choice)
 {
     uint64_t ms = choice_now(choice) - choice->began_ms;

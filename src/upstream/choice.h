@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The choice of a server for a session, and what becomes of it: a try ends as served, failed or
- * unused, and its peer is marked.
+/* The choice of a server for a session, and the outcome: a try ends as served, failed or unused,
+ * and marks the peer.
  *
- * Invariant: a choice has a peer, and a reference to it, from choice_next() until choice_end(). */
+ * Invariant: a choice has a peer, with a reference, from choice_next() until choice_end(). */
 #pragma once
 
 #include "event/loop.h"
@@ -27,10 +27,10 @@ struct choice_more {
     uint32_t waited_ms[WAIT_REASONS]; /* in all; CHOICE_NO_TIME: never */
     enum wait_reason given_up;        /* whose time is over; WAIT_REASONS: none's */
     fb_bytes key;                     /* text of `hash`, in the session's memory */
-    uint32_t hash;                    /* hash: the sum of all that were made of the key */
+    uint32_t hash;                    /* hash: the sum of all hashes made of the key */
     uint32_t rehashes;                /* hash: how many */
     uint32_t tried_n;                 /* words of `tried` */
-    uint64_t *tried;                  /* bits of peers that were tried, from index 64 on; or NULL */
+    uint64_t *tried;                  /* bits of tried peers, from index 64 on; or NULL */
 };
 
 /* The choice of a proxied session. */
@@ -38,32 +38,32 @@ struct choice {
     struct upstream *upstream;
     struct peer *peer;        /* tried now; NULL: none */
     struct choice_more *more; /* made when first needed; or NULL */
-    uint64_t tried;           /* peers, by their indexes in the list's version */
+    uint64_t tried;           /* peers, by indexes in the list's version */
     uint32_t version;
     uint32_t left;                        /* servers that may still be tried */
     uint32_t connected_ms, first_byte_ms; /* times of the try; CHOICE_NO_TIME: none */
     uint64_t began_ms : 48;               /* when the try began, monotonic */
     uint64_t kind : 8;                    /* CHOICE_KIND */
-    uint64_t misses : 5;                  /* hash, random: peers that could not be used */
+    uint64_t misses : 5;                  /* hash, random: unusable peers met so far */
     uint64_t backup : 1;                  /* the backups' turn has come */
     uint64_t is_running : 1;              /* least_time: counted among the peer's running tries */
-    uint64_t is_watched : 1;              /* drop_look() may end it with its peer */
+    uint64_t is_watched : 1;              /* drop_look() may end the try with the peer */
 };
 
 /* Begins the choice of a session. */
 void choice_begin(struct choice *choice, struct upstream *upstream);
 /* Ends a choice without a running try, and without a wait. */
 void choice_done(struct choice *choice);
-/* Returns what few need, made where there is none; NULL without memory. */
+/* Returns the rarely needed part, made where there is none; NULL without memory. */
 struct choice_more *choice_make_more(struct choice *choice);
 /* Chooses a peer: SERVER, NONE or NO_MEMORY. */
 fb_choice choice_next(struct choice *choice);
 /* Logs that no server is left. */
 void choice_report_none(struct choice *choice);
-/* Note times of the try: since it began. */
+/* Note times of the try, in ms since the choice. */
 void choice_connected(struct choice *choice);
 void choice_first_byte(struct choice *choice);
-/* Adds the bytes of a connection to those of the peer, before the try ends. */
+/* Adds the bytes of a connection to the peer's, before the try ends. */
 void choice_count(struct choice *choice, uint64_t sent, uint64_t received);
 /* Adds the try, of a group of the worker, to the watched tries (drop_look()). */
 void choice_watch(struct choice *choice);
@@ -90,7 +90,8 @@ static inline bool choice_waits(const struct choice *choice)
     return choice->more != NULL && choice->more->waiter != NULL;
 }
 
-/* The peers whose turn it is, by their places in the list: from the first to before the end. */
+/* The range of peers (primaries or backups) in turn, by place in the list: from the first to before
+ * the end. */
 static inline unsigned choice_first(const struct choice *choice)
 {
     return choice->backup ? choice->upstream->peers->primary_n : 0;
@@ -114,18 +115,18 @@ static inline bool choice_has_tried(const struct choice *choice, const struct pe
            (choice->more->tried[index / 64] >> index % 64 & 1) != 0;
 }
 
-/* Whether a balancer may choose the peer: it was not tried, is not down, has not failed and has
- * room, and its turn has come. */
+/* Whether a balancer may choose the peer: not yet tried, neither down nor failed, with room, and
+ * among the peers in turn. */
 static inline bool choice_may_use(const struct choice *choice, const struct peer *peer)
 {
     return peer->backup == choice->backup && !choice_has_tried(choice, peer) &&
            !peer_is_down(peer) && !peer_has_failed(peer, choice_now(choice)) && !peer_is_full(peer);
 }
 
-/* Returns the weight that the peer has now by slow_start, in PEER_WEIGHT_UNITs; never 0. */
+/* Returns the peer's present weight by slow_start, in PEER_WEIGHT_UNITs; never 0. */
 uint32_t peer_slow_weight(const struct choice *choice, const struct peer *peer);
 
-/* Returns the weight that the peer has now, by failures and slow_start. */
+/* Returns the peer's present weight, by failures and slow_start. */
 static inline uint32_t peer_weight(const struct choice *choice, const struct peer *peer)
 {
     uint32_t weight = peer->weight * PEER_WEIGHT_UNIT, lost = PEER_LOAD(peer->state->lost_weight);

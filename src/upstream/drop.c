@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds peers that are out of use. Verdicts of checks have no version number, so that each peer is
- * looked at. */
+/* Finds peers out of use. Verdicts of checks have no version number, so every peer is looked at. */
 #include "upstream/drop.h"
 
 #include "upstream/peers.h"
@@ -8,7 +7,8 @@
 
 #include <string.h>
 
-/* Returns the peer of the server's address in the present list; NULL: its name has it no more. */
+/* Returns the peer of the server's address in the present list; NULL: the name has lost the
+ * address. */
 static const struct peer *find_present(const struct peers *peers, const struct peer *peer)
 {
     if (!peer->left)
@@ -20,8 +20,8 @@ static const struct peer *find_present(const struct peers *peers, const struct p
     return NULL;
 }
 
-/* Returns why the peer's sessions are to end; NULL: they go on. A server that is yet to pass its
- * first check, as after a reload, keeps its sessions. */
+/* Returns why the peer's sessions are to end; NULL: the sessions go on. A server before the first
+ * passed check, as after a reload, keeps its sessions. */
 static const char *why_out(const struct peers *peers, const struct peer *peer)
 {
     const struct peer *present = find_present(peers, peer);
@@ -36,7 +36,7 @@ static const char *why_out(const struct peers *peers, const struct peer *peer)
                : NULL;
 }
 
-/* Returns whether the peer has tries that are to end. */
+/* Returns whether the peer has tries to end. */
 static bool look_at_peer(const struct peers *peers, struct peer *peer)
 {
     const struct upstreams *upstreams = peers->upstreams;
@@ -57,7 +57,7 @@ static bool look_at_peer(const struct peers *peers, struct peer *peer)
     return true;
 }
 
-/* Looks at the peers of a group; returns whether one is out. */
+/* Looks at the peers of a group; returns whether a peer is out. */
 static bool look_in_group(struct upstreams *upstreams, struct upstream *upstream)
 {
     struct peers *peers = upstream->peers;

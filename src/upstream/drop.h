@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* proxy_session_drop: finds servers whose sessions are to end, because a server is down or
- * unhealthy, or its name has lost the address. Ends no session: the caller does, by the time
- * `out_ms` of its peer. */
+ * unhealthy, or a name has lost the address. Ends no session: the caller does, by the peer's
+ * `out_ms`. */
 #pragma once
 
 #include "upstream/upstreams.h"

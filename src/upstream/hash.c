@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Chooses by a hash of the key: without `consistent` as Cache::Memcached does, by the weights in
- * their order. A peer that cannot be used has the key hashed again, with a number before it; after
- * many hashes, without a key, and among backups, the choice is left to round robin.
+ * order. For an unusable peer the key is hashed again, with a number in front; after many hashes,
+ * without a key, and among backups, the choice is left to round robin.
  *
- * `consistent` gives few keys to other servers where a server comes or goes. Points of each
- * server's name, the same as those of Cache::Memcached::Fast and of nginx, lie on a circle of 32
- * bits: a key belongs to the next point clockwise, or, where no peer of that server can be used, to
- * the point after. The points are made at the first choice after the list has changed. A worker has
- * 8 bytes for each, at most POINTS_MOST: weights that ask for more get fewer points each. */
+ * `consistent` moves few keys between servers where a server comes or goes. Points of server
+ * names, equal to the points of Cache::Memcached::Fast and of nginx, lie on a circle of 32 bits:
+ * a key belongs to the next point clockwise, or, where the server has no usable peer, to the
+ * point after. The points are made at the first choice after the list has changed. A worker has
+ * 8 bytes for a point, at most POINTS_MOST: greater weights get proportionally fewer points. */
 #include "base/crc32.h"
 #include "base/memory.h"
 #include "upstream/balancer.h"
@@ -27,7 +27,7 @@ struct point {
 };
 
 struct circle {
-    uint32_t *firsts; /* by a primary's place: the place of its server's first peer */
+    uint32_t *firsts; /* by a primary's place: the place of the server's first peer */
     uint32_t n, most; /* points, and room for points */
     struct point points[];
 };
@@ -48,11 +48,11 @@ static uint32_t hash_server(const char *name)
     return crc32_add(crc, name + n - digits, digits);
 }
 
-/* A primary by the name of its server. */
+/* A primary by server name. */
 struct named {
     const char *name;
     uint32_t place;
-    uint32_t weight; /* the greatest weight of the server with its first peer at this index */
+    uint32_t weight; /* the greatest weight of the server whose first peer has this index */
 };
 
 static int compare_named(const void *a, const void *b)
@@ -63,7 +63,7 @@ static int compare_named(const void *a, const void *b)
     return order != 0 ? order : (one->place > other->place) - (one->place < other->place);
 }
 
-/* Finds for each primary the first primary with the same server name, and the greatest weight. */
+/* Finds for every primary the first primary of an equal server name, and the greatest weight. */
 static void find_firsts(const struct peers *peers, struct named *list, uint32_t *firsts)
 {
     for (uint32_t i = 0; i < peers->primary_n; i++)
@@ -91,7 +91,7 @@ static uint32_t points_of(uint32_t weight, uint64_t total)
     return (uint32_t)n;
 }
 
-/* Adds a server's points, each hashed from the previous point. */
+/* Adds a server's points, hashed from the previous point. */
 static void add_points(
     struct circle *circle, uint32_t first, const struct upstream_server *server, uint32_t n)
 {
@@ -127,7 +127,7 @@ static void sort_points(struct circle *circle)
     circle->n = n;
 }
 
-/* Makes room for the circle of servers whose weights are `total`; NULL without memory. */
+/* Makes room for the circle of servers with weights of `total`; NULL without memory. */
 static struct circle *alloc_circle(const struct peers *peers, uint64_t total)
 {
     uint64_t most = total * POINTS_OF_WEIGHT;
@@ -231,7 +231,7 @@ static void free_circle(struct peers *peers)
 
 /* ---- The hash of Cache::Memcached ---- */
 
-/* Returns the hash of the key that was hashed so often before. */
+/* Returns the hash of the key after so many rehashes. */
 static uint32_t hash_memcached_key(fb_bytes key, uint32_t rehashes)
 {
     char number[16];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Claims checks of servers, counts their outcomes, and says when a server changes its state. */
+/* Claims checks of servers, counts outcomes, and reports a server's change of state. */
 #include "upstream/health.h"
 
 #include "base/compiler.h"
@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The most that the clock of a worker, as of its turn, may be behind. */
+/* Limit of how far a worker's clock, as of its turn, may be behind. */
 #define BEHIND_MS 1000
-/* The most that the next check of another configuration is believed to be ahead. */
+/* Limit of how far ahead the due time of a different configuration's check is believed. */
 #define AHEAD_MS 60000
 
 static uint64_t health_now(const struct upstreams *upstreams)
@@ -29,8 +29,8 @@ static uint64_t mix_id(uint64_t hash, const void *p, size_t n)
     return hash;
 }
 
-/* Names a check in all configurations. What is known by one of another name is of no use: so a
- * server is checked anew after a reload, where its state is not persistent. */
+/* Names a check in all configurations. Knowledge by a check of a different name is of no use: a
+ * reload checks a server anew, unless the state is persistent. */
 static uint64_t id_of(const struct upstreams *upstreams, const struct upstream_check *check)
 {
     uint64_t hash = mix_id(UINT64_C(14695981039346656037), &check->port, sizeof(check->port));
@@ -39,7 +39,7 @@ static uint64_t id_of(const struct upstreams *upstreams, const struct upstream_c
         hash = mix_id(hash, check->match_name, strlen(check->match_name));
     if (check->mandatory && !check->persistent)
         hash = mix_id(hash, &upstreams->generation, sizeof(upstreams->generation));
-    return hash | 1; /* even is the time since which a worker begins the state */
+    return hash | 1; /* even: the time when a worker began the state */
 }
 
 static struct health_state *health_state_of(
@@ -49,7 +49,7 @@ static struct health_state *health_state_of(
     return &peer->state->checks[check->index];
 }
 
-/* Sets the peer's state to the worst that a check says. */
+/* Sets the peer's state to the worst state of all checks. */
 static void combine_health(struct peers *peers, struct peer *peer)
 {
     const struct upstream_check *check;
@@ -65,8 +65,8 @@ static void combine_health(struct peers *peers, struct peer *peer)
         peers_set_health(peers, peer, (enum peer_health)worst);
 }
 
-/* Whether the configuration may take over the state of a different configuration: an older one, or
- * one whose checks have stopped. */
+/* Whether the configuration may take over the state of a different configuration: an older
+ * configuration, or stopped checks. */
 static bool may_adopt(struct upstreams *upstreams, const struct health_state *state,
     const struct upstream_check *check, uint64_t id)
 {
@@ -80,7 +80,7 @@ static bool may_adopt(struct upstreams *upstreams, const struct health_state *st
 }
 
 /* Begins the state of a check, unless the state belongs to the check already: one worker begins,
- * and other workers wait. Returns whether the state belongs to the check now. */
+ * the rest waits. Returns whether the state belongs to the check now. */
 static bool adopt_state(
     struct upstreams *upstreams, const struct peer *peer, const struct upstream_check *check)
 {
@@ -251,7 +251,7 @@ static uint32_t count_miss(struct health_state *state, const struct upstream_che
     return PEER_LOAD(state->misses) >= check->fails ? PEER_HEALTH_BAD : health;
 }
 
-/* Notes the outcome, and says what has changed. */
+/* Notes the outcome, and logs a change of state. */
 static void count_outcome(struct upstreams *upstreams, const struct health_probe *probe,
     bool passed, const char *doing, int error)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Chooses the peer with the least load for its weight: of connections, or of average times. Loads
- * are compared for their weights crosswise, so that nothing is divided. The weight of a server that
- * starts slowly grows; failures do not lessen it here.
+ * are compared for their weights crosswise, without divisions. The weight of a server that starts
+ * slowly grows; failures do not lessen it here.
  *
- * A time that is not known counts as none. A peer that was not chosen for long has its time halved
- * for each fail_timeout, so that a slow server is asked again. With `inflight` the tries that have
- * not come so far count for as long as they have lasted: a worker knows its own. */
+ * An unknown time counts as none. The time of a peer not chosen for long is halved every
+ * fail_timeout, to ask a slow server again. With `inflight` unfinished tries count for their
+ * duration so far: a worker knows only its own tries. */
 #include "upstream/least.h"
 
-/* Times are compared in steps, and all from here on count the same. */
+/* Times are compared in steps, and all times from here on count alike. */
 #define STEP_MS 20
 #define MOST_MS 5000
-/* More connections than these make no difference, so that a load has 32 bits. */
+/* Connections beyond this number make no difference, so that a load has 32 bits. */
 #define MOST_CONNS ((1u << 24) - 2)
 
 struct share {
@@ -37,7 +37,7 @@ static bool is_share_equal(struct share a, struct share b)
     return (uint64_t)a.load * b.weight == (uint64_t)b.load * a.weight;
 }
 
-/* Lets the peers that have as much to do take turns. */
+/* Lets the peers with equal load take turns. */
 static struct peer *choose_equal(struct choice *choice, least_load *load, struct share least)
 {
     const struct peers *peers = choice->upstream->peers;
@@ -73,7 +73,7 @@ static struct peer *choose_least(struct choice *choice, least_load *load)
             many = true;
         }
     }
-    if (many) /* other workers may have changed what the peers have to do: then there is none */
+    if (many) /* other workers may have changed the peers' loads: then there is none */
         equal = choose_equal(choice, load, least);
     return equal != NULL ? equal : best;
 }
@@ -109,7 +109,7 @@ uint32_t least_time_load(const struct choice *choice, const struct peer *peer)
     uint64_t ms = peer_time(peer, balance->time) / PEER_TIME_UNIT, idle;
     uint32_t conns = peer_conns(peer);
 
-    if (ms > MOST_MS) /* before it is halved: a damaged time is some halvings long at most */
+    if (ms > MOST_MS) /* before halving: a damaged time is some halvings long at most */
         ms = MOST_MS;
     idle = peer_age(choice_now(choice), PEER_LOAD(peer->state->checked_ms)) /
            ((uint64_t)peer->server->fail_timeout + 1);

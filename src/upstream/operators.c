@@ -17,7 +17,7 @@ uint32_t upstream_operators_version(const struct upstream_zone *zone)
     return ZONE_LOAD(zone->header->version);
 }
 
-/* Returns the place of a server; UINT32_MAX: nothing was said of it. */
+/* Returns the place of a server; UINT32_MAX: the operator said nothing. */
 static uint32_t find_said(const struct upstream_zone_header *header, uint32_t n, uint64_t server)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -63,7 +63,7 @@ enum upstream_operator upstream_operator_said(
     return state_of_word(state_of_word(of_address) != UPSTREAM_AUTO ? of_address : of_server);
 }
 
-/* Returns a place that no server needs; UINT32_MAX: there is none. */
+/* Returns a place in use by no server; UINT32_MAX: there is none. */
 static uint32_t find_room(const struct upstream_zone_header *header, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)

@@ -4,7 +4,7 @@
 
 #include "upstream/zone.h"
 
-/* Returns a number that changes with each word. */
+/* Returns a number changed by every word. */
 uint32_t upstream_operators_version(const struct upstream_zone *zone);
 /* Returns what is said of the address, or else of the server, and since when: monotonic ms, or
  * 0. */

@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* The new time is one part in so many of an average. */
+/* A new time is 1 part in TIME_PARTS of an average. */
 #define TIME_PARTS 16
 
 static struct upstream_place place_of_peer(const struct peers *peers, const struct peer *peer)
@@ -24,7 +24,7 @@ static struct upstream_place place_of_peer(const struct peers *peers, const stru
     };
 }
 
-/* Gives the peer its state in the zone, or a state of its own in a full zone. */
+/* Gives the peer a state in the zone, or a private state where the zone is full. */
 static void join_zone(const struct peers *peers, struct peer *peer)
 {
     struct upstream_zone *zone = peers->upstream->zone;
@@ -105,7 +105,7 @@ void peer_free(struct peers *peers, struct peer *peer)
     memory_release(peers->upstreams->memory, peer);
 }
 
-/* Gives up a peer that was in a list, or was made for one. */
+/* Gives up a peer taken from a list, or made for a list. */
 static void unlist_peer(struct peers *peers, struct peer *peer)
 {
     if (peer->zone != NULL)
@@ -115,7 +115,7 @@ static void unlist_peer(struct peers *peers, struct peer *peer)
     peer_release(peers, peer);
 }
 
-/* Drops what the balancer has made of the list. */
+/* Drops the balancer's cache of the list. */
 static void forget_list(struct peers *peers)
 {
     const struct balancer *balancer = peers->upstream->balance.balancer;
@@ -159,7 +159,7 @@ static void note_list(struct peers *peers)
     check_list(peers);
 }
 
-/* Makes the peers of the servers that have an address, of one tier; -1 without memory. */
+/* Makes the peers of one tier's servers with an address; -1 without memory. */
 static int add_tier(struct peers *peers, bool backup)
 {
     const struct upstream_server *server;
@@ -219,7 +219,7 @@ void peers_destroy(struct peers **where)
     *where = NULL;
 }
 
-/* The peers that a server is to have, of which some stay from before. */
+/* The new peers of a server, some kept from before. */
 struct replacement {
     const struct upstream_server *server;
     struct peer **peers;
@@ -241,7 +241,7 @@ static struct peer *find_peer(const struct peers *peers, const struct upstream_s
     return NULL;
 }
 
-/* Undoes what collect_peers() has done. */
+/* Undoes collect_peers(). */
 static void abandon_replacement(struct peers *peers, struct replacement *replacement)
 {
     for (unsigned i = 0; i < replacement->n; i++)
@@ -383,7 +383,7 @@ void peers_apply_operator(struct peers *peers)
     peers->said = version;
     for (unsigned i = 0; i < peers->n; i++)
         apply_operator(peers, peers->list[i]);
-    peers->version++; /* sessions count anew whom they may try */
+    peers->version++; /* sessions count the peers left to try anew */
     note_list(peers);
 }
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The peers of a group as a worker knows them: an address each, of a server of the configuration,
- * with what is known of it. The list is replaced as a whole when the addresses of a name change; a
- * peer that stays is the same in both lists, and one that goes lasts until its last try has ended:
- * it is among `left` meanwhile.
+/* The peers of a group in a worker: a peer is an address of a server of the configuration, with
+ * numbers and state. The list is replaced as a whole when the addresses of a name change; a kept
+ * peer is in both lists, and a removed peer lasts until the end of the last try, among `left`
+ * meanwhile.
  *
- * Invariants: no two peers of a list have the same index; primaries stand before backups. A state
- * may be memory that other workers write: its numbers are input, which is bounded here, and never
- * asserted. */
+ * Invariants: peers of a list have different indexes; primaries stand before backups. A state
+ * may be memory that any worker writes: the numbers are input, bounded here, and never asserted. */
 #pragma once
 
 #include "upstream/health.h"
@@ -17,11 +16,11 @@
 #define PEER_KIND KIND('P', 'e', 'e', 'r')
 #define PEERS_KIND KIND('P', 'r', 's', 's')
 
-/* A weight of 1, in the unit that balancers count with: slow_start has parts of it. */
+/* A weight of 1, in the unit of the balancers' counts, because slow_start has fractions. */
 #define PEER_WEIGHT_UNIT 256u
-/* The greatest weight of a server that makes a difference. */
+/* Greater weights of a server make no difference. */
 #define PEER_WEIGHT_MOST (UINT32_MAX / PEER_WEIGHT_UNIT)
-/* A time of 1 ms, in the unit that averages have. */
+/* A time of 1 ms, in the unit of averages. */
 #define PEER_TIME_UNIT 256u
 
 /* A word of health checks about a peer. */
@@ -52,15 +51,15 @@ enum upstream_operator {
 /* Numbers about a peer. All zero: nothing is known. Times are the loop's monotonic ms; 0: never. */
 struct peer_state {
     _Atomic int64_t current_weight; /* account of round robin */
-    _Atomic uint64_t checked_ms;   /* the last failure, or the try that came a fail_timeout later */
-    _Atomic uint64_t accessed_ms;  /* the last failure */
-    _Atomic uint64_t available_ms; /* since when the peer is usable again */
-    _Atomic uint32_t fails;        /* failures that count, now */
-    _Atomic uint32_t lost_weight;  /* by failures; it comes back choice by choice */
-    _Atomic uint32_t health;       /* enum peer_health */
-    _Atomic uint32_t times[3];     /* averages by enum upstream_time; 0: not known */
+    _Atomic uint64_t checked_ms;    /* the last failure, or the try a fail_timeout later */
+    _Atomic uint64_t accessed_ms;   /* the last failure */
+    _Atomic uint64_t available_ms;  /* since when the peer is usable again */
+    _Atomic uint32_t fails;         /* failures that count, now */
+    _Atomic uint32_t lost_weight;   /* by failures; restored choice by choice */
+    _Atomic uint32_t health;        /* enum peer_health */
+    _Atomic uint32_t times[3];      /* averages by enum upstream_time; 0: not known */
 
-    _Atomic uint64_t sessions, sent, received; /* tries, and their bytes to and from the server */
+    _Atomic uint64_t sessions, sent, received; /* tries, and bytes to and from the server */
     _Atomic uint64_t failures, disabled;       /* ever; and how often max_fails was reached */
     _Atomic uint64_t troubles[PEER_TROUBLES];  /* ever, by enum peer_trouble */
 
@@ -69,19 +68,19 @@ struct peer_state {
 
 struct peer {
     unsigned kind;   /* PEER_KIND */
-    uint32_t refs;   /* references of the list, and of each running try */
-    uint32_t index;  /* bit of sessions that have tried it */
-    uint32_t born;   /* version of the list when it was added */
+    uint32_t refs;   /* references of the list, and of running tries */
+    uint32_t index;  /* bit of the peer among a session's tried peers */
+    uint32_t born;   /* version of the list when the peer was added */
     uint32_t weight; /* 1 to PEER_WEIGHT_MOST */
     bool backup;
     bool is_kept; /* within peers_replace(): the new list has the peer, too */
-    bool is_off;  /* the configuration or the operator has it get no sessions */
-    bool drains;  /* ... and keep those that it has */
-    bool is_up;   /* the operator lets sessions in, whatever checks say */
+    bool is_off;  /* the configuration or the operator bars sessions */
+    bool drains;  /* ... and keeps the present sessions */
+    bool is_up;   /* the operator lets sessions in, whatever the checks say */
     bool left;    /* no list has it any more */
     const struct upstream_server *server;
     struct peer_state *state;
-    uint32_t watched; /* tries of this worker that drop_look() looks after */
+    uint32_t watched; /* this worker's tries under watch of drop_look() */
     uint64_t out_ms;  /* since when watched tries are to end; 0: no end */
     LIST_ENTRY(peer) among_left;
     uint32_t running;           /* least_time: tries of the worker without a time yet */
@@ -90,7 +89,7 @@ struct peer {
     uint32_t entry;
     _Atomic int64_t *conns; /* the low 32 bits: tries of the worker, the only writer */
     struct fb_target target;
-    _Atomic int64_t own_conns; /* the peer's, where no zone has these two */
+    _Atomic int64_t own_conns; /* the peer's, where no zone has both */
     struct peer_state own_state;
 };
 
@@ -107,11 +106,11 @@ struct peers {
     LIST_HEAD(, peer) left; /* peers of earlier lists */
     uint32_t version;       /* changes when the list does; it wraps */
     uint64_t weight;        /* sum of all weights */
-    uint32_t lock;          /* number in the zone, if there is one */
-    uint32_t said;          /* version of the operator's words that were applied */
+    uint32_t lock;          /* number in the zone, if any */
+    uint32_t said;          /* version of the applied operator's words */
     bool is_single;         /* no failure keeps the only peer from being used */
-    bool is_plain; /* the address of a directive: never replaced, its numbers not asked for */
-    void *cache;   /* the balancer's, which its forget() frees */
+    bool is_plain;          /* the address of a directive: never replaced; no use of the numbers */
+    void *cache;            /* the balancer's, freed by forget() */
 };
 
 /* An address that a name stands for. */
@@ -126,7 +125,7 @@ struct peers *peers_create(struct upstreams *upstreams, struct upstream *upstrea
 /* No try runs. */
 void peers_destroy(struct peers **peers);
 /* Gives a server of the group new addresses, which are copied; -1 without memory, with the old
- * addresses kept. Equal addresses make a peer each. */
+ * addresses kept. Equal addresses get separate peers. */
 int peers_replace(struct peers *peers, const struct upstream_server *server,
     const struct peer_address *addresses, unsigned n);
 /* Applies the operator's words since the last call; the group has a zone. */
@@ -144,7 +143,7 @@ static inline void peer_release(struct peers *peers, struct peer *peer)
         peer_free(peers, peer);
 }
 
-/* The running tries, of all workers that share the state. */
+/* The running tries, of all workers with the shared state. */
 uint32_t peer_conns(const struct peer *peer) NOINLINE;
 /* Returns the average, in parts of PEER_TIME_UNIT to the ms; 0: none is known. */
 uint32_t peer_time(const struct peer *peer, enum upstream_time time);
@@ -154,11 +153,11 @@ void peer_note_time(struct peer *peer, enum upstream_time time, uint64_t ms);
 #define PEER_LOAD(number) atomic_load_explicit(&(number), memory_order_relaxed)
 #define PEER_STORE(number, value) atomic_store_explicit(&(number), (value), memory_order_relaxed)
 
-/* The most that a worker's clock is believed to be ahead: times of a dead worker block a server no
- * longer than that. */
+/* Limit of how far ahead a worker's clock is believed: a dead worker's times block a server no
+ * longer than the limit. */
 #define PEER_SKEW_MS 1000
 
-/* Returns how long ago that was; a time that cannot be is long ago. */
+/* Returns the age of a time; an impossible time is long ago. */
 static inline uint64_t peer_age(uint64_t now_ms, uint64_t then_ms)
 {
     if (then_ms <= now_ms)
@@ -179,7 +178,7 @@ static inline bool peer_has_failed(const struct peer *peer, uint64_t now_ms)
     return peer_state_has_failed(peer->state, peer->server, now_ms);
 }
 
-/* Whether the configuration, the operator or a health check has it get no sessions. */
+/* Whether the configuration, the operator or a health check bars sessions. */
 static inline bool peer_is_down(const struct peer *peer)
 {
     return peer->is_off || (peer->server->is_checked && !peer->is_up &&

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queues of the groups in a worker, with two lists each: sessions that wait for a name, and
- * sessions that wait for room (`queue`), both in the order of their time-outs. A source of the
- * loop's own, without a descriptor, stands for due queues. Room that a different worker or time has
- * made is polled by a timer. */
+/* The queues of the groups in a worker. A queue has two lists: sessions that wait for a name, and
+ * sessions that wait for room (`queue`), both in the order of time-outs. A source of the loop's
+ * own, without a descriptor, stands for due queues. A timer polls for room made by a different
+ * worker or by time. */
 #include "upstream/queue.h"
 
 #include "base/memory.h"
@@ -12,12 +12,12 @@
 #define QUEUE_KIND KIND('Q', 'u', 'e', 'u')
 /* The poll interval for room. */
 #define POLL_MS 100
-/* Sessions of a queue that are looked at: the first may have tried the server that has room. */
+/* Limit of examined sessions of a queue: the first may have tried the server with room. */
 #define LOOKED_AT 16
-/* Sessions that are resumed in a turn of the loop. */
+/* Limit of sessions resumed in a turn of the loop. */
 #define RESUMED_A_TURN 256
-/* The time for a name without a resolver_timeout; and the grace of sessions beyond the time-out, so
- * that the question's own failure, with its reason, comes first. */
+/* The time for a name without a resolver_timeout; and the grace of sessions beyond the time-out, to
+ * let the question's own failure come first, with the reason. */
 #define NAME_TIMEOUT_MS 30000
 #define NAME_GRACE_MS 20
 
@@ -31,12 +31,12 @@ struct waiter {
 
 TAILQ_HEAD(waiter_list, waiter);
 
-/* The queue of a group, from the first session on that has to wait. */
+/* The queue of a group, from the first waiting session on. */
 struct queue {
     unsigned kind;
     struct upstreams *upstreams;
     struct upstream *upstream;
-    TAILQ_ENTRY(queue) due; /* among those that are looked at soon */
+    TAILQ_ENTRY(queue) due; /* among the queues due soon */
     bool is_due;
     struct timer timer;
     struct waiter_list lists[WAIT_REASONS];
@@ -74,7 +74,7 @@ static void expired(struct loop *loop, struct timer *timer)
     make_queue_due(container_of(timer, struct queue, timer));
 }
 
-/* Sets the timer by the first of each list. */
+/* Sets the timer by the first session of both lists. */
 static void set_queue_timer(struct queue *queue)
 {
     uint64_t now = queue_now(queue), ms = queue->n[WAIT_FOR_ROOM] > 0 ? POLL_MS : UINT64_MAX;
@@ -141,7 +141,7 @@ void queue_forget(struct upstream *upstream)
 
 /* ---- Waiting ---- */
 
-/* Puts a session at the end of a list, with the time that it has. */
+/* Puts a session at the end of a list, with the session's time-out. */
 static void append(struct queue *queue, struct waiter *waiter, enum wait_reason reason)
 {
     const struct upstream *upstream = queue->upstream;
@@ -226,8 +226,7 @@ static fb_choice begin_wait(struct choice *choice, enum wait_reason reason)
     return FB_CHOICE_WAITS;
 }
 
-/* Whether sessions wait that are served before a new session: for room, or for a name that was
- * answered. */
+/* Whether waiting sessions precede a new session: for room, or for an answered name. */
 static bool others_wait(const struct upstream *upstream)
 {
     const struct queue *queue = upstream->waiting;
@@ -315,7 +314,7 @@ static struct waiter *find_ready(struct queue *queue, fb_choice *status)
     return NULL;
 }
 
-/* Serves a session of the queue, which may be freed. */
+/* Serves a session of the queue; the session may be freed. */
 static void serve_queue(struct queue *queue)
 {
     struct upstreams *upstreams = queue->upstreams;

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sessions that wait: for the first answer about a name of their group, or for a server that has
- * room.
+/* Sessions that wait: for the first answer about a name of their group, or for a server with room.
  *
- * Responsible for the order in which they are served, for the time that each may wait, and for
- * telling them from the loop, never within a call. Invariant: while sessions of a group wait, the
- * group has a timer, or is due. */
+ * Responsible for the order of service, for the waiting time, and for resuming sessions from the
+ * loop, never within a call. Invariant: while sessions of a group wait, the group has a timer,
+ * or is due. */
 #pragma once
 
 #include "upstream/choice.h"
 
-/* Chooses for a session as choice_next() does, or has it wait. */
+/* Chooses for a session as choice_next() does, or lets the session wait. */
 fb_choice queue_choose(struct choice *choice);
-/* Ends a try as choice_end() does, which may make room for waiting sessions; or ends the wait. */
+/* Ends a try as choice_end() does, perhaps with room for waiting sessions; or ends the wait. */
 void queue_end(struct choice *choice, fb_try_end how);
 
-/* Looks soon at those that wait: the group's names or servers have changed. */
+/* Looks soon at the waiting sessions: the group's names or servers have changed. */
 void queue_wake(struct upstream *upstream);
 /* Opens the queue of a worker; -1 after an emerg line. */
 int queue_open(struct upstreams *upstreams);

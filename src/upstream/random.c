@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Draws a peer by weight; with `two` another one, and takes the better of them. What is drawn too
- * often in vain is left to round robin, and so are the backups. */
+/* Draws a peer by weight; with `two` draws a second peer, and takes the better peer. Round robin
+ * chooses after too many vain draws, and among the backups. */
 #include "upstream/least.h"
 
 static struct peer *choose_at_random(struct choice *choice)

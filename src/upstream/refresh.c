@@ -22,15 +22,15 @@ struct refresh {
     const struct upstream_server *server;
     struct refresh *next; /* in the order of the group's servers */
     struct addresses_key key;
-    uint32_t entry;   /* ADDRESSES_NONE: nobody has asked yet */
-    uint32_t version; /* the one whose addresses were read */
+    uint32_t entry;   /* ADDRESSES_NONE: no process has asked yet */
+    uint32_t version; /* version of the addresses read last */
     bool answered;
     struct resolve_set *found;
 };
 
 /* ---- Addresses ---- */
 
-/* Gives the group's server these addresses; -1 without memory. */
+/* Gives the group's server the addresses; -1 without memory. */
 static int replace_peers(
     struct upstream *upstream, const struct upstream_server *server, const struct resolve_set *set)
 {
@@ -75,7 +75,7 @@ int refresh_replace(struct upstream *upstream, const struct upstream_server *ser
 
 /* ---- Following ---- */
 
-/* Uses the addresses of the table, in the server's order and with its weights. */
+/* Uses the table's addresses, in the server's order and with the server's weights. */
 static int use_addresses(
     struct upstream *upstream, struct refresh *refresh, struct resolve_set *set)
 {

@@ -6,19 +6,18 @@
 #include "upstream/resolve_set.h"
 #include "upstream/upstreams.h"
 
-/* Begins to refresh the group, whose peers were created; -1 without memory, with nothing left to
+/* Begins to refresh the group with its peers created; -1 without memory, with nothing left to
  * undo. */
 int refresh_open(struct upstreams *upstreams, struct upstream *upstream);
 void refresh_close(struct upstream *upstream);
 
-/* Reads the table, if it has changed, and wakes waiting sessions. */
+/* Reads the table after a change, and wakes waiting sessions. */
 void refresh_group(struct upstreams *upstreams, struct upstream *upstream);
 /* Does the same for all groups. */
 void refresh_all(struct upstreams *upstreams);
 /* The timer upstreams->names_due. */
 void refresh_expired(struct loop *loop, struct timer *timer);
 
-/* Gives the server these addresses instead of those in *found, which is replaced by a copy of the
- * set; -1 without memory. */
+/* Gives the server new addresses, and replaces *found by a copy of the set; -1 without memory. */
 int refresh_replace(struct upstream *upstream, const struct upstream_server *server,
     const struct resolve_set *set, struct resolve_set **found);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Asks for names in rounds: a round asks for the SRV records of a server with a `service`, and then
- * for the addresses of each target, or else for those of the server's host alone. A round collects
- * a draft. What has failed in it keeps what was found before; what does not exist keeps nothing. */
+ * for the addresses of every target, or else for the addresses of the server's host alone. A round
+ * collects a draft. A failed question keeps the earlier addresses; an absent name keeps none. */
 #include "upstream/resolve.h"
 
 #include "upstream/resolve_private.h"
@@ -30,7 +30,7 @@ static void take_addresses(const struct target *target, const fb_names *names)
     }
 }
 
-/* Takes what a question has come to; false: nothing, for a reason that is noted. */
+/* Takes a question's outcome; false: no addresses, with the reason noted. */
 static bool take_outcome(struct resolve *resolve, const char *name, const fb_names *names)
 {
     assert((names->outcome == FB_NAME_FOUND) == (names->why == NULL));
@@ -218,7 +218,8 @@ static void begin_round(struct resolve *resolve)
         resolve_end_round(resolve);
 }
 
-/* Begins with what was found by a process before; there is memory for it, or it is read as none. */
+/* Begins with an earlier process's addresses; there is memory, or the addresses are read as
+ * none. */
 static void read_found(struct resolve *resolve)
 {
     struct resolve_set *set = resolve_set_create(resolve_memory(resolve));
@@ -231,7 +232,7 @@ static void read_found(struct resolve *resolve)
     memory_release(resolve_memory(resolve), set);
 }
 
-/* Claims the server's entry, and begins with what stands there; or tries again in a while. */
+/* Claims the server's entry, and begins with the entry's addresses; or tries again in a while. */
 static void claim_entry(struct resolve *resolve)
 {
     struct upstreams *upstreams = resolve->upstreams;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A server's name, and the round of questions about it that runs. For the files of resolve.c
- * alone. */
+/* A server's name, and the running round of questions. For the files of resolve.c alone. */
 #pragma once
 
 #include "upstream/addresses.h"
@@ -9,10 +8,10 @@
 
 #define RESOLVE_KIND KIND('R', 's', 'l', 'U')
 
-/* A host whose addresses a round asks for. */
+/* A host with addresses asked for by a round. */
 struct target {
     struct resolve *resolve;
-    struct fb_resolution *resolution; /* NULL: it is not asked for, or was answered */
+    struct fb_resolution *resolution; /* NULL: no question runs */
     uint16_t priority, weight;        /* the SRV record's */
     in_port_t port;
     char name[MESSAGE_NAME];
@@ -30,11 +29,11 @@ struct resolve {
         entry; /* claimed; ADDRESSES_NONE: a different process asks, or the name is a session's */
     struct resolve_set *found;
     bool has_answered; /* a round has ended */
-    unsigned failures; /* rounds in a row that have found nothing, or in which a question failed */
+    unsigned failures; /* rounds in a row without addresses, or with a failed question */
     const char *why;   /* reason of the latest round's failure; NULL: none */
     char why_name[MESSAGE_NAME];
-    const char *logged; /* the failure that the error log knows of; NULL: none */
-    /* the round that runs */
+    const char *logged; /* the failure known to the error log; NULL: none */
+    /* the running round */
     struct fb_resolution *service; /* NULL: no SRV records are asked for now */
     struct target *targets;
     unsigned target_n, waits; /* targets, and targets without an answer */
@@ -48,10 +47,10 @@ static inline const struct memory *resolve_memory(const struct resolve *resolve)
     return resolve->upstreams->memory;
 }
 
-/* Notes that the round has not found all. */
+/* Notes an incomplete round. */
 void resolve_note_failure(struct resolve *resolve, const char *name, const char *why);
 /* Notes a lack of memory. */
 void resolve_note_memory(struct resolve *resolve);
-/* Ends the round, all of whose questions have ended. */
+/* Ends the round after its last question. */
 void resolve_end_round(struct resolve *resolve);
 void resolve_free_round(struct resolve *resolve);

@@ -16,7 +16,7 @@
 
 /* ---- What was found ---- */
 
-/* Makes the draft what was found, for the session's peers or for all workers; -1 without memory. */
+/* Puts the draft in force, for the session's peers or for all workers; -1 without memory. */
 static int take_draft(struct resolve *resolve)
 {
     const struct memory *memory = resolve_memory(resolve);
@@ -87,7 +87,7 @@ static uint32_t random_of_round(const struct resolve *resolve, uint32_t below)
     return resolve->upstreams->random(resolve->upstreams, below);
 }
 
-/* Returns a growing time until the next round, of which a quarter is chance. */
+/* Returns a growing time until the next round, a quarter by chance. */
 static uint64_t retry_delay(const struct resolve *resolve)
 {
     unsigned doubled = resolve->failures < 6 ? resolve->failures : 6;
@@ -98,8 +98,8 @@ static uint64_t retry_delay(const struct resolve *resolve)
     return ms - random_of_round(resolve, ms / 4);
 }
 
-/* Sets the time of the next round, if there will be one. An answer is asked for again when its time
- * has passed for sure, and once a second at most. */
+/* Sets the time of the next round, if any. An answer is asked for again after its time has passed
+ * for sure, and once a second at most. */
 static void schedule(struct resolve *resolve)
 {
     uint64_t ms = (uint64_t)(resolve->ttl > 0 ? resolve->ttl : 1) * 1000 + 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets of addresses, few enough for a comparison of each pair. */
+/* Sets of addresses, few enough to compare all pairs. */
 #include "upstream/resolve_set.h"
 
 #include <assert.h>

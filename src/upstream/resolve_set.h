@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The addresses of a server's name, or of its service.
+/* The addresses of a server's name, or service.
  *
- * Responsible for their order, the same in each worker, and for having each address once. */
+ * Responsible for the order, equal in all workers, and against duplicates. */
 #pragma once
 
 #include "base/memory.h"
@@ -25,16 +25,16 @@ struct resolve_set {
     struct resolve_found list[];
 };
 
-/* Makes an empty set with room for all that is taken, or a copy without more room than it needs.
- * NULL without memory. */
+/* Makes an empty set with room for all addresses taken, or a copy without spare room. NULL without
+ * memory. */
 struct resolve_set *resolve_set_create(const struct memory *memory);
 struct resolve_set *resolve_set_copy(const struct memory *memory, const struct resolve_set *set);
 
 void resolve_set_add(struct resolve_set *set, const struct resolve_found *found);
 /* Adds the missing addresses of a second set. */
 void resolve_set_join(struct resolve_set *set, const struct resolve_set *other);
-/* Brings the set into its order. Addresses of the lowest priority are primaries, the others are
- * backups; of a server that is a backup itself the others are left out. */
+/* Sorts the set. Addresses of the lowest priority are primaries, the rest are backups; a server
+ * that is a backup itself has no further backups. */
 void resolve_set_sort(struct resolve_set *set, bool backup);
-/* Whether two sets in their order are the same; either may be NULL. */
+/* Whether two sorted sets are equal; either may be NULL. */
 bool resolve_set_equal(const struct resolve_set *a, const struct resolve_set *b);

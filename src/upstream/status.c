@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the numbers of peers in a zone for the master, which takes no lock for that, and believes
- * nothing that workers can write. */
+/* Reads the numbers of peers in a zone for the master, without a lock and without trust in memory
+ * writable by workers. */
 #include "upstream/status.h"
 
 #include "upstream/operators.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An entry in use, by the key of its server. */
+/* An entry in use, by server key. */
 struct used_entry {
     uint64_t server;
     uint32_t entry;
@@ -65,7 +65,7 @@ static int compare_used_entries(const void *a, const void *b)
     return x->entry < y->entry ? -1 : x->entry > y->entry;
 }
 
-/* Reads the zone for all groups that are listed now; -1 without memory. */
+/* Reads the zone for all groups listed now; -1 without memory. */
 static int read_entries(struct upstream_zone *zone)
 {
     const char *base = zone_memory(zone->zone);
@@ -95,7 +95,7 @@ void upstream_status_forget(struct upstream_zone *zone)
     zone->reading = NULL;
 }
 
-/* Returns the first entry of the server; reading->n: it has none. */
+/* Returns the first entry of the server; reading->n: none. */
 static uint32_t find_first(const struct upstream_zone_reading *reading, uint64_t server)
 {
     uint32_t from = 0, to = reading->n;
@@ -122,7 +122,7 @@ static int compare_servers(const void *a, const void *b)
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Sorts the servers by their keys, and within a name by their places. */
+/* Sorts the servers by key, and within a name by place. */
 static void key_servers(struct reading *reading, const struct upstream_zone_header *header)
 {
     const struct upstream *upstream = reading->upstream;
@@ -142,7 +142,7 @@ static void key_servers(struct reading *reading, const struct upstream_zone_head
     qsort(reading->servers, n, sizeof(*reading->servers), compare_servers);
 }
 
-/* Copies the address of a peer; false where a worker has written what is none. */
+/* Copies the address of a peer; false where a worker has written no address. */
 static bool copy_peer_address(const struct upstream_server *server,
     const struct upstream_zone_entry *entry, char address[ADDRESS_TEXT])
 {
@@ -164,7 +164,7 @@ static void add_found(struct reading *reading, const struct keyed_server *server
         (struct server_entry) { .server = server->server, .place = server->place, .entry = entry };
 }
 
-/* Finds the entries of a server that workers use, or notes that there are none. */
+/* Finds the used entries of a server, or notes that there are none. */
 static void find_entries(struct reading *reading, const struct keyed_server *server)
 {
     const struct upstream_zone_reading *zone = reading->zone;

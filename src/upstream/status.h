@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The numbers of the peers in a zone, as the master reads them. */
+/* The numbers of the peers in a zone, as read by the master. */
 #pragma once
 
 #include "upstream/zone.h"
 
-/* Numbers of a peer, any of which a worker may have invented. */
+/* Numbers of a peer; a worker may have invented any. */
 struct upstream_numbers {
     const struct upstream_server *server;
     char address[ADDRESS_TEXT]; /* printable; "": no worker uses an address of the name */
-    bool is_used;               /* workers use it; else the numbers are not known */
+    bool is_used;               /* workers use the entry; else the numbers are not known */
     enum upstream_operator said;
     enum peer_health health;
     bool failed;    /* max_fails was reached, within fail_timeout */
@@ -20,9 +20,9 @@ struct upstream_numbers {
     uint32_t times[3]; /* averages in parts of PEER_TIME_UNIT to the ms; 0: not known */
 };
 
-/* Calls `each` for each peer of the group, in the order of servers, and for a
- * server without any; -1 with errno: ENOTSUP without a zone, ENOMEM. All groups of a zone are read
- * as it was at the first of them, in one pass, until it is forgotten. */
+/* Calls `each` for every peer of the group, in the order of servers, and for a server without any;
+ * -1 with errno: ENOTSUP without a zone, ENOMEM. The first group reads the zone in a single pass
+ * for all groups, until the reading is forgotten. */
 int upstream_status_read(const struct upstream *upstream, uint64_t now_ms,
     void (*each)(void *arg, const struct upstream_numbers *numbers), void *arg);
 /* Forgets which entries the zone has. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Groups of servers, `upstream {}`, as the configuration has them. A directive that names a single
- * server gets a group of its own.
+/* Groups of servers, `upstream {}`, as of the configuration. A directive with a single server gets
+ * a private group.
  *
- * Only data: settings/ fills it in, and nothing changes it while sessions use it, but for the
- * worker's peers. */
+ * Only data: settings/ fills in the groups, and nothing changes a group in use by sessions, but
+ * for the worker's peers. */
 #pragma once
 
 #include "base/check.h"
@@ -32,7 +32,7 @@ struct upstream_server {
     const struct conf_word *word;   /* place of the text; NULL: a session's */
     const struct fb_target *target; /* the address; NULL: workers resolve `host` */
     const char *host;               /* a name; or NULL */
-    const char *service;            /* names the SRV records that are asked for; or NULL */
+    const char *service;            /* names the SRV records to ask for; or NULL */
     in_port_t port;                 /* port of `host`, in host order */
     bool resolve;                   /* `host` is asked for again when an answer has expired */
     bool backup, down, drain;
@@ -46,10 +46,10 @@ struct upstream_server {
 
 enum upstream_time { UPSTREAM_TIME_CONNECT, UPSTREAM_TIME_FIRST_BYTE, UPSTREAM_TIME_LAST_BYTE };
 
-/* The balancer of a group with the values of its directive. */
+/* The balancer of a group with the directive's values. */
 struct upstream_balance {
     const struct balancer *balancer; /* balancer.h */
-    const struct template *key;      /* hash: text that the caller works out; else NULL */
+    const struct template *key;      /* hash: text worked out by the caller; else NULL */
     bool consistent;                 /* hash */
     bool two;                        /* random: of two servers the better one */
     bool two_by_time;                /* random two: by `time`, not by connections */
@@ -59,10 +59,10 @@ struct upstream_balance {
 
 enum upstream_drop_way { UPSTREAM_DROP_UNSET, UPSTREAM_DROP_OFF, UPSTREAM_DROP_ON };
 
-/* proxy_session_drop: whether sessions end when their server is not to be used any more. */
+/* proxy_session_drop: whether sessions end when the server is out of use. */
 struct upstream_drop {
     enum upstream_drop_way way;
-    int64_t over; /* ms in which they do */
+    int64_t over; /* ms within which the sessions end */
 };
 
 struct upstream {
@@ -70,15 +70,15 @@ struct upstream {
     STAILQ_ENTRY(upstream) link;
     const char *name;
     const struct conf_word *word; /* the place of its declaration */
-    bool is_single;               /* made for the address of a directive, which is the name */
-    bool is_used;                 /* a directive leads to it, or may do so in a session */
+    bool is_single;               /* made for the address of a directive, used as the name */
+    bool is_used;                 /* a directive leads to the group, or may do so in a session */
     bool is_of_session;           /* made for a session, in the session's memory */
     STAILQ_HEAD(upstream_servers, upstream_server) servers;
     unsigned server_n;
     struct upstream_balance balance;
     struct upstream_zone *zone;           /* NULL: the state is each worker's own */
     struct upstream_check *checks;        /* list of health checks (health.h) */
-    uint32_t queue;                       /* sessions that may wait, in each worker; 0: none */
+    uint32_t queue;                       /* limit of waiting sessions, per worker; 0: none */
     int64_t queue_timeout;                /* ms */
     struct upstream_drop drop;            /* unset: that of the session's server holds */
     const struct names_setting *resolver; /* NULL: the system's */
@@ -86,11 +86,11 @@ struct upstream {
     /* the worker's, from upstreams_open() on */
     struct peers *peers;
     struct refresh *refreshes; /* the names of servers; NULL: there are none */
-    uint32_t refreshed;        /* addresses_changes() that these have read */
+    uint32_t refreshed;        /* addresses_changes() as of the last read */
     uint32_t unanswered;       /* names without an answer yet, good or bad */
-    /* ... of the process that asks, which may be a worker: the names of servers */
+    /* ... of the asking process, perhaps a worker: the names of servers */
     struct resolve *resolves;
-    const char *unresolved; /* why a session's name has no address; NULL: it has */
+    const char *unresolved; /* reason for a session's name without an address, or NULL */
     struct queue *waiting;  /* sessions; NULL: none had to wait */
 };
 
@@ -98,9 +98,9 @@ STAILQ_HEAD(upstream_list, upstream);
 
 /* The place that a directive leads to. */
 struct fb_upstream {
-    struct upstream *upstream;            /* NULL: `text` says it in each session */
+    struct upstream *upstream;            /* NULL: `text` names the group, session by session */
     const struct template *text;          /* or NULL */
     const struct named_upstreams *named;  /* the groups that `text` may name (session/server.h) */
-    const struct names_setting *resolver; /* for a name that `text` may be; as above */
+    const struct names_setting *resolver; /* for a name in `text`; as above */
     int64_t resolver_timeout;
 };

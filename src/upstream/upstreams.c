@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens the groups of a configuration in a worker, which makes the peers of each and has its names
- * asked for, and closes them when no session is left. */
+/* Opens the groups of a configuration in a worker: makes the peers, and has the names asked for.
+ * Closes the groups when no session is left. */
 #include "upstream/upstreams.h"
 
 #include "base/log.h"
@@ -14,7 +14,7 @@
 
 #include <errno.h>
 
-/* Whether the group is made for an address that does not change. */
+/* Whether the group is made for an address that never changes. */
 static bool is_plain_group(const struct upstream *upstream)
 {
     return upstream->is_single && upstream->peers->n == 1 &&

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The groups of servers in a worker: the peers of each, what they wait for, and how sessions are
- * told. */
+/* The groups of servers in a worker: the peers, the waits, and the wake-up of sessions. */
 #pragma once
 
 #include "base/log_line.h"
@@ -22,15 +21,16 @@ struct upstreams {
     struct log *log;
     const struct memory *memory;
     struct slot_id id; /* the worker's, for zones */
-    /* Resumes a session that queue_choose() has made wait; runs its protocol, from the loop. */
+    /* Resumes a session after a wait in queue_choose(); runs the session's protocol, from the
+     * loop. */
     void (*resume)(struct choice *choice, fb_choice status);
     /* Logs a line of the session with the upstream's name. */
     void (*report)(
         struct choice *choice, enum log_level level, const char *upstream, const char *message);
     uint32_t (*random)(struct upstreams *upstreams, uint32_t below);
-    /* Begins the checks of a peer that a list has. */
+    /* Begins the checks of a peer in a list. */
     void (*listed)(struct peers *peers, struct peer *peer);
-    uint32_t generation;                          /* changes with each reload */
+    uint32_t generation;                          /* changes with every reload */
     LIST_HEAD(, health_probe) probes;             /* health checks that run (health.h) */
     struct names *names;                          /* NULL: there are no resolvers */
     const struct names_setting *system;           /* the resolver of who has none */
@@ -45,7 +45,7 @@ struct upstreams {
 
     /* queue.c */
     struct source_ops queue_ops; /* the source's, which lead to the struct */
-    struct source *source;       /* stands for the queues that are looked at soon; NULL: none */
+    struct source *source;       /* stands for queues due soon; NULL: none */
     TAILQ_HEAD(, queue) due;
 };
 
@@ -56,5 +56,5 @@ int upstreams_ask(struct upstreams *upstreams);
 void upstreams_close(struct upstreams *upstreams);
 /* Opens one group, such as a session's; -1 without memory, with nothing left to undo. */
 int upstreams_open_group(struct upstreams *upstreams, struct upstream *upstream);
-/* No session has a try, or waits; a group that is not open is left alone. */
+/* Closes a group without tries or waits of sessions; leaves a closed group alone. */
 void upstreams_close_group(struct upstream *upstream);

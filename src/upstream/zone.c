@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes and opens the zones of groups. The header fills its pages: masters publish there which
- * workers have died, and what the operator says. */
+/* Makes and opens the zones of groups. The header fills its pages: masters publish there the dead
+ * workers, and the operator's words. */
 #include "shm/siphash.h"
 #include "upstream/zone_private.h"
 
@@ -63,7 +63,7 @@ static bool is_zone(const void *memory, const void *shape)
            header->size == ((const struct upstream_zone_shape *)shape)->size;
 }
 
-/* Leaves only the header to the master, for each worker alike. */
+/* Leaves only the header to the master, for every worker alike. */
 static struct segment_part writable_part(const void *shape, uint32_t slot)
 {
     struct upstream_zone_layout l = upstream_zone_layout(shape);
@@ -78,7 +78,7 @@ static void acquire_slot(void *memory, const void *shape, struct slot_id id)
     table_worker_begins(&((struct upstream_zone_header *)memory)->workers, id);
 }
 
-/* Frees the locks that the worker has held. */
+/* Frees the worker's locks. */
 static void release_slot(void *memory, const void *shape, struct slot_id id)
 {
     (void)shape;
@@ -205,7 +205,7 @@ uint32_t upstream_zone_lock_of(const struct upstream_zone *zone, const char *ups
     return (uint32_t)(upstream_zone_hash(zone->header, 1, upstream) % UPSTREAM_ZONE_LOCKS);
 }
 
-/* A lock that its holder has left, or that was taken from it, guards nothing to repair. */
+/* A lock left by its holder, or taken from the holder, guards nothing to repair. */
 void upstream_zone_lock(struct upstream_zone *zone, uint32_t lock, struct zone_hold *hold)
 {
     assert(hold->lock == NULL);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `zone` of a group: what is known of its peers stands in memory that all workers share, and that a
- * reload and an upgrade keep. An entry is found by the names of the group and of the server, and by
- * the address.
+/* `zone` of a group: the state of the peers stands in memory shared by all workers, and kept by a
+ * reload and an upgrade. An entry is found by the names of the group and of the server, and by the
+ * address.
  *
- * Two zones of shm/ make it: one of entries, the locks of groups, and what the operator says, which
- * masters alone write; and rows with the tries that each worker runs, which its death zeroes, so
- * that max_conns is exact again then. Any worker may write into the entries: they are input. A lock
- * guards the order of choices and nothing that must be whole: who finds one that a dead worker has
- * left goes on. An entry that no worker uses is given up when there is no room for another. */
+ * Two zones of shm/ are used: the first has entries, the locks of groups, and the operator's
+ * words, written by masters alone; the second has rows with the running tries of workers. A
+ * worker's death zeroes the row, and max_conns is exact again. Any worker may write into the
+ * entries: all contents are input. A lock guards the order of choices and no data that must be
+ * whole: a worker that finds a dead worker's lock goes on. An unused entry is given up when
+ * there is no room for a new entry. */
 #pragma once
 
 #include "base/memory.h"
@@ -16,24 +17,24 @@
 #include "shm/zone.h"
 #include "upstream/peers.h"
 
-/* The most peers of a zone, however large it is. */
+/* Limit of peers in a zone, whatever the size. */
 #define UPSTREAM_ZONE_ENTRIES 16384
 
 struct upstream_zone_shape {
     uint64_t size; /* bytes for entries */
 };
 
-/* An entry as the lists of a worker have it. Peers that are alike have an entry each. */
+/* An entry as in the lists of a worker. Equal peers have separate entries. */
 struct upstream_zone_listed {
     bool is_listed;  /* the peer is in a list */
-    uint16_t before; /* peers like it that come before it */
+    uint16_t before; /* equal peers before the peer */
     uint16_t first;  /* entry of the first of them */
-    uint16_t next;   /* if it is the first: lists have those with 1 to `next` - 1 before them */
+    uint16_t next;   /* of the first: lists have the equal peers with 1 to `next` - 1 before */
 };
 
-/* An entry that no worker used when this was noted. */
+/* An entry, not used by a worker at the time of the note. */
 struct upstream_zone_unused {
-    uint64_t used_ms; /* when it was last begun to be used */
+    uint64_t used_ms; /* start of the last use */
     uint32_t entry;
 };
 
@@ -42,7 +43,7 @@ struct upstream_zone {
     struct upstream_zone_shape shape;
     struct shm_metrics_shape rows_shape;
     struct zone *zone, *rows;
-    /* the master's, while it lists groups (status.c); NULL: it does not */
+    /* the master's, while listing groups (status.c); else NULL */
     struct upstream_zone_reading *reading;
 
     /* a worker's, while it is open */
@@ -54,7 +55,7 @@ struct upstream_zone {
     struct upstream_zone_listed *listed; /* by entry */
     struct upstream_zone_unused *unused; /* unused_n; the last is given up first */
     uint32_t unused_n;
-    uint64_t full_ms;   /* when a search found none of them; UINT64_MAX: there may be some */
+    uint64_t full_ms;   /* when a search found no unused entry; UINT64_MAX: there may be some */
     uint64_t looked_at; /* entries that searches have looked at, ever */
     struct table table; /* a shard is a lock: for groups, or for the entries */
 };
@@ -66,7 +67,7 @@ struct upstream_place {
 
 extern const struct zone_kind upstream_zone_kind;
 
-/* Returns the bytes that a zone for so many peers has, UPSTREAM_ZONE_ENTRIES at most. */
+/* Returns the bytes of a zone for so many peers, UPSTREAM_ZONE_ENTRIES at most. */
 uint64_t upstream_zone_size_for(uint64_t peers);
 
 /* Adds the zones of a group's zone to the configuration's. The name must last as long as the arena.
@@ -75,9 +76,9 @@ uint64_t upstream_zone_size_for(uint64_t peers);
 struct upstream_zone *upstream_zone_declare(
     struct zones *zones, struct arena *arena, const char *name, uint64_t size);
 
-/* A worker, in this slot: opens the zone, whose memory is open; -1 without memory. */
+/* For a worker in this slot: opens the zone, whose memory is open; -1 without memory. */
 int upstream_zone_open(struct upstream_zone *zone, const struct memory *memory, struct slot_id id);
-/* Closes it, when all have left, or if it is not open. */
+/* Closes the zone after the last use; leaves a closed zone alone. */
 void upstream_zone_close(struct upstream_zone *zone, const struct memory *memory);
 
 /* Returns which lock a group has. */
@@ -85,5 +86,5 @@ uint32_t upstream_zone_lock_of(const struct upstream_zone *zone, const char *ups
 /* Locks the group against choices by other workers. */
 void upstream_zone_lock(struct upstream_zone *zone, uint32_t lock, struct zone_hold *hold);
 
-/* The tries of a peer that all workers run. */
+/* The running tries of a peer, of all workers. */
 uint32_t upstream_zone_conns(const struct upstream_zone *zone, uint32_t entry);

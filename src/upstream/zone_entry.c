@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds and makes the entries of peers, under the table's lock; a call that loses the lock
- * begins again. A worker notes the use of an entry in its row before it reads the entry's key,
+/* Finds and makes the entries of peers, under the table's lock; a call that loses the lock begins
+ * again. A worker notes the use of an entry in the worker's row before a read of the entry's key,
  * so that no worker gives the entry up meanwhile. */
 #include "upstream/zone_entry.h"
 
@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The tries of a call from which the lock is taken. */
+/* Limit of tries of a call whose lock is taken away. */
 #define TRIES 8
-/* The key of an entry that is being made. */
+/* The key of an entry in the making. */
 #define KEY_MADE 1
 
 struct entry_key {
@@ -71,14 +71,14 @@ static uint32_t uses_of(const struct upstream_zone *zone, uint32_t i)
     return upstream_zone_uses(shm_metrics_total(zone->metrics, &zone->rows_shape, i));
 }
 
-/* Whether any worker uses the entry. Its own use a worker knows by private memory. */
+/* Whether any worker uses the entry. Private memory tells of this worker's use. */
 static bool is_used(const struct upstream_zone *zone, uint32_t i)
 {
     return zone->listed[i].is_listed || upstream_zone_uses(PEER_LOAD(zone->row[i])) > 0 ||
            uses_of(zone, i) > 0;
 }
 
-/* Finds the entry of the key: true; else *free is one that was never used, or UINT32_MAX. */
+/* Finds the entry of the key: true; else *free is a never used entry, or UINT32_MAX. */
 static bool find_entry(
     struct upstream_zone *zone, const struct entry_key *key, uint32_t *found, uint32_t *free)
 {
@@ -111,7 +111,7 @@ static int compare_unused(const void *a, const void *b)
     return x->entry > y->entry ? -1 : x->entry < y->entry;
 }
 
-/* Notes all entries that nobody uses, so that many servers are found room for in one pass. */
+/* Notes all unused entries, to find room for many servers in a single pass. */
 static void note_unused(struct upstream_zone *zone)
 {
     zone->unused_n = 0;
@@ -125,7 +125,7 @@ static void note_unused(struct upstream_zone *zone)
     qsort(zone->unused, zone->unused_n, sizeof(*zone->unused), compare_unused);
 }
 
-/* Takes an entry of those that were noted, unused ever since; UINT32_MAX: none is left. */
+/* Takes a noted entry, unused ever since; UINT32_MAX: none is left. */
 static uint32_t take_unused(struct upstream_zone *zone)
 {
     while (zone->unused_n > 0) {
@@ -139,8 +139,8 @@ static uint32_t take_unused(struct upstream_zone *zone)
     return UINT32_MAX;
 }
 
-/* Returns the entry that nobody uses for the longest time; UINT32_MAX: there is none, which is not
- * looked for again in the same turn. */
+/* Returns the entry unused for the longest time; UINT32_MAX: there is none, and the same turn does
+ * not search again. */
 static uint32_t find_unused(struct upstream_zone *zone, uint64_t now_ms)
 {
     uint32_t found = take_unused(zone);
@@ -154,8 +154,8 @@ static uint32_t find_unused(struct upstream_zone *zone, uint64_t now_ms)
     return found;
 }
 
-/* Makes the entry that of the peer, of which nothing is known; false where another worker does so
- * with it, or the lock was taken. */
+/* Gives the entry to the peer, with a zeroed state; false where another worker does so, or the lock
+ * was taken away. */
 static bool make_entry(struct upstream_zone *zone, const struct upstream_place *place,
     const struct entry_key *key, uint32_t i, const struct zone_hold *hold)
 {
@@ -178,7 +178,7 @@ static bool make_entry(struct upstream_zone *zone, const struct upstream_place *
     return true;
 }
 
-/* Notes that this worker uses the entry, if the key is unchanged. */
+/* Notes this worker's use of the entry, if the key is unchanged. */
 static bool join_entry(struct upstream_zone *zone, const struct entry_key *key, uint32_t i)
 {
     assert(!zone->listed[i].is_listed);
@@ -197,8 +197,8 @@ struct joined {
     uint32_t first; /* entry of the first like it */
 };
 
-/* Returns for how many peers like it before it a peer is looked for next, after so many: the
- * entries of those that lists have are not looked at again. */
+/* Returns the next number of equal peers before a peer, after `before`: skips the entries of listed
+ * peers. */
 static uint32_t pass_listed(struct upstream_zone *zone, uint32_t first, uint32_t before)
 {
     struct upstream_zone_listed *listed = &zone->listed[first];
@@ -226,7 +226,7 @@ static enum outcome join_locked(struct upstream_zone *zone, const struct upstrea
             joined->first = joined->entry;
         joined->before = before;
         if (found && zone->listed[joined->entry].is_listed) {
-            before = pass_listed(zone, joined->first, before); /* another peer's, that is like it */
+            before = pass_listed(zone, joined->first, before); /* of an equal peer before */
             continue;
         }
         if (found)

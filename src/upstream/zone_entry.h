@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The entries of a zone, as the lists of peers use them. */
+/* The entries of a zone, for the lists of peers. */
 #pragma once
 
 #include "upstream/zone.h"
 
-/* Returns the state of a peer that has come into a list, and *entry, which is made where there is
- * none; NULL: the zone is full. */
+/* Returns the state of a peer new in a list, and *entry, made where there is none; NULL: the zone
+ * is full. */
 struct peer_state *upstream_zone_join(struct upstream_zone *zone,
     const struct upstream_place *place, uint64_t now_ms, uint32_t *entry);
-/* Notes that the peer has gone from its list. */
+/* Notes that the peer has left the list. */
 void upstream_zone_unlist(struct upstream_zone *zone, uint32_t entry);
 /* Notes that the peer is gone. */
 void upstream_zone_leave(struct upstream_zone *zone, uint32_t entry);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The layout of a group's zone, for its own files. It follows from the shape alone, which each
- * process has in its own memory.
+/* The layout of a group's zone, for the zone's files. The layout follows from the shape alone, and
+ * every process has the shape in private memory.
  *
- * Entries are an open hash table: an entry that has had a key always has one, so that no chain
- * breaks; it is only ever replaced by another. */
+ * Entries are an open hash table: an entry that has had a key always has a key, so that no chain
+ * breaks; a new entry may only ever replace an entry. */
 #pragma once
 
 #include "upstream/zone.h"
@@ -15,13 +15,13 @@
 /* The table lock, behind the group locks. */
 #define UPSTREAM_ZONE_TABLE UPSTREAM_ZONE_LOCKS
 
-/* A number of a row: the tries that the worker runs, and how often it uses the entry. */
+/* A number of a row: the worker's running tries, and uses of the entry. */
 #define UPSTREAM_ZONE_USE (INT64_C(1) << 32)
 
 /* An operator's word about a server. */
 struct upstream_zone_said {
     _Atomic uint64_t server; /* the key of its names; 0: free */
-    _Atomic uint64_t word;   /* when it was said (ms), and an enum upstream_operator (2 bits) */
+    _Atomic uint64_t word;   /* time of the word (ms), and an enum upstream_operator (2 bits) */
 };
 
 /* The pages that masters alone write. */
@@ -37,9 +37,9 @@ struct upstream_zone_header {
 
 struct upstream_zone_entry {
     alignas(CACHE_LINE) struct peer_state state;
-    _Atomic uint64_t key[2];  /* the first: 0 where it was never used, 1 while it is made */
+    _Atomic uint64_t key[2];  /* the first: 0 where never used, 1 while in the making */
     _Atomic uint64_t server;  /* the key of the names alone */
-    _Atomic uint64_t used_ms; /* when a worker has last begun to use it */
+    _Atomic uint64_t used_ms; /* start of the last use by a worker */
     char address[ADDRESS_TEXT];
 };
 
