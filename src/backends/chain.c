@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds circles. The worker that has made a connection notes its chain for the worker that accepts
- * it, by the address that the connection comes from, and the port that it goes to.
+/* Finds circles. The connecting worker notes a connection's chain for the accepting worker, by
+ * source address and destination port.
  *
- * A connection goes to this host where its two addresses are the same, or both of the loopback
- * interface. The kernel is asked for that only where the port is one of ours, and of an address
- * that turns out to be another host's not again for a minute. Unix sockets have no such address. */
+ * A connection goes to this host where source and destination address are equal, or both of the
+ * loopback interface. The kernel is asked for the source address only where the destination port
+ * is ours, and for the address of a different host not again for a minute. Unix sockets have no
+ * address to compare. */
 #include "backends/chain.h"
 
 #include "base/compiler.h"
@@ -17,7 +18,7 @@
 
 #define OTHER_MS 60000
 
-/* The addresses of a connection that both ends know. */
+/* The addresses of a connection, known at both ends. */
 struct ends {
     uint8_t from[16]; /* IPv6, or IPv4 mapped into it */
     in_port_t from_port, to_port;
@@ -75,8 +76,8 @@ void chain_init(struct stream *stream, const struct stream_settings *settings, u
 
 /* ---- A client ---- */
 
-/* Looks at the chain that a client has come by, and keeps it for its connection to a server;
- * false: it is a circle. */
+/* Compares the client's chain with the binding, and keeps the chain for the connection to a server;
+ * false: a circle. */
 static COLD bool follow_chain(struct fb_conn *conn, uint32_t chain)
 {
     const struct binding *binding = session_binding_of(conn);
@@ -137,7 +138,7 @@ static void note_other(struct chain_use *use, const uint8_t host[16], uint64_t n
     use->others[other % CHAIN_OTHERS].until_ms = now_ms + OTHER_MS;
 }
 
-/* Whether the connection goes to this host; `local` is its source address. */
+/* Whether the connection goes to this host; `local` is the source address. */
 static bool is_ours(
     struct chain_use *use, const struct address *to, const struct address *local, uint64_t now_ms)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Chains of sessions: a server that leads a client to a listener of the same daemon makes a chain,
- * and one that comes back to a listener through which it has come is a circle without an end.
+ * and a chain back to a listener in the chain is a circle without an end.
  *
- * A chain is a bit for each binding that it has come through. Of more than 32 bindings it is the
- * number of those, and a circle if there are not so many. */
+ * A chain is a set of bits, for the bindings passed so far. With more than 32 bindings a chain
+ * is the number of bindings passed, and a circle if greater than the number of bindings. */
 #pragma once
 
 #include "net/target.h"
@@ -11,12 +11,13 @@
 
 /* Begins to note the chains of a worker's connections. */
 void chain_init(struct stream *stream, const struct stream_settings *settings, uint32_t generation);
-/* A client begins its session; false: it closes a circle, and is closed after a line in the log. */
+/* Begins a client's session; false: the chain is a circle, and the client is closed after a line in
+ * the log. */
 bool chain_begin(struct fb_conn *conn);
 /* A connection to a server was begun for the client. */
 void chain_note(struct fb_conn *client, struct fb_conn *server, const struct fb_target *target);
 
-/* Whether a connection to this address may be one to a listener of ours. */
+/* Whether a connection to the address may lead to a listener of ours. */
 static inline bool chain_may_be_ours(const struct stream *stream, const struct address *address)
 {
     return stream->chains.table != NULL && address->any.sa_family != AF_UNIX &&

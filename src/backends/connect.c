@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections to servers, made for a session or for the worker, or taken from the keepalive pool.
  *
- * Responsible for what such a connection inherits from the session or gets by its options, and for
- * its turn in a trunk's queue. Never keeps a child longer than the session, unless it is put into
- * the pool. Invariant: a child is on its parent's list from the return of fb_connect() until it
- * ends or goes to the pool; a connection without a parent is in the worker's list. */
+ * Responsible for the connection's inheritance from the session, for the options, and for the
+ * turn in a trunk's queue. Never keeps a child longer than the session, unless it is put into
+ * the pool. Invariant: a child is on the parent's list from the return of fb_connect() until the
+ * end or the pool; a connection without a parent is in the worker's list. */
 #include "backends/connect.h"
 #include "backends/chain.h"
 #include "backends/keepalive.h"
@@ -20,11 +20,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Errors of this host are told as critical so often at most. */
+/* Interval (ms) between critical log lines about errors of this host. */
 #define HOST_SAID_MS 60000
 
-/* Asks for idle connections to be closed by the flush that follows the running callback, and lets
- * as many be made now; `owner`, or NULL, keeps what it uses. */
+/* Asks the flush after the running callback to close idle connections, and lets as many connections
+ * be made now; spares `owner` (or NULL) and the connections in use by `owner`. */
 static COLD void make_room_for_server(struct stream *stream, const struct fb_conn *owner)
 {
     struct net *net = &stream->net;
@@ -34,12 +34,12 @@ static COLD void make_room_for_server(struct stream *stream, const struct fb_con
     snprintf(
         text, sizeof(text), "%" PRIu32 " worker_connections are not enough", net->connections_max);
     n = idle_reclaim(stream, owner, text);
-    n += net->overdraft;         /* read afterwards: one of the keepalive pool has gone already */
+    n += net->overdraft;         /* read afterwards: a pool connection has gone already */
     if (net_lacks_slots(net, 1)) /* none of the keepalive pool has gone */
         net->overdraft = n < NET_OVERDRAFT ? n : NET_OVERDRAFT;
 }
 
-/* Begins the session of a connection to a server, which connects or waits for a place. */
+/* Begins the session of a connection to a server: connects, or waits for a place. */
 static inline void begin_outgoing(
     struct stream *stream, struct fb_conn *owner, const struct session_outgoing *outgoing)
 {
@@ -157,7 +157,7 @@ static uint64_t connect_timeout(const fb_connect_options *options)
     return options->timeout > 0 ? options->timeout : BACKEND_TIMEOUT_MS;
 }
 
-/* Returns a target that lives as long as the session, or NULL without memory. */
+/* Returns a target with the session's lifetime, or NULL without memory. */
 static const struct fb_target *own_target(const struct order *order, struct session_conn *session)
 {
     struct fb_target *copy;
@@ -202,7 +202,7 @@ static void give_up(const struct order *order, struct session_conn *session)
     session_outgoing_discard(order->stream, session_outgoing_of(session));
 }
 
-/* The time in which a place, or the server's answer, has to come. */
+/* Sets the deadline of the place, or of the server's answer. */
 static void set_deadline(const struct order *order, struct session_conn *session)
 {
     struct fb_conn *conn = session->conn;
@@ -344,8 +344,8 @@ struct fb_conn *backend_connect_with(struct stream *stream, struct binding *own,
 
 /* ---- The queue ---- */
 
-/* Takes the place of an idle connection, with the attached pointer, in place of a pointer that was
- * attached while this connection waited. */
+/* Takes the place of an idle connection, with the attached pointer, instead of a pointer attached
+ * while the connection waited. */
 static void take_over(struct session_conn *session, struct fb_conn *idle)
 {
     struct session_reuse *reuse = session_reuse_of(session);
@@ -427,15 +427,15 @@ void backend_connect_expired(struct fb_conn *conn)
     conn_fail_by(conn, ETIMEDOUT);
 }
 
-/* Whether a connect() has failed for lack of ports, descriptors or memory of this host. */
+/* Whether a connect() has failed for lack of the host's ports, descriptors or memory. */
 static bool is_of_this_host(int error)
 {
     return error == EADDRNOTAVAIL || error == EADDRINUSE || error == EMFILE || error == ENFILE ||
            error == ENOBUFS || error == ENOMEM;
 }
 
-/* Returns the level of the line about an error of this host: crit, which no limit of the log
- * suppresses, once in a while, and error otherwise. */
+/* Returns the level of the line about a host error: crit, exempt from the log's limits, once in a
+ * while, and error otherwise. */
 static enum log_level level_of_host(struct stream *stream)
 {
     uint64_t now = stream->net.loop.clock.mono_ms;

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections to servers: made, taken from the keepalive pool, waited for.
  *
- * Responsible for what such a connection gets from the session that it is made for, or from its
- * options. */
+ * Responsible for the connection's inheritance from the session, and for the options. */
 #pragma once
 
 #include "session/conn.h"
 
-/* Time in which a server has to answer a connect(). */
+/* Time for a server to answer a connect(). */
 #define BACKEND_TIMEOUT_MS 60000
 /* fb_connect(), with the time in which the server has to answer, and the level of the
  * line about a failure. */
 struct fb_conn *backend_connect(struct fb_conn *owner, const struct fb_target *target,
     const fb_ops *ops, void *state, uint64_t timeout, uint8_t log_level);
-/* fb_connect_with(). The target is the caller's for the call alone, unless it is lasting. */
+/* fb_connect_with(). The target is the caller's for the call alone, unless lasting. */
 struct fb_conn *backend_connect_with(struct stream *stream, struct binding *own,
     const struct fb_target *target, bool lasting, const fb_ops *ops, void *state,
     const fb_connect_options *options);
-/* Begins a connect() for which there was no descriptor, or no place. */
+/* Begins a connect() put off for lack of a descriptor, or of a place. */
 void backend_connect_again(struct fb_conn *conn);
-/* Ends a connection whose server has not answered in time. */
+/* Ends a connection without the server's answer in time. */
 void backend_connect_expired(struct fb_conn *conn);
-/* Logs, with the level that was asked for. */
+/* Logs a failure, with the level asked for. */
 void backend_connect_failed(struct fb_conn *conn, int error, enum io_step step);
-/* Table of what sessions ask of connections to servers, for stream_init(). */
+/* Table of the sessions' calls on connections to servers, for stream_init(). */
 extern const struct session_backends backends_ops;

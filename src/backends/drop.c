@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ends sessions whose server is out. A timer polls the servers' states, because other processes
- * write them, by command of an operator or by a health check, without a message. */
+/* Ends sessions whose server is out. A timer polls the servers' states, because processes write the
+ * states, by command of an operator or by a health check, without a message. */
 #include "backends/drop.h"
 
 #include "session/end.h"
 #include "upstream/drop.h"
 
-/* Between two looks: half of the time in which a server's sessions are to know. */
+/* Poll interval: half of the time until a server's sessions are to know. */
 #define LOOK_MS 500
-/* Limit of sessions that end in one turn, and the pause until the next turn, for other sessions. */
+/* Limit of sessions ended in a turn, and the pause until the next turn, for the remaining
+ * sessions. */
 #define TURN_SESSIONS 512
 #define TURN_MS 20
 
-/* Ends a session whose server is out, at its time. A session that is being connected is left,
- * because another server may be tried. */
+/* Ends a session of a server that is out, at the session's time. Leaves a session during the
+ * connect, because a next server may be tried. */
 static void drop_session(struct fb_conn *conn, void *arg)
 {
     unsigned *left = arg;

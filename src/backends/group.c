@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the group that a directive's text, with the session's variables, leads to. A text that
- * names no group is an address, or a name with a port, for which a group of the session's own is
- * made: nothing of it outlives the session. */
+/* Finds the group by a directive's text with the session's variables. A text without a group's name
+ * is an address, or a name with a port, and gets a group in the session's memory: nothing outlives
+ * the session. */
 #include "backends/group.h"
 
 #include "base/number.h"
@@ -19,7 +19,7 @@ struct own_group {
     struct fb_target target; /* unless it has a name */
 };
 
-/* Returns the group that the text names, or NULL. */
+/* Returns the group named by the text, or NULL. */
 static struct upstream *find_named(const struct named_upstreams *named, const struct value *text)
 {
     uint32_t number = map_table_find(&named->numbers, text->p, text->n);
@@ -27,7 +27,7 @@ static struct upstream *find_named(const struct named_upstreams *named, const st
     return number != MAP_NONE ? named->groups[number] : NULL;
 }
 
-/* Takes "HOST:PORT" apart, with a NUL behind the host. Returns NULL, or what is wrong with it. */
+/* Takes "HOST:PORT" apart, with a NUL behind the host. Returns NULL, or the mistake. */
 static const char *split_name(char *text, struct own_group *group)
 {
     char *colon = strchr(text, ':');
@@ -50,7 +50,7 @@ static const char *split_name(char *text, struct own_group *group)
 }
 
 /* Reads an address, or a name with a port. Text of a client names no unix socket: some sockets of a
- * host obey any peer. Returns NULL, or what is wrong with it. */
+ * host obey any peer. Returns NULL, or the mistake. */
 static const char *read_place(const struct value *text, char *copy, struct own_group *group)
 {
     struct address *address = &group->target.address;
@@ -70,7 +70,7 @@ static const char *read_place(const struct value *text, char *copy, struct own_g
     return wrong;
 }
 
-/* Fills in a group with one server, whose place has been read, under this name. */
+/* Fills in a group with a single server at a place already read, under the name. */
 static void fill_group(struct own_group *group, const struct fb_upstream *where, const char *name)
 {
     struct upstream_server *server = &group->server;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Open connections to servers between two owners. Responsible for ending one when anything happens
- * on it. Never connects. Invariant: the list holds what is in SESSION_KEEPALIVE, latest use in
+/* Open connections to servers between two owners. Responsible for ending a connection on any event.
+ * Never connects. Invariant: the list holds the connections in SESSION_KEEPALIVE, latest use in
  * front. */
 #include "backends/keepalive.h"
 
@@ -54,7 +54,7 @@ static void idle_describe(
 
     (void)client;
     if (session != NULL &&
-        session_target_of(session) != NULL) /* none once it has been closed and lingers */
+        session_target_of(session) != NULL) /* none once the connection is closed but lingers */
         line->upstream = session_target_of(session)->text;
 }
 
@@ -95,7 +95,7 @@ void keepalive_keep(struct fb_conn *conn, uint64_t ms)
         session_close(conn);
 }
 
-/* Copies the target, which may have been in memory of the last owner; NULL without memory. */
+/* Copies the target, perhaps in memory of the last owner; NULL without memory. */
 static struct fb_target *copy_target(struct fb_conn *conn, const struct fb_target *target)
 {
     struct fb_target *copy = net_alloc(conn->net, &conn->session->lasting, sizeof(*copy));
@@ -150,14 +150,14 @@ bool keepalive_put(struct fb_conn *conn)
     return true;
 }
 
-/* Whether the connection is open, and neither input nor its end waits to be read from it: only then
- * may it be used again. */
+/* Whether the connection is open, with neither input nor its end waiting to be read: only then is
+ * the connection reusable. */
 static bool is_sound(const struct fb_conn *conn)
 {
     return conn_is_active(conn) && !conn->source.events[EVENT_READ].ready;
 }
 
-/* Finds the connection that was used last: its server is the least likely to close it just now. */
+/* Finds the connection used last: its server is the least likely to close it just now. */
 static struct session_conn *find_idle(
     struct stream *stream, const struct fb_target *target, const fb_ops *ops)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Begins and ends the tries of a session. The group that a text with variables names is found at
- * the first; the key of a `hash` is worked out then, too. */
+/* Begins and ends the tries of a session. The first try finds the group by a text with variables,
+ * and works out the key of a `hash`. */
 #include "backends/tries.h"
 
 #include "backends/drop.h"
@@ -16,7 +16,7 @@
 /* Tries are part of each proxied session. */
 static_assert(sizeof(struct session_tries) <= 72, "a proxied session has become dearer");
 
-/* Works out the key of the group's balancer, which has one; -1 without memory. */
+/* Works out the key for the group's balancer, which needs a key; -1 without memory. */
 static NOINLINE int find_key(struct fb_conn *client, struct choice *choice)
 {
     const struct template *key = choice->upstream->balance.key;
@@ -50,7 +50,7 @@ static inline struct session_tries *begin_in(struct fb_conn *client, struct upst
     return NULL;
 }
 
-/* Begins it in the group that a text names; returns why the session has none then. */
+/* Begins the tries in the group named by a text; returns the reason where there is no group. */
 static NOINLINE fb_choice begin_by_text(struct fb_conn *client, const struct fb_upstream *where)
 {
     fb_choice status = FB_CHOICE_NO_MEMORY;
@@ -65,8 +65,8 @@ static NOINLINE fb_choice begin_by_text(struct fb_conn *client, const struct fb_
     return status;
 }
 
-/* Returns the address's text, which is to last as long as the session: that of a peer does not,
- * unless the configuration has it. NULL without memory. */
+/* Returns the address's text, with the session's lifetime: a peer's text ends before, unless the
+ * configuration has the text. NULL without memory. */
 static const char *keep_address(struct fb_conn *client, const struct peer *peer)
 {
     const char *text = peer->target.text;
@@ -83,7 +83,7 @@ static uint64_t since_choice(const struct session_tries *tries)
     return choice_now(&tries->choice) - tries->choice.began_ms;
 }
 
-/* Adds an ended try, of which the caller fills in all that is to be told; NULL without memory. */
+/* Adds an ended try, which the caller fills in wholly; NULL without memory. */
 static inline struct session_try *add_ended(struct session_tries *tries)
 {
     struct session_try **place = &tries->ended;
@@ -96,7 +96,7 @@ static inline struct session_try *add_ended(struct session_tries *tries)
     return *place = run;
 }
 
-/* Fills in the try that runs; NULL: none. */
+/* Fills in the running try; NULL: none. */
 static const struct session_try *running_try(
     const struct session_tries *tries, struct session_try *out)
 {
@@ -127,7 +127,7 @@ const struct session_try *tries_next(
     return run->next != NULL ? run->next : running_try(tries, running);
 }
 
-/* Returns the try that was begun last, or NULL; *running as above. */
+/* Returns the latest try, or NULL; *running as above. */
 static const struct session_try *last_try(
     const struct session_tries *tries, struct session_try *running)
 {
@@ -186,7 +186,8 @@ static inline bool wants_first_byte(const struct session_tries *tries, const str
     return !tries->choice.upstream->is_single || server->variables->uses_first_byte;
 }
 
-/* Shows the protocol a try, where one has begun; all sessions have the same place for it. */
+/* Shows the protocol a try, where a try has begun; all sessions share the memory of the shown
+ * try. */
 static fb_choice show_try(struct session_tries *tries, fb_choice status, const fb_try **out)
 {
     const struct server *server = session_server_of(tries->client);
@@ -212,7 +213,7 @@ static fb_choice show_try(struct session_tries *tries, fb_choice status, const f
     return status;
 }
 
-/* Asks the balancer, and shows the protocol what has come of it. */
+/* Asks the balancer, and shows the protocol the outcome. */
 static inline fb_choice choose(
     struct session_tries *tries, session_chosen *chosen, const fb_try **out)
 {
@@ -280,7 +281,7 @@ void tries_tell(struct choice *choice, fb_choice status)
     session_callback_end(client);
 }
 
-/* Returns the connection to the server that was made last; NULL: there is none. */
+/* Returns the latest connection to the server; NULL: there is none. */
 static const struct fb_conn *server_of(const struct fb_conn *client)
 {
     const struct session_outgoing *child = LIST_FIRST(&client->session->children);
@@ -307,7 +308,7 @@ void tries_first_byte(struct fb_conn *client)
         choice_first_byte(&tries->choice);
 }
 
-/* Returns how the end of the server's connection ends the session, if it does. */
+/* Returns how the end of the server's connection ends the session, if at all. */
 static enum session_end end_by_server(const struct choice *choice, const struct fb_conn *server)
 {
     bool connected = choice->connected_ms != CHOICE_NO_TIME;
@@ -327,7 +328,7 @@ static enum session_end end_by_server(const struct choice *choice, const struct 
     }
 }
 
-/* Keeps what is to be told of the try that ends; without memory it is not told of. */
+/* Keeps the numbers of the ending try; without memory the try is left out. */
 static void keep_ended(struct session_tries *tries, const struct fb_conn *server)
 {
     const struct choice *choice = &tries->choice;
@@ -349,7 +350,7 @@ static void keep_ended(struct session_tries *tries, const struct fb_conn *server
     run->end = (uint8_t)end_by_server(choice, server);
 }
 
-/* Adds a connection to the numbers of its server. */
+/* Adds a connection to the server's numbers. */
 static inline void count_server(struct session_tries *tries, const struct fb_conn *server)
 {
     struct choice *choice = &tries->choice;
@@ -386,7 +387,7 @@ void tries_end(struct fb_conn *client, const struct fb_conn *server, fb_try_end 
     queue_end(&tries->choice, how);
 }
 
-/* Names what a connection of the session was doing; last: its last try, or NULL. */
+/* Names the activity of a session's connection; last: the session's last try, or NULL. */
 static COLD const char *action_of(
     const struct fb_conn *conn, const struct session_try *last, enum log_transfer transfer)
 {

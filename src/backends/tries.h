@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tries of a session to be served by a server of a group, as $upstream_... tells of them.
+/* The tries of a session to be served by a server of a group, as shown by $upstream_...
  *
- * Responsible for the memory of tries, and for the end of each. A try that runs is the choice's
- * peer; what is to be told of it is kept when it ends. Invariant: one try runs at a time. */
+ * Responsible for the memory of tries, and for the end of every try. A running try is the
+ * choice's peer; the end of a try keeps the numbers for the variables. Invariant: one try runs
+ * at a time. */
 #pragma once
 
 #include "session/end.h"
@@ -17,7 +18,7 @@ struct session_try {
     uint64_t lasted_ms;                   /* from the choice on; FB_NO_TIME: it runs */
     uint64_t sent, received;              /* bytes to and from the server */
     uint32_t connected_ms, first_byte_ms; /* from the choice on; CHOICE_NO_TIME: never */
-    uint8_t end; /* enum session_end: how it has ended the session, or would */
+    uint8_t end; /* enum session_end: how the try has ended the session, or would */
 };
 
 /* Called from the loop, once, where a choice waits. */
@@ -26,7 +27,7 @@ typedef void session_chosen(fb_conn *client, void *state, fb_choice choice, cons
 struct session_tries {
     struct choice choice;
     struct fb_conn *client;
-    struct session_try *ended; /* the first of the tries that have; NULL: none */
+    struct session_try *ended; /* the first of the ended tries; NULL: none */
 };
 
 /* Returns the tries of a client's session, or NULL. */
@@ -44,7 +45,7 @@ const struct session_try *tries_first(
 const struct session_try *tries_next(
     const struct session_tries *tries, const struct session_try *run, struct session_try *running);
 
-/* Returns how the last try that has ended has ended the session, if it has. */
+/* Returns how the last ended try has ended the session, if at all. */
 enum session_end tries_last_end(const struct session_tries *tries);
 
 /* Do what the calls of fb_upstreams promise. */
@@ -54,11 +55,11 @@ void tries_end_with_client(struct fb_conn *client);
 void tries_connected(struct fb_conn *client);
 void tries_first_byte(struct fb_conn *client);
 void tries_end(struct fb_conn *client, const struct fb_conn *server, fb_try_end how);
-/* Adds to a log line of a client, or of its connection to a server, what its session is doing. */
+/* Adds the session's activity to a log line of a client, or of a connection to a server. */
 void tries_describe(const struct fb_conn *conn, struct log_line *line);
 /* Frees the tries of a client, and ends a running try. */
 void tries_clear(struct session_conn *session);
-/* Tells the session of a choice that has waited: the upstreams' tell(). */
+/* Reports a choice to the session after a wait: the upstreams' tell(). */
 void tries_tell(struct choice *choice, fb_choice status);
 /* The upstreams' report(). */
 void tries_report(

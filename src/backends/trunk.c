@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds trunks by what their connections have in common, and keeps their queues. Never ends a
- * connection. Who waits is woken when a place or an idle connection is there, and in turn wakes the
- * next. */
+/* Finds trunks by the common properties of connections, and keeps the queues. Never ends a
+ * connection. A free place or an idle connection wakes the first waiting connection, which in turn
+ * wakes the next. */
 #include "backends/trunk.h"
 
 #include "net/conn_connect.h"
@@ -83,7 +83,7 @@ struct trunk *trunk_get(struct stream *stream, const struct fb_target *target, c
     return trunk;
 }
 
-/* Frees a trunk that nobody has. */
+/* Frees a trunk without users. */
 static void release(struct stream *stream, struct trunk *trunk)
 {
     CHECK_KIND(trunk, TRUNK_KIND);
@@ -102,7 +102,7 @@ void trunk_drop(struct stream *stream, struct trunk *trunk)
     release(stream, trunk);
 }
 
-/* Whether there is a place for one more connection. */
+/* Whether there is a place for a further connection. */
 static bool has_place(const struct trunk *trunk)
 {
     return trunk->limit == 0 || trunk->conn_n < trunk->limit;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Trunks: interchangeable connections of a worker to one target, with the same operations, key and
- * options of sockets: any may serve the next user.
+/* Trunks: interchangeable connections of a worker to a target, with equal operations, key and
+ * options of sockets: any connection may serve the next user.
  *
- * Responsible for the limit of connections, for the idle connections, and for the queue.
- * Never connects. Invariant: a trunk lives as long as a connection of it does, also one that
- * waits; conn_n are those that do not wait. */
+ * Responsible for the limit of connections, for the idle connections, and for the queue. Never
+ * connects. Invariant: a trunk lives as long as any connection in the trunk, waiting connections
+ * included; conn_n counts the connections that do not wait. */
 #pragma once
 
 #include "net/target.h"
@@ -13,18 +13,18 @@
 struct trunk {
     unsigned kind;
     RB_ENTRY(trunk) node;
-    /* common to its connections */
+    /* common to the connections */
     struct fb_target target;
     const fb_ops *ops;
     struct address local; /* length 0: the kernel's choice */
     int receive_buffer;
-    uint32_t flags; /* FB_CONNECT_... that its sockets are given */
+    uint32_t flags; /* FB_CONNECT_... for the sockets */
     /* the latest options */
-    uint32_t limit, queue; /* of connections, 0: none; of those that wait */
-    uint64_t age;          /* ms after which a connection is not kept; 0: no limit */
+    uint32_t limit, queue; /* of connections, 0: none; of waiting connections */
+    uint64_t age;          /* limit (ms) of a kept connection's age; 0: no limit */
 
     uint32_t conn_n, waiting_n;
-    bool held;                                     /* by the call that gets it */
+    bool held;                                     /* from trunk_get() to trunk_drop() */
     TAILQ_HEAD(trunk_list, session_reuse) waiting; /* the first in front */
     struct trunk_list idle;                        /* the latest use in front */
     size_t key_n;
@@ -41,26 +41,26 @@ static inline bool trunk_is_wanted(const fb_connect_options *options)
            (options->receive_buffer | options->key_n | options->limit |
                (options->flags & TRUNK_FLAGS)) != 0;
 }
-/* Returns the trunk of these options, made where there is none; NULL without memory. It lasts until
- * the caller drops it, at least, whatever becomes of its connections. */
+/* Returns the trunk of the options, made where there is none; NULL without memory. The trunk lasts
+ * at least until the caller drops it, even without connections. */
 struct trunk *trunk_get(struct stream *stream, const struct fb_target *target, const fb_ops *ops,
     const fb_connect_options *options);
-/* Lets go of a trunk, which is freed unless a connection has it. */
+/* Lets go of a trunk, and frees a trunk without connections. */
 void trunk_drop(struct stream *stream, struct trunk *trunk);
 
 /* Whether a new connection has to wait, because as many as may be are there, or others wait. */
 bool trunk_is_full(const struct trunk *trunk);
-/* Counts a connection, which leaves the queue if it was waiting. */
+/* Counts a connection, and removes a waiting connection from the queue. */
 void trunk_enter(struct session_reuse *reuse, struct trunk *trunk);
 /* Puts a connection at the end of the queue; `limit` is reached. */
 void trunk_wait(struct session_reuse *reuse, struct trunk *trunk);
 /* Takes an ending or leaving connection out of the trunk. */
 void trunk_leave(struct stream *stream, struct session_reuse *reuse);
-/* Puts an idle connection, and takes it out. */
+/* Add an idle connection, and remove it. */
 void trunk_put(struct session_reuse *reuse);
 void trunk_take(struct session_reuse *reuse);
-/* Lets the first that waits look for a connection, if there may be one. Where it is just ending,
- * its end wakes the next. */
+/* Lets the first waiting connection look for a connection, if there may be any. Where the first is
+ * just ending, the end wakes the next. */
 void trunk_wake(struct trunk *trunk);
 /* Fills in the options of the trunk's sockets before connect(); NULL: no options. */
 struct io_connect *trunk_options(const struct trunk *trunk, struct io_connect *options);

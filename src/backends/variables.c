@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The variables of the servers that a session has tried: lists, in the order of the tries. A try
- * that has not come so far has "-". */
+/* The variables of a session's tried servers: lists, in the order of the tries. A try that has not
+ * come so far has "-". */
 #include "backends/tries.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of an item that is no address: a number of 64 bits, and ", ". */
+/* Bytes of an item without an address: a number of 64 bits, and ", ". */
 #define ITEM 32
 
 typedef int item_writer(char *p, size_t size, const struct session_try *run);
@@ -19,7 +19,7 @@ static int write_time(char *p, size_t size, uint64_t ms)
     return snprintf(p, size, "%" PRIu64 ".%03u", ms / 1000, (unsigned)(ms % 1000));
 }
 
-/* Writes a time of which a choice has 32 bits. */
+/* Writes a time of 32 bits, as of a choice. */
 static int write_early_time(char *p, size_t size, uint32_t ms)
 {
     return write_time(p, size, ms != CHOICE_NO_TIME ? ms : FB_NO_TIME);
@@ -74,7 +74,7 @@ static item_writer *const item_writers[] = {
     [LIST_RECEIVED] = write_received,
 };
 
-/* Sets the value to a list of what the variable says of each try. */
+/* Sets the value to the list of the variable's numbers, try by try. */
 static int get_tries_list(
     struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
@@ -109,7 +109,7 @@ static int get_tries_list(
     return 0;
 }
 
-/* Sets the value to the time that the session has waited for the variable's reason, if it has. */
+/* Sets the value to the session's waiting time for the variable's reason, if any. */
 static int get_wait_time(struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     const struct session_tries *tries = conn->outgoing ? NULL : tries_of(conn);
