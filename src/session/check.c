@@ -80,7 +80,7 @@ static void check_conn(const struct fb_conn *conn)
     if (conn->session_phase == SESSION_AWAITED && conn_is_active(conn) && conn->pipe == NULL)
         assert(conn->limited == (conn->read != CONN_READ_STOPPED));
     if (conn->phase == CONN_OPEN && conn->session_phase == SESSION_NEW)
-        assert(conn->pipe != NULL); /* piped before it was connected: `opened` is not called */
+        assert(conn->pipe != NULL); /* piped before the connect: `opened` is not called */
 }
 
 void session_check_all(const struct stream *stream)

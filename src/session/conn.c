@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The making of a session_conn and a session_reuse, and the protocol's callbacks that several files
- * call. Never looks at an attached pointer, and never calls for a connection whose `closed` has
- * run. conn_end.c has the end. */
+/* Creates session_conn and session_reuse, and calls the protocol's callbacks for several files.
+ * Never looks at an attached pointer, and never calls for a connection after `closed`. conn_end.c
+ * has the end. */
 #include "session/conn.h"
 
 #include <errno.h>
 
-/* A relayed client costs one of each. */
+/* A relayed client costs a session_client and a session_outgoing. */
 static_assert(sizeof(struct session_client) <= 72, "a session has become dearer");
 static_assert(sizeof(struct session_outgoing) <= 104, "a connection to a server has become dearer");
 static_assert(EADDRNOTAVAIL <= UINT16_MAX, "an errno has 16 bits");

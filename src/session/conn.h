@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The part of a session that needs memory beyond the connection's slot: a server's operations, the
- * connections that were made for it, a time limit of its own. A connection to a server has one; a
- * client's is made when first needed, and a plain client never has one. What few connections need
- * lies beyond it: use.h, record.h.
+/* The part of a session beyond the connection's slot: a server's operations, the child connections,
+ * a private time limit. Every connection to a server has a session_conn; a client's is made when
+ * first needed, and a plain client never has any. Rarely needed parts lie beyond: use.h, record.h.
  *
- * Responsible for giving all of that back when the connection changes hands or ends. Invariant: a
- * session_conn belongs to one connection, whose `session` points back at it. */
+ * Responsible for giving all parts back when the connection changes hands or ends. Invariant: a
+ * session_conn belongs to one connection, whose `session` points back. */
 #pragma once
 
 #include "base/check.h"
@@ -44,14 +43,14 @@ static inline uint64_t session_spread(const struct fb_conn *conn, uint64_t ms)
     return ms / UINT32_MAX * fraction + ms % UINT32_MAX * fraction / UINT32_MAX;
 }
 
-/* The phase of a session on one connection: conn->session_phase. */
+/* The phase of a session on a connection: conn->session_phase. */
 enum session_phase {
     SESSION_NONE,      /* no session */
     SESSION_KEEPALIVE, /* a connection to a server, in the keepalive pool, without an owner */
     SESSION_ENDED,     /* the protocol's `closed` has run */
 
-    SESSION_USABLE = 8, /* a bit of those that follow: a protocol may use the connection */
-    SESSION_NEW = SESSION_USABLE, /* `opened` has not run; every session begins with it */
+    SESSION_USABLE = 8,           /* a bit of the phases below: a protocol may use the connection */
+    SESSION_NEW = SESSION_USABLE, /* `opened` has not run; the first phase of a session */
     SESSION_HEADER,  /* the client's PROXY header is not whole, and proxy_protocol_timeout runs */
     SESSION_PREREAD, /* the client's first bytes are looked at, and preread_timeout runs */
     SESSION_AWAITED, /* the client's first byte has not come, and first_byte_timeout runs */
@@ -61,33 +60,33 @@ enum session_phase {
 
 struct session_conn {
     unsigned kind;
-    uint16_t error;       /* errno of a system call on the connection that has failed */
+    uint16_t error;       /* errno of a failed system call on the connection */
     uint16_t status : 10; /* a client's; 0: none was set */
     uint16_t end : 6;     /* a client's: enum session_end */
     struct fb_conn *conn;
-    const fb_ops *ops; /* NULL: those of the connection's protocol; a client's are fb_become()'s */
+    const fb_ops *ops;       /* NULL: the protocol's; a client's are fb_become()'s */
     struct chunk *lasting;   /* arena of fb_alloc() */
-    struct session_use *use; /* NULL: its user has set up nothing else */
+    struct session_use *use; /* NULL: the user has set up nothing else */
     union {
-        struct session_record *known; /* at a session's root: its record, or NULL */
+        struct session_record *known; /* at a session's root: the record, or NULL */
         struct session_conn *maker;   /* of a child: the session with the connection */
     };
-    LIST_HEAD(, session_outgoing) children; /* connections that were made for this one */
+    LIST_HEAD(, session_outgoing) children; /* connections made for this connection */
     uint64_t timeout : 55;                  /* ms; SESSION_TIME_MOST at most */
     bool own_timeout : 1;                   /* fb_set_timeout() has set `timeout` */
     bool has_become : 1;                    /* fb_become() has run since `data` was last called */
     bool untold : 1; /* fb_become() has run in a draining worker, and `draining` has not */
-    bool told : 1;   /* `draining` of these callbacks has run, although the worker does not drain */
+    bool told : 1;   /* `draining` of the present callbacks has run in a worker not draining */
 
     /* a connection to a server */
     bool is_outgoing : 1; /* first member of a struct session_outgoing; else session_client */
-    bool is_child : 1;    /* made for another session; else the worker's, or kept */
-    bool is_own : 1;      /* the worker's: in its list, without a parent */
-    bool waits : 1;       /* in the trunk's queue: it has no socket */
+    bool is_child : 1;    /* made for a session; else the worker's, or kept */
+    bool is_own : 1;      /* the worker's: in the worker's list, without a parent */
+    bool waits : 1;       /* in the trunk's queue, without a socket */
     bool reused : 1;      /* taken from the keepalive pool */
 };
 
-/* A client has this. */
+/* A client's. */
 struct session_client {
     struct session_conn session; /* the first member */
     struct session_tries *tries; /* of servers; NULL: none was chosen */
@@ -103,17 +102,17 @@ struct session_outgoing {
     };
     struct session_reuse *reuse; /* NULL: nothing goes to its next user */
     uint32_t keep_ms;            /* fb_keep()'s */
-    uint8_t log_level;           /* level of its connect()'s failure */
+    uint8_t log_level;           /* level of a failed connect()'s line */
 };
 
 /* Goes with a connection to a server from one user to the next; made when first needed. The release
  * of an attached pointer runs from the loop, once, after the last user's `closed`. */
 struct session_reuse {
     struct session_conn *session;
-    struct trunk *trunk;              /* a group of connections that are alike (trunk.c), or NULL */
+    struct trunk *trunk;              /* interchangeable connections (trunk.c), or NULL */
     TAILQ_ENTRY(session_reuse) alike; /* waiting or idle connections of the trunk */
     struct chunk *attached;           /* fb_attach()'s, or NULL */
-    const fb_ops *first_ops;          /* NULL: it has those of its connect */
+    const fb_ops *first_ops;          /* NULL: unchanged since the connect */
 };
 
 /* Returns the tries of a client, or NULL. */
@@ -150,13 +149,13 @@ static inline const struct fb_target *session_target_of(const struct session_con
     return session_outgoing_of(session)->target;
 }
 
-/* Returns the session that a connection was made for; NULL: none. */
+/* Returns the parent session of a connection; NULL: none. */
 static inline struct session_conn *session_parent_of(const struct session_conn *session)
 {
     return session->is_child ? session->maker : NULL;
 }
 
-/* Makes a connection that has no record the child of a session. */
+/* Makes a connection without a record the child of a session. */
 static inline void session_conn_adopt(struct session_conn *session, struct session_conn *parent)
 {
     assert(session->is_child || session->known == NULL);
@@ -164,7 +163,7 @@ static inline void session_conn_adopt(struct session_conn *session, struct sessi
     session->maker = parent;
 }
 
-/* Returns the record of the session whose root the connection is, or NULL. */
+/* Returns the record of the session with the connection as root, or NULL. */
 static inline struct session_record *session_own_record(const struct session_conn *session)
 {
     return session->is_child ? NULL : session->known;
@@ -182,8 +181,7 @@ static inline const struct server *session_server_of(const struct fb_conn *conn)
     return binding->server;
 }
 
-/* Whether a slot is kept for the connection to the server that the client will be connected to: it
- * has none. */
+/* Whether a slot is reserved for the client's connection to a server, not made yet. */
 static inline bool session_keeps_slot(const struct fb_conn *conn)
 {
     const struct session_conn *session = conn->session;
@@ -192,8 +190,8 @@ static inline bool session_keeps_slot(const struct fb_conn *conn)
            (session == NULL || LIST_EMPTY(&session->children));
 }
 
-/* Returns the client at the root of the connections that were made for each other, or the root
- * itself where the worker has it. */
+/* Returns the client at the root of a tree of connections, or the worker's own connection at the
+ * root. */
 static inline struct fb_conn *session_client_of(const struct fb_conn *conn)
 {
     while (conn->outgoing && conn->session != NULL && conn->session->is_child)
@@ -201,7 +199,7 @@ static inline struct fb_conn *session_client_of(const struct fb_conn *conn)
     return conn_at_slot(conn->net, conn_slot(conn));
 }
 
-/* The status of a session, as $status shows it; 0: none was set, and it has not ended. */
+/* The status of a session, for $status; 0: none set, and the session has not ended. */
 static inline unsigned session_status(const struct fb_conn *conn)
 {
     const struct session_conn *session = conn->session;
@@ -209,7 +207,7 @@ static inline unsigned session_status(const struct fb_conn *conn)
     return session != NULL ? session->status : 0;
 }
 
-/* Creates the session_outgoing of a connection that is to be made; NULL without memory. */
+/* Creates the session_outgoing of a connection before the connect; NULL without memory. */
 struct session_outgoing *session_outgoing_create(struct stream *stream);
 /* Creates the session_conn of a client without one; NULL without memory, and then the connection
  * has been failed. */
@@ -232,7 +230,7 @@ static inline void session_set_status(struct fb_conn *conn, unsigned status)
     if (session != NULL)
         session->status = status & 0x3ff;
 }
-/* Whether the operations have a callback: what was built with an older header has fewer. */
+/* Whether the operations have a callback: a module built with an older header has fewer. */
 #define SESSION_HAS(ops, member) ((ops)->size > offsetof(fb_ops, member) && (ops)->member != NULL)
 
 static inline const fb_ops *session_ops_of(const struct fb_conn *conn)
@@ -243,13 +241,14 @@ static inline const fb_ops *session_ops_of(const struct fb_conn *conn)
                                                    : session_server_of(conn)->protocol->ops;
 }
 
-/* Before and after a callback, so that the master can name the callback in which a worker hangs. */
+/* Begins and ends a callback in the heartbeat, so that the master can name the callback of a
+ * hanging worker. */
 static inline void session_callback_begin(const struct fb_conn *conn, enum callback callback)
 {
     heartbeat_begin(conn->net->heartbeat, callback, session_server_of(conn)->protocol_index);
 }
 
-/* A child of fork() that comes back from the callback finds its connections' slots empty. */
+/* A child of fork() that returns from the callback finds the connections' slots empty. */
 static inline void session_callback_end(const struct fb_conn *conn)
 {
     const struct net *net = conn->net;
@@ -262,7 +261,7 @@ static inline void session_callback_end(const struct fb_conn *conn)
 
 #define TO(phase) (1U << SESSION_##phase)
 
-/* The phases that may follow each phase, as bits. */
+/* The legal next phases of every phase, as bits. */
 static const uint16_t session_steps[SESSION_PHASES] = {
     [SESSION_NONE] = TO(NEW),
     [SESSION_NEW] = TO(HEADER) | TO(PREREAD) | TO(AWAITED) | TO(ACTIVE) | TO(ENDED),
@@ -284,8 +283,8 @@ static inline void session_set_phase(struct fb_conn *conn, enum session_phase ph
     conn->session_phase = phase;
 }
 
-/* Whether a protocol may use the connection: its session has begun and not ended, and it is not in
- * the keepalive pool. */
+/* Whether a protocol may use the connection: the session has begun and not ended, and the
+ * connection is not in the keepalive pool. */
 static inline bool session_is_usable(const struct fb_conn *conn)
 {
     return (conn->session_phase & SESSION_USABLE) != 0;
@@ -297,8 +296,8 @@ static inline bool session_is_keepalive(const struct fb_conn *conn)
     return conn->session_phase == SESSION_KEEPALIVE;
 }
 
-/* Call the protocol, where it has the callback: `closed` of these operations; fb_pipe()'s function
- * of the first byte; `draining` with the time that is left, or with a deadline in ms (0: none). */
+/* Call the protocol, where it has the callback: `closed` of the given operations; fb_pipe()'s
+ * function of the first byte; `draining` with the time left, or with a deadline in ms (0: none). */
 void session_call_closed(struct fb_conn *conn, const fb_ops *ops, fb_reason reason);
 void session_call_first_byte(struct fb_conn *conn, conn_first_byte call);
 void session_call_draining(struct fb_conn *conn);

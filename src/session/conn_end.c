@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a session_conn, of its present use, or of its present callbacks.
+/* The end of a session_conn, of the present use, or of the present callbacks.
  *
- * Responsible for giving back all that a connection's user has set up, children included. Never
- * calls a protocol but for `closed`, of a child or of a server that is left. Invariant: after it
- * nothing points to the connection but its slot, and in the keepalive pool its list. */
+ * Responsible for giving back everything set up by a connection's user, children included. Never
+ * calls a protocol but for `closed`, of a child or of a server left behind. Invariant:
+ * afterwards nothing points to the connection but the slot, and in the keepalive pool the list. */
 #include "session/conn_end.h"
 
 #include "base/compiler.h"
@@ -32,7 +32,7 @@ static void count_bytes(const struct fb_conn *conn, struct session_conn *parent)
     record->to_servers += conn->sent;
 }
 
-/* Takes a connection to a server from the list of the session, or of the worker, that has it. */
+/* Takes a connection to a server from the session's list, or the worker's. */
 static inline void leave_maker(struct session_outgoing *outgoing)
 {
     struct session_conn *session = &outgoing->session;
@@ -86,7 +86,7 @@ static inline void end_use(struct session_conn *session)
         leave_maker(session_outgoing_of(session));
 }
 
-/* Frees the tries and the record of the session whose root the connection is. */
+/* Frees the tries and the record of the session with the connection as root. */
 static inline void end_session(struct session_conn *session)
 {
     if (!session->is_outgoing && session_tries_of(session) != NULL)
@@ -138,7 +138,8 @@ void session_conn_free(struct fb_conn *conn)
     conn->session = NULL;
 }
 
-/* Returns the reason of a connection's end with its owner: the connection's own, if any. */
+/* Returns the reason for a connection's end at the owner's end: the connection's own reason, if
+ * any. */
 static fb_reason reason_to_end(const struct fb_conn *conn)
 {
     if (conn_has_failed(conn))
@@ -187,7 +188,7 @@ void session_leave_server(struct fb_conn *conn)
     assert(session->use == NULL && !conn->limited);
 }
 
-/* Notes with which operations a connection to a server was made; -1 without memory. */
+/* Notes the operations a server connection was made with; -1 without memory. */
 static int keep_first_ops(struct fb_conn *conn, struct session_conn *session)
 {
     struct session_reuse *reuse = session_reuse_make(stream_of(conn), session);

@@ -4,18 +4,18 @@
 
 #include "session/conn.h"
 
-/* Frees the session_outgoing of a connection that could not be made. */
+/* Frees the session_outgoing of a connection never made. */
 void session_outgoing_discard(struct stream *stream, struct session_outgoing *outgoing);
 /* Gives back timers, reads, memory and names of the connection's present user. The children have
  * ended. */
 void session_conn_clear(struct session_conn *session);
 /* Frees the connection's session_conn, at the connection's end. */
 void session_conn_free(struct fb_conn *conn);
-/* Ends the connections that were made for the session. */
+/* Ends the session's child connections. */
 void session_conn_end_children(struct session_conn *session);
-/* Ends a client's session with its server, before another server gets the client. */
+/* Ends a client's session with the present server, before the next server gets the client. */
 void session_leave_server(struct fb_conn *conn);
-/* fb_become(): other callbacks in the middle, after an upgrade, STARTTLS or CONNECT, which are
- * offered the input that the present callbacks have not consumed. -1 without memory, and then the
- * connection has been failed. */
+/* fb_become(): sets new callbacks within a session, after an upgrade, STARTTLS or CONNECT, and
+ * offers the unconsumed input to the new callbacks. -1 without memory, and then the connection has
+ * been failed. */
 int session_become(struct fb_conn *conn, const fb_ops *ops, void *state);

@@ -10,7 +10,7 @@
 #include "session/idle.h"
 #include "session/timeouts.h"
 
-/* Idle sessions are closed within SPREAD_MS, or half of the time that the drain has, every
+/* Interval of closing idle sessions: all within SPREAD_MS, or half of the drain's time, every
  * TICK_MS. */
 #define SPREAD_MS 1000
 #define TICK_MS 20

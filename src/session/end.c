@@ -36,7 +36,7 @@ enum session_end session_end_of_tries(const struct fb_conn *client)
     return (enum session_end)stream_of(client)->backends->last_end(session_tries_of(session));
 }
 
-/* Returns the cause of an end that the client has not made: its servers, or our error. */
+/* Returns the cause of an end not made by the client: the servers, or our error. */
 static enum session_end cause_of_close(const struct fb_conn *client, enum session_end otherwise)
 {
     enum session_end end = session_end_of_tries(client);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a client's session has ended, as $session_end says: the cause that was noted first, or else
- * what the reason of the connection's end, and the session's last try, stand for. */
+/* How a client's session has ended, for $session_end: the cause noted first, or else the cause
+ * derived from the reason of the connection's end, and from the session's last try. */
 #pragma once
 
 #include "session/conn.h"
@@ -24,10 +24,10 @@ static inline void session_end_note(struct fb_conn *conn, enum session_end end)
     if (session != NULL && session->end == SESSION_END_NONE)
         session->end = end;
 }
-/* Returns how the last try of a client has ended its session, if it has. */
+/* Returns how the last try of a client has ended the session, if at all. */
 enum session_end session_end_of_tries(const struct fb_conn *client);
-/* Finds out how the session of a client has ended, whose connection ends for this reason. */
+/* Finds the cause of the end of a client's session; the connection ends for `reason`. */
 void session_end_conclude(struct fb_conn *client, fb_reason reason);
 
-/* Returns the cause of the client's session's end, as $session_end has it; NULL before that. */
+/* Returns the cause of the end of the client's session, for $session_end; NULL before the end. */
 const char *session_end_text(const struct fb_conn *client);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frames: pieces of input that are given to a protocol when they are whole.
+/* Frames: pieces of input, given to a protocol when whole.
  *
- * Responsible for where an incomplete frame begins, how long it may become and since when it is
- * awaited. Never keeps bytes: an incomplete frame stays with the connection as any unconsumed input
- * does. Invariant: the frame timer is set only while a frame has begun (frame.most > 0). */
+ * Responsible for the start of an incomplete frame, its greatest length, and the time of the
+ * wait. Never keeps bytes: an incomplete frame stays with the connection like any unconsumed
+ * input. Invariant: the frame timer is set only while a frame has begun (frame.most > 0). */
 #include "session/frame.h"
 
 #include <errno.h>
@@ -37,13 +37,13 @@ void frame_forget(struct session_use *use)
     timer_del(&use->session->conn->net->loop, &use->frame.timer);
 }
 
-/* Returns where the frame begins that is not whole. */
+/* Returns the start of the incomplete frame. */
 static const uint8_t *beginning(const struct session_use *use)
 {
     return use->frame.at != NULL ? use->frame.at : use->session->conn->net->lent.p;
 }
 
-/* Whether the frame that has begun is the one at the front of `rest`. */
+/* Whether the begun frame is at the front of `rest`. */
 static bool is_begun(const struct session_use *use, const fb_bytes *rest)
 {
     return use != NULL && use->frame.most > 0 && beginning(use) == rest->p;
@@ -86,7 +86,8 @@ static int too_long(struct fb_conn *conn)
     return 0;
 }
 
-/* Gives the protocol a frame of n bytes, and steps over it and what stands before and behind it. */
+/* Gives the protocol a frame of n bytes, and steps over the frame with the bytes before and
+ * behind. */
 static int take_frame(
     struct fb_conn *conn, fb_bytes *rest, size_t before, size_t n, size_t behind, fb_bytes *frame)
 {
@@ -122,7 +123,7 @@ static uint64_t hash(const uint8_t *p, size_t n)
     return h;
 }
 
-/* Returns how many bytes at the front were searched for this delimiter before. */
+/* Returns how many bytes at the front are already searched for the delimiter. */
 static size_t searched(const struct fb_conn *conn, const fb_bytes *rest, const void *p, size_t n)
 {
     const struct session_use *use = session_use_of(conn);
@@ -195,7 +196,7 @@ static uint64_t read_number(const uint8_t *p, unsigned width, bool little)
     return number;
 }
 
-/* Reads the length of the layout from n bytes at p; the same. */
+/* Reads the length of the layout from n bytes at p; returns as above. */
 static unsigned read_length(
     const uint8_t *p, size_t n, const struct fb_frame_layout *layout, uint64_t *length, bool *bad)
 {

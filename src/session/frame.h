@@ -18,5 +18,5 @@ int frame_counted(struct fb_conn *conn, fb_bytes *rest, const struct fb_frame_la
     const struct fb_frame_limit *limit, fb_bytes *head, fb_bytes *frame);
 /* `data` has consumed input up to `at`. */
 void frame_consumed(struct session_use *use, const uint8_t *at);
-/* Forgets a frame that has begun and will not become whole. */
+/* Forgets a begun frame that will not become whole. */
 void frame_forget(struct session_use *use);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Idle connections, which give way where a worker runs out of connections or descriptors.
+/* Idle connections, to be closed where a worker runs out of connections or descriptors.
  *
- * Responsible for their list, and for closing a few of them. Never closes one that its protocol has
- * not marked idle, and none within a call: the flush does it. Invariant: the list holds the
- * connections whose `idle` is set, in the order in which they were last marked. */
+ * Responsible for the list, and for closing a few connections. Never closes a connection not
+ * marked idle by the protocol, and none within a call: the flush does. Invariant: the list holds
+ * the connections whose `idle` is set, in the order of the last marks. */
 #include "session/idle.h"
 
 #include "session/end.h"
 
-/* The most that are closed at a time, and the share of the idle ones. */
+/* Limit of connections closed at a time, and the share of the idle connections. */
 #define RECLAIM_MOST 32
 #define RECLAIM_SHARE 8
-/* A shortage is logged again only when the latest is longer ago than this. */
+/* Least interval between log lines about a shortage. */
 #define SAID_MS 60000
 
 void idle_enter(struct fb_conn *conn)
@@ -53,7 +53,7 @@ bool idle_can_reclaim(const struct stream *stream)
     return !TAILQ_EMPTY(&stream->keepalive) || (stream->reclaims_idle && stream->idle.n > 0);
 }
 
-/* Whether `user` is the connection, or was made for it. */
+/* Whether the connection is `user`, or an ancestor of `user`. */
 static bool is_used_by(const struct fb_conn *conn, const struct fb_conn *user)
 {
     const struct session_conn *session;

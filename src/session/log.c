@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Formats the lines. The first names client and server itself, so that the text form adds no
- * context, as nginx's does not; that of the end has it.
+/* Formats the lines. The first line names client and server, so that the text form adds no context,
+ * as in nginx; the line of the end has the context.
  *
- * Never changes a session. Bytes of servers are those of all connections that were made for the
- * session, whether or not they have ended with it. */
+ * Never changes a session. Bytes of servers are the bytes of all connections made for the
+ * session, ended before or with the session. */
 #include "session/log.h"
 
 #include "session/end.h"

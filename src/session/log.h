@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The lines of a client's session at level info, in nginx's words, and that of a callback that took
- * too long.
+/* The lines of a client's session at level info, in nginx's words, and the line about a slow
+ * callback.
  *
- * Responsible for what they say. Each is written by the caller's only call; nothing is formatted
- * where no log takes the line. */
+ * Responsible for the text. A line is written by a single call; nothing is formatted where no
+ * log takes the line. */
 #pragma once
 
 #include "net/conn.h"
@@ -14,18 +14,17 @@ static inline bool session_log_wants(const struct fb_conn *conn, enum log_level 
     return unlikely(level <= conn->net->log->level || conn->debug);
 }
 
-/* Writes a line, which has been filled in. */
+/* Writes a line, already filled in. */
 void session_log_put(struct log *log, const struct log_line *line, const char *format, ...)
     PRINTF_FORMAT(3, 4);
-/* Logs that the client has connected; called when its protocol is about to have it, and a log wants
- * LEVEL_INFO. */
+/* Logs that the client has connected; called just before the protocol gets the client, if a log
+ * wants LEVEL_INFO. */
 void session_log_start(const struct fb_conn *conn) COLD;
-/* Logs that a server has been connected for the client; called when a log wants LEVEL_INFO. */
+/* Logs the connection to a server for the client; called when a log wants LEVEL_INFO. */
 void session_log_connected(const struct fb_conn *client, const struct fb_conn *server) COLD;
-/* Logs that the session has ended, its bytes, its time, and why; called when a log wants
- * LEVEL_INFO. */
+/* Logs the end of the session, with bytes, time, and reason; called when a log wants LEVEL_INFO. */
 void session_log_end(const struct fb_conn *conn, fb_reason reason) COLD;
-/* Logs that a callback of the connection took longer than `stall_threshold`. */
+/* Logs a callback of the connection that took longer than `stall_threshold`. */
 void session_log_stall(const struct fb_conn *conn) COLD;
 /* Logs a slow callback of a worker, without a connection. */
 void session_log_other_stall(

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The phases of a session around its protocol: what decides whether a client is served, and what
- * notes how it was. Data of a server's; session.c runs the handlers. */
+/* The phases of a session around the protocol: decide whether a client is served, and note the
+ * outcome. Data of a server's; session.c runs the handlers. */
 #pragma once
 
 struct fb_conn;
 
-/* In the order in which they run. The protocol serves between the last two. */
+/* In the order of a session. The protocol serves between the last two. */
 enum stream_phase {
     PHASE_POST_ACCEPT,
     PHASE_PREACCESS,
     PHASE_ACCESS,
-    PHASE_PREREAD, /* the handler holds the session up, and is the last that may */
+    PHASE_PREREAD, /* the handler holds the session up; no later phase may */
     PHASE_LOG,
     STREAM_PHASES
 };

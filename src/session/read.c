@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The queue of reads that have ended, which a source without a descriptor has run; and their end
- * with their session. A read whose connection has too much unsent output waits outside of the queue
- * until that has left. */
+/* The queue of ended reads, run by a source without a descriptor; and the end of reads with the
+ * session. A read whose connection has too much unsent output waits outside of the queue until the
+ * output has left. */
 #include "session/read.h"
 
 #include "session/timeouts.h"
 
-/* Limit of reads whose `done` runs before other events: much of a file may be sent in each. */
+/* Limit of reads whose `done` runs before further events: a `done` may send much of a file. */
 #define READS_A_TURN 4
 
 static void post_read(struct stream *stream, struct session_read *read)
@@ -58,8 +58,8 @@ static void call_done(struct fb_conn *conn, struct session_read *read)
     free_read(net, read);
 }
 
-/* Runs a part of the reads, and no more than were queued when it began: their `done` may queue
- * others. */
+/* Runs a part of the reads, at most as many as queued at the start: a `done` may queue further
+ * reads. */
 static void run_reads(struct loop *loop, struct source *source)
 {
     struct stream *stream = container_of(net_of_loop(loop), struct stream, net);
@@ -81,7 +81,7 @@ static void run_reads(struct loop *loop, struct source *source)
         loop_post_soon(loop, &source->events[EVENT_READ]);
 }
 
-/* Returns the source that runs the queue, made with the first read; NULL without a slot. */
+/* Returns the source of the queue, made with the first read; NULL without a slot. */
 static struct source *make_source(struct stream *stream)
 {
     static const struct source_ops ops = { .run = { [EVENT_READ] = run_reads } };

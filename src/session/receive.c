@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The receive timeout: the time in which input has to come, whatever is sent meanwhile; and the
- * rate at which the rest of a message has to come.
+/* The receive timeout: the time limit of input, regardless of output; and the lowest rate of the
+ * rest of a message.
  *
- * Responsible for noting when input comes, on connections with a timeout or rate alone: their
- * operations differ. Never counts time in which the connection is not read. Invariant: a
- * session_receive is its session_conn's, and lives as long as that has its present user. */
+ * Responsible for noting the time of input, on connections with a timeout or rate alone, by
+ * different operations. Never counts time in which the connection is not read. Invariant: a
+ * session_receive belongs to a session_conn, and lives as long as the connection's present user. */
 #include "session/receive.h"
 
 #include "session/session.h"
@@ -27,7 +27,7 @@ struct session_receive {
     struct timer rate_timer;         /* set while a part is left, and perhaps longer */
 };
 
-/* Begins to measure what the rest of a message takes. */
+/* Begins to measure the time of a message's rest. */
 static void measure(struct session_receive *receive, struct fb_conn *conn, size_t rest)
 {
     struct loop *loop = &conn->net->loop;
@@ -40,8 +40,7 @@ static void measure(struct session_receive *receive, struct fb_conn *conn, size_
         timer_set(loop, &receive->rate_timer, (uint64_t)receive->rate->grace + 1);
 }
 
-/* Notes what the protocol has left of its input: a part of a message, which goes on where nothing
- * was taken. */
+/* Notes the input left by the protocol: a part of a message, continued where nothing was taken. */
 static void note_rest(struct fb_conn *conn, size_t in, size_t used)
 {
     const struct session_use *use = session_use_of(conn);
@@ -121,7 +120,7 @@ static void rate_expired(struct loop *loop, struct timer *timer)
     net_flush(conn->net);
 }
 
-/* Returns a new one, which is the connection's session's; NULL without memory, and then the
+/* Returns a new session_receive of the connection's session; NULL without memory, and then the
  * connection has been failed. */
 static struct session_receive *create_receive(struct fb_conn *conn)
 {

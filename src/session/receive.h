@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The time in which input has to come, and the rate of a client's messages. */
+/* The time limit of input, and the lowest rate of a client's messages. */
 #pragma once
 
 #include "session/use.h"
@@ -7,9 +7,9 @@
 /* Ends the connection when no input has come for `ms`; 0: never. */
 void session_receive_set(struct fb_conn *conn, uint64_t ms);
 void session_receive_clear(struct session_use *use);
-/* Returns the operations of a connection that is neither piped nor held up by a phase. */
+/* Returns the operations of a connection, neither piped nor held up by a phase. */
 const struct conn_ops *session_receive_ops(const struct fb_conn *conn);
-/* The rate at which messages of a client have to come. */
+/* The lowest rate of a client's messages. */
 struct rate_setting {
     int64_t bytes; /* a second; 0: any */
     int64_t grace; /* ms */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Creates and frees session records, and their memory and parts. */
+/* Creates and frees session records, with memory and parts. */
 #include "session/record.h"
 
 #include "base/compiler.h"

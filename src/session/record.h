@@ -13,33 +13,33 @@
 struct captures;
 struct value;
 
-/* State that a room above keeps for a session: the first member of a struct of its own, in
- * memory of the session (session_keep()) or of its own. */
+/* State of a room above for a session: the first member of the room's struct, in memory of the
+ * session (session_keep()) or of the room. */
 struct session_part {
     struct session_part *next;
     const struct session_part_kind *kind;
 };
 
 struct session_part_kind {
-    /* Forgets what was found out for one server, before another gets the client; NULL: the part
+    /* Forgets the findings about a server, before the next server gets the client; NULL: the part
      * ends then. */
     void (*left)(struct session_part *part);
-    /* Gives back what the part has beyond the session's memory; NULL: nothing. */
+    /* Gives back the part's memory beyond the session's; NULL: nothing. */
     void (*ended)(struct fb_conn *conn, struct session_part *part);
 };
 
 struct session_record {
     unsigned kind;
-    uint8_t variable_depth;          /* nesting of variables whose values are being computed */
+    uint8_t variable_depth;          /* nesting of variables in computation */
     uint32_t chain;                  /* chain.c's; 0: the client is not known to be our own */
     struct chunk *kept;              /* memory of session_keep() */
     struct value *values;            /* by variables' indexes; NULL: none is known */
     const struct captures *captures; /* by the last regular expression that matched */
-    struct session_part *parts;      /* parts that rooms above keep, the latest in front */
-    const struct address *passed_to; /* the last that the client was passed to; NULL: none */
-    /* the call of who waits for the choice of a server */
+    struct session_part *parts;      /* parts of rooms above, the latest in front */
+    const struct address *passed_to; /* last address the client was passed to; NULL: none */
+    /* the callback of a session waiting for a server */
     void (*chosen)(fb_conn *client, void *state, fb_choice choice, const fb_try *run);
-    uint64_t more_received, more_sent; /* bytes that the protocol has added for the log */
+    uint64_t more_received, more_sent; /* bytes added by the protocol for the log */
     /* number and bytes of ended connections to servers; counted where a log takes level info */
     uint64_t server_n, from_servers, to_servers;
 };
@@ -57,22 +57,22 @@ static inline struct session_record *session_record_of(const struct fb_conn *con
 
 /* Returns the session's, created where there is none; NULL without memory. */
 struct session_record *session_record_create(struct session_conn *session);
-/* Returns the connection's in the same way, but fails the connection where there is no memory. */
+/* Returns the connection's record likewise, but fails the connection without memory. */
 struct session_record *session_record_make(struct fb_conn *conn);
-/* Frees the record of a session, and its parts. */
+/* Frees the record of a session, with the parts. */
 void session_record_free(struct session_conn *session);
-/* Forgets values and captures of one server, before another server has the client. */
+/* Forgets values and captures of a server, before the next server has the client. */
 void session_record_reset(struct session_conn *session);
 
 /* Returns n bytes that last as long as the client's session, aligned for any type; NULL without
  * memory. */
 void *session_keep(struct fb_conn *conn, size_t n);
 
-/* Adds a part to the record, which has none of the kind. */
+/* Adds a part to the record; the record has no part of the kind. */
 void session_part_add(
     struct session_record *record, struct session_part *part, const struct session_part_kind *kind);
-/* Returns the part of that kind that the connection's session has, or NULL. */
+/* Returns the part of the kind in the connection's session, or NULL. */
 struct session_part *session_part_of(
     const struct fb_conn *conn, const struct session_part_kind *kind);
-/* The `left` of a part of which nothing is to be forgotten. */
+/* The `left` of a part with nothing to forget. */
 void session_part_stays(struct session_part *part);

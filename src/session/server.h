@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The servers of `stream {}`, and which of them a connection belongs to.
+/* The servers of `stream {}`, and the server of a connection.
  *
- * Only data: settings/ fills it in, and nothing changes it while sessions use it. */
+ * Only data: settings/ fills in the servers, and nothing changes a server in use by sessions. */
 #pragma once
 
 #include "base/check.h"
@@ -19,12 +19,12 @@ struct log_route;
 struct named_upstreams;
 struct variables;
 
-/* Features that there may be: folders of features/. */
+/* Limit of features: folders of features/. */
 #define STREAM_FEATURES 32
 
 struct aio_setting {
     int64_t way;                /* enum fb_aio */
-    const struct fb_pool *pool; /* whose threads read; NULL: the default one */
+    const struct fb_pool *pool; /* the reading threads; NULL: the default pool */
 };
 
 struct conn_ops;
@@ -51,20 +51,19 @@ struct server {
     void *protocol_conf;
     struct zone *metrics; /* the protocol's; NULL: it has none */
     const struct variables *variables;
-    struct phase_handler *before;  /* run until one ends the session; NULL: none */
+    struct phase_handler *before;  /* run until a handler ends the session; NULL: none */
     struct phase_handler *after;   /* those of PHASE_LOG */
     const struct log_route *route; /* route of the server's log lines; NULL: the default route */
     bool passes;                   /* the protocol may pass clients to other servers */
-    /* goes on with a client that the PROXY header or the phases have held up; NULL:
-     * session_serve() */
+    /* goes on with a client held up by the PROXY header or the phases; NULL: session_serve() */
     void (*proceed)(struct fb_conn *conn);
-    bool connects;  /* the protocol connects each client to a server of a group */
-    uint64_t needs; /* FB_NEEDS_... that its directives have asked for */
+    bool connects;  /* the protocol connects clients to servers of a group */
+    uint64_t needs; /* FB_NEEDS_... of the server's directives */
     struct server_settings settings;
-    void **features; /* structs of the features, by their places; NULL: nothing */
+    void **features; /* structs of the features, by place; NULL: nothing */
 };
 
-/* Returns what a feature has of the server. */
+/* Returns a feature's struct of the server. */
 static inline void *server_feature(const struct server *server, unsigned feature)
 {
     assert(feature < STREAM_FEATURES && server->features != NULL);
@@ -74,10 +73,10 @@ static inline void *server_feature(const struct server *server, unsigned feature
 #define BINDING_KIND KIND('B', 'i', 'n', 'd')
 #define PORT_KIND KIND('P', 'o', 'r', 't')
 
-/* Bindings that have a bit in a chain (backends/chain.h). */
+/* Limit of bindings with a bit in a chain (backends/chain.h). */
 #define CHAIN_BITS 32
 
-/* An address of a server: one `listen`, or one port of its range. The owner of connections. */
+/* An address of a server: one `listen`, or one port of a range. The owner of connections. */
 struct binding {
     unsigned kind;
     STAILQ_ENTRY(binding) link;
@@ -85,19 +84,20 @@ struct binding {
     char text[ADDRESS_TEXT];
     struct server *server;
     uint32_t chain; /* a bit in chains; 0: there are more bindings than bits */
-    /* for clients: session_conn_ops, or until they have been told apart those of a room above */
+    /* for clients: session_conn_ops, or the operations of a room above until clients are told
+     * apart */
     const struct conn_ops *ops;
 };
 
-/* A listener's owner: the bindings that its socket serves. The first has the socket's own address;
- * the others are addresses that a wildcard's socket includes, told apart by getsockname(). */
+/* A listener's owner: the bindings of a socket. The first has the socket's own address; the rest
+ * are addresses included in a wildcard's socket, told apart by getsockname(). */
 struct port {
     unsigned kind;
     STAILQ_HEAD(, binding) bindings;
     bool several;
 };
 
-/* Returns the slots of a client of these bindings: two with a connection to a server. */
+/* Returns the slots of a client of the bindings: two with a connection to a server. */
 static inline uint32_t port_slots(const struct port *port)
 {
     const struct binding *binding;
@@ -114,12 +114,12 @@ struct stream_settings {
     struct upstream_list upstreams;
     struct zone *addresses; /* of servers with names; NULL: no server has a name */
     struct variables *variables;
-    void **features;             /* structs of the features, by their places; NULL: no stream {} */
+    void **features;             /* structs of the features, by place; NULL: no stream {} */
     bool access_logs;            /* some access logs exist, which workers open */
     struct names_setting system; /* the resolver of the system, the first of all */
     const struct names_setting *resolver; /* stream {}'s, for workers; NULL: none is used */
     int64_t resolver_timeout;             /* ms; stream {}'s */
-    uint64_t needs; /* FB_NEEDS_... that directives outside of servers have asked for */
+    uint64_t needs;                       /* FB_NEEDS_... of directives outside of servers */
     uint32_t binding_n;
     uint64_t listen_ports; /* bits of the ports of listeners, by the low six bits of a port */
 };

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A session: what happens on a connection is given to its server's protocol. A client's begins in
- * these steps, each a verb:
+/* A session: events of a connection are given to the server's protocol. A client's session begins
+ * in steps, named by verbs:
  *
  *     accept   session_accept()    a slot for the descriptor, its binding: SESSION_NEW
  *     begin    session_begin()     the line of the log, the chain of servers
  *     proceed  session_proceed()   after the PROXY header, and after preread: passed, or served
  *     admit    admit_client()      phase handlers, the protocol's state: SESSION_AWAITED or ACTIVE
- *     open     open_session()      the protocol's `opened`; a connection to a server has this alone
+ *     open     open_session()      the protocol's `opened`; the only step of a server connection
  *     serve    session_serve()     the last two
  *
  * Responsible for the beginning of a client's session, for calling the protocol, and for the end.
- * Never sends or closes within a callback of its own accord; it asks the connection to. */
+ * Never sends or closes a connection directly within a callback; asks the connection to. */
 #include "session/session.h"
 
 #include "net/conn_connect.h"
@@ -30,18 +30,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of unconsumed input, and of unsent output, where nobody sets a limit. */
+/* Limits of unconsumed input, and of unsent output, in bytes, where no limit is set. */
 #define INPUT_LIMIT 65536
 #define OUTPUT_LIMIT (64 * 1024 * 1024)
 
-/* Whether the protocol knows of the session: a client's may have ended before it was given to it,
- * by a handler of a phase or for lack of memory. */
+/* Whether the protocol knows of the session: a handler of a phase or a lack of memory may have
+ * ended a client's session before. */
 static bool is_served(const struct fb_conn *conn)
 {
     return conn->outgoing || conn->session_phase > SESSION_PREREAD;
 }
 
-/* Finds the binding of the address that the client connected to, among several. */
+/* Finds the binding of the client's destination address, among several. */
 static COLD struct binding *find_binding_of_address(struct port *port, int fd)
 {
     struct binding *first = STAILQ_FIRST(&port->bindings), *binding;
@@ -99,8 +99,8 @@ static COLD void note_refusal(struct fb_conn *conn, unsigned status)
         session_end_note(conn, SESSION_END_LIMIT);
 }
 
-/* Runs the phases before the protocol, unless the last of them, which has held the session up, is
- * over; false: one holds it up, or has ended it. */
+/* Runs the phases before the protocol, unless preread, the last of the phases, is over; false: a
+ * phase holds the session up, or has ended it. */
 static NOINLINE bool pass_phases(struct fb_conn *conn, const struct phase_handler *handler)
 {
     if (conn->session_phase == SESSION_PREREAD)
@@ -156,7 +156,7 @@ static bool admit_client(struct fb_conn *conn)
     return true;
 }
 
-/* Calls the protocol's `opened`, by which the protocol may refuse the connection. */
+/* Calls the protocol's `opened`; the protocol may refuse the connection there. */
 static inline void open_session(struct fb_conn *conn)
 {
     const fb_ops *ops = session_ops_of(conn);
@@ -221,8 +221,8 @@ static size_t input_limit(const struct fb_conn *conn)
     return protocol->input_limit > 0 ? protocol->input_limit : INPUT_LIMIT;
 }
 
-/* Checks the input that `data` has left, and a frame that may have begun; returns the number of
- * bytes consumed. */
+/* Checks the input left by `data`, and a frame that may have begun; returns the number of bytes
+ * consumed. */
 static NOINLINE size_t see_to_rest(struct fb_conn *conn, fb_bytes in, size_t used)
 {
     if (used > in.n) {
@@ -248,7 +248,7 @@ static NOINLINE size_t see_to_rest(struct fb_conn *conn, fb_bytes in, size_t use
 
 static size_t session_data(struct fb_conn *conn, fb_bytes in);
 
-/* Takes the first bytes of a client, which were awaited. */
+/* Takes the awaited first bytes of a client. */
 static COLD size_t take_first(struct fb_conn *conn, fb_bytes in)
 {
     session_become_active(conn);
@@ -350,7 +350,7 @@ void session_closed(struct fb_conn *conn, fb_reason reason)
     if (server->after != NULL && !conn->outgoing)
         note_end(conn, reason);
     if (unlikely(reason == FB_PIPE_BROKEN) && server->protocol->api < 4)
-        reason = FB_ABORTED; /* API 3 knows no other */
+        reason = FB_ABORTED; /* API 3 lacks FB_PIPE_BROKEN */
     if (unlikely(conn->outgoing && conn->session_phase == SESSION_NEW) && net_is_full(conn->net))
         net_lend_slot(conn->net); /* the protocol may try another server */
     if (is_served(conn))
@@ -384,7 +384,8 @@ void session_describe(const struct fb_conn *conn, struct log_line *line, char te
         line->server = session_binding_of(conn)->text;
     line->protocol = protocol != NULL ? protocol->name : NULL;
     line->route = session_server_of(conn)->route;
-    if (conn->outgoing && conn->session != NULL) /* none once it has been closed and lingers */
+    if (conn->outgoing && conn->session != NULL) /* none once the connection has been closed and
+                                                  * lingers */
         line->upstream = session_target_of(conn->session)->text;
     if (conn->session != NULL)
         stream_of(conn)->backends->describe(conn, line);

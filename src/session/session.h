@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sessions: the callbacks of connections whose bytes a server's protocol is given. */
+/* Sessions: the callbacks of connections with a server's protocol. */
 #pragma once
 
 #include "session/stream.h"
@@ -8,15 +8,15 @@
  * slot, and then the descriptor is closed. */
 struct fb_conn *session_accept(
     struct stream *stream, struct port *port, int fd, const struct sockaddr *peer);
-/* Begins a client's session, of which the protocol may hear later; false: the connection ends. */
+/* Begins a client's session, perhaps unknown to the protocol yet; false: the connection ends. */
 bool session_begin(struct fb_conn *conn);
-/* Goes on with a client whose PROXY header has come, or whose first bytes have been looked at, as
- * its server wants it (server->proceed). */
+/* Goes on with a client after the PROXY header, or after preread, as the server wants
+ * (server->proceed). */
 void session_proceed(struct fb_conn *conn);
-/* Admits such a client, and calls the protocol's `opened`. */
+/* Admits the client, and calls the protocol's `opened`. */
 void session_serve(struct fb_conn *conn);
 
-/* Callbacks of a connection whose owner is a struct binding. */
+/* Callbacks of a connection owned by a struct binding. */
 extern const struct conn_ops session_conn_ops;
 /* Callbacks of a binding->ops of a room above, too. */
 void session_closed(struct fb_conn *conn, fb_reason reason);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sessions of a worker: set up, and given their protocols' states. Responsible for the slabs of
- * states, and for what stands for the server of connections that the worker has itself. Never moves
- * a state: its address holds until the connection's end. */
+/* The sessions of a worker: set up, and given the protocols' states. Responsible for the slabs of
+ * states, and for the stand-in server of the worker's own connections. Never moves a state: the
+ * address holds until the connection's end. */
 #include "session/stream.h"
 
 #include "base/compiler.h"

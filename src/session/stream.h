@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sessions of one worker: connections with their server's protocol.
+/* The sessions of a worker: connections with a server's protocol.
  *
- * Responsible for the protocols' states of connections, for the lists of connections that are idle
- * for reuse or have names, and for the drain. Never accepts. Invariant: a connection's state lies
- * in its protocol's slab at the index of its slot. */
+ * Responsible for the protocols' states of connections, for the lists of idle and of named
+ * connections, and for the drain. Never accepts. Invariant: a connection's state lies in the
+ * protocol's slab at the slot's index. */
 #pragma once
 
 #include "net/conn.h"
@@ -14,7 +14,7 @@
 #include <bsd/sys/queue.h>
 #include <bsd/sys/tree.h>
 
-/* Protocols that one daemon can have. */
+/* Limit of protocols in a daemon. */
 #define STREAM_PROTOCOLS_MAX 64
 
 struct log_line;
@@ -28,17 +28,17 @@ struct stream;
 struct stream_own;
 struct trunk;
 
-/* The time as variables show it, formatted once a second. */
+/* The time for variables, formatted once a second. */
 struct time_text {
     int64_t second;   /* time of the texts, since the epoch */
     char local[40];   /* 21/Nov/2026:09:30:00 +0100 */
     char iso8601[40]; /* 2026-11-21T09:30:00+01:00 */
 };
 
-/* Addresses of servers on other hosts that are remembered. */
+/* Limit of remembered server addresses on foreign hosts. */
 #define CHAIN_OTHERS 16
 
-/* The chains of connections as the worker uses them (backends/chain.c). */
+/* The chains of connections in a worker (backends/chain.c). */
 struct chain_use {
     struct chains *table;  /* NULL: no server connects clients with others */
     uint64_t listen_ports; /* the same as in struct stream_settings */
@@ -53,28 +53,27 @@ struct chain_use {
 /* Operations of connections to servers, handed in by backends/ above. */
 struct session_backends {
     size_t tries_size, try_size; /* bytes of struct session_tries and struct session_try */
-    /* Begins the session of a client of a server that connects; false: the client is closed. */
+    /* Begins the session of a client for a server that connects; false: the client is closed. */
     bool (*begin)(struct fb_conn *client);
-    /* Callbacks of a connection to a server: struct conn_ops has their contracts. */
+    /* Callbacks of a connection to a server: struct conn_ops has the contracts. */
     bool (*keepalive)(struct fb_conn *conn);
     void (*connect_again)(struct fb_conn *conn);
     void (*connect_failed)(struct fb_conn *conn, int error, enum io_step step);
-    /* Ends a connection whose server has not answered in time. */
+    /* Ends a connection without the server's answer in time. */
     void (*connect_expired)(struct fb_conn *conn);
-    /* Adds to a log line what the connection's session is doing. */
+    /* Adds the activity of the connection's session to a log line. */
     void (*describe)(const struct fb_conn *conn, struct log_line *line);
     /* Returns how the last try has ended the session: enum session_end. */
     unsigned (*last_end)(const struct session_tries *tries);
-    /* Frees the tries of a client, and ends the one that runs. */
+    /* Frees the tries of a client, and ends a running try. */
     void (*clear_tries)(struct session_conn *client);
     /* Takes an ending connection out of the trunk. */
     void (*leave_trunk)(struct stream *stream, struct session_reuse *reuse);
     /* Closes the connections of the keepalive pool. */
     void (*close_all)(struct stream *stream);
-    /* Ends the connection of the pool that was not used for the longest time; false: it is
-     * empty. */
+    /* Ends the connection of the pool unused for the longest time; false: the pool is empty. */
     bool (*evict)(struct stream *stream);
-    /* Assert what holds between callbacks: of a connection, and of all. */
+    /* Assert the invariants between callbacks: of a connection, and of all. */
     void (*check_conn)(const struct fb_conn *conn);
     void (*check)(const struct stream *stream);
 };
@@ -88,20 +87,20 @@ struct stream {
     unsigned debug_n;
     /* for each protocol */
     struct stream_slab {
-        char *base;    /* states of connections, by their slots; mapped when first needed */
-        size_t stride; /* bytes from a state to the next */
-        size_t size;   /* bytes of the mapping */
-        struct stream_own *own; /* owner of connections that the worker has; or NULL */
+        char *base;             /* states of connections, by slot; mapped when first needed */
+        size_t stride;          /* bytes from a state to the next */
+        size_t size;            /* bytes of the mapping */
+        struct stream_own *own; /* owner of the worker's own connections; or NULL */
     } slabs[STREAM_PROTOCOLS_MAX];
     TAILQ_HEAD(keepalive_list, session_outgoing)
-    keepalive; /* the pool: the last that was used in front */
+    keepalive; /* the pool: the latest use in front */
     TAILQ_HEAD(own_list, session_outgoing)
-    own; /* connections to servers that the worker has, and no session */
+    own; /* the worker's own connections to servers, without a session */
     RB_HEAD(trunks, trunk)
     trunks;
     RB_HEAD(session_names, session_use)
     named;                     /* connections with references */
-    uint64_t last_name;        /* names that were given */
+    uint64_t last_name;        /* names given so far */
     uint64_t name_key[2];      /* of their permutation; set before the first */
     struct spares clients;     /* for struct session_client */
     struct spares outgoing;    /* for struct session_outgoing */
@@ -112,29 +111,29 @@ struct stream {
     fb_try shown_try;          /* the last that a protocol was shown */
     struct time_text time;
     struct upstreams upstreams;
-    void *features[STREAM_FEATURES]; /* state of the features in this worker, or NULL */
+    void *features[STREAM_FEATURES]; /* states of the features in this worker, or NULL */
     struct {
         uint32_t first, last; /* slots, the longest idle first; 0: none */
         uint32_t n;
-    } idle;                   /* connections that their protocols have marked idle */
+    } idle;                   /* connections marked idle by protocols */
     uint64_t reclaim_said_ms; /* time of the last line about closed idle connections; 0: never */
-    uint64_t host_said_ms;    /* when a connect was last logged to have failed for want of something
-                              on this host; 0: never */
+    uint64_t host_said_ms;    /* when a connect's failure for lack of a host resource was last
+                               * logged; 0: never */
     bool reclaims_idle;
-    const struct fb_conn *opening; /* a client whose `opened` runs: it may be passed */
+    const struct fb_conn *opening; /* a client whose `opened` runs: may be passed */
     uint64_t became_n;             /* clients with callbacks of fb_become() */
     TAILQ_HEAD(session_reads, session_read)
-    reads; /* ended reads of files whose `done` is to run */
+    reads; /* ended reads of files, to run `done` */
     unsigned reads_n;
-    struct source *reads_next; /* runs them; without a descriptor. NULL: there was no read yet */
+    struct source *reads_next; /* runs the reads; without a descriptor. NULL: no read yet */
     struct chain_use chains;
     bool draining;         /* the worker takes no more clients */
-    bool untold;           /* sessions wait for their `draining` until the drain timer runs */
+    bool untold;           /* sessions wait for `draining` until the drain timer runs */
     uint64_t deadline_at;  /* when all sessions are closed, monotonic ms; 0: never */
     uint64_t spread_until; /* by when idle sessions are closed */
     struct timer drain;
     struct timer drop; /* backends/drop.c */
-    /* Called when a protocol uses a connection that has ended; NULL: that is logged. */
+    /* Called when a protocol uses an ended connection; NULL: the use is logged. */
     void (*misused)(struct stream *stream, const char *call);
 };
 
@@ -149,11 +148,11 @@ int stream_init(struct stream *stream, const struct net_options *options, struct
 /* Requires that no connection is open any more. */
 void stream_done(struct stream *stream);
 
-/* Returns the owner of connections that the worker has for a protocol: a server like this one, but
- * without its configuration; NULL without memory. */
+/* Returns the owner of the worker's own connections for a protocol: a server like `server`, but
+ * without configuration; NULL without memory. */
 struct binding *stream_own_binding(struct stream *stream, const struct server *server);
 
-/* Gives the connection its protocol's state, zeroed; false without memory. */
+/* Gives the connection the protocol's state, zeroed; false without memory. */
 bool stream_alloc_state(struct fb_conn *conn, const struct server *server);
 /* The place of the protocol's state for the connection, given or not. */
 void *stream_state_at(const struct fb_conn *conn, const struct server *server);

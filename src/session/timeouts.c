@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The deadline of a session's connection: the time limit of the first byte, then of inactivity.
  *
- * Responsible for which limit runs in which phase, and for what ends or interrupts it: a stop, a
+ * Responsible for the limit of every phase, and for the limit's end or interruption: a stop, a
  * close, the first bytes. Never calls a protocol. Invariant: the idle timeout runs only in
- * SESSION_ACTIVE; bytes that move leave its timer alone, which is set for the rest of the time
- * when it expires. */
+ * SESSION_ACTIVE; bytes that move leave the timer alone; on expiry the timer is set for the rest
+ * of the time. */
 #include "session/timeouts.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static inline void set_timeout(struct fb_conn *conn, uint64_t ms)
         conn_deadline_clear(conn);
 }
 
-/* Returns the time in which bytes have to move; 0: there is none. */
+/* Returns the time limit of inactivity; 0: none. */
 static inline uint64_t idle_timeout(const struct fb_conn *conn)
 {
     const struct session_conn *session = conn->session;

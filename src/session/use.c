@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Creates a session_use. Runs the timers of protocols' connections: any number a connection, each
- * with an id of the protocol's; `timer` once for each, never for a connection that closes or is
- * piped. Gives connections names for references: numbers that a worker gives once and never again.
+/* Creates a session_use. Runs the timers of protocols' connections: any number a connection, with
+ * ids of the protocol's; `timer` once for a timer, never for a connection that closes or is piped.
+ * Gives connections names for references: numbers, given by a worker once and never again.
  *
  * Never trusts a name from elsewhere: the name of an ended connection is not found. Names are a
- * count, in a permutation by the stream's key: nobody guesses the name of another connection.
- * Invariant: a session_use is in the tree if its name is not 0. conn_end.c frees a session_use. */
+ * count, in a permutation by the stream's key: no client guesses the name of another connection.
+ * Invariant: a session_use is in the tree if the name is not 0. conn_end.c frees a session_use. */
 #include "session/use.h"
 
 #include "shm/siphash.h"
@@ -106,7 +106,7 @@ static uint64_t round_of(const struct stream *stream, unsigned round, uint64_t h
     return siphash(stream->name_key, &block, sizeof(block)) & HALF_MASK;
 }
 
-/* A Feistel network: each round is undone by itself, with the halves exchanged. */
+/* A Feistel network: a round undoes itself, with the halves exchanged. */
 static uint64_t permute(const struct stream *stream, uint64_t number, bool back)
 {
     uint64_t left = number >> HALF_BITS, right = number & HALF_MASK, next;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Holds what a protocol has set up for a connection, beyond its callbacks: timers, a frame that has
- * begun, memory, reads of files, resolutions, a name for references. Made when first needed: a
- * connection that only echoes or relays has none.
+/* Holds a protocol's resources for a connection, beyond the callbacks: timers, a begun frame,
+ * memory, reads of files, resolutions, a name for references. Made when first needed: an echoing or
+ * relaying connection has none.
  *
- * Responsible for giving all of that back when the connection changes hands or ends. Invariant: a
- * session_use belongs to one session_conn, whose `use` points back at it. */
+ * Responsible for giving all resources back when the connection changes hands or ends.
+ * Invariant: a session_use belongs to one session_conn, whose `use` points back. */
 #pragma once
 
 #include "event/id_timers.h"
@@ -18,9 +18,9 @@ struct session_receive;
 /* A frame that is not whole (frame.c). */
 struct session_frame {
     const uint8_t *at;  /* start in the lent input; NULL: the beginning of the input */
-    size_t most;        /* limit of its input until it is whole; 0: no frame has begun */
-    size_t scanned;     /* bytes of it known not to hold the delimiter */
-    uint64_t delimiter; /* a hash of it */
+    size_t most;        /* limit of the input until the frame is whole; 0: no frame has begun */
+    size_t scanned;     /* bytes of the frame known not to hold the delimiter */
+    uint64_t delimiter; /* hash of the delimiter */
     uint64_t timeout;
     struct timer timer;
 };
@@ -42,7 +42,7 @@ struct session_use {
     unsigned guesses; /* references that were never given out */
 };
 
-/* Returns NULL where the connection has none. Its kind is checked at its end. */
+/* Returns NULL where the connection has none. The kind is checked when the session_use ends. */
 static inline struct session_use *session_use_of(const struct fb_conn *conn)
 {
     const struct session_conn *session = conn->session;
@@ -52,7 +52,7 @@ static inline struct session_use *session_use_of(const struct fb_conn *conn)
 
 /* Returns the connection's session_use, created where there is none; NULL without memory. */
 struct session_use *session_use_create(struct fb_conn *conn);
-/* The same, but fails the connection without memory. */
+/* Likewise, but fails the connection without memory. */
 struct session_use *session_use_make(struct fb_conn *conn);
 
 /* fb_timer() and fb_timer_cancel() */
@@ -60,13 +60,13 @@ void session_timer_set(struct fb_conn *conn, uint32_t id, uint64_t ms);
 void session_timer_cancel(struct fb_conn *conn, uint32_t id);
 void session_timers_clear(struct session_use *use);
 
-/* A number that stands for the connection in references, of SESSION_NAME_BITS bits
- * and at least SESSION_NAME_LEAST; 0 without memory. */
+/* Returns the connection's number in references, of SESSION_NAME_BITS bits and at least
+ * SESSION_NAME_LEAST; 0 without memory. */
 #define SESSION_NAME_BITS 40
 #define SESSION_NAME_LEAST (UINT64_C(1) << 19)
 uint64_t session_name(struct fb_conn *conn);
 /* Whether some connection has had the name. */
 bool session_name_was_given(const struct stream *stream, uint64_t name);
-/* Returns the connection of that name, or NULL. */
+/* Returns the connection of the name, or NULL. */
 struct fb_conn *session_find(struct stream *stream, uint64_t name);
 void session_name_drop(struct session_use *use);
