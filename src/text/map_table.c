@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Hash tables with open addressing. Whole strings are hashed and compared eight bytes at a time;
- * ends and beginnings of names a byte at a time, so that one walk over a name has the hashes of all
- * its parts: a name of many dots costs no more than a long one. */
+ * ends and beginnings of names a byte at a time, so that a single walk over a name hashes all
+ * parts: a name of many dots costs no more than a long name. */
 #include "text/map_table.h"
 
 #include "base/compiler.h"
@@ -16,7 +16,7 @@
 
 #define EACH_BYTE(c) (UINT64_C(0x0101010101010101) * (uint8_t)(c))
 
-/* Makes capital letters of ASCII small ones, in all eight bytes. */
+/* Lowers capital letters of ASCII, in all eight bytes. */
 static inline uint64_t fold_word(uint64_t word)
 {
     uint64_t low = word & EACH_BYTE(0x7f);
@@ -26,7 +26,7 @@ static inline uint64_t fold_word(uint64_t word)
     return word | (((from_a ^ behind_z) & ~word & EACH_BYTE(0x80)) >> 2);
 }
 
-/* Returns up to eight bytes as a number, the rest of it 0. */
+/* Returns up to eight bytes as a number, padded with 0. */
 static inline uint64_t load_word(const char *p, size_t n, bool fold)
 {
     uint64_t word = 0;
@@ -97,7 +97,7 @@ static inline bool is_entry(
                                                      : is_equal(entry->key, key, n, true));
 }
 
-/* Returns the slot of the key, or the free one where it belongs. */
+/* Returns the slot of the key, or the free slot for the key. */
 static uint32_t *find_slot(const struct map_table *table, const char *key, size_t n, uint32_t hash)
 {
     for (uint32_t i = hash & table->mask;; i = (i + 1) & table->mask) {
@@ -205,8 +205,8 @@ static uint32_t look_up(const struct map_table *table, const char *p, size_t n, 
     return *slot == 0 ? MAP_NONE : table->entries[*slot - 1].text;
 }
 
-/* Walks from the end of the name to its beginning; the last dot where a key fits is that of the
- * longest. */
+/* Walks from the end of the name to the beginning; the last dot with a fitting key belongs to the
+ * longest key. */
 static uint32_t find_end(const struct map_table *table, const char *p, size_t n)
 {
     uint32_t hash = HASH_BEGIN, found = MAP_NONE;

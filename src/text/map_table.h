@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tables of strings that are compared without regard to case: whole strings, ends of names that
- * begin with a dot, and beginnings of names that end with one; and of texts as they are. A string
- * is found by a hash of its bytes, however many there are.
+/* Tables of strings, compared without regard to case: whole strings, ends of names with a dot in
+ * front, and beginnings of names with a dot at the end; and tables of texts, compared with case. A
+ * string is found by a hash of all bytes.
  *
- * Only data: settings/ adds the keys while it reads the configuration, and nothing changes a table
- * afterwards. Keys are lent and live as long as the table. */
+ * Only data: settings/ adds the keys while reading the configuration, and nothing changes a
+ * table afterwards. Keys are lent and live as long as the table. */
 #pragma once
 
 #include "base/arena.h"
@@ -33,7 +33,7 @@ struct map_table {
     enum map_table_kind kind;
     uint32_t n;    /* entries */
     uint32_t most; /* entries that there is room for */
-    uint32_t mask; /* slots less one, or 0 where there are none */
+    uint32_t mask; /* slots less one, or 0 without slots */
     struct map_entry *entries;
     uint32_t *slots;  /* an entry's number + 1; 0: free */
     uint32_t longest; /* bytes of the longest key */
@@ -42,11 +42,11 @@ struct map_table {
 /* Adds a key: 1; 0 where it is there already; -1 without memory. Memory is the C library's until
  * the table is finished. */
 int map_table_add(struct map_table *table, const char *key, size_t n, uint32_t text);
-/* Moves the table to the arena; -1 without memory. Whatever it returns, the C library's memory is
- * given back. */
+/* Moves the table to the arena; -1 without memory. In either case the C library's memory is given
+ * back. */
 int map_table_finish(struct map_table *table, struct arena *arena);
-/* Gives back the memory of a table that is not finished. */
+/* Gives back the memory of an unfinished table. */
 void map_table_discard(struct map_table *table);
 
-/* Returns the text of the longest key that fits, or MAP_NONE. */
+/* Returns the text of the longest fitting key, or MAP_NONE. */
 uint32_t map_table_find(const struct map_table *table, const char *p, size_t n);

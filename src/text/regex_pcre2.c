@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Regular expressions by PCRE2, interpreted. An expression is wholly in the configuration's memory;
- * what a match needs is the C library's, and given back at its end. */
+ * a match uses the C library's memory, and gives it back at the end. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "text/regex.h"
 
@@ -12,7 +12,7 @@
 
 struct regex {
     const char *text;
-    struct arena *arena; /* memory of what is made now; NULL: the C library's */
+    struct arena *arena; /* memory of the object in the making; NULL: the C library's */
     pcre2_general_context *general;
     pcre2_match_context *limits;
     pcre2_code *code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The text of a template in one session. A text of one part is not copied. */
+/* The text of a template in a session. A text with a single part is not copied. */
 #include "text/template.h"
 
 #include "session/record.h"

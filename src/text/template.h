@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text with variables: $name, ${name}, and $1 to $9 for what the last regular expression of the
- * session has captured. settings/template.c makes it. */
+/* Text with variables: $name, ${name}, and $1 to $9 for the captures of the session's last regular
+ * expression. Made by settings/template.c. */
 #pragma once
 
 #include "text/variable.h"
 
-/* Parts that one text can have. */
+/* Limit of parts of a text. */
 #define TEMPLATE_PARTS_MAX 128
 /* The whole match and its captures. */
 #define CAPTURES_MAX 10
@@ -23,23 +23,23 @@ struct template
     unsigned part_n; /* 0: the text is empty */
 };
 
-/* The texts that a regular expression has matched in a session, the whole match first. */
+/* The texts matched by a regular expression in a session, the whole match first. */
 struct captures {
     struct value at[CAPTURES_MAX];
 };
 
-/* Whether the text is the same in every session; *text is set then. */
+/* Whether the text is constant over sessions; *text is set then. */
 bool template_is_constant(const struct template *template, struct value *text);
-/* Makes the text for the session, lent until it has ended. What is missing is left out. -1 without
- * memory. */
+/* Makes the text for the session, lent until the session's end. Missing values are left out. -1
+ * without memory. */
 int template_value(struct fb_conn *conn, const struct template *template, struct value *out);
 /* Returns the value of one part. */
 struct value template_part_value(struct fb_conn *conn, const struct template_part *part);
-/* Sets what the session's captures are from now on; they last as long as the session. */
+/* Sets the session's captures from now on, with the lifetime of the session. */
 void captures_set(struct fb_conn *conn, const struct captures *captures);
 
-/* The value that a map, a geo or a split_clients gives its variable: constant, as the configuration
- * has it. */
+/* The value of the variable of a map, a geo or a split_clients: constant, as of the
+ * configuration. */
 struct map_text {
     const char *p;
     uint32_t n;

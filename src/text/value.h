@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A value of a session: text that lasts as long as the session. Its bytes belong to the session, or
- * to something that lasts longer: the configuration, or the program. */
+/* A value of a session: text with the session's lifetime. The bytes belong to the session, or to a
+ * longer-lived owner: the configuration, or the program. */
 #pragma once
 
 #include <stddef.h>
@@ -13,7 +13,7 @@ enum value_state {
     VALUE_MISSING, /* there is none: "-" in a log, nothing elsewhere */
 };
 
-/* A value in one session; the bytes are lent until the session has ended. */
+/* A value in a session; the bytes are lent until the session has ended. */
 struct value {
     const char *p;
     uint32_t n;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Variables of a configuration, and their values in a session: an array in the session's memory,
- * made when the first is asked for. A protocol's variable may be asked for within a callback of
- * that protocol, whose heartbeat then goes on. Never calls a protocol that does not have the
- * client. */
+/* Variables of a configuration, and the values in a session: an array in the session's memory, made
+ * at the first use. A protocol's variable may be asked for within a callback of the protocol; the
+ * callback's heartbeat then goes on. Never calls a protocol that does not have the client. */
 #include "text/variable.h"
 
 #include "net/address.h"

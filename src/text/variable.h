@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Variables: what is known of a session, as text. The configuration names them; a session works a
- * value out when it is first asked for, and keeps it until its end.
+/* Variables: facts of a session, as text. The configuration names variables; a session works a
+ * value out at the first use, and keeps the value until the session's end.
  *
- * Responsible for the memory of values and for working each out once. Never evaluates what no
- * directive has named. Invariant: a variable that is used has an index from 1 to `used_n`, which is
- * its place in the values of each session. */
+ * Responsible for the memory of values and for a single evaluation. Never evaluates a variable
+ * not named by a directive. Invariant: a used variable has an index from 1 to `used_n`, the
+ * place in the values of every session. */
 #pragma once
 
 #include "base/arena.h"
@@ -23,10 +23,10 @@ struct template;
 
 #define VARIABLE_VOLATILE 1u   /* worked out at each use */
 #define VARIABLE_CHANGEABLE 2u /* a directive may define it once more */
-#define VARIABLE_COUNTED 4u    /* a use makes workers number clients one by one */
+#define VARIABLE_COUNTED 4u    /* a use makes workers number clients consecutively */
 #define VARIABLE_FIRST_BYTE 8u /* a use has protocols tell of the first byte of servers */
 
-/* Limit of nested computations of variables, as in nginx: each takes stack. */
+/* Limit of nested computations of variables, as in nginx, because of the stack. */
 #define VARIABLE_DEPTH_MAX 100
 
 /* Writes the value at `p` and returns its end, for a log: at most VARIABLE_TEXT_MAX bytes of
@@ -41,7 +41,7 @@ struct variable {
      * and it is asked for again. NULL: nothing has defined the variable. */
     int (*get)(struct fb_conn *conn, const struct variable *variable, struct value *value);
     variable_text *text;       /* NULL: it has no shorter way than `get` */
-    const struct template *of; /* the only text that the value depends on; NULL: other inputs */
+    const struct template *of; /* the only text behind the value; NULL: other inputs */
     const void *arg;           /* the definer's, as is the next */
     uint64_t number;
     unsigned flags;                  /* VARIABLE_... */
@@ -69,10 +69,10 @@ struct variable_row {
     uint64_t number;
 };
 
-/* variables_builtin.c: What is known of each session; ends with a row without a name. */
+/* variables_builtin.c: facts of every session; ends with a row without a name. */
 extern const struct variable_row variables_builtin[];
-/* Returns the variable of that name, in letters of either case, which is added where there is none:
- * with its row's getter, or with none. NULL without memory. */
+/* Returns the variable of the name, in letters of either case, and adds a missing variable: with
+ * the row's getter, or with none. NULL without memory. */
 struct variable *variables_add(
     struct variables *variables, struct arena *arena, const char *name, size_t n);
 /* Gives the variable a place in the values of sessions; `where` is remembered at the first use. */
@@ -81,20 +81,19 @@ void variables_use(
 /* Returns the next variable by name, or the first where `variable` is NULL; NULL: no more. */
 struct variable *variables_next(struct variables *variables, struct variable *variable);
 
-/* Returns the value in the session that the connection belongs to. Missing without memory, and then
- * the client has been failed: nobody passes a limit whose key cannot be worked out. Missing, and
- * logged, where VARIABLE_DEPTH_MAX others wait for it. */
+/* Returns the value in the connection's session. Missing without memory, and then the client has
+ * been failed: no client passes a limit whose key cannot be worked out. Missing, and logged, at a
+ * depth of VARIABLE_DEPTH_MAX nested computations. */
 const struct value *variable_value(struct fb_conn *conn, const struct variable *variable);
-/* Sets it, for as long as the session; the bytes must last as long. An unused one is left. 0, or -1
- * without memory. */
+/* Sets the value, for the session's lifetime; the bytes must last as long. An unused variable is
+ * left. 0, or -1 without memory. */
 int variable_set(struct fb_conn *conn, const struct variable *variable, struct value value);
 
-/* The value of a variable that a protocol defines: found in sessions of the protocol, while it has
- * the client. The variable's `arg` is the protocol, and its `number` the place in the protocol's
- * table. */
+/* The value of a protocol's variable: found in sessions of the protocol, while the protocol has the
+ * client. The variable's `arg` is the protocol, and `number` the place in the protocol's table. */
 int variables_protocol_get(
     struct fb_conn *conn, const struct variable *variable, struct value *value);
-/* Whether the variable is one of the server's protocol. */
+/* Whether the variable belongs to the server's protocol. */
 bool variables_protocol_has(const struct server *server, const struct variable *variable);
 
 /* Sets the value to a text of the session's memory: 0, or -1 without memory. */
@@ -102,8 +101,8 @@ int value_printf(struct fb_conn *conn, struct value *value, const char *format, 
     PRINTF_FORMAT(3, 4);
 /* Sets it to a copy. */
 int value_copy(struct fb_conn *conn, struct value *value, const char *p, size_t n);
-/* Sets it to the text of an address, without the port. */
+/* Sets the value to the text of an address, without the port. */
 int value_address(struct fb_conn *conn, struct value *value, const struct address *address);
-/* Sets it to the port, or to an empty text: a unix socket has none, nor has a client whose proxy
- * says that it is 0. */
+/* Sets the value to the port, or to an empty text: for a unix socket, and for a client whose proxy
+ * reports port 0. */
 int value_port(struct fb_conn *conn, struct value *value, const struct address *address);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The built-in variables of every session: a row each, with the getter or the writer of a log's
- * text. Features have tables of their own. */
+/* The built-in variables of every session: rows with the getter or the writer of a log's text.
+ * Features have private tables. */
 #include "session/end.h"
 #include "session/record.h"
 #include "text/variable.h"
@@ -36,8 +36,8 @@ static int get_binary_remote_addr(
     return value_address(conn, value, &peer);
 }
 
-/* The binding's address, or of a wildcard the one that the client has connected, or was passed
- * to. */
+/* The binding's address, or for a wildcard the destination address of the client, connected or
+ * passed. */
 static const struct address *local_address(struct fb_conn *conn, struct address *room)
 {
     const struct address *bound = &session_binding_of(conn)->address;
@@ -68,7 +68,7 @@ static int get_local_port(
     return value_port(conn, value, &session_binding_of(conn)->address);
 }
 
-/* Keeps the text that a log would have. */
+/* Keeps the text as written to a log. */
 static int get_text(struct fb_conn *conn, const struct variable *variable, struct value *value)
 {
     char text[VARIABLE_TEXT_MAX];
