@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's calls on the addresses of a connection's two ends, and on their text. */
+/* The SDK's calls on the addresses of a connection's two ends, and on the text form. */
 #include "net/target.h"
 #include "sdk/handle.h"
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A text of the most bytes that an address of IPv4 or IPv6 has. */
+/* A text with the most bytes of an address of IPv4 or IPv6. */
 #define LONGEST "[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:65535"
 
 static void copy_to_storage(struct sockaddr_storage *out, const struct address *address)
@@ -81,7 +81,7 @@ static uint16_t parse_port_text(const char *text)
     return port <= 65535 ? (uint16_t)port : 0;
 }
 
-/* Reads an address with a port or without one. */
+/* Reads an address, with or without a port. */
 static bool parse_address_text(fb_bytes in, struct sockaddr_storage *out)
 {
     char text[sizeof(LONGEST)], *host = text, *colon;

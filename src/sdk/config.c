@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's calls on the configuration while it is read: a protocol makes them in its conf_done and
- * `set`, in the master or a single process, and in the child that checks a configuration first.
- * They report and allocate on behalf of settings/, and never touch a worker. */
+/* The SDK's calls on the configuration while it is read: a protocol calls from conf_done and `set`,
+ * in the master or a single process, and in the child for the check of a configuration. The calls
+ * report and allocate on behalf of settings/, and never touch a worker. */
 #include "features/health/health.h"
 #include "features/pass/directives.h"
 #include "features/upstream/upstream.h"

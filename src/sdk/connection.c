@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's calls on one connection: flow, end, timers, memory and counts. A piped
- * connection belongs to the pipe, which decides about its flow and its timeout until both
- * ends close. */
+/* The SDK's calls on a connection: flow, end, timers, memory and counts. A piped connection belongs
+ * to the pipe, and the pipe decides about flow and timeout until both ends close. */
 #include "net/conn_log.h"
 #include "net/conn_state.h"
 #include "sdk/handle.h"
@@ -13,7 +12,7 @@
 
 #include <assert.h>
 
-/* Bytes of one allocation: more is a length that was read from somewhere, or a mistake. */
+/* Limit of bytes of an allocation: a greater length was read from somewhere, or is a mistake. */
 #define ALLOC_MOST (1024 * 1024 * 1024)
 
 void fb_stop(fb_conn *conn)
@@ -81,7 +80,7 @@ void fb_set_idle(fb_conn *conn, int idle)
         session_set_idle(conn, idle != 0);
 }
 
-/* Whether so many bytes may be had; else the log says whose mistake that is. */
+/* Whether an allocation of n bytes is allowed; else the log names the refused call. */
 static bool check_alloc_size(fb_conn *conn, size_t n, const char *call)
 {
     if (likely(n <= ALLOC_MOST))

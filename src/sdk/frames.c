@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's frame calls. session/frame.c cuts the frames; these refuse a connection that has ended,
- * and then there is no frame. */
+/* The SDK's frame calls. session/frame.c cuts the frames; the calls refuse an ended connection, and
+ * then there is no frame. */
 #include "sdk/handle.h"
 #include "session/frame.h"
 
 #include <assert.h>
 
-/* A frame that was cut lies before what is left of the input. */
+/* A cut frame lies before the rest of the input. */
 static int check_cut(int cut, const fb_bytes *rest, const fb_bytes *frame)
 {
     assert(!cut || frame->p + frame->n <= rest->p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reports calls on connections that have ended. The connection's slot still says whose it was,
- * because slots are never given back; nothing else of the connection is touched. */
+/* Reports calls on ended connections. The connection's slot still tells the protocol, because slots
+ * are never given back; nothing else of the connection is touched. */
 #include "sdk/handle.h"
 
 #include "base/log.h"

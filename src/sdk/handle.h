@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Handles: each call of the SDK on a connection first asks here whether its protocol may still use
- * the connection. A handle that has ended is reported as the protocol's mistake as long as its slot
- * is free, and the call then does nothing. */
+/* Handles: every call of the SDK on a connection first asks here whether the connection's protocol
+ * may still use the connection. An ended handle is reported as the protocol's mistake as long as
+ * the slot is free, and the call then does nothing. */
 #pragma once
 
 #include "base/compiler.h"
@@ -10,7 +10,7 @@
 
 #include <assert.h>
 
-/* Whether the call, which is named for the report, may go on. */
+/* Whether the call, named for the report, may go on. */
 #define SDK_VALID(conn) sdk_handle_check(conn, __func__)
 
 /* Reports the mistake to the stream's owner, or to the log where the owner does not want it. */

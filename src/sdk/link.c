@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The binary contract with modules: the addresses of all calls, and the layouts of ABI 1. The
  * loader (module/module.c) refers to the table, so that the linker takes every call into a program
- * that loads modules: a convenience library is an archive, which loses members that nothing refers
- * to. A new call is appended here. */
+ * with modules: a convenience library is an archive, and loses unreferenced members. A new call is
+ * appended here. */
 #include "module/module.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's lines in the error log. Lines of a connection end with its client and server, and
- * appear at level debug for the clients that `debug_connection` names. */
+/* The SDK's lines in the error log. Lines of a connection end with client and server, and appear at
+ * level debug for the clients of `debug_connection`. */
 #include "base/log.h"
 #include "process/configuration.h"
 #include "process/role.h"
@@ -13,7 +13,7 @@ static_assert((int)FB_LOG_ALERT == (int)LEVEL_ALERT, "levels are the log's");
 static_assert((int)FB_LOG_ERROR == (int)LEVEL_ERROR, "levels are the log's");
 static_assert((int)FB_LOG_DEBUG == (int)LEVEL_DEBUG, "levels are the log's");
 
-/* A module may pass any number: one beyond the levels counts as the nearest. */
+/* A module may pass any number: a number beyond the levels counts as the nearest. */
 static enum log_level known_level(fb_log_level level)
 {
     if ((int)level < (int)FB_LOG_ALERT)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's calls on maps that all workers share. They translate: times to live become times of
- * expiry on the wall clock, and statuses of shm/map.h become the SDK's. The shared memory is
- * another process's to write as well, so nothing that is read from it is asserted. */
+/* The SDK's calls on maps, shared by all workers. The calls translate: times to live become times
+ * of expiry on the wall clock, and statuses of shm/map.h become the SDK's. Every process may write
+ * the shared memory, so no value read from it is asserted. */
 #include "base/compiler.h"
 #include "settings/shared_map.h"
 #include "shm/map.h"
@@ -31,8 +31,7 @@ static struct shm_map *map_handle_of(const fb_map *map)
     return map->handle;
 }
 
-/* Wakes those who want to know of a change, and tells the log what a call has mended, at most once
- * a second. */
+/* Wakes the watchers of a change, and logs the repairs of a call, at most once a second. */
 static void report_map_news(fb_worker *worker, fb_map *map)
 {
     const struct shm_map_mended *m = &map->handle->mended;
@@ -64,7 +63,7 @@ static void report_map_news(fb_worker *worker, fb_map *map)
         log_debug_point(&worker_of(worker)->log, "a map was damaged");
 }
 
-/* Returns the status as the SDK's, after every call that may have mended something. */
+/* Returns the status as the SDK's, after every call with a possible repair. */
 static fb_map_status map_result(fb_worker *worker, fb_map *map, enum shm_map_status status)
 {
     if (unlikely(memcmp(&map->handle->mended, &map->said, sizeof(map->said)) != 0))
@@ -72,7 +71,7 @@ static fb_map_status map_result(fb_worker *worker, fb_map *map, enum shm_map_sta
     return (fb_map_status)status;
 }
 
-/* When a key that is set now vanishes, in ms of the wall clock; 0: never. */
+/* The expiry of a key set now, in ms of the wall clock; 0: never. */
 static uint64_t map_expiry_ms(const fb_worker *worker, uint64_t ttl)
 {
     if (ttl == 0 || ttl == FB_MAP_KEEP_TTL)

@@ -54,7 +54,7 @@ void fb_get_statistics(fb_worker *worker, fb_statistics *out)
     all.active = n[COUNTER_ACTIVE];
     all.reading = n[COUNTER_READING];
     all.writing = n[COUNTER_WRITING];
-    /* other workers go on counting while we read */
+    /* other workers go on counting during the read */
     all.waiting = n[COUNTER_ACTIVE] > busy ? n[COUNTER_ACTIVE] - busy : 0;
     memcpy(out, &all, out->size < sizeof(all) ? out->size : sizeof(all));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's calls on a connection's output, and on files that are read for a connection. Output is
- * appended to the unsent output, which the loop sends after the callback. No call runs a callback,
- * waits for a disk unless `aio` is off, or touches a connection that has ended. */
+/* The SDK's calls on a connection's output, and on files read for a connection. Output is appended
+ * to the unsent output, and sent by the loop after the callback. No call runs a callback, waits for
+ * a disk unless `aio` is off, or touches an ended connection. */
 #include "net/conn_output.h"
 #include "process/role.h"
 #include "sdk/handle.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The interface "stream": a protocol's session as stream {} knows it. Each call asks for the client
- * of its connection first; one that the worker has for itself has no session, and is answered as if
- * nothing was known. Never runs a protocol's callback but `value` of a variable. */
+/* The interface "stream": a protocol's session as known to stream {}. Every call asks for the
+ * connection's client first; a worker's own connection has no session, and gets the answer of an
+ * unknown session. Never runs a protocol's callback but `value` of a variable. */
 #include "sdk/stream.h"
 
 #include "features/pass/pass.h"

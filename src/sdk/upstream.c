@@ -85,7 +85,8 @@ static COLD fb_conn *connect_by_older_options(fb_worker *worker, const fb_target
     return connect_by_options(worker, target, ops, state, &copy);
 }
 
-/* Whether fb_connect() could make the connection, but for its time and the level of its failure. */
+/* Whether fb_connect() could make the connection, apart from the time and the level of a
+ * failure. */
 static inline bool is_plain_connect(const fb_target *target, const fb_connect_options *options)
 {
     return target != NULL && options->owner != NULL && (options->flags & FB_CONNECT_LASTING) &&

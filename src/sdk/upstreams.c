@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The interface "upstream": the servers that a client may be connected with. Each call asks for the
- * client first; a connection that is none is answered as if no server was left. The checks of
- * servers are the worker's. */
+/* The interface "upstream": the servers for a client. Every call asks for the client first; for a
+ * connection without a client the answer is as if no server was left. The checks of servers are the
+ * worker's. */
 #include "sdk/upstreams.h"
 
 #include "backends/tries.h"
@@ -100,7 +100,7 @@ static fb_verdict upstreams_verdict(fb_conn *conn, const fb_probe *probe, fb_byt
     }
 }
 
-/* Whether the server may be a server of this daemon, which listens when the workers serve. */
+/* Whether the server may be a server of this daemon, without a listener until the workers serve. */
 static bool listens_later(const struct health_probe *probe, int error)
 {
     return probe->is_early && (error == ECONNREFUSED || error == ENOENT);
