@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The wrappers of the rows of calls.def, those of the configuration's calls that check more, and
- * the table of all wrappers for the loader of the checked mode. A wrapper does nothing after a
- * report but return what its row says. */
+/* The wrappers of calls.def's rows, the wrappers of the configuration's calls with further checks,
+ * and the table of all wrappers for the loader of the checked mode. A wrapper does nothing after a
+ * report but return the row's value. */
 #include "checked/calls.h"
 
 #include "checked/protocol.h"
@@ -11,7 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* ---- The checks of rows, which report a failure and replace handles ---- */
+/* ---- The checks of rows: report a failure and replace handles ---- */
 
 #define CONN(conn) (((conn) = checked_conn(conn, CHECKED_CALL)) != NULL)
 #define OUTPUT(conn) (CONN(conn) && checked_can_write(conn, CHECKED_CALL))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The SDK's calls in the checked mode: wrappers of the same types, which check the arguments and
- * then make the call. A wrapper is named after the call. */
+/* The SDK's calls in the checked mode: wrappers of equal types check the arguments and then make
+ * the call. A wrapper is named after the call. */
 #pragma once
 
 #include "checked/handles.h"
 #include "checked/ops.h"
 
-/* The name of the call that a wrapper is of, without "fb_". */
+/* The name of the wrapper's call, without "fb_". */
 #define CHECKED_CALL (__func__ + sizeof("checked_") - 1)
 
 #define CALL(name) __typeof__(fb_##name) checked_##name;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The state of a worker in the checked mode, from the start of its first protocol that is checked
- * to the end of its last one: the lives of connections' slots, and what has ended. Never there for
- * a worker without such a protocol. Invariant: the descriptor of wrappers is the first member of
- * the struct by which its wrappers find the protocol's own. */
+/* The state of a worker in the checked mode, from the start of the first checked protocol to the
+ * end of the last: the lives of connections' slots, and the ended objects. Never there for a worker
+ * without a checked protocol. Invariant: the descriptor of wrappers is the first member of struct
+ * checked_protocol, by which wrappers find the protocol's own descriptor. */
 #include "checked/checked.h"
 
 #include "base/check.h"
@@ -128,7 +128,7 @@ void checked_leave_worker(struct checked_scope *scope, const fb_worker *worker)
 
 /* ---- The beginning and the end ---- */
 
-/* Returns the worker's state, made by the first protocol that starts; NULL without memory. */
+/* Returns the worker's state, made by the first started protocol; NULL without memory. */
 static struct checked *begin_checked(struct worker *worker)
 {
     const struct source_table *table = &worker->stream.net.loop.sources;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The checked mode (`debug_modules on`, and the test kit always): wrappers stand between a protocol
  * and the daemon, in both directions. A protocol's callbacks are called through a descriptor of
- * wrappers (protocol.c), and its calls lead to wrappers, because the loader has rewritten
- * where the module's relocations point (module/relink.c). Nothing else of the daemon knows of it.
+ * wrappers (protocol.c), and the protocol's calls lead to wrappers, because the loader has
+ * rewritten the targets of the module's relocations (module/relink.c). Nothing else of the daemon
+ * knows of the checked mode.
  *
- * A connection's handle is its slot's address plus a tag that differs from one life of the slot to
- * the next. Memory that is lent or allocated lies before a page that nobody may touch, and is
- * nobody's when it ends. A mistake is reported in one line; then a worker of the daemon aborts. */
+ * A connection's handle is the slot's address plus a tag, which differs from one life of the
+ * slot to the next. Lent or allocated memory lies before a forbidden page, and is forbidden
+ * after the end. A mistake is reported in a single line; then a worker of the daemon aborts. */
 #pragma once
 
 #include "checked/memory.h"
@@ -20,7 +21,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Bytes of a line of a protocol that are logged. */
+/* Limit of logged bytes of a protocol's line. */
 #define CHECKED_LINE 4096
 
 /* Wrappers of a protocol's operations, for the daemon to call. */
@@ -35,13 +36,13 @@ struct checked_ops {
 
 /* A descriptor of wrappers. */
 struct checked_protocol {
-    fb_protocol protocol; /* the daemon is given this; the first member */
+    fb_protocol protocol; /* the daemon's descriptor; the first member */
     fb_protocol own;      /* with own_ops and own_worker_ops */
     struct checked_ops ops;
     fb_worker_ops worker_ops, own_worker_ops;
 };
 
-/* A target that a protocol has made, and a read of a file that is under way. */
+/* A target made by a protocol, and a running read of a file. */
 struct checked_target {
     SLIST_ENTRY(checked_target) link;
     const fb_target *target;
@@ -52,10 +53,10 @@ struct checked_read {
     void (*done)(fb_conn *conn, void *state, const fb_file_read *read);
 };
 
-/* A slot of the loop's table, whose connections come and go. */
+/* A slot of the loop's table; connections come and go. */
 struct checked_slot {
-    bool begun;       /* a callback or a call has been seen in this life */
-    const char *over; /* the call that has ended the output, or NULL */
+    bool begun;       /* a callback or a call has been seen in the present life */
+    const char *over; /* the call at the end of the output, or NULL */
     uint32_t lives;   /* that have ended */
     char *zone;       /* the red zone of its conn_state, or NULL */
     LIST_HEAD(, checked_block) blocks;
@@ -73,7 +74,7 @@ struct checked_watch {
     void *arg;
 };
 
-/* A resolution of a name that has not ended. */
+/* A running resolution of a name. */
 struct checked_resolution {
     SLIST_ENTRY(checked_resolution) link;
     const fb_resolution *resolution;
@@ -82,7 +83,7 @@ struct checked_resolution {
     void *arg;
 };
 
-/* Ended blocks, targets, watches and resolutions that are remembered. */
+/* Limit of remembered ended blocks, and ended targets, watches and resolutions. */
 #define CHECKED_ENDED 256
 
 struct checked {
@@ -92,11 +93,11 @@ struct checked {
     unsigned protocol_n; /* protocols that have started, or are about to */
     struct checked_slot *slots;
     uint32_t slot_n;
-    const char *base; /* the first slot, and the size of each */
+    const char *base; /* the first slot, and the size of a slot */
     size_t stride;
     struct checked_blocks live, ended;
     unsigned live_n, ended_n;        /* blocks */
-    const void *gone[CHECKED_ENDED]; /* targets and watches that have ended, a ring */
+    const void *gone[CHECKED_ENDED]; /* ended targets, watches and resolutions, a ring */
     unsigned gone_at;
     SLIST_HEAD(, checked_ops) ops;
     SLIST_HEAD(, checked_watch) watches;
@@ -110,16 +111,16 @@ struct checked {
 
 /* Returns the state of a worker, or NULL. */
 struct checked *checked_of(const struct worker *worker);
-/* Returns the descriptor of wrappers that the daemon knows, or NULL. */
+/* Returns the daemon's descriptor of wrappers, or NULL. */
 const struct checked_protocol *checked_protocol_of(const fb_protocol *protocol);
-/* Forgets the connection's reads and resolutions, whose callbacks are called no more. */
+/* Forgets the connection's reads and resolutions, without further callbacks. */
 void checked_slot_forget(struct checked *checked, struct checked_slot *slot);
 /* Ends the life of a connection in the slot, with the memory. */
 void checked_slot_end(struct checked *checked, struct checked_slot *slot);
-/* Notes that a target, a watch or a resolution has ended; whether one has. */
+/* Note the end of a target, a watch or a resolution; return whether the end is noted. */
 void checked_gone(struct checked *checked, const void *p);
 bool checked_is_gone(const struct checked *checked, const void *p);
-/* Forgets the end of a target, watch or resolution: a new one has the address. */
+/* Forgets the end of a target, watch or resolution: a new object has the address. */
 void checked_not_gone(struct checked *checked, const void *p);
 
 /* Enter and leave a callback of a worker. */
@@ -127,7 +128,7 @@ void checked_enter_worker(
     struct checked_scope *scope, const fb_worker *worker, const char *callback);
 void checked_leave_worker(struct checked_scope *scope, const fb_worker *worker);
 
-/* The wrappers of a protocol's worker_start and worker_stop, which begin and end the state of the
+/* The wrappers of a protocol's worker_start and worker_stop: begin and end the state of the
  * worker. */
 int checked_worker_start(fb_worker *worker, void *state);
 void checked_worker_stop(fb_worker *worker, void *state);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls on a connection that check more than a row of calls.def: end, metrics, output,
- * memory, frames. Memory is a block (memory.c) beside the daemon's, which decides whether there is
- * any. Each call does nothing after a report. */
+/* The calls on a connection with checks beyond a row of calls.def: end, metrics, output, memory,
+ * frames. Memory is a block (memory.c) beside the daemon's memory; the daemon decides whether there
+ * is any. A call does nothing after a report. */
 #include "checked/calls.h"
 #include "sdk/handle.h"
 
@@ -9,7 +9,7 @@
 
 /* ---- The end ---- */
 
-/* Notes the call after which the connection takes no output. */
+/* Notes the call that ended the connection's output. */
 static void note_over(const fb_conn *conn, const char *call)
 {
     struct checked_slot *slot = checked_slot_of(conn);
@@ -98,7 +98,7 @@ void checked_writev(fb_conn *conn, const fb_bytes *pieces, size_t n)
 
 /* ---- Memory ---- */
 
-/* Returns a block for memory of the daemon's; that itself where there cannot be one. */
+/* Returns a block for memory of the daemon's; the daemon's memory where there cannot be a block. */
 static void *guard_memory(const fb_conn *conn, enum checked_kind kind, void *real, size_t n)
 {
     struct checked_slot *slot = real != NULL ? checked_slot_of(conn) : NULL;
@@ -140,7 +140,7 @@ void checked_temp_reset(fb_conn *conn)
 
 /* ---- Frames ---- */
 
-/* Returns the connection, with `rest` as it lies in the real input. */
+/* Returns the connection, with `rest` moved to the real input. */
 static fb_conn *enter_input(
     fb_conn *conn, fb_bytes *rest, const void *limit, const void *frame, const char *call)
 {
@@ -164,7 +164,7 @@ static fb_conn *enter_input(
     return conn;
 }
 
-/* Moves bytes of the real input to the copy that the protocol was lent. */
+/* Moves bytes of the real input to the protocol's lent copy. */
 static void move_to_copy(const fb_conn *conn, fb_bytes *bytes)
 {
     const struct checked *checked = checked_of(sdk_worker_of(conn));

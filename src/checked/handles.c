@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Turns handles of the checked mode into what they name, after a check of the handle, of the
- * protocol that uses it, and of the place of the call. Never follows a pointer before it is known
- * to be what it should be. Invariant: two lives of a slot that follow each other have different
- * handles. */
+/* Turns handles of the checked mode into the daemon's objects, after a check of the handle, of the
+ * calling protocol, and of the place of the call. Never follows a pointer before its target is
+ * verified. Invariant: consecutive lives of a slot have different handles. */
 #include "checked/handles.h"
 
 #include "base/compiler.h"
@@ -14,14 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Handles of a slot, after which the first comes again. */
+/* Handles of a slot, until the first is used again. */
 #define TAGS 120
 
 static_assert(sizeof(fb_conn) > TAGS, "a tagged handle lies within its slot");
 
 /* ---- Places ---- */
 
-/* Whether a worker's loop runs on this thread, or none does at all. */
+/* Whether a worker's loop runs on this thread, or no loop runs at all. */
 static bool is_loop_thread(void)
 {
     const struct checked *checked;
@@ -145,7 +144,7 @@ static struct checked *of_map(const void *p)
     return NULL;
 }
 
-/* Reports the kind of a handle that should have been `wanted`. */
+/* Reports the kind of a handle given in place of a `wanted` handle. */
 static void report_kind(const char *call, const void *p, const char *wanted)
 {
     const struct checked *checked;
@@ -220,8 +219,8 @@ fb_conn *checked_handle_of(fb_conn *conn)
     return slot != NULL ? (fb_conn *)(void *)((char *)conn + slot_tag(slot)) : conn;
 }
 
-/* Whether the running protocol may not use the connection, which is of another protocol, after a
- * report. */
+/* Whether the connection belongs to a protocol other than the running protocol, and may not be
+ * used, after a report. */
 static bool is_foreign_conn(const fb_conn *conn, const char *call)
 {
     const struct checked_scope *scope = checked_scope_now();
@@ -234,7 +233,7 @@ static bool is_foreign_conn(const fb_conn *conn, const char *call)
     return true;
 }
 
-/* Whether the running callback is this worker's; any is outside of callbacks. */
+/* Whether the running callback is this worker's; always true outside of callbacks. */
 static bool is_running(const struct checked *checked)
 {
     const struct checked_scope *scope = checked_scope_now();
@@ -242,7 +241,7 @@ static bool is_running(const struct checked *checked)
     return scope == NULL || scope->checked == checked;
 }
 
-/* Returns the name of the protocol that the slot's last connection was of. */
+/* Returns the name of the last connection's protocol in the slot. */
 static const char *slot_owner_name(const struct checked *checked, const fb_conn *conn)
 {
     const struct binding *binding = conn->owner;

@@ -4,7 +4,7 @@
 
 #include "checked/checked.h"
 
-/* Return what a handle names, after a report NULL. Each checks the place of the call, too. */
+/* Return the handle's object, or NULL after a report. All check the place of the call, too. */
 fb_conn *checked_conn(const fb_conn *handle, const char *call);
 fb_worker *checked_worker(const fb_worker *handle, const char *call);
 fb_watch *checked_watch(fb_watch *handle, const char *call);
@@ -20,13 +20,12 @@ bool checked_given(const char *call, const void *p, const char *name);
 /* Copies options, which begin with a size, to the `n` bytes at `own`, as far as both sides know the
  * fields; without options `own` has nothing but the size. False after a report. */
 bool checked_options(const char *call, void *own, size_t n, const void *options);
-/* Returns the handle of a connection; the connection itself where its protocol is not checked. */
+/* Returns the handle of a connection; the connection itself without a checked protocol. */
 fb_conn *checked_handle_of(fb_conn *conn);
-/* Whether output may be added. After the end of output that is a mistake in callbacks of the
- * connection itself alone: other callbacks may write to any connection. */
+/* Whether output may be added. After the end of output a write is a mistake only in callbacks of
+ * the connection itself: callbacks of different connections may write to any connection. */
 bool checked_can_write(const fb_conn *conn, const char *call);
-/* Returns what is known of a connection's slot; NULL where its protocol is not checked. */
+/* Returns the state of a connection's slot; NULL without a checked protocol. */
 struct checked_slot *checked_slot_of(const fb_conn *conn);
-/* Returns the wrappers that a connection's callbacks are called by; NULL where its protocol is not
- * checked. */
+/* Returns the wrappers of a connection's callbacks; NULL without a checked protocol. */
 struct checked_ops *checked_ops_running(const fb_conn *conn);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The memory that protocols are given in the checked mode: each piece lies at the end of pages of
- * its own, before a page that nobody may touch, with red zones around it; a piece that has ended
- * becomes forbidden pages, until many others have ended. A crash within a block is reported from
- * its signal's handler, and is still a crash. Never frees memory that a protocol may still use.
- * Invariant: a block is in one list, that of the living or that of the ended. */
+/* The memory for protocols in the checked mode: a block lies at the end of separate pages, before a
+ * forbidden page, between red zones; an ended block becomes forbidden pages, until many further
+ * blocks have ended. A crash within a block is reported from the signal's handler, and is still a
+ * crash. Never frees memory that a protocol may still use. Invariant: a block is in a single list,
+ * of living or of ended blocks. */
 #include "checked/memory.h"
 
 #include "checked/checked.h"
@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Blocks of a worker that may live at once: the kernel has a limit of mappings. */
+/* Limit of living blocks of a worker, because the kernel limits mappings. */
 #define LIVE_MOST 8192
 #define ZONE_BYTE 0xa5
 
@@ -109,13 +109,13 @@ static struct checked_block *map_block(size_t size)
     return block;
 }
 
-/* Bytes between the block and the page behind it, so that the block is aligned. */
+/* Bytes between the block and the page behind, for the block's alignment. */
 static size_t block_slack(const struct checked_block *block)
 {
     return (size_t)(block->base + block->size - (block->p + block->n));
 }
 
-/* Makes a block that begins at a multiple of `align`. */
+/* Makes a block at a multiple of `align`. */
 static struct checked_block *make_guarded_block(
     struct checked *checked, enum checked_kind kind, const char *protocol, size_t n, size_t align)
 {
@@ -261,7 +261,7 @@ bool checked_bytes(const char *call, const void *p, size_t n, const char *name)
 
 /* ---- Crashes ---- */
 
-/* Reports what the crash at an address was, if a block lies there. */
+/* Reports the crash at an address within or around a block. */
 static void report_crash(const char *at)
 {
     const struct checked_block *block = checked_block_at(at);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that protocols are given: blocks, each before a forbidden page. */
+/* Memory for protocols: blocks, before forbidden pages. */
 #pragma once
 
 #include <bsd/sys/queue.h>
@@ -9,7 +9,7 @@
 struct checked;
 struct checked_slot;
 
-/* Kinds of memory that a protocol is given. */
+/* Kinds of memory for a protocol. */
 enum checked_kind {
     CHECKED_INPUT,   /* lent to `data` and `eof` */
     CHECKED_MESSAGE, /* lent to `message` */
@@ -30,7 +30,7 @@ struct checked_block {
     size_t n;
     enum checked_kind kind;
     const char *protocol;
-    const char *ended; /* the end of its life, for the report; NULL: alive */
+    const char *ended; /* the end of the block's life, for the report; NULL: alive */
 };
 
 TAILQ_HEAD(checked_blocks, checked_block);
@@ -38,7 +38,7 @@ TAILQ_HEAD(checked_blocks, checked_block);
 /* Bytes of a red zone. */
 #define CHECKED_ZONE 32
 
-/* Fills a red zone; whether it is untouched. */
+/* Fill a red zone; return whether the red zone is untouched. */
 void checked_zone_fill(void *zone);
 bool checked_zone_is_whole(const void *zone);
 
@@ -52,9 +52,9 @@ struct checked_block *checked_block_lend(
 void checked_block_end(struct checked *checked, struct checked_block *block, const char *when);
 void checked_block_end_all(
     struct checked *checked, struct checked_slot *slot, enum checked_kind kind, const char *when);
-/* Reports the slot's blocks whose surroundings were written to. */
+/* Reports the slot's blocks with a damaged red zone. */
 void checked_blocks_check(const struct checked_slot *slot, const char *callback);
-/* Returns the block that the address lies in or around, of any worker; NULL: none. */
+/* Returns the block in or around the address, of any worker; NULL: none. */
 const struct checked_block *checked_block_at(const void *p);
 const char *checked_block_name(const struct checked_block *block);
 /* Whether the call may read n bytes at p. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls on names in the checked mode. A resolution is known from its call to its callback, its
- * cancellation, or the end of its owner or of the worker's protocols. */
+/* The calls on names in the checked mode. A resolution is known from the call to the callback, the
+ * cancellation, or the end of the owner or of the worker's protocols. */
 #include "checked/calls.h"
 #include "sdk/handle.h"
 
@@ -27,7 +27,7 @@ static void is_resolved(fb_worker *worker, const fb_names *names, void *arg)
     checked_leave_worker(&scope, worker);
 }
 
-/* Copies the options, with the owner that its handle names; false after a report. */
+/* Copies the options, with the handle's connection as owner; false after a report. */
 static bool take_resolve_options(
     fb_resolve_options *own, const fb_resolve_options *options, const char *call)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The callbacks of connections in the checked mode: each is a wrapper that calls the protocol's
- * with a tagged handle and with copies of what is lent, and looks at the red zones afterwards.
- * Never calls what the protocol does not have. */
+/* The callbacks of connections in the checked mode: wrappers call the protocol's callbacks with a
+ * tagged handle and with copies of lent memory, and look at the red zones afterwards. Never calls a
+ * callback missing in the protocol. */
 #include "checked/ops.h"
 
 #include "base/check.h"
@@ -14,7 +14,7 @@
 #define OPS_KIND KIND('C', 'O', 'P', 'S')
 #define LENT_UNTIL "its callback"
 
-/* Returns the wrappers of a connection whose protocol is checked. */
+/* Returns the wrappers of a connection with a checked protocol. */
 static const struct checked_ops *ops_of_conn(const fb_conn *conn)
 {
     const struct checked_ops *ops = checked_ops_running(conn);
@@ -81,7 +81,7 @@ static int ops_opened(fb_conn *conn, void *state)
     return result;
 }
 
-/* Lends input; the real one where there is no memory for a copy. */
+/* Lends input; the real input where there is no memory for a copy. */
 static fb_bytes lend_input(struct checked_scope *scope, const fb_conn *conn, fb_bytes in)
 {
     struct checked *checked = scope->checked;

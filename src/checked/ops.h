@@ -7,7 +7,7 @@
 /* Fills in wrappers of operations. */
 void checked_ops_make(
     struct checked_ops *made, const fb_ops *from, const struct checked_protocol *protocol);
-/* Returns the worker's wrappers of operations, or makes them; NULL without memory. */
+/* Returns the worker's wrappers of operations, made where there are none; NULL without memory. */
 const fb_ops *checked_ops_of(
     struct checked *checked, const struct checked_protocol *protocol, const fb_ops *from);
 /* Enter and leave a callback of a connection. */

@@ -185,7 +185,7 @@ static void protocol_conf_gone(fb_master *master, const void *conf)
 
 /* ---- Variables ---- */
 
-/* Reports a value that does not last as long as the session. */
+/* Reports a value with a lifetime shorter than the session's. */
 static void check_variable_value(const fb_variable_definition *definition, const fb_bytes *out)
 {
     const struct checked_block *block = out->n > 0 ? checked_block_at(out->p) : NULL;
@@ -211,7 +211,7 @@ static int protocol_value(fb_conn *conn, void *state, uint32_t variable, fb_byte
     return result;
 }
 
-/* Gives the variables that have a `value` the wrapper; -1 without memory. */
+/* Gives variables with a `value` the wrapper; -1 without memory. */
 static int wrap_variables(struct arena *arena, struct checked_protocol *made)
 {
     uint32_t n = made->own.variable_n;
@@ -245,7 +245,7 @@ static void wrap_worker_ops(struct checked_protocol *made, const fb_worker_ops *
     made->protocol.worker_ops = &made->worker_ops;
 }
 
-/* Gives the directives that have a `set` the wrapper; -1 without memory. */
+/* Gives directives with a `set` the wrapper; -1 without memory. */
 static int wrap_directives(struct arena *arena, struct checked_protocol *made)
 {
     uint32_t n = made->own.directive_n;

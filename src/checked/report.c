@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reports the mistakes of protocols in the checked mode: a line that names the protocol and the
- * call, then the end of the worker. While a configuration is read it is a mistake of the
- * configuration; in the master, which goes on, an alert; in the test kit a fault. */
+/* Reports the mistakes of protocols in the checked mode: a line with the names of the protocol and
+ * the call, then the end of the worker. While a configuration is read, a mistake counts as the
+ * configuration's; in the master, which goes on, an alert; in the test kit a fault. */
 #include "checked/report.h"
 
 #include "checked/checked.h"
@@ -16,7 +16,7 @@
 
 #define TEXT 512
 
-/* Ends the process by the signal that says so, without the handlers of a library. */
+/* Ends the process by SIGABRT, without the handlers of a library. */
 static NORETURN void end_worker(void)
 {
     signal(SIGABRT, SIG_DFL);
@@ -50,7 +50,7 @@ static void deliver_mistake(const char *text)
         tell_owner(checked->worker, text);
 }
 
-/* Returns the name of the protocol that runs, or else the given one. */
+/* Returns the name of the running protocol, or else the given name. */
 static const char *running_protocol(const char *protocol)
 {
     const struct checked_scope *scope = checked_scope_now();

@@ -4,10 +4,10 @@
 
 #include "base/compiler.h"
 
-/* Reports that the protocol of the running callback, or else `protocol`, has made a call (its name
- * without "fb_") in this way. Returns in the test kit, in the master, and where the configuration
- * is read. */
+/* Reports a mistaken call (named without "fb_") of the running callback's protocol, or else of
+ * `protocol`; `format` says how. Returns in the test kit, in the master, and where the
+ * configuration is read. */
 void checked_report_call(const char *protocol, const char *call, const char *format, ...)
     PRINTF_FORMAT(3, 4);
-/* Reports anything else that the protocol has done. */
+/* Reports a mistake of the protocol outside of calls. */
 void checked_report(const char *protocol, const char *format, ...) PRINTF_FORMAT(2, 3);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The interface "stream" in the checked mode: a table of wrappers, because its calls are reached by
- * pointers that no relocation shows. Each answers after a report as if nothing was known. */
+/* The interface "stream" in the checked mode: a table of wrappers, because pointers lead to the
+ * calls and no relocation does. After a report a call answers as if nothing was known. */
 #include "sdk/stream.h"
 #include "text/variable.h"
 

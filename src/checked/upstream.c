@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls in the checked mode that give a connection callbacks, or a life of its own: connections
- * to servers, pipes, other callbacks, reads of files. The daemon is given wrappers in place of the
- * protocol's operations, one for all uses of the same. */
+/* The calls in the checked mode that give a connection callbacks, or a separate life: connections
+ * to servers, pipes, new callbacks, reads of files. The daemon is given wrappers in place of the
+ * protocol's operations, shared by all uses of equal operations. */
 #include "checked/calls.h"
 #include "sdk/handle.h"
 #include "session/read.h"
@@ -53,7 +53,7 @@ fb_conn *checked_connect(fb_conn *owner, const fb_target *target, const fb_ops *
     return ops != NULL ? checked_handle_of(fb_connect(owner, target, ops, state)) : NULL;
 }
 
-/* Copies the options, with the owner that its handle names; false after a report. */
+/* Copies the options, with the handle's connection as owner; false after a report. */
 static bool take_connect_options(
     fb_connect_options *own, const fb_connect_options *options, const char *call)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The interface "upstream" in the checked mode: a table of wrappers, as of "stream". A call with a
- * wrong argument does nothing after its report; a choice is then that no server is left. */
+/* The interface "upstream" in the checked mode: a table of wrappers, as for "stream". A call with a
+ * wrong argument does nothing after the report; a choice is then "no server is left". */
 #include "sdk/upstreams.h"
 #include "checked/calls.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls on a worker that check more than a row of calls.def: connections, statistics,
- * jobs, posts, watches. Functions that the worker calls later run within a scope. */
+/* The calls on a worker with checks beyond a row of calls.def: connections, statistics, jobs,
+ * posts, watches. Functions called later by the worker run within a scope. */
 #include "checked/calls.h"
 #include "sdk/handle.h"
 
@@ -27,7 +27,7 @@ void checked_get_statistics(fb_worker *worker, fb_statistics *out)
 
 /* ---- Jobs and posts ---- */
 
-/* Goes in front of the bytes that a protocol gives; a red zone follows these. */
+/* The header of a protocol's bytes; a red zone follows the bytes. */
 struct job {
     _Alignas(max_align_t) void (*work)(void *job);
     void (*done)(fb_worker *worker, void *job);
@@ -136,7 +136,7 @@ int checked_run(fb_worker *worker, void (*work)(void *job),
     return run_job(worker, NULL, work, done, job, n, CHECKED_CALL);
 }
 
-/* Whether the pool is one of the worker's configuration. */
+/* Whether the pool belongs to the worker's configuration. */
 static bool check_pool_handle(const fb_worker *worker, const fb_pool *pool, const char *call)
 {
     const fb_pool *own = &worker->worker->cycle->core.pool;
