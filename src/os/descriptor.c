@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls about a descriptor that is open, which are the same on every system. */
+/* Calls on open descriptors, equal on every system. */
 #include "os/descriptor.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processors and memory that this process and its children may use: those of the machine, or fewer
- * where the affinity mask or the control groups allow fewer. On Linux the files of /proc and of the
- * groups are read from below `root`, which is "" in the daemon. A system that tells nothing of it
- * has the machine's alone. Never fails. */
+/* Processors and memory for this process and its children: the machine's, or fewer where the
+ * affinity mask or the control groups allow fewer. On Linux the files of /proc and of the groups
+ * are read from below `root`, "" in the daemon. Without limits from the system the machine's
+ * numbers count alone. Never fails. */
 #pragma once
 
 #include <stdint.h>

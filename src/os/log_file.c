@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens files by O_NONBLOCK. As root it follows symbolic links by itself, and those of root alone,
- * and opens no file that has another name, because whoever may write to the directory can have laid
- * either. Directories on the way are followed as the kernel does, and are root's to keep. */
+/* Opens files by O_NONBLOCK. As root it follows symbolic links step by step, only root's, and opens
+ * no file with a second name, because any writer of the directory can have laid either. Directories
+ * on the way are followed as the kernel does, and are root's responsibility. */
 #include "os/log_file.h"
 
 #include "os/log_open.h"
@@ -16,8 +16,8 @@
 
 #define LINKS_MAX 16
 
-/* Whether the path is the only name of the file that was opened by it. A name that has come or gone
- * since is none: root has written to neither yet. */
+/* Whether the path is the only name of the opened file. A name come or gone since does not count:
+ * root has written to neither yet. */
 static bool is_only_name(const char *path, int fd)
 {
     struct stat opened, named;
@@ -28,7 +28,8 @@ static bool is_only_name(const char *path, int fd)
                    opened.st_ino == named.st_ino && named.st_nlink == 1));
 }
 
-/* Opens a file as root, and no link; -1 with errno: ELOOP, or EMLINK where it has another name. */
+/* Opens a file as root, never a link; -1 with errno: ELOOP, or EMLINK where the file has a second
+ * name. */
 static int open_as_root(const char *path)
 {
     int fd = log_file_open_to_write(path, LOG_FILE_FLAGS | O_APPEND | O_CREAT | O_NOFOLLOW);

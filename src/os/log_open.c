@@ -18,7 +18,7 @@ int log_file_open_to_write(const char *path, int flags)
         return fd;
     reader = open(path, (flags & ~(O_ACCMODE | O_CREAT)) | O_RDWR);
     if (reader == -1) {
-        errno = ENXIO; /* a socket; or a FIFO that we may not read */
+        errno = ENXIO; /* a socket; or a FIFO without permission to read */
         return -1;
     }
     fd = open(path, flags, 0644);

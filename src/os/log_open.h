@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The steps of opening a log's file that are the same on every system. Private to os/. */
+/* Steps of opening a log's file, equal on every system. Private to os/. */
 #pragma once
 
 #include <fcntl.h>
@@ -8,8 +8,8 @@
 
 #define LOG_FILE_FLAGS (O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-/* Opens for writing. A FIFO without a reader can be opened so only while a reader is there: for
- * this moment we are the reader. Lines for it are lost until another comes. */
+/* Opens for writing. A FIFO without a reader can be opened without waiting only by being the reader
+ * meanwhile. Lines in the FIFO are lost until a new reader comes. */
 int log_file_open_to_write(const char *path, int flags);
 /* Whether the open file needs flags of our own, and can be opened again without harm: a file that
  * is not appended to has a position, which is shared as well. */

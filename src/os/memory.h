@@ -7,48 +7,48 @@
 
 #include <stddef.h>
 
-/* Large zeroed mappings, of which a page costs nothing before it is touched: munmap() gives them
- * back. The shared one is shared with children of fork(). */
+/* Large zeroed mappings, where untouched pages cost nothing; munmap() frees them. Children of
+ * fork() share os_memory_reserve_shared()'s. */
 void *os_memory_reserve(size_t n);
 void *os_memory_reserve_shared(size_t n);
 
 /* Gives memory that was freed back to the system, as far as the allocator can. */
 void os_memory_trim(void);
 
-/* Zeroed memory that a child of fork() finds empty, where the kernel can wipe it: a process that
- * finds a NULL pointer there was forked by foreign code, and must not go on as its parent. */
+/* Zeroed memory, wiped in a child of fork() where the kernel can: a process with a NULL pointer
+ * there was forked by foreign code, and must not go on as its parent. */
 void *os_wiped_alloc(size_t n);
 void os_wiped_free(void *p, size_t n);
 /* Marks an existing mapping. */
 void os_wiped_mark(void *p, size_t n);
-/* Ends a process that has found such memory empty, without a trace in what it shares. */
+/* Ends a process after finding wiped memory, without a trace in shared memory. */
 _Noreturn void os_wiped_end(void);
 
-/* The call that the next two functions make, for messages. */
+/* The call of the next two functions, for messages. */
 extern const char os_inherited_call[];
-/* Keep whole pages from each child that is forked from now on, and let children have them again. On
- * a system without such marks both succeed, and the child has the mapping. */
+/* Keep whole pages from each child forked from now on, and let children have them again. On a
+ * system without MADV_DONTFORK both succeed, and the child has the mapping. */
 int os_inherited_never(void *base, size_t size);
 int os_inherited_again(void *base, size_t size);
-/* In a child: unmaps pages that the system could not keep from it. */
+/* In a child: unmaps pages where the system has no MADV_DONTFORK. */
 void os_inherited_drop(void *base, size_t size);
 
-/* The calls that create, seal and open a segment, for messages. */
+/* The names of the calls to create, seal and open a segment, for messages. */
 extern const char os_segment_create_call[], os_segment_seal_call[], os_segment_open_call[];
 /* Creates a descriptor of memory without a name and of size 0, close-on-exec. Without seals a
  * process that has the descriptor can cut the memory short, and make its mapping writable. */
 int os_segment_create(const char *name);
 /* Seals the size. */
 int os_segment_seal(int fd);
-/* Checks that another process's memory is usable as ours, and seals the size if that is missing. */
+/* Checks another process's memory for use as ours, and seals the size if unsealed. */
 int os_segment_check(int fd);
-/* Gives whole pages of a mapping back to the system, where it can take them: they are zero then. */
+/* Gives whole pages of a mapping back to the system, where possible: the pages are zero then. */
 void os_segment_release(void *p, size_t n);
 /* Opens the memory again, for a mapping that is read-only and, with seals, stays so. */
 int os_segment_open_read_only(int fd);
 
-/* The copy of a module's file that is loaded: sealed memory, or a private file that has a name only
- * until the load. */
+/* The loaded copy of a module's file: sealed memory, or a private file with a name only until the
+ * load. */
 #define OS_COPY_PATH 1024
 
 struct os_copy {
@@ -58,11 +58,11 @@ struct os_copy {
 
 /* Creates an empty copy of the file with this name, open for writing. */
 int os_copy_create(struct os_copy *copy, const char *name);
-/* Makes the copy unchangeable, and gives it a path that no loaded object has; EMFILE: too many
- * modules are loaded. */
+/* Makes the copy unchangeable, and gives it a path no loaded object has; EMFILE: too many modules
+ * are loaded. */
 int os_copy_finish(struct os_copy *copy);
 /* After the load: gives up what only the load has needed. Returns the descriptor that is to stay
  * open as long as the module is loaded, the caller's from now on; -1: there is none. */
 int os_copy_keep(struct os_copy *copy);
-/* Gives the copy up, if there is one. */
+/* Gives up the copy, if any. */
 void os_copy_drop(struct os_copy *copy);

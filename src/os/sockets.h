@@ -17,7 +17,7 @@ void os_socket_spare_port(int fd);
 int os_socket_set_transparent(int fd, sa_family_t family);
 /* Returns the bytes of the send queue; 0: unknown. */
 size_t os_socket_queued(int fd);
-/* Sends a reset, or makes the close that follows send it. */
+/* Sends a reset, at once or by the following close(). */
 void os_socket_reset(int fd);
 /* Sends bytes of a file from *offset on, which moves; 0 at the end of the file. */
 ssize_t os_socket_sendfile(int fd, int file, off_t *offset, size_t n);
@@ -27,10 +27,10 @@ ssize_t os_socket_splice(int from, int to, size_t n);
 /* Whether the other end of a socket of packets sends no more. Where a shut down end reads as empty
  * packets for ever, an empty packet counts as the end, so that no end may send one. */
 bool os_socket_is_closed(int fd);
-/* Receives as recvmsg(). Descriptors that come along are close-on-exec after os_rights_take(). */
+/* Receives as recvmsg(). Received descriptors are close-on-exec after os_rights_take(). */
 ssize_t os_rights_receive(int fd, struct msghdr *header);
 void os_rights_take(int passed);
-/* Makes the kernel refuse descriptors that are sent to this socket, where it can (Linux 6.16). */
+/* Makes the kernel refuse descriptors sent to the socket, where possible (Linux 6.16). */
 void os_rights_refuse(int fd);
 bool os_rights_are_refused(int fd);
 
@@ -40,14 +40,14 @@ int os_socket_connect_path(int fd, const char *path);
 /* Gives the user of a unix domain socket's client and, where the system tells it, the pid, else
  * 0. */
 int os_socket_peer(int fd, uid_t *uid, pid_t *pid);
-/* Opens a pidfd of that client; ESRCH: the client has ended, and its pid may be another's. */
+/* Opens a pidfd of the client; ESRCH: the client has ended, and the pid may be reused. */
 int os_socket_peer_handle(int fd);
 
 /* Gives the limit and the length of the queue of a listening TCP socket. */
 int os_listening_queue(int fd, unsigned *backlog, unsigned *queue);
-/* Gives the number of packets that the socket has dropped. */
+/* Gives the socket's number of dropped packets. */
 int os_listening_drops(int fd, unsigned *drops);
-/* Removes programs that decide which packets or connections a socket gets. */
+/* Removes filter and reuseport programs, able to choose the socket's packets or connections. */
 void os_listening_detach_programs(int fd);
 
 struct os_listening {
@@ -57,14 +57,14 @@ struct os_listening {
     uid_t uid;           /* the maker; (uid_t)-1: unknown, as for a unix socket */
 };
 
-/* Calls `visit` for each socket of this machine that listens, until that returns -1, and returns
- * that. The kernel's tables are read from below `root`, "" in the daemon; a table that is missing
- * is an empty one. */
+/* Calls `visit` for each listening socket of this machine, until `visit` returns -1, and returns
+ * the last result. The kernel's tables are read from below `root`, "" in the daemon; a missing
+ * table is empty. */
 int os_listening_visit(
     const char *root, int (*visit)(void *arg, const struct os_listening *listening), void *arg);
 
-/* An option as the kernel and the log name it. Number -1: the system lacks it, so that getsockopt()
- * fails. */
+/* An option by the kernel's number and the log's name. Number -1: the system lacks the option, so
+ * that getsockopt() fails. */
 struct os_option {
     int level;
     int number;
@@ -73,11 +73,11 @@ struct os_option {
 
 extern const struct os_option os_option_keepidle, os_option_keepintvl, os_option_keepcnt;
 extern const struct os_option os_option_fastopen, os_option_defer_accept;
-/* Bits of the buffers whose size was set (Linux 5.14). */
+/* Bits for buffers with a set size (Linux 5.14). */
 extern const struct os_option os_option_buf_lock;
 #define OS_SNDBUF_LOCK 1
 #define OS_RCVBUF_LOCK 2
-/* Options that a process without privileges can change, that accepted sockets inherit or that stop
- * a listener, and that no configuration sets. */
+/* Options without a directive, settable by unprivileged processes: accepted sockets inherit them,
+ * or they stop a listener. */
 extern const struct os_option os_options_untouched[];
 extern const size_t os_options_untouched_n;

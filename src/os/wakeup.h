@@ -12,24 +12,24 @@
 #include <stdint.h>
 #include <sys/select.h>
 
-/* Events of a descriptor of the set: something to receive or to accept, room to send, or only that
- * the other end goes. */
+/* Events of a descriptor of the set: input or a client, room to send, or only the end of the other
+ * side. */
 enum wakeup_event { WAKEUP_INPUT, WAKEUP_OUTPUT, WAKEUP_END };
 
-/* Begins the set, in a child that goes on as the master too. *signals becomes the descriptor that
- * handlers of signals write a byte to, the set's own; -1: they need not. */
+/* Begins the set, in a child that goes on as the master too. *signals becomes a descriptor of the
+ * set, to which signal handlers write a byte; -1: not needed. */
 int os_wakeup_begin(int *signals);
-/* Adds a descriptor, whose input is waited for; in a child of the process that has added it,
- * again. */
+/* Adds a descriptor, and waits for input; in a child of the process that has added the descriptor,
+ * adds again. */
 int os_wakeup_add(int fd);
-/* Waits for another event of a descriptor; ignored for one that is not in the set. Where the sleep
- * reports changes and not states, nothing depends on it. */
+/* Waits for another event of a descriptor; ignored for a descriptor outside of the set. Optional
+ * where the sleep reports changes and not states. */
 void os_wakeup_expect(int fd, enum wakeup_event event);
-/* Takes a descriptor out, before it is closed or because its state is of no interest any more;
- * ignored where it is not in the set. */
+/* Removes a descriptor, before its close or when its state does not matter any more; ignored for a
+ * descriptor outside of the set. */
 void os_wakeup_remove(int fd);
-/* Sleeps with this mask until a signal or a descriptor of the set ends it. Returns whether a
- * descriptor has had an event that is not told of by SIGIO. */
+/* Sleeps with this mask until a signal or a descriptor of the set ends the sleep. Returns whether a
+ * descriptor has had an event not reported by SIGIO. */
 bool os_wakeup_sleep(const sigset_t *mask);
 
 /* Opens a bell: rings of ends[1] make ends[0] readable. Both are the same descriptor where the
@@ -37,16 +37,15 @@ bool os_wakeup_sleep(const sigset_t *mask);
 int os_bell_open(int ends[2]);
 /* Rings, and never waits. EAGAIN: the bell is full of rings. */
 int os_bell_ring(int end);
-/* Takes all rings of a bell, or the ticks that have passed. */
+/* Takes all rings of a bell, or the past ticks. */
 void os_bell_quiet(int end);
 
 /* Opens a timer that is readable every `ms`. */
 int os_ticks_open(uint64_t ms);
-/* Opens what is readable while a signal waits that is blocked now and that the mask lets
- * through. */
+/* Opens a descriptor, readable while a signal waits, blocked now and let through by the mask. */
 int os_signals_open(const sigset_t *mask);
 
-/* Wait as poll() and select(), at most `timeout` ms (-1: for ever), with this mask of signals in
- * force (NULL: as it is). A signal ends the wait, or has made one of the descriptors readable. */
+/* Wait as poll() and select(), at most `timeout` ms (-1: for ever), with `mask` as the signal mask
+ * (NULL: unchanged). A signal ends the wait, or has made a descriptor readable. */
 int os_wait_poll(struct pollfd *fds, nfds_t n, int timeout, const sigset_t *mask);
 int os_wait_select(int fd_n, fd_set *readable, fd_set *writable, int timeout, const sigset_t *mask);

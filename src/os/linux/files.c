@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files by calls of Linux: descriptors whose flags come with the call that makes them, locks of
- * open file descriptions, pwritev2(), and links of /proc. */
+/* Files by calls of Linux: descriptors made together with their flags, locks of open file
+ * descriptions, pwritev2(), and links of /proc. */
 #include "os/files.h"
 
 #include "os/descriptor.h"
@@ -66,8 +66,8 @@ static int read_open_link(int link, char *path, size_t size)
     return log_file_replace_link(path, size, target, (size_t)n);
 }
 
-/* A descriptor's link in /proc has no text to go by, and no user can make one: *fd becomes what the
- * kernel opens by it. */
+/* A descriptor's link in /proc has no usable text, and no user can make one: *fd becomes the file
+ * opened by the kernel. */
 int log_file_follow_link(char *path, size_t size, int *fd)
 {
     int link = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC), status = -1;
@@ -128,8 +128,8 @@ bool os_lock_is_taken(int fd)
     return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/* Some kernels refuse RWF_NOWAIT for pipes, so that a pipe of our own is tried. A FIFO is on a
- * device of its own, and its kernel's answer is another. */
+/* Some kernels refuse RWF_NOWAIT for pipes, so that a private pipe is tried. A FIFO is on a
+ * different device, and the answer for pipes does not hold for FIFOs. */
 bool os_nowait_is_known(const struct stat *pipe)
 {
     struct iovec byte = { .iov_base = (char[]) { '\n' }, .iov_len = 1 };

@@ -16,7 +16,7 @@
 
 #define PROCESSORS_MAX (1 << 20) /* more than any kernel's mask has */
 
-/* The hierarchies that can hold a limit: v1 has one of its own for each controller. */
+/* Hierarchies with limits: v1 has a hierarchy a controller. */
 enum hierarchy { V1, V2, HIERARCHIES };
 
 struct controller {
@@ -25,7 +25,7 @@ struct controller {
 };
 
 struct group {
-    const char *root; /* top of the file system that is read */
+    const char *root; /* top of the file system to read */
     const struct controller *controller;
     char path[HIERARCHIES][PATH_MAX]; /* path of our group; empty: none */
     int64_t least;                    /* limit that was found; 0: none */
@@ -60,7 +60,7 @@ static bool has_word(const char *list, const char *word)
     }
 }
 
-/* Reads the first line of a file, without its newline. */
+/* Reads a file's first line, without the newline. */
 static bool read_line(const char *directory, const char *name, char *line, int size)
 {
     char path[PATH_MAX];
@@ -79,7 +79,7 @@ static bool read_line(const char *directory, const char *name, char *line, int s
     return ok;
 }
 
-/* Parses a positive number that ends at `end`; returns 0 for anything else. */
+/* Parses a positive number, terminated by `end`; returns 0 for anything else. */
 static int64_t parse_positive(const char *text, char end)
 {
     char *rest;
@@ -131,7 +131,7 @@ static int64_t read_bytes(const char *directory, const char *name)
     return n < INT64_C(1) << 60 ? n : 0;
 }
 
-/* Above memory.high a group is slowed down, above memory.max it is killed. */
+/* Above memory.high a group is slowed down, above memory.max killed. */
 static int64_t memory_v2(const char *directory)
 {
     int64_t least = read_bytes(directory, "memory.max");
@@ -147,8 +147,8 @@ static int64_t memory_v1(const char *directory)
 
 static const struct controller memory = { "memory", { [V1] = memory_v1, [V2] = memory_v2 } };
 
-/* Returns the lowest limit of the group `below` the mount point and of all groups above it that the
- * mount shows. */
+/* Returns the lowest limit of the group `below` the mount point and of all groups above, as far as
+ * the mount shows them. */
 static int64_t limit_upwards(
     const struct group *group, const struct mount *mount, const char *below)
 {
@@ -186,7 +186,7 @@ static unsigned levels_up(const char **path)
 }
 
 /* Returns the path of our group below the mounted one, or NULL where the mount shows neither our
- * group nor one above it. */
+ * group nor a parent. */
 static const char *below_mount(const char *group, const char *top)
 {
     unsigned group_up = levels_up(&group), top_up = levels_up(&top);
@@ -220,7 +220,7 @@ static void read_group_line(struct group *group, char *line)
         memcpy(group->path[hierarchy], path, length + 1);
 }
 
-/* Decodes the octal escapes that the kernel writes for blanks: "\040". */
+/* Decodes the kernel's octal escapes for blanks: "\040". */
 static void unescape_octal(char *text)
 {
     char *to = text;
@@ -285,7 +285,7 @@ static void read_mount_line(struct group *group, char *line)
         lower_limit(&group->least, limit_upwards(group, &mount, below));
 }
 
-/* Opens a file of this process; NULL where there is none. */
+/* Opens a file below /proc/self; NULL where missing. */
 static FILE *open_proc(const char *root, const char *name)
 {
     char path[PATH_MAX];
@@ -295,7 +295,7 @@ static FILE *open_proc(const char *root, const char *name)
     return fopen(path, "re");
 }
 
-/* Calls `read_one` for each line of a file of this process; for none where the file is missing. */
+/* Calls `read_one` for all lines of a file below /proc/self; for none where the file is missing. */
 static void read_lines(
     struct group *group, const char *name, void (*read_one)(struct group *group, char *line))
 {
@@ -370,7 +370,7 @@ unsigned os_cpu_allowed(const char *root)
     return quota != 0 && quota < count ? quota : count;
 }
 
-/* Reads "MemTotal:       24683280 kB". Some containers are shown a value of their own. */
+/* Reads "MemTotal: 24683280 kB". Some containers see a private value. */
 static int64_t read_machine_memory(const char *root)
 {
     static const char label[] = "MemTotal:";

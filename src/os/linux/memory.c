@@ -17,8 +17,8 @@
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
-/* Linux 6.3. Where the sysctl vm.memfd_noexec is 2, MFD_NOEXEC_SEAL is the only one allowed: it
- * forbids execve(), but not dlopen(). */
+/* Linux 6.3. With 2 in the sysctl vm.memfd_noexec only MFD_NOEXEC_SEAL is allowed: execve() is
+ * forbidden, dlopen() is not. */
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
 #endif
@@ -26,11 +26,11 @@
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-#define COPY_NAME_MOST 200 /* bytes of the memory's name, as /proc/PID/maps shows it */
+#define COPY_NAME_MOST 200 /* bytes of the memory's name in /proc/PID/maps */
 #define SIZE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 #define NO_WRITE_SEALS (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)
 
-/* Reserves no swap space: a page that cannot be had when it is touched ends the process. */
+/* Reserves no swap space: a touch of an unavailable page ends the process. */
 static void *map_memory(size_t n, int flags)
 {
     void *p;
@@ -92,7 +92,7 @@ int os_inherited_again(void *base, size_t size)
     return madvise(base, size, MADV_DOFORK);
 }
 
-/* The child has no such mapping, and perhaps another one at its address. */
+/* The child lacks the mapping, and may have mapped other memory at the address. */
 void os_inherited_drop(void *base, size_t size)
 {
     (void)base;
@@ -150,8 +150,8 @@ int os_segment_open_read_only(int fd)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* A memfd, since workers inherit the descriptor, and the master runs code from pages that it may
- * not have read yet when it unloads the module. */
+/* A memfd, since workers inherit the descriptor, and the master, when it unloads the module, runs
+ * code from pages perhaps not read yet. */
 int os_copy_create(struct os_copy *copy, const char *name)
 {
     static const unsigned flags[] = { MFD_EXEC, MFD_NOEXEC_SEAL, 0 };
@@ -164,9 +164,9 @@ int os_copy_create(struct os_copy *copy, const char *name)
     return copy->fd != -1 ? 0 : -1;
 }
 
-/* Finds a path that no loaded object has: descriptors' numbers are used again, and dlopen() would
- * return the older object of the same path. The path names this process, not "self", because a
- * debugger opens it too. */
+/* Finds a path no loaded object has: descriptor numbers are reused, and dlopen() would return the
+ * older object of the path. The path names this process's pid, not "self", because a debugger opens
+ * the path too. */
 static int find_copy_path(struct os_copy *copy)
 {
     size_t n = (size_t)sprintf(copy->path, "/proc/%ld/fd/", (long)getpid());

@@ -15,7 +15,7 @@
 
 #define NAME_SIZE 32
 
-/* Reads the first line of a file, without its newline. */
+/* Reads a file's first line, without the newline. */
 static bool read_first_line(const char *path, char *line, size_t n)
 {
     FILE *file = fopen(path, "re");
@@ -28,7 +28,7 @@ static bool read_first_line(const char *path, char *line, size_t n)
     return has_line;
 }
 
-/* Parses the name of an entry; -1 where it is no number. */
+/* Parses the name of an entry; -1 unless a number. */
 static int parse_entry(const struct dirent *entry)
 {
     char *end;
@@ -106,7 +106,7 @@ static DIR *open_descriptors_of(pid_t pid)
     return opendir(path);
 }
 
-/* Reads a link of such a folder; false for a descriptor that was closed just now. */
+/* Reads a descriptor's link in /proc/PID/fd; false for a descriptor closed just now. */
 static bool read_target(int folder, const char *name, char *target, size_t n)
 {
     ssize_t length = readlinkat(folder, name, target, n - 1);

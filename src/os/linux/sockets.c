@@ -115,8 +115,8 @@ size_t os_socket_queued(int fd)
     return ioctl(fd, SIOCOUTQ, &n) == -1 || n < 0 ? 0 : (size_t)n;
 }
 
-/* A disconnect is a reset, for which workers need no SO_LINGER: by that another process could have
- * them wait. The family is the whole address, but older Landlock wants more. */
+/* A disconnect is a reset: workers need no SO_LINGER, by which a foreign process could block them.
+ * The family is the whole address, but older Landlock wants more. */
 void os_socket_reset(int fd)
 {
     static const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
@@ -145,7 +145,7 @@ ssize_t os_socket_splice(int from, int to, size_t n)
     return moved;
 }
 
-/* POLLRDHUP tells an end that sends no more apart from a packet that waits. */
+/* POLLRDHUP distinguishes a closed end from a waiting packet. */
 bool os_socket_is_closed(int fd)
 {
     struct pollfd state = { .fd = fd, .events = POLLRDHUP };
@@ -176,7 +176,7 @@ bool os_rights_are_refused(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &passes, &n) == 0 && passes == 0;
 }
 
-/* A long path is reached by a descriptor of its file, which /proc has a short name for. */
+/* A long path is reached by a descriptor of the file, through a short name in /proc. */
 int os_socket_connect_path(int fd, const char *path)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -223,7 +223,7 @@ int os_socket_peer_handle(int fd)
     return -1;
 }
 
-/* Two fields have another meaning for a socket that listens. */
+/* For a listening socket tcpi_sacked is the backlog, and tcpi_unacked the queue. */
 int os_listening_queue(int fd, unsigned *backlog, unsigned *queue)
 {
     struct tcp_info info = { 0 };
@@ -275,7 +275,7 @@ static bool parse_address(const char *text, struct os_listening *out)
     return true;
 }
 
-/* The states of a line, by its table. */
+/* Results of parsing a line of /proc/self/net. */
 enum line_status { LINE_LISTENS, LINE_IGNORED, LINE_LAST };
 
 /* Parses a line of tcp or tcp6. The kernel lists listening sockets first, so that a busy machine's

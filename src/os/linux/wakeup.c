@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Wakes by SIGIO, eventfds, timerfds and signalfds. A descriptor of the set is O_ASYNC and owned by
- * this process: each change of its state is a SIGIO, and closing it takes it out. */
+ * this process: each change of state raises SIGIO, and close() removes the descriptor. */
 #include "os/wakeup.h"
 
 #include <errno.h>

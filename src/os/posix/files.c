@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files by calls of POSIX, and by flock(): descriptors whose flags are set right after the call
- * that makes them, and links whose owner is read before their text and after it. */
+/* Files by calls of POSIX, and by flock(): flags of descriptors set right after the making call,
+ * and the owner of a link read before and after the link's text. */
 #include "os/files.h"
 
 #include "os/descriptor.h"
@@ -20,8 +20,8 @@
 #define LOCK_TRIES 5
 #define LOCK_PAUSE_MS 2
 
-/* Whether the descriptor has the flags now. An accepted socket may have its listener's, so that
- * O_NONBLOCK is taken away too. */
+/* Whether the descriptor has the flags now. An accepted socket may have the listener's flags, so
+ * that O_NONBLOCK is removed too. */
 static bool has_flags(int fd, int flags)
 {
     int status = fcntl(fd, F_GETFL);
@@ -110,7 +110,7 @@ static int open_irregular(const char *path)
     return -1;
 }
 
-/* A link cannot be opened here: one that was put there between the two looks is not followed. */
+/* A link cannot be opened here: a link put there between the two looks is not followed. */
 int log_file_follow_link(char *path, size_t size, int *fd)
 {
     struct stat before, after, end;
@@ -136,7 +136,7 @@ int log_file_follow_link(char *path, size_t size, int *fd)
     return log_file_replace_link(path, size, target, (size_t)n);
 }
 
-/* Only a terminal has a path here that leads to more than its own descriptor. */
+/* Opens only terminals again: paths of other files lead to the descriptor itself here. */
 int log_file_open_again(int fd)
 {
     struct stat open_st, named;
@@ -155,8 +155,8 @@ bool log_file_is_descriptor(const char *path)
 
 const char os_lock_call[] = "flock()";
 
-/* POSIX's own locks belong to a process, which loses them by closing any descriptor of the file.
- * os_lock_is_taken() holds a shared lock for a moment, so that a taken one is tried again. */
+/* POSIX's own locks belong to a process, and vanish when any descriptor of the file is closed.
+ * os_lock_is_taken() holds a shared lock for a moment, so that a taken lock is tried again. */
 enum os_lock_status os_lock_try(int fd)
 {
     for (int i = 0; i < LOCK_TRIES; i++) {

@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-/* Systems that have a number to tell define the name, which POSIX does not. */
+/* Systems with a number of pages define the name, POSIX does not. */
 #ifndef _SC_PHYS_PAGES
 #define _SC_PHYS_PAGES (-1)
 #endif

@@ -34,7 +34,7 @@ void *os_memory_reserve_shared(size_t n)
     return map_memory(n, MAP_SHARED);
 }
 
-/* The allocator gives memory back, or keeps it, as it likes. */
+/* The allocator alone decides when to return memory. */
 void os_memory_trim(void)
 {
 }
@@ -64,7 +64,7 @@ _Noreturn void os_wiped_end(void)
 
 const char os_inherited_call[] = "none";
 
-/* A child has every mapping of its parent. */
+/* A child inherits all mappings. */
 int os_inherited_never(void *base, size_t size)
 {
     (void)base;
@@ -136,7 +136,7 @@ int os_copy_create(struct os_copy *copy, const char *name)
     const char *folder = getenv("TMPDIR");
     int n;
 
-    (void)name; /* a long one would make the path too long */
+    (void)name; /* longer names would overflow the path */
     if (folder == NULL || *folder == '\0')
         folder = COPY_FOLDER;
     *copy = (struct os_copy) { .fd = -1 };
@@ -158,7 +158,7 @@ int os_copy_finish(struct os_copy *copy)
     return fchmod(copy->fd, S_IRUSR | S_IXUSR);
 }
 
-/* The name goes, so that no later copy has it; a debugger does not find the file. */
+/* The name goes, lest a later copy have the path; a debugger does not find the file. */
 int os_copy_keep(struct os_copy *copy)
 {
     os_copy_drop(copy);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* POSIX tells a parent when a signal has stopped its child, and of other processes only whether
- * their number is in use. This process's descriptors are found by trying each number. */
+/* POSIX tells a parent of a stopped child, and of other processes only whether the pid is in use.
+ * Open descriptors of this process are found by trying all numbers. */
 #include "os/proc.h"
 
 #include <bsd/unistd.h>
@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Only connections, which are neither listed nor inherited, have descriptors above it. */
+/* Numbers above are connections alone, neither listed nor inherited. */
 #define LISTED_MAX 65536u
 #define BATCH 256u
 
@@ -84,7 +84,7 @@ static unsigned first_unlisted(void)
     return (unsigned)limit.rlim_cur;
 }
 
-/* Many at once by poll(), which says of a closed one that it is not valid. */
+/* Tries many descriptors by one poll(): a closed descriptor gets POLLNVAL. */
 void os_descriptors_visit(void (*visit)(void *arg, int fd), void *arg)
 {
     unsigned end = first_unlisted();
@@ -113,7 +113,7 @@ void os_descriptors_close(unsigned first, unsigned last)
         close((int)fd);
 }
 
-/* A descriptor's file has no name here, but the numbers of its device and its inode. */
+/* A descriptor's file has no name here, but device and inode numbers. */
 bool os_descriptor_describe(int fd, char *what, size_t n)
 {
     struct stat st;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes as far as POSIX knows them: no attributes, numbers as handles, no choice of
  * processors. */
-/* The strerror_r() of POSIX: C libraries that have another one show it without this alone. */
+/* Selects POSIX's strerror_r(): C libraries with a second version declare the POSIX version only
+ * without _GNU_SOURCE. */
 #undef _GNU_SOURCE
 #include "os/process.h"
 
@@ -52,7 +53,7 @@ unsigned os_thread_count(void)
     return 0;
 }
 
-/* A process that has ended has its number until its parent has reaped it. */
+/* An ended process keeps the pid until the parent has reaped it. */
 int os_handle_open(pid_t pid)
 {
     assert(pid > 0);

@@ -84,7 +84,7 @@ ssize_t os_socket_splice(int from, int to, size_t n)
     return -1;
 }
 
-/* POLLHUP tells of an end that has gone. One that was only shut down reads as empty packets. */
+/* POLLHUP tells of a closed end. A shut down end reads as empty packets. */
 bool os_socket_is_closed(int fd)
 {
     struct pollfd state = { .fd = fd, .events = POLLIN };
@@ -102,7 +102,7 @@ ssize_t os_rights_receive(int fd, struct msghdr *header)
     return recvmsg(fd, header, 0);
 }
 
-/* No other thread of the process runs programs meanwhile. */
+/* Only this thread runs programs, so that none inherits the descriptors before FD_CLOEXEC. */
 void os_rights_take(int passed)
 {
     int saved = errno;
@@ -134,8 +134,8 @@ static int connect_name(int fd, const char *name)
     return connect(fd, (struct sockaddr *)&address, sizeof(address));
 }
 
-/* A long path is reached from its folder, where its name alone is the address; the process goes
- * back to the folder that it was in. */
+/* A long path is reached from its folder, where the name alone is the address; the process returns
+ * to the previous folder. */
 int os_socket_connect_path(int fd, const char *path)
 {
     const char *slash = strrchr(path, '/');

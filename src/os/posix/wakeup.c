@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Wakes by pipes. The set is a list for poll(), which reports a state for as long as it lasts; its
- * first entry is a pipe that handlers of signals write to, so that a signal between the mask's
- * change and the poll() ends that at once. Closed descriptors are dropped when poll() says so; all
- * others are in the list once. */
+/* Wakes by pipes. The set is a list for poll(), which reports states. Signal handlers write to a
+ * pipe, the first entry, so that a signal between the mask's change and poll() ends the poll() at
+ * once. Closed descriptors are dropped when poll() reports them; open ones are listed once. */
 #include "os/wakeup.h"
 
 #include "os/descriptor.h"
@@ -15,11 +14,11 @@
 #include <unistd.h>
 
 #define FIRST_SIZE 64u
-#define READS_MAX 32 /* somebody may fill a pipe faster than it is emptied */
+#define READS_MAX 32 /* a writer may fill a pipe faster than we empty it */
 
 enum { SIGNALS, FIRST };
 
-static struct pollfd *list; /* list[SIGNALS] is the pipe's, once there is one */
+static struct pollfd *list; /* list[SIGNALS] is the signal pipe, once opened */
 static unsigned list_n, list_size;
 static int signal_fd = -1; /* handlers write to it */
 
@@ -46,7 +45,7 @@ int os_wakeup_begin(int *signals)
 
     if (make_list_room() == -1 || descriptor_pipe(ends, O_NONBLOCK) == -1)
         return -1;
-    if (list[SIGNALS].fd != -1) { /* the process has another one that has forked us */
+    if (list[SIGNALS].fd != -1) { /* inherited: the pipe is the parent's */
         close(list[SIGNALS].fd);
         close(signal_fd);
     }
@@ -100,7 +99,7 @@ void os_wakeup_remove(int fd)
         drop_entry(entry);
 }
 
-/* Handlers have set their flags; the bytes of their pipe say no more. */
+/* Handlers have set their flags; the bytes in the pipe carry nothing else. */
 bool os_wakeup_sleep(const sigset_t *mask)
 {
     bool any = false;
