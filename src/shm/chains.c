@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A table of pairs of words without a lock: a pair that two workers have written at once, or that
- * changes while it is read, fits no key. */
+/* A table of pairs of words without a lock: a pair written by two workers at once, or changed
+ * during a read, fits no key. */
 #include "shm/chains.h"
 
 #include <assert.h>
 
-/* The unit of times, and how old an entry may be, or in the future: clocks of workers are those of
- * their turns. */
+/* The unit of times, and the greatest distance of an entry from now, in past or future: workers'
+ * clocks are read once a turn. */
 #define UNIT_SHIFT 6
 #define OLD_UNITS 32
 #define AHEAD_UNITS 8

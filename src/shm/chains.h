@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chains of connections that workers make to listeners of their own daemon: the worker that accepts
- * one finds out through which listeners its chain has come.
+/* Chains of connections from workers to listeners of their own daemon: the worker that accepts a
+ * connection finds out the listeners of the chain so far.
  *
- * An entry lasts from the connect() to the accept(), two seconds at most, and gives way to another
- * of its place: a chain that is lost begins anew. Any worker may write here: a chain that is found
- * may end a session, and is believed for nothing else. */
+ * An entry lasts from the connect() to the accept(), two seconds at most, and gives way to a new
+ * entry of equal place: a lost chain begins anew. Any worker may write here: a chain may end a
+ * session, and is trusted for no other purpose. */
 #pragma once
 
 #include <stdatomic.h>
@@ -19,8 +19,8 @@ struct chains {
     } entries[CHAINS_N];
 };
 
-/* Notes the chain of a connection, not 0, by a key that both ends know. A chain is read by those of
- * the same tag alone. */
+/* Notes the chain of a connection, not 0, by a key known to both ends. Only readers with an equal
+ * tag get the chain. */
 void chains_put(struct chains *chains, uint64_t key, uint16_t tag, uint32_t chain, uint64_t now_ms);
-/* Returns the chain of a connection and forgets it; 0: none is known. */
+/* Returns and forgets the chain of a connection; 0: unknown. */
 uint32_t chains_take(struct chains *chains, uint64_t key, uint16_t tag, uint64_t now_ms);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A worker's heartbeat: what it is doing now, as numbers that the worker alone writes, with plain
+/* A worker's heartbeat: the present callback, as numbers written by the worker alone, with plain
  * stores. The master's watchdog reads them now and then, and the master once more when the worker
- * has died. `now` changes with every callback and every wait: when it stays the same, the worker is
- * stuck. A reader takes no number for true, and bounds each by the functions below.
+ * has died. `now` changes with every callback and every wait: a worker with a constant `now` is
+ * stuck. A reader trusts no number, and bounds all by the functions below.
  *
- * How long each callback and each turn of the loop takes is measured here too, and counted. */
+ * Durations of callbacks and of turns of the loop are measured here too, and counted. */
 #pragma once
 
 #include "base/compiler.h"
@@ -62,8 +62,8 @@ struct heartbeat_stall {
 
 /* Announced ends of a worker process. */
 enum heartbeat_end {
-    HEARTBEAT_LIVES,       /* if it exits, then because a protocol has called exit() */
-    HEARTBEAT_RETURNED,    /* the worker has done what it was told, or could not start */
+    HEARTBEAT_LIVES,       /* an exit now comes from a protocol's exit() */
+    HEARTBEAT_RETURNED,    /* the worker has finished, or could not start */
     HEARTBEAT_THREAD_LEFT, /* a protocol has called pthread_exit() */
     HEARTBEAT_WAIT_FAILED, /* the wait for events has failed, with an errno */
 };
@@ -71,15 +71,14 @@ enum heartbeat_end {
 struct heartbeat {
     /* from the lowest bits: callback (8), the protocol's index (8), since when, in ticks (48) */
     _Atomic uint64_t now;
-    _Atomic uint64_t jobs; /* the protocol's index (8), a count of the jobs that run */
+    _Atomic uint64_t jobs; /* the protocol's index (8), the count of running jobs */
     _Atomic uint32_t end;  /* enum heartbeat_end (8), an errno */
-    /* the measurement: only the worker itself reads these. Its times are ticks, as those of `now`
-     * times 2^16 */
+    /* the measurement, read by the worker alone. Times are ticks times 2^16, as in `now` */
     uint64_t rate;                /* the ticks'; 0: all times are taken for 0 */
     uint64_t turn_since;          /* when the turn has begun */
     uint64_t limit;               /* times from here on are not only counted */
     uint64_t stall_us;            /* `stall_threshold`; 0: off */
-    struct heartbeat_stall stall; /* the latest that is not in the log */
+    struct heartbeat_stall stall; /* the latest stall not logged yet */
 
     _Atomic uint64_t stalls;
     struct histogram turns; /* from the end of a wait to the next wait */
@@ -89,13 +88,13 @@ struct heartbeat {
 /* Bits below the microsecond of a time that was multiplied by the rate. */
 #define HEARTBEAT_TIME_BITS (TICKS_RATE_BITS + 16)
 
-/* The time, as `now` has it above its lowest bits. */
+/* The time in the high bits of `now`. */
 static inline uint64_t heartbeat_time(void)
 {
     return ticks_now() << 16;
 }
 
-/* The callbacks' names in the SDK; NULL for those that are none. */
+/* The callbacks' names in the SDK; NULL for kinds without a callback. */
 extern const char *const heartbeat_callback_names[CALLBACKS];
 
 /* The worker begins to serve: times are measured from now on, and callbacks that take longer than
@@ -105,12 +104,12 @@ void heartbeat_start(struct heartbeat *heartbeat, uint64_t stall_us);
  * return whether a stall is to be logged. */
 bool heartbeat_count_otherwise(struct heartbeat *heartbeat, uint64_t now, uint64_t time) COLD;
 bool heartbeat_count_long_turn(struct heartbeat *heartbeat, uint64_t time) COLD;
-/* Removes the stall that is not in the log, and returns it. */
+/* Removes and returns the stall not logged yet. */
 struct heartbeat_stall heartbeat_take_stall(struct heartbeat *heartbeat);
-/* The name of its callback; "unknown" where a module has written nonsense. */
+/* The name of the stall's callback; "unknown" where a module has written nonsense. */
 const char *heartbeat_stall_name(const struct heartbeat_stall *stall);
 
-/* Says what the worker does from this time on. */
+/* Announces the worker's callback from `time` on. */
 static inline void heartbeat_set(struct heartbeat *heartbeat, uint64_t time, uint64_t what)
 {
     assert((time & 0xffff) == 0 && what <= 0xffff);
@@ -189,13 +188,13 @@ static inline uint64_t heartbeat_now(const struct heartbeat *heartbeat)
     return atomic_load_explicit(&heartbeat->now, memory_order_relaxed);
 }
 
-/* The callback in such a number; CALLBACK_NONE where a worker has written nonsense. */
+/* The callback in `now`; CALLBACK_NONE where a worker has written nonsense. */
 static inline enum callback heartbeat_callback(uint64_t now)
 {
     return (now & 0xff) < CALLBACKS ? (enum callback)(now & 0xff) : CALLBACK_NONE;
 }
 
-/* The protocol index in a heartbeat number; it may be invalid. */
+/* The protocol index in `now`; may be invalid. */
 static inline unsigned heartbeat_protocol(uint64_t now)
 {
     return now >> 8 & 0xff;
@@ -211,7 +210,7 @@ static inline unsigned heartbeat_running_protocol(const struct heartbeat *heartb
                                                     : heartbeat_protocol(now);
 }
 
-/* How many jobs there are in such a number, of which no more run than there are threads. */
+/* Returns the count of jobs in `jobs`, bounded: no more jobs run than there are threads. */
 static inline unsigned heartbeat_job_n(uint64_t jobs)
 {
     return jobs >> 8 < UINT16_MAX ? (unsigned)(jobs >> 8) : UINT16_MAX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Summaries of histograms, for the status. Numbers that no worker can have counted are bounded, so
- * that their sums do not overflow. */
+/* Summaries of histograms, for the status. Numbers too great to be counts are bounded, so that sums
+ * do not overflow. */
 #include "shm/histogram.h"
 
 #define MOST (UINT64_C(1) << 56) /* a bucket's; the sum of all stays below 2^63 */
@@ -16,7 +16,7 @@ void histogram_count_any(struct histogram *histogram, uint64_t us)
     atomic_fetch_add_explicit(&histogram->n[bucket], 1, memory_order_relaxed);
 }
 
-/* The bucket's upper end below which `n` of the times are. */
+/* Returns the upper end of the bucket, below which `n` of the times lie. */
 static uint64_t end_of(const uint64_t counts[HISTOGRAM_BUCKETS], uint64_t n)
 {
     unsigned i = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A histogram of times, whose buckets double from a microsecond on. Its worker alone counts, with
- * plain stores; whoever reads it takes the numbers for what a worker says of itself. */
+/* A histogram of times, with buckets that double from a microsecond on. The worker alone counts,
+ * with plain stores; readers take the numbers for the worker's claims. */
 #pragma once
 
 #include "base/compiler.h"
@@ -26,11 +26,11 @@ struct histogram_summary {
     uint64_t max_us;
 };
 
-/* Counts a time that is below HISTOGRAM_GREATEST_US, in microseconds times 2^bits. Nonsense, from a
- * rate that a module has written, counts as no time. */
+/* Counts a time below HISTOGRAM_GREATEST_US, in microseconds times 2^bits. Nonsense, from a rate
+ * written by a module, counts as no time. */
 static inline void histogram_count_scaled(struct histogram *histogram, uint64_t time, unsigned bits)
 {
-    uint64_t least = UINT64_C(1) << (bits - 1); /* half a microsecond: what is less counts as it */
+    uint64_t least = UINT64_C(1) << (bits - 1); /* half a microsecond: lower times count as half */
     uint64_t top = (unsigned)__builtin_clzll(time | least) ^ 63; /* the highest bit */
     uint64_t number = top - (bits - 1) < HISTOGRAM_BUCKETS ? top - (bits - 1) : 0;
     _Atomic uint64_t *bucket = &histogram->n[number];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counts sessions of keys, and gives them back. A call tries again when it has found damage, which
- * is mended then, or when its lock was taken meanwhile: only what was done under a lock that could
- * be given back is believed. A call that cannot succeed refuses the session. */
+/* Counts sessions of keys, and gives them back. A call tries again after damage, repaired first, or
+ * when the lock was taken meanwhile: only a step with the lock held to its end counts. A call
+ * without success refuses the session. */
 #include "base/compiler.h"
 #include "shm/limit_private.h"
 #include "shm/siphash.h"
@@ -76,7 +76,7 @@ static void compare_own(
     limit->mended.recounted += there != own->n;
 }
 
-/* Writes the count that this process is to have. */
+/* Writes this process's count. */
 static enum table_step write_own(struct shm_limit *limit, const struct table_place *place,
     const struct shm_limit_count *own, uint32_t n)
 {
@@ -92,8 +92,9 @@ static enum table_step write_own(struct shm_limit *limit, const struct table_pla
     return shm_limit_drop_idle(limit, place);
 }
 
-/* Counts one more session where fewer than `most` are there. The count is published before the sum
- * that decides is taken: where a lock was taken from a process, each of the two sees the other. */
+/* Counts one more session where fewer than `most` are there. The count is published before the
+ * deciding sum is taken: where a lock was taken from a process, both processes see the other's
+ * count. */
 static enum table_step count_one(
     struct shm_limit *limit, const struct shm_limit_count *own, uint32_t most, bool *reached)
 {
@@ -187,7 +188,7 @@ static enum table_step uncount_one(struct shm_limit *limit, const struct shm_lim
     struct table_place place;
     enum table_step step = shm_limit_find(limit, own->key, &place);
 
-    if (step == TABLE_NONE) /* a lost key: the rebuild tells other processes */
+    if (step == TABLE_NONE) /* a lost key: the rebuild alerts the processes */
         return TABLE_FAILED;
     return step == TABLE_OK ? write_own(limit, &place, own, own->n - 1) : step;
 }
@@ -225,7 +226,7 @@ static bool is_account(
     return until_ns > limit->now_ns && until_ns - limit->now_ns <= most_ns + SHM_LIMIT_SKEW_NS;
 }
 
-/* Notes a session in the account: the time until which the sessions that came suffice. */
+/* Notes a session in the account: the time until which the counted sessions suffice. */
 static enum table_step note_session(struct shm_limit *limit, const struct table_place *place,
     const struct shm_limit_rate *rate, bool *reached)
 {
@@ -407,7 +408,7 @@ static void acquire_slot(void *memory, const void *shape, struct slot_id id)
     table_worker_begins(&((struct shm_limit_header *)memory)->workers, id);
 }
 
-/* Takes all that the worker has counted out, by one store. */
+/* Takes out all of a worker's counts, by one store. */
 static void release_slot(void *memory, const void *shape, struct slot_id id)
 {
     struct shm_limit_header *header = memory;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Limits in shared memory: how many sessions of a key all workers have, and how fast they come. A
- * key's sessions are the sum of a count for each worker, which that worker alone changes: a count
- * whose worker is not alive is none, so that the sum is exact at once when the master has noted a
- * death, and nobody walks anywhere. Keys are kept as a hash of 128 bits.
+/* Limits in shared memory: numbers of sessions of a key in all workers, and their rate. A key's
+ * sessions are the sum of counts, one a worker, changed by the worker alone: a dead worker's count
+ * is 0, so that the sum is exact at once when the master has noted a death, without a walk. Keys
+ * are kept as a hash of 128 bits.
  *
- * Any worker may write anywhere into the memory: what is read there is checked, never asserted.
- * What a worker has counted it knows by itself, in memory of its own. At its first visit to a part
- * of the memory, after each death, and after each repair it looks whether that is what stands
- * there, and mends what is not. A sum is taken after the caller's own count was published, so that
- * a limit is not exceeded even by a worker whose lock was taken from it. */
+ * Any worker may write anywhere into the memory: values read there are checked, never asserted. A
+ * worker has its counts in private memory too. At the first visit to a shard, after a death, and
+ * after a repair the worker compares the shard with the private counts, and mends differences. A
+ * sum is taken after the caller's own count was published, so that a limit is not exceeded even by
+ * a worker robbed of the lock. */
 #pragma once
 
 #include "shm/table.h"
@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes that a key takes, with counts of three workers; each six others take as much again. */
+/* Bytes for a key, with counts of three workers; six further workers take as many again. */
 #define SHM_LIMIT_UNIT 64
 /* The greatest limit. */
 #define SHM_LIMIT_MOST 65535
@@ -40,28 +40,28 @@ struct shm_limit_count {
     RB_ENTRY(shm_limit_count) node;
     uint64_t key[2];
     uint32_t n;
-    uint32_t seen; /* the last look that has found it in the memory */
+    uint32_t seen; /* the number of the last look to find the count in memory */
 };
 
 RB_HEAD(shm_limit_counts, shm_limit_count);
 
-/* How often this process has mended the memory. */
+/* Counts of this process's repairs. */
 struct shm_limit_mended {
     uint32_t rebuilt;   /* shards that were damaged */
-    uint32_t recounted; /* own counts that differed from the written count */
+    uint32_t recounted; /* own counts unequal to the written count */
     uint32_t taken;     /* locks whose holders stood still */
 };
 
 /* A shard as this process knows it. */
 struct shm_limit_visit {
     bool visited;
-    bool unsure;       /* the lock was taken from this process within a call */
+    bool unsure;       /* the lock was lost during a call */
     uint32_t deaths;   /* workers' deaths at the last look */
     uint32_t rebuilds; /* the shard's rebuilds at the last look */
     uint64_t sweep_ns; /* no key can be given up before */
 };
 
-/* A process's own handle: the layout, which it has from the shape, and its own counts. */
+/* A process's handle: the layout, derived from the shape, and private counts. */
 struct shm_limit {
     struct table table; /* entry_n: units of each shard */
     struct shm_limit_shape shape;
@@ -76,24 +76,24 @@ struct shm_limit {
     struct shm_limit_mended mended;
 };
 
-/* A rate: a session each interval_ns, and so many more at once that the account is burst_ns ahead
- * of the time. */
+/* A rate: a session every interval_ns, and a burst of further sessions until the account is
+ * burst_ns ahead of the time. */
 struct shm_limit_rate {
     uint64_t interval_ns, burst_ns;
 };
 
-/* The kind of zone whose shape is a struct shm_limit_shape. */
+/* The kind of zone with a struct shm_limit_shape. */
 extern const struct zone_kind shm_limit_kind;
 
 /* Sets `text` by the words of a key. */
 void shm_limit_set_text(struct shm_limit_shape *shape, const char *text, size_t n);
-/* Makes a handle to memory that holds a zone of this shape; the id is the calling process's. */
+/* Makes a handle to a zone's memory of this shape; the id is the calling process's. */
 void shm_limit_open(
     struct shm_limit *limit, void *memory, const struct shm_limit_shape *shape, struct slot_id id);
-/* Frees what the handle has of its own; the counts in the memory stay. */
+/* Frees the handle's private counts; the counts in the memory stay. */
 void shm_limit_close(struct shm_limit *limit);
 
-/* Times are nanoseconds of a clock that all processes have, such as CLOCK_MONOTONIC. */
+/* Times are nanoseconds of a clock common to all processes, such as CLOCK_MONOTONIC. */
 
 /* Counts a session of the key, unless `most` are there: OK, with the count that is to be given
  * back; REACHED; FULL. */
@@ -101,6 +101,6 @@ enum shm_limit_status shm_limit_take(struct shm_limit *limit, const void *key, s
     uint64_t now_ns, uint32_t most, struct shm_limit_count **count);
 /* Gives one session of a count back. */
 void shm_limit_give(struct shm_limit *limit, struct shm_limit_count *count, uint64_t now_ns);
-/* Notes a session of the key in its account, unless it comes too early: OK; REACHED; FULL. */
+/* Notes a session of the key in the account, unless too early: OK; REACHED; FULL. */
 enum shm_limit_status shm_limit_pass(struct shm_limit *limit, const void *key, size_t n,
     uint64_t now_ns, const struct shm_limit_rate *rate);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The layout of limits in shared memory, for their own files.
+/* The layout of limits in shared memory, for limit*.c.
  *
- * Keys fall into shards, and a shard's keys into its buckets, which are chains of units. A shard
- * has its own lock, list of free units and units; nothing moves between shards. A key's unit has
- * its hash, its account and three cells; further cells are in units of their own, which name the
- * key's. A cell has the count of one worker, in a word with its slot and serial.
+ * Keys fall into shards, and a shard's keys into buckets, the heads of chains of units. A shard has
+ * a lock, a list of free units and units; nothing moves between shards. A key's unit has its hash,
+ * its account and three cells; further cells are in separate units, with the number of the key's
+ * unit. A cell has the count of one worker, in a word with its slot and serial.
  *
- * A unit says what it is, so that a shard's buckets, chains and free list can be made anew of its
- * units alone: after a holder has died, or stood still, or where damage was found.
+ * A unit's state has its kind, so that a rebuild makes buckets, chains and free list from the units
+ * alone: after a holder has died, or stood still, or after damage.
  *
- * A holder from which the lock was taken may go on at any time. What it writes to is its own cells,
- * and units that it has reserved, which nobody takes from it while it lives; all else it changes by
- * compare and exchange of words that never come back: heads and states have a number that grows. */
+ * A robbed holder may go on at any time. Plain stores go to the holder's cells and reserved units
+ * only, which stay reserved while the holder lives; all other words change by compare and exchange,
+ * and never come back: heads and states have a growing number. */
 #pragma once
 
 #include "shm/limit.h"
@@ -20,8 +20,8 @@
 
 #define SHM_LIMIT_MAGIC 0x66626c6du
 #define SHM_LIMIT_REVISION 1u
-/* An account that is farther ahead of the time than this and any rate is none: a key is not given
- * up for the rates of a worker whose configuration is another. */
+/* An account farther ahead of the time than this and any rate is invalid: a key is not given up for
+ * the rates of a worker with a different configuration. */
 #define SHM_LIMIT_AHEAD_NS UINT64_C(3600000000000)
 /* The greatest difference between the turn clocks of two workers. */
 #define SHM_LIMIT_SKEW_NS UINT64_C(1000000000)
@@ -30,7 +30,7 @@
 #define SHM_LIMIT_FREE 0u
 #define SHM_LIMIT_KEY 0x6b657973u
 #define SHM_LIMIT_CELLS 0x63656c6cu
-/* The kind of a unit that a process has reserved, whose slot_incarnation() is in the low bits. */
+/* The kind of a reserved unit, with the process's slot_incarnation() in the low bits. */
 #define SHM_LIMIT_RESERVED 0x80000000u
 
 #define SHM_LIMIT_WORDS 6
@@ -90,7 +90,7 @@ static inline bool shm_limit_cell_is_own(const struct shm_limit *limit, uint64_t
     return cell >> SHM_LIMIT_COUNT_BITS == ((uint64_t)id.serial << SLOT_BITS | id.slot);
 }
 
-/* Whether the cell's worker is alive, by what masters publish. */
+/* Whether the cell's worker is alive, as published by masters. */
 static inline bool shm_limit_cell_counts(const struct shm_limit *limit, uint64_t cell)
 {
     uint32_t serial = (uint32_t)(cell >> 32);
@@ -150,7 +150,7 @@ static inline uint32_t shm_limit_unit_kind(const struct shm_limit_unit *unit)
     return shm_limit_kind_of(ZONE_LOAD(unit->state));
 }
 
-/* Changes the kind of a unit whose state was seen. */
+/* Changes the kind of a unit from the state `seen`. */
 static inline bool shm_limit_set_kind(struct shm_limit_unit *unit, uint64_t seen, uint32_t kind)
 {
     uint64_t next = ((seen >> 32) + 1) << 32 | kind;
@@ -163,7 +163,7 @@ static inline uint32_t shm_limit_reserved(const struct shm_limit *limit)
     return SHM_LIMIT_RESERVED | slot_incarnation(limit->table.locker.id);
 }
 
-/* Whether a unit is kept for another process, which may be writing there. */
+/* Whether a unit is reserved by another living process, perhaps writing there. */
 static inline bool shm_limit_is_kept(const struct shm_limit *limit, uint32_t kind)
 {
     uint32_t incarnation = kind & ~SHM_LIMIT_RESERVED, slot = incarnation & ((1u << SLOT_BITS) - 1);
@@ -190,7 +190,7 @@ static inline bool shm_limit_account_matters(const struct shm_limit *limit, uint
 
 RB_PROTOTYPE(shm_limit_counts, shm_limit_count, node, )
 
-/* Units (limit_unit.c), within a shard that the caller holds. */
+/* Units (limit_unit.c), within a shard held by the caller. */
 
 /* The cells of a key. */
 struct shm_limit_cells {
@@ -204,34 +204,34 @@ struct shm_limit_cells {
 /* Finds a key: OK; NONE; FAILED. */
 enum table_step shm_limit_find(
     struct shm_limit *limit, const uint64_t key[2], struct table_place *place);
-/* Adds a key that was not found, with an account and sessions of this process: OK; NONE if the
- * shard is full; FAILED. */
+/* Adds a new key, with an account and sessions of this process: OK; NONE if the shard is full;
+ * FAILED. */
 enum table_step shm_limit_add(struct shm_limit *limit, const uint64_t key[2], uint64_t account,
     uint32_t n, struct table_place *place);
-/* Returns unit n of a key's cells, which a chain has led to; NULL: it cannot be. */
+/* Returns the nth unit of a key's cells, found in a chain; NULL: an impossible unit. */
 struct shm_limit_unit *shm_limit_cells_at(
     const struct shm_limit *limit, const struct table_place *place, uint32_t index, uint32_t n);
-/* Reads a key's cells; false where they are damaged. */
+/* Reads a key's cells; false where the cells are damaged. */
 bool shm_limit_read_cells(
     struct shm_limit *limit, const struct table_place *place, struct shm_limit_cells *cells);
-/* Publishes this process's count of a key, whose cells were read: OK; NONE if there is no room for
- * a cell; FAILED. */
+/* Publishes the process's count of a key, after reading the cells: OK; NONE without room for a
+ * cell; FAILED. */
 enum table_step shm_limit_publish(struct shm_limit *limit, const struct table_place *place,
     const struct shm_limit_cells *cells, uint32_t n);
-/* Gives a key up if no worker needs it: OK; FAILED. */
+/* Gives an unneeded key up: OK; FAILED. */
 enum table_step shm_limit_drop_idle(struct shm_limit *limit, const struct table_place *place);
 /* Counts the touched units in the shard. */
 uint32_t shm_limit_touched(const struct shm_limit *limit, uint32_t shard);
 
-/* Repairs (limit_repair.c), of a shard that the caller holds. They give up where the lock is taken
- * from them: its next holder does the same. */
+/* Repairs (limit_repair.c), of a shard held by the caller. A repair gives up where the lock is
+ * lost: the next holder repairs again. */
 
 /* Rebuilds the shard from its units: from all after damage, else from the touched units. */
 void shm_limit_rebuild(struct shm_limit *limit, uint32_t shard, bool all);
 /* Rebuilds a shard in which a step has failed, unless the lock was taken. */
 void shm_limit_rebuild_damaged(struct shm_limit *limit, uint32_t shard);
-/* Compares the shard with itself, and with what this process has counted; mends what differs, and
- * gives up keys that no worker needs. */
+/* Checks the shard's lists, and compares this process's counts with the cells; mends
+ * differences, and gives up unneeded keys. */
 void shm_limit_look(struct shm_limit *limit, uint32_t shard);
-/* Gives up keys that no worker needs, if there may be any; whether it has. */
+/* Gives up keys without a user, if there may be any; whether keys were given up. */
 bool shm_limit_sweep_shard(struct shm_limit *limit, uint32_t shard);

@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-/* The time until a full shard is looked through again for keys that nobody needs. */
+/* The time between two sweeps of a full shard for unneeded keys. */
 #define SWEEP_NS UINT64_C(100000000)
 #define SWEEP_AGAIN_NS UINT64_C(10000000) /* the same, where there were some */
 
@@ -16,7 +16,7 @@ static bool free_unit(struct shm_limit_unit *unit, uint64_t state)
     return shm_limit_set_kind(unit, state, SHM_LIMIT_FREE);
 }
 
-/* Whether a unit has a count of a worker that lives. */
+/* Whether a unit has a count of a living worker. */
 static bool has_counts(
     const struct shm_limit *limit, const struct shm_limit_unit *unit, uint32_t kind)
 {
@@ -203,13 +203,13 @@ struct found {
     struct shm_limit *limit;
     uint32_t used;        /* units beyond it are in no chain */
     uint32_t keys, cells; /* units that buckets lead to */
-    uint32_t idle;        /* keys, and units of cells, that no worker needs */
+    uint32_t idle;        /* unneeded keys, and units of cells */
     uint32_t kept;        /* units that another process has reserved */
-    uint32_t left;        /* units that were reserved by a process that died, or gave up */
+    uint32_t left;        /* reserved units, left by a dead process or a failed call */
     bool damaged;
 };
 
-/* Counts a key's unit, and its units of cells. */
+/* Counts a key's unit, and the units of cells. */
 static enum table_visit count_key(struct table_place *at, void *arg)
 {
     struct found *found = arg;
@@ -231,7 +231,7 @@ static enum table_visit count_key(struct table_place *at, void *arg)
     return TABLE_KEPT;
 }
 
-/* Counts the free units, as far as their chain is whole. */
+/* Counts the free units, as far as the chain is whole. */
 static uint32_t count_free(const struct shm_limit *limit, uint32_t shard, struct found *found)
 {
     uint32_t n = 0, index = shm_limit_head_index(ZONE_LOAD(limit->shards[shard].free));
@@ -249,7 +249,7 @@ static uint32_t count_free(const struct shm_limit *limit, uint32_t shard, struct
     return n;
 }
 
-/* Counts the units that are reserved: the holder has none, unless its last call has failed. */
+/* Counts the reserved units: the holder has none, unless the last call has failed. */
 static void count_reserved(const struct shm_limit *limit, uint32_t shard, struct found *found)
 {
     for (uint32_t i = shm_limit_touched(limit, shard); i > 0; i--) {
@@ -295,7 +295,7 @@ static const struct shm_limit_unit *key_of(
                : NULL;
 }
 
-/* Compares this process's cells in a unit with its own counts. */
+/* Compares this process's cells in a unit with the private counts. */
 static void compare_unit(struct shm_limit *limit, uint32_t shard, struct shm_limit_unit *unit)
 {
     const struct shm_limit_unit *key = key_of(limit, shard, unit);
@@ -321,7 +321,7 @@ static void compare_unit(struct shm_limit *limit, uint32_t shard, struct shm_lim
     }
 }
 
-/* Writes a count by this process, lost from the memory. */
+/* Writes a count of this process again, after a loss from the memory. */
 static void write_lost(struct shm_limit *limit, const struct shm_limit_count *own)
 {
     struct table_place place;
@@ -335,7 +335,7 @@ static void write_lost(struct shm_limit *limit, const struct shm_limit_count *ow
         shm_limit_publish(limit, &place, &cells, own->n);
 }
 
-/* Compares what this process has counted with what is there; the shard is whole. */
+/* Compares this process's counts with the shard's cells; the shard is whole. */
 static void compare_counts(struct shm_limit *limit, uint32_t shard)
 {
     struct shm_limit_count *own, first = { .n = 0 };

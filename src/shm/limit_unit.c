@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Units of a shard: finding a key, adding it, reading and writing its cells, giving it up. Each
- * function has the shard's lock, and looks at it before a store that publishes: a step that fails
- * leaves what others see as it was, or a shard that a rebuild makes whole. */
+/* Units of a shard: finding a key, adding it, reading and writing its cells, giving it up. All
+ * functions have the shard's lock, and check the lock before a publishing store: a failed step
+ * leaves the shard unchanged for readers, or fit for a rebuild. */
 #include "base/compiler.h"
 #include "shm/limit_private.h"
 
@@ -44,7 +44,7 @@ enum table_step shm_limit_find(
         table, key[0], shm_limit_head_index(ZONE_LOAD(*bucket)), compare_key, key, place);
 }
 
-/* Takes a unit off the free ones: OK; NONE; FAILED. */
+/* Takes a free unit: OK; NONE; FAILED. */
 static enum table_step take_free(struct shm_limit *limit, uint32_t shard, uint32_t *index)
 {
     struct shm_limit_shard *s = &limit->shards[shard];
@@ -95,7 +95,7 @@ static enum table_step reserve_unit(struct shm_limit *limit, uint32_t shard, uin
                : TABLE_FAILED;
 }
 
-/* Puts a unit that is reserved, and in no chain, to the free ones. */
+/* Frees a reserved unit, in no chain. */
 static bool give_unit(struct shm_limit *limit, uint32_t shard, uint32_t index)
 {
     struct shm_limit_shard *s = &limit->shards[shard];
@@ -197,7 +197,7 @@ bool shm_limit_read_cells(
     return true;
 }
 
-/* Adds a unit of cells with a cell for this process. */
+/* Adds a unit of cells, the first for the process's count. */
 static enum table_step add_cells(
     struct shm_limit *limit, const struct table_place *place, uint64_t word)
 {
@@ -231,7 +231,7 @@ enum table_step shm_limit_publish(struct shm_limit *limit, const struct table_pl
     if (done && cells->own != NULL) {
         done = replace(cells->own, cells->own_word, word);
     } else if (done && n > 0) {
-        /* another state, for who has seen that the key is idle, and is about to give it up */
+        /* a new state, so that a process about to give up the idle key fails */
         done = change_kind(limit, place->entry, SHM_LIMIT_KEY, SHM_LIMIT_KEY);
         if (done && cells->empty == NULL)
             return add_cells(limit, place, word);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A lock in shared memory that is owned by a worker slot, not by a pid: pids are used again, and
- * the master must be able to take a dead worker's lock back without guessing. A process only tries
- * the lock and never waits for it. The owner is one word, which tells a holder that turns (acquires
- * again) from one that stands still, whose lock may be taken. No assertion looks at the word: any
- * worker can write it. */
+/* A lock in shared memory, owned by a worker slot, not by a pid: pids are reused, and the master
+ * must be able to take a dead worker's lock back without guessing. A process only tries the lock
+ * and never waits. The owner is one word, in which a holder that turns (acquires again) differs
+ * from a holder that stands still and may lose the lock. No assertion looks at the word: any worker
+ * can write there. */
 #pragma once
 
 #include "shm/slot.h"
@@ -22,7 +22,7 @@ static inline uint64_t shm_lock_word(struct slot_id id, uint32_t turn)
     return (uint64_t)id.serial << 32 | (uint64_t)(turn << SLOT_BITS) | id.slot;
 }
 
-/* Returns the holder that a word names; any process may have written it. */
+/* Returns the holder in a word; any process may have written the word. */
 static inline struct slot_id shm_lock_id(uint64_t word)
 {
     return (struct slot_id) {
@@ -37,7 +37,7 @@ static inline uint64_t shm_lock_owner(const struct shm_lock *lock)
     return atomic_load_explicit(&lock->owner, memory_order_relaxed);
 }
 
-/* Acquires the lock from its holder in this turn, or from 0 a free lock; returns false if the owner
+/* Acquires the lock from `from`, a holder's word, or 0 for a free lock; returns false if the owner
  * has changed. */
 static inline bool shm_lock_take(struct shm_lock *lock, uint64_t from, uint64_t word)
 {
@@ -46,7 +46,7 @@ static inline bool shm_lock_take(struct shm_lock *lock, uint64_t from, uint64_t 
         &lock->owner, &from, word, memory_order_acquire, memory_order_relaxed);
 }
 
-/* Releases a lock that the caller has acquired, unless another process has taken it since. */
+/* Releases the caller's lock, unless another process has taken the lock since. */
 static inline void shm_lock_release(struct shm_lock *lock, uint64_t word)
 {
     assert(slot_id_is_valid(shm_lock_id(word)));

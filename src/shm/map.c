@@ -5,11 +5,11 @@
 #include "base/compiler.h"
 #include "shm/map_private.h"
 
-/* Bytes of a value that cost as much as a try. */
+/* Bytes of a value that cost like a try. */
 #define LONG 16384
 
-/* Copies an entry out without the lock. A length that cannot be is found only in an entry that is
- * being written, which the caller will detect, or in a damaged one. */
+/* Copies an entry out without the lock. An impossible length is found only in an entry being
+ * written, as the caller will detect, or in a damaged entry. */
 static bool copy_out(const struct shm_map *map, const struct shm_map_entry *entry,
     const struct shm_map_subject *s, struct shm_map_item *item, enum shm_map_status *status)
 {
@@ -94,7 +94,7 @@ enum shm_map_status shm_map_get(
             whole = try_get(map, &s, item, &status);
     if (!whole)
         status = get_locked(map, &s, item);
-    if (status == SHM_MAP_ABSENT) /* clears what a try may have left there */
+    if (status == SHM_MAP_ABSENT) /* clears the leftovers of a try */
         item->n = item->version = item->expires_ms = 0;
     return status;
 }

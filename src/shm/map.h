@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A hash map in shared memory, of a fixed number of entries. All workers may use it at once, and a
- * worker that is killed at any point of a call loses nothing but that call: an entry is published
- * by one store, and the next process that locks after a death repairs what is incomplete.
+ * worker killed at any point of a call loses the call alone: an entry is published by one store,
+ * and the next lock after a death repairs incomplete writes.
  *
- * Any worker may write anywhere into the memory: what is read there is checked, never asserted. A
- * shard that is found damaged is emptied, and a lock whose holder stands still is taken from it. A
- * process looks through a shard when it first locks it: what is set later is not lost to damage
- * that was there before, and that nobody has met.
+ * Any worker may write anywhere into the memory: values read there are checked, never asserted. A
+ * damaged shard is emptied, and a holder standing still loses the lock. A process looks through a
+ * shard at the first lock: later keys are not lost to earlier, undetected damage.
  *
- * The time is passed in: milliseconds since the epoch, the same clock for all. An entry whose
- * expiry has come (expires_ms <= now_ms, and not 0) counts as absent. */
+ * The time is passed in: milliseconds since the epoch, by a clock common to all. An entry with a
+ * past expiry (expires_ms <= now_ms, and not 0) counts as absent. */
 #pragma once
 
 #include "shm/table.h"
@@ -22,17 +21,17 @@
 #define SHM_MAP_CAPACITY_MAX (UINT32_C(1) << 30)
 #define SHM_MAP_KEY_MAX 65535
 #define SHM_MAP_VALUE_MAX (UINT32_C(16) << 20)
-/* With `memory` each entry takes whole pages of its own, which are given back to the system when it
- * is deleted, or becomes shorter: then a great value_max costs nothing until it is used. */
+/* With `memory` an entry takes whole pages, given back to the system when the entry is deleted, or
+ * becomes shorter: a great value_max costs nothing until used. */
 #define SHM_MAP_UNIT 4096
 
-/* An expiry: keeps the one that the entry has; a new entry gets none. */
+/* An expiry: keeps the entry's expiry; a new entry has none. */
 #define SHM_MAP_KEEP_EXPIRY UINT64_MAX
 
 enum shm_map_status {
     SHM_MAP_OK,
     SHM_MAP_ABSENT,       /* no such key */
-    SHM_MAP_CHANGED,      /* the key has another version than was expected */
+    SHM_MAP_CHANGED,      /* the key's version differs from the expected */
     SHM_MAP_FULL,         /* `capacity` keys are there, or `memory` is used, and none has expired */
     SHM_MAP_TOO_LARGE,    /* the key, the value, or the value for the room given */
     SHM_MAP_NOT_A_NUMBER, /* the value is not 8 bytes, or the sum does not fit into them */
@@ -48,20 +47,19 @@ struct shm_map_shape {
 
 /* How often this process has mended the map, or logged a change. */
 struct shm_map_mended {
-    uint32_t emptied; /* shards that were damaged, and have lost their keys */
-    uint32_t rebuilt; /* damage that is mended without a loss of keys */
+    uint32_t emptied; /* shards emptied for damage */
+    uint32_t rebuilt; /* damage repaired without a loss of keys */
     uint32_t taken;   /* locks whose holders stood still */
-    uint32_t logged;  /* logged changes by this process, which may ring bells; wraps */
+    uint32_t logged;  /* logged changes, which may ring bells; wraps */
 };
 
-/* A process's own handle: the layout, which it has from the shape, and nothing that another process
- * can write. */
+/* A process's handle: the layout, derived from the shape, in memory no other process can write. */
 struct shm_map {
     struct table table; /* entry_n: all laid out, with a spare entry per shard */
     struct shm_map_shape shape;
-    uint32_t touched_most; /* the capacity, and the spare ones: no further entry is begun */
+    uint32_t touched_most; /* the capacity, and the spare entries: no further entry is begun */
     uint64_t value_at;     /* in an entry's bytes */
-    uint64_t page;         /* with `memory`: page size, to which entries are rounded; else 0 */
+    uint64_t page;         /* with `memory`: page size, the multiple of entries; else 0 */
     uint64_t seed[2];
     struct shm_map_header *header;
     struct shm_map_pool *pool;
@@ -69,10 +67,10 @@ struct shm_map {
     _Atomic uint8_t *owners; /* begin with entry 1's */
     struct shm_map_log *log; /* NULL: no worker can ask for changes */
     struct zone_hold pool_hold;
-    uint64_t checked; /* a bit per shard: this process has looked through the shard */
+    uint64_t checked; /* a bit per shard: checked by this process */
     bool pool_checked;
     uint64_t deaths;        /* sum of the dead serials at the last check */
-    uint64_t short_ms;      /* since when it is full with fewer keys than fit; 0: it is not */
+    uint64_t short_ms;      /* begin of being full with fewer keys than fit; 0: not so */
     uint64_t audited_ms;    /* when it was then looked through, */
     uint64_t audit_wait_ms; /* time until it will be again */
     struct shm_map_mended mended;
@@ -83,18 +81,18 @@ struct shm_map_item {
     void *value; /* the caller's; NULL if room is 0 */
     size_t room;
     size_t n;         /* the value's length, however much was copied */
-    uint64_t version; /* no two states of a key have the same, and none has 0 */
+    uint64_t version; /* unique among the states of a key, and never 0 */
     uint64_t expires_ms;
 };
 
-/* The kind of zone whose shape is a struct shm_map_shape. */
+/* The kind of zone with a struct shm_map_shape. */
 extern const struct zone_kind shm_map_kind;
 
-/* Whether a map that was made with one shape can be used with the other: with another `memory`, and
- * with another capacity, as far as it has room. */
+/* Whether a map made with one shape can be used with a second: with a different `memory`, and with
+ * a different capacity, as far as there is room. */
 bool shm_map_fits(const struct shm_map_shape *made, const struct shm_map_shape *shape);
-/* Makes a handle to memory that holds such a map; the id is the calling process's. Handles to one
- * map may differ in `capacity` and `memory`: each keeps to its own. */
+/* Makes a handle to a map in memory; the id is the calling process's. Handles to one map may differ
+ * in `capacity` and `memory`, and obey their own. */
 void shm_map_open(
     struct shm_map *map, void *memory, const struct shm_map_shape *shape, struct slot_id id);
 
@@ -123,7 +121,7 @@ enum shm_map_status shm_map_add(
 enum shm_map_status shm_map_delete(
     struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms);
 
-/* Deletes a key if its entry's version is `expected`, which is never 0: OK; ABSENT; CHANGED. */
+/* Deletes a key if the entry's version is `expected`, never 0: OK; ABSENT; CHANGED. */
 enum shm_map_status shm_map_remove(
     struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, uint64_t expected);
 
@@ -134,7 +132,7 @@ enum shm_map_status shm_map_append(struct shm_map *map, const void *key, size_t 
 
 /* A place in a walk; zeroes: the beginning. */
 struct shm_map_cursor {
-    uint64_t order; /* the last key's; keys go by an order of their hashes, which never changes */
+    uint64_t order; /* the last key's; keys go by a constant order of their hashes */
     uint64_t tie;   /* a second hash, never 0, for keys with equal orders */
 };
 
@@ -146,10 +144,10 @@ struct shm_map_cursor {
 enum shm_map_status shm_map_next(struct shm_map *map, struct shm_map_cursor *cursor,
     uint64_t now_ms, struct shm_map_item *key, struct shm_map_item *item);
 
-/* Gives the expired entries back, and looks through the shards that this process has not seen, as
- * does a write that finds the map full. */
+/* Gives the expired entries back, and checks the shards not yet checked by this process, as a write
+ * to a full map does. */
 void shm_map_sweep(struct shm_map *map, uint64_t now_ms);
-/* Does so with at most so many shards, from *next on, which it moves on; waits for no lock. */
+/* Sweeps at most so many shards, from *next on, and moves *next; waits for no lock. */
 void shm_map_sweep_some(struct shm_map *map, uint64_t now_ms, uint32_t *next, uint32_t most);
-/* Counts the entries, with the expired that were not given back yet. */
+/* Counts the entries, including expired entries not given back yet. */
 uint32_t shm_map_count(struct shm_map *map);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The layout of a map, computed from the shape that it was made with: each process has its own
- * copy, and believes nothing that workers can write about sizes and places. The header, which the
- * master alone writes, fills its pages. Offsets are 64 bits and never overflow within the limits of
- * shapes.
+/* The layout of a map, computed from the shape of its making: each process has a private copy, and
+ * trusts no sizes and places that workers can write. The header, written by the master alone, fills
+ * whole pages. Offsets are 64 bits and never overflow within the limits of shapes.
  *
- * A map is laid out for more entries than its capacity, of which nothing but addresses is taken: so
- * a later configuration can have a larger capacity in the same memory, beside workers of the one
- * before. */
+ * A map is laid out for more entries than its capacity, at the cost of addresses alone: so a later
+ * configuration can have a larger capacity in equal memory, beside workers of the earlier
+ * configuration. */
 #include "shm/map_private.h"
 #include "shm/segment.h"
 
@@ -59,7 +58,7 @@ static uint64_t stride_of(const struct shm_map_shape *shape)
     return shape->memory != 0 ? align_to(n, (uint64_t)sysconf(_SC_PAGESIZE)) : n;
 }
 
-/* Returns the greatest capacity that a map made with this shape can be given. */
+/* Returns the greatest later capacity of a map made with this shape. */
 static uint32_t room_of(const struct shm_map_shape *shape)
 {
     uint64_t more = (uint64_t)shape->capacity * (GROWTH - 1),
@@ -112,7 +111,7 @@ static size_t map_size(const void *shape)
     return size <= PTRDIFF_MAX ? (size_t)size : 0;
 }
 
-/* Initialises the writable parts, with a spare entry for each shard. */
+/* Initialises the writable parts, with a spare entry a shard. */
 static void init_written(struct shm_map *map)
 {
     for (uint32_t shard = 0; shard < map->table.shard_n; shard++) {
@@ -187,7 +186,7 @@ static int init_map(void *memory, const void *shape)
     return 0;
 }
 
-/* Whether the memory holds a map that can be used with this shape. */
+/* Whether the memory holds a map usable with the shape. */
 static bool is_map(const void *memory, const void *shape)
 {
     const struct shm_map_header *header = memory;
@@ -204,8 +203,8 @@ static bool is_map_of_size(const void *memory, size_t size, const void *shape)
            segment_pages(map_size(&header->shape)) == size;
 }
 
-/* Notes the death where workers look before they wait: the master touches no lock. An incarnation
- * that nobody knows is waited for. */
+/* Notes the death for workers about to wait for the lock: the master touches no lock. An
+ * incarnation of unknown serial is waited for. */
 static void release_slot(void *memory, const void *shape, struct slot_id id)
 {
     struct shm_map_header *header = memory;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Writes and reads the log of a map's changes. A shard's version and sequence together, its state,
- * grow with each change and with each repair; the log has the state up to which it is complete. A
- * record is reserved before it is written and published afterwards, so that a reader knows what may
- * have been written over. */
+ * grow with each change and with each repair; the log has the state of the last complete change.
+ * Records are reserved before the write and published afterwards, so that a reader knows the range
+ * perhaps written over. */
 #include "shm/map_log.h"
 
 #include "shm/map_private.h"
@@ -27,7 +27,7 @@ struct shm_map_log {
 struct ring {
     alignas(CACHE_LINE) _Atomic uint64_t reserved; /* positions grow for ever */
     _Atomic uint64_t end;
-    _Atomic uint64_t state; /* the shard's, up to which the log is complete */
+    _Atomic uint64_t state; /* the shard's state up to which the log is complete */
 };
 
 struct record {
@@ -112,7 +112,7 @@ uint64_t shm_map_log_state(const struct shm_map *map, uint32_t shard)
     return ZONE_LOAD(s->version) + ZONE_LOAD(s->sequence);
 }
 
-/* Copies to or from a ring, round its end. */
+/* Copies to or from a ring, wrapping at the end. */
 static void copy_round(
     unsigned char *ring, uint64_t size, uint64_t at, void *bytes, size_t n, bool in)
 {
@@ -143,7 +143,8 @@ void shm_map_log_put(struct shm_map *map, uint32_t shard, uint64_t before, enum 
     struct record record = { .hash = hash, .what = what, .key_n = (uint32_t)key_n };
 
     assert(map->table.hold.lock == &map->shards[shard].lock && key_n <= map->shape.key_max);
-    if (ZONE_LOAD(ring->state) != before) /* changes are missing: no reader's place is this near */
+    if (ZONE_LOAD(ring->state) != before) /* changes are missing: jumps beyond all readers'
+                                           * positions */
         at += 2 * size;
     at = (at + 7) / 8 * 8;
     record.at = at;
@@ -213,7 +214,7 @@ bool shm_map_log_next(
                 (struct shm_map_changed) { (enum shm_map_change)record.what, room, record.key_n };
             return true;
         }
-        /* a loss: what follows the end from here on is read again */
+        /* a loss: records after the end are read again */
         reader->told[shard] = shm_map_log_state(map, shard);
         reader->positions[shard] = ZONE_LOAD(ring_of(map, shard)->end);
         *out = (struct shm_map_changed) { .what = SHM_MAP_LOST };
@@ -222,7 +223,7 @@ bool shm_map_log_next(
     return false;
 }
 
-/* Whether changes of the shard are not in the log, by a state that stays as it is meanwhile. */
+/* Whether changes of the shard are missing in the log, by a state without changes meanwhile. */
 static bool misses_changes(struct shm_map *map, uint32_t shard, uint64_t *state)
 {
     const struct shm_map_shard *s = &map->shards[shard];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The log of a map's changes, for workers that want to be told: for each shard a ring of the latest
- * changes, which writers fill under the shard's lock, whoever reads it. Readers take no lock, and
- * each keeps its own position. A change that is not in the log, because its writer died in between,
- * or knows of no log, or because the ring has gone round, is never passed over in silence: whoever
- * reads is told that changes were lost.
+/* The log of a map's changes, for workers that ask: for each shard a ring of the latest changes,
+ * filled under the shard's lock, with or without readers. Readers take no lock, and have private
+ * positions. A change missing in the log, because the writer died in between, or knows of no log,
+ * or because the ring has gone round, is never passed over in silence: readers hear of lost
+ * changes.
  *
- * Any worker may write anywhere into the memory: what is read there is checked, never asserted. */
+ * Any worker may write anywhere into the memory: values read there are checked, never asserted. */
 #pragma once
 
 #include "shm/map.h"
@@ -21,7 +21,7 @@ struct shm_map_log; /* the memory */
 
 /* A reader's place. */
 struct shm_map_reader {
-    uint64_t positions[64]; /* in each shard's ring: read up to here */
+    uint64_t positions[64]; /* read up to here in the shards' rings */
     uint64_t told[64];      /* states of shards with a reported loss */
 };
 
@@ -43,8 +43,8 @@ void shm_map_log_begin(struct shm_map *map, struct shm_map_reader *reader);
 /* Reads the next change; false when there is none. The room has key_max bytes. */
 bool shm_map_log_next(
     struct shm_map *map, struct shm_map_reader *reader, void *room, struct shm_map_changed *out);
-/* Looks for changes that nobody has logged, and repairs what the dead have left: the next read
- * tells of a loss. To be called now and then, not for each change. */
+/* Looks for unlogged changes, and repairs after deaths: the next read tells of a loss. To be called
+ * now and then, not for each change. */
 void shm_map_log_audit(struct shm_map *map, struct shm_map_reader *reader);
 
 /* Asks for a bell: the next writer takes the wish, and rings. */
@@ -56,8 +56,8 @@ uint64_t shm_map_log_take_wishes(struct shm_map *map, uint32_t i);
 
 /* Returns the state of a shard: a number, growing with each change. */
 uint64_t shm_map_log_state(const struct shm_map *map, uint32_t shard);
-/* Logs a change, which has begun in this state; an expiry before it is carried out, so that it is
- * told again when its writer dies in between. */
+/* Logs a change, begun in this state; an expiry is logged before the removal, so that a writer's
+ * death in between repeats the log record. */
 void shm_map_log_put(struct shm_map *map, uint32_t shard, uint64_t before, enum shm_map_change what,
     uint64_t hash, const void *key, size_t key_n);
 /* Skips a change without a record. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The pool: the entries that belong to no shard. An entry's owner is written before the entry
- * leaves the pool or after it has come back, so that a repair finds it in one place or the other.
- * A list of free entries that disagrees with the owners is made anew of these.
+ * leaves the pool or after it has come back, so that a repair finds the entry in shard or pool. A
+ * list of free entries is rebuilt from the owners where the two disagree.
  *
- * Maps with `memory` have pages, too. What a shard takes is added before its sum with the others is
- * looked at, so that two writers at once never exceed the limit together: in doubt both find the
- * map full. A repair counts anew. */
+ * Maps with `memory` have pages, too. A shard's pages are added before the sum of all shards is
+ * compared, so that two simultaneous writers never exceed the limit: in doubt both find the map
+ * full. A repair counts anew. */
 #include "base/compiler.h"
 #include "os/memory.h"
 #include "shm/map_private.h"
@@ -20,7 +20,7 @@ static bool is_owned(const struct shm_map *map, uint32_t index)
     return owner != 0 && owner <= map->table.shard_n;
 }
 
-/* Finds the last entry that has an owner, and clears what is none on the way. */
+/* Finds the last owned entry, and clears invalid owners on the way. */
 static uint32_t last_owned(struct shm_map *map)
 {
     for (uint32_t i = map->table.entry_n; i > 0; i--) {
@@ -65,7 +65,7 @@ void shm_map_pool_suspect(struct shm_map *map, enum shm_map_suspicion why)
         ZONE_STORE(map->shards[shard].suspect, why);
 }
 
-/* Mends a damaged pool. Entries may have been lost to shards, which are to look for them. */
+/* Mends a damaged pool. Shards may have lost entries, and are to look for them. */
 static void mend_pool(struct shm_map *map)
 {
     assert(map->pool_hold.lock == &map->pool->lock);
@@ -74,8 +74,8 @@ static void mend_pool(struct shm_map *map)
     shm_map_pool_suspect(map, SHM_MAP_SUSPECT);
 }
 
-/* A process that died when it was about to use an entry first has left the owner there, but not
- * the number. */
+/* A process's death before the first use of an entry has left the owner there, but not the
+ * number. */
 uint32_t shm_map_pool_used(const struct shm_map *map)
 {
     uint32_t used = ZONE_LOAD(map->pool->used);
@@ -85,7 +85,7 @@ uint32_t shm_map_pool_used(const struct shm_map *map)
     return used;
 }
 
-/* Rebuilds the list after a holder that has died, or stood still. */
+/* Rebuilds the list after a holder died, or stood still. */
 static void repair_pool(struct shm_map *map)
 {
     uint32_t used = shm_map_pool_used(map);
@@ -96,7 +96,7 @@ static void repair_pool(struct shm_map *map)
         mend_pool(map);
 }
 
-/* Counts the entries that the list should have. */
+/* Counts the entries due in the list. */
 static uint32_t count_unowned(struct shm_map *map, uint32_t used)
 {
     uint32_t n = 0;
@@ -110,9 +110,9 @@ static uint32_t count_unowned(struct shm_map *map, uint32_t used)
     return n;
 }
 
-/* Whether the list has the entries without an owner that were ever touched, and no others. A long
- * list is followed in its beginning only: damage to it costs no keys, and is found at the
- * latest where it is met, or when the map is full too early. */
+/* Whether the list has all touched entries without an owner, and only them. A long list is followed
+ * in the beginning only: damage to the rest costs no keys, and is found at the latest when an entry
+ * is taken, or when the map is full too early. */
 static bool is_list_whole(struct shm_map *map)
 {
     uint32_t used = ZONE_LOAD(map->pool->used), index = ZONE_LOAD(map->pool->free), n = 0;
@@ -128,7 +128,7 @@ static bool is_list_whole(struct shm_map *map)
     return index == 0 ? n == count_unowned(map, used) : n < used;
 }
 
-/* Looks through the pool for this process, and mends it if it is damaged. */
+/* Checks the pool, once a process, and repairs damage. */
 static void check_pool(struct shm_map *map)
 {
     bool whole = is_list_whole(map);
@@ -192,7 +192,7 @@ static enum outcome give_entry(struct shm_map *map, uint32_t shard, uint32_t *gi
 
     assert(map->pool_hold.lock == &map->pool->lock);
     if (ZONE_LOAD(*owner) != shard + 1)
-        return DONE; /* the entry is somebody else's, or in a chain */
+        return DONE; /* the entry belongs to another shard, or is in a chain */
     if (first > ZONE_LOAD(map->pool->used) || index > ZONE_LOAD(map->pool->used))
         return DAMAGED;
     if (!zone_lock_holds(&map->pool_hold))

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The layout of a map, for its own files.
+/* The layout of a map, for map*.c.
  *
- * Keys fall into shards by their hash, and a shard's keys into its buckets, which are chains of
- * entries. An entry belongs to a shard, or to the pool: the byte in `owners` says to which. Besides
- * the entries in its chains each shard has a spare one.
+ * Keys fall into shards by their hash, and a shard's keys into buckets, the heads of chains of
+ * entries. An entry belongs to a shard, or to the pool, by the byte in `owners`. Besides the
+ * entries in chains a shard has a spare entry.
  *
- * Writers hold the shard's lock, and within it, where entries come and go, the pool's. What is in
- * a chain is never written to but for its link: a new state is written into the spare, or into an
- * entry from the pool, and one store of a link publishes it. What that store has taken out of the
- * chain stays as it is until the shard's sequence has grown; a reader without the lock that finds
- * the sequence as it was has seen nothing but whole entries. So a chain is whole after every
- * instruction, and after a death it is enough to find the entries that are the shard's but in no
- * chain.
+ * Writers hold the shard's lock, and within it, where entries come and go, the pool's. Of an entry
+ * in a chain only the link is written: a new state is written into the spare, or into an entry from
+ * the pool, and one store of a link publishes it. The replaced entry stays unchanged until the
+ * shard's sequence has grown; a reader without the lock that finds an unchanged sequence has seen
+ * whole entries only. So a chain is whole after every instruction, and after a death a repair need
+ * only find the shard's entries outside of chains.
  *
- * A holder that stood still, and from which the lock was taken, may go on at any time. It looks at
- * its lock before each store that publishes something, and gives up. The entries that it may still
- * be writing to are kept back for it: they stay the shard's, with its incarnation in `kept_for`,
- * until it has come back or has died.
+ * A holder that stood still, and lost the lock, may go on at any time. A holder looks at the lock
+ * before each publishing store, and gives up after a loss. Entries perhaps still being written are
+ * kept back: the shard owns them, with the holder's incarnation in `kept_for`, until the holder has
+ * come back or has died.
  *
- * Stores that others, or a repair, may see are releasing ones: the compiler keeps their order. What
- * is read in shared memory is read once, and checked before it is an index or a length. */
+ * Stores visible to readers or a repair are releasing ones: the compiler keeps their order. Words
+ * of shared memory are read once, and checked before use as an index or a length. */
 #pragma once
 
 #include "base/compiler.h"
@@ -34,9 +33,9 @@
 #define SHM_MAP_REVISION 4u       /* layout version, of maps without `memory` */
 #define SHM_MAP_REVISION_PAGED 5u /* layout version, of maps with `memory` */
 #define SHM_MAP_REACHED 0x80      /* in an owner's byte, within a repair: it is in a chain */
-/* Beyond it a shard's version was not counted up to. */
+/* The upper bound of a shard's version: no counting gets beyond. */
 #define SHM_MAP_VERSION_MAX (UINT64_MAX / 2)
-/* A repair leaves no greater one, so that there is room to count on. */
+/* The greatest version after a repair, with room for counting on. */
 #define SHM_MAP_VERSION_MOST (SHM_MAP_VERSION_MAX / 8 * 7)
 /* The time between the first two looks of a process for entries that damage has hidden. */
 #define SHM_MAP_AUDIT_MS 1000
@@ -51,13 +50,13 @@ struct shm_map_entry {
     _Atomic uint64_t version;
     _Atomic uint64_t expires_ms;
     _Atomic uint32_t value_n;
-    _Atomic uint32_t kept_for; /* slot_incarnation() of a process that may write here; 0: none */
-    unsigned char bytes[];     /* the key, and behind its room the value */
+    _Atomic uint32_t kept_for; /* slot_incarnation() of a process perhaps writing here; 0: none */
+    unsigned char bytes[];     /* the key, and the value behind the key's room */
 };
 
 enum shm_map_suspicion {
     SHM_MAP_SUSPECT = 1,   /* entries may have been lost */
-    SHM_MAP_KEEPS_NOTHING, /* the same, and kept back entries are needed */
+    SHM_MAP_KEEPS_NOTHING, /* entries may have been lost, and kept back entries are needed */
 };
 
 struct shm_map_shard {
@@ -68,7 +67,7 @@ struct shm_map_shard {
     _Atomic uint32_t count;      /* entries in chains */
     _Atomic uint32_t spare;      /* 0: none, until the pool has one */
     _Atomic uint32_t suspect;    /* enum shm_map_suspicion: not 0: the next holder repairs */
-    _Atomic uint32_t kept_for;   /* the last entries' that were kept back; 0: none are */
+    _Atomic uint32_t kept_for;   /* incarnation of the last entry kept back; 0: none */
     _Atomic uint64_t bytes;      /* with `memory`: bytes in pages of entries in chains */
 };
 
@@ -104,7 +103,7 @@ static inline _Atomic uint32_t *shm_map_buckets(const struct shm_map *map, uint3
     return (_Atomic uint32_t *)(void *)map->table.buckets + (size_t)shard * map->table.bucket_n;
 }
 
-/* Whether this process has looked through the shard. */
+/* Whether this process has checked the shard. */
 static inline bool shm_map_is_checked(const struct shm_map *map, uint32_t shard)
 {
     return map->checked >> shard & 1;
@@ -125,14 +124,14 @@ static inline bool shm_map_has_all(const struct shm_map *map)
     return count >= map->shape.capacity;
 }
 
-/* Whether the map, in which another configuration has or had a greater capacity, has as many keys
- * as fit, or more: entries may be free all the same. */
+/* Whether the map, with a greater capacity in another configuration, now or before, has as many
+ * keys as fit, or more: entries may be free all the same. */
 static inline bool shm_map_is_reduced(const struct shm_map *map)
 {
     return unlikely(ZONE_LOAD(map->pool->used) > map->touched_most) && shm_map_has_all(map);
 }
 
-/* Bytes of pages for an entry with a value of this length. */
+/* Bytes of pages for an entry with a value of value_n bytes. */
 static inline uint64_t shm_map_paged(const struct shm_map *map, uint32_t value_n)
 {
     uint64_t n = sizeof(struct shm_map_entry) + map->value_at + value_n;
@@ -155,14 +154,14 @@ struct shm_map_subject {
     _Atomic uint32_t *bucket;
 };
 
-/* The place of the key's entry in its chain, expired or not. */
+/* The place of the key's entry in the chain, expired or not. */
 struct shm_map_place {
     _Atomic uint32_t *link;
     uint32_t index;               /* the entry's; 0: none */
     struct shm_map_entry *entry;  /* NULL: none */
     uint64_t version, expires_ms; /* the entry's, with its value's length */
     uint32_t value_n;
-    bool present; /* an entry was found that has not expired */
+    bool present; /* the entry exists and has not expired */
 };
 
 static inline struct shm_map_subject shm_map_subject_of(
@@ -202,14 +201,14 @@ static inline bool shm_map_has_key(
 
 /* Acquires an entry for the shard; 0 when there is none. */
 uint32_t shm_map_pool_acquire(struct shm_map *map, uint32_t shard);
-/* Releases an entry of the shard that no reader can confuse with its former state any more. */
+/* Releases an entry of the shard, safe from readers of the former state. */
 void shm_map_pool_give(struct shm_map *map, uint32_t shard, uint32_t index);
 bool shm_map_pool_is_empty(struct shm_map *map);
 /* Makes the list of free entries anew, of all that have no owner. */
 void shm_map_pool_audit(struct shm_map *map);
 /* Returns the last entry that may have an owner, if the pool is whole. */
 uint32_t shm_map_pool_used(const struct shm_map *map);
-/* Asks the next holder of each shard for a repair. */
+/* Marks all shards for a repair by the next holder. */
 void shm_map_pool_suspect(struct shm_map *map, enum shm_map_suspicion why);
 /* Adds an entry's pages to what the shard takes; false, and nothing is added, where all shards
  * would take more than there is. */
@@ -222,20 +221,20 @@ void shm_map_pool_release_pages(struct shm_map *map, uint32_t index, uint32_t va
 /* Shards (map_shard.c). Where the lock is taken from a repair it gives up: the next holder repairs
  * by itself. */
 
-/* Locks a shard, and repairs it when its last holder has died or stood still; the first time this
- * process looks through all of it. */
+/* Locks a shard, and repairs it when the last holder has died or stood still; the first lock of a
+ * process checks the whole shard. */
 void shm_map_shard_lock(struct shm_map *map, uint32_t shard);
 bool shm_map_shard_try(struct shm_map *map, uint32_t shard);
 void shm_map_shard_unlock(struct shm_map *map);
-/* Unlocks a shard after a step, and repairs it before that where the step has found damage, unless
- * it failed because the lock was taken. Returns `whole`. */
+/* Unlocks a shard after a step, and repairs damage found by the step before, unless the step failed
+ * because the lock was lost. Returns `whole`. */
 bool shm_map_shard_end(struct shm_map *map, uint32_t shard, bool whole);
-/* Removes the entry that a link leads to from its chain, and releases it; false where the shard is
- * damaged or no longer held. */
+/* Removes a link's entry from the chain, and releases the entry; false where the shard is damaged
+ * or no longer held. */
 bool shm_map_shard_remove(
     struct shm_map *map, uint32_t shard, _Atomic uint32_t *link, uint32_t index);
-/* Empties the shard: its keys are lost, its entries are the pool's. */
+/* Empties the shard: the keys are lost, the entries go to the pool. */
 void shm_map_shard_empty(struct shm_map *map, uint32_t shard);
-/* Finds the key's place; false where its chain is damaged. */
+/* Finds the key's place; false where the chain is damaged. */
 bool shm_map_find(
     struct shm_map *map, const struct shm_map_subject *s, struct shm_map_place *place);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shards: their locks, their repairs, and the place of a key. A shard is whole whenever its lock is
- * held: the first to lock it after a death, or after its holder stood still, repairs it. After a
- * death its chains are whole, and entries that are in no chain are found by their owner. Where the
- * chains are not whole, a worker has written there by mistake: the shard is emptied. */
+/* Shards: their locks, their repairs, and the place of a key. A shard is whole whenever the lock is
+ * held: the first lock after a death, or after the holder stood still, repairs. After a death the
+ * chains are whole, and entries outside of chains are found by their owner. Broken chains come from
+ * a worker's stray write: the shard is emptied. */
 #include "shm/map_private.h"
 
 #include <bsd/stdlib.h>
 
-/* Entries that a shard keeps back at once: what a process may still write to are two or three. */
+/* Entries kept back by a shard at once: a process may still write to two or three. */
 #define KEPT_MOST 64
 
-/* Removes the marks of a repair whose own process has died within it. */
+/* Removes the marks of a repair cut off by the death of its process. */
 static bool remove_marks(struct shm_map *map, uint32_t used, uint8_t owner)
 {
     assert(used <= map->table.entry_n && owner > 0 && owner <= map->table.shard_n);
@@ -109,8 +109,8 @@ static bool is_kept(struct shm_map *map, struct shm_map_entry *entry)
     return !zone_lock_is_past(&map->table.locker, kept_for);
 }
 
-/* Collects the entries of the shard that are in no chain: one becomes the spare, the others are
- * returned to the pool, but for those that are kept back. */
+/* Collects the shard's entries outside of chains: the first becomes the spare, and the rest goes to
+ * the pool, except for entries kept back. */
 static bool collect_unreached(
     struct shm_map *map, uint32_t shard, const struct found *found, uint32_t keep)
 {
@@ -150,7 +150,7 @@ static bool collect_unreached(
     return true;
 }
 
-/* A version that no state of a key has had: which the last was is not known any more. */
+/* Returns a version new to all keys: the last version is unknown by now. */
 static uint64_t new_version(uint64_t before)
 {
     uint64_t version;
@@ -179,12 +179,12 @@ void shm_map_shard_empty(struct shm_map *map, uint32_t shard)
     ZONE_STORE(s->soonest_ms, UINT64_MAX);
     ZONE_STORE(s->count, 0);
     ZONE_STORE(s->bytes, 0);
-    /* keeps nothing back: what is written there late is no worse than what was found */
+    /* keeps nothing back: a late write is no worse than the damage found */
     if (remove_marks(map, found.used, (uint8_t)(shard + 1)))
         collect_unreached(map, shard, &found, 0);
 }
 
-/* Finds the entries that are the shard's but in no chain; empties a shard that is damaged. */
+/* Finds the shard's entries outside of chains; empties a damaged shard. */
 static COLD void repair_shard(struct shm_map *map, uint32_t shard)
 {
     struct shm_map_shard *s = &map->shards[shard];
@@ -203,7 +203,7 @@ static COLD void repair_shard(struct shm_map *map, uint32_t shard)
     else if (!collect_unreached(map, shard, &found, keep))
         return;
     else if (found.count > 0 && ZONE_LOAD(s->spare) == 0 && ZONE_LOAD(s->kept_for) == 0)
-        shm_map_shard_empty(map, shard); /* the spare entry is another shard's by now */
+        shm_map_shard_empty(map, shard); /* the spare entry belongs to another shard by now */
     else {
         ZONE_STORE(s->count, found.count);
         ZONE_STORE(s->bytes, found.bytes);
@@ -222,8 +222,8 @@ static COLD void repair_damage(struct shm_map *map, uint32_t shard)
     map->mended.rebuilt += map->mended.emptied == emptied;
 }
 
-/* Whether all that a shard says of itself is so. One without a spare entry has no keys either,
- * unless entries are kept back. */
+/* Whether the shard's numbers agree with the findings. A shard without a spare entry has no keys
+ * either, unless entries are kept back. */
 static bool agrees(const struct shm_map *map, uint32_t shard, const struct found *found)
 {
     const struct shm_map_shard *s = &map->shards[shard];
@@ -236,8 +236,8 @@ static bool agrees(const struct shm_map *map, uint32_t shard, const struct found
            ZONE_LOAD(s->version) <= SHM_MAP_VERSION_MOST;
 }
 
-/* Looks through the shard for this process, and repairs it if it is damaged. It costs as much as
- * the shard has entries, and writes nothing where all is well. */
+/* Checks the shard for this process, and repairs damage. Costs as much as the shard has entries,
+ * and writes nothing to a whole shard. */
 static COLD void look_through(struct shm_map *map, uint32_t shard)
 {
     struct shm_map_shard *s = &map->shards[shard];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sweeps of expired entries, and the count of all. A sweep looks through the shards, too, that this
- * process has not seen, and waits for no other lock. */
+/* Sweeps of expired entries, and the count of all. A sweep also checks shards new to this process,
+ * and otherwise waits for no lock. */
 #include "shm/map_log.h"
 #include "shm/map_private.h"
 
-/* Logs that an entry has expired, which is removed then. */
+/* Logs an entry's expiry, before the removal. */
 static COLD void log_expiry(struct shm_map *map, uint32_t shard, const struct shm_map_entry *entry)
 {
     uint32_t key_n = ZONE_LOAD(entry->key_n);
@@ -61,8 +61,8 @@ static void sweep_shard(struct shm_map *map, uint32_t shard, uint64_t now_ms)
         ZONE_STORE(map->shards[shard].soonest_ms, sweep.soonest_ms);
 }
 
-/* Locks a shard that is to be repaired, or that this process has not looked through, however long
- * its holder stands still; any other where that takes no wait. */
+/* Locks a shard to be repaired, or not yet checked by this process, however long the holder stands
+ * still; any other shard only without a wait. */
 static bool look_at(struct shm_map *map, uint32_t shard)
 {
     assert(shard < map->table.shard_n && map->table.hold.lock == NULL);

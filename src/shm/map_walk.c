@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "shm/map_private.h"
 
-/* Empty buckets that a call passes; it then returns MORE. */
+/* Empty buckets a call; then the call returns MORE. */
 #define BUCKETS_MOST 8192
 
 /* Seed of a second hash, for keys with equal first hashes. */
@@ -39,7 +39,7 @@ static uint64_t place_of_order(const struct shm_map *map, uint64_t order)
     return bits == 0 ? 0 : order >> (64 - bits);
 }
 
-/* Turns the hash's bits round, so that those of the shard and the bucket come first. */
+/* Reorders the hash's bits, so that the bits of shard and bucket come first. */
 static uint64_t order_of_hash(const struct shm_map *map, uint64_t hash)
 {
     int shard_bits = __builtin_ctz(map->table.shard_n),
@@ -125,7 +125,7 @@ static bool try_next(struct shm_map *map, uint64_t place, const struct shm_map_c
     return atomic_load_explicit(sequence, memory_order_relaxed) == before;
 }
 
-/* Does the same under the lock, and mends the shard where it has to. */
+/* Tries the next entry under the lock, and repairs a damaged shard. */
 static void next_locked(struct shm_map *map, uint64_t place, const struct shm_map_cursor *cursor,
     uint64_t now_ms, struct next *next, struct shm_map_item *key, struct shm_map_item *item,
     enum shm_map_status *status)

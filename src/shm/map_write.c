@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes of a map's entries. A write is done by one store of a link; each store before it leaves a
- * state that a repair understands. A shard that turns out to be damaged is emptied, and the call
- * tried again; a full map is swept first. */
+/* Writes of a map's entries. A write is done by one store of a link; each store before leaves a
+ * state known to repairs. A shard found damaged is emptied, and the call tried again; a full map is
+ * swept first. */
 #include "base/compiler.h"
 #include "shm/map_log.h"
 #include "shm/map_private.h"
 
-/* The sweeps of a full map, whose gain other writers may take first. */
+/* The sweeps of a full map: competing writers may take the gain first. */
 #define FULL_TRIES 64
 /* The longest time between two looks of a process for entries that damage has hidden. */
 #define AUDIT_MS_MOST 60000
@@ -27,12 +27,13 @@ struct change {
     uint64_t version; /* set by the write */
 };
 
-/* Writes the next state into an entry that is in no chain. */
+/* Writes the next state into an entry outside of chains. */
 static void fill_entry(struct shm_map *map, struct shm_map_entry *entry,
     const struct shm_map_subject *s, const struct change *change, uint32_t next)
 {
     assert(change->before_n + change->n <= map->shape.value_max);
-    /* a reader that sees any of this must see the sequence, grown since the entry was in a chain */
+    /* a reader of any of these stores must see the sequence, grown since the entry was in a
+     * chain */
     atomic_thread_fence(memory_order_release);
     ZONE_STORE(entry->next, next);
     ZONE_STORE(entry->hash, s->hash);
@@ -48,8 +49,9 @@ static void fill_entry(struct shm_map *map, struct shm_map_entry *entry,
         memcpy(entry->bytes + map->value_at + change->before_n, change->value, change->n);
 }
 
-/* Whether a chain leads to an entry: that of its hash, as any other is found to be damaged. A state
- * written there would take the place of another key's, and hide those behind it. */
+/* Whether a chain has the entry: the hash's chain, since the check of a shard finds entries in
+ * wrong chains. A new state in the entry would replace another key's, and hide the rest of the
+ * chain. */
 static bool is_in_chain(const struct shm_map *map, uint32_t shard, uint32_t index)
 {
     uint64_t hash = ZONE_LOAD(shm_map_entry_at(map, index)->hash);
@@ -75,7 +77,7 @@ static bool choose_entry(struct shm_map *map, uint32_t number, uint32_t last, ui
     struct shm_map_shard *shard = &map->shards[number];
     uint32_t spare = ZONE_LOAD(shard->spare);
 
-    if (unlikely(spare == 0)) { /* none was left for it after a repair */
+    if (unlikely(spare == 0)) { /* no entry was left for the spare after a repair */
         spare = shm_map_pool_acquire(map, number);
         if (spare != 0 && table_holds(&map->table))
             ZONE_STORE(shard->spare, spare);
@@ -112,8 +114,8 @@ static bool publish_state(struct shm_map *map, const struct shm_map_subject *s,
         !table_holds(&map->table))
         return false;
     ZONE_STORE(shard->version, change->version);
-    /* the expiry is written first: no entry may expire before soonest_ms, even if this process dies
-     * right after it */
+    /* the expiry is written first: no entry may expire before soonest_ms, even after this process's
+     * death in between */
     if (change->expires_ms != 0 && change->expires_ms < ZONE_LOAD(shard->soonest_ms))
         ZONE_STORE(shard->soonest_ms, change->expires_ms);
     fill_entry(map, shm_map_entry_at(map, index), s, change, next);
@@ -211,7 +213,7 @@ static bool apply_change(struct shm_map *map, const struct shm_map_subject *s,
     return whole;
 }
 
-/* Does a write, and mends the shard where it has to. */
+/* Does a write, and repairs a damaged shard. */
 static enum shm_map_status write_once(struct shm_map *map, const struct shm_map_subject *s,
     const struct change *wanted, struct change *done)
 {
@@ -246,9 +248,8 @@ static void note_deaths(struct shm_map *map)
     forget_checks(map);
 }
 
-/* Looks through a full map that has fewer keys than fit: entries are kept back, or somebody has
- * written over what tells whose they are, or for whom they are kept. It costs as much as there are
- * entries, and is done ever less often. */
+/* Audits a full map with fewer keys than fit: entries are kept back, or a stray write has hit
+ * owners or `kept_for`. Costs as much as there are entries, and is done ever less often. */
 static void audit_map(struct shm_map *map, uint64_t now_ms)
 {
     bool keeps = now_ms - map->short_ms < KEEP_MS;
@@ -263,8 +264,8 @@ static void audit_map(struct shm_map *map, uint64_t now_ms)
     shm_map_pool_audit(map);
 }
 
-/* Looks for room in a map of pages that was swept: there is a second try, and a third behind a look
- * through the map, which counts its memory anew. */
+/* Looks for room in a swept map of pages: there is a second try, and a third after an audit, which
+ * counts the memory anew. */
 static bool make_pages(struct shm_map *map, uint64_t now_ms, int tries)
 {
     if (tries == 0)
@@ -275,14 +276,14 @@ static bool make_pages(struct shm_map *map, uint64_t now_ms, int tries)
     return true;
 }
 
-/* In a full map: looks for room. False when there is none. What the shards say of themselves is
- * believed where this process has looked through them since the last death; in a map that is full
- * by their counts alone, it looks again now and then. */
+/* In a full map: looks for room. False when there is none. The shards' counts are trusted where
+ * this process has checked the shards since the last death; a map full by counts alone is checked
+ * again now and then. */
 static bool make_room(struct shm_map *map, uint64_t now_ms, int tries)
 {
     assert(map->table.hold.lock == NULL && map->pool_hold.lock == NULL);
     note_deaths(map);
-    /* with no lock held: shards are never locked within one another */
+    /* without a lock: shards are never locked within shards */
     shm_map_sweep(map, now_ms);
     if (map->page != 0)
         return make_pages(map, now_ms, tries);
@@ -381,7 +382,7 @@ static bool remove_found(
     return true;
 }
 
-/* Removes a key's entry, if its version is `expected`; 0: any version. */
+/* Removes a key's entry with the version `expected`; 0: any version. */
 static enum shm_map_status remove_entry(
     struct shm_map *map, const void *key, size_t key_n, uint64_t now_ms, uint64_t expected)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rows of metrics, their totals, and the fold of a dead worker's row. The numbers are right after
- * each instruction of a fold, so that a master may die within one. Only masters write what the
- * layout and the fold depend on, and even that is bounded here. */
+ * each instruction of a fold, so that a master may die within the fold. Only masters write the
+ * layout and the state of folds, and even these are bounded here. */
 #include "shm/metrics.h"
 
 #include <assert.h>
@@ -10,20 +10,18 @@
 #define MAGIC 0x66626d74u
 #define REVISION 3u
 
-/* The tries to read totals between two folds. A reader that folds disturb more often, for which
- * more workers must die than there are, returns the totals of its last try, which may be off by one
- * fold. */
+/* The tries to read totals between two folds. A reader disturbed more often, by more deaths than
+ * there are workers, returns the totals of the last try, perhaps off by one fold. */
 #define TRIES 1000
 
-/* The layout: the header, then the rows, each of whole pages, so that a worker can write its own
- * alone. Each master process has one half of the rows: two rows with the totals of dead workers, of
- * which one is in force, then a row for each slot. No worker can write to the header and to the
- * rows of the dead.
+/* The layout: the header, then the rows, of whole pages, so that a worker can write a single row. A
+ * master process has one half of the rows: two rows with the totals of dead workers, only one in
+ * force, then a row for each slot. No worker can write to the header and to the rows of the dead.
  *
- * A fold writes the row of the dead that is not in force; one store brings that row into force and
- * has readers leave the dead slot's row out. Then the fold zeroes that slot's row, and a second
- * store has readers take it in again. A fold that a master's death has cut off is finished by the
- * next. */
+ * A fold writes the dead workers' row not in force; one store brings the row into force and has
+ * readers leave the dead slot's row out. Then the fold zeroes the slot's row, and a second store
+ * has readers include the row again. The next master finishes a fold cut off by a master's
+ * death. */
 struct shm_metrics {
     alignas(CACHE_LINE) uint32_t magic;
     uint32_t revision;
@@ -39,8 +37,8 @@ struct shm_metrics {
 #define DEAD_ROWS 2
 #define HALF_ROWS (DEAD_ROWS + SLOT_MAX)
 
-/* A state has the row of the dead that is in force (1 bit), the slot left out + 1 or 0 (31), and a
- * number that makes it differ from all others. */
+/* A state has the dead workers' row in force (1 bit), the slot left out + 1 or 0 (31), and a
+ * growing number, so that no two states are equal. */
 static uint32_t in_force(uint64_t state)
 {
     return state & 1;
@@ -148,13 +146,13 @@ struct span {
     uint32_t first, n;
 };
 
-/* Adds the rows of one half, in the given state. */
+/* Adds the rows of a half, in the given state. */
 static void add_half(const struct shm_metrics *metrics, uint32_t half, uint64_t state,
     const struct span *span, int64_t *totals)
 {
     uint32_t slot_n = atomic_load_explicit(&metrics->halves[half].slot_n, memory_order_acquire);
 
-    if (slot_n == 0) /* no row of this half was ever used: do not touch its pages */
+    if (slot_n == 0) /* no row of this half was ever used: do not touch the pages */
         return;
     add_row(dead_row(metrics, span->all, half, in_force(state)), span->first, span->n, totals);
     for (uint32_t slot = 0; slot < slot_n && slot < SLOT_MAX; slot++)
@@ -214,14 +212,14 @@ static void set_state(struct shm_metrics *metrics, uint32_t half, uint32_t force
     atomic_thread_fence(memory_order_release);
 }
 
-/* Finishes a fold: our own, or one that a dead master has left incomplete. */
+/* Finishes a fold: our own, or left incomplete by a dead master. */
 static void finish_fold(struct shm_metrics *metrics, uint32_t n, uint32_t half)
 {
     uint64_t state = metrics->halves[half].state;
     uint32_t out = left_out(state);
     shm_row *dead;
 
-    if (out == 0 || out > SLOT_MAX) /* beyond: another master's stray pointer has written there */
+    if (out == 0 || out > SLOT_MAX) /* beyond: written by another master's stray pointer */
         return;
     dead = row_at(metrics, n, row_of_slot(half * SLOT_MAX + out - 1));
     for (uint32_t i = 0; i < n; i++)

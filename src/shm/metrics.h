@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Metrics in shared memory: a row of numbers for each worker slot, which that slot's worker alone
- * writes, without locked instructions, and a row into which the master folds the counters of the
- * workers that have died. The layout follows from the shape, which each process has in its own
- * memory: of what a worker can write only the numbers of rows are read. */
+/* Metrics in shared memory: a row of numbers for each worker slot, written by the slot's worker
+ * alone, without locked instructions, and a row with the folded counters of dead workers, written
+ * by the master. The layout follows from the shape, in private memory of each process: of
+ * worker-writable memory only the numbers of rows are read. */
 #pragma once
 
 #include "shm/zone.h"
@@ -13,7 +13,7 @@
 #define SHM_METRICS_MAX 65536
 
 enum shm_metric {
-    SHM_COUNTER, /* only grows: its total survives the worker that counted */
+    SHM_COUNTER, /* only grows: the total survives the counting worker */
     SHM_GAUGE,   /* falls again, and ends with its worker */
 };
 
@@ -24,10 +24,10 @@ struct shm_metrics_shape {
 
 struct shm_metrics;
 
-/* A worker's row: as many of these as the shape has metrics. */
+/* A worker's row: a number for each metric of the shape. */
 typedef _Atomic int64_t shm_row;
 
-/* The kind of zone whose shape is a struct shm_metrics_shape. */
+/* The kind of zone with a struct shm_metrics_shape. */
 extern const struct zone_kind shm_metrics_kind;
 
 /* The functions below get the memory's own shape. */

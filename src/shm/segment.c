@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Makes, maps and closes segments. Where the system has seals, the size of a segment is sealed
- * before anybody else can have it: memory that was cut short would have every process that reads it
- * killed (SIGBUS). */
+ * before another process gets the descriptor: truncated memory would kill every reader (SIGBUS). */
 #include "shm/segment.h"
 
 #include "os/memory.h"
@@ -56,7 +55,7 @@ int segment_check(size_t size, size_t all)
     return -1;
 }
 
-/* Maps all of the descriptor's memory, for this process alone. */
+/* Maps the descriptor's whole memory, for this process alone. */
 static const char *map_writable(struct segment *segment)
 {
     void *base = mmap(NULL, segment->size, PROT_READ | PROT_WRITE, MAP_SHARED, segment->fd, 0);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Segments: memory of a fixed size that the master shares with its workers.
- *
- * The master maps all of a segment writable, and no child inherits that. A child maps it anew,
- * before code of a module runs in it: read-only from a descriptor that is opened for reading, so
- * that it stays read-only, but for its own parts; and it keeps no descriptor. A worker can still
- * widen a mapping of its own part by mremap(), which the sandbox denies. */
+/* Segments: memory of a fixed size, shared by the master with its workers. The master maps all of a
+ * segment writable, and no child inherits the mapping. A child maps the segment anew, before code
+ * of a module runs: read-only from a descriptor opened for reading, so that the mapping stays
+ * read-only, except for the child's own parts; and closes the descriptor. A worker can still widen
+ * a mapping of its own part by mremap(), denied by the sandbox. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,19 +24,19 @@ struct segment_part {
 
 /* Bytes of a page. */
 size_t segment_page(void);
-/* Rounds a size up to whole pages; 0 where that overflows. */
+/* Rounds a size up to whole pages; 0 on an overflow. */
 size_t segment_pages(size_t size);
 
-/* Whether this process can make a segment of this size, and map so many bytes in all; -1 with errno
+/* Whether this process can make a segment of the size, and map so many bytes in all; -1 with errno
  * EFBIG. Makes nothing. */
 int segment_check(size_t size, size_t all);
 
 /* Return NULL, or the name of the call that has failed, with errno. The segment is to be closed
  * then. */
 
-/* Creates a segment that is zero, of a size in whole pages, and maps it. */
+/* Creates a zeroed segment, of a size in whole pages, and maps it. */
 const char *segment_create(struct segment *segment, const char *name, size_t size);
-/* Opens and maps the segment of another once more. */
+/* Opens and maps the segment of `other` once more. */
 const char *segment_open(struct segment *segment, const struct segment *other);
 /* Opens a segment made by another process, and seals an unsealed segment. Takes ownership of the
  * descriptor, unless the call fails. */
@@ -50,12 +49,12 @@ const char *segment_enter(
  * descriptor. */
 const char *segment_enter_whole(struct segment *segment);
 
-/* Creates memory that is not sealed, and that children inherit: of a process without workers. */
+/* Creates unsealed memory for children to inherit: of a process without workers. */
 int segment_create_private(struct segment *segment, size_t size);
-/* Lets the next child that is forked inherit the mapping as it is, or no longer: for a process that
- * takes the place of this one. -1 with errno. */
+/* Lets the next forked child inherit the mapping unchanged, or no longer: for a process taking the
+ * place of this process. -1 with errno. */
 int segment_set_inherited(const struct segment *segment, bool inherited);
-/* A forked child: closes the descriptor of a segment that it has no use for. */
+/* A forked child: closes the descriptor of an unused segment. */
 void segment_forget(struct segment *segment);
 /* Closes a segment, even a partly open segment. */
 void segment_close(struct segment *segment);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The shared memory's life, and the totals of its counters. A total is read while workers count and
  * the master folds, and is of one moment between two folds. The numbers in workers' pages are
- * summed whatever they are; nothing else is believed that a worker can write. */
+ * summed unchecked; no other worker-writable memory is trusted. */
 #include "shm/shared.h"
 
 #include <assert.h>
@@ -133,8 +133,9 @@ void shared_totals(struct shared *shared, uint64_t totals[COUNTERS])
     uint32_t folds;
 
     assert(totals != NULL);
-    /* A master that dies within a fold leaves the number odd, so that the reads of one number are
-     * bounded. A master that only waits for a processor is given ours. */
+    /* A master's death within a fold leaves the number odd, so that reads of an unchanged number
+     * are bounded. sched_yield() gives our processor to a master that only waits for a
+     * processor. */
     for (int reads = 0; reads < READS_MAX;) {
         folds = shared->published->folds;
         add_up(shared, totals);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The memory that master and workers share: made before the first fork, it outlives every reload.
- *
- * Each worker writes only the page of its own slot, without locked instructions, and what is shared
- * on purpose; it maps all else read-only. Only the master assigns slots, by records of its own that
- * no worker can reach, and it folds the counters of a dead worker into the totals. */
+/* Memory shared by master and workers: made before the first fork, kept over every reload. A worker
+ * writes only the page of its own slot, without locked instructions, and the common page; the rest
+ * is mapped read-only. Only the master assigns slots, by private records, and folds the counters of
+ * a dead worker into the totals. */
 #pragma once
 
 #include "shm/chains.h"
@@ -11,12 +10,12 @@
 #include "shm/segment.h"
 #include "shm/slot.h"
 
-/* The first pages, which the master publishes: for the totals of workers, and so that they know
- * whether a slot has a worker. The master itself believes its records. */
+/* The first pages, published by the master: for the totals of workers, and for workers to know
+ * whether a slot has a worker. The master itself trusts its records only. */
 struct shared_published {
     uint32_t magic, version; /* the layout's */
     _Atomic uint32_t slot_n; /* no slot beyond has ever been used */
-    _Atomic uint32_t folds;  /* odd while the master moves counters, so that readers try again */
+    _Atomic uint32_t folds;  /* odd while the master moves counters: readers try again */
     struct counters folded;
     struct {
         _Atomic uint32_t serial; /* the incarnation's that has the slot; 0: free */
@@ -24,8 +23,8 @@ struct shared_published {
     } slots[SLOT_MAX];
 };
 
-/* The next page, which each worker may write to: its content is read as input is. A page for each
- * slot follows. */
+/* The next page, writable for all workers: the content is read as untrusted input. The slots' pages
+ * follow. */
 struct shared_common {
     alignas(CACHE_LINE) struct shm_lock accept_mutex;
     /* connections that workers have taken numbers for, in blocks; read as a name of log lines */
@@ -33,8 +32,7 @@ struct shared_common {
     alignas(CACHE_LINE) struct chains chains; /* chains of connections to our own listeners */
 };
 
-/* Private memory of the process. In a worker the records are those of the time when it was
- * forked. */
+/* Private memory of the process. A worker has the records as of its fork. */
 struct shared {
     struct shared_published *published;
     struct shared_common *common;
@@ -51,26 +49,26 @@ struct shared {
 #define SHARED_MAGIC 0x6662656bu
 #define SHARED_VERSION 7u
 
-/* Makes the memory of a master, whose children map it by shared_enter(), or of a single process,
- * whose children inherit it. NULL with errno. Pages are touched as slots come into use. */
+/* Makes the memory of a master, mapped in children by shared_enter(), or of a single process,
+ * inherited by children. NULL with errno. Pages are touched as slots come into use. */
 struct shared *shared_create(bool is_single);
 void shared_destroy(struct shared **shared);
 
-/* A forked child: maps the memory as the worker of this slot may use it, and closes the descriptor;
- * NULL, or the name of the call that has failed, with errno. */
+/* A forked child: maps the memory for the worker of the slot, and closes the descriptor; NULL, or
+ * the name of the failed call, with errno. */
 const char *shared_enter(struct shared *shared, struct slot_id id);
 
 /* Sets the half of the slot numbers and the first serial, which are 0 at first, before the first
  * slot is acquired. Zones outlive a master process: a slot and serial that a zone remembers must
  * never name another worker. */
 void shared_begin(struct shared *shared, uint32_t half, uint32_t serial);
-/* Returns the serial at which another master process begins: the greatest serial of any slot, or
- * noted from a master process before. */
+/* Returns the start serial of the next master process: the greatest serial of any slot, or noted
+ * from a master process before. */
 uint32_t shared_serial(const struct shared *shared);
-/* Notes a serial used by another master process. */
+/* Notes a serial used by a second master process. */
 void shared_note_serial(struct shared *shared, uint32_t serial);
 
-/* Returns the page of a slot in this half. */
+/* Returns the slot's page in this half. */
 static inline struct slot *shared_slot(struct shared *shared, struct slot_id id)
 {
     char *slots = (char *)shared->common + shared->page;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SipHash-2-4 as its authors describe it. The result is the same on machines of either byte
- * order. */
+/* SipHash-2-4, as described by the authors. The result does not depend on the byte order. */
 #include "shm/siphash.h"
 
 #include <assert.h>

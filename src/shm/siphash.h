@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SipHash-2-4 (Aumasson and Bernstein): a keyed hash of bytes that peers choose. Without the key a
- * peer cannot choose keys that collide. */
+/* SipHash-2-4 (Aumasson and Bernstein): a keyed hash of bytes chosen by peers. Without the key a
+ * peer cannot choose colliding keys. */
 #pragma once
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Acquires and releases worker slots. The master's own records decide which slot is free and how
- * its next incarnation is called: of what workers can write only their counters are read, as
+/* Acquires and releases worker slots. The master's private records decide on the free slot and on
+ * the serial of the next incarnation: of worker-writable memory only the counters are read, as
  * numbers. */
 #include "shm/slot.h"
 

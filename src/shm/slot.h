@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Worker slots: each worker has a page of shared memory that it alone writes. Only the master
- * acquires and releases slots, by records in its private memory.
- *
- * A slot is used again, by one incarnation after another: the slot's number and a serial that
- * counts its incarnations name a worker for as long as anything may remember it. */
+/* Worker slots: a worker has a page of shared memory, written by the worker alone. Only the master
+ * acquires and releases slots, by records in private memory. A slot is reused, by one incarnation
+ * after another: the slot's number and a serial, a count of the incarnations, name a worker for as
+ * long as anything may remember the worker. */
 #pragma once
 
 #include "shm/heartbeat.h"
@@ -21,19 +20,19 @@
 
 struct shared;
 
-/* The counters of one worker. Only the slot's own worker writes them, so that a plain load and
- * store are enough; the master folds them into the totals when the worker has died. */
+/* The counters of one worker. Only the slot's own worker writes here, so that a plain load and
+ * store are enough; the master folds the counters of a dead worker into the totals. */
 enum counter {
     COUNTER_ACCEPTS,   /* connections taken from the kernel */
-    COUNTER_HANDLED,   /* accepted connections that were given to a server */
+    COUNTER_HANDLED,   /* accepted connections, given to a server */
     COUNTER_REQUESTS,  /* served, as the protocols count them */
     COUNTER_RECLAIMED, /* idle connections closed for want of room */
-    COUNTER_PASSES,    /* times that clients were left to a worker with fewer, which was woken */
-    COUNTER_YIELDS,    /* times that too many clients made the worker let others go first */
-    COUNTER_GAUGES,    /* the counters from here on fall again, and end with their worker */
+    COUNTER_PASSES,    /* times that clients were left to a worker with fewer, by a wake-up */
+    COUNTER_YIELDS,    /* times of letting other workers go first, after too many clients */
+    COUNTER_GAUGES,    /* from here on gauges: fall again, and end with the worker */
     COUNTER_ACTIVE = COUNTER_GAUGES, /* connections open */
     COUNTER_READING,                 /* open connections with a partial request */
-    COUNTER_WRITING,                 /* open connections with output that the peer has not taken */
+    COUNTER_WRITING,                 /* open connections with output not yet taken by the peer */
     COUNTER_SLOTS,                   /* worker_connections in use, or kept for servers */
     COUNTERS,
 };
@@ -60,11 +59,11 @@ struct slot_id {
 enum slot_takes {
     SLOT_TAKES_NONE, /* suspended, draining, or not there yet */
     SLOT_TAKES,
-    SLOT_IS_CROWDED, /* takes clients, and closes idle ones for want of room */
+    SLOT_IS_CROWDED, /* takes clients, and closes idle connections for room */
 };
 
-/* A worker's word about its accepting, for the others to read beside COUNTER_ACTIVE. It alone
- * writes it, and they take no number for true (worker/accept_share.c). */
+/* A worker's state of accepting, read by the other workers beside COUNTER_ACTIVE. Written by the
+ * worker alone, and never trusted (worker/accept_share.c). */
 struct slot_load {
     _Atomic uint32_t takes;  /* clients, now: enum slot_takes */
     _Atomic uint32_t passed; /* descriptor of the passed listener, plus 1 */
@@ -84,7 +83,7 @@ struct slot_record {
     uint32_t serial; /* the latest incarnation's; 0: never used */
 };
 
-/* The place of a slot's worker, as the master publishes it: its generation, and its number among
+/* The place of a slot's worker, published by the master: the generation, and the number among
  * worker_processes. */
 #define PLACE_NUMBER_BITS 10
 #define PLACE_NONE UINT32_MAX
@@ -98,13 +97,13 @@ static inline uint32_t slot_place(uint32_t generation, uint32_t number)
 #define SLOT_BITS 11
 #define INCARNATION_BITS 24
 
-/* Returns the incarnation as one number of INCARNATION_BITS bits. */
+/* Returns the incarnation as a number of INCARNATION_BITS bits. */
 static inline uint32_t slot_incarnation(struct slot_id id)
 {
     return (id.slot | id.serial << SLOT_BITS) & ((1u << INCARNATION_BITS) - 1);
 }
 
-/* The half of the slot numbers that an incarnation, which may be invented, has its slot in. */
+/* Returns the half of the slot numbers of an incarnation, perhaps invented. */
 static inline uint32_t slot_half_of(uint32_t incarnation)
 {
     return (incarnation & ((1u << SLOT_BITS) - 1)) / SLOT_MAX;
@@ -118,7 +117,7 @@ static inline bool slot_serial_is_until(uint32_t incarnation, uint32_t serial)
     return ((serial - (incarnation >> SLOT_BITS)) & (width - 1)) < width / 2;
 }
 
-/* Whether it can name a worker: for assertions on ids that the caller made or was handed by its
+/* Whether an id can name a worker: for assertions on ids made by the caller or handed down by the
  * master. */
 static inline bool slot_id_is_valid(struct slot_id id)
 {
@@ -127,12 +126,12 @@ static inline bool slot_id_is_valid(struct slot_id id)
 
 /* The master: acquires a free slot, giving *id; false when every slot is in use. */
 bool slot_acquire(struct shared *shared, struct slot_id *id);
-/* The master, before it forks the slot's worker: publishes where that belongs. */
+/* The master, before the fork of the slot's worker: publishes the worker's place. */
 void slot_set_place(struct shared *shared, struct slot_id id, uint32_t place);
-/* The master, when a slot's worker has died and before it is reaped: frees its locks, folds its
- * counters, zeroes its gauges and its load, releases the slot. Returns whether the worker held the
+/* The master, when a slot's worker has died and before the reaping: frees the worker's locks, folds
+ * the counters, zeroes gauges and load, releases the slot. Returns whether the worker held the
  * accept mutex. */
 bool slot_release(struct shared *shared, struct slot_id id);
-/* Any process: whether this incarnation has the slot now, by what the master publishes. The id may
- * be invented. */
+/* Any process: whether this incarnation has the slot now, as published by the master. The id may be
+ * invented. */
 bool slot_is_used(const struct shared *shared, struct slot_id id);

@@ -23,7 +23,7 @@
 /* The offset of an entry's hash. */
 #define TABLE_HASH_AT 8
 
-/* The workers of the memory, in the pages that masters alone write. */
+/* The workers of the memory, in pages written by masters alone. */
 struct table_workers {
     /* serial of the last dead worker, by slot; 0: none */
     alignas(CACHE_LINE) _Atomic uint32_t released[SLOT_HALVES * SLOT_MAX];
@@ -37,13 +37,13 @@ struct table {
     uint32_t bucket_n;    /* buckets per shard; a power of two */
     uint32_t entry_n;     /* the greatest number of an entry */
     uint32_t shard_shift; /* bits of a hash below those of the shard; the lowest are the bucket's */
-    uint64_t home_mask;   /* bits of a hash that are the shard's or the bucket's */
+    uint64_t home_mask;   /* bits of a hash for the shard or the bucket */
     uint32_t head_shift;  /* 2: a head is a number; 3: a number and a change count */
     char *shards;         /* a CACHE_LINE each, beginning with a lock */
     char *buckets;        /* of all shards */
     char *entries;
     uint64_t stride;       /* bytes of an entry */
-    uint64_t shard_stride; /* bytes of a shard's entries; 0: shards have them in common */
+    uint64_t shard_stride; /* bytes of a shard's entries; 0: shards share all entries */
     struct zone_locker locker;
     struct zone_hold hold; /* of a shard */
 };
@@ -110,7 +110,7 @@ static inline uint32_t table_first(const struct table *table, uint32_t shard, ui
                                   : (uint32_t)ZONE_LOAD(*(_Atomic uint64_t *)head);
 }
 
-/* Reads the hash of a place's entry, the nth of its chain; false where that cannot be there. */
+/* Reads the hash of a place's entry, the nth of its chain; false for an impossible entry. */
 static inline bool table_read(
     const struct table *table, struct table_place *at, uint32_t n, uint64_t *hash)
 {
@@ -149,7 +149,7 @@ static ALWAYS_INLINE enum table_step table_find(const struct table *table, uint6
     return step;
 }
 
-/* Whether this process has the shard still, to be asked before each store that publishes. */
+/* Whether this process still has the shard: for a check before publishing stores. */
 static inline bool table_holds(const struct table *table)
 {
     return zone_lock_holds(&table->hold);

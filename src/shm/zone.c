@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens zones, passes them to the next configuration or process, and closes them. A zone is open
- * exactly while it has a mapping. What a zone is, this process keeps in its own memory; of memory
- * from another process the header is read once, and compared with what the kernel knows. */
+ * exactly while it has a mapping. This process describes zones in private memory; of memory from
+ * another process the header is read once, and compared with the kernel's numbers. */
 #include "shm/zone.h"
 
 #include <assert.h>
@@ -60,7 +60,7 @@ static struct zone *add_zone(
     return zone;
 }
 
-/* Bytes that all zones take together; SIZE_MAX where that is no number. */
+/* Returns the bytes of all zones together; SIZE_MAX on an overflow. */
 static size_t size_with(const struct zones *zones, size_t size)
 {
     const struct zone *zone;
@@ -98,7 +98,7 @@ struct zone *zone_declare(struct zones *zones, struct arena *arena, const struct
     return zone;
 }
 
-/* Whether the new zone can use the old one's memory, of the same kind. */
+/* Whether the new zone can use the old zone's memory, of an equal kind. */
 static bool fits(const struct zone *zone, const struct zone *old)
 {
     const struct zone_kind *kind = zone->kind;
@@ -108,7 +108,7 @@ static bool fits(const struct zone *zone, const struct zone *old)
     return old->size == zone->size && kind->is(zone_memory(old), zone->shape);
 }
 
-/* Why the new zone cannot have the old one's memory, as the log puts it; NULL if it can. */
+/* Returns why the new zone cannot have the old zone's memory, for the log; NULL if possible. */
 static const char *compare_zones(const struct zone *zone, const struct zone *old)
 {
     if (old->segment.base == NULL || old->version != zone->version ||
@@ -136,8 +136,8 @@ static int init_memory(struct zone *zone)
     return 0;
 }
 
-/* Opens a zone, with the memory of `old` unless that is NULL. Returns NULL, or the name of the call
- * that has failed, with errno. */
+/* Opens a zone, with the memory of `old` unless NULL. Returns NULL, or the name of the failed call,
+ * with errno. */
 static const char *open_zone(struct zone *zone, const struct zone *old)
 {
     char name[sizeof("forkbeard:") + ZONE_NAME_MAX];
@@ -187,7 +187,7 @@ static bool read_header(int fd, struct zone_header *header)
            memchr(header->kind, '\0', sizeof(header->kind)) != NULL;
 }
 
-/* Notes the name of another binary's zone with an unknown layout. */
+/* Notes another binary's zone, with an unknown layout, by name. */
 static int adopt_name(struct zones *zones, struct arena *arena, const struct zone_header *header)
 {
     return add_zone(zones, arena, header->name, header->kind) != NULL ? 0 : -1;

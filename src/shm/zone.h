@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Zones: named regions that all workers share. The configuration declares them, which makes only
- * the struct; the master opens them before it forks. A zone of the next configuration that has the
- * same name, version, kind and shape takes the memory of the old one over.
- *
- * Each struct has a descriptor and a mapping of its own, also of memory that was taken over: it can
- * be closed whatever becomes of the other, and the memory goes with its last zone. A worker keeps
- * no descriptor, and maps writable what the zone's kind lets it write. */
+/* Zones: named regions, shared by all workers. The configuration declares a zone, and makes the
+ * struct only; the master opens zones before the fork. A zone of the next configuration with equal
+ * name, version, kind and shape takes the memory of the old zone over. Each struct has a private
+ * descriptor and mapping, also of memory taken over: closing a zone does not affect a second zone,
+ * and the memory goes with the last zone. A worker keeps no descriptor, and maps only the parts
+ * writable that the zone's kind allows. */
 #pragma once
 
 #include "base/arena.h"
@@ -24,24 +23,24 @@
 /* A use of zones' memory. */
 struct zone_kind {
     const char *name; /* up to ZONE_KIND_MAX bytes */
-    /* Returns the bytes that a shape needs; 0 for an impossible shape. */
+    /* Returns the bytes for a shape; 0 for an impossible shape. */
     size_t (*size)(const void *shape);
-    /* Makes memory that is all zero ready, touching no more of it than it must; -1 with errno. */
+    /* Prepares zeroed memory, touching as little as possible; -1 with errno. */
     int (*init)(void *memory, const void *shape);
-    /* Whether memory from a zone with this kind and size has this shape, and is whole. */
+    /* Whether memory from a zone of equal kind and size has the shape, and is whole. */
     bool (*is)(const void *memory, const void *shape);
-    /* Whether memory of any size, made for another shape, can be used unchanged with this shape.
-     * NULL: only memory of the same size. */
+    /* Whether memory of any size, made for a different shape, can be used unchanged with this
+     * shape. NULL: only memory of equal size. */
     bool (*fits)(const void *memory, size_t size, const void *shape);
-    size_t header; /* bytes at the start whose pages workers never write */
+    size_t header; /* bytes at the start, in pages never written by workers */
     /* Returns the only part that the worker of a slot may write: whole pages, from the kind's
      * memory on. NULL: by `header`. */
     struct segment_part (*writable)(const void *shape, uint32_t slot);
     bool is_helpers; /* helpers map the whole memory writable, and keep the descriptor */
-    /* The master: a worker is about to have this slot. Or NULL. */
+    /* The master: a worker is about to have the slot. Or NULL. */
     void (*slot_acquired)(void *memory, const void *shape, struct slot_id id);
-    /* The master: a slot's worker, in this incarnation, has died. Called twice for memory that two
-     * zones share. Or NULL. */
+    /* The master: a slot's worker, in this incarnation, has died. Called twice for memory shared by
+     * two zones. Or NULL. */
     void (*slot_released)(void *memory, const void *shape, struct slot_id id);
 };
 
@@ -77,8 +76,9 @@ struct zone *zones_find(const struct zones *zones, const char *name);
 struct zone *zone_declare(struct zones *zones, struct arena *arena, const struct zone_kind *kind,
     const char *name, uint32_t version, const void *shape);
 
-/* Adds an open zone with memory from another process, whose content is not trusted. Takes ownership
- * of the descriptor; -1 with errno if it is no zone, and then the descriptor stays the caller's. */
+/* Adds an open zone with memory from another process; the content is not trusted. Takes ownership
+ * of the descriptor; -1 with errno for anything but a zone, and then the descriptor stays the
+ * caller's. */
 int zones_adopt(struct zones *zones, struct arena *arena, int fd);
 
 /* Opens every zone, with the memory of the zone of `old` (open, or NULL) that fits; -1 after an
@@ -87,20 +87,20 @@ int zones_open(struct zones *zones, const struct zones *old, struct log *log);
 /* Closes the open zones. */
 void zones_close(struct zones *zones);
 
-/* A forked child: maps the open zones as the worker of this slot may use them, and closes their
- * descriptors; -1 after an emerg line. */
+/* A forked child: maps the open zones for the worker of this slot, and closes the descriptors; -1
+ * after an emerg line. */
 int zones_enter(struct zones *zones, struct slot_id id, struct log *log);
-/* A helper process: maps those that are a helper's, and forgets the others. */
+/* A helper process: maps the helpers' zones, and forgets the rest. */
 int zones_enter_helper(struct zones *zones, struct log *log);
 /* Calls segment_set_inherited() for each open zone. */
 int zones_set_inherited(const struct zones *zones, bool inherited);
-/* A forked child: closes the descriptors of zones that it has no use for. */
+/* A forked child: closes the descriptors of unused zones. */
 void zones_forget(struct zones *zones);
 
 /* Called by the master before it forks a slot's worker: calls slot_acquired() of all open zones. */
 void zones_slot_acquired(struct zones *zones, struct slot_id id);
 /* Called by the master when a slot's worker has died: calls slot_released() of all open zones.
- * Serial 0 stands for an incarnation that nobody knows, of another master process. */
+ * Serial 0 stands for an unknown incarnation, of another master process. */
 void zones_slot_released(struct zones *zones, struct slot_id id);
 
 /* Returns the kind's part of the memory, which begins a page; NULL unless open. */

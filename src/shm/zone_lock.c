@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locks in a zone's memory. The word of a lock is input: a process that waits for a word that does
- * not change takes the lock in the end, at once where it names nobody who lives. So no wait is
- * long, whatever is written there, and no holder is sure of its lock: it looks before it publishes
- * anything.
- *
- * Waiting is napping, without a call to wake anybody: a lock is held for a microsecond, and no call
- * of the kernel is given a word that others write. Naps are counted, not time: a process that is
- * itself not run does not blame the holder. */
+/* Locks in a zone's memory. The word of a lock is input: a process waiting for an unchanged word
+ * takes the lock in the end, at once where the word names no living process. So waits are short,
+ * whatever the word, and no holder is sure of the lock: holders look before publishing. Waiting is
+ * napping, without a wake-up call: a lock is held for a microsecond, and the kernel is not given a
+ * word writable by other processes. Naps are counted, not time: a process not run itself does not
+ * blame the holder. */
 #include "shm/zone_lock.h"
 
 #include "base/compiler.h"
@@ -19,17 +17,17 @@
 #define SHORT_NAPS 16 /* naps of 20 us, before those of 1 ms */
 #define SHORT_NAP_NS 20000
 #define LONG_NAP_NS 1000000
-/* Naps before a lock is taken from a holder that stands still: 100 ms at first. They are a quarter
- * after each such lock, and the most again after many locks. */
+/* Naps before a lock is taken from a holder standing still: 100 ms at first, a quarter after each
+ * such lock, and the most again after many locks. */
 #define PATIENCE_MOST (SHORT_NAPS + 100)
 #define PATIENCE_LEAST (SHORT_NAPS + 4)
 #define CALM_LOCKS 10000
-/* How many times as long a holder is waited for that goes on, or others that get the lock first. */
+/* Factor for the wait for a holder that goes on, or for competitors that get the lock first. */
 #define WAITS_MOST 10
 
 static_assert(SLOT_HALVES * SLOT_MAX == 1 << SLOT_BITS, "any slot in a word is an index");
 
-/* Whether the word names a dead holder, or this process, which never waits for its own lock. */
+/* Whether the word names a dead holder, or this process: no process waits for its own lock. */
 static bool is_left(const struct zone_locker *locker, uint64_t word)
 {
     struct slot_id holder = shm_lock_id(word);
@@ -51,7 +49,7 @@ bool zone_lock_is_past(const struct zone_locker *locker, uint32_t incarnation)
            (released != 0 && since < 1u << (bits - 1));
 }
 
-/* Replaces a word that was seen; false when it has changed meanwhile. */
+/* Replaces the word `seen`; false when the word has changed meanwhile. */
 static bool take(
     struct zone_locker *locker, struct zone_lock *lock, uint64_t seen, struct zone_hold *hold)
 {
@@ -89,7 +87,7 @@ static void nap(uint32_t naps)
     nanosleep(&time, NULL); /* a signal may shorten the nap */
 }
 
-/* Takes the lock from a holder that stands still; false when it does not. */
+/* Takes the lock from a holder standing still; false when the holder goes on. */
 static bool rob(
     struct zone_locker *locker, struct zone_lock *lock, uint64_t seen, struct zone_hold *hold)
 {

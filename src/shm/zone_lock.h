@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locks in the memory of a zone, whose word names its acquisition: by the holder's slot and serial,
- * and a number. Any process with the zone can write the word: it is read as input, and a lock may
- * be taken from its holder at any time. A holder that stood still may go on afterwards, so that it
- * looks at its lock before each store that publishes something, and gives up.
- *
- * Stores that other processes may see are releasing ones: the compiler keeps their order. */
+/* Locks in the memory of a zone, with a word that names the acquisition: the holder's slot and
+ * serial, and a number. Any process with the zone can write the word: the word is read as input,
+ * and a holder may lose the lock at any time. A holder that stood still may go on afterwards, so
+ * that it looks at the lock before each publishing store, and gives up. Stores visible to other
+ * processes are releasing stores: the compiler keeps the order. */
 #pragma once
 
 #include "shm/slot.h"
@@ -30,23 +29,24 @@ struct zone_hold {
     uint32_t stood;         /* incarnation of the robbed holder; 0: none */
 };
 
-/* A process's state for locking in one zone. */
+/* A process's state for locks in a zone. */
 struct zone_locker {
     struct slot_id id; /* this process */
     /* serial of the last dead worker, by slot, whose locks are free; 0: none. Only the master
      * writes here */
     const _Atomic uint32_t *released;
     uint32_t acquired;     /* locks, ever; it wraps */
-    uint32_t impatient_at; /* `acquired` when it last took a lock from somebody */
-    uint32_t patience;     /* naps before it does that again */
+    uint32_t impatient_at; /* `acquired` at the last taking of a lock from a holder */
+    uint32_t patience;     /* naps before the next taking */
     uint32_t taken;        /* locks whose holders stood still */
 };
 
 enum zone_lock_state {
     ZONE_LOCK_BUSY,  /* another process has it */
     ZONE_LOCK_FREE,  /* the lock was free, and is held now */
-    ZONE_LOCK_LEFT,  /* the holder is dead, and it is locked: what it guards is to be repaired */
-    ZONE_LOCK_TAKEN, /* taken from a holder that stood still, `stood`: the same */
+    ZONE_LOCK_LEFT,  /* the holder is dead, and we have the lock: the guarded data need a repair */
+    ZONE_LOCK_TAKEN, /* taken from the holder `stood`, standing still: the guarded data need a
+                      * repair */
 };
 
 /* Waits for as long as the holder goes on, at most for ten times as long as for one that stands
@@ -55,7 +55,7 @@ enum zone_lock_state zone_lock(
     struct zone_locker *locker, struct zone_lock *lock, struct zone_hold *hold);
 enum zone_lock_state zone_lock_try(
     struct zone_locker *locker, struct zone_lock *lock, struct zone_hold *hold);
-/* Shows that the holder goes on, in long works; false: the lock was taken from it. */
+/* Shows that the holder goes on, in long works; false: the lock was taken. */
 bool zone_lock_renew(struct zone_locker *locker, struct zone_hold *hold);
 /* Unlocks; false: the lock was taken meanwhile. */
 bool zone_lock_release(struct zone_hold *hold);
