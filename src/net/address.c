@@ -36,8 +36,8 @@ bool address_from(struct address *out, const struct sockaddr *from)
     return true;
 }
 
-/* Returns the name of a unix socket, *n bytes of it: a path without its NUL, or, with a NUL in
- * front, a name that lives in no directory; 0 bytes for an unnamed one. */
+/* Returns the name of a unix socket, *n bytes: a path without NUL, or, with a leading NUL, an
+ * abstract name; 0 bytes for an unnamed socket. */
 static const char *unix_name(const struct address *address, size_t *n)
 {
     const char *name = address->un.sun_path;
@@ -154,7 +154,7 @@ static void format_unix(const struct address *address, char text[ADDRESS_TEXT])
     size_t n;
     const char *name = unix_name(address, &n);
 
-    if (n > 0 && *name == '\0') /* an abstract name, for which nginx has no form */
+    if (n > 0 && *name == '\0') /* an abstract name, without a form in nginx */
         n = 0;
     snprintf(text, ADDRESS_TEXT, "unix:%.*s", (int)n, name);
 }

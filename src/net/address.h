@@ -27,7 +27,7 @@ struct address {
  * none of these three, and alone is copied. */
 bool address_from(struct address *out, const struct sockaddr *from);
 
-/* Reads the address that a socket has; -1 with errno. */
+/* Reads a socket's local address; -1 with errno. */
 int address_of_socket(struct address *out, int fd);
 /* Returns the port in host byte order; 0 for unix:. */
 in_port_t address_port(const struct address *address);
@@ -35,17 +35,17 @@ void address_set_port(struct address *address, in_port_t port);
 bool address_equal(const struct address *a, const struct address *b);
 /* Whether the address is one of n. */
 bool address_is_among(const struct address *all, unsigned n, const struct address *address);
-/* Orders addresses for sorting; 0 where they are equal. */
+/* Orders addresses for sorting; 0 for equal addresses. */
 int address_compare(const struct address *a, const struct address *b);
 bool address_is_wildcard(const struct address *address);
 
-/* Writes an address as nginx does, without its network interface: "1.2.3.4:80", "[::1]:80",
+/* Writes an address as nginx does, without the network interface: "1.2.3.4:80", "[::1]:80",
  * "unix:/path", "unix:" for an unnamed one. With `port` false the port is left out. Returns
  * text. */
 char *address_format(const struct address *address, bool port, char text[ADDRESS_TEXT]);
 
-/* Writes an address with its port, and with its network interface where it has one, by name while
- * there is one of the number: "[fe80::1%eth0]:80". Returns text. Asks the kernel. */
+/* Writes an address with its port, and with the network interface, if any, by the current name of
+ * its number: "[fe80::1%eth0]:80". Returns text. Asks the kernel. */
 char *address_format_zone(const struct address *address, char text[ADDRESS_TEXT]);
 
 /* A CIDR block, a single address, or "unix:" for every unix socket. */
@@ -53,5 +53,5 @@ struct address_block {
     struct address address;
     unsigned bits;
 };
-/* Compares a v4-mapped IPv6 address as the IPv4 address that it is. */
+/* Compares a v4-mapped IPv6 address as an IPv4 address. */
 bool address_block_matches(const struct address_block *block, const struct sockaddr *address);

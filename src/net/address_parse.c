@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses from text.
- *
- * Responsible for the forms that directives take, and for saying what is wrong with any other text.
- * Never writes to *out unless the text is right. */
+/* Addresses from text. Responsible for the forms in directives, and for naming the fault in any
+ * other text. Never writes to *out unless the text is right. */
 #include "net/address_parse.h"
 
 #include "base/number.h"
@@ -124,7 +122,7 @@ static bool parse_ip(int family, const char *text, struct address *out)
     return true;
 }
 
-/* Splits text, and parses its port; without one, *port stays as it was. */
+/* Splits text, and parses the port; without a port, *port is left unchanged. */
 static const char *split_host_port(const char *text, struct parts *parts, in_port_t *port)
 {
     const char *wrong = split_parts(text, parts);
@@ -217,7 +215,7 @@ bool address_is_unresolved(const char *wrong)
     return false;
 }
 
-/* Finds a network interface by its name, or by its number. */
+/* Finds a network interface by name or number. */
 static const char *find_zone(const char *zone, uint32_t *out)
 {
     char name[IF_NAMESIZE];
@@ -233,7 +231,7 @@ static const char *find_zone(const char *zone, uint32_t *out)
     return NULL;
 }
 
-/* Parses an IPv6 address, which may be one of a network interface: "fe80::1%eth0". */
+/* Parses an IPv6 address, perhaps with a network interface: "fe80::1%eth0". */
 static const char *parse_in6_zone(const char *host, struct address *out)
 {
     size_t n = strcspn(host, "%");
@@ -259,7 +257,7 @@ static const char *parse_in6_zone(const char *host, struct address *out)
     return NULL;
 }
 
-/* Parses a host as `listen` takes it, and sets its port. */
+/* Parses a host in the form of `listen`, and sets the port. */
 static const char *parse_host(
     const struct parts *parts, in_port_t port, struct address *out, unsigned max, unsigned *n)
 {
@@ -373,7 +371,7 @@ static const char *parse_bits(const char *text, unsigned greatest, unsigned *out
     return NULL;
 }
 
-/* Turns a block of v4-mapped addresses into the block of IPv4 addresses that it is compared as. */
+/* Turns a block of v4-mapped addresses into the equivalent block of IPv4 addresses. */
 static void unmap_block(struct address_block *block)
 {
     struct address address = { .length = sizeof(address.in), .in.sin_family = AF_INET };
@@ -425,7 +423,7 @@ const char *address_block_parse(const char *text, struct address_block *out)
     return NULL;
 }
 
-/* Clears the bits behind the first ones; returns whether any was set. */
+/* Clears the bits after a prefix; returns whether any was set. */
 static bool clear_low_bits(uint8_t *bytes, unsigned n, unsigned bits)
 {
     bool any = false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Groups adopted sockets by address, and discards those that no configuration uses. A socket that a
- * service manager or another version of the daemon has passed is inspected before it is adopted. */
+/* Groups adopted sockets by address, and discards the sockets not used by any configuration. A
+ * socket from a service manager or another version of the daemon is inspected before the
+ * adoption. */
 #include "net/adopted.h"
 
 #include "base/number.h"
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Clients that are closed with a socket; no queue is longer. */
+/* The most clients closed with a socket; no queue is longer. */
 #define DRAIN_MAX 65536
 
 struct adopted *adopted_create(void)
@@ -55,8 +56,8 @@ static int read_option(int fd, int level, int name, int *value)
     return getsockopt(fd, level, name, value, &length);
 }
 
-/* Makes a TCP socket listen again that a worker of the last start has shut down or connected. A
- * connection that was accepted has no port once it is disconnected. */
+/* Makes a TCP socket listen again after a worker of the last start has shut down or connected the
+ * socket. An accepted connection has no port once disconnected. */
 static bool listens_again(int fd, struct address *address)
 {
     if (address_of_socket(address, fd) == -1 || address->any.sa_family == AF_UNIX)
@@ -66,7 +67,7 @@ static bool listens_again(int fd, struct address *address)
            listen(fd, listener_defaults.backlog) == 0;
 }
 
-/* Reads the address and the options of a socket. Returns NULL, or what is wrong with it. */
+/* Reads the address and the options of a socket. Returns NULL, or a description of the fault. */
 static const char *inspect_socket(
     int fd, struct address *address, struct listener_options *options, bool *ipv6only)
 {
@@ -147,7 +148,7 @@ static bool has_name(const struct adopted_socket *passed, const char *name)
 {
     int64_t number;
 
-    /* the number of a stored or inherited socket differs at each start */
+    /* the number of a stored or inherited socket varies between starts */
     if (passed->number == 0 || passed->from != ADOPTED_FROM_MANAGER)
         return false;
     if (number_parse(name, ADOPTED_PASSED_FIRST, INT_MAX, &number) == NUMBER_OK)
@@ -217,7 +218,7 @@ static unsigned close_waiting(int fd)
     return n;
 }
 
-/* Logs that no listener uses the socket, and closes it unless the service manager owns it. */
+/* Logs a socket without a listener, and closes it unless the service manager owns the socket. */
 static void discard_socket(struct adopted_socket *passed, struct log *log)
 {
     struct listener *holder = passed->holder;
@@ -266,7 +267,7 @@ void adopted_finish(struct adopted *adopted, const struct listeners *serving, st
         holder->fd_n = holder->kept_n;
 }
 
-/* Whether the listener of the socket's address has taken it over. */
+/* Whether the listener of the socket's address has taken the socket over. */
 static bool is_taken_over(const struct adopted_socket *passed, const struct listeners *own)
 {
     const struct listener *listener = listener_set_find(own, passed->holder);

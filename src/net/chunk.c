@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The pool of chunks, and arenas of them. Responsible for reusing pages instead of asking the
+/* The pool of chunks, and arenas of chunks. Responsible for reusing pages instead of asking the
  * allocator at each callback. Never runs a release function within the call that frees. */
 #include "net/chunk.h"
 
@@ -92,7 +92,7 @@ struct chunk *chunk_create_foreign(
     return chunk;
 }
 
-/* Puts a chunk on its spare list, or returns it to the allocator where the list is full. */
+/* Puts a chunk on a spare list, or returns it to the allocator where the list is full. */
 static void recycle_chunk(struct chunk_pool *pool, struct chunk *chunk)
 {
     bool spared = false;
@@ -153,8 +153,8 @@ void chunk_pool_run_releases(struct chunk_pool *pool, struct heartbeat *heartbea
         }
 }
 
-/* Takes n bytes of a chunk of their own, at whose end they lie. Its `end` is aligned: a piece of no
- * bytes may follow. */
+/* Takes n bytes at the end of a new chunk. The chunk's `end` is aligned: a piece of no bytes may
+ * follow. */
 static void *alloc_exact(struct chunk_pool *pool, struct chunk **arena, size_t n)
 {
     const size_t head = (sizeof(struct chunk) + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);

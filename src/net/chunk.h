@@ -18,13 +18,13 @@ struct heartbeat;
 
 enum chunk_kind {
     CHUNK_OWN,  /* bytes in the chunk's own memory */
-    CHUNK_REF,  /* bytes in memory of a protocol, whose release function runs afterwards */
+    CHUNK_REF,  /* bytes in a protocol's memory; the release function runs afterwards */
     CHUNK_FILE, /* bytes in a file */
 };
 
 struct chunk {
     struct chunk *next; /* in a ring of output, an arena, or a list of the pool */
-    uint8_t *p;         /* first byte that is not consumed or sent */
+    uint8_t *p;         /* first byte not consumed or sent */
     uint8_t *end;       /* end of the bytes */
     uint8_t *limit;     /* CHUNK_OWN: end of the memory */
     union {
@@ -44,7 +44,7 @@ struct chunk {
 
 /* Room of a usual chunk: header and data fill a page. */
 #define CHUNK_ROOM (4096 - sizeof(struct chunk))
-/* Spare chunks that a pool keeps: enough for the busy connections of one turn of the loop. */
+/* Spare chunks of a pool: enough for the busy connections of one turn of the loop. */
 #define CHUNK_SPARES 64
 
 /* Chunks of one worker. */
@@ -53,7 +53,7 @@ struct chunk_pool {
     struct chunk *spare_own, *spare_foreign; /* free chunks: of the usual room, and without room */
     unsigned spare_own_n, spare_foreign_n;
     unsigned spare_max;     /* of either: none where each piece of memory is to be seen by itself */
-    struct chunk *released; /* REF chunks whose release functions have not run yet */
+    struct chunk *released; /* REF chunks with release functions not run yet */
 };
 
 void chunk_pool_init(struct chunk_pool *pool, const struct memory *memory);
@@ -61,9 +61,9 @@ void chunk_pool_init(struct chunk_pool *pool, const struct memory *memory);
 void chunk_pool_done(struct chunk_pool *pool);
 /* Runs the release functions of freed REF chunks, in the order in which the chunks were freed. */
 NOINLINE void chunk_pool_run_releases(struct chunk_pool *pool, struct heartbeat *heartbeat);
-/* Number of free chunks that the pool keeps. */
+/* Returns the number of free chunks in the pool. */
 unsigned chunk_pool_spare_n(const struct chunk_pool *pool);
-/* Asserts that the lists are what the counts say. */
+/* Asserts that lists and counts agree. */
 void chunk_pool_check(const struct chunk_pool *pool);
 
 /* Makes an empty chunk of its own memory with at least `room`; NULL without memory. */
@@ -76,11 +76,11 @@ void chunk_free(struct chunk_pool *pool, struct chunk *chunk);
 /* Asserts what holds for each chunk. */
 void chunk_check(const struct chunk *chunk);
 
-/* Takes n bytes of an arena, a list of chunks that begins with NULL. Aligned for any type; NULL
- * without memory. Where the source of memory has a block for each piece, they end where the block
- * ends, so that a sanitizer sees who goes beyond. */
+/* Takes n bytes of an arena, a list of chunks beginning with NULL. Aligned for any type; NULL
+ * without memory. Where the source of memory has a block for each piece, the n bytes end at the
+ * block's end, so that a sanitizer sees overruns. */
 void *chunk_arena_alloc(struct chunk_pool *pool, struct chunk **arena, size_t n);
-/* Frees all memory of the arena and sets it to NULL. */
+/* Frees all memory of the arena; sets the arena to NULL. */
 void chunk_arena_release(struct chunk_pool *pool, struct chunk **arena);
 
 static inline size_t chunk_length(const struct chunk *chunk)

@@ -3,9 +3,9 @@
  * for bytes is held only while the owner has not consumed or the peer has not taken them.
  *
  * Responsible for the layout of the slot, and for the callbacks of its owner (struct conn_ops). The
- * callbacks run from the loop, never from an owner's call: what a call asks for is done by the
- * flush that follows each callback. Invariant: the phase says which calls are allowed, and only
- * conn_set_phase() changes it. */
+ * callbacks run from the loop, never from an owner's call: a call's work is done by the flush after
+ * each callback. Invariant: the phase decides on the allowed calls, and only conn_set_phase()
+ * changes it. */
 #pragma once
 
 #include "net/address.h"
@@ -19,14 +19,14 @@
 struct conn_pipe_end;
 struct session_conn;
 
-/* Owners' functions that a pipe has called when the first byte of its second end has come. */
+/* Owners' functions, called by a pipe at the first byte from the second end. */
 typedef void (*conn_first_byte)(struct fb_conn *b, void *state);
 
 struct conn_ops {
     void (*opened)(struct fb_conn *conn);
     /* Returns how many of the bytes were consumed. */
     size_t (*data)(struct fb_conn *conn, fb_bytes in);
-    /* The peer has ended its half; `rest` is what was never consumed. */
+    /* The peer has ended its half; `rest` is the unconsumed input. */
     void (*eof)(struct fb_conn *conn, fb_bytes rest);
     /* Unsent output fell below the low-water mark after it had been above the high-water mark. */
     void (*writable)(struct fb_conn *conn);
@@ -40,21 +40,20 @@ struct conn_ops {
     /* Runs once for every `opened`, and for every connect; afterwards the owner may not use the
      * connection. */
     void (*closed)(struct fb_conn *conn, fb_reason reason);
-    /* Instead of `closed`, after conn_keep(): the owner gives the connection to another, sets
-     * conn->ops to that one's, and returns true; false: the connection fails. */
+    /* Instead of `closed`, after conn_keep(): the owner gives the connection to a new owner, sets
+     * conn->ops to the new owner's, and returns true; false: the connection fails. */
     bool (*keepalive)(struct fb_conn *conn);
-    /* No descriptor was left for its connect() a turn ago: begins it again by conn_connect_again().
-     * NULL: the connect has failed. */
+    /* No descriptor was left for connect() a turn ago: tries again by conn_connect_again(). NULL:
+     * the connect has failed. */
     void (*connect_again)(struct fb_conn *conn);
     /* Notes the errno with which a system call on the connection has failed; NULL: is not told. */
     void (*failed)(struct fb_conn *conn, int error);
-    /* Logs that our connect() has failed, or the binding of its local address; NULL: an error
-     * line. */
+    /* Logs a failure of our connect(), or of binding the local address; NULL: an error line. */
     void (*connect_failed)(struct fb_conn *conn, int error, enum io_step step);
     /* The first byte of the peer has come, in a pipe: calls what conn_pipe() was given. */
     void (*first_byte)(struct fb_conn *conn, conn_first_byte call);
-    /* Fills in what log lines say besides the connection's client; `client` has room for
-     * another's. */
+    /* Fills in details for log lines, besides the connection's client; `client` has room for a
+     * second client. */
     void (*describe)(const struct fb_conn *conn, struct log_line *line, char client[ADDRESS_TEXT]);
 };
 
@@ -69,7 +68,7 @@ enum conn_phase {
     CONN_CONNECTING, /* our connect() has not been answered */
     CONN_OPENING,    /* the socket is connected, `opened` has not run */
     CONN_OPEN,
-    /* The owner has closed it, or it has failed: */
+    /* Closed by the owner, or failed: */
     CONN_CLOSING,             /* sends what is unsent, then closes */
     CONN_KEEPING,             /* sends what is unsent, then `keepalive` runs */
     CONN_CLOSING_UNCONNECTED, /* closed before connect() was answered, with unsent output */
@@ -85,7 +84,7 @@ enum conn_write { CONN_WRITE_ON, CONN_WRITE_ENDING /* FIN follows the output */,
 /* The activity of a client, for the statistics. */
 enum conn_activity { CONN_WAITING, CONN_READING, CONN_WRITING };
 
-/* A place in a list of connections, which are named by their slots; 0: none. */
+/* A place in a list of connections, by slot numbers; 0: none. */
 struct conn_link {
     uint32_t next, prev;
 };
@@ -126,29 +125,29 @@ struct fb_conn {
     uint32_t paused : 1;        /* back-pressure: not read, for its unsent output */
     uint32_t counted : 2;       /* enum conn_activity by which a client is counted */
     uint32_t reason : 4;        /* fb_reason of a failure; 0: none */
-    uint32_t by_pipe : 1;       /* piped, and how it is read is the pipe's: spliced, or limited */
+    uint32_t by_pipe : 1;       /* piped, and read by the pipe's rules: spliced, or limited */
     uint32_t redeliver : 1;     /* unconsumed input is to be given to the owner again */
     uint32_t outgoing : 1;      /* made by connect(); else by accept() */
-    uint32_t owner_knows : 1;   /* the owner has the connection, so that `closed` must run */
+    uint32_t owner_knows : 1;   /* `closed` must run for the owner */
     uint32_t debug : 1;         /* debug_connection */
     uint32_t idle : 1;          /* the owner's: may be closed to drain, or to make room */
-    uint32_t limited : 1;       /* a deadline is set: the owner's, or net/'s while it lingers */
-    uint32_t ends_stopped : 1;  /* the end of the peer's half ends it while it is stopped */
+    uint32_t limited : 1;       /* a deadline is set: the owner's, or net/'s while lingering */
+    uint32_t ends_stopped : 1;  /* a FIN ends the connection while reading is stopped */
     uint32_t unwritable : 1;    /* `unwritable` has run, and `writable` not yet */
-    uint32_t session_phase : 4; /* the owner's, else 0; last, as its high bit is often asked */
+    uint32_t session_phase : 4; /* the owner's, else 0; last, as the high bit is often asked */
 };
 
-/* Every idle connection costs one slot and its protocol's state, and nothing else. */
+/* An idle connection costs a slot and the protocol's state, no more. */
 static_assert(sizeof(struct fb_conn) <= 248, "an idle connection has become dearer");
 
-/* Restarts the time without a byte moved: the owner's timer stays where it is, and the owner asks
- * conn_idle_ms() when it has expired. */
+/* Restarts the idle time: the owner's timer is not moved, and the owner asks conn_idle_ms() at the
+ * expiry. */
 static inline void conn_note_moved(struct fb_conn *conn)
 {
     conn->moved_ms = conn->net->loop.clock.mono_ms;
 }
 
-/* The time in which no byte has moved. */
+/* The time since a byte has moved. */
 static inline uint64_t conn_idle_ms(const struct fb_conn *conn)
 {
     return conn->net->loop.clock.mono_ms - conn->moved_ms;
@@ -166,7 +165,7 @@ static inline bool conn_can_send(const struct fb_conn *conn)
     return (unsigned)conn->phase - CONN_OPENING <= CONN_KEEPING - CONN_OPENING;
 }
 
-/* Whether it was neither closed by its owner nor has failed. */
+/* Whether the connection was neither closed by the owner nor has failed. */
 static inline bool conn_is_active(const struct fb_conn *conn)
 {
     return (unsigned)conn->phase - CONN_CONNECTING <= CONN_OPEN - CONN_CONNECTING;
@@ -177,7 +176,7 @@ static inline bool conn_has_failed(const struct fb_conn *conn)
     return conn->phase == CONN_FAILED || conn->phase == CONN_LINGERED;
 }
 
-/* Returns the connection's slot as links name it. */
+/* Returns the connection's slot number for links. */
 static inline uint32_t conn_slot(const struct fb_conn *conn)
 {
     const void *base = conn->net->loop.sources.base;
@@ -198,6 +197,6 @@ static inline struct fb_conn *conn_at_index(const struct net *net, uint32_t inde
     struct source *source = source_at(&net->loop.sources, index);
     struct fb_conn *conn = container_of(source, struct fb_conn, source);
 
-    /* a listener's slot is zero behind its source: CONN_FREE */
+    /* a listener's slot is zero behind the source: CONN_FREE */
     return source->in_use && conn->phase != CONN_FREE ? conn : NULL;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections are made: of clients that were accepted, and to servers.
+/* Connections are made: of accepted clients, and to servers.
  *
- * Responsible for what all connections begin with, for beginning a connect(), for its failure, and
- * for opening the connection at once when it has succeeded; where there is more to do then, the
- * flush does so. Never moves bytes. Invariants: a slot that is given to a caller holds nothing of
- * its last connection; `closed` runs for each of ours, also when it never opens. */
+ * Responsible for the first members of all connections, for beginning a connect(), for failures,
+ * and for opening the connection at once after success; where more is to be done, the flush opens.
+ * Never moves bytes. Invariants: a slot given to a caller holds no traces of its last connection;
+ * `closed` runs for each outgoing connection, opened or not. */
 #include "net/conn_connect.h"
 
 #include "net/conn_flush.h"
@@ -54,8 +54,8 @@ static const struct source_ops source_ops = {
     .wants_broken = true,
 };
 
-/* Takes a slot and fills in what all connections begin with; NULL when worker_connections are in
- * use. Its phase is CONN_FREE until the caller sets it. */
+/* Takes a slot and fills in the first members of all connections; NULL when worker_connections are
+ * in use. The phase is CONN_FREE until the caller sets it. */
 static ALWAYS_INLINE struct fb_conn *take_slot(
     struct net *net, const struct sockaddr *peer, const struct conn_ops *ops, void *owner)
 {
@@ -99,7 +99,7 @@ struct fb_conn *conn_create(
     return conn;
 }
 
-/* Begins the connect(); returns 0, or the errno with which it has failed. */
+/* Begins the connect(); returns 0, or the errno. */
 static inline int begin_connect(struct fb_conn *conn, const struct sockaddr *address,
     socklen_t length, struct io_connect *options)
 {
@@ -120,8 +120,7 @@ static inline int begin_connect(struct fb_conn *conn, const struct sockaddr *add
     }
 }
 
-/* The connect() could not begin. Where that was for want of a descriptor, it is tried again in the
- * next turn. */
+/* The connect() could not begin. For want of a descriptor, the next turn tries again. */
 static COLD void not_begun(struct fb_conn *conn, int error, const struct io_connect *options)
 {
     bool lacks = conn->source.fd == -1 && (error == EMFILE || error == ENFILE);
@@ -183,7 +182,7 @@ struct fb_conn *conn_connect(struct net *net, const struct fb_conn *client,
     if (error != 0)
         not_begun(conn, error, options);
     if (conn_has_failed(conn) || conn_lacks_descriptor(conn))
-        conn_postpone_flush(conn); /* an owner may try again at once: not in this turn */
+        conn_postpone_flush(conn); /* an owner may try again at once: postpone to the next turn */
     return conn;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The deadlines of connections, in a wheel of buckets: level 0 has a bucket for each millisecond,
- * each further level one for 64 buckets of the level below.
+ * each further level a bucket for 64 of the level below.
  *
- * Responsible for running `expired` once for each deadline that is reached. Never moves a
- * connection when its deadline is put off: the bucket is looked at in time, and the connection goes
- * on to a later one. Invariants: a connection that is linked is in one bucket, which begins no
- * later than its deadline; the wheel's timer is set for the first bucket that may hold any, or
- * sooner. A deadline without a link was left aside: a look at all slots begins when at most half of
- * its time has passed, and enters it. */
+ * Responsible for running `expired` once for each deadline reached. Never moves a connection when
+ * its deadline is put off: the bucket is looked at in time, and the connection goes on to a later
+ * one. Invariants: a linked connection is in one bucket, beginning no later than the deadline; the
+ * wheel's timer is set for the first bucket that may hold connections, or sooner. A deadline
+ * without a link was left aside: a look at all slots begins when at most half of the time has
+ * passed, and enters the deadline. */
 #include "net/conn_deadline.h"
 
 #include <assert.h>
@@ -15,9 +15,9 @@
 #define BITS 6
 #define BUCKETS (1u << BITS) /* of a level */
 
-/* Bounds of one turn of the wheel, when many deadlines are reached at once, and of one look: a
- * connection that goes to another bucket and a slot that is looked at count as one, a connection
- * that expires as more. */
+/* Bounds of a turn of the wheel, when many deadlines are reached at once, and of a look: a
+ * connection changing buckets and a slot looked at count as a step, an expiring connection as
+ * more. */
 #define STEPS_A_TURN 4096
 #define EXPIRY_COUNTS 16
 
@@ -34,7 +34,7 @@ uint64_t conn_deadline_at(const struct fb_conn *conn)
     return now + (uint64_t)(int64_t)(int32_t)(conn->deadline - (uint32_t)now);
 }
 
-/* The time at which a bucket begins that lies ahead. */
+/* Returns the begin of a future bucket, in ms. */
 static uint64_t bucket_start(const struct conn_wheel *wheel, unsigned level, unsigned bucket)
 {
     uint64_t turn = wheel->now >> (level + 1) * BITS;
@@ -42,8 +42,8 @@ static uint64_t bucket_start(const struct conn_wheel *wheel, unsigned level, uns
     return (turn << BITS | bucket) << level * BITS;
 }
 
-/* Finds the first bucket that holds connections: that which was left half emptied, else no level's
- * begins before those of the levels below. Returns its number, or -1 where there is none. */
+/* Finds the first bucket with connections: a bucket left half emptied, else the first of the lowest
+ * level with any. Returns the number, or -1 without connections. */
 static int first_bucket(const struct conn_wheel *wheel)
 {
     for (unsigned level = 1; level < CONN_WHEEL_LEVELS; level++) {
@@ -88,8 +88,8 @@ static void unlink_conn(struct net *net, struct fb_conn *conn)
         wheel->used[prev / BUCKETS] &= ~(1ull << prev % BUCKETS);
 }
 
-/* Puts a connection into the bucket of its deadline, on the lowest level whose turn has both the
- * deadline and the present: of the higher ones no bucket is used that has begun. */
+/* Puts a connection into the bucket of the deadline, on the lowest level with deadline and present
+ * in one turn: used buckets of higher levels lie ahead. */
 static void put_into_bucket(struct net *net, struct fb_conn *conn)
 {
     struct conn_wheel *wheel = &net->wheel;
@@ -107,7 +107,7 @@ static void put_into_bucket(struct net *net, struct fb_conn *conn)
     }
 }
 
-/* Counts buckets from the time by which deadlines expire, unless one that is used begins before. */
+/* Counts buckets from the expiry time of deadlines, unless a used bucket begins before. */
 static void turn_wheel(struct net *net)
 {
     struct conn_wheel *wheel = &net->wheel;
@@ -138,9 +138,8 @@ void conn_deadline_leave(struct fb_conn *conn)
     conn->limited = 0;
 }
 
-/* Empties a bucket that has begun, into those of the levels below; of level 0 what is due expires,
- * and what was put off goes on. Returns how many of the steps are left: none, where the bucket may
- * not be empty. */
+/* Empties a begun bucket into buckets of lower levels; of level 0 due connections expire, and
+ * postponed ones go on. Returns the steps left: none, where the bucket may not be empty. */
 static int run_bucket(struct net *net, unsigned bucket, int steps)
 {
     struct conn_wheel *wheel = &net->wheel;
@@ -169,7 +168,7 @@ static void wheel_expired(struct loop *loop, struct timer *timer)
     int bucket, steps = STEPS_A_TURN;
 
     assert(loop == &net->loop);
-    wheel->next = 0; /* a deadline that is set meanwhile is later than these */
+    wheel->next = 0; /* deadlines set meanwhile are later */
     while ((bucket = first_bucket(wheel)) != -1) {
         uint64_t start =
             bucket_start(wheel, (unsigned)bucket / BUCKETS, (unsigned)bucket % BUCKETS);
@@ -196,12 +195,12 @@ void conn_wheel_look_at(struct net *net, uint64_t at)
 
     assert(at < wheel->look.at);
     wheel->look.at = at;
-    if (wheel->look.index == 0) /* else the look that is under way sees to the next */
+    if (wheel->look.index == 0) /* else the look under way begins the next */
         timers_arm_at(&net->loop.timers, &wheel->look.timer, at);
 }
 
-/* Looks at a slot, and enters the deadline of its connection if that was left aside; one that is
- * reached, as the worker has stood still, expires. Returns the steps that this counts as. */
+/* Looks at a slot, and enters a deadline left aside; a deadline reached while the worker stood
+ * still expires. Returns the number of steps. */
 static int look_at(struct net *net, uint32_t index)
 {
     struct fb_conn *conn = conn_at_index(net, index);
@@ -217,7 +216,7 @@ static int look_at(struct net *net, uint32_t index)
     return EXPIRY_COUNTS;
 }
 
-/* Looks at some slots; deadlines that are set from its beginning on are left to the next look. */
+/* Looks at some slots; deadlines set after the begin are left to the next look. */
 static void look_expired(struct loop *loop, struct timer *timer)
 {
     struct net *net = container_of(timer, struct net, wheel.look.timer);
@@ -256,7 +255,7 @@ void conn_wheel_done(struct net *net)
     timers_disarm(&net->loop.timers, &net->wheel.look.timer);
 }
 
-/* Asserts that a bucket's links lead there and back; returns how many connections it holds. */
+/* Asserts that a bucket's links match in both directions; returns the number of connections. */
 static uint32_t check_bucket(const struct net *net, unsigned bucket)
 {
     uint32_t number = net->wheel.first[bucket], prev = IS_FIRST | bucket, n = 0;

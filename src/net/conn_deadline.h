@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The deadline of a connection: its owner's, or that of lingering. */
+/* The deadline of a connection: the owner's, or for lingering. */
 #pragma once
 
 #include "net/conn.h"
@@ -7,21 +7,21 @@
 
 /* The latest deadline, in ms from now: more than 24 days. */
 #define CONN_DEADLINE_MOST INT32_MAX
-/* The least, in ms, that is left aside. */
+/* The least time in ms until a deadline left aside. */
 #define CONN_DEADLINE_ASIDE 1000
 
 void conn_wheel_init(struct conn_wheel *wheel, void (*expired)(struct fb_conn *conn));
 /* Requires that no connection has a deadline. */
 void conn_wheel_done(struct net *net);
-/* Looks for deadlines that were left aside from this time of the monotonic clock on. */
+/* Looks for deadlines left aside, from this time of the monotonic clock on. */
 void conn_wheel_look_at(struct net *net, uint64_t at);
-/* Asserts that the buckets are in order and hold `timed_n` connections. */
+/* Asserts the order of the buckets, and a sum of `timed_n` connections. */
 void conn_wheel_check(const struct net *net, uint32_t timed_n);
 
-/* Enter the connection into the wheel by its deadline, and take it out, with its deadline. */
+/* Enter the connection into the wheel by the deadline, and remove connection and deadline. */
 void conn_deadline_enter(struct fb_conn *conn);
 void conn_deadline_leave(struct fb_conn *conn);
-/* The deadline in ms of the monotonic clock; there is one. */
+/* Returns the deadline, set before, in ms of the monotonic clock. */
 uint64_t conn_deadline_at(const struct fb_conn *conn);
 
 /* Sets the deadline, in place of an earlier one: `expired` runs in `ms` (at least 1) from the

@@ -56,7 +56,7 @@ size_t conn_direction_pass(struct fb_conn *conn, struct io_span in)
 
 /* ---- At a rate ---- */
 
-/* Returns the bytes that were received in the pipe. */
+/* Returns the bytes received in the pipe. */
 static uint64_t moved_by(const struct fb_conn *conn, const struct conn_throttle *throttle)
 {
     assert(conn->received >= throttle->before);
@@ -86,8 +86,7 @@ size_t conn_direction_room(const struct fb_conn *conn, size_t most)
     return n < most ? (size_t)n : most;
 }
 
-/* Returns the ms to wait when n bytes were received: as long as the rate takes for these, and until
- * it allows more. */
+/* Returns the ms to wait after n received bytes: until the rate allows for n, and for more. */
 static uint64_t time_to_wait(
     const struct fb_conn *conn, const struct conn_throttle *throttle, size_t n)
 {
@@ -163,7 +162,7 @@ void conn_direction_give_back(struct net *net, struct conn_direction *direction)
     direction->kernel = (struct pipe_ends) { -1, -1 };
 }
 
-/* Goes back to copying what the connection receives. */
+/* Goes back to copying the connection's input. */
 static void copy_again(struct fb_conn *conn)
 {
     struct conn_direction *direction = &conn->pipe->from;
@@ -173,7 +172,7 @@ static void copy_again(struct fb_conn *conn)
     direction->little = 0;
 }
 
-/* Sends what the kernel's pipe holds for the connection. */
+/* Sends the content of the kernel's pipe to the connection. */
 static void push_held(struct fb_conn *to)
 {
     struct conn_direction *direction = conn_direction_to(to);
@@ -268,7 +267,7 @@ bool conn_direction_splice(struct fb_conn *conn)
     return true;
 }
 
-/* The other peer has ended its half, and has got through all that it had to say. */
+/* The opposite peer has ended its half, and all bytes before the end have been sent. */
 static void pass_end_on(struct fb_conn *to)
 {
     if (conn_pipe_of(to)->ends_together)

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How the bytes of a pipe's direction move: from one socket straight to the other, within the
- * kernel, or at a rate. */
+/* Moving bytes of a pipe's direction: straight from one socket to the opposite, within the kernel,
+ * or at a rate. */
 #pragma once
 
 #include "net/conn_pipe_ends.h"
 
-/* Sends what the connection has received at once to its other end, where nothing waits to be sent
- * before; returns how much has left. The rest is to be given to `data`. */
+/* Sends received bytes at once to the opposite end, if no earlier bytes wait there; returns the
+ * number sent. The rest is to be given to `data`. */
 size_t conn_direction_pass(struct fb_conn *conn, struct io_span in);
 /* Moves input of a piped connection within the kernel; false: it is to be copied. */
 bool conn_direction_splice(struct fb_conn *conn);
-/* Goes on where output has left, or more can: called by the flush of the connection, which ends its
- * half if that is ending then. */
+/* Goes on after output was sent, or became possible: called by the flush of the connection; an
+ * ending half ends when empty. */
 void conn_direction_progress(struct fb_conn *conn);
 /* Returns how many of `most` bytes the rate lets a piped connection receive now, at least 1. */
 size_t conn_direction_room(const struct fb_conn *conn, size_t most);
 /* Stops reading where the rate asks for it, when n bytes were received. */
 void conn_direction_note(struct fb_conn *conn, size_t n);
-/* Fails a connection that a send has found reset, when its end is received; false: none has. */
+/* Fails a connection with a reset found by a send, when the end is received; false: no reset was
+ * found. */
 bool conn_direction_fail_broken(struct fb_conn *conn);
 
 /* Gives the kernel's pipe of a direction back; bytes in it are lost. */

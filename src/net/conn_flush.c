@@ -16,7 +16,7 @@
 /* How often a reset that waits asks whether the peer's system has taken the output. */
 #define QUEUE_LOOK_MS 20
 
-/* Returns the bytes of the output that are in the kernel's queue. */
+/* Returns the bytes of output in the kernel's queue. */
 static size_t queued_by_kernel(const struct fb_conn *conn)
 {
     size_t n;
@@ -37,8 +37,8 @@ static COLD void note_reset(struct fb_conn *conn)
         conn->sent -= queued_by_kernel(conn);
 }
 
-/* Whether the reset of a piped connection that has sent all its output, and whose other end is
- * broken, waits until its peer's system has taken that; the deadline is set then. */
+/* Whether the reset of a piped connection without unsent output, after a break of the other end,
+ * waits until the peer's system has acknowledged the output; sets the deadline then. */
 static COLD bool reset_waits(struct fb_conn *conn)
 {
     struct conn_pipe *pipe = conn_pipe_of(conn);
@@ -56,7 +56,7 @@ static COLD bool reset_waits(struct fb_conn *conn)
     return true;
 }
 
-/* Hands on the output that the operations hold; false: an event will tell when it has left, or the
+/* Hands on the output held by the operations; false: an event will tell of the end, or the
  * connection has failed. */
 static NOINLINE bool push_held_output(struct fb_conn *conn)
 {
@@ -68,7 +68,7 @@ static NOINLINE bool push_held_output(struct fb_conn *conn)
     return false;
 }
 
-/* Whether all that was sent has left the process. */
+/* Whether all sent output has left the process. */
 static inline bool has_left(struct fb_conn *conn)
 {
     return conn->source.io->flush == NULL || push_held_output(conn);
@@ -85,8 +85,8 @@ static bool both_have_ended(const struct fb_conn *conn)
     return conn->pipe == NULL || (has_conn_ended(conn) && has_conn_ended(conn_pipe_other(conn)));
 }
 
-/* Whether the connection ends with a reset: its owner has aborted it, or output is cut off by a
- * fault of ours, so that the peer must not take the end for that of the output. */
+/* Whether the connection ends with a reset: after an abort by the owner, or where our fault cuts
+ * off output, so that the peer must not take the output for complete. */
 static COLD bool ends_with_reset(const struct fb_conn *conn, fb_reason reason)
 {
     switch (reason) {
@@ -133,7 +133,7 @@ static inline void release_slot(struct fb_conn *conn, bool reset)
     assert(net->connection_n > 0);
     conn_set_phase(conn, CONN_FREE);
     if (unlikely(net->unfiltered) && !outgoing && !reset)
-        descriptor_stop_linger(conn->source.fd); /* another process may have set it on a listener */
+        descriptor_stop_linger(conn->source.fd); /* perhaps set by another process */
     source_close(&net->loop, &conn->source, reset);
     net->connection_n--;
     counters_add(net->counters, COUNTER_SLOTS, -1);
@@ -167,8 +167,8 @@ void conn_end(struct fb_conn *conn, fb_reason reason)
     release_slot(conn, reset);
 }
 
-/* Ends the connection for its owner, sends FIN, and has what the peer still sends discarded
- * (conn_input.c): closing with unread input would be a reset. */
+/* Ends the connection for the owner, sends FIN, and has further input discarded (conn_input.c):
+ * closing with unread input would be a reset. */
 static COLD void linger(struct fb_conn *conn)
 {
     struct loop *loop = &conn->net->loop;
@@ -191,8 +191,8 @@ static COLD void linger(struct fb_conn *conn)
         conn_deadline_set(conn, conn->net->lingering_timeout);
 }
 
-/* Leaves an open connection to its next owner; it fails where there is no memory to keep it, or
- * where the worker drains and keeps none. */
+/* Leaves an open connection to the next owner; the connection fails without memory for the pool, or
+ * where the worker drains. */
 static COLD void keep_open(struct fb_conn *conn)
 {
     assert(conn->outgoing && conn->phase == CONN_KEEPING);
@@ -206,7 +206,7 @@ static COLD void keep_open(struct fb_conn *conn)
     conn_redeliver(conn);
 }
 
-/* Whether bytes of the peer, which has not ended its half, lie unread in the kernel. */
+/* Whether the peer, before its end, has sent bytes still unread in the kernel. */
 static NOINLINE bool input_is_pending(struct fb_conn *conn)
 {
     uint8_t bytes[512]; /* the scratch buffer may still hold lent bytes */
@@ -228,14 +228,14 @@ static void watch_writing(struct fb_conn *conn)
         conn_fail(conn, FB_NO_MEMORY);
 }
 
-/* Leaves a closed connection until more happens: it is read no more. */
+/* Leaves a closed connection until more happens: reading stops. */
 static void wait_closed(struct fb_conn *conn)
 {
     source_disarm(&conn->net->loop, &conn->source, EVENT_READ);
     conn_count(conn);
 }
 
-/* Ends a connection as the broken one that it was piped with has ended. */
+/* Ends a connection after the break of the other end of the pipe. */
 static COLD void reset_or_wait(struct fb_conn *conn)
 {
     assert(conn->phase == CONN_CLOSING && !conn_has_output(conn));
@@ -290,7 +290,7 @@ static void update_pressure(struct fb_conn *conn)
         if (conn->phase == CONN_OPEN)
             conn->ops->writable(conn);
         if (conn->net->borrower == conn)
-            conn_mark_dirty(conn); /* the connection is counted as writing until that has left */
+            conn_mark_dirty(conn); /* the connection counts as writing until the output has left */
     }
 }
 
@@ -366,8 +366,8 @@ static void check_connect(struct fb_conn *conn)
     }
 }
 
-/* Goes on with our connect(), where one is under way; returns whether output can leave from now on.
- * Output that has to wait is copied. */
+/* Goes on with our connect(), if under way; returns whether output can leave from now on. Output
+ * still waiting is copied. */
 static bool advance_connect(struct fb_conn *conn)
 {
     if (!conn_is_connecting(conn))
@@ -378,7 +378,7 @@ static bool advance_connect(struct fb_conn *conn)
     return conn_can_send(conn);
 }
 
-/* Ends the connection, or leaves it until more happens. */
+/* Ends the connection, or waits for further events. */
 static void end_or_wait(struct fb_conn *conn)
 {
     switch (conn->phase) {
@@ -412,7 +412,7 @@ static void end_or_wait(struct fb_conn *conn)
     conn_count(conn);
 }
 
-/* Whether a connection is closed and there is nothing that it has to send or to stop. */
+/* Whether a closed connection has nothing to send or to stop. */
 static inline bool only_closes(const struct fb_conn *conn)
 {
     return conn->phase == CONN_CLOSING && conn->unsent == 0 && conn->out == NULL &&

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The flush of a connection, and its end. */
+/* The flush of a connection, and the end. */
 #pragma once
 
 #include "net/conn.h"
 
-/* Ends the connection at once; not called from one of its own callbacks. */
+/* Ends the connection at once; not called from the connection's callbacks. */
 void conn_end(struct fb_conn *conn, fb_reason reason);
 
 /* ---- For net/ alone ---- */
 
 /* Does what callbacks have asked for, and goes on when the peer has taken output. */
 NOINLINE void conn_flush(struct fb_conn *conn);
-/* The output of a closed connection was sent: when it has left too, keeps the connection open for
- * another owner, lingers, or ends it. */
+/* The output of a closed connection was sent: once it has left too, keeps the connection open for a
+ * new owner, lingers, or ends the connection. */
 void conn_finish_close(struct fb_conn *conn);
 /* Watches for the end of our connect(), and, where that is one system call less, for input too: a
  * report of input is left until `opened` has run. */

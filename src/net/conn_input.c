@@ -14,9 +14,9 @@
 
 #include <string.h>
 
-/* Receives after which a connection with endless input gives the others their turn. */
+/* Receives after which a connection with endless input lets the rest of the loop run. */
 #define RECEIVES_A_TURN 16
-/* Receives that a splice counts as: it moves as many bytes. */
+/* Receives equal to a splice in bytes. */
 #define SPLICE_COUNTS 4
 
 /* ---- Input that the owner has left ---- */
@@ -48,8 +48,8 @@ static struct chunk *make_room(struct fb_conn *conn, size_t least)
     return conn->in = chunk;
 }
 
-/* Keeps the input that the owner has left after `used` bytes; `chunk` is where it lies, or NULL: in
- * the scratch buffer. There is something left, or a chunk to free. */
+/* Keeps the owner's unconsumed input after `used` bytes, in `chunk`, or NULL: in the scratch
+ * buffer. There are unconsumed bytes, or a chunk to free. */
 static void keep_input(struct fb_conn *conn, fb_bytes in, size_t used, struct chunk *chunk)
 {
     size_t left = in.n - used;
@@ -80,7 +80,7 @@ static void note_end(struct fb_conn *conn)
         conn_mark_dirty(conn);
 }
 
-/* Notes what a system call says that has received nothing. */
+/* Notes the result of an empty receive. */
 static NOINLINE void note_nothing(struct fb_conn *conn, struct io_result result)
 {
     if (result.status == IO_AGAIN_READ || result.status == IO_AGAIN_WRITE) {
@@ -96,7 +96,7 @@ static NOINLINE void note_nothing(struct fb_conn *conn, struct io_result result)
     }
 }
 
-/* Receives once into *span; false: nothing, which conn->read and conn->phase explain. */
+/* Receives once into *span; false: nothing, as conn->read and conn->phase explain. */
 static inline bool receive(struct fb_conn *conn, struct io_span *span)
 {
     struct source *source = &conn->source;
@@ -116,7 +116,7 @@ static inline bool receive(struct fb_conn *conn, struct io_span *span)
     return true;
 }
 
-/* Receives behind the unconsumed bytes, so that the owner is given all in one piece; false as
+/* Receives behind the unconsumed bytes, so that the owner gets all input in one piece; false as
  * above. */
 static bool receive_behind(struct fb_conn *conn)
 {
@@ -142,8 +142,8 @@ static bool receive_behind(struct fb_conn *conn)
     return true;
 }
 
-/* The peer of a closed connection still sends: without reading that, the kernel would answer with a
- * reset, which takes away the reply from a peer that has not read it yet. */
+/* The peer of a closed connection still sends: unread input would have the kernel answer with a
+ * reset, which destroys the reply on its way to the peer. */
 static void discard_input(struct fb_conn *conn)
 {
     for (int i = 0; i < RECEIVES_A_TURN && conn->source.events[EVENT_READ].ready; i++) {
@@ -160,8 +160,7 @@ static void discard_input(struct fb_conn *conn)
 
 /* ---- Giving input to the owner ---- */
 
-/* Detaches the unconsumed bytes, so that an end of the connection leaves them alone while they are
- * lent. */
+/* Detaches the unconsumed bytes, so that an end of the connection does not free lent bytes. */
 static struct chunk *detach_input(struct fb_conn *conn)
 {
     struct chunk *chunk = conn->in;
@@ -171,8 +170,8 @@ static struct chunk *detach_input(struct fb_conn *conn)
     return chunk;
 }
 
-/* Flushes behind a callback that was given input of `chunk`, or has left some of it, and keeps what
- * it has left, unless the connection has ended meanwhile. */
+/* Flushes after a callback with input in `chunk`, or with input left, and keeps the unconsumed
+ * input, unless the connection has ended meanwhile. */
 static NOINLINE void flush_and_keep(
     struct fb_conn *conn, uint32_t generation, size_t used, struct chunk *chunk)
 {
@@ -211,8 +210,7 @@ static inline bool deliver(struct fb_conn *conn, fb_bytes in, struct chunk *chun
     return conn->source.generation == generation;
 }
 
-/* Tells the owner that the peer has ended its half, with what was never consumed; false as
- * above. */
+/* Tells the owner of the end of the peer's half, with the unconsumed input; false as above. */
 static COLD bool deliver_end(struct fb_conn *conn)
 {
     struct net *net = conn->net;
@@ -232,7 +230,7 @@ static COLD bool deliver_end(struct fb_conn *conn)
     return conn->source.generation == generation;
 }
 
-/* Sees to what follows when nothing was received. */
+/* Handles an empty receive: delivers the peer's end, if any, and flushes. */
 static NOINLINE void end_input(struct fb_conn *conn)
 {
     struct net *net = conn->net;
@@ -250,8 +248,8 @@ static inline size_t input_room(const struct fb_conn *conn)
     return most > 0 && most < room ? most : room;
 }
 
-/* Receives, or takes what is to be offered again, and delivers until there is no more, or others
- * are to have their turn; false when the connection has gone. */
+/* Receives, or takes input to be offered again, and delivers until the input ends, or the turn's
+ * share is used; false when the connection has gone. */
 static bool read_input(struct fb_conn *conn)
 {
     const struct event *reading = &conn->source.events[EVENT_READ];
@@ -283,7 +281,7 @@ static bool read_input(struct fb_conn *conn)
     return true;
 }
 
-/* Reads what had come before the connection was opened, in the same turn; false: the connection has
+/* Reads input from before the connection was opened, in the present turn; false: the connection has
  * gone. */
 static COLD bool read_early_input(struct fb_conn *conn)
 {
@@ -324,15 +322,15 @@ void conn_open(struct fb_conn *conn)
         read_on_later(conn);
 }
 
-/* Does what a readable connection asks for that is not just open, without any input kept; and goes
- * on with one that has more to receive. */
+/* Handles a readable connection other than a plain open one without kept input; goes on where there
+ * is more to receive. */
 static NOINLINE void read_otherwise(struct fb_conn *conn)
 {
     struct net *net = conn->net;
     uint32_t generation = conn->source.generation;
 
     assert(conn->phase != CONN_FREE && !net->flushing);
-    if (conn_is_connecting(conn)) /* `opened` runs before what the peer has sent is read */
+    if (conn_is_connecting(conn)) /* `opened` runs before the peer's input is read */
         return;
     if (conn->phase == CONN_OPENING) {
         conn_open(conn);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The peer's address and the log lines of a connection: with its number, its client, and the words
- * of its owner. Never changes the connection; it can be called in any phase. */
+/* The peer's address and the log lines of a connection: with number, client, and the owner's words.
+ * Never changes the connection; callable in any phase. */
 #include "net/conn_log.h"
 
 #include <string.h>

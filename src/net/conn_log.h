@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The peer's address and the log lines of a connection: with its number, its client, and the words
- * of its owner. Never changes the connection; it can be called in any phase. */
+/* The peer's address and the log lines of a connection: with number, client, and the owner's words.
+ * Never changes the connection; callable in any phase. */
 #pragma once
 
 #include "net/conn.h"
@@ -21,7 +21,7 @@ void conn_log(const struct fb_conn *conn, enum log_level level, int error, const
     PRINTF_FORMAT(4, 5);
 void conn_vlog(
     const struct fb_conn *conn, enum log_level level, int error, const char *format, va_list args);
-/* Logs that a system call has failed to move bytes. */
+/* Logs a system call's failure to move bytes. */
 void conn_log_failed(
     const struct fb_conn *conn, enum log_transfer transfer, int error, const char *call);
 /* Fills in the connection's part of a line; `client` is the room for its text. */

@@ -19,7 +19,7 @@
 #define SENDS_A_TURN 16
 /* The same in bytes. */
 #define SENT_A_TURN (1024 * 1024)
-/* Bytes of a file that one system call takes. */
+/* Bytes of a file in a system call. */
 #define FILE_PIECE (1024 * 1024)
 
 /* ---- The ring of chunks ---- */
@@ -309,8 +309,8 @@ static inline void borrow(struct fb_conn *conn, const uint8_t *p, size_t n)
     conn->unsent += n;
 }
 
-/* Adds to what the connection has borrowed already what lies behind it, or fits there; false: it is
- * to be copied. */
+/* Adds bytes to the borrowed output, where the bytes lie behind or fit there; false: to be
+ * copied. */
 static bool borrow_more(struct fb_conn *conn, const uint8_t *p, size_t n, bool lent)
 {
     struct net *net = conn->net;

@@ -4,9 +4,9 @@
 
 #include "net/conn.h"
 
-/* ---- Calls of owners, which do nothing on a connection that is not active ---- */
+/* ---- Calls of owners: without an effect on an inactive connection ---- */
 
-/* Adds to the output: copied, unless it lies within the input that is lent just now. */
+/* Adds to the output: copied, unless within the input lent now. */
 void conn_write(struct fb_conn *conn, const void *p, size_t n);
 /* Sends from where the bytes lie; release(arg) runs once, from the loop. -1: nothing was taken. */
 int conn_write_ref(

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two connections piped together: the input of each is sent to the other, until both have ended.
+/* Two connections piped together: input of one end is output of the opposite end, until both have
+ * ended.
  *
- * Responsible for the callbacks of both while they are piped, and for the time in which a byte has
- * to move, which is the deadline of one of them. Bytes are copied through the worker's scratch
- * buffer at first; a direction that has moved much is spliced (conn_direction.c). Invariant: the
- * pipe lives until its second end has ended, and each owner's `closed` runs for its own. */
+ * Responsible for the callbacks of piped connections, and for the pipe's idle timeout, kept as the
+ * deadline of one end. Bytes are copied through the worker's scratch buffer at first; a busy
+ * direction is spliced (conn_direction.c). Invariant: the pipe lives until the second end has
+ * ended, and `closed` runs for both owners. */
 #include "net/conn_pipe.h"
 
 #include "net/conn_deadline.h"
@@ -14,7 +15,7 @@
 
 #include <errno.h>
 
-/* A pipe is part of each proxied session. */
+/* A proxied session has a pipe. */
 static_assert(sizeof(struct conn_pipe) <= 120, "a pipe has become dearer");
 /* A whole buffer is no limit. */
 static_assert(NET_SCRATCH <= UINT16_MAX + 1, "a limit does not fit into a direction");
@@ -50,7 +51,7 @@ static void time_end(struct conn_pipe *pipe, struct fb_conn *conn, uint64_t ms)
     conn_deadline_set(conn, ms < most ? ms : most);
 }
 
-/* Makes the time the deadline of an end that had none for it. */
+/* Moves the pipe's timeout to an end's deadline; the end had no timeout before. */
 static void time_other(struct conn_pipe *pipe, struct fb_conn *conn, uint64_t ms)
 {
     pipe->connect_by = UINT64_MAX;
@@ -59,7 +60,7 @@ static void time_other(struct conn_pipe *pipe, struct fb_conn *conn, uint64_t ms
     time_end(pipe, conn, ms);
 }
 
-/* Whether an end is not read for its rate: then nobody is to blame that no byte moves. */
+/* Whether the rate stops reading from an end: then no peer is to blame for the silence. */
 static bool is_throttled(const struct conn_pipe *pipe)
 {
     for (int i = 0; i < 2; i++)
@@ -68,8 +69,8 @@ static bool is_throttled(const struct conn_pipe *pipe)
     return false;
 }
 
-/* Ends both, or waits for what is left of the time since a byte moved. The time of a connect() that
- * is over ends the end that waits for it. */
+/* Ends both, or waits for the rest of the time since a byte moved. An end with an expired connect()
+ * ends alone. */
 static void pipe_expired(struct fb_conn *conn)
 {
     struct conn_pipe *pipe = conn_pipe_of(conn);
@@ -82,7 +83,7 @@ static void pipe_expired(struct fb_conn *conn)
         conn_connect_failed(conn, ETIMEDOUT, IO_CONNECT);
     } else if (idle < pipe->timeout) {
         time_end(pipe, conn, pipe->timeout - idle);
-    } else if (is_throttled(pipe)) { /* its time begins when the rate allows more */
+    } else if (is_throttled(pipe)) { /* the timeout begins when the rate allows more */
         time_end(pipe, conn, pipe->timeout);
     } else {
         for (int i = 0; i < 2; i++)
@@ -91,7 +92,7 @@ static void pipe_expired(struct fb_conn *conn)
     }
 }
 
-/* The time of the connect() is over: the deadline, if it is the pipe's too, may come early now. */
+/* The time of the connect() is over: the deadline, if also the pipe's, may come early now. */
 static void pipe_opened(struct fb_conn *conn)
 {
     if (conn_pipe_of(conn)->timed == conn_pipe_index(conn))
@@ -100,8 +101,8 @@ static void pipe_opened(struct fb_conn *conn)
         conn_deadline_clear(conn);
 }
 
-/* The rate allows more: reads on, unless the other end has yet to take what it was given, whose
- * flush reads on then. */
+/* The rate allows more: reads on, unless the opposite end has bytes left to send; then the flush of
+ * the opposite end reads on. */
 static void throttle_expired(struct loop *loop, struct timer *timer)
 {
     struct conn_throttle *throttle = container_of(timer, struct conn_throttle, timer);
@@ -158,8 +159,8 @@ static bool is_quiet(const struct fb_conn *conn)
            conn_direction_to(conn)->buffered == 0;
 }
 
-/* The peer of an end has ended its half. The flush passes that on, unless there is nothing that has
- * to be sent before. */
+/* The peer of an end has ended its half. The flush ends the opposite half, unless bytes have to be
+ * sent before. */
 static void pipe_eof(struct fb_conn *conn, fb_bytes rest)
 {
     struct fb_conn *to = conn_pipe_other(conn);
@@ -172,7 +173,7 @@ static void pipe_eof(struct fb_conn *conn, fb_bytes rest)
         conn_mark_dirty(to != NULL ? to : conn);
 }
 
-/* Closes the remaining end behind its unsent output. The timeout runs on, on its deadline. */
+/* Closes the remaining end after its unsent output. The timeout runs on, as the end's deadline. */
 static void close_other(struct fb_conn *conn)
 {
     struct conn_pipe *pipe = conn_pipe_of(conn);
@@ -183,8 +184,8 @@ static void close_other(struct fb_conn *conn)
         time_other(pipe, conn, idle < pipe->timeout ? pipe->timeout - idle : 1);
 }
 
-/* The other end is broken. Bytes that had come from b are delivered before `a` ends; by a reset,
- * unless the pipe hides that, so that its peer does not take them for the whole. */
+/* The other end is broken. Bytes received from b are delivered before `a` ends; by a reset, unless
+ * the pipe hides breaks, so that the peer does not take the bytes for complete. */
 static COLD void follow_broken(struct conn_pipe *pipe, struct fb_conn *conn, fb_reason reason)
 {
     bool delivers = reason == FB_RESET || reason == FB_IO_ERROR;
@@ -332,7 +333,7 @@ static const struct conn_ops pipe_ops = {
     .describe = pipe_describe,
 };
 
-/* Gives a pipe its rates; false without memory. */
+/* Gives a pipe rates; false without memory. */
 static bool add_limits(struct conn_pipe *pipe, struct net *net, const uint64_t rates[2])
 {
     struct conn_limits *limits = memory_alloc(net->memory, sizeof(*limits));
@@ -383,7 +384,7 @@ static inline void begin_time(struct conn_pipe *pipe, struct fb_conn *a, struct 
     struct fb_conn *timed = NULL;
 
     if (pipe->timeout > 0) {
-        /* an open end, and rather one with a deadline, which is only put off */
+        /* an open end, preferably with a deadline, only to be put off */
         timed =
             a->phase != CONN_OPEN || (!a->limited && b->limited && b->phase == CONN_OPEN) ? b : a;
         time_other(pipe, timed, pipe->timeout);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The layout of a pipe: two connections as its ends, and a direction from each, named by the end
- * that its bytes come from. */
+/* The layout of a pipe: two connections as ends, and two directions, named by the end that sends
+ * the bytes. */
 #pragma once
 
 #include "base/check.h"
@@ -9,18 +9,18 @@
 
 #define CONN_PIPE_KIND KIND('P', 'I', 'P', 'E')
 
-/* Bytes after which a direction is spliced instead of copied. */
+/* Bytes after which a direction is spliced. */
 #define CONN_PIPE_COPIED_MOST ((size_t)256 * 1024)
 
 struct conn_direction {
     struct pipe_ends kernel; /* the kernel's pipe; -1: none, and then `buffered` is 0 */
     uint32_t buffered;       /* bytes in it */
-    uint16_t most;           /* bytes received at once while they are copied; 0: any */
-    uint8_t little;          /* times in a row that little was spliced */
-    bool splices : 1;        /* bytes move within the kernel, where they can */
-    bool broken : 1;         /* by a reset that a send has found; what had come is received */
+    uint16_t most;           /* bytes received at once while copying; 0: any */
+    uint8_t little;          /* consecutive splices of few bytes */
+    bool splices : 1;        /* bytes move within the kernel, if possible */
+    bool broken : 1;         /* a send has found a reset; bytes from before are received */
     uint8_t index : 1;       /* of the end in the pipe */
-    uint64_t look_at;        /* bytes received from which on to do more than to copy */
+    uint64_t look_at;        /* received bytes at which more is to be done than to copy */
 };
 
 struct conn_pipe_end {
@@ -32,14 +32,14 @@ struct conn_pipe_end {
     struct conn_direction from; /* what it receives */
 };
 
-/* Whether the end of a pipe that is left is to be reset, as the other one is broken. */
+/* Whether the remaining end of a pipe is to be reset, after the break of the other end. */
 enum conn_pipe_reset {
     CONN_PIPE_RESETS_NOT,
     CONN_PIPE_RESETS,      /* when its output has left */
     CONN_PIPE_AWAITS_QUEUE /* when the kernel's queue is empty, too, or at `reset_by` */
 };
 
-/* The rate of a direction. Its timer is set while reading waits for it. */
+/* The rate of a direction. The timer is set while reading waits. */
 struct conn_throttle {
     struct timer timer;
     struct conn_pipe_end *end;
@@ -55,7 +55,7 @@ struct conn_limits {
 struct conn_pipe {
     unsigned kind;
     bool ends_together; /* after the FIN of either peer, when the bytes before it are delivered */
-    int8_t timed;       /* index of the end whose deadline the timeout has; CONN_PIPE_UNTIMED */
+    int8_t timed;       /* index of the end with the timeout as deadline; CONN_PIPE_UNTIMED */
     bool b_break_ends;  /* a break of the second end ends the first as the end of a half does */
     uint8_t reset;      /* enum conn_pipe_reset */
     struct conn_pipe_end ends[2];
@@ -98,14 +98,14 @@ static inline struct conn_direction *conn_direction_to(const struct fb_conn *con
     return &conn_pipe_other_end(conn)->from;
 }
 
-/* Whether a deadline of a piped connection may be that of its connect(). */
+/* Whether a piped connection's deadline may be the connect()'s. */
 static inline bool conn_pipe_is_unopened(const struct fb_conn *conn)
 {
     return conn->phase == CONN_OPENING || conn_is_connecting(conn);
 }
 
-/* Whether output of a connection leaves as if there were no pipe: its other end is read, and holds
- * nothing back for it. */
+/* Whether output of a connection leaves as without a pipe: the opposite end is read, and holds
+ * nothing back. */
 static inline bool conn_pipe_flows(const struct fb_conn *to)
 {
     const struct fb_conn *from = conn_pipe_other(to);

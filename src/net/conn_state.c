@@ -13,7 +13,7 @@
 
 void conn_set_write(struct fb_conn *conn, enum conn_write write)
 {
-    assert(conn->write < (unsigned)write); /* the half only ever comes nearer to its end */
+    assert(conn->write < (unsigned)write); /* a half only gets nearer to the end */
     conn->write = write;
 }
 
@@ -35,7 +35,7 @@ void conn_redeliver(struct fb_conn *conn)
 {
     const struct net *net = conn->net;
 
-    /* the rest is not known while `data` runs, or the flush behind it */
+    /* the rest is unknown while `data` runs, or the flush afterwards */
     if (conn->in != NULL || net->lent.n > 0 || net->flushing)
         conn->redeliver = 1;
     conn_update_reading(conn);
@@ -172,7 +172,7 @@ void conn_leave_end(struct fb_conn *conn)
         conn_fail(conn, reason);
 }
 
-/* ---- Stopped connections whose peers have broken them, or have gone ---- */
+/* ---- Stopped connections with a broken or closed peer ---- */
 
 /* Broken ones are ended at once where the event mechanism tells of an error of a source that is
  * paused, else by a look at all connections a while later; the mechanism does not know a source for
@@ -190,8 +190,8 @@ static bool is_stopped(const struct fb_conn *conn)
     return conn->read == CONN_READ_STOPPED && conn->pipe == NULL && conn_is_active(conn);
 }
 
-/* Whether only a look finds out what the owner wants to know: the mechanism tells of an error of a
- * source that it has been given, though it waits for nothing, and of no end. */
+/* Whether only a look shows a peer's end to the owner: the mechanism reports errors of added
+ * sources, even of paused ones, and never ends. */
 static bool is_looked_at(const struct fb_conn *conn)
 {
     const struct event *events = conn->source.events;
@@ -200,7 +200,7 @@ static bool is_looked_at(const struct fb_conn *conn)
            (!events[EVENT_READ].active && !events[EVENT_WRITE].active);
 }
 
-/* Ends a connection whose peer has ended its half, with nothing left to receive. */
+/* Ends a connection after the end of the peer's half, with nothing left to receive. */
 static void check_stopped_end(struct fb_conn *conn)
 {
     const struct io_ops *io = conn->source.io;
@@ -265,7 +265,7 @@ static void look_when_stopped(struct fb_conn *conn)
 
     if (conn->read != CONN_READ_STOPPED || conn->pipe != NULL || !is_looked_at(conn))
         return;
-    net->stopped.found = true; /* the look that is under way may have passed it by */
+    net->stopped.found = true; /* the look under way may have passed by */
     if (!timer_is_set(&net->stopped.timer))
         timer_set(&net->loop, &net->stopped.timer, LOOK_MS);
 }

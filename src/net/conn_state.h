@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The phase of a connection, its two halves, and the owners' calls that change them. */
+/* The phase of a connection, the two halves, and the owners' calls that change phase and halves. */
 #pragma once
 
 #include "net/conn.h"
 
 #include <assert.h>
 
-/* ---- Calls of owners, which do nothing on a connection that is not active ---- */
+/* ---- Calls of owners: without an effect on an inactive connection ---- */
 
 /* Calls `data` no more until resumed; unconsumed input is then offered again. */
 void conn_stop(struct fb_conn *conn);
 void conn_resume(struct fb_conn *conn);
-/* Lets a connection that is stopped end with FB_PEER_GONE when its peer has ended its half and all
- * earlier input was received; or no longer. */
+/* Lets a stopped connection end with FB_PEER_GONE when the peer has ended its half and all earlier
+ * input was received; or no longer. */
 void conn_end_with_peer(struct fb_conn *conn, bool ends);
 /* Offers unconsumed input, also the rest that the running `data` will leave, again from the
  * loop. */
@@ -26,13 +26,13 @@ void conn_close(struct fb_conn *conn);
 void conn_keep(struct fb_conn *conn);
 /* Ends the connection in the next flush; FB_ABORTED resets. */
 void conn_fail(struct fb_conn *conn, fb_reason reason);
-/* Does the same by the errno of a system call, which the owner is told. */
+/* Fails a connection by the errno of a system call, and tells the owner. */
 void conn_fail_by(struct fb_conn *conn, int error);
-/* Fails a connection whose connect() has failed, with a log line, or lasts too long for its owner
- * (ETIMEDOUT). */
+/* Fails a connection after a failed connect(), with a log line, or after too long a connect() for
+ * the owner (ETIMEDOUT). */
 void conn_connect_failed(struct fb_conn *conn, int error, enum io_step step);
-/* Before and after an owner that gives an open connection to another is told of its end: between
- * them its calls do nothing, as within `closed`, but to fail the connection. */
+/* Before and after the end of an owner's use of an open connection is announced: in between the
+ * owner's calls have no effect, as within `closed`, except for failing the connection. */
 void conn_leave_begin(struct fb_conn *conn);
 void conn_leave_end(struct fb_conn *conn);
 /* Posts the run of `opened` to the normal queue. */
@@ -40,13 +40,13 @@ void conn_open_soon(struct fb_conn *conn);
 
 /* ---- For net/ alone ---- */
 
-/* Unsent bytes above which a connection is not read, and below which reading goes on. */
+/* Unsent bytes to stop reading at, and to go on at. */
 #define CONN_HIGH_WATER (64 * 1024)
 #define CONN_LOW_WATER (16 * 1024)
 
 #define TO(phase) (1U << CONN_##phase)
 
-/* The legal steps: the next phases of each phase, as bits. */
+/* The legal steps: the next phases of a phase, as bits. */
 static const uint16_t conn_steps[CONN_PHASES] = {
     [CONN_FREE] = TO(CONNECTING) | TO(OPENING),
     [CONN_LINGERING] = TO(LINGERED) | TO(FREE),
@@ -78,7 +78,7 @@ static inline void conn_set_read(struct fb_conn *conn, enum conn_read read)
 }
 
 void conn_set_write(struct fb_conn *conn, enum conn_write write);
-/* Returns the reason of a failure by this errno. */
+/* Returns the reason of a failure for an errno. */
 fb_reason conn_reason_of(int error);
 /* Tells the owner of the first errno. */
 void conn_tell_failed(struct fb_conn *conn, int error);
@@ -88,9 +88,9 @@ void conn_update_reading(struct fb_conn *conn);
 void conn_redeliver(struct fb_conn *conn);
 /* Enters a connected socket's phase: `opened` will run. */
 void conn_establish(struct fb_conn *conn);
-/* Moves the client from one gauge of the statistics to another. */
+/* Moves the client between gauges of the statistics. */
 void conn_count_as(struct fb_conn *conn, enum conn_activity activity);
-/* Ends a stopped connection that its peer has broken, or has ended where the owner wants that. */
+/* Ends a stopped connection after a break, or after the peer's end where the owner wants so. */
 void conn_check_stopped(struct fb_conn *conn);
 /* Does so to some of the stopped connections, by the timer for these; the caller flushes. */
 void conn_check_all_stopped(struct net *net);
@@ -113,7 +113,7 @@ static inline bool conn_is_connecting(const struct fb_conn *conn)
     return conn->phase == CONN_CONNECTING || conn->phase == CONN_CLOSING_UNCONNECTED;
 }
 
-/* Whether the report that our connect() has ended says by itself that it has succeeded. */
+/* Whether the report of our connect()'s end also proves success. */
 static inline bool conn_is_told_connected(const struct fb_conn *conn)
 {
     const struct source *source = &conn->source;
@@ -137,9 +137,9 @@ static inline void conn_count(struct fb_conn *conn)
         conn_count_as(conn, activity);
 }
 
-/* Marks the connection dirty: the flush after the running callback looks at it. The mark is the
- * WRITE event in the loop's flush queue: a dirty connection needs no list link of its own, and it
- * is flushed by the same code that runs when its peer has taken output. */
+/* Marks the connection dirty: the flush after the running callback handles the connection. The mark
+ * is the WRITE event in the loop's flush queue: a dirty connection needs no list link, and the
+ * flush is also the handler of the peer's taking output. */
 static inline void conn_mark_dirty(struct fb_conn *conn)
 {
     struct loop *loop = &conn->net->loop;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the sockets of others that listen, sorted, so that tens of thousands of listeners each find
- * theirs. */
+/* Keeps foreign listening sockets, sorted, so that searches are fast for tens of thousands of
+ * listeners. */
 #include "net/in_use.h"
 
 #include "os/sockets.h"
@@ -89,7 +89,7 @@ int in_use_read(struct in_use *in_use, const char *root)
     return 0;
 }
 
-/* Whether both are in the way of each other; *sure: whatever options the socket has. */
+/* Whether a socket is in the way of a listener; *sure: whatever options the socket has. */
 static bool is_in_way(const struct listener *listener, const struct address *held, bool *sure)
 {
     const struct address *wanted = &listener->address;
@@ -109,8 +109,8 @@ static bool is_in_way(const struct listener *listener, const struct address *hel
     return address_is_wildcard(held);
 }
 
-/* Returns the index of the first socket that may be in the way: the port's wildcards come first in
- * it, those of IPv4 before others. */
+/* Returns the index of the first candidate for a conflict: the port's wildcards come first, IPv4's
+ * before IPv6's. */
 static size_t first_candidate(const struct in_use *in_use, const struct address *wanted)
 {
     struct address wildcard = { .length = sizeof(wildcard.in) };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses on which sockets of this machine listen, as far as the system shows them
- * (os_listening_visit()): to find out, without a socket, what a bind() would meet. */
+/* Addresses of this machine's listening sockets, as far as the system shows them
+ * (os_listening_visit()): to predict, without a socket, the result of a bind(). */
 #pragma once
 
 #include "net/listener.h"
@@ -22,8 +22,8 @@ struct in_use {
 int in_use_read(struct in_use *in_use, const char *root);
 void in_use_done(struct in_use *in_use);
 
-/* Returns the first socket after `after` (NULL: of all) that listens where this listener would be
- * bound, or NULL. *sure is false where that depends on an option (IPV6_V6ONLY) of the other, or
- * on its network interface, which the tables lack. */
+/* Returns the first conflicting socket after `after` (NULL: of all), listening on an address of
+ * this listener, or NULL. *sure is false where the conflict depends on the socket's option
+ * IPV6_V6ONLY, or on the network interface, absent in the tables. */
 const struct in_use_socket *in_use_find(const struct in_use *in_use,
     const struct in_use_socket *after, const struct listener *listener, bool *sure);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listening sockets: the layout of a listener, which has those of one address. The master opens
- * them and keeps every one; workers inherit them. Invariant: a descriptor is -1 or open, and is
- * closed by the last listener that names it. */
+/* Listening sockets: the layout of a listener, with the sockets of one address. The master opens
+ * and keeps all listeners; workers inherit them. Invariant: a descriptor is -1 or open, and is
+ * closed by the last listener with the descriptor. */
 #pragma once
 
 #include "base/arena.h"
@@ -23,7 +23,7 @@ struct listener_options {
     int fastopen; /* queue length; -1: off */
     bool deferred;
     bool reuseport;   /* a socket for each worker slot */
-    bool bind;        /* a socket of its own although a wildcard listens on the port */
+    bool bind;        /* a separate socket although a wildcard listens on the port */
     bool ipv6only;    /* default true */
     bool tcp_nodelay; /* inherited by accepted sockets */
     enum { LISTENER_KEEPALIVE_DEFAULT, LISTENER_KEEPALIVE_ON, LISTENER_KEEPALIVE_OFF } keepalive;
@@ -43,14 +43,14 @@ struct listener {
     void *owner;                  /* the user of its connections; opaque here */
     const struct conf_word *word; /* place in the configuration, or NULL; opaque here */
     bool adopted;      /* the sockets come from the listener of the previous configuration */
-    bool beside;       /* bound beside a listener of the same port, by SO_REUSEPORT */
-    bool foreign;      /* bound by the service manager, which also unlinks its path */
-    unsigned kept_n;   /* how many of `fds`, from the first, stay open for another holder */
+    bool beside;       /* bound with SO_REUSEPORT beside a listener of equal port */
+    bool foreign;      /* bound by the service manager, which unlinks the path too */
+    unsigned kept_n;   /* number of first `fds` to stay open for the next holder */
     unsigned stored_n; /* how many of `fds`, from the first, the service manager keeps copies of */
     dev_t path_device; /* the path of a unix socket, when it was bound; inode 0: not known */
     ino_t path_inode;
-    bool path_lost; /* somebody else has deleted or replaced the path: it is bound again */
-    struct listener_untouched *recorded; /* options of what the manager has passed, or NULL */
+    bool path_lost;                      /* the path was deleted or replaced: bind again */
+    struct listener_untouched *recorded; /* options of the service manager's sockets, or NULL */
     unsigned restored_n;                 /* how often options were put back */
     unsigned mended_n;                   /* how often sockets were shut down, and listen again */
     unsigned mend_failures;              /* in a row */
@@ -65,8 +65,8 @@ struct listeners {
 /* Rows of listener_untouched[] at most. */
 #define LISTENER_UNTOUCHED_MOST 40
 
-/* Socket options without a directive: their values on a new socket, or on a socket of the service
- * manager when it was passed. */
+/* Socket options without a directive: values of a new socket, or of a service manager's socket at
+ * the start. */
 struct listener_untouched {
     bool known;
     int keepidle, keepintvl, keepcnt; /* the system's, for so_keepalive parameters of 0 */
@@ -74,8 +74,7 @@ struct listener_untouched {
     int values[LISTENER_UNTOUCHED_MOST];
 };
 
-/* The system's defaults, for the time of one commit: zeros, until the first listener of a family
- * that wants them asks for all. */
+/* The system's defaults, during one commit: zeros, until a listener of the family first asks. */
 struct listener_system {
     bool restores;    /* options may differ though the listener was not adopted */
     unsigned changed; /* how many were put back then */
@@ -87,7 +86,7 @@ static inline bool listener_is_unix(const struct listener *listener)
     return listener->address.any.sa_family == AF_UNIX;
 }
 
-/* Whether the descriptor is one of its sockets. */
+/* Whether the descriptor is the listener's. */
 static inline bool listener_has(const struct listener *listener, int fd)
 {
     for (unsigned i = 0; i < listener->fd_n; i++)

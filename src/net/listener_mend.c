@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listening sockets that do not listen any more: every process that has one can do that to all, by
- * ending it, or by connecting it to somewhere. A TCP socket is disconnected, keeps its address and
- * listens again. A unix socket cannot, and a TCP socket with another address by now must not: a new
- * one takes their place, which the other holders have to be given, unless a service manager holds
- * the old one open and would pass it to the next start. Nothing here decides when. */
+/* Listening sockets that do not listen any more: every process with the descriptor can stop a
+ * socket for all processes, by shutdown(), or by connect(). A TCP socket is disconnected, keeps the
+ * address and listens again. A unix socket cannot, and a TCP socket with a changed address must
+ * not: a new socket takes the place, and has to be given to the other holders, unless a service
+ * manager holds the old socket open and would pass it to the next start. Nothing here decides
+ * when. */
 #include "net/listener_mend.h"
 
 #include "net/listener_set.h"
@@ -14,10 +15,10 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* A listener that cannot listen again is tried at least each time of so many. */
+/* A listener failing to listen again is tried at least once in so many times. */
 #define TRIES_MOST 64
 
-/* Makes the socket listen; -1 with the call that has failed. */
+/* Makes the socket listen; -1 with the name of the failed call. */
 static int listen_once_more(struct listener *listener, int fd, const char **failed, struct log *log)
 {
     struct listener_system system = { .restores = true };
@@ -66,7 +67,7 @@ static int mend_broken(
     return may_replace ? replace_broken(listener, fd, failed, log) : -1;
 }
 
-/* Whether the listener is tried this time. One that fails is tried ever less often, and less often
+/* Whether the listener is tried now. A failing listener is tried ever less often, and less often
  * logged, but never given up. */
 static bool is_due(const struct listener *listener)
 {

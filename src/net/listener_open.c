@@ -13,7 +13,7 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
-/* Asserts what holds for a listener in every state. */
+/* Asserts the invariants of a listener in any state. */
 static void check_listener(const struct listener *listener)
 {
     assert(listener->arena != NULL && (listener->fds != NULL || listener->fd_n == 0));
@@ -63,7 +63,7 @@ static void share_passed_sockets(
     listener->options.reuseport = false;
 }
 
-/* Takes over what is known of the path. */
+/* Takes over the known inode of the path. */
 static void take_path(struct listener *listener, const struct listener *from)
 {
     listener->path_device = from->path_device;
@@ -125,7 +125,7 @@ int listener_open(
     return 0;
 }
 
-/* Lets a kept socket listen that somebody has shut down. */
+/* Lets a kept socket listen after a foreign shutdown(). */
 static int revive_kept(struct listener *listener, int fd, struct log *log)
 {
     return listener->adopted && !listener_is_unix(listener) && listener_is_broken(listener, fd)
@@ -133,7 +133,7 @@ static int revive_kept(struct listener *listener, int fd, struct log *log)
                : 0;
 }
 
-/* Tells that a kept socket stays as it is: the kernel does not change ipv6only of a bound one. */
+/* Notes that a kept socket is unchanged: the kernel does not change ipv6only of a bound socket. */
 static void note_ipv6only(const struct listener *listener, int fd, struct log *log)
 {
     bool wanted = listener->options.ipv6only;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A socket option of a listener: read, and set where it differs, by the name that the log has for
- * it. Never fails: an option that the kernel refuses is an alert. */
+/* A socket option of a listener: read, and set where different, under its name in the log. Never
+ * fails: an option refused by the kernel is an alert. */
 #pragma once
 
 #include "net/listener.h"
@@ -10,7 +10,7 @@
 
 #define OPTION(level, number) (&(const struct os_option) { level, number, #number })
 
-/* Returns an option's value; 0 where the kernel does not know it, so that "off" is never
+/* Returns an option's value; 0 where the kernel does not know the option, so that "off" is never
  * refused. */
 static inline int listener_option_of(int fd, const struct os_option *option)
 {

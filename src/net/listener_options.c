@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The socket options of a listener: set where they differ from the configuration, on new sockets
- * and kept ones, in both directions; and put back where another process may have set an option that
- * no configuration sets. Each process that has the socket can, accepted sockets inherit it, and it
- * outlives the process. The right values are those of an untouched socket, or of a socket of the
- * service manager when it was passed. Never fails: refusals are logged as alerts. */
+/* The socket options of a listener: set where different from the configuration, on new sockets and
+ * kept ones, in both directions; and put back where another process may have set an option without
+ * a directive. Every process with the socket can, accepted sockets inherit the option, and the
+ * option outlives the process. The right values are an untouched socket's, or a service manager's
+ * socket's at the start. Never fails: refusals are logged as alerts. */
 #include "net/listener_options.h"
 
 #include "net/listener_option.h"
@@ -86,7 +86,7 @@ const struct listener_untouched *listener_untouched_of(
     return values;
 }
 
-/* Returns the values that the listener's sockets are to have, or NULL. */
+/* Returns the values due on the listener's sockets, or NULL. */
 static const struct listener_untouched *values_to_restore(
     const struct listener *listener, struct listener_system *system)
 {
@@ -112,8 +112,8 @@ void listener_take_record(struct listener *listener, const struct listener *from
         *listener->recorded = *from->recorded;
 }
 
-/* Gives a buffer whose size was set, and maybe `was_locked` so, its size back. Returns whether it
- * differed. */
+/* Restores a buffer's size after a foreign change; `was_locked`: the right value is a set size.
+ * Returns whether the size differed. */
 static bool restore_buffer(const struct listener *listener, int fd, const struct os_option *option,
     int size, bool was_locked, struct log *log)
 {
@@ -124,7 +124,7 @@ static bool restore_buffer(const struct listener *listener, int fd, const struct
     return true;
 }
 
-/* Gives buffers back to the kernel whose sizes no configuration sets. */
+/* Gives buffers without a configured size back to the kernel. */
 static void restore_buffers(
     const struct listener *listener, int fd, struct listener_system *system, struct log *log)
 {
@@ -149,7 +149,7 @@ static void restore_buffers(
         listener_set_option(listener, fd, &os_option_buf_lock, locked & ~free, log);
 }
 
-/* Sets options without a directive to their earlier values. */
+/* Sets options without a directive to earlier values. */
 static void restore_untouched(
     const struct listener *listener, int fd, struct listener_system *system, struct log *log)
 {
@@ -171,8 +171,8 @@ static void restore_untouched(
 
 /* ---- All options ---- */
 
-/* Keeps accept() from waiting for a client. Any process that has the socket can make it blocking
- * for all of them: it then waits for a jiffy, and the next listen() undoes it. */
+/* Keeps accept() from waiting for a client. Any process with the socket can make it blocking for
+ * all: then accept() waits for a jiffy, and the next listen() undoes the change. */
 static void set_listener_nonblocking(const struct listener *listener, int fd, struct log *log)
 {
     static const struct timeval least = { .tv_usec = 1 };
@@ -187,8 +187,8 @@ static void set_listener_nonblocking(const struct listener *listener, int fd, st
             log, LEVEL_ALERT, errno, "setsockopt(SO_RCVTIMEO) %s failed, ignored", listener->text);
 }
 
-/* Sets an option whose value 0 stands for the system's default, which only a socket
- * that others have had may no longer have. */
+/* Sets an option with 0 for the system's default, a default lost only on sockets formerly held by
+ * other processes. */
 static void change_or_default(const struct listener *listener, int fd,
     const struct os_option *option, int value, int default_value, struct log *log)
 {
@@ -229,7 +229,7 @@ void listener_set_options(
     assert(fd >= 0);
     set_listener_nonblocking(listener, fd, log);
     descriptor_stop_linger(fd); /* accepted sockets inherit it */
-    /* the kernel shows other sizes than it was given, so there is nothing to compare */
+    /* the kernel shows sizes unequal to the set sizes, so there is nothing to compare */
     if (options->rcvbuf != 0)
         listener_set_option(listener, fd, OPTION(SOL_SOCKET, SO_RCVBUF), options->rcvbuf, log);
     if (options->sndbuf != 0)

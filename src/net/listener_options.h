@@ -6,19 +6,19 @@
 
 extern const struct listener_options listener_defaults;
 
-/* Returns the parameter of "listen" that this system cannot set among the options, or NULL. */
+/* Returns the first option unsupported by this system, as a parameter of "listen", or NULL. */
 const char *listener_lacks(const struct listener_options *options);
-/* Sets the options that must stand before bind(): SO_REUSEADDR, SO_REUSEPORT and IPV6_V6ONLY. */
+/* Sets the options needed before bind(): SO_REUSEADDR, SO_REUSEPORT and IPV6_V6ONLY. */
 void listener_set_bind_options(const struct listener *listener, int fd, struct log *log);
 /* Sets the options of a bound socket. */
 void listener_set_options(
     const struct listener *listener, int fd, struct listener_system *system, struct log *log);
-/* Sets the options and the backlog of a socket that listens again, which another process may have
- * changed. Of many times that any had changed few are logged. */
+/* Sets the options and the backlog of a socket listening again, perhaps changed by another process.
+ * Only few of many changes are logged. */
 void listener_restore(
     struct listener *listener, int fd, struct listener_system *system, struct log *log);
 
-/* Returns the values of a socket that nobody has touched; NULL where none can be made. */
+/* Returns the values of an untouched socket; NULL where no socket can be made. */
 const struct listener_untouched *listener_untouched_of(
     const struct listener *listener, struct listener_system *system);
 /* Records the options of sockets that the service manager has passed, at the first commit. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets of listeners: those of a configuration, or the holders of adopted sockets. Kept in a tree by
- * address. Two may have one address, of which one port was the kernel's choice: they lie side by
- * side.
+/* Sets of listeners: of a configuration, or of holders of adopted sockets. Kept in a tree by
+ * address. Two listeners may have one address, if one port was the kernel's choice: they lie side
+ * by side.
  *
- * Responsible for finding one of tens of thousands by its address, and those that overlap with it,
- * without looking at the others; and for having both of a pair that overlaps allow the other
- * (SO_REUSEPORT) while the second is bound and begins to listen. Never opens or closes a socket.
- * Invariant: a listener is in one set at most, under the address that it has. */
+ * Responsible for finding a listener among tens of thousands by address, and the overlapping
+ * listeners, without looking at the rest; and for SO_REUSEPORT on both sockets of an overlapping
+ * pair while the second is bound and begins to listen. Never opens or closes a socket. Invariant: a
+ * listener is in one set at most, under its present address. */
 #include "net/listener_set.h"
 
 #include "base/compiler.h"
@@ -57,7 +57,7 @@ void listener_set_move(struct listener *listener, const struct address *address)
         insert(all, listener);
 }
 
-/* Returns the first listener from this address on. */
+/* Returns the first listener at or after this address. */
 static struct listener *first_from(const struct listeners *all, const struct address *address)
 {
     struct listener *node = RB_ROOT(&all->tree), *first = NULL;
@@ -91,7 +91,7 @@ struct listener *listener_set_find(const struct listeners *all, const struct lis
     return other;
 }
 
-/* Returns the wildcard of the listener's port. All other addresses of the port follow it. */
+/* Returns the wildcard of the listener's port. The port's other addresses follow. */
 static struct address wildcard_of(const struct listener *listener)
 {
     struct address wildcard;
@@ -143,12 +143,12 @@ struct listener *listener_set_overlap(
 
 /* ---- Sockets of listeners that overlap ---- */
 
-/* Lets other sockets be bound to the port, or no more. */
+/* Allows further sockets on the port, or no more. */
 static void allow_others(const struct listener *listener, bool allow)
 {
     int value = allow || listener->options.reuseport;
 
-    /* with several sockets it is allowed anyway; if it fails, the next bind() or listen() does */
+    /* several sockets have the option anyway; a failure shows in the next bind() or listen() */
     if (listener->fd_n == 1 && listener->fds[0] != -1)
         setsockopt(listener->fds[0], SOL_SOCKET, SO_REUSEPORT, &value, sizeof(value));
 }
@@ -163,8 +163,8 @@ void listener_set_allow(const struct listeners *others, const struct listener *l
     }
 }
 
-/* The listeners that are opened, those of the running configuration, and previous holders of
- * sockets; only the first is never NULL. */
+/* The listeners to open, the running configuration's, and previous holders of sockets; only the
+ * first is never NULL. */
 struct candidates {
     const struct listeners *all[3];
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A socket of a listener: bound, also to the path of a unix socket; examined; and revived, where
- * a process that has it has shut it down or connected it. Never accepts. Invariant: a path is
- * unlinked only where it is a stale socket, or leads to ours. */
+/* A socket of a listener: bound, also to the path of a unix socket; examined; and revived, after a
+ * shutdown() or connect() by a process with the socket. Never accepts. Invariant: a path is
+ * unlinked only where it is a stale socket, or ours. */
 #include "net/listener_socket.h"
 
 #include "net/listener_option.h"
@@ -49,8 +49,7 @@ static int probe_path(const struct address *address)
     return error;
 }
 
-/* Removes a path that bind() needs, where it is a socket that no process listens on: a crash left
- * it. */
+/* Removes a path needed by bind(), if a socket without a listening process, left by a crash. */
 static int clear_path(const struct listener *listener, struct log *log)
 {
     const char *path = listener->address.un.sun_path;
@@ -166,7 +165,7 @@ static int bind_inet(struct listener *listener, int fd, struct log *log)
     }
     if (address_port(&chosen) != 0)
         return 0;
-    /* the sockets that follow must get the same port */
+    /* the following sockets must get an equal port */
     if (getsockname(fd, &chosen.any, &chosen.length) == -1) {
         log_write(log, LEVEL_EMERG, errno, "getsockname() of %s failed", listener->text);
         return -1;
@@ -246,8 +245,8 @@ void listener_disconnect(int fd)
     connect(fd, &nowhere, sizeof(nowhere));
 }
 
-/* Binds a socket that was disconnected where it has lost its port, which the kernel had chosen;
- * -1 with errno, EADDRNOTAVAIL where somebody has bound it to another address. */
+/* Binds a disconnected socket after the loss of its port, a choice of the kernel; -1 with errno,
+ * EADDRNOTAVAIL where the socket has been bound to another address. */
 static int bind_lost_port(struct listener *listener, int fd, struct log *log)
 {
     struct address now;

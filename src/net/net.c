@@ -16,17 +16,17 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* Numbers of connections that a worker takes at a time, unless they have to follow each other, so
- * that the word that all workers count in is not written for each client. */
+/* Numbers of connections taken by a worker at a time, unless numbers must be consecutive: the
+ * counter shared by all workers is not written for each client. */
 #define NUMBERS 64
-/* Rounds of a flush: in each, memory is released whose owners may write more. */
+/* Rounds of a flush: a round releases memory, whose owners may write more. */
 #define FLUSHES_A_TURN 8
 
 /* ---- The flush ---- */
 
-/* Sends what a connection has borrowed, if that is all its output and nothing waits for it; else,
- * and where not all of it leaves, conn_flush() is to do whatever there is to do. Where room was
- * waited for, it is armed, and there may be more to do than to send: see send_output(). */
+/* Sends a connection's borrowed output, if there is no other output and nothing to wait for; else,
+ * and after an incomplete send, leaves the work to conn_flush(). Where the owner waited for room,
+ * the event is armed, and there may be more to do than to send: see send_output(). */
 static inline void send_borrowed(struct net *net)
 {
     struct fb_conn *conn = net->borrower;
@@ -71,8 +71,8 @@ static COLD void postpone_dirty(struct net *net)
     }
 }
 
-/* Flushes the dirty connections. Input is lent to the callback that has returned, and no more to
- * those that run now, of which none borrows. */
+/* Flushes the dirty connections. Input is lent to the callback before, and no more to the callbacks
+ * run now, which never borrow. */
 static NOINLINE void flush_dirty(struct net *net)
 {
     struct loop *loop = &net->loop;
@@ -97,7 +97,7 @@ static NOINLINE void flush_dirty(struct net *net)
             break;
         }
     }
-    net->lent.n = lent; /* the checks know by it that a connection's input is with its owner */
+    net->lent.n = lent; /* for checks: the owner has a connection's input */
     net->flushing = false;
 }
 
@@ -127,12 +127,12 @@ static void run_what_has_come(struct fb_conn *conn)
 
     if (loop_will_run(&events[EVENT_WRITE]))
         loop_run_early(&conn->net->loop, &events[EVENT_WRITE]);
-    if (loop_will_run(&events[EVENT_READ])) /* a connection that is open now begins with it */
+    if (loop_will_run(&events[EVENT_READ])) /* a newly opened connection begins with READ */
         loop_run_early(&conn->net->loop, &events[EVENT_READ]);
 }
 
-/* Whether a deadline that was reached holds no more once what has come is handled, at the other end
- * of a pipe too: a worker that has stood still does not blame its peers. */
+/* Whether a reached deadline becomes void by events already reported, at the other end of a pipe
+ * too: a worker that stood still does not blame peers. */
 static bool is_put_off(struct fb_conn *conn)
 {
     struct fb_conn *other = conn->pipe != NULL ? conn_pipe_other(conn) : NULL;
@@ -151,7 +151,7 @@ static bool is_put_off(struct fb_conn *conn)
     return false;
 }
 
-/* The deadline of a connection, which has none any more, was reached. */
+/* The deadline of a connection was reached, and is removed by now. */
 static void expire_conn(struct fb_conn *conn)
 {
     struct net *net = conn->net;
@@ -296,7 +296,7 @@ void net_each(struct net *net, void (*visit)(struct fb_conn *conn, void *arg), v
 static void fail_one(struct fb_conn *conn, void *reason)
 {
     conn_fail(conn, *(fb_reason *)reason);
-    conn_mark_dirty(conn); /* a failed one, whose flush was left to the next turn, too */
+    conn_mark_dirty(conn); /* also a failed connection, with a flush left to the next turn */
 }
 
 void net_fail_all(struct net *net, fb_reason reason)

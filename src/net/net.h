@@ -25,15 +25,15 @@ struct pipe_ends {
 };
 
 #define NET_SPARE_PIPES 8
-/* Bytes of the buffer that input is received into. */
+/* Bytes of the receive buffer. */
 #define NET_SCRATCH (64 * 1024)
 /* No descriptor is kept, because none can be. */
 #define NET_NO_SPARE (-2)
-/* The most that the connections can be beyond connections_max. */
+/* The greatest excess of connections over connections_max. */
 #define NET_OVERDRAFT 32
-/* Bytes of copied output that need no chunk until the flush. */
+/* Bytes of copied output without a chunk until the flush. */
 #define NET_LITTLE 2048
-/* Pieces of memory that one system call takes. */
+/* Pieces of memory for one system call. */
 #define NET_PIECES 64
 
 /* Levels of the wheel of deadlines; the last reaches as far as any clock. */
@@ -41,7 +41,7 @@ struct pipe_ends {
 
 struct conn_wheel {
     uint64_t now;  /* ms: where buckets are counted from; not after the loop's clock */
-    uint64_t next; /* ms: no bucket that is used begins before; UINT64_MAX: none is used */
+    uint64_t next; /* ms: no used bucket begins before; UINT64_MAX: none is used */
     uint64_t used[CONN_WHEEL_LEVELS];       /* bits: buckets that hold connections */
     uint32_t first[CONN_WHEEL_LEVELS * 64]; /* the first slot of each bucket; 0: none */
     void (*expired)(struct fb_conn *conn);
@@ -64,23 +64,23 @@ struct net {
     uint32_t connections_max, connection_n;
     /* connections beyond connections_max that may be made now, because as many are being closed */
     uint32_t overdraft;
-    uint32_t reserved; /* slots that are kept for connections to come, by their owners */
+    uint32_t reserved; /* slots reserved by owners for future connections */
     int spare_fd; /* kept for a client's connection to a server; NET_NO_SPARE, or -1: used up */
     uint32_t client_n;                /* connections that were accepted, among connection_n */
     uint64_t last_number, number_end; /* connections': the last one given, the block's */
     _Atomic uint64_t *numbers;        /* the source of blocks of numbers, or NULL: our own */
     unsigned numbers_n;               /* numbers of a block */
     uint64_t lingering_timeout;       /* ms */
-    bool unfiltered;                  /* clients may have SO_LINGER, which is taken off to close */
-    /* Called when a connection's slot has become free: the second one while the worker waits for
-     * that. Either may be NULL. */
+    bool unfiltered;                  /* clients may have SO_LINGER, removed before a close */
+    /* Called when a connection's slot has become free: `awaited` while the worker waits for a slot.
+     * Either may be NULL. */
     void (*released)(struct net *net);
     void (*awaited)(struct net *net);
 
     uint8_t *scratch; /* receive buffer of connections without unconsumed input */
     size_t scratch_size;
-    fb_bytes lent; /* input that the running callback may borrow in its output; n is 0: none */
-    struct fb_conn *borrower; /* whose output ends with lent input or with `little`, or NULL */
+    fb_bytes lent;            /* input lent to the running callback's output; n is 0: none */
+    struct fb_conn *borrower; /* the output ends with lent input or with `little`, or NULL */
     fb_bytes borrowed;        /* what of these */
     bool flushing;
     struct chunk_pool chunks;
@@ -88,14 +88,14 @@ struct net {
     struct conn_wheel wheel; /* the connections' deadlines */
     struct {
         struct timer timer;
-        uint32_t index;              /* of the slot that is looked at next */
-        bool found;                  /* a stopped connection, or there may be one */
+        uint32_t index;              /* the next slot to look at */
+        bool found;                  /* whether there may be a stopped connection */
     } stopped;                       /* the looks at stopped connections (conn_state.c) */
     struct io_span received;         /* by the last receive without kept input */
     struct iovec pieces[NET_PIECES]; /* the sending system call's */
     struct pipe_ends spare_pipes[NET_SPARE_PIPES]; /* empty pipes of the kernel */
     unsigned spare_pipe_n;
-    uint8_t little[NET_LITTLE]; /* output that the flush takes at once most often */
+    uint8_t little[NET_LITTLE]; /* the usual output of a flush at once */
 };
 
 struct net_options {
@@ -107,8 +107,8 @@ struct net_options {
     struct log *log;
     struct counters *counters;
     struct heartbeat *heartbeat;
-    _Atomic uint64_t *numbers;   /* counts the connections of all workers; NULL: of this one */
-    bool numbers_in_a_row;       /* clients of all workers are numbered in the order they come */
+    _Atomic uint64_t *numbers;   /* connection counter of all workers; NULL: a private one */
+    bool numbers_in_a_row;       /* clients of all workers get numbers in order of arrival */
     uint64_t lingering_timeout;  /* ms */
     bool unfiltered;             /* as above */
     const struct memory *memory; /* NULL: the C library's allocator */
@@ -124,9 +124,8 @@ static inline struct net *net_of_loop(struct loop *loop)
     return container_of(loop, struct net, loop);
 }
 
-/* Flushes the dirty connections: output leaves in one system call each, a close
- * begins, a failure ends the connection. Called after each callback; does nothing within a
- * flush. */
+/* Flushes the dirty connections: output leaves in one system call a connection, a close begins, a
+ * failure ends the connection. Called after each callback; does nothing within a flush. */
 void net_flush(struct net *net);
 
 /* Keeps slots for connections to come, or, with a negative number, keeps them no more. */
@@ -152,11 +151,10 @@ static inline bool net_is_full(const struct net *net)
 /* Keeps a descriptor for a client's connection to a server; false, with errno, where there is
  * none. */
 bool net_keep_spare(struct net *net);
-/* Frees it for a connection that has found none; false: it is used up. */
+/* Frees the spare descriptor for a connection in need; false: used up. */
 bool net_free_spare(struct net *net);
 
-/* Lets another connection be made in the place of one that ends, whose slot is free right
- * afterwards. */
+/* Lets a new connection be made in place of an ending connection, about to free its slot. */
 static inline void net_lend_slot(struct net *net)
 {
     net->overdraft += net->overdraft < NET_OVERDRAFT;
@@ -164,7 +162,7 @@ static inline void net_lend_slot(struct net *net)
 
 /* Takes the next block of numbers for connections. */
 void net_take_numbers(struct net *net);
-/* Returns the number of a new connection, which no other worker gives. */
+/* Returns a new connection's number, unique among workers. */
 static inline uint64_t net_next_number(struct net *net)
 {
     if (unlikely(net->last_number == net->number_end))
@@ -180,7 +178,7 @@ void net_fail_all(struct net *net, fb_reason reason);
 /* Asserts the invariants of all connections; not within a callback's own changes. */
 void net_check(const struct net *net);
 
-/* Allocates from an arena, and frees it: see chunk_arena_alloc(). */
+/* Allocates from an arena, and frees an arena: see chunk_arena_alloc(). */
 static inline void *net_alloc(struct net *net, struct chunk **arena, size_t n)
 {
     return chunk_arena_alloc(&net->chunks, arena, n);

@@ -37,7 +37,7 @@ static bool cut_field(fb_bytes *line, char *field, size_t size)
     return true;
 }
 
-/* Parses an address of either family: a line whose word says another one is read, too. */
+/* Parses an address of either family: TCP4 and TCP6 may precede any family. */
 static bool parse_host(fb_bytes *line, struct address *out, fb_bytes *spelled)
 {
     char text[INET6_ADDRSTRLEN];
@@ -169,7 +169,8 @@ static void read_in6(const uint8_t *host, const uint8_t *port, struct address *o
     memcpy(&out->in6.sin6_port, port, 2);
 }
 
-/* The path ends with a NUL or fills its place, but for the last byte, which no path of ours has. */
+/* The path ends with a NUL or fills the field, except for the last byte, never part of our
+ * paths. */
 static void read_unix(const uint8_t *path, struct address *out)
 {
     struct sockaddr_un un = { .sun_family = AF_UNIX };
@@ -213,8 +214,8 @@ static uint32_t add_crc32c(uint32_t crc, const uint8_t *p, size_t n)
     return crc;
 }
 
-/* Whether the header has the checksum that it says, or says none. The sum is that of the header
- * with zeros in the place of the sum. */
+/* Whether the header's checksum is right, or absent. The sum is the header's, with zeros in place
+ * of the checksum. */
 static bool check_sum(fb_bytes header, fb_bytes tlvs)
 {
     static const uint8_t zeros[4];
@@ -232,8 +233,8 @@ static bool check_sum(fb_bytes header, fb_bytes tlvs)
     return ~crc == read_32(sum.p);
 }
 
-/* Whether command, family and transport, as far as they have come, are some that there are. The
- * family of LOCAL says nothing. */
+/* Whether command, family and transport, as far as received, are known. The family of LOCAL does
+ * not matter. */
 static bool is_known(fb_bytes in)
 {
     if (in.n <= AT_COMMAND || in.p[AT_COMMAND] == COMMAND_LOCAL)

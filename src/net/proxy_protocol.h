@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Headers of the PROXY protocol, versions 1 and 2, by which a proxy says whose connection it
- * passes on.
+/* Headers of the PROXY protocol, versions 1 and 2, by which a proxy names the connection passed on.
  *
- * Responsible for what the bytes mean; whether they are believed is the caller's. Never reads more
- * than it is given, and keeps nothing. Invariant: as long as more may follow that makes a header,
- * the answer is PROXY_PROTOCOL_MORE, and with the first byte that no header has, it is
- * PROXY_PROTOCOL_BROKEN, but for the fields of a version 1 line, which are read when it is
- * whole. */
+ * Responsible for the meaning of the bytes; the caller decides on trust. Never reads beyond the
+ * given bytes, and keeps nothing. Invariant: as long as more bytes may complete a header, the
+ * answer is PROXY_PROTOCOL_MORE, and with the first impossible byte PROXY_PROTOCOL_BROKEN, except
+ * for the fields of a version 1 line, read when the line is whole. */
 #pragma once
 
 #include "net/address.h"
@@ -16,10 +14,10 @@
 /* Bytes of the longest headers, with "\r\n" in version 1. */
 #define PROXY_PROTOCOL_LINE 107
 #define PROXY_PROTOCOL_LONGEST (16 + 65535)
-/* ... of those from an address that is not trusted. */
+/* Bytes of the longest header from an untrusted address. */
 #define PROXY_PROTOCOL_UNTRUSTED 4096
 
-/* Types of what follows the addresses of version 2. */
+/* Types of the TLVs after the addresses of version 2. */
 enum proxy_protocol_type {
     PROXY_PROTOCOL_ALPN = 0x01,
     PROXY_PROTOCOL_AUTHORITY = 0x02,
@@ -44,14 +42,14 @@ struct proxy_protocol {
     size_t length; /* bytes of the header; 0: not known yet */
     /* false: the sender speaks for itself (LOCAL), or does not say for whom (UNKNOWN, AF_UNSPEC) */
     bool has_addresses;
-    struct address source, destination; /* ends of the connection that is passed on */
-    /* parts of what was parsed: the hosts as a line of version 1 spells them, and what follows the
-     * addresses of version 2; each is empty in the other version */
+    struct address source, destination; /* ends of the connection passed on */
+    /* parts of the parsed header: the hosts as spelled in a line of version 1, and the TLVs after
+     * the addresses of version 2; empty in the other version */
     fb_bytes source_text, destination_text, tlvs;
 };
 
-/* Parses what a connection has begun with. *out is set when the header is whole, and its length as
- * soon as a header of version 2 has said it. */
+/* Parses the first bytes of a connection. *out is set when the header is whole, and the length as
+ * soon as known from a header of version 2. */
 enum proxy_protocol_status proxy_protocol_parse(fb_bytes in, struct proxy_protocol *out);
 /* Finds the first value of a type; false: there is none before the end, or before damage. */
 bool proxy_protocol_find(fb_bytes tlvs, unsigned type, fb_bytes *value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses to connect to, from text. Never accepts what only `listen` takes.
- * Invariant: a target that was parsed has a port, or a unix path. */
+/* Addresses to connect to, from text. Never accepts forms for `listen` alone. Invariant: a parsed
+ * target has a port, or a unix path. */
 #include "net/target.h"
 
 #include "net/address_parse.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Parses a name and its port as `listen` takes them. */
+/* Parses a name and port in the form of `listen`. */
 static const char *resolve_target(const char *text, struct address *out)
 {
     in_port_t last;

@@ -13,6 +13,6 @@ struct fb_target {
     char text[ADDRESS_TEXT]; /* for log lines */
 };
 
-/* Parses "1.2.3.4:80", "[::1]:80", "unix:/path"; and with `names` "name:80", which the system
- * resolves to the first address that it knows. Returns NULL, or what is wrong with the text. */
+/* Parses "1.2.3.4:80", "[::1]:80", "unix:/path"; and with `names` "name:80", resolved by the system
+ * to the first known address. Returns NULL, or a description of the fault in the text. */
 const char *target_parse(const char *text, bool names, struct fb_target *out);
