@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Debug lines of events, in builds that were configured with --enable-debug: `error_log ... debug`
- * shows all of them, debug_connection those of the connections that it names.
+/* Debug lines of events, in builds configured with --enable-debug: `error_log ... debug` shows all
+ * of them, debug_connection those of the named connections.
  *
  * In any other build the macros are empty: nothing is evaluated, no text is there, and debug.c is
  * not compiled. A line changes nothing and keeps errno. A loop over a simulated kernel has none,
- * because its tests compare whole logs. */
+ * because tests compare whole logs. */
 #pragma once
 
 #include "base/compiler.h"
@@ -15,7 +15,7 @@ struct loop;
 struct source;
 struct timers;
 
-/* Bits of the kernel's, and the word that lines have for them. A table ends with a word of NULL. */
+/* Bits of the kernel's flags, and their words in lines. A table ends with a NULL word. */
 struct debug_flag {
     uint32_t bits;
     const char *word;
@@ -28,8 +28,8 @@ struct debug_flag {
             debug_put_loop((loop), __VA_ARGS__);                                                   \
     } while (0)
 
-/* A line about a source, which begins with its descriptor; `format` is a literal. Of a connection
- * the line has its number and addresses too. */
+/* A line about a source, beginning with the descriptor; `format` is a literal. For a connection the
+ * line also has number and addresses. */
 #define debug_source(loop, source, format, ...)                                                    \
     do {                                                                                           \
         if (DEBUG_BUILD)                                                                           \
@@ -45,7 +45,7 @@ struct debug_flag {
             debug_put_flags((loop), (source), (what), (flags), (table));                           \
     } while (0)
 
-/* A line about a tree of timers, unless it is the master's, which has no loop. */
+/* A line about a tree of timers, except for the master's, without a loop. */
 #define debug_timers(timers, ...)                                                                  \
     do {                                                                                           \
         if (DEBUG_BUILD && (timers)->loop != NULL)                                                 \
@@ -74,7 +74,7 @@ void debug_put_flags(const struct loop *loop, const struct source *source, const
 void debug_put_wait(const struct loop *loop, int timeout);
 void debug_put_waited(const struct loop *loop, int timeout, uint64_t before);
 
-/* Words for the flags of poll(2), which several mechanisms have. */
+/* Words for the flags of poll(2), shared by several mechanisms. */
 extern const struct debug_flag debug_poll_words[];
 
 /* Words of lines: "read" or "write", and the name of a queue. */

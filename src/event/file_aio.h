@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Kernel AIO: reads of files that the kernel carries out while the loop turns, and whose end an
- * eventfd of the loop tells. A file that was not opened with O_DIRECT is read within the call.
+/* Kernel AIO: reads of files, carried out by the kernel while the loop turns, and reported by an
+ * eventfd of the loop. A file opened without O_DIRECT is read within the call.
  *
- * Responsible for the kernel's context, one a loop. Never queues a request: what exceeds their
- * number is refused. Invariant: a request that was taken is reported once, or has ended when the
- * context was closed. */
+ * Responsible for the kernel's context, one a loop. Never queues a request: requests beyond the
+ * limit are refused. Invariant: an accepted request is reported once, or has ended when the context
+ * was closed. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,24 +13,24 @@
 
 struct loop;
 
-/* A read; the caller's, who keeps it until it is reported. */
+/* A read, owned by the caller until reported. */
 struct file_aio_request {
     int fd;
-    void *p; /* aligned, as n and offset are, to what the device wants */
+    void *p; /* aligned, like n and offset, for the device */
     size_t n;
     uint64_t offset;
-    int64_t result; /* once it has ended: bytes, or a negative errno */
+    int64_t result; /* when ended: bytes, or a negative errno */
 };
 
 /* Whether this build has kernel AIO. */
 bool file_aio_built(void);
-/* Makes the loop's context for so many requests at once, each of which is reported from the loop
- * when it has ended; -1 with errno, and there is none. */
+/* Makes the loop's context for so many requests at once; the loop reports ended requests. -1 with
+ * errno, without a context. */
 int file_aio_open(struct loop *loop, unsigned requests,
     void (*ended)(struct loop *loop, struct file_aio_request *request));
 /* Gives the read to the kernel; -1 with errno, and it was not taken: EAGAIN where there are too
  * many. */
 int file_aio_submit(struct loop *loop, struct file_aio_request *request);
-/* Waits until the kernel has ended the requests that it still has, of which none is reported, and
- * closes the context. Does nothing without one. */
+/* Waits until the kernel has ended all requests, without reports, and closes the context. Does
+ * nothing without a context. */
 void file_aio_close(struct loop *loop);

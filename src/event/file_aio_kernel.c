@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Kernel AIO by libaio. The kernel adds to an eventfd for each request that ends, and the loop then
- * takes all that have ended. The context belongs to the process's memory: a child of fork() has
+/* Kernel AIO by libaio. The kernel adds to an eventfd for each ended request, and the loop then
+ * takes all ended requests. The context belongs to the process's memory: a child of fork() has
  * none. */
 #include "event/file_aio.h"
 
@@ -30,7 +30,7 @@ bool file_aio_built(void)
     return true;
 }
 
-/* Takes requests that have ended; false when there are no more. */
+/* Takes ended requests; false when there are no more. */
 static bool take_ended(struct loop *loop)
 {
     struct file_aio *aio = loop->file_aio;

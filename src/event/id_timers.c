@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps timers by their ids. To move a timer back is a store: it expires at its old time, and is
- * set again then. Never calls the user: who owns a timer is asked by the loop, and takes it. */
+/* Keeps timers by id. Moving a timer back is a store: it expires at the old time, and is set again
+ * then. Never calls the user: the loop calls `expired`, and the owner takes the timer. */
 #include "event/id_timers.h"
 
 #include "base/check.h"
 #include "base/compiler.h"
 #include "event/loop.h"
 
-/* A time that never comes, and that can be added to any clock's. */
+/* A time that never comes; sums with a clock's time do not overflow. */
 #define MS_MOST (UINT64_MAX / 2)
 #define ID_TIMER_KIND KIND('I', 'T', 'I', 'M')
 

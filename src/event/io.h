@@ -31,23 +31,23 @@ struct io_span {
     size_t n;
 };
 
-/* The steps of a connect(), each of which may fail. */
+/* The steps of a connect(); any may fail. */
 enum io_step { IO_CONNECT, IO_TRANSPARENT, IO_BIND };
 
-/* Options of a socket that is to connect, and how it went. */
+/* Options of a connecting socket, and the outcome. */
 struct io_connect {
     const struct sockaddr *local; /* address to bind the socket to; NULL: the kernel's choice */
     socklen_t local_length;
     int receive_buffer;  /* bytes; 0: the system's */
-    bool datagrams;      /* a socket of datagrams, which is connected at once */
+    bool datagrams;      /* a datagram socket, connected at once */
     bool transparent;    /* `local` may be another host's address */
-    bool keepalive;      /* the kernel asks a silent peer whether it is still there */
+    bool keepalive;      /* the kernel probes a silent peer */
     enum io_step failed; /* out: what the error is of */
 };
 
 struct io_ops {
-    /* On entry *span is memory that may be filled; on IO_DONE it is what was received, there or
-     * in memory of the operation's own, valid until the source's next recv that takes something. */
+    /* On entry *span is memory for input; on IO_DONE it is the input, there or in the operation's
+     * memory, valid until the source's next successful recv. */
     struct io_result (*recv)(struct source *source, struct io_span *span);
     /* Sends from the pieces in order; may take fewer bytes than they hold. */
     struct io_result (*send)(struct source *source, const struct iovec *pieces, int n);
@@ -61,15 +61,15 @@ struct io_ops {
         struct source *listener, int *fd, struct sockaddr *address, socklen_t *length);
     /* Whether a client waits at a listener, or an error. */
     bool (*waits)(const struct source *listener);
-    /* Makes a socket, whose descriptor the source has then, and begins to connect it:
-     * IO_AGAIN_WRITE when connected() will say how it ended. `options` may be NULL. */
+    /* Makes the source's socket, and begins to connect: IO_AGAIN_WRITE when connected() will give
+     * the result. `options` may be NULL. */
     struct io_result (*connect)(struct source *source, const struct sockaddr *address,
         socklen_t length, struct io_connect *options);
     struct io_result (*connected)(struct source *source);
-    /* Looks, without receiving: IO_EOF when the peer has ended its half and nothing is left to
-     * receive before that, IO_FAILED on an error; else IO_AGAIN_READ. */
+    /* Looks, without receiving: IO_EOF after the peer's end with nothing left to receive before,
+     * IO_FAILED on an error; else IO_AGAIN_READ. */
     struct io_result (*ended)(const struct source *source);
-    /* The local address; -1 where it is not known. */
+    /* The local address; -1 where unknown. */
     int (*name)(const struct source *source, struct sockaddr *address, socklen_t *length);
     /* At most n bytes of a file, from *offset, which moves on; IO_EOF at the file's end. */
     struct io_result (*sendfile)(struct source *source, int fd, off_t *offset, size_t n);
@@ -77,8 +77,8 @@ struct io_ops {
      * this process. */
     struct io_result (*splice_in)(struct source *source, int pipe, size_t n);
     struct io_result (*splice_out)(struct source *source, int pipe, size_t n);
-    /* Bytes that were sent by TCP and that the peer's system has not taken, which a reset takes
-     * back, and one for an end of our half; 0 where that is not known. */
+    /* Bytes sent by TCP and not acknowledged by the peer's system, lost by a reset, plus one for an
+     * end of our half; 0 where unknown. */
     size_t (*queued)(const struct source *source);
     /* Ends our half, after what was sent. */
     struct io_result (*shutdown)(struct source *source);

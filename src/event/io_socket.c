@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The I/O operations of the kernel's sockets. Each is one system call (os/sockets.h has those that
- * systems do not share), tried again after EINTR; "would block" becomes "again" with the direction
- * to wait for, and any other error the result's errno. */
+/* The I/O operations of the kernel's sockets. An operation is one system call (os/sockets.h has the
+ * system-dependent calls), tried again after EINTR; "would block" becomes "again" with the
+ * direction to wait for, and any other error the result's errno. */
 #include "event/io_socket.h"
 #include "base/compiler.h"
 #include "event/source.h"
@@ -40,7 +40,7 @@ struct io_result io_socket_recv(struct source *source, struct io_span *span)
     return (struct io_result) { .status = IO_DONE, .n = (size_t)n };
 }
 
-/* A function of its own, so that one piece, the usual case, does without the message. */
+/* A separate function: a single piece, the usual case, does without the message. */
 static NOINLINE struct io_result send_several(
     struct source *source, const struct iovec *pieces, int count)
 {
@@ -88,9 +88,9 @@ bool io_socket_waits(const struct source *listener)
     return poll(&one, 1, 0) != 0;
 }
 
-/* Binds the socket without taking a port for it where none is asked for: connect() then chooses one
- * that is free for this peer, so that one address has as many connections as there are peers and
- * ports. Returns 0, or an errno. */
+/* Binds the socket without taking a port, unless asked for: connect() then chooses a port free for
+ * this peer, so that one address has as many connections as there are peers and ports. Returns 0,
+ * or an errno. */
 static int bind_local(int fd, const struct sockaddr *address, const struct io_connect *options)
 {
     static const int on = 1;
@@ -108,7 +108,7 @@ static COLD int prepare_socket(int fd, const struct sockaddr *address, struct io
     int bytes = options->receive_buffer, error = 0;
     static const int on = 1;
 
-    if (bytes > 0) /* a limit of the system's may make it less */
+    if (bytes > 0) /* a system limit may reduce the value */
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
     if (options->keepalive)
         setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
@@ -149,14 +149,14 @@ struct io_result io_socket_connect(struct source *source, const struct sockaddr 
         if (error != 0)
             return (struct io_result) { .status = IO_FAILED, .error = error };
     }
-    /* output is gathered before it is sent: to wait for more of it would only cost time */
+    /* output is gathered before the send: waiting for more would only cost time */
     if (address->sa_family != AF_UNIX)
         setsockopt(source->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     if (connect(source->fd, address, length) == 0)
         return (struct io_result) { .status = IO_DONE };
     if (errno == EINPROGRESS || errno == EINTR)
         return (struct io_result) { .status = IO_AGAIN_WRITE };
-    /* EAGAIN too: of a unix socket whose backlog is full, which nothing announces the end of */
+    /* EAGAIN too: of a unix socket with a full backlog; no event announces room */
     return (struct io_result) { .status = IO_FAILED, .error = errno };
 }
 

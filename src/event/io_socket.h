@@ -27,7 +27,7 @@ struct io_result io_socket_splice_out(struct source *source, int pipe, size_t n)
     .send = io_socket_send, .waits = io_socket_waits, .connect = io_socket_connect,                \
     .ended = io_socket_ended, .name = io_socket_name, .shutdown = io_socket_shutdown,              \
     .close = io_socket_close
-/* The operations whose answers a mechanism may know. */
+/* The operations with results perhaps known to a mechanism. */
 #define IO_SOCKET_ASKING                                                                           \
     .recv = io_socket_recv, .accept = io_socket_accept, .connected = io_socket_connected
 /* The operations that not every system has. */

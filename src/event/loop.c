@@ -11,7 +11,7 @@
 /* Slots for the loop's own sources. */
 #define OWN_SLOTS 3
 
-/* Makes room for two events a slot, which costs memory where it is used; false with errno. */
+/* Makes room for two events a slot, in memory touched as needed; false with errno. */
 static bool open_found(struct loop *loop)
 {
     size_t n = (size_t)loop->sources.n * EVENT_DIRECTIONS;
@@ -69,7 +69,7 @@ int loop_init(struct loop *loop, const struct loop_options *options)
     return -1;
 }
 
-/* Closes what its owner should have closed, so that the process still ends as it was told. */
+/* Closes sources left open by their owners: the process still ends as planned. */
 static COLD void close_left(struct loop *loop)
 {
     for (uint32_t i = 0; i < loop->sources.used_n; i++) {
@@ -121,7 +121,7 @@ static size_t check_queue(const struct loop *loop, enum event_queue queue)
     return n;
 }
 
-/* Checks the sources that are in use; returns how many of their events are posted. */
+/* Checks the sources in use; returns the number of posted events. */
 static size_t check_sources(const struct loop *loop)
 {
     size_t posted_n = 0;

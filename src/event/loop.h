@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The event loop: a mechanism, the table of sources that it watches, queues of posted events,
- * timers, and cached time. The order of a turn is the worker's (worker/turn.c); here are its parts.
+/* The event loop: a mechanism, the table of watched sources, queues of posted events, timers, and
+ * cached time. The order of a turn is the worker's (worker/turn.c); its parts are here.
  *
- * All state is the loop's, so that two loops live in one process. An event is armed only while its
+ * All state is the loop's, so that two loops live in one process. An event is armed only while the
  * source has a slot of the table. */
 #pragma once
 
@@ -21,7 +21,7 @@ struct loop_options {
 
 /* Makes a loop; -1 after an emerg line, with nothing left to undo. */
 int loop_init(struct loop *loop, const struct loop_options *options);
-/* Closes a loop whose sources, but for its own, have been put back. */
+/* Closes a loop after all sources, except for the loop's, have been put back. */
 void loop_done(struct loop *loop);
 /* Asserts the rules of the whole loop between two waits: queues, sources, timers. */
 void loop_check(const struct loop *loop);

@@ -66,7 +66,7 @@ COLD void loop_report_broken(struct loop *loop, struct source *source)
     loop_post(loop, &source->events[EVENT_READ], QUEUE_NORMAL);
 }
 
-/* Runs an event that was taken out of its queue. */
+/* Runs an event after its removal from the queue. */
 static inline void run_taken_event(struct loop *loop, struct event *event)
 {
     struct source *source = source_of(event);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The layout of a loop, and its queues of posted events. */
+/* The layout of a loop, and the queues of posted events. */
 #pragma once
 
 #include "base/clock.h"
@@ -20,12 +20,12 @@ struct loop {
     struct clock clock; /* read once a turn, or once a tick of timer_resolution */
     uint16_t turn;      /* counts the waits, and begins again after the greatest */
     const struct mechanism *mechanism;
-    void *mechanism_state; /* the mechanism's own, with a kind of its own */
+    void *mechanism_state; /* the mechanism's state, with a separate kind */
     struct source_table sources;
     struct posted_events queues[QUEUES];
     struct {
         struct event **first, **next, **end;
-    } found; /* events that the wait has reported; each runs if it is in QUEUE_FOUND then */
+    } found; /* events reported by the wait; run only if still in QUEUE_FOUND */
     struct timers timers;
     struct log *log;
     const sigset_t *wait_mask; /* signals blocked within the wait; NULL: leave the mask alone */
@@ -34,54 +34,54 @@ struct loop {
     struct source *ticker;     /* timer_resolution's: a timerfd, or likewise; or NULL */
     void (*notified)(struct loop *loop); /* runs on the loop after notify() */
     struct file_aio *file_aio;           /* kernel AIO (event/file_aio.h), or NULL */
-    bool checked;    /* whole structures are checked each turn: simulated kernel, debug build */
-    int signal_fd;   /* handlers of signals write a byte to it: the pipe of `signaler`; or -1 */
+    bool checked;    /* checks whole structures in a turn: simulated kernel, debug build */
+    int signal_fd;   /* handlers of signals write a byte here: the pipe of `signaler`; or -1 */
     int wait_error;  /* the errno of a wait that has failed: the loop is of no use; 0: none has */
     bool noticeable; /* `checked`, or `wait_error` is set: a single test a turn */
-    int notify_fd;   /* notify() writes to it, if that is not the notifier's descriptor; or -1 */
+    int notify_fd;   /* notify() writes here, unless to the notifier's descriptor; or -1 */
     uint64_t due_by_ms;    /* with a ticker: timers up to here expire, a tick behind the clock */
     uint64_t tick_ms;      /* timer_resolution; 0: none */
-    uint64_t next_tick_ms; /* the next tick that the loop itself makes; 0: a timer makes them */
+    uint64_t next_tick_ms; /* the next tick made by the loop itself; 0: a timer makes ticks */
 };
 
-/* Runs the events of a queue that is not empty. */
+/* Runs the events of a non-empty queue. */
 void loop_run_posted(struct loop *loop, enum event_queue queue);
-/* Run the events that the wait has reported, and count those that have yet to run. */
+/* Run the events reported by the wait, and count the events yet to run. */
 void loop_run_found(struct loop *loop);
 size_t loop_count_found(const struct loop *loop);
-/* Runs an event of this turn at once. */
+/* Runs an event of the turn at once. */
 void loop_run_early(struct loop *loop, struct event *event);
 /* Moves the next queue's events to the normal queue. */
 void loop_move_next(struct loop *loop);
-/* Takes the report of an armed source that is not of the normal queue: a listener's, or one of the
- * loop's own. */
+/* Takes the report of an armed source outside of the normal queue: a listener's, or the loop's
+ * own. */
 void loop_take_special(struct loop *loop, struct source *source, enum event_direction direction);
 
-/* For mechanisms: a call on which the wait depends has failed. Logs it; the owner ends. */
+/* For mechanisms: a call needed by the wait has failed. Logs the failure; the owner ends. */
 void loop_fail(struct loop *loop, const char *call, int error);
 /* For mechanisms: takes the result of the wait's call, with errno: a failure but by a signal, or an
  * end without an event that had no timeout. */
 void loop_check_wait(struct loop *loop, const char *call, int n, int timeout);
-/* For mechanisms: logs that `teller` has said that a source was closed under it. If the source is
- * the loop's own, `call` has failed: returns false. */
+/* For mechanisms: logs that `teller` has reported a source closed by foreign code. For the loop's
+ * own sources `call` has failed: returns false. */
 bool loop_report_closed(
     struct loop *loop, const struct source *source, const char *teller, const char *call);
 /* For mechanisms: takes the report of a source of the loop's own that has no descriptor. */
 void loop_report_own(struct loop *loop, struct source *source);
-/* For mechanisms that can tell: takes the report that a connection is broken both ways, beside
- * those of its directions: where its owner waits for neither, and wants it, its READ event runs all
- * the same. */
+/* For mechanisms able to tell: takes the report of a connection broken both ways, beside the
+ * reports of the directions: where the owner waits for neither direction, and has wants_broken, the
+ * READ event runs all the same. */
 void loop_report_broken(struct loop *loop, struct source *source);
 
-/* Whether a descriptor that woke us up belongs to the loop itself. */
+/* Whether a ready descriptor belongs to the loop itself. */
 static inline bool loop_owns(const struct loop *loop, const struct source *source)
 {
     return source == loop->signaler || source == loop->notifier || source == loop->ticker;
 }
 
-/* Inline, because every turn and every event runs through them: */
+/* Inline, because every turn and every event runs through here: */
 
-/* Reads the clock that the loop goes by. */
+/* Reads the loop's clock. */
 static inline void loop_read_clock(struct loop *loop)
 {
     if (unlikely(loop->mechanism->read_clock != NULL))
@@ -90,7 +90,7 @@ static inline void loop_read_clock(struct loop *loop)
         clock_read(&loop->clock);
 }
 
-/* Puts an event at a queue's end; an event that is posted already stays where it is. */
+/* Puts an event at a queue's end; a posted event stays in place. */
 static inline void loop_post(struct loop *loop, struct event *event, enum event_queue queue)
 {
     if (event->queue != QUEUE_NONE) {
@@ -105,9 +105,9 @@ static inline void loop_post(struct loop *loop, struct event *event, enum event_
         debug_direction(event->direction), debug_queue(queue));
 }
 
-/* Posts an event that its owner wants to run without a report: in this turn still, or, if it has
- * run in this turn, in the next. Two events that post each other would leave no time to others; nor
- * would slots that are taken again at once, so that a slot keeps the turn of its READ event. */
+/* Posts an event to run without a report, for the owner: in this turn still, or, after a run in
+ * this turn, in the next. Two events posting each other would starve the rest; so would slots
+ * reused at once, so that a slot keeps the turn of the READ event. */
 static inline void loop_post_soon(struct loop *loop, struct event *event)
 {
     loop_post(loop, event, event->turn == loop->turn ? QUEUE_NEXT : QUEUE_NORMAL);
@@ -124,7 +124,7 @@ static inline void loop_unpost(struct loop *loop, struct event *event)
     event->queue = QUEUE_NONE;
 }
 
-/* Whether the event runs from the normal queue in this turn. */
+/* Whether the event runs from the normal queue in the present turn. */
 static inline bool loop_will_run(const struct event *event)
 {
     return event->queue == QUEUE_FOUND || event->queue == QUEUE_NORMAL;
@@ -138,7 +138,7 @@ static inline bool loop_is_empty(const struct loop *loop, enum event_queue queue
                loop_count_found(loop) == 0);
 }
 
-/* Runs a queue until it is empty, with the events that handlers post to it meanwhile. */
+/* Runs a queue until empty, with events posted by handlers meanwhile. */
 static inline void loop_run(struct loop *loop, enum event_queue queue)
 {
     if (queue == QUEUE_NORMAL && loop->found.next != loop->found.first)
@@ -171,8 +171,8 @@ static inline struct source *loop_source(struct loop *loop, uint32_t index, uint
     return NULL;
 }
 
-/* Takes the mechanism's report that the direction is ready, and posts its event, to the normal
- * queue without a link; or runs it. */
+/* Takes the mechanism's report of a ready direction, and posts the event, to the normal queue
+ * without a link; or runs the event. */
 static inline void loop_report(
     struct loop *loop, struct source *source, enum event_direction direction)
 {

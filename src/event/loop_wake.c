@@ -18,8 +18,7 @@
 #include <limits.h>
 #include <unistd.h>
 
-/* A timer that is set just before a tick is set by a clock that is a tick old: it expires as much
- * later. */
+/* A timer set just before a tick is set by a clock a tick old: expiry is as much later. */
 static void lag_behind(struct loop *loop)
 {
     uint64_t now = loop->clock.mono_ms;
@@ -170,7 +169,7 @@ int loop_set_resolution(struct loop *loop, uint64_t ms)
     return 0;
 }
 
-/* Returns the time now, and leaves the loop's own as it was. */
+/* Returns the time now, and leaves the loop's time unchanged. */
 static uint64_t now_ms(struct loop *loop)
 {
     struct clock before = loop->clock;
@@ -245,7 +244,7 @@ void loop_hold_signals(const struct loop *loop, const sigset_t *blocked)
         pthread_sigmask(SIG_SETMASK, blocked, NULL);
 }
 
-/* Lets the pending signals through, whose handlers run now. */
+/* Lets the pending signals through; the handlers run now. */
 static void signaler_readable(struct loop *loop, struct source *source)
 {
     sigset_t blocked;

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The contract of an event mechanism. A new one is a file in mechanisms/, a row in mechanisms.def
- * and a line in src/Makefile.inc; tests/contract runs it through every case.
+/* The contract of an event mechanism. A new mechanism is a file in mechanisms/, a row in
+ * mechanisms.def and a line in src/Makefile.inc; tests/contract runs it through every case.
  *
  * Rules for all operations:
  *  - State is a loop's (`loop->mechanism_state`); two loops live in one process.
  *  - The caller (event/source_watch.c) keeps the events' flags: when an operation runs, `active`
- *    still says what was watched before it. Operations return 0, or -1 with errno and nothing
+ *    still has the directions watched before. Operations return 0, or -1 with errno and nothing
  *    changed.
- *  - What happens is reported by loop_report(), which posts events and runs no handler of a
- *    connection; so nothing that process_events holds can vanish under it.
- *  - Events of a source whose `level` is set, and of a listener, are levels under every mechanism:
- *    each wait reports them as long as they are ready. Such a source is added and deleted, and
- *    never paused.
- *  - A source with neither direction enabled reports nothing, not even a hang-up; a
- *    mechanism whose kernel reports once may report it to the loop, which remembers it. An error
- *    is loop_report_broken()'s, where the kernel tells one of a paused source.
- *  - A descriptor that somebody else has closed is logged and reported once, or not at all, until
- *    it is armed anew: an owner who does nothing about it does not make the loop spin. */
+ *  - Events are reported by loop_report(), which posts events and runs no handler of a connection;
+ *    so no source held by process_events can vanish meanwhile.
+ *  - Events of a source with `level`, and of a listener, are levels under every mechanism: each
+ *    wait reports ready events. Such a source is added and deleted, and never paused.
+ *  - A source with neither direction enabled reports nothing, not even a hang-up; a mechanism with
+ *    a kernel that reports once may report a hang-up to the loop, which remembers it. An error
+ *    goes to loop_report_broken(), where the kernel reports errors of paused sources.
+ *  - A descriptor closed by foreign code is logged and reported once, or not at all, until it is
+ *    armed anew: an inactive owner does not make the loop spin. */
 #pragma once
 
 #include "event/io.h"
@@ -34,32 +33,32 @@ struct mechanism_option {
 
 #define MECHANISM_OPTIONS 2
 
-/* The values of a mechanism's directives, in the order of its options. */
+/* The values of a mechanism's directives, in the order of the options. */
 struct mechanism_values {
     int64_t of[MECHANISM_OPTIONS];
 };
 
 struct mechanism {
-    const char *name;   /* in the directive `use`: nginx's, where it has the mechanism */
+    const char *name;   /* in the directive `use`: nginx's name, if any */
     bool edge;          /* events are reported once a change: go on until "again" */
-    bool exclusive;     /* can wake one of several waiting processes for a listener */
-    bool forgets;       /* watches what is closed no more, and says nothing of it */
-    bool ends_by_close; /* del_conn has nothing to do for a descriptor that is closed: not called */
+    bool exclusive;     /* can wake a single waiting process for a listener */
+    bool forgets;       /* silently stops watching a closed descriptor */
+    bool ends_by_close; /* del_conn is not called for a closed descriptor: nothing to do */
     bool masks; /* the wait takes a signal mask, and while events are ready looks at no signal */
-    bool by_use_alone;        /* only the directive `use` chooses it, though it is available */
+    bool by_use_alone;        /* chosen by the directive `use` alone, even if available */
     bool unfiltered;          /* system calls pass by the filter of system calls */
-    bool tells_broken;        /* calls loop_report_broken() for a source that is paused, too */
-    bool tells_refused;       /* sets `eof` with the report that a connect() has failed, too */
-    bool yields;              /* refused by the kernel, it gives way to the best other */
+    bool tells_broken;        /* calls loop_report_broken() for paused sources too */
+    bool tells_refused;       /* sets `eof` also with the report of a failed connect() */
+    bool yields;              /* when refused by the kernel, gives way to the best alternative */
     uint32_t descriptors_max; /* no descriptor from here on can be watched; 0: no limit */
     struct mechanism_option options[MECHANISM_OPTIONS]; /* named ones first */
     const struct io_ops *io; /* the operations that its sources start with */
-    void *self; /* NULL, or the state of a mechanism that is made at run time, as a simulated one */
+    void *self; /* NULL, or the state of a mechanism made at run time, as in simulations */
 
     /* Whether this kernel has the mechanism. Runs in the master too, and leaves nothing open. */
     bool (*available)(void);
-    /* Makes the state for loop->sources.n slots, in the process that uses it: nothing of it has to
-     * outlive a fork(). `options` are the values of its directives. */
+    /* Makes the state for loop->sources.n slots, in the process of the loop: no part has to outlive
+     * a fork(). `options` are the values of the directives. */
     int (*init)(struct loop *loop, const int64_t *options);
     void (*done)(struct loop *loop);
 
@@ -75,13 +74,13 @@ struct mechanism {
      * close does by itself. add_conn may be NULL: both are added. */
     int (*add_conn)(struct loop *loop, struct source *source);
     int (*del_conn)(struct loop *loop, struct source *source, bool closing);
-    /* A listener is level-triggered everywhere; `exclusive` as above, ignored without it. It is
-     * always deleted before its descriptor is closed: the master holds the socket on. NULL: as any
+    /* A listener is always level-triggered; `exclusive` as above, ignored without. A listener is
+     * deleted before the descriptor is closed, since the master holds the socket on. NULL: as any
      * source that is read. */
     int (*add_listener)(struct loop *loop, struct source *source, bool exclusive);
     int (*del_listener)(struct loop *loop, struct source *source);
-    /* Makes the kernel let go of all that is watched no more, so that closing a descriptor closes
-     * what it stands for; may report. NULL: it does not hold on to anything. */
+    /* Makes the kernel drop files of sources no longer watched, so that closing a descriptor closes
+     * the file; may report. NULL: the mechanism holds no files. */
     void (*release)(struct loop *loop);
 
     /* For a kernel that has events without a descriptor: make notify() work, and make ticks every
@@ -108,15 +107,15 @@ struct mechanism {
 
 #define MECHANISMS_MAX 16
 
-/* The mechanisms that were built in, best first; ends with NULL. */
+/* The built-in mechanisms, best first; ends with NULL. */
 extern const struct mechanism *const mechanism_table[];
 
-/* Finds a mechanism by name, or for NULL the best that this kernel has and that may be chosen
- * without a name; NULL when there is none. */
+/* Finds a mechanism by name, or for NULL the best available mechanism of this kernel, unless
+ * by_use_alone; NULL when there is none. */
 const struct mechanism *mechanism_find(const char *name);
 
 /* The initial values of a mechanism's directives. */
 struct mechanism_values mechanism_defaults(const struct mechanism *mechanism);
 
-/* Asserts that the operations are there, and that initial values are within their limits. */
+/* Asserts that all operations exist, and checks initial values against the limits. */
 void mechanism_check(const struct mechanism *mechanism);

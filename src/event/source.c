@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of sources: a mapping whose slots are handed out, the last one given back first. A
- * slot's generation survives it, so that no two uses of a slot look the same. */
+/* The table of sources: a mapping of slots, the slot given back last handed out first. A slot's
+ * generation outlives its uses, so that no two uses of a slot look equal. */
 #include "event/source.h"
 
 #include "os/memory.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A source of events: a descriptor, an event for each direction, and the operations to move bytes.
  *
- * Sources are slots of one table a loop. A slot's index and its generation, which changes whenever
- * the slot is given back, travel with every event of the kernel, so that a late one is recognised.
- * An armed direction is watched by the mechanism; a watched one need not be armed. */
+ * Sources are slots of one table a loop. A slot's index and generation, changed whenever the slot
+ * is given back, travel with every event of the kernel, so that a late event is recognised. An
+ * armed direction is watched by the mechanism; a watched direction need not be armed. */
 #pragma once
 
 #include "base/compiler.h"
@@ -23,12 +23,12 @@ struct source;
 enum event_direction { EVENT_READ, EVENT_WRITE, EVENT_DIRECTIONS };
 
 enum event_queue {
-    QUEUE_NONE,   /* no queue: not posted; a source with it has its events run within the wait */
+    QUEUE_NONE,   /* no queue: not posted; events of such a source run within the wait */
     QUEUE_ACCEPT, /* listeners: run under the accept mutex */
     QUEUE_NORMAL,
     QUEUE_NEXT,  /* for the next turn */
-    QUEUE_FLUSH, /* connections that a callback has marked dirty: run right after it */
-    QUEUE_FOUND, /* the part of the normal queue that the wait has reported: loop->found */
+    QUEUE_FLUSH, /* connections marked dirty by a callback: run right after the callback */
+    QUEUE_FOUND, /* part of the normal queue, reported by the wait: loop->found */
     QUEUES,
 };
 
@@ -38,14 +38,14 @@ struct event {
     uint8_t direction;
     bool armed;    /* the owner wants the event */
     bool active;   /* the mechanism watches the direction */
-    bool ready;    /* cleared only by its owner, on "again" or a short read */
+    bool ready;    /* cleared only by the owner, on "again" or a short read */
     uint16_t turn; /* loop->turn when it ran last */
 };
 
 struct source_ops {
     void (*run[EVENT_DIRECTIONS])(struct loop *loop, struct source *source);
-    /* Logs a debug line about the source with what its owner knows of it; NULL: the line is put as
-     * it is. Called in builds with --enable-debug alone. */
+    /* Logs a debug line about the source with details from the owner; NULL: the plain line. Called
+     * in builds with --enable-debug alone. */
     void (*debug)(const struct source *source, const char *format, va_list args)
         PRINTF_FORMAT(2, 0);
     bool wants_broken; /* see loop_report_broken() */
@@ -59,7 +59,7 @@ struct source {
     bool in_use;
     bool eof;           /* the kernel has announced the peer's end; bytes may still lie before it */
     bool listening : 1; /* a listener that the mechanism watches */
-    bool level : 1;     /* events as long as it is ready, by any mechanism */
+    bool level : 1;     /* events as long as ready, by any mechanism */
     const struct source_ops *ops;
     const struct io_ops *io;
     void *io_state; /* the operations' own: loop->mechanism_state, or NULL */
@@ -69,7 +69,7 @@ struct source {
 /* A loop's slots: memory that is touched when a slot is first used. */
 struct source_table {
     char *base;
-    size_t stride; /* size of the owner's struct, whose first member is the struct source */
+    size_t stride; /* size of the owner's struct, beginning with the struct source */
     uint32_t n;
     uint32_t used_n; /* slots beyond have never been used */
     uint32_t free;   /* the first free slot among the used, or SOURCE_NONE */
@@ -82,7 +82,7 @@ struct source_table {
 int source_table_init(struct source_table *table, uint32_t n, size_t stride);
 void source_table_done(struct source_table *table);
 
-/* Asserts what holds of a table, and of a source that is in use. */
+/* Asserts the invariants of a table, and of a source in use. */
 void source_table_check(const struct source_table *table);
 void source_check(const struct source *source);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Watching of sources: has the mechanism watch what owners arm, and keeps the flags of their
- * events. The mechanism is asked before the flags change, and nothing changes when it refuses. */
+/* Watching of sources: has the mechanism watch armed directions, and keeps the flags of events. The
+ * mechanism is asked before the flags change, and nothing changes after a refusal. */
 #include "event/source_watch.h"
 
 #include "event/loop_queue.h"

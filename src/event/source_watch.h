@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Watching of sources: the mechanism watches the directions that owners arm. */
+/* Watching of sources: the mechanism watches directions armed by owners. */
 #pragma once
 
 #include "event/source.h"
@@ -19,26 +19,26 @@ static inline void source_disarm(
 /* Arms both directions at once. */
 int source_arm_both(struct loop *loop, struct source *source);
 
-/* Start and end watching a listener; `exclusive`: the kernel wakes one of the workers that wait. */
+/* Start and end watching a listener; `exclusive`: the kernel wakes a single waiting worker. */
 int source_arm_listener(struct loop *loop, struct source *source, bool exclusive);
 void source_disarm_listener(struct loop *loop, struct source *source);
-/* Makes the descriptors of disarmed listeners the last that hold their sockets in this process. Not
- * within a callback that was lent input. */
+/* Makes the descriptors of disarmed listeners the last references to the sockets in the process.
+ * Not within a callback with lent input. */
 void source_release_disarmed(struct loop *loop);
 
-/* Makes a source whose `level` is set wait for exactly these directions. Nothing of it is paused,
- * so that a direction which is not wanted costs no report; `ready` means nothing. -1 with errno,
- * and nothing has changed. */
+/* Makes a source with `level` wait for exactly these directions. No direction is paused, so that an
+ * unwanted direction costs no report; `ready` means nothing. -1 with errno, and nothing has
+ * changed. */
 int source_watch_level(struct loop *loop, struct source *source, bool read, bool write);
-/* Gives the slot of a source back whose descriptor was closed by somebody else, and may be another
- * source's by now. */
+/* Gives a source's slot back after foreign code has closed the descriptor, a number perhaps reused
+ * by now. */
 void source_abandon(struct loop *loop, struct source *source);
 
 /* Ends watching and posting, closes the descriptor (if any) and gives the slot back. */
 void source_close(struct loop *loop, struct source *source, bool reset);
-/* Does the same, but leaves the descriptor open. */
+/* Ends watching and posting and gives the slot back, but leaves the descriptor open. */
 void source_detach(struct loop *loop, struct source *source);
 
-/* Gives a watched source's descriptor to one that has none, of the same loop and operations; the
- * first is left without, and neither is watched any more. */
+/* Gives a watched source's descriptor to a source without a descriptor, of equal loop and
+ * operations; afterwards `from` has none, and neither is watched. */
 void source_move(struct loop *loop, struct source *from, struct source *to);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps timers in a tree and runs those whose deadline has passed by the owner's cached clock. */
+/* Keeps timers in a tree and runs timers with a deadline passed by the owner's cached clock. */
 #include "event/timer.h"
 
 #include "event/loop.h"
@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
-/* Timers that run before others have their turn, when many expire at once. */
+/* The most timers run in a turn, when many expire at once. */
 #define EXPIRE_A_TURN 256
 
 static int compare_timers(const struct timer *a, const struct timer *b)

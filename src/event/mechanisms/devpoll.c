@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* /dev/poll of illumos and Solaris, poll(4D): the kernel keeps a set of descriptors, which is
- * changed by writing and asked by an ioctl. Level-triggered, so that a paused direction is taken
- * out of the set.
+/* /dev/poll of illumos and Solaris, poll(4D): the kernel keeps a set of descriptors, changed by
+ * writing and asked by an ioctl. Level-triggered, so that a paused direction is taken out of the
+ * set.
  *
- * The events that are written for a descriptor are added to those that it has: fewer are made of
- * them by removing it first. What has changed is written right before the wait, or earlier when
- * `devpoll_changes` descriptors have changed; what is changed back by then is not written at all.
- * The kernel tells descriptors alone: `entries`, by descriptor, has the slot and its generation.
- * Closing a descriptor does not take it out of the set, so that another source's begins with a
- * removal. */
+ * Written events of a descriptor are added to the kernel's: to have fewer, remove the descriptor
+ * first. Changes are written right before the wait, or earlier when `devpoll_changes` descriptors
+ * have changed; a change undone by then is not written at all. The kernel reports descriptors
+ * alone: `entries`, by descriptor, has the slot and its generation. Closing a descriptor does not
+ * take it out of the set, so that a new source's entry begins with a removal. */
 #include "base/check.h"
 #include "event/loop.h"
 
@@ -32,9 +31,9 @@ struct entry {
     uint32_t slot, generation; /* the source, while there are `wanted` ones */
     short wanted;              /* the events that its source waits for */
     short kernel;              /* the events that the kernel's set has */
-    bool stale;   /* another source's since: the kernel's entry is to go, whatever it has */
-    bool changed; /* in the list of changed ones */
-    int next;     /* in that list, or -1 */
+    bool stale;                /* a new source's: the kernel's entry is to go in any case */
+    bool changed;              /* in the list of changed ones */
+    int next;                  /* in that list, or -1 */
 };
 
 struct devpoll_state {
@@ -121,7 +120,7 @@ static void devpoll_done(struct loop *loop)
 
 /* ---- Changes ---- */
 
-/* Returns the descriptor's entry, for which room is made; NULL without memory. */
+/* Returns the descriptor's entry, after making room; NULL without memory. */
 static struct entry *entry_of(struct devpoll_state *state, int fd)
 {
     struct entry *entries;
@@ -162,7 +161,7 @@ static bool write_changes(struct loop *loop, int n)
     return false;
 }
 
-/* Puts a change into the buffer, which is written when it is full. */
+/* Puts a change into the buffer; writes a full buffer. */
 static bool put_change(struct loop *loop, int *n, int fd, short events)
 {
     struct devpoll_state *state = loop->mechanism_state;
@@ -176,7 +175,7 @@ static bool put_change(struct loop *loop, int *n, int fd, short events)
     return true;
 }
 
-/* Makes the kernel's events of a descriptor the wanted ones. */
+/* Makes the kernel's events of a descriptor the wanted events. */
 static bool change_entry(struct loop *loop, int *n, int fd)
 {
     struct devpoll_state *state = loop->mechanism_state;
@@ -249,7 +248,7 @@ static int want(struct loop *loop, struct source *source, short events)
     if (entry == NULL)
         return -1;
     if (entry->slot != slot || entry->generation != source->generation) {
-        entry->wanted = 0; /* closed under its source, if it was wanted */
+        entry->wanted = 0; /* if wanted, closed by foreign code */
         entry->stale = true;
     }
     entry->slot = slot;
@@ -303,7 +302,7 @@ static void report_event(struct loop *loop, const struct pollfd *event)
         return;
     entry = &state->entries[event->fd];
     source = entry->wanted == 0 ? NULL : loop_source(loop, entry->slot, entry->generation);
-    if (source == NULL) /* let go by a source that was reported before it */
+    if (source == NULL) /* released by a source reported earlier */
         return;
     assert(source->fd == event->fd);
     debug_flags(loop, source, "/dev/poll reports", (uint16_t)revents, debug_poll_words);
@@ -312,10 +311,10 @@ static void report_event(struct loop *loop, const struct pollfd *event)
     if (revents & POLLHUP)
         source->eof = true;
     if (revents & (POLLERR | POLLHUP | POLLNVAL))
-        revents |= POLLIN | POLLOUT; /* the owner finds out what it is by trying */
+        revents |= POLLIN | POLLOUT; /* the owner finds out the cause by trying */
 
     wanted = entry->wanted;
-    if (revents & POLLNVAL) /* an owner who does nothing about it is told once */
+    if (revents & POLLNVAL) /* an inactive owner is told once */
         want_no_more(loop, source, POLLIN | POLLOUT);
     revents &= wanted;
     if (revents & POLLIN)
@@ -324,7 +323,7 @@ static void report_event(struct loop *loop, const struct pollfd *event)
         loop_report(loop, source, EVENT_WRITE);
 }
 
-/* Reports n events, and clears them: an entry that a later wait does not fill in is noticed. */
+/* Reports n events, and clears them: an entry not filled in by a later wait is noticed. */
 static void report_events(struct loop *loop, int n)
 {
     struct devpoll_state *state = loop->mechanism_state;

@@ -148,7 +148,7 @@ static int epoll_del_listener(struct loop *loop, struct source *source)
     return control_epoll(loop, source, EPOLL_CTL_DEL, 0);
 }
 
-/* Notes an end or an error; the events that its owner then finds out by trying. */
+/* Notes an end or an error; returns the events for the owner to find out by trying. */
 static uint32_t note_end(struct loop *loop, struct source *source, uint32_t events)
 {
     if (events & (EPOLLRDHUP | EPOLLHUP))
@@ -182,8 +182,7 @@ static bool fill_set(struct loop *loop)
     return true;
 }
 
-/* Takes another set in the place of one that reports what has gone, for ever perhaps. What cannot
- * be done now is tried at the next such report. */
+/* Replaces a set with endless reports of closed files. A failure is retried at the next report. */
 static COLD void renew_set(struct loop *loop)
 {
     struct epoll_state *state = loop->mechanism_state;

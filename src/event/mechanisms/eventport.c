@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Event ports of illumos and Solaris, port_create(3C). An association of a descriptor with the port
- * ends with its report, and tells at once when it is made again while the descriptor is ready: so
- * this mechanism is level-triggered.
+ * ends with the report, and reports at once when made again for a ready descriptor: so this
+ * mechanism is level-triggered.
  *
  * An association is made again right before the wait, not after the report: by then the owner has
  * taken what there was, or has paused, or has its event posted and needs no report. `pending` lists
@@ -25,7 +25,7 @@
 
 static_assert(sizeof(void *) >= sizeof(uint64_t), "a user pointer has room for a generation");
 
-/* After associations that the kernel has refused for want of something, they are tried again. */
+/* The time until associations refused for want of resources are tried again. */
 #define RETRY_MS 100
 
 struct eventport_state {
@@ -34,14 +34,14 @@ struct eventport_state {
     uint32_t events_max;
     port_event_t *events; /* between two waits their sources are 0 */
     uint32_t pending_n;
-    uint32_t *pending;    /* slots; `position` of a source is its place, from 1; 0: not there */
+    uint32_t *pending;    /* slots; a source's `position` is the index, from 1; 0: absent */
     short *associated;    /* by slot: the events of the association that is in force; 0: none is */
     atomic_bool notified; /* an event of notify() is on its way */
 };
 
 /* ---- Life ---- */
 
-/* Makes a port that a program started by this process does not get. */
+/* Makes a close-on-exec port. */
 static int open_port(void)
 {
     int fd = port_create(), error;
@@ -121,7 +121,7 @@ static void list_pending(struct loop *loop, struct source *source)
     source->position = ++state->pending_n;
 }
 
-/* Takes the source out of the list; the last of it moves to its place. */
+/* Takes the source out of the list; the last source takes the place. */
 static void unlist_pending(struct loop *loop, struct source *source)
 {
     struct eventport_state *state = loop->mechanism_state;
@@ -169,7 +169,7 @@ static void dissociate(struct loop *loop, struct source *source)
 
 /* ---- Operations ---- */
 
-/* The first association is made at once, so that the owner is told when it is refused. */
+/* The first association is made at once, so that the owner hears of a refusal. */
 static int eventport_add(struct loop *loop, struct source *source, enum event_direction direction)
 {
     short events = events_of(direction);
@@ -224,7 +224,7 @@ static int eventport_start_notices(struct loop *loop)
     return 0;
 }
 
-/* Wakes the loop by an event of the program's own, of which one at a time is enough. */
+/* Wakes the loop by a user event; a single pending event is enough. */
 static int eventport_notify(struct loop *loop)
 {
     struct eventport_state *state = loop->mechanism_state;
@@ -246,7 +246,7 @@ static bool take_refusal(struct loop *loop, struct source *source, int error)
     if (error != EBADFD) {
         log_write(loop->log, LEVEL_ALERT, error, "port_associate() failed");
     } else {
-        unlist_pending(loop, source); /* an owner who does nothing about it is told once */
+        unlist_pending(loop, source); /* an inactive owner is told once */
         if (!loop_report_closed(loop, source, "port_associate()", "port_associate"))
             return false;
     }
@@ -256,8 +256,8 @@ static bool take_refusal(struct loop *loop, struct source *source, int error)
     return true;
 }
 
-/* Associates a source of the list for the directions that are armed, but for those whose event is
- * posted, which needs no report; says in *done whether it may leave the list. False without the
+/* Associates a listed source for the armed directions, without directions with a posted event,
+ * since these need no report; sets *done, whether the source may leave the list. False without the
  * association. */
 static bool renew_association(struct loop *loop, struct source *source, bool *done)
 {
@@ -285,7 +285,7 @@ static int renew_associations(struct loop *loop, int timeout)
     struct eventport_state *state = loop->mechanism_state;
     bool done;
 
-    for (uint32_t i = state->pending_n; i-- > 0;) { /* the last one takes the place of another */
+    for (uint32_t i = state->pending_n; i-- > 0;) { /* the last source may take a freed place */
         struct source *source = source_at(&loop->sources, state->pending[i]);
 
         assert(source->in_use && source->position == i + 1);
@@ -318,7 +318,7 @@ static void report_descriptor(struct loop *loop, const port_event_t *event)
     if (events & POLLHUP)
         source->eof = true;
     if (events & (POLLERR | POLLHUP | POLLNVAL))
-        events |= POLLIN | POLLOUT; /* the owner finds out what it is by trying */
+        events |= POLLIN | POLLOUT; /* the owner finds out the cause by trying */
 
     if ((events & POLLIN) && (source->events[EVENT_READ].active || source->listening))
         loop_report(loop, source, EVENT_READ);
@@ -344,7 +344,7 @@ static void report_event(struct loop *loop, const port_event_t *event)
     }
 }
 
-/* Reports the first n events that the kernel has filled in, and clears them; returns how many. */
+/* Reports the first n events from the kernel, and clears them; returns the count. */
 static uint32_t report_events(struct loop *loop, uint32_t n)
 {
     struct eventport_state *state = loop->mechanism_state;

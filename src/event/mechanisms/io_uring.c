@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* io_uring(7), by liburing: what sources are to receive, to send and to wait for goes to the kernel
- * with the one system call of a turn, which also waits for what has become of it. Input lies in a
- * buffer of the ring when it is reported (ring_io.c). Events are levels: an operation is given to
- * the kernel again only when its owner has taken what came of it. */
+/* io_uring(7), by liburing: a turn's receives, sends and waits of sources go to the kernel with one
+ * system call, which also waits for results. Reported input lies in a buffer of the ring
+ * (ring_io.c). Events are levels: an operation is given to the kernel again only when the owner has
+ * taken its result. */
 #include "event/mechanisms/ring_buffers.h"
 #include "event/mechanisms/ring_ops.h"
 
@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* How long a descriptor that somebody else has closed may stay open in the kernel. */
+/* The longest time that a descriptor closed by foreign code stays open in the kernel. */
 #define RENEW_MS 1000
 
 enum { OPTION_ENTRIES, OPTION_BUFFERS }; /* in the order of the options */
@@ -62,8 +62,8 @@ static int want(struct loop *loop, struct source *source, enum event_direction d
     return 0;
 }
 
-/* Pauses a direction: what was given to the kernel is cancelled by the next wait, unless the
- * direction is enabled again before it. */
+/* Pauses a direction: the next wait cancels the kernel's operation, unless the direction is enabled
+ * again before. */
 static int pause_direction(struct loop *loop, struct source *source, enum event_direction direction)
 {
     struct ring *ring = ring_of_loop(loop);
@@ -80,7 +80,7 @@ static int pause_direction(struct loop *loop, struct source *source, enum event_
 static int uring_del(struct loop *loop, struct source *source, enum event_direction direction)
 {
     pause_direction(loop, source, direction);
-    /* a source of sockets' operations has nothing that would have to be closed with it */
+    /* without ring_io a source leaves nothing to close in the ring: the watch can go */
     if (source->io != &ring_io && !source->events[!direction].active)
         ring_forget(ring_of_loop(loop), source);
     return 0;
@@ -113,7 +113,7 @@ static int uring_del_listener(struct loop *loop, struct source *source)
     return 0;
 }
 
-/* A wait for a listener keeps its socket open, until the kernel hears that nobody waits. */
+/* A wait for a listener keeps the socket open, until the kernel hears of the end of waiting. */
 static void uring_release(struct loop *loop)
 {
     struct ring *ring = ring_of_loop(loop);
@@ -123,14 +123,14 @@ static void uring_release(struct loop *loop)
     ring_reap(ring);
 }
 
-/* The kernel holds a descriptor's file open while it waits for it: of one that somebody else has
- * closed, as the channel to the master, the far end would hear nothing. So what is only waited for
- * is given anew a while after handlers have run. Returns how long the wait may last. */
+/* The kernel holds a descriptor's file open during a wait: if foreign code closes the descriptor,
+ * such as the channel to the master, the far end would hear nothing. So plain waits are renewed a
+ * while after handlers have run. Returns the longest time for the wait. */
 static int renew_waits(struct ring *ring, int timeout)
 {
     uint64_t now = ring->loop->clock.mono_ms;
 
-    if (ring->renew_at_ms == 0) { /* handlers will run when this wait has ended */
+    if (ring->renew_at_ms == 0) { /* handlers will run after this wait */
         ring->renew_at_ms = now + RENEW_MS;
     } else if (now >= ring->renew_at_ms) {
         ring->renew_at_ms = 0;
@@ -157,7 +157,7 @@ static void uring_process_events(struct loop *loop, int timeout)
         timeout = 0;
     given = io_uring_sq_ready(&ring->io);
     result = ring_enter(ring, timeout, loop->wait_mask);
-    /* EBUSY: results wait for room, which reaping makes */
+    /* EBUSY: results wait for room, made by reaping */
     if (unlikely(result < 0 && result != -EINTR && result != -ETIME && result != -EBUSY &&
                  result != -EAGAIN))
         loop_fail(loop, "io_uring_enter", -result);

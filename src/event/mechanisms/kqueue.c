@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* kqueue(2) as FreeBSD's manual has it: connections by edges (EV_CLEAR), listeners by levels.
- * Changes wait in a list, which goes to the kernel with the next wait or when it is full, and which
- * the kernel works off in order before it looks for events. Closing a descriptor removes its
- * filters; what the list still has for it is dropped before, or it would change the filters of the
- * descriptor that has the number next. */
+ * Changes wait in a list, sent to the kernel with the next wait or when full; the kernel applies
+ * the changes in order before looking for events. Closing a descriptor removes the filters; listed
+ * changes are dropped before, or they would change the filters of a reused descriptor number. */
 #include "base/check.h"
 #include "event/loop.h"
 #include "event/mechanisms/kqueue_told.h"
@@ -17,14 +16,14 @@
 
 #define KQUEUE_KIND KIND('k', 'q', 'u', 'e')
 
-/* Changes that are sent at once when no wait takes them. */
+/* Changes sent at once without a wait. */
 #define RECEIPTS_MAX 32
 
-/* A source's position has those of its two latest changes, from 1 on; 0: none. */
+/* A source's position combines the positions of the two latest changes, from 1 on; 0: none. */
 #define POSITION_BITS 16
 #define POSITION_MAX 32768
 
-/* The kernel's data of an event is the slot's index, and of its generation what fits beside it. */
+/* The kernel's data of an event is the slot's index, with as much of the generation as fits. */
 #define INDEX_BITS (sizeof(uintptr_t) > 4 ? 32 : 24)
 #define INDEX_MASK (((uintptr_t)1 << (INDEX_BITS - 1) << 1) - 1)
 
@@ -170,8 +169,8 @@ static void report_error(struct loop *loop, const struct kevent *event, struct s
         loop_report(loop, source, direction);
 }
 
-/* Data may lie before the peer's end. An error, which is in fflags, is what the owner is told
- * behind it; without one the end of the writing direction may be our own. */
+/* Data may lie before the peer's end. The owner gets the error in fflags after the data; without an
+ * error the end of the writing direction may be our own. */
 static void note_end(struct kqueue_state *state, struct source *source, const struct kevent *event)
 {
     enum event_direction direction = event->filter == EVFILT_WRITE ? EVENT_WRITE : EVENT_READ;
@@ -222,7 +221,7 @@ static void compact_changes(struct kqueue_state *state)
     state->change_n = kept_n;
 }
 
-/* Sends the changes without a wait. Each has a receipt, so that no events come. */
+/* Sends the changes without a wait. EV_RECEIPT keeps events away. */
 static void flush_changes(struct loop *loop)
 {
     static const struct timespec no_time = { 0, 0 };
@@ -246,8 +245,8 @@ static void flush_changes(struct loop *loop)
     state->change_n = 0;
 }
 
-/* Returns the source's latest change that waits for this direction, or NULL. A position of changes
- * that are gone names another source's, or none. */
+/* Returns the source's latest change not yet sent for this direction, or NULL. A position of sent
+ * changes names another source's change, or none. */
 static struct kevent *find_change(
     struct loop *loop, const struct source *source, enum event_direction direction)
 {
@@ -286,15 +285,15 @@ static struct kevent *add_change(
     return &state->changes[state->change_n - 1];
 }
 
-/* Ends watching. The change is nobody's: the kernel may have dropped the filter by itself when the
- * descriptor was closed, and its error is then not that of a source that is watched again. */
+/* Ends watching. The change has no owner: the kernel may have dropped the filter when the
+ * descriptor was closed, and the error must not reach a source watched again. */
 static void set_delete(struct kevent *change)
 {
     change->flags = EV_DELETE;
     change->udata = (user_data)UINTPTR_MAX;
 }
 
-/* Drops the source's latest change; its place stays, so that the order of the others does. */
+/* Drops the source's latest change; the place stays, to keep the order. */
 static void drop_change(struct kevent *change)
 {
     change->flags = 0;
@@ -432,7 +431,7 @@ static void kqueue_process_events(struct loop *loop, int timeout)
         timeout == -1 ? NULL : &limit);
     error = errno;
     loop_hold_signals(loop, &blocked);
-    state->change_n = 0; /* applied, by a wait that a signal has ended too */
+    state->change_n = 0; /* applied, even if a signal has ended the wait */
     errno = error;
     if (n <= 0)
         loop_check_wait(loop, "kevent", n, timeout);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The I/O operations of kqueue's sources: those of sockets, without a call whose answer the kernel
- * has told already.
+/* The I/O operations of kqueue's sources: as io_socket.c's, without calls for numbers already told
+ * by the kernel.
  *
  * Responsible for the end of a peer's half and its errno, and for the last accept of several. Never
  * takes for granted what may have changed: bytes that others have moved make a count too great,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kernel's words with the events of kqueue: how many bytes lie before the end of a peer's
- * half, its errno, and how many clients wait at a listener. The I/O operations of its sources go by
- * that, and save the system calls that would find it out again. */
+/* The kernel's numbers with the events of kqueue: bytes before the end of a peer's half, errno, and
+ * clients waiting at a listener. The I/O operations of the mechanism use the numbers to save system
+ * calls. */
 #pragma once
 
 #include "event/io.h"
@@ -10,13 +10,13 @@
 /* A source's; zeroed where nothing is known. */
 struct kqueue_told {
     uint32_t left;   /* bytes before the end; of a listener: clients */
-    uint32_t wait;   /* a listener's number of the wait that has told; 0: none */
-    int error;       /* an errno behind the bytes; 0: the peer has ended its half */
+    uint32_t wait;   /* a listener's: number of the reporting wait; 0: none */
+    int error;       /* an errno after the bytes; 0: the peer has sent FIN */
     bool ended;      /* the peer's end is known */
     bool unwritable; /* output fails with `error`, as connecting has */
 };
 
-/* The state of a mechanism's loop, by which its sources' operations find it. */
+/* The state of a mechanism's loop, for the operations of sources. */
 struct kqueue_telling {
     unsigned kind;
     uint32_t wait; /* counts the waits, and is never 0 */
@@ -37,9 +37,9 @@ static inline void kqueue_telling_begin_wait(struct kqueue_telling *telling)
         telling->wait = 1;
 }
 
-/* Forgets what was told of a source that is watched no more, or from now on. */
+/* Forgets the numbers of a source at the begin or end of watching. */
 void kqueue_tell_nothing(struct kqueue_telling *telling, const struct source *source);
-/* Notes an end: with the bytes before it for input, and with its errno. */
+/* Notes an end: with the bytes before the end for input, and with the errno. */
 void kqueue_tell_end(struct kqueue_telling *telling, const struct source *source,
     enum event_direction direction, int64_t bytes, int error);
 /* Notes how many clients wait at a listener. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* poll(2): a dense array of descriptors, and beside it the slot of each. `position` of a source is
- * its place, counted from 1; 0: not watched. An entry without events is that of a paused source
- * whose owner wants to know of an error, and goes with the first report: poll() would report a
- * hang-up again and again. */
+/* poll(2): a dense array of descriptors, and a parallel array of slots. `position` of a source is
+ * its place, counted from 1; 0: not watched. An entry without events is a paused source's, for
+ * owners that want errors, and goes with the first report: poll() would report a hang-up again and
+ * again. */
 #include "base/check.h"
 #include "event/loop.h"
 #include "os/wakeup.h"
@@ -128,8 +128,8 @@ static int poll_del_conn(struct loop *loop, struct source *source, bool closing)
     return 0;
 }
 
-/* Reports an entry. A descriptor that is not open is passed over from then on, by a negative
- * number, until its source is armed anew: an owner who does nothing about it is told once. */
+/* Reports an entry. A closed descriptor is skipped from then on, by a negative number, until the
+ * source is armed anew: an inactive owner is told once. */
 static void report_entry(struct loop *loop, struct pollfd *entry, uint32_t slot)
 {
     struct source *source = source_at(&loop->sources, slot);
@@ -146,7 +146,7 @@ static void report_entry(struct loop *loop, struct pollfd *entry, uint32_t slot)
     if (revents & POLLERR)
         loop_report_broken(loop, source);
     if (revents & (POLLERR | POLLHUP | POLLNVAL))
-        revents |= POLLIN | POLLOUT; /* the owner finds out what it is by trying */
+        revents |= POLLIN | POLLOUT; /* the owner finds out the cause by trying */
 
     if ((revents & POLLIN) && (entry->events & POLLIN))
         loop_report(loop, source, EVENT_READ);

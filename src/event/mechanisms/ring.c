@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The kernel's ring and the table of watches.
  *
- * Responsible for what the ring can do: it is restricted to the operations of ring_ops.c before it
- * is enabled, because no filter of system calls sees what goes through it. Never looks at the
- * result of an operation. Invariant: a watch that is free has no operation with the kernel. */
+ * Responsible for the ring's restrictions: only the operations of ring_ops.c are allowed before the
+ * ring is enabled, because no filter of system calls sees the ring's operations. Never looks at the
+ * result of an operation. Invariant: a free watch has no operation with the kernel. */
 #include "event/mechanisms/ring.h"
 
 #include "event/mechanisms/ring_buffers.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define MASK_SIZE 8 /* bytes of a set of signals as the kernel has it */
+#define MASK_SIZE 8 /* bytes of a set of signals for the kernel */
 
 /* A single thread submits; what completes is looked at within the wait alone, so that
  * nothing is received behind the back of a reader. */
@@ -21,7 +21,8 @@
     (IORING_SETUP_R_DISABLED | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |           \
         IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP)
 
-/* The library lacks its calls for this and for enable_ring() where it is linked dynamically. */
+/* A direct io_uring_register(): linked dynamically, the library lacks the calls for this and for
+ * enable_ring(). */
 static int restrict_ring(struct io_uring *io)
 {
     struct io_uring_restriction allowed[] = {
@@ -42,7 +43,7 @@ static int enable_ring(struct io_uring *io)
     return io_uring_register((unsigned)io->ring_fd, IORING_REGISTER_ENABLE_RINGS, NULL, 0);
 }
 
-/* Makes the ring, which is not enabled; -1 with errno. */
+/* Makes the ring, not enabled yet; -1 with errno. */
 static int make_ring(struct io_uring *io, unsigned entries)
 {
     struct io_uring_params params = { .flags = SETUP_FLAGS, .cq_entries = 4 * entries };
@@ -126,8 +127,8 @@ struct io_uring_sqe *ring_entry(struct ring *ring)
     return entry;
 }
 
-/* Shows the kernel the entries that were filled in; returns their number. The library's calls that
- * submit and wait would wait once more where a signal has ended the wait. */
+/* Shows the kernel the filled-in entries; returns their number. The library's calls for submitting
+ * and waiting would wait once more after a signal has ended the wait. */
 static unsigned show_entries(struct io_uring *io)
 {
     struct io_uring_sq *queue = &io->sq;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The ring of the mechanism io_uring, as its files share it. They call downwards only:
+/* The ring of the mechanism io_uring, shared by its files. Calls go downwards only:
  *
- *     io_uring.c       the mechanism: what is wanted, and the wait
- *     ring_io.c        the I/O operations of its sources
- *     ring_ops.c       operations: given to the kernel, and what comes of them
- *     ring_buffers.c   memory for what is received and sent
+ *     io_uring.c       the mechanism: wishes, and the wait
+ *     ring_io.c        the I/O operations of sources
+ *     ring_ops.c       operations: given to the kernel, and their results
+ *     ring_buffers.c   memory for input and output
  *     ring.c           the kernel's ring, and the table of watches
  *
- * A watch stands between a source and the operations that the kernel has of it. They name the watch
- * and never the source: a source's slot can be used again at once, and a watch when the kernel has
- * returned the last of them. Each turn gives the kernel, by the one call that also waits, what has
- * changed since the last. */
+ * A watch stands between a source and the source's operations with the kernel. Operations name the
+ * watch and never the source: a source's slot can be reused at once, a watch only when the kernel
+ * has returned the last operation. A turn gives the kernel all changes since the last turn, by the
+ * call that also waits. */
 #pragma once
 
 #include "base/check.h"
@@ -24,7 +24,7 @@
 #define RING_BUFFER_SIZE ((size_t)16 * 1024)
 #define RING_GROUP 0 /* number of the buffers' group */
 
-/* An operation of a watch; at most one of each is with the kernel. */
+/* An operation of a watch; the kernel has at most one of a kind. */
 enum ring_op {
     RING_READ,  /* receives, or waits for input */
     RING_WRITE, /* waits for room */
@@ -37,40 +37,40 @@ enum ring_op {
 struct ring_input {
     uint8_t *p; /* NULL: none */
     uint32_t at, end;
-    int buffer;     /* number in the ring; -1: memory of its own */
+    int buffer;     /* number in the ring; -1: private memory */
     bool eof;       /* the peer's end comes behind it */
     int error;      /* an errno comes behind it; 0: none */
-    bool more;      /* the kernel has said that more is there */
+    bool more;      /* the kernel has more input */
     bool exhausted; /* no buffer was free for it */
 };
 
-/* Output that was taken and has not left. */
+/* Output accepted and not sent yet. */
 struct ring_output {
     uint8_t *p; /* NULL: none */
     uint32_t at, end;
-    int buffer;     /* number in the ring, lent to a reader; -1: memory of its own */
+    int buffer;     /* number in the ring, lent to a reader; -1: private memory */
     int error;      /* an errno of an earlier send; 0: none */
     bool waits;     /* for room: an earlier send had too little */
-    bool silent;    /* the kernel tells only when this send does not succeed at once */
+    bool silent;    /* the kernel reports only a send without success at once */
     unsigned entry; /* a silent send has this number */
 };
 
 struct ring_watch {
     TAILQ_ENTRY(ring_watch) changed_link, unread_link;
     TAILQ_ENTRY(ring_watch) silent_link; /* `plain` ones too: these send nothing */
-    struct source *source; /* NULL: it has gone, and the kernel still has an operation */
+    struct source *source;               /* NULL: gone, with an operation left in the kernel */
     uint32_t next_free;
     bool in_use;
     bool wanted[EVENT_DIRECTIONS];
     bool busy[RING_OPS];      /* with the kernel */
     bool cancelled[RING_OPS]; /* asked back from it */
-    bool polled;              /* the read operation that is with the kernel only waits for input */
+    bool polled;              /* the kernel's read operation only waits for input */
     bool plain; /* of a source without the ring's operations: descriptors are only waited for */
     bool listening;
     bool connecting; /* to receive now would take away the error of connect() */
     bool splices;    /* input is waited for, and not received */
     bool changed;    /* in the ring's list of watches that the kernel has to hear of */
-    bool unread;     /* in the ring's list of watches with something to report */
+    bool unread;     /* in the ring's list of watches with reports due */
     struct ring_input in;
     struct ring_output out;
 };
@@ -86,23 +86,23 @@ struct ring {
     unsigned kind;
     struct loop *loop;
     struct io_uring io;
-    unsigned busy_n; /* operations that the kernel has, but for cancellations */
+    unsigned busy_n; /* operations with the kernel, without cancellations */
 
     struct ring_watch *watches; /* a table, touched lazily */
     uint32_t watches_max, used_n, in_use_n, free;
     struct ring_watches changed, unread;
-    struct ring_watches silent; /* whose send has succeeded if nothing is heard of it */
+    struct ring_watches silent; /* watches with a send that gives no result on success */
     struct ring_watches plain;
-    uint64_t renew_at_ms; /* when their waits are given anew; 0: no handler has run since */
+    uint64_t renew_at_ms; /* when plain waits are renewed; 0: no handler has run since */
 
-    /* Buffers to receive into. The kernel takes them from the ring `provided`; `uses` counts who
-     * has one that it has filled: its watch or a reader, and a send. */
+    /* Receive buffers. The kernel takes buffers from the ring `provided`; `uses` counts the users
+     * of a filled buffer: a watch or a reader, and a send. */
     struct io_uring_buf_ring *provided;
     size_t provided_size;
     unsigned buffer_n, provided_mask;
     uint8_t *buffers;
     uint16_t *uses;
-    unsigned held_n; /* buffers that the kernel has filled and not got back */
+    unsigned held_n; /* filled buffers not given back to the kernel */
     unsigned sent_n; /* sends from buffers */
     uint16_t *lent;  /* buffers lent to readers until the next wait */
     unsigned lent_n;
@@ -112,21 +112,21 @@ struct ring {
 
 extern const struct io_ops ring_io; /* of ring_io.c */
 
-/* Sets up a ring that can do only what is done here, with `n` buffers; -1 with errno. */
+/* Sets up a ring restricted to the operations in use, with `n` buffers; -1 with errno. */
 int ring_open(struct ring *ring, unsigned entries, unsigned n);
 void ring_close(struct ring *ring);
-/* Whether this kernel lets this process have such a ring; false with errno. */
+/* Whether the kernel allows rings; false with errno. */
 bool ring_is_possible(void);
-/* Returns an entry to fill in for the kernel; NULL: there is no room until it has taken others. */
+/* Returns an entry to fill in; NULL: no room until the kernel has taken entries. */
 struct io_uring_sqe *ring_entry(struct ring *ring);
-/* Submits what was filled in, and waits; a negative errno, or what the kernel has taken. */
+/* Submits the filled-in entries, and waits; a negative errno, or the number of entries taken. */
 int ring_enter(struct ring *ring, int timeout, const sigset_t *mask);
 
 /* Returns the watch of a source, which is made where there is none; NULL with errno. */
 struct ring_watch *ring_watch_get(struct ring *ring, struct source *source);
-/* Gives a watch back that the kernel has no operation of. */
+/* Gives a watch back after the kernel's last operation. */
 void ring_watch_put(struct ring *ring, struct ring_watch *watch);
-/* Asserts what holds of the ring between two waits. */
+/* Asserts the invariants of the ring between two waits. */
 void ring_check(const struct ring *ring);
 
 static inline struct ring *ring_of(const struct source *source)
@@ -145,7 +145,7 @@ static inline struct ring *ring_of_loop(const struct loop *loop)
     return ring;
 }
 
-/* Returns the watch of a source; NULL where it has none. */
+/* Returns the watch of a source; NULL: none. */
 static inline struct ring_watch *ring_watch_of(struct ring *ring, const struct source *source)
 {
     return source->position == 0 ? NULL : &ring->watches[source->position - 1];
@@ -156,7 +156,7 @@ static inline bool ring_is_busy(const struct ring_watch *watch)
     return watch->busy[RING_READ] || watch->busy[RING_WRITE] || watch->busy[RING_SEND];
 }
 
-/* Notes that the next wait has to look at the watch. */
+/* Has the next wait look at the watch. */
 static inline void ring_note_change(struct ring *ring, struct ring_watch *watch)
 {
     if (watch->changed)

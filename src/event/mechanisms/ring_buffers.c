@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The memory of a ring: buffers that the kernel chooses one of for each receive, and buffers for
- * output.
+/* The memory of a ring: receive buffers, chosen by the kernel, and buffers for output.
  *
- * Responsible for giving each buffer back to the kernel when nobody uses it any more. Never decides
- * when something is received or sent. Invariant: a buffer is the kernel's exactly when its uses
- * are 0; at least half of them are never sent from, so that clients who do not read cannot stop the
- * receiving of others. */
+ * Responsible for giving each buffer back to the kernel after the last use. Never decides when to
+ * receive or send. Invariant: a buffer is the kernel's exactly when `uses` is 0; at least half of
+ * the buffers are never sent from, so that clients without reading cannot stop the receives of
+ * other connections. */
 #include "event/mechanisms/ring_buffers.h"
 
 #include <assert.h>
@@ -14,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Buffers for output that are kept for the next. */
+/* The most spare buffers for output. */
 #define SPARE_MAX 64
 
 static void *map_memory(size_t size)
@@ -24,7 +23,7 @@ static void *map_memory(size_t size)
 
     if (memory == MAP_FAILED)
         return NULL;
-    madvise(memory, size, MADV_DONTFORK); /* the kernel writes there, for this process alone */
+    madvise(memory, size, MADV_DONTFORK); /* the kernel writes here, for this process alone */
     return memory;
 }
 
@@ -179,7 +178,7 @@ void ring_input_keep(struct ring *ring, struct ring_watch *watch)
     if (copy == NULL)
         return;
     memcpy(copy, in->p + in->at, n);
-    finish_input(ring, watch, true); /* a reader may have a part of it */
+    finish_input(ring, watch, true); /* a reader may have a part of the buffer */
     in->p = copy;
     in->end = n;
 }
@@ -210,7 +209,7 @@ void ring_output_drop(struct ring *ring, struct ring_watch *watch)
     out->waits = false;
 }
 
-/* Makes bytes the output that lie in a buffer which a reader has; false: they are to be copied. */
+/* Sends bytes from the receive buffer of a reader; false: to be copied. */
 static bool send_from_buffer(struct ring *ring, struct ring_output *out, const struct iovec *piece)
 {
     size_t at = (uintptr_t)piece->iov_base - (uintptr_t)ring->buffers;

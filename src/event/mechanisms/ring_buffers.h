@@ -4,14 +4,14 @@
 
 #include "event/mechanisms/ring.h"
 
-/* Makes n buffers and gives them to the kernel; -1 with errno. */
+/* Makes n buffers and gives all to the kernel; -1 with errno. */
 int ring_buffers_init(struct ring *ring, unsigned n);
 void ring_buffers_done(struct ring *ring);
-/* Notes that the kernel has filled a buffer, and returns its memory. */
+/* Notes a buffer filled by the kernel, and returns the memory. */
 uint8_t *ring_buffer_taken(struct ring *ring, int buffer);
-/* Gives a buffer back to the kernel when its last user has released it. */
+/* Drops a use of a buffer; the kernel gets an unused buffer back. */
 void ring_buffer_release(struct ring *ring, int buffer);
-/* Takes the buffers back that were lent since the last wait. */
+/* Takes back the buffers lent since the last wait. */
 void ring_buffers_take_back(struct ring *ring);
 
 /* Drops a watch's input, and its output. */
@@ -19,7 +19,7 @@ void ring_input_drop(struct ring *ring, struct ring_watch *watch);
 void ring_output_drop(struct ring *ring, struct ring_watch *watch);
 /* Takes input, at most as much as *span has room for: lent in its buffer, or copied. */
 size_t ring_input_take(struct ring *ring, struct ring_watch *watch, struct io_span *span);
-/* Copies unread input out of its buffer, where memory allows it. */
+/* Copies unread input out of the buffer, where memory allows. */
 void ring_input_keep(struct ring *ring, struct ring_watch *watch);
 /* Adds to output that the kernel has not begun with; returns the number of bytes: 0 with errno
  * (ENOMEM), or where there is no room now. */

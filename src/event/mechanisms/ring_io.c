@@ -28,7 +28,7 @@ static struct io_result again(enum io_status direction)
     return (struct io_result) { .status = direction };
 }
 
-/* Looks at a watch for input that has been received; true: *result is what there is to say. */
+/* Looks at a watch without input for an end; true: *result is an error or the end. */
 static bool end_of_input(const struct ring_watch *watch, struct io_result *result)
 {
     if (watch->in.error != 0)
@@ -96,7 +96,7 @@ static struct io_result send_later(struct source *source, const struct iovec *pi
     return done_with(taken);
 }
 
-/* Sends output at once that the kernel has not begun with: what follows must not wait. */
+/* Sends output not begun by the kernel at once: what follows must not wait. */
 static struct io_result flush_output(struct source *source)
 {
     struct ring *ring = ring_of(source);
@@ -144,7 +144,7 @@ static struct io_result end_connect(struct source *source)
     struct io_result result;
 
     if (watch != NULL &&
-        watch->in.error != 0) /* the descriptor was taken from the socket with what is read */
+        watch->in.error != 0) /* the descriptor was received with the bytes from the socket */
         return failed_with(watch->in.error);
     result = io_socket.connected(source);
     if (result.status == IO_DONE && watch != NULL) {
@@ -166,7 +166,7 @@ static bool sends_before(const struct source *source, struct io_result *result)
     return true;
 }
 
-/* Counts bytes that a send under way has moved twice. */
+/* Returns the bytes not acknowledged yet; bytes moved by a send under way count twice. */
 static size_t queued_output(const struct source *source)
 {
     const struct ring_watch *watch = ring_watch_of(ring_of(source), source);
@@ -182,7 +182,7 @@ static struct io_result send_file(struct source *source, int fd, off_t *offset, 
     return sends_before(source, &result) ? result : io_socket.sendfile(source, fd, offset, n);
 }
 
-/* Moves input to a pipe that the ring has received before it heard of the pipe. */
+/* Moves input to a pipe, received by the ring before the pipe was known. */
 static struct io_result write_to_pipe(
     struct ring *ring, struct ring_watch *watch, int pipe, size_t most)
 {

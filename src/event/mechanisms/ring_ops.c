@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The operations of a ring: given to the kernel for what is wanted of each watch, and taken back.
+/* The operations of a ring: given to the kernel for the wishes of each watch, and taken back.
  *
  * Responsible for having at most one operation of each kind with the kernel for a watch, and for
- * cancelling what is wanted no more. Never waits but in ring_drain(). Invariant: input is received
- * for a watch only while its owner wants it and has taken what came before, so that a connection
- * that is not read holds no buffer for longer than a turn. */
+ * cancelling unwanted operations. Never waits but in ring_drain(). Invariant: input is received for
+ * a watch only while the owner wants input and has taken earlier input, so that an unread
+ * connection holds no buffer for longer than a turn. */
 #include "event/mechanisms/ring_ops.h"
 
 #include "event/mechanisms/ring_buffers.h"
@@ -16,7 +16,7 @@
 
 /* A watch's number and its operation in the kernel's number of an operation. */
 #define OP_BITS 8
-/* Waits for what is being cancelled, at most, and how long each is in ms. */
+/* The most waits for cancellations, and the time of a wait in ms. */
 #define DRAINS 1000
 #define DRAIN_MS 10
 
@@ -93,8 +93,8 @@ static bool begin_receive(struct ring *ring, struct ring_watch *watch)
     return true;
 }
 
-/* Sends: at first as much as there is room for, of which nothing is heard where it was all, unless
- * the owner waits for that; a result of each send would end the wait. The rest waits for room. */
+/* Sends: at first as much as there is room for, without a result for a complete send unless the
+ * owner waits for room; a result for each send would end the wait. The rest waits for room. */
 static bool begin_send(struct ring *ring, struct ring_watch *watch)
 {
     struct io_uring_sqe *entry = ring_entry(ring);
@@ -153,7 +153,7 @@ static bool prepare_read(struct ring *ring, struct ring_watch *watch)
     return wait_for(ring, watch, RING_READ, watch->listening ? POLLIN : POLLIN | POLLRDHUP);
 }
 
-/* Output that is being sent stands for the room that the owner waits for. */
+/* A send under way stands for the wait for room. */
 static bool prepare_write(struct ring *ring, struct ring_watch *watch)
 {
     bool wanted = watch->wanted[EVENT_WRITE] && watch->out.p == NULL;
@@ -165,7 +165,7 @@ static bool prepare_write(struct ring *ring, struct ring_watch *watch)
     return !wanted || wait_for(ring, watch, RING_WRITE, POLLOUT);
 }
 
-/* Prepares what the watch needs; false: there is no room for more. */
+/* Prepares the watch's operations; false: no room for more. */
 static bool prepare(struct ring *ring, struct ring_watch *watch)
 {
     if (watch->source == NULL) {
@@ -228,8 +228,8 @@ void ring_forget(struct ring *ring, struct source *source)
 
 /* ---- From the kernel ---- */
 
-/* A descriptor was closed by somebody else: an alert, and the end of a loop whose own it is. An
- * owner who does nothing about it is told once. */
+/* A descriptor was closed by foreign code: an alert, and the end of a loop for the loop's own
+ * descriptor. An inactive owner is told once. */
 static COLD void note_closed(
     struct ring *ring, struct ring_watch *watch, enum event_direction direction)
 {
@@ -247,7 +247,7 @@ static bool is_passing(int error)
     return error == ECANCELED || error == EINTR || error == EAGAIN;
 }
 
-/* Takes a buffer that was filled for nobody: the source has gone, or has failed. */
+/* Takes a buffer filled for a source gone or failed. */
 static void drop_received(struct ring *ring, int result, unsigned flags)
 {
     if (result <= 0 || !(flags & IORING_CQE_F_BUFFER))
@@ -275,7 +275,7 @@ static void take_received(struct ring *ring, struct ring_watch *watch, int resul
     } else if (result == 0) {
         in->eof = true;
     } else if (result == -ENOBUFS) {
-        in->exhausted = true; /* for one turn: what is lent comes back */
+        in->exhausted = true; /* for one turn: lent buffers come back */
     } else if (!is_passing(-result)) {
         in->error = -result;
     }
@@ -286,7 +286,7 @@ static void take_received(struct ring *ring, struct ring_watch *watch, int resul
         ring_note_change(ring, watch);
 }
 
-/* Reports what was waited for, and waits again while it is wanted: levels, not edges. */
+/* Reports the result of a wait, and waits again while wanted: levels, not edges. */
 static void take_polled(
     struct ring *ring, struct ring_watch *watch, enum event_direction direction, int result)
 {
@@ -303,7 +303,7 @@ static void take_polled(
         loop_report(ring->loop, source, direction);
 }
 
-/* Lets the owner find out that a send has failed, by whatever it waits for. */
+/* Lets the owner find out about a failed send, by any event the owner waits for. */
 static void note_send_failed(struct ring *ring, struct ring_watch *watch, int error)
 {
     watch->out.error = error;
@@ -359,7 +359,7 @@ static void take_result(
         ring_watch_put(ring, watch);
 }
 
-/* Finishes the sends that the kernel has begun with, and of which nothing was heard. */
+/* Finishes sends begun by the kernel and left without a result. */
 static void finish_silent(struct ring *ring)
 {
     struct ring_watch *watch;
@@ -369,7 +369,7 @@ static void finish_silent(struct ring *ring)
         take_result(ring, watch, RING_SEND, (int)(watch->out.end - watch->out.at), 0);
 }
 
-/* Takes what the kernel has shown; returns how many results. */
+/* Takes the kernel's results; returns their number. */
 static unsigned take_results(struct ring *ring)
 {
     struct io_uring_cqe *result;

@@ -96,8 +96,8 @@ static int select_del_conn(struct loop *loop, struct source *source, bool closin
     return 0;
 }
 
-/* Takes descriptors that were closed under us out of the sets, after EBADF. Their sources are
- * reported as ready, so that the owners find out by trying. */
+/* Takes closed descriptors out of the sets, after EBADF. The sources are reported as ready, so that
+ * the owners find out by trying. */
 static void repair_sets(struct loop *loop)
 {
     struct select_state *state = loop->mechanism_state;
