@@ -198,7 +198,7 @@ END_TEST
 
 /* A tree without a loop, as the master has it */
 
-struct alarm {
+struct again {
     struct timers *timers;
     struct timer timer;
     uint64_t again_ms; /* 0: it is not set again */
@@ -207,21 +207,21 @@ struct alarm {
 
 static void rung(struct loop *loop, struct timer *timer)
 {
-    struct alarm *alarm = container_of(timer, struct alarm, timer);
+    struct again *again = container_of(timer, struct again, timer);
 
     ck_assert_ptr_null(loop);
     ck_assert(!timer_is_set(timer));
-    alarm->n++;
-    if (alarm->again_ms != 0)
-        timers_arm(alarm->timers, timer, alarm->again_ms);
+    again->n++;
+    if (again->again_ms != 0)
+        timers_arm(again->timers, timer, again->again_ms);
 }
 
 START_TEST(a_tree_needs_a_clock_alone)
 {
     struct clock clock = { .mono_ms = 1000 };
     struct timers timers;
-    struct alarm first = { .timers = &timers, .timer = { .expired = rung }, .again_ms = 50 };
-    struct alarm second = { .timers = &timers, .timer = { .expired = rung } };
+    struct again first = { .timers = &timers, .timer = { .expired = rung }, .again_ms = 50 };
+    struct again second = { .timers = &timers, .timer = { .expired = rung } };
 
     timers_init(&timers, &clock, NULL);
     ck_assert_int_eq(timers_wait(&timers), -1);
@@ -249,14 +249,14 @@ END_TEST
 START_TEST(many_that_expire_at_once_leave_others_their_turn)
 {
     enum { ALARMS = 3000, MOST = 512 };
-    static struct alarm alarms[ALARMS];
+    static struct again alarms[ALARMS];
     struct clock clock = { .mono_ms = 1000 };
     struct timers timers;
     int n = 0, before;
 
     timers_init(&timers, &clock, NULL);
     for (int i = 0; i < ALARMS; i++) {
-        alarms[i] = (struct alarm) { .timers = &timers, .timer = { .expired = rung } };
+        alarms[i] = (struct again) { .timers = &timers, .timer = { .expired = rung } };
         timers_arm(&timers, &alarms[i].timer, 10);
     }
     clock.mono_ms += 10;
