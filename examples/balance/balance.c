@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* balance ADDRESS...: connects each client with one of several servers. A worker of all looks from
- * time to time which of them answer, and notes in a map those that do not. The others hear of each
- * change. */
+/* balance ADDRESS...: connects every client with one of several servers. A single worker regularly
+ * checks for failed servers, and notes them in a map. The rest of the workers hear of changes. */
 #include <forkbeard/forkbeard.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@ struct balance_conf {
     const fb_target **targets;
     uint32_t n;
     int64_t check, check_timeout, sticky;
-    fb_map *down; /* the names of servers that do not answer */
+    fb_map *down; /* the names of servers without an answer */
 };
 
 /* A server as a worker knows it. */
@@ -39,7 +38,7 @@ struct session {
 
 static const fb_ops server_ops;
 
-/* Tries the servers that answer, in turn from a random one on, and at last those that did not. */
+/* Tries the answering servers, in turn from a random start, and at last the failed servers. */
 static void connect_next(struct session *session)
 {
     uint32_t n = session->servers->conf->n;
@@ -131,7 +130,7 @@ static int check_opened(fb_conn *conn, void *state)
     return 0;
 }
 
-/* There is no error when it is the worker that ends. */
+/* The end of the worker is no error. */
 static void check_closed(fb_conn *conn, void *state, fb_reason reason)
 {
     static const fb_bytes nothing = { (const uint8_t *)"", 0 };
@@ -149,7 +148,7 @@ static const fb_ops check_ops = {
     .size = sizeof(fb_ops), .opened = check_opened, .closed = check_closed
 };
 
-/* Looks at the servers of the configuration that has this number. */
+/* Looks at the servers of the configuration with number `id`. */
 static void worker_timer(fb_worker *worker, void *state, uint32_t id)
 {
     struct balance_worker *own = state;
@@ -208,7 +207,7 @@ static const fb_worker_ops worker_ops = {
     .map_changed = map_changed,
 };
 
-/* Lists the servers of all configurations, of whose states it then hears. */
+/* Lists the servers of all configurations, and watches their states. */
 static int list_servers(fb_worker *worker, struct balance_worker *own)
 {
     const struct balance_conf *conf;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* chat: a client's first line is its name. From then on its lines go to all others, in whichever
- * worker they are, "@name text" goes to one of them, and "/who" tells who is there. */
+/* chat: a client's first line is its name. Later lines go to all clients, in any worker; "@name
+ * text" goes to a single client, and "/who" lists the clients. */
 #include <forkbeard/forkbeard.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static fb_map *names_of(fb_worker *worker)
     return ((struct chat_worker *)fb_own_state(worker))->names;
 }
 
-/* Writes to the clients of this worker, except to one. */
+/* Writes to the clients of the current worker, except to `except`. */
 static void write_all(struct chat_worker *own, const struct client *except, fb_bytes line)
 {
     struct client *client;
@@ -53,7 +53,7 @@ static void write_all(struct chat_worker *own, const struct client *except, fb_b
             fb_write(client->conn, line.p, line.n);
 }
 
-/* Makes "name: text" in memory that fb_temp_reset() frees; nothing without memory. */
+/* Makes "name: text" in memory freed by fb_temp_reset(); empty without memory. */
 static fb_bytes make_line(const struct client *client, const char *between, fb_bytes text)
 {
     size_t room = client->name.n + strlen(between) + text.n + 2;
@@ -66,7 +66,7 @@ static fb_bytes make_line(const struct client *client, const char *between, fb_b
     return (fb_bytes) { (const uint8_t *)line, strlen(line) };
 }
 
-/* Says it to all clients of all workers but to this one. */
+/* Sends the text to all clients of all workers except the speaker. */
 static void say(struct client *client, const char *between, fb_bytes text)
 {
     fb_bytes line = make_line(client, between, text);
@@ -114,7 +114,7 @@ static void tell_names(struct client *client)
 
 /* ---- Clients ---- */
 
-/* Takes the name of the first line, which nobody else may have. */
+/* Takes the name in the first line; the name must be unused. */
 static void enter(struct client *client, fb_bytes name)
 {
     struct chat_worker *own = fb_worker_state(client->conn);
@@ -152,7 +152,7 @@ static void take_line(struct client *client, fb_bytes line)
         say(client, ": ", line);
 }
 
-/* Puts '?' in the place of what would move the cursor, or worse, of those who read it. */
+/* Replaces bytes that would move the readers' cursor, or worse, by '?'. */
 static fb_bytes make_printable(fb_conn *conn, fb_bytes line)
 {
     uint8_t *copy = fb_temp_alloc(conn, line.n);
@@ -166,7 +166,7 @@ static fb_bytes make_printable(fb_conn *conn, fb_bytes line)
     return (fb_bytes) { copy, line.n };
 }
 
-/* Takes one line, and the next after a pause. */
+/* Takes a line, and the next after a pause. */
 static size_t client_data(fb_conn *conn, void *state, fb_bytes in)
 {
     fb_bytes rest = in, line;
@@ -196,7 +196,7 @@ static int client_opened(fb_conn *conn, void *state)
     return 0;
 }
 
-/* A line of one client to this one. */
+/* Delivers a line from another client. */
 static int client_message(fb_conn *conn, void *state, fb_ref from, fb_bytes message)
 {
     (void)state, (void)from;
@@ -259,8 +259,8 @@ struct sweep {
     fb_map_cursor cursor;
 };
 
-/* Removes the names that a worker has left because it was killed: some, and the rest in the next
- * turn. All workers do so; a name that has another owner by now has another version, and stays. */
+/* Removes the names left by a killed worker: some, and the rest in the next turn. All workers do
+ * so; a name with a new owner has another version, and stays. */
 static void sweep(fb_worker *worker, void *work)
 {
     struct sweep *own = work;
@@ -336,7 +336,7 @@ FB_PROTOCOL(chat) = {
     .conn_state = sizeof(struct client),
     .conf_state = sizeof(struct chat_conf),
     .worker_state = sizeof(struct chat_worker),
-    .output_limit = 1024 * 1024, /* of a client that does not read what others say */
+    .output_limit = 1024 * 1024, /* of a client that does not read the lines of the room */
     .ops = &ops,
     .conf_done = conf_done,
     .worker_start = worker_start,

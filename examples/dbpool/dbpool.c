@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* dbpool ADDRESS: lets many clients of PostgreSQL share a few connections to its server, each for
- * as long as a transaction takes. Sessions share one when they have begun alike: user, database and
- * options are the pool's key. What a transaction leaves behind, such as SET or PREPARE, the next
- * may find. Clients are not asked for a password, nor may the server ask for one. */
+/* dbpool ADDRESS: lets many clients of PostgreSQL share a few connections to the server, for the
+ * time of a transaction. Sessions share a connection after equal beginnings: user, database and
+ * options are the pool's key. Leftovers of a transaction, such as SET or PREPARE, are visible to
+ * the next. Clients are not asked for a password, nor may the server ask for one. */
 #include <forkbeard/forkbeard.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct dbpool_conf {
     int64_t connections, wait, age;
 };
 
-/* The state of a client, which its connection to the server shares. */
+/* The state of a client, shared by its connection to the server. */
 struct client {
     fb_conn *conn, *server; /* server is NULL between transactions */
     fb_bytes startup;       /* its first message */
@@ -27,7 +27,7 @@ struct client {
     int has_begun;  /* has sent some of those before Sync, and not the Sync */
 };
 
-/* A connection to the server as it is known, whoever uses it. */
+/* A known connection to the server, for any user. */
 struct session {
     int ready;
     size_t n;
@@ -43,7 +43,8 @@ static const fb_frame_layout message = {
 static const fb_frame_limit limit = { .most = MESSAGE_MAX };
 static const fb_frame_limit first_limit = { .most = FB_KEY_MAX, .timeout = 10000 };
 
-/* Writes to one side what the other has said, which is not read while this side takes nothing. */
+/* Forwards bytes from one side to the opposite side; the source is not read while the destination
+ * takes nothing. */
 static void forward(fb_conn *from, fb_conn *to, fb_bytes bytes)
 {
     fb_write(to, bytes.p, bytes.n);
@@ -98,7 +99,7 @@ static int server_opened(fb_conn *server, void *state)
     return 0;
 }
 
-/* Remembers what the server greets with, for this client and for those that share the connection.
+/* Remembers the server's greeting, for the current client and for later users of the connection.
  * Returns 0 when it is no greeting: a question for a password, or an error. */
 static int add_greeting(struct session *session, fb_bytes whole)
 {
@@ -172,7 +173,7 @@ static const fb_ops server_ops = {
 
 /* ---- The client ---- */
 
-/* Takes a connection from the pool, makes one, or waits for one. The client goes on when it is
+/* Takes a connection from the pool, makes one, or waits. The client goes on when the connection is
  * there. */
 static void take_server(struct client *client)
 {
@@ -214,7 +215,7 @@ static size_t client_data(fb_conn *conn, void *state, fb_bytes in)
             client->asked++;
             client->has_begun = 0;
         } else if (memchr("PBDEC", head.p[0], 5) != NULL) {
-            client->has_begun = 1; /* an answer to what came before does not end it */
+            client->has_begun = 1; /* an answer to earlier queries does not end it */
         }
         fb_count_request(conn);
         forward(conn, client->server, (fb_bytes) { head.p, head.n + body.n });
@@ -270,7 +271,7 @@ static const fb_directive directives[] = {
         .value = FB_VALUE_TARGET,
         .flags = FB_DIRECTIVE_HANDLER,
         .offset = offsetof(struct dbpool_conf, server) },
-    { .name = "dbpool_connections", /* of each worker, for clients that have begun alike */
+    { .name = "dbpool_connections", /* of each worker, for clients with equal beginnings */
         .value = FB_VALUE_NUMBER,
         .offset = offsetof(struct dbpool_conf, connections),
         .least = 1,

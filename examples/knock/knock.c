@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* knock PORT: tells whether a host answers at a port, as seen from here. A client sends names, each
- * behind its length as a varint, as protobuf does; a name takes the place of the one before, until
- * that has been found. The answer, which has the same form, is the address and how the connection
- * to it has ended; then the client is closed. */
+/* knock PORT: tells whether a host answers at a port, as seen from here. A client sends names, with
+ * their length in front as a varint, as in protobuf; a name replaces the name before, until the
+ * search has ended. The answer, in the same form, is the address and the result of the connect;
+ * then the client is closed. */
 #include <errno.h>
 #include <forkbeard/forkbeard.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ struct client {
 
 static const fb_frame_limit limit = { .most = NAME_MAX_N, .timeout = 10000 };
 
-/* Sends the answer, whose length has two bytes even where one would do. */
+/* Sends the answer; its length always has two bytes. */
 static void tell(struct client *client, const char *where, const char *how)
 {
     char text[512];
@@ -80,7 +80,7 @@ static void resolved(fb_worker *worker, const fb_names *names, void *arg)
         tell(client, client->address, "no room for a connection");
 }
 
-/* Gives up the name before, which nobody waits for any more. */
+/* Gives up the name before, because nobody waits for it. */
 static void resolve(struct client *client, fb_bytes name)
 {
     const struct knock_conf *conf = fb_conf_of(client->conn);

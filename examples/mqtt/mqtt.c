@@ -42,7 +42,7 @@ static void workers_answered(fb_worker *handle, void *state, const fb_answer *an
     send_part(handle, worker);
 }
 
-/* Sends the part again to those who were too busy for it. */
+/* Sends the part again to workers too busy for it. */
 static void workers_timer(fb_worker *handle, void *state, uint32_t id)
 {
     struct mqtt_worker *worker = state;
@@ -97,7 +97,7 @@ static size_t mqtt_data(fb_conn *conn, void *state, fb_bytes in)
     fb_bytes rest = in, head, packet;
 
     if (((struct mqtt_session *)state)->conn != NULL && worker->outbox_n > MQTT_OUTBOX / 2)
-        fb_stop(conn); /* others have filled it: no packet is found now */
+        fb_stop(conn); /* other packets have filled it: no packet is found now */
     while (fb_frame_counted(conn, &rest, &layout, &limit, &head, &packet))
         if (mqtt_packet(conn, state, *head.p, packet) == -1)
             fb_close(conn);
@@ -107,7 +107,7 @@ static size_t mqtt_data(fb_conn *conn, void *state, fb_bytes in)
 static void mqtt_unwritable(fb_conn *conn, void *state)
 {
     (void)state;
-    fb_abort(conn); /* the client does not take what it has to be sent */
+    fb_abort(conn); /* the client does not read its messages */
 }
 
 static void mqtt_closed(fb_conn *conn, void *state, fb_reason reason)

@@ -57,7 +57,7 @@ static int take_connect(fb_conn *conn, struct mqtt_session *session, fb_bytes pa
     mqtt_write(conn, 0x20, &(fb_bytes) { (uint8_t[]) { 0, code }, 2 }, 1);
     if (code > 0) /* 1: wrong version, 2: no name */
         return -1;
-    if (session->name.n > 0) /* another client of this name ends, wherever it is */
+    if (session->name.n > 0) /* ends the client already using the name, on any worker */
         mqtt_publish(conn, 0x10, session->name, (fb_bytes) { copy, 0 });
     session->conn = conn;
     session->next = worker->sessions;

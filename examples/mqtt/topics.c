@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Filters and topics, and what subscribers are sent. */
+/* Filters and topics, and the messages to subscribers. */
 #include "mqtt.h"
 
 #include <string.h>

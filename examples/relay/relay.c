@@ -8,7 +8,7 @@ struct relay_conf {
     int64_t connect_timeout, timeout;
 };
 
-/* The state of a client, which its connection to the server shares. */
+/* The state of a client, shared by its connection to the server. */
 struct relay {
     fb_conn *client;
     uint64_t from_server, to_server; /* bytes */

@@ -12,7 +12,7 @@ struct command {
     const char *name;   /* in lower case; of a command's part: "config|get" */
     size_t least, most; /* words, its name included; 0: any number */
     void (*run)(struct resp_request *request);
-    const struct command *parts; /* the second word is the name of one of these */
+    const struct command *parts; /* the second word names a command of the table */
 };
 
 /* Counts the table below. */
@@ -179,7 +179,7 @@ static size_t count_commands(void)
     return sizeof(commands) / sizeof(commands[0]) - 1;
 }
 
-/* Finds a command by its name without the first `skip` bytes, which are the same for all. */
+/* Finds a command by its name without the first `skip` bytes, which are common to all. */
 static const struct command *find_command(const struct command *table, fb_bytes word, size_t skip)
 {
     for (; table->name != NULL; table++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parses commands that a person types: words on a line, in quotes where they have spaces or bytes
+/* Parses commands typed by a person: words on a line, in quotes where they have spaces or bytes
  * that cannot be typed. Words are copied, because quotes and escapes are not part of them. */
 #include "resp.h"
 

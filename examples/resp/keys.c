@@ -47,8 +47,7 @@ struct set_options {
     uint64_t ttl;
 };
 
-/* Reads EX seconds, PX milliseconds, KEEPTTL, NX, XX. Returns 0, or 1 after a reply that they are
- * wrong. */
+/* Reads EX seconds, PX milliseconds, KEEPTTL, NX, XX. Returns 0, or 1 after an error reply. */
 static int take_set_options(struct resp_request *request, struct set_options *options)
 {
     const fb_bytes *words = request->words, *time = NULL;
@@ -133,7 +132,8 @@ void resp_mget(struct resp_request *request)
         reply_value(request, request->words[i]);
 }
 
-/* Sets one key after the other: another client may see some of them set and others not yet. */
+/* Sets the keys in sequence, not atomically: a client may see some keys set and the rest not
+ * yet. */
 void resp_mset(struct resp_request *request)
 {
     const fb_bytes *words = request->words;
@@ -161,7 +161,7 @@ void resp_del(struct resp_request *request)
     resp_integer(request->conn, n);
 }
 
-/* Replies the length of the value, which another client may have made longer already. */
+/* Replies the length of the value, perhaps already made longer by another client. */
 void resp_append(struct resp_request *request)
 {
     fb_bytes key = request->words[1], value = request->words[2];
@@ -174,7 +174,7 @@ void resp_append(struct resp_request *request)
     resp_integer(request->conn, (int64_t)item.n);
 }
 
-/* Deletes the value that it replies, and no other. */
+/* Deletes only the value in its reply. */
 void resp_getdel(struct resp_request *request)
 {
     fb_bytes key = request->words[1];

@@ -85,7 +85,8 @@ void resp_pttl(struct resp_request *request)
     reply_ttl(request, 1);
 }
 
-/* Sets the same value with another time to live; with `only_timed`, only if the key had one. */
+/* Sets the value again with another time to live; with `only_timed`, only if the key had a time to
+ * live. */
 static void set_ttl(struct resp_request *request, uint64_t ttl, int only_timed)
 {
     fb_bytes key = request->words[1];

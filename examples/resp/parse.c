@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parses commands where they lie: the words of a complete command point into the input. Of an
- * incomplete command only the number of bytes that it needs is remembered. To parse it again costs
- * little, because words are skipped by their lengths and not read. */
+/* Parses commands in place: the words of a complete command point into the input. Of an incomplete
+ * command only the number of needed bytes is remembered. A second parse costs little, because words
+ * are skipped by length and not read. */
 #include "resp.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes replies in the RESP format. The daemon collects what one callback writes and sends it by
+/* Writes replies in the RESP format. The daemon collects the output of a callback and sends it by
  * one system call afterwards. */
 #include "resp.h"
 
@@ -55,7 +55,7 @@ void resp_error(fb_conn *conn, const char *format, ...)
     vsnprintf(text + 1, ERROR_MAX - 1, format, args);
     va_end(args);
     n = strlen(text);
-    for (size_t i = 0; i < n; i++) /* keeps the error one line, whatever the client has sent */
+    for (size_t i = 0; i < n; i++) /* keeps the error on a single line, whatever the client sent */
         if (text[i] == '\r' || text[i] == '\n')
             text[i] = ' ';
     memcpy(text + n, "\r\n", 2);

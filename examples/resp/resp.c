@@ -2,14 +2,14 @@
 /* The descriptor of the protocol, and its sessions. */
 #include "resp.h"
 
-/* Bytes of replies after which other connections get their turn. */
+/* Bytes of replies before the turn passes to other connections. */
 #define REPLIES_A_TURN (256 * 1024)
 
 /* The timer of a command that has begun to arrive. */
 #define COMMAND_TIMER 0
 
 struct resp_session {
-    size_t need; /* bytes that the command needs at least that has arrived in part; 0: none has */
+    size_t need; /* least bytes needed by a partly received command; 0: none */
 };
 
 static int resp_opened(fb_conn *conn, void *state)
@@ -52,7 +52,7 @@ static int run_command(fb_conn *conn, const struct resp_parser *parser)
     return request.ended;
 }
 
-/* Notes how much the command needs that has arrived in part, and gives the whole of it a time that
+/* Notes the bytes needed by the partly received command, and gives the whole command a timeout that
  * no further byte prolongs. */
 static void await_rest(fb_conn *conn, struct resp_session *session, size_t need, int is_new)
 {
@@ -91,7 +91,7 @@ static size_t resp_data(fb_conn *conn, void *state, fb_bytes in)
             fb_close(conn);
             return in.n;
         }
-        if (fb_unsent(conn) > REPLIES_A_TURN) { /* the rest is offered again when they are sent */
+        if (fb_unsent(conn) > REPLIES_A_TURN) { /* the rest is offered again after the send */
             fb_stop(conn);
             fb_resume(conn);
             break;

@@ -24,8 +24,7 @@ struct resp_conf {
     fb_map *map;
 };
 
-/* Buffers of a worker for the command that it runs: callbacks do not nest, so one of each is
- * enough. */
+/* Buffers of a worker for its current command: callbacks do not nest, so a single set is enough. */
 struct resp_worker {
     fb_bytes words[RESP_WORDS_MAX];
     char line[RESP_LINE_MAX];
@@ -74,12 +73,12 @@ int resp_is(fb_bytes text, const char *word);
 /* Reads an integer as the protocol writes it: no "+", no spaces, no leading zeros. Returns 0 or
  * -1. */
 int resp_number(fb_bytes text, int64_t *out);
-/* Writes an integer into `text`, and returns the bytes of it that are used. */
+/* Writes an integer into `text`, and returns the used bytes. */
 fb_bytes resp_decimal(int64_t number, char text[24]);
 
-/* The keys are in a map that all workers share. Its calls are atomic. A command that reads, decides
- * and writes begins again while the result is FB_MAP_CHANGED: another worker has changed the
- * key. */
+/* The keys are in a map shared by all workers. Its calls are atomic. A command that reads,
+ * decides and writes begins again while the result is FB_MAP_CHANGED: another worker has
+ * changed the key. */
 
 /* Copies the value into the worker's buffer, which has room for any. */
 fb_map_status resp_map_get(struct resp_request *request, fb_bytes key, fb_item *item);
@@ -87,7 +86,7 @@ fb_map_status resp_map_replace(
     struct resp_request *request, fb_bytes key, uint64_t version, fb_bytes value, uint64_t ttl);
 /* Replies that the map has refused a key or value, and returns 1; or returns 0. */
 int resp_is_refused(struct resp_request *request, fb_map_status status);
-/* Reads a time to live in units of `unit` ms. Returns 0, or 1 after a reply that it is wrong. */
+/* Reads a time to live in units of `unit` ms. Returns 0, or 1 after an error reply. */
 int resp_take_ttl(struct resp_request *request, fb_bytes word, int64_t unit, int64_t *ms);
 
 /* Commands about keys */
@@ -123,5 +122,5 @@ void resp_bulk(fb_conn *conn, fb_bytes bytes);
 void resp_text(fb_conn *conn, const char *text);
 /* Replies that there is no value. */
 void resp_nil(fb_conn *conn);
-/* Begins an array, whose n elements are the replies that follow. */
+/* Begins an array; the next n replies are its elements. */
 void resp_array(fb_conn *conn, size_t n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* search PATH: each line of a client is a regular expression, and the answer is the lines of a file
- * that match, and "N lines". Reading and matching take their time, which a thread has: a worker
- * serves others meanwhile. It is for those who are trusted: some expressions take all the time. */
+/* search PATH: each line of a client is a regular expression, and the answer is the matching lines
+ * of a file, and "N lines". Reading and matching are slow and run in a thread: the worker serves
+ * its clients meanwhile. For trusted clients only: some expressions take all the time. */
 #include <errno.h>
 #include <forkbeard/forkbeard.h>
 #include <regex.h>
@@ -84,7 +84,7 @@ static void search_done(fb_worker *worker, void *arg)
     fb_resume(client);
 }
 
-/* Takes one line. Others wait until it is answered. */
+/* Takes one line; further lines wait for the reply. */
 static size_t client_data(fb_conn *client, void *state, fb_bytes in)
 {
     const struct search_conf *conf = fb_conf_of(client);

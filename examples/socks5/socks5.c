@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* socks5: a proxy by RFC 1928, which connects its clients with the servers that they ask for. Each
- * step of a conversation has callbacks of its own, and fb_become() leads to the next: the greeting,
- * the password of RFC 1929 where socks5_user asks for one, and the request. */
+/* socks5: a proxy by RFC 1928, which connects its clients with the servers named in their requests.
+ * Steps of a conversation have separate callbacks, and fb_become() leads to the next: the greeting,
+ * the password of RFC 1929 if socks5_user requires a password, and the request. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <forkbeard/forkbeard.h>
@@ -35,7 +35,7 @@ struct socks_conf {
     int64_t step_timeout, connect_timeout, timeout;
 };
 
-/* The state of a client, which its connection to the server shares. */
+/* The state of a client, shared by its connection to the server. */
 struct socks {
     fb_conn *client;
     const union address *to; /* addresses that are left to try */
@@ -45,7 +45,7 @@ struct socks {
 
 /* ---- The server ---- */
 
-/* Tells the client how its request has ended, and which address the server sees. */
+/* Tells the client the result of its request, and the address seen by the server. */
 static void reply(fb_conn *client, uint8_t code, const union address *seen)
 {
     static const uint8_t nothing[6];

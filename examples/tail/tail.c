@@ -15,7 +15,7 @@
 
 #define BLOCK_SIZE 65536
 
-/* Lines that are sent to many clients without a copy for each. */
+/* Lines sent to many clients without a copy for each. */
 struct block {
     unsigned users;
     char bytes[BLOCK_SIZE];
@@ -80,7 +80,7 @@ static int send_lines(struct tail *tail)
     return 1;
 }
 
-/* Opens the file if it is another one than before, and begins again if it is shorter. */
+/* Opens the file if it was replaced, and begins again if it is shorter. */
 static void look(struct tail *tail)
 {
     struct stat old = { .st_size = 0 }, new;
@@ -95,8 +95,8 @@ static void look(struct tail *tail)
     tail->at = 0;
 }
 
-/* The watch calls again in the next turn while there are notices: a lot of lines is sent in pieces,
- * between which others have their turn. */
+/* The watch calls again in the next turn while there are notices: many lines are sent in pieces,
+ * for the sake of further connections. */
 static void file_changed(fb_worker *worker, fb_watch *watch, unsigned events, void *arg)
 {
     struct tail *tail = arg;
@@ -208,8 +208,8 @@ static void worker_stop(fb_worker *worker, void *state)
     free(own->tails);
 }
 
-/* Runs before the worker enters its sandbox, in which there is no new inotify descriptor. A start
- * that fails has no worker_stop(). */
+/* Runs before the worker enters its sandbox, which forbids new inotify descriptors. A failed start
+ * has no worker_stop(). */
 static int worker_start(fb_worker *worker, void *state)
 {
     struct tail_worker *own = state;

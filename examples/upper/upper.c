@@ -6,11 +6,11 @@
 
 #define LINE_MAX_BYTES 1024
 
-/* A longer line, or a line that is not complete 30 s after its first byte, ends the connection. */
+/* A longer line, or a line still incomplete 30 s after its first byte, ends the connection. */
 static const fb_frame_limit limit = { .most = LINE_MAX_BYTES, .timeout = 30000 };
 
-/* Receives what has arrived: some lines, and perhaps the beginning of one more. Bytes that are not
- * consumed are offered again, together with those that follow. */
+/* Receives the arrived bytes: some lines, and perhaps the beginning of a further line. Bytes not
+ * consumed are offered again, together with the bytes after them. */
 static size_t upper_data(fb_conn *conn, void *state, fb_bytes in)
 {
     fb_bytes rest = in, line;
@@ -29,7 +29,7 @@ static size_t upper_data(fb_conn *conn, void *state, fb_bytes in)
 
 static const fb_ops ops = { .size = sizeof(fb_ops), .data = upper_data };
 
-/* "upper;" in a server block gives that server to this protocol. */
+/* "upper;" in a server block gives the server to this protocol. */
 static const fb_directive directives[] = {
     { .name = "upper", .value = FB_VALUE_NONE, .flags = FB_DIRECTIVE_HANDLER },
 };
