@@ -69,7 +69,7 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < n; i++)
         fb_timer_cancel(connection, i * 2654435761u);
     at[3] = cpu_ns();
-    /* at one time: the simulated worker checks all of its timers in each turn */
+    /* all at once: the simulated worker checks its timers in every turn */
     for (uint32_t i = 0; i < n; i++)
         fb_timer(connection, i * 2654435761u, 10000);
     at[4] = cpu_ns();

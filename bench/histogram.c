@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counts latencies in buckets whose width grows with the value: a power of two has 64 of them. */
+/* Counts latencies in buckets with a width growing with the value: 64 buckets for every power of
+ * two. */
 #include "bench/histogram.h"
 
-/* Values below 64 have a bucket each; above, the highest six bits below the first choose it. */
+/* Values below 64 have a bucket each; above, the highest six bits below the first choose the
+ * bucket. */
 static unsigned bucket_of(uint64_t ns)
 {
     unsigned shift, bucket;

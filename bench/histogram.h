@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Latencies in nanoseconds, counted in steps of at most 1.6 %. Plain memory without pointers, so
- * that it can lie in memory that processes share. */
+ * that processes can share it. */
 #pragma once
 
 #include <stdint.h>

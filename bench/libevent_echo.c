@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* libevent_echo PORT: an echo server as one writes it with libevent's buffered events. */
+/* libevent_echo PORT: an echo server in the usual style of libevent's buffered events. */
 #include <err.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the limit servers share. Each of these is the least that a server of its kind can do,
- * without limits, time-outs, logs or care for what is rare: the floor that others are compared
- * with. */
+/* Shared parts of the limit servers. Each server does the least possible for its kind, without
+ * limits, time-outs, logs or care for rare cases: the floor for comparisons. */
 #pragma once
 
 /* A listening socket on 127.0.0.1 at the port in `text`; ends the program if there is none. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* limit_proxy PORT TO [splice]: the smallest proxy on epoll, which copies, or splices by a pipe
- * for each direction. */
+/* limit_proxy PORT TO [splice]: the smallest proxy on epoll; copies, or splices by a pipe in both
+ * directions. */
 #include "bench/limit.h"
 
 #include <err.h>
@@ -17,7 +17,8 @@
 #define FDS_MAX 65536
 #define PIECE 65536
 
-/* Of each socket: the other one, and on the way to it a pipe, or bytes that it had no room for. */
+/* Of each socket: its counterpart, and on the way there a pipe, or the bytes without room in the
+ * counterpart. */
 struct half {
     int peer, pipe[2];
     size_t waiting; /* bytes in the pipe, or kept */
@@ -45,7 +46,7 @@ static void end(int fd)
     close(peer);
 }
 
-/* What has no room waits in the socket that it came from, until the other one is writable. */
+/* Bytes without room wait in their source socket until the counterpart is writable. */
 static void set_events(int fd, uint32_t events)
 {
     struct epoll_event event = { .events = events, .data.fd = fd };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* limit_return PORT: the smallest server that accepts, writes and closes. */
+/* limit_return PORT: the smallest server to accept, write and close. */
 #include "bench/limit.h"
 
 #include <err.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* limit_source PORT: sends bytes without end on each connection, until it is closed. */
+/* limit_source PORT: sends bytes without end on every connection, until the client closes. */
 #include "bench/limit.h"
 
 #include <err.h>

@@ -155,7 +155,7 @@ static void start_processes(const struct load *load, struct load_shared *shared)
     }
 }
 
-/* Ends the program, and by that all processes, when one of them has failed. */
+/* Ends the program, and so all processes, when a process has failed. */
 static bool all_have_ended(unsigned *running, bool wait)
 {
     int status;
@@ -213,8 +213,8 @@ static void report_latencies(const struct load *load, const struct load_shared *
         (double)histogram_percentile(&all, 0.999) / 1e3, (double)all.max / 1e3);
 }
 
-/* Descriptors that the workers have more than before the load: the fullest one's over the mean. A
- * server whose root has children serves by these. */
+/* Descriptors opened by the workers under load: the maximum over the mean. In a server with child
+ * processes, the children count as the workers. */
 static void report_spread(const struct tree *before, const struct tree *after)
 {
     unsigned first = after->n > 1, fullest = 0, sum = 0;

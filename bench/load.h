@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The load generator: what its command line asks for, and the memory that its processes share. */
+/* The load generator: its command line, and the memory shared by its processes. */
 #pragma once
 
 #include "bench/histogram.h"
@@ -22,7 +22,7 @@ struct load {
     struct sockaddr_in to;
     unsigned connections, processes;
     size_t size;         /* bytes of a message */
-    unsigned depth;      /* messages that a connection has under way at once */
+    unsigned depth;      /* messages of a connection under way at once */
     uint64_t operations; /* in all; 0: for `seconds` */
     double seconds, warm_up;
     double rate;      /* operations a second at fixed times; 0: the next when one has ended */
@@ -34,7 +34,7 @@ struct load {
 
 enum load_phase { LOAD_OPENS, LOAD_WARMS_UP, LOAD_MEASURES, LOAD_STOPS };
 
-/* What a process of the generator tells: it alone writes it. */
+/* Results of a single process of the generator, their only writer. */
 struct load_process {
     _Alignas(64) atomic_bool ready;
     atomic_ullong operations, errors;

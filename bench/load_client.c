@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One process of the load generator: its connections, in one epoll loop. At a fixed rate an
- * operation has an intended time, and its latency counts from there, whether or not it could begin
- * then: a server that stalls is charged for all that it has delayed. */
+ * operation has an intended time, and the latency counts from there, even after a later beginning:
+ * a stalling server is charged for every delayed operation. */
 #include "bench/load.h"
 
 #include <err.h>
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define EVENTS_MAX 512
-/* Connections of all processes that wait for their first echo: fewer than a server's backlog. */
+/* Connections of all processes waiting for their first echo: fewer than a server's backlog. */
 #define OPENING_MAX 256
 
 /* Connections from one source address: with many more the kernel has long to search for a free
@@ -30,7 +30,7 @@
 
 struct client {
     int fd;                  /* -1: none */
-    bool greeted;            /* its first echo has come, which opens it */
+    bool greeted;            /* the first echo opens the connection */
     bool writes;             /* EPOLLOUT is armed */
     uint64_t due;            /* messages begun */
     uint64_t sent, received; /* bytes */
@@ -47,7 +47,7 @@ struct run {
     unsigned client_n, opened, opening;
     uint64_t budget, issued, done; /* operations: of this process, begun, ended */
     uint64_t begun_ns, interval_ns, progress_ns;
-    uint64_t sources; /* connections opened so far, which choose the source address */
+    uint64_t sources; /* connections opened so far; they choose the source address */
     char *out, *in;
 };
 
@@ -82,7 +82,7 @@ static void watch(struct run *run, struct client *client, bool writes)
         err(1, "epoll_ctl");
 }
 
-/* Each process has addresses 127.I.x.y of its own; the kernel chooses the ports. */
+/* The processes have separate addresses 127.I.x.y; the kernel chooses the ports. */
 static void bind_source(struct run *run, int fd)
 {
     uint64_t k = run->load->kind == LOAD_ECHO ? run->sources / PER_ADDRESS : run->sources % 64;
@@ -222,7 +222,7 @@ static void end_connection(struct run *run, struct client *client, uint64_t now_
         begin_connection(run, client, load_now());
 }
 
-/* Each `size` bytes are an operation, as long as the time between two of them. */
+/* Every `size` bytes are an operation, timed from the operation before. */
 static void take_bulk(struct run *run, struct client *client, size_t n, uint64_t now_ns)
 {
     client->received += n;
@@ -233,7 +233,7 @@ static void take_bulk(struct run *run, struct client *client, size_t n, uint64_t
     }
 }
 
-/* One read, as there is mostly no more; what stays is reported again. */
+/* One read, mostly enough; the rest is reported again. */
 static void on_readable(struct run *run, struct client *client)
 {
     ssize_t n = recv(client->fd, run->in, RECEIVE_MAX, 0);
@@ -317,7 +317,7 @@ static struct client *idle_client(struct run *run)
     return NULL;
 }
 
-/* Begins all operations whose time has come; returns the nanoseconds until the next one. */
+/* Begins all due operations; returns the nanoseconds until the next. */
 static uint64_t begin_intended(struct run *run, uint64_t now_ns)
 {
     while (may_begin(run)) {

@@ -84,8 +84,8 @@ static int is_in(const struct tree *tree, int pid)
     return 0;
 }
 
-/* Adds the children of all that are known; a process has a higher number than its parent, except
- * after an overflow of numbers, and then the next pass finds it. */
+/* Adds the children of all known processes; a process has a higher number than its parent, except
+ * after an overflow of numbers, and then the next pass finds the child. */
 static int add_children(struct tree *tree)
 {
     unsigned before = tree->n;

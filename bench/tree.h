@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel accounts to a process and all that descend from it, from /proc. */
+/* What the kernel accounts to a process and all its descendants, from /proc. */
 #pragma once
 
 #include <stdint.h>
@@ -18,5 +18,5 @@ struct tree {
 /* Reads processes and their CPU time; ends the program if the root is not there. */
 void tree_read_cpu(struct tree *tree, pid_t root);
 
-/* Reads all of it: a slow way, that goes through memory maps. */
+/* Reads the whole tree: slow, because it goes through memory maps. */
 void tree_read(struct tree *tree, pid_t root);

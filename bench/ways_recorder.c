@@ -26,7 +26,7 @@ struct entry {
     uint64_t place;
 };
 
-static struct entry *entries; /* NULL: nothing is recorded; the first counts the others */
+static struct entry *entries; /* NULL: nothing is recorded; the first operation counts all */
 static char prefix[4000];     /* of the file's name; taken once, as a title may overwrite environ */
 static pid_t recorded;        /* whose file it is */
 static uintptr_t base;        /* where the program lies */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The directive `echo` for nginx's stream module, which has none: a session's bytes are read and
- * sent back as its own modules do it, with an idle timeout. It exists to compare like with like.
- * */
+/* The directive `echo` for nginx's stream module: a session's bytes are read and sent back in the
+ * way of nginx's own modules, with an idle timeout. It exists to compare like with like. */
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_stream.h>
@@ -16,7 +15,7 @@ static void end(ngx_stream_session_t *s)
     ngx_stream_finalize_session(s, NGX_STREAM_OK);
 }
 
-/* Keeps what the peer has no room for in a buffer of the session's own, its first time made. */
+/* Keeps bytes without room at the peer in a buffer of the session, made at the first use. */
 static ngx_int_t keep(ngx_stream_session_t *s, const u_char *bytes, size_t n)
 {
     ngx_buf_t *b = ngx_stream_get_module_ctx(s, nginx_echo_module);
@@ -31,7 +30,7 @@ static ngx_int_t keep(ngx_stream_session_t *s, const u_char *bytes, size_t n)
     return ngx_handle_write_event(s->connection->write, 0);
 }
 
-/* Sends on what is kept; NGX_AGAIN while some of it stays. */
+/* Sends the kept bytes; NGX_AGAIN while some remain. */
 static ngx_int_t send_kept(ngx_connection_t *c, ngx_buf_t *b)
 {
     ssize_t n;
