@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Helper of the log's tests: a log of one target, and what came out of it. */
+/* Helper of the log's tests: a log with one target, and its output. */
 #pragma once
 
 #include "base/log.h"
@@ -12,9 +12,9 @@ struct logged {
     char text[16384]; /* the last that was read */
 };
 
-/* Lines go to a file that has no name. */
+/* Lines go to an unnamed file. */
 void logged_begin(struct logged *logged, enum log_level level);
-/* Lines go to a datagram socket; the target has to be told what it is to take it for. */
+/* Lines go to a datagram socket; the caller tells the target the socket's kind. */
 void logged_begin_socket(struct logged *logged, enum log_level level);
 /* Forgets what is in the file. */
 void logged_clear(struct logged *logged);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that runs out where a test says. */
+/* Memory that runs out at a chosen request. */
 #pragma once
 
 #include "base/memory.h"
@@ -9,12 +9,12 @@
 struct scarce {
     struct memory memory;
     unsigned asked;    /* how often memory was asked for */
-    unsigned fails_at; /* number of the request that gets none, from 1; 0: each is served */
+    unsigned fails_at; /* number of the request to fail, from 1; 0: none */
     bool for_good;     /* no later request gets any either */
     bool failed;
 };
 
-/* Makes memory that serves everything. A piece of an arena is a request of its own. */
+/* Makes memory that serves every request. A piece of an arena is a request of its own. */
 void scarce_init(struct scarce *scarce);
-/* Counts from 1 again, and fails at that request. */
+/* Counts from 1 again, and fails at request `fails_at`. */
 void scarce_restart(struct scarce *scarce, unsigned fails_at);

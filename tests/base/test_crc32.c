@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The known checksums of CRC-32, of all bytes at once and of one after the other. */
+/* The known checksums of CRC-32, of all bytes at once and byte by byte. */
 #include "base/crc32.h"
 
 #include "support/test.h"

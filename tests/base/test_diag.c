@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Diagnostics that go to another process as JSON arrive as they were. */
-#include "base/diag.h"
-#include "base/json.h"
+/* Diagnostics sent to another process as JSON arrive unchanged. */
+#include "base/diag_json.h"
 
 #include "base/log.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The JSON writer and reader: what one writes the other reads, and what is not JSON is refused. */
+/* The JSON writer and reader: the reader reads the writer's output, and refuses text that is not
+ * JSON. */
 #include "base/json.h"
 #include "support/test.h"
 
@@ -108,7 +109,7 @@ static const char *const bad[] = { "", " ", "{", "}", "[", "]", "{]", "[}", "{\"
     "1.", ".5", "1e", "+1", "0x1", "\"", "\"a", "\"\\", "\"\\x\"", "\"\\u12\"", "\"\\u12g4\"",
     "\"\n\"", "'a'", "{} {}", "[1]]", "[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]" };
 
-/* In memory of its very size, so that a sanitizer sees who looks behind it. */
+/* In memory of exactly the text's size, so that a sanitizer sees reads behind the end. */
 static bool is_good(const char *text)
 {
     size_t n = strlen(text);

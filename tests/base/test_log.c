@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lines of the error log: their form, levels, targets, and what becomes of bytes that no terminal
+/* Lines of the error log: their form, levels, targets, and the escapes of bytes that no terminal
  * should see. */
 #include "base/log.h"
 #include "support/test.h"
@@ -67,7 +67,7 @@ static void PRINTF_FORMAT(3, 4)
     va_end(args);
 }
 
-/* The line behind its date, of which the shape is checked. */
+/* The line behind its date; the shape of the date is checked. */
 static const char *undated(const char *line)
 {
     static const char shape[] = "dddd/dd/dd dd:dd:dd ";
@@ -312,8 +312,8 @@ START_TEST(a_target_that_cannot_be_opened_keeps_its_descriptor)
 }
 END_TEST
 
-/* A path that cannot be opened may lead to a standard descriptor: to systemd's journal, which is a
- * socket, or to a pipe of a container that belongs to another user. */
+/* A path that cannot be opened may lead to a standard descriptor: to systemd's journal, a socket,
+ * or to a container's pipe of another user. */
 START_TEST(a_standard_descriptor_is_found_by_its_path)
 {
     static const char *const paths[] = { "/dev/stdout", "/dev/stderr", "/proc/self/fd/1",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The flood limit: of what, how many, and what is said of the rest. Time is what the test says it
- * is, but for the last tests, which go through a log. */
+/* The flood limit: lines, number, and the report of suppressed lines. The test sets the time,
+ * except in the last tests, which go through a log. */
 #include "base/log_limit.h"
 
 #include "base/logged.h"
@@ -117,8 +117,8 @@ START_TEST(what_is_held_names_its_error)
 }
 END_TEST
 
-/* More kinds than there are places: none is lost that is to be spoken of, and no line is held back
- * that is the first of its kind. */
+/* More kinds than places: no kind to be reported is lost, and no first line of a kind is held
+ * back. */
 START_TEST(a_full_table_lets_lines_through)
 {
     static char formats[8 * LOG_LIMIT_KINDS][4];
@@ -203,7 +203,7 @@ START_TEST(one_line_is_said_in_the_singular)
 }
 END_TEST
 
-/* The lines that end an interval are the next one's. */
+/* The lines that end an interval precede the next interval's lines. */
 START_TEST(what_is_due_is_said_before_the_next_line)
 {
     struct log_limit limit;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lines that are whole already: what of them is accepted, and how many are lost. */
+/* Whole lines: how much of them is accepted, and how many are lost. */
 #include "base/log_target.h"
 #include "support/test.h"
 
@@ -26,7 +26,7 @@ static struct log_lines make_lines(unsigned n)
     return (struct log_lines) { .bytes = text, .n = 16 * (size_t)n, .count = n };
 }
 
-/* A pipe of 8 KB, which nobody waits for. */
+/* A pipe of 8 KB without a reader that waits. */
 static struct log_target make_pipe(int *reader)
 {
     struct log_target target = { .path = "pipe" };

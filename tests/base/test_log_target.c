@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lines as datagrams, for a syslog server and for the journal, and what becomes of those that are
- * not taken. */
+/* Lines as datagrams, for a syslog server and for the journal, and the handling of refused
+ * lines. */
 #include "base/logged.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static unsigned fill_queue(struct logged *logged)
     return n - 1;
 }
 
-/* How many datagrams there are with this text. */
+/* Counts the datagrams with the text. */
 static unsigned drain_queue(struct logged *logged, const char *text)
 {
     unsigned n = 0;
@@ -133,7 +133,7 @@ START_TEST(lines_that_are_not_taken_are_counted)
 }
 END_TEST
 
-/* no line at all, not even the one that says so */
+/* no line at all, not even the report of the loss */
 START_TEST(a_count_that_is_not_taken_counts_too)
 {
     struct logged logged;
@@ -160,7 +160,7 @@ static int receiver_at(const char *path)
     return fd;
 }
 
-/* A socket that is connected again is so in every process that has it. */
+/* A socket connected again is connected in every process that has the socket. */
 START_TEST(a_receiver_that_has_gone_is_reached_again)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -203,7 +203,7 @@ START_TEST(a_receiver_that_has_gone_is_reached_again)
 }
 END_TEST
 
-/* UDP tells of a line that was refused only with a later one, which is sent nevertheless. */
+/* UDP reports a refused line only with a later line, which is sent nevertheless. */
 START_TEST(udp_lines_that_are_refused_are_counted)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,
@@ -242,7 +242,7 @@ START_TEST(udp_lines_that_are_refused_are_counted)
 }
 END_TEST
 
-/* The journal: `reader` is its socket, and `fd` a file that stands for standard error. */
+/* The journal: `reader` is its socket, and `fd` a file in place of standard error. */
 static void begin_journal(struct logged *logged, int *journal)
 {
     struct logged file;
@@ -295,7 +295,7 @@ START_TEST(the_journal_is_given_fields)
 }
 END_TEST
 
-/* Every field is whole, whatever is in the line. */
+/* Every field is whole, for any line. */
 START_TEST(long_fields_are_cut)
 {
     char text[6000];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers, sizes and times as they are written in a configuration, and the status for each that is
- * wrong. */
+/* Numbers, sizes and times as written in a configuration, and the status of each wrong one. */
 #include "base/compiler.h"
 #include "base/number.h"
 #include "support/test.h"
