@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Text printed of the outcome of a command that has failed: the error, and what is unchanged or
- * in force after it. */
+/* Text printed for a failed command: the error, and what is unchanged or in force after it. */
 #include "cli/exchange.h"
 
 #include "support/memory_log.h"

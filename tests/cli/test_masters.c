@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Master processes that there may be are found by their names, in one directory or in two. */
+/* Possible master processes are found by their names, in one directory or in two. */
 #include "cli/masters.h"
 
 #include "os/files.h"
@@ -99,8 +99,7 @@ START_TEST(there_is_none)
 }
 END_TEST
 
-/* Waits until the file system's clock has gone on, so that a name that is made next is later than
- * those before. */
+/* Waits for a tick of the file system's clock, so that the next name is later than all before. */
 static void wait_for_tick(void)
 {
     time_t deadline = time(NULL) + TEST_PATIENCE_MS / 1000;
@@ -121,7 +120,7 @@ static void wait_for_tick(void)
     ck_assert_int_eq(unlink(path), 0);
 }
 
-/* In their order, the latest quit first; what only looks alike is left out. */
+/* In their order, the latest quit first; similar names are left out. */
 START_TEST(they_have_an_order)
 {
     struct core_settings core = use_names("a.pid", "a.sock");
