@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Creates what a parse needs, and writes a tree as text, in which every word is in brackets. */
+/* Creates the objects of a parse, and writes a tree as text, with every word in brackets. */
 #include "conf/render.h"
 
 #include <check.h>

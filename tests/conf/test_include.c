@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Files that include others: patterns, order, depth, loops, and the place that a mistake in them is
- * given. */
+/* Included files: patterns, order, depth, loops, and the place reported for a mistake in them. */
 #include "conf/render.h"
 #include "support/test.h"
 
@@ -14,7 +13,7 @@
 struct tree {
     char directory[32], path[128];
     struct conf conf;
-    char seen[4096]; /* the other directives' names, in the order in which they were met */
+    char seen[4096]; /* names of the other directives, in the order of the parser */
     unsigned include_n;
     int result;
 };
@@ -79,7 +78,7 @@ static int read_block(void *arg, struct conf_block *block)
     return rc;
 }
 
-/* Reads "main", which was added with the given text. */
+/* Reads "main", added with the given text. */
 static void read_main(struct tree *tree, const char *text)
 {
     struct conf_block *block;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Words: quotes, escapes, comments, line ends, bytes that may not be there, and the position of
- * each. */
+/* Words: quotes, escapes, comments, line ends, forbidden bytes, and the position of each. */
 #include "conf/lexer.h"
 #include "conf/render.h"
 #include "support/test.h"

@@ -45,7 +45,7 @@ static const struct {
     { "a;; b", 1 },
 };
 
-/* Whether a request failed, which every one of them must tell. */
+/* Whether a request for memory failed; every failure must be reported. */
 static bool try_parse(unsigned row, const char *directory, unsigned fails_at, bool for_good)
 {
     struct scarce scarce;

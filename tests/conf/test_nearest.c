@@ -29,7 +29,7 @@ static const struct {
     const char *nearest; /* the nearest, or NULL */
 } rows[] = {
     { "listen", "listen" },
-    /* a change, one too few, one too many, two swapped */
+    /* a change, a letter too few, a letter too many, two swapped */
     { "lispen", "listen" },
     { "liste", "listen" },
     { "listenn", "listen" },

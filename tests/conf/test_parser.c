@@ -29,7 +29,7 @@ static const struct row rows[] = {
     { "\xef\xbb\xbf", "", "" },
     { "a;\r\nb {\r\n}\r\n", "a; b{}", "" },
     { "\"\" '';", "<>;", "" },
-    /* directives before a mistake are kept, the block that contains it is not */
+    /* directives before a mistake are kept, the block around it is not */
     { "a; }", "a;", "unexpected \"}\", no block is open in t:1:4\n" },
     { "a {} } b;", "a{}", "unexpected \"}\", no block is open in t:1:6\n" },
     { "a; ;", "a;", "unexpected \";\", expecting a directive in t:1:4\n" },
@@ -225,7 +225,7 @@ START_TEST(a_file_is_read_whole)
 }
 END_TEST
 
-/* The one message about the file, without its path. */
+/* Expects a single message about the file, without its path. */
 static void check_refused(struct files *files, const char *before, const char *behind)
 {
     char expected[256], *report;

@@ -51,7 +51,8 @@ static const struct {
     { "\x7f\x01 b;", 1, 4, 1, "\\x7f\\x01 b;\n         ^\n" },
     { "\xc2\x9b b;", 1, 4, 1, "\\xc2\\x9b b;\n         ^\n" },
     { "a\rb c;", 1, 5, 1, "a\\x0db c;\n       ^\n" },
-    /* a character of several bytes is one column, and what is no UTF-8 is shown as numbers */
+    /* a character of several bytes is one column, and bytes outside of UTF-8 are shown as
+     * numbers */
     { "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\x9f x;", 1, 16, 1,
         "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\x9f x;\n         ^\n" },
     { "\xc3\xa9\xc3\xa9 x;", 1, 1, 4, "\xc3\xa9\xc3\xa9 x;\n^~\n" },

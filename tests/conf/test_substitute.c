@@ -46,7 +46,7 @@ static const struct {
     { "${NONE:-${NAME}}", "value", "" },
     { "<${NONE:-a${NONE-b${NAME}c}d}>", "<abvaluecd>", "" },
     { "${NONE:-${EMPTY}}", "", "" },
-    { "${NAME:-${NONE}}", "value", "" }, /* a variable that is not needed may be missing */
+    { "${NAME:-${NONE}}", "value", "" }, /* an unneeded variable may be missing */
     { "${NAME-${NONE:-x}}", "value", "" },
     { "${NONE:-a}b}", "ab}", "" },
     /* others' variables, and what looks like ours */
@@ -82,7 +82,7 @@ static const struct {
     { "\"${NAME }\"", NULL, OPEN("NAME") },
 };
 
-/* Parses "d WORD;", and replaces what is in the word. */
+/* Parses "d WORD;", and substitutes in the word. */
 static int substitute_text(struct conf *conf, const char *word, const char *const *variables,
     struct conf_word *in, struct conf_word *out)
 {
