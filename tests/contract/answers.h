@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The answer that the next wait has instead of the kernel's: for the system calls that
- * test_alerts.c and the files beside it define. */
+/* The result of the next wait instead of the kernel's: for the system calls defined by
+ * test_alerts.c and its neighbours. */
 #pragma once
 
 #include <stdbool.h>
 
-/* Returns whether there is one, with errno; each is taken once. */
+/* Returns whether a result is left, with errno; each result is taken once. */
 bool take_answer(int *result);

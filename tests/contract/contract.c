@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starts loops of each mechanism and watches descriptors on them; runs the file's tests once for
- * each. */
+/* Starts loops of every mechanism and watches descriptors on them; runs the file's tests once for
+ * every mechanism. */
 #include "contract/contract.h"
 
 #include <errno.h>
@@ -129,8 +129,8 @@ void check_quiet(struct fixture *fixture)
 {
     unsigned whole = 0;
 
-    /* An edge that the loop only remembers may end the first wait, and io_uring, which renews
-     * operations each second, two others. */
+    /* A remembered edge of the loop may end the first wait, and io_uring, with operations renewed
+     * every second, two more. */
     for (int i = 0; whole < 2; i++) {
         uint64_t start = now_us();
 
@@ -152,8 +152,8 @@ uint64_t now_us(void)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* Asks in a child: the kernel takes the ring that io_uring tries apart in its own time, and ends a
- * wait of the process for that, which may be the first test's (CK_FORK=no). */
+/* Asks in a child: the kernel dismantles the ring that io_uring tries in its own time, and
+ * interrupts a wait of the process meanwhile, perhaps the first test's (CK_FORK=no). */
 static bool is_available(const struct mechanism *mechanism)
 {
     int status;

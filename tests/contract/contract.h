@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loops of every mechanism, for the tests of the contract, and the far ends of what they watch. A
- * test is run for each mechanism, in a test case that bears its name: a failure says
+/* Loops of every mechanism, for the tests of the contract, and the far ends of watched descriptors.
+ * A test runs for every mechanism, in a test case named after the mechanism: a failure says
  * "...:E:select:name_of_the_test". */
 #pragma once
 
 #include "support/watched.h"
 
-/* The simulation of the test that runs; NULL where it runs on the real kernel. */
+/* The simulation of the running test; NULL on the real kernel. */
 extern struct sim *simulation;
 
 /* The mechanism with the number that a loop test is given. */
@@ -18,14 +18,14 @@ struct fixture *contract_start(int i, uint32_t n);
 struct fixture *contract_start_with(const struct mechanism *mechanism,
     struct mechanism_values values, uint32_t n, const sigset_t *wait_mask);
 
-/* A source on a descriptor, which it owns; not armed. */
+/* A source on a descriptor, owned by the source; not armed. */
 struct watched *watch_fd(struct fixture *fixture, int fd);
 void unwatch(struct watched **watched);
-/* Arms it and fails if that is refused. */
+/* Arms the event and fails if the mechanism refuses. */
 void arm_event(struct watched *watched, enum event_direction direction);
 void disarm_event(struct watched *watched, enum event_direction direction);
 
-/* Turns without waiting until no event has come in one; for sources that take what is there. */
+/* Turns without waiting until a turn has no event; for sources that consume their input. */
 void turn_until_quiet(struct fixture *fixture);
 /* Turns until the condition holds; fails after some seconds. */
 #define turn_until(fixture, condition)                                                             \
@@ -50,7 +50,7 @@ struct sockaddr_in;
 int make_listener(struct sockaddr_in *address);
 /* An address where nobody listens. */
 void make_nobody(struct sockaddr_in *address);
-/* A non-blocking socket that connects there; it is not waited for. */
+/* A non-blocking socket that connects to the address, without a wait. */
 int make_client(const struct sockaddr_in *address);
 
 void send_text(int fd, const char *text);
@@ -64,7 +64,7 @@ void reset_end(int fd);
 
 /* Receives once; says how much, and 0 at the end. */
 size_t receive_once(struct watched *watched);
-/* Accepts a client, who is there, and closes its connection. */
+/* Accepts a waiting client, and closes its connection. */
 void accept_once(struct watched *listener);
 
 void start_simulation(void);
@@ -73,8 +73,8 @@ void end_simulation(void);
 typedef void add_tests_fn(TCase *tcase, int from, int to);
 int contract_main(const char *name, add_tests_fn *add_tests);
 
-/* tcase_add_loop_test() for tests of descriptors, signals, processes and waits that block, which a
- * simulation does not have. */
+/* tcase_add_loop_test() for tests of descriptors, signals, processes and blocking waits, missing in
+ * a simulation. */
 #define tcase_add_real_test(tcase, test, from, to)                                                 \
     do {                                                                                           \
         if (!is_simulated(from))                                                                   \

@@ -131,7 +131,7 @@ void make_tcp_pair(int fds[2])
     }
     listener = make_listener(&address);
     fds[0] = make_client(&address);
-    do /* the loopback may hand it over a moment later */
+    do /* the loopback may deliver a moment later */
         fds[1] = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     while (fds[1] == -1 && errno == EAGAIN);
     ck_assert_int_ne(fds[1], -1);
@@ -170,7 +170,7 @@ void drain_socket(int fd)
         ;
 }
 
-/* The end of a simulated end; false for a real one, or when it has ended before. */
+/* Ends a simulated end; false for a real end, or when it has ended before. */
 static bool end_now(int fd)
 {
     bool ended;

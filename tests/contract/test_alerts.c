@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The contract: what goes wrong in a wait is an alert, and the loop goes on, but for a wait that
- * fails, or a descriptor of the loop's own that is not open: the loop then says that it is of no
- * use. The system calls of
- * the mechanisms come here first; what they answer instead of the kernel, a test has set. */
+/* The contract: a fault in a wait is an alert, and the loop goes on, except after a failed wait, or
+ * a closed descriptor of the loop's own: then the loop reports itself as useless. The system calls
+ * of the mechanisms come here first; a test sets their results instead of the kernel's. */
 #include "contract/answers.h"
 #include "contract/contract.h"
 
@@ -120,7 +119,8 @@ START_TEST(a_wait_that_fails_is_an_alert)
 }
 END_TEST
 
-/* A mechanism that forgets closed descriptors has one of its own, which nobody closes. */
+/* A mechanism that forgets closed descriptors has a private descriptor, never closed by a
+ * source. */
 START_TEST(a_descriptor_of_the_loop_is_closed)
 {
     sigset_t wait_mask;
@@ -166,7 +166,7 @@ START_TEST(a_wrong_count_is_an_alert)
 }
 END_TEST
 
-/* Some forget the descriptor with its closing; the others notice and say so. */
+/* Some mechanisms forget the descriptor at the close; the rest notice and log the close. */
 START_TEST(a_descriptor_closed_by_somebody_else)
 {
     struct fixture *fixture = contract_start(_i, 2);
@@ -194,7 +194,7 @@ START_TEST(a_descriptor_closed_by_somebody_else)
     } else {
         ck_assert(mechanism_at(_i)->forgets);
     }
-    check_quiet(fixture); /* an owner who does nothing is not told again */
+    check_quiet(fixture); /* an inactive owner is not told again */
     ck_assert_str_eq(fixture_logged(fixture), "");
     unwatch(&lost);
     send_text(pairs[1][1], "x");

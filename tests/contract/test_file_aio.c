@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Kernel AIO on a loop of each mechanism, with real files. A build without it says so. */
+/* Kernel AIO on a loop of each mechanism, with real files. A build without AIO logs its absence. */
 #include "contract/contract.h"
 #include "event/file_aio.h"
 
@@ -25,8 +25,7 @@ static void note_ended(struct loop *loop, struct file_aio_request *request)
     ended_n++;
 }
 
-/* Makes a file without a name, whose blocks are of the letters in turn, and opens it for direct
- * I/O. */
+/* Makes an unnamed file with blocks of the letters in turn, and opens the file for direct I/O. */
 static void open_blocks(void)
 {
     const char *directory = getenv("TMPDIR");

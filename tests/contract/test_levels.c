@@ -168,7 +168,7 @@ START_TEST(the_other_end_is_told_by_whatever_is_waited_for)
 }
 END_TEST
 
-/* The descriptor of a source was closed, and has become that of another: each ends for itself. */
+/* The descriptor of a source was closed, and reused by a second source: both end on their own. */
 START_TEST(a_descriptor_that_was_closed_and_taken_again)
 {
     struct fixture *fixture = contract_start(_i, 4);
@@ -195,8 +195,8 @@ START_TEST(a_descriptor_that_was_closed_and_taken_again)
 }
 END_TEST
 
-/* A descriptor is closed under its source while another one has the same file: once the source has
- * gone the loop does not wake for it, and everything else is watched on. */
+/* A descriptor is closed under its source while a copy has the same file: once the source has gone
+ * the loop does not wake for the file, and everything else is watched on. */
 START_TEST(a_descriptor_that_was_closed_and_has_a_copy)
 {
     struct fixture *fixture = contract_start(_i, 4);
@@ -220,7 +220,7 @@ START_TEST(a_descriptor_that_was_closed_and_has_a_copy)
     put_byte(pair[1]);
     turn(fixture, 2);
     ck_assert_uint_ge(both->runs[EVENT_READ], 1);
-    fixture_logged(fixture); /* mechanisms may say that it is not open */
+    fixture_logged(fixture); /* mechanisms may log that the descriptor is not open */
     unwatch(&both);
     close(copy);
     close(fds[1]);

@@ -106,7 +106,7 @@ END_TEST
 
 struct workers {
     pid_t pids[WORKERS];
-    int reports; /* a byte for each client served, and a '-' for each wake-up without any */
+    int reports; /* a byte for each client served, and '-' for each vain wake-up */
 };
 
 static unsigned served_n; /* a worker's share */
@@ -121,7 +121,7 @@ static void serve_all(struct watched *watched)
     }
 }
 
-/* Serves until it has had a client, then steps back from the listener, which it has emptied. */
+/* Serves until it has had a client, then steps back from the emptied listener. */
 static _Noreturn void work_until_told(int i, int listener_fd, int reports)
 {
     struct fixture *fixture = contract_start(i, 1);
@@ -144,7 +144,7 @@ static _Noreturn void work_until_told(int i, int listener_fd, int reports)
     _exit(0);
 }
 
-/* 'S' while it sleeps, in the wait: there is nothing else that it could sleep in. */
+/* 'S' while it sleeps in the wait, the only place to sleep. */
 static char state_of(pid_t pid)
 {
     char path[64], text[512];
@@ -219,7 +219,7 @@ static int connect_to(const struct sockaddr_un *address, socklen_t length)
     return fd;
 }
 
-/* A unix socket, whose connect() wakes who is to be woken before it returns. */
+/* A unix socket; the connect() wakes a waiter before the return. */
 START_TEST(no_client_is_left_behind)
 {
     const struct mechanism *mechanism = mechanism_at(_i);

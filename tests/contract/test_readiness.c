@@ -221,7 +221,7 @@ START_TEST(the_paused_direction_stays_silent_at_a_hang_up)
 }
 END_TEST
 
-/* A paused source whose owner asks for it hears of an error, once, but of no other end. */
+/* A paused source, on its owner's request, hears of an error, once, but of no normal end. */
 START_TEST(an_error_is_told_while_paused)
 {
     for (unsigned way = 0; way < 3; way++) {
@@ -353,7 +353,7 @@ START_TEST(a_connect_ends_in_a_write_event)
 }
 END_TEST
 
-/* The loop's flags follow, as its own functions would have them. */
+/* Sets the loop's flags as its own functions would do. */
 static void leave_bytes(struct watched *watched, enum event_direction direction)
 {
     struct loop *loop = watched->fixture->loop;

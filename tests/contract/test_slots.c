@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The contract: events find the source that they are meant for, however many there are, and
- * whatever has become of their slot and descriptor meanwhile. */
+/* The contract: events find their own source, for any number of sources and after any reuse of slot
+ * and descriptor. */
 #include "contract/contract.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ static void close_other(struct watched *watched)
     unwatch(&watched->other);
 }
 
-/* Watches two descriptors that are ready, with `then` for each. */
+/* Watches two ready descriptors, with `then` for each. */
 static void watch_two(struct fixture *fixture, struct watched *watched[2], int pairs[2][2],
     void (*then)(struct watched *watched))
 {
@@ -54,7 +54,7 @@ START_TEST(who_is_closed_within_the_batch_is_not_run)
 }
 END_TEST
 
-/* Input for a descriptor that has another slot now is reported there, and there alone. */
+/* Input for a descriptor with a new slot is reported at the new slot alone. */
 START_TEST(a_moved_descriptor_is_reported_at_its_new_place)
 {
     struct fixture *fixture = contract_start(_i, 2);
@@ -80,7 +80,7 @@ START_TEST(a_moved_descriptor_is_reported_at_its_new_place)
 }
 END_TEST
 
-/* Closes the other and gives its slot to a source on a silent descriptor. */
+/* Closes the second source and gives its slot to a source on a silent descriptor. */
 static void replace_other(struct watched *watched)
 {
     struct fixture *fixture = watched->fixture;
@@ -213,7 +213,7 @@ static size_t many_for(const struct mechanism *mechanism)
     }
     if (limits.rlim_cur < most)
         most = limits.rlim_cur;
-    return (most - 64) / 2; /* a pair each, and what a test has open besides */
+    return (most - 64) / 2; /* a pair each, and room for the test's descriptors */
 }
 
 static void use_many(struct fixture *fixture, size_t n)
@@ -238,7 +238,7 @@ static void use_many(struct fixture *fixture, size_t n)
     for (size_t i = 0; i < n; i++)
         ck_assert_uint_eq(watched[i]->runs[EVENT_READ], 1);
 
-    /* every other one goes, which moves what a dense table holds */
+    /* every second slot goes, so that a dense table moves entries */
     for (size_t i = 0; i < n; i += 2)
         unwatch(&watched[i]);
     for (size_t i = 1; i < n; i += 2)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The contract: how long a wait lasts, and what ends it: events, threads, signals, ticks. */
+/* The contract: how long a wait lasts, and the causes of its end: events, threads, signals,
+ * ticks. */
 #include "contract/contract.h"
 
 #include <errno.h>
@@ -63,7 +64,7 @@ START_TEST(a_thread_wakes_it)
         void *result;
 
         ck_assert_int_eq(pthread_create(&thread, NULL, notify_loop, loop), 0);
-        fixture_turn_waiting(fixture, -1); /* whether it comes before the wait or within */
+        fixture_turn_waiting(fixture, -1); /* a signal before the wait or within */
         ck_assert_int_eq(pthread_join(thread, &result), 0);
         ck_assert_ptr_nonnull(result);
         ck_assert_uint_eq(told, i);
@@ -82,7 +83,7 @@ END_TEST
 
 static volatile sig_atomic_t caught, wake_fd = -1;
 
-/* Does what handlers have to do: writes to loop->signal_fd where there is one. */
+/* Does a handler's duty: writes to loop->signal_fd if there is one. */
 static void catch (int number)
 {
     ssize_t written = wake_fd != -1 ? write(wake_fd, "", 1) : 0;
@@ -92,7 +93,7 @@ static void catch (int number)
     caught++;
 }
 
-/* SIGUSR1 is blocked from here on; *wait_mask lets it through. */
+/* SIGUSR1 is blocked from here on; *wait_mask lets SIGUSR1 through. */
 static void block_signal(sigset_t *wait_mask)
 {
     struct sigaction action = { .sa_handler = catch };
@@ -180,7 +181,7 @@ START_TEST(without_a_mask_it_leaves_signals_alone)
 }
 END_TEST
 
-/* A wait that finds events, or that has no time, does not look for signals. */
+/* A wait that finds events, or has no time, does not look for signals. */
 START_TEST(a_busy_loop_gets_its_signals_too)
 {
     sigset_t wait_mask;
