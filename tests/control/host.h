@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The host that the test of the control socket is: what it says of itself never changes, and it
- * notes the commands that it is given. */
+/* The host of the control socket's test: a constant status, and notes of the commands. */
 #pragma once
 
 #include "control/control.h"
@@ -104,7 +103,7 @@ static bool is_master(void *host, pid_t pid)
 /* Groups that the host may have. */
 #define GROUPS_MOST 1000
 
-/* Returns the group after that, of which only the number counts. The first is "u". */
+/* Returns the group after `before`, of which only the number counts. The first is "u". */
 static const void *next_upstream(void *host, const void *before, struct control_upstream *out)
 {
     static const char groups[GROUPS_MOST];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The control socket's clients, for a host that the test is. Time is what the test says it is. */
+/* The control socket's clients, with the test as their host. The test sets the time. */
 #include "control/host.h"
 #include "support/test.h"
 
@@ -46,7 +46,7 @@ START_TEST(a_reload_is_replied_to_at_its_end)
     send_text(&host, fd, "{\"command\":\"reload\"}\n");
     ck_assert_int_eq(host.taken, COMMAND_RELOAD);
     control_wait_on(&host.control, CONTROL_WAIT_RELOAD, CONTROL_WAIT_RELOAD_END);
-    host.clock.mono_ms += 3600 * 1000; /* a client that must wait is not cut off */
+    host.clock.mono_ms += 3600 * 1000; /* a waiting client is not cut off */
     timers_run(&host.timers);
     ck_assert_str_eq(received(fd), "");
     control_reply(&host.control, CONTROL_WAIT_RELOAD_END, &outcome);
@@ -92,7 +92,7 @@ START_TEST(slow_clients_are_cut_off)
     send_text(&host, slow, "nonsense\n");
     host.clock.mono_ms += 1;
     timers_run(&host.timers);
-    ck_assert_uint_eq(host.control.client_n, 1); /* the other has asked, and has time again */
+    ck_assert_uint_eq(host.control.client_n, 1); /* the second has asked, and has time again */
     host.clock.mono_ms += 30000;
     timers_run(&host.timers);
     ck_assert_uint_eq(host.control.client_n, 0);
@@ -172,7 +172,7 @@ START_TEST(a_client_with_a_request_is_not_idle)
 }
 END_TEST
 
-/* Clients that take no reply hold nobody up. */
+/* Clients that read no replies block nobody. */
 START_TEST(clients_that_do_not_read_give_way)
 {
     struct host host;
@@ -191,7 +191,7 @@ START_TEST(clients_that_do_not_read_give_way)
 }
 END_TEST
 
-/* The next client is refused, while others are served; each gets the outcome. */
+/* The next client is refused, while the rest are served; each gets the outcome. */
 START_TEST(waiting_clients_stay)
 {
     struct control_outcome outcome = { .ok = true, .generation = 3 };
@@ -216,7 +216,7 @@ START_TEST(waiting_clients_stay)
 }
 END_TEST
 
-/* A client that ends the daemon is obeyed, even where no more clients may wait for its end. */
+/* A client's command to end the daemon is obeyed, even without room for further waiting clients. */
 START_TEST(any_number_may_end_the_daemon)
 {
     struct host host;
@@ -268,7 +268,7 @@ START_TEST(a_socket_in_use_is_not_replaced)
 }
 END_TEST
 
-/* Connects in a child, which ends then or stays; returns its pid. */
+/* Connects in a child, which then ends or stays; returns its pid. */
 static pid_t connect_in_child(const struct host *host, bool stay)
 {
     pid_t pid = fork();
