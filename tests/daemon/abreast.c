@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Forks the parts. Their notes lie in memory that the test shares with them. */
+/* Forks the parts. Their notes lie in memory shared with the test. */
 #include "daemon/abreast.h"
 
 #include "daemon/daemon.h"
@@ -66,7 +66,7 @@ static void begin_part(struct part *part, unsigned i, void (*run)(void *arg, uns
     _exit(0);
 }
 
-/* Whether it has ended well, or runs; else its note says why not. */
+/* Whether the part has ended well, or runs; else its note has the reason. */
 static bool check_part(struct part *part)
 {
     int status;
@@ -92,7 +92,7 @@ static bool is_part(const struct part parts[ABREAST_MAX], pid_t pid)
     return false;
 }
 
-/* Ends what a part has left: parts are the parents of all that they start. */
+/* Ends the leftovers of a part: parts are the parents of all processes started by them. */
 static void end_orphans(const struct part parts[ABREAST_MAX])
 {
     pid_t children[CHILDREN_MAX];
@@ -110,7 +110,7 @@ static void end_orphans(const struct part parts[ABREAST_MAX])
     } while (left > 0);
 }
 
-/* Adds the note of a part that has failed. */
+/* Adds the note of a failed part. */
 static void add_failure(char report[REPORT], const struct note *note)
 {
     size_t n = strlen(report);

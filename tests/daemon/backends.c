@@ -34,7 +34,7 @@ static int listen_at(unsigned number, in_port_t port)
 
 /* ---- In the process of a backend ---- */
 
-/* Returns what has come; false: it was the end. */
+/* Returns the received bytes' answer; false: the end. */
 static bool answer(int fd, char digit)
 {
     char bytes[4096];
@@ -71,8 +71,8 @@ static _Noreturn void serve(char digit)
 
 /* ---- In the test ---- */
 
-/* The process of a backend: keeps no other descriptor of the test's, clients and listening sockets
- * that would not end with their owners. */
+/* The process of a backend: closes all further descriptors of the test, clients and listening
+ * sockets that would outlive their owners. */
 static _Noreturn void run(const struct backend *backend)
 {
     if (dup2(backend->listener, LISTENER) == -1)

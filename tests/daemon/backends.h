@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Servers behind the daemon under test: a process each, which a test kills, stops and starts again.
- * Each returns what it receives; a "?" alone is answered with its number. The test holds a
- * descriptor of the listening socket, too. */
+/* Servers behind the daemon under test: a process each, killed, stopped and restarted by a test.
+ * Each echoes; a "?" alone is answered with its number. The test holds a descriptor of the
+ * listening socket, too. */
 #pragma once
 
 #include "daemon/daemon.h"
@@ -13,22 +13,23 @@ struct backend {
     int listener; /* -1 then */
 };
 
-/* Starts those with the numbers 1 to n, on one port. */
+/* Starts the backends 1 to n, on one port. */
 void backends_start(struct backend *backends, unsigned n, in_port_t port);
 /* Kills those that run. */
 void backends_kill(struct backend *backends, unsigned n);
 
 /* Starts it again. */
 void backend_start(struct backend *backend);
-/* Kills it, and returns when nobody can connect to it any more. */
+/* Kills the backend, and returns when connects to it fail. */
 void backend_kill(struct backend *backend);
 void backend_thaw(const struct backend *backend);
-/* Whether a connection waits for it to accept. */
+/* Whether a connection waits in the backend's accept queue. */
 bool backend_is_awaited(const struct backend *backend);
-/* Sets how many connections may wait for it: with 0, and one that waits, nobody can connect. */
+/* Sets the length of the backend's accept queue: with 0, and one connection waiting, nobody can
+ * connect. */
 void backend_set_queue(const struct backend *backend, int most);
 
-/* Begins a session through the daemon, at its first port, that asks who serves. */
+/* Begins a session through the daemon, at its first port, and asks for the server. */
 int backend_begin(const struct daemon *daemon);
 /* Waits for the answer: the backend's digit, or '-' when there is an end instead. */
 char backend_answer(int client);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Blocking TCP and unix clients, every wait of which has a deadline that fails the test. */
+/* Blocking TCP and unix clients; every wait has a deadline that fails the test. */
 #include "daemon/client.h"
 
 #include "daemon/daemon.h"

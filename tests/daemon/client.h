@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients of the daemon under test. Whatever waits has a deadline, which fails the test. */
+/* Clients of the daemon under test. Every wait has a deadline, which fails the test. */
 #pragma once
 
 #include <netinet/in.h>
@@ -23,7 +23,7 @@ void client_expect(int fd, const char *text);
 const char *client_read_line(int fd);
 /* Sends it and receives it. */
 void client_echo(int fd, const char *text);
-/* Receives the end of the other half, and nothing before it. */
+/* Receives the end of the server's half, and nothing before it. */
 void client_expect_end(int fd);
 /* The same, or a reset. */
 void client_expect_gone(int fd);
@@ -34,12 +34,12 @@ const char *client_read_all(int fd);
 /* Closes with a reset. */
 void client_reset(int fd);
 
-/* stub_status on a port; the connection that asks is among them. */
+/* stub_status on a port; the asking connection is counted. */
 struct client_status {
     uint64_t active, accepts, handled, requests, reading, writing, waiting;
 };
 
 struct client_status client_status(in_port_t port);
 
-/* Runs a session of the echo protocol to its end, which a worker logs at level info. */
+/* Runs a session of the echo protocol to its end, logged by a worker at level info. */
 void client_run_session(in_port_t port);

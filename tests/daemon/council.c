@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Speaks the lines of tests/module/council.c. What a worker says without being asked, of others
- * that came or went, is skipped where something else is waited for. */
+/* Speaks the lines of tests/module/council.c. Unasked reports of a worker, on members that came or
+ * went, are skipped in waits for something else. */
 #include "daemon/council.h"
 
 #include "daemon/client.h"
@@ -47,7 +47,7 @@ void council_open_port(struct daemon *daemon, struct member *member, unsigned po
     ck_assert_uint_ne(member->id, 0);
     connection = proc_connection(member->fd);
     member->pid = proc_holder(daemon->pid, connection);
-    if (member->pid == 0) /* the new process of an upgrade has it */
+    if (member->pid == 0) /* the new process of an upgrade serves the member */
         member->pid = proc_holder(daemon_pid(daemon), connection);
     ck_assert_int_ne(member->pid, 0);
 }

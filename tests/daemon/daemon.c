@@ -210,7 +210,7 @@ static void set_sanitizers(const struct daemon *daemon)
     setenv("UBSAN_OPTIONS", options, 1);
 }
 
-/* In the child: closes all but the standard descriptors and those that are passed, from 3 on. */
+/* In the child: closes all but the standard descriptors and the passed ones, from 3 on. */
 static void pass_sockets(const struct daemon *daemon)
 {
     char number[16];
@@ -233,7 +233,7 @@ static void pass_sockets(const struct daemon *daemon)
         setenv("LISTEN_FDNAMES", daemon->passed_names, 1);
 }
 
-/* Starts the binary with these arguments, and its output in the files NAME.out and NAME.err. */
+/* Starts the binary with the arguments, and its output in the files NAME.out and NAME.err. */
 static pid_t spawn_binary(struct daemon *daemon, const char *const *more, const char *name)
 {
     const char *arguments[ARGUMENTS_MAX];
@@ -416,8 +416,8 @@ unsigned daemon_count_log(struct daemon *daemon, const char *text)
 
 /* The end */
 
-/* A worker may be that late on a machine that does much else, while a sanitizer looks for leaks,
- * and leave the helper of that; test_deadlines.c has workers that hang. */
+/* A worker may be so late on a busy machine, while a sanitizer looks for leaks, and leave the
+ * sanitizer's helper; test_deadlines.c has workers that hang. */
 #define ENDED_LATE ", killed: it had not ended 2 s after it was told to"
 
 static bool is_expected(const struct daemon *daemon, const char *line)

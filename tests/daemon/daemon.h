@@ -32,7 +32,7 @@ struct daemon {
     size_t log_mark;           /* offset up to which the log has been waited for */
     void (*before_exec)(void); /* runs in the child, or NULL */
     int standard_error;        /* set before daemon_launch(); 0: the file daemon.err */
-    int passed[PASSED_MAX];    /* sockets that it is given as a service manager does */
+    int passed[PASSED_MAX];    /* sockets passed to the daemon as by a service manager */
     unsigned passed_n;
     const char *passed_names; /* LISTEN_FDNAMES, or NULL */
     pid_t passed_to;          /* LISTEN_PID; 0: the daemon's own */
@@ -44,13 +44,13 @@ struct daemon {
 };
 
 struct daemon *daemon_create(unsigned port_n);
-/* For tests that count what the best mechanism does: FORKBEARD_TEST_USE has no effect. */
+/* For tests that count the best mechanism's calls: FORKBEARD_TEST_USE has no effect. */
 static inline void daemon_use_best(void)
 {
     unsetenv("FORKBEARD_TEST_USE");
 }
 
-/* Ends what still runs, checks that nothing is left, and removes the directory. */
+/* Ends running processes, checks that nothing is left, and removes the directory. */
 void daemon_finish(struct daemon *daemon);
 
 /* Writes a file; "$0" to "$7" in it are ports, "$D" is the directory. */
@@ -65,7 +65,7 @@ bool daemon_has(const struct daemon *daemon, const char *name);
 /* A file's text, valid until the next call. */
 const char *daemon_text(struct daemon *daemon, const char *name);
 
-/* A file that is there at the end; one that was written needs no mention. */
+/* A file left at the end; a file written by the test needs no mention. */
 void daemon_owns(struct daemon *daemon, const char *name);
 /* Grave lines in the log, and lines on standard error, are the test's if they hold the text. */
 void daemon_expects(struct daemon *daemon, const char *text);
@@ -79,8 +79,8 @@ struct daemon *daemon_start_new(unsigned port_n, const char *format, ...)
 void daemon_launch(struct daemon *daemon);
 /* In the background, which leaves the pid file's process to us; returns the parent's exit code. */
 int daemon_start_background(struct daemon *daemon);
-/* Runs the binary with these arguments (ending with NULL) until it ends: its exit code, and what it
- * wrote in `out` and `err`. */
+/* Runs the binary with the arguments (ending with NULL) to the end: the exit code, and the output
+ * in `out` and `err`. */
 int daemon_run(struct daemon *daemon, const char *arg, ...) __attribute__((sentinel));
 /* The pid in the pid file, or 0; fails the test where there is a file without a number. */
 pid_t daemon_pid(struct daemon *daemon);

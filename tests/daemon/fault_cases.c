@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The faults that a reload meets, one row each: the process, the call, and what is said of it. */
+/* The faults of a reload, one row each: the process, the call, and the expected message. */
 #include "daemon/fault_cases.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #define FILTER "sandbox: the filter of system calls could not be made "
 
-/* The process that meets the fault; beyond FAULT_FILTER the workers. */
+/* The process of the fault; beyond FAULT_FILTER the workers. */
 enum { MASTER, CHECK };
 
 const struct fault_case fault_cases[] = {
@@ -138,7 +138,7 @@ const struct fault_case fault_cases[] = {
         .kind = FAULT_ABORTS,
         .says = "signal 6 (Aborted)" },
 
-    /* the configuration that was checked is read again */
+    /* the checked configuration is read again */
     { .call = "open",
         .process = MASTER,
         .nth = 1,

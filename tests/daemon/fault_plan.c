@@ -19,8 +19,8 @@ void fault_plan_preload(void)
     const char *options = getenv("ASAN_OPTIONS");
     char more[400];
 
-    /* the sanitizer's library need not be the first: ours calls nothing before main() that it would
-     * have to see */
+    /* the sanitizer's library need not be the first: ours makes no call before main() of interest
+     * to it */
     snprintf(more, sizeof(more), "%s:verify_asan_link_order=0", options != NULL ? options : "");
     setenv("ASAN_OPTIONS", more, 1);
     setenv("LD_PRELOAD", PRELOAD_PATH, 1);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A fault that a process of the daemon is to meet: a system call that fails, once or from then on,
- * or that the process does not survive. The test and the library that is preloaded
- * (faults_preload.c) share it as a file in memory, which the environment variable FB_FAULTS
- * names. */
+/* A fault to be met by a process of the daemon: a system call that fails, once or from then on, or
+ * that kills the process. The test and the preloaded library (faults_preload.c) share the plan as a
+ * file in memory, named by the environment variable FB_FAULTS. */
 #pragma once
 
 #include <stdatomic.h>
@@ -15,19 +14,19 @@ enum fault_kind {
     FAULT_EXITS,
     FAULT_ABORTS,
     FAULT_HANGS,
-    FAULT_IS_SIGNALED, /* a signal comes, and the call does what it does */
+    FAULT_IS_SIGNALED, /* a signal comes, and the call succeeds */
 };
 
 #define FAULT_ANY_PROCESS UINT32_MAX /* every call in every process */
 
 struct fault_plan {
     atomic_uint armed;
-    uint32_t round;   /* another each time: children from before are none of these */
+    uint32_t round;   /* differs each time: children from earlier rounds are not counted */
     char call[24];    /* a function of the C library */
-    uint32_t process; /* 0: the master, 1: the first child that it forks from now on, ... */
-    uint32_t nth;     /* number of the call of this function in that process, from 1 */
+    uint32_t process; /* 0: the master, 1: the first child forked from now on, ... */
+    uint32_t nth;     /* number of the call of the function in the process, from 1 */
     uint32_t kind;    /* enum fault_kind */
-    int32_t error;    /* errno, where it fails; a signal's number, where it is signaled */
+    int32_t error;    /* errno of a failing call; number of the signal */
     atomic_uint forks, calls, hits;
     atomic_uint clients; /* sessions begun so far */
 };

@@ -31,7 +31,7 @@
 #define LOUD __attribute__((visibility("default")))
 
 static struct fault_plan *plan;
-static unsigned process; /* 0: the master; else which of its children in that round */
+static unsigned process; /* 0: the master; else the number of the child in the round */
 static uint32_t round_of;
 
 __attribute__((constructor)) static void attach(void)
@@ -81,7 +81,7 @@ static void act(void)
     }
 }
 
-/* Whether this call is to fail, with errno. */
+/* Whether the current call is to fail, with errno. */
 static bool strikes(const char *call)
 {
     unsigned n;
@@ -158,7 +158,7 @@ LOUD int listen(int fd, int backlog)
 
 LOUD int setsockopt(int fd, int level, int name, const void *value, socklen_t length)
 {
-    /* what is put back a moment after a death, such as SO_LINGER, may come at any time */
+    /* options put back a moment after a death, such as SO_LINGER, may come at any time */
     bool opens = level == SOL_SOCKET && name == SO_REUSEPORT;
 
     return opens && strikes("setsockopt")
@@ -305,7 +305,7 @@ LOUD int setgroups(size_t n, const gid_t *groups)
                                 : ((int (*)(size_t, const gid_t *))next("setgroups"))(n, groups);
 }
 
-/* Questions to name services are one call by this name, as any of them may be asked. */
+/* Questions to name services are a single call with the name below, because any may be asked. */
 #define NAME_SERVICE "name service"
 
 LOUD int initgroups(const char *user, gid_t group)

@@ -60,7 +60,7 @@ static void limit_wait(int fd, int ms)
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 }
 
-/* Sends a line, and reads one without its end; false: there is none within the time. */
+/* Sends a line, and reads a line without its end; false: none within the time. */
 static bool ask(int fd, int ms, const char *line, char reply[256])
 {
     size_t n = 0;
@@ -77,7 +77,7 @@ static bool ask(int fd, int ms, const char *line, char reply[256])
     return false;
 }
 
-/* Asks, and fails if no reply comes in time, or another one; NULL: any. */
+/* Asks, and fails if no reply comes in time, or a wrong reply; NULL: any. */
 static const char *expect_reply(struct life *life, const struct session *session,
     const char *expected, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
@@ -100,7 +100,7 @@ static const char *expect_reply(
     return reply;
 }
 
-/* A session with any worker, or by proxy, or false if nobody took it in time. */
+/* A session with any worker, or by proxy, or false if not accepted in time. */
 static bool try_session_at(struct session *session, in_port_t port)
 {
     struct sockaddr_in address = {
@@ -140,7 +140,7 @@ static unsigned free_session(const struct life *life)
     return i;
 }
 
-/* Opens a session with each worker; the others that it takes to find one fill up the workers. */
+/* Opens a session with every worker; sessions that miss the wanted worker fill up the rest. */
 static void open_sessions(struct life *life)
 {
     int more[CLIENTS_MAX];
@@ -208,7 +208,7 @@ static void start_daemon(struct life *life)
         expect_reply(life, &life->sessions[key % WORKERS], "ok", "set %u at first\n", key);
 }
 
-/* Waits until the attack is over: another session with the same worker answers, or the worker has
+/* Waits until the attack is over: a second session with the worker answers, or the worker has
  * gone. */
 static void attack(struct life *life)
 {
@@ -249,7 +249,7 @@ static void attack(struct life *life)
         close(spare[--spare_n].fd);
 }
 
-/* The other workers use all that is shared, and may find it empty or full, but answer. */
+/* The other workers use all shared objects, and may find them empty or full, but answer. */
 static void check_others(struct life *life, const char *step)
 {
     begin_step(life, step);
@@ -263,7 +263,7 @@ static void check_others(struct life *life, const char *step)
     }
 }
 
-/* A client that comes now is served; those who are unlucky try again. */
+/* A new client is served; unlucky clients try again. */
 static void check_new_client(struct life *life)
 {
     struct session session;
@@ -332,7 +332,7 @@ static void reload(struct life *life)
     }
 }
 
-/* Values that are set now stay, and all workers see them, whatever damage is still unnoticed. */
+/* Values set from now on stay, and all workers see them, despite unnoticed damage. */
 static void check_map(struct life *life)
 {
     begin_step(life, "the map after the reload");
@@ -353,7 +353,7 @@ static void check_map(struct life *life)
         expect_reply(life, &life->sessions[(key + 1) % WORKERS], "any", "get %u\n", key);
 }
 
-/* Workers add one in turn, and see what the others have added. */
+/* Workers add 1 in turn, and see all additions. */
 static void check_metric(struct life *life)
 {
     long before = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Very many clients, in processes of their own, that connect and say nothing. Whoever is sent away
- * comes back. */
+/* Very many clients, in processes of their own, connected and silent. Rejected clients come
+ * back. */
 #pragma once
 
 #include <netinet/in.h>
@@ -10,7 +10,7 @@
 #define IDLE_CLIENTS_PROCESSES 5
 #define IDLE_CLIENTS_PORTS 2
 
-/* The counters of all processes, in memory that they share. */
+/* The counters of all processes, in shared memory. */
 struct idle_clients_counts {
     atomic_uint open;     /* just now */
     atomic_uint returned; /* connected again */
@@ -22,7 +22,7 @@ struct idle_clients {
     struct idle_clients_counts *counts;
 };
 
-/* Waits until so many are connected, the same number to each of the ports. */
+/* Waits until so many are connected, equally on each of the ports. */
 void idle_clients_start(
     struct idle_clients *clients, const in_port_t ports[IDLE_CLIENTS_PORTS], unsigned sessions);
 void idle_clients_stop(struct idle_clients *clients);

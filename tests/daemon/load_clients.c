@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Threads that connect, echo and end in a closed loop, and count what became of each session. */
+/* Threads that connect, echo and end in a closed loop, and count the results of sessions. */
 #include "daemon/load_clients.h"
 
 #include "daemon/client.h"
@@ -29,7 +29,7 @@ static void count_lost(struct load_clients *load, in_port_t port)
         load->lost[n] = port;
 }
 
-/* 1: the same bytes came back, 0: the other side ended it, -1: neither. */
+/* 1: the same bytes came back, 0: the server ended the session, -1: neither. */
 static int echo_once(int fd, unsigned number)
 {
     char sent[64], received[sizeof(sent)];
@@ -51,7 +51,7 @@ static int echo_once(int fd, unsigned number)
     return memcmp(sent, received, sizeof(sent)) == 0 ? 1 : -1;
 }
 
-/* Mostly with a reset, which leaves no TIME_WAIT behind: they would fill the kernel's tables. */
+/* Mostly with a reset, which leaves no TIME_WAIT behind to fill the kernel's tables. */
 static void end_session(int fd, unsigned number)
 {
     static const struct linger now = { .l_onoff = 1, .l_linger = 0 };

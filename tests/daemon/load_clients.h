@@ -28,6 +28,6 @@ void load_clients_wait(struct load_clients *load, unsigned sessions);
 void load_clients_stop(struct load_clients *load);
 /* Stops, and fails if a client was refused, cut off, or given wrong bytes. */
 void load_clients_stop_unharmed(struct load_clients *load);
-/* Sessions that the other side ended although their clients are not among these. */
+/* Sessions ended by the server although their clients are not among the victims. */
 unsigned load_clients_lost_beyond(
     const struct load_clients *load, const struct proc_ports *victims);

@@ -10,7 +10,7 @@ int log_receiver_unix(const struct daemon *daemon, const char *name);
 /* Closes and removes the path. */
 void log_receiver_end(const struct daemon *daemon, const char *name, int fd);
 
-/* Waits for a datagram with the text, and lets those before it go; valid until the next call. */
+/* Waits for a datagram with the text, and drops earlier datagrams; valid until the next call. */
 const char *log_receiver_wait(int fd, const char *text);
 /* The next datagram, "" if there is none yet. */
 const char *log_receiver_next(int fd);

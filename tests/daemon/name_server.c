@@ -16,7 +16,7 @@
 #define TAKEN 4
 #define NO_SUCH_NAME 3
 
-/* The latest questions: the resolver sends one again that has no answer within a second, with the
+/* The latest questions: the resolver repeats a question without an answer within a second, with the
  * same number, from another socket. */
 static struct question {
     size_t n;
@@ -69,7 +69,7 @@ static bool was_taken(const struct question *question)
     return false;
 }
 
-/* Whether the question that waits was taken already: then it is dropped. */
+/* Whether the waiting question was taken already: then it is dropped. */
 static bool drop_again(int fd)
 {
     struct question question;
@@ -90,7 +90,7 @@ bool name_server_is_quiet(const struct name_server *server)
     return true;
 }
 
-/* Makes an answer of the question, in its place. */
+/* Makes the question an answer, in place. */
 static void begin_reply(struct name_reply *reply)
 {
     size_t end = HEADER;
@@ -173,7 +173,7 @@ void name_reply_add_a(struct name_reply *reply, uint32_t ttl, uint8_t last)
     name_reply_add(reply, NAME_ASKED, NAME_A, ttl, ((const uint8_t[]) { 192, 0, 2, last }), 4);
 }
 
-/* In two pieces, as a network may have it. */
+/* In two pieces, as possible in a network. */
 static void send_stream(struct name_reply *reply)
 {
     const uint8_t length[] = { (uint8_t)(reply->n >> 8), (uint8_t)reply->n };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A server of names that a test plays: it takes a question, and builds an answer byte by byte, by
- * datagrams or by a connection. Whatever waits has a deadline, which fails the test. */
+/* A server of names played by a test: takes a question, and builds an answer byte by byte, by
+ * datagrams or by a connection. Every wait has a deadline, which fails the test. */
 #pragma once
 
 #include <netinet/in.h>
@@ -14,10 +14,10 @@ struct name_server {
     in_port_t port;
 };
 
-/* A question, and the answer that is built behind it. */
+/* A question, and the answer built behind it. */
 struct name_reply {
     struct sockaddr_in from;
-    int fd; /* the connection that it came by; -1: a datagram */
+    int fd; /* the connection of the query; -1: a datagram */
     size_t n;
     uint8_t bytes[4096];
 };
@@ -38,10 +38,10 @@ void name_server_accept(const struct name_server *server, struct name_reply *rep
 /* Whether no question waits. */
 bool name_server_is_quiet(const struct name_server *server);
 uint16_t name_reply_type(const struct name_reply *reply);
-/* Appends a record; `name` has its bytes as the message has them. */
+/* Appends a record; `name` has its bytes in the message's format. */
 void name_reply_add(struct name_reply *reply, const uint8_t *name, size_t name_n, uint16_t type,
     uint32_t ttl, const void *data, size_t n);
 /* Appends 192.0.2.`last`. */
 void name_reply_add_a(struct name_reply *reply, uint32_t ttl, uint8_t last);
-/* Sends the answer, with this result (0: found, 3: no such name). */
+/* Sends the answer, with the code `code` (0: found, 3: no such name). */
 void name_server_send(const struct name_server *server, struct name_reply *reply, uint8_t code);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads /proc: children, descriptors, connections and their holders. Fails no test: what has ended
- * is simply not there. */
+/* Reads /proc: children, descriptors, connections and their holders. Fails no test: ended processes
+ * are simply not there. */
 #include "daemon/proc.h"
 
 #include "daemon/daemon.h"
@@ -202,8 +202,8 @@ static bool read_answer(
     return true;
 }
 
-/* Calls `each` for the server's ends of the connections to its port. The kernel is asked itself,
- * because /proc/net/tcp grows slow by sockets that nobody has any more. */
+/* Calls `each` for the server's ends of the connections to its port. The kernel is asked directly,
+ * because /proc/net/tcp grows slow by abandoned sockets. */
 static void list_connections(
     in_port_t server, void (*each)(void *arg, const struct inet_diag_msg *connection), void *arg)
 {

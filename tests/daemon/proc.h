@@ -7,24 +7,25 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Waits for a child with a deadline: its exit code, or 128 and the signal that ended it. */
+/* Waits for a child with a deadline: its exit code, or 128 and the number of its signal. */
 int proc_wait(pid_t pid);
 /* Waits for all of our children to end. */
 void proc_reap_orphans(void);
 /* Fails if this process has a child. */
 void proc_check_childless(void);
 
-/* The state's letter as ps shows it; 0: there is no such process. */
+/* The state's letter as in ps; 0: no such process. */
 char proc_state(pid_t pid);
 pid_t proc_parent(pid_t pid);
-/* Children that have not ended, by pid; at most `max`. */
+/* Children still running, by pid; at most `max`. */
 unsigned proc_children(pid_t parent, pid_t *list, unsigned max);
 unsigned proc_child_n(pid_t parent);
 bool proc_has(const pid_t *list, unsigned n, pid_t pid);
 
 /* Open descriptors. */
 unsigned proc_descriptors(pid_t pid);
-/* A file of /proc/PID with blanks for its zeros, valid until the next call; "" when it is gone. */
+/* A file of /proc/PID with blanks for zeros, valid until the next call; "" after the process's
+ * end. */
 const char *proc_text(pid_t pid, const char *name);
 /* The target of a link of /proc/PID; valid until the next call. */
 const char *proc_link(pid_t pid, const char *name);
@@ -41,8 +42,8 @@ static inline bool proc_ports_have(const struct proc_ports *ports, in_port_t por
 
 /* Adds the ports of the clients whose connections to the port `server` the process holds. */
 void proc_add_clients(pid_t pid, in_port_t server, struct proc_ports *ports);
-/* The server's end of a client's IPv4 connection, once it was accepted: a number by which
- * the process that holds it can be found among the children of another. 0: there is none. */
+/* The server's end of a client's IPv4 connection, once accepted: a number by which the holding
+ * process can be found among a process's children. 0: none. */
 unsigned long proc_connection(int client);
 /* Whether the server has received all that the client of an IPv4 connection has sent. */
 bool proc_has_received(int client);
@@ -50,5 +51,5 @@ pid_t proc_holder(pid_t parent, unsigned long connection);
 /* proc_holder() of proc_connection(). */
 pid_t proc_server_of(pid_t parent, int client);
 
-/* Stops it, and returns when it has stopped. */
+/* Stops the process, and returns when it has stopped. */
 void proc_freeze(pid_t pid);

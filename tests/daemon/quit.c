@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells daemons to quit, and looks what they leave to the next start. */
+/* Tells daemons to quit, and looks at their leftovers for the next start. */
 #include "daemon/quit.h"
 
 #include "daemon/client.h"

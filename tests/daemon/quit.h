@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Daemons that were told to quit, beside which others start: their names, sessions and status. */
+/* Daemons told to quit, beside which new daemons start: their names, sessions and status. */
 #pragma once
 
 #include "daemon/daemon.h"
@@ -17,7 +17,7 @@
 /* Configurations with each way of accepting. */
 extern const char *const quit_modes[QUIT_MODES];
 
-/* Runs -s with this command; returns the exit code. */
+/* Runs -s with the command; returns the exit code. */
 int quit_run(struct daemon *daemon, const char *command);
 /* A name beside the paths of the next start; valid until the next call. */
 const char *quit_name(const char *path, pid_t pid);
@@ -26,17 +26,17 @@ bool quit_is_aside(struct daemon *daemon, pid_t pid);
 /* Whether it has any second name. */
 bool quit_has_names(struct daemon *daemon, pid_t pid);
 
-/* A client whose session has begun; the second, of this master process. */
+/* A client whose session has begun; the second, in the given master process. */
 int quit_begin_session(const struct daemon *daemon);
 int quit_begin_session_of(const struct daemon *daemon, pid_t master);
-/* Tells the daemon to quit, which has sessions, and returns its pid; `daemon` has none then. */
+/* Tells the daemon with sessions to quit, and returns its pid; `daemon` has none then. */
 pid_t quit_daemon(struct daemon *daemon);
 /* Ends the last session of a process, and sees that exit without a trace. */
 void quit_end_session(struct daemon *daemon, int client, pid_t pid);
-/* How often the text of `status` has this in it. */
+/* Counts the occurrences of `what` in the text of `status`. */
 unsigned quit_count_status(struct daemon *daemon, const char *what);
 
-/* Gives the next start a terminal as its standard error; returns the end that reads. */
+/* Gives the next start a terminal as its standard error; returns the reading end. */
 int quit_open_terminal(struct daemon *daemon);
-/* Waits until the terminal shows this, and takes it from the starts that follow. */
+/* Waits until the terminal shows `text`, and hides it from the next starts. */
 void quit_expect_on_terminal(struct daemon *daemon, int terminal, const char *text);

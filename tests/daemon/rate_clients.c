@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Drives clients at a rate from one thread: short sessions when they are due, long ones that stay.
- * No failure of one delays another. */
+/* Drives clients at a rate from one thread: short sessions when they are due, and long sessions. A
+ * failure delays no other client. */
 #include "daemon/rate_clients.h"
 
 #include "daemon/daemon.h"
@@ -24,7 +24,7 @@ enum state { FREE, CONNECTS, WAITS, RESTS };
 struct session {
     enum state state;
     int fd;
-    bool stays, ends; /* a long one; that is to end after this exchange */
+    bool stays, ends; /* a long session; to be ended after the current exchange */
     unsigned number;  /* number of the exchange */
     size_t received;
     int64_t since_ms, next_ms;
@@ -109,7 +109,8 @@ static void finish_connect(struct drive *drive, struct session *s)
         send_message(drive, s);
 }
 
-/* Short ones mostly with a reset, which leaves no TIME_WAIT behind to fill the kernel's tables. */
+/* Short sessions end mostly with a reset, which leaves no TIME_WAIT behind to fill the kernel's
+ * tables. */
 static void end_session(struct session *s)
 {
     static const struct linger now = { .l_onoff = 1, .l_linger = 0 };

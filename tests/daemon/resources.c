@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes and removes the directories of a test program, reserves its ports, and ends what it has
- * left. */
+/* Makes and removes the directories of a test program, reserves the ports, and ends leftover
+ * processes. */
 #include "daemon/resources.h"
 
 #include "daemon/proc.h"
@@ -80,7 +80,7 @@ static void show_test(const char *directory, const char *name)
     list_files(path, show_tail);
 }
 
-/* Tests that have failed leave children to the program, which is their reaper. */
+/* Failed tests leave children to the program, which is their reaper. */
 static void end_orphans(void)
 {
     pid_t children[64];
@@ -118,7 +118,7 @@ void resources_begin_test(char *directory, size_t size)
     char reports[128];
 
     ck_assert_int_eq(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
-    do /* a failed test, whose pid was ours, leaves its directory */
+    do /* a failed test, whose pid was reused for us, leaves its directory */
         snprintf(directory, size, "%s/%d.%d", base, (int)getpid(), number++);
     while (mkdir(directory, 0755) == -1 && errno == EEXIST);
     ck_assert_int_eq(chmod(directory, 0755), 0);
@@ -168,8 +168,8 @@ union address {
 };
 
 /* A bound socket that does not listen, or -1. The bind has no SO_REUSEADDR, so that it fails where
- * another program has the port, as a reservation too; the option then lets the daemon bind it
- * beside this one. */
+ * another program has the port, as a reservation too; the option then lets the daemon bind the port
+ * beside the reservation. */
 static int reserve_port(in_port_t port)
 {
     static const int on = 1, off = 0;
@@ -190,7 +190,7 @@ static int reserve_port(in_port_t port)
     return fd;
 }
 
-/* Whether all of them could be had from this one on. */
+/* Whether all n ports from `first` on could be reserved. */
 static bool try_to_reserve(in_port_t first, in_port_t *ports, int *sockets, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -210,7 +210,7 @@ void resources_reserve_ports(in_port_t *ports, int *sockets, unsigned n)
     in_port_t first;
     int tries = 0;
 
-    do { /* below those that the kernel gives to clients, who may be many */
+    do { /* below the kernel's range of client ports, because clients may be many */
         ck_assert_int_lt(tries++, 1000);
         first = (in_port_t)(10000 + arc4random_uniform(20000));
     } while (!try_to_reserve(first, ports, sockets, n));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Directories, processes and ports of a test program, of which it leaves none behind. */
+/* Directories, processes and ports of a test program, released at its end. */
 #pragma once
 
 #include "support/test.h"
@@ -9,16 +9,16 @@
 /* The place of sanitizers' reports, below a test's directory: any user may write there. */
 #define RESOURCES_REPORTS "reports"
 
-/* The program: a directory for all its tests before them; behind them it shows what the failed ones
- * have logged, ends what they have left, and removes it. */
+/* The program's fixture: makes a directory for all tests of the program; afterwards shows the logs
+ * of failed tests, ends leftover processes, and removes the directory. */
 void resources_fixture(TCase *tcase);
 
-/* A test: an empty directory of its own, and orphans become its children. */
+/* Begins a test: an empty directory of its own, and orphans become its children. */
 void resources_begin_test(char *directory, size_t size);
 /* Fails if there are reports, or files that are neither the harness's nor among `owned`; removes
  * the directory. */
 void resources_end_test(const char *directory, const char *const *owned, unsigned owned_n);
 
-/* Free TCP ports in a row, for IPv4 and IPv6. The sockets keep others, clients too, from taking
- * them and leave them free for who sets SO_REUSEADDR and listens. */
+/* Free TCP ports in a row, for IPv4 and IPv6. The sockets keep programs, clients too, from taking
+ * the ports and leave them free for listeners with SO_REUSEADDR. */
 void resources_reserve_ports(in_port_t *ports, int *sockets, unsigned n);

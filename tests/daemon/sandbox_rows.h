@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of test_sandbox.c: what a worker tries, and how it ends in each mode of the sandbox.
- * The words are those of sandbox/attempts.h. */
+/* The table of test_sandbox.c: a worker's attempts, and the results in all modes of the sandbox.
+ * The words are from sandbox/attempts.h. */
 #pragma once
 
 #include <errno.h>
@@ -14,13 +14,13 @@ enum guard { FILTER, PATHS, PORTS };
 
 #define CAP(name) (1u + CAP_##name)
 
-/* An option of a socket, by the numbers of its level and its own. */
+/* An option of a socket, by the numbers of its level and name. */
 #define NUMBER(macro) #macro
 #define WORDS(level, option) "option " NUMBER(level) " " NUMBER(option)
 #define OPTION(level, option, on, strict) { WORDS(level, option), on, strict, 0, FILTER }
 
-/* How attempts end under `on` and `strict`; with `off` they end otherwise than by a denial, as long
- * as the worker has the capability that they need (0: none). */
+/* Results of attempts under `on` and `strict`; with `off` the results are no denials, as long as
+ * the worker has the needed capability (0: none). */
 static const struct row {
     const char *words;
     int on, strict;

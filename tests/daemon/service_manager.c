@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Takes the messages of sd_notify(3) from a socket and keeps the descriptors that come with them,
- * as systemd does. */
+/* Takes the messages of sd_notify(3) from a socket and keeps the descriptors in them, as systemd
+ * does. */
 #include "daemon/service_manager.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #define BARRIER "BARRIER=1"
 #define FILLER "X_FILLER=1"
 
-/* For the child, which calls a function without arguments. */
+/* For the child, and a function without arguments. */
 static struct {
     char path[128], interval[32];
     bool other;

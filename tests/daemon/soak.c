@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* "make soak": the scenarios at length. One line each, and an exit code. */
+/* "make soak": the scenarios at length. A line for each scenario, and an exit code. */
 #include "daemon/daemon.h"
 #include "daemon/hostile_seeds.h"
 #include "daemon/soak_faults.h"
@@ -16,7 +16,7 @@
 #define MAP_KILLS 10000
 #define SEEDS 100
 #define SEED_RUNS 10
-#define TIMEOUT_S 3600 /* waits have deadlines of their own; a loaded machine takes its time */
+#define TIMEOUT_S 3600 /* waits have deadlines of their own; a loaded machine is slow */
 
 START_TEST(kills)
 {
@@ -42,8 +42,8 @@ START_TEST(broken_reloads)
 }
 END_TEST
 
-/* From each way of accepting to each, then with one way; then without sessions that keep old
- * generations, and so pieces between them. */
+/* From every way of accepting to every way, then in a fixed way; then without sessions in old
+ * generations, and thus shared memory between them. */
 START_TEST(transitions)
 {
     static const struct soak_transitions_plan plans[] = {
@@ -86,7 +86,7 @@ START_TEST(limits)
 }
 END_TEST
 
-/* A hundred at a time, so that a failure does not take those behind it along. */
+/* A hundred at a time, so that a failure does not end the tests after it. */
 START_TEST(random_writes)
 {
     const struct hostile_plan plan = { 1 + (unsigned)_i * SEEDS, SEEDS, 4, 400, 1000 };

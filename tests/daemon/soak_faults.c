@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Breaks a worker, watches the clients of the others, reloads, breaks another worker, and ends the
- * daemon. Whoever waits for what is broken waits for longer than the test's deadlines. */
+/* Breaks a worker, watches the clients of the rest, reloads, breaks a second worker, and ends the
+ * daemon. A wait for the broken worker would exceed the test's deadlines. */
 #include "daemon/soak_faults.h"
 
 #include "daemon/abreast.h"
@@ -51,7 +51,7 @@ struct faults {
 
 static int unread_end = -1; /* the test's descriptor of the pipe that becomes standard error */
 
-/* In the child, which has closed the test's descriptors. */
+/* In the child, after closing the test's descriptors. */
 static void lend_full_pipe(void)
 {
     char path[64];
@@ -112,7 +112,7 @@ static void begin_faults(struct faults *faults)
     wait_served(faults, 20);
 }
 
-/* Stops the worker that has just accepted: most likely it holds the accept mutex again. */
+/* Stops the worker that has just accepted: most likely the holder of the accept mutex. */
 static void stop_worker(struct faults *faults)
 {
     faults->breaker = client_open(faults->daemon->ports[0]);
@@ -120,7 +120,7 @@ static void stop_worker(struct faults *faults)
     proc_freeze(proc_server_of(faults->daemon->pid, faults->breaker));
 }
 
-/* Returns when it is broken: who is served from then on may not have to wait. */
+/* Returns when it is broken: clients from then on may not have to wait. */
 static void break_something(struct faults *faults)
 {
     struct daemon *daemon = faults->daemon;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reloads with very many idle sessions, of which half have a protocol that says that they are. */
+/* Reloads with very many idle sessions, half of them with a protocol that reports idleness. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@ struct soak_idle_plan {
     bool timed;           /* the machine is ours: the old ones have to be gone in time */
 };
 
-/* Fails the test that runs it if there are ever more workers than max_generations allows beside the
- * next generation, if old ones outlive the deadline and a second (`timed`), or if anybody is
- * refused; else prints a line that sums it up. */
+/* Fails the running test if there are ever more workers than max_generations allows beside the next
+ * generation, if old workers outlive the deadline and a second (`timed`), or if a client is
+ * refused; else prints a line of summary. */
 void soak_idle(const struct soak_idle_plan *plan);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients that count by themselves how many of them have a session. A client counts from the reply
- * of the protocol until before it closes, or until it sees that its worker has died: all of that
- * lies within the time for which the daemon counts it. */
+/* Clients counting their own sessions. A client counts from the reply of the protocol until before
+ * its close, or until it sees the worker's death: all within the daemon's own time of counting. */
 #include "daemon/soak_limits.h"
 
 #include "daemon/client.h"
@@ -74,7 +73,7 @@ static void leave(struct crowd *crowd, uint32_t i)
     guest->fd = -1;
 }
 
-/* Sees which of those inside have lost their worker, for whom others may have come. */
+/* Finds the guests inside without a worker; further guests may have taken their places. */
 static void look_for_lost(struct crowd *crowd)
 {
     char byte;
@@ -126,7 +125,7 @@ static void serve_event(struct crowd *crowd, uint32_t i)
     come(crowd, i);
 }
 
-/* Some of those inside leave, and come again. */
+/* Some of the guests inside leave, and come again. */
 static void change_places(struct crowd *crowd)
 {
     for (unsigned n = 0; n < 16; n++) {
@@ -181,7 +180,7 @@ static void kill_one(struct crowd *crowd)
         kill(workers[random_below(&crowd->random, n)], SIGKILL);
 }
 
-/* Whether a client is let in; it stays. */
+/* Whether a client is admitted; it stays. */
 static bool gets_in(const struct crowd *crowd, int *fd)
 {
     char byte;
@@ -243,7 +242,7 @@ void soak_limits(const struct soak_limits_plan *plan)
     for (unsigned i = 0; i < plan->kills; i++) {
         kill_one(&crowd);
         if (i % RELOAD_EVERY ==
-            RELOAD_EVERY - 1) /* no kill within it: not all children are workers */
+            RELOAD_EVERY - 1) /* no kill meanwhile: not all children are workers */
             ck_assert(control_is_ok(control_ask(crowd.daemon, "reload")));
         run(&crowd, plan->attempts / 5);
     }

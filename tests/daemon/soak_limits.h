@@ -9,6 +9,6 @@ struct soak_limits_plan {
 };
 
 /* Kills workers, and reloads at times, while clients come again and again: the clients' own count
- * of those who were let in never exceeds the limit, and all of it is there in the end. Fails the
- * test that runs it, or prints one line that sums it up. */
+ * of admitted clients never exceeds the limit, and reaches it in the end. Fails the running test,
+ * or prints a line of summary. */
 void soak_limits(const struct soak_limits_plan *plan);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Kills workers within updates of a shared map, and compares it with what clients were told. */
+/* Kills workers within updates of a shared map, and compares the map with the replies to
+ * clients. */
 #include "daemon/soak_map.h"
 
 #include "daemon/client.h"
@@ -18,12 +19,12 @@
 
 #define WORKERS 4
 #define WRITERS 8
-#define KEYS 16 /* a writer; one batch sets each, and counts */
+#define KEYS 16 /* keys of a writer; one batch sets all, and counts */
 #define VALUE_MOST 900
 #define LOOK_EVERY 50
 #define ANSWER_S 20
 
-/* The keys that one client has written, and no other. */
+/* The keys written by one client alone. */
 struct writer {
     int fd;                                  /* -1: the worker has died */
     uint64_t sent[KEYS], acknowledged[KEYS]; /* numbers of the values */
@@ -39,7 +40,7 @@ struct house {
     unsigned losses;
 };
 
-/* Long enough to be torn, and different at each place for each number. */
+/* Long enough to be torn, and distinct by place and number. */
 static int make_value(char *text, uint64_t number)
 {
     int n = snprintf(text, 32, "%020" PRIu64, number);
@@ -88,7 +89,7 @@ static void begin_batch(struct house *house, struct writer *writer, int index)
         lose_client(house, writer);
 }
 
-/* Takes one reply's line from the front; false when it is not whole. */
+/* Takes a reply's line from the front; false when it is not whole. */
 static bool take_reply(struct writer *writer)
 {
     char *end = memmem(writer->replies, writer->reply_n, "\r\n", 2);
@@ -157,7 +158,7 @@ static size_t read_length(int fd)
     return line[1] == '-' ? 0 : strtoul(line + 1, NULL, 10);
 }
 
-/* The value is one that was sent, and not older than the last that was acknowledged. */
+/* The value was sent before, and is not older than the last acknowledged value. */
 static void check_key(int fd, const struct writer *writer, int index, int i)
 {
     char got[VALUE_MOST + 2], expected[VALUE_MOST], text[64];

@@ -2,7 +2,7 @@
 /* A worker's death within an update of a map that all share. */
 #pragma once
 
-/* kill -9 of n workers, one after the other, while clients of the resp example write: whatever was
- * acknowledged is there, nothing is torn, and nobody waits for a dead worker. Fails the test that
- * runs it, or prints one line that sums it up. */
+/* kill -9 of n workers, one after another, while clients of the resp example write: every
+ * acknowledged write is there, nothing is torn, and nobody waits for a dead worker. Fails the
+ * running test, or prints a line of summary. */
 void soak_map_kills(unsigned n);

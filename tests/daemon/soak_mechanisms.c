@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The second part of "make soak": the scenarios of soak.c that change workers, in short, under each
- * event mechanism that the binary and this kernel have, and in each way to share a port. One line
- * each, and an exit code. */
+/* The second part of "make soak": the scenarios of soak.c with changes of workers, in short, under
+ * every event mechanism of the binary and the kernel, and in every way to share a port. A line for
+ * every run, and an exit code. */
 #include "daemon/daemon.h"
 #include "daemon/mechanisms.h"
 #include "daemon/soak_scenarios.h"

@@ -107,7 +107,7 @@ static void end_soak(
         ck_assert_uint_ge(status.requests, 2 * load->echoed + soak->opened);
     }
     daemon_stop(daemon, SIGTERM);
-    proc_reap_orphans(); /* helpers of sanitizers, whose worker was killed as it looked for leaks */
+    proc_reap_orphans(); /* helpers of sanitizers, left by workers killed during a leak check */
     daemon_finish(daemon);
     free(soak);
 }
@@ -178,7 +178,7 @@ void soak_kills(const struct soak_mode *way, unsigned n)
     end_soak(soak, "kills", n, &all);
 }
 
-/* Whether one of these workers takes a new session. */
+/* Whether one of the workers takes a new session. */
 static bool is_served_by(struct soak *soak, const pid_t workers[WORKERS])
 {
     int client = open_session(soak);
@@ -205,7 +205,7 @@ static void reload_once(struct soak *soak)
     daemon_signal(daemon, SIGHUP);
     for (int i = 0; i < WORKERS; i++)
         daemon_wait_log(daemon, "gracefully shutting down");
-    WAIT_FOR(!is_served_by(soak, old)); /* they take who is waiting as they step back */
+    WAIT_FOR(!is_served_by(soak, old)); /* workers accept the waiting clients as they step back */
 
     for (int i = 0; i < RELOAD_SESSIONS; i++) {
         client_echo(sessions[i], "finishes");
@@ -225,8 +225,7 @@ void soak_reloads(const struct soak_mode *way, unsigned n)
     end_soak(soak, "reloads", n, &none);
 }
 
-/* A worker of whatever generation, and not the process that checks a configuration; 0: there is
- * none just now. */
+/* A worker of any generation, and not the checking process of a configuration; 0: none just now. */
 static pid_t any_worker(pid_t master)
 {
     pid_t children[CHILDREN_MAX], child;
@@ -300,7 +299,7 @@ void soak_broken_reloads(const struct soak_mode *way, unsigned n)
     end_soak(soak, "broken reloads", n, &none);
 }
 
-/* Sessions of this master process, which end as it does. */
+/* Sessions of the current master process; they end as the process does. */
 static void upgrade_once(struct soak *soak, bool forward)
 {
     struct daemon *daemon = soak->daemon;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Long lives in a short time: workers are killed and configurations change under load. Each
- * scenario fails the test that runs it, or prints one line that sums it up. */
+ * scenario fails the running test, or prints a line of summary. */
 #pragma once
 
 struct soak_mode {
@@ -14,11 +14,11 @@ struct soak_mode {
 /* Ways to share a port. */
 extern const struct soak_mode soak_modes[SOAK_MODES];
 
-/* kill -9 of random workers: only their own sessions end, nobody is refused, the mutex comes back,
- * the statistics add up. */
+/* kill -9 of random workers: only their own sessions end, no client is refused, the mutex comes
+ * back, the statistics add up. */
 void soak_kills(const struct soak_mode *way, unsigned n);
-/* Reloads with sessions open: they finish on their old worker, nobody is refused or reset, and no
- * process and no descriptor is left. */
+/* Reloads with sessions open: they finish on their old worker, no client is refused or reset, and
+ * no process and no descriptor is left. */
 void soak_reloads(const struct soak_mode *way, unsigned n);
 /* Reloads in quick succession, while workers of any generation are killed: only the victims'
  * sessions end, and one whole generation is left. */

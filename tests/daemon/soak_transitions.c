@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reloads between all ways of accepting, and compares what the daemon has at the end with what it
- * had at the start. */
+/* Reloads between all ways of accepting, and compares the daemon's resources at the end with the
+ * start. */
 #include "daemon/soak_transitions.h"
 
 #include "daemon/control.h"
@@ -16,10 +16,10 @@
 
 #define LIFE 100  /* reloads that a long session outlives */
 #define WIDEST 21 /* the reload with the most sockets of reuseport, which are kept from then on */
-/* Growth of the master that is allowed: some bytes a reload, where a configuration takes more than
- * 10 kB. A hundred of them live at once under load, and when they have gone, each of the blocks
- * that are in use (130, of 47 kB in all) may keep its page, wherever among them it lies: so a first
- * part of the reloads comes before the memory is measured, and the rest may add some pages. */
+/* Allowed growth of the master: some bytes a reload; a configuration takes more than 10 kB. A
+ * hundred of them live at once under load, and afterwards every block in use (130, of 47 kB in all)
+ * may keep its page, anywhere among them: so a first part of the reloads comes before the memory is
+ * measured, and the rest may add some pages. */
 #define GROWTH_KB 512
 #define FIRST_PART(reloads) ((reloads) / 5)
 
@@ -31,7 +31,7 @@ static const struct {
     { "accept_mutex off;", "reuseport" },
 };
 
-/* In turn, so that each way follows each with more and with fewer workers. */
+/* In an order with every succession of ways, with more and with fewer workers. */
 static const unsigned char way_order[] = { 0, 1, 2, 0, 0, 2, 1, 1, 0, 2, 2 };
 static const unsigned char worker_order[] = { 2, 4, 1, 3, 3, 2, 1, 4, 2, 3 };
 
@@ -49,7 +49,7 @@ struct run {
     unsigned most_processes;
     unsigned reloads;
     int64_t ms; /* the latest part under load has lasted */
-    int asker;  /* the client that has asked for the latest reload and awaits its reply; -1: none */
+    int asker;  /* the client of the latest reload, awaiting its reply; -1: none */
 };
 
 static void configure_daemon(const struct run *run, unsigned i)
@@ -79,7 +79,7 @@ static void finish_reload(struct run *run)
     run->asker = -1;
 }
 
-/* Whether the generation of this number, or a later one, serves. */
+/* Whether generation `number`, or a later one, serves. */
 static bool has_come(const struct run *run, unsigned number)
 {
     struct json_value status = control_ask(run->daemon, "status"), last;
@@ -113,7 +113,7 @@ static unsigned status_of(pid_t pid, const char *name)
     return n;
 }
 
-/* The memory of the master. A sanitizer keeps what was freed, so that nothing can be said of it. */
+/* The memory of the master. A sanitizer keeps freed memory, so the measure says nothing there. */
 static void measure_memory(pid_t pid, struct footprint *print)
 {
     char path[64], line[512];
@@ -131,7 +131,7 @@ static void measure_memory(pid_t pid, struct footprint *print)
     print->anonymous_kb = status_of(pid, "RssAnon:");
 }
 
-/* The clients of the control socket are gone some moments after they have their answers. */
+/* The clients of the control socket are gone some moments after their answers. */
 static unsigned fewest_descriptors(pid_t pid)
 {
     unsigned fewest = proc_descriptors(pid);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reloads from each way of accepting to each other, with other numbers of workers, while clients
- * come at a pace of their own and others stay. */
+/* Reloads between all ways of accepting, with different numbers of workers, while clients come at a
+ * pace of their own beside long sessions. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,12 +8,12 @@
 struct soak_transitions_plan {
     unsigned reloads;
     unsigned rate;   /* new sessions a second */
-    unsigned long_n; /* sessions that stay; each does so for the time of 100 reloads */
+    unsigned long_n; /* long sessions; each lasts for the time of 100 reloads */
     int way;         /* way of accepting: 0 to 2, or -1: each in turn */
 };
 
 #define SOAK_TRANSITIONS_MODES 3
 
-/* Fails the test that runs it if anybody is refused, cut off or kept waiting, or if processes,
- * descriptors or memory are left at the end; else prints a line that sums it up. */
+/* Fails the running test if a client is refused, cut off or kept waiting, or if processes,
+ * descriptors or memory are left at the end; else prints a line of summary. */
 void soak_transitions(const struct soak_transitions_plan *plan);

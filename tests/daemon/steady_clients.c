@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Threads, each of which connects, echoes a line, closes, and begins again. */
+/* Threads that connect, echo a line, close, and begin again. */
 #include "daemon/steady_clients.h"
 
 #include "daemon/client.h"

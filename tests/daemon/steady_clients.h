@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients of the echo protocol in threads, who come without a pause and measure how long each
- * session takes. A worker that is broken may keep who it has taken: only sessions that begin within
- * a watch are judged. */
+/* Clients of the echo protocol in threads, without a pause, with the time of each session measured.
+ * A broken worker may keep its accepted clients: only sessions that begin within a watch are
+ * judged. */
 #pragma once
 
 #include <netinet/in.h>
@@ -15,7 +15,7 @@ struct steady_clients {
     in_port_t port;
     pthread_t threads[STEADY_CLIENTS_THREADS];
     atomic_bool stops;
-    _Atomic int64_t watched_ms; /* sessions that begin from then on are judged; 0: none */
+    _Atomic int64_t watched_ms; /* sessions begun from then on are judged; 0: none */
     atomic_uint served;
     atomic_uint failed;     /* refused, cut off, or not served in time */
     atomic_uint slowest_ms; /* the longest of those that were served */

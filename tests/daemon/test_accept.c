@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Several workers on one port: every way to share it, and what happens when there is no room. */
+/* Several workers on one port: every way to share it, and the behaviour without room. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/load_clients.h"
@@ -58,7 +58,7 @@ START_TEST(none_is_lost)
 }
 END_TEST
 
-/* Configurations in which fewer than CLIENTS have room, and what is said of it. */
+/* Configurations without room for CLIENTS, and the warnings. */
 static const struct {
     const char *main, *events, *line;
 } shortages[] = {
@@ -81,7 +81,8 @@ static unsigned count_answered(const int *clients)
     return n;
 }
 
-/* A client that finds no room waits, and is served when another leaves; the log says so once. */
+/* A client without room waits, and is served after a client's end; the log reports the wait
+ * once. */
 START_TEST(no_room)
 {
     struct daemon *daemon = daemon_create(1);
@@ -120,14 +121,14 @@ START_TEST(no_room)
 }
 END_TEST
 
-/* A suspended worker tries again after the delay: where it is long, the others must not depend on
- * it. With the mutex they do. */
+/* A suspended worker tries again after the delay: where the delay is long, its neighbours must not
+ * depend on the worker. With the mutex they do. */
 static const char *const shared[] = { "accept_mutex_delay 20ms;",
     "accept_mutex off; accept_mutex_delay 60s;",
     "accept_mutex off; accept_mutex_delay 60s; multi_accept on;",
     "use poll; accept_mutex off; accept_mutex_delay 60s;", "use select; accept_mutex_delay 20ms;" };
 
-/* A full worker leaves what comes to the others, until all are full to the last place. */
+/* A full worker leaves new clients to its neighbours, until all are full to the last place. */
 START_TEST(others_take_over)
 {
     struct daemon *daemon = daemon_create(1);
@@ -187,7 +188,7 @@ START_TEST(suspension_does_not_spin)
 }
 END_TEST
 
-/* How often the workers have slept until something woke them. */
+/* How often the workers were woken from sleep. */
 static int64_t count_wakeups(const struct daemon *daemon)
 {
     pid_t workers[HERD];
@@ -213,7 +214,7 @@ static bool all_sleep(const struct daemon *daemon)
     return count_wakeups(daemon) == before;
 }
 
-/* Ways of accepting under epoll, which wakes one of the workers that watch a listener. */
+/* Ways of accepting under epoll, which wakes only one worker watching a listener. */
 static const char *const calm[] = { "", "accept_share off;", "accept_mutex off;",
     "accept_mutex off; multi_accept on;" };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Accepting goes on: beside workers that are stopped, with an accept mutex that somebody damages,
- * on listeners that somebody shuts down. */
+/* Accepting goes on: beside stopped workers, with a damaged accept mutex, on listeners that were
+ * shut down. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
@@ -23,7 +23,7 @@ static const char *const modes[] = { "", "multi_accept on; accept_mutex_delay 50
 
 #define MODES ((int)(sizeof(modes) / sizeof(modes[0])))
 
-/* Every client is served, though the worker that has served the one before is stopped. */
+/* Every client is served, though the server of the client before is stopped. */
 START_TEST(a_stopped_worker_keeps_nobody_waiting)
 {
     struct daemon *daemon = daemon_start_new(1,
@@ -40,7 +40,7 @@ START_TEST(a_stopped_worker_keeps_nobody_waiting)
         stopped[n] = proc_server_of(daemon->pid, clients[n]);
         proc_freeze(stopped[n]);
     }
-    for (int n = 0; n < 20; n++) { /* the one that is left needs no bound */
+    for (int n = 0; n < 20; n++) { /* the remaining worker needs no bound */
         int client = client_open(daemon->ports[0]);
 
         client_echo(client, "at once");
@@ -95,7 +95,7 @@ static bool is_given_up(struct daemon *daemon)
     return daemon_count_log(daemon, GIVEN_UP "1 goes on without it") > 0;
 }
 
-/* Damaged twice, the mutex is given up, which is said once; a reload brings it back. */
+/* Damaged twice, the mutex is given up, with a single log line; a reload brings it back. */
 START_TEST(a_forged_owner_harms_nobody)
 {
     struct daemon *daemon = start_spoiled("worker_processes 4;", "use poll;");
@@ -106,7 +106,7 @@ START_TEST(a_forged_owner_harms_nobody)
     WAIT_FOR(is_given_up(daemon));
     for (int i = 0; i < 3; i++)
         forge_owner(daemon);
-    /* a worker that comes later goes on without, too */
+    /* a later worker goes on without, too */
     daemon_expects(daemon, "exited on signal 9");
     ck_assert_uint_eq(proc_children(daemon->pid, workers, WORKERS), WORKERS);
     for (int i = 0; i < WORKERS; i++) {
@@ -184,7 +184,7 @@ static int open_again(const struct daemon *daemon, int port)
     return client;
 }
 
-/* Waits until a listener shows to new clients that it was shut down. */
+/* Waits until new clients see that a listener was shut down. */
 static void spoil(struct daemon *daemon, int port, const char *letter)
 {
     int client = open_again(daemon, port);
@@ -225,7 +225,7 @@ START_TEST(a_listener_that_was_shut_down_listens_again)
 }
 END_TEST
 
-/* Two masters serve the path, which the one that is left keeps. */
+/* Two masters serve the path; the last of the two keeps it. */
 START_TEST(a_listener_of_two_masters)
 {
     struct daemon *daemon = daemon_start_new(1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The workers carry the load alike, in each way of accepting, and no client waits for one that is
- * stopped or full, or that lies about its load. */
+/* The workers carry the load alike, in each way of accepting, and no client waits for a stopped,
+ * full or lying worker. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
@@ -49,7 +49,7 @@ static struct daemon *start(struct way way, const char *more)
         way.events, more, way.parameter);
 }
 
-/* Connections of the fullest worker, by those of all. */
+/* Connections of the fullest worker, in relation to all. */
 struct spread {
     int64_t most, all;
 };
@@ -133,7 +133,7 @@ static void close_clients(const int *clients, int n)
 
 static void open_burst(const struct daemon *daemon, int *clients)
 {
-    proc_freeze(daemon->pid); /* the master has nothing to do with it */
+    proc_freeze(daemon->pid); /* the master is not involved */
     for (int i = 0; i < BURST; i++)
         clients[i] = client_open(daemon->ports[0]);
     for (int i = 0; i < BURST; i++)
@@ -159,8 +159,8 @@ START_TEST(a_burst_is_spread)
 }
 END_TEST
 
-/* Opens clients besides those that are open, again where a worker got no processor meanwhile: on a
- * machine that does much else it is left out. */
+/* Opens clients besides the open ones, again if a worker got no processor meanwhile: on a busy
+ * machine it is left out. */
 static void open_evenly(struct daemon *daemon, int *clients, int n)
 {
     int64_t before = find_spread(daemon).all;
@@ -189,7 +189,7 @@ START_TEST(each_worker_has_its_share)
 }
 END_TEST
 
-/* A worker that takes the place of another has fewer clients than all, and catches up. */
+/* A replacement worker has fewer clients than the rest, and catches up. */
 START_TEST(a_new_worker_catches_up)
 {
     struct daemon *daemon = start(BASIC_WAY, "");
@@ -232,8 +232,8 @@ static int count_quiet(const int *clients, int n)
     return quiet;
 }
 
-/* Hardly one of the clients that come while a worker is stopped waits for it: the kernel may wake
- * it for the first, and what it has accepted is its own. */
+/* Hardly any client waits for a stopped worker: the kernel may wake the worker for the first
+ * client, and its accepted clients are its own. */
 START_TEST(a_stopped_worker_gets_no_clients)
 {
     struct daemon *daemon = start(BASIC_WAY, "");
@@ -257,7 +257,7 @@ START_TEST(a_stopped_worker_gets_no_clients)
 }
 END_TEST
 
-/* A full worker wakes another, though each is left to accept as it likes. */
+/* A full worker wakes a neighbour, though any may accept at will. */
 START_TEST(nobody_waits_while_there_is_room)
 {
     struct daemon *daemon;
@@ -278,8 +278,8 @@ START_TEST(nobody_waits_while_there_is_room)
 }
 END_TEST
 
-/* Closes the clients of the worker that serves the first one, and puts the others in front; returns
- * how many are left. */
+/* Closes the clients of the first client's worker, and moves the rest to the front; returns the
+ * number left. */
 static int empty_one(struct daemon *daemon, int *clients, int n)
 {
     pid_t emptied = proc_server_of(daemon->pid, clients[0]);
@@ -293,8 +293,8 @@ static int empty_one(struct daemon *daemon, int *clients, int n)
     return left;
 }
 
-/* A full worker is woken alone for a client in its own queue, and has another look there, also
- * while it has the accept mutex. */
+/* A full worker is woken alone for a client in its own queue, and looks there again, also while it
+ * has the accept mutex. */
 START_TEST(a_full_worker_strands_nobody)
 {
     struct daemon *daemon = daemon_start_new(1,
@@ -329,8 +329,8 @@ START_TEST(off_by_a_directive)
 }
 END_TEST
 
-/* A worker says that it has no clients, or more than can be, whatever it has, and rings the others
- * without pause: all are served. */
+/* A worker claims no clients, or more than possible, regardless of the truth, and rings the other
+ * workers without pause: all clients are served. */
 START_TEST(a_liar_harms_nobody)
 {
     static const char *const lies[] = { "N", "M" };
@@ -355,7 +355,7 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    /* nobody waits at the queue of a stopped worker where the kernel would wake all who do */
+    /* a stopped worker's queue holds no client where the kernel would wake all waiting workers */
     int stopped = mechanisms_used()->exclusive ? BASIC : BASIC - 1;
 
     resources_fixture(tcase);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rules of access: who is served, by which server's rules, and what the log says of the others. */
+/* Rules of access: the clients served, the server whose rules count, and the log of denials. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
@@ -71,7 +71,7 @@ START_TEST(kinds_of_clients)
 }
 END_TEST
 
-/* A denied client is none of the protocol's, whatever it sends, and costs nobody else anything. */
+/* A denied client never reaches the protocol, with any input, and harms no client. */
 START_TEST(a_denied_client_is_not_served)
 {
     struct daemon *daemon = start_daemon(2, "server { listen 127.0.0.1:$0; deny all; echo; }"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Access logs: no line is lost that need not be, and nobody waits for a reader. */
+/* Access logs: no line is lost needlessly, and nobody waits for a reader. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/log_receiver.h"
@@ -31,7 +31,7 @@ static unsigned count_text(const char *text, const char *part)
     return n;
 }
 
-/* The lines of a log, each of which must be whole. */
+/* The number of lines of a log; every line must be whole. */
 static unsigned count_lines(struct daemon *daemon, const char *name)
 {
     const char *text = daemon_has(daemon, name) ? daemon_text(daemon, name) : "";
@@ -50,7 +50,7 @@ static void run_sessions(const struct daemon *daemon, unsigned n)
 static const char *const ways[] = { "", "buffer=1k", "buffer=64k flush=50ms" };
 #define WAYS_N 3
 
-/* A file that was moved away has what was buffered until then. */
+/* A file that was moved away gets the lines buffered until then. */
 START_TEST(reopening_loses_no_line)
 {
     struct daemon *daemon = daemon_create(1);
@@ -91,7 +91,7 @@ START_TEST(reopening_loses_no_line)
 }
 END_TEST
 
-/* A daemon in the background keeps the standard output that its log goes to. */
+/* A daemon in the background keeps the standard output used by its log. */
 START_TEST(reopening_finds_standard_output)
 {
     struct daemon *daemon = daemon_create(1);
@@ -267,7 +267,7 @@ START_TEST(a_reload_changes_the_format)
 }
 END_TEST
 
-/* Lines of both masters are in the one file. */
+/* Lines of both masters are in the common file. */
 START_TEST(an_upgrade_goes_on)
 {
     struct daemon *daemon = daemon_create(1);

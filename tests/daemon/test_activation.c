@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets that a service manager passes at the start: they are served, kept, and never unlinked. */
+/* Sockets passed by a service manager at the start: served, kept, and never unlinked. */
 #include "base/compiler.h"
 #include "daemon/client.h"
 #include "daemon/control.h"
@@ -25,7 +25,7 @@ static void pass_socket(struct daemon *daemon, int fd)
     daemon->passed[daemon->passed_n++] = fd;
 }
 
-/* The manager's socket, which it has open until the test's end. */
+/* The manager's socket, open until the test's end. */
 static int pass_port(struct daemon *daemon, in_port_t port, bool reuseport)
 {
     static const int on = 1;
@@ -119,7 +119,7 @@ START_TEST(a_path_is_the_managers)
 }
 END_TEST
 
-/* Several sockets of one name, on different addresses. */
+/* Several sockets with the same name, on different addresses. */
 START_TEST(a_name_may_stand_for_several)
 {
     struct daemon *daemon = daemon_create(2);
@@ -160,7 +160,7 @@ static void reload_daemon(struct daemon *daemon)
     ck_assert(control_is_ok(control_ask(daemon, "reload")));
 }
 
-/* An adopted socket cannot be had again: a configuration without it does not close it. */
+/* An adopted socket cannot be replaced: a configuration without it does not close it. */
 START_TEST(a_reload_keeps_what_it_does_not_want)
 {
     struct daemon *daemon = daemon_create(2);
@@ -370,7 +370,7 @@ START_TEST(useless_ones_end_the_start)
 }
 END_TEST
 
-/* The next binary has them with their names and numbers, those that nobody wants too. */
+/* The next binary inherits the sockets with their names and numbers, unused sockets too. */
 START_TEST(they_outlive_the_binary)
 {
     struct daemon *daemon = daemon_create(2);

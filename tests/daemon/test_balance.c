@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* conf/balance.conf as it is, but for its ports and the places of its logs: the servers take turns,
- * one that is taken away or drained is missed by no client, and without any of them the backup
+/* conf/balance.conf unchanged, except for its ports and the places of its logs: the servers
+ * take turns, no client misses a removed or drained server, and without any of them the backup
  * serves. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
@@ -16,7 +16,7 @@
 #define WORKERS 2
 #define PORT "127.0.0.1:710"
 
-/* The example as the harness takes it: what it has lines of its own for is left out. */
+/* The example as adapted for the harness: directives set by the harness are left out. */
 struct example {
     char text[8192];
     size_t n;
@@ -95,7 +95,7 @@ static void reload(struct daemon *daemon, const struct example *example)
     WAIT_FOR(proc_child_n(daemon->pid) == WORKERS);
 }
 
-/* Whether a session is answered with these words; it is answered in any case. */
+/* Whether a session is answered with the words; every session is answered. */
 static bool is_told(const struct daemon *daemon, const char *words)
 {
     const char *text = client_read_all(client_open(daemon->ports[0]));

@@ -19,7 +19,7 @@
 
 #define LOG_GROWTH_MAX 32768
 
-/* A daemon of two workers, with a client of each, and how it was before the attack. */
+/* A daemon of two workers, with a client of both, and the state before the attack. */
 struct scene {
     struct daemon *daemon;
     int attacker, bystander;
@@ -56,7 +56,7 @@ static void begin(struct scene *scene, const char *main)
     scene->log_size = log_size(scene);
 }
 
-/* The master replies, and the other worker serves. */
+/* The master replies, and the second worker serves. */
 static void check_bystanders(const struct scene *scene)
 {
     ck_assert(control_is_ok(control_ask(scene->daemon, "status")));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Servers of a daemon that lead to each other: a circle ends, over all workers, and a chain that
- * ends elsewhere is none. */
+/* Servers of a daemon in a circle: the circle ends, over all workers, and a chain with a separate
+ * end is no circle. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
@@ -49,7 +49,7 @@ START_TEST(a_circle_ends)
 }
 END_TEST
 
-/* Neither of two daemons can know that they lead to each other: all sessions end with the first. */
+/* Two daemons in a circle cannot know of the circle: all sessions end with the first. */
 START_TEST(a_circle_of_daemons_ends_with_its_client)
 {
     struct daemon *daemons[] = { daemon_create(1), daemon_create(1) };
@@ -75,7 +75,8 @@ START_TEST(a_circle_of_daemons_ends_with_its_client)
 }
 END_TEST
 
-/* Servers of one daemon may lead to each other, as nginx's idiom for TLS by name has it. */
+/* Servers of a daemon may lead to further servers of the daemon, as in nginx's idiom for TLS by
+ * name. */
 START_TEST(a_chain_is_no_circle)
 {
     struct daemon *daemon = daemon_start_new(3, "%s",

@@ -46,7 +46,7 @@ static void echo_by_path(const struct daemon *daemon, const char *name)
     close(client);
 }
 
-/* A socket at the path that is not the daemon's, which listens or does not. */
+/* A foreign socket at the path, listening or not. */
 static int put_socket(const struct daemon *daemon, const char *name, bool listens)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -61,7 +61,7 @@ static int put_socket(const struct daemon *daemon, const char *name, bool listen
 
 /* The pid file and its lock */
 
-/* _i: with another spelling of the same path in the new configuration. */
+/* _i: with another spelling of the path in the new configuration. */
 START_TEST(the_lock_is_taken_again)
 {
     struct daemon *daemon = daemon_start_new(1, ECHO);
@@ -88,7 +88,7 @@ START_TEST(the_lock_is_taken_again)
 }
 END_TEST
 
-/* A reload that fails loses no pid file. */
+/* A failed reload loses no pid file. */
 START_TEST(the_pid_file_outlives_a_failed_reload)
 {
     struct daemon *daemon = daemon_start_new(1, ECHO);
@@ -133,7 +133,7 @@ START_TEST(the_pid_file_is_written_again)
 }
 END_TEST
 
-/* No lock keeps it out, nor does a port that allows others, nor a control socket. */
+/* Neither a lock, nor a shared port, nor a control socket keeps out the second start. */
 START_TEST(a_second_start_is_refused_without_the_lock)
 {
     struct daemon *daemon = daemon_start_new(1, "control off; " REUSEPORT);
@@ -177,7 +177,7 @@ END_TEST
 
 /* The paths of unix sockets */
 
-/* _i: something else lies there: nothing, a socket that a crash has left. */
+/* _i: the obstacle at the path: nothing, a socket left by a crash. */
 START_TEST(a_path_is_bound_again)
 {
     struct daemon *daemon = daemon_start_new(1, UPGRADE_ECHO(""));
@@ -221,7 +221,8 @@ START_TEST(a_path_is_bound_again)
 }
 END_TEST
 
-/* _i: what lies there now: a file, another one's socket. The reload fails, and says why. */
+/* _i: the file in the way: a plain file, or a foreign socket. The reload fails, and logs the
+ * reason. */
 START_TEST(a_path_that_is_anothers)
 {
     static const char *const lines[] = { "the path exists and is not a socket",
@@ -243,7 +244,7 @@ START_TEST(a_path_that_is_anothers)
     close(client);
     ck_assert(daemon_has(daemon, "socket"));
     daemon_stop(daemon, SIGTERM);
-    ck_assert(daemon_has(daemon, "socket")); /* another one's file is not ours to remove */
+    ck_assert(daemon_has(daemon, "socket")); /* the file of another daemon is not ours to remove */
     if (other != -1)
         close(other);
     delete_file(daemon, "socket");
@@ -272,8 +273,8 @@ START_TEST(a_failed_reload_leaves_no_path)
 }
 END_TEST
 
-/* The new one of two masters binds it again; the end of the other leaves it. _i: the old one
- * ends, the new one does. */
+/* The new master of two binds the path again; the end of the second leaves the path. _i: the old
+ * master ends, or the new one. */
 START_TEST(a_path_of_two_masters)
 {
     struct daemon *daemon = daemon_start_new(1, UPGRADE_ECHO(""));
@@ -281,7 +282,7 @@ START_TEST(a_path_of_two_masters)
 
     delete_file(daemon, "socket");
     daemon_mark_log(daemon);
-    daemon_signal(daemon, SIGHUP); /* the old one leaves it to the new one */
+    daemon_signal(daemon, SIGHUP); /* the old master leaves the path to the new master */
     daemon_wait_log(daemon, "start worker process");
     daemon_wait_log(daemon, "exited with code 0");
     daemon_expects(daemon, "was deleted or replaced: it is bound again");
@@ -301,8 +302,8 @@ START_TEST(a_path_of_two_masters)
 }
 END_TEST
 
-/* The new one has bound it again and is killed: the old one does. _i: as soon as the new one's
- * workers, which have not seen that yet, listen no more. */
+/* The new master has bound the path again and is killed: the old master binds it. _i: as soon as
+ * the new master's workers, still unaware, have stopped listening. */
 START_TEST(a_path_of_a_killed_master)
 {
     struct daemon *daemon = daemon_start_new(1, UPGRADE_ECHO(""));
@@ -333,8 +334,8 @@ START_TEST(a_path_of_a_killed_master)
 }
 END_TEST
 
-/* Two masters end: the last one removes the paths. _i: the old one first, which has a session
- * until the new one has ended; the new one first; both at once. */
+/* Two masters end: the last master removes the paths. _i: the old one first, with a session until
+ * the new one has ended; the new one first; both at once. */
 START_TEST(the_last_master_removes_the_paths)
 {
     struct daemon *daemon = daemon_start_new(1, UPGRADE_ECHO(""));
@@ -364,7 +365,7 @@ START_TEST(the_last_master_removes_the_paths)
 }
 END_TEST
 
-/* The list of workers has all that live: of generations that drain, too. */
+/* The list of workers has all living workers: also of draining generations. */
 START_TEST(the_list_of_workers_is_made_again)
 {
     struct daemon *daemon = daemon_start_new(1, "worker_processes 1; " ECHO);

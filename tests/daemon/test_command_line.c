@@ -125,7 +125,7 @@ START_TEST(gnu_options)
 }
 END_TEST
 
-/* The entry's beginning, and some of what it says. */
+/* The entry's beginning, and parts of its text. */
 static const struct {
     const char *directive, *head, *text;
 } entries[] = {
@@ -239,8 +239,8 @@ static unsigned count_files(const struct daemon *daemon)
     return n;
 }
 
-/* A check opens nothing: neither a daemon that runs on the same ports nor a user without rights to
- * the log and the pid file is in its way. */
+/* A check opens nothing: neither a running daemon on the ports nor a user without rights to the log
+ * and the pid file is in the way. */
 START_TEST(test_touches_nothing)
 {
     struct daemon *daemon = daemon_create(1);
@@ -267,7 +267,7 @@ START_TEST(test_touches_nothing)
 }
 END_TEST
 
-/* Without the control socket, which has a test of its own. */
+/* Without the control socket, which has its own test. */
 START_TEST(signals_are_sent)
 {
     static const char *const names[] = { "stop", "quit" };
@@ -315,7 +315,7 @@ static void remove_from(const struct daemon *daemon, const char *name)
     ck_assert_int_eq(remove(daemon_path(daemon, name)), 0);
 }
 
-/* The prefix has the configuration, and the log and pid file that it does not name. */
+/* The prefix has the configuration, and the log and pid file not named in it. */
 START_TEST(prefix_has_everything)
 {
     struct daemon *daemon = daemon_create(1);

@@ -13,7 +13,7 @@
 #define WITNESS "load_module " MODULES_PATH "/witness.so;"
 #define SAYS "witness: "
 
-/* Checks what the module has said so far: the ends of its lines, with a comma between them. */
+/* Checks the module's output so far: the ends of its lines, separated by commas. */
 static void expect_told(struct daemon *daemon, const char *expected)
 {
     const char *line = daemon_text(daemon, "error.log");
@@ -68,7 +68,7 @@ START_TEST(a_reload_changes_what_is_in_force)
 }
 END_TEST
 
-/* A mistake, an address that is not to be had, workers that cannot start. */
+/* A mistake, an unavailable address, workers that cannot start. */
 START_TEST(a_reload_that_fails_changes_nothing)
 {
     static const struct {
@@ -143,7 +143,7 @@ START_TEST(a_single_process_tells_too)
 }
 END_TEST
 
-/* Masters tell for themselves: the newer one, and the one that ends. */
+/* Each master reports for itself: the newer master, and the ending one. */
 START_TEST(both_masters_of_an_upgrade_tell)
 {
     struct daemon *daemon = daemon_create(1);

@@ -20,7 +20,7 @@
 
 #define ECHO "events { worker_connections 20; } stream { server { listen 127.0.0.1:$0; echo; } }\n"
 
-/* The only worker of a daemon on this configuration. */
+/* The only worker of a daemon with the configuration. */
 static pid_t start_worker(struct daemon *daemon, const char *directives)
 {
     pid_t worker;
@@ -31,7 +31,7 @@ static pid_t start_worker(struct daemon *daemon, const char *directives)
     return worker;
 }
 
-/* The fields of a line of /proc/PID/NAME behind its title, with one blank between them. */
+/* The fields of a line of /proc/PID/NAME behind its title, separated by single blanks. */
 static const char *line_of(pid_t pid, const char *name, const char *title)
 {
     static char line[256];
@@ -170,8 +170,8 @@ static const char *groups_of(const char *user, gid_t gid, char text[256])
     return text;
 }
 
-/* Users and groups that every system has, as the directive and as /proc has them; the first is what
- * the build has chosen, which is not root. */
+/* Users and groups of every system, as the directive and as /proc have them; the first is the
+ * build's choice, and not root. */
 START_TEST(user)
 {
     static const struct {
@@ -205,8 +205,8 @@ START_TEST(user)
 }
 END_TEST
 
-/* Workers have what they need and nothing of the master's or of each other's, but for the bells by
- * which they wake each other. */
+/* Workers have the descriptors they need, and none of the master's or of neighbours', except the
+ * bells for waking. */
 START_TEST(descriptors)
 {
     struct daemon *daemon = daemon_create(1);
@@ -237,9 +237,8 @@ static bool is_among(pid_t pid, const pid_t *pids, unsigned n)
     return false;
 }
 
-/* A worker is given nothing else, whatever the master has open when it forks: descriptors that it
- * was started with, a client of the control socket, channels and listeners of a generation that
- * drains. */
+/* A worker inherits nothing else, whatever the master has open at the fork: descriptors from its
+ * own start, a client of the control socket, channels and listeners of a draining generation. */
 START_TEST(descriptors_beside_others)
 {
     struct daemon *daemon = daemon_create(2);
@@ -302,7 +301,7 @@ static void write_zone(struct daemon *daemon)
     snprintf(zones, sizeof(zones), "%s", daemon->directory);
 }
 
-/* Whether the log begins at this hour of the zone, or in the last minute of it. */
+/* Whether the log begins at the hour of the zone, or in the last minute of it. */
 static bool is_in_zone(const char *log, int hours)
 {
     for (int ago = 0; ago <= 60; ago += 60) {
@@ -318,8 +317,8 @@ static bool is_in_zone(const char *log, int hours)
     return false;
 }
 
-/* The log's clock shows what workers and master have in their environment: TZ and nothing else of
- * what was there, unless `env` names it. */
+/* The log's clock shows the environment of workers and master: TZ and nothing else of the start's
+ * environment, unless `env` names it. */
 static const struct {
     const char *directives;
     int hours;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The control socket: what it is asked for is done, and the answer is what came of it. */
+/* The control socket: requests are executed, and the answer is their result. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/proc.h"
@@ -128,7 +128,7 @@ START_TEST(status_of_queues)
         clients[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         connect(clients[i], (struct sockaddr *)&address, sizeof(address));
     }
-    /* the kernel lets in one more than the backlog */
+    /* the kernel accepts one more than the backlog */
     WAIT_FOR(
         control_number(control_at(control_ask(daemon, "status"), "listeners", 0), "queue") == 3);
     WAIT_FOR(
@@ -160,7 +160,7 @@ START_TEST(status_for_people)
 }
 END_TEST
 
-/* Reloads that fail. `line` and `column` are those of the message, 0: it has none. */
+/* Reloads that fail. `line` and `column` are the message's, 0: absent. */
 static const struct {
     const char *configuration, *text;
     int line, column;
@@ -237,7 +237,7 @@ START_TEST(result_of_a_signal)
 }
 END_TEST
 
-/* Two ask while a reload runs: it is not theirs. A third is shown it. */
+/* Two clients ask while a foreign reload runs. A third is shown it. */
 START_TEST(clients_at_once)
 {
     struct daemon *daemon = daemon_create(1);
@@ -307,7 +307,7 @@ START_TEST(end_while_clients_wait)
 }
 END_TEST
 
-/* Begins a reload whose configuration is not read to its end while "$D/late" is there. */
+/* Begins a reload whose configuration is not read to its end while "$D/late" exists. */
 static int hang_reading(struct daemon *daemon)
 {
     int client;
@@ -322,7 +322,7 @@ static int hang_reading(struct daemon *daemon)
     return client;
 }
 
-/* A configuration that takes its time keeps the master from nothing. */
+/* A slow configuration does not block the master. */
 START_TEST(a_long_check_is_waited_for)
 {
     struct daemon *daemon = daemon_start_new(1, EVENTS_AND_ECHO);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The control socket's file, who may use it, and clients that are slow, rude or gone. */
+/* The control socket's file, its permissions, and clients that are slow, rude or gone. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/proc.h"
@@ -50,7 +50,7 @@ START_TEST(it_is_private_and_there_while_we_serve)
     ck_assert_uint_eq(st.st_mode & 07777, 0600);
     ck_assert(!daemon_has(daemon, "forkbeard.sock.new"));
 
-    /* no worker holds it, or a client's connection */
+    /* no worker holds the socket, or a client's connection */
     ck_assert_uint_eq(proc_children(daemon->pid, workers, 2), 2);
     descriptors = proc_descriptors(workers[0]);
     daemon_configure(daemon, "worker_processes 2; control off; " ECHO);
@@ -70,7 +70,7 @@ START_TEST(it_is_private_and_there_while_we_serve)
 }
 END_TEST
 
-/* The client that has asked for the reload is answered although the socket is another. */
+/* The client of the reload is answered although the socket has changed. */
 START_TEST(it_moves_with_a_reload)
 {
     struct daemon *daemon = daemon_start_new(1, ECHO);
@@ -94,7 +94,7 @@ START_TEST(it_moves_with_a_reload)
 }
 END_TEST
 
-/* A reload that cannot make it is refused, and the one before stays. */
+/* A reload unable to make the socket is refused, and the old socket stays. */
 START_TEST(it_cannot_move)
 {
     struct daemon *daemon = daemon_start_new(1, ECHO);
@@ -207,7 +207,7 @@ static void become_nobody(void)
         _exit(123);
 }
 
-/* Asks as another user: returns what connect() says, and the answer's first bytes. */
+/* Asks as another user: returns the result of connect(), and the answer's first bytes. */
 static int ask_as_nobody(const struct daemon *daemon, char answer[256])
 {
     int ends[2], code;
@@ -260,7 +260,7 @@ START_TEST(others_may_not_ask)
 }
 END_TEST
 
-/* A daemon that is not root: root and its own user may. */
+/* A daemon not run as root: root and its own user may ask. */
 START_TEST(the_daemons_user_and_root_may_ask)
 {
     struct daemon *daemon = daemon_create(1);
@@ -370,7 +370,7 @@ START_TEST(a_request_has_a_limit)
 }
 END_TEST
 
-/* They come and go in the middle of everything. */
+/* Workers come and go at any moment. */
 START_TEST(clients_that_go)
 {
     static const char *const last[] = { "", "{\"comm", "{\"command\":\"status\"}\n",
@@ -384,7 +384,7 @@ START_TEST(clients_that_go)
         client_send(client, last[i % 5]);
         close(client);
     }
-    /* the reloads have gathered into one or more, which run to their end */
+    /* the reloads have merged into one or more, which complete */
     WAIT_FOR(strcmp(control_text(control_ask(daemon, "status"), "state"), "running") == 0 &&
              proc_child_n(daemon->pid) == 1);
     WAIT_FOR(proc_descriptors(daemon->pid) == descriptors);

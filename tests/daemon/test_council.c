@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages between workers, and workers that come and go. */
+/* Messages between workers, and workers coming and going. */
 #include "daemon/client.h"
 #include "daemon/council.h"
 #include "daemon/daemon.h"
@@ -129,7 +129,7 @@ START_TEST(one_that_is_killed_is_gone)
 }
 END_TEST
 
-/* The last that a worker sends before it dies is heard before it is told of as gone. */
+/* The last message before a worker's death is heard before the notice of its death. */
 START_TEST(the_last_words_are_heard)
 {
     struct member members[2];
@@ -151,8 +151,8 @@ START_TEST(the_last_words_are_heard)
 }
 END_TEST
 
-/* Floods of all to all; of the first while another stands still, so that it is refused and tries
- * again. Nothing is lost, and nothing comes out of its order. */
+/* Floods of all to all; of the first while a second worker is stopped, so that the flood is refused
+ * and tries again. Nothing is lost, and nothing comes out of order. */
 START_TEST(a_flood_keeps_its_order)
 {
     enum { N = 6000 };
@@ -216,8 +216,8 @@ START_TEST(old_and_new_workers_know_each_other)
 }
 END_TEST
 
-/* A worker that serves its last client runs another protocol: it was sent what the new one has
- * sent to all in its first turns, and is not told of. */
+/* A worker with only its last client runs an older protocol: it was sent the messages of the new
+ * worker's first turns, and does not learn of the worker. */
 START_TEST(strangers_are_no_receivers)
 {
     static const char before[] =
@@ -307,7 +307,7 @@ START_TEST(guesses_are_limited)
 }
 END_TEST
 
-/* A worker that drains sends what waits for a worker that stands still. */
+/* A draining worker sends messages queued for a stopped worker. */
 START_TEST(a_worker_that_drains_sends_what_waits)
 {
     struct member members[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers that do not end when they are told to: the master ends them in time. */
+/* Workers that do not end when told: the master ends them in time. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
@@ -26,7 +26,7 @@ static const struct {
 
 #define WAYS ((int)(sizeof(ways) / sizeof(ways[0])))
 
-/* A daemon with a worker that does not drain, and a session of it. */
+/* A daemon with a worker that does not drain, and the worker's session. */
 static struct daemon *start_rogue(const char *directives, int way, pid_t *worker, int *client)
 {
     struct daemon *daemon = daemon_create(1);
@@ -74,7 +74,7 @@ START_TEST(graceful_end)
 }
 END_TEST
 
-/* A worker that hangs as it stops has released its listeners, and its channel is still there. */
+/* A worker hanging in its stop has released its listeners, and its channel still exists. */
 START_TEST(a_worker_that_hangs_as_it_stops)
 {
     struct daemon *daemon = daemon_create(1);
@@ -90,7 +90,7 @@ START_TEST(a_worker_that_hangs_as_it_stops)
 }
 END_TEST
 
-/* The process that has no master counts for itself. */
+/* The process without a master counts for itself. */
 START_TEST(a_job_of_a_single_process)
 {
     struct daemon *daemon = daemon_create(1);

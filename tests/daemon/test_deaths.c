@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers that a protocol ends, or makes useless: each is replaced, and the log and the status name
+/* Workers ended by a protocol, or made useless: all are replaced, and the log and the status name
  * the cause. */
 #include "daemon/client.h"
 #include "daemon/control.h"
@@ -47,7 +47,7 @@ static void expect_death(struct daemon *daemon, const char *line)
 {
     daemon_expects(daemon, line);
     daemon_expects(daemon, "died at once (1 in a row)"); /* the worker is young */
-    if (is_wrapped()) /* a sanitizer has its own say on fatal signals */
+    if (is_wrapped()) /* a sanitizer reports fatal signals itself */
         daemon_expects(daemon, "==");
 }
 
@@ -58,7 +58,7 @@ static int64_t count_deaths(const struct daemon *daemon, const char *cause)
     return control_number(json_member(answer, "deaths"), cause);
 }
 
-/* Others than the worker's own session have nothing of it but the time until it is replaced. */
+/* A worker's death affects only its own session, apart from the time until the replacement. */
 START_TEST(death_names_its_cause)
 {
     struct daemon *daemon = daemon_create(1);
@@ -146,7 +146,7 @@ START_TEST(use_of_an_ended_connection_names_the_protocol)
 END_TEST
 
 /* Without a filter, or where programs may be run, there is a child, which ends when it comes back
- * or calls the SDK; where nobody has asked for it, there is none. */
+ * or calls the SDK; without a request there is no child. */
 static const struct {
     const char *module, *sandbox;
     bool allowed;
@@ -225,7 +225,7 @@ static const struct {
     { "error_log syslog:server=unix:$D/nobody; error_log error.log;", "" },
 };
 
-/* A module's words reach the log, the last ones before those of its end. */
+/* A module's output reaches the log, the last lines before the report of its end. */
 START_TEST(words_of_a_module_reach_the_log)
 {
     struct daemon *daemon = start_unheard(logs[_i].logs);
@@ -252,7 +252,7 @@ START_TEST(words_of_a_module_reach_the_log)
 }
 END_TEST
 
-/* A log that is opened again takes them on. */
+/* A reopened log continues to take the output. */
 START_TEST(words_follow_a_log_that_is_opened_again)
 {
     struct daemon *daemon = start_unheard(logs[0].logs);

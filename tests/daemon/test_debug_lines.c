@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Debug lines: those of one client's session under each mechanism are what DEBUGGING in
- * forkbeard(8) shows, with any numbers; those of the loop are the ones that it lists. Numbers of
- * connections are given once. */
+/* Debug lines: a client's session under each mechanism logs the lines of DEBUGGING in forkbeard(8),
+ * with any numbers; the loop logs the lines listed there. Numbers of connections are unique. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/mechanisms.h"
@@ -20,7 +19,7 @@
 #define MANUAL "man/forkbeard.8.in"
 #define ECHO "stream { server { listen 127.0.0.1:$0; echo; } }"
 
-/* A text without what differs from run to run. */
+/* A text without the parts varying from run to run. */
 struct lines {
     size_t n;
     char text[TEXT_MAX];
@@ -47,7 +46,7 @@ static void add_line(struct lines *lines, const char *line, size_t n)
     lines->text[lines->n] = '\0';
 }
 
-/* Replaces the manual's apostrophes by those of the log. */
+/* Replaces the manual's apostrophes by the log's. */
 static void unescape(char *line)
 {
     char *at;
@@ -58,7 +57,7 @@ static void unescape(char *line)
     }
 }
 
-/* Reads what the manual shows behind the comment of this name. */
+/* Reads the manual's example behind the comment `name`. */
 static void read_manual(const char *name, struct lines *lines)
 {
     const char *source = getenv("srcdir");
@@ -126,7 +125,7 @@ START_TEST(a_session_is_as_the_manual_shows_it)
 }
 END_TEST
 
-/* Whether each line that the manual lists has been logged lately, in whatever order. */
+/* Whether each listed line of the manual has been logged lately, in any order. */
 static bool has_all(struct daemon *daemon, const struct lines *listed)
 {
     static struct lines logged;
@@ -152,8 +151,8 @@ static bool has_all(struct daemon *daemon, const struct lines *listed)
     return true;
 }
 
-/* Two clients, of which one is timed out while the other is connected, so that every kind of line
- * comes; false, too, where this process was too slow for the other. */
+/* Two clients: the first is timed out while the second is connected, so that every kind of line
+ * comes; false, too, where the test was too slow for the timeout. */
 static bool says_all(struct daemon *daemon, const struct lines *listed)
 {
     int idle = client_open(daemon->ports[0]), late;
@@ -187,7 +186,7 @@ START_TEST(lines_of_the_loop_are_those_of_the_manual)
 }
 END_TEST
 
-/* Builds that have no lines of events say so once where they are asked for, and have the lines of
+/* Builds without lines of events log it once where the lines are asked for, and have the lines of
  * connections all the same. */
 START_TEST(a_build_without_the_lines_says_so)
 {
@@ -209,7 +208,7 @@ START_TEST(a_build_without_the_lines_says_so)
 }
 END_TEST
 
-/* A name that has no address is a mistake with its place. */
+/* A name without an address is a mistake with its place. */
 START_TEST(an_unknown_name_is_a_mistake)
 {
     struct daemon *daemon = daemon_create(1);
@@ -226,7 +225,7 @@ END_TEST
 #define CLIENTS 300
 #define NUMBER_MAX 2000
 
-/* Marks the number of each connection that was logged, and fails where one comes twice. */
+/* Marks the number of each logged connection, and fails on a duplicate. */
 static unsigned count_numbers(struct daemon *daemon)
 {
     bool seen[NUMBER_MAX] = { false };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* debug_points: a worker stops or aborts at an internal error, whatever its sandbox; without the
+/* debug_points: a worker stops or aborts at an internal error, in any sandbox; without the
  * directive it goes on. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
@@ -15,8 +15,8 @@
 
 static const char *const sandboxes[] = { "on", "strict" };
 
-/* A daemon whose workers can damage the accept mutex, which one of them then does: it may stop or
- * end before its answer has left. */
+/* A daemon whose workers can damage the accept mutex; a worker does, and may stop or end before its
+ * answer has left. */
 static struct daemon *start_damaged(const char *directive, const char *sandbox)
 {
     struct daemon *daemon = daemon_start_new(1,

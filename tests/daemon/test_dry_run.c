@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Faults that a start would meet and -t finds: paths, addresses in use, users, processors. That it
- * touches nothing meanwhile is dry_run.test's. */
+/* Faults of a start found by -t: paths, addresses in use, users, processors. dry_run.test checks
+ * for changes by -t. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 
@@ -90,7 +90,7 @@ static int listen_unix(const struct daemon *daemon, const char *name)
     return fd;
 }
 
-/* A file, a directory, a socket that has gone, and a link to what is missing. */
+/* A file, a directory, a socket that has gone, and a dangling link. */
 static void add_obstacles(struct daemon *daemon)
 {
     daemon_write(daemon, "file", "%s", "");
@@ -180,7 +180,7 @@ START_TEST(a_pid_file_needs_its_lock)
 }
 END_TEST
 
-/* Users other than root do not know what root may. */
+/* Users other than root cannot know root's rights. */
 START_TEST(missing_rights_are_a_warning)
 {
     struct daemon *daemon = daemon_create(1);
@@ -202,7 +202,7 @@ START_TEST(missing_rights_are_a_warning)
 }
 END_TEST
 
-/* A log that only a start by root refuses. */
+/* A log refused only at a start by root. */
 START_TEST(root_follows_no_link_of_another)
 {
     struct daemon *daemon = daemon_create(1);
@@ -297,7 +297,7 @@ START_TEST(processors_that_are_missing)
     ck_assert_int_eq(daemon_run(daemon, "-c", "forkbeard.conf", "-g", "daemon off;", NULL), 1);
     expect_text(daemon, why);
 
-    /* a mask that is enough, and masks that no worker has */
+    /* a sufficient mask, and masks without a worker */
     daemon_configure(daemon, "worker_cpu_affinity %s;" ECHO, masks[1]);
     ck_assert_int_eq(test(daemon), 0);
     expect_text(daemon, "[warn]");
@@ -345,8 +345,8 @@ START_TEST(addresses_in_use)
 }
 END_TEST
 
-/* Before a reload the daemon's own addresses are in use, and that is as it should be; for another
- * daemon they are in the way, and so is the control socket. */
+/* Before a reload the daemon's own addresses are in use, as they should be; for a second daemon the
+ * addresses are in the way, and so is the control socket. */
 START_TEST(addresses_of_our_daemon)
 {
     struct daemon *daemon = daemon_create(1);
@@ -372,7 +372,7 @@ START_TEST(addresses_of_our_daemon)
 }
 END_TEST
 
-/* The service manager starts this process, and may have stored or may pass what is in use. */
+/* The service manager starts the process, and may have stored or may pass the used sockets. */
 static void become_managed(void)
 {
     char pid[16];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `env_substitution` in a daemon that has dropped its environment. */
+/* `env_substitution` in a daemon without an environment. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Variables that only the daemon that is started has. */
+/* Variables set only in the started daemon. */
 static void set_variables(void)
 {
     setenv("RUN", "forkbeard", 1);

@@ -109,7 +109,7 @@ START_TEST(relay_passes_bytes)
 }
 END_TEST
 
-/* Bytes that were sent before there was a server, and the end behind them, are not lost. */
+/* Bytes sent before there was a server, and the end behind them, are not lost. */
 START_TEST(relay_half_close_at_once)
 {
     struct daemon *daemon = start_daemon(RELAY_TO("$1"));

@@ -85,8 +85,8 @@ START_TEST(mistake_does_not_pass)
 }
 END_TEST
 
-/* The pid file of a daemon that was killed names somebody else by now. _i: 1 without a control
- * socket, 2 with an old one's pid file as well; 3 and its lock is there. */
+/* The pid file of a killed daemon names a foreign process by now. _i: 1 without a control socket, 2
+ * with an old one's pid file as well; 3 and its lock exists. */
 START_TEST(a_stale_pid_file)
 {
     static const char *const commands[] = { "reload", "reopen", "stop", "quit", "upgrade" };

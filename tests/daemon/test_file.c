@@ -21,12 +21,12 @@
 #define CLIENTS 20
 #define REPLACEMENTS 60
 
-/* A port for each way, and one for the rest. */
+/* A port for each way, and a port for the rest. */
 enum { SENDFILE, THREADS, DIRECT, KERNEL, WAYS, OTHER = WAYS, PORTS };
 
 static const char *const sandboxes[] = { "on", "strict" };
 
-/* The mode of the whole run, where it names one. */
+/* The mode of the whole run, if it names one. */
 static const char *sandbox_of(int i)
 {
     const char *mode = getenv("FORKBEARD_TEST_SANDBOX");
@@ -34,7 +34,7 @@ static const char *sandbox_of(int i)
     return mode != NULL ? mode : sandboxes[i];
 }
 
-/* Writes so many bytes of the letter to a file that everybody may read, and gives it the name. */
+/* Writes n bytes of the letter to a world-readable file, and gives the file its name. */
 static void put_file(struct daemon *daemon, const char *name, char letter, size_t n)
 {
     static char block[65536];
@@ -125,7 +125,7 @@ static void expect_all(int client, char letter)
     ck_assert_uint_eq(n, SIZE);
 }
 
-/* Descriptors of the worker once it has those that it makes with the first use of a way. */
+/* Descriptors of the worker, including the descriptors made by the first use of a way. */
 static unsigned count_descriptors(const struct daemon *daemon, pid_t worker)
 {
     for (int way = 0; way < WAYS; way++)
@@ -171,7 +171,7 @@ START_TEST(an_empty_file_is_no_failure)
 }
 END_TEST
 
-/* Closes what is reset, without a byte before. */
+/* Expects a reset, without a byte before. */
 static void expect_reset(int client)
 {
     char byte;
@@ -245,7 +245,7 @@ START_TEST(clients_go_away_in_the_middle)
 }
 END_TEST
 
-/* A client of the new worker: the old one takes who is waiting as it steps back. */
+/* A client of the new worker: the old worker accepts waiting clients as it steps back. */
 static int open_new(in_port_t port)
 {
     for (int64_t until = deadline_ms();;) {
@@ -298,7 +298,7 @@ START_TEST(a_fast_end_in_the_middle)
 }
 END_TEST
 
-/* The modes of the sandbox that this build and this kernel have. */
+/* The number of sandbox modes of the build and the kernel. */
 static int count_sandboxes(void)
 {
     int error;

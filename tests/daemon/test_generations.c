@@ -61,7 +61,7 @@ START_TEST(a_late_worker_fails_the_start)
 }
 END_TEST
 
-/* Fails unless ps shows it as this, for whatever padding. */
+/* Whether ps shows the title, with any padding. */
 static bool has_title(pid_t pid, const char *title)
 {
     const char *text = proc_text(pid, "cmdline");
@@ -75,7 +75,7 @@ static struct json_value worker_at(struct json_value status, unsigned generation
     return control_at(control_at(status, "generations", generation), "workers", i);
 }
 
-/* The log, ps and the status say who serves, who drains and who has ended. */
+/* The log, ps and the status show serving, draining and ended workers. */
 START_TEST(a_drain_is_told)
 {
     struct daemon *daemon = daemon_create(1);
@@ -127,7 +127,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, a_late_worker_fails_the_start, 0, 2);
     if (!is_wrapped()) { /* in which every worker is late */
     }
-    if (!is_wrapped()) /* valgrind would have a title of its own */
+    if (!is_wrapped()) /* valgrind would have its own title */
         tcase_add_test(tcase, a_drain_is_told);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks of servers on the real kernel: sessions avoid a server that is down, says wrong words or
- * none, and come back; all workers make one check in each interval, also when the one that checks
- * is killed; what a reload keeps. The servers' sessions are served by the daemon itself, which says
- * who served them, and the test is what is checked: it listens at the same addresses on another
- * port. */
+/* Checks of servers on the real kernel: sessions avoid a server that is down, answers wrongly or
+ * not at all, and come back; all workers together make one check in each interval, also when the
+ * checking worker is killed; the state kept over a reload. The daemon itself serves the servers'
+ * sessions, and names the server; the test is the checked service: it listens at the same addresses
+ * on another port. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
@@ -65,7 +65,7 @@ static void configure(struct daemon *daemon, const char *options, const char *mo
     daemon_configure(daemon, CONFIGURATION, more, options);
 }
 
-/* Starts a daemon whose servers are all there. */
+/* Starts a daemon with all its servers running. */
 static struct daemon *start(const char *options, const char *more)
 {
     struct daemon *daemon = daemon_create(3);
@@ -253,8 +253,7 @@ static void take_all(unsigned i)
         close(fd);
 }
 
-/* Takes so many checks of a server, which would come three times as fast if each worker made its
- * own. */
+/* Takes n checks of a server, three times as fast if every worker made checks. */
 static void count_checks(unsigned i, unsigned n)
 {
     int64_t began = now_ms();
@@ -314,7 +313,7 @@ START_TEST(a_reload_keeps_the_states)
 }
 END_TEST
 
-/* Answers checks of the first server, of which some are those of workers that have gone. */
+/* Answers checks of the first server, some from workers that have gone. */
 static bool answer_any(void)
 {
     int fd = try_take(0);

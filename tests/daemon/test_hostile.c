@@ -76,8 +76,8 @@ static const struct {
     { "strict", "0 descriptors, 0 made writable, 0 made longer\n" },
 };
 
-/* Memory that a worker cannot write is not within its reach by other ways either: by a descriptor
- * that it has kept, by changing a mapping, by making its own page longer. */
+/* Memory not writable for a worker is out of its reach by other ways too: by a descriptor kept
+ * open, by a changed mapping, by a longer mapping of its own page. */
 START_TEST(no_memory_of_others_is_in_reach)
 {
     struct daemon *daemon = daemon_start_new(1,
@@ -93,7 +93,7 @@ START_TEST(no_memory_of_others_is_in_reach)
 }
 END_TEST
 
-/* A socket that all share is no trap for who accepts from it, at a reload neither. */
+/* A shared socket set to block is no trap for its acceptors, at a reload neither. */
 START_TEST(listeners_that_block_stop_nobody)
 {
     struct daemon *daemon =
@@ -132,8 +132,7 @@ static void be_proxied(const struct daemon *daemon)
     }
 }
 
-/* A worker that has written that all servers have failed for ever takes no session from them once
- * it is dead. */
+/* After its death, a worker's marks of endless failure on all servers keep no session away. */
 START_TEST(servers_outlive_the_liar)
 {
     struct daemon *daemon = daemon_start_new(4,

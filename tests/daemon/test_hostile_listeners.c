@@ -20,12 +20,13 @@
 
 static const char *const modes[] = { "on", "strict" };
 
-/* Letters by which a worker ends listeners, connects them, sets their options, or both. */
+/* Letters for a worker's attacks: end listeners, connect them, set their options, or several at
+ * once. */
 static const char *const attacks[] = { "l", "c", "p", "pc" };
 
 #define CASES ((int)(2 * 2 * (sizeof(attacks) / sizeof(attacks[0]))))
 
-/* The manager's socket, which it has open until the test's end. */
+/* The manager's socket, open until the test's end. */
 static void pass_port(struct daemon *daemon, in_port_t port)
 {
     static const int on = 1;
@@ -68,7 +69,7 @@ static void check_serves(struct daemon *daemon)
             WAIT_FOR(is_served(daemon, port));
 }
 
-/* A client with little room for what it is sent. */
+/* A client with a small receive buffer. */
 static int open_slow(in_port_t port)
 {
     static const int room = 4096;
@@ -82,7 +83,7 @@ static int open_slow(in_port_t port)
     return fd;
 }
 
-/* Clients that send, end their half and do not read: nobody may wait for them in close(). */
+/* Clients send, end their half and do not read: close() must not wait for them. */
 static void have_slow_clients(struct daemon *daemon)
 {
     static char bytes[UNREAD + 1];
@@ -175,7 +176,7 @@ START_TEST(sockets_of_the_manager_are_mended_at_a_start)
 }
 END_TEST
 
-/* A worker that no filter holds arms the listeners: those who serve their clients do not wait. */
+/* A worker without a filter arms the listeners: the serving workers do not wait. */
 START_TEST(nobody_waits_for_a_client)
 {
     struct daemon *daemon = daemon_start_new(PORTS,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `use io_uring` as an operator meets it: where the kernel refuses it another mechanism serves, the
- * strict sandbox refuses it, and clients lose nothing by a reload, a killed worker, or a close. */
+/* `use io_uring` for an operator: where the kernel refuses it another mechanism serves, the strict
+ * sandbox refuses it, and clients lose nothing by a reload, a killed worker, or a close. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
@@ -23,7 +23,7 @@
 #define ECHO "stream { server { listen 127.0.0.1:$0; echo; } }\n"
 #define MANY (8 * 1024 * 1024)
 
-/* The process, and what it starts, gets EPERM, as in many containers. */
+/* The process and its children get EPERM, as in many containers. */
 static void refuse_rings(void)
 {
     struct sock_filter code[] = {
@@ -124,7 +124,7 @@ START_TEST(every_byte_comes_back_over_a_reload)
 }
 END_TEST
 
-/* Receives up to the end; how much it was, of bytes that are all the same. */
+/* Receives up to the end; returns the number of bytes, all equal to `byte`. */
 static size_t receive_all(int fd, char byte)
 {
     char bytes[1000];
@@ -140,7 +140,7 @@ static size_t receive_all(int fd, char byte)
     return sum;
 }
 
-/* The reply is longer than what the kernel takes at once, and the session ends behind it. */
+/* The reply exceeds the kernel's buffer, and the session ends behind it. */
 START_TEST(a_close_waits_for_its_output)
 {
     static char text[48 * 1024];
@@ -175,7 +175,7 @@ START_TEST(a_killed_worker_takes_its_clients_alone)
     }
     victim = proc_server_of(daemon->pid, fds[0]);
     for (int64_t until = deadline_ms(); proc_server_of(daemon->pid, fds[15]) == victim;) {
-        ck_assert_int_lt(now_ms(), until); /* the other one may have had no processor yet */
+        ck_assert_int_lt(now_ms(), until); /* the second worker may have had no processor yet */
         close(fds[15]);
         fds[15] = client_open(daemon->ports[0]);
         client_echo(fds[15], "here");
@@ -198,7 +198,7 @@ START_TEST(a_killed_worker_takes_its_clients_alone)
 }
 END_TEST
 
-/* The kernel holds the worker's end of the channel while it waits for it. */
+/* The kernel holds the worker's end of the channel during the worker's wait for it. */
 START_TEST(a_closed_channel_is_noticed_by_the_master)
 {
     struct daemon *daemon =

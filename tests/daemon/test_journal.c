@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The journal, whose socket lies at a path that is not ours: the daemon runs in a mount namespace
- * in which the path leads to the test's directory. Standard error is a file that JOURNAL_STREAM
- * names. */
+/* The journal, with its socket at a foreign path: the daemon runs in a mount namespace where the
+ * path leads to the test's directory. Standard error is a file named by JOURNAL_STREAM. */
 #include "daemon/client.h"
 #include "daemon/log_receiver.h"
 #include "daemon/proc.h"
@@ -44,7 +43,7 @@ static void become_journaled(void)
     setenv("JOURNAL_STREAM", stream, 1);
 }
 
-/* Processes that may not make namespaces cannot test this. */
+/* Processes without the right to make namespaces cannot test this. */
 static bool may_enter(void)
 {
     int status;

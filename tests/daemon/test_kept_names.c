@@ -42,7 +42,7 @@ static struct daemon *start(const struct name_server *server, int kind)
     return daemon;
 }
 
-/* Answers the question that has come, if any. */
+/* Answers the pending question, if any. */
 static void answer(const struct name_server *server, in_port_t port)
 {
     uint8_t service[] = { 0, 1, 0, 1, (uint8_t)(port >> 8), (uint8_t)port, 1, 'a', 4, 't', 'e', 's',
@@ -59,7 +59,7 @@ static void answer(const struct name_server *server, in_port_t port)
     name_server_send(server, &reply, 0);
 }
 
-/* Says that there is no such name, so that the log has it when there is. */
+/* Replies that the name does not exist, so that the log shows its appearance. */
 static void deny(const struct name_server *server)
 {
     struct name_reply reply;
@@ -79,7 +79,7 @@ static bool has_answered(struct daemon *daemon, const struct name_server *server
     return daemon_count_log(daemon, "has been resolved, addresses: 1") > 0;
 }
 
-/* Serves clients one after the other, by whichever worker. */
+/* Serves clients in sequence, by any worker. */
 static void expect_served(struct daemon *daemon)
 {
     for (int i = 0; i < CLIENTS; i++) {
@@ -101,7 +101,7 @@ static unsigned find_titled(pid_t master, const char *title, pid_t list[8])
     return found;
 }
 
-/* Kills the n processes of this title, and waits for others in their place. */
+/* Kills the n processes with the title, and waits for their replacements. */
 static void kill_all(struct daemon *daemon, const char *title, unsigned n)
 {
     pid_t old[8], new[8];
@@ -135,7 +135,7 @@ static void expect_few_descriptors(struct daemon *daemon)
     ck_assert_uint_lt(proc_descriptors(resolver[0]) + 2, proc_descriptors(worker[0]));
 }
 
-/* Reloads; the reply says which addresses go on. */
+/* Reloads; the reply names the addresses that go on. */
 static void reload(struct daemon *daemon)
 {
     int code = daemon_run(daemon, "-c", "forkbeard.conf", "-s", "reload", NULL);
@@ -192,8 +192,8 @@ static unsigned long waits_of(pid_t pid)
     return strtoul(line + sizeof(name) - 1, NULL, 10);
 }
 
-/* A name that is asked for each second, and stands for the same as before, is no news. Without the
- * accept mutex nothing else wakes a worker that has no client. */
+/* A name resolved each second, with the same addresses as before, is no news. Without the accept
+ * mutex nothing else wakes a worker without clients. */
 START_TEST(an_answer_that_is_no_news_wakes_no_worker)
 {
     struct name_server server = name_server_start();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A master process that leaves its sessions to a child, so that it can exit at once; and the end of
- * all master processes, which is waited for. */
+/* A master process leaves its sessions to a child, and exits at once; and the awaited end of all
+ * master processes. */
 #include "daemon/client.h"
 #include "daemon/fault_plan.h"
 #include "daemon/proc.h"
@@ -16,8 +16,7 @@
 
 #define WAIT "-c", "forkbeard.conf", "-s"
 
-/* The process that another one has left its sessions to, by its name, but for this one; 0: there is
- * none. */
+/* The process with the sessions left by the daemon, by its name, except `before`; 0: none. */
 static pid_t find_left(const struct daemon *daemon, pid_t before)
 {
     static const char name[] = "forkbeard.pid.quit.";
@@ -34,7 +33,7 @@ static pid_t find_left(const struct daemon *daemon, pid_t before)
     return pid;
 }
 
-/* Makes the daemon leave its sessions; returns the process that has them. */
+/* Makes the daemon leave its sessions; returns the process now holding them. */
 static pid_t leave(struct daemon *daemon, pid_t before)
 {
     pid_t pid = daemon->pid, left;
@@ -49,7 +48,7 @@ static pid_t leave(struct daemon *daemon, pid_t before)
     return left;
 }
 
-/* The left process ends, and with it its last worker. */
+/* The left process ends, and its last worker too. */
 static void expect_end(struct daemon *daemon, pid_t left)
 {
     ck_assert_int_eq(proc_wait(left), 0);
@@ -99,7 +98,7 @@ START_TEST(stop_reaches_what_was_left)
 }
 END_TEST
 
-/* The signal comes when the process that leaves acts on signals no more. _i: which one. */
+/* The signal comes when the leaving process acts on signals no more. _i: the signal. */
 START_TEST(a_late_signal_reaches_what_was_left)
 {
     struct daemon *daemon = daemon_create(1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers of a master process that was killed: the next one names them, and ends them when it is
- * told to end at once. */
+/* Workers of a killed master process: the next master names them, and ends them at an immediate
+ * end. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/proc.h"
@@ -16,7 +16,7 @@
 #define REUSEPORT "events {} stream { server { listen 127.0.0.1:$0 reuseport; echo; } }\n"
 #define LEFT_MAX 8
 
-/* A daemon whose master process was killed, and what is left of it. */
+/* A daemon with a killed master process, and its leftovers. */
 struct scene {
     struct daemon *daemon;
     pid_t master;
@@ -39,7 +39,7 @@ static int open_at(struct daemon *daemon, pid_t worker)
     }
 }
 
-/* The daemon has one more worker than those that are left. */
+/* The daemon has one more worker than there are workers left. */
 static void set_up(struct scene *scene, unsigned n)
 {
     pid_t workers[LEFT_MAX + 1];
@@ -159,8 +159,8 @@ static bool is_let_in(struct daemon *daemon)
     return let_in;
 }
 
-/* A limit counts the session of a worker that was left behind for as long as that lives. _i: the
- * old process is killed, or the new one. */
+/* A limit counts the session of a worker left behind during the worker's life. _i: the old process
+ * is killed, or the new. */
 START_TEST(a_limit_forgets_them)
 {
     struct daemon *daemon =

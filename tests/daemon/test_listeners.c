@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listeners change while clients come: what replaces another takes over its clients. */
+/* Listeners change while clients come: a replacement takes over the clients of its predecessor. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
@@ -16,8 +16,7 @@
 /* Descriptors that are no listeners'. */
 #define SPARE_DESCRIPTORS 200u
 #define MANY 3000u
-/* CPU time of a check of so many, which takes 50 ms; with a search through all of them for each it
- * took 20 s. */
+/* CPU time of a check of so many, which takes 50 ms; with a linear search for each it took 20 s. */
 #define CHECK_MS 5000
 
 static void reload_daemon(struct daemon *daemon)
@@ -47,13 +46,13 @@ static void wait_drains(struct daemon *daemon, unsigned n)
 #define NARROW "listen 127.0.0.1:$0"
 #define WIDE "listen $0"
 
-/* Configurations, reached one from another while clients come to 127.0.0.1. */
+/* Configurations, reloaded one after another while clients come to 127.0.0.1. */
 static const struct {
     const char *listens;
     unsigned workers;
 } steps[] = {
     { NARROW ";", 2 },
-    { NARROW ";" WIDE ";", 2 }, /* a wildcard beside it, which would take it in */
+    { NARROW ";" WIDE ";", 2 }, /* a wildcard that includes the address */
     { NARROW ";", 3 },
     { WIDE ";", 2 }, /* instead of it */
     { NARROW ";", 1 },
@@ -180,7 +179,7 @@ static void write_servers(struct daemon *daemon, unsigned *n)
     daemon_owns(daemon, "servers.conf");
 }
 
-/* CPU time of the children that have ended. */
+/* CPU time of the ended children. */
 static int64_t children_ms(void)
 {
     struct rusage used;

@@ -32,7 +32,7 @@ static void configure(struct daemon *daemon, const char *kind, const char *log)
         "error_log %s info; error_log_rate_limit off; pid forkbeard.pid; %s" SERVER, log, kind);
 }
 
-/* Standard error: its reader, and what the daemon is given. */
+/* Standard error: its reader, and the daemon's end. */
 
 static int make_pipe(int ends[2])
 {
@@ -52,8 +52,8 @@ static int make_sockets(int ends[2])
 static int (*const make_ends[])(int ends[2]) = { make_pipe, make_terminal, make_sockets };
 #define ENDS_N 3
 
-/* Fills it: a write that waited would wait from now on. A terminal moves what it has and makes room
- * for more, a moment later. */
+/* Fills the pipe: a waiting write would block from now on. A terminal moves its content and makes
+ * room for more, a moment later. */
 static void fill(int fd)
 {
     static const char text[] = "filled\n";
@@ -134,7 +134,7 @@ START_TEST(a_reader_that_stalls)
 }
 END_TEST
 
-/* Another log shows that the lines of standard error are lost for good. */
+/* The second log shows that the lines of standard error are lost for good. */
 START_TEST(a_reader_that_goes)
 {
     const char *kind = kinds[_i % KIND_N];
@@ -222,7 +222,7 @@ static void limit_files(pid_t pid, rlim_t size)
     ck_assert_int_eq(prlimit(pid, RLIMIT_FSIZE, &limit, NULL), 0);
 }
 
-/* A file that may not grow any more, for which the kernel would end the process. */
+/* A file at its size limit, for which the kernel would end the process. */
 START_TEST(a_file_at_its_limit)
 {
     struct daemon *daemon = daemon_create(1);
@@ -249,7 +249,7 @@ static void give_up_root(void)
         _exit(124);
 }
 
-/* A terminal that we may not open again: a start says what that means. */
+/* A terminal that may not be reopened: a start reports the consequence. */
 START_TEST(a_terminal_of_another_user)
 {
     struct daemon *daemon;
@@ -312,7 +312,7 @@ static void check_appends(pid_t pid, int fd)
     ck_assert_uint_ne(strtoul(flags + strlen("flags:"), NULL, 8) & O_APPEND, 0);
 }
 
-/* Workers have flags of their own, those that they were passed at a reopening as well. */
+/* Descriptors of workers have flags of their own, also descriptors passed at a reopening. */
 START_TEST(a_worker_clears_its_own_flags)
 {
     struct daemon *daemon = daemon_start_new(1, "worker_processes 2; " SERVER);

@@ -62,7 +62,7 @@ START_TEST(syslog_by_udp)
 }
 END_TEST
 
-/* Lines reach a receiver that has begun anew, although nobody has told the daemon. */
+/* Lines reach a restarted receiver, although the daemon was not told. */
 static void wait_for_lines(struct daemon *daemon, int receiver)
 {
     for (int64_t until = deadline_ms(); log_receiver_drain(receiver, ENDED) == 0; pause_briefly()) {
@@ -261,7 +261,7 @@ START_TEST(a_session_begins_and_ends)
 }
 END_TEST
 
-/* The number in front of the text, in each line that has it. */
+/* The sum of the numbers in front of the text, in all lines with the text. */
 static unsigned sum_of(struct daemon *daemon, const char *text)
 {
     unsigned sum = 0;
@@ -319,7 +319,7 @@ END_TEST
 
 #define FAILED " more lines like \"reload failed: "
 
-/* Other lines of the flood, which are grave, are never held back. */
+/* Grave lines of the flood are never held back. */
 START_TEST(flood_of_the_master)
 {
     struct daemon *daemon = daemon_create(1);
@@ -355,7 +355,7 @@ static bool has_open(pid_t pid, const char *path)
     return false;
 }
 
-/* How many processes below this one have the file open. */
+/* Counts the processes below `parent` with the file open. */
 static unsigned count_open(pid_t parent, const char *path)
 {
     pid_t children[16];
@@ -366,8 +366,8 @@ static unsigned count_open(pid_t parent, const char *path)
     return n;
 }
 
-/* Two that let their sessions end, one of which was left, and both of an upgrade. _i: 1 without a
- * control socket, 2 by the name of one alone. */
+/* Two processes that let their sessions end, one of them left, and both processes of an upgrade.
+ * _i: 1 without a control socket, 2 by the name of one alone. */
 START_TEST(reopening_reaches_all_masters)
 {
     struct daemon *daemon = daemon_start_new(1, "%s" QUIT_ECHO, _i == 1 ? "control off; " : "");
@@ -415,7 +415,7 @@ START_TEST(reopening_reaches_all_masters)
 }
 END_TEST
 
-/* Workers that cannot say so, each of them. */
+/* Reopening fails in workers unable to report the failure, in both of them. */
 START_TEST(reopening_fails_in_two)
 {
     struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);

@@ -9,7 +9,7 @@
 #define CONF "worker_processes 2; events {} stream { server { listen 127.0.0.1:$0; echo; } }"
 #define SERVING "STATUS=Serving: 2 workers, generation "
 
-/* A daemon that has said that it serves. */
+/* A daemon that has reported READY=1. */
 static struct service_manager *start_daemon(struct daemon *daemon, uint64_t watchdog_us)
 {
     struct service_manager *manager = service_manager_create(daemon, watchdog_us, false);
@@ -78,7 +78,7 @@ START_TEST(a_single_process_tells_too)
 }
 END_TEST
 
-/* The daemon serves all the same, and says it once. */
+/* The daemon serves all the same, and logs the loss once. */
 START_TEST(a_manager_that_is_gone_is_one_line)
 {
     struct daemon *daemon = daemon_create(1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A service manager that does not read, reads late, never confirms, or cannot be one: the daemon
- * goes on, and what the manager must know arrives, in order. */
+ * goes on, and required messages arrive, in order. */
 #include "daemon/abreast.h"
 #include "daemon/client.h"
 #include "daemon/control.h"
@@ -66,7 +66,7 @@ static void nothing_waits_for_it(unsigned i)
     daemon_finish(daemon);
 }
 
-/* Messages that have waited come in order, without what a later message has made needless. */
+/* Delayed messages come in order, without the messages made needless by a later one. */
 static void it_reads_late(unsigned i)
 {
     struct daemon *daemon = daemon_create(1);
@@ -98,7 +98,7 @@ static void it_reads_late(unsigned i)
     daemon_finish(daemon);
 }
 
-/* A listener that was dropped before the manager has read of it is not stored, nor held open. */
+/* A listener dropped before the manager has read of it is not stored, nor held open. */
 static void it_reads_after_a_listener_has_gone(unsigned i)
 {
     struct daemon *daemon = daemon_create(1);
@@ -120,7 +120,7 @@ static void it_reads_after_a_listener_has_gone(unsigned i)
     daemon_finish(daemon);
 }
 
-/* The new process speaks only when the manager listens to it, whenever that is. */
+/* The new process sends only when the manager listens to it, at any time. */
 static void an_upgrade_keeps_the_order(unsigned i)
 {
     struct daemon *daemon = daemon_create(1);
@@ -156,7 +156,7 @@ static void an_upgrade_keeps_the_order(unsigned i)
     daemon_finish(daemon);
 }
 
-/* A new process that ends before the manager has heard of it is never named to it. */
+/* A new process with an early end, unknown to the manager, is never named to it. */
 static void an_upgrade_that_ends_unheard_is_not_told(unsigned i)
 {
     struct daemon *daemon = daemon_create(1);
@@ -187,7 +187,7 @@ static void an_upgrade_that_ends_unheard_is_not_told(unsigned i)
     daemon_finish(daemon);
 }
 
-/* Stored sockets have arrived before the process goes that the manager knows them from. */
+/* Stored sockets have arrived before the process known to the manager goes. */
 static void a_process_stays_until_all_is_confirmed(unsigned i)
 {
     struct daemon *daemon = daemon_create(1);
@@ -242,7 +242,7 @@ static void set_bad_name(void)
     setenv("NOTIFY_SOCKET", bad_name, 1);
 }
 
-/* Too long is given as one character, which is repeated. */
+/* A too long text is a repeated character. */
 static const struct {
     const char *name, *expected;
 } bad[] = {
@@ -275,7 +275,7 @@ static void a_bad_address_is_one_line(unsigned i)
     daemon_finish(daemon);
 }
 
-/* Most of the time each of them waits. */
+/* Parts run abreast, because they wait most of the time. */
 static const struct {
     const char *name;
     void (*run)(unsigned i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Changes of a map are told to workers that have asked, whichever worker makes them: one of the
- * same generation, which rings, one of another, and one that has replaced a killed one. */
+/* Watching workers learn changes of a map, whoever makes the change: a worker of the generation,
+ * which rings, a worker of another generation, or the replacement of a killed worker. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
@@ -14,7 +14,7 @@ static pid_t holder(struct daemon *daemon, int client)
     return proc_holder(daemon->pid, proc_connection(client));
 }
 
-/* Opens a client of another worker than this one; 0: of any. */
+/* Opens a client of any worker except `without`; 0: of any. */
 static int open_beside(struct daemon *daemon, pid_t without)
 {
     for (int tries = 0; tries < 1000; tries++) {

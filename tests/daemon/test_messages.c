@@ -81,7 +81,7 @@ static void send_text(const struct mailer *from, const char *ref, const char *te
     client_send(from->fd, line);
 }
 
-/* Asks for a flood, then for the messages that it has been given itself. */
+/* Asks for a flood, then for the messages received itself. */
 static void send_flood(const struct mailer *from, const struct mailer *to, unsigned n)
 {
     char line[200];
@@ -125,7 +125,7 @@ START_TEST(handled_declined_and_unknown)
 }
 END_TEST
 
-/* A message to a worker that dies before it has read it. */
+/* A message to a worker that dies before it reads. */
 START_TEST(a_dead_worker)
 {
     struct daemon *daemon = start_daemon_under(_i);
@@ -147,7 +147,7 @@ START_TEST(a_dead_worker)
     send_text(&a, b.ref, "x");
     expect_line(a.fd, "unknown");
 
-    /* nor is it the one that came in its place */
+    /* nor does the reference name its successor */
     open_at(daemon, &c, a.worker, false);
     send_text(&a, b.ref, "x");
     expect_line(a.fd, "unknown");
@@ -213,8 +213,8 @@ START_TEST(floods_in_both_directions)
 }
 END_TEST
 
-/* A worker that does not read is not sent any number of messages: a module of API 3 hears that they
- * were declined. */
+/* A worker that does not read is not sent an unlimited number of messages: a module of API 3 hears
+ * that they were declined. */
 START_TEST(a_flood_at_one_that_does_not_read)
 {
     enum { SENDERS = 6 };

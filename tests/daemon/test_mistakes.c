@@ -32,7 +32,7 @@ static void expect_report(struct daemon *daemon, const char *report)
         daemon_text(daemon, "error.log"), expected);
 }
 
-/* Returns the client that has asked for the mistake. */
+/* Returns the client with the request for the mistake. */
 static int make_mistake(const struct daemon *daemon, const char *name)
 {
     int client = client_open(daemon->ports[0]), next;
@@ -154,7 +154,7 @@ START_TEST(the_directive_stands_before_modules)
 }
 END_TEST
 
-/* Bytes that a call may be given are looked at by nobody. */
+/* Bytes passed to a call are not looked at. */
 START_TEST(nothing_is_checked_without_it)
 {
     struct daemon *daemon = daemon_start_new(1, MISTAKEN "events { } " SERVER(""));

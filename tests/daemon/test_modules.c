@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Modules: one that is good serves, and is replaced by a reload; one that is not harms nobody. */
+/* Modules: a good module serves, and a reload replaces it; a bad module harms nobody. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
@@ -12,7 +12,8 @@
 #define MODULE(name) "load_module " MODULES_PATH "/" name ".so;\n"
 #define ECHO "events {}\nstream { server { listen 127.0.0.1:$0; echo; } %s }\n"
 
-/* Mistakes of modules, each in the daemon's one line; some show only when a server asks for it. */
+/* Mistakes of modules, in a single line of the daemon; some show only when a server asks for the
+ * module. */
 static const struct {
     const char *module, *server, *line;
 } faults[] = {
@@ -42,7 +43,7 @@ static const struct {
     { "threads_loaded", NULL, "has started a thread while it was loaded: workers would not" },
 };
 
-/* The last one shows where threads can be counted. */
+/* The last is visible where threads can be counted. */
 #define FAULTS (sizeof(faults) / sizeof(faults[0]) - !LINUX_SYSTEM)
 
 static void configure_fault(struct daemon *daemon, size_t i)
@@ -173,7 +174,7 @@ static void reload_daemon(struct daemon *daemon)
     daemon_wait_log(daemon, "gracefully shutting down");
 }
 
-/* A client of the new worker: the old one takes who is waiting as it steps back. */
+/* A client of the new worker: the old worker accepts waiting clients as it steps back. */
 static int open_new(const struct daemon *daemon, const char *answer)
 {
     for (int64_t until = deadline_ms();;) {
@@ -209,7 +210,7 @@ START_TEST(a_replaced_module_is_picked_up)
     reload_daemon(daemon);
     new = open_new(daemon, "two! 1\n");
     ask_protocol(new, "two! 2\n");
-    client_send(old, "x\n"); /* other sessions that the old worker had are counted */
+    client_send(old, "x\n"); /* further sessions of the old worker are counted */
     client_expect(old, "one! ");
     ck_assert_uint_eq(count_maps(daemon, "module.so"), 2 * maps);
     close(old);
@@ -222,7 +223,7 @@ START_TEST(a_replaced_module_is_picked_up)
 }
 END_TEST
 
-/* The same file, but every generation's variables are its own. */
+/* The file is shared, but every generation has its own variables. */
 START_TEST(reloads_leave_nothing_behind)
 {
     struct daemon *daemon = daemon_create(1);
@@ -248,7 +249,7 @@ START_TEST(reloads_leave_nothing_behind)
 }
 END_TEST
 
-/* A library is loaded once for all generations: the workers of each have what it has opened. */
+/* A library is loaded once for all generations: all workers share the open files. */
 START_TEST(workers_have_what_a_library_opened_once)
 {
     struct daemon *daemon = daemon_create(1);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The examples that connect to servers of their clients' choice, or share what they have, loaded as
- * modules, with the programs that they are for. A program that is not installed is left out, with a
- * line. */
+/* The examples that connect to servers of their clients' choice, or share state, loaded as modules,
+ * with their real clients. A program that is not installed is left out, with a line. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 
@@ -14,8 +13,7 @@
 
 #define MODULE(name) "load_module " EXAMPLES_PATH "/" name "/.libs/" name ".so;"
 
-/* Runs a command line, and returns its status; *output is what it has written, until the next
- * call. */
+/* Runs a command line, and returns the status; *output is the output, until the next call. */
 static int run(const char **output, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static int run(const char **output, const char *format, ...)
 {
@@ -49,7 +47,7 @@ static bool is_there(const char *program)
 
 /* Balance */
 
-/* A worker looks, and the other hears of it. */
+/* A worker checks the servers, and the second worker hears of it. */
 START_TEST(balance_knows_who_answers)
 {
     struct daemon *daemon = daemon_start_new(3,
@@ -67,7 +65,7 @@ END_TEST
 
 /* Chat */
 
-/* Enters the first client, whose worker then knows of the two others. */
+/* Enters the first client, whose worker then knows the two others. */
 static void enter_first(int client)
 {
     char text[] = "- ann\n- worker 1 of 3, which knows of 0 others\n";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Name services that hang: a worker is replaced all the same, the master waits for nobody, and a
- * reload that needs an answer fails for want of it. */
+/* Name services that hang: a worker is replaced all the same, the master does not wait, and a
+ * reload in need of an answer fails without it. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/fault_plan.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections to servers that clients take turns with, and those of a worker, under each
+/* Connections to servers shared by clients in turns, and connections of a worker, under each
  * mechanism. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
@@ -15,7 +15,7 @@
 
 #define CLIENTS 30
 
-/* A daemon whose clients are served by itself, or by what listens on another port. */
+/* A daemon with clients served by itself, or by a server on a second port. */
 static struct daemon *start_pooler(const char *directives, const char *use, in_port_t server)
 {
     struct daemon *daemon = daemon_create(2);
@@ -76,7 +76,7 @@ static int listen_silently(in_port_t *port)
     return fd;
 }
 
-/* The worker's own connection, which stays open, does not keep it. */
+/* The worker's own connection, which stays open, does not keep the worker. */
 START_TEST(a_worker_that_drains_ends)
 {
     in_port_t port;

@@ -36,7 +36,7 @@ static void configure_before(struct daemon *daemon, int mode)
         WORKERS, modes[mode].events, modes[mode].listen);
 }
 
-/* The name of each of its endpoints and of its log is another; its workers crash on probation. */
+/* Gives each endpoint and the log a new name; the workers crash on probation. */
 static void configure_after(struct daemon *daemon, int mode)
 {
     daemon_write(daemon, "forkbeard.conf",
@@ -163,8 +163,8 @@ static unsigned count_lost(struct daemon *daemon)
     return n;
 }
 
-/* Sessions that stay in old workers, and clients who come all the time: those alone are lost whom a
- * worker has had as it crashed. */
+/* Sessions that stay in old workers, and clients who come all the time: a crashing worker loses
+ * only its own sessions. */
 START_TEST(clients_of_others_are_served)
 {
     unsigned descriptors;

@@ -42,7 +42,7 @@ START_TEST(echo)
 }
 END_TEST
 
-/* Bytes in flight when the client ends its half come back all the same. */
+/* Bytes in flight when the client ends a half come back all the same. */
 START_TEST(echo_half_close)
 {
     struct daemon *daemon = start_daemon(_i, ECHO_SERVER);
@@ -227,7 +227,7 @@ START_TEST(listeners)
 }
 END_TEST
 
-/* The server is that of the address that was connected to, also where one socket has both. */
+/* The server belongs to the connected address, also where one socket has both. */
 START_TEST(addresses_of_a_wildcard)
 {
     struct daemon *daemon = start_daemon(_i, "server { listen $0; return wide; }"
@@ -299,7 +299,7 @@ static size_t count_received(int fd)
     return all;
 }
 
-/* A close sends all that was written, however slowly it is taken, and QUIT waits for it. */
+/* A close sends all written output, even to a slow reader, and QUIT waits for it. */
 START_TEST(close_flushes)
 {
     struct daemon *daemon = start_large_reply(_i);
@@ -315,7 +315,7 @@ START_TEST(close_flushes)
 }
 END_TEST
 
-/* Bytes that nobody will read must not turn the close into a reset, which would take the reply. */
+/* Bytes never to be read must not turn the close into a reset, which would take the reply. */
 START_TEST(close_with_unread_input)
 {
     struct daemon *daemon = start_large_reply(_i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The daemon as a proxy, and another one as the server behind it: much data both ways, and reloads,
- * ends and upgrades of the proxy while sessions go through it. */
+/* The daemon as a proxy, and a second daemon as the server behind it: much data both ways, and
+ * reloads, ends and upgrades of the proxy while sessions go through it. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/load_clients.h"
@@ -17,7 +17,7 @@
 #define WORKERS 2
 #define CLIENTS 4
 #define MIB ((uint64_t)1024 * 1024)
-/* A prime, so that no buffer or pipe has the same bytes at the same place again. */
+/* A prime, so that no buffer or pipe repeats bytes at the old place. */
 #define PERIOD 65521
 
 struct proxied {
@@ -25,7 +25,7 @@ struct proxied {
     uint8_t bytes[2 * PERIOD];
 };
 
-/* A client that sends and receives at once. */
+/* A client with sends and receives at once. */
 struct mover {
     int fd;
     uint64_t said, heard;
@@ -91,7 +91,7 @@ static bool say(const struct proxied *proxied, struct mover *mover, uint64_t tot
     return true;
 }
 
-/* Receives what there is, and compares it; false: there is nothing now. */
+/* Receives the available bytes, and compares them; false: none now. */
 static bool hear(const struct proxied *proxied, struct mover *mover)
 {
     static uint8_t buffer[PERIOD];
@@ -133,7 +133,7 @@ static const char *const ways[] = { "", "proxy_buffer_size 512;", "proxy_half_cl
     "proxy_upload_rate 1000m; proxy_download_rate 1000m;" };
 #define WAYS ((int)(sizeof(ways) / sizeof(ways[0])))
 
-/* Bytes go through memory first, and then through pipes of the kernel, where it has them. */
+/* Bytes go through memory first, and then through pipes of the kernel, if available. */
 START_TEST(much_is_moved_both_ways)
 {
     uint64_t total = is_wrapped() ? 2 * MIB : 24 * MIB;
@@ -157,7 +157,7 @@ START_TEST(much_is_moved_both_ways)
 }
 END_TEST
 
-/* Fills all that there is between the client and itself, which hears nothing. */
+/* Fills all buffers between the client and itself, without reading. */
 static struct mover fill(const struct proxied *proxied)
 {
     struct mover mover = { .fd = client_open(proxied->proxy->ports[0]) };
@@ -170,7 +170,7 @@ static struct mover fill(const struct proxied *proxied)
     return mover;
 }
 
-/* An end that waits for sessions loses nothing of what is on the way in them. */
+/* The end of a waiting session loses no bytes under way. */
 START_TEST(an_end_waits_for_what_is_on_the_way)
 {
     struct proxied proxied;
@@ -223,7 +223,7 @@ START_TEST(no_longer_than_the_worker_s_time)
 }
 END_TEST
 
-/* Sessions go on with the server that they have, whatever a newer configuration says. */
+/* Sessions go on with their current server, under any newer configuration. */
 START_TEST(a_reload_leaves_sessions_where_they_are)
 {
     struct proxied proxied;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Kills, stops and starts one of three servers while clients come without a pause. No client may
- * notice, but those whose server has died after it was connected: what these have sent cannot be
- * taken back. The access log says who they are. */
+ * notice, except the clients of a server that died after the connect: their bytes cannot be taken
+ * back. The access log names these clients. */
 #include "daemon/backends.h"
 #include "daemon/client.h"
 #include "daemon/load_clients.h"
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define BACKENDS 3
-#define VICTIM 1 /* the index of who is killed or stopped */
+#define VICTIM 1 /* index of the killed or stopped server */
 #define VICTIM_DIGIT '2'
 #define VICTIM_ADDRESS "127.0.0.2:"
 #define KILLS 4
@@ -51,7 +51,7 @@ static void begin(struct load_test *test, const char *method, const char *more)
     load_clients_wait(&test->load, 100);
 }
 
-/* Notes whose last try was at the victim, of all sessions; each has found a server. */
+/* Notes the sessions with their last try at the victim; all have found a server. */
 static void read_tries(struct load_test *test, struct proc_ports *victims)
 {
     char *text = strdup(daemon_text(test->daemon, "tries.log")), *rest = text, *line;
@@ -69,7 +69,7 @@ static void read_tries(struct load_test *test, struct proc_ports *victims)
     free(text);
 }
 
-/* Ends all, and fails if a client has seen an error that it need not have seen. */
+/* Ends all, and fails if a client has seen an avoidable error. */
 static void finish(struct load_test *test)
 {
     static struct proc_ports victims;
@@ -129,7 +129,7 @@ START_TEST(a_server_is_killed)
 }
 END_TEST
 
-/* A client that is led to a stopped server waits for it, and is the last one to be added. */
+/* A client led to a stopped server waits for it, and is the last to be added. */
 static bool add_waiter(struct load_test *test)
 {
     if (test->waiter_n > 0 && client_is_quiet(test->waiters[test->waiter_n - 1]))
@@ -139,14 +139,14 @@ static bool add_waiter(struct load_test *test)
     return true;
 }
 
-/* Stops the victim, and returns when a client waits for it that the kernel has connected. */
+/* Stops the victim, and returns when a client connected by the kernel waits for it. */
 static void stop_victim(struct load_test *test)
 {
     proc_freeze(test->victim->pid);
     WAIT_FOR(add_waiter(test) && backend_is_awaited(test->victim));
 }
 
-/* Lets the victim go on, and sees that everybody is served who has waited. */
+/* Continues the victim, and checks that all waiting clients are served. */
 static void continue_victim(struct load_test *test)
 {
     backend_thaw(test->victim);
@@ -158,8 +158,8 @@ static void continue_victim(struct load_test *test)
     load_clients_wait(&test->load, 100);
 }
 
-/* Connections that the kernel makes for it, up to the length of its queue, are no failures of it:
- * their sessions wait. */
+/* Connections made by the kernel for the stopped server, up to the length of its queue, are no
+ * failures: their sessions wait. */
 START_TEST(a_server_is_stopped)
 {
     struct load_test test;

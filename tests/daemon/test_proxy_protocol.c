@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients that a proxy passes on, over real sockets: under each event mechanism, over a reload that
- * begins and ends it, and in a worker that drains. */
+/* Clients passed on by a proxy, over real sockets: under each event mechanism, over a reload that
+ * begins and ends the PROXY protocol, and in a draining worker. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/mechanisms.h"
@@ -13,7 +13,7 @@
 
 #define LINE "PROXY TCP4 203.0.113.9 198.51.100.7 4321 443\r\n"
 
-/* Sends bytes one by one, each when the daemon has received the one before. */
+/* Sends bytes one by one, the next when the daemon has received the byte before. */
 static void send_apart(int fd, const char *text)
 {
     for (char one[2] = ""; *text != '\0'; text++) {
@@ -69,7 +69,7 @@ START_TEST(under_each_mechanism)
 }
 END_TEST
 
-/* The address is the same; the clients of each time are served by what was configured then. */
+/* The address is the same; clients are served by the configuration of their time. */
 START_TEST(a_reload_begins_and_ends_it)
 {
     static const char *const parameters[] = { "", " proxy_protocol", "" };

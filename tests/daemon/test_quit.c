@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A master process that was told to quit lets its sessions end while the next start serves. */
+/* A master process told to quit lets its sessions end while the next start serves. */
 #include "daemon/client.h"
 #include "daemon/proc.h"
 #include "daemon/quit.h"
@@ -123,7 +123,7 @@ START_TEST(several_drain_at_once)
 }
 END_TEST
 
-/* A worker that stands still keeps the others from nothing. */
+/* A stopped worker blocks no other worker. */
 START_TEST(stop_beside_one_that_stands_still)
 {
     struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);
@@ -215,8 +215,8 @@ START_TEST(resume_is_no_reload)
 }
 END_TEST
 
-/* A worker that stands still keeps its listeners: the reply and the lock wait for a while, and the
- * next start tries its addresses again. */
+/* A stopped worker keeps its listeners: the reply and the lock wait for a while, and the next start
+ * tries its addresses again. */
 START_TEST(a_worker_stands_still)
 {
     struct daemon *daemon = daemon_start_new(1, QUIT_ECHO);
@@ -300,7 +300,7 @@ START_TEST(a_killed_one_leaves_its_names)
 }
 END_TEST
 
-/* Renames what a killed process has left to what it would have with another number. */
+/* Renames the leftovers of a killed process to the names with another pid. */
 static void give_number(struct daemon *daemon, const char *what, pid_t from, pid_t to)
 {
     char name[64], path[PATH_MAX];
@@ -311,8 +311,8 @@ static void give_number(struct daemon *daemon, const char *what, pid_t from, pid
     ck_assert_int_eq(rename(path, daemon_path(daemon, name)), 0);
 }
 
-/* Without a control socket commands are signals: somebody else who has a killed process's number
- * gets none. */
+/* Without a control socket commands are signals: a stranger with a killed process's pid gets
+ * none. */
 START_TEST(a_number_is_used_again)
 {
     struct daemon *daemon = daemon_start_new(1, "control off; " QUIT_ECHO);

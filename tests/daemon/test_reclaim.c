@@ -18,7 +18,7 @@
 
 #define CLIENTS 60
 
-/* Configurations in which fewer than CLIENTS have room. */
+/* Configurations without room for CLIENTS. */
 static const struct {
     const char *main, *events;
 } shortages[] = {
@@ -164,8 +164,7 @@ static bool all_accept(struct daemon *daemon)
     return n == WORKERS;
 }
 
-/* Opens clients for which there is room; returns whether hardly any idle connection was closed for
- * them. */
+/* Opens clients that have room; returns whether hardly any idle connection was closed for them. */
 static bool open_clients(struct daemon *daemon, int *clients, int n)
 {
     int64_t from = count_reclaimed(daemon);

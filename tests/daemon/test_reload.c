@@ -59,13 +59,13 @@ static void reload_daemon(struct daemon *daemon, unsigned n)
 
     daemon_signal(daemon, SIGHUP);
     WAIT_FOR(is_replaced(daemon, &before, n));
-    /* the master reaps them when all else is done */
+    /* the master reaps zombies after all further work */
     for (unsigned i = 0; i < before.worker_n; i++)
         WAIT_FOR(proc_state(before.workers[i]) == 0);
     daemon_wait_log(daemon, "gracefully shutting down");
 }
 
-/* Reloads, which fails with this line in the log and changes nothing. */
+/* Runs a reload that fails with the line `why` in the log and changes nothing. */
 static void reload_in_vain(struct daemon *daemon, const char *why)
 {
     struct snapshot before = list_resources(daemon);
@@ -101,7 +101,7 @@ START_TEST(new_configuration)
         daemon, "events {} stream {" ECHO "server { listen 127.0.0.1:$1; return two; } }");
     daemon_signal(daemon, SIGHUP);
     daemon_wait_log(daemon, "gracefully shutting down");
-    /* the old worker takes who is waiting as it steps back */
+    /* the old worker accepts the waiting clients as it steps back */
     WAIT_FOR(strcmp(client_read_all(client_open(daemon->ports[1])), "two") == 0);
     client_echo(old, "goes on");
     ck_assert_int_eq(proc_server_of(daemon->pid, old), old_worker);
@@ -113,7 +113,7 @@ START_TEST(new_configuration)
 }
 END_TEST
 
-/* Mistakes, and what the log says of them. */
+/* Mistakes, and their messages in the log. */
 static const struct {
     const char *configuration, *line;
 } mistakes[] = {
@@ -300,7 +300,7 @@ START_TEST(error_log_moves)
     descriptors = proc_descriptors(daemon->pid);
     daemon_write(daemon, "forkbeard.conf",
         "error_log new.log notice; pid forkbeard.pid; events {} stream {" ECHO "}");
-    reload_daemon(daemon, 1); /* the old worker says so to the old one */
+    reload_daemon(daemon, 1); /* the old worker reports to the old master */
     daemon_owns(daemon, "new.log");
     length = strlen(daemon_text(daemon, "error.log"));
     daemon->log = "new.log";
@@ -330,7 +330,7 @@ START_TEST(storm)
     }
     WAIT_FOR(is_replaced(daemon, &before, 2));
     load_clients_stop(load);
-    /* the last one is over when each start of a worker but two has its end */
+    /* the last reload is over when each start of a worker but two has its end */
     WAIT_FOR(daemon_count_log(daemon, "start worker process") ==
                  daemon_count_log(daemon, "exited with code 0") + 2 &&
              proc_child_n(daemon->pid) == 2);

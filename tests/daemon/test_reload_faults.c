@@ -32,7 +32,7 @@ struct fault_run {
     char names[NAMES_MAX];
 };
 
-/* The names in the directory but those of the harness, in their order. */
+/* The names in the directory except the harness's, in their order. */
 static void list_names(const struct daemon *daemon, char names[NAMES_MAX])
 {
     struct dirent **entries;
@@ -61,13 +61,13 @@ static void configure_daemon(struct daemon *daemon, const char *conf)
         strstr(conf, "control ") == conf ? "" : "control unix:forkbeard.sock;", conf);
 }
 
-/* With a session that stays, and others that come and go all the time. */
+/* With a long session, and others that come and go all the time. */
 static struct fault_run *begin_case(void)
 {
     struct fault_run *run = calloc(1, sizeof(*run));
     struct daemon *daemon = daemon_create(4);
-    /* a client may come between the last rescan of a reuseport socket that is given up again and
-     * its close, where the kernel resets it; without the rescan it would be several */
+    /* a client may come between the last rescan and the close of a reuseport socket given up again,
+     * and is reset by the kernel; without the rescan it would be several */
     struct rate_clients_options options = { daemon->ports[1], 100, 10, 100, 1 };
 
     ck_assert_ptr_nonnull(run);
@@ -233,7 +233,7 @@ START_TEST(each_step_fails)
             fail_once(run, i);
     reload_succeeds(run);
     daemon_stop(run->daemon, SIGTERM);
-    proc_reap_orphans(); /* a sanitizer's helpers, whose worker was killed as it looked for leaks */
+    proc_reap_orphans(); /* a sanitizer's helpers, left by workers killed during a leak check */
     daemon_finish(run->daemon);
     free(run);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names that a protocol resolves, on the real kernel: what is found, under each event mechanism;
- * what is joined, kept, cancelled and late; and servers that lie, loop, cut or do not answer. The
- * test is the server of names. */
+/* Names resolved by a protocol, on the real kernel: the results under each event mechanism; joined,
+ * kept, cancelled and late questions; and servers that lie, loop, cut or do not answer. The test is
+ * the server of names. */
 #include "base/compiler.h"
 #include "daemon/client.h"
 #include "daemon/daemon.h"
@@ -271,7 +271,7 @@ START_TEST(nobody_answers)
     client_send(client, "sA silent.test\nsA silent.test\n");
     client_expect(client, "timed out \ntimed out \n");
     ck_assert_uint_eq(daemon_count_log(daemon, "\"silent.test\" (A) " COULD_NOT), 1);
-    answer_a(&server, 60, 1); /* too late for those, not for who asks then */
+    answer_a(&server, 60, 1); /* too late for the waiting clients, not for later ones */
     client_send(client, "A silent.test\n");
     client_expect(client, "found 192.0.2.1:0 \n");
     close(client);
@@ -280,7 +280,7 @@ START_TEST(nobody_answers)
 }
 END_TEST
 
-/* Answers what was asked; whether the client was told. */
+/* Answers the question; whether the client was told. */
 static bool has_failed(const struct name_server *server, int client)
 {
     if (!name_server_is_quiet(server))
@@ -413,7 +413,7 @@ START_TEST(answers_make_no_sense)
 }
 END_TEST
 
-/* Replies that do not fit the question are dropped, so that a forger who is first gains nothing. */
+/* Replies that do not fit the question are dropped, so that an early forger gains nothing. */
 START_TEST(false_answers_come_first)
 {
     struct name_server server = name_server_start();
@@ -445,7 +445,7 @@ START_TEST(false_answers_come_first)
 }
 END_TEST
 
-/* The file that every system has, and the answer for who has not declared the need. */
+/* The file of every system, and the answer for a protocol without the declared need. */
 START_TEST(the_system_is_asked)
 {
     struct daemon *daemon = daemon_start_new(2,

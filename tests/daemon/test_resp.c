@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The example "resp", loaded as a module: what its clients are replied, whose texts are those of
- * Redis, and what its workers share. */
+/* The example "resp", loaded as a module: the replies to its clients, with the texts of Redis, and
+ * the state shared by its workers. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
@@ -250,7 +250,7 @@ START_TEST(many_large_replies)
 }
 END_TEST
 
-/* Keys live in the map, which outlives the workers. */
+/* Keys live in the map, beyond the workers' lives. */
 START_TEST(keys_survive_a_reload)
 {
     struct daemon *daemon = start_daemon("worker_processes 2;");
@@ -301,7 +301,7 @@ static int64_t metric_of(const struct daemon *daemon, unsigned i, const char *na
     return control_number(metric, "total");
 }
 
-/* Totals of all workers, of whom one is killed: its counts stay, and its clients are gone. */
+/* Totals of all workers, after a worker is killed: the counts stay, and the clients are gone. */
 START_TEST(metrics_are_in_the_status)
 {
     struct daemon *daemon = start_daemon("worker_processes 2;");

@@ -56,7 +56,8 @@ START_TEST(a_quit_is_taken_back)
 }
 END_TEST
 
-/* The signal comes when the master wakes because the last worker has ended, before it sees that. */
+/* The signal comes when the master wakes because the last worker has ended, before it sees the
+ * end. */
 START_TEST(a_resume_just_before_the_exit)
 {
     struct daemon *daemon = daemon_create(1);
@@ -82,7 +83,7 @@ START_TEST(a_resume_just_before_the_exit)
 }
 END_TEST
 
-/* The signal comes while the master has something else to do, before it reads the command. */
+/* The signal comes while the master is busy, before it reads the command. */
 START_TEST(a_reload_just_before_a_quit_is_dropped)
 {
     struct daemon *daemon = daemon_create(1);

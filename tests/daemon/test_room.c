@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A worker that runs out of descriptors takes no client that it cannot connect to a server: the
- * others wait in the queue, and all are served in the end. */
+/* A worker that runs out of descriptors accepts no client without a descriptor for a server:
+ * clients wait in the queue, and all are served in the end. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/resources.h"
@@ -26,7 +26,7 @@ static struct daemon *start_server(void)
     return daemon_start_new(1, "%s", "events { } stream { server { listen 127.0.0.1:$0; echo; } }");
 }
 
-/* Ends a client that has got its answer; -1 stands for it then. */
+/* Ends a client that has received its answer; then *client is -1. */
 static bool take_answer(int *client)
 {
     char answer;

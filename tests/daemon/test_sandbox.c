@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sandbox from within: a module that was taken over tries what it can, in a real worker. */
+/* The sandbox from within: a captured module tries its attempts, in a real worker. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
@@ -36,7 +36,7 @@ static const char *const modes[] = { "off", "on", "strict" };
 
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-/* The layers that this kernel and this build have. */
+/* Whether the kernel and the build have the sandbox layer. */
 static bool is_guarded(enum guard guard)
 {
     int error;
@@ -59,7 +59,7 @@ static bool has_capability(unsigned capability)
     return (strtoull(found + strlen("CapEff:"), NULL, 16) >> (capability - 1) & 1) != 0;
 }
 
-/* The errno's name that it is answered with; valid until the next call. */
+/* The errno's name in the answer; valid until the next call. */
 static const char *try_attempt(struct daemon *daemon, const char *words)
 {
     static char line[64];
@@ -108,7 +108,7 @@ static void check_row(struct daemon *daemon, const struct row *row, enum mode mo
             "\"%s\" is denied (%s) by something else", words, answer);
 }
 
-/* Three modes, each as root and as nobody. */
+/* Three modes, as root and as nobody. */
 START_TEST(attempts)
 {
     bool root = _i % 2 == 0;
@@ -125,7 +125,7 @@ START_TEST(attempts)
 }
 END_TEST
 
-/* Paths that the administrator gives a protocol are open to it, and no others. */
+/* Only paths given by the administrator to a protocol are open to the protocol. */
 START_TEST(paths_of_directives)
 {
     struct daemon *daemon = daemon_create(1);
@@ -211,7 +211,7 @@ START_TEST(needs)
 }
 END_TEST
 
-/* Under `strict` a worker connects to the ports that the configuration names, and no others. */
+/* Under `strict` a worker connects only to the ports named in the configuration. */
 START_TEST(targets)
 {
     struct daemon *daemon = daemon_create(3);
@@ -234,7 +234,7 @@ START_TEST(targets)
 }
 END_TEST
 
-/* A module that was built before there was a sandbox goes on as before, unless it is strict. */
+/* A module built before the sandbox existed goes on as before, unless the sandbox is strict. */
 START_TEST(an_old_module)
 {
     static const char *const on[][2] = { { "program", "0" }, { "open /etc/passwd", "0" },
@@ -274,7 +274,7 @@ START_TEST(a_job_before_it)
 }
 END_TEST
 
-/* Landlock does not hold threads that are there already. */
+/* Landlock does not hold threads already running. */
 START_TEST(threads_before_it)
 {
     static const char said[] = "sandbox: 3 threads exist already, started by a protocol's";
@@ -302,7 +302,7 @@ START_TEST(threads_before_it)
 }
 END_TEST
 
-/* Runs the daemon on a kernel without a part of it, by a filter of its own. */
+/* Runs the daemon on a kernel that lacks a part, by a filter of the test. */
 #define REFUSE(number, what, error)                                                                \
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),                         \
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 3),                                         \
@@ -386,7 +386,7 @@ START_TEST(strict_refuses_to_go_on_without_a_part)
 }
 END_TEST
 
-/* A single process keeps what a master needs. */
+/* A single process keeps a master's rights. */
 START_TEST(a_single_process)
 {
     struct daemon *daemon = daemon_create(1);
@@ -408,7 +408,8 @@ START_TEST(a_single_process)
 }
 END_TEST
 
-/* With busy_poll a worker asks the kernel who wants its processor, and a signal still comes. */
+/* With busy_poll a worker asks the kernel for processes waiting for its processor, and a signal
+ * still comes. */
 START_TEST(a_worker_that_polls)
 {
     static const char *const mechanisms[] = { "epoll", "poll", "select" };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Error logs of stream {} and server {}: which lines they get, and that they live as the main one
- * does. And that all destinations of one log get the same lines. */
+/* Error logs of stream {} and server {}: their lines, and a life like the main log's. All
+ * destinations of a log get equal lines. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
@@ -77,7 +77,7 @@ START_TEST(lines_of_sessions_go_to_their_servers_log)
 }
 END_TEST
 
-/* Servers that lead to one file have one descriptor of it, whatever their levels. */
+/* Servers that log to one file share a single descriptor, at all levels. */
 START_TEST(a_file_is_opened_once)
 {
     struct daemon *daemon = daemon_create(3);
@@ -127,14 +127,14 @@ START_TEST(reopened_and_reloaded)
 }
 END_TEST
 
-/* One more line of a flood, however long that takes; whether they were summed up. */
+/* A further line of a flood, however long it takes; whether the lines were summed up. */
 static bool is_summed_up(struct daemon *daemon)
 {
     client_run_session(daemon->ports[0]);
     return count_lines(daemon, "a.log", "were suppressed in the last ") > 0;
 }
 
-/* A flood is summed up where its lines went. */
+/* A flood is summed up in the log of its lines. */
 START_TEST(a_flood_is_summed_up_in_its_log)
 {
     struct daemon *daemon = daemon_create(2);
@@ -176,7 +176,7 @@ START_TEST(syslog_of_a_server)
 }
 END_TEST
 
-/* All destinations of the main log get the same lines, each up to its level. */
+/* All destinations of the main log get equal lines, up to their level. */
 START_TEST(destinations_get_the_same_lines)
 {
     struct daemon *daemon = daemon_create(2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A worker in an attacker's hands, without a sandbox, and the memory that it shares with the master
- * and the other workers: it can write little of that, and nothing that anybody acts on. */
+/* A worker in an attacker's hands, without a sandbox, and the memory shared with the master and the
+ * other workers: it can write little of the memory, and nothing that anybody acts on. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/daemon.h"
@@ -32,7 +32,7 @@ static const char *ask_intruder(int client, const char *letter)
     return line;
 }
 
-/* A session with one of the workers, or with any other. */
+/* A session with the worker, or with any other worker. */
 static int open_with(const struct daemon *daemon, pid_t worker, bool other)
 {
     for (int64_t until = deadline_ms();;) {
@@ -54,7 +54,7 @@ static pid_t first_worker(const struct daemon *daemon)
     return workers[0];
 }
 
-/* A worker's own page, the one that is shared on purpose, its row, and the map's content. */
+/* A worker's own page, the page shared on purpose, its row, and the map's content. */
 START_TEST(a_worker_writes_its_own_pages_alone)
 {
     struct daemon *daemon = daemon_start_new(1, INTRUDER);
@@ -171,7 +171,7 @@ START_TEST(nonsense_harms_nobody_else)
 }
 END_TEST
 
-/* The module ends the process that checks the configuration if it has the memory. */
+/* The module ends the checking process of the configuration if it has the memory. */
 START_TEST(a_configuration_check_has_none_of_it)
 {
     struct daemon *daemon = daemon_start_new(1, INTRUDER);

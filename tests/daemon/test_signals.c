@@ -53,8 +53,8 @@ START_TEST(quit_lets_sessions_finish)
 }
 END_TEST
 
-/* A client whom nobody has accepted when the drain begins. Only one worker moves, which may be the
- * one that does not hold the accept mutex: then it finds the client as it steps back. */
+/* A client not yet accepted when the drain begins. Only one worker moves, perhaps a worker without
+ * the accept mutex: then the worker finds the client as it steps back. */
 START_TEST(drain_serves_who_waits)
 {
     struct daemon *daemon = daemon_create(2);
@@ -236,7 +236,7 @@ START_TEST(shutdown_timeout)
 }
 END_TEST
 
-/* Workers see it, drain and end; the next start copes with what was left. */
+/* Workers notice the death, drain and end; the next start copes with the leftovers. */
 START_TEST(killed_master)
 {
     struct daemon *daemon = daemon_start_new(2, TWO_WORKERS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `sigterm_shutdown`: what SIGTERM means, in both kinds of daemon. */
+/* `sigterm_shutdown`: the meaning of SIGTERM, in both kinds of daemon. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
@@ -67,7 +67,7 @@ START_TEST(the_drain_is_bounded)
 }
 END_TEST
 
-/* The first SIGTERM adds nothing to a drain, whatever began it, and the second ends it. */
+/* The first SIGTERM adds nothing to a drain of any cause, and the second ends it. */
 START_TEST(a_second_term_ends_at_once)
 {
     struct daemon *daemon = start_daemon("sigterm_shutdown graceful;", SINGLE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names that no server answers, and what becomes of others meanwhile. The test is the server of
- * names. */
+/* Names without an answering server, and the effect on other names meanwhile. The test is the
+ * server of names. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/name_server.h"
@@ -24,7 +24,7 @@ static bool is_about(const struct name_reply *reply, const char *question)
     return memcmp(reply->bytes + 12, question, strlen(question) + 1) == 0;
 }
 
-/* Questions that nobody answers, and nobody waits for any more, leave the room to others. */
+/* Unanswered questions without waiting clients leave the room to others. */
 START_TEST(silent_names_block_nobody)
 {
     struct name_server server = name_server_start();
@@ -53,7 +53,7 @@ START_TEST(silent_names_block_nobody)
 }
 END_TEST
 
-/* Receives a datagram, and returns the port that it came from. */
+/* Receives a datagram, and returns its source port. */
 static in_port_t receive_from(const struct name_server *server, struct name_reply *reply)
 {
     struct pollfd entry = { .fd = server->udp, .events = POLLIN };
@@ -68,7 +68,7 @@ static in_port_t receive_from(const struct name_server *server, struct name_repl
     return reply->from.sin_port;
 }
 
-/* A question that nobody answers is repeated, each time from another port. */
+/* An unanswered question is repeated from a new port. */
 START_TEST(repeated_questions_have_other_ports)
 {
     struct name_server server = name_server_start();
@@ -87,7 +87,7 @@ START_TEST(repeated_questions_have_other_ports)
 }
 END_TEST
 
-/* Questions have ports of their own while another one hangs. */
+/* Questions have their own ports while another question hangs. */
 START_TEST(questions_have_ports_of_their_own)
 {
     enum { QUESTIONS = 20 };

@@ -15,7 +15,7 @@
 
 #define ECHO "events {} stream { server { listen 127.0.0.1:$0; echo; } }\n"
 
-/* A start in the background that fails says so while the child that has failed is still ending. */
+/* A failed start in the background reports the failure while the failed child is still ending. */
 static int run_binary(struct daemon *daemon, const char *conf, const char *globals)
 {
     int code = daemon_run(daemon, "-c", conf, "-g", globals, NULL);
@@ -127,14 +127,14 @@ START_TEST(port_in_use)
     daemon_expects(daemon, "bind()");
     ck_assert_int_eq(run_binary(daemon, "forkbeard.conf", variants[_i]), 75);
     ck_assert_ptr_nonnull(strstr(daemon->err, expected));
-    ck_assert_uint_eq(count_lines(daemon->err), 3); /* with the line of the file, and its mark */
+    ck_assert_uint_eq(count_lines(daemon->err), 3); /* with the line of the file, and the mark */
     ck_assert_str_eq(daemon->out, "");
     ck_assert_uint_eq(daemon_count_log(daemon, "failed (98: Address already in use)"), 1);
     daemon_finish(daemon);
 }
 END_TEST
 
-/* The daemon's line about the address that could not be bound, and the excerpt that follows. */
+/* The daemon's line about the failed bind, and the excerpt below. */
 static void check_failed_bind(struct daemon *daemon, const char *address, const char *error,
     unsigned line, const char *excerpt)
 {
@@ -372,7 +372,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, the_log_names_what_starts, 0, 2);
     tcase_add_test(tcase, background_lets_go);
     tcase_add_loop_test(tcase, inherited_signals_are_reset, 0, 2);
-    if (!is_wrapped()) { /* valgrind needs its own descriptors, and /proc would show its title */
+    if (!is_wrapped()) { /* valgrind needs its own descriptors, and changes the title in /proc */
         tcase_add_test(tcase, closed_descriptors);
         tcase_add_test(tcase, titles);
     }

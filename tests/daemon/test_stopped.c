@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections that their protocol has stopped, on the real kernel under each event mechanism: a
- * reset by the peer ends them, and the end of its half does not. */
+/* Connections stopped by their protocol, on the real kernel under every event mechanism: a reset by
+ * the peer ends them, and the end of a half does not. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/mechanisms.h"
@@ -12,7 +12,7 @@
 #define EACH 3 /* clients of each server */
 #define CLIENTS (2 * EACH)
 
-/* Clients that are stopped when they open, and others, whose input has been waited for. */
+/* Clients stopped when they open, and clients whose input has been waited for. */
 START_TEST(a_reset_is_noticed)
 {
     struct daemon *daemon = daemon_create(2);

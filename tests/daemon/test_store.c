@@ -32,8 +32,8 @@ static void reload_daemon(struct daemon *daemon, struct service_manager *manager
     service_manager_wait(manager, "READY=1");
 }
 
-/* How many sockets of this address are stored, which all must have one name, and no other has
- * it. */
+/* The number of stored sockets of the address; all must share a name, unique among the stored
+ * sockets. */
 static unsigned stored(const struct service_manager *manager, const char *text)
 {
     const char *name = NULL;
@@ -207,7 +207,7 @@ START_TEST(the_next_start_serves_who_has_waited)
 }
 END_TEST
 
-/* Clients that wait at a socket which the configuration has lost are not left waiting. */
+/* Clients waiting at a socket missing in the configuration are not left waiting. */
 START_TEST(what_is_not_wanted_any_more_is_removed)
 {
     struct daemon *daemon = daemon_create(1);
@@ -231,7 +231,7 @@ START_TEST(what_is_not_wanted_any_more_is_removed)
 }
 END_TEST
 
-/* The manager is not given sockets that it has opened itself. */
+/* The manager gets no sockets opened by itself. */
 START_TEST(an_activated_socket_is_not_stored)
 {
     struct daemon *daemon = daemon_create(1);

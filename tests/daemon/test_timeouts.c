@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A daemon that echoes, under the loop test's mechanism. */
+/* An echoing daemon, under the loop test's mechanism. */
 static struct daemon *start_echo(int i, const char *core, const char *stream)
 {
     return daemon_start_new(1,
@@ -51,7 +51,7 @@ START_TEST(idle_timeout)
 }
 END_TEST
 
-/* A client whose first byte has come in time; again where there was no processor for it. */
+/* A client whose first byte has come in time; again if it got no processor. */
 static int open_in_time(const struct daemon *daemon)
 {
     for (;;) {
@@ -81,7 +81,7 @@ START_TEST(first_byte_timeout)
 }
 END_TEST
 
-/* Time that comes in ticks does for all of it. */
+/* Time counted in ticks serves all timeouts. */
 START_TEST(timer_resolution)
 {
     struct daemon *daemon = start_echo(_i, "timer_resolution 50ms;", "idle_timeout 400ms;");

@@ -28,8 +28,8 @@ static bool is_served_by(struct daemon *daemon, pid_t master)
     return server != 0;
 }
 
-/* Whether ten clients are. A worker takes who is waiting as it steps back, and one that a session
- * keeps may do so when the others have ended. */
+/* Whether ten clients are. A worker accepts waiting clients as it steps back, and a worker kept by
+ * a session may do so when the rest have ended. */
 static bool is_served_only_by(struct daemon *daemon, pid_t master)
 {
     for (int i = 0; i < 10; i++)
@@ -55,7 +55,7 @@ START_TEST(forward)
     WAIT_FOR(is_served_by(daemon, new)); /* two masters serve */
     WAIT_FOR(is_served_by(daemon, daemon->pid));
     daemon_signal(daemon, SIGQUIT);
-    WAIT_FOR(proc_child_n(daemon->pid) == 2); /* the new one, and the worker with the session */
+    WAIT_FOR(proc_child_n(daemon->pid) == 2); /* the new master, and the worker with the session */
     WAIT_FOR(is_served_only_by(daemon, new));
     client_echo(client, "goes on");
     close(client);
@@ -142,7 +142,7 @@ START_TEST(nothing_is_left)
     unsigned descriptors;
 
     upgrade_complete(daemon, upgrade_start(daemon));
-    descriptors = proc_descriptors(daemon->pid); /* perhaps some more, that the upgrade has yet */
+    descriptors = proc_descriptors(daemon->pid); /* perhaps some more, still open for the upgrade */
     for (int i = 0; i < 10; i++) {
         upgrade_roll_back(daemon, upgrade_start(daemon));
         upgrade_complete(daemon, upgrade_start(daemon));
@@ -155,7 +155,7 @@ START_TEST(nothing_is_left)
 }
 END_TEST
 
-/* In the background the new one stays the old one's child, as long as that lives. */
+/* In the background the new process stays a child of the old process during its life. */
 START_TEST(in_the_background)
 {
     struct daemon *daemon = daemon_create(2);
@@ -169,7 +169,7 @@ START_TEST(in_the_background)
 }
 END_TEST
 
-/* Sockets that only one of the two has. */
+/* Sockets of only one of the two configurations. */
 START_TEST(another_configuration)
 {
     struct daemon *daemon = daemon_create(2);
@@ -208,7 +208,7 @@ START_TEST(another_configuration)
 }
 END_TEST
 
-/* Whether a descriptor of it leads to such a file. */
+/* Whether a descriptor of the process leads to a file of that name. */
 static bool has_open(pid_t pid, const char *name)
 {
     for (int fd = 0; fd < 256; fd++) {
@@ -282,8 +282,8 @@ START_TEST(reuseport_and_other_workers)
 }
 END_TEST
 
-/* The new one has more queues than the old one, to which it goes back: clients that wait in them
- * are not lost. */
+/* The new daemon has more queues than the old daemon, to which it goes back: clients waiting in the
+ * extra queues are not lost. */
 START_TEST(queues_of_the_new_one_alone)
 {
     struct daemon *daemon = daemon_create(1);

@@ -47,7 +47,7 @@ static void replace_by_script(struct daemon *daemon, const char *script)
     ck_assert_int_eq(rename(path, daemon_path(daemon, "binary")), 0);
 }
 
-/* The file at the path is executed, whatever has become of the file that we run. */
+/* The file at the path is executed, whatever the state of the running file. */
 START_TEST(a_replaced_binary)
 {
     struct daemon *daemon = start_copy(UPGRADE_ECHO(""));
@@ -123,7 +123,7 @@ static void fill_environment(void)
     free(text);
 }
 
-/* A list that does not fit into the environment is told as that, and nothing is lost. */
+/* A list too long for the environment has a log line, and nothing is lost. */
 START_TEST(a_list_too_long)
 {
     struct daemon *daemon = daemon_create(2);
@@ -191,7 +191,7 @@ START_TEST(asked_for)
     upgrade_echo_once(daemon);
     daemon_stop(daemon, SIGTERM);
     daemon_expects(daemon, "unknown");
-    daemon_expects(daemon, "stream { server"); /* the line of the address that is in use */
+    daemon_expects(daemon, "stream { server"); /* the line of the address in use */
     daemon_expects(daemon, "^");
     daemon_finish(daemon);
 }
@@ -212,7 +212,7 @@ START_TEST(asked_for_without_a_control_socket)
 }
 END_TEST
 
-/* Process 1 of a container: only root can make one. */
+/* Process 1 of a container: needs root. */
 START_TEST(refused_in_a_container)
 {
     struct daemon *daemon = daemon_create(2);

@@ -26,7 +26,7 @@ static struct daemon *start_daemon(struct member *members)
     return daemon;
 }
 
-/* The second process beside the first: its members behind those that there are. */
+/* The second process beside the first: its members follow the members already there. */
 static pid_t upgrade(struct daemon *daemon, struct member *members)
 {
     pid_t new = upgrade_start(daemon);
@@ -58,7 +58,7 @@ static void expect_exchange(const struct member *members, unsigned n)
     }
 }
 
-/* A connection is told something by a connection of another worker. */
+/* A connection of one worker sends a message to a connection of a second. */
 static void expect_told(const struct member *from, const struct member *to)
 {
     council_say(to, "ref\n");
@@ -131,7 +131,7 @@ START_TEST(the_old_ones_are_alone_again)
 }
 END_TEST
 
-/* A worker of either process is killed: all others are told, and know the one in its place. */
+/* A worker of either process is killed: all workers are told, and know its replacement. */
 START_TEST(a_worker_is_killed)
 {
     struct member members[BOTH];
@@ -162,8 +162,8 @@ START_TEST(a_worker_is_killed)
 }
 END_TEST
 
-/* A master process is killed: its workers, which let their sessions end, have gone for those of the
- * other, and the other way round. */
+/* A master process is killed: its workers, still ending their sessions, have gone for the workers
+ * of the second master, and the other way round. */
 START_TEST(a_master_is_killed)
 {
     struct member members[BOTH];
@@ -179,7 +179,7 @@ START_TEST(a_master_is_killed)
     expect_exchange(members + EACH, EACH);
     for (unsigned i = EACH; i < BOTH; i++)
         council_close(&members[i]);
-    for (unsigned i = EACH; i < BOTH; i++) /* the next master would report who is left */
+    for (unsigned i = EACH; i < BOTH; i++) /* the next master would report leftover workers */
         WAIT_FOR(proc_state(members[i].pid) == 'Z' || proc_state(members[i].pid) == 0);
     upgrade_wait_rollback(daemon);
     new = upgrade(daemon, members);
@@ -192,7 +192,8 @@ START_TEST(a_master_is_killed)
 }
 END_TEST
 
-/* Floods from either side while workers of the other end: nobody who stays misses anything. */
+/* Floods from either process while workers of the opposite process end: no remaining worker misses
+ * anything. */
 START_TEST(a_flood_goes_on_while_the_old_ones_end)
 {
     enum { N = 3000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A reload of one of two master processes, and what of it remains when the other has gone. */
+/* A reload in one of two master processes, and its remains when the second process has gone. */
 #include "daemon/client.h"
 #include "daemon/upgrade.h"
 
@@ -12,7 +12,7 @@
     "events {} stream { server { listen 127.0.0.1:$0 reuseport; " protocol " } }"
 #define HANGS "load_module " MODULES_PATH "/hangs.so; "
 
-/* Reloads one of the two, and waits until it serves. */
+/* Reloads one of the two masters, and waits until it serves. */
 static void reload_one(struct daemon *daemon, pid_t master)
 {
     daemon_mark_log(daemon);
@@ -21,7 +21,7 @@ static void reload_one(struct daemon *daemon, pid_t master)
     daemon_wait_log(daemon, "exited with code 0");
 }
 
-/* Queues that the old one gives while the new one's next workers start. _i: they do not get
+/* Queues given by the old master while the new master's next workers start. _i: they do not get
  * ready. */
 START_TEST(queues_come_during_a_reload)
 {
@@ -29,7 +29,7 @@ START_TEST(queues_come_during_a_reload)
     pid_t new = upgrade_start(daemon);
 
     daemon_configure(daemon, REUSEPORT(4));
-    reload_one(daemon, daemon->pid); /* the old one has three that the new one lacks */
+    reload_one(daemon, daemon->pid); /* the new configuration lacks three of the queues */
     daemon_configure(daemon,
         HANGS "worker_start_timeout %s; " REUSEPORT_SERVER("hangs; hangs_while $D/late;"),
         _i == 0 ? "60s" : "1s");
@@ -58,7 +58,7 @@ START_TEST(queues_come_during_a_reload)
 }
 END_TEST
 
-/* An address beside a wildcard of its port that the old one has. */
+/* An address beside a wildcard of its port in the old master. */
 START_TEST(beside_a_wildcard)
 {
     struct daemon *daemon =

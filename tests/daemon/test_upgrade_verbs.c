@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* forkbeard upgrade status, forward and back: each waits until it has taken effect, and says what
- * has happened. */
+/* forkbeard upgrade status, forward and back: the command waits until it has taken effect, and
+ * prints the result. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/proc.h"
@@ -30,7 +30,7 @@ static void check_out(const char *out, const char *format, pid_t pid)
     ck_assert_msg(strstr(out, text) != NULL, "no \"%s\" in:\n%s", text, out);
 }
 
-/* The process that has ended is no child that is left: the daemon is the other one. */
+/* The ended process is no leftover child: the daemon is now the new process. */
 static void old_has_ended(struct daemon *daemon, pid_t new)
 {
     ck_assert_int_eq(proc_wait(daemon->pid), 0);
@@ -67,7 +67,8 @@ START_TEST(status_tells_what_to_type)
     struct daemon *daemon = daemon_start_new(1, UPGRADE_ECHO(""));
     pid_t new = upgrade_start(daemon);
 
-    /* for a moment neither is the main process: one has said so, and the other has not heard it */
+    /* for a moment neither is the main process: the first has announced the change, and the second
+     * has not heard it */
     WAIT_FOR(verb(daemon, "status") == 0 && strstr(daemon->out, ", main process\n") != NULL);
     check_out(daemon->out, "new binary: forkbeard ", 0);
     check_out(daemon->out, ", master process %d, running", new);
@@ -138,7 +139,7 @@ START_TEST(forward_with_a_session)
 
     client_echo(session, "begun");
     new = upgrade_start(daemon);
-    for (int i = 0; i < 2; i++) { /* the second time it is the case already */
+    for (int i = 0; i < 2; i++) { /* the second time it is done already */
         ck_assert_int_eq(verb(daemon, "forward"), 0);
         check_out(daemon->err, "process %d serves alone", new);
         check_out(daemon->err, "process %d, still has 1 session", old);
@@ -178,7 +179,7 @@ START_TEST(back)
 }
 END_TEST
 
-/* The new one's session keeps the names from moving back, which is said. */
+/* The new master's session keeps the names from moving back, and the log tells it. */
 START_TEST(back_with_a_session)
 {
     struct daemon *daemon = daemon_start_new(1, UPGRADE_ECHO(""));
@@ -194,7 +195,7 @@ START_TEST(back_with_a_session)
     check_out(daemon->err, "process %d, serves alone", daemon->pid);
     check_out(daemon->err, "process %d, still has 1 session", new);
     for (int i = 0; i < 4; i++)
-        upgrade_echo_once(daemon); /* by workers that it was given again before */
+        upgrade_echo_once(daemon); /* by workers that the old master has started again */
     client_echo(session, "goes on");
     close(session);
     upgrade_wait_rollback(daemon);
@@ -203,7 +204,7 @@ START_TEST(back_with_a_session)
 }
 END_TEST
 
-/* A verb does not wait for who has gone. */
+/* A verb does not wait for gone clients. */
 START_TEST(both_end_meanwhile)
 {
     struct daemon *daemon = daemon_start_new(1, UPGRADE_ECHO("%s"), control[_i]);
@@ -222,7 +223,7 @@ START_TEST(both_end_meanwhile)
     daemon_signal(daemon, SIGINT);
     ck_assert_int_eq(daemon_wait(daemon), 0);
     ck_assert_int_eq(kill(new, SIGINT), 0);
-    ck_assert_int_eq(proc_wait(new), 0); /* an orphan, which may seem to live until then */
+    ck_assert_int_eq(proc_wait(new), 0); /* an orphan, seemingly alive until then */
     ck_assert_int_eq(proc_wait(asks), EXIT_SUCCESS);
     close(session);
     proc_reap_orphans();

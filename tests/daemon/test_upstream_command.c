@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `forkbeard upstream`: what it shows, what it refuses, and what the state that a server is given
- * does to new sessions and to those that run, which it may end; how long it lasts. The servers are
- * the daemon's own, which say who served, or echo. */
+/* `forkbeard upstream`: output, refusals, and the effect of a server's state on new and on running
+ * sessions, which the command may end; how long the state lasts. The servers are the daemon's own:
+ * they report the serving server, or echo. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/load_clients.h"
@@ -17,7 +17,7 @@
 #define WORKERS 3
 #define NO_LIVE "no live upstreams while connecting to upstream"
 
-/* $0 is where clients come, $1 where servers serve: they say their number. */
+/* $0 is the port of clients, $1 the port of servers: servers reply their number. */
 #define GROUP(zone, parameters, more)                                                              \
     "worker_processes 3; events { } stream { "                                                     \
     "upstream u { " zone " server 127.0.0.1:$1; server 127.0.0.2:$1; "                             \
@@ -25,7 +25,7 @@
     "server { listen 127.0.0.1:$1; return 1; } server { listen 127.0.0.2:$1; return 2; }"          \
     "server { listen 127.0.0.3:$1; return 3; } }"
 
-/* Runs `forkbeard upstream u STATE SERVER`; the server is "$1"'s, at this address. */
+/* Runs `forkbeard upstream u STATE SERVER`; the server is "$1"'s, at the address `host`. */
 static int set_state(struct daemon *daemon, const char *state, const char *host)
 {
     char server[64];
@@ -34,7 +34,7 @@ static int set_state(struct daemon *daemon, const char *state, const char *host)
     return daemon_run(daemon, "-c", "forkbeard.conf", "upstream", "u", state, server, NULL);
 }
 
-/* The servers that serve sessions, by their numbers; '-': sessions are refused. */
+/* The numbers of the servers that serve sessions; '-': sessions are refused. */
 static const char *serving(const struct daemon *daemon)
 {
     static char digits[8];
@@ -129,7 +129,7 @@ START_TEST(states_last)
 }
 END_TEST
 
-/* Opens a client that the second server serves. */
+/* Opens a client of the second server. */
 static int open_at_second(struct daemon *daemon)
 {
     int client;
@@ -196,7 +196,7 @@ END_TEST
 
 #define LEAVING 24
 
-/* Whether sessions that were dropped are logged, all of them, by two workers. */
+/* Whether all dropped sessions are logged, by two workers. */
 static bool are_dropped(struct daemon *daemon)
 {
     const char *at = daemon_text(daemon, "ends.log");

@@ -14,7 +14,7 @@
 #define SILENT "no server has answered in time"
 #define ALIAS "\5other\4test"
 
-/* Two servers have what the name may stand for; a third one needs no name. */
+/* Two servers have the name's possible addresses; a third server needs no name. */
 static struct daemon *start(const struct name_server *server, const char *timeout)
 {
     return daemon_start_new(3,
@@ -78,7 +78,7 @@ static void loop(const struct name_server *server, struct name_reply *reply)
     name_server_send(server, reply, 0);
 }
 
-/* Says that there are records, which do not follow. */
+/* Announces records that do not follow. */
 static void cut(const struct name_server *server, struct name_reply *reply)
 {
     add_address(reply, 1);
@@ -93,7 +93,7 @@ static void answer_for_another(const struct name_server *server, struct name_rep
     name_server_send(server, reply, 0);
 }
 
-/* The question is another one, so that nobody takes it for an answer. */
+/* Answers a different question, so that the resolver must not take the reply for an answer. */
 static void answer_another(const struct name_server *server, struct name_reply *reply)
 {
     add_address(reply, 1);
@@ -128,7 +128,7 @@ static const struct {
     { SILENT, answer_never },
 };
 
-/* Whether the client has been told, while each question gets the same lie. */
+/* Whether the client has been told, while all questions get a constant lie. */
 static bool has_been_lied_to(const struct name_server *server, int client,
     void (*send)(const struct name_server *server, struct name_reply *reply))
 {
@@ -141,8 +141,8 @@ static bool has_been_lied_to(const struct name_server *server, int client,
     return !client_is_quiet(client);
 }
 
-/* A client that has come meanwhile waits until it is known that there is no server; others are
- * served. When the name stands for something, so are they all. */
+/* A new client waits until the name is known to have no server; other clients are served. With
+ * addresses for the name, all are. */
 START_TEST(lies_are_told_and_overcome)
 {
     struct name_server server = name_server_start();
@@ -166,7 +166,7 @@ START_TEST(lies_are_told_and_overcome)
 }
 END_TEST
 
-/* Answers that the name is an alias of this letter's. */
+/* Answers that the name is an alias of the letter's name. */
 static void send_alias(const struct name_server *server, char letter)
 {
     const uint8_t alias[] = { 1, (uint8_t)letter, 4, 't', 'e', 's', 't', 0 };
@@ -177,7 +177,7 @@ static void send_alias(const struct name_server *server, char letter)
     name_server_send(server, &reply, 0);
 }
 
-/* An answer that is an alias alone has the other name asked for; one that leads nowhere ends. */
+/* A lone alias as an answer leads to a question for its target; an alias to nowhere ends. */
 START_TEST(an_alias_alone_is_followed)
 {
     struct name_server server = name_server_start();
@@ -200,7 +200,7 @@ START_TEST(an_alias_alone_is_followed)
 }
 END_TEST
 
-/* The addresses change while clients come; the one that was there first stays. */
+/* The addresses change while clients come; the first address stays. */
 START_TEST(addresses_change_under_load)
 {
     struct name_server server = name_server_start();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers share what they know of a group's servers by its zone, on the real kernel: failures,
- * sessions that run, what checks say; after the death of a worker, a reload and an upgrade, too. */
+/* Workers share their knowledge of a group's servers by its zone, on the real kernel: failures,
+ * running sessions, results of checks; also after the death of a worker, a reload and an
+ * upgrade. */
 #include "daemon/backends.h"
 #include "daemon/client.h"
 #include "daemon/proc.h"
@@ -46,7 +47,7 @@ static void begin(struct shared_test *test, const struct shared_options *options
     daemon_start(daemon);
 }
 
-/* Begins a session that goes on: whose it is. */
+/* Begins a session that goes on; returns the letter of its server. */
 static char open_client(struct shared_test *test)
 {
     ck_assert_uint_lt(test->client_n, CLIENTS_MAX);
@@ -70,8 +71,8 @@ static void finish(struct shared_test *test)
 
 /* ---- Failures ---- */
 
-/* Lets each worker serve some sessions, none by the second server: a worker that is stopped leaves
- * them all to the other one. */
+/* Lets every worker serve some sessions, none by the second server: a stopped worker leaves all to
+ * the running one. */
 static void avoid_the_second(struct shared_test *test)
 {
     pid_t workers[WORKERS];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A command that waits says for what: to the client that asks for it, in the log and in the
- * status. */
+/* A waiting command reports its reason: to the asking client, in the log and in the status. */
 #include "daemon/client.h"
 #include "daemon/control.h"
 #include "daemon/upgrade.h"

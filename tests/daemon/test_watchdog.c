@@ -19,7 +19,7 @@
     "events {} stream { server { listen 127.0.0.1:$0 reuseport; stuck; } }\n"
 #define WORKERS 2
 
-/* A session with one of the workers, or with any other. */
+/* A session with the worker, or with any other worker. */
 static int open_with(const struct daemon *daemon, pid_t worker, bool other)
 {
     for (int64_t until = deadline_ms();;) {

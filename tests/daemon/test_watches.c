@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Watched descriptors of a module, on the real kernel under each event mechanism: datagrams that
- * are echoed, and a socket that is closed too early. */
+/* Watched descriptors of a module, on the real kernel under each event mechanism: echoed datagrams,
+ * and a socket closed too early. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/mechanisms.h"
@@ -48,7 +48,7 @@ static void expect_datagram(int fd, const char *text)
     ck_assert_str_eq(bytes, text);
 }
 
-/* Datagrams that arrive together are taken one a call, so that each needs a call of its own. */
+/* Datagrams in a single arrival are taken by separate calls. */
 START_TEST(datagrams_are_echoed)
 {
     struct daemon *daemon = start_echo(_i, "worker_processes 2;");
@@ -69,8 +69,8 @@ START_TEST(datagrams_are_echoed)
 }
 END_TEST
 
-/* The number of a socket that was closed too early becomes a client's, who is served. The worker
- * hears of the mistake and of the clients in one turn. */
+/* The number of a socket closed too early becomes a client's, who is served. The worker hears of
+ * the mistake and of the clients in a single turn. */
 START_TEST(a_socket_that_was_closed_too_early)
 {
     struct daemon *daemon = start_echo(_i, "");

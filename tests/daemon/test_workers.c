@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers that die, and what their clients and the others have of it. */
+/* Workers that die, and the effect on their clients and on further workers. */
 #include "daemon/client.h"
 #include "daemon/daemon.h"
 #include "daemon/proc.h"
@@ -20,7 +20,7 @@ static struct daemon *start_daemon(const char *directives, const char *events)
     return daemon_start_new(2, "%s events { %s } " SERVERS, directives, events);
 }
 
-/* Kills, and waits until another one has been started. */
+/* Kills the worker, and waits until a replacement has been started. */
 static void kill_worker(struct daemon *daemon, pid_t worker, int number)
 {
     unsigned started = daemon_count_log(daemon, "start worker process");
@@ -103,9 +103,9 @@ START_TEST(statistics_outlive_workers)
 }
 END_TEST
 
-/* A replacement would take the mutex at once: here there is none, and the other workers, which
- * would wait for a minute before they try again, have to be told. With shares a worker that has a
- * client would leave the mutex to others. */
+/* A replacement would take the mutex at once: here there is no replacement, and the remaining
+ * workers, before their next try in a minute, have to be told. With shares a worker with a client
+ * would leave the mutex to its neighbours. */
 START_TEST(holder_of_the_mutex_dies)
 {
     struct daemon *daemon = daemon_create(2);
@@ -149,7 +149,7 @@ static const struct {
     { SIGTERM, "exited with code 0", "[notice]" },
 };
 
-/* By whomever it is ended, it is replaced, and the log says how it ended. */
+/* A worker ended by any cause is replaced, and the log names the cause. */
 START_TEST(end_is_logged)
 {
     int64_t from = now_ms();
@@ -161,7 +161,7 @@ START_TEST(end_is_logged)
     ck_assert_uint_eq(proc_children(daemon->pid, &worker, 1), 1);
     daemon_expects(daemon, ends[_i].line);
     daemon_expects(daemon, "died at once (1 in a row), the next starts in 100 ms");
-    if (is_wrapped()) /* a sanitizer has its own say on fatal signals */
+    if (is_wrapped()) /* a sanitizer reports fatal signals itself */
         daemon_expects(daemon, "==");
     kill_worker(daemon, worker, ends[_i].number);
     snprintf(line, sizeof(line), "%s %d#0: worker process %d %s", ends[_i].level, (int)daemon->pid,

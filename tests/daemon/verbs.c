@@ -95,7 +95,7 @@ void verbs_begin(struct scene *scene)
     scene->begun_ms = now_ms();
 }
 
-/* Clients who come from now on are served. */
+/* New clients are served from now on. */
 static void check_not_lost(struct scene *scene, const char *when)
 {
     unsigned refused = atomic_load(&scene->load.refused) - scene->refused;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A row of the manual's table of verbs, and a daemon on which it is tried: with sessions
- * that stay open and clients that come all the while. The words of a row are the test's as well:
- * they say what is asserted, and what takes the verb back; tests/master/test_verbs.c measures how
- * long it takes. */
+/* A row of the manual's table of verbs, and a daemon for the trial: with long sessions and clients
+ * that come all the while. The words of a row are the test's as well: they name the assertions, and
+ * the way back; tests/master/test_verbs.c measures the time. */
 #pragma once
 
 #include "daemon/daemon.h"
@@ -24,7 +23,7 @@ struct scene {
     const struct verb *verb;
     const char *typed; /* the way that is tried */
     struct daemon *daemon;
-    pid_t other;  /* another master process: one that quits, or the new one of an upgrade */
+    pid_t other;  /* another master process: an old process that quits, or an upgrade's */
     pid_t victim; /* a worker without the session `session` */
     int session;  /* opened before the verb */
     bool loaded;  /* clients come */
@@ -33,7 +32,7 @@ struct scene {
     unsigned refused, reset; /* counted until then */
 };
 
-/* Whether the row has this word for clients or sessions, which is checked to be one of them. */
+/* Whether the row has `word` for clients or sessions; the word is checked to be valid. */
 bool verbs_are(const char *cell, const char *word);
 
 /* Runs the command line's -s WORD or another command; fails unless it exits with the code. */
@@ -44,7 +43,7 @@ bool verbs_types(const struct scene *scene, const char *text);
 void verbs_type(struct scene *scene, pid_t pid);
 /* A session that echoes, with any worker. */
 int verbs_open_session(const struct daemon *daemon);
-/* Makes the worker of the session stand still, so that it has to be killed. */
+/* Stops the worker of the session, so that it has to be killed. */
 void verbs_freeze_worker(struct scene *scene);
 /* Lets clients come, and stay. */
 void verbs_load(struct scene *scene);

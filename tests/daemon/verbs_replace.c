@@ -59,7 +59,7 @@ static int set_state(struct scene *scene, const char *state)
         scene->daemon, "upstream", "name", state, server, "-c", "forkbeard.conf", NULL);
 }
 
-/* The session is led to the server that is drained, or to the other one. */
+/* The session is led to the draining server, or to the remaining one. */
 static void drain_set_up(struct scene *scene)
 {
     daemon_configure(scene->daemon, "%s", VERBS_BALANCES);
@@ -138,7 +138,7 @@ const struct verbs_steps verbs_failed_upgrade = {
     .act = failed_upgrade_act, .worst = failed_upgrade_worst, .worst_conf = VERBS_ECHO
 };
 
-/* Sessions: one of the old process, which `session` is already. */
+/* Sessions: `session` is already a session of the old process. */
 static void begin_upgrade(struct scene *scene)
 {
     scene->other = upgrade_start(scene->daemon);
@@ -188,7 +188,7 @@ static void back_set_up(struct scene *scene)
     scene->session = quit_begin_session_of(scene->daemon, scene->other);
 }
 
-/* A command waits until the new process has ended, which the session keeps from it. */
+/* A command waits for the end of the new process, prevented by the session. */
 static void back_act(struct scene *scene)
 {
     if (verbs_types(scene, "QUIT"))
@@ -232,7 +232,7 @@ const struct verbs_steps verbs_back = { .set_up = back_set_up,
 
 /* Being killed */
 
-/* A session of another worker than this one. */
+/* A session of any worker but the given worker. */
 static int open_elsewhere(const struct scene *scene, pid_t worker)
 {
     for (int64_t until = deadline_ms();;) {

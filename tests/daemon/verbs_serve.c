@@ -158,7 +158,7 @@ static void start_after_quit_act(struct scene *scene)
     ck_assert_int_ne(scene->daemon->pid, scene->other);
 }
 
-/* The new one has no session, and ends; the old one serves again. */
+/* The new process has no session, and ends; the old process serves again. */
 static void start_after_quit_back(struct scene *scene)
 {
     verbs_run(scene, "-s quit", 0);
@@ -200,7 +200,7 @@ const struct verbs_steps verbs_resume = { .set_up = begin_quit,
     .worst = resume_worst,
     .worst_conf = VERBS_ECHO };
 
-/* The sessions are a child's from then on, which has another pid. */
+/* From then on the sessions are a child's, with another pid. */
 static void leave_act(struct scene *scene)
 {
     verbs_type(scene, scene->daemon->pid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Steps of each row of the table of verbs: the verb itself, and its taking back. */
+/* Steps of every row of the table of verbs: the verb itself, and the reversal. */
 #pragma once
 
 #include "daemon/verbs.h"
@@ -27,7 +27,7 @@ struct verbs_steps {
     void (*act)(struct scene *scene);    /* the verb, until it has taken effect */
     void (*back)(struct scene *scene);   /* its taking back; NULL: there is nothing to take back */
     void (*tear_down)(struct scene *scene); /* what the row has left; NULL: nothing */
-    void (*worst)(struct scene *scene);     /* the verb, where it takes as long as it can */
+    void (*worst)(struct scene *scene);     /* the verb at its slowest */
     const char *worst_conf;                 /* the configuration for that */
     bool stopped;                           /* no daemon runs before the verb */
 };
