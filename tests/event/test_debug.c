@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Debug lines of timers, queues and sources, on a pipe under poll(); none in a build without them.
- * What a loop finds open at its end is closed with an alert. */
+/* Debug lines of timers, queues and sources, on a pipe under poll(); none in a build without debug
+ * lines. Leftovers open at a loop's end are closed with an alert. */
 #include "event/loop.h"
 #include "support/memory_log.h"
 #include "support/test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The mechanism devpoll: what it writes to /dev/poll, and when. */
+/* The mechanism devpoll: its writes to /dev/poll, and their time. */
 #include "contract/contract.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 
 #define PAIRS 10
 
-/* Changes that were written: "r3", "w3", "b3" for events of descriptor 3 and "-3" for its removal;
- * a space ends each write. */
+/* Written changes: "r3", "w3", "b3" for events of descriptor 3 and "-3" for its removal; a space
+ * ends each write. */
 static char written[4096];
 static int error; /* for the next write; 0: none */
 
@@ -134,7 +134,7 @@ START_TEST(fewer_events_are_a_removal_and_an_addition)
     disarm_event(watched, EVENT_WRITE);
     snprintf(expected, sizeof(expected), "-%dr%d ", fds[0], fds[0]);
     check_written(fixture, expected);
-    disarm_event(watched, EVENT_READ); /* a pause that is over before the wait */
+    disarm_event(watched, EVENT_READ); /* a pause already over at the wait */
     arm_event(watched, EVENT_READ);
     check_written(fixture, "");
     disarm_event(watched, EVENT_READ);

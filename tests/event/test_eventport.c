@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The mechanism eventport: which associations it makes, and what it takes from odd answers. */
+/* The mechanism eventport: associations, and the handling of odd results. */
 #include "contract/contract.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static struct watched *start_pair(int fds[2])
     return watch_fd(contract_start_with(&mechanism_eventport, values, 4, NULL), fds[0]);
 }
 
-/* Watches for input, of which a byte comes. */
+/* Watches for input, and receives a byte. */
 static void receive_first(struct watched *watched, int peer)
 {
     watched->receives = true;
@@ -171,7 +171,7 @@ START_TEST(a_refused_association_is_tried_again)
     send_text(fds[1], "b");
     turn_until(fixture, watched->received == 2);
 
-    refusal = ENOMEM; /* a first one is told to the owner */
+    refusal = ENOMEM; /* the owner learns of a first refusal */
     ck_assert_int_eq(source_arm(fixture->loop, &watched->source, EVENT_WRITE), -1);
     ck_assert_int_eq(errno, ENOMEM);
     refusal = 0;

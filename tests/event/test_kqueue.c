@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The mechanism kqueue: what the kernel has told with an event costs no other system call. */
+/* The mechanism kqueue: state reported by the kernel with an event costs no system call. */
 #include "contract/contract.h"
 
 #include <errno.h>
@@ -120,7 +120,7 @@ START_TEST(waiting_clients_are_counted)
     for (int i = 0; i < 3; i++)
         clients[i] = make_client(&address);
     accepts = 0;
-    while (taken < 3) { /* the loopback may hand them over a moment later */
+    while (taken < 3) { /* the loopback may deliver them a moment later */
         fixture_turn_waiting(fixture, 1000);
         while (accept_client(listener) == IO_DONE)
             taken++;

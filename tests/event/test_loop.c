@@ -8,7 +8,7 @@
 
 #define SOURCES 4
 
-/* Sources with names, which note when they run. */
+/* Named sources that note when they run. */
 struct named_sources {
     struct fixture *fixture;
     struct loop *loop;
@@ -203,8 +203,8 @@ START_TEST(what_is_reported_while_paused_is_remembered)
     ck_assert_int_eq(source_arm(loop, source, EVENT_READ), 0);
     loop_run(loop, QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "a");
-    /* arming what is armed already has it run once more, because it is still ready; but it has run
-       in this turn */
+    /* arming an armed source runs it again, because the source is still ready; but the source has
+     * run in the current turn */
     ck_assert_int_eq(source_arm(loop, source, EVENT_READ), 0);
     loop_run(loop, QUEUE_NORMAL);
     ck_assert_str_eq(named->order, "a");
@@ -225,7 +225,7 @@ static void report_other(struct watched *source)
     loop_report(source->fixture->loop, &source->other->source, EVENT_READ);
 }
 
-/* A mechanism may find more while handlers run, when one of them gives up a listener. */
+/* A mechanism may find more while handlers run, when a handler gives up a listener. */
 START_TEST(what_is_reported_while_handlers_run_runs_too)
 {
     struct named_sources *named = start_sources();

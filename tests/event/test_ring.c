@@ -30,7 +30,7 @@ static struct fixture *start_ring(uint32_t n)
     const struct mechanism *mechanism = mechanism_find("io_uring");
 
     if (!mechanism->available())
-        exit(EXIT_SUCCESS); /* the kernel refuses it: no test is possible */
+        exit(EXIT_SUCCESS); /* the kernel refuses io_uring: no test is possible */
     return contract_start_with(mechanism, (struct mechanism_values) { { 64, BUFFERS } }, n, NULL);
 }
 
@@ -141,7 +141,7 @@ START_TEST(a_source_that_is_not_read_holds_no_buffer)
 }
 END_TEST
 
-/* Sends what it has received, from where it lies. */
+/* Sends the received bytes from the buffer where they lie. */
 static void echo_once(struct watched *watched)
 {
     struct source *source = &watched->source;

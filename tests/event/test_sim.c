@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The simulation itself: its time, its sockets, what it notices. */
+/* The simulation itself: time, sockets, and the mistakes it notices. */
 #include "support/watched.h"
 
 #include <errno.h>

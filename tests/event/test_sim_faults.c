@@ -111,7 +111,7 @@ static void leave_open(struct fixture *fixture)
     socklen_t length = sizeof(peer);
     int fd;
 
-    sim_client(listener); /* whom nobody accepts: it is not the program's */
+    sim_client(listener); /* never accepted: the simulation's client, not the program's */
     sim_client(listener);
     source.io->accept(&source, &fd, (struct sockaddr *)&peer, &length);
     sim_check_closed(fixture->sim);
@@ -144,7 +144,7 @@ static void remember_fault(void *arg, const char *text)
     snprintf(called, sizeof(called), "%s", text);
 }
 
-/* Puts back the sources that the misdeed has left. */
+/* Puts back the sources left by the misdeed. */
 static void drop_sources(struct fixture *fixture)
 {
     struct source_table *table = &fixture->loop->sources;

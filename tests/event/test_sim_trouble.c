@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A simulation's trouble: it comes as asked for, and again in the same way from the same seed; and
- * a program that does right gets through. */
+/* A simulation's trouble: it comes as asked for, and again equally from the same seed; and a
+ * correct program gets through. */
 #include "support/watched.h"
 
 #include <errno.h>
@@ -55,13 +55,14 @@ static void say_some(struct sim *sim, struct peer *peer)
         sim_end(peer->socket);
 }
 
-/* Whole unless it broke; whatever came is what was said. */
+/* Checks that the sent bytes are a prefix of the said bytes, and all of them unless the socket
+ * broke. */
 static void check_peer(const struct peer *peer)
 {
     ck_assert_uint_le(peer->socket->sent_n, SAID);
     if (peer->socket->sent_n > 0)
         ck_assert_mem_eq(peer->socket->sent, peer->said, peer->socket->sent_n);
-    if (peer->socket->broke) { /* a send that takes the error leaves an end */
+    if (peer->socket->broke) { /* a send with the error leaves an end */
         ck_assert(peer->watched->error == ECONNRESET || peer->watched->ended);
     } else {
         ck_assert(peer->watched->ended);
@@ -69,7 +70,7 @@ static void check_peer(const struct peer *peer)
     }
 }
 
-/* Says what happened in one number, and how many connections broke. */
+/* Returns a number for the course of events, and counts broken connections. */
 static uint64_t play_seed(uint64_t seed, const struct sim_trouble *trouble, unsigned *broke)
 {
     struct fixture *fixture = fixture_start_loop(PEERS);

@@ -50,7 +50,7 @@ START_TEST(the_latest_to_go_is_the_first_to_come_back)
     ck_assert_ptr_eq(source_get(&table), sources[0]); /* the slot whose memory is warm */
     ck_assert_ptr_eq(source_get(&table), sources[3]);
     ck_assert_ptr_eq(source_get(&table), sources[1]);
-    ck_assert_uint_eq(table.used_n, 4); /* no new one before the free ones are used up */
+    ck_assert_uint_eq(table.used_n, 4); /* no new slot before the free slots are used up */
     ck_assert_uint_eq(source_index(&table, source_get(&table)), 4);
     source_table_done(&table);
 }

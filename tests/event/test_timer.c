@@ -7,7 +7,7 @@
 
 #define TIMERS 8
 
-/* Timers of a loop, which write a letter each. */
+/* Timers of a loop; each writes a letter. */
 struct loop_timers {
     struct fixture *fixture;
     struct loop *loop;
@@ -239,7 +239,7 @@ START_TEST(a_tree_needs_a_clock_alone)
     ck_assert_int_eq(timers_wait(&timers), 50); /* set again from within */
     timers_disarm(&timers, &first.timer);
     timers_disarm(&timers, &first.timer);
-    timers_arm_at(&timers, &second.timer, 1); /* a time that has passed: at the next wake-up */
+    timers_arm_at(&timers, &second.timer, 1); /* a past time: at the next wake-up */
     ck_assert_int_eq(timers_wait(&timers), 1);
     timers_disarm(&timers, &second.timer);
     ck_assert_uint_eq(timers_check(&timers), 0);
