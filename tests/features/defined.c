@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* The rows' texts are `set` commands of the server, which the test runs itself, one by one. */
+/* The rows' texts are `set` commands of the server; the test runs each itself. */
 struct look {
     const struct set_command *commands;
     const char *const *rows;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A ClientHello as a test wants it: its extensions, and how it is cut into records. */
+/* A ClientHello for tests: its extensions, and its cuts into records. */
 #pragma once
 
 #include <stdint.h>

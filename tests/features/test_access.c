@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rules of access: which of them decides, and that the ranges that are made of many say the same as
- * the rules one by one. */
+/* Rules of access: the deciding rule, and equal decisions of merged ranges and of single rules. */
 #include "features/access/access.h"
 #include "net/address_parse.h"
 #include "support/test.h"
@@ -47,7 +46,7 @@ static void read_rules(const char *text)
 static const char *const clients[] = { "127.0.0.1:1", "[::ffff:127.0.0.1]:1", "[::1]:1",
     "unix:/x" };
 
-/* The rules, and what nginx 1.22 does with a client of each kind. */
+/* The rules, and the decision of nginx 1.22 on a client of each kind. */
 static const struct {
     const char *rules, *allowed; /* in the order of `clients`: + or - */
 } cases[] = {
@@ -152,7 +151,7 @@ START_TEST(ranges_say_what_the_rules_say)
 }
 END_TEST
 
-/* A hundred thousand rules, and as many look-ups: the one is not done for the other. */
+/* A hundred thousand rules, and as many look-ups: their costs do not multiply. */
 START_TEST(many_rules)
 {
     const struct access *access;

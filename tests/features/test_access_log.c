@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lines of access logs: their bytes, their buffers, and the files that their paths lead to. */
+/* Lines of access logs: their bytes and buffers, and the files of their paths. */
 #include "features/access_log/access_log.h"
 #include "session/conn.h"
 #include "support/directory.h"
@@ -64,7 +64,7 @@ START_TEST(each_byte)
 }
 END_TEST
 
-/* Neither writes beyond its end, which may come within what becomes of a byte. */
+/* Neither writes beyond the end, possibly within an escaped byte. */
 START_TEST(no_room)
 {
     char text[16], *end = text + 9;
@@ -361,7 +361,7 @@ START_TEST(a_path_of_the_session)
 }
 END_TEST
 
-/* Whether the path's file is open: a session after it was removed makes no other. */
+/* Whether the path's file is open: a session after the removal makes no second file. */
 static bool is_open(void)
 {
     ck_assert_int_eq(unlink(named(ADDRESS)), 0);

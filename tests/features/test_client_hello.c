@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ClientHellos: what is read of them, in whatever pieces and records they come, and how early
- * something is known to be none. What nginx makes of the same bytes is what is expected. */
+/* ClientHellos: the parsed parts, for any pieces and records, and how early other bytes are
+ * rejected. The expected results are nginx's for the same bytes. */
 #include "features/hello.h"
 #include "features/preread/client_hello.h"
 #include "support/test.h"
@@ -119,7 +119,7 @@ static const char *show(const struct client_hello *hello, fb_bytes in, char text
     return text;
 }
 
-/* Parses a copy, of which a sanitizer knows the end; it grows by `piece` bytes a call. */
+/* Parses an exact copy, so that a sanitizer knows the end; it grows by `piece` bytes a call. */
 static void expect(const uint8_t *p, size_t n, size_t piece, const char *expected)
 {
     struct client_hello hello = { .status = CLIENT_HELLO_MORE };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Maps, and variables that a server sets, as a session has them. */
+/* Maps, and variables set by a server, in a session. */
 #include "base/compiler.h"
 #include "features/defined.h"
 #include "support/test.h"
 #include "text/variable.h"
 
-/* A map of $key, and the server that sets it. */
+/* A map of $key, and the server with `set $key`. */
 #define MAPPED(key, entries) "map $key $m { " entries " } server { set $key \"" key "\"; "
 
 static void expect(const char *stream, const char *text, const char *value)
@@ -105,7 +105,7 @@ START_TEST(the_last_definition_counts)
 }
 END_TEST
 
-/* Expects of a chain of variables, the first of them "x", each worked out for the next. */
+/* Expects values of a chain of variables from "x" on, computed link by link. */
 static void expect_chain(unsigned n, const char *value, const char *logged)
 {
     char stream[8192], last[16];

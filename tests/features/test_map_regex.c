@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Regular expressions in maps: which one counts, what they capture, and where they fail. */
+/* Regular expressions in maps: the expression that counts, the captures, and the failures. */
 #include "base/compiler.h"
 #include "features/defined.h"
 #include "support/test.h"

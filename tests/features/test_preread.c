@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients whose first bytes are looked at before their protocol has them: how these come, what is
- * known by them, and what else may end such a session. */
+/* Clients in the preread phase, before their protocol reads: the arrival of the bytes, the
+ * variables set by them, and the further ends of a preread session. */
 #include "features/hello.h"
 #include "session/drain.h"
 #include "session/ways.h"
@@ -56,7 +56,7 @@ static struct preread_values *values_of(unsigned i)
     return server_feature(&test.servers[i]->server, FEATURE_PREREAD);
 }
 
-/* Begins a test of servers whose access is noted, and of which some read ahead. */
+/* Begins a test of servers with noted access; some read ahead. */
 static void begin_preread(unsigned servers)
 {
     begin();
@@ -83,7 +83,7 @@ static struct sim_socket *connect_client(void)
     return client;
 }
 
-/* Lets a client say something, and has what is left of its session end. */
+/* Lets a client send bytes, and runs its session to the end. */
 static struct sim_socket *serve(const void *p, size_t n)
 {
     struct sim_socket *client = connect_client();
@@ -152,7 +152,7 @@ START_TEST(a_hello_may_come_byte_by_byte)
 }
 END_TEST
 
-/* What a client says before it ends its half, and what is seen of that. */
+/* Bytes sent by a client before the end of its half, and the resulting variables. */
 static const struct {
     const char *bytes;
     size_t n;
@@ -340,7 +340,7 @@ START_TEST(a_drain_waits)
 }
 END_TEST
 
-/* A lifetime that ends meanwhile, and a rate, which begin before. */
+/* A lifetime that ends during the preread, and a rate; both begin before. */
 START_TEST(times_go_on)
 {
     struct sim_socket *client;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clients that a proxy passes on: how the header comes, whose address is believed, and what is
- * known by it. The proxy is 192.0.2.1. */
+/* Clients passed on by a proxy: the header's arrival, the trusted proxies, and the resulting
+ * variables. The proxy is 192.0.2.1. */
 #include "features/proxy_protocol/proxy_protocol.h"
 #include "features/proxy_protocol/variables.h"
 #include "net/address_parse.h"
@@ -110,7 +110,7 @@ static const char *seen(const char *name)
     ck_abort_msg("no variable %s", name);
 }
 
-/* Lets a client come, say what it has to say, and go. */
+/* Lets a client connect, send its bytes, and go. */
 static struct sim_socket *serve(const char *bytes, size_t n)
 {
     struct sim_socket *client = scripted_connect(test.fixture);

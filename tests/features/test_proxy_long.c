@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Long headers of the PROXY protocol, which are kept until they are whole: from proxies that are
- * believed, and not from others. The client is 192.0.2.1. */
+/* Long headers of the PROXY protocol, kept until they are whole: from trusted proxies only. The
+ * client is 192.0.2.1. */
 #include "features/proxy_protocol/proxy_protocol.h"
 #include "net/address_parse.h"
 #include "support/fixture.h"
