@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A fuzzer is one function, which libFuzzer calls with what it invents (tests/README.md), and
- * replay.c with what is kept in tests/fuzz/corpus, in every "make check". */
+/* A fuzzer is a single function, called by libFuzzer with invented input (tests/README.md), and by
+ * replay.c with the inputs kept in tests/fuzz/corpus, in every "make check". */
 #pragma once
 
 #include <stddef.h>

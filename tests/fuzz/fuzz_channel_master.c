@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The master's reading of its channels: a pool of four workers that has no process, and that stays
- * from input to input, is sent whatever bytes and descriptors may come, while its workers come and
- * go and read or do not. An input is a list of steps: what to do, of which worker, and bytes; and
- * in the end a forged message. */
+/* The master's reading of its channels: a pool of four workers without processes, kept from input
+ * to input, is sent arbitrary bytes and descriptors, while its workers come and go and read or do
+ * not. An input is a list of steps: the action, the worker, and bytes; and in the end a forged
+ * message. */
 #include "base/compiler.h"
 #include "fuzz/fuzz.h"
 #include "pool/messages.h"
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define WORKERS 4
-#define NO_PID 0x7ffffff0 /* beyond every process: what is killed is nobody */
+#define NO_PID 0x7ffffff0 /* beyond every pid, so that a kill hits nobody */
 
 /* The pool, the workers' ends of its channels, and the time. */
 struct scene {
@@ -84,7 +84,7 @@ static void fill_worker(struct scene *scene, unsigned i)
     pool_worker_set_phase(worker, POOL_WORKER_STARTING);
 }
 
-/* Does what an exit does, and a fork afterwards. */
+/* Acts like an exit, and a fork afterwards. */
 static void replace_worker(struct scene *scene, unsigned i)
 {
     struct pool_worker *worker = &scene->generation->workers[i];
@@ -188,7 +188,7 @@ static bool send_bytes(int end, const uint8_t *p, size_t n, unsigned passed)
     return sendmsg(end, &header, MSG_NOSIGNAL | MSG_DONTWAIT) != -1;
 }
 
-/* A message of a kind that is known, mostly with an argument that fits. */
+/* A message of a known kind, mostly with a fitting argument. */
 static bool send_message(struct scene *scene, int end, const uint8_t *p)
 {
     static const uint32_t kinds[] = { MESSAGE_READY, MESSAGE_ACCEPTING, MESSAGE_RELEASED,
@@ -207,7 +207,7 @@ static bool send_message(struct scene *scene, int end, const uint8_t *p)
     return send_bytes(end, (const uint8_t *)words, sizeof(words), 0);
 }
 
-/* Sends a message that is wrong in its kind, its argument, its length, or all of them. */
+/* Sends a message with a wrong kind, argument or length, or all wrong. */
 static void forge_message(struct scene *scene, const uint8_t *p)
 {
     unsigned i = p[0] % WORKERS;
@@ -236,7 +236,7 @@ static void let_time_pass(struct scene *scene, uint64_t ms)
     timers_run(&scene->timers);
 }
 
-/* Another master process says something, which may be anything. */
+/* The second master process sends a message, with any content. */
 static void let_other_speak(struct scene *scene, const uint8_t *p)
 {
     uint32_t incarnation =
@@ -304,7 +304,7 @@ static size_t take_step(struct scene *scene, const uint8_t *p, size_t n)
         pool_worker_order(
             &scene->generation->workers[i], p[1] % 2 == 0 ? POOL_ORDER_DRAIN : POOL_ORDER_CLOSE);
         break;
-    case 10: /* as a replacement, which may be told to drain before it is ready */
+    case 10: /* as a replacement, perhaps told to drain before it is ready */
         scene->cycle.core.worker_start_timeout = p[1] % 2 == 0 ? 1000 : 2000;
         replace_worker(scene, i);
         scene->cycle.core.worker_start_timeout = 1000;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A worker's reading of its channel and of what other workers send to it: a worker on the real
- * kernel, with a client that has a reference, which stays from input to input. An input is a list
- * of steps: bytes and messages for the channel, packets for the inbox, forged at every field,
- * replies of a master, messages of its own to references that may name nobody; and in the end a
+/* A worker's reading of its channel and of other workers' messages: a worker on the real
+ * kernel, with a client that has a reference, kept from input to input. An input is a list of
+ * steps: bytes and messages for the channel, packets for the inbox, forged at every field,
+ * replies of a master, messages of its own to references of possibly nobody; and in the end a
  * forged message or packet. */
 #include "fuzz/fuzz.h"
 #include "support/fixture_worker.h"
@@ -26,7 +26,7 @@ struct scene {
     uint64_t number; /* the latest message of our own */
 };
 
-/* Workers of which we were told, and that have not gone. */
+/* Workers announced to us that have not gone. */
 static fb_ref present[PRESENT_MAX];
 static unsigned present_n;
 
@@ -100,7 +100,7 @@ static void send_to_worker(struct scene *scene, uint32_t kind, uint32_t argument
         channel_send(scene->fixture->master, &message);
 }
 
-/* A turn that has something to wait for. */
+/* Runs a turn that has an event to wait for. */
 static void turn(struct scene *scene)
 {
     send_to_worker(scene, MESSAGE_RESCAN, 0, -1);
@@ -200,8 +200,8 @@ static bool forge_packet(struct scene *scene, const uint8_t *p)
                MSG_DONTWAIT | MSG_NOSIGNAL) != -1;
 }
 
-/* Replies to requests for inboxes: with one that is read by nobody, or whose other end has gone, or
- * with none. */
+/* Replies to requests for inboxes: with an inbox without a reader, or with a closed peer, or with
+ * none. */
 static void play_master(struct scene *scene, unsigned how)
 {
     struct channel_message message;
@@ -236,7 +236,7 @@ static void send_own(struct scene *scene, const uint8_t *p)
 
     if (p[0] >= 128)
         number = fb_send_message(scene->conn, to, text, n);
-    else if (worker->unanswered > UNANSWERED_MAX) /* a check of so many takes its time */
+    else if (worker->unanswered > UNANSWERED_MAX) /* a check of so many is slow */
         return;
     else
         number = p[0] < 64 ? fb_send_all(worker, text, n) : fb_send_worker(worker, to, text, n);
@@ -244,7 +244,7 @@ static void send_own(struct scene *scene, const uint8_t *p)
     net_flush(&scene->fixture->worker->stream.net);
 }
 
-/* Sends a message or a packet of which the worker is sure to read something. */
+/* Sends a message or a packet; the worker is sure to read a part. */
 static void forge_one(struct scene *scene, const uint8_t *p)
 {
     uint32_t words[3] = { p[1] % 20, p[2] % 2 == 0 ? p[3] % 16 : (uint32_t)p[3] << 24 | p[2] };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Beginnings of connections as ClientHellos, which come byte by byte or all at once; and the same
- * bytes as a message, cut into records of any size: what is found is the same. */
+/* Beginnings of connections as ClientHellos, byte by byte or at once; and the bytes as a message,
+ * cut into records of any size: the result is equal. */
 #include "fuzz/input.h"
 
 #include "features/preread/client_hello.h"
@@ -9,7 +9,7 @@
 
 #define MESSAGE_MOST 600
 
-/* Copies what has been found, to memory that it just fits into. */
+/* Copies the found part to memory of exactly its size. */
 static void check_part(fb_bytes in, struct client_hello_part part,
     void (*copy)(fb_bytes in, struct client_hello_part part, uint8_t *out), uint8_t *out)
 {
@@ -22,7 +22,7 @@ static void check_part(fb_bytes in, struct client_hello_part part,
     free(text);
 }
 
-/* Parses n bytes from memory that ends with them, and looks at what was found. */
+/* Parses n bytes from memory that ends behind them, and looks at the result. */
 static void parse(struct client_hello *hello, const uint8_t *data, size_t n, uint8_t *name)
 {
     uint8_t *copy = malloc(n > 0 ? n : 1), *list = malloc(n > 0 ? n : 1);

@@ -90,7 +90,7 @@ static void check_mistake(const struct report_mistake *mistake)
     require(lines == 2, "an excerpt has two lines");
 }
 
-/* The text's tree with its words quoted, to be freed; *error_n says how many mistakes it had. */
+/* The text's tree with its words quoted, to be freed; *error_n is the number of mistakes. */
 static char *rewrite_tree(const char *text, size_t size, size_t *written, unsigned *error_n)
 {
     struct arena *arena = arena_create();

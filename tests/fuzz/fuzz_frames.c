@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frames behind heads of many layouts, which the first byte of a connection chooses: each frame has
- * the length that its head says, however the bytes come. */
+/* Frames behind heads of many layouts, chosen by the first byte of a connection: frames have the
+ * length in the head, for bytes in any pieces. */
 #include <forkbeard/test.h>
 
 #include <assert.h>

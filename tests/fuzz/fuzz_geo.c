@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Any text as the block of a `geo`: it is refused, or its tables find for each address, and for
- * those at the ends of its ranges, what a walk through all of them does. */
+/* Any text as the block of a `geo`: it is refused, or the tables find for all addresses, and for
+ * the ends of the ranges, the result of a walk through all ranges. */
 #include "features/geo/geo.h"
 #include "fuzz/block.h"
 #include "fuzz/fuzz.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The walk takes this long of an input. */
+/* The walk takes at most so many ranges of an input. */
 #define RANGES_MOST 300
 
 struct span {
@@ -47,7 +47,7 @@ static struct geo_address step(struct geo_address address, int by)
     return next;
 }
 
-/* Reads the addresses of an entry that was accepted; false: they are more than the walk takes. */
+/* Reads the addresses of an accepted entry; false: too many for the walk. */
 static bool read_span(const char *text, bool ranges, struct span *span)
 {
     const char *cut = strchr(text, ranges ? '-' : '/');
@@ -111,7 +111,7 @@ static bool add_default(struct model *model, const char *text)
     return true;
 }
 
-/* Whether the walk knows what becomes of it. */
+/* Whether the walk can predict the result of the entry. */
 static bool add_entry(struct model *model, const struct conf_directive *entry)
 {
     bool deleted = strcmp(entry->name.text, "delete") == 0;
@@ -120,7 +120,7 @@ static bool add_entry(struct model *model, const struct conf_directive *entry)
     if (!read_span(deleted ? entry->args[0].text : entry->name.text, model->ranges, &span))
         return false;
     if (model->ranges && (deleted || find_same(model, &span) != NULL))
-        return false; /* what is left of a range that was cut is another range */
+        return false; /* the rest of a cut range is a separate range */
     if (!deleted)
         return add_network(model, &span);
     drop_network(model, &span);
@@ -204,7 +204,7 @@ static void look_at_ends(const struct geo *geo, const struct model *model)
     }
 }
 
-/* Whether each two ranges are disjoint, or one lies in the other: of others the order decides. */
+/* Whether any two ranges are disjoint or nested: for overlaps the order decides. */
 static bool is_plain(const struct model *model)
 {
     for (unsigned i = 0; i < model->n; i++)

@@ -18,7 +18,7 @@
 #define MOST 5
 #define SECOND UINT64_C(1000000000)
 
-/* Replaces the C library's: who waits for a holder that is only forged has nothing to wait for. */
+/* Replaces the C library's: a wait for a forged holder is pointless. */
 int nanosleep(const struct timespec *time, struct timespec *left)
 {
     (void)time;
@@ -141,7 +141,7 @@ static void damage(struct input *in, struct scene *scene)
     }
 }
 
-/* Waits no more for a holder that is only forged than it has to. */
+/* Shortens the wait for a forged holder to the minimum. */
 static void lose_patience(struct shm_limit *limit)
 {
     limit->table.locker.patience = 1;
@@ -189,7 +189,7 @@ static void call(struct input *in, struct scene *scene, uint8_t what)
     require(status <= SHM_LIMIT_FULL, "a call ends with a status");
 }
 
-/* Lets each worker look at all that is there, as it does after a death, and give all back. */
+/* Lets the workers look at all accounts, as after a death, and give all back. */
 static void settle(struct scene *scene)
 {
     scene->now += 100 * 3600 * SECOND;
@@ -211,7 +211,7 @@ static uint32_t mendings(const struct scene *scene)
     return n;
 }
 
-/* Gives all sessions back, and meets what nobody has used so far. */
+/* Gives all sessions back, and uses the remaining entries. */
 static void use_all(struct scene *scene, bool exact)
 {
     static struct shm_limit_count *counts[1300];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The forms of a log line with whatever peers may bring into it: a byte that chooses, one for the
- * error, and texts that end with NUL: message, client, server, upstream, protocol. */
+/* The forms of a log line with arbitrary input of peers: a choosing byte, a byte for the error, and
+ * texts with NUL at the end: message, client, server, upstream, protocol. */
 #include "fuzz/fuzz.h"
 
 #include "base/json.h"
@@ -20,7 +20,7 @@ static void require(bool holds, const char *what, const struct log_text *text)
     abort();
 }
 
-/* A single line, with nothing in it that a terminal acts on. */
+/* A single line, without bytes acted on by a terminal. */
 static void check_bytes(const struct log_text *text)
 {
     unsigned char before = 0;

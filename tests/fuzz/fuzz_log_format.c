@@ -62,7 +62,7 @@ static int hex_of(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The byte that an escaped one stands for; *n is how many bytes that is. -1: it is none. */
+/* The byte of an escape sequence; *n is the sequence's length. -1: not an escape. */
 static int unescape(enum log_escape escape, const char *p, size_t left, size_t *n)
 {
     static const char letters[] = "n\nr\rt\tb\bf\f\"\"\\\\";
@@ -126,7 +126,7 @@ static void check_value(enum log_escape escape, const uint8_t *value, size_t n)
     free(wide);
 }
 
-/* The value, as a name, is one; and so are those that its bytes would be without escaping. */
+/* The value is a valid name; so are its bytes without escaping. */
 static void check_path(const uint8_t *value, size_t n)
 {
     char path[PATH_MAX], out[PATH_MAX], *end;

@@ -19,7 +19,7 @@
 #define KEYS_MOST 128
 #define LATER_MS 10000 /* when all that can expire has */
 
-/* Replaces the C library's: who waits for a holder that is only forged has nothing to wait for. */
+/* Replaces the C library's: a wait for a forged holder is pointless. */
 int nanosleep(const struct timespec *time, struct timespec *left)
 {
     (void)time;
@@ -27,7 +27,7 @@ int nanosleep(const struct timespec *time, struct timespec *left)
     return 0;
 }
 
-/* Shapes without a limit of memory; one with it follows. */
+/* Shapes without a limit of memory; a shape with a limit follows. */
 #define PLAIN_SHAPES 4
 
 static const struct shm_map_shape shapes[] = {
@@ -38,8 +38,8 @@ static const struct shm_map_shape shapes[] = {
     { 6, 8, 16, 8 },
 };
 
-/* Memory of a map, which stays from input to input, and what a new one and a filled one have in the
- * part that workers write. */
+/* Memory of a map, kept from input to input, and the writable part of a new map and of a filled
+ * map. */
 struct scene {
     char *memory;
     char *written[2];
@@ -79,7 +79,7 @@ static uint64_t next_number(struct input *in, const struct shm_map *map)
     }
 }
 
-/* The first from `index` on that is in a chain, as far as its owner says. */
+/* The first entry from `index` on within a chain, by the owner field. */
 static uint32_t chained_entry(const struct shm_map *map, uint32_t index)
 {
     for (uint32_t n = 0; n < map->table.entry_n; n++, index = index % map->touched_most + 1) {
@@ -197,7 +197,7 @@ static void damage(struct input *in, struct shm_map *map)
     }
 }
 
-/* Keys that calls are about: more than fit. */
+/* The number of keys in calls: more than fit. */
 static uint32_t key_n(const struct shm_map *map)
 {
     uint32_t n = 2 * map->shape.capacity + 2;
@@ -205,7 +205,7 @@ static uint32_t key_n(const struct shm_map *map)
     return n < KEYS_MOST ? n : KEYS_MOST;
 }
 
-/* Waits no more for a holder that is only forged than it has to. */
+/* Shortens the wait for a forged holder to the minimum. */
 static void lose_patience(struct shm_map *map)
 {
     map->table.locker.patience = 1;
@@ -274,7 +274,7 @@ static void call(struct input *in, struct shm_map *map, uint8_t what)
     require(status <= SHM_MAP_MORE, "a call ends with a status");
 }
 
-/* Once nobody damages it any more it is repaired, takes keys until it is full, and is whole. */
+/* Without further damage the map is repaired, takes keys until it is full, and is whole. */
 static void check_mended(struct shm_map *map)
 {
     enum shm_map_status status = SHM_MAP_OK;
@@ -322,7 +322,7 @@ static void open_map(struct shm_map *map, const struct scene *scene, uint32_t sh
     map->seed[1] = 2;
 }
 
-/* Fills it, and gives two entries back, so that the pool has some. */
+/* Fills the map, and gives two entries back to the pool. */
 static void fill_map(struct shm_map *map)
 {
     char value[VALUE_MOST] = "";
@@ -343,7 +343,7 @@ static char *copy_written(const struct scene *scene)
     return memcpy(copy, scene->memory + scene->at, scene->n);
 }
 
-/* Builds the map, and protects its header, which the master alone writes: a store is an error. */
+/* Builds the map, and protects its header, written by the master alone: a store is an error. */
 static void build_scene(struct scene *scene, uint32_t shape)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = shm_map_kind.size(&shapes[shape]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Any text as the block of a `map`: it is refused, or its tables find what a walk through all keys
- * does. Regular expressions are compiled and not run. */
+/* Any text as the block of a `map`: it is refused, or the tables find the results of a walk through
+ * all keys. Regular expressions are compiled and not run. */
 #include "features/map/map.h"
 #include "fuzz/block.h"
 #include "fuzz/fuzz.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* How well a key fits: its bytes, and more for the better kinds; 0: it does not fit. */
+/* The rank of a key's match: its bytes, and more for the better kinds; 0: no match. */
 #define EXACT 3000000
 #define END 2000000
 #define BEGIN 1000000

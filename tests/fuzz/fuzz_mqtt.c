@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The example "mqtt" with whatever a client may say. */
+/* The example "mqtt" with arbitrary input of a client. */
 #include <forkbeard/test.h>
 
 extern const fb_protocol fb_protocol_mqtt;

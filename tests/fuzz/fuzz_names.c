@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers of servers of names: a byte that chooses the type of the question, then the message. What
- * is read is within bounds, and every name is one that could be asked for. */
+/* Answers of servers of names: a byte for the type of the question, then the message. Reads stay
+ * within bounds, and every name in the result is a valid question. */
 #include "fuzz/fuzz.h"
 
 #include "names/message.h"

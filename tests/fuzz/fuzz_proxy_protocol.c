@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Beginnings of connections as headers of the PROXY protocol, cut at every byte; and headers that
- * are written from random numbers, which the same bytes choose: parsed they are the same. */
+/* Beginnings of connections as headers of the PROXY protocol, cut at every byte; and headers
+ * written from random numbers of the input: parsed they are equal. */
 #include "fuzz/fuzz.h"
 
 #include "net/proxy_protocol.h"
@@ -32,7 +32,7 @@ static void check_address(const struct address *address)
     require(address_equal(address, address));
 }
 
-/* Looks at each type, also within the one of TLS. */
+/* Looks at each type, also within TLS. */
 static void check_types(fb_bytes tlvs)
 {
     for (unsigned type = 0; type < 256; type++) {
@@ -66,7 +66,7 @@ static void check_header(fb_bytes in, const struct proxy_protocol *header)
     check_types(header->tlvs);
 }
 
-/* Parses the first n bytes from memory that ends with them. */
+/* Parses the first n bytes from memory that ends behind them. */
 static enum proxy_protocol_status parse_part(
     const uint8_t *data, size_t n, struct proxy_protocol *header)
 {
@@ -83,8 +83,8 @@ static enum proxy_protocol_status parse_part(
     return status;
 }
 
-/* Parses what has come at every byte: once it is whole or broken, more bytes change nothing. Long
- * input is cut at some of its bytes. */
+/* Parses the input at every byte: once whole or broken, more bytes change nothing. Long input is
+ * cut at some of its bytes. */
 static enum proxy_protocol_status parse_parts(
     const uint8_t *data, size_t size, struct proxy_protocol *header)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that workers share, whose pages a worker has overwritten: bytes for what happens next, by
- * threes: a slot, an event, and a byte from which the worker's writing is made. */
+/* Memory shared by workers, with pages overwritten by a worker: steps of three bytes: a slot, an
+ * event, and a seed of the worker's writes. */
 #include "fuzz/input.h"
 
 #include "shm/shared.h"
@@ -31,7 +31,7 @@ static void acquire_slot(struct world *world)
     world->serials[i] = id.serial;
 }
 
-/* A worker writes to its page, and to the one that is shared. */
+/* A worker writes to its page, and to the shared page. */
 static void overwrite(struct world *world, struct slot_id id, uint8_t byte)
 {
     uint64_t *slot = (void *)shared_slot(world->shared, id);

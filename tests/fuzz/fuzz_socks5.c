@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The example "socks5" with whatever a client may say. */
+/* The example "socks5" with arbitrary input of a client. */
 #include <forkbeard/test.h>
 
 extern const fb_protocol fb_protocol_socks5;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two workers use a group: sessions choose peers and end their tries, names change lists,
- * the operator speaks, checks are made, workers are killed and started anew, and between them an
- * attacker stores into the entries and locks of the zone. The first byte chooses the balancer, the
- * second what there is; then a byte each says what comes next, and those behind it how. After each
- * step references and connections are counted; in the end nothing is left. */
+/* Two workers use a group: sessions choose peers and end their tries, names change lists, the
+ * operator speaks, checks are made, workers are killed and started anew, and in between an attacker
+ * stores into the entries and locks of the zone. The first byte chooses the balancer, the second
+ * the group; then come steps of a byte for the kind, with arguments behind. After every step
+ * references and connections are counted; in the end nothing is left. */
 #include "base/compiler.h"
 #include "fuzz/group_workers.h"
 #include "upstream/operators.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Replaces the C library's: who waits for a holder that is only forged has nothing to wait for. */
+/* Replaces the C library's: a wait for a forged holder is pointless. */
 int nanosleep(const struct timespec *time, struct timespec *left)
 {
     (void)time;
@@ -55,7 +55,7 @@ static void go_on(const struct scene *scene, struct session *session)
     choice_count(&session->choice, next_byte(scene->in), 7);
 }
 
-/* Gives a server other addresses, some of which may be alike. */
+/* Gives a server other addresses, with possible duplicates. */
 static void replace(struct worker *worker)
 {
     struct input *in = worker->scene->in;
@@ -148,7 +148,7 @@ static void damage(struct scene *scene)
         bytes[at + i] = n >= 224 ? UINT8_MAX : n >= 192 ? 0 : next_byte(scene->in);
 }
 
-/* A reload: another worker takes the place of one that has ended, or was killed. */
+/* A reload: a new worker replaces an ended or killed worker. */
 static void replace_worker(struct scene *scene, unsigned i)
 {
     struct worker *worker = &scene->workers[i];
@@ -235,7 +235,7 @@ static unsigned users_of(const struct worker *worker, const struct peer *peer, u
     return n;
 }
 
-/* How many tries the worker has of peers with this entry, also of one that has left its list. */
+/* Counts the worker's tries of peers with the entry, also of a peer that has left the list. */
 static uint32_t tries_of(const struct worker *worker, uint32_t entry)
 {
     uint32_t n = 0;

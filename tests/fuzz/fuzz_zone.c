@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory of zones as another process hands it over, damaged in bytes that its reader reads: a byte
- * for its seals, one for its size, then edits of an offset (two bytes) and a byte each. Where the
- * first byte is no small number, the memory is one that stays from input to input, of metrics or of
- * a map as the second byte says. */
+/* Memory of zones as handed over by another process, with damage in the bytes read: a byte for
+ * the seals, a byte for the size, then edits of an offset (two bytes) and a byte. Where the
+ * first byte is no small number, the memory is kept from input to input: metrics or a map, by
+ * the second byte. */
 #include "fuzz/input.h"
 
 #include "base/compiler.h"
@@ -19,13 +19,13 @@
 
 #define EDIT 3    /* bytes of an edit */
 #define EDITS 64  /* at most */
-#define SLOTS 3u  /* slots of the other half, whose rows are edited too */
+#define SLOTS 3u  /* slots of the second half; their rows are edited too */
 #define HEADER 96 /* bytes of the header of metrics that edits may reach */
 #define FRESH 6   /* first bytes below it: of new memory */
 #define KEYS 8
 #define PARTS_MOST 48
 #define OFTEN 3 /* parts that are read when the memory was adopted have so many times the chance */
-#define ROWS 4  /* slots of this half that have had workers */
+#define ROWS 4  /* slots of the zone's half that have had workers */
 
 static const uint8_t kinds[] = { SHM_COUNTER, SHM_GAUGE };
 static const struct shm_metrics_shape shape = { countof(kinds), kinds };
@@ -41,23 +41,23 @@ static const int seals[] = {
 
 static const struct shm_map_shape map_shape = { 6, 8, 8, 0 };
 
-/* A part of the memory whose bytes are read. */
+/* A part of the memory read by the daemon. */
 struct part {
     size_t at, n;
 };
 
-/* Memory that stays: a zone of each kind. */
+/* A zone of each kind, in memory never unmapped. */
 struct scene {
     const struct zone_kind *kind;
     const void *shape;
     int fd;
-    char *view, *whole; /* the memory, and what it is before damage */
+    char *view, *whole; /* the memory, and its content before the damage */
     size_t size;
     struct part parts[PARTS_MOST]; /* edits reach these */
     unsigned part_n;
 };
 
-/* Replaces the C library's: who waits for a holder that is only forged has nothing to wait for. */
+/* Replaces the C library's: a wait for a forged holder is pointless. */
 int nanosleep(const struct timespec *time, struct timespec *left)
 {
     (void)time;
@@ -65,7 +65,7 @@ int nanosleep(const struct timespec *time, struct timespec *left)
     return 0;
 }
 
-/* Writes what a zone of metrics begins with. */
+/* Writes the beginning of a zone of metrics. */
 static void write_valid(int fd, size_t size)
 {
     struct zone_header header = {
@@ -193,7 +193,7 @@ static void fill_metrics(struct scene *scene, void *memory)
     for (uint32_t slot = 0; slot < ROWS; slot++)
         shm_metrics_kind.slot_acquired(memory, &shape, (struct slot_id) { slot, 1 });
     add_part(scene, 1, memory, 3 * sizeof(uint32_t)); /* what it is */
-    add_part(scene, OFTEN, (char *)memory + 16, 12);  /* the state of each half, and its slots */
+    add_part(scene, OFTEN, (char *)memory + 16, 12);  /* the state of both halves, and the slots */
     add_part(scene, OFTEN, (char *)memory + 32, 12);
     add_part(scene, 1, (char *)memory + 48, countof(kinds));
     add_part(scene, OFTEN, scene->view + rows,
@@ -203,7 +203,7 @@ static void fill_metrics(struct scene *scene, void *memory)
             scene, OFTEN, shm_metrics_row(memory, &shape, slot), sizeof(shm_row) * countof(kinds));
 }
 
-/* Bytes that somebody changes, or reads: of metrics those of one half. */
+/* Bytes to damage, or to read: of metrics those of one half. */
 static size_t changed_size(const struct scene *scene)
 {
     return scene->kind == &shm_map_kind ? scene->size : (4 + ROWS) * segment_page();
@@ -222,7 +222,7 @@ static void build_scene(struct scene *scene, const struct zone_kind *kind)
     scene->fd = segment.fd;
     header = segment.base;
     scene->view = segment.base;
-    /* a single byte ends each of the names */
+    /* a single byte ends the names */
     memset(header->kind, 'k', sizeof(header->kind));
     memset(header->name, 'n', sizeof(*header) - offsetof(struct zone_header, name));
     memcpy(header->kind, kind->name, strlen(kind->name) + 1);
@@ -241,7 +241,7 @@ static void build_scene(struct scene *scene, const struct zone_kind *kind)
     memcpy(scene->whole, scene->view, changed_size(scene));
 }
 
-/* Undoes what the last input has changed, and damages it anew. */
+/* Undoes the changes of the last input, and damages the memory anew. */
 static int damage_scene(struct scene *scene, const uint8_t *data, size_t size)
 {
     size_t page = segment_page();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The group has a server of each kind: without limits, not checked, heavy, a backup where the
- * balancer knows these, and one that only has addresses once its list was replaced. */
+/* The group has servers of all kinds: without limits, not checked, heavy, a backup where the
+ * balancer knows backups, and a server without addresses until its list is replaced. */
 #include "fuzz/group_workers.h"
 
 #include "base/compiler.h"
@@ -149,7 +149,7 @@ void end_worker(struct worker *worker)
     worker->runs = false;
 }
 
-/* Frees what is left of the worker as that of a ghost, whose row is its own. */
+/* Frees the rest of the worker as a ghost's, with a row of its own. */
 void kill_worker(struct worker *worker, uint8_t how)
 {
     struct peers *peers = worker->upstream.peers;

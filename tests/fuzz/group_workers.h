@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers that share a group of servers with a zone, in one process, for fuzz_upstream.c: what each
- * has, and how it begins and ends. */
+/* Workers with a shared group of servers and a zone, in one process, for fuzz_upstream.c: state,
+ * beginning and end. */
 #pragma once
 
 #include "fuzz/input.h"
@@ -52,9 +52,9 @@ enum { HAS_ZONE = 1, HAS_CHECKS = 2, HAS_LIMITS = 4, IS_INFLIGHT = 8, HAS_SLOW_S
 
 void start_worker(struct scene *scene, unsigned i);
 void end_worker(struct worker *worker);
-/* Kills the worker, perhaps while it holds a lock. */
+/* Kills the worker, perhaps in possession of a lock. */
 void kill_worker(struct worker *worker, uint8_t how);
-/* Ends the try that runs, if one does, and what the session has. */
+/* Ends the running try, if any, and the session's resources. */
 void end_try(struct session *session, fb_try_end how);
 void end_session(struct session *session, fb_try_end how);
 /* Pieces of memory that groups have. */

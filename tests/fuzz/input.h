@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The input of a fuzzer that takes it as a sequence of decisions, and what it asserts. */
+/* The input of a fuzzer as a sequence of decisions, and the fuzzer's assertions. */
 #pragma once
 
 #include "fuzz/fuzz.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Feeds every file of the directories that are its arguments to a fuzzer. */
+/* Feeds every file of the argument directories to a fuzzer. */
 #include "fuzz/fuzz.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A test that is a program's main(), in the same process. */
+/* A test that runs a program's main() in the current process. */
 #include "fuzz/within_test.h"
 
 #include <check.h>
