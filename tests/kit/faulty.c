@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A protocol with one mistake of each kind that the kit has to find; its directive says which it
- * makes. */
+/* A protocol with a mistake of every kind found by the kit; a directive chooses the mistake. */
 #include "kit/faulty.h"
 
 #include <ctype.h>
@@ -19,10 +18,10 @@ enum mistake {
     TAKES_CALLS,       /* answers each call of `data` as if it were a line */
     DROPS_REST,        /* consumes what it has not understood */
     CONSUMES_TOO_MUCH, /* more than there was */
-    CHANGES_LENT,      /* gives output that it changes before it was sent */
+    CHANGES_LENT,      /* changes lent output before it was sent */
     GIVES_UP,          /* says nothing while something is unsent */
     ANSWERS_SHORTAGE,  /* says something else without memory */
-    ANSWERS_TWICE,     /* bytes that come again after a pause, once */
+    ANSWERS_TWICE,     /* bytes received again after a pause, once */
     NEVER_RESTS,
     LOGS_ALERT,
     FAILS_TO_START,

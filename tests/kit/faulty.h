@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A protocol that answers each line in upper case, and can make every mistake that the kit is to
- * find: "faulty MISTAKE;". */
+/* A protocol that answers lines in upper case, and can make every mistake for the kit to find:
+ * "faulty MISTAKE;". */
 #pragma once
 
 #include <forkbeard/test.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A protocol that counts its connections in a map, over all workers, and in metrics. It says "N
- * there" to who connects or says "?", and "job" after a job of a thread to who says "j". Who says
- * nothing for 5 s is closed. */
+/* A protocol that counts its connections in a map, over all workers, and in metrics. The reply to a
+ * connect or to "?" is "N there", the reply to "j" is "job" after a job of a thread. Clients silent
+ * for 5 s are closed. */
 #include <forkbeard/forkbeard.h>
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A protocol whose commands do what the tests of the kit want to see. */
+/* A protocol with commands for the kit's tests. */
 #include "kit/probe.h"
 
 #include <ctype.h>
@@ -44,7 +44,7 @@ static void FB_SDK_PRINTF(2, 3) reply(fb_conn *conn, const char *format, ...)
 
 /* Jobs */
 
-/* Until the process's first thread, which is the loop's, sleeps because it has nothing to do. */
+/* Until the process's first thread, the loop's, sleeps for want of work. */
 static void await_loop(void)
 {
     time_t deadline = time(NULL) + DEADLINE_S;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Correct uses of the SDK that the checked mode, which the kit always has, must not change. */
+/* Correct uses of the SDK, unchanged by the checked mode, always on in the kit. */
 #include "support/test.h"
 
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static size_t other_data(fb_conn *conn, void *state, fb_bytes in)
 
 static const fb_ops other_ops = { .size = sizeof(fb_ops), .data = other_data };
 
-/* "b" gives the connection to the others, with a read that ends by that. */
+/* "b" gives the connection away, with a read ended by the hand-over. */
 static size_t reader_data(fb_conn *conn, void *state, fb_bytes in)
 {
     if (in.p[0] != 'b') {

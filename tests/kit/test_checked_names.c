@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The checked mode knows that a resolution has ended with the connection that asked. */
+/* The checked mode knows the end of a resolution with its connection. */
 #include "kit/printed.h"
 #include "support/test.h"
 

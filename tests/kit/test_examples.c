@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The examples in conversations: a protocol of lines, one that connects to servers, and one with
- * lengths, memory that all workers share and more state than most. */
+/* The examples in conversations: a protocol of lines, a client of servers, and a protocol with
+ * lengths, memory shared by all workers and much state. */
 #include "support/test.h"
 
 #include <forkbeard/test.h>
@@ -48,7 +48,7 @@ START_TEST(upper_limits_lines)
 }
 END_TEST
 
-/* Clients that are refused, and that are too slow, are in the access log. */
+/* Refused clients, and slow clients, are in the access log. */
 START_TEST(upper_is_logged_with_a_status)
 {
     static const fb_test_options refusing = {
@@ -207,7 +207,7 @@ START_TEST(resp_sets_and_gets)
 }
 END_TEST
 
-/* A command that comes a byte at a time ends in time; a client that has said nothing waits. */
+/* A command of single bytes ends in time; a silent client waits. */
 START_TEST(resp_waits_for_no_command_for_ever)
 {
     static const fb_test_step script[] = {
@@ -231,7 +231,7 @@ START_TEST(resp_waits_for_no_command_for_ever)
 }
 END_TEST
 
-/* Values that one worker sets the others get, and those after its death. */
+/* A value set by a worker is visible to the rest, also after the worker's death. */
 START_TEST(resp_is_shared)
 {
     static const fb_test_step script[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kit finds what it is for, and says what and where. */
+/* The kit finds the mistakes, and reports the kind and the place. */
 #include "kit/faulty.h"
 #include "kit/printed.h"
 #include "support/test.h"

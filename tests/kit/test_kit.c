@@ -75,7 +75,7 @@ START_TEST(peers_come_and_go)
 }
 END_TEST
 
-/* Closed, although input that nobody reads keeps the socket for a while. */
+/* Closed, although unread input keeps the socket for a while. */
 START_TEST(lingering_is_closed)
 {
     fb_test *test = start_probe();
@@ -280,7 +280,7 @@ START_TEST(two_tests_at_once)
     fb_test_peer *first = fb_test_connect(one), *second;
 
     fb_test_run(one);
-    /* descriptors of the one are not the other's fault, if they end in order */
+    /* open descriptors of the first probe are not charged to the second, if they end in order */
     two = start_probe();
     second = fb_test_connect(two);
     fb_test_pass(two, 1000);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The mistakes of a protocol that the checks of its calls and its memory find: the kit names each,
- * in a program of its own, because some are a crash. */
+/* Mistakes of a protocol found by the checks of calls and memory: the kit names every mistake, in a
+ * program of its own, because some crash. */
 #include "support/test.h"
 
 #include <forkbeard/test.h>

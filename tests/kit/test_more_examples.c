@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The examples that connect to servers of their clients' choice, or share what they have, in
+/* The examples that connect to servers of their clients' choice, or share state, in
  * conversations. */
 #include "support/test.h"
 
@@ -39,7 +39,7 @@ START_TEST(balance_goes_on_with_the_next)
 }
 END_TEST
 
-/* Connects twenty clients, and counts those that each server gets. */
+/* Connects twenty clients, and counts the clients of each server. */
 static void balance_count(fb_test *test, fb_test_server *const servers[], unsigned got[2])
 {
     for (int i = 0; i < 20; i++) {
@@ -199,7 +199,7 @@ START_TEST(dbpool_shares_a_connection)
 }
 END_TEST
 
-/* A client that says more before it has the answer keeps the connection until its Sync. */
+/* A client that sends more before its answer keeps the connection until its Sync. */
 START_TEST(dbpool_waits_for_sync)
 {
     static const fb_test_step script[] = {
@@ -229,7 +229,7 @@ START_TEST(dbpool_waits_for_sync)
 }
 END_TEST
 
-/* A client that has begun a transaction keeps the connection, and others do not wait for ever. */
+/* A client in a transaction keeps the connection, and waiting clients do not wait for ever. */
 START_TEST(dbpool_keeps_transactions_whole)
 {
     static const fb_test_step script[] = {
@@ -279,7 +279,7 @@ END_TEST
 
 /* Knock */
 
-/* Names that are known, that are not, and that take the place of one that nobody answers. */
+/* Known names, unknown names, and a name tried in place of a server without an answer. */
 START_TEST(knock_tells_who_answers)
 {
     static const fb_test_step script[] = {

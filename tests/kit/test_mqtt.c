@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The example "mqtt" in conversations: each packet, what breaks the rules, and clients with several
- * workers, of which one dies, or is busy. */
+/* The example "mqtt" in conversations: each packet, broken rules, and clients of several workers,
+ * with a dead and a busy worker. */
 #include "support/test.h"
 
 #include <forkbeard/test.h>
@@ -164,7 +164,7 @@ START_TEST(works_over_workers)
         FB_TEST_CLIENT(1, 1),
         FB_TEST_EXPECT("\x30\7\0\2t/two"
                        "\x30\7\0\2t/six"),
-        /* a name has one client in all workers */
+        /* a name has a single client in all workers */
         FB_TEST_CLIENT(3, 2),
         FB_TEST_SAY(CONNECT("a")),
         FB_TEST_EXPECT(CONNACK),
@@ -181,7 +181,7 @@ START_TEST(works_over_workers)
 }
 END_TEST
 
-/* A worker that drains sends all that its publishers have said. */
+/* A draining worker sends all messages of its publishers. */
 START_TEST(drains)
 {
     static const fb_test_step script[] = {
@@ -208,7 +208,7 @@ END_TEST
 
 #define BYTES(text) (text), sizeof(text) - 1
 
-/* A client that breaks the rules hears the reply of its row, and its connection ends. */
+/* A client that breaks a rule gets the row's reply, and its connection ends. */
 START_TEST(ends_who_breaks_rules)
 {
     static const struct {
@@ -307,8 +307,8 @@ START_TEST(publishers_wait)
 }
 END_TEST
 
-/* A subscriber who acknowledges nothing is ended when no number is left, also by what it has
- * published itself. */
+/* A subscriber without acknowledgements is ended when no number is left, also by messages published
+ * itself. */
 START_TEST(numbers_run_out)
 {
     static uint8_t packets[8192][9];

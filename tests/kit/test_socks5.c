@@ -70,7 +70,8 @@ START_TEST(socks5_connects_to_ipv6)
 }
 END_TEST
 
-/* Names that are an address, that there cannot be, that have two addresses, and that have none. */
+/* A name that is an address, an impossible name, a name with two addresses, and a name without
+ * any. */
 START_TEST(socks5_resolves_names)
 {
     static const fb_test_step script[] = {
@@ -172,7 +173,7 @@ START_TEST(socks5_tells_why_not)
 }
 END_TEST
 
-/* A local address that this host does not have. */
+/* A local address missing on this host. */
 START_TEST(socks5_without_its_address)
 {
     static const fb_test_step script[] = {
@@ -192,7 +193,7 @@ START_TEST(socks5_without_its_address)
 }
 END_TEST
 
-/* Every step has its time, however its bytes come, and so has the silence before it. */
+/* Every step has a timeout, for bytes in any pieces, and so has the silence before it. */
 START_TEST(socks5_does_not_wait_for_ever)
 {
     static const fb_test_step script[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Several workers in one simulated machine: their messages, their deaths, and what they share. */
+/* Several workers in a simulated machine: their messages, deaths, and shared state. */
 #include "kit/printed.h"
 #include "support/test.h"
 
@@ -21,7 +21,7 @@ static fb_test *start_council(unsigned workers)
     return test;
 }
 
-/* Asserts what the peer has heard, which is then forgotten. */
+/* Asserts the text received by the peer, which is then forgotten. */
 static void expect(fb_test_peer *peer, const char *text)
 {
     fb_bytes heard = fb_test_heard(peer);
@@ -36,7 +36,7 @@ static fb_ref id_of(fb_test *test, unsigned worker)
     return fb_worker_id(fb_test_worker_at(test, worker, NULL));
 }
 
-/* A client of the worker, to which that speaks. */
+/* A client of the worker, greeted by it. */
 static fb_test_peer *connect_to(fb_test *test, unsigned worker)
 {
     fb_test_peer *peer = fb_test_connect_to(test, worker, 0);
@@ -154,8 +154,8 @@ START_TEST(a_dead_worker_is_replaced)
 }
 END_TEST
 
-/* A worker that has just started knows only that others are there, until they greet it back: what
- * it sends to all is for them, too. One that dies before is none that could have received it. */
+/* A new worker knows only the existence of workers, until they greet it back: messages to all reach
+ * them, too. A worker dead before the greeting does not count as a receiver. */
 START_TEST(a_new_worker_reaches_all)
 {
     fb_test *test = start_council(3);
@@ -189,7 +189,7 @@ START_TEST(a_new_worker_reaches_all)
 }
 END_TEST
 
-/* A worker that has greeted before it died is announced as any other that has come. */
+/* A worker that has greeted before its death is announced like any worker. */
 START_TEST(a_worker_that_came_late_goes)
 {
     fb_test *test = start_council(2);
@@ -238,7 +238,7 @@ START_TEST(a_drained_worker_goes)
 }
 END_TEST
 
-/* A worker that stands still does not hold another one that has drained for ever. */
+/* A stopped worker does not hold a drained worker for ever. */
 START_TEST(a_drained_worker_waits_for_a_while)
 {
     fb_test *test = start_council(2);
@@ -257,7 +257,7 @@ START_TEST(a_drained_worker_waits_for_a_while)
 }
 END_TEST
 
-/* Floods in both directions arrive whole and in their order, on a network that makes trouble. */
+/* Floods in both directions arrive whole and in order, on a troubled network. */
 START_TEST(floods_arrive_in_order)
 {
     const fb_test_options options = { .size = sizeof(options),
@@ -283,7 +283,7 @@ START_TEST(floods_arrive_in_order)
 }
 END_TEST
 
-/* Every run does the same: references, changes of a map in their order, and the log. */
+/* Every run is equal: references, changes of a map in order, and the log. */
 START_TEST(runs_are_the_same)
 {
     static const fb_protocol *const others[] = { &fb_protocol_watcher, NULL };
@@ -342,8 +342,8 @@ START_TEST(maps_are_shared)
 }
 END_TEST
 
-/* Calls of a protocol in `closed` and `worker_stop` does not happen when its process is killed,
- * but for its gauges, which the master zeroes. */
+/* Calls of a protocol in `closed` and `worker_stop` do not happen when the process is killed,
+ * except for gauges, zeroed by the master. */
 START_TEST(a_death_is_seen_as_one)
 {
     const fb_test_options options = {
@@ -362,7 +362,7 @@ START_TEST(a_death_is_seen_as_one)
     ck_assert_int_eq(fb_test_metric(test, NULL, "clients"), 1);
     ck_assert_int_eq(fb_test_metric(test, NULL, "visits"), 2);
     fb_test_says(a, "?");
-    expect(a, "1 there\n2 there\n"); /* a killed worker had no time to say that it goes */
+    expect(a, "1 there\n2 there\n"); /* a killed worker had no time to announce its end */
     ck_assert_int_eq(fb_test_replace(test, 1), 0);
     b = fb_test_connect_to(test, 1, 0);
     expect(b, "3 there\n");
@@ -374,7 +374,7 @@ START_TEST(a_death_is_seen_as_one)
 }
 END_TEST
 
-/* Servers of several protocols, each with its own callbacks, map and metrics. */
+/* Servers of several protocols, with separate callbacks, maps and metrics. */
 START_TEST(a_machine_has_several_servers)
 {
     static const fb_protocol *const others[] = { &fb_protocol_watcher, &fb_protocol_presence,
