@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Workers of a master process that was killed: they let their sessions end; the next master
- * process names them, and ends them when it is told to end at once. */
+/* Workers of a killed master process: they let their sessions end; the next master process names
+ * them, and ends them at an immediate end. */
 #include "plays/case.h"
 
 #include <signal.h>
@@ -85,7 +85,7 @@ START_TEST(test_fast_end_ends_them)
 }
 END_TEST
 
-/* A worker that does not end is killed, and the process waits for it. */
+/* A worker without an end is killed, and the process waits for the death. */
 START_TEST(test_deaf_one_is_killed)
 {
     struct play_worker *left;
@@ -156,8 +156,8 @@ START_TEST(test_list_moves_with_pid_file)
 }
 END_TEST
 
-/* Two master processes of an upgrade have lists of their own: what is left of the one that is
- * killed the other shows, and both names of it go. */
+/* Two master processes of an upgrade have lists of their own: the survivor shows the leftovers of
+ * the killed process, and removes both names of the list. */
 START_TEST(test_master_of_upgrade_is_killed)
 {
     struct play *play = case_start(1, "", "");

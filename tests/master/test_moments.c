@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Signals that come while the master process runs: they wait for the next look at signals, and none
- * is lost or takes back a command that came after it. */
+/* Signals during the master process's run: they wait for the next look at signals; none is lost or
+ * takes back a later command. */
 #include "plays/case.h"
 
 #include <signal.h>
 
 struct moment {
     int number; /* the signal */
-    int left;   /* calls before the signal; negative: it was sent */
+    int left;   /* calls before the signal; negative: already sent */
 };
 
 static void send_once(struct play *play, struct play_process *process)
@@ -18,7 +18,7 @@ static void send_once(struct play *play, struct play_process *process)
         play_signal(process, moment->number);
 }
 
-/* Has a signal come in a call of the master process, the next one or one after it. */
+/* Sends a signal within a call of the master process, the next call or a later one. */
 static void send_in_call(struct play *play, struct moment *moment)
 {
     play->arg = moment;
@@ -59,7 +59,7 @@ START_TEST(test_resume_while_the_last_worker_is_reaped)
 }
 END_TEST
 
-/* A stop that comes while the process leaves its sessions to a child ends the child. */
+/* A stop during the hand-over of sessions to a child ends the child. */
 START_TEST(test_stop_during_a_leave)
 {
     struct play *play = case_start(1, "", "");

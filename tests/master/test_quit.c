@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A graceful end that leaves its names to the next start, is taken back ("resume"), or left to a
- * child ("leave"; what the child does is in tests/pool/test_orphans.c). */
+/* A graceful end: the names left to the next start, the way back ("resume"), or a child for the
+ * sessions ("leave"; the child is tested in tests/pool/test_orphans.c). */
 #include "plays/case.h"
 
 #include <signal.h>
@@ -20,7 +20,7 @@ static const char *aside(const struct play_process *master, const char *name)
     return text;
 }
 
-/* Opens a session with the daemon that listens now. */
+/* Opens a session with the daemon now listening. */
 static struct play_client *open_session(struct play *play)
 {
     struct play_client *session = play_connect(play);
@@ -111,8 +111,8 @@ START_TEST(test_several_drain_at_once)
 }
 END_TEST
 
-/* A worker that hears nothing holds its listeners: the reply and the lock wait for it, and no
- * longer than two seconds. */
+/* A deaf worker holds its listeners: the reply and the lock wait for the worker, at most two
+ * seconds. */
 START_TEST(test_quit_waits_for_listeners)
 {
     struct play *play = case_start(2, "", "");
@@ -141,7 +141,7 @@ START_TEST(test_quit_waits_for_listeners)
 }
 END_TEST
 
-/* A start that finds the lock taken waits for it, for a while. */
+/* A start waits for a taken lock, for a while. */
 START_TEST(test_start_waits_for_lock)
 {
     struct play *play = case_start(1, "", "");
@@ -169,7 +169,7 @@ START_TEST(test_start_waits_for_lock)
 }
 END_TEST
 
-/* A process that was killed leaves its names, which the next start removes. */
+/* A killed process leaves its names, and the next start removes them. */
 START_TEST(test_killed_one_leaves_its_names)
 {
     struct play_process *old, *next;
@@ -344,7 +344,7 @@ static void never_ready(struct play *play, struct play_process *process)
     process->worker->never_ready = true;
 }
 
-/* Another end while the new workers start: by SIGQUIT the first one goes on. */
+/* A second end while the new workers start: by SIGQUIT the first goes on. */
 START_TEST(test_resume_is_given_up)
 {
     static const int signals[] = { SIGQUIT, SIGINT, SIGTERM };
@@ -437,7 +437,7 @@ END_TEST
 
 /* Leave */
 
-/* A stop that comes with it, or after it, ends all at once. */
+/* A stop together with the leave, or after it, ends all at once. */
 START_TEST(test_leave_and_stop)
 {
     struct play *play = case_start(1, "", "");

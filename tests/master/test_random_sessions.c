@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Random plays with whole workers, of fixed seeds; FORKBEARD_TEST_SEED begins at another, and
- * FORKBEARD_TEST_PLAYS runs so many of them. */
+/* Random plays with whole workers, of fixed seeds; FORKBEARD_TEST_SEED sets the first seed, and
+ * FORKBEARD_TEST_PLAYS the number of plays. */
 #include "plays/random_sessions.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reloads: what they change, each failure of the check and of the master's own reading, and an
- * end of the daemon in each phase. Failures of the new generation are in tests/pool. */
+/* Reloads: their changes, failures of the check and of the master's own reading, and an end of the
+ * daemon in every phase. Failures of the new generation are in tests/pool. */
 #include "plays/case.h"
 
 #include <signal.h>
@@ -162,7 +162,7 @@ START_TEST(test_name_cannot_move)
 }
 END_TEST
 
-/* The process that checks the configuration does not finish. */
+/* The checking process of the configuration does not finish. */
 
 static void crash(struct play_process *check)
 {
@@ -312,7 +312,7 @@ START_TEST(test_end_in_each_phase)
 }
 END_TEST
 
-/* Somebody has deleted the lock of the pid file: a reload makes it again, and the names stay. */
+/* The lock of the pid file was deleted: a reload restores it, and the names stay. */
 START_TEST(test_deleted_lock_is_made_again)
 {
     struct play *play = case_start(1, "", "");
@@ -333,7 +333,7 @@ END_TEST
     "events { } stream { limit_conn_zone $remote_addr zone=a:" size ";"                            \
     " server { listen unix:$D/socket; echo; limit_conn a 5; " more " } }"
 
-/* With a log that takes no warnings, who asks for the reload is told of them. */
+/* With a log without warnings, the client of the reload gets them. */
 START_TEST(test_reply_has_the_warnings)
 {
     struct play *play = case_start(2, "", "");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages to the service manager about starts, reloads, ends and upgrades: each comes from the
- * main process, of which there is one at any time. */
+/* Messages to the service manager about starts, reloads, ends and upgrades: always from the main
+ * process, which is unique at any time. */
 #include "plays/case.h"
 #include "plays/manager.h"
 
@@ -23,7 +23,7 @@ static void expect_quiet(struct play_manager *manager)
     expect(manager, "");
 }
 
-/* A daemon of two workers that serves, and what was said of its start was taken. */
+/* A serving daemon of two workers; the messages of its start were taken. */
 static struct play *start(struct play_manager **manager, uint64_t watchdog_us, bool other)
 {
     struct play *play = play_create(1);
@@ -245,7 +245,7 @@ START_TEST(test_watchdog_is_fed)
 }
 END_TEST
 
-/* A master process that is stopped feeds it no more. */
+/* A stopped master process feeds the watchdog no more. */
 START_TEST(test_stopped_master_feeds_nothing)
 {
     struct play_manager *manager;
@@ -258,7 +258,7 @@ START_TEST(test_stopped_master_feeds_nothing)
 }
 END_TEST
 
-/* Upgrades: at any time one process alone is the main one */
+/* Upgrades: at any time exactly one process is the main process */
 
 static struct play_process *upgrade(struct play *play, struct play_manager *manager)
 {
@@ -342,7 +342,7 @@ START_TEST(test_failed_upgrade_is_not_told)
 }
 END_TEST
 
-/* The manager ends the service, of which it knows the new process alone: both end. */
+/* The manager ends the service and knows only the new process: both end. */
 START_TEST(test_manager_ends_both)
 {
     static const int signals[] = { SIGTERM, SIGQUIT, SIGINT };
@@ -359,7 +359,8 @@ START_TEST(test_manager_ends_both)
 }
 END_TEST
 
-/* An operator ends the new process, and the old one is ending too: the manager learns that. */
+/* An operator ends the new process during the end of the old process: the manager learns of the
+ * change back. */
 START_TEST(test_back_to_one_that_ends)
 {
     struct play_manager *manager;
@@ -411,8 +412,8 @@ START_TEST(test_leave)
 }
 END_TEST
 
-/* The manager starts the service again, and passes the sockets that it has stored: a client who
- * has come meanwhile is served. */
+/* The manager starts the service again, and passes the stored sockets: a client connected meanwhile
+ * is served. */
 START_TEST(test_next_start_has_the_stored_sockets)
 {
     struct play_manager *manager;

@@ -12,7 +12,7 @@
 
 #define SERVING "STATUS=Serving: 2 workers, generation "
 
-/* A daemon that serves, and whose start the manager has confirmed. */
+/* A serving daemon whose start was confirmed by the manager. */
 static struct play *start(struct play_manager **manager)
 {
     struct play *play = play_create(1);
@@ -31,7 +31,7 @@ static void quit(struct play *play)
     play_settle(play);
 }
 
-/* The daemon serves all the same, and says it once. */
+/* The daemon serves all the same, and logs the loss once. */
 START_TEST(test_manager_has_gone)
 {
     struct play *play = play_create(1);
@@ -56,8 +56,8 @@ START_TEST(test_manager_has_gone)
 }
 END_TEST
 
-/* The manager does not read: the daemon goes on, and says it once; what must arrive does later,
- * and of the rest what is true then. */
+/* The manager does not read: the daemon goes on, and logs the stall once; required messages arrive
+ * later, and otherwise only the current state. */
 START_TEST(test_manager_stalls)
 {
     struct play *play = play_create(1);
@@ -104,7 +104,7 @@ START_TEST(test_exit_waits_for_manager)
 }
 END_TEST
 
-/* A manager that answers late, but in time. */
+/* A manager answers late, but in time. */
 START_TEST(test_exit_follows_the_answer)
 {
     struct play_manager *manager;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Signals of the master process: which end comes of SIGTERM, SIGINT and SIGQUIT, one after another
- * too, and what SIGWINCH, SIGHUP and SIGUSR1 do. */
+/* Signals of the master process: the end by SIGTERM, SIGINT and SIGQUIT, in sequence too, and the
+ * effect of SIGWINCH, SIGHUP and SIGUSR1. */
 #include "plays/case.h"
 
 #include "process/signals.h"
@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* A daemon whose one worker has a session that does not end. */
+/* A daemon with one worker, and an endless session. */
 static struct play *begin(const char *main)
 {
     struct play *play = case_start(1, main, "");
@@ -45,7 +45,7 @@ START_TEST(test_ends_at_once)
 }
 END_TEST
 
-/* SIGTERM as the configuration has it, SIGQUIT always. */
+/* SIGTERM as configured, SIGQUIT always. */
 START_TEST(test_ends_gracefully)
 {
     struct play *play = begin(_i == 0 ? "" : "sigterm_shutdown graceful;");
@@ -63,7 +63,7 @@ START_TEST(test_ends_gracefully)
 }
 END_TEST
 
-/* A graceful end, and then: another signal ends it at once, or changes nothing. */
+/* A graceful end, then a second signal: an end at once, or no change. */
 static const struct {
     int first, second;
     bool at_once;
@@ -113,8 +113,7 @@ START_TEST(test_reload_changes_sigterm)
 }
 END_TEST
 
-/* Workers drain, and none takes their place; the master process goes on, and SIGHUP starts
- * others. */
+/* Workers drain without replacement; the master process goes on, and SIGHUP starts new workers. */
 START_TEST(test_winch_drains)
 {
     struct play *play = begin("");
@@ -137,7 +136,7 @@ START_TEST(test_winch_drains)
 }
 END_TEST
 
-/* The kernel sends SIGWINCH when a terminal is resized: nobody means it. */
+/* The kernel sends SIGWINCH when a terminal is resized: not a command. */
 START_TEST(test_winch_of_terminal)
 {
     struct play *play = begin("");
@@ -219,7 +218,8 @@ static void never_ready(struct play *play, struct play_process *process)
     process->worker->never_ready = true;
 }
 
-/* Before it serves the daemon has nothing to drain: a graceful end by SIGTERM is one at once. */
+/* Before its service the daemon has nothing to drain: a graceful end by SIGTERM is an immediate
+ * end. */
 START_TEST(test_term_before_it_serves)
 {
     struct play *play = play_create(1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starts that fail: the exit code is 75 for what may pass by itself, and for nothing else; a line
- * says what is in the way; nothing is left, and another daemon is left alone. Starts whose
- * workers fail are in tests/pool/test_start.c. */
+/* Failed starts: the exit code is 75 for passing obstacles, and for nothing else; a line names the
+ * obstacle; nothing is left, and a second daemon is undisturbed. Starts with failing workers are in
+ * tests/pool/test_start.c. */
 #include "plays/case.h"
 
 #include <signal.h>
@@ -10,7 +10,7 @@
 
 #define START_MS 4000
 
-/* A play without a daemon, and with this configuration. */
+/* A play without a daemon, and with the configuration. */
 static struct play *begin(const char *main, const char *stream)
 {
     struct play *play = play_create(1);
@@ -19,7 +19,7 @@ static struct play *begin(const char *main, const char *stream)
     return play;
 }
 
-/* The process exits with this code, after it has said this. */
+/* The process exits with `code`, after it has logged `says`. */
 static void expect_failure(struct play_process *process, int code, const char *says)
 {
     struct play *play = process->play;
@@ -42,7 +42,7 @@ static const struct {
     { "load_module nowhere.so;", "", "nowhere.so" },
 };
 
-/* A mistake, alone or beside what may pass. */
+/* A mistake, alone or beside a passing obstacle. */
 START_TEST(test_mistake_does_not_pass)
 {
     struct play *play = begin(mistakes[_i].main, mistakes[_i].stream);
@@ -95,7 +95,7 @@ START_TEST(test_address_is_waited_for)
 }
 END_TEST
 
-/* A second daemon whose pid file, control socket or listener the first one has. */
+/* A second daemon with the pid file, control socket or listener of the first. */
 START_TEST(test_second_daemon_leaves_the_first)
 {
     static const char *const says[] = { "another master process", "is in use: give this daemon",
@@ -137,7 +137,7 @@ static void never_ready(struct play *play, struct play_process *process)
     process->worker->never_ready = true;
 }
 
-/* A worker is late: the start fails when its time has passed, and nobody is served until then. */
+/* A worker is late: the start fails at its timeout, and nobody is served until then. */
 START_TEST(test_late_worker)
 {
     struct play *play = begin("worker_start_timeout 4s;", "");

@@ -190,8 +190,8 @@ END_TEST
     "daemon off; sandbox off; error_log $D/error.log info; pid $D/other.pid; worker_processes 2;"  \
     "control unix:$D/other; events { } stream { server { listen unix:$D/socket; echo; } }"
 
-/* The names of the old process are the new one's meanwhile: they move when that has gone. The
- * reload has ended by then, or its workers still start. */
+/* The new process gets the old process's names after the old process has gone. By then the reload
+ * has ended, or its workers still start. */
 START_TEST(test_names_move_later)
 {
     struct play_process *old, *new;
@@ -220,7 +220,7 @@ START_TEST(test_names_move_later)
 }
 END_TEST
 
-/* Another process has a name by then: all stay where they are, and the old process serves. */
+/* A foreign process has a name by then: all names stay, and the old process serves. */
 START_TEST(test_names_that_cannot_move)
 {
     struct play_process *old, *new;
@@ -257,7 +257,7 @@ START_TEST(test_names_of_the_new_one_move)
 }
 END_TEST
 
-/* Paths that only one of the two has go with it; that of both stays. */
+/* Paths of only one of the two masters go with the master; a shared path stays. */
 START_TEST(test_paths_of_one)
 {
     struct play *play = case_start(2, "", "server { listen unix:$D/first; echo; }");
@@ -285,9 +285,9 @@ static void never_accepts(struct play *play, struct play_process *process)
     process->worker->never_accepts = true;
 }
 
-/* A reload of the new process gives a path up that the old process has too. Its workers crash
- * before they accept, and no way leads back, because the old process has the path: the old
- * process learns that it has the path alone, and removes it when it ends. */
+/* A reload of the new process gives up a path shared with the old process. The new workers crash
+ * before they accept, and the way back fails, because the old process has the path: the old process
+ * learns of its sole ownership, and removes the path at its end. */
 START_TEST(test_path_is_removed_after_a_failed_way_back)
 {
     struct play *play = case_start(2, "", SECOND);
@@ -312,8 +312,8 @@ START_TEST(test_path_is_removed_after_a_failed_way_back)
 }
 END_TEST
 
-/* Two processes give up a unix socket that both have: one by a reload that has committed and does
- * not serve yet, the other because it ends. */
+/* Two processes give up a shared unix socket: one by a committed reload that does not serve yet,
+ * the second because it ends. */
 START_TEST(test_shared_path_is_removed_by_one)
 {
     struct play *play = play_create(1);
@@ -335,7 +335,7 @@ START_TEST(test_shared_path_is_removed_by_one)
         ck_assert(play_step(play));
         worker = play_worker_find(play, 0);
     } while (worker->phase != PLAY_WORKER_READY);
-    worker->deaf = true; /* the worker does not hear that it is to accept */
+    worker->deaf = true; /* the worker does not hear the order to accept */
     play_settle(play);
     play_signal(old, SIGQUIT);
     play_settle(play);

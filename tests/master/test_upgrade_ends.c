@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Upgrades one of whose two processes ends, or both, by each signal, in each phase and in each
- * order: the other one serves and has the names, or nothing is left. */
+/* Upgrades in which a process ends, or both, by any signal, in any phase and in any order: the
+ * remaining process serves and has the names, or nothing is left. */
 #include "net/address_parse.h"
 #include "plays/case.h"
 #include "plays/sessions.h"
@@ -37,7 +37,7 @@ static void never_ready(struct play *play, struct play_process *process)
 
 static const int ending[] = { SIGQUIT, SIGTERM, SIGINT };
 
-/* The old process is told to end while the new one starts: it takes the new one along. */
+/* The old process is told to end during the start of the new process: both end. */
 START_TEST(test_end_while_the_new_one_starts)
 {
     struct play *play = start();
@@ -60,7 +60,7 @@ START_TEST(test_end_while_the_new_one_starts)
     ck_assert(!play_client_is_ok(client));
     ck_assert(new->exited && old->exited);
     ck_assert_int_eq(play_exit_code(old), 0);
-    play_pass(play, 60000); /* workers of the new one, if it was killed, end by themselves */
+    play_pass(play, 60000); /* workers of a killed new process end by themselves */
     if (_i < 3)
         case_expect_nothing(play);
     else
@@ -69,7 +69,7 @@ START_TEST(test_end_while_the_new_one_starts)
 }
 END_TEST
 
-/* Ends the old process after each step of the new one's start. */
+/* Ends the old process after every step of the new process's start. */
 START_TEST(test_old_process_is_killed_during_start)
 {
     struct play *play = start();
@@ -90,8 +90,8 @@ START_TEST(test_old_process_is_killed_during_start)
 }
 END_TEST
 
-/* Either process is told to end after each step of an upgrade: one of them is left, which serves
- * and has the names, or none, if the old one was told before the new one served. */
+/* Either process is told to end after every step of an upgrade: the survivor serves and has the
+ * names; no process survives if the old process was told before the new process served. */
 START_TEST(test_one_ends_in_each_step)
 {
     bool ends_old = _i % 2 == 0;
@@ -186,7 +186,8 @@ START_TEST(test_both_quit_with_sessions)
 }
 END_TEST
 
-/* A process drains, and the other is killed: then it is alone, and leaves the names as well. */
+/* A process drains, and the second is killed: then the first is alone, and leaves the names as
+ * well. */
 START_TEST(test_other_is_killed_while_one_drains)
 {
     struct play_process *old, *new, *drains;
@@ -212,7 +213,7 @@ START_TEST(test_other_is_killed_while_one_drains)
 }
 END_TEST
 
-/* The old process that drains beside the new one is not resumed. */
+/* The old process, draining beside the new process, is not resumed. */
 START_TEST(test_old_one_is_not_resumed)
 {
     struct play *play = start();
@@ -272,7 +273,7 @@ START_TEST(test_end_beside_a_committed_reload)
 }
 END_TEST
 
-/* Clients of port 7000 come, whom the kernel gives to its queues. */
+/* Clients of port 7000 come; the kernel distributes them to its queues. */
 static void open_sessions(struct play *play, struct play_sessions *sessions)
 {
     struct address address;
@@ -297,8 +298,8 @@ static void expect_all_served(struct play_sessions *sessions)
     play_session_close_all(sessions);
 }
 
-/* Queues that only one process has are given to the other at a quit, while workers of a reload
- * start there: clients in the queues are served when these workers are ready, or have failed. */
+/* Queues of a single process are given to the second at a quit, during the start of a reload's
+ * workers there: clients in the queues are served after the start, or its failure. */
 START_TEST(test_queues_come_while_a_reload_starts)
 {
     static const char queues[] = "server { listen $A:7000 reuseport; echo; }";
@@ -338,8 +339,8 @@ static void hold_lock(struct play *play, struct play_process *process)
     ck_assert_int_ne(dup(fd), -1);
 }
 
-/* The process that is left quits while another descriptor holds the lock, as that of a worker does
- * that has just been forked: the lock's file goes all the same. */
+/* The remaining process quits while a foreign descriptor holds the lock, like a just forked
+ * worker's: the lock's file goes all the same. */
 START_TEST(test_lock_of_the_one_that_is_left)
 {
     struct play_process *old, *new;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Upgrades whose new process does not come to serve, and those that are refused: the old process
- * goes on, and a later upgrade succeeds. */
+/* Upgrades with a new process that never serves, and refused upgrades: the old process goes on, and
+ * a later upgrade succeeds. */
 #include "plays/case.h"
 
 #include <signal.h>
@@ -28,7 +28,7 @@ static void expect_rolled_back(
     TAILQ_FOREACH (process, &play->processes, link)
         if (process->worker != NULL)
             process->worker->never_ready = false;
-    play_pass(play, 3000); /* workers of a process that was killed end */
+    play_pass(play, 3000); /* workers of a killed process end */
     case_expect_alone(old);
     ck_assert(!case_has(play, OLD) && !case_has(play, "pid.oldbin"));
     play_configure(play, 2, "", "");
@@ -89,7 +89,7 @@ START_TEST(test_call_fails)
 }
 END_TEST
 
-/* The new process reports what it finds in its environment, too. */
+/* The new process reports mistakes in the environment, too. */
 START_TEST(test_state_is_not_understood)
 {
     struct play *play = start();
@@ -219,7 +219,7 @@ START_TEST(test_second_upgrade_is_refused)
 }
 END_TEST
 
-/* The other process lets its sessions end: a further upgrade has to wait for that. */
+/* The old process lets its sessions end: a further upgrade has to wait for the end. */
 START_TEST(test_upgrade_while_the_other_drains)
 {
     struct play *play = start();

@@ -32,7 +32,7 @@ static struct play *start(void)
     return case_start(2, TIMEOUTS, "");
 }
 
-/* Makes the workers of the latest generation hear nothing, of which one has a session. */
+/* Deafens the workers of the latest generation; a worker has a session. */
 static void deafen(struct play *play)
 {
     ck_assert_ptr_nonnull(play_connect(play));
@@ -47,14 +47,14 @@ static void begin(struct play *play)
     begun_ms = play->clock.mono_ms;
 }
 
-/* Passes time until the verb's client has its reply. */
+/* Passes time until the verb's client has a reply. */
 static void finish_command(struct play *play, const struct play_client *client)
 {
     while (!client->replied)
         ck_assert(play_pass_to_deadline(play));
 }
 
-/* Gives a command whose new workers are never ready. */
+/* Gives a command with new workers that are never ready. */
 static void fail_command(struct play *play, const char *control, const char *command)
 {
     struct play_client *client;
@@ -66,7 +66,7 @@ static void fail_command(struct play *play, const char *control, const char *com
     ck_assert(!play_client_is_ok(client));
 }
 
-/* Starts a process whose workers are never ready. */
+/* Starts a process with workers that are never ready. */
 static void fail_start(struct play *play)
 {
     begin(play);
@@ -106,7 +106,8 @@ static struct play *take_reload(void)
 
 #define take_failed_reload take_reload
 
-/* The workers are ready and crash as late as they can, and those of the way back are late too. */
+/* The workers are ready and crash as late as possible, and the workers of the way back are late
+ * too. */
 static struct play *take_crashing_reload(void)
 {
     struct play *play = start();
@@ -192,7 +193,7 @@ static struct play *take_winch(void)
     return play;
 }
 
-/* A command line says how long it has waited for a reply, which tests/daemon/test_verbs.c reads. */
+/* A command line reports the time of waiting for a reply, read by tests/daemon/test_verbs.c. */
 #define take_reopen NULL
 #define take_drain_server NULL
 
@@ -237,7 +238,7 @@ static struct play *take_kill_worker(void)
     return play;
 }
 
-/* Whole workers, of which one has a session, are left. */
+/* Whole workers are left, one with a session. */
 static struct play *take_kill_master(void)
 {
     struct play *play = play_create(1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reasons for which a reload or an upgrade waits: clients who want to know are told, with the
- * time that it lasts at most, and so are the status and the log. */
+/* Reasons for a waiting reload or upgrade: interested clients are told, with the maximum time, and
+ * so are the status and the log. */
 #include "plays/case.h"
 
 #include <signal.h>
@@ -77,7 +77,7 @@ START_TEST(test_waits_for_check)
 }
 END_TEST
 
-/* The first client waits for nothing that it would be told of; the others for its reload. */
+/* The first client waits without a notice; the others for its reload. */
 START_TEST(test_waits_for_workers)
 {
     struct play *play = start();
@@ -93,7 +93,7 @@ START_TEST(test_waits_for_workers)
     ck_assert_str_eq(case_status(play, "pending.0.command"), "reload");
     ck_assert_str_eq(case_status(play, "pending.1.command"), "upgrade");
     ck_assert(play_has_logged(play, "\"reload\" waits: a reload is under way"));
-    /* the reason stays the same: nobody is told again */
+    /* the reason stays the same: no new notice */
     play_pass(play, 1000);
     expect_told(clients[0], "waiting", 1);
     play->forked = NULL;

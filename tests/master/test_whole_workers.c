@@ -18,7 +18,7 @@ static void accepted(struct play *play, struct play_process *process, const stru
 
 /* The events block of play_configure(). */
 #define DEFAULT_EVENTS "worker_connections 16;"
-/* Workers that the kernel wakes one at a time. */
+/* Workers woken by the kernel one at a time. */
 #define EXCLUSIVE "accept_mutex off;"
 
 /* Writes a configuration with these directives in the events block, and in the stream block. */
@@ -135,7 +135,7 @@ static void reload(struct play *play)
     ck_assert(play_client_is_ok(client));
 }
 
-/* Beyond max_draining_workers: those of the oldest workers, in which no byte moves any more. */
+/* Beyond max_draining_workers: sessions of the oldest workers, without moving bytes. */
 START_TEST(test_idle_session_of_too_many_workers_ends)
 {
     struct play *play = play_create(1);
@@ -188,7 +188,7 @@ START_TEST(test_killed_worker_ends_own_sessions)
 }
 END_TEST
 
-/* The new process quits, and has a session that stays, while the old one has drained. */
+/* The new process quits with a lasting session, after the old process has drained. */
 START_TEST(test_drained_process_serves_when_other_quits)
 {
     struct play *play = start(2);
@@ -215,7 +215,7 @@ START_TEST(test_drained_process_serves_when_other_quits)
 }
 END_TEST
 
-/* Opens the only session that a limit admits. */
+/* Opens the only session admitted by a limit. */
 static struct play_session *open_only_session(struct play *play)
 {
     struct play_session *session = open_session(play);
@@ -225,8 +225,8 @@ static struct play_session *open_only_session(struct play *play)
     return session;
 }
 
-/* Either process is killed, and later its worker, whose session a limit counts until then: nobody
- * but the process that is left can take the session out of the count. */
+/* Either process is killed, and later its worker, whose session counts in a limit until then: only
+ * the remaining process can take the session out of the count. */
 START_TEST(test_limit_forgets_worker_of_killed_process)
 {
     struct play *play =
@@ -327,7 +327,7 @@ static struct play_process *find_woken(struct play *play)
     return NULL;
 }
 
-/* After each step of a reload a client comes, and the worker that it wakes is killed. */
+/* After every step of a reload a client comes, and the worker woken for the client is killed. */
 START_TEST(test_woken_worker_is_killed_during_reload)
 {
     struct play *play = start_with(2, EXCLUSIVE, "");
@@ -347,7 +347,7 @@ START_TEST(test_woken_worker_is_killed_during_reload)
 }
 END_TEST
 
-/* No other worker can be forked for a while: those that were not woken look for the client. */
+/* No further worker can be forked for a while: the workers not woken look for the client. */
 START_TEST(test_client_of_killed_worker_is_accepted_by_other)
 {
     struct play *play = start_with(2, EXCLUSIVE, "");
@@ -384,8 +384,8 @@ static struct play_process *find_mutex_holder(struct play *play)
     return NULL;
 }
 
-/* The worker whose turn it is to accept drains, and a session of its own lasts. The other one takes
- * the turn at once: the clock does not move before the next client is accepted. */
+/* The worker with the accept turn drains with a lasting session. The second worker takes the turn
+ * at once: the clock does not move before the next client is accepted. */
 START_TEST(test_client_is_accepted_at_once_when_worker_drains)
 {
     static const char *const events[] = { "use poll; accept_share off;",
