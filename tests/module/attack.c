@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Finds descriptors by trying all, and uses them at random; memory is attack_memory.c's. Every step
- * may fault: it is left then, and the next one follows. */
+ * may fault: then the next step follows. */
 #include "module/attack_private.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 
 #define PASSED_MOST 4
 #define FLOOD 3000
-#define LAST_MS 3000 /* a call that blocks for longer is left */
+#define LAST_MS 3000 /* longer calls are abandoned */
 
 #ifndef F_ADD_SEALS
 #define F_ADD_SEALS 1033
@@ -179,7 +179,7 @@ static void change_size(struct attack *attack, int fd)
     }
 }
 
-/* The attacker's own connection: bytes that nobody reads, and a close that waits for them. */
+/* The attacker's own connection: unread bytes, and a close that waits for them. */
 static void make_linger(int fd)
 {
     static const struct linger linger = { .l_onoff = 1, .l_linger = 60 };

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does what somebody might do who has taken a worker over, and knows nothing of the daemon: random
- * writes into all memory that is shared, random bytes and calls into all descriptors.
- *
- * A number decides all that is random. What the attack itself breaks on does not end it: signals of
- * its own faults are caught. Clients of others, and files that are none of memory, are let be. */
+/* Acts like an attacker in a captured worker, without knowledge of the daemon: random writes into
+ * all shared memory, random bytes and calls into all descriptors. A number seeds all randomness.
+ * The attack survives faults of its own making: signals are caught. Clients of other workers, and
+ * files other than memory, are spared. */
 #pragma once
 
 #include <stdint.h>
@@ -13,9 +12,9 @@
  * is the attacker's own, and is used up. */
 void attack_blindly(uint64_t seed, unsigned n, const struct sockaddr_storage *own);
 
-/* How far memory reaches that is shared with other processes: descriptors by which it can be
- * written, read-only mappings of it that could be made writable, mappings that could be made longer
- * or moved. All is undone. */
+/* How far memory shared with foreign processes is reachable: writable descriptors of the memory,
+ * read-only mappings with a way to write access, mappings open to growth or moves. Every attempt is
+ * undone. */
 struct attack_reach {
     unsigned descriptors, writable, longer;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds memory that is shared with other processes, by all ways, and writes into it at random. */
+/* Finds memory shared with other processes, by all ways, and writes into the memory at random. */
 #include "module/attack_private.h"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ struct line {
     bool writable;
 };
 
-/* Whether the line is of memory that is shared. */
+/* Whether the line is of shared memory. */
 static bool parse_line(const char *text, struct line *line)
 {
     unsigned long begin, end, offset;
@@ -43,19 +43,20 @@ static bool make_writable(const struct line *line)
     return mprotect(line->p, line->n, PROT_READ | PROT_WRITE) == 0;
 }
 
-/* Maps the same memory again, and more of it. */
+/* Maps the memory of the line again, and more of it. */
 static void *map_longer(const struct line *line)
 {
     return mremap(line->p, 0, line->n + LONGER, MREMAP_MAYMOVE);
 }
 
-/* Makes a mapping show other pages of its file; 0: the same, to see if it can. */
+/* Makes a mapping show other pages of its file; 0: the same pages, to see if the call is
+ * allowed. */
 static bool move_pages(const struct line *line, size_t pages)
 {
     return syscall(SYS_remap_file_pages, line->p, line->n, 0, line->offset / 4096 + pages, 0) == 0;
 }
 
-/* Shared memory as it is mapped, with more rights, and for longer than it was mapped. */
+/* Shared memory as mapped, with more rights, and beyond the mapping's size. */
 static void note_mapping(struct attack *attack, const char *text)
 {
     struct line line;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An attack while it runs, for the files of module/attack.h: its random numbers, and what it has
- * found. */
+/* A running attack, for the files of module/attack.h: its random numbers, and its findings. */
 #pragma once
 
 #include "module/attack.h"
@@ -41,7 +40,7 @@ void attack_add_descriptor(struct attack *attack, int fd);
 void attack_find_mappings(struct attack *attack);
 /* Whether the descriptor is one of memory. */
 bool attack_is_memory(int fd);
-/* Maps memory through this descriptor, or one that is opened for writing. */
+/* Maps memory through the descriptor, or through a new descriptor opened for writing. */
 void attack_map_descriptor(struct attack *attack, int fd);
-/* Writes once, at random, into one of the mappings. */
+/* Writes once, at random, into a random mapping. */
 void attack_write_memory(struct attack *attack);

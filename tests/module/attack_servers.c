@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lies about servers, knowing the layout of their zone: in each entry the failures have come in a
- * time that is never over, and none can be forgotten. */
+/* Lies about servers, with knowledge of the zone's layout: in every entry the failures have come in
+ * an endless time, and cannot be forgotten. */
 #include "module/attack_private.h"
 #include "upstream/zone_private.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module whose worker gives a command on a control socket, as a worker in an attacker's hands
- * would: on a client's line "HOW PATH COMMAND" it connects and sends the command. HOW names the
- * process that does: the worker itself ("worker"), the worker, which kills itself then ("dying"), a
- * child of it ("child"), or a child's child whose parent has ended ("orphan"). */
+/* A module whose worker gives a command on a control socket, like a worker in an attacker's hands:
+ * on a client's line "HOW PATH COMMAND" the worker connects and sends the command. HOW names the
+ * sending process: the worker itself ("worker"), the worker, killing itself then ("dying"), a child
+ * ("child"), or a child's child with an ended parent ("orphan"). */
 #include <forkbeard/forkbeard.h>
 
 #include <signal.h>
@@ -34,7 +34,7 @@ static void give_command(int out, const char *path, const char *command, int wai
     close(fd);
 }
 
-/* Waits until its parent, which exits at once, has ended and somebody else is its parent. */
+/* Waits until the parent, which exits at once, has ended and the process has a new parent. */
 static void become_orphan(void)
 {
     pid_t parent = getpid();
@@ -72,7 +72,7 @@ static size_t take_line(const char *line, char *reply, size_t size)
         run_child(ends[1], how, path, command);
     }
     close(ends[1]);
-    n = read(ends[0], reply, size); /* an orphan's too: it has the other end */
+    n = read(ends[0], reply, size); /* an orphan's too: the orphan holds the opposite end */
     close(ends[0]);
     if (child > 0)
         waitpid(child, NULL, 0);

@@ -34,7 +34,7 @@
 #define KNOWN_MAX 64
 #define RETRY_MS 5
 
-/* An order that is waited for: the sum of its outcomes. */
+/* A pending order: the sum of its outcomes. */
 struct order {
     uint64_t outcomes[FB_MESSAGE_BUSY + 1];
     uint64_t left;
@@ -56,11 +56,11 @@ struct state {
     unsigned known_n;
     struct order order;
     uint64_t flood, sent; /* how many are to be sent, and were */
-    struct again *agains; /* messages of a flood that were refused, in their order */
+    struct again *agains; /* refused messages of a flood, in their order */
     size_t again_n, again_first, again_room;
     struct numbered *numbers; /* messages of a flood */
     size_t number_n;
-    /* the flood of others: numbers that came, and those out of their order, by sender */
+    /* the floods of other workers: numbers received, and numbers out of order, by sender */
     struct given {
         fb_ref from;
         uint64_t n, disorder;
@@ -129,7 +129,7 @@ static uint64_t number_of(const struct state *state, uint64_t message)
     return 0;
 }
 
-/* Sends again what was refused, in its order, and stops at what is refused by the call. */
+/* Sends refused messages again, in order, and stops at the first refusal by the call. */
 static void send_again(fb_worker *worker, struct state *state)
 {
     char text[32];

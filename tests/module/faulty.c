@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module with a fault, which the build puts in one of these places. */
+/* A module with a fault, put in a chosen place by the build. */
 #include <forkbeard/forkbeard.h>
 
 #include <pthread.h>
@@ -42,7 +42,7 @@
 void fb_frobnicate(void);
 void frobnicate(void);
 
-/* Crashes like a bug would, whatever sanitizers make of one. */
+/* Crashes like a bug would, under any sanitizer. */
 __attribute__((unused)) static void crash(void)
 {
     raise(SIGSEGV);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module as an author writes one; GREETING tells two builds of it apart. Each line that a client
- * sends is answered with the greeting and the number of lines that this load of the code has
- * seen. */
+/* A module in an author's style; GREETING tells two builds apart. A client's lines are answered
+ * with the greeting and the number of lines seen by the current load of the code. */
 #include <forkbeard/forkbeard.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module that never reads again: with "halts on" each connection is stopped when it opens, with
- * "halts off" when its first input comes. */
+/* A module that never reads again: with "halts on" a connection is stopped when it opens, with
+ * "halts off" at the first input. */
 #include <forkbeard/forkbeard.h>
 
 #include <stddef.h>

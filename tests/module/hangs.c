@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module whose workers do not become ready, or whose configuration is not read to its end, while
- * there is a file of a name. */
+/* A module with workers that do not become ready, or a configuration not read to its end, while a
+ * named file exists. */
 #include <forkbeard/forkbeard.h>
 
 #include <time.h>

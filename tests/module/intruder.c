@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module whose worker is in an attacker's hands, and that wants to write what the master and the
- * other workers read. A client's letter says how: it lists the daemon's shared memory (l), makes it
- * writable (m), opens descriptors of it for writing (d), writes random bytes wherever it can (r),
- * and writes into another worker's page (o). It declares metrics and a map. In the process that
- * checks a configuration it looks for shared memory when it is loaded. */
+/* A module with its worker in an attacker's hands, for writes into the input of the master and the
+ * other workers. A client's letter chooses: list the daemon's shared memory (l), make the memory
+ * writable (m), open descriptors of the memory for writing (d), write random bytes wherever
+ * possible (r), and write into another worker's page (o). Declares metrics and a map. When loaded
+ * in the process of a configuration check, looks for shared memory. */
 #include <forkbeard/forkbeard.h>
 
 #include <dirent.h>
@@ -123,8 +123,8 @@ static void fill_writable(FILE *maps, char *reply)
     add_text(reply, "filled", 1);
 }
 
-/* The page behind our own is the next worker's, the one before is what the master publishes, what
- * is shared, or another worker's. */
+/* The page behind our own is the next worker's, the page before is the master's published page, the
+ * shared page, or a worker's. */
 static void write_elsewhere(FILE *maps)
 {
     struct range range;
@@ -163,7 +163,7 @@ static size_t intruder_data(fb_conn *conn, void *state, fb_bytes in)
     return in.n;
 }
 
-/* Ends the process that checks the configuration where it has the shared memory. */
+/* Ends the checking process of a configuration if it has the shared memory. */
 __attribute__((constructor)) static void look_around(void)
 {
     FILE *title = fopen("/proc/self/cmdline", "r"), *maps = fopen("/proc/self/maps", "r");

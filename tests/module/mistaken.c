@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module that makes the mistake that a client names (mistakes.def), to see whether the checked
- * mode finds it. Some are made later, by a timer of the worker. Directives make those that belong
- * to the configuration and to the master. */
+/* A module that makes a mistake named by a client (mistakes.def), as a trial of the checked mode.
+ * Some mistakes come later, by a timer of the worker. Directives make the mistakes of the
+ * configuration and of the master. */
 #include "mistaken.h"
 
 #include <pthread.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The module of mistakes: mistaken.c is its protocol and has those of handles, places and the end,
- * mistaken_bytes.c those of memory and arguments. */
+/* The module of mistakes: mistaken.c is its protocol and has the mistakes of handles, places and
+ * the end, mistaken_bytes.c the mistakes of memory and arguments. */
 #pragma once
 
 #include <forkbeard/forkbeard.h>
 
-/* Memory that lasts as long as the worker. */
+/* Memory with the worker's lifetime. */
 struct mistaken_worker {
     void (*later)(fb_worker *worker); /* the mistake of the timer */
     fb_conn *old;
@@ -26,7 +26,7 @@ struct mistaken_worker *mistaken_own(fb_conn *conn);
 fb_map *mistaken_map(const fb_conn *conn);
 /* The value of $mistaken_lent: what was kept. */
 int mistaken_value(fb_conn *conn, void *state, uint32_t variable, fb_bytes *out);
-/* Sets the worker's timer, which then makes the mistake. */
+/* Sets the worker's timer for the mistake. */
 void mistaken_make_later(fb_conn *conn, void (*later)(fb_worker *worker));
 /* Uses what was kept in the worker_state. */
 void mistaken_read_kept(fb_worker *worker);

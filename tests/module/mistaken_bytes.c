@@ -87,7 +87,7 @@ void mistake_key_kept(fb_conn *conn, fb_bytes in)
 
 /* ---- Red zones ---- */
 
-/* A size that the compiler does not know. */
+/* A size unknown to the compiler. */
 static volatile size_t beyond = 0;
 
 void mistake_conn_state(fb_conn *conn, fb_bytes in)

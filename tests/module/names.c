@@ -32,7 +32,7 @@ struct names_worker {
 
 static struct names_conf conf_used; /* the only server's */
 
-/* Lets the library do what it waits for, and sets the timer by which it gives up. */
+/* Lets the library do its pending work, and sets the timer of its timeout. */
 static void rearm(fb_conn *conn)
 {
     struct names_worker *names = fb_worker_state(conn);

@@ -17,7 +17,7 @@
 #define PASSED 8
 #define LINGER_S 3600 /* longer than any test waits */
 
-/* The kinds of messages, as the daemon numbers them. */
+/* The kinds of messages, by the daemon's numbers. */
 enum { RESCAN = 5, LOG_BROKEN = 7, WANTED = 10 };
 
 struct packet {
@@ -63,8 +63,8 @@ static void flood(uint32_t kind, bool counting)
         send_packet(kind, counting ? 1024 + i % 1024 : 0, 8);
 }
 
-/* Passes the client's own connection, which the client does not read, so often, and closes it: the
- * last who closes it waits for its peer. */
+/* Passes the client's own connection, unread by the client, so often, and closes it: the last close
+ * waits for the peer. */
 static void pass_sockets(int channel)
 {
     static const struct linger slow = { .l_onoff = 1, .l_linger = LINGER_S };

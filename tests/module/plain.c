@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module that needs nothing of the daemon, so that any program can load it. PLAIN is its name. */
+/* A module without need of the daemon, so that any program can load it. PLAIN is its name. */
 #include <fcntl.h>
 #include <forkbeard/forkbeard.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ static const fb_directive directives[] = {
 static const fb_ops ops = { .size = sizeof(fb_ops), .data = plain_data };
 
 #ifdef PLAIN_OPENS
-/* Does what a library of all generations' modules does: loaded once, it keeps what it opened. */
+/* Mimics a library used by the modules of all generations: loaded once, it keeps its open files. */
 __attribute__((constructor)) static void open_once(void)
 {
     int fd = fcntl(PLAIN_OPENS, F_GETFD) == -1 ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
@@ -33,7 +33,7 @@ __attribute__((constructor)) static void open_once(void)
 }
 #endif
 
-/* How often it was asked for this: each load counts for itself. */
+/* The number of calls; each load counts for itself. */
 FB_SDK unsigned plain_count(void);
 unsigned plain_count(void)
 {

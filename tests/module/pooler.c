@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module that forwards each line of its clients to one server, over a single connection that its
- * clients take turns with, from the local address 127.0.0.7. The worker has another connection to
- * it, which it never ends. */
+/* A module that forwards its clients' lines to a server, over a single connection shared by the
+ * clients in turns, from the local address 127.0.0.7. The worker has a second connection to the
+ * server, and never ends it. */
 #include <forkbeard/forkbeard.h>
 
 #include <arpa/inet.h>

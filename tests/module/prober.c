@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A module that was taken over: each line names an attempt (sandbox/attempts.h), and is answered
- * with the errno's name, "0" when it has worked; "thread ..." has a thread try it. PROBER_API is
- * the one that it says to have been built for, PROBER_NEEDS what it declares. */
+ * with the errno's name, "0" on success; "thread ..." has a thread try it. PROBER_API is the
+ * claimed API number, PROBER_NEEDS the declared needs. */
 #include "sandbox/attempts.h"
 
 #include <forkbeard/forkbeard.h>

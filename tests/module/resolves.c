@@ -93,7 +93,7 @@ static fb_name_type type_of(const char *text)
     return strcmp(text, "PTR") == 0 ? FB_NAME_PTR : FB_NAME_ADDRESSES;
 }
 
-/* Takes the flags; the type stands behind them. */
+/* Takes the flags, and returns the type behind them. */
 static const char *read_flags(
     const char *line, struct request *request, fb_resolve_options *options, int *cancels)
 {

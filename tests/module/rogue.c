@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module that breaks its worker as a client says, by a letter, or as its directives say: where
- * the worker starts ("rogue_start WAY") and stops ("rogue_stop WAY"). Other letters are echoed. */
+/* A module that breaks its worker by a client's letter, or by directives: at the worker's start
+ * ("rogue_start WAY") and stop ("rogue_stop WAY"). Unknown letters are echoed. */
 #include <forkbeard/forkbeard.h>
 
 #include <assert.h>

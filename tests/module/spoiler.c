@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module that spoils what workers share for accepting, when a client asks for it by a letter: as
- * a worker in an attacker's hands could. Knows the daemon's insides; other letters are echoed. */
+/* A module that spoils the shared state of accepting, by a client's letter: like a worker in an
+ * attacker's hands. Knows the daemon's insides; unknown letters are echoed. */
 #include "worker/worker.h"
 
 #include <errno.h>
@@ -55,7 +55,7 @@ static void find_targets(struct targets *targets)
     }
 }
 
-/* Has whoever closes a connection that is accepted from now on wait for its client. */
+/* Makes any close of a connection accepted from now on wait for the client. */
 static void make_linger(void)
 {
     static const struct linger slow = { .l_onoff = 1, .l_linger = LINGER_S };
@@ -66,8 +66,8 @@ static void make_linger(void)
         setsockopt(targets.fds[i], SOL_SOCKET, SO_LINGER, &slow, sizeof(slow));
 }
 
-/* Makes each listener a client of the next, which does not read, and whose close waits. Connects as
- * well as the sandbox lets it: with a call, or with the first bytes. */
+/* Makes every listener a client of the next, which does not read, and whose close waits. Connects
+ * within the sandbox's rights: with a call, or with the first bytes. */
 static void connect_listeners(void)
 {
     static const struct linger slow = { .l_onoff = 1, .l_linger = LINGER_S };
@@ -91,7 +91,7 @@ static void connect_listeners(void)
     }
 }
 
-/* Sets what stops a listener, or what its clients inherit to the harm of those who serve them. */
+/* Sets options that stop a listener, or harm the servers of inherited clients. */
 static void set_options(void)
 {
     static const struct linger slow = { .l_onoff = 1, .l_linger = LINGER_S };
@@ -132,7 +132,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Overwrites the owner as fast as it can: by names of all slots, each with a turn of its own. */
+/* Overwrites the owner in a tight loop: by names of all slots and varying turns. */
 static void forge_on(void *job)
 {
     fb_worker *worker = *(fb_worker **)job;
@@ -142,7 +142,7 @@ static void forge_on(void *job)
         forge_owner(worker, (uint64_t)(1 + turn % 5) << 32 | turn << SLOT_BITS | turn % 4);
 }
 
-/* The same, but by the worker's own name: as if it turned all the time. */
+/* Overwrites the owner by the worker's own name: a forged endless turn. */
 static void hold_on(void *job)
 {
     fb_worker *worker = *(fb_worker **)job;
@@ -152,8 +152,8 @@ static void hold_on(void *job)
         forge_owner(worker, shm_lock_word(worker->worker->heritage->slot, turn));
 }
 
-/* Says that it takes clients and has `clients` of them, which no client changes, and that it has
- * left a listener to each; rings all, and has their counts full. */
+/* Claims that the worker takes clients and has `clients` of them, unchanged by clients, and has
+ * left listeners to all workers; rings all workers, and fills the counts. */
 static void lie_on(fb_worker *worker, uint64_t clients)
 {
     const struct bells *bells = worker->worker->heritage->bells;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module that a client has hang, by a letter: in the callback that it stands for. Other letters
- * are echoed. */
+/* A module that a client makes hang, by the letter of a callback. Other letters are echoed. */
 #include <forkbeard/forkbeard.h>
 
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Descriptors that are refused, and descriptors of other versions. */
+/* Refused descriptors, and descriptors of other versions. */
 #include "module/module.h"
 #include "support/test.h"
 
@@ -11,7 +11,7 @@
 
 #define DIRECTIVES_MAX 4
 
-/* A protocol with nothing wrong, of which each case spoils a part. */
+/* A correct protocol; the cases spoil a part. */
 struct part {
     fb_protocol protocol;
     fb_ops ops;
@@ -391,7 +391,7 @@ START_TEST(no_more_is_read_than_there_is)
 }
 END_TEST
 
-/* A table of the worker's callbacks that ends with its first: the rest is not read. */
+/* A short table of worker callbacks, ending with its first: the rest is not read. */
 START_TEST(a_short_table_of_the_worker_is_filled_up)
 {
     struct arena *arena = arena_create();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loading shared objects: each load has code and variables of its own, and whatever is wrong with a
- * file is one line. */
+/* Loading shared objects: every load has separate code and variables, and any fault of a file is
+ * one line. */
 #include "module/module.h"
 #include "support/test.h"
 
@@ -66,7 +66,8 @@ static const char *built(struct module_test *test, const char *name)
     return arena_printf(test->arena, MODULES_PATH "/%s", name);
 }
 
-/* Writes a copy of a built one over whatever is there: the same inode, as an editor or cp do it. */
+/* Writes a copy of a built module over an existing file: the same inode, as with an editor or
+ * cp. */
 static void copy_module(struct module_test *test, const char *name, const char *to)
 {
     FILE *in = fopen(built(test, name), "re"), *out = fopen(to, "we");
@@ -169,7 +170,7 @@ START_TEST(each_load_has_its_own_variables)
 }
 END_TEST
 
-/* Old and new live beside each other for many reloads, and descriptors' numbers come again. */
+/* Old and new code live side by side for many reloads, and descriptors' numbers come again. */
 START_TEST(a_changed_file_is_new_code)
 {
     static const char *const names[] = { "plain_a", "plain_b" };

@@ -23,7 +23,7 @@
 enum { LOOK, END }; /* the worker's timers */
 
 static char place[16], kind[16];
-static atomic_uint *started; /* workers of this configuration, which have told the master so */
+static atomic_uint *started; /* workers of the configuration that have reported to the master */
 static bool counted, dies;   /* this worker */
 
 static int meet_trouble(const char *here)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Echoes datagrams: a protocol whose clients have no connections. Each worker has a socket of its
- * own. One datagram is taken in each call, and sent back when there is room. The datagram "close"
- * is a mistake: the socket is closed while it is watched; "hang" stays in its callback. */
+/* Echoes datagrams: a protocol with clients without connections. Workers have separate sockets. A
+ * call takes a single datagram, and sends the echo when there is room. The datagram "close" is a
+ * mistake: the socket is closed while watched; "hang" stays in the callback. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <forkbeard/forkbeard.h>
@@ -80,7 +80,7 @@ static void udp_stop(fb_worker *worker, void *state)
     close(udp->fd);
 }
 
-/* Clients have no use but to keep their worker. */
+/* Clients serve only to keep their worker. */
 static size_t client_data(fb_conn *conn, void *state, fb_bytes in)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A module that tells in the log which of its servers' configurations are in force: "witness NAME".
- * Its hooks say whether they run in the process that has read the configuration. */
+/* A module that logs the servers whose configurations are in force: "witness NAME". The hooks log
+ * whether they run in the reading process of the configuration. */
 #include <forkbeard/forkbeard.h>
 
 #include <stddef.h>
