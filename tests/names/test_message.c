@@ -42,7 +42,7 @@ START_TEST(times_to_live)
 }
 END_TEST
 
-/* An alias bounds what lies behind it, in whichever order they come. */
+/* An alias bounds the times of the records behind it, in either order. */
 START_TEST(times_of_aliases)
 {
     static const char text[] = HEAD("\2", "\1") "\1B\xc0\x0e\0\1\0\1\0\0\0\x3c\0\4\1\2\3\4" ASKED

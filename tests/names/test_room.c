@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The room of a resolver for questions, on a simulated kernel and by its clock: names that nobody
- * answers keep no other name waiting, each question has a socket of its own, and sockets are few.
- * The test is the server of names. Names that begin with "a" are answered, all others never. */
+/* The room of a resolver for questions, on a simulated kernel and by its clock: unanswered names
+ * keep no further name waiting, questions have separate sockets, and sockets are few. The test is
+ * the server of names. Names beginning with "a" are answered, all others never. */
 #include "names/names.h"
 #include "support/fixture.h"
 
@@ -175,7 +175,7 @@ static void expect_found(struct room *room, unsigned resolver, const char *name)
     }
 }
 
-/* While all of the others are new, while they hang, and when they are asked again. */
+/* While all other names are new, while they hang, and when they are asked again. */
 START_TEST(hanging_names_keep_nobody_waiting)
 {
     struct room room;
@@ -199,7 +199,7 @@ START_TEST(hanging_names_keep_nobody_waiting)
 }
 END_TEST
 
-/* A socket has one question, and is closed with its answer. */
+/* A socket sends a single question, and is closed with the answer. */
 START_TEST(questions_have_sockets_of_their_own)
 {
     struct room room;
@@ -218,7 +218,7 @@ START_TEST(questions_have_sockets_of_their_own)
 }
 END_TEST
 
-/* More than the library may have: it gives them back. */
+/* More than the library may have: it returns the rest. */
 START_TEST(great_numbers_keep_nobody_waiting)
 {
     struct room room;
@@ -251,7 +251,7 @@ START_TEST(resolvers_keep_none_waiting)
 }
 END_TEST
 
-/* A datagram with another number than the question's is dropped, and the true one heard. */
+/* A datagram with a number other than the question's is dropped, and the true reply heard. */
 START_TEST(foreign_replies_are_dropped)
 {
     struct room room;
