@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listeners of the real kernel on ports that it chooses, and clients of them. */
+/* Listeners of the real kernel on free ports, and their clients. */
 #include "net/listening.h"
 
 #include "net/address_parse.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listeners for tests, and clients that connect to them. A test fails if a descriptor is left open,
- * or a line was logged that it has not taken. */
+/* Listeners for tests, and clients of them. A test fails on an open descriptor, or on a log line
+ * not taken. */
 #pragma once
 
 #include "net/listener.h"
@@ -35,9 +35,9 @@ unsigned count_fds(void);
 
 /* A connected client, or -1 with errno. */
 int try_connect(const struct address *address);
-/* Accepts the next connection and says which slot had it. */
+/* Accepts the next connection and returns the slot of its listener. */
 unsigned accept_next(const struct listener *listener, int *fd);
-/* Connects once and says which slot got it. */
+/* Connects once and returns the slot of the client. */
 unsigned slot_of_a_client(const struct listener *listener);
 
 int option_of(int fd, int level, int option);

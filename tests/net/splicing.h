@@ -7,7 +7,7 @@
 #include "net/conn_state.h"
 #include "support/test.h"
 
-/* Copied bytes after which a direction is spliced. */
+/* Copied bytes before a direction is spliced. */
 #define MUCH ((size_t)256 * 1024)
 
 /* How often the operations were called since the latest pipe was opened. */
@@ -50,7 +50,7 @@ void splicing_open_pipe_with(
 void splicing_close_far(struct pipe_end ends[2]);
 /* Sends as much as the socket takes, up to the place `until`. */
 void pipe_end_say(struct pipe_end *end, size_t until);
-/* At most n bytes; fails unless they are what the other side has said. */
+/* Receives at most n bytes; fails unless they equal the opposite end's bytes. */
 void pipe_end_hear(struct pipe_end *end, size_t n);
 
 void splicing_turn(struct splicing *splicing);
@@ -66,7 +66,7 @@ uint64_t now_ms(void);
         }                                                                                          \
     } while (0)
 
-/* n more bytes from one to the other. */
+/* Moves n more bytes from `from` to `to`. */
 void splicing_move(struct splicing *splicing, struct pipe_end *from, struct pipe_end *to, size_t n);
 /* Bytes until nothing more is taken, with some of them in a kernel pipe. */
 void splicing_fill(struct splicing *splicing, struct pipe_end *from);

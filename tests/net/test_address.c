@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Addresses: what is parsed, how it is written, compared and sorted, and blocks of addresses. */
+/* Addresses: parsing, writing, comparison and sorting, and blocks of addresses. */
 #include "net/address_parse.h"
 
 #include "base/compiler.h"
@@ -153,7 +153,7 @@ START_TEST(equal)
 }
 END_TEST
 
-/* Addresses are sorted: a lesser one comes before a greater, and equal ones stay together. */
+/* Addresses are sorted: lesser before greater, and equal addresses stay together. */
 START_TEST(compare)
 {
     struct address a = parsed(equal_cases[_i].a), b = parsed(equal_cases[_i].b);

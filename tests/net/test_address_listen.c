@@ -100,7 +100,7 @@ START_TEST(parse_listen)
 }
 END_TEST
 
-/* The first interface is the loopback's, whatever its name. */
+/* The first interface is the loopback's, under any name. */
 START_TEST(a_link_local_address_is_one_of_an_interface)
 {
     char interface[IF_NAMESIZE], text[64], shown[ADDRESS_TEXT], expected[64];
@@ -162,7 +162,7 @@ START_TEST(an_unknown_name_is_an_error)
     unsigned n;
     in_port_t last;
 
-    /* Without a name server it is another message than "host not found". */
+    /* Without a name server the message differs from "host not found". */
     ck_assert_ptr_nonnull(
         address_parse_listen("no-such-host.invalid:80", all, countof(all), &n, &last));
     ck_assert_uint_eq(n, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The life of a connection: from its creation to `closed`, and for what reasons it ends. */
+/* The life of a connection: from its creation to `closed`, and the reasons of its end. */
 #include "support/owner.h"
 
 #include <errno.h>
@@ -67,7 +67,7 @@ START_TEST(slots_end_and_come_back)
     ck_assert_uint_eq(fixture->released, 1);
     c = owner_open(fixture);
     ck_assert_uint_eq(c->conn->number, 3);
-    /* the slot is a new connection's: nothing of the old one is left in it */
+    /* the slot is a new connection's: nothing of the old connection is left */
     sim_says(c->socket, "new");
     fixture_run(fixture);
     ck_assert_str_eq(c->last, "new");

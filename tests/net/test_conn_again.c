@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connects for which no descriptor is left: the next turn tries once more, whatever was done to
- * the connection meanwhile. */
+/* Connects without a descriptor left: the next turn tries once more, after any act on the
+ * connection meanwhile. */
 #include "base/compiler.h"
 #include "support/owner.h"
 
@@ -11,7 +11,7 @@
 
 static const int shortages[] = { EMFILE, ENFILE };
 
-/* A connect that waits for a descriptor, to a server that accepts. */
+/* A connect waiting for a descriptor, to a server that accepts. */
 static struct owner *connect_short(struct fixture *fixture, const struct owner *like, int error)
 {
     struct owner *owner;
@@ -22,7 +22,7 @@ static struct owner *connect_short(struct fixture *fixture, const struct owner *
     return owner;
 }
 
-/* The flush behind the callback that has connected. */
+/* The flush behind the connecting callback. */
 static void flush(struct fixture *fixture, const struct owner *owner)
 {
     net_flush(fixture->net);
@@ -144,7 +144,7 @@ static void stop_and_resume(struct owner *a)
 
 static const struct {
     void (*act)(struct owner *owner);
-    const char *sent; /* by the time that the server has accepted; NULL: it never does */
+    const char *sent; /* by the time of the server's accept; NULL: never accepted */
     bool opens;
     fb_reason with, without; /* with a descriptor in the next turn, and without one */
 } acts[] = {
@@ -191,7 +191,7 @@ START_TEST(whatever_is_done_meanwhile)
 }
 END_TEST
 
-/* Stopped before its connect() has begun, it is not read until it is resumed. */
+/* A connection stopped before its connect() is not read until it is resumed. */
 START_TEST(stopped_meanwhile)
 {
     struct fixture *fixture = fixture_start_net(_i, 1);
@@ -253,7 +253,7 @@ END_TEST
 
 static const char bytes[] = "from where it is";
 
-/* A release that writes to its own connection, and to the one that waits. */
+/* A release that writes to its own connection, and to the waiting connection. */
 static void write_to_both(void *arg)
 {
     struct owner *owner = arg;
@@ -265,7 +265,7 @@ static void write_to_both(void *arg)
     conn_write(owner->other->conn, "x", 1);
 }
 
-/* A flush that is left to the next turn leaves one that waits for a descriptor as it is. */
+/* A flush left to the next turn does not change a flush that waits for a descriptor. */
 START_TEST(a_flush_without_an_end_leaves_it)
 {
     struct fixture *fixture = fixture_start_net(_i, 2);
@@ -291,7 +291,7 @@ START_TEST(a_flush_without_an_end_leaves_it)
 }
 END_TEST
 
-/* The connect's time is over while it waits, as in a worker that was stopped. */
+/* The connect's timeout passes during the wait, as in a stopped worker. */
 static void give_up(struct owner *owner)
 {
     conn_connect_failed(owner->conn, ETIMEDOUT, IO_CONNECT);

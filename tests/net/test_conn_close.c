@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How connections close: what is unsent leaves first, and what the peer still sends is discarded,
- * so that the kernel does not reset the connection under the reply. */
+/* How connections close: unsent output leaves first, and further input is discarded, so that the
+ * kernel does not reset the connection under the reply. */
 #include "support/owner.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ START_TEST(without_pending_input_it_goes_at_once)
     struct owner *owner = owner_open(fixture);
 
     owner->data = reply_and_close;
-    owner->n = 2; /* bytes that are not consumed have been received all the same */
+    owner->n = 2; /* unconsumed bytes have been received all the same */
     sim_says(owner->socket, "request");
     fixture_turn(fixture);
     ck_assert_str_eq(owner_sent(owner), "reply");
@@ -217,7 +217,7 @@ START_TEST(behind_the_end_nothing_can_be_pending)
 }
 END_TEST
 
-/* A connection that closes and has output left, of which the peer has taken two bytes. */
+/* A closing connection with output left, after the peer has taken two bytes. */
 static struct owner *open_closing(struct fixture *fixture)
 {
     struct owner *owner = owner_open(fixture);

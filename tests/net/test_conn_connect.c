@@ -74,7 +74,7 @@ START_TEST(an_answer_comes_late)
 }
 END_TEST
 
-/* The worker stands still: it finds the answer and the end of the time in one turn. */
+/* The worker is stopped: the answer and the timeout are found in the same turn. */
 START_TEST(an_answer_is_in_time)
 {
     struct fixture *fixture = fixture_start_net(_i, 1);
@@ -155,7 +155,7 @@ static size_t forward_input(struct owner *owner, fb_bytes in)
     return in.n;
 }
 
-/* Output that was borrowed from another's input is copied before the server answers. */
+/* Output borrowed from another connection's input is copied before the server answers. */
 START_TEST(borrowed_output_waits_in_memory_of_its_own)
 {
     struct fixture *fixture = fixture_start_net(_i, 3);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Deadlines of connections under the simulated clock: each is reached to the millisecond, whatever
- * was put off, brought forward or taken back before, and however far away it lies. */
+/* Deadlines of connections under the simulated clock: every deadline is reached to the millisecond,
+ * after any postponement, advance or withdrawal before, and at any distance. */
 #include "event/loop_wake.h"
 #include "support/owner.h"
 #include "support/random.h"
 
 #define N 24
 
-/* The model: when each connection's deadline is due, and its owner. */
+/* The model: the deadlines of the connections, and their owners. */
 struct model {
     struct fixture *fixture;
     struct owner *owners[N];
@@ -47,7 +47,7 @@ static void clear(struct model *model, int i)
     model->due[i] = 0;
 }
 
-/* Lets time pass, and compares what has expired. */
+/* Lets time pass, and compares the expired deadlines. */
 static void pass(struct model *model, uint64_t ms)
 {
     fixture_pass(model->fixture, ms);
@@ -178,7 +178,7 @@ static void expect_more(struct owner *owner)
     conn_wheel_check(owner->fixture->net, owner->n < CONN_DEADLINE_ASIDE);
 }
 
-/* The deadline of a connect becomes that of the connection, a sooner one or a later one. */
+/* The deadline of a connect becomes the connection's, sooner or later. */
 START_TEST(opened_may_move_it)
 {
     static const uint64_t moved[] = { 1, 5, 4000, 60000, 100000 };
@@ -228,7 +228,8 @@ static unsigned turn_until_expired(struct fixture *fixture, struct owner **owner
     return turns;
 }
 
-/* The distances are such that all lie in one bucket, of the first level or of a later one. */
+/* With the distances, all deadlines lie in the same bucket, of the first level or of a later
+ * level. */
 START_TEST(many_at_once_leave_others_their_turn)
 {
     static const uint64_t distances[] = { 10, 100, 10000000 };

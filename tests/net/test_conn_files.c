@@ -43,7 +43,7 @@ static bool is_open(int fd)
     return fcntl(fd, F_GETFD) != -1;
 }
 
-/* The connection has closed it; whoever is given the number next keeps it. */
+/* The connection has closed the file; the next owner of the number keeps the number. */
 static int reuse_number(int fd)
 {
     int again;
@@ -192,7 +192,7 @@ END_TEST
 
 static unsigned releases;
 
-/* They come back in the order in which they were lent. */
+/* Releases come in the order of the loans. */
 static void count_release(void *arg)
 {
     ck_assert_uint_eq((uintptr_t)arg, releases++);

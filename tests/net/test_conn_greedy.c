@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections that could go on for ever, beside a modest one: what a connection does in one turn
- * of the loop is bounded, so that the modest one has its answer in the same turn, and the greedy
- * one goes on in the next. Counted, not timed. */
+/* Endless connections beside a modest one: the work of a connection in a turn of the loop is
+ * bounded, so that the modest connection has its answer in the same turn, and the greedy connection
+ * goes on in the next. Counted, not timed. */
 #include "support/owner.h"
 
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Ends what is endless, where nothing else does. */
+/* Ends endless callbacks, where nothing else does. */
 #define ENDLESS 1000
-/* Callbacks for a connection in one turn, and bytes that it sends. */
+/* The most callbacks for a connection in one turn, and the most bytes sent. */
 #define CALLBACKS_MOST 64
 #define BYTES_MOST (2 * 1024 * 1024)
 #define PIECE ((size_t)64 * 1024) /* fills the worker's scratch buffer, so that more is expected */
@@ -25,7 +25,7 @@ static void say_more(struct owner *owner)
         sim_say(owner->socket, piece, PIECE);
 }
 
-/* A turn in which the modest one says something, and has its echo. */
+/* A turn in which the modest client sends bytes, and gets the echo. */
 static void turn_beside(struct owner *modest)
 {
     unsigned datas = modest->datas;
@@ -45,7 +45,7 @@ static struct owner *open_modest(struct fixture *fixture)
     return owner;
 }
 
-/* Turns a few times; the greedy one goes on in each, as far as `most` callbacks of it. */
+/* Turns a few times; the greedy connection goes on in every turn, with at most `most` callbacks. */
 static void check_turns(struct owner *modest, const unsigned *callbacks, unsigned most)
 {
     for (int i = 0; i < 3; i++) {
@@ -173,7 +173,7 @@ END_TEST
 
 static const char bytes[] = "from where it is";
 
-/* Output that writes more whenever some of it has left. */
+/* Output that writes more after each send. */
 static void write_again(void *arg)
 {
     struct owner *owner = arg;

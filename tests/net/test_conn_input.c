@@ -86,7 +86,7 @@ START_TEST(pieces_are_gathered_in_a_row)
     owner->socket->lends = gathered[_i / FIXTURE_EVENTS].lends;
     for (size_t at = 0; at < whole; at += piece) {
         sim_say(owner->socket, bytes + at, piece < whole - at ? piece : whole - at);
-        if (at % 7 == 0) /* without waits between them bytes would arrive together */
+        if (at % 7 == 0) /* without pauses bytes would arrive together */
             fixture_run(fixture);
     }
     fixture_run(fixture);

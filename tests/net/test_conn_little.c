@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Little output, which is copied into the worker's own bytes and needs no chunk, unless the peer
- * does not take it at once or it is not little any more. */
+/* Little output, copied into the worker's own bytes without a chunk, unless the peer does not take
+ * it at once or the output grows. */
 #include "support/owner.h"
 
 #include <limits.h>
@@ -89,7 +89,7 @@ END_TEST
 
 static const size_t rooms[] = { 0, 1, 63, 1000 };
 
-/* Bytes that the peer leaves are its connection's before another uses the same bytes. */
+/* Bytes left unread by the peer are copied to the connection before the buffer's next use. */
 START_TEST(what_the_peer_leaves_is_kept)
 {
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);

@@ -16,7 +16,7 @@ static size_t write_to_other(struct owner *owner, fb_bytes in)
     return in.n / 2;
 }
 
-/* Input that is kept, grows and is moved; output that is copied, borrowed and taken over. */
+/* Input kept, grown and moved; output copied, borrowed and taken over. */
 static void exercise_memory(struct fixture *fixture, struct owner *owners[3])
 {
     owners[0]->data = owner_leave_input;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Callbacks that touch other connections: all of them are settled after the callback. */
+/* Callbacks that touch other connections: all touched connections are settled after the
+ * callback. */
 #include "support/owner.h"
 
 #include <string.h>
@@ -91,7 +92,7 @@ START_TEST(output_borrowed_by_one_whose_event_waits)
     struct fixture *fixture = fixture_start_net(_i, 3);
     struct owner *a = owner_open(fixture), *noise = owner_open(fixture), *b = owner_open(fixture);
 
-    /* b becomes writable in the batch in which a is given what it writes to b */
+    /* b becomes writable in the batch in which a receives input to write to b */
     sim_set_room(b->socket, 0);
     conn_write(b->conn, "first ", 6);
     fixture_settle(fixture);
@@ -131,7 +132,7 @@ START_TEST(who_was_ended_by_another_hears_no_more)
     struct fixture *fixture = fixture_start_net(_i, 2);
     struct owner *a = owner_open(fixture), *b = owner_open(fixture);
 
-    /* two events in one batch: the first of them ends the other's connection */
+    /* two events in a batch: the first ends the second's connection */
     a->data = b->data = abort_other;
     a->other = b;
     b->other = a;

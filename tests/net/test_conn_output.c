@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Output of a connection: gathered in a callback, sent once after it, borrowed where it can be. */
+/* Output of a connection: gathered in a callback, sent once afterwards, borrowed where possible. */
 #include "support/owner.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ START_TEST(output_within_the_input_is_not_copied)
     ck_assert_int_eq(owner->socket->piece_n, 1);
     ck_assert_ptr_eq(owner->socket->pieces[0].iov_base, owner->last_p);
 
-    /* the same from input that had been kept */
+    /* the same from kept input */
     owner->data = owner_leave_input;
     sim_says(owner->socket, "ke");
     fixture_run(fixture);
@@ -135,7 +135,7 @@ START_TEST(copied_and_borrowed_output_keeps_its_order)
 }
 END_TEST
 
-/* Bytes of its own that begin or end where the lent ones do. */
+/* Own bytes that begin or end beside the lent bytes. */
 static size_t write_around(struct owner *owner, fb_bytes in)
 {
     ck_assert_uint_eq(in.n, 4);
@@ -225,7 +225,7 @@ static size_t push_and_lend(struct owner *owner, fb_bytes in)
     return in.n;
 }
 
-/* Lent input follows output that waited, and that another's callback has pushed meanwhile. */
+/* Lent input follows waiting output that a callback of another connection has pushed meanwhile. */
 START_TEST(pushed_output_holds_nothing_back)
 {
     static const size_t waiting[] = { 10, HIGH_WATER + 100 };

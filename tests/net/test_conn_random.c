@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Peers and owners that do anything at any time: whatever is said comes back whole and in order, or
- * the connection has ended. The number of a test that fails is its seed. */
+/* Peers and owners with random actions at any time: all sent bytes come back whole and in order, or
+ * the connection has ended. The number of a failing test is its seed. */
 #include "support/owner.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ static void open_peer(struct fixture *fixture, struct peer *peer)
     peer->ended = false;
 }
 
-/* The connection has ended, perhaps before it was opened. */
+/* The connection has ended, perhaps before its opening. */
 static void forget_connection(struct peer *peer)
 {
     if (peer->live->openings > 0)

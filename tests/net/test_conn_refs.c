@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Output that is sent from where it is: memory of the owner's, who is told when it is needed no
- * more, and files; and what is sent before the callback returns. */
+/* Output sent from its place: memory of the owner, with a notice after the last use, and files; and
+ * output sent before the callback returns. */
 #include "net/conn_flush.h"
 #include "support/owner.h"
 
@@ -16,7 +16,7 @@ struct lent {
     struct owner *owner; /* owner that writes "again" at the release */
 };
 
-static bool calling; /* a call that may release nothing is running */
+static bool calling; /* a call runs, without the right to release */
 
 static void note_release(void *arg)
 {
@@ -193,7 +193,7 @@ static void write_when_closed(struct owner *owner)
     ck_assert_uint_eq(lent.releases, 0);
 }
 
-/* A connection that is ended from outside gives back its references too. */
+/* A connection ended from outside gives back its references too. */
 START_TEST(nothing_is_taken_by_one_that_is_told_its_end)
 {
     struct fixture *fixture = fixture_start_net(0, 1);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets that listen, read from tables as the kernel writes them, and which addresses they are in
- * the way of. */
+/* Listening sockets, read from tables in the kernel's format, and the addresses blocked by them. */
 #include "net/address_parse.h"
 #include "net/in_use.h"
 
@@ -11,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The connections stand behind the sockets that listen. */
+/* The connections stand behind the listening sockets. */
 static const char tcp[] =
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
     "inode\n"

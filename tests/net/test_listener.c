@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listeners of TCP: opening, handing over to a new one, sockets of reuseport, and what fails. */
+/* Listeners of TCP: opening, handing over to a successor, sockets of reuseport, and failures. */
 #include "net/listener_open.h"
 #include "net/listener_options.h"
 #include "net/listener_set.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listeners that were shut down, and listen again. */
+/* Listeners that listen again after a shutdown. */
 #include "net/listener_mend.h"
 #include "net/listener_open.h"
 #include "net/listener_options.h"
@@ -63,7 +63,7 @@ static bool is_unix(const struct listener *listener)
     return listener->address.any.sa_family == AF_UNIX;
 }
 
-/* Makes the listening socket a client's, of a server that does not read, whose close would wait. */
+/* Makes the listening socket a client of a silent server, so that a close would wait. */
 static void connect_away(int fd)
 {
     static const struct linger slow = { .l_onoff = 1, .l_linger = 3600 };
@@ -92,7 +92,7 @@ static void break_socket(const struct listener *listener, int fd, enum way way)
     ck_assert(listener_is_broken(listener, fd));
 }
 
-/* Ends the socket in one of the ways; it listens again with the port that the kernel chose. */
+/* Ends the socket in the given way; it listens again on the port chosen by the kernel. */
 static void break_and_mend(
     struct listening *listening, struct listener *listener, int i, enum way way)
 {
@@ -216,8 +216,8 @@ static void take_other_port(int fd)
     ck_assert_int_eq(bind(fd, &other.any, other.length), 0);
 }
 
-/* A socket that has another address by now is replaced, unless that is forbidden: whose it is, only
- * the service manager can. */
+/* A socket with a changed address is replaced, unless forbidden: only the service manager can
+ * replace its own. */
 START_TEST(a_socket_that_was_bound_elsewhere)
 {
     struct listening *listening = listening_start();

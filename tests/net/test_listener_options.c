@@ -155,7 +155,7 @@ START_TEST(a_refused_option_is_said)
 }
 END_TEST
 
-/* Options that a worker can set: each is put back at a death and at a reload. */
+/* Options settable by a worker: put back at a death and at a reload. */
 static const struct {
     const char *name;
     int level, option, value;

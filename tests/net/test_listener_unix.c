@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listeners on unix sockets: permissions, leftovers of dead processes, and whose path it is. */
+/* Listeners on unix sockets: permissions, leftovers of dead processes, and ownership of a path. */
 #include "net/address_parse.h"
 #include "net/listener_open.h"
 #include "net/listener_socket.h"

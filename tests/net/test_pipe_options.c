@@ -48,7 +48,7 @@ static void end_two(struct two *two)
     fixture_stop(two->fixture);
 }
 
-/* Passes what has come, then so many ms, one by one. */
+/* Passes the received bytes, then `ms` milliseconds of time in steps of 1 ms. */
 static void pass_slowly(const struct two *two, unsigned ms)
 {
     fixture_run(two->fixture);
@@ -81,7 +81,7 @@ START_TEST(a_rate_is_that_of_one_direction)
 }
 END_TEST
 
-/* A rate that was not used may be used later; bytes that have come take their time. */
+/* An unused rate may be used later; received bytes count against the rate. */
 START_TEST(a_rate_is_spread_over_its_second)
 {
     struct two two = open_two(_i);
@@ -244,7 +244,7 @@ END_TEST
 
 /* ---- Ends ---- */
 
-/* The peer of `first` ends its half: what it has sent is delivered, and both end. */
+/* The peer of `first` ends its half: its bytes are delivered, and both ends close. */
 START_TEST(they_end_together)
 {
     struct two two = open_two(_i);
@@ -279,8 +279,8 @@ static size_t have_other_say(struct owner *owner, fb_bytes in)
     return in.n;
 }
 
-/* What one peer sends after the wait that has reported the end of the other's half is no reason to
- * reset its connection, which would lose what it has not received. */
+/* Bytes sent by a peer after the wait that has reported the end of the opposite half are no reason
+ * to reset its connection: a reset would lose bytes still to be received. */
 START_TEST(bytes_come_behind_the_report_of_the_end)
 {
     struct fixture *fixture = fixture_start_net(_i, 4);
@@ -324,7 +324,7 @@ START_TEST(one_had_ended_before)
 }
 END_TEST
 
-/* Our half of the other had ended before: there is nothing to deliver to it. */
+/* Our half of the opposite end had ended before: there is nothing to deliver. */
 START_TEST(the_others_half_had_ended_before)
 {
     struct two two = open_two(_i);

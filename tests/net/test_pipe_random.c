@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Piped ends whose peers, owners and clocks do anything at any time: bytes arrive whole and in
- * order, and in the end both have ended; a reset takes nothing that came before it. The number of a
- * test that fails is its seed. */
+/* Piped ends with random peers, owners and clocks: bytes arrive whole and in order, and in the end
+ * both have ended; a reset loses no earlier bytes. The number of a failing test is its seed. */
 #include "support/owner.h"
 
 #include <errno.h>
@@ -12,7 +11,7 @@
 #define PIECE_MAX 30000
 #define SAID_MAX ((size_t)STEPS * PIECE_MAX)
 
-/* Bytes that the peer of an end has said, and the other's is to receive first. */
+/* Bytes sent by the peer of an end, to be received first by the opposite peer. */
 struct end {
     struct owner *owner;
     uint8_t *said;
@@ -199,7 +198,7 @@ static void turn(struct pair *pair)
         check_end(pair, i);
 }
 
-/* Whether the pipe's `a` has been sent all that came before a reset of `b`, if only that has ended
+/* Whether the pipe's `a` was sent all bytes from before a reset of `b`, if only the reset has ended
  * them. */
 static void check_reset(const struct pair *pair)
 {

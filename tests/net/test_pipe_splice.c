@@ -168,8 +168,8 @@ START_TEST(a_reset_in_the_middle)
 }
 END_TEST
 
-/* Bytes that had come from a server that breaks reach a slow client, whose connection ends then, or
- * is reset. */
+/* Bytes received from a broken server reach a slow client, whose connection then ends or is
+ * reset. */
 START_TEST(a_slow_client_gets_what_came_before_a_reset)
 {
     static const struct linger now = { .l_onoff = 1 };
@@ -236,7 +236,7 @@ START_TEST(without_descriptors_it_is_copied)
 }
 END_TEST
 
-/* A peer that has always more, and one that takes all of it. */
+/* A peer with endless input, and a peer that takes all of it. */
 static struct io_result splice_in_endlessly(struct source *source, int pipe, size_t n)
 {
     static const uint8_t zeroes[MUCH];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pipes whose bytes the kernel moves, at a rate: the kernel's time, which lasts. */
+/* Pipes spliced by the kernel, at a rate: in the kernel's time, which is slow. */
 #include "net/splicing.h"
 
 static void move_at_rate(
@@ -12,7 +12,7 @@ static void move_at_rate(
     pipe_end_hear(&ends[1], SIZE_MAX);
 }
 
-/* The pipe waits for its rate, whether it copies or splices. */
+/* The pipe waits for its rate in copies and in splices. */
 START_TEST(a_rate_holds_for_both_ways)
 {
     const struct conn_pipe_options options = { .rates = { 4 * MUCH, 0 } };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pipes and time: their timeout, and ends that are not connected yet. */
+/* Pipes and time: their timeout, and ends not connected yet. */
 #include "support/owner.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ START_TEST(when_nothing_moves_both_time_out)
 }
 END_TEST
 
-/* In either direction, and however short it is. */
+/* In either direction, and with any timeout. */
 START_TEST(what_moves_does_not_time_out)
 {
     uint64_t ms = timeouts[_i / FIXTURE_EVENTS];
@@ -95,7 +95,7 @@ START_TEST(without_a_timeout_it_waits)
 }
 END_TEST
 
-/* The end that is left has the same time for the output that it still has. */
+/* The remaining end keeps its deadline for the output left. */
 START_TEST(the_time_runs_on_when_an_end_has_gone)
 {
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);
@@ -176,7 +176,7 @@ START_TEST(the_other_is_refused)
 }
 END_TEST
 
-/* A connection that is piped with `a` and not answered, a millisecond before its owner's timer. */
+/* A connection piped with `a` without an answer, a millisecond before the owner's timer. */
 static struct owner *connect_unanswered(
     struct fixture *fixture, struct sim_server *server, struct owner *a)
 {
@@ -191,7 +191,7 @@ static struct owner *connect_unanswered(
     return b;
 }
 
-/* The time that its owner has given the connect still counts. */
+/* The owner's timeout for the connect still counts. */
 START_TEST(the_other_never_answers)
 {
     struct fixture *fixture = fixture_start_net(_i, 2);
@@ -208,7 +208,7 @@ START_TEST(the_other_never_answers)
 }
 END_TEST
 
-/* The worker stands still: it finds the byte and the end of the time in one turn. */
+/* The worker is stopped: the byte and the timeout are found in the same turn. */
 START_TEST(what_has_come_is_in_time)
 {
     uint64_t ms = timeouts[_i / FIXTURE_EVENTS];
@@ -233,7 +233,7 @@ END_TEST
 
 static const uint64_t connect_times[] = { 500, 60000, 0 };
 
-/* The two times run, whichever end waits for its connect(). */
+/* The two times run, with either end waiting for its connect(). */
 START_TEST(two_that_never_answer)
 {
     struct fixture *fixture = fixture_start_net(_i % FIXTURE_EVENTS, 2);

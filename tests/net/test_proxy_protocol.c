@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Headers of the PROXY protocol: those that are whole, those that are broken, and how early that is
- * known. */
+/* Headers of the PROXY protocol: whole headers, broken headers, and how early a broken one is
+ * found. */
 #include "net/proxy_protocol.h"
 #include "support/test.h"
 
@@ -83,7 +83,7 @@ static const struct {
     { BYTES(SIGNATURE "\x22\x11\0\x0c" INET), NULL },
     { BYTES(SIGNATURE "\x11\x11\0\x0c" INET), NULL },
     { BYTES("\r\n\r\n\0\r\nQUIT\r"), NULL },
-    /* checksums: right, of another header, and of another length */
+    /* checksums: right, of a different header, and of a different length */
     { BYTES(SIGNATURE "\x21\x11\0\x13" INET "\x03\0\x04\xf8\x63\x1c\x9b"),
         "203.0.113.9:4321 198.51.100.7:443" },
     { BYTES(SIGNATURE "\x21\x12\0\x13" INET "\x03\0\x04\xf8\x63\x1c\x9b"), NULL },

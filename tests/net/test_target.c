@@ -60,7 +60,7 @@ START_TEST(a_target_is_an_address_with_a_port)
 }
 END_TEST
 
-/* The machine's own name has an address, whatever names it has. */
+/* The machine's own name has an address, under any name. */
 START_TEST(a_name_is_resolved)
 {
     struct fb_target target;
