@@ -189,7 +189,7 @@ static void keep(struct talk *talk, const char *name, int fd)
     held->fd = fd;
 }
 
-/* Has a listener whose queue is full: the kernel drops what comes from others. */
+/* Has a listener with a full queue: the kernel drops further connects. */
 static void fill_port(struct talk *talk, const char *to)
 {
     union end end;
