@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* By its inode's number a descriptor is known to be of the same file as another; 0 is none. */
+/* Equal inode numbers identify descriptors of a common file; 0 is none. */
 #include "os/descriptor.h"
 
 #include "support/test.h"

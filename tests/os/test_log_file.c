@@ -57,7 +57,7 @@ static void check_opens(const char *path, const char *target)
     close(fd);
 }
 
-/* Links that root has made are the administrator's; what they name is made as well. */
+/* Links made by root are the administrator's; their targets are made as well. */
 START_TEST(own_links_are_followed)
 {
     char absolute[128];
@@ -114,7 +114,7 @@ START_TEST(files_with_another_name_are_not_roots)
 {
     ck_assert_int_eq(close(open("target", O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
     ck_assert_int_eq(link("target", "log"), 0);
-    if (geteuid() != 0) { /* writes to no other files than those that it may write to */
+    if (geteuid() != 0) { /* writes only to files open for writing */
         check_opens("log", "target");
         return;
     }
@@ -171,7 +171,7 @@ START_TEST(a_fifo_needs_no_reader)
 }
 END_TEST
 
-/* The reader, and what the log is written to. */
+/* The reader, and the writing end for the log. */
 static int make_pipe(int ends[2])
 {
     return pipe2(ends, O_CLOEXEC);
@@ -189,7 +189,7 @@ static int make_sockets(int ends[2])
 
 static int (*const make_ends[])(int ends[2]) = { make_pipe, make_terminal, make_sockets };
 
-/* Lines until one is lost, and that is all: no write waits. */
+/* Lines until a line is lost, and no more: no write waits. */
 static void check_stalls(struct log *log, struct log_target *target)
 {
     for (unsigned n = 0; target->lost == 0; n++) {
@@ -230,7 +230,7 @@ START_TEST(flags_of_others_stay)
 }
 END_TEST
 
-/* A pipe, a terminal, or a FIFO that another user has made: it cannot be opened again. */
+/* A pipe, a terminal, or a FIFO made by another user: reopening fails. */
 START_TEST(an_inherited_end_is_written_by_its_kind)
 {
     struct logged logged;
@@ -239,7 +239,7 @@ START_TEST(an_inherited_end_is_written_by_its_kind)
     if (geteuid() != 0)
         return;
     ck_assert_int_eq(make_ends[_i](ends), 0);
-    if (make_ends[_i] == make_terminal) /* a terminal belongs to whoever has opened it */
+    if (make_ends[_i] == make_terminal) /* a terminal belongs to its opener */
         ck_assert_int_eq(fchmod(ends[1], 0600), 0);
     ck_assert_int_eq(seteuid(OTHER_USER), 0);
     ck_assert_int_eq(log_file_open_again(ends[1]), -1);
@@ -257,7 +257,7 @@ START_TEST(an_inherited_end_is_written_by_its_kind)
 }
 END_TEST
 
-/* A file whose end is shared keeps its flags and its position. */
+/* A file with a shared open file description keeps its flags and its position. */
 START_TEST(files_are_opened_again_for_appending)
 {
     int fd = open("log", O_WRONLY | O_CREAT | O_CLOEXEC, 0600), own;

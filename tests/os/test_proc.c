@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* States of a child, as the kernel has them. */
+/* States of a child, as in the kernel. */
 #include "os/proc.h"
 
 #include "support/test.h"
